@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+# Needs only Go, git, make and a C compiler (the race detector and the test control plane use it).
+
+GO         ?= go
+BINARY     := bin/kubectl-fleetdoctor
+MAIN       := ./cmd/kubectl-fleetdoctor
+MODULE     := github.com/fleetdoctor/kubectl-fleetdoctor
+# A source archive has no .git: asking git there would stamp the version of whatever repository surrounds it.
+VERSION    ?= $(or $(if $(wildcard .git),$(shell git describe --tags --always --dirty 2>/dev/null)),dev)
+# The version is stamped here; -buildvcs would only add a way to fail, in a checkout that another user owns.
+BUILDFLAGS := -trimpath -buildvcs=false -ldflags '-X $(MODULE)/pkg/cmd.version=$(VERSION)'
+# What a release ships. krew.yaml must name the same platforms; test/krew_test.go compares them.
+PLATFORMS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+# The linters are pinned in a module of their own, so that what they need never enters go.mod.
+TOOL       := $(GO) tool -modfile=test/tools/go.mod
+# kube-apiserver, etcd and kubectl for the tests: a set KUBEBUILDER_ASSETS is used as it is, else they are built once
+# into the user's cache. Done before the tests, so that it shows its progress and counts against no test's timeout.
+ASSETS     := assets=$$($(GO) run -C test/apiserver .) && KUBEBUILDER_ASSETS=$$assets
+TIMEOUT    ?= 40m
+N          ?= 5000
+FUZZTIME   ?= 20s
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-race bench fuzz generate format format-check lint vuln verify dist clean
+
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## Build bin/kubectl-fleetdoctor
+	$(GO) build $(BUILDFLAGS) -o $(BINARY) $(MAIN)
+
+# The captured cluster is sick, so the audit has to end with status 1, "findings"; a 0 here would be a lie.
+demo: build ## Audit a captured sick cluster; needs no cluster
+	@$(BINARY) audit --snapshot test/testdata/sick; status=$$?; \
+	if [ $$status -ne 1 ]; then echo "demo: audit ended with status $$status, not 1 (findings)" >&2; exit 1; fi
+
+test: ## Run every test; the real API server is built on the first run, then cached
+	$(ASSETS) $(GO) test -timeout $(TIMEOUT) ./...
+
+test-race: ## Run every test under the race detector
+	$(ASSETS) $(GO) test -race -timeout $(TIMEOUT) ./...
+
+bench: ## Measure against the real API server with N objects (N=5000)
+	$(ASSETS) $(GO) run ./test/bench -n $(N)
+
+fuzz: ## Run each fuzz target for FUZZTIME (FUZZTIME=20s)
+	@targets=$$(grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' $(wildcard cmd pkg webhook test) | \
+		sed 's|^\(.*\)/[^/]*:func \(.*\)$$|\1 \2|' | sort); \
+	if [ -z "$$targets" ]; then echo "fuzz: no target found" >&2; exit 1; fi; \
+	echo "$$targets" | while read -r dir name; do \
+		echo "fuzz: $$dir $$name"; \
+		$(GO) test "./$$dir" -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) || exit 1; \
+	done
+
+generate: ## Rewrite generated code and docs
+	$(GO) generate ./...
+
+format: ## Format the code and its imports
+	$(TOOL) golangci-lint fmt
+
+format-check: ## Fail where `make format` would change something
+	$(TOOL) golangci-lint fmt --diff
+
+lint: ## Run golangci-lint, pinned in test/tools
+	$(TOOL) golangci-lint run ./...
+
+# govulncheck ends with 3 where it found something, with 1 where it could not look; only the second may be excused.
+vuln: ## Look for known vulnerabilities; passes where the database cannot be reached
+	@output=$$($(TOOL) govulncheck ./... 2>&1); status=$$?; \
+	if [ $$status -eq 1 ] && echo "$$output" | grep -q '^govulncheck: fetching vulnerabilities:'; then \
+		echo "vuln: skipped, the vulnerability database cannot be reached"; exit 0; \
+	fi; \
+	echo "$$output"; exit $$status
+
+verify: ## Generate, check format, lint, test under race, then ask for a clean tree
+	@$(MAKE) --no-print-directory generate
+	@$(MAKE) --no-print-directory format-check
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory test-race
+	@changes=$$(git status --porcelain) || exit 1; \
+	if [ -n "$$changes" ]; then echo "verify: the tree is not clean, commit or undo:" >&2; echo "$$changes" >&2; exit 1; fi
+
+dist: ## Build the release archives that krew.yaml names, in bin/dist
+	@rm -rf bin/dist && mkdir -p bin/dist
+	@set -e; for platform in $(PLATFORMS); do \
+		os=$${platform%/*}; arch=$${platform#*/}; suffix=; if [ $$os = windows ]; then suffix=.exe; fi; \
+		name=kubectl-fleetdoctor_$(VERSION)_$${os}_$$arch; stage=bin/dist/$$name; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build $(BUILDFLAGS) -o $$stage/kubectl-fleetdoctor$$suffix $(MAIN); \
+		cp LICENSE $$stage/; \
+		tar -C $$stage -czf $$stage.tar.gz kubectl-fleetdoctor$$suffix LICENSE; \
+		rm -r $$stage; echo $$stage.tar.gz; \
+	done
+
+clean: ## Remove what was built here
+	rm -rf bin
