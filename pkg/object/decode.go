@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package object
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Content is an object as apimachinery's unstructured package holds it: map[string]any, []any, string, bool, int64, float64, nil.
+type Content = map[string]any
+
+// Decode decodes one object's JSON. metadata.managedFields, often half of an object, is left out of the content and returned as
+// JSON of its own (nil where the object has none): only a suspect's is ever read. The returned values share nothing with raw.
+func Decode(raw []byte) (content Content, managedFields []byte, err error) {
+	d := decoder{dec: jsontext.NewDecoder(bytes.NewReader(raw), lenient)}
+	v, err := d.value(0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("decoding object: %w", err)
+	}
+	content, ok := v.(Content)
+	if !ok {
+		return nil, nil, fmt.Errorf("decoding object: it is no JSON object")
+	}
+	return content, d.managedFields, nil
+}
+
+type decoder struct {
+	dec           *jsontext.Decoder
+	managedFields []byte
+	inMetadata    bool
+}
+
+// value decodes the next value. The nesting is bounded by jsontext (10,000 levels).
+func (d *decoder) value(depth int) (any, error) {
+	switch d.dec.PeekKind() {
+	case '{':
+		return d.object(depth)
+	case '[':
+		return d.list(depth)
+	}
+	t, err := d.dec.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	switch t.Kind() {
+	case '"':
+		return t.String(), nil
+	case '0':
+		return number(t.String())
+	case 't':
+		return true, nil
+	case 'f':
+		return false, nil
+	default:
+		return nil, nil
+	}
+}
+
+func (d *decoder) object(depth int) (any, error) {
+	if _, err := d.dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	m := make(Content, 8)
+	for d.dec.PeekKind() != '}' {
+		t, err := d.dec.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		name := t.String()
+		if d.inMetadata && depth == 1 && name == "managedFields" {
+			v, err := d.dec.ReadValue()
+			if err != nil {
+				return nil, err
+			}
+			d.managedFields = bytes.Clone(v)
+			continue
+		}
+		if depth == 0 {
+			d.inMetadata = name == "metadata"
+		}
+		if m[name], err = d.value(depth + 1); err != nil {
+			return nil, err
+		}
+	}
+	_, err := d.dec.ReadToken()
+	return m, err
+}
+
+func (d *decoder) list(depth int) (any, error) {
+	if _, err := d.dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	l := []any{}
+	for d.dec.PeekKind() != ']' {
+		v, err := d.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		l = append(l, v)
+	}
+	_, err := d.dec.ReadToken()
+	return l, err
+}
+
+// number keeps whole numbers whole, as apimachinery does: 10 is not 10.0 in a message, and 2^53+1 keeps its last digit.
+func number(s string) (any, error) {
+	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return i, nil
+	}
+	return strconv.ParseFloat(s, 64)
+}

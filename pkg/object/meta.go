@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package object
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Meta is what can be known of an object without decoding it: who it is and which marks it carries.
+// Reading it costs a fraction of Decode, and most objects of a cluster are nobody's business.
+type Meta struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name              string            `json:"name"`
+		Namespace         string            `json:"namespace"`
+		UID               string            `json:"uid"`
+		ResourceVersion   string            `json:"resourceVersion"`
+		CreationTimestamp string            `json:"creationTimestamp"`
+		DeletionTimestamp string            `json:"deletionTimestamp"`
+		Labels            map[string]string `json:"labels"`
+		Annotations       map[string]string `json:"annotations"`
+		OwnerReferences   []struct {
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+			Name       string `json:"name"`
+			UID        string `json:"uid"`
+			Controller bool   `json:"controller"`
+		} `json:"ownerReferences"`
+	} `json:"metadata"`
+}
+
+// Ref names the object.
+func (m *Meta) Ref() Ref {
+	return Ref{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}
+}
+
+// ReadMeta reads the identity and marks of one object's JSON.
+func ReadMeta(raw []byte) (*Meta, error) {
+	var m Meta
+	if err := json.Unmarshal(raw, &m, lenient); err != nil {
+		return nil, fmt.Errorf("reading metadata: %w", err)
+	}
+	return &m, nil
+}
+
+// lenient takes what API servers have been seen to write; they are no place to police JSON.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// Into decodes one object's JSON into a typed value, by its json tags; fields it does not have are passed over.
+func Into(raw []byte, into any) error {
+	if err := json.Unmarshal(raw, into, lenient); err != nil {
+		return fmt.Errorf("decoding object: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package object
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestKey(t *testing.T) {
+	for _, tc := range []struct {
+		ref  Ref
+		want string
+	}{
+		{Ref{"v1", "ConfigMap", "default", "a"}, "configmap default/a"},
+		{Ref{"apps/v1", "Deployment", "default", "a"}, "deployment.apps default/a"},
+		{Ref{"rbac.authorization.k8s.io/v1", "ClusterRole", "", "a"}, "clusterrole.rbac.authorization.k8s.io a"},
+	} {
+		if got := tc.ref.Key().String(); got != tc.want {
+			t.Errorf("%v: got %q, want %q", tc.ref, got, tc.want)
+		}
+	}
+	a, b := Ref{"apps/v1", "Deployment", "a", "x"}, Ref{"apps/v1beta1", "Deployment", "a", "x"}
+	if a.Key() != b.Key() || a.Compare(b) >= 0 {
+		t.Errorf("two versions of one object: keys %v and %v, order %d", a.Key(), b.Key(), a.Compare(b))
+	}
+}
+
+func TestDecode(t *testing.T) {
+	raw := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","managedFields":[{"manager":"m"}],
+		"annotations":{"managedFields":"a key of that name"}},
+		"spec":{"metadata":{"managedFields":"not the object's own"},"n":9007199254740993,"f":1.5,"l":[1,true,null,"s",{}],"e":[]}}`
+	got, managed, err := Decode([]byte(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Content{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": Content{"name": "a", "annotations": Content{"managedFields": "a key of that name"}},
+		"spec": Content{"metadata": Content{"managedFields": "not the object's own"}, "n": int64(9007199254740993), "f": 1.5,
+			"l": []any{int64(1), true, nil, "s", Content{}}, "e": []any{}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("content (-want +got):\n%s", diff)
+	}
+	if string(managed) != `[{"manager":"m"}]` {
+		t.Errorf("managed fields: %s", managed)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for name, raw := range map[string]string{
+		"no object":     `[1]`,
+		"truncated":     `{"a":{"b":`,
+		"too deep":      strings.Repeat(`{"a":`, 200_000),
+		"deep in lists": strings.Repeat(`[`, 200_000),
+	} {
+		if _, _, err := Decode([]byte(raw)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestReadMeta(t *testing.T) {
+	m, err := ReadMeta([]byte(`{"kind":"Secret","apiVersion":"v1","data":{"a":"eA=="},"metadata":{"name":"s","namespace":"n","labels":{"l":"v"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Ref() != (Ref{"v1", "Secret", "n", "s"}) || m.Metadata.Labels["l"] != "v" {
+		t.Errorf("got %+v", m)
+	}
+}
