@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ownership is the one answer to "whose is this object": its marks, what they say beside the marks that a bundle wants, and the
+// smallest change that would claim it. It is pure. The verdict is one of:
+//
+//	Owned          the bundle's hash is there; the id may still differ (IDMismatch)
+//	Unmarked       no mark at all
+//	HelmOnly       Helm's marks of this release, neither id nor hash: what helm.takeOwnership leaves behind
+//	HashStripped   this set's id, and no hash
+//	ForeignOwner   another set's hash or id, or Helm's marks of another release
+//	Inconsistent   this set's id with a hash that is not its own
+//
+// Source: Fleet's facts, ownership 1.3 and 1.7: the hash alone decides for Fleet; Helm's marks count for Helm.
+package ownership
+
+import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+
+// Marks are the five marks of an object. An empty string means that the mark is not there.
+type Marks struct {
+	Hash, SetID, ManagedBy, ReleaseName, ReleaseNamespace string
+}
+
+// MarksOf reads the marks of an object.
+func MarksOf(labels, annotations map[string]string) Marks {
+	return Marks{
+		Hash:             labels[fleet.HashLabel],
+		SetID:            annotations[fleet.IDAnnotation],
+		ManagedBy:        labels[fleet.ManagedByLabel],
+		ReleaseName:      annotations[fleet.ReleaseNameAnnotation],
+		ReleaseNamespace: annotations[fleet.ReleaseNamespaceAnnotation],
+	}
+}
+
+// Wanted returns the marks that Fleet and Helm write for a set and a release.
+func Wanted(setID, releaseName, releaseNamespace string) Marks {
+	return Marks{Hash: fleet.Hash(setID), SetID: setID, ManagedBy: fleet.ManagedByHelm,
+		ReleaseName: releaseName, ReleaseNamespace: releaseNamespace}
+}
+
+// Release returns "namespace/name" of the release that Helm's marks name, "" where they name none.
+func (m Marks) Release() string {
+	if m.ReleaseName == "" {
+		return ""
+	}
+	return m.ReleaseNamespace + "/" + m.ReleaseName
+}
+
+// Reason is why an object is not owned. The values are reasons of the state Unowned in the report.
+type Reason string
+
+// The reasons; Owned is the zero value.
+const (
+	Owned        Reason = ""
+	Unmarked     Reason = "Unmarked"
+	HelmOnly     Reason = "HelmOnly"
+	HashStripped Reason = "HashStripped"
+	ForeignOwner Reason = "ForeignOwner"
+	Inconsistent Reason = "Inconsistent"
+)
+
+// Verdict is whose an object is, seen from one bundle.
+type Verdict struct {
+	Reason Reason
+	// IDMismatch says that an owned object carries another id, or none. Fleet does not mind.
+	IDMismatch bool
+}
+
+// Judge holds an object's marks against the wanted ones.
+func Judge(have, want Marks) Verdict {
+	switch {
+	case have.Hash == want.Hash:
+		return Verdict{IDMismatch: have.SetID != want.SetID}
+	case have.SetID == want.SetID && have.Hash == "":
+		return Verdict{Reason: HashStripped}
+	case have.SetID == want.SetID:
+		return Verdict{Reason: Inconsistent}
+	case have.Hash != "" || have.SetID != "":
+		return Verdict{Reason: ForeignOwner}
+	case have.ReleaseName == "" && have.ReleaseNamespace == "":
+		return Verdict{Reason: Unmarked} // managed-by alone names nobody: charts write it themselves
+	case have.Release() == want.Release():
+		return Verdict{Reason: HelmOnly}
+	}
+	return Verdict{Reason: ForeignOwner}
+}
+
+// Change is one key to be set on an object.
+type Change struct {
+	Label    bool // else an annotation
+	Key      string
+	Old, New string // Old is "" where the key is not there
+}
+
+// Claim returns the smallest change that makes an object the bundle's for Fleet and for Helm, in a fixed order; empty for one that is.
+func Claim(have, want Marks) []Change {
+	var out []Change
+	for _, c := range []Change{
+		{true, fleet.HashLabel, have.Hash, want.Hash},
+		{false, fleet.IDAnnotation, have.SetID, want.SetID},
+		{true, fleet.ManagedByLabel, have.ManagedBy, want.ManagedBy},
+		{false, fleet.ReleaseNameAnnotation, have.ReleaseName, want.ReleaseName},
+		{false, fleet.ReleaseNamespaceAnnotation, have.ReleaseNamespace, want.ReleaseNamespace},
+	} {
+		if c.Old != c.New {
+			out = append(out, c)
+		}
+	}
+	return out
+}
