@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// Object is one object of a manifest: who it is, and its JSON.
+type Object struct {
+	object.Ref
+	Raw []byte
+}
+
+// separator parts the documents of a manifest, as Helm does.
+var separator = regexp.MustCompile(`(?m)^---[ \t]*(?:#.*)?$`)
+
+// Objects reads the manifest's objects in their order. Lists are flattened; documents without apiVersion or kind are passed over, as
+// Fleet does; an object of only a generateName is named by that. Namespaces stay as stated. Errors name the document by its number and
+// never quote it.
+func (r *Record) Objects() ([]Object, error) {
+	var out []Object
+	for i, doc := range separator.Split(r.Manifest, -1) {
+		if strings.TrimSpace(doc) == "" {
+			continue
+		}
+		raw, err := yaml.YAMLToJSON([]byte(doc))
+		if err != nil {
+			return nil, fmt.Errorf("reading the manifest of release %s: document %d is no YAML", r.Name, i)
+		}
+		if out, err = appendObjects(out, raw, 0); err != nil {
+			return nil, fmt.Errorf("reading the manifest of release %s: document %d: %w", r.Name, i, err)
+		}
+	}
+	return out, nil
+}
+
+// maxListDepth bounds Lists within Lists.
+const maxListDepth = 8
+
+func appendObjects(out []Object, raw []byte, depth int) ([]Object, error) {
+	if string(raw) == "null" {
+		return out, nil // comments only
+	}
+	var head struct {
+		APIVersion string           `json:"apiVersion"`
+		Kind       string           `json:"kind"`
+		Items      []jsontext.Value `json:"items"`
+		Metadata   struct {
+			Name         string `json:"name"`
+			GenerateName string `json:"generateName"`
+			Namespace    string `json:"namespace"`
+		} `json:"metadata"`
+	}
+	if err := object.Into(raw, &head); err != nil {
+		return nil, fmt.Errorf("it is no Kubernetes object")
+	}
+	if head.APIVersion == "" || head.Kind == "" {
+		return out, nil
+	}
+	if strings.HasSuffix(head.Kind, "List") && head.Items != nil && depth < maxListDepth {
+		for _, item := range head.Items {
+			var err error
+			if out, err = appendObjects(out, item, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	name := head.Metadata.Name
+	if name == "" {
+		name = head.Metadata.GenerateName
+	}
+	ref := object.Ref{APIVersion: head.APIVersion, Kind: head.Kind, Namespace: head.Metadata.Namespace, Name: name}
+	return append(out, Object{Ref: ref, Raw: raw}), nil
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package release reads Helm's release records: which release it is, what Fleet wrote into its chart, and the manifest, whose objects are
+// what Fleet's agent calls desired (Fleet's facts, desired-state 2.8). It is pure, and bounded in what it unpacks.
+package release
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+)
+
+// SecretType is the type of the Secrets in which Helm keeps its records, one for each revision, with the record under DataKey.
+const (
+	SecretType = "helm.sh/release.v1"
+	DataKey    = "release"
+)
+
+// The states of a release that matter here; the values are Helm's.
+const (
+	StatusDeployed   = "deployed"
+	StatusSuperseded = "superseded"
+	StatusFailed     = "failed"
+)
+
+// maxRecord bounds what a record may unpack to. A record is at most about 1 MiB packed, the limit of a Secret; text shrinks tenfold.
+const maxRecord = 256 << 20
+
+// ErrTooLarge is returned for a record that unpacks to more than the bound.
+var ErrTooLarge = errors.New("it unpacks to more than 256 MiB")
+
+// Name names one revision of a release.
+type Name struct {
+	Namespace, Name string
+	Revision        int
+}
+
+// String writes the name as Fleet does in status.release: "namespace/name:revision".
+func (n Name) String() string { return fmt.Sprintf("%s/%s:%d", n.Namespace, n.Name, n.Revision) }
+
+// Release returns the name without the revision.
+func (n Name) Release() string { return n.Namespace + "/" + n.Name }
+
+// ParseName reads what String writes.
+func ParseName(s string) (Name, error) {
+	ns, rest, ok := strings.Cut(s, "/")
+	name, rev, ok2 := strings.Cut(rest, ":")
+	n, err := strconv.Atoi(rev)
+	if !ok || !ok2 || err != nil || ns == "" || name == "" {
+		return Name{}, fmt.Errorf("parsing release %q: want namespace/name:revision", s)
+	}
+	return Name{ns, name, n}, nil
+}
+
+// ParseSecretName reads the name of the Secret of a record: "sh.helm.release.v1.NAME.vREVISION".
+func ParseSecretName(namespace, secret string) (Name, error) {
+	rest, ok := strings.CutPrefix(secret, "sh.helm.release.v1.")
+	i := strings.LastIndex(rest, ".v")
+	if !ok || i < 1 {
+		return Name{}, fmt.Errorf("parsing secret name %q: want sh.helm.release.v1.NAME.vREVISION", secret)
+	}
+	rev, err := strconv.Atoi(rest[i+2:])
+	if err != nil {
+		return Name{}, fmt.Errorf("parsing secret name %q: the revision is no number", secret)
+	}
+	return Name{namespace, rest[:i], rev}, nil
+}
+
+// Record is the part of a release record that is read. The chart's templates and files and the values are passed over.
+type Record struct {
+	Name
+	Status         string // Helm's: deployed, superseded, failed, pending-install, ...
+	BundleID       string // the BundleDeployment's name; empty where the release is none of Fleet's
+	AgentNamespace string
+	KeepResources  bool
+	Commit         string
+	ApplyMethod    string // "ssa" or "csa"; empty before Helm 4
+	Manifest       string
+	Hooks          []Hook
+}
+
+// Hook is an object that Helm applies beside the manifest. It is never desired; since Helm 4 it carries Fleet's hash all the same.
+type Hook struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// Pending says whether Helm was at work on the record when it was written: it stores the record first.
+func (r *Record) Pending() bool { return strings.HasPrefix(r.Status, "pending-") }
+
+type document struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	Version   int    `json:"version"`
+	Info      struct {
+		Status string `json:"status"`
+	} `json:"info"`
+	Chart struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	} `json:"chart"`
+	Manifest    string `json:"manifest"`
+	ApplyMethod string `json:"apply_method"`
+	Hooks       []Hook `json:"hooks"`
+}
+
+// Decode reads a record from the Secret's value under DataKey, as the API's base64 decodes to: base64 of gzip of JSON, or of plain JSON.
+// Its errors say what is wrong with the record and never quote it.
+func Decode(value []byte) (*Record, error) {
+	var r io.Reader = base64.NewDecoder(base64.StdEncoding, bytes.NewReader(value))
+	b := bufio.NewReader(r)
+	if magic, _ := b.Peek(3); bytes.Equal(magic, []byte{0x1f, 0x8b, 0x08}) {
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, errors.New("decoding release record: it is damaged (gzip header)")
+		}
+		r = z
+	} else {
+		r = b
+	}
+	limited := &io.LimitedReader{R: r, N: maxRecord}
+	var d document
+	err := json.UnmarshalRead(limited, &d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	switch {
+	case limited.N <= 0:
+		return nil, fmt.Errorf("decoding release record: %w", ErrTooLarge)
+	case err != nil:
+		return nil, errors.New("decoding release record: it is damaged (not base64 of gzip of JSON, or cut short)")
+	case d.Name == "" || d.Version < 1:
+		return nil, errors.New("decoding release record: it has no name or no version")
+	}
+	a := d.Chart.Metadata.Annotations
+	return &Record{
+		Name:           Name{d.Namespace, d.Name, d.Version},
+		Status:         d.Info.Status,
+		BundleID:       a[fleet.BundleIDAnnotation],
+		AgentNamespace: a[fleet.AgentNamespaceAnnotation],
+		KeepResources:  a[fleet.KeepResourcesAnnotation] == "true",
+		Commit:         a[fleet.CommitLabel],
+		ApplyMethod:    d.ApplyMethod,
+		Manifest:       d.Manifest,
+		Hooks:          d.Hooks,
+	}, nil
+}
+
+// SecretName is the name of the Secret that holds the record of a revision.
+func (n Name) SecretName() string {
+	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", n.Name, n.Revision)
+}
