@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The agent reads fields leniently: what is absent, or lies under something
+// that is no map, is empty; a scalar of any type has a textual form; a list
+// stands for its first element. The accessors here do the same, so that
+// `spec.active: true` and `spec.active: "true"` are one.
+
+// field returns the value at a path, nil where there is none.
+func field(m map[string]any, path ...string) any {
+	last := len(path) - 1
+	for _, key := range path[:last] {
+		m, _ = m[key].(map[string]any)
+	}
+	return m[path[last]]
+}
+
+// mapAt returns the map at a path, nil where there is none.
+func mapAt(m map[string]any, path ...string) map[string]any {
+	found, _ := field(m, path...).(map[string]any)
+	return found
+}
+
+// listAt returns the list at a path, nil where there is none.
+func listAt(m map[string]any, path ...string) []any {
+	found, _ := field(m, path...).([]any)
+	return found
+}
+
+// textAt returns the textual form of the value at a path.
+func textAt(m map[string]any, path ...string) string {
+	return text(field(m, path...))
+}
+
+// text returns the trimmed textual form of a value, "" for none.
+func text(v any) string {
+	v = first(v)
+	switch t := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return strings.TrimSpace(t)
+	default:
+		return strings.TrimSpace(fmt.Sprint(t))
+	}
+}
+
+// truth says whether a value is true or one of the words that mean it.
+func truth(v any) bool {
+	switch strings.ToLower(text(v)) {
+	case "true", "t", "yes", "y":
+		return true
+	default:
+		return false
+	}
+}
+
+// first returns the first element of a list (nil of an empty one), and anything
+// else as it is.
+func first(v any) any {
+	list, ok := v.([]any)
+	switch {
+	case !ok:
+		return v
+	case len(list) == 0:
+		return nil
+	default:
+		return list[0]
+	}
+}

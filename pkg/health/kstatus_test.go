@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
+)
+
+// plainKinds are the kinds that kstatus has rules for, and some it has none for.
+var plainKinds = [][2]string{
+	{"v1", "Service"}, {"v1", "Pod"}, {"v1", "Secret"}, {"v1", "PersistentVolumeClaim"}, {"v1", "ConfigMap"},
+	{"apps/v1", "StatefulSet"}, {"apps/v1", "DaemonSet"}, {"apps/v1", "Deployment"}, {"apps/v1", "ReplicaSet"},
+	{"extensions/v1beta1", "Deployment"}, {"policy/v1", "PodDisruptionBudget"},
+	{"batch/v1", "CronJob"}, {"batch/v1", "Job"}, {"apiextensions.k8s.io/v1", "CustomResourceDefinition"},
+	{"v1", "ServiceAccount"}, {"v1", "Namespace"}, {"rbac.authorization.k8s.io/v1", "Role"},
+	{"networking.k8s.io/v1", "Ingress"}, {"x.example.com/v1", "ConfigMap"}, {"a/b/c", "X"}, {"", ""},
+}
+
+// TestPlainObjects proves that the short way says what kstatus says, for every
+// kind in every shape of the fields that kstatus reads of all kinds.
+func TestPlainObjects(t *testing.T) {
+	metadata := []string{
+		`{}`, `{name: a}`, `{generation: 3}`, `{generation: 1.5}`, `{generation: "3"}`, `{generation: null}`,
+		`{deletionTimestamp: "2026-08-22T11:00:00Z"}`, `{deletionTimestamp: ""}`, `{deletionTimestamp: null}`, `null`, `text`, `[]`,
+	}
+	statuses := []string{
+		`null`, `{}`, `text`, `[]`, `{phase: Bound}`, `{phase: Pending}`, `{phase: Running}`, `{loadBalancer: {}}`,
+		`{observedGeneration: 3}`, `{observedGeneration: 2}`, `{observedGeneration: "3"}`, `{observedGeneration: null}`,
+		`{conditions: null}`, `{conditions: []}`, `{conditions: text}`,
+		`{conditions: [{type: Ready, status: "False"}]}`, `{conditions: [{type: Reconciling, status: "True"}]}`,
+		`{replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, fullyLabeledReplicas: 1}`,
+	}
+	plain := 0
+	for _, kind := range plainKinds {
+		for _, m := range metadata {
+			for _, s := range statuses {
+				document := fmt.Sprintf("{apiVersion: %q, kind: %q, metadata: %s, status: %s}", kind[0], kind[1], m, s)
+				obj := object(t, document)
+				if isPlain(obj) {
+					plain++
+				}
+				if diff := cmp.Diff(theLongWay(obj), ask(obj), cmp.AllowUnexported(opinion{})); diff != "" {
+					t.Errorf("%s: (-kstatus +short way):\n%s", document, diff)
+				}
+			}
+		}
+	}
+	// Three shapes of metadata and seven of status have nothing that concerns
+	// all kinds; anything else goes the long way.
+	if want := len(plainKinds) * 3 * 7; plain != want {
+		t.Errorf("%d objects were plain, want %d", plain, want)
+	}
+}
+
+// theLongWay is what kstatus itself makes of an object.
+func theLongWay(obj map[string]any) (o opinion) {
+	defer func() {
+		if recover() != nil {
+			o = opinion{}
+		}
+	}()
+	result, err := status.Compute(&unstructured.Unstructured{Object: obj})
+	if err != nil {
+		return opinion{}
+	}
+	o = opinion{status: result.Status, message: result.Message}
+	for _, c := range result.Conditions {
+		o.reason, o.detail = c.Reason, c.Message
+	}
+	return o
+}
