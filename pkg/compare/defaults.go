@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare
+
+import (
+	"reflect"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+// fieldKey names a field of a struct of the API, wherever that struct stands: one entry serves the pod template of every workload.
+type fieldKey struct {
+	owner reflect.Type
+	name  string
+}
+
+func of[T any](name string) fieldKey { return fieldKey{reflect.TypeFor[T](), name} }
+
+// defaults are the values that the API server writes where the manifest states none. They explain a live field that nobody stated inside
+// a list that counts as a whole, and one whose stated zero value the API takes for none. A test holds every entry against a real API server.
+var defaults = map[fieldKey]any{
+	of[corev1.ServicePort]("protocol"):             "TCP",
+	of[corev1.ServiceSpec]("type"):                 "ClusterIP",
+	of[corev1.ServiceSpec]("sessionAffinity"):      "None",
+	of[corev1.ContainerPort]("protocol"):           "TCP",
+	of[corev1.EndpointPort]("protocol"):            "TCP",
+	of[discoveryv1.EndpointPort]("protocol"):       "TCP",
+	of[discoveryv1.EndpointPort]("name"):           "",
+	of[networkingv1.NetworkPolicyPort]("protocol"): "TCP",
+
+	of[corev1.Container]("terminationMessagePath"):                "/dev/termination-log",
+	of[corev1.Container]("terminationMessagePolicy"):              "File",
+	of[corev1.Probe]("timeoutSeconds"):                            int64(1),
+	of[corev1.Probe]("periodSeconds"):                             int64(10),
+	of[corev1.Probe]("successThreshold"):                          int64(1),
+	of[corev1.Probe]("failureThreshold"):                          int64(3),
+	of[corev1.HTTPGetAction]("scheme"):                            "HTTP",
+	of[corev1.HTTPGetAction]("path"):                              "/",
+	of[corev1.ResourceFieldSelector]("divisor"):                   "0",
+	of[corev1.ObjectFieldSelector]("apiVersion"):                  "v1",
+	of[corev1.PodSpec]("restartPolicy"):                           "Always",
+	of[corev1.PodSpec]("dnsPolicy"):                               "ClusterFirst",
+	of[corev1.PodSpec]("schedulerName"):                           "default-scheduler",
+	of[corev1.ServiceAccountTokenProjection]("expirationSeconds"): int64(3600),
+	of[corev1.PersistentVolumeClaimSpec]("volumeMode"):            "Filesystem",
+	of[corev1.Secret]("type"):                                     "Opaque",
+
+	of[appsv1.DeploymentStrategy]("type"):                        "RollingUpdate",
+	of[appsv1.DeploymentStrategy]("rollingUpdate"):               map[string]any{"maxSurge": "25%", "maxUnavailable": "25%"},
+	of[appsv1.StatefulSetUpdateStrategy]("type"):                 "RollingUpdate",
+	of[appsv1.DaemonSetUpdateStrategy]("type"):                   "RollingUpdate",
+	of[appsv1.StatefulSetSpec]("podManagementPolicy"):            "OrderedReady",
+	of[batchv1.CronJobSpec]("concurrencyPolicy"):                 "Allow",
+	of[batchv1.PodFailurePolicyOnPodConditionsPattern]("status"): "True",
+
+	of[rbacv1.RoleRef]("apiGroup"): rbacv1.GroupName,
+
+	of[networkingv1.IngressClassParametersReference]("scope"): "Cluster",
+	of[storagev1.StorageClass]("reclaimPolicy"):               "Delete",
+	of[storagev1.StorageClass]("volumeBindingMode"):           "Immediate",
+	of[schedulingv1.PriorityClass]("preemptionPolicy"):        "PreemptLowerPriority",
+
+	of[admissionv1.Rule]("scope"):            "*",
+	of[admissionv1.ServiceReference]("port"): int64(443),
+}
+
+// computed are defaults that the API server makes from the fields beside them.
+var computed = map[fieldKey]func(siblings map[string]any) any{
+	of[corev1.ServicePort]("targetPort"): func(s map[string]any) any { return s["port"] },
+	of[corev1.VolumeSource]("emptyDir"):  bareVolume,
+	// A container's limits count as its requests, so a limit range's default counts as its default request.
+	of[corev1.LimitRangeItem]("defaultRequest"): limitRangeRequest,
+	of[corev1.LimitRangeItem]("default"):        limitRangeDefault,
+	of[rbacv1.Subject]("apiGroup"):              subjectGroup,
+}
+
+// allocated are fields whose stated zero value leaves the choice to the server.
+var allocated = map[fieldKey]bool{
+	of[corev1.ServiceSpec]("clusterIP"):                      true,
+	of[corev1.ServiceSpec]("clusterIPs"):                     true,
+	of[corev1.ServiceSpec]("ipFamilies"):                     true,
+	of[corev1.ServiceSpec]("healthCheckNodePort"):            true,
+	of[corev1.ServiceSpec]("externalTrafficPolicy"):          true,
+	of[corev1.ServicePort]("nodePort"):                       true,
+	of[corev1.PersistentVolumeClaimSpec]("volumeName"):       true,
+	of[admissionv1.WebhookClientConfig]("caBundle"):          true,
+	of[corev1.PodSpec]("nodeName"):                           true,
+	of[corev1.PodSpec]("serviceAccount"):                     true,
+	of[corev1.PodSpec]("serviceAccountName"):                 true,
+	of[corev1.PodSpec]("priorityClassName"):                  true,
+	of[corev1.PodSpec]("tolerations"):                        true,
+	of[corev1.Container]("imagePullPolicy"):                  true,
+	of[corev1.ServiceAccount]("secrets"):                     true,
+	of[networkingv1.NetworkPolicySpec]("policyTypes"):        true,
+	of[autoscalingv2.HorizontalPodAutoscalerSpec]("metrics"): true,
+}
+
+// defaultOf returns the default of a field, nil where it has none.
+func defaultOf(f field, siblings map[string]any) any {
+	k := fieldKey{f.owner, f.name}
+	if v, ok := defaults[k]; ok {
+		return v
+	}
+	if make, ok := computed[k]; ok && siblings != nil {
+		return make(siblings)
+	}
+	return nil
+}
+
+// bareVolume: a volume of which only the name is stated is an empty directory.
+func bareVolume(volume map[string]any) any {
+	for name, v := range volume {
+		if name != "name" && v != nil {
+			return nil
+		}
+	}
+	return map[string]any{}
+}
+
+func subjectGroup(s map[string]any) any {
+	switch s["kind"] {
+	case rbacv1.UserKind, rbacv1.GroupKind:
+		return rbacv1.GroupName
+	}
+	return nil
+}
+
+// limitRangeDefault: for a container, what has a maximum but no default gets the maximum as its default.
+func limitRangeDefault(item map[string]any) any {
+	if item["type"] != string(corev1.LimitTypeContainer) {
+		return nil
+	}
+	return merged(item["max"], item["default"])
+}
+
+// limitRangeRequest: then what has a default but no default request gets that default, and what has only a minimum gets that.
+func limitRangeRequest(item map[string]any) any {
+	if item["type"] != string(corev1.LimitTypeContainer) {
+		return nil
+	}
+	return merged(item["min"], limitRangeDefault(item), item["defaultRequest"])
+}
+
+// merged lays maps over each other, the last on top; nil where all are empty.
+func merged(maps ...any) any {
+	out := map[string]any{}
+	for _, m := range maps {
+		m, _ := m.(map[string]any)
+		for k, v := range m {
+			out[k] = v
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}

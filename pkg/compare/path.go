@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare
+
+import (
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// step is one step of the way down to a value. Paths are only written out for a difference, so that comparing equal objects,
+// which is nearly all of the work, allocates none.
+type step struct {
+	parent *step
+	name   string // of a field, where index is negative or there is no element
+	elem   *fieldpath.PathElement
+}
+
+func (s *step) path() fieldpath.Path {
+	var p fieldpath.Path
+	for at := s; at != nil; at = at.parent {
+		e := fieldpath.PathElement{FieldName: &at.name}
+		if at.elem != nil {
+			e = *at.elem
+		}
+		p = append(p, e)
+	}
+	slices.Reverse(p)
+	return p
+}
+
+// index is the step to the i-th element of a list.
+func (s *step) index(i int) *step {
+	return &step{parent: s, elem: &fieldpath.PathElement{Index: &i}}
+}
+
+// key is the step to an element of a list by its key fields, written as the API server writes them.
+func (s *step) key(list field, elem map[string]any) *step {
+	names := pathKeys[deref(element(list).typ)]
+	if names == nil {
+		names = []string{list.mergeKey}
+	}
+	keys := value.FieldList{}
+	for _, n := range names {
+		v := elem[n]
+		if isZero(v) {
+			v = defaultOf(member(element(list), n), elem)
+		}
+		if v != nil {
+			keys = append(keys, value.Field{Name: n, Value: value.NewValueInterface(v)})
+		}
+	}
+	keys.Sort()
+	return &step{parent: s, elem: &fieldpath.PathElement{Key: &keys}}
+}
+
+// member is the step to an element of a set of plain values.
+func (s *step) member(v any) *step {
+	e := value.NewValueInterface(v)
+	return &step{parent: s, elem: &fieldpath.PathElement{Value: &e}}
+}
+
+func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
