@@ -110,8 +110,8 @@ func defaultOf(f field, siblings map[string]any) any {
 	if v, ok := defaults[k]; ok {
 		return v
 	}
-	if make, ok := computed[k]; ok && siblings != nil {
-		return make(siblings)
+	if compute, ok := computed[k]; ok && siblings != nil {
+		return compute(siblings)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@
 package compare
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -45,7 +44,7 @@ func ReadManagers(managedFields []byte, live map[string]any) (*Managers, error) 
 			continue
 		}
 		set := &fieldpath.Set{}
-		if err := set.FromJSON(bytes.NewReader(r.FieldsV1.Raw)); err != nil {
+		if err := set.FromJSON(r.FieldsV1.GetRawReader()); err != nil {
 			return nil, fmt.Errorf("reading the fields of manager %q: %w", r.Manager, err)
 		}
 		e := entry{manager: Manager{Name: r.Manager, Operation: string(r.Operation), Subresource: r.Subresource}, fields: set}

@@ -26,10 +26,10 @@ var (
 
 // equalScalars says whether two plain values mean the same in a field of that type (nil: not known).
 func equalScalars(t reflect.Type, desired, live any) bool {
-	if numbersEqual(desired, live) || desired == live && comparable(desired) {
+	if numbersEqual(desired, live) || desired == live && plain(desired) {
 		return true
 	}
-	if live == nil || !comparable(live) {
+	if live == nil || !plain(live) {
 		return false
 	}
 	t = deref(t)
@@ -93,7 +93,8 @@ func numbersEqual(a, b any) bool {
 	return false
 }
 
-func comparable(v any) bool {
+// plain says whether a value is neither an object nor a list.
+func plain(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any:
 		return false

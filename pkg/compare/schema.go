@@ -61,11 +61,12 @@ func member(parent field, name string) field {
 	case t.Kind() != reflect.Struct:
 		return untyped
 	}
-	fields, ok := fieldsByType.Load(t)
+	memo, ok := fieldsByType.Load(t)
 	if !ok {
-		fields, _ = fieldsByType.LoadOrStore(t, structFields(t))
+		memo, _ = fieldsByType.LoadOrStore(t, structFields(t))
 	}
-	f, ok := fields.(map[string]field)[name]
+	fields, _ := memo.(map[string]field)
+	f, ok := fields[name]
 	if !ok {
 		return field{list: listReduced, owner: t, name: name}
 	}

@@ -119,16 +119,14 @@ type document struct {
 // Decode reads a record from the Secret's value under DataKey, as the API's base64 decodes to: base64 of gzip of JSON, or of plain JSON.
 // Its errors say what is wrong with the record and never quote it.
 func Decode(value []byte) (*Record, error) {
-	var r io.Reader = base64.NewDecoder(base64.StdEncoding, bytes.NewReader(value))
-	b := bufio.NewReader(r)
+	b := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(value)))
+	var r io.Reader = b
 	if magic, _ := b.Peek(3); bytes.Equal(magic, []byte{0x1f, 0x8b, 0x08}) {
 		z, err := gzip.NewReader(b)
 		if err != nil {
 			return nil, errors.New("decoding release record: it is damaged (gzip header)")
 		}
 		r = z
-	} else {
-		r = b
 	}
 	limited := &io.LimitedReader{R: r, N: maxRecord}
 	var d document

@@ -2,4 +2,4 @@
 
 package v1alpha1
 
-//go:generate go tool -modfile=../../../test/tools/go.mod controller-gen crd:maxDescLen=0 paths=. output:crd:dir=../../../test/cluster/crds
+//go:generate go tool -modfile=../../../test/controller-gen/go.mod controller-gen crd:maxDescLen=0 paths=. output:crd:dir=../../../test/cluster/crds
