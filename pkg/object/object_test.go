@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestKey(t *testing.T) {
@@ -68,5 +69,20 @@ func TestReadMeta(t *testing.T) {
 	}
 	if m.Ref() != (Ref{"v1", "Secret", "n", "s"}) || m.Metadata.Labels["l"] != "v" {
 		t.Errorf("got %+v", m)
+	}
+}
+
+func TestClusterScoped(t *testing.T) {
+	for kind, want := range map[string]bool{"Namespace": true, "ClusterRole.rbac.authorization.k8s.io": true, "Content.fleet.cattle.io": true,
+		"ConfigMap": false, "Role.rbac.authorization.k8s.io": false, "Namespace.example.com": false, "Bundle.fleet.cattle.io": false} {
+		if got := ClusterScoped(schema.ParseGroupKind(kind)); got != want {
+			t.Errorf("%s: cluster-scoped %t, want %t", kind, got, want)
+		}
+	}
+	kinds := ClusterScopedKinds()
+	for i, gk := range kinds {
+		if !ClusterScoped(gk) || i > 0 && gk == kinds[i-1] {
+			t.Errorf("%s is listed, and should not be, or twice", gk)
+		}
 	}
 }

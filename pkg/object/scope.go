@@ -2,9 +2,15 @@
 
 package object
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"slices"
+	"strings"
 
-// clusterScoped lists the built-in kinds that have no namespace, for sources that cannot ask a server. A test holds it against one.
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// clusterScoped lists the built-in kinds that have no namespace, and Fleet's, for sources that cannot ask a server. A test holds it against
+// one that serves all of them (test/defaults), those of alpha APIs too.
 var clusterScoped = map[string][]string{
 	"": {"Namespace", "Node", "PersistentVolume", "ComponentStatus"},
 	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy",
@@ -19,7 +25,7 @@ var clusterScoped = map[string][]string{
 	"networking.k8s.io":            {"IngressClass", "IPAddress", "ServiceCIDR"},
 	"node.k8s.io":                  {"RuntimeClass"},
 	"rbac.authorization.k8s.io":    {"ClusterRole", "ClusterRoleBinding"},
-	"resource.k8s.io":              {"DeviceClass", "ResourceSlice", "DeviceTaintRule"},
+	"resource.k8s.io":              {"DeviceClass", "ResourceSlice", "DeviceTaintRule", "ResourcePoolStatusRequest"},
 	"scheduling.k8s.io":            {"PriorityClass"},
 	"storage.k8s.io":               {"StorageClass", "CSIDriver", "CSINode", "VolumeAttachment", "VolumeAttributesClass"},
 	"storagemigration.k8s.io":      {"StorageVersionMigration"},
@@ -28,10 +34,17 @@ var clusterScoped = map[string][]string{
 
 // ClusterScoped says whether a kind is one of Kubernetes' or Fleet's own that have no namespace.
 func ClusterScoped(gk schema.GroupKind) bool {
-	for _, kind := range clusterScoped[gk.Group] {
-		if kind == gk.Kind {
-			return true
+	return slices.Contains(clusterScoped[gk.Group], gk.Kind)
+}
+
+// ClusterScopedKinds returns the kinds for which ClusterScoped holds, ordered by group and kind.
+func ClusterScopedKinds() []schema.GroupKind {
+	var out []schema.GroupKind
+	for group, kinds := range clusterScoped {
+		for _, kind := range kinds {
+			out = append(out, schema.GroupKind{Group: group, Kind: kind})
 		}
 	}
-	return false
+	slices.SortFunc(out, func(a, b schema.GroupKind) int { return strings.Compare(a.Group+" "+a.Kind, b.Group+" "+b.Kind) })
+	return out
 }

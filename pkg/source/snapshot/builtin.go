@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+// builtin are the kinds of Kubernetes 1.36 that can be listed, and of Fleet, with the version that the API server prefers: what an empty
+// List in a file named for their resource is a List of. A captured definition overrules it. Their scope is known to object.ClusterScoped.
+var builtin = []struct{ group, version, kinds string }{
+	{"", "v1", "ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod " +
+		"PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount"},
+	{"admissionregistration.k8s.io", "v1", "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration " +
+		"ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration"},
+	{"apiextensions.k8s.io", "v1", "CustomResourceDefinition"},
+	{"apiregistration.k8s.io", "v1", "APIService"},
+	{"apps", "v1", "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet"},
+	{"autoscaling", "v2", "HorizontalPodAutoscaler"},
+	{"batch", "v1", "CronJob Job"},
+	{"certificates.k8s.io", "v1", "CertificateSigningRequest"},
+	{"coordination.k8s.io", "v1", "Lease"},
+	{"discovery.k8s.io", "v1", "EndpointSlice"},
+	{"events.k8s.io", "v1", "Event"},
+	{"flowcontrol.apiserver.k8s.io", "v1", "FlowSchema PriorityLevelConfiguration"},
+	{"networking.k8s.io", "v1", "IPAddress Ingress IngressClass NetworkPolicy ServiceCIDR"},
+	{"node.k8s.io", "v1", "RuntimeClass"},
+	{"policy", "v1", "PodDisruptionBudget"},
+	{"rbac.authorization.k8s.io", "v1", "ClusterRole ClusterRoleBinding Role RoleBinding"},
+	{"resource.k8s.io", "v1", "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice"},
+	{"scheduling.k8s.io", "v1", "PriorityClass"},
+	{"storage.k8s.io", "v1", "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment VolumeAttributesClass"},
+	{"fleet.cattle.io", "v1alpha1", "Bundle BundleDeployment BundleNamespaceMapping Cluster ClusterGroup ClusterRegistration " +
+		"ClusterRegistrationToken Content GitRepo GitRepoRestriction HelmOp ImageScan Policy Schedule"},
+}

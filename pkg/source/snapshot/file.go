@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// argument is one of the paths while it is read.
+type argument struct {
+	index   int
+	name    string // as it is shown
+	entries int
+	// unknown files hold no objects; foreign documents are none, in files that have some; nested are archives in archives.
+	unknown, foreign, nested tally
+	refused                  [numRefusals]tally
+}
+
+// refusal is why a file is not even looked at.
+type refusal int
+
+const (
+	refusedLink refusal = iota
+	refusedDevice
+	refusedName
+	numRefusals
+)
+
+var refusals = [numRefusals]struct{ one, many, reason string }{
+	refusedLink:   {"link", "links", "links are not followed"},
+	refusedDevice: {"special file", "special files", "only plain files are read"},
+	refusedName:   {"file", "files", "their names lead out of the archive"},
+}
+
+// file is one file, or one entry of an archive, while it is read.
+type file struct {
+	r    *reader
+	arg  *argument
+	name string // as it is shown, with the argument
+	rel  string // within the argument, as it is shown
+	file string // its own name, without folders
+	dir  int    // the folder, for evidence
+
+	explicit         bool        // it is the argument itself
+	packed, archived bool        // it came out of a gzip stream, an archive
+	depth            int         // of the readers below it
+	whole            io.ReaderAt // the whole of it, and its length, where it lies on a disk
+	size             int64
+
+	sure     bool   // it means to hold objects. If nothing can be made of a file that does not, it is unknown, not damaged.
+	known    bool   // it holds no objects, but what it says is made use of
+	found    int    // objects and Lists
+	others   int    // documents that are no objects
+	other1   string // where the first of them is
+	problems []source.Gap
+	more     int  // problems
+	harmed   bool // it may have held objects that were not read
+}
+
+// at names a position in the file. A line or column of 0 is not known.
+func (f *file) at(line, column, document int) string {
+	s := f.name
+	if line > 0 {
+		s += fmt.Sprintf(", line %d", line)
+	}
+	if column > 0 {
+		s += fmt.Sprintf(", column %d", column)
+	}
+	if document > 1 {
+		s += fmt.Sprintf(" (document %d)", document)
+	}
+	return s
+}
+
+// damaged notes that a document, or more, of the file could not be read.
+func (f *file) damaged(where, reason string) {
+	f.harmed = true
+	f.gap(where, reason, effectDocument)
+}
+
+func (f *file) gap(where, reason, effect string) {
+	if len(f.problems) > f.r.limits.Damaged { // more than will be shown
+		f.more++
+		return
+	}
+	f.problems = append(f.problems, source.Gap{What: where, Reason: reason, Effect: effect})
+}
+
+// other notes a document that is no object.
+func (f *file) other(line int) {
+	if f.others++; f.others == 1 {
+		f.other1 = fmt.Sprintf("%s line %d", f.rel, line)
+	}
+}
+
+// done settles what kind of file it was.
+func (f *file) done() {
+	if f.harmed && !f.sure && f.found == 0 {
+		f.harmed, f.problems, f.more = false, nil, 0
+	}
+	for _, g := range f.problems {
+		f.r.gaps.document(g)
+	}
+	f.r.gaps.damaged += f.more
+	if f.harmed {
+		f.r.evidence.harm(f.dir)
+	}
+	switch {
+	case f.found > 0 && f.others > 0:
+		f.arg.foreign.add(f.other1)
+	case f.found > 0 || f.known || f.harmed || len(f.problems) > 0:
+	case f.explicit:
+		f.r.gaps.add(f.name, "no Kubernetes objects were found in it", "it is not counted")
+	default:
+		f.arg.unknown.add(f.rel)
+	}
+}
+
+// sniffed is how much of a file is looked at to see what it is.
+const sniffed = 64 << 10
+
+// read reads a file, whatever it is. Its error ends the reading of the argument.
+func (r *reader) read(f *file, in io.Reader) error {
+	br := r.buffer(f.depth, in)
+	head, err := br.Peek(sniffed)
+	switch {
+	case r.ended() != nil:
+		return r.ended()
+	case len(head) == 0 && stops(err):
+		return err
+	case len(head) == 0 && err != io.EOF:
+		f.sure = true
+		f.damaged(f.name, r.reason(err))
+		f.done()
+		return nil
+	}
+	isZip := bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06"))
+	isTar := len(head) > 262 && string(head[257:262]) == "ustar" || strings.HasSuffix(strings.ToLower(f.file), ".tar") && len(head) >= 512
+	switch {
+	case (isZip || isTar) && f.archived:
+		f.arg.nested.add(f.rel)
+		r.evidence.harm(f.dir)
+		return nil
+	case isZip:
+		return r.zipStream(f, br)
+	case isTar:
+		return r.tar(f, br)
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}) && !f.packed:
+		return r.gzip(f, br)
+	}
+	defer f.done()
+	return r.documents(f, br, head)
+}
+
+// documents reads a file that is no archive.
+func (r *reader) documents(f *file, br *bufio.Reader, head []byte) error {
+	if f.file == "collected.timestamp" {
+		f.known = r.stamp(string(bytes.Trim(head, "\" \r\n")))
+		return nil
+	}
+	if hasMark(head) {
+		f.depth++
+		br = r.buffer(f.depth, transform.NewReader(br, unicode.BOMOverride(transform.Nop)))
+		var err error
+		if head, err = br.Peek(sniffed); stops(err) {
+			return err
+		}
+	}
+	format, sure := sniff(f.file, head)
+	f.sure = sure || f.explicit
+	in := &meter{ended: r.ended, r: br, left: &r.left}
+	switch format {
+	case formatJSON:
+		return r.json(f, in)
+	case formatYAML:
+		return r.yaml(f, r.buffer(f.depth+1, in))
+	}
+	return nil
+}
+
+// hasMark says whether a text begins with a byte order mark. PowerShell writes what kubectl says in UTF-16.
+func hasMark(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff"))
+}
+
+type format int
+
+const (
+	formatUnknown format = iota
+	formatJSON
+	formatYAML
+)
+
+var (
+	// separators are what may stand before the first document.
+	separators = regexp.MustCompile(`^(?:[ \t\r\n]+|#[^\n]*\n|---[ \t]*\r?\n)+`)
+	objectJSON = regexp.MustCompile(`^[\[\s]*\{\s*"(apiVersion|kind|items|metadata)"`)
+	objectYAML = regexp.MustCompile(`^(apiVersion|kind|items|metadata):`)
+	someYAML   = regexp.MustCompile(`(?m)^apiVersion:`)
+	// passedOver are logs, and what macOS puts beside each file of an archive.
+	passedOver = regexp.MustCompile(`^\._|(?i)\.log(\.[0-9]+)?$`)
+)
+
+// sniff finds the format of a file, and whether it means to hold objects: by its name, or by how it begins. Fleet's own dumps name
+// files without an ending: bundles_fleet-local_guestbook.
+func sniff(name string, head []byte) (format, bool) {
+	named := false
+	switch strings.ToLower(path.Ext(name)) {
+	case ".json", ".jsonl", ".ndjson", ".yaml", ".yml":
+		named = true
+	}
+	start := head[len(separators.Find(head)):]
+	switch {
+	case len(start) == 0:
+		return formatUnknown, false
+	case start[0] == '{' || start[0] == '[':
+		return formatJSON, named || objectJSON.Match(start)
+	case named || objectYAML.Match(start):
+		return formatYAML, true
+	case someYAML.Match(start) && bytes.IndexByte(head, 0) < 0:
+		return formatYAML, false
+	}
+	return formatUnknown, false
+}
+
+// stamp takes the time at which crust-gather says it collected.
+func (r *reader) stamp(s string) bool {
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05 MST"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			r.taken = later(r.taken, t)
+			return true
+		}
+	}
+	return false
+}
+
+// buffer is the buffered reader of a depth. Files of one depth are read one after the other.
+func (r *reader) buffer(depth int, in io.Reader) *bufio.Reader {
+	for len(r.buffers) <= depth {
+		r.buffers = append(r.buffers, bufio.NewReaderSize(nil, sniffed))
+	}
+	r.buffers[depth].Reset(in)
+	return r.buffers[depth]
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b.UTC()
+	}
+	return a
+}

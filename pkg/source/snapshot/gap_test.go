@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+)
+
+const (
+	perDocument = " | its objects are not counted; what lies in the same folder proves no absence"
+	perItem     = " | it is not counted, and its List proves no absence"
+	perPath     = " | the rest was not read; what was read of it proves no absence, whole Lists apart"
+)
+
+func TestGaps(t *testing.T) {
+	badItem := "- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: bad\n  data: {}\n"
+	for _, tc := range []struct {
+		name  string
+		files []entry
+		want  []string // objects
+		gaps  []string
+	}{
+		{
+			name:  "damaged YAML document",
+			files: []entry{{"x.yaml", yml(cmA) + "---\n" + yml(cmB, "data:", "\tx: y") + "---\n" + yml(node)}},
+			want:  []string{cmA, node},
+			gaps:  []string{"DIR/x.yaml, line 13 (document 2) | it is no valid YAML" + perDocument},
+		},
+		{
+			name:  "damaged YAML item",
+			files: []entry{{"x.yaml", "apiVersion: v1\nitems:\n- " + obj(cmA) + "\n" + badItem + "- " + obj(cmB) + "\nkind: List\n"}},
+			want:  []string{cmA, cmB},
+			gaps:  []string{"DIR/x.yaml, line 6, item 2 | it is no valid YAML" + perItem},
+		},
+		{
+			name:  "damaged YAML List after its items",
+			files: []entry{{"x.yaml", "apiVersion: v1\nitems:\n- " + obj(cmA) + "\nkind: List\nmetadata: }\n"}},
+			want:  []string{cmA},
+			gaps:  []string{"DIR/x.yaml, line 5 | it is no valid YAML" + perDocument},
+		},
+		{
+			name:  "YAML that JSON has not",
+			files: []entry{{"x.yaml", yml(cmA) + "---\n" + yml(cmB, "data:", "  <<: {a: b}") + "---\n" + yml(cmB, "data: !!binary eA==") + "---\n" + yml(cmB, "data: {? [a] : b}") + "---\n" + yml(cmB, "data: .inf")}},
+			want:  []string{cmA},
+			gaps: func() (out []string) {
+				for _, at := range []string{"line 13, column 3 (document 2)", "line 20, column 7 (document 3)", "line 27, column 10 (document 4)", "line 34, column 7 (document 5)"} {
+					out = append(out, "DIR/x.yaml, "+at+" | it has YAML that JSON has not: merge keys, tags, keys that are no scalars, or infinite numbers"+perDocument)
+				}
+				return out
+			}(),
+		},
+		{
+			name:  "damaged JSON line",
+			files: []entry{{"x.json", obj(cmA) + "\n" + `{"apiVersion":"v1",,` + "\n" + obj(node) + "\n" + `{"a"` + "\n" + obj(cmB)}},
+			want:  []string{cmA, cmB, node},
+			gaps: []string{
+				"DIR/x.json, line 2, column 20 (document 2) | it is no valid JSON" + perDocument,
+				"DIR/x.json, line 5, column 1 (document 4) | it is no valid JSON" + perDocument,
+			},
+		},
+		{
+			name:  "damaged indented JSON",
+			files: []entry{{"x.json", "{\n  \"apiVersion\": \"v1\",\n  \"kind\" \"ConfigMap\"\n}\n" + obj(cmA)}},
+			want:  []string{cmA},
+			gaps:  []string{"DIR/x.json, line 3, column 10 | it is no valid JSON" + perDocument},
+		},
+		{
+			name: "truncated JSON List",
+			files: []entry{
+				{"x.json", strings.TrimSuffix(listOf(obj(cmA), obj(node)), `],"kind":"List","metadata":{"resourceVersion":""}}`)},
+				{"y.json", `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{"name":"two","namespace":"b"}},{"met`},
+				{"z.json", `{"items":[{"metadata":{"name":"three","namespace":"b"}},{"met`},
+			},
+			want: []string{cmA, cmB, node},
+			gaps: []string{
+				"DIR/x.json, line 1, column 168 | it ends in the middle" + perDocument,
+				"DIR/y.json, line 1, column 101 | it ends in the middle" + perDocument,
+				"DIR/z.json, line 1, column 62 | it ends in the middle" + perDocument,
+			},
+		},
+		{
+			name:  "unnamed formats",
+			files: []entry{{"notes.txt", "see:\napiVersion: v1\n]\n"}, {"log.txt", "{\"level\":\"info\"}\n{not json\n"}, {"a.txt", "text\napiVersion: v1\n"}, {"cm", yml(cmA)}},
+			want:  []string{cmA},
+			gaps:  []string{"3 files in DIR: a.txt, log.txt, notes.txt | no Kubernetes objects were found in them | they are not counted"},
+		},
+		{
+			name:  "other documents beside objects",
+			files: []entry{{"x.yaml", yml(cmA) + "---\nreplicas: 1\n---\n- a\n"}, {"y.json", obj(cmB) + "\n1\n[\"x\"]\nnull\n{}"}},
+			want:  []string{cmA, cmB},
+			gaps:  []string{"2 files in DIR: x.yaml line 7, y.json line 2 | they also have documents that are no Kubernetes objects | those documents are not counted"},
+		},
+		{
+			name:  "items that are no objects",
+			files: []entry{{"x.json", listOf(obj(cmA), `{"kind":"ConfigMap"}`, "\n1")}},
+			want:  []string{cmA},
+			gaps: []string{
+				"DIR/x.json, line 1, item 2 | it is no Kubernetes object" + perItem,
+				"DIR/x.json, line 2, item 3 | it is no Kubernetes object" + perItem,
+			},
+		},
+		{
+			name:  "damaged gzip",
+			files: []entry{{"a.yaml", yml(cmA)}, {"x.yaml.gz", "\x1f\x8b\x00nothing"}, {"y.yaml.gz", gz(t, strings.Repeat(yml(cmB)+"---\n", 50))[:70]}},
+			want:  []string{cmA},
+			gaps: []string{
+				"DIR/x.yaml.gz | its compressed data is damaged" + perPath,
+				"DIR/y.yaml.gz, line 4 | it ends in the middle" + perDocument,
+			},
+		},
+		{
+			name:  "damaged zip",
+			files: []entry{{"a.yaml", yml(cmA)}, {"x.zip", zipOf(t, entry{"b.yaml", yml(cmB)})[:100]}},
+			want:  []string{cmA},
+			gaps:  []string{"DIR/x.zip | it is damaged" + perPath},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := write(t, tc.files...)
+			s := open(t, dir)
+			if diff := cmp.Diff(tc.want, contents(t, s)); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.gaps, gapLines(describe(t, s), dir)); diff != "" {
+				t.Errorf("gaps (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTruncatedArchives cuts archives off at every byte: there is a gap, or nothing is missing.
+func TestTruncatedArchives(t *testing.T) {
+	files := []entry{{"a.yaml", yml(cmA)}, {"b.json", listOf(obj(cmB), obj(node))}, {"c.yaml", yml(depA)}}
+	for name, text := range map[string]string{"x.tar": tarOf(t, files...), "x.tgz": gz(t, tarOf(t, files...)), "x.zip": zipOf(t, files...)} {
+		step := 1
+		if name == "x.tar" {
+			step = 64
+		}
+		for n := 1; n < len(text); n += step {
+			s, err := openText(t, text[:n])
+			if err != nil {
+				continue
+			}
+			got := contents(t, s)
+			if len(describe(t, s).Gaps) > 0 {
+				if c := covered(t, s, "apps/v1 Deployment", "a"); len(c) > 0 {
+					t.Errorf("%s, first %d of %d bytes: %v is covered", name, n, len(text), c)
+				}
+				continue
+			}
+			if len(got) != 4 {
+				t.Errorf("%s, first %d of %d bytes: objects %v without a gap", name, n, len(text), got)
+			}
+		}
+	}
+}
+
+// TestTruncatedAfterDamage cuts off what has damaged documents: that never ends the reading of other files.
+func TestTruncatedAfterDamage(t *testing.T) {
+	dir := write(t, entry{"a.yaml", yml(cmA)})
+	for _, text := range []string{
+		obj(cmB) + "\n{]\n" + obj(node) + "\n---\n# x\n}\n" + listOf(obj(depA), "{}") + strings.Repeat("\n{\"a\":]\n"+obj(node), 10),
+		yml(cmB) + "---\n]\n---\n" + yml(node) + "---\nitems:\n- ]\n- " + obj(depA) + "\nkind: List\n",
+	} {
+		packed := gz(t, text)
+		for n := range packed {
+			s, err := snapshotOf(t, dir, packed[:n], snapshot.Limits{})
+			must(t, err)
+			if len(describe(t, s).Gaps) == 0 {
+				t.Errorf("first %d of %d bytes: no gap", n, len(packed))
+			}
+		}
+	}
+}
+
+func TestTarCutBetweenEntries(t *testing.T) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	must(t, w.WriteHeader(&tar.Header{Name: "a.yaml", Size: int64(len(yml(cmA)))}))
+	_, err := io.WriteString(w, yml(cmA))
+	must(t, err)
+	must(t, w.Flush())
+	s, err := openText(t, b.String())
+	must(t, err)
+	want := []string{"standard input, after a.yaml | it ends in the middle" + perPath}
+	if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
+		t.Errorf("gaps (-want +got):\n%s", diff)
+	}
+}
+
+func TestManyDamaged(t *testing.T) {
+	text := obj(cmA) + strings.Repeat("\n{]", 30)
+	s, err := openText(t, text, snapshot.WithLimits(snapshot.Limits{Damaged: 5}))
+	must(t, err)
+	got := gapLines(describe(t, s), "")
+	want := []string{"2 more documents | they are damaged | they are not counted"}
+	if len(got) != 6 || cmp.Diff(want, got[5:]) != "" {
+		t.Errorf("gaps: %q", got)
+	}
+	s, err = openText(t, yml(cmA)+strings.Repeat("---\n]\n", 30), snapshot.WithLimits(snapshot.Limits{Damaged: 5}))
+	must(t, err)
+	got = gapLines(describe(t, s), "")
+	want = []string{"25 more documents | they are damaged | they are not counted"}
+	if len(got) != 6 || cmp.Diff(want, got[5:]) != "" {
+		t.Errorf("gaps: %q", got)
+	}
+}
+
+// TestNoContent damages a Secret at every byte, in each format, and looks for its value in all that is said of it.
+func TestNoContent(t *testing.T) {
+	const value, plain = "hunter2-not-a-real-password", "correct-horse-invented"
+	good := map[string]string{".json": obj(cmA) + "\n", ".yaml": yml(cmA) + "---\n"}
+	encoded := base64.StdEncoding.EncodeToString([]byte(value))
+	for name, text := range map[string]string{
+		"secret.json": obj("v1 Secret a/s", fmt.Sprintf(`"data":{"p":%q},"stringData":{"q":%q}`, encoded, plain)),
+		"secret.yaml": yml("v1 Secret a/s", "data:", "  p: "+encoded, "stringData:", "  q: "+plain),
+		"list.yaml":   "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(yml("v1 Secret a/s", "stringData:", "  q: "+plain), "\n", "\n  "),
+	} {
+		check := func(damage string, text string) {
+			s, err := openText(t, good[filepath.Ext(name)]+text)
+			must(t, err)
+			said := fmt.Sprintf("%+v", describe(t, s))
+			for _, v := range []string{value, plain[:7], encoded[:7]} {
+				if strings.Contains(said, v) {
+					t.Fatalf("%s, %s: the value is in %s", name, damage, said)
+				}
+			}
+			if _, err := openText(t, text); err != nil && strings.Contains(err.Error(), plain[:7]) {
+				t.Fatalf("%s, %s: the value is in %v", name, damage, err)
+			}
+		}
+		for i := range len(text) {
+			check(fmt.Sprintf("cut off at %d", i), text[:i])
+			for _, c := range []string{"\x00", "\t", "]", "{", ":", "*", "&", "!", "\xff", "\"", "\n", "%", "@", "`"} {
+				check(fmt.Sprintf("%q at %d", c, i), text[:i]+c+text[i+1:])
+			}
+		}
+	}
+}
+
+func TestNothingReadable(t *testing.T) {
+	for name, tc := range map[string]struct {
+		files []entry
+		want  string
+	}{
+		"nothing":      {nil, "opening snapshot: nothing in DIR can be read; expected Kubernetes objects or Lists in YAML or JSON"},
+		"no objects":   {[]entry{{"README.md", "text"}}, "opening snapshot: nothing in DIR can be read (1 file in DIR: README.md: no Kubernetes objects were found in them); expected"},
+		"only damaged": {[]entry{{"x.json", "{"}}, "opening snapshot: nothing in DIR can be read (DIR/x.json, line 1, column 2: it ends in the middle); expected"},
+		"about only":   {[]entry{{"version.yaml", "gitVersion: v1.36.3\n"}}, "opening snapshot: nothing in DIR can be read; expected"},
+	} {
+		dir := write(t, tc.files...)
+		_, err := snapshot.Open(t.Context(), []string{dir}, nil)
+		if err == nil || !strings.HasPrefix(strings.ReplaceAll(err.Error(), dir, "DIR"), tc.want) {
+			t.Errorf("%s: error %v, want %s", name, err, tc.want)
+		}
+	}
+	for name, paths := range map[string][]string{"no path": nil, "absent": {filepath.Join(t.TempDir(), "x")}, "no stdin": {"-"}, "device": {"/dev/null"}} {
+		if _, err := snapshot.Open(t.Context(), paths, nil); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := snapshot.Open(t.Context(), []string{"-", "-"}, strings.NewReader(obj(cmA))); err == nil {
+		t.Error("stdin twice: no error")
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := write(t, entry{"a.yaml", yml(cmA)}, entry{"b.json", obj(cmB)}, entry{"c.tgz", gz(t, tarOf(t, entry{"a.yaml", yml(cmA)}))})
+	for _, p := range []string{dir, filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.json"), filepath.Join(dir, "c.tgz")} {
+		if _, err := snapshot.Open(ctx, []string{p}, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: error %v", p, err)
+		}
+	}
+	// A terminal that nobody types at does not hold it up.
+	silent, _ := io.Pipe()
+	defer func() { must(t, silent.Close()) }()
+	ctx, cancel = context.WithCancel(t.Context())
+	go cancel()
+	if _, err := snapshot.Open(ctx, []string{"-"}, silent); !errors.Is(err, context.Canceled) {
+		t.Errorf("blocked stdin: error %v", err)
+	}
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// reader is one Open. It reads file after file, so that the same files always give the same snapshot.
+type reader struct {
+	ended   func() error // the context's Err
+	limits  Limits
+	left    int64 // of Limits.Bytes
+	objects int   // and Lists
+	scan    *scanner
+	pieces  jsonStream // for JSON that is at hand
+	buffers []*bufio.Reader
+
+	gaps     gaps
+	evidence evidence
+	store    store
+	newest   time.Time
+	taken    time.Time        // as the capture itself says
+	server   string           // the server's version, as the capture says
+	kubelet  *version.Version // the newest of the nodes
+
+	kubeletVersion string // the same as it is written
+}
+
+// expected is said where a path holds nothing that can be read.
+const expected = "expected Kubernetes objects or Lists in YAML or JSON, in a folder, a file, a .tar, .tar.gz or .zip archive, or standard input (-)"
+
+// Open reads a captured cluster from paths: folders, files, archives, and "-" for stdin, all of which together are one set. Everything
+// is read at once, into memory only. What cannot be read is a gap of the snapshot's Description, never a stop.
+//
+// Its errors: the context's; a path that does not exist or is a device; two clusters in one set; nothing at all that is readable.
+func Open(ctx context.Context, paths []string, stdin io.Reader, opts ...Option) (*Snapshot, error) {
+	r := &reader{ended: ctx.Err, limits: Limits{}.withDefaults(), scan: newScanner()}
+	for _, o := range opts {
+		o(r)
+	}
+	r.left, r.gaps.limit = r.limits.Bytes, r.limits.Damaged
+	r.pieces.count = r.count
+	if len(paths) == 0 {
+		return nil, errors.New("opening snapshot: no path was given; " + expected)
+	}
+	used := false // stdin
+	for i, p := range paths {
+		if p == "-" {
+			if used || stdin == nil {
+				return nil, errors.New("opening snapshot: standard input can be read once, and only where there is one")
+			}
+			used = true
+		}
+		if err := r.path(ctx, i, p, stdin); err != nil {
+			return nil, fmt.Errorf("opening snapshot: %w", err)
+		}
+	}
+	if len(r.store.entries) == 0 && len(r.evidence.lists) == 0 {
+		list := r.gaps.finish()
+		hint := ""
+		if len(list) > 0 {
+			hint = fmt.Sprintf(" (%s: %s)", list[0].What, list[0].Reason)
+		}
+		return nil, fmt.Errorf("opening snapshot: nothing in %s can be read%s; %s", strings.Join(paths, ", "), hint, expected)
+	}
+	return r.snapshot(paths), nil
+}
+
+// path reads one argument. Its error ends Open.
+func (r *reader) path(ctx context.Context, index int, name string, stdin io.Reader) error {
+	a := &argument{index: index, name: shown(name)}
+	f := &file{r: r, arg: a, name: a.name, rel: filepath.Base(a.name), file: filepath.Base(name), explicit: true}
+	f.dir = r.evidence.folder(index, "")
+	err := r.argument(ctx, f, name, stdin)
+	if err != nil && stops(err) && !errors.Is(err, errTwoClusters) && r.ended() == nil {
+		err = r.cut(f, a.name, err)
+	}
+	a.finish(&r.gaps)
+	return err
+}
+
+func (r *reader) argument(ctx context.Context, f *file, name string, stdin io.Reader) error {
+	if name == "-" {
+		f.name, f.arg.name, f.rel, f.file = "standard input", "standard input", "standard input", ""
+		in := interruptible(ctx, stdin)
+		defer closed(in)
+		return r.read(f, in)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	mode := info.Mode()
+	switch {
+	case mode.IsDir():
+		return r.folder(f, name)
+	case !mode.IsRegular() && mode&fs.ModeNamedPipe == 0:
+		return fmt.Errorf("%s is no file, folder or pipe", f.name)
+	}
+	in, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer closed(in)
+	if mode.IsRegular() {
+		f.whole, f.size = in, info.Size()
+		return r.read(f, in)
+	}
+	pipe := interruptible(ctx, in)
+	defer closed(pipe)
+	return r.read(f, pipe)
+}
+
+// closed closes what was only read: all that could go wrong with it has gone wrong in reading.
+func closed(c io.Closer) { _ = c.Close() }
+
+// interruptible reads from a stream whose Read may block for ever, as that of a terminal, but not longer than the context.
+func interruptible(ctx context.Context, in io.Reader) io.ReadCloser {
+	pr, pw := io.Pipe()
+	go func() {
+		_, err := io.Copy(pw, in)
+		pw.CloseWithError(err)
+	}()
+	stop := context.AfterFunc(ctx, func() { pr.CloseWithError(ctx.Err()) })
+	return pipe{pr, stop}
+}
+
+type pipe struct {
+	*io.PipeReader
+	stop func() bool
+}
+
+func (p pipe) Close() error {
+	p.stop()
+	return p.PipeReader.Close()
+}
+
+// folder reads the files of a folder and the folders in it, in the order of their names. Links are not followed, and nothing outside
+// the folder is opened, whatever happens to it meanwhile.
+func (r *reader) folder(f *file, name string) error {
+	root, err := os.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	defer closed(root)
+	return fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		e := &file{
+			r: r, arg: f.arg, depth: f.depth,
+			name: shown(filepath.Join(name, p)), rel: shown(p), file: filepath.Base(p),
+			dir: r.evidence.folder(f.arg.index, filepath.Dir(p)),
+		}
+		switch {
+		case r.ended() != nil:
+			return r.ended()
+		case err != nil:
+			e.sure = true
+			e.damaged(e.name, r.reason(err))
+			e.done()
+			return nil
+		case d.IsDir():
+			return nil
+		}
+		if f.arg.entries++; f.arg.entries > r.limits.Entries {
+			if err := r.tooMany(f); err != nil {
+				return err
+			}
+			return fs.SkipAll
+		}
+		switch {
+		case d.Type()&fs.ModeSymlink != 0:
+			f.arg.refused[refusedLink].add(e.rel)
+			r.evidence.harm(e.dir)
+		case !d.Type().IsRegular():
+			f.arg.refused[refusedDevice].add(e.rel)
+		case passedOver.MatchString(e.file):
+			f.arg.unknown.add(e.rel)
+		default:
+			return r.folderFile(root, e, p)
+		}
+		return nil
+	})
+}
+
+func (r *reader) folderFile(root *os.Root, e *file, p string) error {
+	in, err := root.Open(p)
+	if err == nil {
+		defer closed(in)
+		var info fs.FileInfo
+		if info, err = in.Stat(); err == nil && info.Mode().IsRegular() {
+			e.whole, e.size = in, info.Size()
+			return r.read(e, in)
+		}
+	}
+	e.sure = true
+	e.damaged(e.name, r.reason(err))
+	e.done()
+	return nil
+}
+
+// finish says what was passed over.
+func (a *argument) finish(g *gaps) {
+	in := " in " + a.name
+	if a.unknown.count > 0 {
+		g.add(a.unknown.of("file"+in, "files"+in), "no Kubernetes objects were found in them", effectIgnored)
+	}
+	if a.foreign.count > 0 {
+		g.add(a.foreign.of("file"+in, "files"+in), "they also have documents that are no Kubernetes objects", "those documents are not counted")
+	}
+	if a.nested.count > 0 {
+		g.add(a.nested.of("file"+in, "files"+in), "archives in archives are not read", effectIgnored)
+	}
+	for why, t := range a.refused {
+		if t.count > 0 {
+			texts := refusals[why]
+			g.add(t.of(texts.one+in, texts.many+in), texts.reason, "they are not counted; what lies beside them proves no absence, whole Lists apart")
+		}
+	}
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package snapshot reads a captured cluster from files, without any cluster: folders, files and archives of whatever layout, in which
+// every YAML or JSON document that is a Kubernetes object or List counts. That takes in `kubectl get -o yaml`, `fleet dump`,
+// crust-gather and support bundles. Nothing is written to disk, nothing of a document's content comes into an error or gap, and what a
+// hostile archive can cost is bounded (see Limits).
+//
+// # What is proven absent
+//
+// An object that is not in a snapshot was either missing from the cluster, or not captured. It counts as missing only where its kind
+// was provably captured:
+//
+//   - A List proves that there is no other object of the kinds among its items, and of its own kind if it is typed (ConfigMapList). An
+//     empty untyped List proves it of the resource that its file is named for (configmaps.json, bundles.fleet.cattle.io.json), or
+//     nothing. A List that has metadata.continue or remainingItemCount, or a damaged item, or whose end was not read, proves nothing.
+//   - A List proves it in all namespaces if its items lie in several. If they all lie in one, it may be from `kubectl get -n`: it then
+//     proves it in that namespace only, unless it has one namespaced kind and another List of the snapshot spans namespaces, for who
+//     captured one resource of all namespaces mostly did so with each. An empty List proves it in all namespaces, unless there are
+//     Lists within one namespace and none that spans several. Objects without namespace have one scope, which any List proves.
+//   - Documents of their own prove it in each namespace in which there is one of the kind: collectors that write a file for each object
+//     take whole namespaces. They prove nothing if something in their folder could not be read, as it may have been the very object,
+//     or if the path that they came from was not read to its end. Items of incomplete Lists do not prove their namespaces either.
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// Snapshot is a captured cluster. It never changes.
+type Snapshot struct {
+	description source.Description
+	kinds       *source.Kinds
+	objects     map[schema.GroupKind][]entry
+	coverage    map[schema.GroupKind]source.Coverage
+}
+
+var _ source.Source = (*Snapshot)(nil)
+
+// snapshot is what was read.
+func (r *reader) snapshot(paths []string) *Snapshot {
+	c := newCatalog(r.store.definitions)
+	extents := r.evidence.extents(c.named)
+	s := &Snapshot{objects: r.store.byKind(), coverage: map[schema.GroupKind]source.Coverage{}}
+	s.kinds = r.kinds(c, s.objects, extents)
+	for _, k := range s.kinds.All() {
+		s.coverage[k.GroupKind()] = coverage(c.resource(k.GroupKind()), extents[k.GroupKind()])
+	}
+	s.description = source.Description{
+		Origin: source.OriginSnapshot, Paths: slices.Clone(paths),
+		KubernetesVersion: cmp.Or(r.server, r.kubeletVersion),
+		TakenAt:           r.newest,
+		Gaps:              r.gaps.finish(),
+	}
+	if !r.taken.IsZero() {
+		s.description.TakenAt = r.taken
+	}
+	if double := r.store.double; double.count > 0 {
+		s.description.Notes = append(s.description.Notes, double.of(
+			"object was found more than once; its newest resourceVersion was kept",
+			"objects were found more than once; the newest resourceVersion of each was kept"))
+	}
+	return s
+}
+
+// coverage makes the coverage of a kind.
+func coverage(resource string, x *extent) source.Coverage {
+	if x == nil {
+		x = &extent{}
+	}
+	if x.everywhere {
+		return source.Covered()
+	}
+	return source.CoveredIn(slices.Collect(maps.Keys(x.namespaces)), source.Failure{
+		Reason: source.NotInSnapshot,
+		Detail: fmt.Sprintf("neither a whole List of %s nor, in that namespace, objects of that kind were captured", resource),
+	})
+}
+
+// Describe says what was read, and what could not be. It never fails.
+func (s *Snapshot) Describe(context.Context) (source.Description, error) {
+	d := s.description
+	d.Paths, d.Notes, d.Gaps = slices.Clone(d.Paths), slices.Clone(d.Notes), slices.Clone(d.Gaps)
+	return d, nil
+}
+
+// Kinds lists the kinds that objects, typed Lists or definitions were captured of. That a kind is listed does not mean that any of its
+// objects were captured: the coverage of a List says that. It never fails.
+func (s *Snapshot) Kinds(context.Context) (*source.Kinds, error) { return s.kinds, nil }
+
+// List passes on the objects of a kind, ordered by namespace and name, in the version in which each was captured, be it another than
+// the one asked for. The namespaces of a query do not matter for objects that have none. A selector that a snapshot does not understand
+// makes a List that covers nothing.
+func (s *Snapshot) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
+	match, failure := matcher(q)
+	if failure != nil {
+		return source.NotCovered(*failure), nil
+	}
+	gk := q.Kind.GroupKind()
+	covered, ok := s.coverage[gk]
+	if !ok {
+		_, f, _ := s.kinds.Lookup(q.Kind)
+		return source.NotCovered(f), nil
+	}
+	for i := range s.objects[gk] {
+		if err := ctx.Err(); err != nil {
+			return source.Coverage{}, err
+		}
+		e := &s.objects[gk][i]
+		if !match(e) {
+			continue
+		}
+		if err := yield(source.Object{Raw: e.raw, Kind: gk.WithVersion(e.version)}); err != nil {
+			return source.Coverage{}, err
+		}
+	}
+	return covered, nil
+}
+
+// matcher is the condition of a query on an object of its kind. The failure says why a snapshot does not understand it.
+func matcher(q source.Query) (func(*entry) bool, *source.Failure) {
+	byLabel, err := labels.Parse(q.LabelSelector)
+	if err != nil {
+		return nil, &source.Failure{Reason: source.ReadFailed, Detail: fmt.Sprintf("parsing label selector: %v", err)}
+	}
+	byField, err := fields.ParseSelector(q.FieldSelector)
+	if err != nil {
+		return nil, &source.Failure{Reason: source.ReadFailed, Detail: fmt.Sprintf("parsing field selector: %v", err)}
+	}
+	for _, f := range byField.Requirements() {
+		if !slices.Contains([]string{"metadata.name", "metadata.namespace", "type"}, f.Field) {
+			return nil, &source.Failure{Reason: source.ReadFailed, Detail: fmt.Sprintf("a snapshot cannot select by the field %q", f.Field)}
+		}
+	}
+	return func(e *entry) bool {
+		if len(q.Namespaces) > 0 && e.key.Namespace != "" && !slices.Contains(q.Namespaces, e.key.Namespace) {
+			return false
+		}
+		if !byField.Empty() && !byField.Matches(fields.Set{"metadata.name": e.key.Name, "metadata.namespace": e.key.Namespace, "type": e.typ}) {
+			return false
+		}
+		return byLabel.Empty() || byLabel.Matches(e.labelSet())
+	}, nil
+}
+
+// labelSet decodes the labels, which hardly a query asks for.
+func (e *entry) labelSet() labels.Set {
+	set := labels.Set{}
+	if raw := e.raw[e.labels[0]:e.labels[1]]; strings.HasPrefix(string(raw), "{") {
+		if err := object.Into(raw, &set); err != nil {
+			return labels.Set{}
+		}
+	}
+	return set
+}

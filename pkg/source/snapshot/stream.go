@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"sort"
+)
+
+// meter passes on a stream of documents until the context ends or the snapshot has had its bytes.
+type meter struct {
+	ended func() error // the context's Err
+	r     io.Reader
+	left  *int64 // of Limits.Bytes, of all streams together
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	if err := m.ended(); err != nil {
+		return 0, err
+	}
+	if *m.left <= 0 {
+		return 0, errBytes
+	}
+	n, err := m.r.Read(p[:min(int64(len(p)), *m.left)])
+	*m.left -= int64(n)
+	return n, err
+}
+
+// counted counts the bytes of a stream.
+type counted struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// inflated is a decompressed stream, cut off when it turns out to be a bomb.
+type inflated struct {
+	ended  func() error // the context's Err
+	r      io.Reader
+	packed *counted
+	n      int64
+	limits *Limits
+}
+
+func (i *inflated) Read(p []byte) (int, error) {
+	if err := i.ended(); err != nil {
+		return 0, err
+	}
+	switch {
+	case i.n > i.limits.Passed:
+		return 0, errPassed
+	case i.n > ratioFloor && i.n/i.limits.Ratio > i.packed.n:
+		return 0, errRatio
+	}
+	n, err := i.r.Read(p)
+	i.n += int64(n)
+	return n, err
+}
+
+// lined is a stream that knows the lines and columns of what was last read of it, bounds one document, and takes bytes back.
+// Lines are forgotten on arm, so that a file of a million lines costs what one of its documents costs.
+type lined struct {
+	r       io.Reader
+	left    int64  // of the document
+	pending []byte // taken back
+	offset  int64
+	lines   int     // that begin at or before begin, but for the first
+	begin   int64   // of the line at the last arm
+	starts  []int64 // of the lines that begin after begin
+}
+
+func (l *lined) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, errTooLarge
+	}
+	p = p[:min(int64(len(p)), l.left)]
+	var n int
+	var err error
+	if len(l.pending) > 0 {
+		n = copy(p, l.pending)
+		l.pending = l.pending[n:]
+	} else {
+		n, err = l.r.Read(p)
+	}
+	for i := 0; i < n; i++ {
+		next := bytes.IndexByte(p[i:n], '\n')
+		if next < 0 {
+			break
+		}
+		i += next
+		l.starts = append(l.starts, l.offset+int64(i)+1)
+	}
+	l.offset += int64(n)
+	l.left -= int64(n)
+	if n := len(l.starts); n > mostStarts {
+		l.forget(n - mostStarts/2)
+	}
+	return n, err
+}
+
+// mostStarts bounds the lines of one document that are remembered. Errors are found where reading is, not far behind it.
+const mostStarts = 1 << 20
+
+// forget forgets the first n known lines.
+func (l *lined) forget(n int) {
+	l.lines += n
+	l.begin = l.starts[n-1]
+	l.starts = slices.Delete(l.starts, 0, n)
+}
+
+// readByte reads one byte.
+func (l *lined) readByte() (byte, error) {
+	var b [1]byte
+	_, err := io.ReadFull(l, b[:])
+	return b[0], err
+}
+
+// unread takes back the last bytes that were read.
+func (l *lined) unread(b []byte) {
+	l.pending = slices.Concat(b, l.pending)
+	l.offset -= int64(len(b))
+	l.starts = l.starts[:l.after(l.offset)]
+}
+
+// arm gives the next document, which begins at offset, its bytes, and forgets the lines before it.
+func (l *lined) arm(offset, limit int64) {
+	l.left = limit
+	if n := l.after(offset); n > 0 {
+		l.forget(n)
+	}
+}
+
+// after is how many of the known lines begin at or before the offset.
+func (l *lined) after(offset int64) int {
+	return sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > offset })
+}
+
+// position is the line and the column, in bytes, from 1, of an offset that is not before the last arm.
+func (l *lined) position(offset int64) (line, column int) {
+	n := l.after(offset)
+	begin := l.begin
+	if n > 0 {
+		begin = l.starts[n-1]
+	}
+	return 1 + l.lines + n, int(max(offset-begin, 0)) + 1
+}

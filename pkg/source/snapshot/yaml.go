@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// yamlStream cuts a file of YAML documents into pieces that are parsed one by one: documents, and in a document the items of a block
+// list under the top-level key "items". A YAML parser takes hundreds of bytes for each scalar, which nobody has for a List of 50 MB in
+// one piece, and a damaged item then costs its List no other item. Cutting needs no parser: a line that begins with "---" ends a
+// document whatever it is in, and inside an item every line is indented deeper than the item's dash. An alias of another item's anchor
+// is lost by it, and said to be damaged; nothing that writes clusters down makes any.
+type yamlStream struct {
+	r *reader
+	f *file
+
+	line, number int // of the current line; of the current document
+	doc          *document
+	text         piece // the document without its items
+	item         piece
+	state        yamlState
+	indent       int // of the items' dashes
+}
+
+type yamlState int
+
+const (
+	outside yamlState = iota // of items, before or after them
+	atItems                  // after the line "items:"
+	inItems
+)
+
+// piece is the text of a document without its items, or of one item.
+type piece struct {
+	text     []byte
+	tooLarge bool
+	line     int // of its first line, in the file
+	kept     int // how many of its lines come before the items that were cut out of it
+	resumed  int // the line in the file with which it goes on after them
+}
+
+// at is the line in the file of a line of the text.
+func (p *piece) at(line int) int {
+	if p.resumed > 0 && line > p.kept {
+		return p.resumed + line - p.kept - 1
+	}
+	return p.line + line - 1
+}
+
+// yaml reads a file of YAML documents. After a damaged document or item it goes on with the next.
+func (r *reader) yaml(f *file, in *bufio.Reader) error {
+	s := &yamlStream{r: r, f: f}
+	s.begin(1)
+	for {
+		line, err := s.readLine(in)
+		if len(line) > 0 {
+			if err := s.next(line); err != nil {
+				return r.keep(f, s.doc, err)
+			}
+		}
+		switch {
+		case err == nil:
+			continue
+		case stops(err):
+			return r.keep(f, s.doc, err)
+		case !errors.Is(err, io.EOF):
+			s.doc.damaged = true
+			f.damaged(f.at(s.line, 0, s.number), r.reason(err))
+		}
+		return s.end()
+	}
+}
+
+// readLine reads a line with its end. Of one that is longer than a piece may be, the rest is passed over.
+func (s *yamlStream) readLine(in *bufio.Reader) ([]byte, error) {
+	s.line++
+	var long []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if long == nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return part, err
+		}
+		if int64(len(long)) <= s.r.limits.YAML {
+			long = append(long, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return long, err
+		}
+	}
+}
+
+// next takes a line.
+func (s *yamlStream) next(line []byte) error {
+	switch {
+	case isMarker(line, "---"):
+		err := s.end()
+		s.begin(s.line)
+		if rest := bytes.TrimSpace(line[3:]); len(rest) > 0 && rest[0] != '#' {
+			s.keep(&s.text, append([]byte("   "), line[3:]...))
+		}
+		return err
+	case isMarker(line, "..."):
+		err := s.end()
+		s.begin(s.line + 1)
+		return err
+	case line[0] == '%' && s.state == outside && isBlank(s.text.text):
+		return nil // a directive
+	}
+	if s.state == outside {
+		if !s.doc.listed && isItemsKey(line) {
+			s.state = atItems
+		} else {
+			s.keep(&s.text, line)
+		}
+		return nil
+	}
+	if isBlank(line) {
+		if s.state == inItems {
+			s.keep(&s.item, line)
+		}
+		return nil
+	}
+	return s.nextOfItems(line)
+}
+
+// nextOfItems takes a line that is not blank, after the line "items:".
+func (s *yamlStream) nextOfItems(line []byte) error {
+	indent, dash := indentation(line)
+	var err error
+	switch {
+	case s.state == inItems && indent > s.indent:
+		s.keep(&s.item, line)
+		return nil
+	case s.state == inItems:
+		err = s.endItem()
+	case !dash: // "items:" is followed by something else than a block list
+		s.keep(&s.text, []byte("items:\n"))
+	}
+	switch {
+	case dash && (s.state == atItems || indent == s.indent):
+		s.state, s.indent, s.doc.listed = inItems, indent, true
+		s.item = piece{text: s.item.text[:0]}
+		s.keep(&s.item, line)
+		if len(s.item.text) > indent {
+			s.item.text[indent] = ' ' // the dash
+		}
+	default:
+		if s.doc.listed {
+			s.text.kept, s.text.resumed = bytes.Count(s.text.text, []byte("\n")), s.line
+		}
+		s.state = outside
+		s.keep(&s.text, line)
+	}
+	return err
+}
+
+// begin begins a document.
+func (s *yamlStream) begin(line int) {
+	s.number++
+	s.state = outside
+	s.doc = &document{number: s.number, line: line}
+	s.text = piece{text: s.text.text[:0]}
+}
+
+func (s *yamlStream) keep(p *piece, line []byte) {
+	if int64(len(p.text)+len(line)) > s.r.limits.YAML {
+		p.tooLarge = true
+		return
+	}
+	if len(p.text) == 0 {
+		p.line = s.line
+	}
+	p.text = append(p.text, line...)
+}
+
+// endItem parses the item that has been read. Its error ends the reading of the path.
+func (s *yamlStream) endItem() error {
+	raw, err := s.parse(&s.item, fmt.Sprintf(", item %d", len(s.doc.items)+1))
+	if raw == nil {
+		s.doc.damaged = true
+		return err
+	}
+	s.doc.items = append(s.doc.items, item{raw: raw, line: s.item.line})
+	return s.r.count()
+}
+
+// end parses and takes the document that has been read. Its error ends the reading of the path.
+func (s *yamlStream) end() error {
+	if s.state == inItems {
+		if err := s.endItem(); err != nil {
+			return s.r.keep(s.f, s.doc, err)
+		}
+	}
+	s.doc.listed = s.doc.listed || s.state == atItems // "items:" and nothing after it
+	if !s.doc.listed && isBlank(s.text.text) && !s.text.tooLarge {
+		s.number--
+		return nil
+	}
+	if s.text.line > 0 {
+		s.doc.line = s.text.line
+	}
+	raw, err := s.parse(&s.text, "")
+	if err != nil {
+		return err
+	}
+	s.doc.damaged = s.doc.damaged || raw == nil
+	switch {
+	case raw == nil && !s.doc.listed:
+		return nil
+	case raw == nil:
+		return s.r.take(s.f, s.doc)
+	case raw[0] != '{':
+		s.f.other(s.doc.line)
+		return nil
+	}
+	inner, err := s.r.split(raw)
+	if stops(err) {
+		return err
+	}
+	s.doc.body, s.doc.items = inner.body, append(inner.items, s.doc.items...)
+	s.doc.listed = s.doc.listed || inner.listed
+	return s.r.take(s.f, s.doc)
+}
+
+// parse turns a piece into JSON. It is nil for a damaged one, whose gap was made; the error ends the reading.
+func (s *yamlStream) parse(p *piece, which string) ([]byte, error) {
+	if err := s.r.ended(); err != nil {
+		return nil, err
+	}
+	var raw []byte
+	var bad *yamlError
+	if p.tooLarge {
+		bad = &yamlError{line: 1, err: errTooLarge}
+	} else if raw, bad = yamlToJSON(p.text, s.r.limits); bad == nil {
+		return raw, nil
+	}
+	where := s.f.at(p.at(bad.line), bad.column, s.number) + which
+	if which != "" {
+		s.f.gap(where, s.r.reason(bad.err), effectItem)
+	} else {
+		s.f.damaged(where, s.r.reason(bad.err))
+	}
+	return nil, nil
+}
+
+// isMarker says whether a line is a document marker, or begins with the dash of a list.
+func isMarker(line []byte, m string) bool {
+	return bytes.HasPrefix(line, []byte(m)) && (len(line) == len(m) || strings.IndexByte(" \t\r\n", line[len(m)]) >= 0)
+}
+
+// isItemsKey says whether a line is the key "items" without a value.
+func isItemsKey(line []byte) bool {
+	rest, ok := bytes.CutPrefix(line, []byte("items:"))
+	return ok && isBlank(rest) && (len(bytes.TrimSpace(rest)) == 0 || rest[0] != '#')
+}
+
+// isBlank says whether there is nothing but white space and comments.
+func isBlank(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return false
+		}
+	}
+	return true
+}
+
+// indentation is the number of spaces before a line's text, and whether that is the dash of a list.
+func indentation(line []byte) (int, bool) {
+	n := 0
+	for n < len(line) && line[n] == ' ' {
+		n++
+	}
+	return n, isMarker(line[n:], "-")
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package source says how objects are read, from a cluster or from a captured snapshot, without saying which.
+// A source yields objects one by one as they arrive and keeps none; what it could not read it says as data, not as an error,
+// so that a failed read can never pass for an empty cluster.
+package source
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Source is a cluster, or a snapshot of one. Its methods may be called from several goroutines.
+type Source interface {
+	// Describe says what is being read. Its error means that nothing can be read at all.
+	Describe(ctx context.Context) (Description, error)
+	// Kinds lists the kinds that can be read.
+	Kinds(ctx context.Context) (*Kinds, error)
+	// List passes the objects of one kind to yield, each once, in no particular order, and says for which namespaces that was all of
+	// them. Objects already yielded stay yielded when a later page fails; the coverage then says so. The error is yield's, or the context's.
+	List(ctx context.Context, q Query, yield func(Object) error) (Coverage, error)
+}
+
+// Origin says what kind of thing a source reads.
+type Origin string
+
+// The two origins.
+const (
+	OriginCluster  Origin = "cluster"
+	OriginSnapshot Origin = "snapshot"
+)
+
+// Description says where the data comes from and when it was taken.
+type Description struct {
+	Origin            Origin
+	Context, Server   string   // of a cluster: the kubeconfig's context and the server's address
+	Paths             []string // of a snapshot
+	KubernetesVersion string   // as the server says it, "" where unknown
+	TakenAt           time.Time
+	Notes             []string // worth saying, but no gap: the same object found twice
+	Gaps              []Gap    // what could not be read on opening
+}
+
+// Gap is something that could not be read, and what follows from that.
+type Gap struct {
+	What, Reason, Effect string
+}
+
+// Object is one object of a List.
+type Object struct {
+	// Raw is its JSON. It is valid until yield returns.
+	Raw []byte
+	// Kind is the kind in the version it was read in. Raw need not repeat it: API servers leave it out in the items of a list.
+	Kind schema.GroupVersionKind
+}
+
+// Query asks for the objects of one kind.
+type Query struct {
+	Kind schema.GroupVersionKind
+	// Namespaces restricts the query; empty means all of them.
+	Namespaces []string
+	// Fallback are the namespaces that matter, read one by one where reading all at once is forbidden.
+	Fallback []string
+	// LabelSelector and FieldSelector have the API's syntax. A snapshot understands the fields metadata.name, metadata.namespace and type.
+	LabelSelector, FieldSelector string
+	// MetadataOnly asks for apiVersion, kind and metadata alone. A source may yield more.
+	MetadataOnly bool
+}
