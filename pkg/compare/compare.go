@@ -37,7 +37,8 @@ func (r Range) Holds(n int64) bool { return r.Min <= n && n <= r.Max }
 // Objects compares the stated fields of desired with live, both as decoded by object.Decode, and returns the differences in the order
 // of the desired object's sorted fields. gvk is the kind in the manifest's version. Neither argument is changed.
 func Objects(desired, live map[string]any, gvk schema.GroupVersionKind) []Difference {
-	desired, live = normalise(gvk, desired, live)
+	n := normaliserOf(gvk.GroupKind())
+	desired, live = n.desired(desired), n.live(live)
 	w := walker{}
 	root := field{typ: typeOf(gvk), list: listReduced}
 	for _, name := range sortedKeys(desired) {

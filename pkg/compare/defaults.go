@@ -11,8 +11,12 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta1 "k8s.io/api/resource/v1beta1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 )
@@ -37,40 +41,71 @@ var defaults = map[fieldKey]any{
 	of[discoveryv1.EndpointPort]("name"):           "",
 	of[networkingv1.NetworkPolicyPort]("protocol"): "TCP",
 
-	of[corev1.Container]("terminationMessagePath"):                "/dev/termination-log",
-	of[corev1.Container]("terminationMessagePolicy"):              "File",
-	of[corev1.Probe]("timeoutSeconds"):                            int64(1),
-	of[corev1.Probe]("periodSeconds"):                             int64(10),
-	of[corev1.Probe]("successThreshold"):                          int64(1),
-	of[corev1.Probe]("failureThreshold"):                          int64(3),
-	of[corev1.HTTPGetAction]("scheme"):                            "HTTP",
-	of[corev1.HTTPGetAction]("path"):                              "/",
-	of[corev1.ResourceFieldSelector]("divisor"):                   "0",
-	of[corev1.ObjectFieldSelector]("apiVersion"):                  "v1",
-	of[corev1.PodSpec]("restartPolicy"):                           "Always",
-	of[corev1.PodSpec]("dnsPolicy"):                               "ClusterFirst",
-	of[corev1.PodSpec]("schedulerName"):                           "default-scheduler",
-	of[corev1.ServiceAccountTokenProjection]("expirationSeconds"): int64(3600),
-	of[corev1.PersistentVolumeClaimSpec]("volumeMode"):            "Filesystem",
-	of[corev1.Secret]("type"):                                     "Opaque",
+	of[corev1.Container]("terminationMessagePath"):                   "/dev/termination-log",
+	of[corev1.Container]("terminationMessagePolicy"):                 "File",
+	of[corev1.Probe]("timeoutSeconds"):                               int64(1),
+	of[corev1.Probe]("periodSeconds"):                                int64(10),
+	of[corev1.Probe]("successThreshold"):                             int64(1),
+	of[corev1.Probe]("failureThreshold"):                             int64(3),
+	of[corev1.HTTPGetAction]("scheme"):                               "HTTP",
+	of[corev1.HTTPGetAction]("path"):                                 "/",
+	of[corev1.ResourceFieldSelector]("divisor"):                      "0",
+	of[corev1.ObjectFieldSelector]("apiVersion"):                     "v1",
+	of[corev1.PodSpec]("restartPolicy"):                              "Always",
+	of[corev1.PodSpec]("dnsPolicy"):                                  "ClusterFirst",
+	of[corev1.PodSpec]("schedulerName"):                              "default-scheduler",
+	of[corev1.ServiceAccountTokenProjection]("expirationSeconds"):    int64(3600),
+	of[corev1.PersistentVolumeClaimSpec]("volumeMode"):               "Filesystem",
+	of[corev1.PersistentVolumeSpec]("persistentVolumeReclaimPolicy"): "Retain",
+	of[corev1.Secret]("type"):                                        "Opaque",
 
-	of[appsv1.DeploymentStrategy]("type"):                        "RollingUpdate",
-	of[appsv1.DeploymentStrategy]("rollingUpdate"):               map[string]any{"maxSurge": "25%", "maxUnavailable": "25%"},
-	of[appsv1.StatefulSetUpdateStrategy]("type"):                 "RollingUpdate",
-	of[appsv1.DaemonSetUpdateStrategy]("type"):                   "RollingUpdate",
-	of[appsv1.StatefulSetSpec]("podManagementPolicy"):            "OrderedReady",
-	of[batchv1.CronJobSpec]("concurrencyPolicy"):                 "Allow",
-	of[batchv1.PodFailurePolicyOnPodConditionsPattern]("status"): "True",
+	of[corev1.ISCSIVolumeSource]("iscsiInterface"):           "default",
+	of[corev1.ISCSIPersistentVolumeSource]("iscsiInterface"): "default",
+	of[corev1.RBDVolumeSource]("pool"):                       "rbd",
+	of[corev1.RBDVolumeSource]("user"):                       "admin",
+	of[corev1.RBDVolumeSource]("keyring"):                    "/etc/ceph/keyring",
+	of[corev1.RBDPersistentVolumeSource]("pool"):             "rbd",
+	of[corev1.RBDPersistentVolumeSource]("user"):             "admin",
+	of[corev1.RBDPersistentVolumeSource]("keyring"):          "/etc/ceph/keyring",
+	of[corev1.ScaleIOVolumeSource]("storageMode"):            "ThinProvisioned",
+	of[corev1.ScaleIOVolumeSource]("fsType"):                 "xfs",
+	of[corev1.ScaleIOPersistentVolumeSource]("storageMode"):  "ThinProvisioned",
+	of[corev1.ScaleIOPersistentVolumeSource]("fsType"):       "xfs",
+
+	of[appsv1.DeploymentStrategy]("type"):                                     "RollingUpdate",
+	of[appsv1.DeploymentStrategy]("rollingUpdate"):                            map[string]any{"maxSurge": "25%", "maxUnavailable": "25%"},
+	of[appsv1.StatefulSetUpdateStrategy]("type"):                              "RollingUpdate",
+	of[appsv1.DaemonSetUpdateStrategy]("type"):                                "RollingUpdate",
+	of[appsv1.StatefulSetSpec]("podManagementPolicy"):                         "OrderedReady",
+	of[appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy]("whenDeleted"): "Retain",
+	of[appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy]("whenScaled"):  "Retain",
+	of[batchv1.CronJobSpec]("concurrencyPolicy"):                              "Allow",
+	of[batchv1.PodFailurePolicyOnPodConditionsPattern]("status"):              "True",
 
 	of[rbacv1.RoleRef]("apiGroup"): rbacv1.GroupName,
 
 	of[networkingv1.IngressClassParametersReference]("scope"): "Cluster",
 	of[storagev1.StorageClass]("reclaimPolicy"):               "Delete",
 	of[storagev1.StorageClass]("volumeBindingMode"):           "Immediate",
+	of[storagev1.CSIDriverSpec]("volumeLifecycleModes"):       []any{"Persistent"},
 	of[schedulingv1.PriorityClass]("preemptionPolicy"):        "PreemptLowerPriority",
 
 	of[admissionv1.Rule]("scope"):            "*",
 	of[admissionv1.ServiceReference]("port"): int64(443),
+
+	of[flowcontrolv1.FlowSchemaSpec]("matchingPrecedence"):     int64(1000),
+	of[flowcontrolv1.QueuingConfiguration]("queues"):           int64(64),
+	of[flowcontrolv1.QueuingConfiguration]("handSize"):         int64(8),
+	of[flowcontrolv1.QueuingConfiguration]("queueLengthLimit"): int64(50),
+
+	of[resourcev1.ExactDeviceRequest]("allocationMode"):      "ExactCount",
+	of[resourcev1.DeviceSubRequest]("allocationMode"):        "ExactCount",
+	of[resourcev1.DeviceToleration]("operator"):              "Equal",
+	of[resourcev1beta2.ExactDeviceRequest]("allocationMode"): "ExactCount",
+	of[resourcev1beta2.DeviceSubRequest]("allocationMode"):   "ExactCount",
+	of[resourcev1beta2.DeviceToleration]("operator"):         "Equal",
+	of[resourcev1beta1.DeviceSubRequest]("allocationMode"):   "ExactCount",
+	of[resourcev1beta1.DeviceToleration]("operator"):         "Equal",
 }
 
 // computed are defaults that the API server makes from the fields beside them.
@@ -81,6 +116,16 @@ var computed = map[fieldKey]func(siblings map[string]any) any{
 	of[corev1.LimitRangeItem]("defaultRequest"): limitRangeRequest,
 	of[corev1.LimitRangeItem]("default"):        limitRangeDefault,
 	of[rbacv1.Subject]("apiGroup"):              subjectGroup,
+	// On the host's network only, which is not stated beside it.
+	of[corev1.ContainerPort]("hostPort"): func(s map[string]any) any { return s["containerPort"] },
+
+	of[resourcev1.ExactDeviceRequest]("count"):          oneDevice,
+	of[resourcev1.DeviceSubRequest]("count"):            oneDevice,
+	of[resourcev1beta2.ExactDeviceRequest]("count"):     oneDevice,
+	of[resourcev1beta2.DeviceSubRequest]("count"):       oneDevice,
+	of[resourcev1beta1.DeviceSubRequest]("count"):       oneDevice,
+	of[resourcev1beta1.DeviceRequest]("count"):          ofClass(oneDevice),
+	of[resourcev1beta1.DeviceRequest]("allocationMode"): ofClass(func(map[string]any) any { return "ExactCount" }),
 }
 
 // allocated are fields whose stated zero value leaves the choice to the server.
@@ -99,6 +144,7 @@ var allocated = map[fieldKey]bool{
 	of[corev1.PodSpec]("priorityClassName"):                  true,
 	of[corev1.PodSpec]("tolerations"):                        true,
 	of[corev1.Container]("imagePullPolicy"):                  true,
+	of[corev1.ImageVolumeSource]("pullPolicy"):               true,
 	of[corev1.ServiceAccount]("secrets"):                     true,
 	of[networkingv1.NetworkPolicySpec]("policyTypes"):        true,
 	of[autoscalingv2.HorizontalPodAutoscalerSpec]("metrics"): true,
@@ -132,6 +178,25 @@ func subjectGroup(s map[string]any) any {
 		return rbacv1.GroupName
 	}
 	return nil
+}
+
+// oneDevice: a number of devices is wanted, unless all are.
+func oneDevice(request map[string]any) any {
+	switch request["allocationMode"] {
+	case nil, "", "ExactCount":
+		return int64(1)
+	}
+	return nil
+}
+
+// ofClass: in v1beta1 a request without a class only names its alternatives.
+func ofClass(compute func(map[string]any) any) func(map[string]any) any {
+	return func(request map[string]any) any {
+		if isZero(request["deviceClassName"]) {
+			return nil
+		}
+		return compute(request)
+	}
 }
 
 // limitRangeDefault: for a container, what has a maximum but no default gets the maximum as its default.

@@ -2,7 +2,10 @@
 
 package compare
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 func (w *walker) list(at *step, f field, p pair, d []any, exact bool) {
 	live, ok := p.live.([]any)
@@ -19,7 +22,7 @@ func (w *walker) list(at *step, f field, p pair, d []any, exact bool) {
 	case f.list == listReduced:
 		w.whole(at, f, p, d, live, false)
 	case f.list == listSet:
-		w.set(at, d, live)
+		w.set(at, element(f), d, live)
 	default:
 		w.byKey(at, f, p, d, live)
 	}
@@ -34,7 +37,10 @@ func (w *walker) whole(at *step, f field, p pair, d, live []any, exact bool) {
 	elem := element(f)
 	before := len(w.differences)
 	for i := range d {
-		w.value(at.index(i), elem, pair{d[i], live[i], true, nil}, exact)
+		w.placed(at.index(i), elem, pair{d[i], live[i], true, nil}, exact)
+		if w.brief && len(w.differences) > before {
+			return
+		}
 	}
 	if len(w.differences) > before && permuted(elem, d, live, exact) {
 		w.differences = w.differences[:before]
@@ -43,7 +49,16 @@ func (w *walker) whole(at *step, f field, p pair, d, live []any, exact bool) {
 	}
 }
 
-// maxPermuted bounds the search for a changed order, which is quadratic; longer lists are reported element by element.
+// placed compares one element of a list that counts as a whole. There null takes a place, and so says something.
+func (w *walker) placed(at *step, elem field, p pair, exact bool) {
+	if p.desired == nil && !isZero(p.live) {
+		w.differs(at, p)
+		return
+	}
+	w.value(at, elem, p, exact)
+}
+
+// maxPermuted bounds the search for elements that stand elsewhere, which is quadratic; longer lists are reported element by element.
 const maxPermuted = 64
 
 // permuted says whether live holds the same elements in another order.
@@ -55,7 +70,7 @@ func permuted(elem field, d, live []any, exact bool) bool {
 next:
 	for i := range d {
 		for j := range live {
-			if !used[j] && same(elem, d[i], live[j], exact) {
+			if !used[j] && samePlaced(elem, d[i], live[j], exact) {
 				used[j] = true
 				continue next
 			}
@@ -65,81 +80,110 @@ next:
 	return true
 }
 
+// same says whether a desired value and a live one have no difference.
 func same(f field, desired, live any, exact bool) bool {
-	var w walker
+	w := walker{brief: true}
 	w.value(&step{}, f, pair{desired, live, true, nil}, exact)
 	return len(w.differences) == 0
 }
 
+func samePlaced(elem field, desired, live any, exact bool) bool {
+	w := walker{brief: true}
+	w.placed(&step{}, elem, pair{desired, live, true, nil}, exact)
+	return len(w.differences) == 0
+}
+
 // set compares lists of plain values that are sets: each stated one must be there, in whatever order.
-func (w *walker) set(at *step, d, live []any) {
+func (w *walker) set(at *step, elem field, d, live []any) {
 	for _, v := range d {
-		if indexOf(live, v) < 0 {
+		if v != nil && !slices.ContainsFunc(live, func(l any) bool { return same(elem, v, l, true) }) {
 			w.differs(at.member(v), pair{desired: v})
 		}
 	}
 }
 
-func indexOf(list []any, v any) int {
-	for i := range list {
-		if list[i] == v {
-			return i
-		}
-	}
-	return -1
-}
-
 // byKey compares lists whose elements are found by a key: other elements may stand anywhere between the stated ones.
 func (w *walker) byKey(at *step, f field, p pair, d, live []any) {
-	positions := map[string][]int{}
-	for j, e := range live {
-		k, ok := keyOf(f, e)
-		if !ok {
-			w.whole(at, f, p, d, live, true)
-			return
-		}
-		positions[k] = append(positions[k], j)
+	stated, ok := mergeKeys(f, d)
+	held, alsoOK := mergeKeys(f, live)
+	if !ok || !alsoOK {
+		w.whole(at, f, p, d, live, true)
+		return
 	}
 	elem := element(f)
 	last, inOrder := -1, true
-	for _, e := range d {
-		k, ok := keyOf(f, e)
-		if !ok {
-			w.whole(at, f, p, d, live, true)
-			return
-		}
-		m, _ := e.(map[string]any)
-		j := take(positions, k, elem, e, live)
+	for i, j := range pairUp(f, stated, held, d, live) {
+		m, _ := d[i].(map[string]any)
 		if j < 0 {
-			w.differs(at.key(f, m), pair{desired: e})
+			w.differs(at.key(f, m), pair{desired: d[i]})
 			continue
 		}
 		inOrder = inOrder && j > last
 		last = j
-		w.value(at.key(f, m), elem, pair{e, live[j], true, nil}, false)
+		w.value(at.key(f, m), elem, pair{d[i], live[j], true, nil}, false)
 	}
 	if !inOrder {
 		w.outOfOrder(at, p)
 	}
 }
 
-// take picks the live element for a stated one and uses it up. Where several share the merge key (a port in TCP and in UDP), it is one
-// that does not differ, if there is one.
-func take(positions map[string][]int, key string, elem field, desired any, live []any) int {
-	at := positions[key]
-	if len(at) == 0 {
-		return -1
+// pairUp returns for each stated element the place of its live counterpart, -1 where there is none. Each live element is given once.
+// Where a merge key is shared (a port in TCP and in UDP), an element that does not differ is preferred, then one that server-side apply
+// takes for the same.
+func pairUp(f field, stated, held []string, d, live []any) []int {
+	places := make(map[string][]int, len(held))
+	for j, k := range held {
+		places[k] = append(places[k], j)
 	}
-	best := 0
-	for i := range at {
-		if len(at) > 1 && same(elem, desired, live[at[i]], false) {
-			best = i
-			break
+	elem := element(f)
+	out := slices.Repeat([]int{-1}, len(d))
+	pass := func(fits func(i, j int) bool) {
+		for i, k := range stated {
+			for n, j := range places[k] {
+				if out[i] < 0 && fits(i, j) {
+					out[i] = j
+					places[k] = slices.Delete(places[k], n, n+1)
+					break
+				}
+			}
 		}
 	}
-	j := at[best]
-	positions[key] = append(at[:best:best], at[best+1:]...)
-	return j
+	if !distinct(stated) || len(places) < len(held) {
+		pass(func(i, j int) bool { return len(places[stated[i]]) <= maxPermuted && same(elem, d[i], live[j], false) })
+		pass(func(i, j int) bool { return sameIdentity(f, d[i], live[j]) })
+	}
+	pass(func(int, int) bool { return true })
+	return out
+}
+
+// sameIdentity says whether server-side apply takes two elements for the same one.
+func sameIdentity(f field, desired, live any) bool {
+	d, _ := desired.(map[string]any)
+	l, _ := live.(map[string]any)
+	return identity(f, d).Equals(identity(f, l))
+}
+
+func distinct(keys []string) bool {
+	seen := make(map[string]bool, len(keys))
+	for _, k := range keys {
+		if seen[k] {
+			return false
+		}
+		seen[k] = true
+	}
+	return true
+}
+
+// mergeKeys returns the merge key of each element, and false if one has none.
+func mergeKeys(f field, list []any) ([]string, bool) {
+	out := make([]string, len(list))
+	for i, e := range list {
+		var ok bool
+		if out[i], ok = keyOf(f, e); !ok {
+			return nil, false
+		}
+	}
+	return out, true
 }
 
 func keyOf(f field, elem any) (string, bool) {

@@ -5,6 +5,7 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,16 +57,41 @@ func ReadManagers(managedFields []byte, live map[string]any) (*Managers, error) 
 	return m, nil
 }
 
-// Of returns who wrote the live value of a difference, nil where that is not recorded. What is not there any more names nobody:
-// a manager that removes a field leaves no trace. Of several managers that agree on a value, it is the last to have written.
+// Of returns who wrote the live value of a difference, nil where that is not recorded. What is not there any more names nobody: a manager
+// that removes a field leaves no trace. Of several managers that agree on a value, it is the last to have written.
+//
+// A list of which the API server records the elements one by one names who wrote an element that the manifest does not have. It has no
+// record of the order, nor of what was taken out.
 func (m *Managers) Of(d Difference) *Manager {
 	if !d.LiveSet {
 		return nil
 	}
+	desired, stated := d.Desired.([]any)
+	live, isList := d.Live.([]any)
+	byElement := stated && isList
+	best := m.last(d.Path, byElement)
+	if best != nil || !byElement {
+		return best
+	}
+	for i := range live {
+		if slices.ContainsFunc(desired, func(e any) bool { return same(untyped, e, live[i], false) }) {
+			continue
+		}
+		who := m.last(append(d.Path.Copy(), fieldpath.PathElement{Index: &i}), false)
+		if who != nil && (best == nil || !best.Time.After(who.Time)) {
+			best = who
+		}
+	}
+	return best
+}
+
+// last returns the last to have written the field at the path, by the record that leads furthest towards it.
+// asWhole leaves out records of what is within the field.
+func (m *Managers) last(path fieldpath.Path, asWhole bool) *Manager {
 	var best *Manager
 	depth := 0
 	for i := range m.entries {
-		n := owned(m.entries[i].fields, d.Path, m.live)
+		n := owned(m.entries[i].fields, path, m.live, asWhole)
 		if n == 0 || n < depth {
 			continue
 		}
@@ -77,13 +103,16 @@ func (m *Managers) Of(d Difference) *Manager {
 }
 
 // owned returns how many steps of the path lead to a field of the set that holds it: all of them for the field itself or something
-// within it, fewer for a field that is owned as a whole (a list without keys), none where the set has nothing to say.
-func owned(set *fieldpath.Set, path fieldpath.Path, live any) int {
+// within it (unless asWhole), fewer for a field that is owned as a whole (a list without keys), none where the set has nothing to say.
+func owned(set *fieldpath.Set, path fieldpath.Path, live any, asWhole bool) int {
 	for i, step := range path {
 		step, next := resolve(set, step, live)
 		child, inside := set.Children.Get(step)
 		switch {
 		case inside && i == len(path)-1:
+			if asWhole {
+				return 0
+			}
 			return len(path)
 		case set.Members.Has(step) && !inside:
 			return i + 1
@@ -134,13 +163,27 @@ func child(v any, step fieldpath.PathElement) any {
 		}
 	case step.Key != nil:
 		l, _ := v.([]any)
-		for _, e := range l {
-			if holds(e, *step.Key) {
-				return e
-			}
-		}
+		return keyed(l, *step.Key)
 	case step.Value != nil:
 		return (*step.Value).Unstructured()
+	}
+	return nil
+}
+
+// keyed returns the element that has the key fields. Where there is none, the difference may be in a key field: then it is the only
+// element that has the first of several. That is the merge key, for it happens to sort first in all lists that have more than one.
+func keyed(list []any, keys value.FieldList) any {
+	var similar []any
+	for _, e := range list {
+		if holds(e, keys) {
+			return e
+		}
+		if len(keys) > 1 && holds(e, keys[:1]) {
+			similar = append(similar, e)
+		}
+	}
+	if len(similar) == 1 {
+		return similar[0]
 	}
 	return nil
 }

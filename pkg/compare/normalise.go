@@ -12,6 +12,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -29,29 +30,33 @@ func withoutMarks(v any) any {
 	return out
 }
 
-// normalisers turn the ways of saying one thing into one way, for the kinds that have several (Fleet's facts, drift 3.2.2).
-// Each returns changed shallow copies of the desired and the live object, or its arguments.
-var normalisers = map[schema.GroupKind]func(desired, live map[string]any) (d, l map[string]any){
-	{Kind: "Secret"}:                               each(foldStringData),
-	{Kind: "Endpoints"}:                            each(sortSubsets),
-	{Kind: "Namespace"}:                            each(withoutNameLabel),
-	{Group: rbacv1.GroupName, Kind: "Role"}:        comparableRules,
-	{Group: rbacv1.GroupName, Kind: "ClusterRole"}: comparableRules,
-	{Group: admissionv1.GroupName, Kind: "MutatingWebhookConfiguration"}:   each(withoutBlankCABundle),
-	{Group: admissionv1.GroupName, Kind: "ValidatingWebhookConfiguration"}: each(withoutBlankCABundle),
+// normaliser turns the ways of saying one thing into one way. Each function returns a changed shallow copy, or its argument.
+type normaliser struct {
+	desired, live func(map[string]any) map[string]any
 }
 
-func normalise(gvk schema.GroupVersionKind, desired, live map[string]any) (d, l map[string]any) {
-	if f, ok := normalisers[gvk.GroupKind()]; ok {
-		return f(desired, live)
+func both(f func(map[string]any) map[string]any) normaliser { return normaliser{f, f} }
+
+// normalisers are those of the kinds that have several ways (Fleet's facts, drift 3.2.2).
+var normalisers = map[schema.GroupKind]normaliser{
+	{Kind: "Secret"}:                               both(foldStringData),
+	{Kind: "Endpoints"}:                            both(sortSubsets),
+	{Kind: "Namespace"}:                            both(withoutNameLabel),
+	{Group: rbacv1.GroupName, Kind: "Role"}:        {comparableRules, rulesNotNull},
+	{Group: rbacv1.GroupName, Kind: "ClusterRole"}: {comparableRules, rulesNotNull},
+	{Group: admissionv1.GroupName, Kind: "MutatingWebhookConfiguration"}:   both(withoutBlankCABundle),
+	{Group: admissionv1.GroupName, Kind: "ValidatingWebhookConfiguration"}: both(withoutBlankCABundle),
+	{Group: "argoproj.io", Kind: "Rollout"}:                                both(typedPodSpec),
+}
+
+func normaliserOf(gk schema.GroupKind) normaliser {
+	if n, ok := normalisers[gk]; ok {
+		return n
 	}
-	return desired, live
+	return both(unchanged)
 }
 
-// each applies the same change to both objects.
-func each(f func(map[string]any) map[string]any) func(desired, live map[string]any) (d, l map[string]any) {
-	return func(desired, live map[string]any) (d, l map[string]any) { return f(desired), f(live) }
-}
+func unchanged(object map[string]any) map[string]any { return object }
 
 // foldStringData writes stringData into data, as the API server does; stringData wins.
 func foldStringData(secret map[string]any) map[string]any {
@@ -75,20 +80,24 @@ func foldStringData(secret map[string]any) map[string]any {
 	return out
 }
 
-// comparableRules drops rules that a controller gathers from other roles, if the manifest says that it does. Else null rules are a
-// statement, unlike other nulls: this role is to allow nothing.
-func comparableRules(desired, live map[string]any) (d, l map[string]any) {
-	rules, stated := desired["rules"]
-	_, aggregates := desired["aggregationRule"].(map[string]any)
-	switch {
-	case aggregates:
-		desired = maps.Clone(desired)
-		delete(desired, "rules")
-	case stated && rules == nil:
-		desired = maps.Clone(desired)
-		desired["rules"] = []any{}
+// comparableRules drops rules that a controller gathers from other roles, if the manifest says that it does.
+func comparableRules(desired map[string]any) map[string]any {
+	if _, aggregates := desired["aggregationRule"].(map[string]any); !aggregates {
+		return rulesNotNull(desired)
 	}
-	return desired, live
+	out := maps.Clone(desired)
+	delete(out, "rules")
+	return out
+}
+
+// rulesNotNull writes null rules as none. They are a statement, unlike other nulls: this role is to allow nothing.
+func rulesNotNull(role map[string]any) map[string]any {
+	if rules, stated := role["rules"]; !stated || rules != nil {
+		return role
+	}
+	out := maps.Clone(role)
+	out["rules"] = []any{}
+	return out
 }
 
 // withoutNameLabel drops the label of a Namespace that the API server writes, whatever is stated.
@@ -165,6 +174,28 @@ func withoutBlankCABundle(config map[string]any) map[string]any {
 	}
 	out["webhooks"] = cleaned
 	return out
+}
+
+// typedPodSpec writes the pod template of an Argo Rollout as the built-in type would: the one place where Fleet knows what is in a
+// custom resource.
+func typedPodSpec(rollout map[string]any) map[string]any {
+	spec, _ := rollout["spec"].(map[string]any)
+	template, _ := spec["template"].(map[string]any)
+	pod, ok := template["spec"].(map[string]any)
+	if !ok {
+		return rollout
+	}
+	var typed corev1.PodSpec
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(pod, &typed); err != nil {
+		return rollout // what the type cannot hold is compared as it stands, by Fleet too
+	}
+	written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&typed)
+	if err != nil {
+		return rollout
+	}
+	rollout, spec, template = maps.Clone(rollout), maps.Clone(spec), maps.Clone(template)
+	template["spec"], spec["template"], rollout["spec"] = written, template, spec
+	return rollout
 }
 
 // sameValue says whether a live value is the given default.

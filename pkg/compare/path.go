@@ -38,6 +38,12 @@ func (s *step) index(i int) *step {
 
 // key is the step to an element of a list by its key fields, written as the API server writes them.
 func (s *step) key(list field, elem map[string]any) *step {
+	keys := identity(list, elem)
+	return &step{parent: s, elem: &fieldpath.PathElement{Key: &keys}}
+}
+
+// identity returns the fields by which server-side apply knows an element of a list, sorted, with their defaults filled in.
+func identity(list field, elem map[string]any) value.FieldList {
 	names := pathKeys[deref(element(list).typ)]
 	if names == nil {
 		names = []string{list.mergeKey}
@@ -53,7 +59,7 @@ func (s *step) key(list field, elem map[string]any) *step {
 		}
 	}
 	keys.Sort()
-	return &step{parent: s, elem: &fieldpath.PathElement{Key: &keys}}
+	return keys
 }
 
 // member is the step to an element of a set of plain values.

@@ -4,10 +4,11 @@ package compare
 
 import (
 	"encoding/json"
-	"path"
+	"maps"
 	"regexp"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/gobwas/glob"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -68,8 +69,11 @@ func Applies(rules []Rule, ref object.Ref) bool {
 	return false
 }
 
-// Apply returns what is compared of an object's content once the rules have changed it; the argument is not changed.
+// Apply returns what is compared of an object's content once the rules have changed it; the argument is not changed. What the rules
+// point into is the object as Fleet has it by then: without status, and a Secret's stringData is in its data.
 func Apply(rules []Rule, ref object.Ref, content map[string]any) (map[string]any, error) {
+	content = maps.Clone(normaliserOf(ref.GroupVersionKind().GroupKind()).live(content))
+	delete(content, "status")
 	doc, err := json.Marshal(content)
 	if err != nil {
 		return nil, err
@@ -91,7 +95,7 @@ func Apply(rules []Rule, ref object.Ref, content map[string]any) (map[string]any
 }
 
 func (r Rule) removes(ref object.Ref) bool {
-	return len(r.JSONPointers) > 0 && glob(object.Group(r.APIVersion), object.Group(ref.APIVersion)) && glob(r.Kind, ref.Kind) &&
+	return len(r.JSONPointers) > 0 && matches(object.Group(r.APIVersion), object.Group(ref.APIVersion)) && matches(r.Kind, ref.Kind) &&
 		(r.Namespace == "" || r.Namespace == ref.Namespace) && (r.Name == "" || r.Name == ref.Name)
 }
 
@@ -130,7 +134,11 @@ func patched(doc []byte, ops []Operation) ([]byte, error) {
 	return p.Apply(doc)
 }
 
-func glob(pattern, s string) bool {
-	ok, err := path.Match(pattern, s)
-	return ok && err == nil
+// matches says whether a pattern matches. A pattern that does not compile matches nothing.
+func matches(pattern, s string) bool {
+	if pattern == s {
+		return true
+	}
+	g, err := glob.Compile(pattern)
+	return err == nil && g.Match(s)
 }

@@ -34,7 +34,7 @@ type field struct {
 	typ reflect.Type // nil where it is not known
 	// zeroIsUnset: the API cannot tell a zero value from none (a field that is omitted when empty, and no pointer).
 	zeroIsUnset bool
-	// nullIsZero: null is kept as the zero value, because the API's map has no place for null.
+	// nullIsZero: null is kept as the zero value, because the API's map has no place for null, nor has a port or a percentage.
 	nullIsZero bool
 	// whole: the field is replaced as a whole, not merged. exclusive: a stated key drops the unstated ones beside it.
 	whole, exclusive bool
@@ -66,6 +66,9 @@ func member(parent field, name string) field {
 		memo, _ = fieldsByType.LoadOrStore(t, structFields(t))
 	}
 	fields, _ := memo.(map[string]field)
+	if len(fields) == 0 {
+		return untyped // an object of any kind within the object: runtime.RawExtension
+	}
 	f, ok := fields[name]
 	if !ok {
 		return field{list: listReduced, owner: t, name: name}
@@ -101,6 +104,7 @@ func structFields(t reflect.Type) map[string]field {
 		out[name] = field{
 			typ: f.Type, owner: t, name: name,
 			zeroIsUnset: f.Type.Kind() != reflect.Pointer,
+			nullIsZero:  f.Type == intOrString,
 			whole:       slices.Contains(strategies, "replace"),
 			exclusive:   slices.Contains(strategies, "retainKeys"),
 			list:        listKindOf(t, f, name),
@@ -134,7 +138,9 @@ func deref(t reflect.Type) reflect.Type {
 }
 
 // pathKeys lists the keys by which the API server writes an element of a list into a field path, where they are more or other than
-// the merge key: key fields of server-side apply. A test holds the table against client-go's schema.
+// the merge key: key fields of server-side apply, sorted. A test holds the table against client-go's schema. Lists that server-side apply
+// keys, but strategic merge takes as a whole (claims of a container's resources), are compared as a whole like Fleet does, and
+// their elements named by index; Managers finds the API server's own name for them.
 var pathKeys = map[reflect.Type][]string{
 	reflect.TypeFor[corev1.ContainerPort]():            {"containerPort", "protocol"},
 	reflect.TypeFor[corev1.ServicePort]():              {"port", "protocol"},

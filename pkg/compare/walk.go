@@ -3,7 +3,11 @@
 package compare
 
 // walker goes down the desired value and collects what differs.
-type walker struct{ differences []Difference }
+type walker struct {
+	differences []Difference
+	// brief asks only whether anything differs. Lists within lists are then looked through once, however deep they lie.
+	brief bool
+}
 
 // pair is a desired value and the live one. has says whether there is a live one; beside are the stated fields around it.
 type pair struct {
@@ -31,7 +35,7 @@ func (w *walker) value(at *step, f field, p pair, exact bool) {
 	}
 	if p.desired == nil {
 		if exact && p.has {
-			w.unstated(at, f, p.live, nil)
+			w.unstated(at, f, p.live, p.beside)
 		}
 		return
 	}
@@ -70,20 +74,22 @@ func (w *walker) object(at *step, f field, p pair, d map[string]any, exact bool)
 		w.differs(at, p)
 		return
 	}
-	if !p.has && len(d) == 0 {
-		w.differs(at, p)
-		return
-	}
 	exact = exact || f.whole
+	before := len(w.differences)
 	for _, name := range sortedKeys(d) {
 		l, has := live[name]
 		w.value(&step{parent: at, name: name}, member(f, name), pair{d[name], l, has, d}, exact)
 	}
+	if !p.has && len(w.differences) == before && (len(d) == 0 || f.typ != nil && !f.zeroIsUnset) {
+		w.differs(at, p) // it is gone, and nothing within it has a value whose loss would tell
+	}
 	if !exact && (!f.exclusive || len(d) == 0) {
 		return
 	}
+	whole, _ := defaultOf(f, p.beside).(map[string]any)
 	for _, name := range sortedKeys(live) {
-		if _, stated := d[name]; !stated {
+		_, stated := d[name]
+		if !stated && !sameValue(member(f, name), whole[name], live[name]) {
 			w.unstated(&step{parent: at, name: name}, member(f, name), live[name], d)
 		}
 	}
@@ -92,7 +98,7 @@ func (w *walker) object(at *step, f field, p pair, d map[string]any, exact bool)
 // unstated reports a live field that nobody stated inside a list that counts as a whole, unless a default explains it.
 // siblings are the stated fields beside it, of which some defaults are made.
 func (w *walker) unstated(at *step, f field, live any, siblings map[string]any) {
-	if live == nil || sameValue(f, defaultOf(f, siblings), live) {
+	if live == nil || f.zeroIsUnset && isZero(live) || sameValue(f, defaultOf(f, siblings), live) {
 		return
 	}
 	if m, ok := live.(map[string]any); ok && f.zeroIsUnset && isStruct(f) {

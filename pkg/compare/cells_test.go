@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// matrix is where the drift matrix lies; its README says what the files hold and how they were made.
+const matrix = testdata + "/matrix"
+
+// cell is an object as a bundle states it, the same as it stands on a cluster, and what is to be said of the two.
+type cell struct {
+	Manifest string          `json:"manifest"` // set on the first line of an object: the cell of the untouched one
+	Name     string          `json:"cell"`
+	Desired  json.RawMessage `json:"desired"`
+	Live     json.RawMessage `json:"live"`
+	Change   json.RawMessage `json:"change"`
+
+	Fleet string `json:"fleet"`
+	Want  string `json:"want"`
+	Why   string `json:"why"`
+	Note  string `json:"note"`
+
+	ManagedFields json.RawMessage     `json:"managedFields"`
+	Patches       []json.RawMessage   `json:"comparePatches"`
+	Autoscaler    json.RawMessage     `json:"autoscaler"`
+	untouched     json.RawMessage     // the live object before the change
+	operations    []compare.Operation // the change
+}
+
+// modified is the verdict that this project gives.
+func (c *cell) modified() bool {
+	if c.Want != "" {
+		return c.Want == "Modified"
+	}
+	return c.Fleet == "Modified"
+}
+
+// readCells returns all cells of the matrix that have a verdict, and what every kind's manifests are.
+func readCells(tb testing.TB) (cells, manifests []cell) {
+	tb.Helper()
+	files, err := filepath.Glob(matrix + "/cells/*.jsonl")
+	if err != nil || len(files) == 0 {
+		tb.Fatalf("no cells: %v", err)
+	}
+	for _, file := range files {
+		var of cell
+		for _, c := range readLines(tb, file) {
+			if c.Manifest != "" {
+				of = c
+				of.Name, of.untouched = "untouched", c.Live
+				manifests = append(manifests, of)
+				if c.Fleet != "" {
+					cells = append(cells, of)
+				}
+				continue
+			}
+			c.Manifest, c.Desired, c.untouched = of.Manifest, of.Desired, of.Live
+			c.Live = patch(tb, of.Live, c.Change)
+			if err := json.Unmarshal(c.Change, &c.operations); err != nil {
+				tb.Fatalf("%s, %s: %v", c.Manifest, c.Name, err)
+			}
+			cells = append(cells, c)
+		}
+	}
+	return cells, manifests
+}
+
+func readLines(tb testing.TB, file string) []cell {
+	tb.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var out []cell
+	for i, line := range bytes.Split(bytes.TrimSpace(content), []byte("\n")) {
+		var c cell
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&c); err != nil {
+			tb.Fatalf("%s:%d: %v", file, i+1, err)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func patch(tb testing.TB, doc, operations []byte) []byte {
+	tb.Helper()
+	p, err := jsonpatch.DecodePatch(operations)
+	if err != nil {
+		tb.Fatalf("%s: %v", operations, err)
+	}
+	out, err := p.Apply(doc)
+	if err != nil {
+		tb.Fatalf("%s: %v", operations, err)
+	}
+	return out
+}
+
+func decode(tb testing.TB, raw []byte) (content object.Content, ref object.Ref) {
+	tb.Helper()
+	content, _, err := object.Decode(raw)
+	if err != nil {
+		tb.Fatalf("%s: %v", raw, err)
+	}
+	meta, err := object.ReadMeta(raw)
+	if err != nil {
+		tb.Fatalf("%s: %v", raw, err)
+	}
+	return content, meta.Ref()
+}
+
+// TestMatrixMore holds the comparison against the verdict of Fleet's agent over the whole drift matrix, but for the cells that say why
+// this project decides otherwise.
+func TestMatrixMore(t *testing.T) {
+	cells, _ := readCells(t)
+	if len(cells) < 3000 {
+		t.Errorf("only %d cells were found", len(cells))
+	}
+	for _, c := range cells {
+		t.Run(c.Manifest+"/"+c.Name, func(t *testing.T) {
+			desired, ref := decode(t, c.Desired)
+			live, _ := decode(t, c.Live)
+			got := compare.Objects(desired, live, ref.GroupVersionKind())
+			if len(got) > 0 != c.modified() {
+				t.Errorf("want modified %t, Fleet says %s (%s %s): the differences are %v", c.modified(), c.Fleet, c.Why, c.Note, paths(got))
+			}
+		})
+	}
+}
+
+// TestReasons: a cell that says otherwise than Fleet gives a reason that its README explains, and each reason has a cell.
+func TestReasons(t *testing.T) {
+	readme, err := os.ReadFile(matrix + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]int{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllSubmatch(readme, -1) {
+		used[string(m[1])] = 0
+	}
+	cells, _ := readCells(t)
+	for _, c := range cells {
+		switch _, known := used[c.Why]; {
+		case c.Want == "" && c.Why == "":
+			continue
+		case c.Want == c.Fleet || !known:
+			t.Errorf("%s, %s: wants %q where Fleet says %q, because of %q", c.Manifest, c.Name, c.Want, c.Fleet, c.Why)
+		}
+		used[c.Why]++
+	}
+	for why, n := range used {
+		if n == 0 {
+			t.Errorf("no cell is %s", why)
+		}
+	}
+}
+
+// restated are manifests of which the server holds something else than they state, though nobody touched them. Fleet's agent calls them
+// modified for ever, and so they are: what is stated is not there.
+var restated = map[string]string{
+	"pod-tolerations":              "admission adds tolerations to a list that counts as a whole",
+	"node":                         "admission adds a taint to a list that counts as a whole",
+	"apiservice-2":                 "a stated false is not kept, and the kind is none that Fleet knows",
+	"apiservice-2-2":               "a caBundle is kept in other words, and the kind is none that Fleet knows",
+	"apiservice-2-3":               "a stated empty caBundle is not kept, and the kind is none that Fleet knows",
+	"customresourcedefinition-2":   "a stated false is not kept, and definitions are plain JSON to Fleet",
+	"widget-pruned":                "the server prunes what a custom resource's schema does not have",
+	"customresourcedefinition-2-3": "a stated empty list is not kept, and definitions are plain JSON to Fleet",
+}
+
+// TestUntouched: what nobody touched has no difference, whatever its kind, but for what the server itself does not keep.
+func TestUntouched(t *testing.T) {
+	kinds := map[string]bool{}
+	_, manifests := readCells(t)
+	for _, m := range manifests {
+		desired, ref := decode(t, m.Desired)
+		live, _ := decode(t, m.Live)
+		if m.Fleet == "" {
+			continue // the server never held it untouched
+		}
+		kinds[ref.Kind] = true
+		got := compare.Objects(desired, live, ref.GroupVersionKind())
+		if why, ok := restated[m.Manifest]; len(got) > 0 != ok {
+			t.Errorf("%s (%s): %v", m.Manifest, why, paths(got))
+		}
+	}
+	if len(kinds) < 50 {
+		t.Errorf("only %d kinds are in the matrix", len(kinds))
+	}
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+)
+
+// TestPathsOfCells: where a cell changes one stated value, the difference is at exactly that value, in the API server's notation.
+func TestPathsOfCells(t *testing.T) {
+	held := 0
+	cells, _ := readCells(t)
+	for _, c := range cells {
+		if !c.modified() || len(c.operations) != 1 {
+			continue
+		}
+		desired, ref := decode(t, c.Desired)
+		gvk := ref.GroupVersionKind()
+		stated, ok := pointed(rootOf(t, gvk, desired), c.operations[0].Path)
+		if !ok || stated.value == nil || ignored(stated, desired) {
+			continue
+		}
+		switch stated.value.(type) {
+		case map[string]any, []any:
+			continue
+		}
+		if _, touched := restated[c.Manifest]; touched || strings.Contains(c.Note, "admission") {
+			continue // there is more than one difference
+		}
+		want := stated.path
+		byIndex := want[len(want)-1].Index != nil
+		switch {
+		case stated.isKey:
+			want = stated.element // under another key it is another element, and this one is gone
+		case byIndex && c.operations[0].Op != "replace":
+			want = want[:len(want)-1] // the length differs, and with it the list
+		}
+		live, _ := decode(t, c.Live)
+		held++
+		got := paths(compare.Objects(desired, live, gvk))
+		if diff := cmp.Diff([]string{want.String()}, got); diff != "" {
+			t.Errorf("%s, %s: paths (-want +got):\n%s", c.Manifest, c.Name, diff)
+		}
+	}
+	if held < 1000 {
+		t.Errorf("only %d cells change one stated value", held)
+	}
+}
+
+// TestEveryLeaf changes every stated value of every manifest of the matrix, one at a time: each is reported, at exactly its path.
+func TestEveryLeaf(t *testing.T) {
+	held := 0
+	_, manifests := readCells(t)
+	for _, m := range manifests {
+		desired, ref := decode(t, m.Desired)
+		gvk := ref.GroupVersionKind()
+		walk(rootOf(t, gvk, desired), func(p place) {
+			changed, ok := other(p.value)
+			if !ok || ignored(p, desired) || filled(p, changed) {
+				return
+			}
+			want := p.path
+			if p.isKey {
+				want = p.element
+			}
+			if p.tokens[0] == "stringData" {
+				want = append(fieldpath.MakePathOrDie("data"), want[1:]...) // where the API server keeps it
+			}
+			held++
+			got := paths(compare.Objects(desired, with(desired, p, changed), gvk))
+			if diff := cmp.Diff([]string{want.String()}, got); diff != "" {
+				t.Errorf("%s, %s changed from %v to %v: paths (-want +got):\n%s", m.Manifest, p.path, p.value, changed, diff)
+			}
+		})
+	}
+	if held < 1800 {
+		t.Errorf("only %d values were changed", held)
+	}
+}
+
+// TestUnstatedFields adds a field to every map of every manifest that is not part of a whole: none is a difference.
+func TestUnstatedFields(t *testing.T) {
+	_, manifests := readCells(t)
+	for _, m := range manifests {
+		desired, ref := decode(t, m.Desired)
+		gvk := ref.GroupVersionKind()
+		live := runtime.DeepCopyJSON(desired)
+		walk(rootOf(t, gvk, live), func(p place) {
+			if in, ok := p.value.(map[string]any); ok && (!p.whole || isCustom(gvk)) {
+				in["zz-unstated"] = "somebody's"
+			}
+		})
+		if got := compare.Objects(desired, live, gvk); len(got) > 0 {
+			t.Errorf("%s: %v", m.Manifest, paths(got))
+		}
+	}
+}

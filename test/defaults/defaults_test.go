@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package defaults_test holds what this project knows of the API by heart against a real API server: the values that it writes by itself,
+// and which kinds have no namespace.
+package defaults_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+)
+
+var shared *cluster.Cluster
+
+// TestMain starts a server that serves all there is: every API that may be switched on, and the kinds that stand behind a feature gate of
+// their own. No gate that changes what is written into other objects is touched.
+func TestMain(m *testing.M) {
+	os.Exit(cluster.Run(m, &shared, cluster.WithFleetCRDs(),
+		cluster.WithAPIServerFlag("runtime-config", "api/all=true"),
+		cluster.WithAPIServerFlag("feature-gates", "ClusterTrustBundle=true", "StorageVersionMigrator=true"),
+		// Test servers go without service accounts, which admission writes into pods.
+		cluster.WithAPIServerFlag("disable-admission-plugins", "")))
+}
+
+// namespace is where the manifests lie.
+const namespace = "defaults"
+
+// proof is what the server has shown to be true of the table.
+type proof map[string]bool
+
+// TestDefaults holds every entry of the table against the server. Each manifest of testdata is created by a dry run, and has no difference
+// to what comes back. So it is again with each field that the server filled in stated as zero, where the API takes that for none. What it
+// filled in is what the table says, and no entry of the table is left over.
+func TestDefaults(t *testing.T) {
+	prepare(t)
+	proven := proof{}
+	for _, manifest := range manifests(t) {
+		t.Run(manifest.GetKind()+" "+manifest.GetName(), func(t *testing.T) {
+			live, err := dryRun(t.Context(), manifest, "Strict")
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, manifest, live)
+			for _, f := range proven.observe(t, manifest, live) {
+				stated := f.zeroed(manifest)
+				live, err := dryRun(t.Context(), stated, "Strict")
+				if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+					continue // the zero value is no way to state nothing there
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				same(t, stated, live)
+				proven.observe(t, stated, live)
+			}
+		})
+	}
+	chosenLater(t, proven)
+	for _, d := range compare.Defaults() {
+		if !proven[key(d.Struct, d.Field)] {
+			t.Errorf("%s: no manifest proves it", key(d.Struct, d.Field))
+		}
+	}
+}
+
+func key(owner reflect.Type, field string) string {
+	return owner.PkgPath() + "." + owner.Name() + " " + field
+}
+
+// same says that the server holds what is stated.
+func same(t *testing.T, stated, live *unstructured.Unstructured) {
+	t.Helper()
+	for _, d := range compare.Objects(stated.Object, live.Object, stated.GroupVersionKind()) {
+		t.Errorf("%s: stated %v, the server wrote %v", d.Path, d.Desired, d.Live)
+	}
+}
+
+// observe holds the table against one object, and returns the fields that the server filled in, where zero is a way to state nothing.
+func (p proof) observe(t *testing.T, stated, live *unstructured.Unstructured) []filled {
+	t.Helper()
+	typed, err := scheme.Scheme.New(stated.GroupVersionKind())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []filled
+	compared(reflect.TypeOf(typed), nil, stated.Object, live.Object, func(f filled) {
+		// The kind of an object within an object is no field that anybody leaves to the server by stating it.
+		if f.omitted && !isZero(f.value) && f.owner != reflect.TypeFor[metav1.TypeMeta]() {
+			out = append(out, f)
+		}
+		for _, d := range compare.Defaults() {
+			if d.Struct != f.owner || d.Field != f.name {
+				continue
+			}
+			_, isStated := f.beside[f.name]
+			want := d.For(f.beside)
+			switch {
+			case d.Chosen && (!isStated || isZero(f.value)):
+				continue // that the server fills it in is one thing, that stating zero asks for it is another
+			case !d.Chosen && want == nil && isZero(f.value):
+				continue // nothing to be filled in beside what is stated here
+			case !d.Chosen && !reflect.DeepEqual(want, f.value):
+				t.Errorf("%s: the server wrote %v, want %v", key(f.owner, f.name), f.value, want)
+			}
+			p[key(f.owner, f.name)] = true
+		}
+	})
+	return out
+}
+
+// prepare makes what manifests need to be admitted.
+func prepare(t *testing.T) {
+	t.Helper()
+	shared.Namespace(t, namespace)
+	shared.ApplyYAML(t, "test", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: "+namespace+"}}")
+}
+
+func manifests(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no manifests: %v", err)
+	}
+	infos, err := resource.NewLocalBuilder().Unstructured().Path(false, files...).Flatten().Do().Infos()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*unstructured.Unstructured
+	for _, info := range infos {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(info.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, &unstructured.Unstructured{Object: content})
+	}
+	return out
+}
+
+// dryRun returns what the server would write. Fields that it does not know are refused or ignored, by the mode of validation. What
+// admission looks for, it knows a moment after it was made.
+func dryRun(ctx context.Context, manifest *unstructured.Unstructured, validation client.FieldValidation) (*unstructured.Unstructured, error) {
+	object := manifest.DeepCopy()
+	if namespaced, err := shared.Client().IsObjectNamespaced(object); err != nil || namespaced {
+		object.SetNamespace(namespace)
+	}
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		last = shared.Client().Create(ctx, object, client.DryRunAll, validation)
+		return !apierrors.IsForbidden(last), nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating %s: %w", manifest.GetName(), last)
+	}
+	return object, last
+}
+
+// TestPlaces holds the walk that the tests above rely on.
+func TestPlaces(t *testing.T) {
+	typed, err := scheme.Scheme.New(scheme.Scheme.PrioritizedVersionsForGroup("apps")[0].WithKind("Deployment"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stated := parse(t, `spec: {template: {spec: {containers: [{name: c, ports: [{containerPort: 80}]}]}}}`)
+	live := parse(t, `{spec: {replicas: 1, template: {spec: {dnsPolicy: ClusterFirst, containers: [{name: c, ports: [{containerPort: 80, protocol: TCP}]}]}}}, status: {replicas: 1}}`)
+	var got []string
+	compared(reflect.TypeOf(typed), nil, stated, live, func(f filled) {
+		got = append(got, strings.ReplaceAll(fmt.Sprint(f.owner.Name(), ".", f.name, "=", f.value, " ", f.omitted), "  ", " "))
+	})
+	want := []string{"ContainerPort.protocol=TCP true", "DeploymentSpec.replicas=1 false", "PodSpec.dnsPolicy=ClusterFirst true"}
+	if diff := cmp.Diff(want, sorted(got)); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+}

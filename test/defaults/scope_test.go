@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package defaults_test
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// TestScope holds what is known of kinds without a namespace against what the server says of every kind that it serves.
+func TestScope(t *testing.T) {
+	d, err := discovery.NewDiscoveryClientForConfig(shared.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lists, err := d.ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := map[schema.GroupKind]bool{}
+	for _, list := range lists {
+		for _, r := range list.APIResources {
+			if strings.Contains(r.Name, "/") {
+				continue // a subresource, of its parent's scope and another kind
+			}
+			gk := schema.GroupKind{Group: object.Group(list.GroupVersion), Kind: r.Kind}
+			served[gk] = true
+			if got := object.ClusterScoped(gk); got == r.Namespaced {
+				t.Errorf("%s: cluster-scoped %t, the server says namespaced %t", gk, got, r.Namespaced)
+			}
+		}
+	}
+	for _, gk := range object.ClusterScopedKinds() {
+		if !served[gk] {
+			t.Errorf("%s is not served, so that nothing proves that it is cluster-scoped", gk)
+		}
+	}
+}
