@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command apiserver builds the control plane that the tests run against (kube-apiserver, etcd and kubectl, at the
+// versions of this module's go.mod) and prints the directory that holds the three binaries, and nothing else, on
+// standard output; progress goes to standard error. Run it in its own module:
+//
+//	go run -C test/apiserver .
+//
+// The directory lies in the user's cache, outside the checkout, and its name carries everything that decides what is
+// built, so that a second run only prints it. With KUBEBUILDER_ASSETS set and not empty nothing is built: that
+// directory is checked and printed.
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	kubernetesModule = "k8s.io/kubernetes"
+	etcdModule       = "go.etcd.io/etcd/server/v3"
+)
+
+// binaries are the files that envtest expects in one directory, and the package that each is built from.
+var binaries = []struct{ name, pkg string }{
+	{"etcd", etcdModule},
+	{"kube-apiserver", kubernetesModule + "/cmd/kube-apiserver"},
+	{"kubectl", kubernetesModule + "/cmd/kubectl"},
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	dir, err := assets(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "test/apiserver: %v\n", err)
+		os.Exit(1)
+	}
+	fmt.Println(dir)
+}
+
+// assets returns the directory of the three binaries and builds it first where it must.
+func assets(ctx context.Context) (string, error) {
+	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
+		if !filepath.IsAbs(dir) {
+			return "", fmt.Errorf("using KUBEBUILDER_ASSETS: %q is not an absolute path", dir)
+		}
+		if err := complete(dir); err != nil {
+			return "", fmt.Errorf("using KUBEBUILDER_ASSETS: %w", err)
+		}
+		return dir, nil
+	}
+	// The module's own go.mod decides, whatever workspace the caller is in.
+	if err := os.Setenv("GOWORK", "off"); err != nil {
+		return "", fmt.Errorf("turning workspaces off: %w", err)
+	}
+	versions, err := requiredVersions(ctx)
+	if err != nil {
+		return "", err
+	}
+	name, err := cacheKey(versions)
+	if err != nil {
+		return "", err
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, name)
+	if complete(dir) == nil {
+		return dir, nil
+	}
+	return dir, buildLocked(ctx, dir, versions[kubernetesModule])
+}
+
+// complete says which of the binaries is not in dir, nil if all are.
+func complete(dir string) error {
+	for _, b := range binaries {
+		if _, err := exec.LookPath(filepath.Join(dir, b.name)); err != nil {
+			return fmt.Errorf("looking for %s: %w", b.name, err)
+		}
+	}
+	return nil
+}
+
+// requiredVersions returns the version of each module that go.mod requires, by module path.
+func requiredVersions(ctx context.Context) (map[string]string, error) {
+	out, err := exec.CommandContext(ctx, "go", "mod", "edit", "-json").Output()
+	if err != nil {
+		return nil, fmt.Errorf("reading go.mod: %w", err)
+	}
+	var mod struct {
+		Require []struct{ Path, Version string }
+	}
+	if err := json.Unmarshal(out, &mod); err != nil {
+		return nil, fmt.Errorf("decoding go.mod: %w", err)
+	}
+	versions := make(map[string]string, len(mod.Require))
+	for _, r := range mod.Require {
+		versions[r.Path] = r.Version
+	}
+	for _, path := range []string{kubernetesModule, etcdModule} {
+		if versions[path] == "" {
+			return nil, fmt.Errorf("reading go.mod: %s is not required (run with go run -C test/apiserver .)", path)
+		}
+	}
+	return versions, nil
+}
+
+// cacheKey names the directory after all that decides its content: both versions for the eye; for the rest a hash of
+// go.mod, go.sum, the toolchain and the flags of this program.
+func cacheKey(versions map[string]string) (string, error) {
+	hash := sha256.New()
+	for _, file := range []string{"go.mod", "go.sum"} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("hashing the module: %w", err)
+		}
+		hash.Write(content)
+	}
+	flags := buildArgs(versions[kubernetesModule])
+	hash.Write(fmt.Append(nil, runtime.Version(), runtime.GOOS, runtime.GOARCH, flags))
+	return fmt.Sprintf("kubernetes-%s-etcd-%s-%x", strings.TrimPrefix(versions[kubernetesModule], "v"),
+		strings.TrimPrefix(versions[etcdModule], "v"), hash.Sum(nil)[:6]), nil
+}
+
+// cacheDir returns the directory in which builds are kept, and creates it. Without a home it lies among the temporary
+// files, where a directory that another user made is refused: what is in it will be executed.
+func cacheDir() (string, error) {
+	base, home := os.Getenv("XDG_CACHE_HOME"), os.Getenv("HOME")
+	switch {
+	case filepath.IsAbs(base):
+	case home != "":
+		base = filepath.Join(home, ".cache")
+	default:
+		base = filepath.Join(os.TempDir(), fmt.Sprintf("cache-%d", os.Getuid()))
+		if err := os.MkdirAll(base, 0o700); err != nil {
+			return "", fmt.Errorf("creating the cache: %w", err)
+		}
+		info, err := os.Lstat(base)
+		if err != nil {
+			return "", fmt.Errorf("creating the cache: %w", err)
+		}
+		stat, ok := info.Sys().(*syscall.Stat_t)
+		if !ok || int(stat.Uid) != os.Getuid() || info.Mode() != os.ModeDir|0o700 {
+			return "", fmt.Errorf("creating the cache: %s is not a private directory of this user", base)
+		}
+	}
+	dir := filepath.Join(base, "fleetdoctor")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("creating the cache: %w", err)
+	}
+	return dir, nil
+}
+
+// buildLocked fills dir. Test packages run side by side and each asks for the binaries: the first one builds, the
+// others wait for its lock, which the kernel releases however the holder ends. dir appears with one rename, so that
+// nobody ever sees half of it.
+func buildLocked(ctx context.Context, dir, kubernetesVersion string) error {
+	lock, err := os.OpenFile(dir+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return fmt.Errorf("opening the lock: %w", err)
+	}
+	defer func() { _ = lock.Close() }() // which releases it; nothing was written
+	locked := make(chan error, 1)
+	go func() { locked <- syscall.Flock(int(lock.Fd()), syscall.LOCK_EX) }()
+	select {
+	case err = <-locked:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("locking %s: %w", lock.Name(), err)
+	}
+	if complete(dir) == nil {
+		return nil
+	}
+	partial := dir + ".partial"
+	for _, leftover := range []string{dir, partial} {
+		if err := os.RemoveAll(leftover); err != nil {
+			return fmt.Errorf("clearing an unfinished build: %w", err)
+		}
+	}
+	if err := build(ctx, partial, kubernetesVersion); err != nil {
+		return err
+	}
+	if err := os.Rename(partial, dir); err != nil {
+		return fmt.Errorf("publishing the build: %w", err)
+	}
+	return nil
+}
+
+// build puts the three binaries into dir.
+func build(ctx context.Context, dir, kubernetesVersion string) error {
+	fmt.Fprintln(os.Stderr, "test/apiserver: building etcd, kube-apiserver and kubectl; this takes some minutes, once")
+	start := time.Now()
+	for _, b := range binaries {
+		args := slices.Concat([]string{"build", "-o", filepath.Join(dir, b.name)}, buildArgs(kubernetesVersion), []string{b.pkg})
+		cmd := exec.CommandContext(ctx, "go", args...)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+		// A compiler that is asked to stop removes its own temporary files.
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("building %s: %w", b.pkg, err)
+		}
+		fmt.Fprintf(os.Stderr, "test/apiserver: built %s after %s\n", b.name, time.Since(start).Round(time.Second))
+	}
+	return nil
+}
+
+// buildArgs are the flags of every build. A Kubernetes that is built as a dependency does not know its own version,
+// which clients ask for at /version; a release build sets it in the same way.
+func buildArgs(kubernetesVersion string) []string {
+	parts := append(strings.SplitN(strings.TrimPrefix(kubernetesVersion, "v"), ".", 3), "", "")
+	ldflags := []string{"-s", "-w"}
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		for _, v := range []string{
+			"gitVersion=" + kubernetesVersion, "gitMajor=" + parts[0], "gitMinor=" + parts[1],
+			"gitTreeState=archive", "gitCommit=unknown",
+		} {
+			ldflags = append(ldflags, "-X="+pkg+"."+v)
+		}
+	}
+	return []string{"-trimpath", "-mod=readonly", "-buildvcs=false", "-ldflags=" + strings.Join(ldflags, " ")}
+}

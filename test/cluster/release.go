@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/kube"
+	releaser "helm.sh/helm/v4/pkg/release"
+	release "helm.sh/helm/v4/pkg/release/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// AgentManager is the field manager of the objects of a release: the name that Fleet's agent goes by.
+const AgentManager = "fleetagent"
+
+// agentHistory is how many revisions Fleet's agent keeps (desired-state.md 2.8).
+const agentHistory = 2
+
+// ReleaseOptions describe a release as Fleet's agent deploys a bundle. Without BundleID, SetID and Hash it is a release
+// of somebody who does not use Fleet.
+type ReleaseOptions struct {
+	// BundleID is the name of the BundleDeployment, and of the release unless Name says otherwise.
+	BundleID string
+	Name     string
+	// Namespace is the release namespace, in which the records lie. It is created where it is absent.
+	Namespace string
+	// SetID and Hash are the marks on every object: the annotation objectset.rio.cattle.io/id and the label
+	// objectset.rio.cattle.io/hash (ownership.md 1.1, 1.2).
+	SetID, Hash string
+
+	// Manifest holds the raw objects as YAML documents, Templates the chart's templates by file name, CRDs the
+	// content of the chart's crds directory, which is never marked and in no record's manifest.
+	Manifest  string
+	Templates map[string]string
+	CRDs      string
+	Values    map[string]any
+
+	// The chart's annotations (ownership.md 1.6). Commit is left out when empty.
+	AgentNamespace, ServiceAccount, Commit string
+	KeepResources                          bool
+
+	// TargetNamespace is set on every object, as `namespace` of a fleet.yaml does.
+	TargetNamespace string
+	// DeleteCRDResources leaves the resource policy "keep" off CustomResourceDefinitions.
+	DeleteCRDResources bool
+	// TakeOwnership lets an install adopt objects that are not of this release. An upgrade always does. An install
+	// that takes ownership applies on the client's side (ownership.md 1.7).
+	TakeOwnership bool
+	// ClientSideApply makes an install apply as Fleet did before 0.15. An upgrade does what the revision before it did.
+	ClientSideApply bool
+}
+
+// InstallRelease is Install for a test, which ends where it fails.
+func (c *Cluster) InstallRelease(tb testing.TB, o ReleaseOptions) *release.Release {
+	tb.Helper()
+	rel, err := c.Install(tb.Context(), o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return rel
+}
+
+// UpgradeRelease is Upgrade for a test, which ends where it fails.
+func (c *Cluster) UpgradeRelease(tb testing.TB, o ReleaseOptions) *release.Release {
+	tb.Helper()
+	rel, err := c.Upgrade(tb.Context(), o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return rel
+}
+
+// Install installs a release and returns its record. It does not wait for the objects to be ready. A failed install
+// leaves a record that says so, as with Fleet.
+func (c *Cluster) Install(ctx context.Context, o ReleaseOptions) (*release.Release, error) {
+	config, err := c.helm(o.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	ch, err := o.chart()
+	if err != nil {
+		return nil, err
+	}
+	install := action.NewInstall(config)
+	install.ReleaseName, install.Namespace = o.releaseName(), o.Namespace
+	install.CreateNamespace = true
+	install.Replace = true
+	install.TakeOwnership = o.TakeOwnership
+	install.ServerSideApply = !o.ClientSideApply && !o.TakeOwnership
+	install.PostRenderer = o.postRenderer(ch)
+	install.WaitStrategy = kube.HookOnlyStrategy
+	rel, err := install.RunWithContext(ctx, ch, o.values())
+	if err != nil {
+		return nil, fmt.Errorf("installing release %s/%s: %w", o.Namespace, o.releaseName(), err)
+	}
+	return asRelease(rel)
+}
+
+// Upgrade deploys the next revision of a release and returns its record. Two revisions are kept.
+func (c *Cluster) Upgrade(ctx context.Context, o ReleaseOptions) (*release.Release, error) {
+	config, err := c.helm(o.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	ch, err := o.chart()
+	if err != nil {
+		return nil, err
+	}
+	upgrade := action.NewUpgrade(config)
+	upgrade.Namespace = o.Namespace
+	upgrade.TakeOwnership = true
+	upgrade.MaxHistory = agentHistory
+	upgrade.PostRenderer = o.postRenderer(ch)
+	upgrade.WaitStrategy = kube.HookOnlyStrategy
+	rel, err := upgrade.RunWithContext(ctx, o.releaseName(), ch, o.values())
+	if err != nil {
+		return nil, fmt.Errorf("upgrading release %s/%s: %w", o.Namespace, o.releaseName(), err)
+	}
+	return asRelease(rel)
+}
+
+func asRelease(r releaser.Releaser) (*release.Release, error) {
+	rel, ok := r.(*release.Release)
+	if !ok {
+		return nil, fmt.Errorf("reading Helm's answer: %T is no release of version 1", r)
+	}
+	return rel, nil
+}
+
+// nameManager tells Helm, which has a variable for it, who it works for; else it would be the name of the test binary.
+var nameManager = sync.OnceFunc(func() { kube.ManagedFieldsManager = AgentManager })
+
+// helm returns the configuration of Helm's actions for releases in namespace, with the storage that Fleet uses.
+func (c *Cluster) helm(namespace string) (*action.Configuration, error) {
+	nameManager()
+	client, err := discovery.NewDiscoveryClientForConfig(c.Config())
+	if err != nil {
+		return nil, fmt.Errorf("creating a discovery client: %w", err)
+	}
+	// Made anew for each action, so that it sees kinds which an earlier action brought.
+	flags := genericclioptions.NewTestConfigFlags().
+		WithClientConfig(clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), nil)).
+		WithNamespace(namespace).
+		WithDiscoveryClient(memory.NewMemCacheClient(client))
+	config := action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
+	if err := config.Init(helmGetter{flags, c.Config()}, namespace, "secret"); err != nil {
+		return nil, fmt.Errorf("configuring Helm: %w", err)
+	}
+	return config, nil
+}
+
+// helmGetter hands the administrator's configuration to Helm; one read from a kubeconfig would have a rate limit.
+type helmGetter struct {
+	*genericclioptions.TestConfigFlags
+	config *rest.Config
+}
+
+func (g helmGetter) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(g.config), nil }
+
+func (o ReleaseOptions) releaseName() string {
+	if o.Name != "" {
+		return o.Name
+	}
+	return o.BundleID
+}
+
+func (o ReleaseOptions) values() map[string]any {
+	if o.Values == nil {
+		return map[string]any{}
+	}
+	return o.Values
+}
+
+// chart returns the chart that Fleet's agent makes of a bundle without one (desired-state.md 2.6).
+func (o ReleaseOptions) chart() (*chart.Chart, error) {
+	epoch := time.Unix(0, 0).UTC()
+	ch := &chart.Chart{ModTime: epoch}
+	var files []bundleFile
+	add := func(to *[]*common.File, dir, name, content string) {
+		*to = append(*to, &common.File{Name: dir + name, Data: []byte(content), ModTime: epoch})
+		files = append(files, bundleFile{name, content})
+	}
+	if o.Manifest != "" {
+		add(&ch.Files, rawDir, "all.yaml", o.Manifest)
+	}
+	if o.CRDs != "" {
+		add(&ch.Files, "", "crds/all.yaml", o.CRDs)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Templates)) {
+		add(&ch.Templates, "", "templates/"+name, o.Templates[name])
+	}
+	id, err := manifestID(files)
+	if err != nil {
+		return nil, err
+	}
+	ch.Metadata = &chart.Metadata{
+		APIVersion:  chart.APIVersionV2,
+		Name:        o.releaseName(),
+		Version:     "v0.0.0+" + id,
+		Annotations: o.chartAnnotations(),
+	}
+	return ch, nil
+}
+
+// bundleFile is an entry of a manifest document.
+type bundleFile struct {
+	Name    string `json:"name"`
+	Content string `json:"content"`
+}
+
+// manifestID is the name of the Content that holds these files of a bundle (desired-state.md 2.1).
+func manifestID(files []bundleFile) (string, error) {
+	document, err := json.Marshal(map[string][]bundleFile{"resources": files})
+	if err != nil {
+		return "", fmt.Errorf("encoding the bundle: %w", err)
+	}
+	return fmt.Sprintf("s-%x", sha256.Sum256(append(document, '\n')))[:63], nil
+}
+
+func (o ReleaseOptions) chartAnnotations() map[string]string {
+	if o.BundleID == "" {
+		return nil
+	}
+	annotations := map[string]string{
+		"fleet.cattle.io/bundle-id":       o.BundleID,
+		"fleet.cattle.io/agent-namespace": o.AgentNamespace,
+		"fleet.cattle.io/service-account": o.ServiceAccount,
+		"fleet.cattle.io/keep-resources":  strconv.FormatBool(o.KeepResources),
+	}
+	if o.Commit != "" {
+		annotations["fleet.cattle.io/commit"] = o.Commit
+	}
+	return annotations
+}
+
+func (o ReleaseOptions) postRenderer(ch *chart.Chart) *postRenderer {
+	p := &postRenderer{chart: ch, targetNamespace: o.TargetNamespace, deleteCRDs: o.DeleteCRDResources}
+	if o.Hash != "" {
+		p.labels = map[string]string{"objectset.rio.cattle.io/hash": o.Hash}
+	}
+	if o.SetID != "" {
+		p.annotations = map[string]string{"objectset.rio.cattle.io/id": o.SetID}
+	}
+	return p
+}
