@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// importGraph holds the imports of each package. This module's packages stand in it by their path below the module,
+// all others by their import path.
+type importGraph map[string][]string
+
+// readGraph reads the output of `go list -json=ImportPath,Imports,Error`. Its second result names each package that
+// the go command could not load whole, and why.
+func readGraph(out []byte) (importGraph, []string, error) {
+	graph := importGraph{}
+	var faults []string
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+			Error      *struct{ Err string }
+		}
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return graph, faults, nil
+		} else if err != nil {
+			return nil, nil, fmt.Errorf("decoding package: %w", err)
+		}
+		name := short(p.ImportPath)
+		graph[name] = []string{}
+		for _, imported := range p.Imports {
+			graph[name] = append(graph[name], short(imported))
+		}
+		if p.Error != nil {
+			faults = append(faults, name+": "+p.Error.Err)
+		}
+	}
+}
+
+// short returns the path below the module for a package of it, and any other import path unchanged.
+func short(importPath string) string {
+	return strings.TrimPrefix(importPath, module+"/")
+}
+
+// own says whether a path of an importGraph is of this module.
+func own(pkg string) bool {
+	top, _, _ := strings.Cut(pkg, "/")
+	return slices.Contains([]string{"cmd", "pkg", "test", "webhook"}, top)
+}
+
+// checkLayering returns every import that the table forbids, in the order of the importing packages.
+func checkLayering(rooms []room, graph importGraph) []string {
+	var wrong []string
+	for _, pkg := range slices.Sorted(maps.Keys(graph)) {
+		if !own(pkg) {
+			continue
+		}
+		r, _, ok := roomOf(rooms, pkg)
+		if !ok {
+			wrong = append(wrong, pkg+" belongs to no room: add it to the table in test/layering_test.go, "+
+				"and say why in CONTRIBUTING.md")
+			continue
+		}
+		for _, imported := range graph[pkg] {
+			if own(imported) && !mayImport(rooms, pkg, imported) {
+				wrong = append(wrong, fmt.Sprintf("%s must not import %s:\n\t%s -> %s\n\tof this module it may import %s",
+					pkg, imported, pkg, imported, only(r.may)))
+			}
+		}
+		if chain := shortestPath(graph, pkg, r.never); chain != nil {
+			wrong = append(wrong, fmt.Sprintf("%s must not reach %s:\n\t%s",
+				pkg, chain[len(chain)-1], strings.Join(chain, " -> ")))
+		}
+	}
+	return wrong
+}
+
+// mayImport says whether the table allows one package of this module to import another. Packages of one room may
+// import each other.
+func mayImport(rooms []room, pkg, imported string) bool {
+	from, pattern, ok := roomOf(rooms, pkg)
+	if !ok {
+		return false
+	}
+	to, _, ok := roomOf(rooms, imported)
+	if !ok {
+		return false
+	}
+	if from.packages[0] == to.packages[0] && !strings.HasSuffix(pattern, "/*") {
+		return true
+	}
+	return slices.Contains(from.may, to.packages[0])
+}
+
+// roomOf returns the room of a package and the pattern that matched it.
+func roomOf(rooms []room, pkg string) (room, string, bool) {
+	for _, r := range rooms {
+		for _, pattern := range r.packages {
+			if matches(pattern, pkg) {
+				return r, pattern, true
+			}
+		}
+	}
+	return room{}, "", false
+}
+
+// matches says whether a package is one that a pattern of the table stands for: `...` at its end for the package and
+// all below it, `*` for one name.
+func matches(pattern, pkg string) bool {
+	if below, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return within(pkg, below)
+	}
+	ok, err := path.Match(pattern, pkg)
+	return ok && err == nil
+}
+
+// shortestPath returns the shortest chain of imports from a package to one that stands in never or below it, both ends
+// included, and nil where there is none. Of chains of the same length it returns the first in the order of the imports.
+func shortestPath(graph importGraph, from string, never []string) []string {
+	importer := map[string]string{from: ""}
+	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+		for _, imported := range graph[queue[0]] {
+			if _, seen := importer[imported]; seen {
+				continue
+			}
+			importer[imported] = queue[0]
+			queue = append(queue, imported)
+			if !slices.ContainsFunc(never, func(n string) bool { return within(imported, n) }) {
+				continue
+			}
+			var chain []string
+			for p := imported; p != ""; p = importer[p] {
+				chain = append(chain, p)
+			}
+			slices.Reverse(chain)
+			return chain
+		}
+	}
+	return nil
+}
+
+// within says whether a package is the named one or stands below it.
+func within(pkg, name string) bool {
+	return pkg == name || strings.HasPrefix(pkg, name+"/")
+}
+
+func only(may []string) string {
+	if len(may) == 0 {
+		return "nothing"
+	}
+	return "only " + strings.Join(may, ", ")
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package test holds what is true of the project as a whole: which room may import which, what its sources may not do,
+// what stands at its top, and what krew asks of its manifest.
+package test
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const module = "github.com/fleetdoctor/kubectl-fleetdoctor"
+
+// room is one row of the table of rooms in CONTRIBUTING.md.
+type room struct {
+	// packages belong to the room, by their path below the module; the first names it. A last element `*` stands for
+	// any one name, and each package it matches is a room of its own; `...` stands for the package and all below it.
+	packages []string
+	// may lists the rooms, by name, that it may import.
+	may []string
+	// never lists packages that must not be reached, however long the path; each stands for all below it too.
+	never []string
+	// pure rooms have no client, file, clock, goroutine or logger: see pureImports and pureNames.
+	pure bool
+}
+
+// clients are the packages that talk to a cluster, or to whoever types a command. Of client-go this bans what
+// connects; its scheme is only types. Everything that connects goes through rest, so these few are enough.
+var clients = []string{
+	"k8s.io/client-go/discovery",
+	"k8s.io/client-go/dynamic",
+	"k8s.io/client-go/kubernetes/typed",
+	"k8s.io/client-go/metadata",
+	"k8s.io/client-go/rest",
+	"k8s.io/client-go/tools/clientcmd",
+	"k8s.io/client-go/transport",
+	"k8s.io/cli-runtime",
+	"sigs.k8s.io/controller-runtime",
+	"github.com/spf13/cobra",
+	"github.com/spf13/pflag",
+}
+
+// printing are the packages that make text for people. Only printers lay it out.
+var printing = []string{
+	"github.com/fatih/color",
+	"github.com/olekukonko/tablewriter",
+}
+
+// judging is what the rooms between source and printers must not reach.
+var judging = slices.Concat(clients, printing)
+
+// rooms is the table: a room knows only the rooms in its `may`. A room that is not built yet takes no harm here, a
+// package that belongs to no room does.
+var rooms = []room{
+	{packages: []string{"pkg/object"}, pure: true, never: judging},
+	{packages: []string{"pkg/fleet", "pkg/fleet/v1alpha1"}, pure: true, never: judging,
+		may: []string{"pkg/object"}},
+	{packages: []string{"pkg/release"}, pure: true, never: judging,
+		may: []string{"pkg/object", "pkg/fleet"}},
+	{packages: []string{"pkg/ownership"}, pure: true, never: judging,
+		may: []string{"pkg/object", "pkg/fleet"}},
+	{packages: []string{"pkg/render"}, never: judging,
+		may: []string{"pkg/object", "pkg/fleet"}},
+
+	// Sources read and redact; they judge nothing, so they know nothing of what is judged.
+	{packages: []string{"pkg/source"}, pure: true, never: judging,
+		may: []string{"pkg/object"}},
+	{packages: []string{"pkg/source/cluster"}, never: printing,
+		may: []string{"pkg/object", "pkg/source"}},
+	{packages: []string{"pkg/source/snapshot"}, never: judging,
+		may: []string{"pkg/object", "pkg/source"}},
+
+	{packages: []string{"pkg/inventory"}, pure: true, never: judging,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership"}},
+	{packages: []string{"pkg/compare"}, pure: true, never: judging,
+		may: []string{"pkg/object"}},
+	{packages: []string{"pkg/health"}, pure: true, never: judging},
+	{packages: []string{"pkg/report"}, pure: true, never: judging,
+		may: []string{"pkg/object"}},
+	{packages: []string{"pkg/check"}, pure: true, never: judging,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report"}},
+	{packages: []string{"pkg/printers"}, pure: true, never: clients,
+		may: []string{"pkg/object", "pkg/report"}},
+	// The engine streams a source through the pure rooms. It meets a source only as an interface.
+	{packages: []string{"pkg/audit"}, never: judging,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/inventory",
+			"pkg/compare", "pkg/health", "pkg/report", "pkg/check"}},
+	// Adopt writes through a small interface of its own.
+	{packages: []string{"pkg/adopt"}, never: judging,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/report"}},
+
+	{packages: []string{"pkg/cmd"},
+		may: []string{"pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags"}},
+	// What verbs share. The first row that matches a package is its room.
+	{packages: []string{"pkg/cmd/exit"}, never: judging},
+	{packages: []string{"pkg/cmd/flags"}, never: printing},
+	{packages: []string{"pkg/cmd/*"},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/adopt",
+			"pkg/check", "pkg/report", "pkg/printers"}},
+	{packages: []string{"cmd/kubectl-fleetdoctor"},
+		may: []string{"pkg/cmd"}},
+	{packages: []string{"webhook/..."}, never: printing,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership"}},
+	// Tests import what they test. Nothing imports them: no row above names this one.
+	{packages: []string{"test/..."},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/source",
+			"pkg/source/cluster", "pkg/source/snapshot", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report",
+			"pkg/check", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "webhook/..."}},
+}
+
+// TestLayering holds the table against the imports that the go command sees.
+func TestLayering(t *testing.T) {
+	// The test cache sees what this process opens, not what the go command does: tell it that another version of a
+	// library may import something else. (The sources it learns from TestSources.)
+	if _, err := os.ReadFile("../go.mod"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-deps", "-json=ImportPath,Imports,Error", "./...")
+	cmd.Dir = ".."
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, &stderr)
+	}
+	graph, faults, err := readGraph(out)
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	// What could not be listed is not known to be clean.
+	for _, fault := range faults {
+		t.Errorf("go list: %s", fault)
+	}
+	for _, wrong := range checkLayering(rooms, graph) {
+		t.Error(wrong)
+	}
+}
+
+// TestLayeringRefuses shows, on invented imports, that the check can fail and what it then prints.
+func TestLayeringRefuses(t *testing.T) {
+	tests := []struct {
+		name  string
+		graph importGraph
+		want  []string
+	}{
+		{name: "allowed", graph: importGraph{
+			"cmd/kubectl-fleetdoctor":     {"os", "pkg/cmd"},
+			"pkg/cmd":                     {"github.com/spf13/cobra", "pkg/cmd/audit"},
+			"pkg/cmd/audit":               {"pkg/audit", "pkg/printers", "pkg/source/cluster"},
+			"pkg/source/cluster":          {"k8s.io/client-go/dynamic", "pkg/source"},
+			"pkg/audit":                   {"pkg/source", "pkg/ownership"},
+			"pkg/ownership":               {"pkg/fleet"},
+			"pkg/fleet":                   {"pkg/fleet/v1alpha1", "pkg/object"},
+			"pkg/printers":                {"github.com/olekukonko/tablewriter", "pkg/report"},
+			"test/bench":                  {"pkg/audit", "test/cluster"},
+			"k8s.io/client-go/dynamic":    {"k8s.io/client-go/rest"},
+			"k8s.io/client-go/kubernetes": {"k8s.io/client-go/rest"},
+		}},
+		{name: "a client at the end of a path", graph: importGraph{
+			"pkg/ownership":               {"pkg/object", "pkg/fleet"},
+			"pkg/fleet":                   {"k8s.io/client-go/kubernetes"},
+			"k8s.io/client-go/kubernetes": {"k8s.io/client-go/rest"},
+		}, want: []string{
+			"pkg/fleet must not reach k8s.io/client-go/rest:\n" +
+				"\tpkg/fleet -> k8s.io/client-go/kubernetes -> k8s.io/client-go/rest",
+			"pkg/ownership must not reach k8s.io/client-go/rest:\n" +
+				"\tpkg/ownership -> pkg/fleet -> k8s.io/client-go/kubernetes -> k8s.io/client-go/rest",
+		}},
+		{name: "a client behind a library, by the shortest path", graph: importGraph{
+			"pkg/health":            {"example.com/detour", "example.com/summary"},
+			"example.com/detour":    {"example.com/summary"},
+			"example.com/summary":   {"k8s.io/client-go/rest/watch", "example.com/detour"},
+			"k8s.io/client-go/rest": {"net/http"},
+		}, want: []string{
+			"pkg/health must not reach k8s.io/client-go/rest/watch:\n" +
+				"\tpkg/health -> example.com/summary -> k8s.io/client-go/rest/watch",
+		}},
+		{name: "a name that only begins alike", graph: importGraph{
+			"pkg/health": {"k8s.io/client-go/restmapper"},
+		}},
+		{name: "a printer's library in a check", graph: importGraph{
+			"pkg/check": {"github.com/fatih/color"},
+		}, want: []string{
+			"pkg/check must not reach github.com/fatih/color:\n\tpkg/check -> github.com/fatih/color",
+		}},
+		{name: "a room to the left", graph: importGraph{
+			"pkg/report": {"pkg/object", "pkg/fleet/v1alpha1"},
+		}, want: []string{
+			"pkg/report must not import pkg/fleet/v1alpha1:\n" +
+				"\tpkg/report -> pkg/fleet/v1alpha1\n\tof this module it may import only pkg/object",
+		}},
+		{name: "a leaf that imports a room", graph: importGraph{
+			"pkg/object": {"pkg/fleet"},
+		}, want: []string{
+			"pkg/object must not import pkg/fleet:\n\tpkg/object -> pkg/fleet\n\tof this module it may import nothing",
+		}},
+		{name: "the engine and a source of its choice", graph: importGraph{
+			"pkg/audit":          {"pkg/source/cluster"},
+			"pkg/source/cluster": {"k8s.io/client-go/dynamic"},
+		}, want: []string{
+			"pkg/audit must not import pkg/source/cluster:\n\tpkg/audit -> pkg/source/cluster\n" +
+				"\tof this module it may import only pkg/object, pkg/fleet, pkg/release, pkg/ownership, pkg/source, " +
+				"pkg/inventory, pkg/compare, pkg/health, pkg/report, pkg/check",
+			"pkg/audit must not reach k8s.io/client-go/dynamic:\n" +
+				"\tpkg/audit -> pkg/source/cluster -> k8s.io/client-go/dynamic",
+		}},
+		{name: "a verb and another verb", graph: importGraph{
+			"pkg/cmd/explain": {"pkg/cmd/audit"},
+		}, want: []string{
+			"pkg/cmd/explain must not import pkg/cmd/audit:\n\tpkg/cmd/explain -> pkg/cmd/audit\n" +
+				"\tof this module it may import only pkg/cmd/exit, pkg/cmd/flags, pkg/source, pkg/source/cluster, pkg/source/snapshot, pkg/audit, " +
+				"pkg/adopt, pkg/check, pkg/report, pkg/printers",
+		}},
+		{name: "main past the root command", graph: importGraph{
+			"cmd/kubectl-fleetdoctor": {"pkg/audit"},
+		}, want: []string{
+			"cmd/kubectl-fleetdoctor must not import pkg/audit:\n\tcmd/kubectl-fleetdoctor -> pkg/audit\n" +
+				"\tof this module it may import only pkg/cmd",
+		}},
+		{name: "a test that is imported", graph: importGraph{
+			"pkg/cmd": {"test/bench"},
+		}, want: []string{
+			"pkg/cmd must not import test/bench:\n\tpkg/cmd -> test/bench\n" +
+				"\tof this module it may import only pkg/cmd/*, pkg/cmd/exit, pkg/cmd/flags",
+		}},
+		{name: "no room", graph: importGraph{
+			"pkg/fleet/v1beta1": nil,
+		}, want: []string{
+			"pkg/fleet/v1beta1 belongs to no room: add it to the table in test/layering_test.go, and say why in CONTRIBUTING.md",
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, checkLayering(rooms, tt.graph)); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestReadGraph reads what `go list -json` writes: one document after another, this module's paths made short.
+func TestReadGraph(t *testing.T) {
+	graph, faults, err := readGraph([]byte(`
+		{"ImportPath": "` + module + `/pkg/fleet", "Imports": ["os", "` + module + `/pkg/object"]}
+		{"ImportPath": "` + module + `/pkg/object", "Error": {"Err": "expected 'package'"}}
+		{"ImportPath": "` + module + `ed/pkg/object"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantGraph := importGraph{
+		"pkg/fleet":              {"os", "pkg/object"},
+		"pkg/object":             {},
+		module + "ed/pkg/object": {},
+	}
+	if diff := cmp.Diff(wantGraph, graph); diff != "" {
+		t.Errorf("imports (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"pkg/object: expected 'package'"}, faults); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+	if _, _, err := readGraph([]byte(`{"ImportPath": `)); err == nil {
+		t.Error("a document that is cut off was taken for a whole one")
+	}
+}
