@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
+)
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer  answer
+		version string
+		err     string
+	}{
+		"version":      {answer: jsonAnswer(http.StatusOK, map[string]any{"gitVersion": "v1.36.3"}), version: "v1.36.3"},
+		"forbidden":    {answer: forbidden}, // it is a cluster that answers, and that is all that matters
+		"unauthorized": {answer: status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized), err: "Unauthorized"},
+		"no cluster":   {answer: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, err: "no Kubernetes version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, map[string][]answer{"/version": {test.answer}})
+			got, err := s.openWith(cluster.Options{Context: "mine"}).Describe(t.Context())
+			want := source.Description{Origin: source.OriginCluster, Context: "mine", Server: s.URL, KubernetesVersion: test.version, TakenAt: now}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("description (-want +got):\n%s", diff)
+			}
+			switch {
+			case test.err == "" && err != nil:
+				t.Error(err)
+			case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err) || !strings.Contains(err.Error(), s.URL)):
+				t.Errorf("error %v, want one that says %q and names the server", err, test.err)
+			}
+		})
+	}
+}
+
+func TestDescribeUnreachable(t *testing.T) {
+	t.Parallel()
+	s := serve(t, nil)
+	c := s.open()
+	s.Close()
+	if _, err := c.Describe(t.Context()); err == nil || !strings.Contains(err.Error(), s.URL) {
+		t.Errorf("the server is gone: %v, want an error that names it", err)
+	}
+}
+
+// TestNew holds that a configuration which cannot work is an error at once, and that the caller's is left as it is.
+func TestNew(t *testing.T) {
+	t.Parallel()
+	if _, err := cluster.New(&rest.Config{Host: "https://[::1"}, cluster.Options{Now: time.Now}); err == nil {
+		t.Error("an address that is none was taken")
+	}
+	config := &rest.Config{Host: "https://127.0.0.1:1"}
+	if _, err := cluster.New(config, cluster.Options{Now: time.Now}); err != nil {
+		t.Fatal(err)
+	}
+	if config.QPS != 0 || config.NegotiatedSerializer != nil {
+		t.Errorf("the caller's configuration was changed: %+v", config)
+	}
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// CheckManager is the field manager of dry runs. It never owns a field: nothing is stored.
+const CheckManager = "fleetdoctor-check"
+
+// MayApply asks the server whether we may patch objects of a kind in a namespace.
+func (c *Cluster) MayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error) {
+	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "patch",
+			Group: kind.Group, Version: kind.Version, Resource: kind.Resource}}}
+	review.APIVersion, review.Kind = authorizationv1.SchemeGroupVersion.String(), "SelfSubjectAccessReview"
+	body, err := json.Marshal(review)
+	if err != nil {
+		return false, err
+	}
+	release, err := c.acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	answer, err := answerOf(c.client.Post().AbsPath(groupVersionPath(authorizationv1.SchemeGroupVersion), "selfsubjectaccessreviews").
+		SetHeader("Content-Type", "application/json").SetHeader("Accept", acceptAll).Body(body).Do(ctx))
+	if err != nil {
+		return false, fmt.Errorf("asking whether %s may be patched: %w", kind.Resource, err)
+	}
+	if err := json.Unmarshal(answer, &review); err != nil {
+		return false, fmt.Errorf("asking whether %s may be patched: %w", kind.Resource, err)
+	}
+	return review.Status.Allowed, nil
+}
+
+// Get reads one object.
+func (c *Cluster) Get(ctx context.Context, kind source.Kind, ref object.Ref) (object.Content, error) {
+	release, err := c.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	answer, err := answerOf(c.client.Get().AbsPath(path(kind, ref.Namespace), ref.Name).SetHeader("Accept", acceptAll).Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	content, _, err := object.Decode(answer)
+	return content, err
+}
+
+// DryRunApply asks the server what the object would be if the manifest were applied over it, taking every field it states. Nothing is
+// stored. The manifest's kind must be one of Kinds.
+func (c *Cluster) DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte) (object.Content, error) {
+	release, err := c.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	answer, err := answerOf(c.client.Patch(types.ApplyPatchType).AbsPath(path(kind, ref.Namespace), ref.Name).
+		Param("fieldManager", CheckManager).Param("force", "true").Param("dryRun", "All").
+		SetHeader("Accept", acceptAll).Body(manifest).Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	content, _, err := object.Decode(answer)
+	return content, err
+}
+
+// KindOf finds a kind in exactly that version.
+func (c *Cluster) KindOf(ctx context.Context, gvk schema.GroupVersionKind) (source.Kind, error) {
+	kinds, err := c.Kinds(ctx)
+	if err != nil {
+		return source.Kind{}, err
+	}
+	k, f, ok := kinds.Lookup(gvk)
+	if !ok {
+		return source.Kind{}, fmt.Errorf("finding kind %s: %s", gvk.Kind, f.Detail)
+	}
+	return k, nil
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+var (
+	configMap = source.Kind{GroupVersionKind: configMapKind, Resource: "configmaps", Namespaced: true}
+	one       = object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "x", Name: "1"}
+)
+
+const pathOfOne = "/api/v1/namespaces/x/configmaps/1"
+
+// recorded gives an answer and keeps the body of the request.
+func recorded(t *testing.T, body *string, a answer) answer {
+	t.Helper()
+	return func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Errorf("reading a request: %v", err)
+		}
+		*body = string(b)
+		a(w, r)
+	}
+}
+
+func TestDryRunApply(t *testing.T) {
+	t.Parallel()
+	const manifest = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"1"},"data":{"a":"1"}}`
+	var body string
+	answered := map[string]any{"metadata": map[string]any{"name": "1", "managedFields": []any{}}, "data": map[string]any{"a": "1"}}
+	s := serve(t, map[string][]answer{pathOfOne: {recorded(t, &body, jsonAnswer(http.StatusOK, answered))}})
+	got, err := s.open().DryRunApply(t.Context(), configMap, one, []byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := object.Content{"metadata": map[string]any{"name": "1"}, "data": map[string]any{"a": "1"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("answer (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"PATCH " + pathOfOne + "?dryRun=All&fieldManager=fleetdoctor-check&force=true"}, s.asked()); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	for name, want := range map[string]string{"Content-Type": "application/apply-patch+yaml", "Accept": "application/json"} {
+		if diff := cmp.Diff([]string{want}, s.headers[0].Values(name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if diff := cmp.Diff(manifest, body); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+}
+
+// TestDryRunApplyOfKinds holds the path for kinds of other groups and scopes.
+func TestDryRunApplyOfKinds(t *testing.T) {
+	t.Parallel()
+	for path, test := range map[string]struct {
+		kind source.Kind
+		ref  object.Ref
+	}{
+		"/apis/apps/v1/namespaces/x/deployments/web": {
+			kind: source.Kind{GroupVersionKind: deploymentKind, Resource: "deployments", Namespaced: true},
+			ref:  object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "x", Name: "web"},
+		},
+		"/api/v1/namespaces/x": {
+			kind: source.Kind{GroupVersionKind: namespaceKind, Resource: "namespaces"},
+			ref:  object.Ref{APIVersion: "v1", Kind: "Namespace", Name: "x"},
+		},
+	} {
+		s := serve(t, map[string][]answer{path: {jsonAnswer(http.StatusOK, map[string]any{"kind": test.ref.Kind})}})
+		if _, err := s.open().DryRunApply(t.Context(), test.kind, test.ref, []byte("{}")); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// TestDryRunApplyRefused holds that the server's reason, and its words, come back in the error.
+func TestDryRunApplyRefused(t *testing.T) {
+	t.Parallel()
+	for reason, test := range map[metav1.StatusReason]struct {
+		code int
+		is   func(error) bool
+	}{
+		metav1.StatusReasonInvalid:    {http.StatusUnprocessableEntity, apierrors.IsInvalid},
+		metav1.StatusReasonForbidden:  {http.StatusForbidden, apierrors.IsForbidden},
+		metav1.StatusReasonBadRequest: {http.StatusBadRequest, apierrors.IsBadRequest},
+		metav1.StatusReasonNotFound:   {http.StatusNotFound, apierrors.IsNotFound},
+	} {
+		s := serve(t, map[string][]answer{pathOfOne: {status(test.code, reason)}})
+		_, err := s.open().DryRunApply(t.Context(), configMap, one, []byte("{}"))
+		if want := "the server says " + string(reason); !test.is(err) || err.Error() != want {
+			t.Errorf("%s: the error is %v, want %q", reason, err, want)
+		}
+	}
+}
+
+func TestGet(t *testing.T) {
+	t.Parallel()
+	s := serve(t, map[string][]answer{pathOfOne: {
+		jsonAnswer(http.StatusOK, map[string]any{"metadata": map[string]any{"name": "1"}}),
+		status(http.StatusNotFound, metav1.StatusReasonNotFound)}})
+	c := s.open()
+	got, err := c.Get(t.Context(), configMap, one)
+	if diff := cmp.Diff(object.Content{"metadata": map[string]any{"name": "1"}}, got); diff != "" || err != nil {
+		t.Errorf("%v; object (-want +got):\n%s", err, diff)
+	}
+	if _, err := c.Get(t.Context(), configMap, one); !apierrors.IsNotFound(err) {
+		t.Errorf("an object that is gone: %v", err)
+	}
+	if diff := cmp.Diff(slices.Repeat([]string{"GET " + pathOfOne}, 2), s.asked()); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+}
+
+func TestMayApply(t *testing.T) {
+	t.Parallel()
+	const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+	review := func(allowed bool) answer {
+		return jsonAnswer(http.StatusCreated, authorizationv1.SelfSubjectAccessReview{
+			Status: authorizationv1.SubjectAccessReviewStatus{Allowed: allowed}})
+	}
+	var body string
+	s := serve(t, map[string][]answer{path: {recorded(t, &body, review(true)), review(false), forbidden}})
+	c := s.open()
+	kind := source.Kind{GroupVersionKind: deploymentKind, Resource: "deployments", Namespaced: true}
+	for _, want := range []bool{true, false} {
+		if got, err := c.MayApply(t.Context(), kind, "x"); err != nil || got != want {
+			t.Errorf("the server says %t: %t, %v", want, got, err)
+		}
+	}
+	if _, err := c.MayApply(t.Context(), kind, "x"); !apierrors.IsForbidden(err) {
+		t.Errorf("the server refuses to say: %v", err)
+	}
+	want := `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","metadata":{},"spec":{"resourceAttributes":` +
+		`{"namespace":"x","verb":"patch","group":"apps","version":"v1","resource":"deployments"}},"status":{"allowed":false}}`
+	if diff := cmp.Diff(want, body); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(slices.Repeat([]string{"POST " + path}, 3), s.asked()); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+}
+
+func TestKindOf(t *testing.T) {
+	t.Parallel()
+	c := serve(t, nil).open()
+	got, err := c.KindOf(t.Context(), configMapKind)
+	if diff := cmp.Diff(configMap, got); diff != "" || err != nil {
+		t.Errorf("%v; kind (-want +got):\n%s", err, diff)
+	}
+	if _, err := c.KindOf(t.Context(), brokenGroup.WithKind("Widget")); err == nil {
+		t.Error("a kind that is not served was found")
+	}
+}

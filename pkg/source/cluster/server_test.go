@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
+)
+
+const (
+	configMaps = "/api/v1/configmaps"
+	namespaces = "/api/v1/namespaces"
+)
+
+var (
+	configMapKind  = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	namespaceKind  = corev1.SchemeGroupVersion.WithKind("Namespace")
+	deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+)
+
+// now is what the clock says in these tests.
+var now = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
+
+// answer answers one request.
+type answer func(http.ResponseWriter, *http.Request)
+
+// apiServer is an API server that gives the answers of a script: by path, in their order. It serves config maps, namespaces and
+// deployments to discovery, in the legacy format, where the script says nothing about it, and notes every other request.
+type apiServer struct {
+	*httptest.Server
+	t *testing.T
+
+	mu       sync.Mutex // guards what follows
+	script   map[string][]answer
+	requests []string // "GET /api/v1/configmaps?limit=2"
+	headers  []http.Header
+}
+
+func serve(t *testing.T, script map[string][]answer) *apiServer {
+	t.Helper()
+	s := &apiServer{t: t, script: script}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.next(r)(w, r)
+}
+
+// next notes the request and takes its answer from the script.
+func (s *apiServer) next(r *http.Request) answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answers, scripted := s.script[r.URL.Path]
+	if known, ok := legacyDiscovery[r.URL.Path]; ok && !scripted {
+		return jsonAnswer(http.StatusOK, known)
+	}
+	s.requests = append(s.requests, describe(r))
+	s.headers = append(s.headers, r.Header.Clone())
+	if len(answers) == 0 {
+		s.t.Errorf("unexpected request: %s", describe(r))
+		return status(http.StatusNotFound, metav1.StatusReasonNotFound)
+	}
+	s.script[r.URL.Path] = answers[1:]
+	return answers[0]
+}
+
+func describe(r *http.Request) string {
+	query, err := url.QueryUnescape(r.URL.Query().Encode()) // the parameters in order, and legible
+	if err != nil || query == "" {
+		return r.Method + " " + r.URL.Path
+	}
+	return r.Method + " " + r.URL.Path + "?" + query
+}
+
+// open returns a Cluster of the server, with a page size of 2.
+func (s *apiServer) open() *cluster.Cluster {
+	s.t.Helper()
+	return s.openWith(cluster.Options{PageSize: 2})
+}
+
+func (s *apiServer) openWith(o cluster.Options) *cluster.Cluster {
+	s.t.Helper()
+	o.Now = func() time.Time { return now }
+	c, err := cluster.New(&rest.Config{Host: s.URL}, o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+// asked returns the requests that were noted.
+func (s *apiServer) asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// jsonAnswer answers with a document.
+func jsonAnswer(code int, document any) answer {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_ = json.NewEncoder(w).Encode(document) // what fails is the writing: the client has hung up
+	}
+}
+
+// page answers with objects ("namespace/name", or a name alone) and the token of the next page.
+func page(token string, names ...string) answer {
+	items := make([]map[string]any, len(names))
+	for i, name := range names {
+		items[i] = map[string]any{"metadata": metadataOf(name)}
+	}
+	return jsonAnswer(http.StatusOK, map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMapList",
+		"items":    items,
+		"metadata": map[string]any{"continue": token, "resourceVersion": "7"},
+	})
+}
+
+func metadataOf(name string) map[string]any {
+	ns, rest, ok := strings.Cut(name, "/")
+	if !ok {
+		return map[string]any{"name": name}
+	}
+	return map[string]any{"namespace": ns, "name": rest}
+}
+
+// status answers with a Status and, in pairs, headers.
+func status(code int, reason metav1.StatusReason, headers ...string) answer {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for i := 0; i < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		jsonAnswer(code, failed(code, reason))(w, r)
+	}
+}
+
+func failed(code int, reason metav1.StatusReason) metav1.Status {
+	return metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+		Code: int32(code), Reason: reason, Message: fmt.Sprintf("the server says %s", reason),
+	}
+}
+
+// expired answers 410, and offers to go on with a token if it is not empty.
+func expired(token string) answer {
+	s := failed(http.StatusGone, metav1.StatusReasonExpired)
+	s.Continue = token
+	return jsonAnswer(http.StatusGone, s)
+}
+
+// cut gives an answer up to and including some text. The server hangs up when less comes than was promised.
+func cut(whole answer, text string) answer {
+	return func(w http.ResponseWriter, r *http.Request) {
+		rec := httptest.NewRecorder()
+		whole(rec, r)
+		before, _, _ := strings.Cut(rec.Body.String(), text)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(rec.Body.Len()))
+		_, _ = w.Write([]byte(before + text))
+	}
+}
+
+// times repeats an answer.
+func times(n int, a answer) []answer {
+	out := make([]answer, n)
+	for i := range out {
+		out[i] = a
+	}
+	return out
+}
+
+// collect lists and returns the names of what was yielded.
+func collect(t *testing.T, c *cluster.Cluster, q source.Query) ([]string, source.Coverage, error) {
+	t.Helper()
+	names := []string{}
+	cover, err := c.List(t.Context(), q, func(o source.Object) error {
+		names = append(names, nameOf(t, o))
+		return nil
+	})
+	return names, cover, err
+}
+
+func nameOf(t *testing.T, o source.Object) string {
+	t.Helper()
+	var m metav1.PartialObjectMetadata
+	if err := json.Unmarshal(o.Raw, &m); err != nil {
+		t.Errorf("what was yielded is no object: %v", err)
+	}
+	if m.Namespace == "" {
+		return m.Name
+	}
+	return m.Namespace + "/" + m.Name
+}
+
+var legacyDiscovery = map[string]any{
+	"/api": metav1.APIVersions{Versions: []string{"v1"}},
+	"/apis": metav1.APIGroupList{Groups: []metav1.APIGroup{
+		groupOf("apps", "v1"),
+	}},
+	"/api/v1": resources("v1",
+		resource("configmaps", "ConfigMap", true),
+		resource("namespaces", "Namespace", false),
+		resource("pods/log", "Pod", true),
+		metav1.APIResource{Name: "bindings", Kind: "Binding", Namespaced: true, Verbs: []string{"create"}}),
+	"/apis/apps/v1": resources("apps/v1", resource("deployments", "Deployment", true)),
+}
+
+// groupOf is a group that prefers the first of its versions.
+func groupOf(name string, versions ...string) metav1.APIGroup {
+	g := metav1.APIGroup{Name: name}
+	for _, v := range versions {
+		g.Versions = append(g.Versions, metav1.GroupVersionForDiscovery{GroupVersion: name + "/" + v, Version: v})
+	}
+	g.PreferredVersion = g.Versions[0]
+	return g
+}
+
+func resources(groupVersion string, list ...metav1.APIResource) metav1.APIResourceList {
+	return metav1.APIResourceList{GroupVersion: groupVersion, APIResources: list}
+}
+
+func resource(name, kind string, namespaced bool) metav1.APIResource {
+	return metav1.APIResource{Name: name, Kind: kind, Namespaced: namespaced, Verbs: []string{"get", "list"}}
+}
