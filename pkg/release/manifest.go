@@ -20,17 +20,19 @@ type Object struct {
 }
 
 // separator parts the documents of a manifest, as Helm does.
-var separator = regexp.MustCompile(`(?m)^---[ \t]*(?:#.*)?$`)
+var separator = regexp.MustCompile(`(?:^|\s*\n)---\s*`)
 
 // Objects reads the manifest's objects in their order. Lists are flattened; documents without apiVersion or kind are passed over, as
-// Fleet does; an object of only a generateName is named by that. Namespaces stay as stated. Errors name the document by its number and
-// never quote it.
+// Fleet does; an object of only a generateName is named by that. Namespaces stay as stated. Errors name the document by its number,
+// beginning with 1, and never quote it.
 func (r *Record) Objects() ([]Object, error) {
 	var out []Object
-	for i, doc := range separator.Split(r.Manifest, -1) {
+	i := 0
+	for _, doc := range separator.Split(r.Manifest, -1) {
 		if strings.TrimSpace(doc) == "" {
 			continue
 		}
+		i++
 		raw, err := yaml.YAMLToJSON([]byte(doc))
 		if err != nil {
 			return nil, fmt.Errorf("reading the manifest of release %s: document %d is no YAML", r.Name, i)

@@ -35,10 +35,10 @@ const (
 )
 
 // maxRecord bounds what a record may unpack to. A record is at most about 1 MiB packed, the limit of a Secret; text shrinks tenfold.
-const maxRecord = 256 << 20
+const maxRecord = 64 << 20
 
 // ErrTooLarge is returned for a record that unpacks to more than the bound.
-var ErrTooLarge = errors.New("it unpacks to more than 256 MiB")
+var ErrTooLarge = errors.New("it unpacks to more than 64 MiB")
 
 // Name names one revision of a release.
 type Name struct {

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package check turns what was found out into findings. There is one file a check, each with its stable code, and one catalogue of them,
+// from which the documentation is made. A check is a pure function of the Case.
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// Case is all that an audit found out.
+type Case struct {
+	Inventory *inventory.Inventory
+	// Deployments are those in scope.
+	Deployments []*Deployment
+	// Marked are the live objects that carry a hash and are desired by no release.
+	Marked []Marked
+	// Command is how the program was called, for the commands that findings suggest: "kubectl fleetdoctor". Audit is the command that
+	// repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz".
+	Command, Audit string
+	// Whole says that everything was in scope.
+	Whole bool
+	// StatusOnly says that no release record was to be had, which is said once and not of each deployment.
+	StatusOnly bool
+	// DeploymentsRead says whether every BundleDeployment of a namespace was read.
+	DeploymentsRead func(namespace string) bool
+}
+
+// Deployment is one deployment with what is true of its objects.
+type Deployment struct {
+	*inventory.Deployment
+	Objects []Object
+	Counts  report.Counts
+	State   report.State
+}
+
+// Object is one desired object and what became of it.
+type Object struct {
+	*inventory.Want
+	State   report.State
+	Reason  string
+	Message string
+	// Marks are those of the live object, where there is one.
+	Marks       ownership.Marks
+	IDMismatch  bool
+	Owner       *report.Owner
+	Differences []report.Difference
+	// NotReady says that the object is not ready, also where its state is another one.
+	NotReady  bool
+	Condition string
+}
+
+// Marked is a live object with a hash that no release desires.
+type Marked struct {
+	object.Ref
+	Marks ownership.Marks
+	// NoPrune says that the object is marked to be left alone, Controlled that another object controls it, Owned that its set has an owner.
+	NoPrune, Controlled, Owned bool
+	Controller                 string // "kind name" of the controlling object
+}
+
+// Check is one entry of the catalogue.
+type Check struct {
+	Code     string
+	Name     string
+	Severity report.Severity
+	Title    string
+	// Explain says what it means, what causes it and what to do, in a few sentences.
+	Explain string
+	run     func(*Case) []report.Finding
+}
+
+// Catalogue lists the checks in the order of their codes.
+func Catalogue() []Check {
+	all := []Check{
+		missing, unowned, contested, modified, orphaned, abandoned, notReady, idMismatch, copiedHash,
+		clusterCounts, truncated, frozen, releaseRecord, leftoverRelease, unread, secretInStatus,
+	}
+	slices.SortFunc(all, func(a, b Check) int { return cmp.Compare(a.Code, b.Code) })
+	return all
+}
+
+// Run runs every check and returns the findings of all.
+func Run(c *Case) []report.Finding {
+	var out []report.Finding
+	for _, check := range Catalogue() {
+		for _, f := range check.run(c) {
+			f.Code, f.Severity, f.Title = check.Code, check.Severity, check.Title
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// each makes findings of the desired objects that pick takes.
+func (c *Case) each(pick func(*Deployment, *Object) *report.Finding) []report.Finding {
+	var out []report.Finding
+	for _, d := range c.Deployments {
+		for i := range d.Objects {
+			if f := pick(d, &d.Objects[i]); f != nil {
+				f.Object, f.Cluster, f.BundleDeployment = d.Objects[i].Ref, d.Cluster, d.Key()
+				out = append(out, *f)
+			}
+		}
+	}
+	return out
+}
+
+// ofState makes findings of the desired objects in one state.
+func (c *Case) ofState(s report.State, finding func(*Deployment, *Object) report.Finding) []report.Finding {
+	return c.each(func(d *Deployment, o *Object) *report.Finding {
+		if o.State != s {
+			return nil
+		}
+		f := finding(d, o)
+		return &f
+	})
+}
+
+// onDeployment begins a finding on a deployment itself.
+func onDeployment(d *Deployment) report.Finding {
+	return report.Finding{Object: d.Ref(), Cluster: d.Cluster, BundleDeployment: d.Key(), AsOf: AsOf(d.BD)}
+}
+
+// bundleArg is the argument that names a deployment's bundle on our command line.
+func bundleArg(d *inventory.Deployment) string {
+	if d.BD == nil {
+		return shellescape.Quote("bundledeployment/" + d.Name)
+	}
+	return shellescape.Quote("bundle/" + d.Name)
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+var unowned = Check{
+	Code: "FD102", Name: "Unowned", Severity: report.Error,
+	Title: "the object is there, without this bundle's marks",
+	Explain: "Fleet counts an object as a bundle's only if it carries the hash label of the bundle's set. It calls this object missing, or \"not owned by us\", " +
+		"though it exists. The reason says which marks it has instead; the owner, who holds it.",
+	run: func(c *Case) []report.Finding {
+		return c.ofState(report.Unowned, func(d *Deployment, o *Object) report.Finding {
+			return report.Finding{
+				Message:     fmt.Sprintf("%s exists, but %s", o.Key(), whyUnowned(d, o)),
+				Evidence:    wantedMarks(d, o),
+				Remediation: claim(d, o),
+			}
+		})
+	},
+}
+
+func whyUnowned(d *Deployment, o *Object) string {
+	switch ownership.Reason(o.Reason) {
+	case ownership.Unmarked:
+		return "carries no mark at all"
+	case ownership.HelmOnly:
+		return "carries only Helm's marks of release " + d.Release.Release()
+	case ownership.HashStripped:
+		return "has lost the hash of its set " + d.Want.SetID
+	case ownership.Inconsistent:
+		return "carries the id of its set with another hash"
+	}
+	return "is held by " + holder(o.Owner)
+}
+
+// holder names an owner as well as it is known.
+func holder(o *report.Owner) string {
+	switch {
+	case o == nil:
+		return "nobody"
+	case o.BundleDeployment != "":
+		return "bundle deployment " + o.BundleDeployment
+	case o.SetID != "":
+		return fmt.Sprintf("set %q, which no release on this cluster has", o.SetID)
+	case o.Hash != "":
+		return "a set without id (hash " + o.Hash + "), which no release on this cluster has"
+	}
+	return "Helm release " + o.Release
+}
+
+// wantedMarks lists the exact keys that would make the object the bundle's, and what is there instead.
+func wantedMarks(d *Deployment, o *Object) []string {
+	var out []string
+	for _, c := range ownership.Claim(o.Marks, d.Want) {
+		kind := "annotation"
+		if c.Label {
+			kind = "label"
+		}
+		if c.Old == "" {
+			out = append(out, fmt.Sprintf("%s %s=%s is wanted and not there", kind, c.Key, c.New))
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s %s=%s is wanted, it is %q", kind, c.Key, c.New, c.Old))
+	}
+	return out
+}
+
+// claim is a command that makes the object the bundle's again for Fleet, which looks at the hash alone.
+func claim(d *Deployment, o *Object) string {
+	if o.Owner != nil && o.Owner.BundleDeployment != "" {
+		return "decide which bundle is to have it, and take it out of the other"
+	}
+	return fmt.Sprintf("kubectl%s label --overwrite %s %s=%s", inNamespace(o.Ref), kubectlName(o.Ref), fleet.HashLabel, d.Want.Hash)
+}

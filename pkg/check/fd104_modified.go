@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+var modified = Check{
+	Code: "FD104", Name: "Modified", Severity: report.Warning,
+	Title: "desired fields differ on the cluster",
+	Explain: "A field that the manifest states has another value on the cluster, or is gone. Where the object's managedFields record it, the field's last manager " +
+		"and the time are named. What others added beside the stated fields is no difference.",
+	run: func(c *Case) []report.Finding {
+		return c.ofState(report.Modified, func(d *Deployment, o *Object) report.Finding {
+			f := report.Finding{Message: fmt.Sprintf("%s differs in %s", o.Key(), pathList(o.Differences))}
+			for _, diff := range o.Differences {
+				who := whoWhen(diff)
+				if len(o.Differences) > 1 {
+					who = diff.Path + ": " + who
+				}
+				f.Evidence = append(f.Evidence, who)
+			}
+			if o.Message != "" {
+				f.Evidence = append(f.Evidence, o.Message)
+			}
+			f.AsOf = newestTime(o.Differences)
+			f.Remediation = fmt.Sprintf("%s %s --diff", c.Audit, bundleArg(d.Deployment))
+			return f
+		})
+	},
+}
+
+// pathList names up to three paths.
+func pathList(ds []report.Difference) string {
+	const most = 3
+	var paths []string
+	for _, d := range ds[:min(len(ds), most)] {
+		paths = append(paths, d.Path)
+	}
+	if len(ds) > most {
+		paths = append(paths, count(len(ds)-most, "more field"))
+	}
+	return strings.Join(paths, ", ")
+}
+
+// whoWhen says who made a difference and when, as far as that is recorded.
+func whoWhen(d report.Difference) string {
+	if d.Manager == "" {
+		return "who changed it is not recorded"
+	}
+	s := "last written by " + d.Manager
+	if d.Subresource != "" {
+		s += " through " + d.Subresource
+	}
+	if d.Operation != "" {
+		s += " (" + d.Operation + ")"
+	}
+	if d.Time != "" {
+		s += " at " + d.Time
+	}
+	return s
+}
+
+func newestTime(ds []report.Difference) string {
+	newest := ""
+	for _, d := range ds {
+		newest = max(newest, d.Time)
+	}
+	return newest
+}

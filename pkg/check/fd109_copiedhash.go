@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+var copiedHash = Check{
+	Code: "FD109", Name: "CopiedHash", Severity: report.Info,
+	Title:   "the object carries a bundle's hash and was in none of its revisions",
+	Explain: "A controller made it and copied its parent's labels. Fleet passes such objects over; a change in them is nobody's drift.",
+	run: func(c *Case) []report.Finding {
+		var out []report.Finding
+		for _, m := range c.Marked {
+			d := c.Inventory.Holder(m.Marks)
+			if d == nil || !c.inScope(d) || m.NoPrune || slices.ContainsFunc(c.Inventory.Sets[m.Marks.Hash], explains(m)) {
+				continue
+			}
+			f := report.Finding{
+				Object: m.Ref, Cluster: d.Cluster, BundleDeployment: d.Key(),
+				Message: fmt.Sprintf("%s carries the hash of %s, which never had it", m.Key(), d.Key()),
+			}
+			if m.Controller != "" {
+				f.Evidence = []string{"it is controlled by " + m.Controller}
+			}
+			out = append(out, f)
+		}
+		return out
+	},
+}
+
+// explains says whether a deployment of the set is another reason for the hash: it had the object, or may have had; a hook of its release
+// has the hash since Helm 4; and the agent's own set is also what its installation applied beside any release.
+func explains(m Marked) func(*inventory.Deployment) bool {
+	return func(d *inventory.Deployment) bool {
+		return d.Problem != "" || isOrphan(d, m) || d.Hooks[inventory.KindName{Kind: m.Kind, Name: m.Name}] || fleet.IsFleetsOwnSet(d.Want.SetID)
+	}
+}
+
+func (c *Case) inScope(d *inventory.Deployment) bool {
+	return slices.ContainsFunc(c.Deployments, func(in *Deployment) bool { return in.Deployment == d })
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+var frozen = Check{
+	Code: "FD208", Name: "Frozen", Severity: report.Info,
+	Title: "the status is of another deployment, or paused: it is no evidence",
+	Explain: "While a bundle or cluster is paused or off schedule, and until the agent has applied a new deployment id, the agent leaves the status as it was. " +
+		"What it says then is about the past.",
+	run: func(c *Case) []report.Finding {
+		var out []report.Finding
+		for _, d := range c.Deployments {
+			why := frozenBecause(d)
+			if why == "" {
+				continue
+			}
+			f := onDeployment(d)
+			f.Message = fmt.Sprintf("the status of %s is no evidence: %s", d.Key(), why)
+			out = append(out, f)
+		}
+		return out
+	},
+}
+
+func frozenBecause(d *Deployment) string {
+	if d.BD == nil {
+		return ""
+	}
+	switch spec, status := d.BD.Spec, d.BD.Status; {
+	case spec.Paused:
+		return "it is paused"
+	case spec.OffSchedule:
+		return "it is outside its schedule"
+	case spec.DeploymentID != status.AppliedDeploymentID && status.AppliedDeploymentID == "":
+		return "the agent has applied nothing yet"
+	case spec.DeploymentID != status.AppliedDeploymentID:
+		return "the agent has not applied the present deployment id yet"
+	}
+	return ""
+}

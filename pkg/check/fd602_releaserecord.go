@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+var releaseRecord = Check{
+	Code: "FD602", Name: "ReleaseRecord", Severity: report.Error,
+	Title: "the release record is pending, failed, pruned or damaged",
+	Explain: "What Fleet calls desired is the manifest in one revision of the Helm release. Where that revision is gone, Fleet takes the bundle for empty and says " +
+		"that all is ready. A pending revision is one at which Helm was interrupted; a failed one was not applied wholly.",
+	run: func(c *Case) []report.Finding {
+		var out []report.Finding
+		for _, d := range c.Deployments {
+			for _, t := range d.Trouble {
+				f := onDeployment(d)
+				f.Message = fmt.Sprintf("release %s: %s", t.Record.Release(), t.Detail)
+				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s", t.Record.Namespace, t.Record.SecretName(), t.Status)}
+				f.Remediation = redeploy(d)
+				out = append(out, f)
+			}
+		}
+		return out
+	},
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+var leftoverRelease = Check{
+	Code: "FD606", Name: "LeftoverRelease", Severity: report.Warning,
+	Title: "a Helm release of Fleet's without a BundleDeployment",
+	Explain: "The agent uninstalls such releases, one each cycle, unless it cannot: the record of a bundle deleted with keepResources and a custom release name " +
+		"stays for ever and blocks the name.",
+	run: func(c *Case) []report.Finding {
+		if !c.Whole {
+			return nil
+		}
+		var out []report.Finding
+		for _, r := range c.Inventory.Leftovers {
+			f := report.Finding{
+				Object: inventory.SecretRef(r.Name),
+				Message: fmt.Sprintf("release %s was made by Fleet for %q (agent in %s), and no BundleDeployment has it",
+					r.Release(), r.BundleID, r.AgentNamespace),
+				Remediation: fmt.Sprintf("helm -n %s status %s", shellescape.Quote(r.Namespace), shellescape.Quote(r.Name.Name)),
+			}
+			if r.KeepResources {
+				f.Evidence = []string{"it was deployed with keepResources: its objects are to stay, the record alone is left over"}
+			}
+			out = append(out, f)
+		}
+		return out
+	},
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// split parts "namespace/name".
+func split(key string) (namespace, name string) {
+	namespace, name, _ = strings.Cut(key, "/")
+	return namespace, name
+}
+
+// kubectlName writes an object as an argument of kubectl, safe to be pasted into a shell: "deployment.apps/frontend".
+func kubectlName(r object.Ref) string {
+	kind := strings.ToLower(r.Kind)
+	if g := object.Group(r.APIVersion); g != "" {
+		kind += "." + g
+	}
+	return shellescape.Quote(kind + "/" + r.Name)
+}
+
+func inNamespace(r object.Ref) string {
+	if r.Namespace == "" {
+		return ""
+	}
+	return " -n " + shellescape.Quote(r.Namespace)
+}
+
+// AsOf is when a BundleDeployment's status was last written, as far as it says: the newest of its conditions.
+func AsOf(bd *v1alpha1.BundleDeployment) string {
+	if bd == nil {
+		return ""
+	}
+	return Newest(bd.Status.Conditions)
+}
+
+// Newest is the newest time among conditions, "" where none has one. RFC 3339 in UTC sorts as text.
+func Newest(conditions []v1alpha1.Condition) string {
+	newest := ""
+	for _, c := range conditions {
+		newest = max(newest, c.LastUpdateTime)
+	}
+	return newest
+}
+
+// nextGeneration is a forceSyncGeneration that differs from the one the deployment has.
+func nextGeneration(d *Deployment) int64 {
+	if d.BD == nil {
+		return 1
+	}
+	return d.BD.Spec.Options.ForceSyncGeneration + 1
+}
+
+// count writes a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return fmt.Sprintf("1 %s", noun)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// list writes up to three names.
+func list(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + " and " + fmt.Sprintf("%d more", len(names)-most)
+}
+
+// Ref names one of Fleet's own objects.
+func Ref(kind, namespace, name string) object.Ref {
+	return object.Ref{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: namespace, Name: name}
+}

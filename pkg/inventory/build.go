@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+)
+
+// Reading says how well the Builder's input could be read.
+type Reading struct {
+	// Namespaced says whether a kind has namespaces.
+	Namespaced func(schema.GroupVersionKind) bool
+	// Records says whether all release records of a namespace were read; where not, why, in a word and in a sentence.
+	Records func(namespace string) (Problem, string)
+	// BundleDeployments says that all BundleDeployments were read; without, no release is called a leftover.
+	BundleDeployments bool
+}
+
+// Build makes the Inventory of what was added.
+func (b *Builder) Build(r Reading) *Inventory {
+	inv := &Inventory{
+		Wants: map[object.Key][]*Want{}, Sets: map[string][]*Deployment{}, Releases: b.releases, Versions: map[string]string{},
+		GitRepos: b.gitRepos, HelmOps: b.helmOps, Bundles: b.bundles, Clusters: b.clusters, ClusterGroups: b.clusterGroups,
+	}
+	for ns, w := range b.workloads {
+		inv.Versions[ns] = w.version
+	}
+	problem, _ := r.Records("")
+	inv.SetsComplete = problem == ""
+	a := assembler{Builder: b, Reading: r, inv: inv, histories: b.histories(), byNamespace: map[string]*v1alpha1.Cluster{}}
+	for _, c := range b.clusters {
+		if c.Status.Namespace != "" {
+			a.byNamespace[c.Status.Namespace] = c
+		}
+	}
+	a.findHomes()
+	inv.homes = a.homes
+	a.bundleDeployments()
+	a.releasesAlone()
+	slices.SortFunc(inv.Deployments, func(x, y *Deployment) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Release.Release(), y.Release.Release()))
+	})
+	slices.Sort(inv.Notes)
+	for _, d := range inv.Deployments {
+		for _, w := range d.Desired {
+			inv.Wants[w.Key()] = append(inv.Wants[w.Key()], w)
+		}
+		if d.Problem != ClusterNotRead && d.Want.Hash != "" {
+			inv.Sets[d.Want.Hash] = append(inv.Sets[d.Want.Hash], d)
+		}
+	}
+	return inv
+}
+
+// assembler holds what Build works on.
+type assembler struct {
+	*Builder
+	Reading
+	inv *Inventory
+	// homes maps an agent's namespace on this cluster to the namespace of its BundleDeployments.
+	homes     map[string]string
+	histories map[string][]*record // by "namespace/name", ascending revisions
+	// byNamespace finds a Cluster by the namespace of its BundleDeployments.
+	byNamespace map[string]*v1alpha1.Cluster
+}
+
+func (b *Builder) histories() map[string][]*record {
+	out := map[string][]*record{}
+	for n, r := range b.records {
+		out[n.Release()] = append(out[n.Release()], r)
+	}
+	for _, h := range out {
+		slices.SortFunc(h, func(x, y *record) int { return cmp.Compare(x.Revision, y.Revision) })
+	}
+	return out
+}
+
+// bundleDeployments adds a deployment for each BundleDeployment.
+func (a *assembler) bundleDeployments() {
+	for _, bd := range a.deployments {
+		d := &Deployment{Namespace: bd.Namespace, Name: bd.Name, BD: bd}
+		a.chain(d)
+		a.inv.Deployments = append(a.inv.Deployments, d)
+		agent, here := a.agentOf(bd.Namespace)
+		switch {
+		case !here && !a.recordsUnreadable(d):
+			d.Problem, d.Detail = ClusterNotRead, "it is deployed on another cluster than the one that was read"
+			continue
+		case !here:
+			continue
+		case bd.Status.Release == "":
+			d.Problem, d.Detail = NoReleaseRecord, "nothing is installed yet: its status names no release"
+			a.marks(d, nil, agent)
+			continue
+		}
+		named, err := release.ParseName(bd.Status.Release)
+		if err != nil {
+			d.Problem, d.Detail = NoReleaseRecord, err.Error()
+			a.marks(d, nil, agent)
+			continue
+		}
+		d.Release = named
+		a.desired(d, agent)
+	}
+}
+
+// recordsUnreadable says, for a BundleDeployment that cannot be placed, that this may be so because no release record could be read.
+func (a *assembler) recordsUnreadable(d *Deployment) bool {
+	if len(a.homes) > 0 {
+		return false
+	}
+	problem, detail := a.Records("")
+	if problem == "" || problem == RecordNotCaptured {
+		return false
+	}
+	d.Problem, d.Detail = problem, detail
+	return true
+}
+
+// chain fills in whose deployment it is, from its labels.
+func (a *assembler) chain(d *Deployment) {
+	l := d.BD.Labels
+	ns := l[fleet.BundleNamespaceLabel]
+	join := func(namespace, name string) string {
+		if name == "" {
+			return ""
+		}
+		return namespace + "/" + name
+	}
+	d.Bundle = join(ns, l[fleet.BundleLabel])
+	d.GitRepo = join(ns, l[fleet.RepoLabel])
+	if d.GitRepo == "" {
+		d.HelmOp = join(ns, l[fleet.HelmOpLabel])
+	}
+	d.Cluster = join(l[fleet.ClusterNamespaceLabel], l[fleet.ClusterLabel])
+	if c := a.clusterOf(d.BD.Namespace); c != nil && d.Cluster == "" {
+		d.Cluster = join(c.Namespace, c.Name)
+	}
+}
+
+// clusterOf is the Cluster whose BundleDeployments are in a namespace, nil where none is known.
+func (a *assembler) clusterOf(namespace string) *v1alpha1.Cluster { return a.byNamespace[namespace] }
+
+// desired reads the desired objects of a deployment from the record of its release.
+func (a *assembler) desired(d *Deployment, agent string) {
+	history := a.histories[d.Release.Release()]
+	i := slices.IndexFunc(history, func(r *record) bool { return r.Name == d.Release })
+	a.trouble(d, history)
+	if i < 0 {
+		a.marks(d, nil, agent)
+		problem, detail := a.Records(d.Release.Namespace)
+		if problem != "" {
+			d.Problem, d.Detail = problem, detail
+			return
+		}
+		d.Problem = NoReleaseRecord
+		d.Detail = fmt.Sprintf("revision %d of release %s is not recorded any more", d.Release.Revision, d.Release.Release())
+		d.Trouble = append(d.Trouble, Trouble{d.Release, "pruned", d.Detail + "; Fleet takes that for an empty bundle"})
+		return
+	}
+	r := history[i]
+	a.marks(d, r, agent)
+	if r.Damaged != "" || r.manifestErr != nil {
+		d.Problem, d.Detail = RecordUnreadable, r.Damaged
+		if r.manifestErr != nil {
+			d.Detail = r.manifestErr.Error()
+		}
+		d.Trouble = append(d.Trouble, Trouble{d.Release, "damaged", d.Detail})
+		return
+	}
+	a.wants(d, r)
+	a.earlier(d, history[:i])
+	for _, h := range r.Hooks {
+		d.Hooks[KindName(h)] = true
+	}
+}
+
+// wants fills in the distinct objects of the manifest.
+func (a *assembler) wants(d *Deployment, r *record) {
+	d.Earlier, d.Hooks = map[KindName]bool{}, map[KindName]bool{}
+	at := map[object.Key]int{}
+	for _, o := range r.objects {
+		w := &Want{Ref: o.Ref, Deployment: d, Raw: o.Raw, Namespaced: a.Namespaced(o.GroupVersionKind())}
+		switch {
+		case !w.Namespaced:
+			w.Namespace = ""
+		case w.Namespace == "":
+			w.Namespace = d.Release.Namespace
+		}
+		if i, ok := at[w.Key()]; ok {
+			w.Index, d.Desired[i] = i, w
+			continue
+		}
+		w.Index = len(d.Desired)
+		at[w.Key()] = w.Index
+		d.Desired = append(d.Desired, w)
+	}
+}
+
+// earlier gathers the objects of the revision before, of which Fleet reports what still carries the hash as extra.
+func (a *assembler) earlier(d *Deployment, before []*record) {
+	d.EarlierKnown = d.Release.Revision == 1
+	for _, r := range before {
+		for _, h := range r.Hooks {
+			d.Hooks[KindName(h)] = true
+		}
+		if r.Damaged != "" || r.manifestErr != nil {
+			continue
+		}
+		if r.Revision == d.Release.Revision-1 {
+			d.EarlierKnown = true
+		}
+		for _, o := range r.objects {
+			d.Earlier[KindName{o.Kind, o.Name}] = true
+		}
+	}
+}
+
+// trouble notes what is wrong with the named revision and with newer ones.
+func (a *assembler) trouble(d *Deployment, history []*record) {
+	for _, r := range history {
+		if r.Revision < d.Release.Revision {
+			continue
+		}
+		var what string
+		switch {
+		case r.Damaged != "":
+			if r.Name != d.Release { // else it is said with what follows from it
+				d.Trouble = append(d.Trouble, Trouble{r.Name, "damaged", fmt.Sprintf("revision %d: %s", r.Revision, r.Damaged)})
+			}
+			continue
+		case r.Pending():
+			what = "Helm was interrupted, or is still at work"
+		case r.Status == release.StatusFailed:
+			what = "Helm could not finish it"
+		case r.Status != release.StatusDeployed && r.Status != release.StatusSuperseded:
+			what = "it is no deployed release"
+		default:
+			continue
+		}
+		d.Trouble = append(d.Trouble, Trouble{r.Name, r.Status, fmt.Sprintf("revision %d is %s: %s", r.Revision, r.Status, what)})
+	}
+}
+
+// marks computes the marks that the agent wants on the deployment's objects, and holds them against what the manifest itself carries.
+// r is nil where there is no record.
+func (a *assembler) marks(d *Deployment, r *record, agent string) {
+	scope, from := a.scopeOf(agent, d.Namespace)
+	id := fleet.SetID(d.Name, scope)
+	stated := statedMarks(r)
+	if from == "" && stated.SetID != "" {
+		id, from = stated.SetID, "the manifest of the release, because the agent's scope could not be read"
+	}
+	if from == "" {
+		a.inv.SetsComplete = false
+	}
+	d.ScopeFrom = from
+	d.Want = ownership.Wanted(id, d.Release.Name, d.Release.Namespace)
+	if stated.Hash != "" && stated.Hash != d.Want.Hash {
+		a.inv.Notes = append(a.inv.Notes, fmt.Sprintf("bundle deployment %s: its release was made for set %q, the agent now wants %q (scope from %s)",
+			d.Key(), stated.SetID, id, from))
+	}
+}

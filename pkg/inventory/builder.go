@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+)
+
+// Builder gathers what an Inventory is made of, in any order. It is not for several goroutines at once.
+type Builder struct {
+	deployments   []*v1alpha1.BundleDeployment
+	bundles       []*v1alpha1.Bundle
+	gitRepos      []*v1alpha1.GitRepo
+	helmOps       []*v1alpha1.HelmOp
+	clusters      []*v1alpha1.Cluster
+	clusterGroups []*v1alpha1.ClusterGroup
+
+	// agentSecrets maps an agent's namespace to the namespace of its BundleDeployments, as its Secret says.
+	agentSecrets map[string]string
+	workloads    map[string]workload // by agent namespace; "" is the controller's
+	records      map[release.Name]*record
+	releases     map[string]bool
+}
+
+// record is a release record with its manifest parsed.
+type record struct {
+	Record
+	objects     []release.Object
+	manifestErr error
+}
+
+// workload is what Fleet's own Deployments and StatefulSets tell.
+type workload struct {
+	version  string
+	scope    string
+	isAgent  bool
+	scopeSet bool
+}
+
+// FleetKinds are the kinds of Fleet that a Builder takes.
+var FleetKinds = []string{"BundleDeployment", "Bundle", "GitRepo", "HelmOp", "Cluster", "ClusterGroup"}
+
+// AddFleet adds one of Fleet's own objects, given as JSON. It keeps nothing of raw.
+func (b *Builder) AddFleet(kind string, raw []byte) error {
+	switch kind {
+	case "BundleDeployment":
+		return add(&b.deployments, raw)
+	case "Bundle":
+		return add(&b.bundles, raw)
+	case "GitRepo":
+		return add(&b.gitRepos, raw)
+	case "HelmOp":
+		return add(&b.helmOps, raw)
+	case "Cluster":
+		return add(&b.clusters, raw)
+	case "ClusterGroup":
+		return add(&b.clusterGroups, raw)
+	}
+	return nil
+}
+
+func add[T any](list *[]*T, raw []byte) error {
+	v := new(T)
+	if err := object.Into(raw, v); err != nil {
+		return err
+	}
+	*list = append(*list, v)
+	return nil
+}
+
+// AddAgentSecret adds the Secret by which an agent knows its BundleDeployments. Only the name of their namespace is taken from it.
+func (b *Builder) AddAgentSecret(raw []byte) error {
+	var s struct {
+		Metadata struct {
+			Namespace string `json:"namespace"`
+		} `json:"metadata"`
+		Data map[string][]byte `json:"data"`
+	}
+	if err := object.Into(raw, &s); err != nil {
+		return err
+	}
+	ns := string(s.Data[fleet.AgentSecretNamespaceKey])
+	if len(validation.IsDNS1123Label(ns)) == 0 { // else it was blanked out by whoever captured it
+		if b.agentSecrets == nil {
+			b.agentSecrets = map[string]string{}
+		}
+		b.agentSecrets[s.Metadata.Namespace] = ns
+	}
+	return nil
+}
+
+// AddWorkload adds a Deployment or StatefulSet named fleet-agent or fleet-controller, given as JSON; others are passed over.
+func (b *Builder) AddWorkload(raw []byte) error {
+	var w struct {
+		Metadata struct {
+			Name      string `json:"name"`
+			Namespace string `json:"namespace"`
+		} `json:"metadata"`
+		Spec struct {
+			Template struct {
+				Spec struct {
+					Containers []struct {
+						Image string `json:"image"`
+						Env   []struct {
+							Name  string `json:"name"`
+							Value string `json:"value"`
+						} `json:"env"`
+					} `json:"containers"`
+				} `json:"spec"`
+			} `json:"template"`
+		} `json:"spec"`
+	}
+	if err := object.Into(raw, &w); err != nil {
+		return err
+	}
+	name := w.Metadata.Name
+	if name != fleet.AgentName && name != fleet.ControllerName {
+		return nil
+	}
+	out := workload{isAgent: name == fleet.AgentName}
+	for _, c := range w.Spec.Template.Spec.Containers {
+		if out.version == "" {
+			out.version = tag(c.Image)
+		}
+		for _, e := range c.Env {
+			if e.Name == fleet.AgentScopeEnv {
+				out.scope, out.scopeSet = e.Value, true
+			}
+		}
+	}
+	key := ""
+	if out.isAgent {
+		key = w.Metadata.Namespace
+	}
+	if b.workloads == nil {
+		b.workloads = map[string]workload{}
+	}
+	b.workloads[key] = out
+	return nil
+}
+
+// tag returns an image's tag, "" where it has none.
+func tag(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	i := strings.LastIndexByte(image, ':')
+	if i < 0 || strings.Contains(image[i:], "/") {
+		return ""
+	}
+	return image[i+1:]
+}
+
+// Needed returns whether the manifest of a revision can matter: not that of one newer than the one which a BundleDeployment names. It is
+// asked for after Fleet's objects have been added.
+func (b *Builder) Needed() func(release.Name) bool {
+	named := map[string]int{}
+	for _, bd := range b.deployments {
+		if n, err := release.ParseName(bd.Status.Release); err == nil {
+			named[n.Release()] = max(named[n.Release()], n.Revision)
+		}
+	}
+	return func(n release.Name) bool {
+		last, known := named[n.Release()]
+		return !known || n.Revision <= last
+	}
+}
+
+// ReadRecord decodes the release record in a Secret, and its manifest where that is wanted. It is a pure function, and the costly part of
+// filling a Builder: it may run in several goroutines.
+func ReadRecord(secret release.Name, value []byte, manifest bool) *DecodedRecord {
+	out := &record{}
+	out.Name = secret
+	r, err := release.Decode(value)
+	switch {
+	case err != nil:
+		out.Damaged = err.Error()
+	case r.Name != secret:
+		out.Damaged = "decoding release record: it is the record of release " + r.String()
+	default:
+		out.Record.Record = *r
+		if manifest && r.BundleID != "" {
+			out.objects, out.manifestErr = r.Objects()
+		}
+		out.Manifest = ""
+	}
+	return &DecodedRecord{out}
+}
+
+// DecodedRecord is a release record ready to be added.
+type DecodedRecord struct{ r *record }
+
+// AddRecord adds a release record.
+func (b *Builder) AddRecord(d *DecodedRecord) {
+	if b.records == nil {
+		b.records, b.releases = map[release.Name]*record{}, map[string]bool{}
+	}
+	b.releases[d.r.Release()] = true
+	if d.r.BundleID != "" || d.r.Damaged != "" {
+		b.records[d.r.Name] = d.r
+	}
+}
+
+// ClusterNamespaces returns where the BundleDeployments of the known Clusters are.
+func (b *Builder) ClusterNamespaces() []string {
+	var out []string
+	for _, c := range b.clusters {
+		if ns := c.Status.Namespace; ns != "" {
+			out = append(out, ns)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// SecretNamespaces returns where the Secrets that matter are, as far as Fleet's objects tell: those of agents, and release records.
+func (b *Builder) SecretNamespaces() (agents, releases []string) {
+	for _, c := range b.clusters {
+		if ns := c.Status.Agent.Namespace; ns != "" {
+			agents = append(agents, ns)
+		}
+	}
+	for _, bd := range b.deployments {
+		if n, err := release.ParseName(bd.Status.Release); err == nil {
+			releases = append(releases, n.Namespace)
+		}
+	}
+	slices.Sort(releases)
+	return agents, slices.Compact(releases)
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+)
+
+// world builds an Inventory from a few words; its methods return it, so that a table can be read.
+type world struct {
+	b  Builder
+	tb testing.TB
+}
+
+func (w *world) fleet(kind, raw string, args ...any) *world {
+	w.tb.Helper()
+	if err := w.b.AddFleet(kind, fmt.Appendf(nil, raw, args...)); err != nil {
+		w.tb.Fatal(err)
+	}
+	return w
+}
+
+// bd adds a BundleDeployment that names a release ("" for none).
+func (w *world) bd(namespace, name, named string) *world {
+	w.tb.Helper()
+	return w.fleet("BundleDeployment", `{"metadata":{"namespace":%q,"name":%q},"status":{"release":%q}}`, namespace, name, named)
+}
+
+// cluster adds a Cluster by the namespace of its deployments and that of its agent.
+func (w *world) cluster(name, deployments, agent string) *world {
+	w.tb.Helper()
+	return w.fleet("Cluster", `{"metadata":{"namespace":"fleet-default","name":%q},"status":{"namespace":%q,"agent":{"namespace":%q}}}`, name, deployments, agent)
+}
+
+func (w *world) secret(agent, deployments string) *world {
+	w.tb.Helper()
+	raw := fmt.Appendf(nil, `{"metadata":{"namespace":%q,"name":"fleet-agent"},"data":{"deploymentNamespace":%q}}`, agent, encode(deployments))
+	if err := w.b.AddAgentSecret(raw); err != nil {
+		w.tb.Fatal(err)
+	}
+	return w
+}
+
+// workload adds an agent with a scope.
+func (w *world) workload(namespace, scope string) *world {
+	w.tb.Helper()
+	raw := fmt.Appendf(nil, `{"metadata":{"namespace":%q,"name":"fleet-agent"},"spec":{"template":{"spec":{"containers":[
+		{"image":"rancher/fleet-agent:v0.16.1","env":[{"name":"AGENT_SCOPE","value":%q}]}]}}}}`, namespace, scope)
+	if err := w.b.AddWorkload(raw); err != nil {
+		w.tb.Fatal(err)
+	}
+	return w
+}
+
+// record adds a release record ("namespace/name:revision") with the names of ConfigMaps as its manifest.
+func (w *world) record(name, status, bundleID, agent string, configMaps ...string) *world {
+	w.tb.Helper()
+	n, err := release.ParseName(name)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	r := &record{Record: Record{Record: release.Record{Name: n, Status: status, BundleID: bundleID, AgentNamespace: agent}}}
+	for _, cm := range configMaps {
+		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: cm}
+		r.objects = append(r.objects, release.Object{Ref: ref, Raw: fmt.Appendf(nil, `{"metadata":{"name":%q}}`, cm)})
+	}
+	w.b.AddRecord(&DecodedRecord{r})
+	return w
+}
+
+func (w *world) build() *Inventory {
+	return w.b.Build(Reading{
+		Namespaced:        func(gvk schema.GroupVersionKind) bool { return !object.ClusterScoped(gvk.GroupKind()) },
+		Records:           func(string) (Problem, string) { return "", "" },
+		BundleDeployments: true,
+	})
+}
+
+// TestHomes holds which deployments are of the cluster at hand, and what becomes of releases that none of them names
+// (design: which cluster is this).
+func TestHomes(t *testing.T) {
+	const agent = "cattle-fleet-system"
+	for _, tc := range []struct {
+		name string
+		make func(*world)
+		// want are the deployments, each with its problem, or with its release where there is none.
+		want      map[string]string
+		leftovers []string
+		note      string
+	}{
+		{name: "the agent's Secret says it", make: func(w *world) {
+			w.secret(agent, "one").bd("one", "a", "web/a:1").bd("two", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
+		}, want: map[string]string{"one/a": "web/a:1", "two/a": "ClusterNotRead"}},
+		{name: "a release proves it", make: func(w *world) {
+			w.cluster("one", "one", agent).bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
+		}, want: map[string]string{"one/a": "web/a:1"}},
+		{name: "a release of another bundle proves nothing", make: func(w *world) {
+			w.cluster("one", "one", agent).bd("one", "a", "web/a:1").record("web/b:1", "deployed", "b", agent)
+		}, want: map[string]string{"one/a": "ClusterNotRead", "b": "web/b:1"}},
+		{name: "nor one of an agent that lives elsewhere", make: func(w *world) {
+			w.cluster("one", "one", "other-system").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
+		}, want: map[string]string{"one/a": "ClusterNotRead", "a": "web/a:1"}},
+		{name: "nor one of a cluster whose agent's namespace is not known", make: func(w *world) {
+			w.cluster("one", "one", "").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", "")
+		}, want: map[string]string{"one/a": "ClusterNotRead", "a": "web/a:1"}},
+		{name: "two clusters alike", make: func(w *world) {
+			w.cluster("one", "one", agent).cluster("two", "two", agent).bd("one", "a", "web/a:1").bd("two", "a", "web/a:1").
+				record("web/a:1", "deployed", "a", agent)
+		}, want: map[string]string{"one/a": "ClusterNotRead", "two/a": "ClusterNotRead", "a": "web/a:1"}, note: "which of them is this cluster cannot be told"},
+		{name: "two clusters, told apart by one bundle", make: func(w *world) {
+			w.cluster("one", "one", agent).cluster("two", "two", agent).bd("one", "a", "web/a:1").bd("two", "b", "web/b:1").
+				record("web/a:1", "deployed", "a", agent)
+		}, want: map[string]string{"one/a": "web/a:1", "two/b": "ClusterNotRead"}},
+		{name: "the Secret names the deployments of another manager", make: func(w *world) {
+			w.secret(agent, "elsewhere").cluster("one", "one", agent).bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
+		}, want: map[string]string{"one/a": "ClusterNotRead", "a": "web/a:1"}},
+		{name: "a Secret that was blackened says nothing", make: func(w *world) {
+			w.secret(agent, "REDACTED").cluster("one", "one", agent).bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
+		}, want: map[string]string{"one/a": "web/a:1"}},
+		{name: "two agents of two managers", make: func(w *world) {
+			w.secret(agent, "one").secret("second", "two").bd("one", "a", "web/a:1").bd("two", "a", "shop/a:1").
+				record("web/a:1", "deployed", "a", agent).record("shop/a:1", "deployed", "a", "second")
+		}, want: map[string]string{"one/a": "web/a:1", "two/a": "shop/a:1"}},
+		{name: "leftover of a known agent", make: func(w *world) {
+			w.secret(agent, "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent).record("web/gone:2", "deployed", "gone", agent)
+		}, want: map[string]string{"one/a": "web/a:1"}, leftovers: []string{"web/gone:2"}},
+		{name: "no leftover while the deployment is yet to name its release", make: func(w *world) {
+			w.secret(agent, "one").bd("one", "a", "").record("web/a:1", "pending-install", "a", agent)
+		}, want: map[string]string{"one/a": "NoReleaseRecord"}},
+		{name: "a release of nobody's is nothing", make: func(w *world) {
+			w.secret(agent, "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent).record("web/chart:1", "deployed", "", "")
+		}, want: map[string]string{"one/a": "web/a:1"}},
+		{name: "downstream", make: func(w *world) {
+			w.secret(agent, "one").record("web/a:1", "superseded", "a", agent).record("web/a:2", "deployed", "a", agent).record("web/chart:1", "deployed", "", "")
+		}, want: map[string]string{"a": "web/a:2"}},
+		{name: "a status that names no release by its form", make: func(w *world) {
+			w.secret(agent, "one").bd("one", "a", "a:1")
+		}, want: map[string]string{"one/a": "NoReleaseRecord"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := &world{tb: t}
+			tc.make(w)
+			inv := w.build()
+			got := map[string]string{}
+			for _, d := range inv.Deployments {
+				got[d.Key()] = string(d.Problem)
+				if d.Problem == "" {
+					got[d.Key()] = d.Release.String()
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("deployments (-want +got):\n%s", diff)
+			}
+			var leftovers []string
+			for _, l := range inv.Leftovers {
+				leftovers = append(leftovers, l.String())
+			}
+			if diff := cmp.Diff(tc.leftovers, leftovers); diff != "" {
+				t.Errorf("leftovers (-want +got):\n%s", diff)
+			}
+			if notes := strings.Join(inv.Notes, "\n"); !strings.Contains(notes, tc.note) || (tc.note == "") != (notes == "") {
+				t.Errorf("notes %q, want %q", notes, tc.note)
+			}
+		})
+	}
+}
+
+// TestScope holds where an agent's scope is read (Fleet's facts, ownership 1.5).
+func TestScope(t *testing.T) {
+	const agent = "cattle-fleet-system"
+	for _, tc := range []struct {
+		name        string
+		make        func(*world)
+		setID, from string
+		complete    bool
+	}{
+		{"the agent's workload", func(w *world) { w.workload(agent, "custom") }, "default-a-custom", "the agent's environment", true},
+		{"the agent's workload, without scope", func(w *world) { w.workload(agent, "") }, "default-a", "the agent's environment", true},
+		{"the workload before the Cluster", func(w *world) {
+			w.workload(agent, "").fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
+		}, "default-a", "the agent's environment", true},
+		{"another agent's workload does not count", func(w *world) { w.workload("other", "custom") }, "default-a", "", false},
+		{"a manager-initiated Cluster", func(w *world) {
+			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
+		}, "default-a-x", "cluster n/c", true},
+		{"one without agentNamespace", func(w *world) {
+			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k"},"status":{"namespace":"one"}}`)
+		}, "default-a", "cluster n/c", true},
+		{"an agent-initiated Cluster says nothing", func(w *world) {
+			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"agentNamespace":"x"},"status":{"namespace":"one"}}`)
+		}, "default-a", "", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := &world{tb: t}
+			w.secret(agent, "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent, "theme")
+			tc.make(w)
+			inv := w.build()
+			d := inv.Deployments[0]
+			if d.Want.SetID != tc.setID || !strings.Contains(d.ScopeFrom, tc.from) || (tc.from == "") != (d.ScopeFrom == "") {
+				t.Errorf("set %q, scope from %q, want %q from %q", d.Want.SetID, d.ScopeFrom, tc.setID, tc.from)
+			}
+			if inv.SetsComplete != tc.complete {
+				t.Errorf("all sets are known: %v, want %v", inv.SetsComplete, tc.complete)
+			}
+		})
+	}
+}
+
+func TestLatest(t *testing.T) {
+	rec := func(revision int, status string) *record {
+		r := &record{Record: Record{Record: release.Record{Name: release.Name{Namespace: "web", Name: "a", Revision: revision}, Status: status}}}
+		if status == "" {
+			r.Damaged = "it is damaged"
+		}
+		return r
+	}
+	for _, tc := range []struct {
+		name    string
+		history []*record
+		want    int // 0 for none
+	}{
+		{"one", []*record{rec(1, "deployed")}, 1},
+		{"the highest deployed", []*record{rec(1, "superseded"), rec(2, "deployed"), rec(3, "failed")}, 2},
+		{"two deployed", []*record{rec(1, "deployed"), rec(2, "deployed")}, 2},
+		{"a newer one at work", []*record{rec(4, "deployed"), rec(5, "pending-upgrade")}, 4},
+		{"none deployed: the highest", []*record{rec(1, "failed"), rec(2, "pending-install")}, 2},
+		{"the highest is damaged", []*record{rec(1, "deployed"), rec(2, "")}, 1},
+		{"all are damaged", []*record{rec(1, ""), rec(2, "")}, 0},
+		{"none", nil, 0},
+	} {
+		got := 0
+		if r := latest(tc.history); r != nil {
+			got = r.Revision
+		}
+		if got != tc.want {
+			t.Errorf("%s: revision %d, want %d", tc.name, got, tc.want)
+		}
+	}
+}

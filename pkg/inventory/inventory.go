@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inventory knows what is desired, and by whom: GitRepo or HelmOp, Bundle, BundleDeployment, release, object. It is filled with
+// Fleet's objects and Helm's release records as a source yields them, does no I/O itself, and is complete before a live object is read.
+package inventory
+
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+)
+
+// Problem is why the desired objects of a deployment are not known. The values are reasons of the state Unknown in the report.
+type Problem string
+
+// The problems; the zero value is none.
+const (
+	ClusterNotRead    Problem = "ClusterNotRead"   // it is of another cluster than the one at hand
+	NoReleaseRecord   Problem = "NoReleaseRecord"  // nothing is installed, or the named revision is gone
+	RecordUnreadable  Problem = "RecordUnreadable" // the record or its manifest is damaged
+	RecordNotCaptured Problem = "NotInSnapshot"    // the snapshot does not hold it
+	RecordsForbidden  Problem = "Forbidden"        // the Secrets that hold the records may not be read
+	RecordsFailed     Problem = "ReadFailed"       // reading them failed
+)
+
+// Deployment is one bundle on one cluster.
+type Deployment struct {
+	// Namespace and Name are the BundleDeployment's. On a downstream cluster only its release is known: then the name is the bundle id and
+	// the namespace is empty.
+	Namespace, Name string
+	// BD is nil where only the release is known.
+	BD *v1alpha1.BundleDeployment
+	// Cluster, Bundle, GitRepo and HelmOp are "namespace/name", empty where not known.
+	Cluster, Bundle, GitRepo, HelmOp string
+	// Release is the revision that Fleet's agent calls desired; its zero value means that there is none.
+	Release release.Name
+	// Want are the marks that its objects should carry.
+	Want ownership.Marks
+	// ScopeFrom says where the agent's scope was read, for the evidence of a finding.
+	ScopeFrom string
+
+	// Problem says why Desired is not known; Detail says it in a sentence.
+	Problem Problem
+	Detail  string
+	// Trouble is what is wrong with the release's records though the desired objects may be known: a pending or failed revision, a missing one.
+	Trouble []Trouble
+
+	// Desired are the distinct objects of the manifest, in its order; of duplicates the last.
+	Desired []*Want
+	// Earlier are the objects of the earlier revision that is still recorded, Hooks those of the release's hooks.
+	Earlier, Hooks map[KindName]bool
+	// EarlierKnown says that the revision before was read, or that there was none.
+	EarlierKnown bool
+}
+
+// Key is "namespace/name" of the BundleDeployment; of a release alone it is the bundle id.
+func (d *Deployment) Key() string {
+	if d.Namespace == "" {
+		return d.Name
+	}
+	return d.Namespace + "/" + d.Name
+}
+
+// Ref names the object that stands for the deployment in findings: its BundleDeployment, or the Secret with its release record.
+func (d *Deployment) Ref() object.Ref {
+	if d.BD != nil {
+		return object.Ref{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BundleDeployment", Namespace: d.Namespace, Name: d.Name}
+	}
+	return SecretRef(d.Release)
+}
+
+// SecretRef names the Secret that holds a release record.
+func SecretRef(n release.Name) object.Ref {
+	return object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: n.Namespace, Name: n.SecretName()}
+}
+
+// Want is one desired object of one deployment.
+type Want struct {
+	object.Ref
+	Deployment *Deployment
+	// Raw is the object's JSON as the manifest states it.
+	Raw []byte
+	// Namespaced says whether the kind has namespaces.
+	Namespaced bool
+	// Index is its place among the deployment's Desired.
+	Index int
+}
+
+// KindName is how Fleet recognises an object of an earlier revision: it looks at nothing else (Fleet's facts, drift 3.5).
+type KindName struct{ Kind, Name string }
+
+// Trouble is one thing that is wrong with the records of a release.
+type Trouble struct {
+	Record release.Name
+	Status string // Helm's, or "pruned", "damaged"
+	Detail string
+}
+
+// Inventory is everything that is desired.
+type Inventory struct {
+	Deployments []*Deployment
+	// Wants are the desired objects by key. More than one want an object: it is contested.
+	Wants map[object.Key][]*Want
+	// Sets are the deployments of this cluster by hash, also those that are only known by their release. More than one share a hash if
+	// two agents without scope deploy bundles of one name, and all of those whose name begins with fleet-agent do.
+	Sets map[string][]*Deployment
+	// SetsComplete says that every release record of the cluster could be read, so that a set not found in Sets is nobody's.
+	SetsComplete bool
+	// Releases are the names ("namespace/name") of all Helm releases seen, Fleet's and others'.
+	Releases map[string]bool
+	// Leftovers are releases with Fleet's annotations whose agent's BundleDeployments are known and do not include them.
+	Leftovers []*Record
+	// Unreadable are damaged records that no BundleDeployment names: whose they are cannot be said.
+	Unreadable []*Record
+
+	GitRepos      []*v1alpha1.GitRepo
+	HelmOps       []*v1alpha1.HelmOp
+	Bundles       []*v1alpha1.Bundle
+	Clusters      []*v1alpha1.Cluster
+	ClusterGroups []*v1alpha1.ClusterGroup
+	// Versions are the image tags of Fleet's workloads: "" for the controller's, else by agent namespace.
+	Versions map[string]string
+	homes    map[string]string // by agent namespace, the namespace of its BundleDeployments
+	// Notes are things worth saying: a scope that the manifests do not agree with.
+	Notes []string
+}
+
+// Record is a release record of Fleet's.
+type Record struct {
+	release.Record
+	// Damaged says why it could not be decoded; then only the name is known.
+	Damaged string
+}
+
+// Has counts Fleet's own objects of a kind.
+func (inv *Inventory) Has(kind string) int {
+	switch kind {
+	case "Bundle":
+		return len(inv.Bundles)
+	case "GitRepo":
+		return len(inv.GitRepos)
+	case "HelmOp":
+		return len(inv.HelmOps)
+	case "Cluster":
+		return len(inv.Clusters)
+	case "ClusterGroup":
+		return len(inv.ClusterGroups)
+	}
+	return len(inv.Deployments)
+}
+
+// ClusterOfAgent names the cluster whose agent lives in a namespace here ("namespace/name"), or that namespace where it is not known.
+func (inv *Inventory) ClusterOfAgent(namespace string) string {
+	for _, c := range inv.Clusters {
+		if c.Status.Namespace != "" && c.Status.Namespace == inv.homes[namespace] {
+			return c.Namespace + "/" + c.Name
+		}
+	}
+	return namespace
+}
+
+// Holder finds the deployment of this cluster that an object belongs to by its hash, or, where it has none, by the id of its set; nil where
+// no deployment here has that set. Of several that share the set it is the one whose release the object names, else the first.
+func (inv *Inventory) Holder(marks ownership.Marks) *Deployment {
+	hash := marks.Hash
+	if hash == "" {
+		hash = fleet.Hash(marks.SetID)
+	}
+	for _, d := range inv.Sets[hash] {
+		if d.Release.Release() == marks.Release() {
+			return d
+		}
+	}
+	if len(inv.Sets[hash]) > 0 {
+		return inv.Sets[hash][0]
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+)
+
+// BenchmarkDecodeRecord reads a record of 500 objects: the record alone, and with the objects of its manifest.
+func BenchmarkDecodeRecord(b *testing.B) {
+	const objects = 500
+	value := packed(b, manifestOf(objects))
+	b.Run("record", func(b *testing.B) {
+		b.SetBytes(int64(len(value)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := release.Decode(value); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("objects", func(b *testing.B) {
+		b.SetBytes(int64(len(value)))
+		b.ReportAllocs()
+		for b.Loop() {
+			r, err := release.Decode(value)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if got, err := r.Objects(); err != nil || len(got) != objects {
+				b.Fatalf("%d objects, error %v; want %d", len(got), err, objects)
+			}
+		}
+	})
+}
+
+// manifestOf is a manifest as Fleet's agent writes it: a document an object, keys in order; in turns a Deployment and a ConfigMap that
+// holds some text.
+func manifestOf(objects int) string {
+	const deployment = `---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  labels:
+    app: web-%[1]d
+  name: web-%[1]d
+  namespace: shop
+spec:
+  replicas: 2
+  selector:
+    matchLabels:
+      app: web-%[1]d
+  template:
+    metadata:
+      labels:
+        app: web-%[1]d
+    spec:
+      containers:
+      - env:
+        - name: LEVEL
+          value: "3"
+        image: registry.example.com/web:1.%[1]d.0
+        name: web
+        ports:
+        - containerPort: 8080
+          name: http
+        resources:
+          limits:
+            memory: 512Mi
+          requests:
+            cpu: 100m
+`
+	const configMap = `---
+apiVersion: v1
+data:
+  application.properties: |
+%[2]s  retries: "3"
+kind: ConfigMap
+metadata:
+  labels:
+    app: web-%[1]d
+  name: web-%[1]d
+  namespace: shop
+`
+	var out strings.Builder
+	for i := range objects {
+		if i%2 == 0 {
+			fmt.Fprintf(&out, deployment, i)
+			continue
+		}
+		var text strings.Builder
+		for line := range 20 {
+			fmt.Fprintf(&text, "    key.number.%d = value %d of %d\n", line, line*i, i)
+		}
+		fmt.Fprintf(&out, configMap, i, text.String())
+	}
+	return out.String()
+}
+
+// packed is a record with that manifest as the Secret's data decodes to. As in a record of Fleet's agent the chart holds the manifest once
+// more, as a file.
+func packed(tb testing.TB, manifest string) []byte {
+	tb.Helper()
+	document, err := json.Marshal(map[string]any{
+		"name": "shop", "namespace": "shop", "version": 1, "apply_method": "ssa", "info": map[string]any{"status": "deployed"},
+		"chart": map[string]any{
+			"metadata": map[string]any{"name": "shop", "annotations": map[string]string{"fleet.cattle.io/bundle-id": "shop"}},
+			"files":    []any{map[string]any{"name": "raw-yaml/all.yaml", "data": []byte(manifest)}},
+		},
+		"manifest": manifest,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var out bytes.Buffer
+	encoder := base64.NewEncoder(base64.StdEncoding, &out)
+	zip, err := gzip.NewWriterLevel(encoder, gzip.BestCompression) // Helm's level
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := zip.Write(document); err != nil {
+		tb.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	if err := encoder.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return out.Bytes()
+}

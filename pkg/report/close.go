@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Close sorts the report, sums it up and hides secrets; it is called once, last. After it the same input gives the same bytes.
+func (a *Audit) Close(s *Secrets) {
+	a.APIVersion, a.Kind = APIVersion, Kind
+	a.BundleDeployments, a.Findings, a.Gaps = present(a.BundleDeployments), present(a.Findings), present(a.Gaps)
+	a.sort()
+	a.sum()
+	h := hider{text: s.replacer(), ordinals: map[string]string{}}
+	h.audit(a)
+}
+
+// present makes a list that is always there be there when it is empty too: [] and not null.
+func present[T any](l []T) []T {
+	if l == nil {
+		return []T{}
+	}
+	return l
+}
+
+func (a *Audit) sort() {
+	for _, l := range [][]Aggregate{a.GitRepos, a.HelmOps, a.Bundles, a.Clusters, a.ClusterGroups} {
+		slices.SortFunc(l, func(x, y Aggregate) int {
+			return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+		})
+	}
+	slices.SortFunc(a.BundleDeployments, func(x, y BundleDeployment) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Release, y.Release))
+	})
+	for _, bd := range a.BundleDeployments {
+		slices.SortFunc(bd.Resources, func(x, y Resource) int { return x.Compare(y.Ref) })
+	}
+	slices.SortFunc(a.Findings, func(x, y Finding) int {
+		return cmp.Or(cmp.Compare(x.Code, y.Code), cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.BundleDeployment, y.BundleDeployment),
+			x.Object.Compare(y.Object), cmp.Compare(x.Message, y.Message))
+	})
+	slices.SortFunc(a.Gaps, func(x, y Gap) int {
+		return cmp.Or(cmp.Compare(x.What, y.What), cmp.Compare(x.Reason, y.Reason), cmp.Compare(x.Effect, y.Effect))
+	})
+	a.Gaps = slices.Compact(a.Gaps)
+}
+
+// sum fills in the summary and which findings each aggregate has.
+func (a *Audit) sum() {
+	a.Summary = Summary{BundleDeployments: len(a.BundleDeployments)}
+	for _, bd := range a.BundleDeployments {
+		a.Summary.Counts = a.Summary.Counts.Plus(bd.Counts)
+	}
+	codes := map[string][]string{}
+	for _, f := range a.Findings {
+		switch f.Severity {
+		case Error:
+			a.Summary.Findings.Error++
+		case Warning:
+			a.Summary.Findings.Warning++
+		default:
+			a.Summary.Findings.Info++
+		}
+		k := f.Object.Kind + " " + f.Object.Namespace + "/" + f.Object.Name
+		codes[k] = append(codes[k], f.Code)
+	}
+	for kind, list := range map[string][]Aggregate{"GitRepo": a.GitRepos, "HelmOp": a.HelmOps, "Bundle": a.Bundles,
+		"Cluster": a.Clusters, "ClusterGroup": a.ClusterGroups} {
+		for i := range list {
+			list[i].Findings = slices.Compact(codes[kind+" "+list[i].Namespace+"/"+list[i].Name])
+		}
+	}
+}
+
+// hider takes secrets out of a sorted report.
+type hider struct {
+	text     *strings.Replacer
+	ordinals map[string]string
+}
+
+func (h *hider) audit(a *Audit) {
+	for _, bd := range a.BundleDeployments {
+		for i := range bd.Resources {
+			r := &bd.Resources[i]
+			r.Message = h.text.Replace(r.Message)
+			for j := range r.Differences {
+				d := &r.Differences[j]
+				d.Desired, d.Live, d.Note = h.value(d.Desired), h.value(d.Live), h.text.Replace(d.Note)
+				d.Manager = h.text.Replace(d.Manager) // anyone may call himself anything
+			}
+		}
+	}
+	for i := range a.Findings {
+		f := &a.Findings[i]
+		f.Message, f.Remediation = h.text.Replace(f.Message), h.text.Replace(f.Remediation)
+		for j := range f.Evidence {
+			f.Evidence[j] = h.text.Replace(f.Evidence[j])
+		}
+	}
+	for i := range a.Notes {
+		a.Notes[i] = h.text.Replace(a.Notes[i])
+	}
+	for i := range a.Gaps {
+		g := &a.Gaps[i]
+		g.What, g.Reason, g.Effect = h.text.Replace(g.What), h.text.Replace(g.Reason), h.text.Replace(g.Effect)
+	}
+}
+
+// value gives a secret its ordinal by first appearance, so that equal values look equal, and hides secrets inside others.
+func (h *hider) value(v Value) Value {
+	switch {
+	case !v.set:
+		return v
+	case !v.secret:
+		v.v = h.inside(v.v)
+		return v
+	}
+	raw, err := json.Marshal(v.v)
+	if err != nil {
+		raw = []byte(fmt.Sprint(v.v))
+	}
+	mask, ok := h.ordinals[string(raw)]
+	if !ok {
+		mask = fmt.Sprintf("***%d", len(h.ordinals)+1)
+		h.ordinals[string(raw)] = mask
+	}
+	return Value{set: true, secret: true, mask: mask}
+}
+
+// inside hides secrets in the strings of a value that is none itself.
+func (h *hider) inside(v any) any {
+	switch v := v.(type) {
+	case string:
+		return h.text.Replace(v)
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = h.inside(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[h.text.Replace(k)] = h.inside(v[k])
+		}
+		return out
+	}
+	return v
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report is the result of an audit: one versioned document, every printer's only input, and an API: fields are added to it,
+// never renamed. It imports nothing of what makes it but object identity. Close sorts it, once, and hides what must not be shown.
+package report
+
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// The version and kind of the document.
+const (
+	APIVersion = "fleetdoctor.io/v1alpha1"
+	Kind       = "AuditReport"
+)
+
+// Audit is the whole report.
+type Audit struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// TakenAt is when the data was taken, not when it was printed (RFC 3339). Of a snapshot it is the newest time found in it.
+	TakenAt string  `json:"takenAt,omitempty"`
+	Tool    Tool    `json:"tool"`
+	Source  Source  `json:"source"`
+	Scope   Scope   `json:"scope"`
+	Summary Summary `json:"summary"`
+
+	GitRepos      []Aggregate `json:"gitRepos,omitempty"`
+	HelmOps       []Aggregate `json:"helmOps,omitempty"`
+	Bundles       []Aggregate `json:"bundles,omitempty"`
+	Clusters      []Aggregate `json:"clusters,omitempty"`
+	ClusterGroups []Aggregate `json:"clusterGroups,omitempty"`
+
+	BundleDeployments []BundleDeployment `json:"bundleDeployments"`
+	Findings          []Finding          `json:"findings"`
+	Gaps              []Gap              `json:"gaps"`
+	// Notes are worth saying, but neither a finding nor a gap.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Tool is the program that made the report.
+type Tool struct {
+	Version string `json:"version"`
+}
+
+// Source is what the report was made from.
+type Source struct {
+	Kind              string         `json:"kind"` // cluster or snapshot
+	Context           string         `json:"context,omitempty"`
+	Server            string         `json:"server,omitempty"`
+	Path              string         `json:"path,omitempty"` // of a snapshot; several are joined with ", "
+	KubernetesVersion string         `json:"kubernetesVersion,omitempty"`
+	FleetVersions     *FleetVersions `json:"fleetVersions,omitempty"`
+}
+
+// FleetVersions are the image tags of Fleet's workloads, where they could be read.
+type FleetVersions struct {
+	Controller string            `json:"controller,omitempty"`
+	Agents     map[string]string `json:"agents,omitempty"` // by cluster ("namespace/name"), or by agent namespace where the cluster is not known
+}
+
+// Scope is what was asked for; empty lists mean everything.
+type Scope struct {
+	Namespaces []string `json:"namespaces,omitempty"`
+	Selectors  []string `json:"selectors,omitempty"`
+	Targets    []string `json:"targets,omitempty"`
+}
+
+// Summary is the report in numbers.
+type Summary struct {
+	BundleDeployments int           `json:"bundleDeployments"`
+	Counts            Counts        `json:"counts"`
+	Findings          FindingCounts `json:"findings"`
+}
+
+// FindingCounts counts findings by severity.
+type FindingCounts struct {
+	Error   int `json:"error"`
+	Warning int `json:"warning"`
+	Info    int `json:"info"`
+}
+
+// Counts count the objects of a bundle by what is true of them:
+// Desired = Ready + Missing + Unowned + Modified + NotReady + Unknown. Orphaned stands outside.
+type Counts struct {
+	Desired  int `json:"desired"`
+	Ready    int `json:"ready"`
+	Missing  int `json:"missing"`
+	Unowned  int `json:"unowned"`
+	Modified int `json:"modified"`
+	NotReady int `json:"notReady"`
+	Orphaned int `json:"orphaned"`
+	Unknown  int `json:"unknown"`
+}
+
+// Plus returns the field-wise sum.
+func (c Counts) Plus(o Counts) Counts {
+	return Counts{
+		Desired: c.Desired + o.Desired, Ready: c.Ready + o.Ready, Missing: c.Missing + o.Missing, Unowned: c.Unowned + o.Unowned,
+		Modified: c.Modified + o.Modified, NotReady: c.NotReady + o.NotReady, Orphaned: c.Orphaned + o.Orphaned, Unknown: c.Unknown + o.Unknown,
+	}
+}
+
+// Reported is what Fleet's status says. Its missing includes what we call unowned. Numbers are nil where Fleet says none.
+type Reported struct {
+	State        string `json:"state,omitempty"`
+	DesiredReady *int   `json:"desiredReady,omitempty"`
+	Ready        *int   `json:"ready,omitempty"`
+	Missing      *int   `json:"missing,omitempty"`
+	Modified     *int   `json:"modified,omitempty"`
+	NotReady     *int   `json:"notReady,omitempty"`
+	Orphaned     *int   `json:"orphaned,omitempty"`
+	// BundleDeployments and ReadyBundleDeployments are the summary of an aggregate.
+	BundleDeployments      *int `json:"bundleDeployments,omitempty"`
+	ReadyBundleDeployments *int `json:"readyBundleDeployments,omitempty"`
+	// AsOf is when Fleet last wrote the status, where that is recorded (RFC 3339).
+	AsOf string `json:"asOf,omitempty"`
+}
+
+// Aggregate is one object above the BundleDeployments, with the truth summed up beside what it says of itself.
+type Aggregate struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	Actual    Actual    `json:"actual"`
+	Reported  *Reported `json:"reported,omitempty"`
+	// Findings are the codes of the findings on this very object.
+	Findings []string `json:"findings,omitempty"`
+}
+
+// Actual is the sum of the deployments below an aggregate.
+type Actual struct {
+	BundleDeployments      int    `json:"bundleDeployments"`
+	ReadyBundleDeployments int    `json:"readyBundleDeployments"`
+	Counts                 Counts `json:"counts"`
+}
+
+// BundleDeployment is one bundle on one cluster. Where only its release is known (on a downstream cluster), the name is the bundle id
+// and the namespace is empty.
+type BundleDeployment struct {
+	Namespace   string     `json:"namespace"`
+	Name        string     `json:"name"`
+	Cluster     string     `json:"cluster,omitempty"` // "namespace/name"
+	Bundle      string     `json:"bundle,omitempty"`  // "namespace/name"
+	GitRepo     string     `json:"gitRepo,omitempty"` // "namespace/name"
+	HelmOp      string     `json:"helmOp,omitempty"`  // "namespace/name"
+	Release     string     `json:"release,omitempty"` // "namespace/name:revision"
+	SetID       string     `json:"setID,omitempty"`
+	Hash        string     `json:"hash,omitempty"`
+	DesiredFrom string     `json:"desiredFrom,omitempty"`
+	State       State      `json:"state"`            // what is true
+	Reason      string     `json:"reason,omitempty"` // of the state Unknown
+	Counts      Counts     `json:"counts"`           // what is true
+	Reported    *Reported  `json:"reported,omitempty"`
+	Resources   []Resource `json:"resources"`
+}
+
+// State is the state of a resource or of a BundleDeployment.
+type State string
+
+// The states. A resource has the first that holds of Unknown, Missing, Unowned, Modified, NotReady, Ready; Orphaned stands outside.
+// A BundleDeployment may also be OutOfSync, WaitApplied or ErrApplied.
+const (
+	Unknown     State = "Unknown"
+	Missing     State = "Missing"
+	Unowned     State = "Unowned"
+	Modified    State = "Modified"
+	NotReady    State = "NotReady"
+	Ready       State = "Ready"
+	Orphaned    State = "Orphaned"
+	OutOfSync   State = "OutOfSync"
+	WaitApplied State = "WaitApplied"
+	ErrApplied  State = "ErrApplied"
+)
+
+// Resource is one desired object, or an orphaned one.
+type Resource struct {
+	object.Ref
+	State State `json:"state"`
+	// Reason says more about the states Unowned and Unknown, in one of the words of the catalogue.
+	Reason string `json:"reason,omitempty"`
+	// Message says more in a sentence: the condition that decided, why a read failed.
+	Message     string       `json:"message,omitempty"`
+	Owner       *Owner       `json:"owner,omitempty"`
+	Differences []Difference `json:"differences,omitempty"`
+}
+
+// Owner is who holds an object, when somebody else does.
+type Owner struct {
+	SetID   string `json:"setID,omitempty"`
+	Hash    string `json:"hash,omitempty"`
+	Release string `json:"release,omitempty"` // "namespace/name"
+	// BundleDeployment is "namespace/name" of the one on this cluster that the marks belong to; empty where no bundle here has that set.
+	BundleDeployment string `json:"bundleDeployment,omitempty"`
+}
+
+// Difference is one field that differs. Manager, operation and time are there where the object's managedFields record them.
+type Difference struct {
+	Path        string `json:"path"`
+	Desired     Value  `json:"desired,omitzero"` // not there where the bundle states nothing here
+	Live        Value  `json:"live,omitzero"`    // not there where the object has nothing here
+	Manager     string `json:"manager,omitempty"`
+	Operation   string `json:"operation,omitempty"`
+	Subresource string `json:"subresource,omitempty"`
+	Time        string `json:"time,omitempty"`
+	// Note qualifies the difference: another order, or what the server's dry run said.
+	Note string `json:"note,omitempty"`
+}
+
+// Severity of a finding.
+type Severity string
+
+// The severities.
+const (
+	Error   Severity = "error"
+	Warning Severity = "warning"
+	Info    Severity = "info"
+)
+
+// Finding is one thing that is wrong, or worth knowing.
+type Finding struct {
+	Code     string     `json:"code"`
+	Severity Severity   `json:"severity"`
+	Title    string     `json:"title"`
+	Object   object.Ref `json:"object"`
+	Cluster  string     `json:"cluster,omitempty"` // "namespace/name"
+	// BundleDeployment is "namespace/name" of the one that the finding belongs to, empty where it belongs to none.
+	BundleDeployment string   `json:"bundleDeployment,omitempty"`
+	Message          string   `json:"message"`
+	Evidence         []string `json:"evidence,omitempty"`
+	Remediation      string   `json:"remediation,omitempty"`
+	AsOf             string   `json:"asOf,omitempty"`
+}
+
+// Gap is something that could not be read, and what follows from that.
+type Gap struct {
+	What   string `json:"what"`
+	Reason string `json:"reason"`
+	Effect string `json:"effect"`
+}

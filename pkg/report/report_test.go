@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+func ref(kind, namespace, name string) object.Ref {
+	return object.Ref{APIVersion: "v1", Kind: kind, Namespace: namespace, Name: name}
+}
+
+// unsorted is a report with everything that is sorted, in an order of chance.
+func unsorted(r *rand.Rand) *Audit {
+	a := &Audit{}
+	for _, ns := range []string{"b", "a"} {
+		for _, name := range []string{"two", "one"} {
+			agg := Aggregate{Namespace: ns, Name: name}
+			a.GitRepos, a.Bundles, a.Clusters = append(a.GitRepos, agg), append(a.Bundles, agg), append(a.Clusters, agg)
+			a.HelmOps, a.ClusterGroups = append(a.HelmOps, agg), append(a.ClusterGroups, agg)
+			bd := BundleDeployment{Namespace: ns, Name: name, Counts: Counts{Desired: 3, Ready: 1, Modified: 2}}
+			for _, kind := range []string{"Service", "ConfigMap"} {
+				bd.Resources = append(bd.Resources, Resource{Ref: ref(kind, ns, name), State: Modified,
+					Differences: []Difference{{Path: ".data.a", Desired: Secret("value-" + kind), Live: Secret("value-" + ns)}}})
+				a.Findings = append(a.Findings,
+					Finding{Code: "FD104", Severity: Warning, BundleDeployment: ns + "/" + name, Object: ref(kind, ns, name), Message: "m"},
+					Finding{Code: "FD101", Severity: Error, BundleDeployment: ns + "/" + name, Object: ref(kind, ns, name), Message: "m"},
+					Finding{Code: "FD101", Severity: Error, BundleDeployment: ns + "/" + name, Object: ref(kind, ns, name), Message: "l"})
+			}
+			a.Findings = append(a.Findings, Finding{Code: "FD205", Severity: Warning, Object: ref("Cluster", ns, name)},
+				Finding{Code: "FD109", Severity: Info, Object: ref("Cluster", ns, name)}, Finding{Code: "FD109", Severity: Info, Object: ref("Cluster", ns, name), Message: "again"})
+			a.BundleDeployments = append(a.BundleDeployments, bd)
+			a.Gaps = append(a.Gaps, Gap{What: ns, Reason: name}, Gap{What: ns, Reason: name})
+		}
+	}
+	r.Shuffle(len(a.Findings), func(i, j int) { a.Findings[i], a.Findings[j] = a.Findings[j], a.Findings[i] })
+	r.Shuffle(len(a.BundleDeployments), func(i, j int) {
+		a.BundleDeployments[i], a.BundleDeployments[j] = a.BundleDeployments[j], a.BundleDeployments[i]
+	})
+	r.Shuffle(len(a.Gaps), func(i, j int) { a.Gaps[i], a.Gaps[j] = a.Gaps[j], a.Gaps[i] })
+	for _, l := range [][]Aggregate{a.GitRepos, a.HelmOps, a.Bundles, a.Clusters, a.ClusterGroups} {
+		r.Shuffle(len(l), func(i, j int) { l[i], l[j] = l[j], l[i] })
+	}
+	for _, bd := range a.BundleDeployments {
+		r.Shuffle(len(bd.Resources), func(i, j int) { bd.Resources[i], bd.Resources[j] = bd.Resources[j], bd.Resources[i] })
+	}
+	return a
+}
+
+// TestClose holds that a report is the same, byte for byte, in whatever order it was made, ordinals of secrets included.
+func TestClose(t *testing.T) {
+	var first string
+	for seed := range uint64(20) {
+		a := unsorted(rand.New(rand.NewPCG(seed, 1)))
+		a.Close(&Secrets{})
+		raw, err := json.MarshalIndent(a, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == "" {
+			first = string(raw)
+		}
+		if diff := cmp.Diff(first, string(raw)); diff != "" {
+			t.Fatalf("another order gives another report (-first +seed %d):\n%s", seed, diff)
+		}
+		want := Summary{BundleDeployments: 4, Counts: Counts{Desired: 12, Ready: 4, Modified: 8}, Findings: FindingCounts{Error: 16, Warning: 12, Info: 8}}
+		if diff := cmp.Diff(want, a.Summary); diff != "" {
+			t.Errorf("summary (-want +got):\n%s", diff)
+		}
+		if len(a.Gaps) != 4 {
+			t.Errorf("%d gaps, want each once", len(a.Gaps))
+		}
+		if diff := cmp.Diff([]string{"FD109", "FD205"}, a.Clusters[0].Findings); diff != "" {
+			t.Errorf("findings of a cluster (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestEmpty holds that lists that are always there are there when they are empty, for whoever reads them by a program.
+func TestEmpty(t *testing.T) {
+	a := &Audit{}
+	a.Close(&Secrets{})
+	raw, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"apiVersion":"fleetdoctor.io/v1alpha1"`, `"kind":"AuditReport"`, `"bundleDeployments":[]`, `"findings":[]`, `"gaps":[]`} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("no %s in %s", want, raw)
+		}
+	}
+}
+
+// TestValue holds what is printed of a value: a secret never, not before the report is closed either, and not by any of fmt's verbs.
+func TestValue(t *testing.T) {
+	const secret = "invented-secret-value"
+	v := Secret(secret)
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+		if s := fmt.Sprintf(format, v); strings.Contains(s, secret) {
+			t.Errorf("%s shows it: %s", format, s)
+		}
+		if s := fmt.Sprintf(format, Difference{Path: ".a", Desired: v}); strings.Contains(s, secret) {
+			t.Errorf("%s shows it in a difference: %s", format, s)
+		}
+	}
+	raw, err := json.Marshal(Difference{Path: ".a", Desired: v, Live: Plain(map[string]any{"a": int64(1)})})
+	if err != nil || string(raw) != `{"path":".a","desired":"***","live":{"a":1}}` {
+		t.Errorf("JSON %s, error %v", raw, err)
+	}
+	var back Difference
+	if err := json.Unmarshal(raw, &back); err != nil || back.Desired.Shown() != "***" || back.Live.IsZero() {
+		t.Errorf("read back %+v, error %v", back, err)
+	}
+	raw, err = json.Marshal(Difference{Path: ".a", Desired: Plain(nil)})
+	if err != nil || string(raw) != `{"path":".a","desired":null}` {
+		t.Errorf("a value that is null: %s, error %v", raw, err)
+	}
+	if !(Value{}).IsZero() || Plain(nil).IsZero() || Plain("").IsZero() {
+		t.Error("no value and an empty value are the same")
+	}
+	if !Plain("a").Equal(Plain("a")) || Plain("a").Equal(Plain("b")) || Plain("***").Equal(v) || (Value{}).Equal(Plain(nil)) {
+		t.Error("values are compared wrongly")
+	}
+}
+
+// TestSecrets holds in which forms a value is found inside other text.
+func TestSecrets(t *testing.T) {
+	const value = `p@ss"w\rd/<&>~?~?ü` // its two alphabets of base64 differ, and it needs padding
+	quoted, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := []byte(value)
+	for form, s := range map[string]string{
+		"as it is": value, "base64": base64.StdEncoding.EncodeToString(b), "base64 without padding": base64.RawStdEncoding.EncodeToString(b),
+		"base64 for URLs": base64.URLEncoding.EncodeToString(b), "base64 for URLs without padding": base64.RawURLEncoding.EncodeToString(b),
+		"as JSON": string(quoted[1 : len(quoted)-1]), "as JSON, HTML not escaped": `p@ss\"w\\rd/<&>~?~?ü`, "twice": value + value, "at the end of a word": "user:" + value,
+	} {
+		for name, add := range map[string]func(*Secrets){
+			"in the clear": func(x *Secrets) { x.AddPlain(value) },
+			"as stored":    func(x *Secrets) { x.Add(base64.StdEncoding.EncodeToString(b)) },
+		} {
+			var secrets Secrets
+			add(&secrets)
+			a := hidden(&secrets, "before "+s+" after")
+			if strings.Contains(a, s) || !strings.Contains(a, "before ") || !strings.Contains(a, " after") {
+				t.Errorf("%s, added %s: %q", form, name, a)
+			}
+		}
+	}
+}
+
+// TestSecretsTrimmed holds that a value that ends in a newline, as `echo x | base64` makes it, is found where a program printed it without.
+func TestSecretsTrimmed(t *testing.T) {
+	var secrets Secrets
+	secrets.Add(base64.StdEncoding.EncodeToString([]byte("hunter22\n")))
+	if got := hidden(&secrets, "login with hunter22 was refused"); strings.Contains(got, "hunter22") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestSecretsShort holds that values of a few letters are left in text: they are everywhere.
+func TestSecretsShort(t *testing.T) {
+	var secrets Secrets
+	for _, s := range []string{"", "1", "true", "admin"} {
+		secrets.AddPlain(s)
+		secrets.Add(base64.StdEncoding.EncodeToString([]byte(s)))
+	}
+	if got := hidden(&secrets, "admin is true 1"); got != "admin is true 1" {
+		t.Errorf("%q", got)
+	}
+}
+
+// hidden is a text of a finding once the report is closed.
+func hidden(s *Secrets, text string) string {
+	a := &Audit{Findings: []Finding{{Evidence: []string{text}}}}
+	a.Close(s)
+	return a.Findings[0].Evidence[0]
+}
+
+// TestHidden holds where secrets are hidden in a report: in each text that may quote the cluster.
+func TestHidden(t *testing.T) {
+	const secret = "invented-secret-value"
+	var secrets Secrets
+	secrets.AddPlain(secret)
+	a := &Audit{
+		BundleDeployments: []BundleDeployment{{Resources: []Resource{{Message: secret, Differences: []Difference{
+			{Path: ".a", Desired: Plain(secret), Live: Plain(map[string]any{secret: []any{secret, int64(1), nil}}), Note: secret, Manager: secret}}}}}},
+		Findings: []Finding{{Message: secret, Evidence: []string{secret}, Remediation: secret}},
+		Gaps:     []Gap{{What: secret, Reason: secret, Effect: secret}},
+		Notes:    []string{secret},
+	}
+	a.Close(&secrets)
+	raw, err := json.MarshalIndent(a, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(string(raw), "\n") {
+		if strings.Contains(line, secret) {
+			t.Errorf("not hidden: %s", strings.TrimSpace(line))
+		}
+	}
+}
