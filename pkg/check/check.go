@@ -135,5 +135,9 @@ func bundleArg(d *inventory.Deployment) string {
 	if d.BD == nil {
 		return shellescape.Quote("bundledeployment/" + d.Name)
 	}
-	return shellescape.Quote("bundle/" + d.Name)
+	workspace, name := split(d.Bundle)
+	if workspace == "" {
+		return shellescape.Quote("bundledeployment/" + d.Key())
+	}
+	return shellescape.Quote("bundle/"+name) + " -n " + shellescape.Quote(workspace)
 }

@@ -28,14 +28,14 @@ var contested = Check{
 		var out []report.Finding
 		for _, key := range slices.SortedFunc(maps.Keys(holders), object.Key.Compare) {
 			if wants := c.Inventory.Wants[key]; len(wants) > 1 {
-				out = append(out, contest(c, wants, holders[key]))
+				out = append(out, contest(wants, holders[key]))
 			}
 		}
 		return out
 	},
 }
 
-func contest(c *Case, wants []*inventory.Want, o *Object) report.Finding {
+func contest(wants []*inventory.Want, o *Object) report.Finding {
 	names := make([]string, len(wants))
 	for i, w := range wants {
 		names[i] = w.Deployment.Key()

@@ -43,6 +43,13 @@ func (b *Builder) Build(r Reading) *Inventory {
 			a.byNamespace[c.Status.Namespace] = c
 		}
 	}
+	for _, rec := range b.records {
+		for _, o := range rec.objects {
+			if o.Kind == "Secret" && object.Group(o.APIVersion) == "" {
+				inv.Secrets = append(inv.Secrets, o.Raw)
+			}
+		}
+	}
 	a.findHomes()
 	inv.homes = a.homes
 	a.bundleDeployments()

@@ -108,6 +108,8 @@ type Inventory struct {
 	Sets map[string][]*Deployment
 	// SetsComplete says that every release record of the cluster could be read, so that a set not found in Sets is nobody's.
 	SetsComplete bool
+	// Secrets are the Secrets that any recorded manifest states, as JSON: what must not be shown.
+	Secrets [][]byte
 	// Releases are the names ("namespace/name") of all Helm releases seen, Fleet's and others'.
 	Releases map[string]bool
 	// Leftovers are releases with Fleet's annotations whose agent's BundleDeployments are known and do not include them.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 // Close sorts the report, sums it up and hides secrets; it is called once, last. After it the same input gives the same bytes.
@@ -16,8 +18,40 @@ func (a *Audit) Close(s *Secrets) {
 	a.BundleDeployments, a.Findings, a.Gaps = present(a.BundleDeployments), present(a.Findings), present(a.Gaps)
 	a.sort()
 	a.sum()
-	h := hider{text: s.replacer(), ordinals: map[string]string{}}
+	h := hider{text: s.replacer(a.namesAmong(s.values)), ordinals: map[string]string{}}
 	h.audit(a)
+}
+
+// namesAmong picks the values that are names in the report. A Secret whose value is one, as that of a database often is, hides nothing by
+// taking it out of the sentences around it, and a command without its namespace is none.
+func (a *Audit) namesAmong(values map[string]bool) map[string]bool {
+	out := map[string]bool{}
+	if len(values) == 0 {
+		return out
+	}
+	all := func(names ...string) {
+		for _, name := range names {
+			if values[name] {
+				out[name] = true
+			}
+			for part := range strings.SplitSeq(name, "/") {
+				if values[part] {
+					out[part] = true
+				}
+			}
+		}
+	}
+	add := func(r object.Ref, more ...string) { all(append(more, r.Kind, r.Namespace, r.Name)...) }
+	for _, bd := range a.BundleDeployments {
+		all(bd.Namespace, bd.Name, bd.Cluster, bd.Bundle, bd.GitRepo, bd.HelmOp, bd.Release, bd.SetID)
+		for _, r := range bd.Resources {
+			add(r.Ref)
+		}
+	}
+	for _, f := range a.Findings {
+		add(f.Object, f.Cluster, f.BundleDeployment)
+	}
+	return out
 }
 
 // present makes a list that is always there be there when it is empty too: [] and not null.

@@ -102,11 +102,13 @@ func (s *Secrets) add(v string) {
 	}
 }
 
-// replacer hides the values in text; the longest first, so that one that contains another goes whole.
-func (s *Secrets) replacer() *strings.Replacer {
+// replacer hides the values in text; the longest first, so that one that contains another goes whole. Those excepted stay.
+func (s *Secrets) replacer(except map[string]bool) *strings.Replacer {
 	all := make([]string, 0, len(s.values))
 	for v := range s.values {
-		all = append(all, v)
+		if !except[v] {
+			all = append(all, v)
+		}
 	}
 	slices.SortFunc(all, func(a, b string) int {
 		if len(a) != len(b) {
