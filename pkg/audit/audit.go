@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package audit drives one audit: it reads a source past the inventory, has every desired object judged as it streams past, and makes the
+// report. It is the one place where reading, judging and reporting meet; it has no flags and prints nothing.
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// Options of an audit.
+type Options struct {
+	Scope Scope
+	// Server, where there is one, can be asked what it would make of a manifest.
+	Server Server
+	// ServerCheck says when it is asked.
+	ServerCheck ServerCheck
+	// Version of the program; Command by which it was called, and Arguments that lead to the same source: only to be shown.
+	Version, Command, Arguments string
+	// Progress, where set, is told what is being done, from several goroutines.
+	Progress func(Progress)
+}
+
+// Progress is how far an audit has come.
+type Progress struct {
+	Doing   string // "reading release records"
+	Objects int    // objects read so far
+}
+
+// ErrNoFleet is returned where nothing of Fleet was found. Its text says where it was looked for.
+var ErrNoFleet = errors.New("no Fleet found here")
+
+// ErrNothingRead is returned where Fleet may be, but nothing of it could be read.
+var ErrNothingRead = errors.New("nothing could be read")
+
+// run is one audit under way.
+type run struct {
+	Options
+	src   source.Source
+	desc  source.Description
+	kinds *source.Kinds
+
+	builder inventory.Builder
+	inv     *inventory.Inventory
+	secrets report.Secrets
+	gaps    []report.Gap
+	now     time.Time
+	counter counter
+
+	records source.Coverage            // of the release records
+	fleet   map[string]source.Coverage // of Fleet's kinds, as far as they are served
+}
+
+// Run audits what the source yields. The report is closed: sorted, summed up and free of secrets.
+func Run(ctx context.Context, src source.Source, o Options) (*report.Audit, error) {
+	r := newRun(src, o)
+	if err := r.gather(ctx); err != nil {
+		return nil, err
+	}
+	scoped, err := r.Scope.pick(r.inv)
+	if err != nil {
+		return nil, err
+	}
+	l := r.newLive(scoped)
+	if err := l.read(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.confirm(ctx); err != nil {
+		return nil, err
+	}
+	c := l.asCase()
+	out := r.assemble(c)
+	out.Findings = check.Run(c)
+	out.Close(&r.secrets)
+	return out, nil
+}
+
+func newRun(src source.Source, o Options) *run {
+	r := &run{Options: o, src: src, fleet: map[string]source.Coverage{}}
+	r.counter.report = o.Progress
+	return r
+}
+
+// gap notes something that could not be read.
+func (r *run) gap(what string, f source.Failure, effect string) {
+	reason := string(f.Reason)
+	if f.Detail != "" {
+		reason += ": " + f.Detail
+	}
+	r.gaps = append(r.gaps, report.Gap{What: what, Reason: reason, Effect: effect})
+}
+
+// found makes sure that there is something to audit.
+func (r *run) found() error {
+	if len(r.inv.Deployments) > 0 || len(r.inv.Leftovers) > 0 || len(r.inv.Bundles) > 0 || len(r.inv.Clusters) > 0 || len(r.inv.GitRepos) > 0 {
+		return nil
+	}
+	var denied []string
+	for _, g := range r.gaps {
+		denied = append(denied, g.What)
+	}
+	where := r.desc.Server
+	if r.desc.Origin == source.OriginSnapshot {
+		where = strings.Join(r.desc.Paths, ", ")
+	}
+	_, _, served := r.kinds.Lookup(v1alpha1.Kind("BundleDeployment"))
+	switch {
+	case len(denied) > 0:
+		return fmt.Errorf("%w of Fleet in %s: %s", ErrNothingRead, where, r.gaps[0].What+" ("+r.gaps[0].Reason+")")
+	case served && r.desc.Origin == source.OriginCluster:
+		return nil // Fleet is installed and deploys nothing: that is a clean report
+	}
+	return fmt.Errorf("%w: %s has neither BundleDeployments nor Helm releases of a Fleet agent", ErrNoFleet, where)
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+)
+
+const casesDir = "../../test/testdata/cases"
+
+// caseFile is the first document of a case: what it is about, how it is audited, and what is to come out. README.md beside the cases
+// describes the form of the whole file.
+type caseFile struct {
+	Kind        string `json:"kind"`
+	Description string `json:"description"`
+	Source      string `json:"source"`
+	// NotCaptured are kinds ("v1/ConfigMap") of which the capture has only the documents in the file, and no List that would prove the rest absent.
+	NotCaptured []string  `json:"notCaptured"`
+	Scope       caseScope `json:"scope"`
+	Expect      expected  `json:"expect"`
+
+	documents []map[string]any
+}
+
+type caseScope struct {
+	Namespace string   `json:"namespace"`
+	Selector  string   `json:"selector"`
+	Targets   []string `json:"targets"`
+}
+
+// readCase reads a case file and turns its shorthands into the objects that a cluster would have held.
+func readCase(t *testing.T, path string) *caseFile {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := split(t, raw)
+	c := &caseFile{}
+	if err := sigsyaml.UnmarshalStrict(docs[0], c); err != nil || c.Kind != "Case" {
+		t.Fatalf("%s: the first document is no Case: %v", filepath.Base(path), err)
+	}
+	kinds := map[string]bool{}
+	for i, doc := range docs[1:] {
+		objects, err := expand(doc, kinds)
+		if err != nil {
+			t.Fatalf("%s, document %d: %v", filepath.Base(path), i+2, err)
+		}
+		c.documents = append(c.documents, objects...)
+	}
+	for _, k := range c.NotCaptured {
+		if !kinds[k] {
+			t.Errorf("%s: notCaptured names %s, which does not occur", filepath.Base(path), k)
+		}
+		delete(kinds, k)
+	}
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		i := strings.LastIndexByte(k, '/')
+		c.documents = append(c.documents, map[string]any{"apiVersion": k[:i], "kind": k[i+1:] + "List", "metadata": map[string]any{}, "items": []any{}})
+	}
+	return c
+}
+
+func split(t *testing.T, raw []byte) [][]byte {
+	t.Helper()
+	var docs [][]byte
+	r := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(raw)))
+	for {
+		doc, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return docs
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs = append(docs, doc)
+	}
+}
+
+// expand turns one document into objects, and notes which kinds occur.
+func expand(doc []byte, kinds map[string]bool) ([]map[string]any, error) {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := sigsyaml.Unmarshal(doc, &head); err != nil {
+		return nil, err
+	}
+	switch {
+	case head.APIVersion == "" && head.Kind == "Release":
+		var r caseRelease
+		if err := sigsyaml.UnmarshalStrict(doc, &r); err != nil {
+			return nil, err
+		}
+		kinds["v1/Secret"] = true
+		secret, err := r.secret(kinds)
+		return []map[string]any{secret}, err
+	case head.APIVersion == "" && head.Kind == "Agent":
+		a := caseAgent{Namespace: "cattle-fleet-system", Workload: "Deployment", Secret: true}
+		if err := sigsyaml.UnmarshalStrict(doc, &a); err != nil {
+			return nil, err
+		}
+		return a.objects(kinds), nil
+	}
+	var o map[string]any
+	if err := sigsyaml.Unmarshal(doc, &o); err != nil {
+		return nil, err
+	}
+	if head.APIVersion == "" || head.Kind == "" {
+		return nil, errors.New("it has no apiVersion or no kind")
+	}
+	if !strings.HasSuffix(head.Kind, "List") {
+		kinds[head.APIVersion+"/"+head.Kind] = true
+	}
+	return []map[string]any{o}, captured(o)
+}
+
+// captured writes an object as it would have been captured: its shorthand "marks" as labels and annotations, a Secret's stringData as data.
+func captured(o map[string]any) error {
+	if m, ok := o["marks"]; ok {
+		delete(o, "marks")
+		var marks caseMarks
+		raw, err := json.Marshal(m)
+		if err != nil {
+			return err
+		}
+		if err := sigsyaml.UnmarshalStrict(raw, &marks); err != nil {
+			return err
+		}
+		marks.write(o)
+	}
+	if plain, ok := o["stringData"].(map[string]any); ok && o["kind"] == "Secret" {
+		delete(o, "stringData")
+		data := map[string]any{}
+		for k, v := range plain {
+			data[k] = base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(v)))
+		}
+		o["data"] = data
+	}
+	return nil
+}
+
+// caseMarks are the marks of Fleet and of Helm on an object (Fleet's facts, ownership 1.3). Hash is computed from Set unless it is given.
+type caseMarks struct {
+	Set     string `json:"set"`
+	Hash    string `json:"hash"`
+	Release string `json:"release"` // "namespace/name"
+}
+
+func (m caseMarks) write(o map[string]any) {
+	meta := child(o, "metadata")
+	if m.Hash == "" && m.Set != "" {
+		m.Hash = fleet.Hash(m.Set)
+	}
+	if m.Hash != "" {
+		child(meta, "labels")[fleet.HashLabel] = m.Hash
+	}
+	if m.Set != "" {
+		child(meta, "annotations")[fleet.IDAnnotation] = m.Set
+	}
+	if ns, name, ok := strings.Cut(m.Release, "/"); ok {
+		child(meta, "labels")[fleet.ManagedByLabel] = fleet.ManagedByHelm
+		child(meta, "annotations")[fleet.ReleaseNameAnnotation] = name
+		child(meta, "annotations")[fleet.ReleaseNamespaceAnnotation] = ns
+	}
+}
+
+func child(o map[string]any, name string) map[string]any {
+	c, ok := o[name].(map[string]any)
+	if !ok {
+		c = map[string]any{}
+		o[name] = c
+	}
+	return c
+}
+
+// caseAgent is an agent on the cluster at hand: the Secret by which it knows its BundleDeployments, and its workload with its scope.
+type caseAgent struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	// Deployments is the namespace of its BundleDeployments.
+	Deployments string `json:"deployments"`
+	Scope       string `json:"scope"`
+	Workload    string `json:"workload"` // Deployment, StatefulSet, or none
+	Secret      bool   `json:"secret"`
+	Image       string `json:"image"`
+}
+
+func (a caseAgent) objects(kinds map[string]bool) []map[string]any {
+	var out []map[string]any
+	meta := func() map[string]any { return map[string]any{"name": fleet.AgentName, "namespace": a.Namespace} }
+	if a.Secret {
+		kinds["v1/Secret"] = true
+		out = append(out, map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": meta(), "data": map[string]any{
+			fleet.AgentSecretNamespaceKey: base64.StdEncoding.EncodeToString([]byte(a.Deployments))}})
+	}
+	if a.Workload != "none" {
+		kinds["apps/v1/"+a.Workload] = true
+		env := []any{map[string]any{"name": "NAMESPACE"}, map[string]any{"name": fleet.AgentScopeEnv, "value": a.Scope}}
+		out = append(out, map[string]any{"apiVersion": "apps/v1", "kind": a.Workload, "metadata": meta(),
+			"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{
+				map[string]any{"name": "fleet-agent", "image": a.Image, "env": env}}}}}})
+	}
+	return out
+}
+
+// caseRelease is a Helm release record in readable form.
+type caseRelease struct {
+	Kind           string         `json:"kind"`
+	Namespace      string         `json:"namespace"`
+	Name           string         `json:"name"`
+	Revision       int            `json:"revision"`
+	Status         string         `json:"status"`
+	BundleID       string         `json:"bundleID"`
+	AgentNamespace string         `json:"agentNamespace"`
+	KeepResources  bool           `json:"keepResources"`
+	Hooks          []release.Hook `json:"hooks"`
+	// Set, where it is given, is stamped on every object of the manifest, as Fleet's post-renderer does.
+	Set      string `json:"set"`
+	Manifest string `json:"manifest"`
+	// Broken says that the manifest is no YAML, so nothing is stamped on it.
+	Broken bool `json:"broken"`
+	// Encoding is gzip (the default), plain, or one of the ways in which a record can be damaged: cut, text, json.
+	Encoding string `json:"encoding"`
+}
+
+// secret encodes the record as Helm does: JSON, gzip, base64, and base64 once more as the data of a Secret (desired-state 2.8).
+func (r caseRelease) secret(kinds map[string]bool) (map[string]any, error) {
+	manifest, err := r.stamped(kinds)
+	if err != nil {
+		return nil, err
+	}
+	annotations := map[string]string{}
+	for k, v := range map[string]string{fleet.BundleIDAnnotation: r.BundleID, fleet.AgentNamespaceAnnotation: r.AgentNamespace} {
+		if v != "" {
+			annotations[k] = v
+		}
+	}
+	annotations[fleet.KeepResourcesAnnotation] = fmt.Sprint(r.KeepResources)
+	if r.Status == "" {
+		r.Status = release.StatusDeployed
+	}
+	doc, err := json.Marshal(map[string]any{
+		"name": r.Name, "namespace": r.Namespace, "version": r.Revision, "info": map[string]any{"status": r.Status},
+		"chart":    map[string]any{"metadata": map[string]any{"name": r.Name, "annotations": annotations}},
+		"manifest": manifest, "hooks": r.Hooks,
+	})
+	if err != nil {
+		return nil, err
+	}
+	name := release.Name{Namespace: r.Namespace, Name: r.Name, Revision: r.Revision}
+	return map[string]any{"apiVersion": "v1", "kind": "Secret", "type": release.SecretType,
+		"metadata": map[string]any{"name": name.SecretName(), "namespace": r.Namespace,
+			"labels": map[string]any{"owner": "helm", "name": r.Name, "status": r.Status, "version": fmt.Sprint(r.Revision)}},
+		"data": map[string]any{release.DataKey: base64.StdEncoding.EncodeToString(r.encoded(doc))}}, nil
+}
+
+func (r caseRelease) encoded(doc []byte) []byte {
+	packed := doc
+	if r.Encoding != "plain" {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		if r.Encoding == "json" {
+			doc = doc[:len(doc)/2]
+		}
+		_, writeErr := w.Write(doc)
+		if err := errors.Join(writeErr, w.Close()); err != nil {
+			return nil // a buffer takes everything
+		}
+		packed = b.Bytes()
+	}
+	out := []byte(base64.StdEncoding.EncodeToString(packed))
+	switch r.Encoding {
+	case "cut":
+		return out[:len(out)/2]
+	case "text":
+		return []byte("this is no release record")
+	}
+	return out
+}
+
+// stamped returns the manifest as it stands in the record, and notes which kinds occur in it.
+func (r caseRelease) stamped(kinds map[string]bool) (string, error) {
+	if r.Broken {
+		return r.Manifest, nil
+	}
+	var out strings.Builder
+	for doc := range strings.SplitSeq("\n"+r.Manifest, "\n---") {
+		var o map[string]any
+		if err := sigsyaml.Unmarshal([]byte(doc), &o); err != nil {
+			return "", err
+		}
+		if o["apiVersion"] == nil || r.Set == "" {
+			out.WriteString("---" + doc + "\n")
+		}
+		if o["apiVersion"] == nil {
+			continue
+		}
+		objects := []any{o}
+		if items, ok := o["items"].([]any); ok {
+			objects = items
+		}
+		for _, v := range objects {
+			item, _ := v.(map[string]any)
+			kinds[fmt.Sprint(item["apiVersion"], "/", item["kind"])] = true
+			if r.Set != "" {
+				caseMarks{Set: r.Set}.write(item)
+			}
+		}
+		if r.Set == "" {
+			continue
+		}
+		b, err := sigsyaml.Marshal(o)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString("---\n" + string(b))
+	}
+	return out.String(), nil
+}
+
+// stream writes documents as a stream of JSON, as a snapshot takes it from standard input.
+func stream(t *testing.T, documents []map[string]any) io.Reader {
+	t.Helper()
+	var b bytes.Buffer
+	for _, d := range documents {
+		if err := json.NewEncoder(&b).Encode(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &b
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/health"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// judged is one live object, decoded at most once, and held against each desired object of its name.
+type judged struct {
+	*live
+	source  source.Object
+	meta    *object.Meta
+	content object.Content
+	managed []byte
+}
+
+func (j *judged) judge(o *check.Object) {
+	raw := o.Raw
+	o.Raw = nil
+	want := o.Deployment.Want
+	have := ownership.MarksOf(j.meta.Metadata.Labels, j.meta.Metadata.Annotations)
+	if isSecret(o.Ref) && j.decode() == nil {
+		j.hide(j.content)
+	}
+	verdict := ownership.Judge(have, want)
+	if verdict.Reason != ownership.Owned {
+		o.State, o.Reason, o.Marks = report.Unowned, string(verdict.Reason), have
+		o.Owner = j.owner(have, o.Deployment)
+		return
+	}
+	o.IDMismatch = verdict.IDMismatch
+	o.Marks = want // its strings are shared by the whole set
+	if verdict.IDMismatch {
+		o.Marks = have
+	}
+	if err := j.decode(); err != nil {
+		o.State, o.Reason, o.Message = report.Unknown, string(source.ReadFailed), "the live object could not be decoded"
+		return
+	}
+	desired, _, err := object.Decode(raw)
+	if err != nil {
+		o.State, o.Reason, o.Message = report.Unknown, string(inventory.RecordUnreadable), "the manifest's object could not be decoded"
+		return
+	}
+	j.compare(o, desired, raw)
+}
+
+func (j *judged) decode() (err error) {
+	if j.content == nil {
+		if j.content, j.managed, err = object.Decode(j.source.Raw); err == nil {
+			// API servers leave them out in the items of a list, and readiness goes by the kind.
+			j.content["apiVersion"], j.content["kind"] = j.meta.APIVersion, j.meta.Kind
+		}
+	}
+	return err
+}
+
+// compare decides between Modified, NotReady and Ready.
+func (j *judged) compare(o *check.Object, desired object.Content, raw []byte) {
+	secret := isSecret(o.Ref)
+	have := j.content
+	if rules := j.rules[o.Deployment]; compare.Applies(rules, o.Ref) {
+		d, dErr := compare.Apply(rules, o.Ref, desired)
+		l, lErr := compare.Apply(rules, o.Ref, have)
+		if dErr == nil && lErr == nil {
+			desired, have = d, l
+		}
+	}
+	verdict := health.Judge(j.content, ignored(o.Deployment), j.now)
+	o.NotReady = !verdict.Ready
+	diffs := compare.Objects(desired, have, o.GroupVersionKind())
+	if len(diffs) > 0 && j.source.Kind != o.GroupVersionKind() {
+		o.State, o.Reason = report.Unknown, string(source.NotInSnapshot)
+		o.Message = "it was captured as " + j.source.Kind.GroupVersion().String() + ", in which its fields cannot be compared"
+		return
+	}
+	o.State = report.Ready
+	if !verdict.Ready {
+		o.State, o.Condition, o.Message = report.NotReady, verdict.Condition.String(), strings.Join(verdict.Messages, "; ")
+	}
+	if len(diffs) > 0 {
+		j.modified(o, diffs, secret, raw)
+	} else if j.ServerCheck == CheckAlways && j.Server != nil {
+		j.suspect(o, raw)
+	}
+}
+
+// modified notes the differences with who made them, and what may explain them still.
+func (j *judged) modified(o *check.Object, diffs []compare.Difference, secret bool, raw []byte) {
+	managers, err := compare.ReadManagers(j.managed, j.content)
+	if err != nil {
+		managers = &compare.Managers{} // who it was is not recorded legibly
+	}
+	o.Differences = o.Differences[:0]
+	replicas := false
+	for _, d := range diffs {
+		o.Differences = append(o.Differences, difference(d, managers, secret))
+		replicas = replicas || d.Path.String() == replicasPath
+	}
+	if replicas {
+		j.mu.Lock()
+		j.scaled = append(j.scaled, suspect{o, nil})
+		j.mu.Unlock()
+	}
+	o.State = report.Modified
+	j.suspect(o, raw)
+}
+
+func (j *judged) suspect(o *check.Object, raw []byte) {
+	if j.Server == nil || j.ServerCheck == CheckNever {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.suspects = append(j.suspects, suspect{o, raw})
+}
+
+func difference(d compare.Difference, managers *compare.Managers, secret bool) report.Difference {
+	out := report.Difference{Path: d.Path.String()}
+	value := report.Plain
+	if secret && holdsSecret(d.Path) {
+		value = report.Secret
+	}
+	if d.DesiredSet {
+		out.Desired = value(d.Desired)
+	}
+	if d.LiveSet {
+		out.Live = value(d.Live)
+	}
+	if d.Order {
+		out.Note = "the order differs"
+	}
+	if m := managers.Of(d); m != nil {
+		out.Manager, out.Operation, out.Subresource = m.Name, m.Operation, m.Subresource
+		if !m.Time.IsZero() {
+			out.Time = m.Time.Format(time.RFC3339)
+		}
+	}
+	return out
+}
+
+// holdsSecret says whether a field of a Secret shows its data: anything but type, immutable and metadata, and of that the copy which
+// kubectl apply leaves in an annotation.
+func holdsSecret(p fieldpath.Path) bool {
+	if len(p) == 0 || p[0].FieldName == nil {
+		return true
+	}
+	switch *p[0].FieldName {
+	case "type", "immutable":
+		return false
+	case "metadata":
+		return strings.Contains(p.String(), corev1.LastAppliedConfigAnnotation)
+	}
+	return true
+}
+
+func isSecret(r object.Ref) bool { return r.Kind == "Secret" && object.Group(r.APIVersion) == "" }
+
+// hide takes note of a Secret's values, so that they are hidden wherever they may turn up.
+func (l *live) hide(c object.Content) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hideValues(c)
+}
+
+// hideValues also takes those that kubectl left in an annotation. A value without quotes, as 12345678, is its text.
+func (r *run) hideValues(c object.Content) {
+	for field, add := range map[string]func(string){"data": r.secrets.Add, "stringData": r.secrets.AddPlain} {
+		data, _ := c[field].(map[string]any)
+		for _, v := range data {
+			if v != nil {
+				add(fmt.Sprint(v))
+			}
+		}
+	}
+	meta, _ := c["metadata"].(map[string]any)
+	annotations, _ := meta["annotations"].(map[string]any)
+	if applied, ok := annotations[corev1.LastAppliedConfigAnnotation].(string); ok {
+		if inner, _, err := object.Decode([]byte(applied)); err == nil {
+			delete(inner, "metadata")
+			r.hideValues(inner)
+		}
+	}
+}
+
+func ignored(d *inventory.Deployment) []map[string]string {
+	if d.BD == nil || d.BD.Spec.Options.Ignore == nil {
+		return nil
+	}
+	return d.BD.Spec.Options.Ignore.Conditions
+}
+
+// owner says who holds an object that is not its bundle's; nil where nobody does.
+func (l *live) owner(have ownership.Marks, d *inventory.Deployment) *report.Owner {
+	if have.Hash == "" && have.SetID == "" && (have.ReleaseName == "" || have.Release() == d.Want.Release()) {
+		return nil
+	}
+	out := &report.Owner{SetID: have.SetID, Hash: have.Hash, Release: have.Release()}
+	holder := l.inv.Holder(have)
+	if holder != nil && holder != d {
+		out.BundleDeployment = holder.Key()
+	}
+	return out
+}

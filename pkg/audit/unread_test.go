@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+)
+
+// faulty is a cluster, played by a snapshot, of which something cannot be read.
+type faulty struct {
+	source.Source
+	// lists are what becomes of a list, by kind, or by kind and field selector ("Secret type=…"). A nil Coverage leaves it as it is.
+	lists map[string]source.Coverage
+	// unserved are kinds that the server does not know, served are further ones that it knows.
+	unserved []string
+	served   []source.Kind
+}
+
+func (f faulty) Describe(ctx context.Context) (source.Description, error) {
+	d, err := f.Source.Describe(ctx)
+	d.Origin, d.Server, d.Paths = source.OriginCluster, "https://cluster.example.com", nil
+	return d, err
+}
+
+func (f faulty) Kinds(ctx context.Context) (*source.Kinds, error) {
+	all, err := f.Source.Kinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kinds := &source.Kinds{}
+	kinds.MissingMeans(source.Failure{Reason: source.KindNotServed})
+	for _, k := range all.All() {
+		if !slices.Contains(f.unserved, k.Kind) {
+			kinds.Add(k)
+		}
+	}
+	for _, k := range f.served {
+		kinds.Add(k)
+	}
+	return kinds, nil
+}
+
+func (f faulty) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
+	for _, key := range []string{q.Kind.Kind + " " + q.FieldSelector, q.Kind.Kind} {
+		cover, ok := f.lists[key]
+		if !ok {
+			continue
+		}
+		_, err := f.Source.List(ctx, q, func(o source.Object) error {
+			if _, ok := cover.Of(namespaceOf(o.Raw)); !ok {
+				return nil // what could not be read is not passed on
+			}
+			return yield(o)
+		})
+		return cover, err
+	}
+	return f.Source.List(ctx, q, yield)
+}
+
+func namespaceOf(raw []byte) string {
+	_, rest, ok := strings.Cut(string(raw), `"namespace":"`)
+	if !ok {
+		return ""
+	}
+	ns, _, _ := strings.Cut(rest, `"`)
+	return ns
+}
+
+var forbidden = source.NotCovered(source.Failure{Reason: source.Forbidden, Detail: "user reader may not list it"})
+
+// one audits the cluster of a case through a fault.
+func one(t *testing.T, name string, f faulty) (*report.Audit, error) {
+	t.Helper()
+	c := readCase(t, casesDir+"/"+name+".yaml")
+	s, err := snapshot.Open(t.Context(), []string{"-"}, stream(t, c.documents))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Source = s
+	return audit.Run(t.Context(), f, audit.Options{Command: "kubectl fleetdoctor"})
+}
+
+// TestUnread holds what no snapshot can show: what a server refuses is unknown, with its reason, never clean and never missing.
+func TestUnread(t *testing.T) {
+	failed := source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: "the connection was lost"})
+	for _, tc := range []struct {
+		name      string
+		fault     faulty
+		state     report.State
+		reason    string
+		counts    report.Counts
+		resources map[string]string
+		findings  []string
+		gaps      []string
+	}{
+		{name: "a kind may not be listed", fault: faulty{lists: map[string]source.Coverage{"Service": forbidden}},
+			state: report.Unknown, counts: report.Counts{Desired: 3, Ready: 2, Unknown: 1},
+			resources: map[string]string{"v1/Service/web/frontend": "Unknown:Forbidden"},
+			gaps:      []string{"reading Service objects in namespace web: Forbidden"}},
+		{name: "in one namespace only", fault: faulty{lists: map[string]source.Coverage{"Service": forbidden.With("web", nil)}},
+			state: report.Ready, counts: report.Counts{Desired: 3, Ready: 3}},
+		{name: "the connection is lost", fault: faulty{lists: map[string]source.Coverage{"Deployment": failed}},
+			state: report.Unknown, counts: report.Counts{Desired: 3, Ready: 2, Unknown: 1},
+			resources: map[string]string{"apps/v1/Deployment/web/frontend": "Unknown:ReadFailed"},
+			gaps:      []string{"reading Deployment objects in namespace web: ReadFailed"}},
+		{name: "a kind is not served", fault: faulty{unserved: []string{"Service"}},
+			state: report.Unknown, counts: report.Counts{Desired: 3, Ready: 2, Unknown: 1},
+			resources: map[string]string{"v1/Service/web/frontend": "Unknown:KindNotServed"},
+			gaps:      []string{"reading Service objects in namespace web: KindNotServed"}},
+		{name: "Secrets may not be listed", fault: faulty{lists: map[string]source.Coverage{"Secret": forbidden}},
+			state: report.Unknown, reason: "Forbidden",
+			findings: []string{"FD607 BundleDeployment cluster-one/guestbook"},
+			gaps:     []string{"listing release records (Secrets): Forbidden", "searching for marked objects in secrets"}},
+		{name: "release records could not be read", fault: faulty{lists: map[string]source.Coverage{"Secret type=" + release.SecretType: failed}},
+			state: report.Unknown, reason: "ReadFailed",
+			findings: []string{"FD607 BundleDeployment cluster-one/guestbook"},
+			gaps:     []string{"listing release records (Secrets): ReadFailed"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := one(t, "ready", tc.fault)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.BundleDeployments) != 1 {
+				t.Fatalf("%d bundle deployments, want one", len(got.BundleDeployments))
+			}
+			bd := stateOf(got.BundleDeployments[0], expectedDeployment{})
+			want := expectedDeployment{State: tc.state, Reason: tc.reason, Counts: tc.counts, Resources: tc.resources,
+				Differences: map[string][]string{}, Owners: map[string]string{}}
+			if want.Resources == nil {
+				want.Resources = map[string]string{}
+			}
+			if diff := cmp.Diff(want, bd); diff != "" {
+				t.Errorf("bundle deployment (-want +got):\n%s", diff)
+			}
+			var findings, gaps []string
+			for _, f := range got.Findings {
+				findings = append(findings, findingKey(f))
+			}
+			if diff := cmp.Diff(tc.findings, findings); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			for _, g := range got.Gaps {
+				gaps = append(gaps, g.What+": "+g.Reason)
+			}
+			holdTexts(t, "gaps", tc.gaps, gaps)
+		})
+	}
+}
+
+// TestUnreadFleet holds what follows where Fleet's own objects cannot be read: nothing is called left over or wrong that may not be.
+func TestUnreadFleet(t *testing.T) {
+	t.Run("BundleDeployments", func(t *testing.T) {
+		got, err := one(t, "cluster-lags", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range got.Findings {
+			switch f.Code {
+			case "FD205", "FD606":
+				t.Errorf("false finding %s: %s", findingKey(f), f.Message)
+			}
+		}
+	})
+	t.Run("leftovers", func(t *testing.T) {
+		got, err := one(t, "leftover-release", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range got.Findings {
+			if f.Code == "FD606" {
+				t.Errorf("false finding %s: %s", findingKey(f), f.Message)
+			}
+		}
+	})
+	t.Run("nothing at all", func(t *testing.T) {
+		_, err := one(t, "fleet-dump", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden, "Cluster": forbidden}})
+		if !errors.Is(err, audit.ErrNothingRead) {
+			t.Errorf("error %v, want %v", err, audit.ErrNothingRead)
+		}
+	})
+	t.Run("no Fleet", func(t *testing.T) {
+		_, err := one(t, "no-fleet", faulty{})
+		if !errors.Is(err, audit.ErrNoFleet) || !strings.Contains(err.Error(), "https://cluster.example.com") {
+			t.Errorf("error %v, want %v and where it was looked for", err, audit.ErrNoFleet)
+		}
+	})
+	t.Run("installed, and deploys nothing", func(t *testing.T) {
+		got, err := one(t, "no-fleet", faulty{lists: map[string]source.Coverage{"BundleDeployment": source.Covered()},
+			served: []source.Kind{{GroupVersionKind: v1alpha1.Kind("BundleDeployment"), Resource: "bundledeployments", Namespaced: true}}})
+		if err != nil || len(got.Findings) > 0 || len(got.Gaps) > 0 {
+			t.Errorf("error %v, report %+v, want a clean report", err, got)
+		}
+	})
+}
+
+// TestStopped holds that the end of the context ends the audit, and that nothing half is returned.
+func TestStopped(t *testing.T) {
+	c := readCase(t, casesDir+"/ready.yaml")
+	s, err := snapshot.Open(t.Context(), []string{"-"}, stream(t, c.documents))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, err := audit.Run(ctx, s, audit.Options{}); !errors.Is(err, context.Canceled) || got != nil {
+		t.Errorf("report %v, error %v", got, err)
+	}
+}
