@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kubectl-fleetdoctor is the kubectl plugin fleetdoctor.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := cmd.Main(ctx, os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
+	stop()
+	os.Exit(status)
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+const (
+	roleName = "fleetdoctor-audit"
+
+	roleHead = `# What an audit reads: Fleet's own objects, Helm's release records, and the kinds that bundles deploy.
+# It needs list alone. RBAC cannot tell release records from other Secrets: the rule for them opens every Secret, and without it no
+# bundle gets a verdict (FD607).
+`
+	// roleKinds is said where the kinds are those of the cluster or snapshot at hand, roleGuess where they could not be read.
+	roleKinds = "# The kinds are those that the bundles here deploy now.\n"
+	roleGuess = "# The kinds that bundles deploy could not be read here (%s): these are those that most do. Add your custom resources.\n"
+	roleTail  = `# To find leftovers in kinds that no bundle deploys any more, add:
+#   - {apiGroups: ["*"], resources: ["*"], verbs: ["list"]}
+# To have differences confirmed by the server (--server-check), add get and patch on the kinds; nothing is stored.
+# Bind it with: kubectl create clusterrolebinding ` + roleName + ` --clusterrole=` + roleName + ` --user=NAME
+`
+)
+
+// usual are the kinds that most bundles deploy.
+var usual = map[string][]string{
+	"":                          {"configmaps", "limitranges", "namespaces", "persistentvolumeclaims", "resourcequotas", "serviceaccounts", "services"},
+	"apps":                      {"daemonsets", "deployments", "statefulsets"},
+	"autoscaling":               {"horizontalpodautoscalers"},
+	"batch":                     {"cronjobs", "jobs"},
+	"networking.k8s.io":         {"ingresses", "networkpolicies"},
+	"policy":                    {"poddisruptionbudgets"},
+	"rbac.authorization.k8s.io": {"clusterrolebindings", "clusterroles", "rolebindings", "roles"},
+}
+
+// printRole prints the least role that may read what an audit of this source reads.
+func (o *options) printRole(ctx context.Context, src source.Source, unread error) error {
+	resources := map[string][]string{}
+	kinds, why := []source.Kind(nil), unread
+	if src != nil {
+		kinds, why = engine.DesiredKinds(ctx, src)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	head := roleHead + roleKinds
+	for _, k := range kinds {
+		resources[k.Group] = append(resources[k.Group], k.Resource)
+	}
+	if len(kinds) == 0 {
+		reason := "no release record is there"
+		if why != nil {
+			reason = strings.Join(strings.Fields(why.Error()), " ")
+		}
+		head = roleHead + fmt.Sprintf(roleGuess, reason)
+		for group, names := range usual {
+			resources[group] = slices.Clone(names)
+		}
+	}
+	body, err := yaml.Marshal(clusterRole(resources))
+	if err != nil {
+		return err
+	}
+	_, err = o.Streams.Out.Write([]byte(head + string(body) + roleTail))
+	return err
+}
+
+func clusterRole(resources map[string][]string) *rbacv1.ClusterRole {
+	role := &rbacv1.ClusterRole{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+		ObjectMeta: metav1.ObjectMeta{Name: roleName},
+	}
+	resources["fleet.cattle.io"] = append(resources["fleet.cattle.io"], "bundledeployments", "bundles", "clustergroups", "clusters", "gitrepos", "helmops")
+	resources[""] = append(resources[""], "secrets")
+	resources["apps"] = append(resources["apps"], "deployments", "statefulsets") // of Fleet itself: its versions, the agent's scope
+	groups := make([]string, 0, len(resources))
+	for group := range resources {
+		groups = append(groups, group)
+	}
+	slices.Sort(groups)
+	for _, group := range groups {
+		names := resources[group]
+		slices.Sort(names)
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: slices.Compact(names), Verbs: []string{"list"}})
+	}
+	return role
+}

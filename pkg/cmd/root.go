@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cmd is the root command, and the place where clock, streams and arguments enter.
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+)
+
+// version is stamped in by the linker.
+var version = "dev"
+
+// quiet silences client-go's asides; what matters comes back as an error or a gap. klog takes its logger for the whole process, once.
+var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
+
+// Main runs the program and returns its exit status.
+func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	quiet()
+	root := New(args[0], streams, time.Now)
+	root.SetArgs(args[1:])
+	ran, err := root.ExecuteContextC(ctx)
+	if err != nil {
+		explain(ctx, streams, ran.CommandPath(), err)
+	}
+	return exit.Status(err)
+}
+
+// explain says on standard error why the program ends as it does, and what to do. command is the one that ran.
+func explain(ctx context.Context, streams genericiooptions.IOStreams, command string, err error) {
+	var e *exit.Error
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(streams.ErrOut, "interrupted: nothing was printed")
+	case errors.As(err, &e) && e.Shown:
+	default:
+		fmt.Fprintf(streams.ErrOut, "error: %v\n", err)
+		if e != nil && e.Hint != "" {
+			fmt.Fprintln(streams.ErrOut, e.Hint)
+		}
+		if exit.Status(err) == exit.Usage {
+			fmt.Fprintf(streams.ErrOut, "See '%s --help'.\n", command)
+		}
+	}
+}
+
+// New makes the root command. arg0 is how the program was called.
+func New(arg0 string, streams genericiooptions.IOStreams, now func() time.Time) *cobra.Command {
+	name := calledAs(arg0, os.Getenv("PATH"))
+	root := &cobra.Command{
+		Use:   "kubectl-fleetdoctor",
+		Short: "Find out, and mend, what is wrong with the bundles of Rancher Fleet",
+		Long: "fleetdoctor holds the objects that Rancher Fleet deployed against what their bundles want, object by object and field by field,\n" +
+			"and says what is missing, modified, unowned or orphaned, beside what Fleet itself says of them.",
+		Version:           version,
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.UsageError(err) })
+	root.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return exit.UsageError(fmt.Errorf("unknown command %q", args[0]))
+		}
+		return nil
+	}
+	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	root.AddCommand(audit.NewCommand(audit.Environment{Streams: streams, Now: now, Name: name, Version: version}))
+	return root
+}
+
+// calledAs is the command line that leads here: kubectl finds its plugins on the PATH and calls them by their full path; a shell passes on
+// what was typed.
+func calledAs(arg0, path string) string {
+	base := strings.TrimSuffix(filepath.Base(arg0), ".exe")
+	plugin, ok := strings.CutPrefix(base, "kubectl-")
+	if ok && filepath.IsAbs(arg0) && slices.Contains(filepath.SplitList(path), filepath.Dir(arg0)) {
+		return "kubectl " + strings.ReplaceAll(plugin, "_", "-")
+	}
+	return base
+}

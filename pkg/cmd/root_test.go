@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+const (
+	sick  = "../../test/testdata/sick"
+	clean = "../../test/testdata/clean"
+)
+
+// result is what a command line comes to.
+type result struct {
+	status      int
+	out, errOut string
+}
+
+// called runs a command line as a shell would, by the name in args[0], away from any kubeconfig of the machine.
+func called(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	return calledIn(t.Context(), stdin, args...)
+}
+
+func calledIn(ctx context.Context, stdin string, args ...string) result {
+	var out, errOut bytes.Buffer
+	status := Main(ctx, args, genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut})
+	return result{status, out.String(), errOut.String()}
+}
+
+func run(t *testing.T, args ...string) result {
+	t.Helper()
+	return called(t, "", append([]string{"kubectl-fleetdoctor"}, args...)...)
+}
+
+func TestCalledAs(t *testing.T) {
+	path := strings.Join([]string{"/usr/bin", "/home/user/.krew/bin"}, string(filepath.ListSeparator))
+	for arg0, want := range map[string]string{
+		"/home/user/.krew/bin/kubectl-fleetdoctor": "kubectl fleetdoctor", // as kubectl calls its plugins
+		"/usr/bin/kubectl-fleetdoctor":             "kubectl fleetdoctor",
+		"/usr/bin/kubectl-fleet_doctor":            "kubectl fleet-doctor",
+		"/usr/bin/kubectl-fleetdoctor.exe":         "kubectl fleetdoctor",
+		"/opt/kubectl-fleetdoctor":                 "kubectl-fleetdoctor", // not on the PATH: no plugin
+		"kubectl-fleetdoctor":                      "kubectl-fleetdoctor", // a shell found it and passes on what was typed
+		"bin/kubectl-fleetdoctor":                  "kubectl-fleetdoctor",
+		"./kubectl-fleetdoctor":                    "kubectl-fleetdoctor",
+		"/usr/bin/fleetdoctor":                     "fleetdoctor",
+	} {
+		if got := calledAs(arg0, path); got != want {
+			t.Errorf("%s: %q, want %q", arg0, got, want)
+		}
+	}
+}
+
+// TestHelp holds that help is written in the words with which the program was called.
+func TestHelp(t *testing.T) {
+	dir := t.TempDir()
+	for arg0, name := range map[string]string{
+		"kubectl-fleetdoctor":                     "kubectl-fleetdoctor",
+		filepath.Join(dir, "kubectl-fleetdoctor"): "kubectl fleetdoctor",
+	} {
+		for _, args := range [][]string{{}, {"--help"}, {"audit", "--help"}, {"help", "audit"}} {
+			t.Setenv("PATH", dir)
+			got := called(t, "", append([]string{arg0}, args...)...)
+			if got.status != 0 || got.errOut != "" || !strings.Contains(got.out, "\n  "+name+" ") {
+				t.Errorf("%s %v: status %d, %s%s", name, args, got.status, got.out, got.errOut)
+			}
+			other := "kubectl-fleetdoctor"
+			if name == other {
+				other = "kubectl fleetdoctor"
+			}
+			if strings.Contains(got.out, other+" ") {
+				t.Errorf("%s %v: the help also says %q:\n%s", name, args, other, got.out)
+			}
+		}
+	}
+	help := run(t, "audit", "--help").out
+	for _, s := range []string{"table|wide|json|yaml|name", "none|info|warning|error", "auto|always|never", "--snapshot", "--require-complete", "Exit status"} {
+		if !strings.Contains(help, s) {
+			t.Errorf("the help does not say %q", s)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	got := run(t, "--version")
+	if got.status != 0 || !strings.Contains(got.out, version) {
+		t.Errorf("status %d: %s%s", got.status, got.out, got.errOut)
+	}
+}
+
+// TestUsage holds that a wrong command line ends with status 2, names what is wrong, and prints no report.
+func TestUsage(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		args []string
+		says []string
+	}{
+		{"an unknown verb", []string{"adopt-everything"}, []string{"adopt-everything", "See 'kubectl-fleetdoctor --help'"}},
+		{"an unknown flag", []string{"audit", "--nonsense"}, []string{"--nonsense", "kubectl-fleetdoctor audit --help"}},
+		{"an unknown flag of the root", []string{"--nonsense"}, []string{"--nonsense"}},
+		{"an unknown format", []string{"audit", "-o", "xml"}, []string{"--output", "table, wide, json, yaml, name"}},
+		{"an unknown severity", []string{"audit", "--fail-on", "fatal"}, []string{"--fail-on", "none, info, warning, error"}},
+		{"an unknown colour", []string{"audit", "--color=blue"}, []string{"--color", "auto, always, never"}},
+		{"an unknown server check", []string{"audit", "--server-check=maybe"}, []string{"--server-check", "auto, always, never"}},
+		{"no truth value", []string{"audit", "--diff=perhaps"}, []string{"--diff"}},
+		{"a flag without its value", []string{"audit", "--snapshot"}, []string{"--snapshot"}},
+		{"a selector that is none", []string{"audit", "-l", "a in (", "--snapshot", sick}, []string{"selector", "a in ("}},
+		{"an argument that is none", []string{"audit", "guestbook", "--snapshot", sick}, []string{`"guestbook"`, "gitrepo", "bundledeployment"}},
+		{"a kind that is none", []string{"audit", "pod/frontend", "--snapshot", sick}, []string{`"pod/frontend"`, "gitrepo"}},
+		{"a kind without name", []string{"audit", "gitrepo/", "--snapshot", sick}, []string{`"gitrepo/"`}},
+		{"a kind alone", []string{"audit", "gitrepo", "--snapshot", sick}, []string{`"gitrepo"`}},
+		{"a snapshot and a context", []string{"audit", "--snapshot", sick, "--context", "production"}, []string{"--snapshot", "--context"}},
+		{"a snapshot and a kubeconfig", []string{"audit", "--snapshot", sick, "--kubeconfig", "x"}, []string{"--snapshot", "--kubeconfig"}},
+		{"a snapshot and a server", []string{"audit", "--snapshot", sick, "--server", "https://x"}, []string{"--snapshot", "--server"}},
+		{"a snapshot and a user to act as", []string{"audit", "--snapshot", sick, "--as", "somebody"}, []string{"--snapshot", "--as"}},
+		{"a snapshot and a token", []string{"audit", "--snapshot", sick, "--token", "x"}, []string{"--snapshot", "--token"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := run(t, tc.args...)
+			if got.status != 2 || got.out != "" {
+				t.Errorf("status %d, want 2; printed %q", got.status, got.out)
+			}
+			for _, s := range tc.says {
+				if !strings.Contains(got.errOut, s) {
+					t.Errorf("it does not say %q: %s", s, got.errOut)
+				}
+			}
+		})
+	}
+}
+
+// TestStatus holds what audit ends with (design: exit status).
+func TestStatus(t *testing.T) {
+	dump := filepath.Join(t.TempDir(), "dump.json") // a deployment of which only the status was captured: a gap and no finding
+	if err := os.WriteFile(dump, []byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"a","namespace":"b"},"status":{"release":"web/a:1"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	info := filepath.Join(t.TempDir(), "paused.json") // information and nothing else
+	if err := os.WriteFile(info, []byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"a","namespace":"b"},"spec":{"paused":true}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	none := filepath.Join(t.TempDir(), "none.json")
+	if err := os.WriteFile(none, []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		args   []string
+		status int
+		says   string // on standard error
+	}{
+		{[]string{"--snapshot", clean}, 0, ""},
+		{[]string{"--snapshot", clean, "--require-complete", "--fail-on=info"}, 0, ""},
+		{[]string{"--snapshot", sick}, 1, ""},
+		{[]string{"--snapshot", sick, "--fail-on=error"}, 1, ""},
+		{[]string{"--snapshot", sick, "--fail-on=info"}, 1, ""},
+		{[]string{"--snapshot", sick, "--fail-on=none"}, 0, ""},
+		{[]string{"--snapshot", sick, "-l", "a=nothing-has-this"}, 0, ""},
+		{[]string{"--snapshot", sick, "gitrepo/guestbook"}, 1, ""},
+		{[]string{"--snapshot", sick, "gitrepo", "guestbook"}, 1, ""},
+		{[]string{"--snapshot", sick, "GitRepos.fleet.cattle.io", "guestbook", "bd/ingress-ingress"}, 1, ""},
+		{[]string{"--snapshot", sick, "gitrepo/guestbook", "-n", "elsewhere"}, 3, "gitrepo/guestbook in namespace elsewhere"},
+		{[]string{"--snapshot", sick, "gitrepo/nobody"}, 3, "gitrepo/nobody"},
+		{[]string{"--snapshot", dump}, 0, ""},
+		{[]string{"--snapshot", dump, "--require-complete"}, 3, "the audit is not complete"},
+		{[]string{"--snapshot", info}, 0, ""},
+		{[]string{"--snapshot", info, "--fail-on=info"}, 1, ""},
+		{[]string{"--snapshot", none}, 3, "no Fleet found here"},
+		{[]string{"--snapshot", filepath.Join(t.TempDir(), "not-there")}, 3, "not-there"},
+		{[]string{"--snapshot", t.TempDir()}, 3, "nothing in "},
+		{[]string{"--snapshot", sick, "--snapshot", clean}, 1, ""}, // the same cluster at two times
+		{[]string{"--context", "not-there"}, 3, "not-there"},
+		{[]string{"--kubeconfig", filepath.Join(t.TempDir(), "not-there")}, 3, "not-there"},
+		{[]string{"--print-rbac"}, 0, ""},
+	} {
+		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
+			got := run(t, append([]string{"audit"}, tc.args...)...)
+			if got.status != tc.status || !strings.Contains(got.errOut, tc.says) || (tc.says == "") != (got.errOut == "") {
+				t.Errorf("status %d, want %d and %q: %s", got.status, tc.status, tc.says, got.errOut)
+			}
+			if (got.out == "") != (tc.status == 3 && tc.says != "the audit is not complete") {
+				t.Errorf("printed %q", got.out)
+			}
+		})
+	}
+}
+
+// TestStdin holds that a captured cluster can come from a pipe.
+func TestStdin(t *testing.T) {
+	const list = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"piped","namespace":"b"}}]}`
+	got := called(t, list, "kubectl-fleetdoctor", "audit", "--snapshot", "-", "-o", "name")
+	if got.status != 0 || got.out != "b bundledeployment.fleet.cattle.io/piped\n" {
+		t.Errorf("status %d: %s%s", got.status, got.out, got.errOut)
+	}
+	got = called(t, list, "kubectl-fleetdoctor", "audit", "--snapshot", "-", "--snapshot", "-")
+	if got.status != 3 || !strings.Contains(got.errOut, "standard input can be read once") {
+		t.Errorf("read twice: status %d: %s", got.status, got.errOut)
+	}
+}
+
+// TestColour holds who decides about colour: the flag, then NO_COLOR, then whether there is a terminal.
+func TestColour(t *testing.T) {
+	for _, tc := range []struct {
+		noColor, flag string
+		want          bool
+	}{
+		{"", "auto", false}, // a buffer is no terminal
+		{"", "always", true},
+		{"1", "always", true}, // what is typed comes before what is set
+		{"1", "auto", false},
+		{"", "never", false},
+	} {
+		t.Setenv("NO_COLOR", tc.noColor)
+		got := run(t, "audit", "--snapshot", sick, "--color="+tc.flag)
+		if has := strings.Contains(got.out, "\x1b["); has != tc.want {
+			t.Errorf("NO_COLOR=%s --color=%s: colours %v, want %v", tc.noColor, tc.flag, has, tc.want)
+		}
+	}
+}
+
+// TestInterrupted holds that an interrupted audit prints nothing of a report.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	got := calledIn(ctx, "", "kubectl-fleetdoctor", "audit", "--snapshot", sick)
+	if got.status != 3 || got.out != "" || !strings.Contains(got.errOut, "interrupted") {
+		t.Errorf("status %d: %q, %q", got.status, got.out, got.errOut)
+	}
+}
+
+// TestCompletion holds what a shell is offered for flags that take one of a few words.
+func TestCompletion(t *testing.T) {
+	for flag, words := range map[string]string{
+		"--output": "table\nwide\njson\nyaml\nname\n", "--fail-on": "none\ninfo\nwarning\nerror\n",
+		"--color": "auto\nalways\nnever\n", "--server-check": "auto\nalways\nnever\n",
+	} {
+		got := run(t, "__complete", "audit", flag, "")
+		if got.status != 0 || !strings.HasPrefix(got.out, words) {
+			t.Errorf("%s: status %d: %q, want %q", flag, got.status, got.out, words)
+		}
+	}
+}
+
+// TestAgain holds that the same input gives the same bytes, in every format.
+func TestAgain(t *testing.T) {
+	for _, format := range []string{"table", "wide", "json", "yaml", "name"} {
+		first := run(t, "audit", "--snapshot", sick, "-o", format, "--diff")
+		for range 3 {
+			if again := run(t, "audit", "--snapshot", sick, "-o", format, "--diff"); again != first {
+				t.Errorf("-o %s differs from run to run", format)
+			}
+		}
+	}
+}
+
+// TestSuggestedCommands holds that the commands of a snapshot's findings lead back to the snapshot.
+func TestSuggestedCommands(t *testing.T) {
+	got := run(t, "audit", "--snapshot", sick)
+	want := "kubectl-fleetdoctor audit --snapshot " + sick + " bundle/guestbook-guestbook -n fleet-local --diff"
+	if !strings.Contains(got.out, want) {
+		t.Fatalf("no %q in:\n%s", want, got.out)
+	}
+	again := called(t, "", strings.Fields(want)...)
+	if again.status != 1 || !strings.Contains(again.out, "- 1") || !strings.Contains(again.out, "+ 3") {
+		t.Errorf("what is suggested comes to status %d: %s%s", again.status, again.out, again.errOut)
+	}
+}

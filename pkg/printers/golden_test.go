@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files with what comes out")
+
+// sample audits one of the captured clusters that ship with the project.
+func sample(t *testing.T, name string) *report.Audit {
+	t.Helper()
+	s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/" + name}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := audit.Run(t.Context(), s, audit.Options{Command: "kubectl fleetdoctor", Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Source.Path = "test/testdata/" + name
+	return a
+}
+
+func show(t *testing.T, a *report.Audit, format string, o printers.Options) string {
+	t.Helper()
+	o.Command = "kubectl fleetdoctor"
+	printer, err := printers.New(format, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := printer(&b, a); err != nil {
+		t.Fatalf("printing -o %s: %v", format, err)
+	}
+	return b.String()
+}
+
+// TestGolden holds every format, byte for byte. After a change that is meant: go test ./pkg/printers -update, and read the difference.
+func TestGolden(t *testing.T) {
+	reports := map[string]*report.Audit{"sick": sample(t, "sick"), "clean": sample(t, "clean"), "large": large()}
+	for name, a := range reports {
+		for _, format := range printers.Formats {
+			golden(t, name+"."+format, show(t, a, format, printers.Options{}))
+		}
+		golden(t, name+".diff", show(t, a, "table", printers.Options{Diff: true}))
+	}
+	golden(t, "sick.colour", show(t, reports["sick"], "table", printers.Options{Diff: true, Colour: true}))
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// large is an invented report of all that is hard to lay out: long names, more findings of one code than are shown, unicode, many gaps.
+func large() *report.Audit {
+	const long = "a-very-long-gitrepo-name-with-a-long-path-inside-fdba4"
+	n := func(i int) *int { return &i }
+	a := &report.Audit{
+		TakenAt: "2026-01-02T03:04:05Z",
+		Source: report.Source{Kind: "cluster", Context: "admin@production", Server: "https://cluster.example.com:6443", KubernetesVersion: "v1.36.3",
+			FleetVersions: &report.FleetVersions{Controller: "v0.16.1", Agents: map[string]string{"fleet-default/downstream": "v0.15.6"}}},
+		Scope: report.Scope{Namespaces: []string{"fleet-default"}, Targets: []string{"gitrepo/apps"}},
+		Notes: []string{"bundle deployment x: its release was made for set \"default-x\"", "the object configmap a/b was found more than once"},
+		GitRepos: []report.Aggregate{{Namespace: "fleet-default", Name: "apps", Actual: report.Actual{Counts: report.Counts{Desired: 20, Ready: 3}},
+			Reported: &report.Reported{DesiredReady: n(20), Ready: n(20), State: "Ready"}}},
+		Clusters: []report.Aggregate{{Namespace: "fleet-default", Name: "unsaid", Reported: &report.Reported{State: "WaitCheckIn"}}},
+	}
+	big := report.BundleDeployment{Namespace: "cluster-fleet-default-downstream-with-a-rather-long-displ-b8b4e", Name: long, Cluster: "fleet-default/downstream",
+		Bundle: "fleet-default/" + long, State: report.Modified, Release: "web/" + long + ":12", SetID: "default-" + long,
+		Counts:   report.Counts{Desired: 20, Ready: 2, Missing: 12, Modified: 2, Unowned: 1, NotReady: 2, Orphaned: 1, Unknown: 1},
+		Reported: &report.Reported{State: "NotReady", DesiredReady: n(20), Ready: n(20)}}
+	add := func(f report.Finding) {
+		f.Cluster, f.BundleDeployment = big.Cluster, big.Namespace+"/"+big.Name
+		a.Findings = append(a.Findings, f)
+	}
+	for i := range 12 {
+		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: fmt.Sprintf("theme-%02d", i)}
+		add(report.Finding{Code: "FD101", Severity: report.Error, Object: ref, Message: ref.Key().String() + " is not on the cluster",
+			Remediation: "kubectl -n fleet-default patch gitrepo apps --type=merge -p '{\"spec\":{\"forceSyncGeneration\":1}}'"})
+	}
+	shop := object.Ref{APIVersion: "example.com/v1", Kind: "Shop", Namespace: "web", Name: "größe-店"}
+	big.Resources = append(big.Resources, report.Resource{Ref: shop, State: report.Modified, Differences: []report.Difference{
+		{Path: ".spec.text", Desired: report.Plain("one\ntwo\n"), Live: report.Plain("one\n\x1b[31mtwo\x07\n")},
+		{Path: ".spec.list", Desired: report.Plain([]any{"a", int64(1)}), Live: report.Plain([]any{int64(1), "a"}), Note: "the order differs"},
+		{Path: ".spec.password", Desired: report.Secret("x"), Live: report.Secret("y"), Manager: "größe", Time: "2026-01-02T03:04:05Z"},
+		{Path: ".spec.gone", Desired: report.Plain(true)}}})
+	add(report.Finding{Code: "FD104", Severity: report.Warning, Object: shop, Message: "shop.example.com web/größe-店 differs in .spec.text, .spec.list, .spec.password, 1 more field",
+		Evidence: []string{".spec.text: who changed it is not recorded", ".spec.password: last written by größe (Update) at 2026-01-02T03:04:05Z"}, Remediation: "kubectl fleetdoctor audit bundle/" + long + " --diff"})
+	add(report.Finding{Code: "FD107", Severity: report.Warning, Object: shop, Message: "shop.example.com web/größe-店 is not ready: Ready=False (Geschlossen)",
+		Evidence: []string{"a message \x1b[2J of its own,\r\nover two lines, which says a great deal more than fits into the hundred columns of a terminal — 店 — and then some"}, Remediation: "kubectl -n web describe shop.example.com/größe-店"})
+	add(report.Finding{Code: "FD109", Severity: report.Info, Object: shop, Message: "for information"})
+	a.Findings = append(a.Findings, report.Finding{Code: "FD106", Severity: report.Warning, Message: "configmap web/left belongs to set \"default-gone\", which no release on this cluster has"})
+	a.BundleDeployments = []report.BundleDeployment{big,
+		{Name: "downstream", Release: "web/downstream:1", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}},
+		{Namespace: "cluster-two", Name: "unread", State: report.Unknown, Reason: "ClusterNotRead", Reported: &report.Reported{State: "Ready"}}}
+	for i := range 12 {
+		a.Gaps = append(a.Gaps, report.Gap{What: fmt.Sprintf("reading Shop objects in namespace shop-%02d", i), Reason: "Forbidden: user reader may not list it", Effect: "they are Unknown"})
+	}
+	a.Close(&report.Secrets{})
+	return a
+}
+
+var command = regexp.MustCompile(`^ *→ (kubectl|helm) `)
+
+// TestWidth holds that the table fits a terminal of 100 columns, commands to copy apart.
+func TestWidth(t *testing.T) {
+	for _, name := range []string{"sick", "clean"} {
+		for line := range strings.SplitSeq(show(t, sample(t, name), "table", printers.Options{Diff: true}), "\n") {
+			if n := utf8.RuneCountInString(line); n > 100 && !command.MatchString(line) {
+				t.Errorf("%s: %d columns: %s", name, n, line)
+			}
+			if strings.TrimRight(line, " ") != line {
+				t.Errorf("%s: blanks at the end of %q", name, line)
+			}
+		}
+	}
+}
+
+// TestWidthOfLongNames holds that long names do not push the numbers out of the table.
+func TestWidthOfLongNames(t *testing.T) {
+	table, _, _ := strings.Cut(show(t, large(), "table", printers.Options{}), "SUMMED UP")
+	for line := range strings.SplitSeq(table, "\n") {
+		if n := utf8.RuneCountInString(line); n > 100 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// TestColour holds that colour comes only when it is asked for, and changes nothing else.
+func TestColour(t *testing.T) {
+	for name, a := range map[string]*report.Audit{"sick": sample(t, "sick"), "large": large()} {
+		for _, format := range printers.Formats {
+			plain := show(t, a, format, printers.Options{Diff: true})
+			coloured := show(t, a, format, printers.Options{Diff: true, Colour: true})
+			if strings.Contains(plain, "\x1b") {
+				t.Errorf("%s: -o %s has escapes that nobody asked for", name, format)
+			}
+			if diff := cmp.Diff(strings.Split(plain, "\n"), strings.Split(escapes.ReplaceAllString(coloured, ""), "\n")); diff != "" {
+				t.Errorf("%s: -o %s is another text in colour (-plain +coloured):\n%s", name, format, diff)
+			}
+			if has := escapes.MatchString(coloured); has != (format == "table" || format == "wide") {
+				t.Errorf("%s: -o %s in colour: %v", name, format, has)
+			}
+		}
+	}
+}
+
+// TestHostile fills every text of a report with what drives a terminal, as a capture may: no format for people may pass it on.
+func TestHostile(t *testing.T) {
+	const evil = "x\x1b[31m\x07\r\u009b2J\u202egnp.exe\u2066\u2028\x7fy"
+	a := large()
+	a.Source = report.Source{Kind: "snapshot", FleetVersions: &report.FleetVersions{}}
+	fill(reflect.ValueOf(a).Elem(), evil)
+	for i := range a.Findings {
+		if f := &a.Findings[i]; f.BundleDeployment != "" { // or it would be in no group
+			f.BundleDeployment = a.BundleDeployments[0].Namespace + "/" + a.BundleDeployments[0].Name
+		}
+	}
+	for _, format := range []string{"table", "wide", "name"} {
+		said := map[rune]bool{}
+		for line := range strings.SplitSeq(show(t, a, format, printers.Options{Diff: true}), "\n") {
+			for i, r := range line {
+				if drives(r) && !said[r] {
+					said[r] = true
+					t.Errorf("-o %s passes on %U: %q", format, r, line[max(0, i-40):i])
+				}
+			}
+		}
+	}
+}
+
+// drives says whether a terminal would act on a character instead of showing it: controls, and marks that change the order of the text.
+func drives(r rune) bool {
+	return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}
+
+// fill adds a text to every string of a value that is no word of ours.
+func fill(v reflect.Value, evil string) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.CanSet() && v.Type() != reflect.TypeFor[report.Severity]() && v.Type() != reflect.TypeFor[report.State]() {
+			v.SetString(v.String() + evil)
+		}
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			fill(v.Elem(), evil)
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[report.Value]() {
+			v.Set(reflect.ValueOf(report.Plain(evil)))
+			return
+		}
+		for i := range v.NumField() {
+			if v.Type() == reflect.TypeFor[report.Source]() && v.Type().Field(i).Name == "Kind" {
+				continue
+			}
+			fill(v.Field(i), evil)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			fill(v.Index(i), evil)
+		}
+	}
+}
+
+// TestNothingIsLost holds that the wide table has every finding, whatever it belongs to, every gap, note and deployment.
+func TestNothingIsLost(t *testing.T) {
+	a := large()
+	a.Findings = append(a.Findings, report.Finding{Code: "FD999", Severity: report.Error, BundleDeployment: "of/another-scope", Message: "of a deployment that is not listed"})
+	out := strings.Join(strings.Fields(show(t, a, "wide", printers.Options{})), " ")
+	has := func(what, s string) {
+		t.Helper()
+		if !strings.Contains(out, strings.Join(strings.Fields(s), " ")) {
+			t.Errorf("the wide table has no %s %q", what, s)
+		}
+	}
+	for _, f := range a.Findings {
+		has("finding", f.Code+" "+f.Message)
+		has("command", f.Remediation)
+	}
+	for _, g := range a.Gaps {
+		has("gap", g.What)
+	}
+	for _, bd := range a.BundleDeployments {
+		has("deployment", bd.Name)
+	}
+	for _, n := range a.Notes {
+		has("note", n[1:]) // its first letter may be a capital one
+	}
+}
+
+// TestQuiet holds that where all is well little is said, and where something was not read, not that all is well.
+func TestQuiet(t *testing.T) {
+	clean := show(t, sample(t, "clean"), "table", printers.Options{})
+	if n := strings.Count(clean, "\n"); n > 8 || !strings.Contains(clean, "All is well") {
+		t.Errorf("%d lines of a clean cluster:\n%s", n, clean)
+	}
+	ready := report.BundleDeployment{Namespace: "one", Name: "a", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}}
+	for name, change := range map[string]func(*report.Audit){
+		"a gap":             func(a *report.Audit) { a.Gaps = []report.Gap{{What: "listing Pods", Reason: "Forbidden", Effect: "x"}} },
+		"an unknown object": func(a *report.Audit) { a.BundleDeployments[0].Counts = report.Counts{Desired: 1, Unknown: 1} },
+		"an unread deployment": func(a *report.Audit) {
+			a.BundleDeployments = append(a.BundleDeployments, report.BundleDeployment{Name: "b", State: report.Unknown, Reason: "ClusterNotRead"})
+		},
+		"nothing was found wrong": func(*report.Audit) {},
+	} {
+		a := &report.Audit{BundleDeployments: []report.BundleDeployment{ready}}
+		change(a)
+		a.Close(&report.Secrets{})
+		well := strings.Contains(show(t, a, "table", printers.Options{}), "All is well")
+		if want := name == "nothing was found wrong"; well != want {
+			t.Errorf("%s: all is well %v, want %v", name, well, want)
+		}
+	}
+}
+
+// TestFormats holds the machine formats: YAML says what JSON says, whatever the text; and an unknown format is refused.
+func TestFormats(t *testing.T) {
+	a := large()
+	a.Findings[0].Message = "DEL \x7f, C1 \u0085\u009b, BOM \ufeff, \ufffe, <b>&amp;</b>, \u2028, \U0001F511"
+	if diff := cmp.Diff(decode(t, show(t, a, "json", printers.Options{})), decode(t, show(t, a, "yaml", printers.Options{}))); diff != "" {
+		t.Errorf("YAML does not say what JSON says (-json +yaml):\n%s", diff)
+	}
+	if _, err := printers.New("xml", printers.Options{}); err == nil {
+		t.Error("an unknown format is taken")
+	}
+	broken := errWriter{}
+	for _, format := range printers.Formats {
+		printer, err := printers.New(format, printers.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := printer(broken, a); err == nil {
+			t.Errorf("-o %s hides that it could not write", format)
+		}
+	}
+}

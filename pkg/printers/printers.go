@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package printers shows a report. There is one file a format; a printer is a function of the report and a writer, and computes nothing.
+package printers
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// Options say how a report is shown; machine formats ignore them.
+type Options struct {
+	Colour bool
+	// Diff shows each field that differs, with both values.
+	Diff bool
+	// Command is how the program was called, for hints.
+	Command string
+}
+
+// Printer shows a report.
+type Printer func(io.Writer, *report.Audit) error
+
+// Formats lists the formats, the default first.
+var Formats = []string{"table", "wide", "json", "yaml", "name"}
+
+// New returns the printer of a format.
+func New(format string, o Options) (Printer, error) {
+	switch format {
+	case "table":
+		return text{Options: o}.print, nil
+	case "wide":
+		return text{Options: o, wide: true}.print, nil
+	case "json":
+		return printJSON, nil
+	case "yaml":
+		return printYAML, nil
+	case "name":
+		return printNames, nil
+	}
+	return nil, fmt.Errorf("choosing a printer: there is no format %q", format)
+}
+
+func printJSON(w io.Writer, a *report.Audit) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(a)
+}
+
+func printYAML(w io.Writer, a *report.Audit) error {
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	b, err := yaml.JSONToYAML(escaped(raw))
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+// escaped escapes the characters that JSON may hold as they are and YAML may not, for JSON is read as YAML to be written as YAML.
+func escaped(raw []byte) []byte {
+	var b bytes.Buffer
+	for _, r := range string(raw) {
+		switch {
+		case r == 0x7f, r >= 0x80 && r < 0xa0, r == 0xfeff, r == 0xfffe, r == 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.Bytes()
+}
+
+// printNames prints the bundle deployments that are not ready, one a line, to be fed to other commands.
+func printNames(w io.Writer, a *report.Audit) error {
+	for _, bd := range a.BundleDeployments {
+		if bd.State == report.Ready {
+			continue
+		}
+		name := "bundledeployment.fleet.cattle.io/" + bd.Name
+		if bd.Namespace != "" {
+			name = bd.Namespace + " " + name
+		}
+		if _, err := fmt.Fprintln(w, printable(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+)
+
+// A doc is one object as JSON would have it.
+type doc = map[string]any
+
+// place is where a Secret's value is kept, alone: what is hidden because of one place must not hide what another one would leak.
+type place int
+
+const (
+	manifestStringData place = iota
+	manifestData
+	liveData
+	missingSecret // stated, and not on the cluster
+	unownedSecret // on the cluster, without the bundle's marks
+	lastApplied   // in the annotation that kubectl left on a live Secret
+	earlierRevision
+	places
+)
+
+func (p place) String() string {
+	return [...]string{"manifest stringData", "manifest data", "live data", "missing Secret", "unowned Secret", "last-applied annotation", "earlier revision"}[p]
+}
+
+func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+func document(apiVersion, kind, name string, more doc) doc {
+	o := doc{"apiVersion": apiVersion, "kind": kind, "metadata": doc{"name": name, "namespace": "web"}}
+	for k, v := range more {
+		o[k] = v
+	}
+	return o
+}
+
+// owned adds the marks of the bundle.
+func owned(o doc) doc {
+	m := ownership.Wanted("default-guestbook", "guestbook", "web")
+	meta, _ := o["metadata"].(doc)
+	meta["labels"] = doc{fleet.HashLabel: m.Hash}
+	annotations, _ := meta["annotations"].(doc)
+	if annotations == nil {
+		annotations = doc{}
+	}
+	annotations[fleet.IDAnnotation] = m.SetID
+	meta["annotations"] = annotations
+	return o
+}
+
+func annotated(o doc, value string) doc {
+	meta, _ := o["metadata"].(doc)
+	meta["annotations"] = doc{"kubectl.kubernetes.io/last-applied-configuration": value}
+	return o
+}
+
+func record(t *testing.T, revision int, status string, objects ...doc) doc {
+	t.Helper()
+	var manifest strings.Builder
+	for _, o := range objects {
+		raw, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifest.WriteString("---\n" + printableJSON(raw) + "\n")
+	}
+	raw, err := json.Marshal(doc{"name": "guestbook", "namespace": "web", "version": revision, "info": doc{"status": status},
+		"chart":    doc{"metadata": doc{"annotations": doc{fleet.BundleIDAnnotation: "guestbook", fleet.AgentNamespaceAnnotation: "system"}}},
+		"manifest": manifest.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := release.Name{Namespace: "web", Name: "guestbook", Revision: revision}.SecretName()
+	return document("v1", "Secret", name, doc{"type": release.SecretType, "data": doc{release.DataKey: b64(b64(string(raw)))}})
+}
+
+// printableJSON escapes what JSON may hold and YAML may not, so that JSON can be read as YAML.
+func printableJSON(raw []byte) string {
+	var b strings.Builder
+	for _, r := range string(raw) {
+		switch {
+		case r == 0x7f, r >= 0x80 && r < 0xa0, r == 0xfeff, r == 0xfffe, r == 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// cluster is a captured cluster that keeps a value in one place, and shows it in others: in fields and conditions of objects that are no
+// Secrets, and in Fleet's own statuses.
+func cluster(t *testing.T, value string, in place) []doc {
+	t.Helper()
+	at := func(p place, v string) string {
+		if p == in {
+			return v
+		}
+		return "something else"
+	}
+	plain := strings.ToValidUTF8(value, "\uFFFD")
+	secret := func(name string, more doc) doc { return document("v1", "Secret", name, more) }
+	applied, err := json.Marshal(doc{"data": doc{"k": b64(at(lastApplied, value))}, "stringData": doc{"k": strings.ToValidUTF8(at(lastApplied, value), "")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted, err := json.Marshal(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := doc{"plain": "user:" + plain + "@host", "std": b64(value), "raw": base64.RawStdEncoding.EncodeToString([]byte(value)),
+		"url": base64.URLEncoding.EncodeToString([]byte(value)), "rawURL": base64.RawURLEncoding.EncodeToString([]byte(value)),
+		"trimmed": strings.TrimSpace(plain), "json": `{"password":` + string(quoted) + `}`, "unescaped": `{"password":` + unescaped(t, plain) + `}`}
+	stated := doc{}
+	var words []string
+	for _, k := range []string{"plain", "std", "raw", "url", "rawURL", "trimmed", "json", "unescaped"} {
+		stated[k] = "x"
+		words = append(words, k+"="+fmt.Sprint(shown[k]))
+	}
+	patch := fmt.Sprintf(`{"data":{"k":%q}}`, b64(value))
+	entry := []any{doc{"apiVersion": "v1", "kind": "Secret", "namespace": "web", "name": "stated", "patch": patch}}
+	bd := document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
+		"status": doc{"appliedDeploymentID": "id-1", "release": "web/guestbook:2", "modifiedStatus": entry,
+			"conditions": []any{doc{"type": "Ready", "status": "False", "message": "secret.v1 web/stated modified " + patch}}}})
+	return []doc{
+		bd,
+		document("fleet.cattle.io/v1alpha1", "Bundle", "guestbook", doc{"status": doc{"summary": doc{"nonReadyResources": []any{doc{"modifiedStatus": entry}}}}}),
+		secret(fleet.AgentName, doc{"data": doc{fleet.AgentSecretNamespaceKey: b64("web")}}),
+		record(t, 1, "superseded", secret("gone", doc{"data": doc{"k": b64(at(earlierRevision, value))}})),
+		record(t, 2, "deployed",
+			secret("stated", doc{"stringData": doc{"k": strings.ToValidUTF8(at(manifestStringData, value), "")}}),
+			secret("coded", doc{"data": doc{"k": b64(at(manifestData, value))}}),
+			secret("live", doc{"data": doc{"k": b64("stated")}}),
+			secret("missing", doc{"data": doc{"k": b64(at(missingSecret, value))}}),
+			secret("unowned", doc{"data": doc{"k": b64("stated")}}),
+			annotated(secret("annotated", doc{"data": doc{"k": b64("stated")}}), "{}"),
+			document("v1", "ConfigMap", "copy", doc{"data": stated}),
+			document("example.com/v1", "Shop", "fields", doc{"spec": doc{"list": []any{"x"}, "map": stated}}),
+			document("example.com/v1", "Shop", "condition", nil)),
+		owned(secret("stated", doc{"data": doc{"k": b64("changed")}})),
+		owned(secret("coded", doc{"data": doc{}})),
+		owned(secret("live", doc{"data": doc{"k": b64(at(liveData, value))}})),
+		secret("unowned", doc{"data": doc{"k": b64(at(unownedSecret, value))}}),
+		owned(annotated(secret("annotated", doc{"data": doc{"k": b64("stated")}}), string(applied))),
+		owned(document("v1", "ConfigMap", "copy", doc{"data": shown})),
+		owned(document("example.com/v1", "Shop", "fields", doc{"spec": doc{"list": []any{doc{"in": plain}}, "map": shown}})),
+		owned(document("example.com/v1", "Shop", "condition", doc{"status": doc{"conditions": []any{
+			doc{"type": "Ready", "status": "False", "reason": "Refused", "message": strings.Join(words, " ") + " was refused; " + plain}}}})),
+		{"apiVersion": "v1", "kind": "SecretList", "items": []any{}},
+	}
+}
+
+// unescaped is a JSON string as programs write it that do not escape HTML.
+func unescaped(t *testing.T, s string) string {
+	t.Helper()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func auditOf(t *testing.T, docs []doc) *report.Audit {
+	t.Helper()
+	var b bytes.Buffer
+	for _, d := range docs {
+		if err := json.NewEncoder(&b).Encode(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := snapshot.Open(t.Context(), []string{"-"}, &b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := audit.Run(t.Context(), s, audit.Options{Command: "kubectl fleetdoctor"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// printed is the report in every format.
+func printed(t *testing.T, a *report.Audit) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, format := range printers.Formats {
+		show, err := printers.New(format, printers.Options{Diff: true, Command: "kubectl fleetdoctor"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := show(&b, a); err != nil {
+			t.Fatal(err)
+		}
+		out[format] = b.String()
+	}
+	return out
+}
+
+// decoded is an output with every escape undone, so that none can hide a value: as it is, and, of a machine's format, each string of it.
+func decoded(t *testing.T, format, out string) []string {
+	t.Helper()
+	texts := []string{out, strings.Join(strings.Fields(out), " ")} // a line may break at a blank of the value
+	if format != "json" && format != "yaml" {
+		return texts
+	}
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			texts = append(texts, v)
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		case map[string]any:
+			for k, e := range v {
+				texts = append(texts, k)
+				walk(e)
+			}
+		}
+	}
+	walk(decode(t, out))
+	return texts
+}
+
+// forms are the ways in which a value can be written.
+func forms(t *testing.T, value string) map[string]string {
+	t.Helper()
+	trimmed := strings.TrimSpace(value)
+	out := map[string]string{
+		"as it is": value, "trimmed": trimmed, "with single blanks": strings.Join(strings.Fields(value), " "),
+		"base64": strings.TrimRight(b64(value), "="), "base64 for URLs": strings.TrimRight(base64.URLEncoding.EncodeToString([]byte(value)), "="),
+	}
+	if utf8.ValidString(trimmed) {
+		quoted, err := json.Marshal(trimmed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out["as JSON"] = string(quoted[1 : len(quoted)-1])
+		plain := unescaped(t, trimmed)
+		out["as JSON, HTML not escaped"] = plain[1 : len(plain)-1]
+	}
+	return out
+}
+
+// leak says in which form a value is in an output, "" if it is not.
+func leak(t *testing.T, format, out, value string) string {
+	t.Helper()
+	texts := decoded(t, format, out)
+	for form, s := range forms(t, value) {
+		if len(s) >= 6 && slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, s) }) {
+			return form
+		}
+	}
+	return ""
+}
+
+// FuzzRedaction holds that no Secret's value is in any format of the report, wherever it is kept and wherever it turns up, and that the
+// same objects in any order give the same bytes.
+func FuzzRedaction(f *testing.F) {
+	for _, value := range []string{"hunter22", "correct horse battery", "p@ss\"w\\rd/<&>", "tab\tnew\nline", "newline-at-the-end\n", " blanks around ",
+		"üñïçødé-✓-\U0001F511", "ff\xff\xfe\xfd binary", "-----BEGIN PRIVATE KEY-----\nMIIE\nvQIB\n-----END PRIVATE KEY-----\n", "aaaaaaaa", "[1,2,3]", "$(reboot)%s%d",
+		"\u2028\u2029\x7f\x1b[31m", "subjects?_d=~~~", "\"quoted\"", "***1***2"} {
+		for p := range places {
+			f.Add(value, int(p))
+		}
+	}
+	baseline := map[place]map[string]string{}
+	f.Fuzz(func(t *testing.T, value string, where int) {
+		in := place(((where % int(places)) + int(places)) % int(places))
+		if len(strings.TrimSpace(value)) < 6 || len(value) > 1<<12 {
+			return // shorter ones are everywhere, and prove nothing
+		}
+		if (in == manifestStringData || in == lastApplied) && !utf8.ValidString(value) {
+			return // text has no other
+		}
+		if baseline[in] == nil {
+			baseline[in] = printed(t, auditOf(t, cluster(t, "q7x9z-of-nobody-k3v8", in)))
+		}
+		docs := cluster(t, value, in)
+		out := printed(t, auditOf(t, docs))
+		for _, format := range printers.Formats {
+			if leak(t, format, baseline[in][format], value) != "" {
+				return // the report has these letters whatever the Secret holds
+			}
+		}
+		for _, format := range printers.Formats {
+			if form := leak(t, format, out[format], value); form != "" {
+				t.Errorf("%s: the value is in -o %s, %s", in, format, form)
+			}
+		}
+		slices.Reverse(docs)
+		for format, again := range printed(t, auditOf(t, docs)) {
+			if again != out[format] {
+				t.Errorf("%s: -o %s depends on the order of the objects", in, format)
+			}
+		}
+	})
+}
+
+// TestOrdinals holds that equal values of Secrets look equal within one report, and different ones do not.
+func TestOrdinals(t *testing.T) {
+	secret := func(name, a, b string) doc {
+		return document("v1", "Secret", name, doc{"data": doc{"a": b64(a), "b": b64(b)}})
+	}
+	docs := []doc{
+		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
+			"status": doc{"appliedDeploymentID": "id-1", "release": "web/guestbook:1"}}),
+		document("v1", "Secret", fleet.AgentName, doc{"data": doc{fleet.AgentSecretNamespaceKey: b64("web")}}),
+		record(t, 1, "deployed", secret("one", "value-one", "value-two"), secret("two", "value-one", "value-three")),
+		owned(secret("one", "value-two", "value-three")),
+		owned(secret("two", "value-two", "x")),
+	}
+	got := auditOf(t, docs)
+	var values []string
+	for _, r := range got.BundleDeployments[0].Resources {
+		for _, d := range r.Differences {
+			values = append(values, r.Name+d.Path+" "+d.Desired.String()+" "+d.Live.String())
+		}
+	}
+	want := []string{"one.data.a ***1 ***2", "one.data.b ***2 ***3", "two.data.a ***1 ***2", "two.data.b ***3 ***4"}
+	if !slices.Equal(want, values) {
+		t.Errorf("values %q, want %q", values, want)
+	}
+}
+
+// TestNamesStay holds that a Secret whose value is a name, as that of a database often is, takes no object's name out of the report: a
+// command without its namespace is none.
+func TestNamesStay(t *testing.T) {
+	docs := []doc{
+		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
+			"status": doc{"appliedDeploymentID": "id-1", "release": "web/guestbook:1"}}),
+		document("v1", "Secret", fleet.AgentName, doc{"data": doc{fleet.AgentSecretNamespaceKey: b64("web")}}),
+		record(t, 1, "deployed", document("v1", "Secret", "database", doc{"data": doc{"user": b64("guestbook"), "host": b64("frontend")}}),
+			document("v1", "ConfigMap", "frontend", doc{"data": doc{"a": "1"}})),
+		owned(document("v1", "Secret", "database", doc{"data": doc{"user": b64("guestbook"), "host": b64("frontend")}})),
+		owned(document("v1", "ConfigMap", "frontend", doc{"data": doc{"a": "2"}})),
+	}
+	for _, f := range auditOf(t, docs).Findings {
+		if !strings.Contains(f.Message, "configmap web/frontend") || !strings.Contains(f.Remediation, "bundledeployment/web/guestbook") {
+			t.Errorf("%s: %s → %s", f.Code, f.Message, f.Remediation)
+		}
+	}
+}

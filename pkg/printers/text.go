@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// width is what a line is held to where its words allow: the terminal that most people have.
+const width = 100
+
+// most is how many findings of one code are shown of one bundle, unless all are asked for.
+const most = 10
+
+// text shows a report to people.
+type text struct {
+	Options
+	wide bool
+}
+
+func (t text) print(w io.Writer, a *report.Audit) error {
+	var b bytes.Buffer
+	t.head(&b, a)
+	t.gaps(&b, a)
+	if len(a.BundleDeployments) > 0 {
+		if err := t.deployments(&b, a); err != nil {
+			return err
+		}
+	}
+	if err := t.claims(&b, a); err != nil {
+		return err
+	}
+	t.findings(&b, a)
+	t.verdict(&b, a)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// head says what was read, and when.
+func (t text) head(b *bytes.Buffer, a *report.Audit) {
+	s := a.Source
+	what := "snapshot " + s.Path
+	if s.Kind == "cluster" {
+		what = "cluster " + s.Server
+		if s.Context != "" {
+			what = "context " + s.Context
+		}
+	}
+	var facts []string
+	if a.TakenAt != "" {
+		facts = append(facts, "taken at "+a.TakenAt)
+	}
+	if s.KubernetesVersion != "" {
+		facts = append(facts, "Kubernetes "+s.KubernetesVersion)
+	}
+	if s.FleetVersions != nil && s.FleetVersions.Controller != "" {
+		facts = append(facts, "Fleet "+s.FleetVersions.Controller)
+	}
+	fmt.Fprintf(b, "%s %s\n\n", t.bold("Audit of "+printable(what)), t.faint(printable(strings.Join(facts, ", "))))
+}
+
+// verdict is the last line: what is true in one sentence.
+func (t text) verdict(b *bytes.Buffer, a *report.Audit) {
+	c, f := a.Summary.Counts, a.Summary.Findings
+	line := fmt.Sprintf("%d of %s ready in %s.", c.Ready, plural(c.Desired, "object"), plural(a.Summary.BundleDeployments, "bundle deployment"))
+	switch {
+	case f.Error+f.Warning > 0:
+		fmt.Fprintf(b, "%s %s, %s%s\n", line, t.colour(red, plural(f.Error, "error")), t.colour(yellow, plural(f.Warning, "warning")), t.infoHint(f.Info))
+	case c.Unknown > 0 || len(a.Gaps) > 0 || slices.ContainsFunc(a.BundleDeployments, unknown):
+		fmt.Fprintf(b, "%s %s%s\n", line, t.colour(yellow, "Nothing is wrong in what could be read"), t.infoHint(f.Info))
+	default:
+		fmt.Fprintf(b, "%s %s%s\n", line, t.colour(green, "All is well"), t.infoHint(f.Info))
+	}
+}
+
+func unknown(bd report.BundleDeployment) bool { return bd.State == report.Unknown }
+
+func (t text) infoHint(n int) string {
+	switch {
+	case n == 0:
+		return "."
+	case t.wide:
+		return fmt.Sprintf(", %d for information.", n)
+	}
+	return fmt.Sprintf(", %d for information (-o wide shows them).", n)
+}
+
+// gaps says what could not be read, before anything that is only as true as what was read.
+func (t text) gaps(b *bytes.Buffer, a *report.Audit) {
+	if len(a.Gaps) > 0 {
+		fmt.Fprintln(b, t.bold("Not read"))
+		forbidden := false
+		shown := a.Gaps
+		if !t.wide {
+			shown = shown[:min(len(shown), most)]
+		}
+		for _, g := range shown {
+			wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", g.What, strings.TrimSuffix(g.Reason, "."), sentence(g.Effect)))
+			forbidden = forbidden || strings.HasPrefix(g.Reason, "Forbidden")
+		}
+		if n := len(a.Gaps) - len(shown); n > 0 {
+			fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more (-o wide shows them)", n)))
+		}
+		if forbidden {
+			fmt.Fprintf(b, "  %s %s audit --print-rbac prints a role that may read it\n", t.faint("→"), t.Command)
+		}
+		fmt.Fprintln(b)
+	}
+	if len(a.Notes) > 0 {
+		fmt.Fprintln(b, t.bold("Notes"))
+		for _, n := range a.Notes {
+			wrapped(b, "  ", sentence(n)+".")
+		}
+		fmt.Fprintln(b)
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// wrapped writes text in lines that begin with indent.
+func wrapped(b *bytes.Buffer, indent, s string) {
+	for _, line := range lines(s, len(indent), len(indent)) {
+		fmt.Fprintln(b, indent+line)
+	}
+}
+
+// lines breaks text so that it fits when its first line begins at column first and the others at column rest. Words longer than a line
+// stay whole, so that they can be copied.
+func lines(s string, first, rest int) []string {
+	var out []string
+	line, at := "", first
+	for _, word := range strings.Fields(printable(s)) {
+		if line != "" && at+utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			out = append(out, line)
+			line, at = "", rest
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	if line != "" {
+		out = append(out, line)
+	}
+	return out
+}
