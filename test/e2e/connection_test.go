@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// atOnce bounds what has to end without waiting for anything. On a machine at work it takes a fraction of it.
+const atOnce = 10 * time.Second
+
+// TestNoConnection is pointed at what is no cluster. None of it prints anything but the reason.
+func TestNoConnection(t *testing.T) {
+	f := newFleet(t, shared)
+	closed := kubeconfigOf(t, "https://"+closedPort(t))
+	for name, test := range map[string]struct {
+		args []string
+		says []string
+	}{
+		"an unknown context":       {args: []string{"--context", "nope"}, says: []string{`"nope"`, "--context"}},
+		"no such kubeconfig":       {args: []string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, says: []string{"none"}},
+		"nobody at the address":    {args: []string{"--kubeconfig", closed}, says: []string{"reaching the cluster at https://127.0.0.1:", "refused"}},
+		"nobody we know":           {args: []string{"--kubeconfig", kubeconfigOf(t, f.Config().Host), "--insecure-skip-tls-verify"}, says: []string{"for its kinds", "forbidden", "system:discovery"}},
+		"a server that is another": {args: []string{"--kubeconfig", kubeconfigOf(t, f.Config().Host)}, says: []string{"certificate"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			r := f.audit(test.args...)
+			expect(t, r, outcome{Status: 3})
+			says(t, "stderr", r.stderr, test.says...)
+			if took := time.Since(start); took > atOnce {
+				t.Errorf("that took %s", took)
+			}
+		})
+	}
+}
+
+// closedPort returns an address at which nobody listens any more.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().String()
+}
+
+// TestRequestTimeout gives up on a server that takes requests and answers none.
+func TestRequestTimeout(t *testing.T) {
+	f := newFleet(t, shared)
+	p := f.proxy()
+	ended := make(chan struct{})
+	p.intercept(func(*http.Request) { <-ended })
+	r := f.audit("--kubeconfig", p.kubeconfig, "--request-timeout", "200ms")
+	close(ended)
+	expect(t, r, outcome{Status: 3})
+	says(t, "stderr", r.stderr, "reaching the cluster at", "exceeded")
+}
+
+// TestInterrupted interrupts the program wherever it reads. It ends at once, and there is no half of a document.
+func TestInterrupted(t *testing.T) {
+	f := newFleet(t, shared)
+	f.deploy("guestbook", guestbook)
+	f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":"red"}}`) // something to ask the server about
+	for name, at := range map[string]string{
+		"version": "/version", "discovery": "/apis", "Fleet's objects": "/apis/fleet.cattle.io/v1alpha1/bundledeployments",
+		"release records": "/api/v1/secrets", "live objects": "/api/v1/configmaps", "leftovers": "/api/v1/persistentvolumes",
+		"permissions": "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "suspects": "/api/v1/namespaces/apps/configmaps/settings",
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := f.proxy()
+			ctx, interrupt := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			p.intercept(func(r *http.Request) {
+				if r.URL.Path == at {
+					interrupt()
+					<-ended // this server never answers
+				}
+			})
+			start := time.Now()
+			r := run(ctx, t, "audit", "--kubeconfig", p.kubeconfig, "-o", "json")
+			close(ended)
+			if r.status != 3 || r.stdout != "" || r.stderr != "interrupted: nothing was printed\n" {
+				t.Errorf("status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)
+			}
+			if took := time.Since(start); took > atOnce {
+				t.Errorf("that took %s", took)
+			}
+		})
+	}
+}

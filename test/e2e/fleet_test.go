@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+)
+
+// The names of a management cluster that manages itself (ownership 1.5).
+const (
+	workspace        = "fleet-local"
+	clusterNamespace = "cluster-fleet-local-local-1a3d67d0a899"
+	agentNamespace   = "cattle-fleet-local-system"
+	// apps is where bundles deploy to unless they say otherwise.
+	apps = "apps"
+)
+
+// controller is the field manager of Fleet's own objects.
+const controller = "fleetcontroller"
+
+// fleetServer is a Fleet on a test's server, with nothing deployed yet: Cluster fleet-local/local, GitRepo fleet-local/apps and the agent.
+// It is gone when the test ends.
+type fleetServer struct {
+	*cluster.Cluster
+	t          *testing.T
+	kubeconfig string
+	namespaces map[string]bool
+	bundles    []*bundle
+}
+
+func newFleet(t *testing.T, c *cluster.Cluster) *fleetServer {
+	t.Helper()
+	f := onServer(t, c)
+	f.installAgent("")
+	c.ApplyYAML(t, controller, "{apiVersion: fleet.cattle.io/v1alpha1, kind: GitRepo, metadata: {name: apps, namespace: "+workspace+"}}")
+	f.reportCluster()
+	return f
+}
+
+// installAgent makes what is there of Fleet's agent: its Secret and its Deployment, which may have a scope.
+func (f *fleetServer) installAgent(scope string) {
+	f.t.Helper()
+	f.ApplyYAML(f.t, controller, fmt.Sprintf(`
+{apiVersion: v1, kind: Secret, metadata: {name: fleet-agent, namespace: %[1]s}, stringData: {deploymentNamespace: %[2]s}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: fleet-agent, namespace: %[1]s}
+spec:
+  selector: {matchLabels: {app: fleet-agent}}
+  template:
+    metadata: {labels: {app: fleet-agent}}
+    spec: {containers: [{name: fleet-agent, image: "rancher/fleet-agent:v0.15.1", env: [{name: AGENT_SCOPE, value: %[3]q}]}]}
+`, agentNamespace, clusterNamespace, scope))
+}
+
+// onServer is a server to deploy to, without a Fleet: what a downstream cluster is.
+func onServer(t *testing.T, c *cluster.Cluster) *fleetServer {
+	t.Helper()
+	f := &fleetServer{Cluster: c, t: t, kubeconfig: c.Kubeconfig(t), namespaces: map[string]bool{}}
+	ctx := context.WithoutCancel(t.Context())
+	t.Cleanup(func() {
+		if err := f.sweep(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, ns := range []string{workspace, clusterNamespace, agentNamespace, apps} {
+		f.namespace(ns)
+	}
+	return f
+}
+
+// audit runs an audit as administrator.
+func (f *fleetServer) audit(args ...string) result {
+	f.t.Helper()
+	return audit(f.t, f.kubeconfig, args...)
+}
+
+// swept are the kinds that the tests leave in namespaces.
+var swept = []string{"v1/ConfigMap", "v1/Secret", "v1/Service", "apps/v1/Deployment", "autoscaling/v2/HorizontalPodAutoscaler",
+	"fleet.cattle.io/v1alpha1/BundleDeployment", "fleet.cattle.io/v1alpha1/Bundle", "fleet.cattle.io/v1alpha1/GitRepo",
+	"fleet.cattle.io/v1alpha1/HelmOp", "fleet.cattle.io/v1alpha1/Cluster"}
+
+// namespace makes a namespace. It is empty again when the test ends; deleted, it would stay for ever without a controller.
+func (f *fleetServer) namespace(name string) {
+	f.t.Helper()
+	f.Namespace(f.t, name)
+	f.namespaces[name] = true
+}
+
+// sweep empties the namespaces of the test.
+func (f *fleetServer) sweep(ctx context.Context) error {
+	for _, kind := range swept {
+		i := strings.LastIndexByte(kind, '/')
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion(kind[:i])
+		list.SetKind(kind[i+1:])
+		err := f.Client().List(ctx, list)
+		switch {
+		case meta.IsNoMatchError(err):
+			continue // this server does not have it
+		case err != nil:
+			return fmt.Errorf("listing what is left of %s: %w", kind, err)
+		}
+		holding := map[string]bool{}
+		for _, left := range list.Items {
+			holding[left.GetNamespace()] = true
+		}
+		for ns := range holding {
+			if !f.namespaces[ns] {
+				continue
+			}
+			if err := f.Client().DeleteAllOf(ctx, object(kind[:i], kind[i+1:], "", ""), client.InNamespace(ns)); err != nil {
+				return fmt.Errorf("sweeping %s out of namespace %s: %w", kind, ns, err)
+			}
+		}
+	}
+	return nil
+}
+
+// bundle is a bundle with its deployment on the management cluster itself.
+type bundle struct {
+	*fleetServer
+	name      string
+	workspace string
+	options   cluster.ReleaseOptions
+	// spec are the options of the BundleDeployment, as YAML.
+	spec     string
+	labels   map[string]string
+	revision int
+	objects  int
+}
+
+// bundle returns a bundle of GitRepo fleet-local/apps, for a test to change before it is deployed.
+func (f *fleetServer) bundle(name, manifest string) *bundle {
+	id := fleet.SetID(name, "")
+	return &bundle{fleetServer: f, name: name, workspace: workspace, options: cluster.ReleaseOptions{
+		BundleID: name, Namespace: apps, SetID: id, Hash: fleet.Hash(id), AgentNamespace: agentNamespace, Manifest: manifest,
+	}}
+}
+
+// deploy installs the bundle as Fleet's agent would, and says of it what Fleet would: all ready.
+func (f *fleetServer) deploy(name, manifest string) *bundle {
+	f.t.Helper()
+	return f.bundle(name, manifest).deploy()
+}
+
+func (b *bundle) deploy() *bundle {
+	b.t.Helper()
+	b.namespace(b.options.Namespace)
+	b.deployed(b.InstallRelease(b.t, b.options).Manifest)
+	return b
+}
+
+// upgrade deploys the next revision, with another manifest.
+func (b *bundle) upgrade(manifest string) {
+	b.t.Helper()
+	b.options.Manifest = manifest
+	b.deployed(b.UpgradeRelease(b.t, b.options).Manifest)
+}
+
+func (b *bundle) deployed(manifest string) {
+	b.t.Helper()
+	b.revision++
+	b.objects = strings.Count(manifest, "\nkind: ")
+	if b.revision == 1 {
+		b.bundles = append(b.bundles, b)
+	}
+	b.report()
+}
+
+// release is the release's name as status.release has it.
+func (b *bundle) release() string {
+	return fmt.Sprintf("%s/%s:%d", b.options.Namespace, b.name, b.revision)
+}
+
+// record names the Secret with the release's record.
+func (b *bundle) record(revision int) *unstructured.Unstructured {
+	return object("v1", "Secret", b.options.Namespace, fmt.Sprintf("sh.helm.release.v1.%s.v%d", b.name, revision))
+}
+
+// key is the BundleDeployment's, as reports have it.
+func (b *bundle) key() string { return clusterNamespace + "/" + b.name }
+
+// report writes the Bundle, the BundleDeployment and the Cluster, with the status that they have while all is well.
+func (b *bundle) report() {
+	b.t.Helper()
+	labels := ""
+	for key, value := range b.labels {
+		labels += fmt.Sprintf(", %s: %s", key, value)
+	}
+	options := b.spec
+	if options == "" {
+		options = "{}"
+	}
+	b.ApplyYAML(b.t, controller, fmt.Sprintf(`
+apiVersion: fleet.cattle.io/v1alpha1
+kind: Bundle
+metadata: {name: %[1]s, namespace: %[2]s}
+status: {summary: {desiredReady: 1, ready: 1}}
+---
+apiVersion: fleet.cattle.io/v1alpha1
+kind: BundleDeployment
+metadata:
+  name: %[1]s
+  namespace: %[3]s
+  labels: {fleet.cattle.io/bundle-name: %[1]s, fleet.cattle.io/bundle-namespace: %[2]s, fleet.cattle.io/repo-name: apps,
+    fleet.cattle.io/cluster: local, fleet.cattle.io/cluster-namespace: fleet-local%[4]s}
+spec: {deploymentID: "s-%[5]d:1", stagedDeploymentID: "s-%[5]d:1", options: %[6]s}
+status:
+  appliedDeploymentID: s-%[5]d:1
+  release: %[7]s
+  ready: true
+  nonModified: true
+  display: {state: Ready}
+  resourceCounts: {desiredReady: %[8]d, ready: %[8]d}
+  conditions: [{type: Ready, status: "True", lastUpdateTime: %[9]q}]
+`, b.name, b.workspace, clusterNamespace, labels, b.revision, options, b.release(), b.objects, time.Now().UTC().Format(time.RFC3339)))
+	b.reportCluster()
+}
+
+// reportCluster writes the Cluster with the sums over its BundleDeployments.
+func (f *fleetServer) reportCluster() {
+	f.t.Helper()
+	objects := 0
+	for _, b := range f.bundles {
+		objects += b.objects
+	}
+	f.ApplyYAML(f.t, controller, fmt.Sprintf(`
+apiVersion: fleet.cattle.io/v1alpha1
+kind: Cluster
+metadata: {name: local, namespace: %s}
+status:
+  namespace: %s
+  agent: {namespace: %s, lastSeen: %q}
+  summary: {desiredReady: %[5]d, ready: %[5]d}
+  resourceCounts: {desiredReady: %[6]d, ready: %[6]d}
+`, workspace, clusterNamespace, agentNamespace, time.Now().UTC().Format(time.RFC3339), len(f.bundles), objects))
+}

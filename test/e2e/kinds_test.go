@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// TestKindRemoved deletes a kind after a bundle has deployed an object of it: the object is not missing, its kind is.
+func TestKindRemoved(t *testing.T) {
+	f := newFleet(t, shared)
+	f.define(widgets, "widgets.example.com")
+	f.deploy("guestbook", widget+"\n---\n"+theme)
+	expect(t, f.audit(), outcome{Deployments: map[string]string{"guestbook": "Ready"}})
+	if err := f.undefine(t.Context(), "widgets.example.com"); err != nil {
+		t.Fatal(err)
+	}
+	r := f.audit()
+	expect(t, r, outcome{
+		Deployments: map[string]string{"guestbook": "Unknown"},
+		Objects:     map[string]string{widgetKey: "Unknown KindNotServed"},
+		Gaps:        []string{"reading Widget objects in namespace apps: KindNotServed"},
+	})
+	if got, want := r.deployment(t, "guestbook").Counts, (report.Counts{Desired: 2, Ready: 1, Unknown: 1}); got != want {
+		t.Errorf("counts: %+v, want %+v", got, want)
+	}
+	if status := f.audit("--require-complete").status; status != 3 {
+		t.Errorf("--require-complete: status %d, want 3", status)
+	}
+}
+
+// TestGroupBroken has the kind's group served by an aggregated API that nobody answers for. All else is read as ever.
+func TestGroupBroken(t *testing.T) {
+	f := newFleet(t, shared)
+	f.define(widgets, "widgets.example.com")
+	f.deploy("guestbook", widget+"\n---\n"+theme)
+	if err := f.undefine(t.Context(), "widgets.example.com"); err != nil {
+		t.Fatal(err)
+	}
+	f.removeAtEnd(object("apiregistration.k8s.io/v1", "APIService", "", "v1.example.com"))
+	f.ApplyYAML(t, "admin", `
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.example.com}
+spec: {group: example.com, version: v1, groupPriorityMinimum: 1000, versionPriority: 10, insecureSkipTLSVerify: true,
+  service: {namespace: apps, name: nobody}}
+`)
+	eventually(t, func() error {
+		if broken, err := f.serves(t.Context(), "example.com", "widgets"); err != nil || !broken {
+			return fmt.Errorf("waiting for the group to be broken: not yet (%w)", err)
+		}
+		return nil
+	})
+	expect(t, f.audit(), outcome{
+		Deployments: map[string]string{"guestbook": "Unknown"},
+		Objects:     map[string]string{widgetKey: "Unknown ReadFailed"},
+		Gaps:        []string{"reading Widget objects in namespace apps: ReadFailed"},
+	})
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package e2e runs the program against a real API server, as its users do: with a kubeconfig and arguments, read by what it prints and the
+// status it ends with. Nothing here looks inside.
+//
+// The tests run one after the other and share a server. Each sets up the Fleet it needs and takes it away again, so that each audits the
+// whole cluster and knows all that is to be found there.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+)
+
+// shared is a management cluster: it serves Fleet's kinds.
+var shared *cluster.Cluster
+
+func TestMain(m *testing.M) { os.Exit(cluster.Run(m, &shared, cluster.WithFleetCRDs())) }
+
+// result is what one run of the program came to.
+type result struct {
+	status         int
+	stdout, stderr string
+	// report is nil where none was printed.
+	report *report.Audit
+}
+
+// run runs the program as it is called on a command line.
+func run(ctx context.Context, t *testing.T, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	status := cmd.Main(ctx, append([]string{"kubectl-fleetdoctor"}, args...),
+		genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &stdout, ErrOut: &stderr})
+	return result{status: status, stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// audit runs an audit with a kubeconfig and reads its report.
+func audit(t *testing.T, kubeconfig string, args ...string) result {
+	t.Helper()
+	r := run(t.Context(), t, append([]string{"audit", "--kubeconfig", kubeconfig, "-o", "json"}, args...)...)
+	if r.stdout == "" {
+		return r
+	}
+	r.report = &report.Audit{}
+	if err := json.Unmarshal([]byte(r.stdout), r.report); err != nil {
+		t.Fatalf("what audit printed is no report: %v\n%s", err, r.stdout)
+	}
+	return r
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetAPIVersion(apiVersion)
+	obj.SetKind(kind)
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	return obj
+}
+
+func configMap(name string) *unstructured.Unstructured { return object("v1", "ConfigMap", apps, name) }
+
+func deployment(name string) *unstructured.Unstructured {
+	return object("apps/v1", "Deployment", apps, name)
+}
+
+// get reads an object of this identity.
+func (f *fleetServer) get(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	f.t.Helper()
+	live := object(obj.GetAPIVersion(), obj.GetKind(), obj.GetNamespace(), obj.GetName())
+	if err := f.Client().Get(f.t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		f.t.Fatalf("reading %s %s: %v", obj.GetKind(), obj.GetName(), err)
+	}
+	return live
+}
+
+// merge changes an object, or one subresource of it, by a JSON merge patch, as a field manager that updates.
+func (f *fleetServer) merge(manager string, obj *unstructured.Unstructured, patch string, subresource ...string) {
+	f.t.Helper()
+	raw := client.RawPatch(types.MergePatchType, []byte(patch))
+	var err error
+	if len(subresource) == 0 {
+		err = f.Client().Patch(f.t.Context(), obj.DeepCopy(), raw, client.FieldOwner(manager))
+	} else {
+		err = f.Client().SubResource(subresource[0]).Patch(f.t.Context(), obj.DeepCopy(), raw, client.FieldOwner(manager))
+	}
+	if err != nil {
+		f.t.Fatalf("patching %s %s: %v", obj.GetKind(), obj.GetName(), err)
+	}
+}
+
+func (f *fleetServer) remove(obj *unstructured.Unstructured) {
+	f.t.Helper()
+	if err := f.Client().Delete(f.t.Context(), obj); err != nil {
+		f.t.Fatalf("deleting %s %s: %v", obj.GetKind(), obj.GetName(), err)
+	}
+}
+
+// removeAtEnd deletes an object that lies in no namespace when the test ends, if it is still there.
+func (f *fleetServer) removeAtEnd(obj *unstructured.Unstructured) {
+	ctx := context.WithoutCancel(f.t.Context())
+	f.t.Cleanup(func() {
+		if err := client.IgnoreNotFound(f.Client().Delete(ctx, obj)); err != nil {
+			f.t.Errorf("deleting %s %s: %v", obj.GetKind(), obj.GetName(), err)
+		}
+	})
+}
+
+// define has the server serve a kind until the test ends.
+func (f *fleetServer) define(crd, name string) {
+	f.t.Helper()
+	f.ApplyYAML(f.t, "admin", crd)
+	ctx := context.WithoutCancel(f.t.Context())
+	f.t.Cleanup(func() {
+		if err := f.undefine(ctx, name); err != nil {
+			f.t.Error(err)
+		}
+	})
+}
+
+// undefine deletes a kind, if it is there, and returns when discovery does not tell of it any more: else the next audit would ask for it.
+func (f *fleetServer) undefine(ctx context.Context, name string) error {
+	crd := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)
+	if err := client.IgnoreNotFound(f.Client().Delete(ctx, crd)); err != nil {
+		return fmt.Errorf("deleting kind %s: %w", name, err)
+	}
+	plural, group, _ := strings.Cut(name, ".")
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, pollTimeout, true, func(ctx context.Context) (bool, error) {
+		served, err := f.serves(ctx, group, plural)
+		return !served, err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for kind %s to go: %w", name, err)
+	}
+	return nil
+}
+
+// serves says whether discovery tells of a resource, or of its group as broken.
+func (f *fleetServer) serves(ctx context.Context, group, plural string) (bool, error) {
+	d, err := discovery.NewDiscoveryClientForConfig(f.Config())
+	if err != nil {
+		return false, err
+	}
+	_, lists, err := d.ServerGroupsAndResourcesWithContext(ctx)
+	if failed, ok := discovery.GroupDiscoveryFailedErrorGroups(err); ok {
+		for gv := range failed {
+			if gv.Group == group {
+				return true, nil
+			}
+		}
+	} else if err != nil {
+		return false, err
+	}
+	for _, l := range lists {
+		for _, r := range l.APIResources {
+			if r.Name == plural && strings.HasPrefix(l.GroupVersion, group+"/") {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+const (
+	pollInterval = 20 * time.Millisecond
+	pollTimeout  = 30 * time.Second
+)
+
+// eventually calls try until it succeeds, for what the server does a moment after it answered.
+func eventually(t *testing.T, try func() error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, pollTimeout, true, func(context.Context) (bool, error) {
+		last = try()
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%v; at last: %v", err, last)
+	}
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestProgram runs the program as it is shipped, for what only a process has: a status to end with, and signals.
+func TestProgram(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "kubectl-fleetdoctor")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/fleetdoctor/kubectl-fleetdoctor/cmd/kubectl-fleetdoctor")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the program: %v\n%s", err, out)
+	}
+	f := newFleet(t, shared)
+	f.deploy("guestbook", guestbook)
+	t.Run("status", func(t *testing.T) { testStatus(t, f, program) })
+	t.Run("interrupted", func(t *testing.T) { testCtrlC(t, f, program) })
+}
+
+func testStatus(t *testing.T, f *fleetServer, program string) {
+	t.Helper()
+	for want, args := range [][]string{
+		{},
+		{"--diff"}, // by then something is missing
+		{"nonsense"},
+		{"--context", "nope"},
+	} {
+		if want == 1 {
+			f.remove(configMap("settings"))
+		}
+		out, err := exec.CommandContext(t.Context(), program, append([]string{"audit", "--kubeconfig", f.kubeconfig}, args...)...).Output()
+		if got := statusOf(t, err); got != want {
+			t.Errorf("audit %s: status %d, want %d", strings.Join(args, " "), got, want)
+		}
+		if printed := strings.Contains(string(out), "guestbook"); printed != (want < 2) {
+			t.Errorf("status %d: stdout: %s", want, out)
+		}
+	}
+}
+
+// statusOf is the status that a program ended with.
+func statusOf(t *testing.T, err error) int {
+	t.Helper()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case !errors.As(err, &exit):
+		t.Fatalf("running the program: %v", err)
+	}
+	return exit.ExitCode()
+}
+
+func testCtrlC(t *testing.T, f *fleetServer, program string) {
+	t.Helper()
+	p := f.proxy()
+	reading, ended := make(chan struct{}), make(chan struct{})
+	defer close(ended)
+	var once sync.Once
+	p.intercept(func(r *http.Request) {
+		if r.URL.Path == "/api/v1/secrets" {
+			once.Do(func() { close(reading) })
+			<-ended // this server never answers
+		}
+	})
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), program, "audit", "--kubeconfig", p.kubeconfig, "-o", "json")
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-reading
+	start := time.Now()
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if got := statusOf(t, cmd.Wait()); got != 3 {
+		t.Errorf("status %d, want 3", got)
+	}
+	if took := time.Since(start); took > atOnce {
+		t.Errorf("that took %s", took)
+	}
+	if stdout.Len() > 0 || stderr.String() != "interrupted: nothing was printed\n" {
+		t.Errorf("stdout %q, stderr %q", stdout.String(), stderr.String())
+	}
+}

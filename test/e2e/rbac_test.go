@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// The least that an audit of the guestbook reads.
+var (
+	ofFleet   = rule("fleet.cattle.io", "bundledeployments,bundles,clustergroups,clusters,gitrepos,helmops", "list")
+	ofSecrets = rule("", "secrets", "list")
+	ofObjects = rule("", "configmaps,services", "list")
+)
+
+// TestReaders has people audit who may not read everything. What they may not read is unknown: never clean, never missing.
+func TestReaders(t *testing.T) {
+	const (
+		searching = unsearched + ": not readable"
+		ofRecords = "listing release records (Secrets)"
+		about     = "bundledeployment.fleet.cattle.io " + clusterNamespace
+	)
+	for name, test := range map[string]struct {
+		grants []grant
+		want   outcome
+	}{
+		"without Secrets": {
+			grants: []grant{ofFleet, ofObjects},
+			want: outcome{
+				Status:      1,
+				Deployments: map[string]string{"guestbook": "Unknown Forbidden", "elsewhere": "Unknown Forbidden"},
+				Findings:    []string{"FD607 " + about + "/elsewhere", "FD607 " + about + "/guestbook"},
+				Gaps:        []string{ofRecords + ": Forbidden", searching},
+			},
+		},
+		"in one namespace": {
+			grants: []grant{ofFleet, ofSecrets.in(apps), ofObjects.in(apps)},
+			want: outcome{
+				Status:      1,
+				Deployments: map[string]string{"guestbook": "Ready", "elsewhere": "Unknown Forbidden"},
+				Findings:    []string{"FD607 " + about + "/elsewhere"},
+				Gaps:        []string{ofRecords + ": Forbidden", searching},
+			},
+		},
+		"records everywhere and objects in one namespace": {
+			grants: []grant{ofFleet, ofSecrets, ofObjects.in(apps)},
+			want: outcome{
+				Deployments: map[string]string{"guestbook": "Ready", "elsewhere": "Unknown"},
+				Objects:     map[string]string{"configmap elsewhere/theme": "Unknown Forbidden"},
+				Gaps:        []string{"reading ConfigMap objects in namespace elsewhere: Forbidden", searching},
+			},
+		},
+		"one kind less": {
+			grants: []grant{ofFleet, ofSecrets, rule("", "configmaps", "list")},
+			want: outcome{
+				Deployments: map[string]string{"guestbook": "Unknown", "elsewhere": "Ready"},
+				Objects:     map[string]string{"service apps/frontend": "Unknown Forbidden"},
+				Gaps:        []string{"reading Service objects in namespace apps: Forbidden", searching},
+			},
+		},
+		"without Fleet's objects": { // what is left is what a downstream cluster has
+			grants: []grant{ofSecrets, ofObjects},
+			want: outcome{
+				Deployments: map[string]string{"guestbook": "Ready", "elsewhere": "Ready"},
+				Gaps: []string{"listing Bundle objects: Forbidden", "listing BundleDeployment objects: Forbidden", "listing Cluster objects: Forbidden",
+					"listing ClusterGroup objects: Forbidden", "listing GitRepo objects: Forbidden", "listing HelmOp objects: Forbidden", searching},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, shared)
+			f.deploy("guestbook", guestbook)
+			elsewhere := f.bundle("elsewhere", theme)
+			elsewhere.options.Namespace = "elsewhere"
+			elsewhere.deploy()
+			reader := f.user(strings.ReplaceAll(name, " ", "-"), test.grants...)
+			expect(t, f.audit("--kubeconfig", reader), test.want)
+
+			complete := f.audit("--kubeconfig", reader, "--require-complete")
+			if complete.status != 3 {
+				t.Errorf("--require-complete: status %d, want 3", complete.status)
+			}
+			says(t, "stderr", complete.stderr, "the audit is not complete")
+		})
+	}
+}
+
+// TestReadsNothing has somebody audit who may read nothing at all.
+func TestReadsNothing(t *testing.T) {
+	f := newFleet(t, shared)
+	f.deploy("guestbook", guestbook)
+	r := f.audit("--kubeconfig", f.user("nobody"))
+	expect(t, r, outcome{Status: 3})
+	says(t, "stderr", r.stderr, "nothing could be read of Fleet", `forbidden: User "nobody"`, "--print-rbac")
+}
+
+// TestPrintedRole holds that the role which the program prints is enough.
+func TestPrintedRole(t *testing.T) {
+	f := newFleet(t, shared)
+	f.define(widgets, "widgets.example.com")
+	f.deploy("guestbook", guestbook+"\n---\n"+widget)
+	role := run(t.Context(), t, "audit", "--kubeconfig", f.kubeconfig, "--print-rbac")
+	if role.status != 0 {
+		t.Fatalf("status %d: %s", role.status, role.stderr)
+	}
+	f.ApplyYAML(t, "admin", role.stdout+`
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: fleetdoctor-audit}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: fleetdoctor-audit}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: auditor}]
+`)
+	f.removeAtEnd(object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "fleetdoctor-audit"))
+	f.removeAtEnd(object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", "fleetdoctor-audit"))
+	f.allowed("auditor", ofFleet)
+	expect(t, f.audit("--kubeconfig", f.user("auditor")), outcome{
+		Deployments: map[string]string{"guestbook": "Ready"},
+		Gaps:        []string{unsearched + ": not readable"},
+	})
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestRecords lets something happen to the release records of a bundle, without which nobody knows what it wants.
+func TestRecords(t *testing.T) {
+	const finding = "FD602 bundledeployment.fleet.cattle.io " + clusterNamespace + "/guestbook"
+	for name, test := range map[string]struct {
+		happens func(*bundle)
+		want    outcome
+		says    []string // the only finding does
+	}{
+		"deleted": {
+			happens: func(b *bundle) { b.remove(b.record(1)) },
+			want:    outcome{Deployments: map[string]string{"guestbook": "Unknown NoReleaseRecord"}, Findings: []string{finding}},
+			says:    []string{"revision 1", "not recorded any more", "empty bundle"},
+		},
+		"pruned, and a newer one is there": { // Fleet goes by the status, not by what is deployed
+			happens: func(b *bundle) {
+				b.UpgradeRelease(b.t, b.options)
+				b.remove(b.record(1))
+			},
+			want: outcome{Deployments: map[string]string{"guestbook": "Unknown NoReleaseRecord"}, Findings: []string{finding}},
+			says: []string{"revision 1"},
+		},
+		"a newer one is pending": {
+			happens: func(b *bundle) { b.writeRecord(2, "pending-upgrade") },
+			want:    outcome{Deployments: map[string]string{"guestbook": "Ready"}, Findings: []string{finding}},
+			says:    []string{"revision 2 is pending-upgrade"},
+		},
+		"a newer one failed": {
+			happens: func(b *bundle) { b.writeRecord(2, "failed") },
+			want:    outcome{Deployments: map[string]string{"guestbook": "Ready"}, Findings: []string{finding}},
+			says:    []string{"revision 2 is failed"},
+		},
+		"damaged": {
+			happens: func(b *bundle) {
+				b.merge("kubectl", b.record(1), `{"data":{"release":"`+base64.StdEncoding.EncodeToString([]byte("H4sI not a record"))+`"}}`)
+			},
+			want: outcome{Deployments: map[string]string{"guestbook": "Unknown RecordUnreadable"}, Findings: []string{finding}},
+			says: []string{"damaged"},
+		},
+		"emptied": {
+			happens: func(b *bundle) { b.merge("kubectl", b.record(1), `{"data":{"release":null}}`) },
+			want:    outcome{Deployments: map[string]string{"guestbook": "Unknown RecordUnreadable"}, Findings: []string{finding}},
+			says:    []string{"damaged"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, shared)
+			b := f.deploy("guestbook", guestbook)
+			test.happens(b)
+			test.want.Status = 1
+			r := f.audit()
+			expect(t, r, test.want)
+			if !t.Failed() {
+				says(t, "the finding", r.report.Findings[0].Message, test.says...)
+			}
+		})
+	}
+}
+
+// TestNothingInstalled audits a BundleDeployment of which the agent says nothing yet. Its objects are there, from an earlier life: they are
+// neither abandoned nor orphaned.
+func TestNothingInstalled(t *testing.T) {
+	f := newFleet(t, shared)
+	b := f.deploy("guestbook", guestbook)
+	b.remove(b.record(1))
+	f.merge(controller, object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "guestbook"),
+		`{"status":{"release":null,"appliedDeploymentID":null,"resourceCounts":null}}`, "status")
+	r := f.audit()
+	const about = " bundledeployment.fleet.cattle.io " + clusterNamespace + "/guestbook"
+	want := outcome{Status: 1, Deployments: map[string]string{"guestbook": "WaitApplied NoReleaseRecord"}, Findings: []string{"FD208" + about, "FD607" + about}}
+	expect(t, r, want)
+}
+
+// TestSecretsStayHidden changes a Secret: the report says where it differs, and shows neither value.
+func TestSecretsStayHidden(t *testing.T) {
+	f := newFleet(t, shared)
+	const wanted, changed = "invented-password-1", "invented-password-2"
+	f.deploy("guestbook", "{apiVersion: v1, kind: Secret, metadata: {name: smtp}, stringData: {password: "+wanted+"}}")
+	f.merge("intruder", object("v1", "Secret", apps, "smtp"), `{"stringData":{"password":"`+changed+`"}}`)
+	for _, output := range []string{"json", "yaml", "table", "wide", "name"} {
+		r := run(t.Context(), t, "audit", "--kubeconfig", f.kubeconfig, "--diff", "-o", output)
+		if r.status != 1 {
+			t.Errorf("-o %s: status %d, want 1\n%s", output, r.status, r.stderr)
+		}
+		for _, value := range []string{wanted, changed} {
+			for _, form := range []string{value, base64.StdEncoding.EncodeToString([]byte(value))} {
+				if strings.Contains(r.stdout+r.stderr, form) {
+					t.Errorf("-o %s shows a Secret's value", output)
+				}
+			}
+		}
+	}
+	r := f.audit()
+	expect(t, r, outcome{
+		Status:      1,
+		Deployments: map[string]string{"guestbook": "Modified"},
+		Objects:     map[string]string{"secret apps/smtp": "Modified"},
+		Findings:    []string{"FD104 secret apps/smtp"},
+	})
+	if diffs := r.resource(t, "guestbook", "secret apps/smtp").Differences; len(diffs) != 1 || diffs[0].Manager != "intruder" {
+		t.Errorf("differences: %+v, want one by the intruder", diffs)
+	}
+}
+
+// writeRecord copies the record of revision 1 to another, with another status: what Helm leaves behind when it is interrupted.
+func (b *bundle) writeRecord(revision int, status string) {
+	b.t.Helper()
+	data, _, err := unstructured.NestedString(b.get(b.record(1)).Object, "data", "release")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var record map[string]any
+	if err := unpack(data, &record); err != nil {
+		b.t.Fatalf("unpacking a record: %v", err)
+	}
+	record["version"] = revision
+	if err := unstructured.SetNestedField(record, status, "info", "status"); err != nil {
+		b.t.Fatal(err)
+	}
+	packed, err := pack(record)
+	if err != nil {
+		b.t.Fatalf("packing a record: %v", err)
+	}
+	b.ApplyYAML(b.t, "helm", fmt.Sprintf("{apiVersion: v1, kind: Secret, type: helm.sh/release.v1, metadata: {name: %s, namespace: %s, "+
+		"labels: {owner: helm, name: %s, status: %s, version: %q}}, data: {release: %s}}",
+		b.record(revision).GetName(), b.options.Namespace, b.name, status, fmt.Sprint(revision), packed))
+}
+
+// unpack reads the data of a record: base64 of base64 of gzip of JSON (desired-state 2.8).
+func unpack(data string, into any) error {
+	once, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		return err
+	}
+	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(once)))
+	if err != nil {
+		return err
+	}
+	return json.NewDecoder(z).Decode(into)
+}
+
+func pack(record any) (string, error) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if err := json.NewEncoder(z).Encode(record); err != nil {
+		return "", err
+	}
+	if err := z.Close(); err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString(b.Bytes()))), nil
+}

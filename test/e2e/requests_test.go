@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRequests counts what an audit asks of the server: discovery once, one list for each kind and page, nothing for a single object that
+// does not differ, and for one that does one GET, one dry run and one question whether that is allowed.
+func TestRequests(t *testing.T) {
+	f := newFleet(t, shared)
+	f.deploy("guestbook", guestbook)
+	f.deploy("theme", theme+"\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: more}}")
+	clean := f.proxy()
+	expect(t, f.audit("--kubeconfig", clean.kubeconfig), outcome{Deployments: map[string]string{"guestbook": "Ready", "theme": "Ready"}})
+	asked := clean.asked()
+
+	once := map[string]bool{}
+	for _, request := range asked {
+		if once[request] {
+			t.Errorf("asked twice: %s", request)
+		}
+		once[request] = true
+		if !strings.HasPrefix(request, "GET ") {
+			t.Errorf("nothing differs, and yet: %s", request)
+		}
+	}
+	for _, path := range []string{"/api", "/apis", "/version"} {
+		if !once["GET "+path] {
+			t.Errorf("not asked: %s", path)
+		}
+	}
+	lists := slices.DeleteFunc(slices.Clone(asked), func(r string) bool { return !strings.Contains(r, "?") })
+	if others := len(asked) - len(lists); others != 3 {
+		t.Errorf("%d requests are no lists, want 3: %v", others, asked)
+	}
+	for _, r := range lists {
+		if !strings.Contains(r, "limit=500") {
+			t.Errorf("a list without a limit: %s", r)
+		}
+	}
+	whole := slices.DeleteFunc(slices.Clone(lists), func(r string) bool { return strings.Contains(r, "labelSelector=") })
+	const fleet = "GET /apis/fleet.cattle.io/v1alpha1/"
+	want := []string{
+		"GET /api/v1/configmaps?limit=500",
+		"GET /api/v1/secrets?fieldSelector=metadata.name=fleet-agent&limit=500",
+		"GET /api/v1/secrets?fieldSelector=type=helm.sh/release.v1&limit=500",
+		"GET /api/v1/services?limit=500",
+		"GET /apis/apps/v1/deployments?fieldSelector=metadata.name=fleet-agent&limit=500",
+		"GET /apis/apps/v1/deployments?fieldSelector=metadata.name=fleet-controller&limit=500",
+		"GET /apis/apps/v1/statefulsets?fieldSelector=metadata.name=fleet-agent&limit=500",
+		fleet + "bundledeployments?limit=500", fleet + "bundles?limit=500", fleet + "clustergroups?limit=500",
+		fleet + "clusters?limit=500", fleet + "gitrepos?limit=500", fleet + "helmops?limit=500",
+	}
+	if diff := cmp.Diff(want, whole); diff != "" {
+		t.Errorf("lists that are not narrowed down to marked objects (-want +got):\n%s", diff)
+	}
+}
+
+// TestRequestsForSuspects counts what the differences of three objects cost, two of them of one kind.
+func TestRequestsForSuspects(t *testing.T) {
+	f := newFleet(t, shared)
+	f.deploy("guestbook", guestbook)
+	f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":"red"}}`)
+	f.merge("kubectl-edit", configMap("texts"), `{"data":{"greeting":"bonjour"}}`)
+	f.merge("kubectl-edit", object("v1", "Service", apps, "frontend"), `{"spec":{"sessionAffinity":"ClientIP","selector":{"app":"other"}}}`)
+	p := f.proxy()
+	f.audit("--kubeconfig", p.kubeconfig)
+	asked := slices.DeleteFunc(p.asked(), func(r string) bool {
+		return strings.HasPrefix(r, "GET ") && (strings.Contains(r, "limit=") || !strings.Contains(r, "/namespaces/"))
+	})
+	const dry = "?dryRun=All&fieldManager=fleetdoctor-check&force=true"
+	want := []string{
+		"GET /api/v1/namespaces/apps/configmaps/settings", "GET /api/v1/namespaces/apps/configmaps/texts", "GET /api/v1/namespaces/apps/services/frontend",
+		"PATCH /api/v1/namespaces/apps/configmaps/settings" + dry, "PATCH /api/v1/namespaces/apps/configmaps/texts" + dry,
+		"PATCH /api/v1/namespaces/apps/services/frontend" + dry,
+		"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+	}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	for _, r := range p.seen() {
+		if r.status >= http.StatusBadRequest {
+			t.Errorf("%s %s was answered %d", r.method, r.url, r.status)
+		}
+	}
+}

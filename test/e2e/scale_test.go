@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// web is a Deployment of two replicas.
+const web = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "example.com/web:1"}]}}
+`
+
+// autoscaler scales it to between 1 and 5.
+const autoscaler = `
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web, namespace: apps}
+spec: {minReplicas: 1, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
+`
+
+const webKey = "deployment.apps apps/web"
+
+// rollOut writes the status that the controller of Deployments would, if there were one.
+func (f *fleetServer) rollOut(name string) {
+	f.t.Helper()
+	live := f.get(deployment(name))
+	replicas, _, err := unstructured.NestedInt64(live.Object, "spec", "replicas")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.merge("kube-controller-manager", deployment(name), fmt.Sprintf(`{"status":{"observedGeneration":%d,"replicas":%[2]d,"updatedReplicas":%[2]d,
+		"readyReplicas":%[2]d,"availableReplicas":%[2]d,"conditions":[
+			{"type":"Available","status":"True","reason":"MinimumReplicasAvailable"},
+			{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`, live.GetGeneration(), replicas), "status")
+}
+
+// scale sets the replicas as an autoscaler does: through the subresource.
+func (f *fleetServer) scale(manager, name string, replicas int) {
+	f.t.Helper()
+	f.merge(manager, deployment(name), fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas), "scale")
+	f.rollOut(name)
+}
+
+// TestReplicas moves the replicas of a Deployment, within and outside the range of an autoscaler.
+func TestReplicas(t *testing.T) {
+	for name, test := range map[string]struct {
+		autoscaler string // "bundle" of the same bundle, "alone" of nobody's, "" none
+		replicas   int
+		modified   bool
+	}{
+		"no autoscaler":                          {replicas: 4, modified: true},
+		"within the range of the bundle's":       {autoscaler: "bundle", replicas: 4},
+		"outside the range of the bundle's":      {autoscaler: "bundle", replicas: 7, modified: true},
+		"within the range of one beside it":      {autoscaler: "alone", replicas: 4},
+		"at the end of the range":                {autoscaler: "alone", replicas: 5},
+		"outside the range of one beside it":     {autoscaler: "alone", replicas: 7, modified: true},
+		"as desired, outside or not, is desired": {autoscaler: "alone", replicas: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, shared)
+			manifest := web
+			if test.autoscaler == "bundle" {
+				manifest += "\n---\n" + autoscaler
+			}
+			f.deploy("web", manifest)
+			if test.autoscaler == "alone" {
+				f.ApplyYAML(t, "platform", autoscaler)
+			}
+			f.scale("horizontal-pod-autoscaler", "web", test.replicas)
+
+			want := outcome{Deployments: map[string]string{"web": "Ready"}}
+			if test.modified {
+				want = outcome{Status: 1, Deployments: map[string]string{"web": "Modified"},
+					Objects: map[string]string{webKey: "Modified"}, Findings: []string{"FD104 " + webKey}}
+			}
+			for _, check := range []string{"never", "auto", "always"} {
+				r := f.audit("--server-check", check)
+				expect(t, r, want)
+				if t.Failed() {
+					t.Fatalf("with --server-check=%s", check)
+				}
+				if !test.modified {
+					continue
+				}
+				diff := cmp.Diff([]report.Difference{{Path: ".spec.replicas", Desired: report.Plain(2.0), Live: report.Plain(float64(test.replicas)),
+					Manager: "horizontal-pod-autoscaler", Operation: "Update", Subresource: "scale"}}, // the server notes no time here
+					r.resource(t, "web", webKey).Differences)
+				if diff != "" {
+					t.Errorf("differences (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// TestNotReady audits a Deployment whose controller is not done, and one that nobody has looked at yet.
+func TestNotReady(t *testing.T) {
+	f := newFleet(t, shared)
+	f.deploy("web", web)
+	want := outcome{Status: 1, Deployments: map[string]string{"web": "NotReady"},
+		Objects: map[string]string{webKey: "NotReady"}, Findings: []string{"FD107 " + webKey}}
+	expect(t, f.audit(), want)
+	f.rollOut("web")
+	expect(t, f.audit(), outcome{Deployments: map[string]string{"web": "Ready"}})
+	f.merge("kube-controller-manager", deployment("web"), `{"status":{"readyReplicas":1,"availableReplicas":1,"unavailableReplicas":1,
+		"conditions":[{"type":"Available","status":"False","reason":"MinimumReplicasUnavailable","message":"no pod is up"}]}}`, "status")
+	expect(t, f.audit(), want)
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// TestScope narrows an audit down. Every deployment lacks an object, so that each that is audited shows.
+func TestScope(t *testing.T) {
+	f := newFleet(t, shared)
+	f.namespace("team")
+	f.ApplyYAML(t, controller, "{apiVersion: fleet.cattle.io/v1alpha1, kind: Bundle, metadata: {name: targetless, namespace: fleet-local}}")
+	deploy := func(name, workspace string, labels map[string]string) {
+		b := f.bundle(name, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+"}}")
+		b.workspace, b.labels = workspace, labels
+		b.deploy()
+		f.remove(configMap(name))
+	}
+	deploy("front", workspace, map[string]string{"tier": "web"})
+	deploy("back", workspace, nil)
+	deploy("other", "team", map[string]string{"tier": "web"})
+
+	for name, test := range map[string]struct {
+		args  []string
+		want  []string
+		scope report.Scope
+	}{
+		"everything":                   {want: []string{"back", "front", "other"}},
+		"workspace":                    {args: []string{"-n", "team"}, want: []string{"other"}, scope: report.Scope{Namespaces: []string{"team"}}},
+		"selector":                     {args: []string{"-l", "tier=web"}, want: []string{"front", "other"}, scope: report.Scope{Selectors: []string{"tier=web"}}},
+		"GitRepo":                      {args: []string{"gitrepo/apps", "-n", "fleet-local"}, want: []string{"back", "front"}},
+		"bundle":                       {args: []string{"bundle/front"}, want: []string{"front"}, scope: report.Scope{Targets: []string{"bundle/front"}}},
+		"bundle, two words":            {args: []string{"bundle", "front"}, want: []string{"front"}},
+		"two bundles":                  {args: []string{"bundles.fleet.cattle.io/front", "bundle/other"}, want: []string{"front", "other"}},
+		"cluster":                      {args: []string{"cluster/local"}, want: []string{"back", "front", "other"}},
+		"BundleDeployment":             {args: []string{"bd/back"}, want: []string{"back"}, scope: report.Scope{Targets: []string{"bundledeployment/back"}}},
+		"all three":                    {args: []string{"-n", "fleet-local", "-l", "tier=web", "cluster/local"}, want: []string{"front"}},
+		"an empty workspace":           {args: []string{"-n", "nowhere"}},
+		"a target without deployments": {args: []string{"bundle/targetless"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := f.audit(test.args...)
+			want := outcome{}
+			for _, d := range test.want {
+				want.Status = 1
+				if want.Deployments == nil {
+					want.Deployments, want.Objects = map[string]string{}, map[string]string{}
+				}
+				want.Deployments[d] = "Modified"
+				want.Objects["configmap apps/"+d] = "Missing"
+			}
+			for _, d := range slices.Sorted(maps.Keys(want.Objects)) {
+				want.Findings = append(want.Findings, "FD101 "+d)
+			}
+			expect(t, r, want)
+			if diff := cmp.Diff(test.scope, r.report.Scope); diff != "" && (test.args == nil || !cmp.Equal(test.scope, report.Scope{})) {
+				t.Errorf("scope (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWrongScope names what is not there, or cannot be.
+func TestWrongScope(t *testing.T) {
+	f := newFleet(t, shared)
+	f.deploy("guestbook", theme)
+	for name, test := range map[string]struct {
+		args   []string
+		status int
+		says   []string
+	}{
+		"an unknown bundle":            {args: []string{"bundle/nope"}, status: 3, says: []string{"finding bundle/nope"}},
+		"a bundle of another place":    {args: []string{"-n", "team", "bundle/guestbook"}, status: 3, says: []string{"bundle/guestbook", "in namespace team"}},
+		"one of two targets":           {args: []string{"bundle/guestbook", "gitrepo/nope"}, status: 3, says: []string{"gitrepo/nope"}},
+		"a kind that is no target":     {args: []string{"pod/web"}, status: 2, says: []string{`"pod/web"`, "--help"}},
+		"a name without kind":          {args: []string{"guestbook"}, status: 2, says: []string{`"guestbook"`}},
+		"a kind without name":          {args: []string{"bundle/"}, status: 2, says: []string{`"bundle/"`}},
+		"a selector that is none":      {args: []string{"-l", "=="}, status: 2, says: []string{"parsing selector"}},
+		"a choice that is none":        {args: []string{"--server-check", "maybe"}, status: 2, says: []string{"auto, always, never"}},
+		"an output that is none":       {args: []string{"-o", "html"}, status: 2, says: []string{"json"}},
+		"a snapshot of a live cluster": {args: []string{"--snapshot", "somewhere"}, status: 2, says: []string{"exclude each other"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := f.audit(test.args...)
+			expect(t, r, outcome{Status: test.status})
+			says(t, "stderr", r.stderr, test.says...)
+		})
+	}
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+)
+
+// TestSnapshotAndLive loads a captured sick cluster into a server, and audits both. They are the same, but for who changed what and when: a
+// server notes that anew.
+func TestSnapshotAndLive(t *testing.T) {
+	const dir = "../testdata/sick"
+	c := cluster.Start(t)
+	c.LoadSnapshot(t, dir)
+	// The server has counted the generations of this Deployment anew, and nobody is there to observe them.
+	f := &fleetServer{Cluster: c, t: t}
+	f.merge("kube-controller-manager", object("apps/v1", "Deployment", "guestbook", "frontend"), `{"status":{"observedGeneration":1}}`, "status")
+	live := audit(t, c.Kubeconfig(t), "--server-check", "never")
+	captured := run(t.Context(), t, "audit", "--snapshot", dir, "-o", "json")
+	captured.report = &report.Audit{}
+	if err := json.Unmarshal([]byte(captured.stdout), captured.report); err != nil {
+		t.Fatalf("%v\n%s", err, captured.stderr)
+	}
+	if len(captured.report.Findings) == 0 {
+		t.Error("nothing is wrong with the sick cluster")
+	}
+	expect(t, live, outcomeOf(captured))
+	if diff := cmp.Diff(captured.report, live.report,
+		cmpopts.IgnoreFields(report.Audit{}, "TakenAt", "Source", "Notes"),
+		cmpopts.IgnoreFields(report.Difference{}, "Manager", "Operation", "Subresource", "Time"),
+		cmpopts.IgnoreFields(report.Finding{}, "Evidence", "Remediation", "AsOf")); diff != "" {
+		t.Errorf("-captured +live:\n%s", diff)
+	}
+	if diff := cmp.Diff(captured.report.Source.FleetVersions, live.report.Source.FleetVersions); diff != "" {
+		t.Errorf("Fleet's versions (-captured +live):\n%s", diff)
+	}
+	// Each audited against a server, too: its dry run confirms what differs, and acquits nothing.
+	expect(t, audit(t, c.Kubeconfig(t)), outcomeOf(captured))
+}
