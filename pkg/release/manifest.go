@@ -4,7 +4,7 @@ package release
 
 import (
 	"fmt"
-	"regexp"
+	"iter"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,8 +19,29 @@ type Object struct {
 	Raw []byte
 }
 
-// separator parts the documents of a manifest, as Helm does.
-var separator = regexp.MustCompile(`(?:^|\s*\n)---\s*`)
+// separator begins each document but the first, and what stands behind it in its line is of that document.
+const separator = "\n---"
+
+// documents parts a manifest where Helm does. It leaves a document its last newline, which a block scalar at its end keeps in the API too.
+func documents(manifest string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		rest, ruled := strings.CutPrefix(manifest, separator[1:])
+		for {
+			if ruled {
+				rest = strings.TrimLeft(rest, " \t") // a tab would be no YAML
+			}
+			i := strings.Index(rest, separator)
+			if i < 0 {
+				yield(rest)
+				return
+			}
+			if !yield(rest[:i+1]) {
+				return
+			}
+			rest, ruled = rest[i+len(separator):], true
+		}
+	}
+}
 
 // Objects reads the manifest's objects in their order. Lists are flattened; documents without apiVersion or kind are passed over, as
 // Fleet does; an object of only a generateName is named by that. Namespaces stay as stated. Errors name the document by its number,
@@ -28,7 +49,7 @@ var separator = regexp.MustCompile(`(?:^|\s*\n)---\s*`)
 func (r *Record) Objects() ([]Object, error) {
 	var out []Object
 	i := 0
-	for _, doc := range separator.Split(r.Manifest, -1) {
+	for doc := range documents(r.Manifest) {
 		if strings.TrimSpace(doc) == "" {
 			continue
 		}
