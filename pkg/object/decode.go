@@ -14,9 +14,10 @@ import (
 type Content = map[string]any
 
 // Decode decodes one object's JSON. metadata.managedFields, often half of an object, is left out of the content and returned as
-// JSON of its own (nil where the object has none): only a suspect's is ever read. The returned values share nothing with raw.
+// JSON of its own (nil where the object has none): only a suspect's is ever read. That is a part of raw; the content shares nothing with it.
 func Decode(raw []byte) (content Content, managedFields []byte, err error) {
-	d := decoder{dec: jsontext.NewDecoder(bytes.NewReader(raw), lenient)}
+	// Of all readers, a bytes.Buffer alone is not copied before it is decoded.
+	d := decoder{dec: jsontext.NewDecoder(bytes.NewBuffer(raw), lenient)}
 	v, err := d.value(0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("decoding object: %w", err)
@@ -76,7 +77,7 @@ func (d *decoder) object(depth int) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			d.managedFields = bytes.Clone(v)
+			d.managedFields = v
 			continue
 		}
 		if depth == 0 {
