@@ -18,7 +18,11 @@ func (a *Audit) Close(s *Secrets) {
 	a.BundleDeployments, a.Findings, a.Gaps = present(a.BundleDeployments), present(a.Findings), present(a.Gaps)
 	a.sort()
 	a.sum()
-	h := hider{text: s.replacer(a.namesAmong(s.values)), ordinals: map[string]string{}}
+	texts := shingles{}
+	reader := hider{replace: func(text string) string { texts.add(text); return text }}
+	reader.audit(a)
+	values := s.quoted(texts)
+	h := hider{replace: replacer(values, a.namesAmong(values)).Replace, ordinals: map[string]string{}}
 	h.audit(a)
 }
 
@@ -113,35 +117,35 @@ func (a *Audit) sum() {
 
 // hider takes secrets out of a sorted report.
 type hider struct {
-	text     *strings.Replacer
-	ordinals map[string]string
+	replace  func(text string) string
+	ordinals map[string]string // nil for one that only reads
 }
 
 func (h *hider) audit(a *Audit) {
 	for _, bd := range a.BundleDeployments {
 		for i := range bd.Resources {
 			r := &bd.Resources[i]
-			r.Message = h.text.Replace(r.Message)
+			r.Message = h.replace(r.Message)
 			for j := range r.Differences {
 				d := &r.Differences[j]
-				d.Desired, d.Live, d.Note = h.value(d.Desired), h.value(d.Live), h.text.Replace(d.Note)
-				d.Manager = h.text.Replace(d.Manager) // anyone may call himself anything
+				d.Desired, d.Live, d.Note = h.value(d.Desired), h.value(d.Live), h.replace(d.Note)
+				d.Manager = h.replace(d.Manager) // anyone may call himself anything
 			}
 		}
 	}
 	for i := range a.Findings {
 		f := &a.Findings[i]
-		f.Message, f.Remediation = h.text.Replace(f.Message), h.text.Replace(f.Remediation)
+		f.Message, f.Remediation = h.replace(f.Message), h.replace(f.Remediation)
 		for j := range f.Evidence {
-			f.Evidence[j] = h.text.Replace(f.Evidence[j])
+			f.Evidence[j] = h.replace(f.Evidence[j])
 		}
 	}
 	for i := range a.Notes {
-		a.Notes[i] = h.text.Replace(a.Notes[i])
+		a.Notes[i] = h.replace(a.Notes[i])
 	}
 	for i := range a.Gaps {
 		g := &a.Gaps[i]
-		g.What, g.Reason, g.Effect = h.text.Replace(g.What), h.text.Replace(g.Reason), h.text.Replace(g.Effect)
+		g.What, g.Reason, g.Effect = h.replace(g.What), h.replace(g.Reason), h.replace(g.Effect)
 	}
 }
 
@@ -152,6 +156,8 @@ func (h *hider) value(v Value) Value {
 		return v
 	case !v.secret:
 		v.v = h.inside(v.v)
+		return v
+	case h.ordinals == nil:
 		return v
 	}
 	raw, err := json.Marshal(v.v)
@@ -170,7 +176,7 @@ func (h *hider) value(v Value) Value {
 func (h *hider) inside(v any) any {
 	switch v := v.(type) {
 	case string:
-		return h.text.Replace(v)
+		return h.replace(v)
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
@@ -180,7 +186,7 @@ func (h *hider) inside(v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k := range v {
-			out[h.text.Replace(k)] = h.inside(v[k])
+			out[h.replace(k)] = h.inside(v[k])
 		}
 		return out
 	}
