@@ -185,11 +185,10 @@ func (l *live) settle(objects []*check.Object, cover source.Coverage) {
 // visit holds one live object against what is desired of it as gvk. A snapshot may have captured it in another version. Its error means
 // that not even the name could be read.
 func (l *live) visit(o source.Object, gvk schema.GroupVersionKind) error {
-	m, err := object.ReadMeta(o.Raw)
+	m, err := o.ReadMeta()
 	if err != nil {
 		return err
 	}
-	m.APIVersion, m.Kind = o.Kind.GroupVersion().String(), o.Kind.Kind
 	ref := m.Ref()
 	if isScaler(o.Kind) {
 		l.addScaler(o.Raw)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -49,10 +48,9 @@ func (l *live) searchKind(ctx context.Context, k source.Kind, selector string) e
 	whole := true
 	cover, err := l.src.List(ctx, source.Query{Kind: k.GroupVersionKind, LabelSelector: selector, MetadataOnly: true}, func(o source.Object) error {
 		l.counter.object()
-		m, err := object.ReadMeta(o.Raw)
+		m, err := o.ReadMeta()
 		whole = whole && err == nil
 		if err == nil {
-			m.APIVersion, m.Kind = k.GroupVersion().String(), k.Kind
 			if ref := m.Ref(); len(l.inv.Wants[ref.Key()]) == 0 {
 				l.mark(m, ref)
 			}

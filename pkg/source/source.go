@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 // Source is a cluster, or a snapshot of one. Its methods may be called from several goroutines.
@@ -54,6 +56,21 @@ type Object struct {
 	Raw []byte
 	// Kind is the kind in the version it was read in. Raw need not repeat it: API servers leave it out in the items of a list.
 	Kind schema.GroupVersionKind
+	// Meta is what ReadMeta would read of Raw, for a source that had to read it anyway; else nil.
+	Meta *object.Meta
+}
+
+// ReadMeta reads the object's metadata, under the kind that it was read in.
+func (o Object) ReadMeta() (*object.Meta, error) {
+	m := o.Meta
+	if m == nil {
+		var err error
+		if m, err = object.ReadMeta(o.Raw); err != nil {
+			return nil, err
+		}
+	}
+	m.APIVersion, m.Kind = o.Kind.GroupVersion().String(), o.Kind.Kind
+	return m, nil
 }
 
 // Query asks for the objects of one kind.

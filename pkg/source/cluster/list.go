@@ -220,14 +220,14 @@ func (l *lister) item(dec *jsontext.Decoder) error {
 		if err != nil {
 			return err
 		}
-		fresh, err := l.fresh(raw)
+		meta, fresh, err := l.fresh(raw)
 		if err != nil {
 			return err
 		}
 		if !fresh {
 			continue
 		}
-		if err := l.yield(source.Object{Raw: raw, Kind: l.kind.GroupVersionKind}); err != nil {
+		if err := l.yield(source.Object{Raw: raw, Kind: l.kind.GroupVersionKind, Meta: meta}); err != nil {
 			return &yieldError{err}
 		}
 	}
@@ -236,23 +236,24 @@ func (l *lister) item(dec *jsontext.Decoder) error {
 }
 
 // fresh says whether an object has not been yielded yet, and takes note of it. Hashes stand for names: of a hundred thousand objects two
-// would have to collide in 64 bits.
-func (l *lister) fresh(raw []byte) (bool, error) {
-	var m struct {
+// would have to collide in 64 bits. It returns the metadata, which it has to read, or nil where they are legible only as far as the name.
+func (l *lister) fresh(raw []byte) (*object.Meta, bool, error) {
+	var name struct {
 		Metadata struct {
 			Name      string `json:"name"`
 			Namespace string `json:"namespace"`
 		} `json:"metadata"`
 	}
-	if err := object.Into(raw, &m); err != nil {
-		return false, err
+	meta, err := object.ReadMeta(raw)
+	if err == nil {
+		name.Metadata.Name, name.Metadata.Namespace = meta.Metadata.Name, meta.Metadata.Namespace
+	} else if err := object.Into(raw, &name); err != nil {
+		return nil, false, err
 	}
-	h := maphash.String(l.seed, m.Metadata.Namespace+"/"+m.Metadata.Name)
-	if _, ok := l.seen[h]; ok {
-		return false, nil
-	}
+	h := maphash.String(l.seed, name.Metadata.Namespace+"/"+name.Metadata.Name)
+	_, seen := l.seen[h]
 	l.seen[h] = struct{}{}
-	return true, nil
+	return meta, !seen, nil
 }
 
 // path is the API's path of a kind's objects.
