@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// TestRun measures a handful of objects, for the program to be whole: of the figures only those are looked at that no machine changes.
+func TestRun(t *testing.T) {
+	var out, progress bytes.Buffer
+	if err := run(t.Context(), []string{"-n", "10,505", "-rounds", "2", "-kubectl-rounds", "1", "-kubectl-limit", "10", "-json"}, &out, &progress); err != nil {
+		t.Fatalf("%v\n%s", err, &progress)
+	}
+	var doc document
+	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Results) != 2 {
+		t.Fatalf("%d results, want 2", len(doc.Results))
+	}
+	for i, want := range []struct{ objects, releases, diffs int }{{10, 1, 1}, {505, 2, 0}} {
+		r := doc.Results[i]
+		if r.Objects != want.objects || r.Releases != want.releases || len(r.Rounds) != 2 || len(r.diffs()) != want.diffs {
+			t.Errorf("%d objects in %d releases, %d rounds, of these %d with kubectl diff; want %+v", r.Objects, r.Releases, len(r.Rounds), len(r.diffs()), want)
+		}
+		if size := r.objectBytes(); size < 1800 || size > 3000 {
+			t.Errorf("an object has %d bytes, want about 2 KiB", size)
+		}
+		for _, round := range r.Rounds {
+			if round.Floor <= 0 || round.Audit.Wall <= 0 || round.Audit.CPU <= 0 || round.Audit.Peak < mebibyte {
+				t.Errorf("not measured: %+v", round)
+			}
+		}
+		for _, l := range r.Lists {
+			if l.Pages != 1 || l.Bytes == 0 {
+				t.Errorf("%s %s: %d pages, %d bytes; want one page", l.Kind, l.Selector, l.Pages, l.Bytes)
+			}
+		}
+	}
+	var names []string
+	for _, target := range doc.Targets {
+		names = append(names, target.Name)
+	}
+	want := []string{"audit / floor", "kubectl diff / audit", "peak resident memory", "requests in excess",
+		"audit / floor", "peak resident memory", "requests in excess", "time / time at 10"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("targets (-want +got):\n%s", diff)
+	}
+}
+
+func TestParse(t *testing.T) {
+	got, err := parse([]string{"-n", "10,20"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := options{sizes: []int{10, 20}, rounds: 7, kubectlRounds: 3, kubectlLimit: 10_000}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{})); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+	for _, args := range [][]string{{"-n", "many"}, {"-n", "0"}, {"-n", "20,10"}, {"-rounds", "0"}, {"more"}} {
+		if _, err := parse(args, io.Discard); err == nil {
+			t.Errorf("%q: no error", args)
+		}
+	}
+}
+
+func TestListsOf(t *testing.T) {
+	get := func(path, query, accept string) request {
+		q, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return request{method: "GET", path: path, query: q, accept: accept, gzip: true}
+	}
+	const all, metadata = "application/json", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+	patch := get("/api/v1/namespaces/a/secrets/b", "dryRun=All", all)
+	patch.method = "PATCH"
+	lists, excess := listsOf([]request{
+		get("/apis", "", all),
+		get("/api/v1/secrets", "limit=500&fieldSelector=type!%3Dx", all),
+		get("/apis/apps/v1/namespaces/a/deployments", "limit=500&labelSelector=hash", metadata),
+		get("/api/v1/secrets", "limit=500&fieldSelector=type!%3Dx&continue=t", all),
+		get("/api/v1/secrets", "limit=500", all),
+		get("/api/v1/secrets", "limit=500", all), // once more
+		get("/api/v1/namespaces/a/configmaps/b", "", all),
+		patch,
+	})
+	want := []*list{
+		{Kind: "/apis", Pages: 1, uri: "/apis", accept: all, gzip: true},
+		{Kind: "configmaps", Pages: 1, uri: "/api/v1/namespaces/a/configmaps/b", accept: all, gzip: true},
+		{Kind: "deployments.apps", Selector: "hash", Metadata: true, Pages: 1,
+			uri: "/apis/apps/v1/namespaces/a/deployments?labelSelector=hash&limit=500", accept: metadata, gzip: true},
+		{Kind: "secrets", Selector: "type!=x", Pages: 2, uri: "/api/v1/secrets?fieldSelector=type%21%3Dx&limit=500", accept: all, gzip: true},
+		{Kind: "secrets", Pages: 2, uri: "/api/v1/secrets?limit=500", accept: all, gzip: true},
+	}
+	if diff := cmp.Diff(want, lists, cmp.AllowUnexported(list{})); diff != "" {
+		t.Errorf("lists (-want +got):\n%s", diff)
+	}
+	wantExcess := []string{"GET /api/v1/secrets?limit=500", "GET /api/v1/namespaces/a/configmaps/b", "PATCH /api/v1/namespaces/a/secrets/b?dryRun=All"}
+	if diff := cmp.Diff(wantExcess, excess); diff != "" {
+		t.Errorf("excess (-want +got):\n%s", diff)
+	}
+}
+
+func TestContinueToken(t *testing.T) {
+	for head, want := range map[string]string{
+		`{"kind":"SecretList","metadata":{"resourceVersion":"1","continue":"abc"},"items":[]}`:               "abc",
+		`{"kind":"SecretList","metadata":{"resourceVersion":"1"},"items":[{"data":{"continue":"nothing"}}]}`: "",
+		`{"gitVersion":"v1.36.3"}`: "",
+	} {
+		if got := continueToken([]byte(head)); got != want {
+			t.Errorf("%s: %q, want %q", head, got, want)
+		}
+	}
+}
+
+// sample are three rounds at each of two sizes.
+func sample() []result {
+	taken := func(objects int, scale float64) result {
+		seconds := func(s float64) time.Duration { return time.Duration(s * scale * float64(time.Second)) }
+		diff := usage{Wall: seconds(20), CPU: seconds(18), Peak: 90 * mebibyte}
+		return result{Objects: objects, Releases: objects / perRelease,
+			Lists: []*list{{Kind: "/version", Pages: 1, Bytes: 300},
+				{Kind: "configmaps", Pages: 2, Bytes: int64(2048 * objects)}, {Kind: "pods", Metadata: true, Selector: "hash", Pages: 1, Bytes: 200}},
+			Rounds: []round{
+				{Floor: seconds(0.2), Audit: usage{Wall: seconds(0.3), CPU: seconds(0.4), Peak: 100 * mebibyte}, Diff: &diff},
+				{Floor: seconds(0.4), Audit: usage{Wall: seconds(1.2), CPU: seconds(0.6), Peak: 140 * mebibyte}},
+				{Floor: seconds(0.3), Audit: usage{Wall: seconds(0.57), CPU: seconds(0.5), Peak: 120 * mebibyte}},
+			}}
+	}
+	small, large := taken(5000, 1), taken(50000, 12)
+	large.Rounds[0].Diff = nil
+	large.Excess = []string{"GET /api/v1/pods"}
+	return []result{small, large}
+}
+
+func TestTargetsOf(t *testing.T) {
+	want := []target{
+		{Name: "audit / floor", Objects: 5000, Figure: 1.9, Bound: 2, Met: true},
+		{Name: "kubectl diff / audit", Objects: 5000, Figure: 20 / 0.3, Bound: 30, AtLeast: true, Met: true},
+		{Name: "peak resident memory", Objects: 5000, Figure: 140, Bound: 150, Unit: "MiB", Met: true},
+		{Name: "requests in excess", Objects: 5000, Met: true},
+		{Name: "audit / floor", Objects: 50000, Figure: 1.9, Bound: 2, Met: true},
+		{Name: "peak resident memory", Objects: 50000, Figure: 140, Bound: 400, Unit: "MiB", Met: true},
+		{Name: "requests in excess", Objects: 50000, Figure: 1},
+		{Name: "time / time at 5000", Objects: 50000, Figure: 12, Bound: 11},
+	}
+	if diff := cmp.Diff(want, targetsOf(sample()), cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		t.Errorf("targets (-want +got):\n%s", diff)
+	}
+}
+
+func TestPrint(t *testing.T) {
+	results := sample()
+	doc := document{Results: results, Targets: targetsOf(results), Machine: machine{Cores: 2, MemoryBytes: 8 << 30, Platform: "linux/amd64",
+		Go: "go1.26.0", Server: "v1.36.3", Kubectl: "v1.36.3", Taken: "2026-01-02T03:04:05Z"}}
+	var out strings.Builder
+	if err := doc.print(&out); err != nil {
+		t.Fatal(err)
+	}
+	const want = `kubectl fleetdoctor audit, measured at 2026-01-02T03:04:05Z
+2 cores, 8.0 GiB of memory, linux/amd64; go1.26.0, kube-apiserver v1.36.3 on the same machine, kubectl v1.36.3
+
+5000 objects (ConfigMap, Secret, Service, Deployment, ServiceAccount), 2.0 KiB each, in 10 releases
+               median    lowest    highest   processor   peak memory   rounds
+floor          0.30 s    0.20 s    0.40 s                              3
+audit          0.57 s    0.30 s    1.20 s    0.50 s      140 MiB       3
+kubectl diff   20.00 s   20.00 s   20.00 s   18.00 s     90 MiB        1
+
+requests of one audit         4   10001 KiB
+  /version                    1   1 KiB
+  configmaps                  2   10000 KiB
+  all other kinds, metadata   1   1 KiB       by label
+
+50000 objects (ConfigMap, Secret, Service, Deployment, ServiceAccount), 2.0 KiB each, in 100 releases
+               median   lowest   highest   processor   peak memory   rounds
+floor          3.60 s   2.40 s   4.80 s                              3
+audit          6.84 s   3.60 s   14.40 s   6.00 s      140 MiB       3
+kubectl diff   not run (see -kubectl-rounds and -kubectl-limit)
+
+requests of one audit         4   100001 KiB
+  /version                    1   1 KiB
+  configmaps                  2   100000 KiB
+  all other kinds, metadata   1   1 KiB        by label
+  in excess: GET /api/v1/pods
+
+                       objects   figure    target
+audit / floor          5000      1.9       at most 2         met
+kubectl diff / audit   5000      66.67     at least 30       met
+peak resident memory   5000      140 MiB   at most 150 MiB   met
+requests in excess     5000      0         at most 0         met
+audit / floor          50000     1.9       at most 2         met
+peak resident memory   50000     140 MiB   at most 400 MiB   met
+requests in excess     50000     1         at most 0         missed
+time / time at 5000    50000     12        at most 11        missed
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func TestNewRelease(t *testing.T) {
+	a, b := newRelease(1, 12), newRelease(1, 12)
+	if diff := cmp.Diff(a, b, cmp.AllowUnexported(release{})); diff != "" {
+		t.Errorf("made twice (-first +second):\n%s", diff)
+	}
+	if n := strings.Count(a.manifest, "\nkind: "); n != 12 || len(a.deployments) != 2 {
+		t.Errorf("%d objects, %d Deployments; want 12 and 2", n, len(a.deployments))
+	}
+	for _, placeholder := range []string{"NAME", "TEXT", "VALUE"} {
+		if strings.Contains(a.manifest, placeholder) {
+			t.Errorf("%s was not filled in", placeholder)
+		}
+	}
+	if a.manifest == newRelease(2, 12).manifest {
+		t.Error("two releases are the same")
+	}
+}
+
+func TestPeakIsTheProcessesOwn(t *testing.T) {
+	ballast := bytes.Repeat([]byte{1}, 200*mebibyte) // resident here when the child is made
+	u, out, err := execute(t.Context(), "sh", "-c", "echo hello; sleep 0.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(out) != "hello\n" || u.Peak > 100*mebibyte || u.Peak == 0 && runtime.GOOS == "linux" {
+		t.Errorf("%q with a peak of %d bytes, want hello with a peak that is not this process's", out, u.Peak)
+	}
+	if ballast[len(ballast)-1] != 1 {
+		t.Error("the ballast went")
+	}
+}

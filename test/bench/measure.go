@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+)
+
+// round is one turn of everything that is measured.
+type round struct {
+	Floor time.Duration `json:"floorNanoseconds"`
+	Audit usage         `json:"audit"`
+	Diff  *usage        `json:"kubectlDiff,omitempty"`
+}
+
+// result is what was measured at one size.
+type result struct {
+	Objects  int     `json:"objects"`
+	Releases int     `json:"releases"`
+	Rounds   []round `json:"rounds"`
+	// Lists are the requests of one audit, Excess the ones it could have done without.
+	Lists  []*list  `json:"lists"`
+	Excess []string `json:"excessRequests,omitempty"`
+}
+
+// bench is one run of the program.
+type bench struct {
+	options options
+	dir     string // for files
+	product string // the program that is measured
+	cluster *cluster.Cluster
+	start   time.Time
+	stderr  io.Writer
+}
+
+// progress says how far it has come; nothing depends on it being heard.
+func (b *bench) progress(format string, args ...any) {
+	_, _ = fmt.Fprintf(b.stderr, "bench: %5.0f s  %s\n", time.Since(b.start).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// run loads and measures one size after the other.
+func (b *bench) run(ctx context.Context) (document, error) {
+	var doc document
+	var err error
+	if doc.Machine, err = machineOf(ctx, b.cluster, b.start); err != nil {
+		return doc, err
+	}
+	l := &loader{cluster: b.cluster, manifests: filepath.Join(b.dir, "manifests"), progress: b.progress}
+	if err := os.Mkdir(l.manifests, 0o700); err != nil {
+		return doc, fmt.Errorf("making a folder: %w", err)
+	}
+	for _, n := range b.options.sizes {
+		if err := l.upTo(ctx, n); err != nil {
+			return doc, err
+		}
+		r, err := b.measure(ctx, l)
+		if err != nil {
+			return doc, err
+		}
+		doc.Results = append(doc.Results, r)
+	}
+	doc.Targets = targetsOf(doc.Results)
+	return doc, nil
+}
+
+// measure checks that all is well, learns the requests of an audit, and then takes the rounds.
+func (b *bench) measure(ctx context.Context, l *loader) (result, error) {
+	res := result{Objects: l.objects, Releases: l.releases}
+	if err := b.cluster.WriteKubeconfig(b.kubeconfig()); err != nil {
+		return res, err
+	}
+	// The first list of a kind that has just been defined is told to come back in a second: that shall be nobody's time.
+	if _, err := b.audit(ctx, b.kubeconfig(), l.objects); err != nil {
+		return res, err
+	}
+	proxied := filepath.Join(b.dir, "proxied-kubeconfig")
+	requests, err := record(ctx, b.cluster.Config(), proxied, func() error {
+		_, err := b.audit(ctx, proxied, l.objects)
+		return err
+	})
+	if err != nil {
+		return res, fmt.Errorf("observing an audit: %w", err)
+	}
+	res.Lists, res.Excess = listsOf(requests)
+	f, err := newFloor(b.cluster.Config(), res.Lists)
+	if err != nil {
+		return res, err
+	}
+	if _, err := f.run(ctx); err != nil { // the first run warms the connection and the server, and is not counted
+		return res, err
+	}
+	for i := range b.options.rounds {
+		r, err := b.round(ctx, f, l, i < b.options.kubectlRounds && l.objects <= b.options.kubectlLimit)
+		if err != nil {
+			return res, err
+		}
+		res.Rounds = append(res.Rounds, r)
+		b.progress("round %d of %d: floor %s, audit %s%s", i+1, b.options.rounds, seconds(r.Floor), seconds(r.Audit.Wall), diffSeconds(r.Diff))
+	}
+	return res, nil
+}
+
+// round takes one turn of each.
+func (b *bench) round(ctx context.Context, f *floor, l *loader, withDiff bool) (round, error) {
+	var r round
+	var err error
+	if r.Floor, err = f.run(ctx); err != nil {
+		return r, err
+	}
+	if r.Audit, err = b.audit(ctx, b.kubeconfig(), l.objects); err != nil || !withDiff {
+		return r, err
+	}
+	// Its status is 1 where anything differs, and that would be an error: then it would have done other work than an audit of a healthy cluster.
+	diff, _, err := execute(ctx, b.cluster.Kubectl(), "diff", "--server-side", "--concurrency=8", "--kubeconfig", b.kubeconfig(),
+		"--cache-dir", filepath.Join(b.dir, "kubectl-cache"), "-f", l.manifests)
+	r.Diff = &diff
+	return r, err
+}
+
+func (b *bench) kubeconfig() string { return filepath.Join(b.dir, "kubeconfig") }
+
+// audit runs the product once, as a user would, and makes sure that it saw every object and found all of them ready: a fast wrong answer
+// is none.
+func (b *bench) audit(ctx context.Context, kubeconfig string, objects int) (usage, error) {
+	u, out, err := execute(ctx, b.product, "audit", "-o", "json", "--kubeconfig", kubeconfig)
+	if err != nil {
+		return u, err
+	}
+	var got struct {
+		Summary report.Summary `json:"summary"`
+		Gaps    []report.Gap   `json:"gaps"`
+	}
+	if err := json.Unmarshal(out, &got); err != nil {
+		return u, fmt.Errorf("reading the report: %w", err)
+	}
+	if c := got.Summary.Counts; c.Desired != objects || c.Ready != objects || len(got.Gaps) > 0 {
+		return u, fmt.Errorf("auditing: %d of %d objects are ready and %d could not be read, want %d of %[4]d and none",
+			c.Ready, c.Desired, len(got.Gaps), objects)
+	}
+	if u.Peak == 0 {
+		return u, errors.New("measuring the audit: this system has no VmHWM in /proc")
+	}
+	return u, nil
+}
+
+// ascending picks a figure of each and orders them.
+func ascending[T any, F cmp.Ordered](of []T, pick func(T) F) []F {
+	out := make([]F, 0, len(of))
+	for _, v := range of {
+		out = append(out, pick(v))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// median returns the middle one of ascending figures, of an even number of them the lower middle; the zero value of none.
+func median[F cmp.Ordered](ascending []F) F {
+	if len(ascending) == 0 {
+		var none F
+		return none
+	}
+	return ascending[(len(ascending)-1)/2]
+}
+
+func wallOf(u usage) time.Duration { return u.Wall }
+
+func cpuOf(u usage) time.Duration { return u.CPU }
+
+func peakOf(u usage) int64 { return u.Peak }
+
+func (r result) floors() []time.Duration {
+	return ascending(r.Rounds, func(r round) time.Duration { return r.Floor })
+}
+
+func (r result) audits() []usage {
+	out := make([]usage, len(r.Rounds))
+	for i := range r.Rounds {
+		out[i] = r.Rounds[i].Audit
+	}
+	return out
+}
+
+// diffs are those of kubectl diff, which does not run in every round.
+func (r result) diffs() []usage {
+	var out []usage
+	for _, round := range r.Rounds {
+		if round.Diff != nil {
+			out = append(out, *round.Diff)
+		}
+	}
+	return out
+}
+
+// overFloor are the ratios of audit to floor, diffOver those of kubectl diff to audit, ascending: each of one round, so that what disturbs
+// the machine for longer than a round disturbs both.
+func (r result) overFloor() []float64 {
+	return ascending(r.Rounds, func(r round) float64 { return float64(r.Audit.Wall) / float64(r.Floor) })
+}
+
+func (r result) diffOver() []float64 {
+	with := slices.DeleteFunc(slices.Clone(r.Rounds), func(r round) bool { return r.Diff == nil })
+	return ascending(with, func(r round) float64 { return float64(r.Diff.Wall) / float64(r.Audit.Wall) })
+}
+
+// objectBytes is the size of an object on the wire, decompressed, on average over all kinds of a release.
+func (r result) objectBytes() int64 {
+	var bytes int64
+	for _, l := range r.Lists {
+		if l.ofObjects() {
+			bytes += l.Bytes
+		}
+	}
+	return bytes / int64(r.Objects)
+}
+
+// traffic returns the number of requests of one audit, and the size of all answers, decompressed.
+func (r result) traffic() (requests int, bytes int64) {
+	for _, l := range r.Lists {
+		requests, bytes = requests+l.Pages, bytes+l.Bytes
+	}
+	return requests, bytes
+}

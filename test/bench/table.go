@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// document is all that one run of the benchmark says.
+type document struct {
+	Machine machine  `json:"machine"`
+	Results []result `json:"results"`
+	Targets []target `json:"targets"`
+}
+
+// print writes the document for people.
+func (d document) print(w io.Writer) error {
+	m := d.Machine
+	p := &printer{w: w}
+	p.line("kubectl fleetdoctor audit, measured at %s", m.Taken)
+	p.line("%d cores, %.1f GiB of memory, %s; %s, kube-apiserver %s on the same machine, kubectl %s", m.Cores,
+		float64(m.MemoryBytes)/(1<<30), m.Platform, m.Go, m.Server, m.Kubectl)
+	for _, r := range d.Results {
+		p.result(r)
+	}
+	p.line("")
+	p.row("\tobjects\tfigure\ttarget\t")
+	for _, t := range d.Targets {
+		bound, met := "at most", "missed"
+		if t.AtLeast {
+			bound = "at least"
+		}
+		if t.Met {
+			met = "met"
+		}
+		p.row("%s\t%d\t%s\t%s %s\t%s", t.Name, t.Objects, figure(t.Figure, t.Unit), bound, figure(t.Bound, t.Unit), met)
+	}
+	p.flush()
+	return p.err
+}
+
+func (p *printer) result(r result) {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.name
+	}
+	p.line("")
+	p.line("%d objects (%s), %.1f KiB each, in %d releases", r.Objects, strings.Join(names, ", "), float64(r.objectBytes())/1024, r.Releases)
+	p.row("\tmedian\tlowest\thighest\tprocessor\tpeak memory\trounds")
+	p.times("floor", r.floors(), "", "")
+	p.usages("audit", r.audits())
+	if diffs := r.diffs(); len(diffs) > 0 {
+		p.usages("kubectl diff", diffs)
+	} else {
+		p.row("kubectl diff\tnot run (see -kubectl-rounds and -kubectl-limit)")
+	}
+	p.flush()
+	requests, size := r.traffic()
+	p.line("")
+	p.row("requests of one audit\t%d\t%s\t", requests, kib(size))
+	var searches list
+	for _, l := range r.Lists {
+		if l.Metadata {
+			searches.Pages, searches.Bytes = searches.Pages+l.Pages, searches.Bytes+l.Bytes
+			continue
+		}
+		p.row("  %s\t%d\t%s\t%s", l.Kind, l.Pages, kib(l.Bytes), l.Selector)
+	}
+	p.row("  all other kinds, metadata\t%d\t%s\tby label", searches.Pages, kib(searches.Bytes))
+	p.flush()
+	for _, e := range r.Excess {
+		p.line("  in excess: %s", e)
+	}
+}
+
+// printer writes lines, and columns that are aligned up to the next line. It keeps the first error.
+type printer struct {
+	w       io.Writer
+	columns strings.Builder
+	err     error
+}
+
+func (p *printer) line(format string, args ...any) {
+	p.flush()
+	if _, err := fmt.Fprintf(p.w, format+"\n", args...); p.err == nil {
+		p.err = err
+	}
+}
+
+// row adds a row of columns, which are parted by tabs.
+func (p *printer) row(format string, args ...any) { fmt.Fprintf(&p.columns, format+"\n", args...) }
+
+// flush writes the rows since the last line, without the blanks that aligning leaves at their ends.
+func (p *printer) flush() {
+	var aligned strings.Builder
+	tabs := tabwriter.NewWriter(&aligned, 0, 0, 3, ' ', 0)
+	_, err := io.WriteString(tabs, p.columns.String())
+	p.columns.Reset()
+	if err = cmp.Or(err, tabs.Flush()); p.err == nil {
+		p.err = err
+	}
+	for row := range strings.Lines(aligned.String()) {
+		if _, err := fmt.Fprintln(p.w, strings.TrimRight(row, " \n")); p.err == nil {
+			p.err = err
+		}
+	}
+}
+
+func (p *printer) usages(name string, of []usage) {
+	p.times(name, ascending(of, wallOf), seconds(median(ascending(of, cpuOf))), figure(float64(highest(ascending(of, peakOf)))/mebibyte, "MiB"))
+}
+
+func (p *printer) times(name string, ascending []time.Duration, processor, peak string) {
+	p.row("%s\t%s\t%s\t%s\t%s\t%s\t%d", name, seconds(median(ascending)), seconds(ascending[0]), seconds(highest(ascending)), processor, peak,
+		len(ascending))
+}
+
+// highest is the last of ascending figures, of which there has to be one.
+func highest[F cmp.Ordered](ascending []F) F { return ascending[len(ascending)-1] }
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
+
+func diffSeconds(u *usage) string {
+	if u == nil {
+		return ""
+	}
+	return ", kubectl diff " + seconds(u.Wall)
+}
+
+func kib(bytes int64) string { return fmt.Sprintf("%d KiB", (bytes+1023)>>10) }
+
+// figure writes a number with as many digits as it deserves.
+func figure(v float64, unit string) string {
+	if unit == "" {
+		return fmt.Sprintf("%.4g", v)
+	}
+	return fmt.Sprintf("%.0f %s", v, unit)
+}

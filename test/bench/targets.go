@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "fmt"
+
+// target is a figure that is held against a bound.
+type target struct {
+	Name    string  `json:"name"`
+	Objects int     `json:"objects"`
+	Figure  float64 `json:"figure"`
+	Bound   float64 `json:"bound"`
+	AtLeast bool    `json:"atLeast,omitempty"` // else at most
+	Unit    string  `json:"unit,omitempty"`
+	Met     bool    `json:"met"`
+}
+
+// The bounds.
+const (
+	mostOverFloor  = 2.0
+	leastDiffOver  = 30.0
+	mostGrowth     = 1.1 // times the growth in objects
+	mebibyte       = 1 << 20
+	smallSize      = 5_000
+	smallPeak      = 150 // MiB, up to smallSize objects
+	largeSize      = 50_000
+	largePeak      = 400 // MiB, up to largeSize objects
+	excessRequests = 0
+)
+
+// targetsOf holds the results against their bounds, in the order of the results.
+func targetsOf(results []result) []target {
+	var out []target
+	for i, r := range results {
+		add := func(t target) {
+			t.Objects = r.Objects
+			t.Met = t.Figure <= t.Bound
+			if t.AtLeast {
+				t.Met = t.Figure >= t.Bound
+			}
+			out = append(out, t)
+		}
+		add(target{Name: "audit / floor", Figure: median(r.overFloor()), Bound: mostOverFloor})
+		if ratios := r.diffOver(); len(ratios) > 0 {
+			add(target{Name: "kubectl diff / audit", Figure: median(ratios), Bound: leastDiffOver, AtLeast: true})
+		}
+		peak := target{Name: "peak resident memory", Figure: float64(highest(ascending(r.audits(), peakOf))) / mebibyte, Unit: "MiB"}
+		switch {
+		case r.Objects <= smallSize:
+			peak.Bound = smallPeak
+		case r.Objects <= largeSize:
+			peak.Bound = largePeak
+		}
+		if peak.Bound > 0 {
+			add(peak)
+		}
+		add(target{Name: "requests in excess", Figure: float64(len(r.Excess)), Bound: excessRequests})
+		if i > 0 {
+			before := results[i-1]
+			add(target{Name: fmt.Sprintf("time / time at %d", before.Objects),
+				Figure: float64(median(ascending(r.audits(), wallOf))) / float64(median(ascending(before.audits(), wallOf))),
+				Bound:  mostGrowth * float64(r.Objects) / float64(before.Objects)})
+		}
+	}
+	return out
+}
