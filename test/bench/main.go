@@ -46,6 +46,9 @@ type options struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
 	stop()
 	switch {
 	case errors.Is(err, flag.ErrHelp):
