@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"sync"
 	"time"
 
@@ -40,7 +41,7 @@ type Options struct {
 
 // Cluster is a live cluster. It implements source.Source.
 type Cluster struct {
-	config    *rest.Config
+	server    string // its address, to be shown
 	client    rest.Interface
 	discovery *discovery.DiscoveryClient
 	slots     chan struct{}
@@ -61,26 +62,35 @@ func New(config *rest.Config, o Options) (*Cluster, error) {
 		o.PageSize = DefaultPageSize
 	}
 	config = rest.CopyConfig(config)
+	server := address(config.Host)
 	config.QPS = -1 // the server's own priority and fairness is the better judge; Concurrency bounds us
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
+		return nil, fmt.Errorf("preparing the connection to %s: %w", server, err)
 	}
 	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
+		return nil, fmt.Errorf("preparing the connection to %s: %w", server, err)
 	}
 	disco, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
+		return nil, fmt.Errorf("preparing the connection to %s: %w", server, err)
 	}
-	return &Cluster{config: config, client: client, discovery: disco, slots: make(chan struct{}, o.Concurrency), options: o}, nil
+	return &Cluster{server: server, client: client, discovery: disco, slots: make(chan struct{}, o.Concurrency), options: o}, nil
+}
+
+// address is a server's address without the password that one may sign in with.
+func address(host string) string {
+	if u, err := url.Parse(host); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return host
 }
 
 // Describe asks for the server's version. An answer that refuses it is an answer; no answer, or one that does not know us, is an error.
 func (c *Cluster) Describe(ctx context.Context) (source.Description, error) {
-	d := source.Description{Origin: source.OriginCluster, Context: c.options.Context, Server: c.config.Host, TakenAt: c.options.Now().UTC()}
+	d := source.Description{Origin: source.OriginCluster, Context: c.options.Context, Server: c.server, TakenAt: c.options.Now().UTC()}
 	release, err := c.acquire(ctx)
 	if err != nil {
 		return d, err
@@ -91,11 +101,11 @@ func (c *Cluster) Describe(ctx context.Context) (source.Description, error) {
 	case apierrors.IsForbidden(err):
 		return d, nil
 	case err != nil:
-		return d, fmt.Errorf("reaching the cluster at %s: %w", c.config.Host, err)
+		return d, fmt.Errorf("reaching the cluster at %s: %w", c.server, err)
 	}
 	var v version.Info
 	if err := json.Unmarshal(body, &v); err != nil {
-		return d, fmt.Errorf("reaching the cluster at %s: its /version is no Kubernetes version", c.config.Host)
+		return d, fmt.Errorf("reaching the cluster at %s: its /version is no Kubernetes version", c.server)
 	}
 	d.KubernetesVersion = v.GitVersion
 	return d, nil

@@ -56,6 +56,31 @@ func TestDescribeUnreachable(t *testing.T) {
 	}
 }
 
+// TestDescribePassword holds that a password in the server's address, which signs in to it, goes no further.
+func TestDescribePassword(t *testing.T) {
+	t.Parallel()
+	s := serve(t, map[string][]answer{"/version": {jsonAnswer(http.StatusOK, map[string]any{}), status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized)},
+		"/api": {status(http.StatusForbidden, metav1.StatusReasonForbidden)}, "/apis": {status(http.StatusForbidden, metav1.StatusReasonForbidden)}})
+	c, err := cluster.New(&rest.Config{Host: strings.Replace(s.URL, "://", "://auditor:open-sesame@", 1)}, cluster.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := c.Describe(t.Context())
+	if want := strings.Replace(s.URL, "://", "://auditor:xxxxx@", 1); err != nil || d.Server != want {
+		t.Errorf("server %q, want %q: %v", d.Server, want, err)
+	}
+	if _, _, signedIn := (&http.Request{Header: s.headers[0]}).BasicAuth(); !signedIn {
+		t.Error("the password was not sent")
+	}
+	_, err = c.Describe(t.Context())
+	_, kindsErr := c.Kinds(t.Context())
+	for _, err := range []error{err, kindsErr} {
+		if err == nil || strings.Contains(err.Error(), "open-sesame") {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
 // TestNew holds that a configuration which cannot work is an error at once, and that the caller's is left as it is.
 func TestNew(t *testing.T) {
 	t.Parallel()

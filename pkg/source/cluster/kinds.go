@@ -49,9 +49,9 @@ func (c *Cluster) discover(ctx context.Context) (*source.Kinds, error) {
 			kinds.Break(gv, source.Failure{Reason: source.ReadFailed, Detail: e.Error()})
 		}
 	case apierrors.IsForbidden(err): // discovery drops the server's words for it
-		return nil, fmt.Errorf("asking %s for its kinds: that is forbidden to this user (the role system:discovery grants it)", c.config.Host)
+		return nil, fmt.Errorf("asking %s for its kinds: that is forbidden to this user (the role system:discovery grants it)", c.server)
 	case err != nil:
-		return nil, fmt.Errorf("asking %s for its kinds: %w", c.config.Host, err)
+		return nil, fmt.Errorf("asking %s for its kinds: %w", c.server, err)
 	}
 	addKinds(kinds, groups, lists)
 	return kinds, nil

@@ -168,9 +168,13 @@ func (l *lister) page(ctx context.Context, namespace, token string) (next string
 
 // items passes on the items of a list as they arrive.
 func (l *lister) items(dec *jsontext.Decoder) (next string, err error) {
-	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
+	switch t, err := dec.ReadToken(); {
+	case err != nil:
 		return "", &cutError{fmt.Errorf("it is no JSON object: %w", err)}
+	case t.Kind() != '{':
+		return "", &cutError{errors.New("it is no JSON object")}
 	}
+	listed := false
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadToken()
 		if err != nil {
@@ -180,6 +184,7 @@ func (l *lister) items(dec *jsontext.Decoder) (next string, err error) {
 		case "metadata":
 			next, err = continueToken(dec)
 		case "items":
+			listed = true
 			err = l.item(dec)
 		default:
 			err = dec.SkipValue()
@@ -191,6 +196,9 @@ func (l *lister) items(dec *jsontext.Decoder) (next string, err error) {
 		case err != nil:
 			return "", &cutError{err}
 		}
+	}
+	if !listed { // what a proxy says in the server's place must not pass for an empty cluster
+		return "", &cutError{errors.New("it is no list")}
 	}
 	return next, nil
 }

@@ -121,6 +121,16 @@ func TestListPages(t *testing.T) {
 			requests: []string{start},
 			failures: map[string]source.Failure{"*": {Reason: source.Forbidden, Detail: "the server says Unauthorized"}},
 		},
+		"no list": { // what stands between us and the server may answer 200 to anything
+			answers:  times(6, jsonAnswer(http.StatusOK, map[string]any{"message": "please log in"})),
+			requests: slices.Repeat([]string{start}, 6),
+			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the answer broke off: it is no list"}},
+		},
+		"no object": {
+			answers:  times(6, jsonAnswer(http.StatusOK, []string{})),
+			requests: slices.Repeat([]string{start}, 6),
+			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the answer broke off: it is no JSON object"}},
+		},
 		"no JSON": {
 			answers:  times(6, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }),
 			requests: slices.Repeat([]string{start}, 6),
