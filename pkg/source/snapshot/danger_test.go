@@ -4,8 +4,10 @@ package snapshot_test
 
 import (
 	"archive/tar"
+	"encoding/base64"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -40,6 +42,9 @@ func TestRefusedEntries(t *testing.T) {
 	must(t, err)
 	if diff := cmp.Diff([]string{"v1 ConfigMap a/good-yaml"}, contents(t, s)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	if got := covered(t, s, "v1 ConfigMap", "a"); len(got) > 0 {
+		t.Errorf("%v is covered though files were refused", got)
 	}
 	want := []string{
 		"2 links in standard input: sym.yaml, hard.yaml | links are not followed" + beside,
@@ -109,6 +114,8 @@ func TestBounded(t *testing.T) {
 		{"deep YAML dashes", "apiVersion: v1\nx:\n" + deep("- ", "1", ""), snapshot.Limits{}, 32, "it is no valid YAML"},
 		{"nearly too deep YAML", yml(cmA, "x: "+strings.Repeat("[", 9_899)+strings.Repeat("]", 9_899)) + "---\n" + yml(cmB, "x: "+strings.Repeat("[", 9_900)+strings.Repeat("]", 9_900)), snapshot.Limits{}, 32, "(document 2) | it is nested deeper than 9900 levels"},
 		{"aliases", "apiVersion: v1\n" + laughs.String(), small, 64, "it is larger than the limit"},
+		{"aliases in each of many documents", strings.Repeat("apiVersion: v1\nx: &x ["+strings.Repeat("aaaaaaaa,", 1000)+"]\ny: ["+strings.Repeat("*x,", 300)+"]\n---\n", 40), small, 512, "the snapshot holds more than 32 MiB of documents"},
+		{"too many aliases in each of many documents", strings.Repeat("apiVersion: v1\n"+laughs.String()+"---\n", 40), small, 512, "the snapshot holds more than 32 MiB of documents"},
 		{"alias of itself", "apiVersion: v1\nx: &a [*a]\n", small, 64, "it is nested deeper than 9900 levels"},
 		{"aliases of nothing", "apiVersion: v1\n" + strings.ReplaceAll(laughs.String(), "lol,", ""), small, 64, "it is larger than the limit"},
 		{"many YAML scalars", "apiVersion: v1\nx: [" + strings.Repeat("a,", 400_000) + "a]\n", small, 32, "it has more than 50000 scalars, lists and maps"},
@@ -171,6 +178,17 @@ func TestManyFiles(t *testing.T) {
 		if got := covered(t, s, "v1 ConfigMap", "a"); len(got) > 0 {
 			t.Errorf("%s: %v is covered", name, got)
 		}
+	}
+	// What bounds the list of files does not bound the files.
+	var seed [32]byte
+	noise := make([]byte, 2<<20)
+	_, err := rand.NewChaCha8(seed).Read(noise)
+	must(t, err)
+	large := write(t, entry{"x.zip", zipOf(t, entry{"a.yaml", yml(cmA, "x: "+base64.StdEncoding.EncodeToString(noise))})})
+	whole, err := snapshot.Open(t.Context(), []string{large}, nil, snapshot.WithLimits(snapshot.Limits{Entries: 2}))
+	must(t, err)
+	if diff := cmp.Diff([]string{cmA}, contents(t, whole)); diff != "" {
+		t.Errorf("a large file in a zip (-want +got):\n%s", diff)
 	}
 	// A list of files larger than any archive needs is not held.
 	var many []entry

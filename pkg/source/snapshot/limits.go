@@ -4,7 +4,8 @@ package snapshot
 
 // Limits bound what one Open may cost, whatever the files hold. A zero field means its default.
 type Limits struct {
-	// Bytes of documents, after decompression, in all paths together. Reading stops there. Default 2 GiB.
+	// Bytes of documents, after decompression and with what YAML's aliases expand to, in all paths together. Reading stops there.
+	// Default 2 GiB.
 	Bytes int64
 	// Passed is how many bytes may come out of one compressed stream, those of logs and other files that are passed over included:
 	// a limit of time, not of memory. Default 32 GiB.

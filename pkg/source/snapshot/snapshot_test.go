@@ -74,6 +74,8 @@ func TestDuplicates(t *testing.T) {
 		{"same", version("10", "1"), version("10", "2"), "1"},
 		{"no number", version("x", "1"), version("y", "2"), "2"},
 		{"none", version("", "1"), version("", "2"), "2"},
+		{"stripped", version("10", "1"), version("", "2"), "1"},
+		{"stripped first", version("", "1"), version("10", "2"), "2"},
 		{"beyond 64 bits", version("99999999999999999999999", "1"), version("100000000000000000000000", "2"), "2"},
 		{"another version", version("9", "1"), strings.Replace(version("10", "2"), `"v1"`, `"v2"`, 1), "2"},
 	} {

@@ -77,7 +77,8 @@ func (s *store) identify(uid, file string) error {
 	return nil
 }
 
-// put keeps the newest of what is found of one object. Where that cannot be told, it is the one that was read last.
+// put keeps the newest of what is found of one object. One that says how new it is comes before one that does not: it was stripped of more
+// than that. Where neither says, it is the one that was read last.
 func (s *store) put(e entry) {
 	if s.byKey == nil {
 		s.byKey = map[object.Key]int{}
@@ -93,9 +94,21 @@ func (s *store) put(e entry) {
 		s.double.add(shown(e.key.String()) + " in " + old.file + " and " + e.file)
 	}
 	e.double, old.double = true, true
-	if c, err := resourceversion.CompareResourceVersion(e.resourceVersion, old.resourceVersion); err != nil || c > 0 {
+	c, err := resourceversion.CompareResourceVersion(e.resourceVersion, old.resourceVersion)
+	if err != nil {
+		c = 1
+		if dated(old.resourceVersion) && !dated(e.resourceVersion) {
+			c = -1
+		}
+	}
+	if c > 0 {
 		*old = e
 	}
+}
+
+func dated(version string) bool {
+	_, err := resourceversion.CompareResourceVersion(version, version)
+	return err == nil
 }
 
 // byKind sorts the objects by kind, and within it by namespace and name.

@@ -237,8 +237,14 @@ func (s *yamlStream) parse(p *piece, which string) ([]byte, error) {
 	var bad *yamlError
 	if p.tooLarge {
 		bad = &yamlError{line: 1, err: errTooLarge}
-	} else if raw, bad = yamlToJSON(p.text, s.r.limits); bad == nil {
-		return raw, nil
+	} else {
+		raw, bad = yamlToJSON(p.text, s.r.limits)
+		if s.r.left -= int64(max(len(raw)-len(p.text), 0)); s.r.left < 0 { // by aliases, a page can become what fills a disk
+			return nil, errBytes
+		}
+		if bad == nil {
+			return raw, nil
+		}
 	}
 	where := s.f.at(p.at(bad.line), bad.column, s.number) + which
 	if which != "" {

@@ -18,7 +18,7 @@ type yamlError struct {
 
 // yamlToJSON turns one YAML document into JSON. The tree of nodes is converted by hand, not decoded into maps, so that what aliases
 // expand to is bounded by bytes and not by the parser's guess, so that strings that look like dates stay as they are written, and so
-// that numbers keep all their digits.
+// that numbers keep all their digits. With an error comes what was written until then, whose size counts too.
 func yamlToJSON(text []byte, limits Limits) ([]byte, *yamlError) {
 	if mostNodes(text) > limits.Nodes {
 		return nil, &yamlError{line: 1, err: errTooMany}
@@ -32,7 +32,7 @@ func yamlToJSON(text []byte, limits Limits) ([]byte, *yamlError) {
 		return []byte("null"), nil
 	}
 	if err := c.node(root.Content[0], 1); err != nil {
-		return nil, err
+		return c.out, err
 	}
 	return c.out, nil
 }
