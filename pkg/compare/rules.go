@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"regexp"
+	"slices"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/gobwas/glob"
@@ -51,12 +52,7 @@ func Excused(rules []Rule, ref object.Ref) bool {
 }
 
 func (r Rule) ignores() bool {
-	for _, op := range r.Operations {
-		if op.Op == opIgnore {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Operations, func(o Operation) bool { return o.Op == opIgnore })
 }
 
 // Applies says whether any rule changes what is compared of an object. It is cheap, and false for nearly all.
@@ -100,9 +96,12 @@ func (r Rule) removes(ref object.Ref) bool {
 }
 
 func (r Rule) patches(ref object.Ref) bool {
-	return len(r.Operations) > 0 && !r.ignores() && r.GroupVersionKind() == ref.GroupVersionKind() &&
+	return slices.ContainsFunc(r.Operations, Operation.patches) && r.GroupVersionKind() == ref.GroupVersionKind() &&
 		r.Namespace == ref.Namespace && r.Name == ref.Name
 }
+
+// patches says whether the operation is one of JSON patch. One to ignore may stand beside it in the same rule.
+func (o Operation) patches() bool { return o.Op != opIgnore }
 
 // GroupVersionKind is the kind that the rule's operations match.
 func (r Rule) GroupVersionKind() schema.GroupVersionKind {
@@ -112,8 +111,13 @@ func (r Rule) GroupVersionKind() schema.GroupVersionKind {
 func operations(rules []Rule, ref object.Ref) []Operation {
 	var out []Operation
 	for _, r := range rules {
-		if r.patches(ref) {
-			out = append(out, r.Operations...)
+		if !r.patches(ref) {
+			continue
+		}
+		for _, op := range r.Operations {
+			if op.patches() {
+				out = append(out, op)
+			}
 		}
 	}
 	return out
