@@ -45,9 +45,9 @@ func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams
 func explain(ctx context.Context, streams genericiooptions.IOStreams, command string, err error) {
 	var e *exit.Error
 	switch {
+	case errors.As(err, &e) && e.Shown:
 	case ctx.Err() != nil:
 		fmt.Fprintln(streams.ErrOut, "interrupted: nothing was printed")
-	case errors.As(err, &e) && e.Shown:
 	default:
 		fmt.Fprintf(streams.ErrOut, "error: %v\n", err)
 		if e != nil && e.Hint != "" {

@@ -125,6 +125,8 @@ func TestUsage(t *testing.T) {
 		{"a snapshot and a kubeconfig", []string{"audit", "--snapshot", sick, "--kubeconfig", "x"}, []string{"--snapshot", "--kubeconfig"}},
 		{"a snapshot and a server", []string{"audit", "--snapshot", sick, "--server", "https://x"}, []string{"--snapshot", "--server"}},
 		{"a snapshot and a user to act as", []string{"audit", "--snapshot", sick, "--as", "somebody"}, []string{"--snapshot", "--as"}},
+		{"a timeout that is none", []string{"audit", "--request-timeout", "soon"}, []string{"--request-timeout", "soon", "See 'kubectl-fleetdoctor audit --help'"}},
+		{"a flag of kubectl's that would do nothing", []string{"audit", "--cache-dir", "x"}, []string{"--cache-dir"}},
 		{"a snapshot and a token", []string{"audit", "--snapshot", sick, "--token", "x"}, []string{"--snapshot", "--token"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -170,7 +172,7 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", sick, "gitrepo/guestbook"}, 1, ""},
 		{[]string{"--snapshot", sick, "gitrepo", "guestbook"}, 1, ""},
 		{[]string{"--snapshot", sick, "GitRepos.fleet.cattle.io", "guestbook", "bd/ingress-ingress"}, 1, ""},
-		{[]string{"--snapshot", sick, "gitrepo/guestbook", "-n", "elsewhere"}, 3, "gitrepo/guestbook in namespace elsewhere"},
+		{[]string{"--snapshot", sick, "gitrepo/guestbook", "-n", "elsewhere"}, 3, "finding namespace elsewhere: nothing of Fleet's is in it; there is in fleet-local"},
 		{[]string{"--snapshot", sick, "gitrepo/nobody"}, 3, "gitrepo/nobody"},
 		{[]string{"--snapshot", dump}, 0, ""},
 		{[]string{"--snapshot", dump, "--require-complete"}, 3, "the audit is not complete"},
@@ -183,6 +185,8 @@ func TestStatus(t *testing.T) {
 		{[]string{"--context", "not-there"}, 3, "not-there"},
 		{[]string{"--kubeconfig", filepath.Join(t.TempDir(), "not-there")}, 3, "not-there"},
 		{[]string{"--print-rbac"}, 0, ""},
+		{[]string{"--server", "https://[::1"}, 3, "https://[::1"},
+		{[]string{"--server", "https://[::1", "--print-rbac"}, 0, ""},
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
 			got := run(t, append([]string{"audit"}, tc.args...)...)
@@ -237,6 +241,29 @@ func TestInterrupted(t *testing.T) {
 	if got.status != 3 || got.out != "" || !strings.Contains(got.errOut, "interrupted") {
 		t.Errorf("status %d: %q, %q", got.status, got.out, got.errOut)
 	}
+}
+
+// TestInterruptedLate holds that of a report which was printed nobody is told that it was not.
+func TestInterruptedLate(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	out := interrupting{interrupt: cancel}
+	var errOut bytes.Buffer
+	status := Main(ctx, []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick}, genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})
+	if status != 1 || out.Len() == 0 || errOut.Len() > 0 {
+		t.Errorf("status %d: %q, %q", status, out.String(), errOut.String())
+	}
+}
+
+// interrupting is written to, and then the user loses patience.
+type interrupting struct {
+	bytes.Buffer
+	interrupt func()
+}
+
+// Write implements io.Writer.
+func (w *interrupting) Write(p []byte) (int, error) {
+	defer w.interrupt()
+	return w.Buffer.Write(p)
 }
 
 // TestCompletion holds what a shell is offered for flags that take one of a few words.

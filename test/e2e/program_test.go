@@ -5,7 +5,9 @@ package e2e
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -26,6 +28,7 @@ func TestProgram(t *testing.T) {
 	f.deploy("guestbook", guestbook)
 	t.Run("status", func(t *testing.T) { testStatus(t, f, program) })
 	t.Run("interrupted", func(t *testing.T) { testCtrlC(t, f, program) })
+	t.Run("interrupted again", func(t *testing.T) { testCtrlCAgain(t, program) })
 }
 
 func testStatus(t *testing.T, f *fleetServer, program string) {
@@ -93,5 +96,45 @@ func testCtrlC(t *testing.T, f *fleetServer, program string) {
 	}
 	if stdout.Len() > 0 || stderr.String() != "interrupted: nothing was printed\n" {
 		t.Errorf("stdout %q, stderr %q", stdout.String(), stderr.String())
+	}
+}
+
+// testCtrlCAgain interrupts the program while it writes to what nobody reads. Nothing but a second signal can end that.
+func testCtrlCAgain(t *testing.T, program string) {
+	t.Helper()
+	var many strings.Builder // whose report is longer than a pipe
+	for i := range 1000 {
+		fmt.Fprintf(&many, `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"b%d","namespace":"n"}}`, i)
+	}
+	cmd := exec.CommandContext(t.Context(), program, "audit", "--snapshot", "-", "-o", "json")
+	cmd.Stdin = strings.NewReader(many.String())
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stdout.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = cmd.Process.Wait() // Cmd.Wait would close the pipe, and so end the program
+	}()
+	again, late := time.NewTicker(100*time.Millisecond), time.NewTimer(atOnce)
+	defer again.Stop()
+	defer late.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-again.C:
+			_ = cmd.Process.Signal(os.Interrupt) // it may have ended just now
+		case <-late.C:
+			_ = cmd.Process.Kill()
+			t.Fatal("it cannot be interrupted")
+		}
 	}
 }
