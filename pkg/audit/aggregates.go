@@ -10,8 +10,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// aggregates sums the deployments up to Bundle, GitRepo or HelmOp, and Cluster. One of which only a part is in scope is left out: a sum
-// over a part is no truth about the whole.
+// aggregates sums the deployments up to Bundle, GitRepo or HelmOp, and Cluster. One of which only a part is in scope, or could be read, is
+// left out: a sum over a part is no truth about the whole.
 func (r *run) aggregates(out *report.Audit, c *check.Case) {
 	sums := map[string]*sum{}
 	at := func(kind, key string) *sum {
@@ -34,25 +34,27 @@ func (r *run) aggregates(out *report.Audit, c *check.Case) {
 			at(kind, key).add(d)
 		}
 	}
-	add := func(list *[]report.Aggregate, kind, namespace, name string, says *report.Reported) {
+	add := func(list *[]report.Aggregate, kind, namespace, name, deployments string, says *report.Reported) {
 		s := at(kind, namespace+"/"+name)
-		if s.all == s.BundleDeployments && (s.all > 0 || c.Whole) {
+		none := s.all == 0 && c.Whole && r.deploymentsRead(deployments)
+		if s.all == s.BundleDeployments && !s.unread && (s.all > 0 || none) {
 			*list = append(*list, report.Aggregate{Namespace: namespace, Name: name, Actual: s.Actual, Reported: says})
 		}
 	}
+	const everywhere = ""
 	for _, o := range r.inv.Bundles {
-		add(&out.Bundles, "Bundle", o.Namespace, o.Name,
+		add(&out.Bundles, "Bundle", o.Namespace, o.Name, everywhere,
 			withSummary(&report.Reported{State: o.Status.Display.State, AsOf: check.Newest(o.Status.Conditions)}, o.Status.Summary))
 	}
 	for _, o := range r.inv.GitRepos {
-		add(&out.GitRepos, "GitRepo", o.Namespace, o.Name, repoSays(o.Status))
+		add(&out.GitRepos, "GitRepo", o.Namespace, o.Name, everywhere, repoSays(o.Status))
 	}
 	for _, o := range r.inv.HelmOps {
-		add(&out.HelmOps, "HelmOp", o.Namespace, o.Name, repoSays(o.Status))
+		add(&out.HelmOps, "HelmOp", o.Namespace, o.Name, everywhere, repoSays(o.Status))
 	}
 	for _, o := range r.inv.Clusters {
 		says := withSummary(withCounts(&report.Reported{State: o.Status.Display.State, AsOf: o.Status.Agent.LastSeen}, o.Status.ResourceCounts), o.Status.Summary)
-		add(&out.Clusters, "Cluster", o.Namespace, o.Name, says)
+		add(&out.Clusters, "Cluster", o.Namespace, o.Name, o.Status.Namespace, says)
 	}
 }
 
@@ -60,6 +62,8 @@ func (r *run) aggregates(out *report.Audit, c *check.Case) {
 type sum struct {
 	report.Actual
 	all int // in scope or not
+	// unread says that of one of them nothing could be read. One that is not installed has nothing to be read, for Fleet as well.
+	unread bool
 }
 
 func (s *sum) add(d *check.Deployment) {
@@ -68,10 +72,15 @@ func (s *sum) add(d *check.Deployment) {
 		s.ReadyBundleDeployments++
 	}
 	s.Counts = s.Counts.Plus(d.Counts)
+	s.unread = s.unread || d.Problem != "" && d.Problem != inventory.NoReleaseRecord
 }
 
 func repoSays(s v1alpha1.RepoStatus) *report.Reported {
-	return withSummary(withCounts(&report.Reported{State: s.Display.State, AsOf: check.Newest(s.Conditions)}, s.ResourceCounts), s.Summary)
+	r := &report.Reported{State: s.Display.State, AsOf: check.Newest(s.Conditions)}
+	if s.ResourceCounts != nil {
+		withCounts(r, *s.ResourceCounts)
+	}
+	return withSummary(r, s.Summary)
 }
 
 func withCounts(r *report.Reported, c v1alpha1.ResourceCounts) *report.Reported {

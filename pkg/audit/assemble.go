@@ -16,7 +16,7 @@ import (
 func (l *live) asCase() *check.Case {
 	c := &check.Case{Inventory: l.inv, Deployments: l.deployments, Marked: l.marked, Whole: l.Scope.Whole(),
 		StatusOnly: l.statusOnly(), DeploymentsRead: l.deploymentsRead,
-		Command: l.Command, Audit: strings.TrimSpace(l.Command + " audit " + l.Arguments)}
+		Commands: l.Commands}
 	for _, d := range l.deployments {
 		kept := d.Objects[:0]
 		rules := l.rules[d.Deployment]
@@ -139,7 +139,8 @@ func (r *run) deploymentsRead(namespace string) bool {
 
 func (r *run) versions() *report.FleetVersions {
 	out := report.FleetVersions{Controller: r.inv.Versions[""]}
-	for ns, v := range r.inv.Versions {
+	for _, ns := range sortedKeys(r.inv.Versions) {
+		v := r.inv.Versions[ns]
 		if ns == "" || v == "" {
 			continue
 		}

@@ -17,10 +17,61 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
+
+const casesDir = "../../test/testdata/cases"
+
+// caseFile is a case: what it is about, how it is audited, and what is to come out. README.md beside the cases describes the file.
+type caseFile struct {
+	Kind        string `json:"kind"`
+	Description string `json:"description"`
+	Source      string `json:"source"`
+	// NotCaptured are kinds ("v1/ConfigMap") of which the capture has only the documents in the file, and no List that would prove the rest absent.
+	NotCaptured []string  `json:"notCaptured"`
+	Scope       caseScope `json:"scope"`
+	Expect      expected  `json:"expect"`
+
+	capture *cases.Capture
+}
+
+type caseScope struct {
+	Namespace string   `json:"namespace"`
+	Selector  string   `json:"selector"`
+	Targets   []string `json:"targets"`
+}
+
+func readCase(t *testing.T, path string) *caseFile {
+	t.Helper()
+	c := &caseFile{}
+	capture, err := cases.Read(path, c)
+	if err != nil || c.Kind != "Case" {
+		t.Fatalf("reading case %s of kind %q: %v", path, c.Kind, err)
+	}
+	if err := capture.Complete(c.NotCaptured); err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+	c.capture = capture
+	return c
+}
+
+// open opens the case as a snapshot.
+func (c *caseFile) open(t *testing.T) *snapshot.Snapshot {
+	t.Helper()
+	in, err := c.capture.Stream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := snapshot.Open(t.Context(), []string{"-"}, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
 
 // expected is what is to come out of a case. Objects are written "v1/ConfigMap/namespace/name", findings "FD101 ConfigMap namespace/name".
 type expected struct {
@@ -84,7 +135,7 @@ func TestCases(t *testing.T) {
 			}
 			c.Expect.hold(t, got)
 			sound(t, got)
-			slices.Reverse(c.documents)
+			slices.Reverse(c.capture.Documents)
 			again, err := c.run(t)
 			if err != nil {
 				t.Fatal(err)
@@ -129,21 +180,19 @@ func TestCasesAreListed(t *testing.T) {
 
 func (c *caseFile) run(t *testing.T) (*report.Audit, error) {
 	t.Helper()
-	s, err := snapshot.Open(t.Context(), []string{"-"}, stream(t, c.documents))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := audit.Options{Command: "kubectl fleetdoctor", Scope: audit.Scope{Namespace: c.Scope.Namespace}}
+	o := audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Scope: audit.Scope{Namespace: c.Scope.Namespace}}
 	if c.Scope.Selector != "" {
-		if o.Scope.Selector, err = labels.Parse(c.Scope.Selector); err != nil {
+		selector, err := labels.Parse(c.Scope.Selector)
+		if err != nil {
 			t.Fatal(err)
 		}
+		o.Scope.Selector = selector
 	}
 	for _, target := range c.Scope.Targets {
 		kind, name, _ := strings.Cut(target, "/")
 		o.Scope.Targets = append(o.Scope.Targets, audit.Target{Kind: kind, Name: name})
 	}
-	return audit.Run(t.Context(), s, o)
+	return audit.Run(t.Context(), c.open(t), o)
 }
 
 func (e *expected) hold(t *testing.T, got *report.Audit) {

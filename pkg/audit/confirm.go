@@ -4,6 +4,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -53,6 +54,7 @@ func (l *live) confirm(ctx context.Context) error {
 	l.counter.start("asking the server about differences")
 	c := confirmer{live: l, may: map[string]*permission{}}
 	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(mostAsked)
 	for _, s := range l.suspects {
 		if l.ServerCheck == CheckAuto && s.object.State != report.Modified {
 			continue // an autoscaler accounted for it
@@ -61,6 +63,9 @@ func (l *live) confirm(ctx context.Context) error {
 	}
 	return g.Wait()
 }
+
+// mostAsked bounds how many suspects wait for an answer at once: with --server-check=always every object is one.
+const mostAsked = 32
 
 type confirmer struct {
 	*live
@@ -181,7 +186,7 @@ func (c *confirmer) note(s suspect, text string) {
 func refusal(err error) string {
 	switch {
 	case apierrors.IsInvalid(err):
-		return "cannot be applied in place: the server refuses the manifest as an update (an immutable field)"
+		return "cannot be applied in place: the server refuses the manifest as an update" + causes(err)
 	case apierrors.IsForbidden(err):
 		return "not confirmed by the server: a dry run is not permitted"
 	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "dry run"):
@@ -190,6 +195,29 @@ func refusal(err error) string {
 		return "not confirmed by the server: the object is gone by now"
 	}
 	return fmt.Sprintf("not confirmed by the server: %v", err)
+}
+
+// causes names the fields for which the server refused a manifest, and why in a word. Its own words may quote values.
+func causes(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return ""
+	}
+	var out []string
+	for _, c := range status.Status().Details.Causes {
+		why := string(c.Type)
+		if strings.Contains(c.Message, "immutable") {
+			why = "immutable"
+		}
+		if c.Field != "" {
+			out = append(out, c.Field+": "+why)
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	slices.Sort(out)
+	return " (" + strings.Join(slices.Compact(out), ", ") + ")"
 }
 
 // bookkeeping is what every write changes in metadata, whatever it applies.

@@ -54,8 +54,10 @@ func (r *run) gather(ctx context.Context) error {
 	r.inv = r.builder.Build(inventory.Reading{
 		Namespaced:        r.namespaced,
 		Records:           r.recordsProblem,
-		BundleDeployments: r.readWholly("BundleDeployment"),
+		BundleDeployments: r.deploymentsRead,
 	})
+	// It holds on to the objects of every revision, which are done with.
+	r.builder = inventory.Builder{}
 	for _, raw := range r.inv.Secrets { // those of live Secrets follow as they stream past
 		if c, _, err := object.Decode(raw); err == nil {
 			r.hideValues(c)
@@ -77,15 +79,6 @@ func (r *run) namespaced(gvk schema.GroupVersionKind) bool {
 		return k.Namespaced
 	}
 	return !object.ClusterScoped(gvk.GroupKind())
-}
-
-func (r *run) readWholly(kind string) bool {
-	c, ok := r.fleet[kind]
-	if !ok {
-		return false
-	}
-	_, all := c.Of("")
-	return all
 }
 
 // fleetObjects reads Fleet's own kinds and workloads, all at once.
@@ -116,7 +109,7 @@ func (r *run) fleetObjects(whole context.Context) error {
 			_, err := r.src.List(ctx, source.Query{Kind: gvk, FieldSelector: "metadata.name=" + name, Fallback: systemNamespaces}, func(o source.Object) error {
 				mu.Lock()
 				defer mu.Unlock()
-				if err := r.builder.AddWorkload(o.Raw); err != nil {
+				if err := r.builder.AddWorkload(gvk.Kind, o.Raw); err != nil {
 					r.gap("reading workload "+name, source.Failure{Reason: source.ReadFailed}, "its version and scope are not known")
 				}
 				return nil
@@ -135,15 +128,25 @@ func (r *run) fleetObjects(whole context.Context) error {
 
 // fleetKind lists one of Fleet's own kinds into the inventory, which mu guards.
 func (r *run) fleetKind(ctx context.Context, mu *sync.Mutex, q source.Query) (source.Coverage, error) {
-	return r.src.List(ctx, q, func(o source.Object) error {
+	illegible := 0
+	cover, err := r.src.List(ctx, q, func(o source.Object) error {
 		r.counter.object()
 		mu.Lock()
 		defer mu.Unlock()
-		if err := r.builder.AddFleet(q.Kind.Kind, o.Raw); err != nil {
-			r.gap("reading a "+q.Kind.Kind, source.Failure{Reason: source.ReadFailed}, "it is left out")
+		if r.builder.AddFleet(q.Kind.Kind, o.Raw) != nil {
+			illegible++
 		}
 		return nil
 	})
+	if err == nil && illegible > 0 {
+		cover = undecoded(illegible)
+	}
+	return cover, err
+}
+
+// undecoded is the coverage of a list some of whose objects could not be decoded: any of them may be the one that is looked for.
+func undecoded(n int) source.Coverage {
+	return source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: fmt.Sprintf("%d of the objects could not be decoded", n)})
 }
 
 // workspaces are where GitRepos, Bundles and Clusters are unless told otherwise, for those who may not list them everywhere.

@@ -4,6 +4,7 @@ package audit
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -15,6 +16,9 @@ func DesiredKinds(ctx context.Context, src source.Source) ([]source.Kind, error)
 	r := newRun(src, Options{})
 	if err := r.gather(ctx); err != nil {
 		return nil, err
+	}
+	if f, all := r.records.Of(""); !all && len(r.inv.Wants) == 0 {
+		return nil, fmt.Errorf("reading release records: %s", f.Reason)
 	}
 	desired := map[schema.GroupKind]bool{}
 	for key := range r.inv.Wants {

@@ -5,7 +5,6 @@ package audit
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -133,8 +132,8 @@ func (l *live) kind(ctx context.Context, gvk schema.GroupVersionKind, objects []
 	if err != nil {
 		return err
 	}
-	if illegible > 0 { // any of them may be the one that is looked for
-		cover = source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: fmt.Sprintf("%d of the objects could not be decoded", illegible)})
+	if illegible > 0 {
+		cover = undecoded(illegible)
 	}
 	l.settle(objects, cover)
 	if isScaler(gvk) {
@@ -213,10 +212,8 @@ func (l *live) mark(m *object.Meta, ref object.Ref) {
 	if marks.Hash == "" {
 		return
 	}
-	out := check.Marked{Ref: ref, Marks: marks, NoPrune: m.Metadata.Labels[fleet.PruneLabel] == "false"}
-	for _, k := range []string{fleet.OwnerGVKAnnotation, fleet.OwnerNameAnnotation, fleet.OwnerNamespaceAnnotation} {
-		out.Owned = out.Owned || m.Metadata.Annotations[k] != ""
-	}
+	out := check.Marked{Ref: ref, Marks: marks, NoPrune: m.Metadata.Labels[fleet.PruneLabel] == "false",
+		Owned: ownedSet(m.Metadata.Annotations)}
 	for _, owner := range m.Metadata.OwnerReferences {
 		out.Controlled = true
 		if owner.Controller || out.Controller == "" {

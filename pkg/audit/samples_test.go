@@ -60,7 +60,7 @@ func TestSamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := audit.Run(t.Context(), s, audit.Options{Command: "kubectl fleetdoctor"})
+			got, err := audit.Run(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,7 +187,7 @@ func (w *truth) holdFindings(t *testing.T, got []report.Finding) {
 func (w *truth) holdSecrets(t *testing.T, got *report.Audit) {
 	t.Helper()
 	for _, format := range printers.Formats {
-		show, err := printers.New(format, printers.Options{Diff: true, Command: "kubectl fleetdoctor"})
+		show, err := printers.New(format, printers.Options{Diff: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -52,6 +53,9 @@ func (s Scope) Whole() bool { return s.Namespace == "" && s.Selector == nil && l
 
 // pick returns the deployments in scope. A target that nothing answers to is an error that names it.
 func (s Scope) pick(inv *inventory.Inventory) ([]*inventory.Deployment, error) {
+	if known := workspaces(inv); s.Namespace != "" && len(known) > 0 && !slices.Contains(known, s.Namespace) {
+		return nil, fmt.Errorf("finding namespace %s: nothing of Fleet's is in it; there is in %s", s.Namespace, strings.Join(known, ", "))
+	}
 	var out []*inventory.Deployment
 	hit := make([]bool, len(s.Targets))
 	for _, d := range inv.Deployments {
@@ -74,6 +78,31 @@ func (s Scope) pick(inv *inventory.Inventory) ([]*inventory.Deployment, error) {
 		}
 	}
 	return out, nil
+}
+
+// workspaces are the namespaces that a scope may name, in order.
+func workspaces(inv *inventory.Inventory) []string {
+	seen := map[string]bool{}
+	for _, d := range inv.Deployments {
+		if d.BD == nil {
+			seen[d.Release.Namespace] = true
+		} else if ns := d.BD.Labels[fleet.BundleNamespaceLabel]; ns != "" {
+			seen[ns] = true
+		}
+	}
+	for _, o := range inv.GitRepos {
+		seen[o.Namespace] = true
+	}
+	for _, o := range inv.HelmOps {
+		seen[o.Namespace] = true
+	}
+	for _, o := range inv.Bundles {
+		seen[o.Namespace] = true
+	}
+	for _, o := range inv.Clusters {
+		seen[o.Namespace] = true
+	}
+	return sortedKeys(seen)
 }
 
 func (s Scope) where() string {

@@ -33,7 +33,8 @@ func (l *live) search(ctx context.Context, g *errgroup.Group, wanted map[schema.
 	listed := map[schema.GroupKind]bool{}
 	if l.Scope.Whole() {
 		for gvk := range wanted {
-			listed[gvk.GroupKind()] = true
+			_, _, served := l.kinds.Lookup(gvk)
+			listed[gvk.GroupKind()] = listed[gvk.GroupKind()] || served
 		}
 	}
 	for _, k := range l.kinds.All() {

@@ -3,6 +3,7 @@
 package audit_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -27,6 +29,8 @@ type faulty struct {
 	// unserved are kinds that the server does not know, served are further ones that it knows.
 	unserved []string
 	served   []source.Kind
+	// illegible is a kind whose objects have a status that cannot be decoded.
+	illegible string
 }
 
 func (f faulty) Describe(ctx context.Context) (source.Description, error) {
@@ -67,7 +71,12 @@ func (f faulty) List(ctx context.Context, q source.Query, yield func(source.Obje
 		})
 		return cover, err
 	}
-	return f.Source.List(ctx, q, yield)
+	return f.Source.List(ctx, q, func(o source.Object) error {
+		if q.Kind.Kind == f.illegible {
+			o.Raw = bytes.Replace(o.Raw, []byte(`"status":{`), []byte(`"status":["REDACTED"],"was":{`), 1)
+		}
+		return yield(o)
+	})
 }
 
 func namespaceOf(raw []byte) string {
@@ -84,13 +93,8 @@ var forbidden = source.NotCovered(source.Failure{Reason: source.Forbidden, Detai
 // one audits the cluster of a case through a fault.
 func one(t *testing.T, name string, f faulty) (*report.Audit, error) {
 	t.Helper()
-	c := readCase(t, casesDir+"/"+name+".yaml")
-	s, err := snapshot.Open(t.Context(), []string{"-"}, stream(t, c.documents))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Source = s
-	return audit.Run(t.Context(), f, audit.Options{Command: "kubectl fleetdoctor"})
+	f.Source = readCase(t, casesDir+"/"+name+".yaml").open(t)
+	return audit.Run(t.Context(), f, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor")})
 }
 
 // TestUnread holds what no snapshot can show: what a server refuses is unknown, with its reason, never clean and never missing.
@@ -174,6 +178,37 @@ func TestUnreadFleet(t *testing.T) {
 				t.Errorf("false finding %s: %s", findingKey(f), f.Message)
 			}
 		}
+		// Its release is judged all the same, as on a downstream cluster: whose deployments are hidden is not clean.
+		if len(got.BundleDeployments) != 1 || got.BundleDeployments[0].Name != "guestbook" || got.BundleDeployments[0].Counts.Missing != 1 {
+			t.Errorf("bundle deployments %+v, want the release of guestbook with one object missing", got.BundleDeployments)
+		}
+	})
+	t.Run("BundleDeployments and release records", func(t *testing.T) {
+		got, err := one(t, "cluster-lags", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden, "Secret": forbidden}})
+		if !errors.Is(err, audit.ErrNothingRead) {
+			t.Errorf("error %v, report %+v, want %v: the Cluster alone is no verdict", err, got, audit.ErrNothingRead)
+		}
+	})
+	t.Run("BundleDeployments of every cluster, and there are none", func(t *testing.T) {
+		cover := forbidden.With("cluster-one", nil)
+		got, err := one(t, "cluster-without-deployments-captured", faulty{lists: map[string]source.Coverage{"BundleDeployment": cover}})
+		if err != nil || len(got.BundleDeployments) != 0 {
+			t.Errorf("error %v, report %+v, want one without deployments", err, got)
+		}
+	})
+	t.Run("a BundleDeployment that cannot be decoded", func(t *testing.T) {
+		got, err := one(t, "cluster-lags", faulty{illegible: "BundleDeployment"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range got.Findings {
+			if f.Code == "FD606" {
+				t.Errorf("false finding %s: %s", findingKey(f), f.Message)
+			}
+		}
+		if len(got.Gaps) == 0 {
+			t.Error("no gap")
+		}
 	})
 	t.Run("leftovers", func(t *testing.T) {
 		got, err := one(t, "leftover-release", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden}})
@@ -207,16 +242,88 @@ func TestUnreadFleet(t *testing.T) {
 	})
 }
 
-// TestStopped holds that the end of the context ends the audit, and that nothing half is returned.
-func TestStopped(t *testing.T) {
-	c := readCase(t, casesDir+"/ready.yaml")
-	s, err := snapshot.Open(t.Context(), []string{"-"}, stream(t, c.documents))
+// TestOtherVersionServed holds that a kind which is not served in the version that is desired is still searched for marked objects in the
+// version that is.
+func TestOtherVersionServed(t *testing.T) {
+	got, err := one(t, "other-version", faulty{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	if c := got.BundleDeployments[0].Counts; c.Unknown != 4 || c.Desired != 4 {
+		t.Errorf("counts %+v, want 4 unknown", c)
+	}
+	var findings []string
+	for _, f := range got.Findings {
+		findings = append(findings, findingKey(f))
+	}
+	if !slices.Contains(findings, "FD109 HorizontalPodAutoscaler web/copy") {
+		t.Errorf("findings %q, and none of the copy", findings)
+	}
+}
+
+// TestUnreadSums holds that no sum is shown as the truth of which a part could not be read: neither of a cluster that was not read, nor of a
+// GitRepo that is deployed there.
+func TestUnreadSums(t *testing.T) {
+	for _, tc := range []struct {
+		name            string
+		fault           faulty
+		repos, clusters []string
+	}{
+		{"ready", faulty{}, nil, nil},
+		{"cluster-lags", faulty{}, nil, []string{"local"}},
+		{"cluster-lags", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden}}, nil, nil},
+		{"other-cluster", faulty{}, nil, []string{"one"}},
+		{"fleet-dump", faulty{}, nil, nil},
+	} {
+		got, err := one(t, tc.name, tc.fault)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := func(list []report.Aggregate) (out []string) {
+			for _, a := range list {
+				out = append(out, a.Name)
+			}
+			return out
+		}
+		if diff := cmp.Diff([][]string{tc.repos, tc.clusters}, [][]string{names(got.GitRepos), names(got.Clusters)}); diff != "" {
+			t.Errorf("%s: sums of GitRepos and Clusters (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// TestAgentVersions holds that of two agents with the same deployments the one that reports to the Cluster is named by it, whichever is seen first.
+func TestAgentVersions(t *testing.T) {
+	want := map[string]string{"fleet-default/one": "v0.16.1", "cattle-fleet-system": "v0.15.0"}
+	for range 20 {
+		got, err := one(t, "agent-moved", faulty{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got.Source.FleetVersions.Agents); diff != "" {
+			t.Fatalf("agents (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestStopped holds that the end of the context ends the audit, and that nothing half is returned.
+func TestStopped(t *testing.T) {
+	s := readCase(t, casesDir+"/ready.yaml").open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got, err := audit.Run(ctx, s, audit.Options{}); !errors.Is(err, context.Canceled) || got != nil {
 		t.Errorf("report %v, error %v", got, err)
+	}
+}
+
+// TestCutSnapshot holds that BundleDeployments which a damaged snapshot has lost do not pass for none, though a GitRepo tells of them.
+func TestCutSnapshot(t *testing.T) {
+	const captured = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"GitRepo","metadata":{"name":"apps","namespace":"fleet-local"},"status":{"resourceCounts":{"desiredReady":5}}}
+{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"cut`
+	s, err := snapshot.Open(t.Context(), []string{"-"}, strings.NewReader(captured))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := audit.Run(t.Context(), s, audit.Options{}); !errors.Is(err, audit.ErrNothingRead) {
+		t.Errorf("report %+v, error %v", got, err)
 	}
 }

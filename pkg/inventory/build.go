@@ -22,8 +22,8 @@ type Reading struct {
 	Namespaced func(schema.GroupVersionKind) bool
 	// Records says whether all release records of a namespace were read; where not, why, in a word and in a sentence.
 	Records func(namespace string) (Problem, string)
-	// BundleDeployments says that all BundleDeployments were read; without, no release is called a leftover.
-	BundleDeployments bool
+	// BundleDeployments says whether all BundleDeployments of a namespace were read; without, no release is called a leftover.
+	BundleDeployments func(namespace string) bool
 }
 
 // Build makes the Inventory of what was added.
@@ -177,6 +177,7 @@ func (a *assembler) desired(d *Deployment, agent string) {
 	}
 	r := history[i]
 	a.marks(d, r, agent)
+	d.KeepResources, d.ApplyMethod = r.KeepResources, r.ApplyMethod
 	if r.Damaged != "" || r.manifestErr != nil {
 		d.Problem, d.Detail = RecordUnreadable, r.Damaged
 		if r.manifestErr != nil {

@@ -37,12 +37,14 @@ type record struct {
 	manifestErr error
 }
 
+const kindDeployment = "Deployment"
+
 // workload is what Fleet's own Deployments and StatefulSets tell.
 type workload struct {
-	version  string
-	scope    string
-	isAgent  bool
-	scopeSet bool
+	kind    string
+	version string
+	scope   string
+	isAgent bool
 }
 
 // FleetKinds are the kinds of Fleet that a Builder takes.
@@ -97,8 +99,9 @@ func (b *Builder) AddAgentSecret(raw []byte) error {
 	return nil
 }
 
-// AddWorkload adds a Deployment or StatefulSet named fleet-agent or fleet-controller, given as JSON; others are passed over.
-func (b *Builder) AddWorkload(raw []byte) error {
+// AddWorkload adds a Deployment or StatefulSet named fleet-agent or fleet-controller, given as JSON; others are passed over. An agent's
+// StatefulSet (before 0.12) beside its Deployment is a leftover, in whatever order they come (Fleet's facts, versions 8.2).
+func (b *Builder) AddWorkload(kind string, raw []byte) error {
 	var w struct {
 		Metadata struct {
 			Name      string `json:"name"`
@@ -125,14 +128,14 @@ func (b *Builder) AddWorkload(raw []byte) error {
 	if name != fleet.AgentName && name != fleet.ControllerName {
 		return nil
 	}
-	out := workload{isAgent: name == fleet.AgentName}
+	out := workload{kind: kind, isAgent: name == fleet.AgentName}
 	for _, c := range w.Spec.Template.Spec.Containers {
 		if out.version == "" {
 			out.version = tag(c.Image)
 		}
 		for _, e := range c.Env {
 			if e.Name == fleet.AgentScopeEnv {
-				out.scope, out.scopeSet = e.Value, true
+				out.scope = e.Value
 			}
 		}
 	}
@@ -143,7 +146,9 @@ func (b *Builder) AddWorkload(raw []byte) error {
 	if b.workloads == nil {
 		b.workloads = map[string]workload{}
 	}
-	b.workloads[key] = out
+	if b.workloads[key].kind != kindDeployment {
+		b.workloads[key] = out
+	}
 	return nil
 }
 
@@ -157,8 +162,8 @@ func tag(image string) string {
 	return image[i+1:]
 }
 
-// Needed returns whether the manifest of a revision can matter: not that of one newer than the one which a BundleDeployment names. It is
-// asked for after Fleet's objects have been added.
+// Needed returns whether the manifest of a revision can matter that is not deployed: not that of one newer than the one which a
+// BundleDeployment names. It is asked for after Fleet's objects have been added.
 func (b *Builder) Needed() func(release.Name) bool {
 	named := map[string]int{}
 	for _, bd := range b.deployments {
@@ -172,8 +177,9 @@ func (b *Builder) Needed() func(release.Name) bool {
 	}
 }
 
-// ReadRecord decodes the release record in a Secret, and its manifest where that is wanted. It is a pure function, and the costly part of
-// filling a Builder: it may run in several goroutines.
+// ReadRecord decodes the release record in a Secret, and its manifest where that is wanted. That of a deployed revision always is: what made
+// it seem too new may be the BundleDeployment of another cluster, with a release of the same name. It is a pure function, and the costly
+// part of filling a Builder: it may run in several goroutines.
 func ReadRecord(secret release.Name, value []byte, manifest bool) *DecodedRecord {
 	out := &record{}
 	out.Name = secret
@@ -185,7 +191,7 @@ func ReadRecord(secret release.Name, value []byte, manifest bool) *DecodedRecord
 		out.Damaged = "decoding release record: it is the record of release " + r.String()
 	default:
 		out.Record.Record = *r
-		if manifest && r.BundleID != "" {
+		if (manifest || r.Status == release.StatusDeployed) && r.BundleID != "" {
 			out.objects, out.manifestErr = r.Objects()
 		}
 		out.Manifest = ""

@@ -57,7 +57,8 @@ func TestReadRecord(t *testing.T) {
 		kept     bool
 	}{
 		{"of Fleet", name, head + fleets + manifest + "}", true, 1, "", true},
-		{"of Fleet, its manifest not wanted", name, head + fleets + manifest + "}", false, 0, "", true},
+		{"of Fleet, its manifest not wanted", name, strings.Replace(head, "deployed", "failed", 1) + fleets + manifest + "}", false, 0, "", true},
+		{"of Fleet, newer than what any status names, and deployed", name, head + fleets + manifest + "}", false, 1, "", true},
 		{"of somebody else", name, head + manifest + "}", true, 0, "", false},
 		{"damaged", name, head, true, 0, "it is damaged", true},
 		{"in the Secret of another revision", release.Name{Namespace: "web", Name: "a", Revision: 2}, head + fleets + manifest + "}", true, 0, "it is the record of release web/a:1", true},
@@ -87,15 +88,15 @@ func TestAddWorkload(t *testing.T) {
 		want             workload
 	}{
 		{"fleet-agent", `{"image":"rancher/fleet-agent:v0.16.1","env":[{"name":"NAMESPACE","valueFrom":{}},{"name":"AGENT_SCOPE","value":"x"}]}`,
-			workload{version: "v0.16.1", scope: "x", isAgent: true, scopeSet: true}},
-		{"fleet-agent", `{"image":"registry.example.com:5000/rancher/fleet-agent:v105.0.0-up0.12.0@sha256:0123"}`, workload{version: "v105.0.0-up0.12.0", isAgent: true}},
-		{"fleet-agent", `{"image":"registry.example.com:5000/fleet-agent"}`, workload{isAgent: true}},
-		{"fleet-agent", `{"image":""},{"image":"x:dev"}`, workload{version: "dev", isAgent: true}},
-		{"fleet-controller", `{"image":"rancher/fleet:v0.16.1"}`, workload{version: "v0.16.1"}},
+			workload{kind: "Deployment", version: "v0.16.1", scope: "x", isAgent: true}},
+		{"fleet-agent", `{"image":"registry.example.com:5000/rancher/fleet-agent:v105.0.0-up0.12.0@sha256:0123"}`, workload{kind: "Deployment", version: "v105.0.0-up0.12.0", isAgent: true}},
+		{"fleet-agent", `{"image":"registry.example.com:5000/fleet-agent"}`, workload{kind: "Deployment", isAgent: true}},
+		{"fleet-agent", `{"image":""},{"image":"x:dev"}`, workload{kind: "Deployment", version: "dev", isAgent: true}},
+		{"fleet-controller", `{"image":"rancher/fleet:v0.16.1"}`, workload{kind: "Deployment", version: "v0.16.1"}},
 	} {
 		var b Builder
 		raw := `{"metadata":{"namespace":"system","name":"` + tc.name + `"},` + strings.Replace(image, "%s", tc.containers, 1)
-		if err := b.AddWorkload([]byte(raw)); err != nil {
+		if err := b.AddWorkload("Deployment", []byte(raw)); err != nil {
 			t.Fatal(err)
 		}
 		key := "system"
@@ -107,8 +108,26 @@ func TestAddWorkload(t *testing.T) {
 		}
 	}
 	var b Builder
-	if err := b.AddWorkload([]byte(`{"metadata":{"name":"frontend"}}`)); err != nil || len(b.workloads) != 0 {
+	if err := b.AddWorkload("Deployment", []byte(`{"metadata":{"name":"frontend"}}`)); err != nil || len(b.workloads) != 0 {
 		t.Errorf("workloads %v, error %v", b.workloads, err)
+	}
+}
+
+// TestAddWorkloadTwice holds that a StatefulSet left over beside the agent's Deployment says nothing, whichever is read first.
+func TestAddWorkloadTwice(t *testing.T) {
+	raw := func(image string) []byte {
+		return []byte(`{"metadata":{"namespace":"system","name":"fleet-agent"},"spec":{"template":{"spec":{"containers":[{"image":"x:` + image + `"}]}}}}`)
+	}
+	for _, kinds := range [][]string{{"Deployment", "StatefulSet"}, {"StatefulSet", "Deployment"}} {
+		var b Builder
+		for _, kind := range kinds {
+			if err := b.AddWorkload(kind, raw(kind)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := b.workloads["system"].version; got != "Deployment" {
+			t.Errorf("%v: the %s counts", kinds, got)
+		}
 	}
 }
 
@@ -119,7 +138,7 @@ func TestAddRefuses(t *testing.T) {
 	for what, err := range map[string]error{
 		"a BundleDeployment": b.AddFleet("BundleDeployment", []byte(damaged)),
 		"an agent's Secret":  b.AddAgentSecret([]byte(damaged)),
-		"a workload":         b.AddWorkload([]byte(damaged)),
+		"a workload":         b.AddWorkload("Deployment", []byte(damaged)),
 	} {
 		if err == nil || strings.Contains(err.Error(), "invented") {
 			t.Errorf("%s: error %v", what, err)

@@ -59,8 +59,12 @@ func (a *assembler) findHomes() {
 	}
 }
 
-// agentOf returns the namespace of the agent on this cluster whose BundleDeployments are in that namespace.
+// agentOf returns the namespace of the agent on this cluster whose BundleDeployments are in that namespace. An agent that was moved may leave
+// its Secret behind, so the one that reports to the Cluster comes first.
 func (a *assembler) agentOf(namespace string) (agent string, here bool) {
+	if c := a.clusterOf(namespace); c != nil && a.homes[c.Status.Agent.Namespace] == namespace {
+		return c.Status.Agent.Namespace, true
+	}
 	for _, agent := range slices.Sorted(maps.Keys(a.homes)) {
 		if a.homes[agent] == namespace {
 			return agent, true
@@ -98,7 +102,7 @@ func statedMarks(r *record) ownership.Marks {
 }
 
 // releasesAlone adds a deployment for each release of an agent whose BundleDeployments are not known: this is its cluster, and another
-// one manages it. Where they are known, a release that none of them accounts for is a leftover.
+// one manages it, or they could not be read. Where they are known, a release that none of them accounts for is a leftover.
 func (a *assembler) releasesAlone() {
 	accounted := map[string]bool{}
 	for _, d := range a.inv.Deployments {
@@ -119,9 +123,10 @@ func (a *assembler) releasesAlone() {
 		}
 		home, known := a.homes[last.AgentNamespace]
 		switch {
-		case !known:
+		case known && a.wanted(home, last):
+		case !known || !a.BundleDeployments(home):
 			a.releaseAlone(history, last)
-		case a.BundleDeployments && !a.wanted(home, last):
+		default:
 			a.inv.Leftovers = append(a.inv.Leftovers, &last.Record)
 			a.leftoverSet(last, home)
 		}

@@ -18,6 +18,8 @@ import (
 type world struct {
 	b  Builder
 	tb testing.TB
+	// unread says that not all BundleDeployments could be read.
+	unread bool
 }
 
 func (w *world) fleet(kind, raw string, args ...any) *world {
@@ -54,7 +56,7 @@ func (w *world) workload(namespace, scope string) *world {
 	w.tb.Helper()
 	raw := fmt.Appendf(nil, `{"metadata":{"namespace":%q,"name":"fleet-agent"},"spec":{"template":{"spec":{"containers":[
 		{"image":"rancher/fleet-agent:v0.16.1","env":[{"name":"AGENT_SCOPE","value":%q}]}]}}}}`, namespace, scope)
-	if err := w.b.AddWorkload(raw); err != nil {
+	if err := w.b.AddWorkload("Deployment", raw); err != nil {
 		w.tb.Fatal(err)
 	}
 	return w
@@ -80,7 +82,7 @@ func (w *world) build() *Inventory {
 	return w.b.Build(Reading{
 		Namespaced:        func(gvk schema.GroupVersionKind) bool { return !object.ClusterScoped(gvk.GroupKind()) },
 		Records:           func(string) (Problem, string) { return "", "" },
-		BundleDeployments: true,
+		BundleDeployments: func(string) bool { return !w.unread },
 	})
 }
 
@@ -132,6 +134,11 @@ func TestHomes(t *testing.T) {
 		{name: "leftover of a known agent", make: func(w *world) {
 			w.secret(agent, "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent).record("web/gone:2", "deployed", "gone", agent)
 		}, want: map[string]string{"one/a": "web/a:1"}, leftovers: []string{"web/gone:2"}},
+		{name: "no leftover where deployments could not be read, but a release to be judged", make: func(w *world) {
+			w.unread = true
+			w.secret(agent, "one").bd("one", "a", "web/a:1").bd("one", "b", "").record("web/a:1", "deployed", "a", agent).
+				record("web/b:1", "pending-install", "b", agent).record("web/hidden:2", "deployed", "hidden", agent)
+		}, want: map[string]string{"one/a": "web/a:1", "one/b": "NoReleaseRecord", "hidden": "web/hidden:2"}},
 		{name: "no leftover while the deployment is yet to name its release", make: func(w *world) {
 			w.secret(agent, "one").bd("one", "a", "").record("web/a:1", "pending-install", "a", agent)
 		}, want: map[string]string{"one/a": "NoReleaseRecord"}},
@@ -188,6 +195,9 @@ func TestScope(t *testing.T) {
 			w.workload(agent, "").fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
 		}, "default-a", "the agent's environment", true},
 		{"another agent's workload does not count", func(w *world) { w.workload("other", "custom") }, "default-a", "", false},
+		{"of two agents with the same deployments, the one that the Cluster reports", func(w *world) {
+			w.secret("a-former-system", "one").workload("a-former-system", "former").workload(agent, "custom").cluster("c", "one", agent)
+		}, "default-a-custom", "in namespace " + agent, true},
 		{"a manager-initiated Cluster", func(w *world) {
 			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
 		}, "default-a-x", "cluster n/c", true},

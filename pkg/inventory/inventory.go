@@ -36,6 +36,10 @@ type Deployment struct {
 	Cluster, Bundle, GitRepo, HelmOp string
 	// Release is the revision that Fleet's agent calls desired; its zero value means that there is none.
 	Release release.Name
+	// KeepResources and ApplyMethod are what the release record says: whether an uninstall leaves the objects, and how Helm applied them
+	// ("ssa", "csa", or "" before Helm 4).
+	KeepResources bool
+	ApplyMethod   string
 	// Want are the marks that its objects should carry.
 	Want ownership.Marks
 	// ScopeFrom says where the agent's scope was read, for the evidence of a finding.
@@ -153,10 +157,12 @@ func (inv *Inventory) Has(kind string) int {
 	return len(inv.Deployments)
 }
 
-// ClusterOfAgent names the cluster whose agent lives in a namespace here ("namespace/name"), or that namespace where it is not known.
+// ClusterOfAgent names the cluster whose agent lives in a namespace here ("namespace/name"), or that namespace where it is not known, or
+// where the cluster's agent is reported to live elsewhere.
 func (inv *Inventory) ClusterOfAgent(namespace string) string {
 	for _, c := range inv.Clusters {
-		if c.Status.Namespace != "" && c.Status.Namespace == inv.homes[namespace] {
+		s := c.Status
+		if s.Namespace != "" && s.Namespace == inv.homes[namespace] && (s.Agent.Namespace == "" || s.Agent.Namespace == namespace) {
 			return c.Namespace + "/" + c.Name
 		}
 	}

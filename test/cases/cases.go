@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package audit_test
+// Package cases reads case files: captured clusters in readable form, with shorthands for what is encoded on a cluster. Their form is
+// described in test/testdata/cases/README.md.
+package cases
 
 import (
 	"bufio"
@@ -13,10 +15,8 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
 	"k8s.io/apimachinery/pkg/util/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -25,72 +25,72 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-const casesDir = "../../test/testdata/cases"
-
-// caseFile is the first document of a case: what it is about, how it is audited, and what is to come out. README.md beside the cases
-// describes the form of the whole file.
-type caseFile struct {
-	Kind        string `json:"kind"`
-	Description string `json:"description"`
-	Source      string `json:"source"`
-	// NotCaptured are kinds ("v1/ConfigMap") of which the capture has only the documents in the file, and no List that would prove the rest absent.
-	NotCaptured []string  `json:"notCaptured"`
-	Scope       caseScope `json:"scope"`
-	Expect      expected  `json:"expect"`
-
-	documents []map[string]any
+// Capture is what a cluster held: the objects that a case file's shorthands stand for.
+type Capture struct {
+	Documents []map[string]any
+	kinds     map[string]bool // that occur: "apps/v1/Deployment"
 }
 
-type caseScope struct {
-	Namespace string   `json:"namespace"`
-	Selector  string   `json:"selector"`
-	Targets   []string `json:"targets"`
-}
-
-// readCase reads a case file and turns its shorthands into the objects that a cluster would have held.
-func readCase(t *testing.T, path string) *caseFile {
-	t.Helper()
+// Read reads a case file. Its first document, which says what the case is about, is read into head; unknown fields are errors.
+func Read(path string, head any) (*Capture, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	docs := split(t, raw)
-	c := &caseFile{}
-	if err := sigsyaml.UnmarshalStrict(docs[0], c); err != nil || c.Kind != "Case" {
-		t.Fatalf("%s: the first document is no Case: %v", filepath.Base(path), err)
+	docs, err := split(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	kinds := map[string]bool{}
+	if err := sigsyaml.UnmarshalStrict(docs[0], head); err != nil {
+		return nil, fmt.Errorf("%s: the first document: %w", path, err)
+	}
+	c := &Capture{kinds: map[string]bool{}}
 	for i, doc := range docs[1:] {
-		objects, err := expand(doc, kinds)
+		objects, err := expand(doc, c.kinds)
 		if err != nil {
-			t.Fatalf("%s, document %d: %v", filepath.Base(path), i+2, err)
+			return nil, fmt.Errorf("%s: document %d: %w", path, i+2, err)
 		}
-		c.documents = append(c.documents, objects...)
+		c.Documents = append(c.Documents, objects...)
 	}
-	for _, k := range c.NotCaptured {
-		if !kinds[k] {
-			t.Errorf("%s: notCaptured names %s, which does not occur", filepath.Base(path), k)
-		}
-		delete(kinds, k)
-	}
-	for _, k := range slices.Sorted(maps.Keys(kinds)) {
-		i := strings.LastIndexByte(k, '/')
-		c.documents = append(c.documents, map[string]any{"apiVersion": k[:i], "kind": k[i+1:] + "List", "metadata": map[string]any{}, "items": []any{}})
-	}
-	return c
+	return c, nil
 }
 
-func split(t *testing.T, raw []byte) [][]byte {
-	t.Helper()
+// Complete adds an empty List of each kind that occurs, but for those that were not captured whole: it proves that there is no more of it.
+func (c *Capture) Complete(notCaptured []string) error {
+	for _, k := range notCaptured {
+		if !c.kinds[k] {
+			return fmt.Errorf("notCaptured names %s, which does not occur", k)
+		}
+		delete(c.kinds, k)
+	}
+	for _, k := range slices.Sorted(maps.Keys(c.kinds)) {
+		i := strings.LastIndexByte(k, '/')
+		c.Documents = append(c.Documents, map[string]any{"apiVersion": k[:i], "kind": k[i+1:] + "List", "metadata": map[string]any{}, "items": []any{}})
+	}
+	return nil
+}
+
+// Stream writes the documents as a stream of JSON, as a snapshot takes it from standard input.
+func (c *Capture) Stream() (io.Reader, error) {
+	var b bytes.Buffer
+	for _, d := range c.Documents {
+		if err := json.NewEncoder(&b).Encode(d); err != nil {
+			return nil, err
+		}
+	}
+	return &b, nil
+}
+
+func split(raw []byte) ([][]byte, error) {
 	var docs [][]byte
 	r := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(raw)))
 	for {
 		doc, err := r.Read()
 		if errors.Is(err, io.EOF) {
-			return docs
+			return docs, nil
 		}
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		docs = append(docs, doc)
 	}
@@ -336,16 +336,4 @@ func (r caseRelease) stamped(kinds map[string]bool) (string, error) {
 		out.WriteString("---\n" + string(b))
 	}
 	return out.String(), nil
-}
-
-// stream writes documents as a stream of JSON, as a snapshot takes it from standard input.
-func stream(t *testing.T, documents []map[string]any) io.Reader {
-	t.Helper()
-	var b bytes.Buffer
-	for _, d := range documents {
-		if err := json.NewEncoder(&b).Encode(d); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return &b
 }

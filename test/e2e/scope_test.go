@@ -42,7 +42,6 @@ func TestScope(t *testing.T) {
 		"cluster":                      {args: []string{"cluster/local"}, want: []string{"back", "front", "other"}},
 		"BundleDeployment":             {args: []string{"bd/back"}, want: []string{"back"}, scope: report.Scope{Targets: []string{"bundledeployment/back"}}},
 		"all three":                    {args: []string{"-n", "fleet-local", "-l", "tier=web", "cluster/local"}, want: []string{"front"}},
-		"an empty workspace":           {args: []string{"-n", "nowhere"}},
 		"a target without deployments": {args: []string{"bundle/targetless"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,16 +75,17 @@ func TestWrongScope(t *testing.T) {
 		status int
 		says   []string
 	}{
-		"an unknown bundle":            {args: []string{"bundle/nope"}, status: 3, says: []string{"finding bundle/nope"}},
-		"a bundle of another place":    {args: []string{"-n", "team", "bundle/guestbook"}, status: 3, says: []string{"bundle/guestbook", "in namespace team"}},
-		"one of two targets":           {args: []string{"bundle/guestbook", "gitrepo/nope"}, status: 3, says: []string{"gitrepo/nope"}},
-		"a kind that is no target":     {args: []string{"pod/web"}, status: 2, says: []string{`"pod/web"`, "--help"}},
-		"a name without kind":          {args: []string{"guestbook"}, status: 2, says: []string{`"guestbook"`}},
-		"a kind without name":          {args: []string{"bundle/"}, status: 2, says: []string{`"bundle/"`}},
-		"a selector that is none":      {args: []string{"-l", "=="}, status: 2, says: []string{"parsing selector"}},
-		"a choice that is none":        {args: []string{"--server-check", "maybe"}, status: 2, says: []string{"auto, always, never"}},
-		"an output that is none":       {args: []string{"-o", "html"}, status: 2, says: []string{"json"}},
-		"a snapshot of a live cluster": {args: []string{"--snapshot", "somewhere"}, status: 2, says: []string{"exclude each other"}},
+		"an unknown bundle":              {args: []string{"bundle/nope"}, status: 3, says: []string{"finding bundle/nope"}},
+		"a bundle of another place":      {args: []string{"-n", "team", "bundle/guestbook"}, status: 3, says: []string{"finding namespace team"}},
+		"a workspace with nothing in it": {args: []string{"-n", "nowhere"}, status: 3, says: []string{"finding namespace nowhere", "there is in fleet-local"}},
+		"one of two targets":             {args: []string{"bundle/guestbook", "gitrepo/nope"}, status: 3, says: []string{"gitrepo/nope"}},
+		"a kind that is no target":       {args: []string{"pod/web"}, status: 2, says: []string{`"pod/web"`, "--help"}},
+		"a name without kind":            {args: []string{"guestbook"}, status: 2, says: []string{`"guestbook"`}},
+		"a kind without name":            {args: []string{"bundle/"}, status: 2, says: []string{`"bundle/"`}},
+		"a selector that is none":        {args: []string{"-l", "=="}, status: 2, says: []string{"parsing selector"}},
+		"a choice that is none":          {args: []string{"--server-check", "maybe"}, status: 2, says: []string{"auto, always, never"}},
+		"an output that is none":         {args: []string{"-o", "html"}, status: 2, says: []string{"json"}},
+		"a snapshot of a live cluster":   {args: []string{"--snapshot", "somewhere"}, status: 2, says: []string{"exclude each other"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := f.audit(test.args...)
