@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,8 +26,11 @@ type Options struct {
 	Server Server
 	// ServerCheck says when it is asked.
 	ServerCheck ServerCheck
-	// Version of the program; Command by which it was called, and Arguments that lead to the same source: only to be shown.
-	Version, Command, Arguments string
+	// Version of the program, and the Commands by which findings suggest what to do: only to be shown.
+	Version  string
+	Commands check.Commands
+	// Foresee has each unowned object compared too, and what adopting it takes noted.
+	Foresee bool
 	// Progress, where set, is told what is being done, from several goroutines.
 	Progress func(Progress)
 }
@@ -63,6 +67,23 @@ type run struct {
 
 // Run audits what the source yields. The report is closed: sorted, summed up and free of secrets.
 func Run(ctx context.Context, src source.Source, o Options) (*report.Audit, error) {
+	f, err := Find(ctx, src, o)
+	if err != nil {
+		return nil, err
+	}
+	return f.Report(), nil
+}
+
+// Found is what an audit found out, before anything is said of it.
+type Found struct {
+	Case *check.Case
+	// Secrets are the values that must not be shown.
+	Secrets *report.Secrets
+	run     *run
+}
+
+// Find audits what the source yields, for those who make something else of it than a report.
+func Find(ctx context.Context, src source.Source, o Options) (*Found, error) {
 	r := newRun(src, o)
 	if err := r.gather(ctx); err != nil {
 		return nil, err
@@ -78,11 +99,15 @@ func Run(ctx context.Context, src source.Source, o Options) (*report.Audit, erro
 	if err := l.confirm(ctx); err != nil {
 		return nil, err
 	}
-	c := l.asCase()
-	out := r.assemble(c)
-	out.Findings = check.Run(c)
-	out.Close(&r.secrets)
-	return out, nil
+	return &Found{Case: l.asCase(), Secrets: &r.secrets, run: r}, nil
+}
+
+// Report is what is to be said of it, closed.
+func (f *Found) Report() *report.Audit {
+	out := f.run.assemble(f.Case)
+	out.Findings = check.Run(f.Case)
+	out.Close(f.Secrets)
+	return out
 }
 
 func newRun(src source.Source, o Options) *run {
@@ -100,14 +125,26 @@ func (r *run) gap(what string, f source.Failure, effect string) {
 	r.gaps = append(r.gaps, report.Gap{What: what, Reason: reason, Effect: effect})
 }
 
+// deploymentsHidden says whether there may be BundleDeployments of which none could be read, of no cluster. What a damaged snapshot does not
+// hold may be what was lost.
+func (r *run) deploymentsHidden() bool {
+	f, all := r.fleet["BundleDeployment"].Of("")
+	switch {
+	case all, f.Reason == source.KindNotServed:
+		return false
+	case f.Reason == source.NotInSnapshot:
+		return len(r.desc.Gaps) > 0
+	}
+	return !slices.ContainsFunc(r.inv.Clusters, func(c *v1alpha1.Cluster) bool { return r.deploymentsRead(c.Status.Namespace) })
+}
+
 // found makes sure that there is something to audit.
 func (r *run) found() error {
-	if len(r.inv.Deployments) > 0 || len(r.inv.Leftovers) > 0 || len(r.inv.Bundles) > 0 || len(r.inv.Clusters) > 0 || len(r.inv.GitRepos) > 0 {
+	if len(r.inv.Deployments) > 0 || len(r.inv.Leftovers) > 0 {
 		return nil
 	}
-	var denied []string
-	for _, g := range r.gaps {
-		denied = append(denied, g.What)
+	if !r.deploymentsHidden() && (len(r.inv.Bundles) > 0 || len(r.inv.Clusters) > 0 || len(r.inv.GitRepos) > 0) {
+		return nil
 	}
 	where := r.desc.Server
 	if r.desc.Origin == source.OriginSnapshot {
@@ -115,7 +152,7 @@ func (r *run) found() error {
 	}
 	_, _, served := r.kinds.Lookup(v1alpha1.Kind("BundleDeployment"))
 	switch {
-	case len(denied) > 0:
+	case len(r.gaps) > 0:
 		return fmt.Errorf("%w of Fleet in %s: %s", ErrNothingRead, where, r.gaps[0].What+" ("+r.gaps[0].Reason+")")
 	case served && r.desc.Origin == source.OriginCluster:
 		return nil // Fleet is installed and deploys nothing: that is a clean report

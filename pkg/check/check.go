@@ -22,16 +22,28 @@ type Case struct {
 	// Deployments are those in scope.
 	Deployments []*Deployment
 	// Marked are the live objects that carry a hash and are desired by no release.
-	Marked []Marked
-	// Command is how the program was called, for the commands that findings suggest: "kubectl fleetdoctor". Audit is the command that
-	// repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz".
-	Command, Audit string
+	Marked   []Marked
+	Commands Commands
 	// Whole says that everything was in scope.
 	Whole bool
 	// StatusOnly says that no release record was to be had, which is said once and not of each deployment.
 	StatusOnly bool
 	// DeploymentsRead says whether every BundleDeployment of a namespace was read.
 	DeploymentsRead func(namespace string) bool
+}
+
+// Commands begin the commands that findings suggest. They lead to the cluster that was audited, whichever is the current one: a command that
+// is pasted into a shell must not write to another.
+type Commands struct {
+	// Audit repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz". PrintRole prints the role for it.
+	Audit, PrintRole string
+	// Kubectl and Helm are "kubectl --context prod", "helm --kube-context prod".
+	Kubectl, Helm string
+}
+
+// CommandsOf are the commands for the current cluster of whoever types them, given how the program is called: "kubectl fleetdoctor".
+func CommandsOf(program string) Commands {
+	return Commands{Audit: program + " audit", PrintRole: program + " audit --print-rbac", Kubectl: "kubectl", Helm: "helm"}
 }
 
 // Deployment is one deployment with what is true of its objects.
@@ -56,6 +68,22 @@ type Object struct {
 	// NotReady says that the object is not ready, also where its state is another one.
 	NotReady  bool
 	Condition string
+	// Live is what adopting an unowned object takes; nil for others, and unless an audit was asked to foresee.
+	Live *Live
+}
+
+// Live is what is known of a live object beside its marks.
+type Live struct {
+	UID, ResourceVersion string
+	// Stamps are its five keys.
+	Stamps   ownership.Stamps
+	Deleting bool
+	// Controller is "kind name" of the object that controls it.
+	Controller string
+	// Keep says that Helm leaves it where it is when its release is uninstalled, OwnedSet that its set has an owner of its own.
+	Keep, OwnedSet bool
+	// LastApplied are the paths that its last-applied annotation states, the bundle does not, and the object has: Fleet calls them modified.
+	LastApplied []string
 }
 
 // Marked is a live object with a hash that no release desires.

@@ -68,7 +68,7 @@ func caseOf(d *Deployment, state report.State, refs ...object.Ref) *Case {
 		d.Objects = append(d.Objects, Object{Want: w, State: state})
 		inv.Wants[ref.Key()] = append(inv.Wants[ref.Key()], w)
 	}
-	return &Case{Inventory: inv, Deployments: []*Deployment{d}, Command: "kubectl fleetdoctor", Audit: "kubectl fleetdoctor audit", Whole: true}
+	return &Case{Inventory: inv, Deployments: []*Deployment{d}, Commands: CommandsOf("kubectl fleetdoctor"), Whole: true}
 }
 
 // TestCommandsAreQuoted holds that no name can end a suggested command and begin another one. Roles may have nearly any name, and a
@@ -170,6 +170,77 @@ func TestIsOrphan(t *testing.T) {
 		tc.change(d, &m)
 		if got := len(Orphans(d, []Marked{m})) == 1; got != tc.want {
 			t.Errorf("%s: orphan %v, want %v", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestContested holds who is said to hold an object that two bundles want.
+func TestContested(t *testing.T) {
+	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "shared"}
+	const id = "default-guestbook"
+	for _, tc := range []struct {
+		name   string
+		state  report.State
+		reason ownership.Reason
+		owner  *report.Owner
+		want   string
+	}{
+		{"one of them", report.Modified, "", nil, "cluster-one/guestbook holds it now"},
+		{"gone", report.Missing, "", nil, "nobody holds it now"},
+		{"not read", report.Unknown, "", nil, "could not be read"},
+		{"unmarked", report.Unowned, ownership.Unmarked, nil, "nobody holds it now"},
+		{"another bundle", report.Unowned, ownership.ForeignOwner, &report.Owner{SetID: "default-other", BundleDeployment: "cluster-one/other"},
+			"it is held by bundle deployment cluster-one/other"},
+		{"its own id, without hash", report.Unowned, ownership.HashStripped, &report.Owner{SetID: id}, "nobody holds it now"},
+		{"its own id, another bundle's hash", report.Unowned, ownership.Inconsistent, &report.Owner{SetID: id, Hash: "1234", BundleDeployment: "cluster-one/other"},
+			"it is held by bundle deployment cluster-one/other"},
+		{"its own id, nobody's hash", report.Unowned, ownership.Inconsistent, &report.Owner{SetID: id, Hash: "1234"}, "nobody holds it now"},
+	} {
+		c := caseOf(deployment(), tc.state, ref)
+		o := &c.Deployments[0].Objects[0]
+		o.Reason, o.Owner = string(tc.reason), tc.owner
+		c.Inventory.Wants[ref.Key()] = append(c.Inventory.Wants[ref.Key()], &inventory.Want{Ref: ref, Deployment: &inventory.Deployment{Name: "other"}})
+		var got []string
+		for _, f := range contested.run(c) {
+			got = append(got, f.Message)
+		}
+		if len(got) != 1 || !strings.HasSuffix(got[0], tc.want) {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestUnread holds that the next command is about something that is there: a release alone has no BundleDeployment to describe.
+func TestUnread(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		d := deployment()
+		d.Problem, d.Detail = inventory.NoReleaseRecord, "no revision is deployed"
+		want := "kubectl -n cluster-one describe bundledeployment guestbook"
+		if alone {
+			d.BD, d.Namespace, want = nil, "", "helm -n web history guestbook"
+		}
+		got := unread.run(caseOf(d, report.Ready))
+		if len(got) != 1 || got[0].Remediation != want {
+			t.Errorf("release alone %v: %+v, want %q", alone, got, want)
+		}
+	}
+}
+
+// TestAbandonedSets holds that an object is not said to be of a set that no release has, if one here has it.
+func TestAbandonedSets(t *testing.T) {
+	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "old"}
+	for _, tc := range []struct {
+		name  string
+		marks ownership.Marks
+		want  int
+	}{
+		{"a set that is gone", ownership.Wanted("default-gone", "gone", "web"), 1},
+		{"the id of a set that is here, another hash", ownership.Marks{SetID: "default-guestbook", Hash: "1234"}, 0},
+	} {
+		c := caseOf(deployment(), report.Ready)
+		c.Marked = []Marked{{Ref: ref, Marks: tc.marks}}
+		if got := abandoned.run(c); len(got) != tc.want {
+			t.Errorf("%s: %+v, want %d", tc.name, got, tc.want)
 		}
 	}
 }

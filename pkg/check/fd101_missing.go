@@ -20,18 +20,18 @@ var missing = Check{
 			return report.Finding{
 				Message:     fmt.Sprintf("%s is not on the cluster", o.Key()),
 				Evidence:    []string{fmt.Sprintf("it stands in the manifest of release %s", d.Release)},
-				Remediation: redeploy(d),
+				Remediation: c.redeploy(d),
 			}
 		})
 	},
 }
 
-// redeploy is the command that makes Fleet deploy a bundle again.
-func redeploy(d *Deployment) string {
+// redeploy is the command that makes Fleet deploy a bundle again, and with it every other bundle of its GitRepo, on every cluster.
+func (c *Case) redeploy(d *Deployment) string {
 	if d.GitRepo == "" {
 		return "deploy the bundle again, or set correctDrift.enabled on it"
 	}
 	ns, name := split(d.GitRepo)
-	return fmt.Sprintf("kubectl -n %s patch gitrepo %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'",
-		shellescape.Quote(ns), shellescape.Quote(name), nextGeneration(d))
+	return fmt.Sprintf("%s%s patch gitrepo %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'",
+		c.Commands.Kubectl, inNamespace(ns), shellescape.Quote(name), c.nextGeneration(d))
 }

@@ -20,7 +20,7 @@ var unowned = Check{
 			return report.Finding{
 				Message:     fmt.Sprintf("%s exists, but %s", o.Key(), whyUnowned(d, o)),
 				Evidence:    wantedMarks(d, o),
-				Remediation: claim(d, o),
+				Remediation: c.claim(d, o),
 			}
 		})
 	},
@@ -73,9 +73,9 @@ func wantedMarks(d *Deployment, o *Object) []string {
 }
 
 // claim is a command that makes the object the bundle's again for Fleet, which looks at the hash alone.
-func claim(d *Deployment, o *Object) string {
-	if o.Owner != nil && o.Owner.BundleDeployment != "" {
+func (c *Case) claim(d *Deployment, o *Object) string {
+	if len(c.Inventory.Wants[o.Key()]) > 1 {
 		return "decide which bundle is to have it, and take it out of the other"
 	}
-	return fmt.Sprintf("kubectl%s label --overwrite %s %s=%s", inNamespace(o.Ref), kubectlName(o.Ref), fleet.HashLabel, d.Want.Hash)
+	return fmt.Sprintf("%s label --overwrite %s %s=%s", c.Commands.kubectl(o.Ref), kubectlName(o.Ref), fleet.HashLabel, d.Want.Hash)
 }

@@ -22,7 +22,7 @@ var orphaned = Check{
 				out = append(out, report.Finding{
 					Object: m.Ref, Cluster: d.Cluster, BundleDeployment: d.Key(),
 					Message:     fmt.Sprintf("%s is left over from an earlier revision of release %s", m.Key(), d.Release.Release()),
-					Remediation: fmt.Sprintf("kubectl%s delete %s", inNamespace(m.Ref), kubectlName(m.Ref)),
+					Remediation: fmt.Sprintf("%s delete %s", c.Commands.kubectl(m.Ref), kubectlName(m.Ref)),
 				})
 			}
 		}

@@ -28,7 +28,7 @@ var abandoned = Check{
 				Object:      m.Ref,
 				Message:     fmt.Sprintf("%s belongs to set %q, which no release on this cluster has", m.Key(), m.Marks.SetID),
 				Evidence:    leftMarks(m),
-				Remediation: fmt.Sprintf("kubectl%s get %s -o yaml", inNamespace(m.Ref), kubectlName(m.Ref)),
+				Remediation: fmt.Sprintf("%s get %s -o yaml", c.Commands.kubectl(m.Ref), kubectlName(m.Ref)),
 			})
 		}
 		return out
@@ -45,7 +45,7 @@ func abandonedByAgent(c *Case, m Marked) bool {
 	case m.Marks.SetID == "": // the id was lost; only Helm's marks can still say where it came from
 		return !m.Controlled && m.Marks.ReleaseName != "" && !c.Inventory.Releases[m.Marks.Release()]
 	}
-	return strings.HasPrefix(m.Marks.SetID, agentSets)
+	return strings.HasPrefix(m.Marks.SetID, agentSets) && len(c.Inventory.Sets[fleet.Hash(m.Marks.SetID)]) == 0
 }
 
 func leftMarks(m Marked) []string {

@@ -16,7 +16,7 @@ var notReady = Check{
 	run: func(c *Case) []report.Finding {
 		return c.ofState(report.NotReady, func(_ *Deployment, o *Object) report.Finding {
 			f := report.Finding{Message: fmt.Sprintf("%s is not ready", o.Key()),
-				Remediation: fmt.Sprintf("kubectl%s describe %s", inNamespace(o.Ref), kubectlName(o.Ref))}
+				Remediation: fmt.Sprintf("%s describe %s", c.Commands.kubectl(o.Ref), kubectlName(o.Ref))}
 			if o.Condition != "" {
 				f.Message += ": " + o.Condition
 			}

@@ -26,7 +26,7 @@ var idMismatch = Check{
 			}
 			return &report.Finding{
 				Message:     fmt.Sprintf("%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation, d.Want.SetID, is),
-				Remediation: fmt.Sprintf("kubectl%s annotate --overwrite %s %s", inNamespace(o.Ref), kubectlName(o.Ref), shellescape.Quote(fleet.IDAnnotation+"="+d.Want.SetID)),
+				Remediation: fmt.Sprintf("%s annotate --overwrite %s %s", c.Commands.kubectl(o.Ref), kubectlName(o.Ref), shellescape.Quote(fleet.IDAnnotation+"="+d.Want.SetID)),
 			}
 		})
 	},

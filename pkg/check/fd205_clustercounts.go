@@ -5,8 +5,6 @@ package check
 import (
 	"fmt"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -82,7 +80,7 @@ func clusterSum(c *Case, cl *v1alpha1.Cluster) *report.Finding {
 		Message:     "cluster " + cl.Namespace + "/" + cl.Name + " " + wrong[0],
 		Evidence:    wrong[1:],
 		AsOf:        s.Agent.LastSeen,
-		Remediation: fmt.Sprintf("kubectl -n %s get bundledeployments", shellescape.Quote(s.Namespace)),
+		Remediation: c.Commands.Kubectl + inNamespace(s.Namespace) + " get bundledeployments",
 	}
 	if s.Agent.LastSeen != "" {
 		f.Evidence = append(f.Evidence, "the agent's last heartbeat was at "+s.Agent.LastSeen)

@@ -4,6 +4,7 @@ package check
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -18,9 +19,12 @@ var releaseRecord = Check{
 		for _, d := range c.Deployments {
 			for _, t := range d.Trouble {
 				f := onDeployment(d)
-				f.Message = fmt.Sprintf("release %s: %s", t.Record.Release(), t.Detail)
+				f.Message = t.Detail
+				if name := "release " + t.Record.Release(); !strings.Contains(t.Detail, name) {
+					f.Message = name + ": " + t.Detail
+				}
 				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s", t.Record.Namespace, t.Record.SecretName(), t.Status)}
-				f.Remediation = redeploy(d)
+				f.Remediation = c.redeploy(d)
 				out = append(out, f)
 			}
 		}

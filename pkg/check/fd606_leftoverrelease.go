@@ -26,7 +26,7 @@ var leftoverRelease = Check{
 				Object: inventory.SecretRef(r.Name),
 				Message: fmt.Sprintf("release %s was made by Fleet for %q (agent in %s), and no BundleDeployment has it",
 					r.Release(), r.BundleID, r.AgentNamespace),
-				Remediation: fmt.Sprintf("helm -n %s status %s", shellescape.Quote(r.Namespace), shellescape.Quote(r.Name.Name)),
+				Remediation: c.Commands.Helm + inNamespace(r.Namespace) + " status " + shellescape.Quote(r.Name.Name),
 			}
 			if r.KeepResources {
 				f.Evidence = []string{"it was deployed with keepResources: its objects are to stay, the record alone is left over"}

@@ -5,6 +5,7 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -20,7 +21,7 @@ var secretInStatus = Check{
 		"there of Bundle and GitRepo. Whoever may read one of these reads it. Bring the Secret back to what the bundle wants, and change the value that was shown.",
 	run: func(c *Case) []report.Finding {
 		var out []report.Finding
-		shown := map[string]bool{} // bundles of which a deployment was reported
+		shown := map[object.Ref]bool{} // what stands above a deployment that was reported
 		for _, d := range c.Deployments {
 			if d.BD == nil {
 				continue
@@ -31,31 +32,49 @@ var secretInStatus = Check{
 				f.Evidence = []string{"whoever may read BundleDeployments in " + d.Namespace + ", or Bundles or GitRepos in the bundle's namespace, reads them"}
 				f.Remediation = fmt.Sprintf("bring %s back to what the bundle wants, then change the values that were shown", list(names))
 				out = append(out, f)
-				shown[d.Bundle] = true
+				for kind, key := range map[string]string{"Bundle": d.Bundle, "GitRepo": d.GitRepo, "HelmOp": d.HelmOp, "Cluster": d.Cluster} {
+					namespace, name := split(key)
+					shown[Ref(kind, namespace, name)] = true
+				}
 			}
 		}
-		return append(out, bundlesThatShow(c, shown)...)
+		return append(out, summariesThatShow(c, shown)...)
 	},
 }
 
-// bundlesThatShow reports Bundles that show a value which no deployment in scope shows any more.
-func bundlesThatShow(c *Case, reported map[string]bool) []report.Finding {
+// summariesThatShow reports what stands above the deployments and shows a value that no deployment in scope shows any more: a Cluster's status
+// is up to a quarter of an hour behind.
+func summariesThatShow(c *Case, reported map[object.Ref]bool) []report.Finding {
 	if !c.Whole {
 		return nil
 	}
 	var out []report.Finding
-	for _, b := range c.Inventory.Bundles {
+	add := func(kind, namespace, name string, s v1alpha1.Summary) {
 		var entries []v1alpha1.ModifiedStatus
-		for _, r := range b.Status.Summary.NonReadyResources {
+		for _, r := range s.NonReadyResources {
 			entries = append(entries, r.ModifiedStatus...)
 		}
-		if names := secretsShown(entries); len(names) > 0 && !reported[b.Namespace+"/"+b.Name] {
+		ref := Ref(kind, namespace, name)
+		if names := secretsShown(entries); len(names) > 0 && !reported[ref] {
 			out = append(out, report.Finding{
-				Object:      Ref("Bundle", b.Namespace, b.Name),
-				Message:     fmt.Sprintf("the status of bundle %s/%s shows values of %s", b.Namespace, b.Name, list(names)),
+				Object:      ref,
+				Message:     fmt.Sprintf("the status of %s %s/%s shows values of %s", strings.ToLower(kind), namespace, name, list(names)),
 				Remediation: fmt.Sprintf("bring %s back to what the bundle wants, then change the values that were shown", list(names)),
 			})
 		}
+	}
+	inv := c.Inventory
+	for _, o := range inv.Bundles {
+		add("Bundle", o.Namespace, o.Name, o.Status.Summary)
+	}
+	for _, o := range inv.GitRepos {
+		add("GitRepo", o.Namespace, o.Name, o.Status.Summary)
+	}
+	for _, o := range inv.HelmOps {
+		add("HelmOp", o.Namespace, o.Name, o.Status.Summary)
+	}
+	for _, o := range inv.Clusters {
+		add("Cluster", o.Namespace, o.Name, o.Status.Summary)
 	}
 	return out
 }

@@ -27,11 +27,14 @@ func kubectlName(r object.Ref) string {
 	return shellescape.Quote(kind + "/" + r.Name)
 }
 
-func inNamespace(r object.Ref) string {
-	if r.Namespace == "" {
+// kubectl begins a command about an object: "kubectl --context prod -n web".
+func (c Commands) kubectl(r object.Ref) string { return c.Kubectl + inNamespace(r.Namespace) }
+
+func inNamespace(namespace string) string {
+	if namespace == "" {
 		return ""
 	}
-	return " -n " + shellescape.Quote(r.Namespace)
+	return " -n " + shellescape.Quote(namespace)
 }
 
 // AsOf is when a BundleDeployment's status was last written, as far as it says: the newest of its conditions.
@@ -51,12 +54,18 @@ func Newest(conditions []v1alpha1.Condition) string {
 	return newest
 }
 
-// nextGeneration is a forceSyncGeneration that differs from the one the deployment has.
-func nextGeneration(d *Deployment) int64 {
-	if d.BD == nil {
-		return 1
+// nextGeneration is a forceSyncGeneration that neither the deployment's GitRepo nor the deployment itself has had.
+func (c *Case) nextGeneration(d *Deployment) int64 {
+	var last int64
+	if d.BD != nil {
+		last = d.BD.Spec.Options.ForceSyncGeneration
 	}
-	return d.BD.Spec.Options.ForceSyncGeneration + 1
+	for _, g := range c.Inventory.GitRepos {
+		if g.Namespace+"/"+g.Name == d.GitRepo {
+			last = max(last, g.Spec.ForceSyncGeneration)
+		}
+	}
+	return last + 1
 }
 
 // count writes a number with its noun.

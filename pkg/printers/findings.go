@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -99,9 +100,12 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 // inset is where everything below the first line of a finding begins.
 const inset = "          "
 
+// commands are the programs with which commands begin; other advice is a sentence.
+var commands = []string{"kubectl", "kubectl-fleetdoctor", "helm"}
+
 // next shows what to do. A command stays on one line, however long, so that it can be copied.
 func (t text) next(b *bytes.Buffer, s string) {
-	if command, _, _ := strings.Cut(s, " "); command == "kubectl" || command == "helm" || strings.HasPrefix(s, t.Command) {
+	if program, _, _ := strings.Cut(s, " "); slices.Contains(commands, path.Base(program)) {
 		fmt.Fprintf(b, "%s%s %s\n", inset, t.faint("→"), printable(s))
 		return
 	}

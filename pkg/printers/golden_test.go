@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -33,7 +34,7 @@ func sample(t *testing.T, name string) *report.Audit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := audit.Run(t.Context(), s, audit.Options{Command: "kubectl fleetdoctor", Version: "test"})
+	a, err := audit.Run(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func sample(t *testing.T, name string) *report.Audit {
 
 func show(t *testing.T, a *report.Audit, format string, o printers.Options) string {
 	t.Helper()
-	o.Command = "kubectl fleetdoctor"
+	o.PrintRole = "kubectl fleetdoctor audit --print-rbac"
 	printer, err := printers.New(format, o)
 	if err != nil {
 		t.Fatal(err)

@@ -19,8 +19,10 @@ type Options struct {
 	Colour bool
 	// Diff shows each field that differs, with both values.
 	Diff bool
-	// Command is how the program was called, for hints.
-	Command string
+	// PrintRole is the command that prints a role which may read what was not read. Empty, it is not suggested.
+	PrintRole string
+	// Undo is the command that takes back an adoption, but for the receipt.
+	Undo string
 }
 
 // Printer shows a report.
@@ -37,24 +39,28 @@ func New(format string, o Options) (Printer, error) {
 	case "wide":
 		return text{Options: o, wide: true}.print, nil
 	case "json":
-		return printJSON, nil
+		return func(w io.Writer, a *report.Audit) error { return writeJSON(w, a) }, nil
 	case "yaml":
-		return printYAML, nil
+		return func(w io.Writer, a *report.Audit) error { return writeYAML(w, a) }, nil
 	case "name":
 		return printNames, nil
 	}
-	return nil, fmt.Errorf("choosing a printer: there is no format %q", format)
+	return nil, noFormat(format)
 }
 
-func printJSON(w io.Writer, a *report.Audit) error {
+func noFormat(format string) error {
+	return fmt.Errorf("choosing a printer: there is no format %q", format)
+}
+
+func writeJSON(w io.Writer, document any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(a)
+	return e.Encode(document)
 }
 
-func printYAML(w io.Writer, a *report.Audit) error {
-	raw, err := json.Marshal(a)
+func writeYAML(w io.Writer, document any) error {
+	raw, err := json.Marshal(document)
 	if err != nil {
 		return err
 	}

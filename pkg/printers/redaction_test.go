@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
@@ -192,7 +193,7 @@ func auditOf(t *testing.T, docs []doc) *report.Audit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := audit.Run(t.Context(), s, audit.Options{Command: "kubectl fleetdoctor"})
+	got, err := audit.Run(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +205,7 @@ func printed(t *testing.T, a *report.Audit) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, format := range printers.Formats {
-		show, err := printers.New(format, printers.Options{Diff: true, Command: "kubectl fleetdoctor"})
+		show, err := printers.New(format, printers.Options{Diff: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,13 +57,17 @@ func (t text) name(bd *report.BundleDeployment) string {
 	return short(bd.Name, maxName)
 }
 
-// short cuts a name down to n characters.
+// short cuts a name down to n columns.
 func short(s string, n int) string {
-	name := []rune(printable(s))
-	if len(name) > n {
-		name = append(name[:n-1], '…')
+	s = printable(s)
+	if span(s) <= n {
+		return s
 	}
-	return string(name)
+	name := []rune(s)
+	for name = name[:min(len(name), n-1)]; span(string(name)) > n-1; {
+		name = name[:len(name)-1]
+	}
+	return string(name) + "…"
 }
 
 func ready(t text, bd *report.BundleDeployment) string {

@@ -8,7 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -28,7 +29,7 @@ type text struct {
 func (t text) print(w io.Writer, a *report.Audit) error {
 	var b bytes.Buffer
 	t.head(&b, a)
-	t.gaps(&b, a)
+	t.notRead(&b, a.Gaps, a.Notes)
 	if len(a.BundleDeployments) > 0 {
 		if err := t.deployments(&b, a); err != nil {
 			return err
@@ -44,8 +45,9 @@ func (t text) print(w io.Writer, a *report.Audit) error {
 }
 
 // head says what was read, and when.
-func (t text) head(b *bytes.Buffer, a *report.Audit) {
-	s := a.Source
+func (t text) head(b *bytes.Buffer, a *report.Audit) { t.origin(b, "Audit of ", a.Source, a.TakenAt) }
+
+func (t text) origin(b *bytes.Buffer, title string, s report.Source, takenAt string) {
 	what := "snapshot " + s.Path
 	if s.Kind == "cluster" {
 		what = "cluster " + s.Server
@@ -54,8 +56,8 @@ func (t text) head(b *bytes.Buffer, a *report.Audit) {
 		}
 	}
 	var facts []string
-	if a.TakenAt != "" {
-		facts = append(facts, "taken at "+a.TakenAt)
+	if takenAt != "" {
+		facts = append(facts, "taken at "+takenAt)
 	}
 	if s.KubernetesVersion != "" {
 		facts = append(facts, "Kubernetes "+s.KubernetesVersion)
@@ -63,7 +65,7 @@ func (t text) head(b *bytes.Buffer, a *report.Audit) {
 	if s.FleetVersions != nil && s.FleetVersions.Controller != "" {
 		facts = append(facts, "Fleet "+s.FleetVersions.Controller)
 	}
-	fmt.Fprintf(b, "%s %s\n\n", t.bold("Audit of "+printable(what)), t.faint(printable(strings.Join(facts, ", "))))
+	fmt.Fprintf(b, "%s %s\n\n", t.bold(title+printable(what)), t.faint(printable(strings.Join(facts, ", "))))
 }
 
 // verdict is the last line: what is true in one sentence.
@@ -92,12 +94,12 @@ func (t text) infoHint(n int) string {
 	return fmt.Sprintf(", %d for information (-o wide shows them).", n)
 }
 
-// gaps says what could not be read, before anything that is only as true as what was read.
-func (t text) gaps(b *bytes.Buffer, a *report.Audit) {
-	if len(a.Gaps) > 0 {
+// notRead says what could not be read, before anything that is only as true as what was read.
+func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
+	if len(gaps) > 0 {
 		fmt.Fprintln(b, t.bold("Not read"))
 		forbidden := false
-		shown := a.Gaps
+		shown := gaps
 		if !t.wide {
 			shown = shown[:min(len(shown), most)]
 		}
@@ -105,17 +107,17 @@ func (t text) gaps(b *bytes.Buffer, a *report.Audit) {
 			wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", g.What, strings.TrimSuffix(g.Reason, "."), sentence(g.Effect)))
 			forbidden = forbidden || strings.HasPrefix(g.Reason, "Forbidden")
 		}
-		if n := len(a.Gaps) - len(shown); n > 0 {
+		if n := len(gaps) - len(shown); n > 0 {
 			fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more (-o wide shows them)", n)))
 		}
-		if forbidden {
-			fmt.Fprintf(b, "  %s %s audit --print-rbac prints a role that may read it\n", t.faint("→"), t.Command)
+		if forbidden && t.PrintRole != "" {
+			fmt.Fprintf(b, "  %s %s prints a role that may read it\n", t.faint("→"), printable(t.PrintRole))
 		}
 		fmt.Fprintln(b)
 	}
-	if len(a.Notes) > 0 {
+	if len(notes) > 0 {
 		fmt.Fprintln(b, t.bold("Notes"))
-		for _, n := range a.Notes {
+		for _, n := range notes {
 			wrapped(b, "  ", sentence(n)+".")
 		}
 		fmt.Fprintln(b)
@@ -149,7 +151,7 @@ func lines(s string, first, rest int) []string {
 	var out []string
 	line, at := "", first
 	for _, word := range strings.Fields(printable(s)) {
-		if line != "" && at+utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+		if line != "" && at+span(line)+1+span(word) > width {
 			out = append(out, line)
 			line, at = "", rest
 		}
@@ -163,3 +165,7 @@ func lines(s string, first, rest int) []string {
 	}
 	return out
 }
+
+// span is how many columns of a terminal a text takes. Where East Asian fonts disagree about a character it is the narrow width, whatever
+// the locale: the same report gives the same bytes.
+func span(s string) int { return twwidth.WidthWithOptions(s, twwidth.Options{}) }

@@ -18,23 +18,26 @@ func (a *Audit) Close(s *Secrets) {
 	a.BundleDeployments, a.Findings, a.Gaps = present(a.BundleDeployments), present(a.Findings), present(a.Gaps)
 	a.sort()
 	a.sum()
-	texts := shingles{}
-	reader := hider{replace: func(text string) string { texts.add(text); return text }}
-	reader.audit(a)
-	values := s.quoted(texts)
-	h := hider{replace: replacer(values, a.namesAmong(values)).Replace, ordinals: map[string]string{}}
-	h.audit(a)
+	s.hide(func(h *hider) { h.audit(a) }, a.names)
 }
 
-// namesAmong picks the values that are names in the report. A Secret whose value is one, as that of a database often is, hides nothing by
+// hide hides the secrets that a document quotes. walk shows a hider all of its texts, names all of its names.
+func (s *Secrets) hide(walk func(*hider), names func(func(...string))) {
+	texts := shingles{}
+	walk(&hider{replace: func(text string) string { texts.add(text); return text }})
+	values := s.quoted(texts)
+	walk(&hider{replace: replacer(values, namesAmong(values, names)).Replace, ordinals: map[string]string{}})
+}
+
+// namesAmong picks the values that are names in the document. A Secret whose value is one, as that of a database often is, hides nothing by
 // taking it out of the sentences around it, and a command without its namespace is none.
-func (a *Audit) namesAmong(values map[string]bool) map[string]bool {
+func namesAmong(values map[string]bool, names func(func(...string))) map[string]bool {
 	out := map[string]bool{}
 	if len(values) == 0 {
 		return out
 	}
-	all := func(names ...string) {
-		for _, name := range names {
+	names(func(all ...string) {
+		for _, name := range all {
 			if values[name] {
 				out[name] = true
 			}
@@ -44,18 +47,23 @@ func (a *Audit) namesAmong(values map[string]bool) map[string]bool {
 				}
 			}
 		}
-	}
-	add := func(r object.Ref, more ...string) { all(append(more, r.Kind, r.Namespace, r.Name)...) }
+	})
+	return out
+}
+
+// names passes on every name in the report.
+func (a *Audit) names(add func(...string)) {
+	ref := func(r object.Ref) { add(r.Kind, r.Namespace, r.Name) }
 	for _, bd := range a.BundleDeployments {
-		all(bd.Namespace, bd.Name, bd.Cluster, bd.Bundle, bd.GitRepo, bd.HelmOp, bd.Release, bd.SetID)
+		add(bd.Namespace, bd.Name, bd.Cluster, bd.Bundle, bd.GitRepo, bd.HelmOp, bd.Release, bd.SetID)
 		for _, r := range bd.Resources {
-			add(r.Ref)
+			ref(r.Ref)
 		}
 	}
 	for _, f := range a.Findings {
-		add(f.Object, f.Cluster, f.BundleDeployment)
+		ref(f.Object)
+		add(f.Cluster, f.BundleDeployment)
 	}
-	return out
 }
 
 // present makes a list that is always there be there when it is empty too: [] and not null.
@@ -126,25 +134,35 @@ func (h *hider) audit(a *Audit) {
 		for i := range bd.Resources {
 			r := &bd.Resources[i]
 			r.Message = h.replace(r.Message)
-			for j := range r.Differences {
-				d := &r.Differences[j]
-				d.Desired, d.Live, d.Note = h.value(d.Desired), h.value(d.Live), h.replace(d.Note)
-				d.Manager = h.replace(d.Manager) // anyone may call himself anything
-			}
+			h.differences(r.Differences)
 		}
 	}
 	for i := range a.Findings {
 		f := &a.Findings[i]
 		f.Message, f.Remediation = h.replace(f.Message), h.replace(f.Remediation)
-		for j := range f.Evidence {
-			f.Evidence[j] = h.replace(f.Evidence[j])
-		}
+		h.texts(f.Evidence)
 	}
-	for i := range a.Notes {
-		a.Notes[i] = h.replace(a.Notes[i])
+	h.texts(a.Notes)
+	h.gaps(a.Gaps)
+}
+
+func (h *hider) differences(list []Difference) {
+	for i := range list {
+		d := &list[i]
+		d.Desired, d.Live, d.Note = h.value(d.Desired), h.value(d.Live), h.replace(d.Note)
+		d.Manager = h.replace(d.Manager) // anyone may call himself anything
 	}
-	for i := range a.Gaps {
-		g := &a.Gaps[i]
+}
+
+func (h *hider) texts(list []string) {
+	for i := range list {
+		list[i] = h.replace(list[i])
+	}
+}
+
+func (h *hider) gaps(list []Gap) {
+	for i := range list {
+		g := &list[i]
 		g.What, g.Reason, g.Effect = h.replace(g.What), h.replace(g.Reason), h.replace(g.Effect)
 	}
 }

@@ -79,6 +79,7 @@ func NewCommand(env Environment) *cobra.Command {
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c.Context(), c, args) },
 	}
 	f := c.Flags()
+	o.config.CacheDir = nil // discovery is asked anew each time: a cached answer may be of yesterday
 	o.config.AddFlags(f)
 	f.Lookup("namespace").Usage = "Workspace of the GitRepos, HelmOps and Bundles to audit; without it, all of them. On a downstream cluster, the namespace of the releases"
 	f.StringArrayVar(&o.snapshots, "snapshot", nil, "Audit a captured cluster instead: a folder, file, .tar, .tgz or .zip, or - for standard input. May be given several times")

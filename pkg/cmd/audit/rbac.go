@@ -83,7 +83,8 @@ func clusterRole(resources map[string][]string) *rbacv1.ClusterRole {
 	}
 	resources["fleet.cattle.io"] = append(resources["fleet.cattle.io"], "bundledeployments", "bundles", "clustergroups", "clusters", "gitrepos", "helmops")
 	resources[""] = append(resources[""], "secrets")
-	resources["apps"] = append(resources["apps"], "deployments", "statefulsets") // of Fleet itself: its versions, the agent's scope
+	resources["apps"] = append(resources["apps"], "deployments", "statefulsets")            // of Fleet itself: its versions, the agent's scope
+	resources["autoscaling"] = append(resources["autoscaling"], "horizontalpodautoscalers") // a number of replicas may be theirs
 	groups := make([]string, 0, len(resources))
 	for group := range resources {
 		groups = append(groups, group)

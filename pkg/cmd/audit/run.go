@@ -17,8 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -35,11 +37,11 @@ func (o *options) run(ctx context.Context, c *cobra.Command, args []string) erro
 	if err != nil {
 		return exit.UsageError(err)
 	}
-	show, err := printers.New(o.output.String(), printers.Options{Colour: o.coloured(), Diff: o.diff, Command: o.Name})
+	show, err := printers.New(o.output.String(), printers.Options{Colour: o.coloured(), Diff: o.diff, PrintRole: o.commands().PrintRole})
 	if err != nil {
 		return exit.UsageError(err)
 	}
-	engineOptions := engine.Options{Scope: scope, Version: o.Version, Command: o.Name, Arguments: o.arguments(), ServerCheck: engine.ServerCheck(o.serverCheck.String())}
+	engineOptions := engine.Options{Scope: scope, Version: o.Version, Commands: o.commands(), ServerCheck: engine.ServerCheck(o.serverCheck.String())}
 	src, server, err := o.source(ctx, c)
 	if o.printRBAC && exit.Status(err) != exit.Usage {
 		return o.printRole(ctx, src, err)
@@ -68,20 +70,34 @@ func (o *options) run(ctx context.Context, c *cobra.Command, args []string) erro
 	return o.status(result)
 }
 
-// arguments are the flags that lead to the same source, to be copied into a shell.
-func (o *options) arguments() string {
-	var out []string
-	add := func(flag, value string) {
-		if value != "" {
-			out = append(out, flag, shellescape.Quote(value))
+// commands lead to the same source, and to the same cluster, when they are copied into a shell. A token or password is no part of them.
+func (o *options) commands() check.Commands {
+	audit, kubectl, helm := o.Name+" audit", "kubectl", "helm"
+	for _, s := range o.snapshots {
+		audit += " --snapshot " + shellescape.Quote(s)
+	}
+	for _, f := range []struct {
+		value      *string
+		flag, helm string
+	}{
+		{o.config.KubeConfig, "--kubeconfig", "--kubeconfig"},
+		{o.config.Context, "--context", "--kube-context"},
+		{o.config.APIServer, "--server", "--kube-apiserver"},
+		{o.config.ClusterName, "--cluster", ""},
+		{o.config.AuthInfoName, "--user", ""},
+		{o.config.Impersonate, "--as", "--kube-as-user"},
+	} {
+		if *f.value == "" {
+			continue
+		}
+		value := " " + shellescape.Quote(*f.value)
+		audit += " " + f.flag + value
+		kubectl += " " + f.flag + value
+		if f.helm != "" {
+			helm += " " + f.helm + value
 		}
 	}
-	for _, s := range o.snapshots {
-		add("--snapshot", s)
-	}
-	add("--kubeconfig", *o.config.KubeConfig)
-	add("--context", *o.config.Context)
-	return strings.Join(out, " ")
+	return check.Commands{Audit: audit, PrintRole: audit + " --print-rbac", Kubectl: kubectl, Helm: helm}
 }
 
 // scope reads the arguments.
@@ -131,6 +147,9 @@ func (o *options) source(ctx context.Context, c *cobra.Command) (source.Source, 
 		}
 		return s, nil, nil
 	}
+	if _, err := clientcmd.ParseTimeout(*o.config.Timeout); err != nil {
+		return nil, nil, exit.UsageError(fmt.Errorf("parsing --request-timeout %q: want a number of seconds, or one with a unit, like 30s or 2m", *o.config.Timeout))
+	}
 	config, err := o.config.ToRESTConfig()
 	if err != nil {
 		return nil, nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("loading the kubeconfig: %w", err),
@@ -143,7 +162,10 @@ func (o *options) source(ctx context.Context, c *cobra.Command) (source.Source, 
 		context = raw.CurrentContext
 	}
 	s, err := cluster.New(config, cluster.Options{Context: context, Now: o.Now})
-	return s, s, err
+	if err != nil {
+		return nil, nil, err // not s: a nil pointer in an interface is no nil
+	}
+	return s, s, nil
 }
 
 // connection names the first flag given that says how to reach a cluster, "" where none was.

@@ -71,7 +71,17 @@ type GitRepo struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// +kubebuilder:pruning:PreserveUnknownFields
+	Spec GitRepoSpec `json:"spec,omitempty"`
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Status RepoStatus `json:"status,omitempty"`
+}
+
+// GitRepoSpec is the part of a GitRepo's spec that is read.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type GitRepoSpec struct {
+	// ForceSyncGeneration makes Fleet deploy every bundle of the GitRepo again when it changes.
+	ForceSyncGeneration int64 `json:"forceSyncGeneration,omitempty"`
 }
 
 // HelmOp is a Helm chart that Fleet deploys without Git.
@@ -91,13 +101,14 @@ type HelmOp struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type RepoStatus struct {
-	Commit               string         `json:"commit,omitempty"`
-	ReadyClusters        int            `json:"readyClusters,omitempty"`
-	DesiredReadyClusters int            `json:"desiredReadyClusters,omitempty"`
-	Summary              Summary        `json:"summary,omitempty"`
-	Display              Display        `json:"display,omitempty"`
-	ResourceCounts       ResourceCounts `json:"resourceCounts,omitempty"`
-	Conditions           []Condition    `json:"conditions,omitempty"`
+	Commit               string  `json:"commit,omitempty"`
+	ReadyClusters        int     `json:"readyClusters,omitempty"`
+	DesiredReadyClusters int     `json:"desiredReadyClusters,omitempty"`
+	Summary              Summary `json:"summary,omitempty"`
+	Display              Display `json:"display,omitempty"`
+	// ResourceCounts is nil where none were ever written.
+	ResourceCounts *ResourceCounts `json:"resourceCounts,omitempty"`
+	Conditions     []Condition     `json:"conditions,omitempty"`
 }
 
 // Cluster is a cluster that Fleet manages.
