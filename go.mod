@@ -3,6 +3,7 @@ module github.com/fleetdoctor/kubectl-fleetdoctor
 go 1.26.0
 
 require (
+	github.com/creack/pty v1.1.18
 	github.com/evanphx/json-patch/v5 v5.9.11
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/go-logr/logr v1.4.4

@@ -29,9 +29,17 @@ type room struct {
 	pure bool
 }
 
+// commands are the packages that only a command has a use for.
+var commands = []string{
+	"k8s.io/cli-runtime",
+	"sigs.k8s.io/controller-runtime",
+	"github.com/spf13/cobra",
+	"github.com/spf13/pflag",
+}
+
 // clients are the packages that talk to a cluster, or to whoever types a command. Of client-go this bans what
 // connects; its scheme is only types. Everything that connects goes through rest, so these few are enough.
-var clients = []string{
+var clients = slices.Concat(commands, []string{
 	"k8s.io/client-go/discovery",
 	"k8s.io/client-go/dynamic",
 	"k8s.io/client-go/kubernetes/typed",
@@ -39,11 +47,7 @@ var clients = []string{
 	"k8s.io/client-go/rest",
 	"k8s.io/client-go/tools/clientcmd",
 	"k8s.io/client-go/transport",
-	"k8s.io/cli-runtime",
-	"sigs.k8s.io/controller-runtime",
-	"github.com/spf13/cobra",
-	"github.com/spf13/pflag",
-}
+})
 
 // printing are the packages that make text for people. Only printers lay it out.
 var printing = []string{
@@ -64,8 +68,12 @@ var rooms = []room{
 		may: []string{"pkg/object", "pkg/fleet"}},
 	{packages: []string{"pkg/ownership"}, pure: true, never: judging,
 		may: []string{"pkg/object", "pkg/fleet"}},
-	{packages: []string{"pkg/render"}, never: judging,
-		may: []string{"pkg/object", "pkg/fleet"}},
+	// Helm's engine cannot be had without the clients of its lookup function; it is given none.
+	{packages: []string{"pkg/render"}, pure: true, never: slices.Concat(commands, printing),
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release"}},
+	// The loader of directories, apart, so that rendering itself opens no file.
+	{packages: []string{"pkg/render/files"}, never: slices.Concat(commands, printing),
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render"}},
 
 	// Sources read and redact; they judge nothing, so they know nothing of what is judged.
 	{packages: []string{"pkg/source"}, pure: true, never: judging,
@@ -90,27 +98,29 @@ var rooms = []room{
 	{packages: []string{"pkg/audit"}, never: judging,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/inventory",
 			"pkg/compare", "pkg/health", "pkg/report", "pkg/check"}},
-	// Adopt writes through a small interface of its own.
+	// Adopt plans from what an audit found out, and writes through a small interface of its own.
 	{packages: []string{"pkg/adopt"}, never: judging,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/report"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/inventory", "pkg/report", "pkg/check"}},
 
 	{packages: []string{"pkg/cmd"},
-		may: []string{"pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags"}},
+		may: []string{"pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin"}},
 	// What verbs share. The first row that matches a package is its room.
 	{packages: []string{"pkg/cmd/exit"}, never: judging},
 	{packages: []string{"pkg/cmd/flags"}, never: printing},
+	{packages: []string{"pkg/cmd/origin"}, never: printing,
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/check"}},
 	{packages: []string{"pkg/cmd/*"},
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/adopt",
-			"pkg/check", "pkg/report", "pkg/printers"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/adopt",
+			"pkg/object", "pkg/check", "pkg/report", "pkg/printers"}},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},
 		may: []string{"pkg/cmd"}},
 	{packages: []string{"webhook/..."}, never: printing,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership"}},
 	// Tests import what they test. Nothing imports them: no row above names this one.
 	{packages: []string{"test/..."},
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/source",
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report",
-			"pkg/check", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "webhook/..."}},
+			"pkg/check", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "webhook/..."}},
 }
 
 // TestLayering holds the table against the imports that the go command sees.
@@ -213,7 +223,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/cmd/explain": {"pkg/cmd/audit"},
 		}, want: []string{
 			"pkg/cmd/explain must not import pkg/cmd/audit:\n\tpkg/cmd/explain -> pkg/cmd/audit\n" +
-				"\tof this module it may import only pkg/cmd/exit, pkg/cmd/flags, pkg/source, pkg/source/cluster, pkg/source/snapshot, pkg/audit, " +
+				"\tof this module it may import only pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/origin, pkg/source, pkg/source/cluster, pkg/source/snapshot, pkg/audit, " +
 				"pkg/adopt, pkg/check, pkg/report, pkg/printers",
 		}},
 		{name: "main past the root command", graph: importGraph{
@@ -226,7 +236,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/cmd": {"test/bench"},
 		}, want: []string{
 			"pkg/cmd must not import test/bench:\n\tpkg/cmd -> test/bench\n" +
-				"\tof this module it may import only pkg/cmd/*, pkg/cmd/exit, pkg/cmd/flags",
+				"\tof this module it may import only pkg/cmd/*, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/origin",
 		}},
 		{name: "no room", graph: importGraph{
 			"pkg/fleet/v1beta1": nil,

@@ -74,7 +74,7 @@ func (s Scope) pick(inv *inventory.Inventory) ([]*inventory.Deployment, error) {
 	}
 	for i, t := range s.Targets {
 		if !hit[i] && !s.exists(inv, t) {
-			return nil, fmt.Errorf("finding %s%s: there is none with a bundle deployment here", t, s.where())
+			return nil, &NotFoundError{Target: t, Namespace: s.Namespace}
 		}
 	}
 	return out, nil
@@ -105,11 +105,19 @@ func workspaces(inv *inventory.Inventory) []string {
 	return sortedKeys(seen)
 }
 
-func (s Scope) where() string {
-	if s.Namespace == "" {
-		return ""
+// NotFoundError says that nothing answers to a target.
+type NotFoundError struct {
+	Target    Target
+	Namespace string
+}
+
+// Error implements error.
+func (e *NotFoundError) Error() string {
+	where := ""
+	if e.Namespace != "" {
+		where = " in namespace " + e.Namespace
 	}
-	return " in namespace " + s.Namespace
+	return fmt.Sprintf("finding %s%s: there is none with a bundle deployment here", e.Target, where)
 }
 
 func (s Scope) inNamespace(d *inventory.Deployment) bool {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 )
 
 // version is stamped in by the linker.
@@ -65,8 +67,9 @@ func New(arg0 string, streams genericiooptions.IOStreams, now func() time.Time) 
 	root := &cobra.Command{
 		Use:   "kubectl-fleetdoctor",
 		Short: "Find out, and mend, what is wrong with the bundles of Rancher Fleet",
-		Long: "fleetdoctor holds the objects that Rancher Fleet deployed against what their bundles want, object by object and field by field,\n" +
-			"and says what is missing, modified, unowned or orphaned, beside what Fleet itself says of them.",
+		Long: "fleetdoctor holds the objects that Rancher Fleet deployed against what their bundles want, object by\n" +
+			"object and field by field, and says what is missing, modified, unowned or orphaned, beside what\n" +
+			"Fleet itself says of them.",
 		Version:           version,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		SilenceErrors:     true,
@@ -77,15 +80,31 @@ func New(arg0 string, streams genericiooptions.IOStreams, now func() time.Time) 
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.UsageError(err) })
-	root.Args = func(_ *cobra.Command, args []string) error {
+	root.SuggestionsMinimumDistance = 2 // as cobra has it where it reports unknown commands itself
+	root.Args = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return exit.UsageError(fmt.Errorf("unknown command %q", args[0]))
+			return unknownCommand(args[0], c.SuggestionsFor(args[0]))
 		}
 		return nil
 	}
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-	root.AddCommand(audit.NewCommand(audit.Environment{Streams: streams, Now: now, Name: name, Version: version}))
+	// Flags are explained in as many columns as everything else is shown in.
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped 100 "))
+	env := origin.Environment{Streams: streams, Now: now, Name: name, Version: version}
+	root.AddCommand(audit.NewCommand(env))
 	return root
+}
+
+// unknownCommand names the verbs that may have been meant.
+func unknownCommand(typed string, meant []string) error {
+	err := &exit.Error{Status: exit.Usage, Err: fmt.Errorf("unknown command %q", typed)}
+	for i, verb := range meant {
+		meant[i] = strconv.Quote(verb)
+	}
+	if len(meant) > 0 {
+		err.Hint = "Did you mean " + strings.Join(meant, " or ") + "?"
+	}
+	return err
 }
 
 // calledAs is the command line that leads here: kubectl finds its plugins on the PATH and calls them by their full path; a shell passes on

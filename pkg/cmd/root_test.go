@@ -5,11 +5,14 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
@@ -108,6 +111,7 @@ func TestUsage(t *testing.T) {
 		says []string
 	}{
 		{"an unknown verb", []string{"adopt-everything"}, []string{"adopt-everything", "See 'kubectl-fleetdoctor --help'"}},
+		{"a mistyped verb", []string{"audi"}, []string{`unknown command "audi"`, `Did you mean "audit"?`}},
 		{"an unknown flag", []string{"audit", "--nonsense"}, []string{"--nonsense", "kubectl-fleetdoctor audit --help"}},
 		{"an unknown flag of the root", []string{"--nonsense"}, []string{"--nonsense"}},
 		{"an unknown format", []string{"audit", "-o", "xml"}, []string{"--output", "table, wide, json, yaml, name"}},
@@ -127,6 +131,10 @@ func TestUsage(t *testing.T) {
 		{"a snapshot and a user to act as", []string{"audit", "--snapshot", sick, "--as", "somebody"}, []string{"--snapshot", "--as"}},
 		{"a timeout that is none", []string{"audit", "--request-timeout", "soon"}, []string{"--request-timeout", "soon", "See 'kubectl-fleetdoctor audit --help'"}},
 		{"a flag of kubectl's that would do nothing", []string{"audit", "--cache-dir", "x"}, []string{"--cache-dir"}},
+		{"a snapshot and a server check", []string{"audit", "--snapshot", sick, "--server-check=never"}, []string{"--snapshot", "--server-check"}},
+		{"standard input twice", []string{"audit", "--snapshot", "-", "--snapshot", "-"}, []string{"standard input can be read once"}},
+		{"a namespace that is none", []string{"audit", "--snapshot", sick, "-n", "Fleet Local"}, []string{"--namespace", `"Fleet Local"`}},
+		{"all namespaces and one", []string{"audit", "--snapshot", sick, "-A", "-n", "fleet-local"}, []string{"--namespace", "--all-namespaces"}},
 		{"a snapshot and a token", []string{"audit", "--snapshot", sick, "--token", "x"}, []string{"--snapshot", "--token"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -172,6 +180,8 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", sick, "gitrepo/guestbook"}, 1, ""},
 		{[]string{"--snapshot", sick, "gitrepo", "guestbook"}, 1, ""},
 		{[]string{"--snapshot", sick, "GitRepos.fleet.cattle.io", "guestbook", "bd/ingress-ingress"}, 1, ""},
+		{[]string{"--snapshot", sick, "bundle", "guestbook-guestbook", "ingress-ingress"}, 1, ""},
+		{[]string{"--snapshot", sick, "--all-namespaces"}, 1, ""},
 		{[]string{"--snapshot", sick, "gitrepo/guestbook", "-n", "elsewhere"}, 3, "finding namespace elsewhere: nothing of Fleet's is in it; there is in fleet-local"},
 		{[]string{"--snapshot", sick, "gitrepo/nobody"}, 3, "gitrepo/nobody"},
 		{[]string{"--snapshot", dump}, 0, ""},
@@ -204,12 +214,8 @@ func TestStatus(t *testing.T) {
 func TestStdin(t *testing.T) {
 	const list = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"piped","namespace":"b"}}]}`
 	got := called(t, list, "kubectl-fleetdoctor", "audit", "--snapshot", "-", "-o", "name")
-	if got.status != 0 || got.out != "b bundledeployment.fleet.cattle.io/piped\n" {
+	if got.status != 0 || got.out != "-n b bundledeployment.fleet.cattle.io/piped\n" {
 		t.Errorf("status %d: %s%s", got.status, got.out, got.errOut)
-	}
-	got = called(t, list, "kubectl-fleetdoctor", "audit", "--snapshot", "-", "--snapshot", "-")
-	if got.status != 3 || !strings.Contains(got.errOut, "standard input can be read once") {
-		t.Errorf("read twice: status %d: %s", got.status, got.errOut)
 	}
 }
 
@@ -279,6 +285,28 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
+// TestCompleteTargets holds that a shell is offered the kinds of targets, with the name to be typed right behind them.
+func TestCompleteTargets(t *testing.T) {
+	got := run(t, "__complete", "audit", "")
+	want := "gitrepo/\nhelmop/\nbundle/\ncluster/\nbundledeployment/\n"
+	directive := fmt.Sprintf(":%d\n", cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)
+	if got.status != 0 || got.out != want+directive {
+		t.Errorf("status %d: %q, want %q", got.status, got.out, want+directive)
+	}
+}
+
+// TestHelpFits holds that help can be read on a terminal of 100 columns.
+func TestHelpFits(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"audit", "--help"}, {"audit", "--snapshot", sick, "--print-rbac"}, {"audit", "--print-rbac"}} {
+		for line := range strings.Lines(run(t, args...).out) {
+			line = strings.TrimRight(line, "\n")
+			if n := utf8.RuneCountInString(line); n > 100 && !strings.HasPrefix(line, "  kubectl-fleetdoctor audit [") { // how it is called
+				t.Errorf("%q: %d columns: %s", args, n, line)
+			}
+		}
+	}
+}
+
 // TestAgain holds that the same input gives the same bytes, in every format.
 func TestAgain(t *testing.T) {
 	for _, format := range []string{"table", "wide", "json", "yaml", "name"} {
@@ -299,7 +327,7 @@ func TestSuggestedCommands(t *testing.T) {
 		t.Fatalf("no %q in:\n%s", want, got.out)
 	}
 	again := called(t, "", strings.Fields(want)...)
-	if again.status != 1 || !strings.Contains(again.out, "- 1") || !strings.Contains(again.out, "+ 3") {
+	if again.status != 1 || !strings.Contains(again.out, "bundle   1\n") || !strings.Contains(again.out, "cluster  3\n") {
 		t.Errorf("what is suggested comes to status %d: %s%s", again.status, again.out, again.errOut)
 	}
 }

@@ -4,33 +4,28 @@
 package audit
 
 import (
-	"time"
+	"fmt"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 )
 
-// Environment is what the verb takes from the root.
-type Environment struct {
-	Streams genericiooptions.IOStreams
-	Now     func() time.Time
-	Name    string // how the program was called: "kubectl fleetdoctor"
-	Version string
-}
+const long = `Hold the live objects of a cluster, or of a captured snapshot, against what the bundles of Rancher
+Fleet want.
 
-const long = `Hold the live objects of a cluster, or of a captured snapshot, against what the bundles of Rancher Fleet want.
+Each desired object is Ready, NotReady, Modified, Unowned (it exists without the bundle's marks),
+Missing or Unknown (it could not be read). The true fraction of ready objects stands beside the one
+that Fleet's status claims, and each finding names what is wrong, who did it and when, as far as the
+cluster recorded it, and the next command to type.
 
-Each desired object is Ready, NotReady, Modified, Unowned (it exists without the bundle's marks), Missing or Unknown (it could not be
-read). The true fraction of ready objects stands beside the one that Fleet's status claims, and each finding names what is wrong, who
-did it and when, as far as the cluster recorded it, and the next command to type.
+-o name prints each bundle deployment that is not ready as arguments of kubectl, one a line.
 
-Exit status: 0 nothing found at or above --fail-on, 1 findings, 2 wrong usage, 3 the audit could not be finished: no Fleet found,
-nothing could be read, or anything unread under --require-complete.`
+Exit status: 0 nothing found at or above --fail-on, 1 findings, 2 wrong usage, 3 the audit could not
+be finished: no Fleet found, nothing could be read, or anything unread under --require-complete.`
 
 const examples = `  # everything Fleet deploys to the cluster at hand
   %[1]s audit
@@ -38,19 +33,20 @@ const examples = `  # everything Fleet deploys to the cluster at hand
   # one GitRepo, with every field that differs
   %[1]s audit gitrepo/guestbook -n fleet-local --diff
 
-  # a captured cluster: a folder or archive of kubectl get -o yaml, fleet dump, crust-gather, a support bundle
+  # a captured cluster: a folder or archive of kubectl get -o yaml, fleet dump, crust-gather,
+  # a support bundle
   %[1]s audit --snapshot dump.tgz
+
+  # what is not ready, passed on to kubectl
+  %[1]s audit -o name | xargs -L1 kubectl get -o yaml
 
   # in a pipeline: fail on errors only, and if anything could not be read
   %[1]s audit --fail-on=error --require-complete -o json`
 
 // options mirror the command line.
 type options struct {
-	Environment
-	config *genericclioptions.ConfigFlags
+	*origin.Flags
 
-	snapshots       []string
-	selector        string
 	diff            bool
 	requireComplete bool
 	printRBAC       bool
@@ -61,40 +57,40 @@ type options struct {
 }
 
 // NewCommand makes the verb.
-func NewCommand(env Environment) *cobra.Command {
+func NewCommand(env origin.Environment) *cobra.Command {
 	o := &options{
-		Environment: env,
-		config:      genericclioptions.NewConfigFlags(true),
+		Flags:       origin.New(env),
 		output:      flags.NewEnum(printers.Formats[0], printers.Formats...),
 		failOn:      flags.NewEnum("warning", "none", "info", "warning", "error"),
-		colour:      flags.NewEnum("auto", "auto", "always", "never"),
+		colour:      origin.NewColour(),
 		serverCheck: flags.NewEnum(string(engine.CheckAuto), string(engine.CheckAuto), string(engine.CheckAlways), string(engine.CheckNever)),
 	}
 	c := &cobra.Command{
-		Use:     "audit [gitrepo/NAME | helmop/NAME | bundle/NAME | cluster/NAME | bundledeployment/NAME ...]",
-		Short:   "Say what is wrong with what Fleet deployed, object by object",
-		Long:    long,
-		Example: sprintf(examples, env.Name),
-		Args:    cobra.ArbitraryArgs,
-		RunE:    func(c *cobra.Command, args []string) error { return o.run(c.Context(), c, args) },
+		Use:               "audit " + origin.TargetArgs,
+		Short:             "Say what is wrong with what Fleet deployed, object by object",
+		Long:              long,
+		Example:           fmt.Sprintf(examples, env.Name),
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: origin.CompleteTargets,
+		RunE:              func(c *cobra.Command, args []string) error { return o.run(c, args) },
 	}
 	f := c.Flags()
-	o.config.CacheDir = nil // discovery is asked anew each time: a cached answer may be of yesterday
-	o.config.AddFlags(f)
+	o.AddFlags(f)
+	o.AddScopeFlags(f)
 	f.Lookup("namespace").Usage = "Workspace of the GitRepos, HelmOps and Bundles to audit; without it, all of them. On a downstream cluster, the namespace of the releases"
-	f.StringArrayVar(&o.snapshots, "snapshot", nil, "Audit a captured cluster instead: a folder, file, .tar, .tgz or .zip, or - for standard input. May be given several times")
-	f.StringVarP(&o.selector, "selector", "l", "", "Audit only the BundleDeployments with these labels")
 	f.BoolVar(&o.diff, "diff", false, "Show each field that differs, with both values")
 	f.VarP(o.output, "output", "o", "Output format")
 	f.Var(o.failOn, "fail-on", "Exit with 1 on findings of this severity or above")
 	f.BoolVar(&o.requireComplete, "require-complete", false, "Exit with 3 if anything could not be read")
-	f.Var(o.serverCheck, "server-check", "Confirm differences by a server-side dry run: where permitted, of every object, or never")
+	f.Var(o.serverCheck, serverCheckFlag, "Confirm differences by a server-side dry run: where permitted, of every object, or never")
 	f.Var(o.colour, "color", "Use colours")
 	f.BoolVar(&o.printRBAC, "print-rbac", false, "Print the least ClusterRole that may read what an audit reads here, and exit")
-	for name, e := range map[string]*flags.Enum{"output": o.output, "fail-on": o.failOn, "server-check": o.serverCheck, "color": o.colour} {
+	for name, e := range map[string]*flags.Enum{"output": o.output, "fail-on": o.failOn, serverCheckFlag: o.serverCheck, "color": o.colour} {
 		if err := c.RegisterFlagCompletionFunc(name, e.Complete); err != nil {
 			return c // the flags were just added: there is nothing that could be missing
 		}
 	}
 	return c
 }
+
+const serverCheckFlag = "server-check"

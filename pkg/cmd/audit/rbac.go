@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,17 +20,20 @@ import (
 const (
 	roleName = "fleetdoctor-audit"
 
-	roleHead = `# What an audit reads: Fleet's own objects, Helm's release records, and the kinds that bundles deploy.
-# It needs list alone. RBAC cannot tell release records from other Secrets: the rule for them opens every Secret, and without it no
-# bundle gets a verdict (FD607).
-`
+	roleHead = "What an audit reads: Fleet's own objects, Helm's release records, and the kinds that bundles deploy. It needs list alone. " +
+		"RBAC cannot tell release records from other Secrets: the rule for them opens every Secret, and without it no bundle gets a verdict (FD607)."
 	// roleKinds is said where the kinds are those of the cluster or snapshot at hand, roleGuess where they could not be read.
-	roleKinds = "# The kinds are those that the bundles here deploy now.\n"
-	roleGuess = "# The kinds that bundles deploy could not be read here (%s): these are those that most do. Add your custom resources.\n"
-	roleTail  = `# To find leftovers in kinds that no bundle deploys any more, add:
+	roleKinds = "The kinds are those that the bundles here deploy now."
+	roleGuess = "The kinds that bundles deploy could not be read here (%s): these are those that most do. Add your custom resources."
+	// roleLess is what this role does not do.
+	roleLess = "It finds no leftovers in kinds that no bundle deploys any more: that search is then not complete, and with --require-complete an audit " +
+		"ends with 3, unless the rule below that is commented out is added."
+	roleTail = `# To find leftovers in kinds that no bundle deploys any more, add:
 #   - {apiGroups: ["*"], resources: ["*"], verbs: ["list"]}
-# To have differences confirmed by the server (--server-check), add get and patch on the kinds; nothing is stored.
-# Bind it with: kubectl create clusterrolebinding ` + roleName + ` --clusterrole=` + roleName + ` --user=NAME
+# To have differences confirmed by the server (--server-check), add get and patch on the kinds;
+# nothing is stored.
+# Bind it with:
+#   kubectl create clusterrolebinding ` + roleName + ` --clusterrole=` + roleName + ` --user=NAME
 `
 )
 
@@ -44,36 +48,51 @@ var usual = map[string][]string{
 	"rbac.authorization.k8s.io": {"clusterrolebindings", "clusterroles", "rolebindings", "roles"},
 }
 
-// printRole prints the least role that may read what an audit of this source reads.
-func (o *options) printRole(ctx context.Context, src source.Source, unread error) error {
+// role is the least role that may read what an audit of this source reads, as YAML. unread is why there is no source.
+func role(ctx context.Context, src source.Source, unread error) ([]byte, error) {
 	resources := map[string][]string{}
 	kinds, why := []source.Kind(nil), unread
 	if src != nil {
 		kinds, why = engine.DesiredKinds(ctx, src)
 	}
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
-	head := roleHead + roleKinds
+	said := roleKinds
 	for _, k := range kinds {
 		resources[k.Group] = append(resources[k.Group], k.Resource)
 	}
 	if len(kinds) == 0 {
 		reason := "no release record is there"
 		if why != nil {
-			reason = strings.Join(strings.Fields(why.Error()), " ")
+			reason = why.Error()
 		}
-		head = roleHead + fmt.Sprintf(roleGuess, reason)
+		said = fmt.Sprintf(roleGuess, reason)
 		for group, names := range usual {
 			resources[group] = slices.Clone(names)
 		}
 	}
 	body, err := yaml.Marshal(clusterRole(resources))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = o.Streams.Out.Write([]byte(head + string(body) + roleTail))
-	return err
+	return []byte(comment(roleHead) + comment(said) + comment(roleLess) + string(body) + roleTail), nil
+}
+
+// comment writes a paragraph as a comment of YAML that fits a terminal of 100 columns. Words longer than that stay whole.
+func comment(paragraph string) string {
+	const width = 100
+	var b strings.Builder
+	line := "#"
+	for _, word := range strings.Fields(paragraph) {
+		if line != "#" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			b.WriteString(line + "\n")
+			line = "#"
+		}
+		line += " " + word
+	}
+	b.WriteString(line + "\n")
+	return b.String()
 }
 
 func clusterRole(resources map[string][]string) *rbacv1.ClusterRole {

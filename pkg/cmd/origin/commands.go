@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package origin
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+)
+
+// Command begins a command line of this program's that leads to the same source: "kubectl fleetdoctor adopt --context prod". A token or
+// password is no part of it.
+func (f *Flags) Command(verb string) string {
+	command := f.Name + " " + verb
+	for _, s := range f.Snapshots {
+		command += " --snapshot " + shellescape.Quote(s)
+	}
+	ours, _ := f.reaching()
+	return command + ours
+}
+
+// Commands lead to the same source, and to the same cluster, when they are copied into a shell.
+func (f *Flags) Commands() check.Commands {
+	kubectl, helm := f.reaching()
+	audit := f.Command("audit")
+	return check.Commands{Audit: audit, PrintRole: audit + " --print-rbac", Kubectl: "kubectl" + kubectl, Helm: "helm" + helm}
+}
+
+// reaching repeats the flags that say how to reach the cluster, in kubectl's words and in Helm's.
+func (f *Flags) reaching() (kubectl, helm string) {
+	for _, flag := range []struct {
+		value      *string
+		name, helm string
+	}{
+		{f.Config.KubeConfig, "--kubeconfig", "--kubeconfig"},
+		{f.Config.Context, "--context", "--kube-context"},
+		{f.Config.APIServer, "--server", "--kube-apiserver"},
+		{f.Config.ClusterName, "--cluster", ""},
+		{f.Config.AuthInfoName, "--user", ""},
+		{f.Config.Impersonate, "--as", "--kube-as-user"},
+	} {
+		if *flag.value == "" || flag.value == f.Config.APIServer && signsIn(*flag.value) {
+			continue
+		}
+		value := " " + shellescape.Quote(*flag.value)
+		kubectl += " " + flag.name + value
+		if flag.helm != "" {
+			helm += " " + flag.helm + value
+		}
+	}
+	return kubectl, helm
+}
+
+// signsIn says whether an address has a user in it, and so may have a password. What is no address may have anything.
+func signsIn(server string) bool {
+	u, err := url.Parse(server)
+	return err != nil || u.User != nil || strings.Contains(server, "@")
+}
+
+// Explain adds to an error of the engine what the user can do about it. An error that has a status already is left as it is.
+func (f *Flags) Explain(err error) error {
+	var explained *exit.Error
+	if err == nil || errors.As(err, &explained) {
+		return err
+	}
+	return &exit.Error{Status: exit.Failed, Err: err, Hint: f.hint(err)}
+}
+
+func (f *Flags) hint(err error) string {
+	listing := f.listing(err)
+	switch {
+	case f.Captured() && listing != "":
+		return f.Command("audit") + " -o wide lists what there is."
+	case f.Captured() && errors.Is(err, engine.ErrNoFleet):
+		return "Name a snapshot of a cluster that Fleet deploys to, with Fleet's objects or the Secrets of its releases in it."
+	case f.Captured():
+		return ""
+	case errors.Is(err, engine.ErrNoFleet):
+		return "Check the context (kubectl config current-context), or name a snapshot of a cluster that Fleet deploys to."
+	case errors.Is(err, engine.ErrNothingRead):
+		return f.Commands().PrintRole + " prints a role that may read what an audit reads."
+	case listing != "":
+		return listing + " lists what there is, if this is the cluster that was meant (kubectl config current-context names it)."
+	}
+	return "Is this the cluster that was meant? kubectl config current-context names it; --context and --kubeconfig choose another."
+}
+
+// listing is the command that lists what a target might have been, "" where the error is about no target.
+func (f *Flags) listing(err error) string {
+	var none *engine.NotFoundError
+	if !errors.As(err, &none) {
+		return ""
+	}
+	names := engine.TargetKinds[none.Target.Kind]
+	resource := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, ".") })
+	return f.Commands().Kubectl + " get " + names[resource] + " -A"
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package origin
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+)
+
+// TestCommands holds that suggested commands lead back to the same cluster, and hold nothing to sign in with.
+func TestCommands(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want check.Commands
+	}{
+		{nil, check.CommandsOf("kubectl fleetdoctor")},
+		{[]string{"--snapshot", "a b.tgz", "--snapshot", "-"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot 'a b.tgz' --snapshot -", Kubectl: "kubectl", Helm: "helm"}},
+		{[]string{"--context", "prod", "--kubeconfig", "/k", "--as", "me", "--token", "invented-token", "--cluster", "c", "--user", "u"}, check.Commands{
+			Audit:   "kubectl fleetdoctor audit --kubeconfig /k --context prod --cluster c --user u --as me",
+			Kubectl: "kubectl --kubeconfig /k --context prod --cluster c --user u --as me",
+			Helm:    "helm --kubeconfig /k --kube-context prod --kube-as-user me"}},
+		{[]string{"--server", "https://example.com:6443"}, check.Commands{Audit: "kubectl fleetdoctor audit --server https://example.com:6443",
+			Kubectl: "kubectl --server https://example.com:6443", Helm: "helm --kube-apiserver https://example.com:6443"}},
+		{[]string{"--server", "https://somebody:invented-password@example.com"}, check.CommandsOf("kubectl fleetdoctor")},
+		{[]string{"--server", "somebody:invented-password@example.com"}, check.CommandsOf("kubectl fleetdoctor")},
+		{[]string{"--server", "https://somebody@example.com"}, check.CommandsOf("kubectl fleetdoctor")},
+	} {
+		tc.want.PrintRole = tc.want.Audit + " --print-rbac"
+		if diff := cmp.Diff(tc.want, typed(t, tc.args...).Commands()); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tc.args, diff)
+		}
+	}
+	if got, want := typed(t, "--context", "prod").Command("adopt"), "kubectl fleetdoctor adopt --context prod"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestExplain holds what is advised where, and that a snapshot's reader is told nothing of contexts and roles.
+func TestExplain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err               error
+		cluster, snapshot string // what the hint says, "" for none
+	}{
+		"no Fleet":           {fmt.Errorf("%w: x", engine.ErrNoFleet), "current-context", "Name a snapshot of"},
+		"nothing read":       {fmt.Errorf("%w of Fleet", engine.ErrNothingRead), "kubectl fleetdoctor audit --context prod --print-rbac", ""},
+		"an unknown bundle":  {&engine.NotFoundError{Target: engine.Target{Kind: engine.TargetBundle, Name: "x"}}, "kubectl --context prod get bundles.fleet.cattle.io -A", "kubectl fleetdoctor audit --snapshot dump.tgz -o wide"},
+		"an unknown cluster": {&engine.NotFoundError{Target: engine.Target{Kind: engine.TargetCluster, Name: "x"}}, "kubectl --context prod get clusters.fleet.cattle.io -A", "-o wide"},
+		"another error":      {errors.New("reaching the cluster"), "Is this the cluster that was meant?", ""},
+	} {
+		for args, want := range map[string]string{"--context prod": tc.cluster, "--snapshot dump.tgz": tc.snapshot} {
+			var e *exit.Error
+			if err := typed(t, strings.Fields(args)...).Explain(tc.err); !errors.As(err, &e) || e.Status != exit.Failed || !errors.Is(err, tc.err) {
+				t.Fatalf("%s, %s: %v", name, args, err)
+			}
+			if !strings.Contains(e.Hint, want) || (e.Hint == "") != (want == "") {
+				t.Errorf("%s, %s: %q, want %q", name, args, e.Hint, want)
+			}
+			if strings.HasPrefix(args, "--snapshot") && (strings.Contains(e.Hint, "context") || strings.Contains(e.Hint, "--print-rbac")) {
+				t.Errorf("%s: of a snapshot: %q", name, e.Hint)
+			}
+		}
+	}
+	if err := typed(t).Explain(nil); err != nil {
+		t.Errorf("no error was made one: %v", err)
+	}
+	usage := exit.UsageError(errors.New("wrong"))
+	if got := typed(t).Explain(usage); exit.Status(got) != exit.Usage {
+		t.Errorf("a usage error became %v", got)
+	}
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package origin
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+)
+
+// typed are the flags as a command line has them.
+func typed(t *testing.T, args ...string) *Flags {
+	t.Helper()
+	f := New(Environment{Name: "kubectl fleetdoctor"})
+	fs := pflag.NewFlagSet("verb", pflag.ContinueOnError)
+	f.AddFlags(fs)
+	f.AddScopeFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestTargets(t *testing.T) {
+	repo := engine.Target{Kind: engine.TargetGitRepo, Name: "guestbook"}
+	for _, tc := range []struct {
+		args []string
+		want []engine.Target // nil where it is refused
+	}{
+		{[]string{"gitrepo/guestbook"}, []engine.Target{repo}},
+		{[]string{"gitrepos/guestbook"}, []engine.Target{repo}},
+		{[]string{"GitRepo/guestbook"}, []engine.Target{repo}},
+		{[]string{"gitrepos.fleet.cattle.io/guestbook"}, []engine.Target{repo}},
+		{[]string{"gitrepo", "guestbook"}, []engine.Target{repo}},
+		{[]string{"gitrepo/fleet-local/guestbook"}, []engine.Target{{Kind: engine.TargetGitRepo, Name: "fleet-local/guestbook"}}},
+		{[]string{"gitrepo", "fleet-local/guestbook"}, []engine.Target{{Kind: engine.TargetGitRepo, Name: "fleet-local/guestbook"}}},
+		{[]string{"bundle", "a", "b"}, []engine.Target{{Kind: engine.TargetBundle, Name: "a"}, {Kind: engine.TargetBundle, Name: "b"}}},
+		{[]string{"bundle", "a", "cluster"}, []engine.Target{{Kind: engine.TargetBundle, Name: "a"}, {Kind: engine.TargetBundle, Name: "cluster"}}}, // a name like any other
+		{[]string{"gitrepo", "guestbook", "bd/a", "cluster", "b"}, []engine.Target{repo,
+			{Kind: engine.TargetBundleDeployment, Name: "a"}, {Kind: engine.TargetCluster, Name: "b"}}},
+		{[]string{"helmop/nginx", "bundle/b"}, []engine.Target{{Kind: engine.TargetHelmOp, Name: "nginx"}, {Kind: engine.TargetBundle, Name: "b"}}},
+		{[]string{"guestbook"}, nil},
+		{[]string{"gitrepo"}, nil},
+		{[]string{"gitrepo/"}, nil},
+		{[]string{"/guestbook"}, nil},
+		{[]string{"gitrepo", ""}, nil},
+		{[]string{"gitrepo", "bundle/b"}, nil},
+		{[]string{"pod/a"}, nil},
+		{[]string{"gitrepo/guestbook", "more"}, nil},
+		{[]string{""}, nil},
+	} {
+		got, err := typed(t).Scope(tc.args)
+		if (err == nil) != (tc.want != nil) || err != nil && exit.Status(err) != exit.Usage {
+			t.Errorf("%q: error %v", tc.args, err)
+			continue
+		}
+		if diff := cmp.Diff(tc.want, got.Targets); err == nil && diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tc.args, diff)
+		}
+	}
+}
+
+// TestScopeFlags holds which flags narrow the scope, and which are refused.
+func TestScopeFlags(t *testing.T) {
+	for _, tc := range []struct {
+		args                []string
+		namespace, selector string
+		refused             bool
+	}{
+		{args: nil},
+		{args: []string{"-A"}},
+		{args: []string{"-n", "fleet-local"}, namespace: "fleet-local"},
+		{args: []string{"-n", "fleet-local", "--all-namespaces=false"}, namespace: "fleet-local"},
+		{args: []string{"-l", "a=b"}, selector: "a=b"},
+		{args: []string{"-n", "fleet-local", "-A"}, refused: true},
+		{args: []string{"-n", "Fleet"}, refused: true},
+		{args: []string{"-n", "a,b"}, refused: true},
+		{args: []string{"-n", "a/b"}, refused: true},
+		{args: []string{"-l", "a in ("}, refused: true},
+	} {
+		got, err := typed(t, tc.args...).Scope(nil)
+		if tc.refused != (exit.Status(err) == exit.Usage) || got.Namespace != tc.namespace {
+			t.Errorf("%q: namespace %q, error %v", tc.args, got.Namespace, err)
+		}
+		if selector := got.Selector; (selector != nil) != (tc.selector != "") || selector != nil && selector.String() != tc.selector {
+			t.Errorf("%q: selector %v, want %q", tc.args, selector, tc.selector)
+		}
+	}
+}
