@@ -5,7 +5,6 @@ package printers
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -19,8 +18,9 @@ import (
 
 // findings shows what is wrong, bundle by bundle, and last what belongs to none.
 func (t text) findings(b *bytes.Buffer, a *report.Audit) {
+	folds, others := t.repeated(a.Findings)
 	groups := map[string][]report.Finding{}
-	for _, f := range a.Findings {
+	for _, f := range others {
 		if f.Severity != report.Info || t.wide {
 			groups[f.BundleDeployment] = append(groups[f.BundleDeployment], f)
 		}
@@ -37,6 +37,10 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 			delete(groups, key)
 		}
 	}
+	for _, list := range folds {
+		fmt.Fprintln(b, t.bold("No verdict"))
+		t.fold(b, list)
+	}
 	var rest []report.Finding
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		rest = append(rest, groups[key]...)
@@ -45,6 +49,41 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 		fmt.Fprintln(b, t.bold("Beside the bundles"))
 		t.group(b, rest, nil)
 	}
+}
+
+// few is how many are named of what is said of each of many bundles alike.
+const few = 3
+
+// repeated are the findings FD607 that advise the same of more bundles than a few: what cannot be read is most often not to be read of any
+// of them. The others are returned as they are.
+func (t text) repeated(findings []report.Finding) (folds [][]report.Finding, others []report.Finding) {
+	alike := map[string][]report.Finding{}
+	for _, f := range findings {
+		if f.Code == "FD607" && f.Remediation != "" && !t.wide {
+			alike[f.Remediation] = append(alike[f.Remediation], f)
+		}
+	}
+	folded := map[string]bool{}
+	for _, f := range findings {
+		list := alike[f.Remediation]
+		switch {
+		case f.Code != "FD607" || len(list) <= few:
+			others = append(others, f)
+		case !folded[f.Remediation]:
+			folded[f.Remediation] = true
+			folds = append(folds, list)
+		}
+	}
+	return folds, others
+}
+
+func (t text) fold(b *bytes.Buffer, list []report.Finding) {
+	for _, f := range list[:few] {
+		t.finding(b, f)
+	}
+	fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more (-o wide lists them)", len(list)-few)))
+	t.next(b, list[0].Remediation)
+	fmt.Fprintln(b)
 }
 
 // rank puts the worst first.
@@ -82,13 +121,13 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 			}
 			continue
 		}
-		t.finding(b, f)
 		if t.Diff && f.Code == "FD104" {
+			f.Evidence = unsaid(f.Evidence, diffs[f.Object])
+			t.finding(b, f)
 			t.diff(b, diffs[f.Object])
-		}
-		if t.Diff && f.Code == "FD104" {
 			continue // what it would suggest is on the screen
 		}
+		t.finding(b, f)
 		if next := f.Remediation; next != "" && next != last && (i+1 == len(list) || list[i+1].Remediation != next || shown[f.Code] == most) {
 			t.next(b, next)
 			last = next
@@ -125,36 +164,6 @@ func (t text) finding(b *bytes.Buffer, f report.Finding) {
 		for _, line := range lines(e, len(inset), len(inset)) {
 			fmt.Fprintln(b, inset+t.faint(line))
 		}
-	}
-}
-
-// diff shows field by field what the bundle states and what is there.
-func (t text) diff(b *bytes.Buffer, diffs []report.Difference) {
-	for _, d := range diffs {
-		note := ""
-		if d.Note != "" {
-			note = t.faint("  (" + printable(d.Note) + ")")
-		}
-		fmt.Fprintf(b, "%s%s%s\n", inset, printable(d.Path), note)
-		t.side(b, red, "-", d.Desired)
-		t.side(b, green, "+", d.Live)
-	}
-}
-
-func (t text) side(b *bytes.Buffer, code, sign string, v report.Value) {
-	if v.IsZero() {
-		return
-	}
-	s, ok := v.Shown().(string)
-	if !ok {
-		raw, err := json.Marshal(v)
-		if err != nil {
-			raw = []byte(fmt.Sprint(v.Shown()))
-		}
-		s = string(raw)
-	}
-	for _, line := range strings.Split(s, "\n") {
-		fmt.Fprintf(b, "%s  %s\n", inset, t.colour(code, sign+" "+printable(line)))
 	}
 }
 

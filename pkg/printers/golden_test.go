@@ -119,7 +119,7 @@ func large() *report.Audit {
 	big.Resources = append(big.Resources, report.Resource{Ref: shop, State: report.Modified, Differences: []report.Difference{
 		{Path: ".spec.text", Desired: report.Plain("one\ntwo\n"), Live: report.Plain("one\n\x1b[31mtwo\x07\n")},
 		{Path: ".spec.list", Desired: report.Plain([]any{"a", int64(1)}), Live: report.Plain([]any{int64(1), "a"}), Note: "the order differs"},
-		{Path: ".spec.password", Desired: report.Secret("x"), Live: report.Secret("y"), Manager: "größe", Time: "2026-01-02T03:04:05Z"},
+		{Path: ".spec.password", Desired: report.Secret("x"), Live: report.Secret("y"), Manager: "größe", Operation: "Update", Time: "2026-01-02T03:04:05Z"},
 		{Path: ".spec.gone", Desired: report.Plain(true)}}})
 	add(report.Finding{Code: "FD104", Severity: report.Warning, Object: shop, Message: "shop.example.com web/größe-店 differs in .spec.text, .spec.list, .spec.password, 1 more field",
 		Evidence: []string{".spec.text: who changed it is not recorded", ".spec.password: last written by größe (Update) at 2026-01-02T03:04:05Z"}, Remediation: "kubectl fleetdoctor audit bundle/" + long + " --diff"})

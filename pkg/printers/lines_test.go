@@ -3,10 +3,13 @@
 package printers
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // TestLines holds that a line ends where a terminal's does: characters of East Asia take two columns, those that combine none.
@@ -35,11 +38,43 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestShort holds that a name is cut down to columns.
+// TestShort holds that a name is cut down to columns in its middle: names that Fleet makes differ at the end.
 func TestShort(t *testing.T) {
-	for in, want := range map[string]string{"12345": "12345", "123456": "1234…", "文字列": "文字…", "文字": "文字"} {
+	for in, want := range map[string]string{"12345": "12345", "123456": "12…56", "文字列": "文…列", "文字": "文字", "aaaae\u0301": "aaaae\u0301", "aaaaae\u0301": "aa…ae\u0301"} {
 		if got := short(in, 5); got != want {
 			t.Errorf("%s: %q, want %q", in, got, want)
 		}
+	}
+	if one, other := short("monitoring-rancher-monitoring", 23), short("monitoring-rancher-monitoring-crd", 23); one == other {
+		t.Errorf("two names are both shown as %s", one)
+	}
+}
+
+// TestSentence holds that a first letter is one, however many bytes it takes.
+func TestSentence(t *testing.T) {
+	for in, want := range map[string]string{"": "", "a b": "A b", "größe": "Größe", "ärger": "Ärger", "店": "店", "1st": "1st"} {
+		if got := sentence(in); got != want {
+			t.Errorf("%s: %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestFontOfEastAsia holds that a table is as wide where the locale is of East Asia as anywhere else, though its fonts draw some
+// characters twice as wide: the same report gives the same bytes.
+func TestFontOfEastAsia(t *testing.T) {
+	show := func() string {
+		var b bytes.Buffer
+		a := &report.Audit{BundleDeployments: []report.BundleDeployment{{Name: strings.Repeat("long-", 10)}, {Name: "short"}}}
+		if err := (text{}).deployments(&b, a); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	here := show()
+	before := twwidth.IsEastAsian()
+	defer twwidth.SetEastAsian(before)
+	twwidth.SetEastAsian(true) // as tablewriter does on its own where LANG is ja_JP
+	if there := show(); there != here {
+		t.Errorf("here:\n%s\nthere:\n%s", here, there)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"al.essio.dev/pkg/shellescape"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -86,15 +87,16 @@ func escaped(raw []byte) []byte {
 	return b.Bytes()
 }
 
-// printNames prints the bundle deployments that are not ready, one a line, to be fed to other commands.
+// printNames prints the bundle deployments that are not ready as arguments of kubectl, one a line: "-n NAMESPACE KIND/NAME". On a downstream
+// cluster, where only their releases are known, they have no namespace.
 func printNames(w io.Writer, a *report.Audit) error {
 	for _, bd := range a.BundleDeployments {
 		if bd.State == report.Ready {
 			continue
 		}
-		name := "bundledeployment.fleet.cattle.io/" + bd.Name
+		name := shellescape.Quote("bundledeployment.fleet.cattle.io/" + bd.Name)
 		if bd.Namespace != "" {
-			name = bd.Namespace + " " + name
+			name = "-n " + shellescape.Quote(bd.Namespace) + " " + name
 		}
 		if _, err := fmt.Fprintln(w, printable(name)); err != nil {
 			return err

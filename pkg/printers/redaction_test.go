@@ -81,7 +81,7 @@ func record(t *testing.T, revision int, status string, objects ...doc) doc {
 		if err != nil {
 			t.Fatal(err)
 		}
-		manifest.WriteString("---\n" + printableJSON(raw) + "\n")
+		manifest.WriteString("---\n" + string(printers.Escaped(raw)) + "\n")
 	}
 	raw, err := json.Marshal(doc{"name": "guestbook", "namespace": "web", "version": revision, "info": doc{"status": status},
 		"chart":    doc{"metadata": doc{"annotations": doc{fleet.BundleIDAnnotation: "guestbook", fleet.AgentNamespaceAnnotation: "system"}}},
@@ -91,20 +91,6 @@ func record(t *testing.T, revision int, status string, objects ...doc) doc {
 	}
 	name := release.Name{Namespace: "web", Name: "guestbook", Revision: revision}.SecretName()
 	return document("v1", "Secret", name, doc{"type": release.SecretType, "data": doc{release.DataKey: b64(b64(string(raw)))}})
-}
-
-// printableJSON escapes what JSON may hold and YAML may not, so that JSON can be read as YAML.
-func printableJSON(raw []byte) string {
-	var b strings.Builder
-	for _, r := range string(raw) {
-		switch {
-		case r == 0x7f, r >= 0x80 && r < 0xa0, r == 0xfeff, r == 0xfffe, r == 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }
 
 // cluster is a captured cluster that keeps a value in one place, and shows it in others: in fields and conditions of objects that are no

@@ -10,10 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/renderer"
-	"github.com/olekukonko/tablewriter/tw"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -26,7 +22,7 @@ type column struct {
 }
 
 var columns = []column{
-	{header: "BUNDLE DEPLOYMENT", cell: func(t text, bd *report.BundleDeployment) string { return t.name(bd) }},
+	{header: "BUNDLE DEPLOYMENT", cell: func(t text, bd *report.BundleDeployment) string { return t.name(bd) }}, // cut to what the others leave
 	{header: "CLUSTER", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return printable(bd.Cluster) }},
 	{header: "STATE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return string(bd.State) }},
 	{header: "READY", right: true, cell: ready},
@@ -47,27 +43,34 @@ var columns = []column{
 	{header: "SET ID", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return printable(bd.SetID) }},
 }
 
-// maxName is how much of a name the narrow table shows; the findings below it, and the wide table, show it whole.
-const maxName = 23
+// minName is how much of a name is shown however wide the numbers are: as much as its header takes anyway.
+const minName = len("BUNDLE DEPLOYMENT")
 
 func (t text) name(bd *report.BundleDeployment) string {
 	if t.wide {
 		return printable(strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/"))
 	}
-	return short(bd.Name, maxName)
+	return printable(bd.Name)
 }
 
-// short cuts a name down to n columns.
+// short cuts a name down to n columns in its middle: the names that Fleet makes of one repository begin alike and differ at the end.
 func short(s string, n int) string {
 	s = printable(s)
 	if span(s) <= n {
 		return s
 	}
 	name := []rune(s)
-	for name = name[:min(len(name), n-1)]; span(string(name)) > n-1; {
-		name = name[:len(name)-1]
+	begin, end := 0, len(name)
+	for begin < end && span(string(name[:begin+1])) <= n/2 {
+		begin++
 	}
-	return string(name) + "…"
+	for end > begin && span(string(name[end-1:])) <= (n-1)/2 {
+		end--
+	}
+	for end < len(name) && span(string(name[end])) == 0 {
+		end++ // an accent without its letter
+	}
+	return string(name[:begin]) + "…" + string(name[end:])
 }
 
 func ready(t text, bd *report.BundleDeployment) string {
@@ -80,14 +83,23 @@ func ready(t text, bd *report.BundleDeployment) string {
 	return t.colour(green, fraction(bd.Counts.Ready, bd.Counts.Desired))
 }
 
-func fleetSays(_ text, bd *report.BundleDeployment) string {
-	switch {
-	case bd.Reported == nil:
+func fleetSays(t text, bd *report.BundleDeployment) string {
+	switch r := bd.Reported; {
+	case r == nil || r.Ready == nil && r.State == "":
 		return "-"
-	case bd.Reported.Ready == nil:
-		return printable(bd.Reported.State)
+	case r.Ready == nil || r.DesiredReady == nil:
+		return t.bounded(r.State)
+	default:
+		return fraction(*r.Ready, *r.DesiredReady)
 	}
-	return fraction(*bd.Reported.Ready, *bd.Reported.DesiredReady)
+}
+
+// bounded keeps a state, which may be any text, to the length of Fleet's own.
+func (t text) bounded(state string) string {
+	if t.wide {
+		return printable(state)
+	}
+	return short(state, len("WaitCheckIn"))
 }
 
 func number(code string, of func(report.Counts) int) func(text, *report.BundleDeployment) string {
@@ -102,99 +114,86 @@ func number(code string, of func(report.Counts) int) func(text, *report.BundleDe
 
 func fraction(a, b int) string { return fmt.Sprintf("%d/%d", a, b) }
 
-// deployments is one line a bundle deployment.
+// deployments is one line a bundle deployment. Where there are several clusters, each is named on a line of its own, outside the columns: that
+// takes less width than a column.
 func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
-	var header []string
-	var right []bool
+	g := grid{}
 	var shown []column
 	for _, c := range columns {
 		if c.wide && !t.wide {
 			continue
 		}
-		header, right, shown = append(header, c.header), append(right, c.right), append(shown, c)
+		g.header, g.right, shown = append(g.header, c.header), append(g.right, c.right), append(shown, c)
 	}
 	many := !t.wide && slices.ContainsFunc(a.BundleDeployments, func(bd report.BundleDeployment) bool { return bd.Cluster != a.BundleDeployments[0].Cluster })
-	var rows [][]string
 	for i := range a.BundleDeployments {
-		bd := &a.BundleDeployments[i]
-		if many && (i == 0 || bd.Cluster != a.BundleDeployments[i-1].Cluster) { // a line of its own takes less width than a column
-			rows = append(rows, append([]string{short(cmp.Or(bd.Cluster, "cluster not known"), maxName)}, make([]string, len(shown)-1)...))
-		}
 		var row []string
 		for _, c := range shown {
-			row = append(row, c.cell(t, bd))
+			row = append(row, c.cell(t, &a.BundleDeployments[i]))
 		}
 		if many {
-			row[0] = "  " + short(bd.Name, maxName-2)
+			row[0] = "  " + row[0]
 		}
-		rows = append(rows, row)
+		g.rows = append(g.rows, row)
 	}
-	return table(b, header, right, rows)
-}
-
-// claims are the aggregates whose own numbers are not the true ones.
-func (t text) claims(b *bytes.Buffer, a *report.Audit) error {
-	var rows [][]string
-	for _, level := range []struct {
-		kind string
-		list []report.Aggregate
-	}{{"gitrepo", a.GitRepos}, {"helmop", a.HelmOps}, {"cluster", a.Clusters}} {
-		for _, g := range level.list {
-			r := g.Reported
-			if r == nil || r.Ready == nil || *r.Ready == g.Actual.Counts.Ready && *r.DesiredReady == g.Actual.Counts.Desired && !t.wide {
-				continue
-			}
-			rows = append(rows, []string{level.kind + " " + printable(g.Namespace+"/"+g.Name),
-				fraction(g.Actual.Counts.Ready, g.Actual.Counts.Desired), fraction(*r.Ready, *r.DesiredReady), printable(r.State)})
-		}
+	if !t.wide {
+		g.cutNames()
 	}
-	if len(rows) == 0 {
-		return nil
-	}
-	return table(b, []string{"SUMMED UP", "READY", "FLEET SAYS", "STATE"}, []bool{false, true, true, false}, rows)
-}
-
-// table writes rows as kubectl does: no lines, columns apart by two spaces, none behind the last; a blank line at the end.
-func table(b *bytes.Buffer, header []string, right []bool, rows [][]string) error {
-	var padded bytes.Buffer
-	if err := render(&padded, header, right, rows); err != nil {
+	rows, err := g.lines()
+	if err != nil {
 		return err
 	}
-	for line := range strings.Lines(padded.String()) {
-		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	fmt.Fprintln(b, rows[0])
+	for i, bd := range a.BundleDeployments {
+		if many && (i == 0 || bd.Cluster != a.BundleDeployments[i-1].Cluster) {
+			fmt.Fprintln(b, short(cmp.Or(bd.Cluster, "cluster not known"), width))
+		}
+		fmt.Fprintln(b, rows[i+1])
 	}
 	b.WriteByte('\n')
 	return nil
 }
 
-func render(b *bytes.Buffer, header []string, right []bool, rows [][]string) error {
-	align := make([]tw.Align, len(right))
-	for i := range right {
-		align[i] = tw.AlignLeft
-		if right[i] {
-			align[i] = tw.AlignRight
+// claims are the aggregates whose own numbers are not the true ones. One of which not one deployment has a verdict has no true ones.
+func (t text) claims(b *bytes.Buffer, a *report.Audit) error {
+	g := grid{header: []string{"SUMMED UP", "READY", "FLEET SAYS", "STATE"}, right: []bool{false, true, true, false}}
+	judged := map[string]bool{}
+	for _, bd := range a.BundleDeployments {
+		if !unknown(bd) {
+			judged["gitrepo "+bd.GitRepo], judged["helmop "+bd.HelmOp], judged["cluster "+bd.Cluster] = true, true, true
 		}
 	}
-	cells := func(format tw.State) tw.CellConfig {
-		return tw.CellConfig{
-			Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone, AutoFormat: format},
-			Alignment:  tw.CellAlignment{PerColumn: align},
-			Padding:    tw.CellPadding{Global: tw.Padding{Left: tw.Empty, Right: "  ", Overwrite: true}},
+	stated := false
+	for _, level := range []struct {
+		kind string
+		list []report.Aggregate
+	}{{"gitrepo", a.GitRepos}, {"helmop", a.HelmOps}, {"cluster", a.Clusters}} {
+		for _, s := range level.list {
+			name := level.kind + " " + s.Namespace + "/" + s.Name
+			r := s.Reported
+			if r == nil || r.Ready == nil || r.DesiredReady == nil || s.Actual.BundleDeployments > 0 && !judged[name] {
+				continue
+			}
+			if *r.Ready == s.Actual.Counts.Ready && *r.DesiredReady == s.Actual.Counts.Desired && !t.wide {
+				continue
+			}
+			stated = stated || r.State != ""
+			g.rows = append(g.rows, []string{printable(name), fraction(s.Actual.Counts.Ready, s.Actual.Counts.Desired), fraction(*r.Ready, *r.DesiredReady), t.bounded(r.State)})
 		}
 	}
-	out := tablewriter.NewTable(b,
-		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
-			Borders: tw.BorderNone,
-			Settings: tw.Settings{
-				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off, ShowHeader: tw.Off},
-				Lines:      tw.Lines{ShowHeaderLine: tw.Off, ShowTop: tw.Off, ShowBottom: tw.Off},
-			},
-		})),
-		tablewriter.WithConfig(tablewriter.Config{Header: cells(tw.Off), Row: cells(tw.Off)}),
-	)
-	out.Header(header)
-	if err := out.Bulk(rows); err != nil {
+	if len(g.rows) == 0 {
+		return nil
+	}
+	if !stated {
+		g.dropLast()
+	}
+	if !t.wide {
+		g.cutNames()
+	}
+	rows, err := g.lines()
+	if err != nil {
 		return err
 	}
-	return out.Render()
+	fmt.Fprintf(b, "%s\n\n", strings.Join(rows, "\n"))
+	return nil
 }

@@ -6,8 +6,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
@@ -62,36 +65,32 @@ func (t text) origin(b *bytes.Buffer, title string, s report.Source, takenAt str
 	if s.KubernetesVersion != "" {
 		facts = append(facts, "Kubernetes "+s.KubernetesVersion)
 	}
-	if s.FleetVersions != nil && s.FleetVersions.Controller != "" {
-		facts = append(facts, "Fleet "+s.FleetVersions.Controller)
+	if v := fleetVersion(s.FleetVersions); v != "" {
+		facts = append(facts, v)
 	}
-	fmt.Fprintf(b, "%s %s\n\n", t.bold(title+printable(what)), t.faint(printable(strings.Join(facts, ", "))))
+	line := t.bold(title + printable(what))
+	if len(facts) > 0 {
+		line += " " + t.faint(printable(strings.Join(facts, ", ")))
+	}
+	fmt.Fprintf(b, "%s\n\n", line)
 }
 
-// verdict is the last line: what is true in one sentence.
-func (t text) verdict(b *bytes.Buffer, a *report.Audit) {
-	c, f := a.Summary.Counts, a.Summary.Findings
-	line := fmt.Sprintf("%d of %s ready in %s.", c.Ready, plural(c.Desired, "object"), plural(a.Summary.BundleDeployments, "bundle deployment"))
+// fleetVersion is the controller's, or, where there is no controller as on a downstream cluster, those of the agents.
+func fleetVersion(v *report.FleetVersions) string {
 	switch {
-	case f.Error+f.Warning > 0:
-		fmt.Fprintf(b, "%s %s, %s%s\n", line, t.colour(red, plural(f.Error, "error")), t.colour(yellow, plural(f.Warning, "warning")), t.infoHint(f.Info))
-	case c.Unknown > 0 || len(a.Gaps) > 0 || slices.ContainsFunc(a.BundleDeployments, unknown):
-		fmt.Fprintf(b, "%s %s%s\n", line, t.colour(yellow, "Nothing is wrong in what could be read"), t.infoHint(f.Info))
-	default:
-		fmt.Fprintf(b, "%s %s%s\n", line, t.colour(green, "All is well"), t.infoHint(f.Info))
+	case v == nil:
+		return ""
+	case v.Controller != "":
+		return "Fleet " + v.Controller
 	}
-}
-
-func unknown(bd report.BundleDeployment) bool { return bd.State == report.Unknown }
-
-func (t text) infoHint(n int) string {
-	switch {
-	case n == 0:
-		return "."
-	case t.wide:
-		return fmt.Sprintf(", %d for information.", n)
+	agents := slices.Compact(slices.Sorted(maps.Values(v.Agents)))
+	switch len(agents) {
+	case 0:
+		return ""
+	case 1:
+		return "Fleet agent " + agents[0]
 	}
-	return fmt.Sprintf(", %d for information (-o wide shows them).", n)
+	return "Fleet agents " + strings.Join(agents, " / ")
 }
 
 // notRead says what could not be read, before anything that is only as true as what was read.
@@ -135,7 +134,8 @@ func sentence(s string) string {
 	if s == "" {
 		return s
 	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	first, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[size:]
 }
 
 // wrapped writes text in lines that begin with indent.
@@ -148,9 +148,14 @@ func wrapped(b *bytes.Buffer, indent, s string) {
 // lines breaks text so that it fits when its first line begins at column first and the others at column rest. Words longer than a line
 // stay whole, so that they can be copied.
 func lines(s string, first, rest int) []string {
+	return filled(strings.Fields(printable(s)), first, rest)
+}
+
+// filled fills lines with words, which may be coloured, as lines does.
+func filled(words []string, first, rest int) []string {
 	var out []string
 	line, at := "", first
-	for _, word := range strings.Fields(printable(s)) {
+	for _, word := range words {
 		if line != "" && at+span(line)+1+span(word) > width {
 			out = append(out, line)
 			line, at = "", rest

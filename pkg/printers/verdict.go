@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// verdict is the last line: what is true in a sentence or two, and of how much there is no truth.
+func (t text) verdict(b *bytes.Buffer, a *report.Audit) {
+	c, f, all := a.Summary.Counts, a.Summary.Findings, a.Summary.BundleDeployments
+	blind := 0
+	for _, bd := range a.BundleDeployments {
+		if unknown(bd) {
+			blind++
+		}
+	}
+	var words []string // those in colour are not parted
+	if all == 0 {
+		words = append(words, t.colour(yellow, "No bundle deployment is in this scope."))
+	}
+	if all > blind {
+		words = strings.Fields(fmt.Sprintf("%d of %s ready in %s.", c.Ready, plural(c.Desired, "object"), plural(all, "bundle deployment")))
+	}
+	if blind > 0 {
+		words = append(words, t.colour(yellow, fmt.Sprintf("No verdict on %d of %s.", blind, plural(all, "bundle deployment"))))
+	}
+	var claims []string
+	switch {
+	case f.Error+f.Warning > 0:
+		claims = []string{t.colour(red, plural(f.Error, "error")), t.colour(yellow, plural(f.Warning, "warning"))}
+	case c.Unknown+blind+len(a.Gaps) > 0:
+		claims = []string{t.colour(yellow, "Nothing is wrong in what could be read")}
+	case all > 0:
+		claims = []string{t.colour(green, "All is well")}
+	}
+	switch n := f.Info; {
+	case n > 0 && t.wide:
+		claims = append(claims, fmt.Sprintf("%d for information", n))
+	case n > 0:
+		claims = append(claims, fmt.Sprintf("%d for information (-o wide shows them)", n))
+	}
+	for i, claim := range claims {
+		mark := ","
+		if i == len(claims)-1 {
+			mark = "."
+		}
+		words = append(words, claim+mark)
+	}
+	for _, line := range filled(words, 0, 0) {
+		fmt.Fprintln(b, line)
+	}
+}
+
+// unknown says whether a deployment has no verdict.
+func unknown(bd report.BundleDeployment) bool { return bd.State == report.Unknown }
