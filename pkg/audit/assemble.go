@@ -3,7 +3,6 @@
 package audit
 
 import (
-	"strings"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
@@ -93,10 +92,9 @@ func condition(conditions []v1alpha1.Condition, kind string) string {
 func (r *run) assemble(c *check.Case) *report.Audit {
 	out := &report.Audit{
 		Tool: report.Tool{Version: r.Version}, Scope: r.Scope.report(),
-		Source: report.Source{Kind: string(r.desc.Origin), Context: r.desc.Context, Server: r.desc.Server, Path: strings.Join(r.desc.Paths, ", "),
-			KubernetesVersion: r.desc.KubernetesVersion, FleetVersions: r.versions()},
-		Gaps:  r.gaps,
-		Notes: append(append([]string{}, r.desc.Notes...), r.inv.Notes...),
+		Source: r.sourceShown(),
+		Gaps:   r.gaps,
+		Notes:  append(append([]string{}, r.desc.Notes...), r.inv.Notes...),
 	}
 	if !r.desc.TakenAt.IsZero() {
 		out.TakenAt = r.desc.TakenAt.UTC().Format(time.RFC3339)

@@ -79,7 +79,9 @@ type Found struct {
 	Case *check.Case
 	// Secrets are the values that must not be shown.
 	Secrets *report.Secrets
-	run     *run
+	// Kinds are those that the source has.
+	Kinds *source.Kinds
+	run   *run
 }
 
 // Find audits what the source yields, for those who make something else of it than a report.
@@ -99,7 +101,7 @@ func Find(ctx context.Context, src source.Source, o Options) (*Found, error) {
 	if err := l.confirm(ctx); err != nil {
 		return nil, err
 	}
-	return &Found{Case: l.asCase(), Secrets: &r.secrets, run: r}, nil
+	return &Found{Case: l.asCase(), Secrets: &r.secrets, Kinds: r.kinds, run: r}, nil
 }
 
 // Report is what is to be said of it, closed.

@@ -4,6 +4,7 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,9 @@ func (j *judged) judge(o *check.Object) {
 	if verdict.Reason != ownership.Owned {
 		o.State, o.Reason, o.Marks = report.Unowned, string(verdict.Reason), have
 		o.Owner = j.owner(have, o.Deployment)
+		if j.Foresee {
+			j.foresee(o, raw)
+		}
 		return
 	}
 	o.IDMismatch = verdict.IDMismatch
@@ -72,18 +76,9 @@ func (j *judged) decode() (err error) {
 
 // compare decides between Modified, NotReady and Ready.
 func (j *judged) compare(o *check.Object, desired object.Content, raw []byte) {
-	secret := isSecret(o.Ref)
-	have := j.content
-	if rules := j.rules[o.Deployment]; compare.Applies(rules, o.Ref) {
-		d, dErr := compare.Apply(rules, o.Ref, desired)
-		l, lErr := compare.Apply(rules, o.Ref, have)
-		if dErr == nil && lErr == nil {
-			desired, have = d, l
-		}
-	}
 	verdict := health.Judge(j.content, ignored(o.Deployment), j.now)
 	o.NotReady = !verdict.Ready
-	diffs := compare.Objects(desired, have, o.GroupVersionKind())
+	diffs := j.differences(o, desired)
 	if len(diffs) > 0 && j.source.Kind != o.GroupVersionKind() {
 		o.State, o.Reason = report.Unknown, string(source.NotInSnapshot)
 		o.Message = "it was captured as " + j.source.Kind.GroupVersion().String() + ", in which its fields cannot be compared"
@@ -94,25 +89,41 @@ func (j *judged) compare(o *check.Object, desired object.Content, raw []byte) {
 		o.State, o.Condition, o.Message = report.NotReady, verdict.Condition.String(), strings.Join(verdict.Messages, "; ")
 	}
 	if len(diffs) > 0 {
-		j.modified(o, diffs, secret, raw)
+		j.modified(o, diffs, raw)
 	} else if j.ServerCheck == CheckAlways && j.Server != nil {
 		j.suspect(o, raw)
 	}
 }
 
-// modified notes the differences with who made them, and what may explain them still.
-func (j *judged) modified(o *check.Object, diffs []compare.Difference, secret bool, raw []byte) {
+// differences compares under the bundle's own rules.
+func (j *judged) differences(o *check.Object, desired object.Content) []compare.Difference {
+	have := j.content
+	if rules := j.rules[o.Deployment]; compare.Applies(rules, o.Ref) {
+		d, dErr := compare.Apply(rules, o.Ref, desired)
+		l, lErr := compare.Apply(rules, o.Ref, have)
+		if dErr == nil && lErr == nil {
+			desired, have = d, l
+		}
+	}
+	return compare.Objects(desired, have, o.GroupVersionKind())
+}
+
+// attribute notes the differences with who made them.
+func (j *judged) attribute(o *check.Object, diffs []compare.Difference) {
 	managers, err := compare.ReadManagers(j.managed, j.content)
 	if err != nil {
 		managers = &compare.Managers{} // who it was is not recorded legibly
 	}
 	o.Differences = o.Differences[:0]
-	replicas := false
 	for _, d := range diffs {
-		o.Differences = append(o.Differences, difference(d, managers, secret))
-		replicas = replicas || d.Path.String() == replicasPath
+		o.Differences = append(o.Differences, difference(d, managers, isSecret(o.Ref)))
 	}
-	if replicas {
+}
+
+// modified notes the differences, and what may explain them still.
+func (j *judged) modified(o *check.Object, diffs []compare.Difference, raw []byte) {
+	j.attribute(o, diffs)
+	if slices.ContainsFunc(diffs, func(d compare.Difference) bool { return d.Path.String() == replicasPath }) {
 		j.mu.Lock()
 		j.scaled = append(j.scaled, suspect{o, nil})
 		j.mu.Unlock()

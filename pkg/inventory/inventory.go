@@ -40,6 +40,7 @@ type Deployment struct {
 	// ("ssa", "csa", or "" before Helm 4).
 	KeepResources bool
 	ApplyMethod   string
+	Commit        string // that the release was made from, where it says so
 	// Want are the marks that its objects should carry.
 	Want ownership.Marks
 	// ScopeFrom says where the agent's scope was read, for the evidence of a finding.

@@ -5,6 +5,7 @@ package source
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -13,7 +14,18 @@ import (
 type Kind struct {
 	schema.GroupVersionKind
 	Resource   string // the plural name in the API's paths, e.g. "deployments"
+	ShortNames []string
 	Namespaced bool
+}
+
+// Called says whether a kind answers to a word that somebody types, as kubectl takes it: the kind, its plural or a short name, with or
+// without its group.
+func (k Kind) Called(word string) bool {
+	word, group, grouped := strings.Cut(strings.ToLower(word), ".")
+	if grouped && group != k.Group {
+		return false
+	}
+	return word == strings.ToLower(k.Kind) || word == k.Resource || slices.Contains(k.ShortNames, word)
 }
 
 // Kinds is the set of kinds that a source can list. The zero value is empty and ready to use; it must not be changed once it is shared.

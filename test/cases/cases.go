@@ -233,6 +233,7 @@ type caseRelease struct {
 	BundleID       string         `json:"bundleID"`
 	AgentNamespace string         `json:"agentNamespace"`
 	KeepResources  bool           `json:"keepResources"`
+	ApplyMethod    string         `json:"applyMethod"`
 	Hooks          []release.Hook `json:"hooks"`
 	// Set, where it is given, is stamped on every object of the manifest, as Fleet's post-renderer does.
 	Set      string `json:"set"`
@@ -262,7 +263,7 @@ func (r caseRelease) secret(kinds map[string]bool) (map[string]any, error) {
 	doc, err := json.Marshal(map[string]any{
 		"name": r.Name, "namespace": r.Namespace, "version": r.Revision, "info": map[string]any{"status": r.Status},
 		"chart":    map[string]any{"metadata": map[string]any{"name": r.Name, "annotations": annotations}},
-		"manifest": manifest, "hooks": r.Hooks,
+		"manifest": manifest, "hooks": r.Hooks, "apply_method": r.ApplyMethod,
 	})
 	if err != nil {
 		return nil, err

@@ -75,7 +75,7 @@ func addKinds(kinds *source.Kinds, groups []*metav1.APIGroup, lists []*metav1.AP
 				if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list") {
 					continue
 				}
-				kinds.Add(source.Kind{GroupVersionKind: gv.WithKind(r.Kind), Resource: r.Name, Namespaced: r.Namespaced})
+				kinds.Add(source.Kind{GroupVersionKind: gv.WithKind(r.Kind), Resource: r.Name, ShortNames: r.ShortNames, Namespaced: r.Namespaced})
 			}
 		}
 	}

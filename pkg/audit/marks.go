@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// explainer says what the marks of one object mean.
+type explainer struct {
+	*run
+	have        ownership.Marks
+	holder      *inventory.Deployment
+	annotations map[string]string
+}
+
+// marks explains every label and annotation that says something of an object's owner, labels first.
+func (e explainer) marks(m *object.Meta) []report.Mark {
+	var out []report.Mark
+	for field, explain := range map[string]map[string]func(string) string{
+		"label": {fleet.HashLabel: e.hash, fleet.ManagedByLabel: managedBy, fleet.PruneLabel: prune},
+		"annotation": {fleet.IDAnnotation: e.id, fleet.ReleaseNameAnnotation: e.release, fleet.ReleaseNamespaceAnnotation: releaseNamespace,
+			fleet.ResourcePolicyAnnotation: policy, fleet.OwnerGVKAnnotation: setOwner, fleet.OwnerNameAnnotation: setOwner,
+			fleet.OwnerNamespaceAnnotation: setOwner},
+	} {
+		from := m.Metadata.Annotations
+		if field == "label" {
+			from = m.Metadata.Labels
+		}
+		for key, means := range explain {
+			if value, ok := from[key]; ok {
+				out = append(out, report.Mark{Field: field, Key: key, Value: value, Means: means(value)})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b report.Mark) int { return cmp.Or(-cmp.Compare(a.Field, b.Field), cmp.Compare(a.Key, b.Key)) })
+	return out
+}
+
+func (e explainer) hash(value string) string {
+	of := "of a set that is not known here"
+	if e.holder != nil {
+		of = fmt.Sprintf("of set %q: bundle deployment %s", e.holder.Want.SetID, e.holder.Key())
+	}
+	gvk, name, ns := e.annotations[fleet.OwnerGVKAnnotation], e.annotations[fleet.OwnerNameAnnotation], e.annotations[fleet.OwnerNamespaceAnnotation]
+	switch id := e.have.SetID; {
+	case id == "":
+		return "hash " + of
+	case fleet.HashOf(id, gvk, name, ns) == value:
+		return "hash " + of + "; it is that of the id beside it"
+	}
+	return "hash " + of + "; it is not that of the id beside it"
+}
+
+func (e explainer) id(value string) string {
+	switch holder := e.inv.Holder(ownership.Marks{SetID: value}); {
+	case holder != nil:
+		return "set of bundle deployment " + holder.Key()
+	case fleet.IsFleetsOwnSet(value):
+		return "set of Fleet's own"
+	}
+	return "set that no release here has"
+}
+
+func (e explainer) release(string) string {
+	name := e.have.Release()
+	if !e.inv.Releases[name] {
+		return "Helm release " + name + ", of which there is no record here"
+	}
+	for _, d := range e.inv.Deployments {
+		if d.Release.Release() == name {
+			return "Helm release " + name + ": bundle deployment " + d.Key()
+		}
+	}
+	return "Helm release " + name + ", which is none of a bundle deployment here"
+}
+
+func releaseNamespace(string) string { return "the namespace of that release" }
+
+func managedBy(value string) string {
+	if value == fleet.ManagedByHelm {
+		return "applied by Helm; charts write it themselves, and it names no release"
+	}
+	return "applied by " + value + ", as it says"
+}
+
+func prune(value string) string {
+	if value == "false" {
+		return "Fleet never calls it orphaned"
+	}
+	return "without effect: only false has one"
+}
+
+func policy(value string) string {
+	if value == "keep" {
+		return "Helm leaves it where it is when its release is uninstalled"
+	}
+	return "without effect: only keep has one"
+}
+
+func setOwner(string) string { return "its set has an owner: a controller applied it, and no bundle" }

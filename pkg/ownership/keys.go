@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+
+// Key is one of the five keys that mark an object.
+type Key struct {
+	Label bool // else an annotation
+	Name  string
+	of    func(*Marks) *string
+}
+
+// Keys lists the five keys, in the order in which they are shown.
+func Keys() []Key {
+	return []Key{
+		{true, fleet.HashLabel, func(m *Marks) *string { return &m.Hash }},
+		{false, fleet.IDAnnotation, func(m *Marks) *string { return &m.SetID }},
+		{true, fleet.ManagedByLabel, func(m *Marks) *string { return &m.ManagedBy }},
+		{false, fleet.ReleaseNameAnnotation, func(m *Marks) *string { return &m.ReleaseName }},
+		{false, fleet.ReleaseNamespaceAnnotation, func(m *Marks) *string { return &m.ReleaseNamespace }},
+	}
+}
+
+// Stamps are the values of the five keys on an object by key. Unlike Marks they tell a key that is empty from one that is not there.
+type Stamps map[string]string
+
+// StampsOf reads the five keys of an object.
+func StampsOf(labels, annotations map[string]string) Stamps {
+	out := Stamps{}
+	for _, k := range Keys() {
+		from := annotations
+		if k.Label {
+			from = labels
+		}
+		if v, ok := from[k.Name]; ok {
+			out[k.Name] = v
+		}
+	}
+	return out
+}
+
+// Stamps returns marks as the keys that carry them.
+func (m Marks) Stamps() Stamps {
+	out := Stamps{}
+	for _, k := range Keys() {
+		if v := *k.of(&m); v != "" {
+			out[k.Name] = v
+		}
+	}
+	return out
+}
+
+// Marks returns what the keys say.
+func (s Stamps) Marks() Marks {
+	var m Marks
+	for _, k := range Keys() {
+		*k.of(&m) = s[k.Name]
+	}
+	return m
+}

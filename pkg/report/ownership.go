@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+
+// KindOwnership is the kind of an Ownership.
+const KindOwnership = "OwnerReport"
+
+// Ownership says whose objects are, and why.
+type Ownership struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// TakenAt is when the data was taken (RFC 3339).
+	TakenAt string        `json:"takenAt,omitempty"`
+	Tool    Tool          `json:"tool"`
+	Source  Source        `json:"source"`
+	Objects []OwnedObject `json:"objects"`
+	Gaps    []Gap         `json:"gaps"`
+}
+
+// OwnedObject is one object with its marks.
+type OwnedObject struct {
+	object.Ref
+	UID string `json:"uid,omitempty"`
+	// Verdict says whose it is in one sentence.
+	Verdict string `json:"verdict"`
+	// Holder is the bundle that it counts as; not there where it counts as none.
+	Holder *Holder `json:"holder,omitempty"`
+	// DesiredBy are the bundles that want it.
+	DesiredBy []Claimant `json:"desiredBy,omitempty"`
+	Marks     []Mark     `json:"marks"`
+	// Controller is "kind name" of the object that controls it.
+	Controller string `json:"controller,omitempty"`
+}
+
+// Holder is where an object comes from.
+type Holder struct {
+	BundleDeployment string `json:"bundleDeployment"`
+	Bundle           string `json:"bundle,omitempty"`  // "namespace/name"
+	GitRepo          string `json:"gitRepo,omitempty"` // "namespace/name"
+	HelmOp           string `json:"helmOp,omitempty"`  // "namespace/name"
+	Cluster          string `json:"cluster,omitempty"` // "namespace/name"
+	Release          string `json:"release,omitempty"` // "namespace/name:revision"
+	SetID            string `json:"setID,omitempty"`
+	Commit           string `json:"commit,omitempty"`
+}
+
+// Claimant is a bundle that wants an object, and how the object's marks look from there.
+type Claimant struct {
+	BundleDeployment string `json:"bundleDeployment"`
+	// Reason is that of the state Unowned; empty where the object is the bundle's.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Mark is one label or annotation that says something of an object's owner, and what it says.
+type Mark struct {
+	Field string `json:"field"` // label or annotation
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	Means string `json:"means"`
+}
+
+// Close completes the document; it is called once, last.
+func (o *Ownership) Close() {
+	o.APIVersion, o.Kind = APIVersion, KindOwnership
+	o.Objects, o.Gaps = present(o.Objects), present(o.Gaps)
+	for i := range o.Objects {
+		o.Objects[i].Marks = present(o.Objects[i].Marks)
+	}
+}
