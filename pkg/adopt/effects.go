@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// serverSide is Helm's word for a release that is applied server-side, where a field that another manager owns is a conflict.
+const serverSide = "ssa"
+
+// effects says what follows from an adoption: who loses the object, who may delete it, what the next deploy makes of it, and what Fleet
+// will say (Fleet's facts, ownership 1.7 and 1.8, drift 3.6 and 3.7).
+func effects(d *check.Deployment, x *check.Object, others []holder) []string {
+	var out []string
+	for _, h := range others {
+		switch {
+		case h.bundle != nil:
+			out = append(out, h.title+" loses it: while it wants the object it will report it \"not owned by us\", its next deploy takes it back, and "+
+				"uninstalling it deletes the object by its name")
+		case h.situation == LivingRelease:
+			out = append(out, h.title+" loses it: its next upgrade writes Helm's keys back, and uninstalling it deletes the object by its name")
+		case h.situation == SystemSet, h.situation == Undecided:
+			out = append(out, h.title+" loses it: whoever applies that may take it back")
+		case h.situation != Contested:
+			out = append(out, "nobody loses it: "+h.title+", whose marks it carries, is not on this cluster any more")
+		}
+	}
+	out = append(out, uninstall(d, x))
+	if n := len(x.Differences); n > 0 {
+		out = append(out, overwritten(d, n))
+		if owners := conflicting(d, x.Differences); len(owners) > 0 {
+			out = append(out, fmt.Sprintf("the release is applied server-side, and %s owns fields that differ: the next deploy may fail on the conflict",
+				strings.Join(owners, " and ")))
+		}
+	}
+	if paths := x.Live.LastApplied; len(paths) > 0 {
+		out = append(out, fmt.Sprintf("its annotation kubectl.kubernetes.io/last-applied-configuration states %s, which the bundle does not: Fleet will report "+
+			"the object as modified although it is not, until the annotation is removed", strings.Join(paths, ", ")))
+	}
+	return out
+}
+
+func uninstall(d *check.Deployment, x *check.Object) string {
+	release := "release " + d.Want.Release()
+	switch {
+	case x.Live.Keep:
+		return "uninstalling " + release + " leaves it: it carries helm.sh/resource-policy: keep"
+	case d.KeepResources:
+		return "uninstalling " + release + " leaves it: the bundle has keepResources"
+	}
+	return "uninstalling " + release + " deletes it"
+}
+
+func overwritten(d *check.Deployment, n int) string {
+	what, them := "1 field differs", "it"
+	if n > 1 {
+		what, them = fmt.Sprintf("%d fields differ", n), "them"
+	}
+	if d.BD != nil && d.BD.Spec.Options.CorrectDrift != nil && d.BD.Spec.Options.CorrectDrift.Enabled {
+		return what + " from the bundle: correctDrift is on, Fleet overwrites " + them + " at once"
+	}
+	return what + " from the bundle: the next deploy overwrites " + them
+}
+
+// conflicting are the managers of differing fields, of a release that is applied server-side.
+func conflicting(d *check.Deployment, diffs []report.Difference) []string {
+	if d.ApplyMethod != serverSide {
+		return nil
+	}
+	var out []string
+	seen := map[string]bool{}
+	for _, x := range diffs {
+		if x.Manager != "" && !seen[x.Manager] {
+			seen[x.Manager] = true
+			out = append(out, x.Manager)
+		}
+	}
+	return out
+}

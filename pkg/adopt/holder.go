@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+)
+
+// holder is somebody else whom an object's marks name, or who wants it too.
+type holder struct {
+	situation Situation
+	title     string   // "bundle deployment cluster-a/web"
+	names     []string // what --dangerous-take-from may call him
+	// bundle is set where a bundle deployment holds the object now, and will say that it is not owned.
+	bundle *inventory.Deployment
+}
+
+// holders finds everybody but d who is named by the object's marks, in the order of the marks, and everybody else who wants it.
+func holders(inv *inventory.Inventory, d *inventory.Deployment, o *check.Object) []holder {
+	var out []holder
+	have := o.Marks
+	if h, ok := setHolder(inv, d, have, o.Live != nil && o.Live.OwnedSet); ok {
+		out = append(out, h)
+	}
+	if r := have.Release(); r != "" && r != d.Want.Release() {
+		h := releaseHolder(inv, r)
+		switch {
+		case len(out) == 0:
+			out = append(out, h)
+		case slices.Contains(out[0].names, r):
+		case h.situation == LostRelease: // of the same former owner
+			out[0].names = append(out[0].names, r)
+		default:
+			out = append(out, h)
+		}
+	}
+	for _, w := range inv.Wants[o.Key()] {
+		if other := w.Deployment; other != d && !slices.ContainsFunc(out, func(h holder) bool { return h.bundle == other }) {
+			h := ofDeployment(Contested, other)
+			h.bundle = nil // he wants it and does not have it: nothing changes for him
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// setHolder is who has the set that the marks name, if that is another than the wanted one. owned says that the set has an owner of its
+// own, as wrangler writes for what other controllers apply; such a set is none of a bundle.
+func setHolder(inv *inventory.Inventory, d *inventory.Deployment, have ownership.Marks, owned bool) (holder, bool) {
+	foreignID := have.SetID != "" && have.SetID != d.Want.SetID
+	foreignHash := have.Hash != "" && have.Hash != d.Want.Hash
+	if !foreignID && !foreignHash {
+		return holder{}, false
+	}
+	known, lost, title := KnownID, UnknownID, fmt.Sprintf("set %q", have.SetID)
+	if foreignHash {
+		known, lost = KnownHash, UnknownHash
+	}
+	if have.SetID == "" || !foreignID {
+		title = "a set without id (hash " + have.Hash + ")"
+	}
+	if other := inv.Holder(have); other != nil && other != d {
+		return ofDeployment(known, other), true
+	}
+	h := holder{situation: lost, title: title, names: []string{have.SetID, have.Hash}}
+	switch {
+	case owned || foreignProgram(have.SetID):
+		h.situation = SystemSet
+	case !inv.SetsComplete:
+		h.situation = Undecided
+	}
+	return h, true
+}
+
+func releaseHolder(inv *inventory.Inventory, release string) holder {
+	h := holder{situation: LivingRelease, title: "Helm release " + release, names: []string{release}}
+	switch {
+	case inv.Releases[release]:
+	case inv.SetsComplete:
+		h.situation = LostRelease
+	default:
+		h.situation = Undecided
+	}
+	return h
+}
+
+func ofDeployment(s Situation, d *inventory.Deployment) holder {
+	h := holder{situation: s, title: "bundle deployment " + d.Key(), bundle: d}
+	for _, key := range []string{d.Key(), d.Bundle} {
+		h.names = append(h.names, key, key[strings.LastIndexByte(key, '/')+1:])
+	}
+	h.names = append(h.names, d.Want.SetID, d.Want.Hash, d.Release.Release())
+	return h
+}
+
+// named says whether one of the names, which are as a user wrote them, is the holder's.
+func (h holder) named(names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return n != "" && slices.Contains(h.names, n) })
+}
+
+// agentSets begins the id of every set that an agent deploys for a bundle.
+const agentSets = "default-"
+
+// foreignProgram says whether a set is none of a bundle's: one of Fleet's own, or one of another program that uses the same marks, as
+// Rancher and K3s do for what they apply. Their release records are nowhere, so that nothing proves them gone.
+func foreignProgram(setID string) bool {
+	return setID != "" && (fleet.IsFleetsOwnSet(setID) || !strings.HasPrefix(setID, agentSets))
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package adopt makes objects that exist their bundles', and takes that back. A plan is made first, and is a pure function of what an audit
+// found out; applying it writes through a small interface, five keys an object and nothing else; a receipt holds what each object had
+// before. It prints nothing and asks nobody.
+package adopt
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// Options of a plan.
+type Options struct {
+	Policy Policy
+	// TakeFrom names holders from whom objects may be taken: a bundle, a bundle deployment, a set id or a release ("namespace/name").
+	TakeFrom []string
+	// Pick says which objects are meant; nil means all.
+	Pick func(object.Ref) bool
+}
+
+// Item is one object of a plan: what is shown of it, and what writing it needs.
+type Item struct {
+	report.AdoptedObject
+	// ResourceVersion is that of the object as the plan saw it.
+	ResourceVersion string
+	// Before are its five keys as the plan saw them, After as they are to be.
+	Before, After ownership.Stamps
+}
+
+// Plan says for every unowned object of a case what is to be done with it, ordered by bundle deployment and object.
+func Plan(c *check.Case, o Options) []Item {
+	var out []Item
+	for _, d := range c.Deployments {
+		for i := range d.Objects {
+			x := &d.Objects[i]
+			if x.State == report.Unowned && (o.Pick == nil || o.Pick(x.Ref)) {
+				out = append(out, planned(c.Inventory, d, x, o))
+			}
+		}
+	}
+	sort(out)
+	return out
+}
+
+// NotHolding returns those of the names in o.TakeFrom that nobody has who is named by an unowned object's marks: a name that is mistyped
+// must not pass for one that was heeded.
+func NotHolding(c *check.Case, o Options) []string {
+	out := slices.Clone(o.TakeFrom)
+	for _, d := range c.Deployments {
+		for i := range d.Objects {
+			if len(out) == 0 || d.Objects[i].State != report.Unowned {
+				continue
+			}
+			for _, h := range holders(c.Inventory, d.Deployment, &d.Objects[i]) {
+				out = slices.DeleteFunc(out, func(name string) bool { return h.named([]string{name}) })
+			}
+		}
+	}
+	return out
+}
+
+func sort(items []Item) {
+	slices.SortFunc(items, func(a, b Item) int {
+		return cmp.Or(cmp.Compare(a.BundleDeployment, b.BundleDeployment), a.Compare(b.Ref))
+	})
+}
+
+func planned(inv *inventory.Inventory, d *check.Deployment, x *check.Object, o Options) Item {
+	out := Item{AdoptedObject: report.AdoptedObject{
+		Ref: x.Ref, BundleDeployment: d.Key(), Release: d.Want.Release(), Reason: x.Reason, Owner: x.Owner, Action: report.ActionAdopt,
+	}}
+	others := holders(inv, d.Deployment, x)
+	situation, refusals := decide(o, ownership.Reason(x.Reason), others)
+	out.Situation = string(situation)
+	out.Refusals = append(never(d, x), refusals...)
+	if live := x.Live; live != nil {
+		out.UID, out.ResourceVersion = live.UID, live.ResourceVersion
+		out.Before, out.After = live.Stamps, d.Want.Stamps()
+		out.Changes = changes(out.Before, out.After)
+	}
+	if len(out.Refusals) > 0 {
+		out.Action = report.ActionRefuse
+		return out
+	}
+	out.Overwrites = slices.Clone(x.Differences) // they are masked in place before they are shown
+	out.Effects = effects(d, x, others)
+	return out
+}
+
+// never are the reasons for which an object is not adopted whoever holds it.
+func never(d *check.Deployment, x *check.Object) []string {
+	var out []string
+	if fleet.IsAgentBundle(d.Name) {
+		out = append(out, "its bundle is one of Fleet's agent, which the manager applies by itself")
+	}
+	if !x.Namespaced && d.BD != nil && d.BD.Spec.Options.TargetNamespace != "" {
+		out = append(out, fmt.Sprintf("it is cluster-scoped and the bundle has the targetNamespace %q: every deploy of it fails", d.BD.Spec.Options.TargetNamespace))
+	}
+	l := x.Live
+	if l == nil {
+		return append(out, "nothing is known of the live object")
+	}
+	if l.Deleting {
+		out = append(out, "it is being deleted")
+	}
+	if l.Controller != "" {
+		out = append(out, fmt.Sprintf("it is controlled by %s, which may delete or rewrite it at any time", l.Controller))
+	}
+	return out
+}
+
+// decide asks the policy about each holder; the first that is not to be taken from gives the situation, else the first of all.
+func decide(o Options, reason ownership.Reason, others []holder) (Situation, []string) {
+	own := NoMark
+	switch reason {
+	case ownership.HelmOnly:
+		own = OwnRelease
+	case ownership.HashStripped, ownership.Inconsistent:
+		own = OwnID
+	}
+	if len(others) == 0 {
+		return own, nil
+	}
+	situation := others[0].situation
+	var refusals []string
+	for _, h := range others {
+		if h.named(o.TakeFrom) {
+			continue
+		}
+		switch answer(o.Policy, h.situation) {
+		case Leave:
+			refusals = append(refusals, fmt.Sprintf("it carries marks of %s, which is not on this cluster any more; --policy=%s takes it", h.title, IfUnowned))
+		case OnlyNamed:
+			refusals = append(refusals, h.refusal())
+		default:
+			continue
+		}
+		if len(refusals) == 1 {
+			situation = h.situation
+		}
+	}
+	return situation, refusals
+}
+
+func (h holder) refusal() string {
+	name := h.names[slices.IndexFunc(h.names, func(n string) bool { return n != "" })]
+	take := fmt.Sprintf("; --dangerous-take-from=%s takes it all the same", name)
+	switch h.situation {
+	case Contested:
+		return h.title + " wants it too: take it out of one of the two bundles" + take
+	case Undecided:
+		return fmt.Sprintf("it carries marks of %s, and not every release record could be read: whether that is gone is not known", h.title) + take
+	case SystemSet:
+		return fmt.Sprintf("it carries marks of %s, which is none of a bundle: Fleet itself or another program applies it", h.title) + take
+	}
+	return "it is held by " + h.title + take
+}
+
+// changes lists the keys that differ, in the order in which they are shown.
+func changes(before, after ownership.Stamps) []report.KeyChange {
+	var out []report.KeyChange
+	for _, k := range ownership.Keys() {
+		c := report.KeyChange{Field: "annotation", Key: k.Name, Old: value(before, k.Name), New: value(after, k.Name)}
+		if k.Label {
+			c.Field = "label"
+		}
+		if (c.Old == nil) != (c.New == nil) || c.Old != nil && *c.Old != *c.New {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func value(s ownership.Stamps, key string) *string {
+	if v, ok := s[key]; ok {
+		return &v
+	}
+	return nil
+}
+
+// Digest stands for what the items would write: sha256, in hex, over bundle deployment, object, uid, situation and keys of those that are
+// to be changed. It holds no resourceVersion: a plan stays the same while a controller writes an object's status.
+func Digest(items []Item) string {
+	h := sha256.New()
+	e := json.NewEncoder(h)
+	for _, i := range items {
+		if i.Writes() {
+			_ = e.Encode([]any{i.BundleDeployment, i.Ref, i.UID, i.Situation, i.Action, i.Changes}) // of these nothing can fail
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Writes says whether the object is to be changed.
+func (i Item) Writes() bool {
+	return i.Action == report.ActionAdopt || i.Action == report.ActionRestore
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
+)
+
+const casesDir = "../../test/testdata/adoptions"
+
+// adoptionCase is the first document of a case file; README.md beside the cases describes it.
+type adoptionCase struct {
+	Kind        string         `json:"kind"`
+	Description string         `json:"description"`
+	Source      string         `json:"source"`
+	Plans       []expectedPlan `json:"plans"`
+}
+
+type expectedPlan struct {
+	Policy     adopt.Policy        `json:"policy"`
+	TakeFrom   []string            `json:"takeFrom"`
+	Targets    []string            `json:"targets"`
+	Objects    map[string]string   `json:"objects"`
+	Refusals   map[string]string   `json:"refusals"`
+	Effects    map[string][]string `json:"effects"`
+	Changes    map[string][]string `json:"changes"`
+	Overwrites map[string][]string `json:"overwrites"`
+	Secrets    []string            `json:"secrets"`
+}
+
+// TestPlan makes the plans of each captured cluster in test/testdata/adoptions, and holds them against what its file says.
+func TestPlan(t *testing.T) {
+	files, err := filepath.Glob(casesDir + "/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	readme, err := os.ReadFile(casesDir + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		if !strings.Contains(string(readme), "`"+name+"`") {
+			t.Errorf("README.md does not name the case %s", name)
+		}
+		var c adoptionCase
+		capture, err := cases.Read(file, &c)
+		if err != nil || c.Kind != "AdoptionCase" {
+			t.Fatalf("reading case %s of kind %q: %v", name, c.Kind, err)
+		}
+		if err := capture.Complete(nil); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range c.Plans {
+			t.Run(fmt.Sprintf("%s/%d", name, i+1), func(t *testing.T) {
+				found := find(t, capture, want.Targets)
+				items := adopt.Plan(found.Case, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
+				want.hold(t, items, found.Secrets)
+				slices.Reverse(capture.Documents)
+				again := adopt.Plan(find(t, capture, want.Targets).Case, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
+				if adopt.Digest(items) != adopt.Digest(again) {
+					t.Error("the same objects in another order give a plan of another digest")
+				}
+			})
+		}
+	}
+}
+
+func find(t *testing.T, capture *cases.Capture, targets []string) *audit.Found {
+	t.Helper()
+	in, err := capture.Stream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := snapshot.Open(t.Context(), []string{"-"}, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := audit.Options{Foresee: true}
+	for _, target := range targets {
+		kind, name, _ := strings.Cut(target, "/")
+		o.Scope.Targets = append(o.Scope.Targets, audit.Target{Kind: kind, Name: name})
+	}
+	found, err := audit.Find(t.Context(), src, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// key writes an object as the case files do.
+func key(r object.Ref) string {
+	return r.APIVersion + "/" + r.Kind + "/" + r.Namespace + "/" + r.Name
+}
+
+func (want expectedPlan) hold(t *testing.T, items []adopt.Item, secrets *report.Secrets) {
+	t.Helper()
+	objects, overwrites := map[string]string{}, map[string][]string{}
+	for _, i := range items {
+		k := key(i.Ref)
+		objects[k] = string(i.Action) + " " + i.Situation
+		for _, d := range i.Overwrites {
+			overwrites[k] = append(overwrites[k], d.Path)
+		}
+		if i.UID == "" || i.Action == report.ActionAdopt != (len(i.Refusals) == 0) || len(i.Changes) == 0 {
+			t.Errorf("%s: uid %q, action %s, refusals %q, changes %v", k, i.UID, i.Action, i.Refusals, i.Changes)
+		}
+		holdText(t, k+": refusals", want.Refusals[k], i.Refusals)
+		if e, ok := want.Effects[k]; ok {
+			holdTexts(t, k+": effects", e, i.Effects)
+		}
+		if c, ok := want.Changes[k]; ok {
+			if diff := cmp.Diff(c, changes(i)); diff != "" {
+				t.Errorf("%s: changes (-want +got):\n%s", k, diff)
+			}
+		}
+	}
+	if diff := cmp.Diff(want.Objects, objects); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	if want.Overwrites != nil {
+		if diff := cmp.Diff(want.Overwrites, overwrites); diff != "" {
+			t.Errorf("overwrites (-want +got):\n%s", diff)
+		}
+	}
+	document := report.Adoption{}
+	for _, i := range items {
+		document.Objects = append(document.Objects, i.AdoptedObject)
+	}
+	document.Close(secrets)
+	text, err := json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range want.Secrets {
+		if bytes.Contains(text, []byte(s)) {
+			t.Errorf("the plan shows secret %d of the case", i+1)
+		}
+	}
+}
+
+func changes(i adopt.Item) []string {
+	var out []string
+	show := func(v *string) string {
+		if v == nil {
+			return "-"
+		}
+		return *v
+	}
+	for _, c := range i.Changes {
+		out = append(out, fmt.Sprintf("%s %s: %s -> %s", c.Field, c.Key, show(c.Old), show(c.New)))
+	}
+	return out
+}
+
+// holdText holds that a part is in one of the texts; no part is wanted, and none there, or none is asked for.
+func holdText(t *testing.T, what, part string, texts []string) {
+	t.Helper()
+	if part != "" && !slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, part) }) {
+		t.Errorf("%s: %q is not in %q", what, part, texts)
+	}
+}
+
+// holdTexts holds that there are just these texts, each by a part of it.
+func holdTexts(t *testing.T, what string, parts, texts []string) {
+	t.Helper()
+	if len(parts) != len(texts) {
+		t.Errorf("%s: %q, want %q", what, texts, parts)
+	}
+	for _, p := range parts {
+		holdText(t, what, p, texts)
+	}
+}
+
+// TestTruthTable holds that every situation is in the table once, with an answer of each policy.
+func TestTruthTable(t *testing.T) {
+	seen := map[adopt.Situation]bool{}
+	for _, r := range adopt.TruthTable() {
+		if seen[r.Situation] || r.Says == "" || len(r.Answers) != len(adopt.Policies) {
+			t.Errorf("row %+v", r)
+		}
+		seen[r.Situation] = true
+		// What the stricter policy takes, the other takes too.
+		if r.Answers[adopt.Unmarked] == adopt.Take && r.Answers[adopt.IfUnowned] != adopt.Take {
+			t.Errorf("%s: %s takes it and %s does not", r.Situation, adopt.Unmarked, adopt.IfUnowned)
+		}
+	}
+}

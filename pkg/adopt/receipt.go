@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// KindReceipt is the kind of a receipt's first line. A receipt is a file of JSON lines: a header, one line for each object that is to be
+// written with the values of its five keys before and after, all of them stored before the first write, and then one line for each outcome.
+const KindReceipt = "AdoptionReceipt"
+
+// Header is the first line of a receipt.
+type Header struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	TakenAt    string `json:"takenAt"` // RFC 3339
+	Version    string `json:"version"` // of the program
+	Server     string `json:"server,omitempty"`
+	// ClusterUID is the uid of the namespace kube-system, by which a cluster is known; empty where it could not be read.
+	ClusterUID string `json:"clusterUID,omitempty"`
+	Digest     string `json:"digest"`
+	Objects    int    `json:"objects"`
+}
+
+// Entry is one object of a receipt.
+type Entry struct {
+	object.Ref
+	UID              string           `json:"uid"`
+	BundleDeployment string           `json:"bundleDeployment"`
+	Release          string           `json:"release"`
+	Before           ownership.Stamps `json:"before"`
+	After            ownership.Stamps `json:"after"`
+}
+
+// outcome is a later line of a receipt: what came of the object on line Entry, counted from 1. The values before it suffice to undo: it is
+// for people.
+type outcome struct {
+	Entry   int            `json:"entry"`
+	Outcome report.Outcome `json:"outcome"`
+	Message string         `json:"message,omitempty"`
+}
+
+// Receipt is a receipt being written.
+type Receipt struct {
+	file    *os.File
+	entries map[int]int // by index of the item
+}
+
+// CreateReceipt stores the header and all items that are to be written, safely on disk, before it returns. The file must not exist yet:
+// a receipt may be the only way back.
+func CreateReceipt(path string, h Header, items []Item) (_ *Receipt, err error) {
+	h.APIVersion, h.Kind, h.Objects = report.APIVersion, KindReceipt, 0
+	entries := map[int]int{}
+	var lines []any
+	for i, item := range items {
+		if !item.Writes() {
+			continue
+		}
+		h.Objects++
+		entries[i] = h.Objects
+		lines = append(lines, Entry{item.Ref, item.UID, item.BundleDeployment, item.Release, item.Before, item.After})
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("writing the receipt: %w", err)
+	}
+	r := &Receipt{file, entries}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("writing the receipt %s: %w", path, err), file.Close())
+		}
+	}()
+	var b bytes.Buffer
+	for _, line := range append([]any{h}, lines...) {
+		if err := encode(&b, line); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := file.Write(b.Bytes()); err != nil {
+		return nil, err
+	}
+	return r, errors.Join(file.Sync(), syncFolder(filepath.Dir(path)))
+}
+
+// syncFolder makes a new file's name as safe as its content. Where folders cannot be synced (Windows) there is nothing more to be done.
+func syncFolder(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_ = d.Sync()
+	return d.Close()
+}
+
+func encode(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// Settled appends what came of an item.
+func (r *Receipt) Settled(index int, item Item) error {
+	var b bytes.Buffer
+	if err := encode(&b, outcome{r.entries[index], item.Outcome, item.Message}); err != nil {
+		return err
+	}
+	if _, err := r.file.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("writing the receipt: %w", err)
+	}
+	return nil
+}
+
+// Close ends the receipt.
+func (r *Receipt) Close() error { return errors.Join(r.file.Sync(), r.file.Close()) }
+
+// maxLine bounds one line of a receipt, in bytes: five keys, of which annotations may be long.
+const maxLine = 4 << 20
+
+// ReadReceipt reads what CreateReceipt stored. Fewer entries than the header counts mean that the file was cut off: by a crash before the
+// first write, or later by somebody else; what is there can be undone all the same. Errors name the line, and do not quote it.
+func ReadReceipt(in io.Reader) (Header, []Entry, error) {
+	s := bufio.NewScanner(in)
+	s.Buffer(nil, maxLine)
+	var h Header
+	if !s.Scan() {
+		return h, nil, errors.Join(errors.New("reading the receipt: it is empty"), s.Err())
+	}
+	if err := json.Unmarshal(s.Bytes(), &h); err != nil || h.APIVersion != report.APIVersion || h.Kind != KindReceipt {
+		return h, nil, fmt.Errorf("reading the receipt: line 1 is not the header of an %s of %s", KindReceipt, report.APIVersion)
+	}
+	var out []Entry
+	for len(out) < h.Objects {
+		if !s.Scan() {
+			if err := s.Err(); err != nil {
+				return h, nil, fmt.Errorf("reading the receipt: line %d: %w", len(out)+2, err)
+			}
+			return h, out, nil
+		}
+		var e Entry
+		if err := json.Unmarshal(s.Bytes(), &e); err != nil || e.Name == "" || e.Kind == "" || e.UID == "" {
+			if !s.Scan() && s.Err() == nil {
+				return h, out, nil // the line broke off, and nothing follows it
+			}
+			return h, nil, fmt.Errorf("reading the receipt: line %d is damaged: it names no object", len(out)+2)
+		}
+		out = append(out, e)
+	}
+	return h, out, nil
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// two are an object to be adopted, one that is refused, and another to be adopted.
+func two() []Item {
+	items := []Item{item(), item(), item()}
+	items[1].Action, items[1].Name = report.ActionRefuse, "refused"
+	items[2].Name, items[2].UID = "other", "u-2"
+	items[2].Before = ownership.Stamps{"objectset.rio.cattle.io/id": "", "app.kubernetes.io/managed-by": "<hand>"}
+	return items
+}
+
+var header = Header{TakenAt: "2026-01-02T03:04:05Z", Version: "test", Server: "https://cluster.example.com", ClusterUID: "u-0", Digest: "abc"}
+
+func receipt(t *testing.T) (path string, items []Item) {
+	t.Helper()
+	path, items = filepath.Join(t.TempDir(), "receipt.jsonl"), two()
+	r, err := CreateReceipt(path, header, items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	items[2].Outcome, items[2].Message = report.OutcomeFailed, "forbidden"
+	for i, x := range items {
+		if !x.Writes() {
+			continue
+		}
+		if err := r.Settled(i, x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path, items
+}
+
+func TestReceipt(t *testing.T) {
+	path, items := receipt(t)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, entries, err := ReadReceipt(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := header
+	want.APIVersion, want.Kind, want.Objects = "fleetdoctor.io/v1alpha1", "AdoptionReceipt", 2
+	if diff := cmp.Diff(want, h); diff != "" {
+		t.Errorf("header (-want +got):\n%s", diff)
+	}
+	entry := func(i Item) Entry {
+		return Entry{i.Ref, i.UID, i.BundleDeployment, i.Release, i.Before, i.After}
+	}
+	if diff := cmp.Diff([]Entry{entry(items[0]), entry(items[2])}, entries); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	if lines := strings.Split(string(raw), "\n"); len(lines) != 6 || !strings.Contains(lines[4], `{"entry":2,"outcome":"Failed","message":"forbidden"}`) {
+		t.Errorf("the outcomes are not told: %s", raw)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, error %v", info.Mode(), err)
+	}
+	// A receipt may be the only way back: it is never written over.
+	if _, err := CreateReceipt(path, header, items); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a second receipt of that name: %v", err)
+	}
+	if _, err := CreateReceipt(filepath.Join(t.TempDir(), "not", "there"), header, items); err == nil {
+		t.Error("a receipt in a folder that is not there")
+	}
+}
+
+// TestReceiptCut holds that a receipt that was cut off anywhere says what is left of it, and never more.
+func TestReceiptCut(t *testing.T) {
+	path, _ := receipt(t)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, whole, err := ReadReceipt(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range raw {
+		h, entries, err := ReadReceipt(bytes.NewReader(raw[:n]))
+		if err != nil {
+			if len(entries) > 0 || n > bytes.IndexByte(raw, '\n') {
+				t.Fatalf("cut at byte %d: %d entries, error %v", n, len(entries), err)
+			}
+			continue
+		}
+		if len(entries) > h.Objects || cmp.Diff(whole[:len(entries)], entries, cmpopts.EquateEmpty()) != "" {
+			t.Fatalf("cut at byte %d: entries %v", n, entries)
+		}
+	}
+}
+
+func TestReceiptRefuses(t *testing.T) {
+	const head = `{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":2}` + "\n"
+	const good = `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u"}` + "\n"
+	for name, tc := range map[string]struct{ text, says string }{
+		"empty":                       {"", "it is empty"},
+		"another document":            {`{"apiVersion":"v1","kind":"ConfigMap"}`, "line 1 is not the header"},
+		"of another version":          {`{"apiVersion":"fleetdoctor.io/v2","kind":"AdoptionReceipt","objects":1}`, "line 1 is not the header"},
+		"no JSON":                     {"receipt", "line 1 is not the header"},
+		"a damaged line":              {head + good + "{hidden-value\n" + good, "line 3 is damaged"},
+		"a line without an object":    {head + "{}\n" + good, "line 2 is damaged"},
+		"a line that is far too long": {head + `{"name":"` + strings.Repeat("x", maxLine) + `"}`, "line 2"},
+	} {
+		_, entries, err := ReadReceipt(strings.NewReader(tc.text))
+		if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "hidden-value") || len(entries) > 0 {
+			t.Errorf("%s: %d entries, error %v", name, len(entries), err)
+		}
+	}
+}
+
+// FuzzReadReceipt holds that whatever a receipt says it is read or refused, that every entry names an object, and that no error quotes it.
+func FuzzReadReceipt(f *testing.F) {
+	f.Add(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":1}` + "\n" + `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"a":"b"}}`)
+	f.Add(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":-1}` + "\n\n{")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		const marker = "q7x9z-quoted-k3v8"
+		h, entries, err := ReadReceipt(strings.NewReader(text))
+		if len(entries) > max(h.Objects, 0) {
+			t.Errorf("%d entries of %d", len(entries), h.Objects)
+		}
+		for _, e := range entries {
+			if (e.Ref == object.Ref{}) || e.Name == "" || e.UID == "" {
+				t.Errorf("entry %+v", e)
+			}
+		}
+		if _, _, err2 := ReadReceipt(strings.NewReader(strings.ReplaceAll(text, "a", marker))); err2 != nil && strings.Contains(err2.Error(), marker) {
+			t.Errorf("the error quotes the receipt: %v (before: %v)", err2, err)
+		}
+	})
+}
+
+// FuzzDigest holds that plans that would write anything else have another digest, and that the order of a map's keys and what is only shown
+// do not enter it.
+func FuzzDigest(f *testing.F) {
+	f.Add("u-1", "guestbook", "theme", "old")
+	f.Add("", "\x00", "a\"b", "\u2028")
+	f.Fuzz(func(t *testing.T, uid, release, name, old string) {
+		base := item()
+		base.UID, base.Name = uid, name
+		base.After = ownership.Wanted("default-"+release, release, "web").Stamps()
+		base.Before = ownership.Stamps{"app.kubernetes.io/managed-by": old}
+		base.Changes = changes(base.Before, base.After)
+		digest := Digest([]Item{base})
+		shown := base
+		shown.ResourceVersion, shown.Effects, shown.Message = "2", []string{"x"}, "y"
+		refused := base
+		refused.Action = report.ActionRefuse
+		if Digest([]Item{shown, refused}) != digest {
+			t.Error("what is only shown enters the digest")
+		}
+		for what, change := range map[string]func(*Item){
+			"uid":       func(i *Item) { i.UID += "x" },
+			"name":      func(i *Item) { i.Name += "x" },
+			"situation": func(i *Item) { i.Situation += "x" },
+			"bundle":    func(i *Item) { i.BundleDeployment += "x" },
+			"old value": func(i *Item) {
+				i.Before = ownership.Stamps{"app.kubernetes.io/managed-by": old + "x"}
+				i.Changes = changes(i.Before, i.After)
+			},
+			"action": func(i *Item) { i.Action = report.ActionRestore },
+		} {
+			other := base
+			change(&other)
+			if strings.ToValidUTF8(old, "\ufffd") != old || strings.ToValidUTF8(uid, "\ufffd") != uid || strings.ToValidUTF8(name, "\ufffd") != name {
+				continue // no object of an API server has such a name
+			}
+			if old+"x" == "Helm" && what == "old value" {
+				continue // then it is as it is to be, and no change
+			}
+			if Digest([]Item{other}) == digest {
+				t.Errorf("another %s gives the same digest", what)
+			}
+		}
+		if Digest([]Item{base, base}) == digest {
+			t.Error("twice the object gives the same digest")
+		}
+	})
+}

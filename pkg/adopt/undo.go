@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// mostNamespaces is up to how many namespaces objects are looked for one by one; beyond, the whole kind is listed.
+const mostNamespaces = 20
+
+// PlanUndo says for every object of a receipt how it gets back what it had. What the receipt's own outcomes say does not matter: an object
+// whose keys are as they were needs nothing, and one whose keys are neither as they were nor as they were written has changed hands. So an
+// undo can be repeated, and an adoption that was killed at any point can be undone.
+func PlanUndo(ctx context.Context, src source.Source, entries []Entry) ([]Item, error) {
+	byKind := map[schema.GroupVersionKind][]int{}
+	out := make([]Item, len(entries))
+	for i, e := range entries {
+		out[i] = Item{Before: e.After, After: e.Before, AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID,
+			BundleDeployment: e.BundleDeployment, Release: e.Release}}
+		byKind[e.GroupVersionKind()] = append(byKind[e.GroupVersionKind()], i)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for gvk, indexes := range byKind {
+		g.Go(func() error { return undoKind(ctx, src, gvk, indexes, out) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	sort(out)
+	return out, nil
+}
+
+// undoKind lists one kind and judges its objects.
+func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKind, indexes []int, items []Item) error {
+	wanted, namespaces := map[object.Key]int{}, map[string]bool{}
+	for _, i := range indexes {
+		wanted[items[i].Key()] = i
+		namespaces[items[i].Namespace] = true
+	}
+	q := source.Query{Kind: gvk, MetadataOnly: true, Fallback: slices.Sorted(maps.Keys(namespaces))}
+	if len(namespaces) <= mostNamespaces && !namespaces[""] {
+		q.Namespaces = q.Fallback
+	}
+	found, illegible := map[int]bool{}, false
+	cover, err := src.List(ctx, q, func(o source.Object) error {
+		m, err := o.ReadMeta()
+		if err != nil {
+			illegible = true // it may be any of those that are not found
+			return nil
+		}
+		if i, ok := wanted[m.Ref().Key()]; ok {
+			found[i] = true
+			judgeUndo(&items[i], m)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if illegible {
+		cover = source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: "an object of its kind could not be decoded"})
+	}
+	for _, i := range indexes {
+		if found[i] {
+			continue
+		}
+		if f, covered := cover.Of(items[i].Namespace); !covered {
+			items[i].Action, items[i].Refusals = report.ActionRefuse, []string{fmt.Sprintf("it could not be read: %s %s", f.Reason, f.Detail)}
+			continue
+		}
+		items[i].Action, items[i].Message = report.ActionNone, "it is not there any more"
+	}
+	return nil
+}
+
+func judgeUndo(item *Item, m *object.Meta) {
+	item.ResourceVersion = m.Metadata.ResourceVersion
+	now := ownership.StampsOf(m.Metadata.Labels, m.Metadata.Annotations)
+	item.Action = report.ActionRefuse
+	switch {
+	case m.Metadata.UID != item.UID:
+		item.Refusals = []string{"it was deleted and created again since: it is another object"}
+	case maps.Equal(now, item.After):
+		item.Action, item.Message = report.ActionNone, "it is as it was before"
+	case !maps.Equal(now, item.Before):
+		item.Refusals = []string{"it changed hands since: " + firstChange(item.Before, now)}
+	case m.Metadata.DeletionTimestamp != "":
+		item.Refusals = []string{"it is being deleted"}
+	default:
+		item.Action, item.Changes = report.ActionRestore, changes(item.Before, item.After)
+	}
+}
+
+// firstChange says in which key an object is not as it was left.
+func firstChange(left, now ownership.Stamps) string {
+	for _, c := range changes(left, now) {
+		switch {
+		case c.New == nil:
+			return fmt.Sprintf("%s %s is gone", c.Field, c.Key)
+		default:
+			return fmt.Sprintf("%s %s is %q", c.Field, c.Key, *c.New)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// listed is a source of the objects that its List yields.
+type listed struct {
+	source.Source
+	raw      []string
+	coverage source.Coverage
+	err      error
+	queries  []source.Query
+}
+
+func (l *listed) List(_ context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
+	l.queries = append(l.queries, q)
+	for _, raw := range l.raw {
+		if err := yield(source.Object{Raw: []byte(raw), Kind: q.Kind}); err != nil {
+			return source.Coverage{}, err
+		}
+	}
+	return l.coverage, l.err
+}
+
+func live(t *testing.T, uid string, stamps ownership.Stamps, more map[string]any) string {
+	t.Helper()
+	labels, annotations := map[string]string{"app": "x"}, map[string]string{}
+	for _, k := range ownership.Keys() {
+		v, ok := stamps[k.Name]
+		switch {
+		case !ok:
+		case k.Label:
+			labels[k.Name] = v
+		default:
+			annotations[k.Name] = v
+		}
+	}
+	meta := map[string]any{"name": theme.Name, "namespace": theme.Namespace, "uid": uid, "resourceVersion": "7", "labels": labels, "annotations": annotations}
+	maps.Copy(meta, more)
+	raw, err := json.Marshal(map[string]any{"metadata": meta})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestPlanUndo(t *testing.T) {
+	adopted := item()
+	before := ownership.Stamps{"app.kubernetes.io/managed-by": "kustomize", "objectset.rio.cattle.io/id": ""}
+	entry := Entry{theme, "u-1", "cluster-one/guestbook", "web/guestbook", before, adopted.After}
+	other := maps.Clone(adopted.After)
+	other["objectset.rio.cattle.io/hash"] = "another"
+	none := maps.Clone(adopted.After)
+	delete(none, "objectset.rio.cattle.io/hash")
+	for name, tc := range map[string]struct {
+		raw      []string
+		coverage source.Coverage
+		want     report.Action
+		says     string
+		changes  int
+	}{
+		"adopted":       {[]string{live(t, "u-1", adopted.After, nil)}, source.Covered(), report.ActionRestore, "", 5},
+		"never written": {[]string{live(t, "u-1", before, nil)}, source.Covered(), report.ActionNone, "it is as it was before", 0},
+		"taken since":   {[]string{live(t, "u-1", other, nil)}, source.Covered(), report.ActionRefuse, `it changed hands since: label objectset.rio.cattle.io/hash is "another"`, 0},
+		"stripped since": {[]string{live(t, "u-1", none, nil)}, source.Covered(), report.ActionRefuse,
+			"it changed hands since: label objectset.rio.cattle.io/hash is gone", 0},
+		"created anew": {[]string{live(t, "u-2", adopted.After, nil)}, source.Covered(), report.ActionRefuse, "created again", 0},
+		"being deleted": {[]string{live(t, "u-1", adopted.After, map[string]any{"deletionTimestamp": "2026-01-02T03:04:05Z"})}, source.Covered(),
+			report.ActionRefuse, "it is being deleted", 0},
+		"gone":     {nil, source.Covered(), report.ActionNone, "it is not there any more", 0},
+		"not read": {nil, source.NotCovered(source.Failure{Reason: source.Forbidden, Detail: "no"}), report.ActionRefuse, "it could not be read: Forbidden no", 0},
+		"damaged":  {[]string{`{"metadata":{"name":["x"]}}`}, source.Covered(), report.ActionRefuse, "ReadFailed", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := &listed{raw: tc.raw, coverage: tc.coverage}
+			items, err := PlanUndo(t.Context(), src, []Entry{entry})
+			if err != nil || len(items) != 1 {
+				t.Fatalf("%d items, error %v", len(items), err)
+			}
+			got := items[0]
+			if got.Action != tc.want || len(got.Changes) != tc.changes || !strings.Contains(strings.Join(append(got.Refusals, got.Message), " "), tc.says) {
+				t.Errorf("action %s, refusals %q, message %q, changes %v", got.Action, got.Refusals, got.Message, got.Changes)
+			}
+			if tc.want == report.ActionRestore && (got.ResourceVersion != "7" || !maps.Equal(got.After, before) || !maps.Equal(got.Before, adopted.After)) {
+				t.Errorf("it would write %+v", got)
+			}
+		})
+	}
+	broken := errors.New("broken")
+	if _, err := PlanUndo(t.Context(), &listed{err: broken}, []Entry{entry}); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestPlanUndoLists holds that one kind is one list, of the namespaces that matter as long as they are few.
+func TestPlanUndoLists(t *testing.T) {
+	var entries []Entry
+	for i := range mostNamespaces + 1 {
+		e := Entry{Ref: theme, UID: "u"}
+		e.Namespace = string(rune('a' + i))
+		entries = append(entries, e)
+	}
+	role := Entry{Ref: theme, UID: "u"}
+	role.APIVersion, role.Kind, role.Namespace = "rbac.authorization.k8s.io/v1", "ClusterRole", ""
+	for name, tc := range map[string]struct {
+		entries []Entry
+		want    []int // how many namespaces are named by each query
+	}{
+		"few":            {entries[:2], []int{2}},
+		"many":           {entries, []int{0}},
+		"cluster-scoped": {[]Entry{role}, []int{0}},
+		"two kinds":      {append(slices.Clone(entries[:1]), role), []int{0, 1}},
+	} {
+		src := &listed{coverage: source.Covered()}
+		var got []int
+		for gvk, list := range byKind(tc.entries) {
+			if _, err := PlanUndo(t.Context(), src, list); err != nil {
+				t.Fatal(err)
+			}
+			if q := src.queries[len(src.queries)-1]; q.Kind != gvk || !q.MetadataOnly {
+				t.Errorf("%s: query %+v", name, q)
+			}
+			got = append(got, len(src.queries[len(src.queries)-1].Namespaces))
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v namespaces, want %v", name, got, tc.want)
+		}
+	}
+}
+
+func byKind(entries []Entry) map[schema.GroupVersionKind][]Entry {
+	out := map[schema.GroupVersionKind][]Entry{}
+	for _, e := range entries {
+		out[e.GroupVersionKind()] = append(out[e.GroupVersionKind()], e)
+	}
+	return out
+}
