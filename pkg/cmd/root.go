@@ -20,9 +20,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
 )
 
 // version is stamped in by the linker.
@@ -91,7 +93,7 @@ func New(arg0 string, streams genericiooptions.IOStreams, now func() time.Time) 
 	// Flags are explained in as many columns as everything else is shown in.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped 100 "))
 	env := origin.Environment{Streams: streams, Now: now, Name: name, Version: version}
-	root.AddCommand(audit.NewCommand(env))
+	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), owner.NewCommand(env))
 	return root
 }
 

@@ -14,10 +14,12 @@ import (
 	"time"
 
 	"github.com/invopop/jsonschema"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -31,7 +33,8 @@ func main() {
 		os.Exit(2)
 	}
 	for name, content := range map[string]func() ([]byte, error){
-		"findings.md": findings, "audit.md": audit, "report.schema.json": schema,
+		"findings.md": findings, "report.schema.json": schema, "audit.md": verb("audit"), "owner.md": verb("owner"),
+		"adopt.md": verb("adopt", truthTable),
 	} {
 		b, err := content()
 		if err == nil {
@@ -58,18 +61,47 @@ func findings() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// audit is the verb's help, with its own flags; those that it shares with kubectl are named only.
-func audit() ([]byte, error) {
-	root := cmd.New("kubectl-fleetdoctor", genericiooptions.NewTestIOStreamsDiscard(), time.Now)
-	c, _, err := root.Find([]string{"audit"})
-	if err != nil {
-		return nil, err
+// verb is a verb's help, with its own flags; those that it shares with kubectl are named only. Other sections follow.
+func verb(name string, sections ...func(*bytes.Buffer)) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		root := cmd.New("kubectl-fleetdoctor", genericiooptions.NewTestIOStreamsDiscard(), time.Now)
+		c, _, err := root.Find([]string{name})
+		if err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		help(&b, c)
+		for _, section := range sections {
+			section(&b)
+		}
+		return b.Bytes(), nil
 	}
+}
+
+// truthTable is what adopt decides by.
+func truthTable(b *bytes.Buffer) {
+	b.WriteString("\n## What is taken\n\nThis table is the policy: nothing else decides. Where several rows hold for an object, each has to be satisfied.\n\n| the object carries |")
+	for _, p := range adopt.Policies {
+		fmt.Fprintf(b, " `--policy=%s` |", p)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(adopt.Policies)) + "\n")
+	for _, r := range adopt.TruthTable() {
+		fmt.Fprintf(b, "| %s (`%s`) |", r.Says, r.Situation)
+		for _, p := range adopt.Policies {
+			fmt.Fprintf(b, " %s |", r.Answers[p])
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("\nNever taken, whatever the policy: objects that are being deleted, objects with a controller, objects of a `fleet-agent` bundle, and cluster-scoped ones of a bundle with a " +
+		"targetNamespace.\n\nOnly the labels `objectset.rio.cattle.io/hash` and `app.kubernetes.io/managed-by` and the annotations `objectset.rio.cattle.io/id`, `meta.helm.sh/release-name` and " +
+		"`meta.helm.sh/release-namespace` are ever written, as field manager `" + adopt.FieldManager + "`, and only on the very object that the plan was made of.\n")
+}
+
+func help(b *bytes.Buffer, c *cobra.Command) {
 	shared := pflag.NewFlagSet("shared", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(shared)
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "# audit\n\n%s%s\n\n```\n%s\n```\n\n## Examples\n\n```\n%s\n```\n\n## Flags\n\n| flag | default | meaning |\n|---|---|---|\n",
-		made, c.Long, c.UseLine(), c.Example)
+	fmt.Fprintf(b, "# %s\n\n%s%s\n\n```\n%s\n```\n\n## Examples\n\n```\n%s\n```\n\n## Flags\n\n| flag | default | meaning |\n|---|---|---|\n",
+		c.Name(), made, c.Long, c.UseLine(), c.Example)
 	var others []string
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if shared.Lookup(f.Name) != nil && f.Name != "namespace" {
@@ -87,10 +119,9 @@ func audit() ([]byte, error) {
 		if def == "[]" || def == "false" {
 			def = ""
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, def, f.Usage)
+		fmt.Fprintf(b, "| %s | %s | %s |\n", name, def, f.Usage)
 	})
-	fmt.Fprintf(&b, "\nAs in kubectl: %s.\n", strings.Join(others, ", "))
-	return b.Bytes(), nil
+	fmt.Fprintf(b, "\nAs in kubectl: %s.\n", strings.Join(others, ", "))
 }
 
 // schema is the JSON schema of the report, from its Go types and their comments.

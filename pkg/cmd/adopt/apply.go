@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
+)
+
+// apply writes the plan, and says what came of it.
+func (s *session) apply(ctx context.Context) error {
+	dry := s.dryRun.String() == dryRunServer
+	settled := func(int) error { return nil }
+	if s.undo == "" && !dry {
+		r, err := s.record(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = r.Close() }() // what counts in it was synced before the first write
+		settled = func(i int) error { return r.Settled(i, s.items[i]) }
+	}
+	progress := s.Progress()
+	defer progress.Clear()
+	done := 0
+	err := adopt.Apply(ctx, &cluster.Writer{Cluster: s.cluster, Manager: adopt.FieldManager, DryRun: dry}, s.items, func(i int) error {
+		done++
+		progress.Tell(engine.Progress{Doing: "writing", Objects: done})
+		return settled(i)
+	})
+	if !dry && ctx.Err() == nil {
+		s.again(ctx, progress.Tell)
+	}
+	progress.Clear()
+	if printErr := s.print(report.KindAdoptionResult); printErr != nil {
+		return errors.Join(err, printErr)
+	}
+	return s.status(ctx, err)
+}
+
+// status is 3 where a write failed or could not be recorded, or where it was interrupted, 1 where objects were refused.
+func (s *session) status(ctx context.Context, err error) error {
+	failed := s.count(func(i adopt.Item) bool {
+		return i.Outcome == report.OutcomeFailed || i.Outcome == report.OutcomeChanged
+	})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return &exit.Error{Status: exit.Failed, Err: errors.New("interrupted: what was begun was brought to its end, the rest was not tried"), Hint: s.resume()}
+	case err != nil:
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: s.resume()}
+	case failed > 0:
+		return &exit.Error{Status: exit.Failed, Shown: true}
+	}
+	return s.refusals()
+}
+
+// resume is how to go on after an interruption.
+func (s *session) resume() string {
+	if s.undo != "" {
+		return "The same command goes on where this one ended."
+	}
+	return fmt.Sprintf("%s --undo %s takes back what was done; another adopt goes on.", s.Command("adopt"), s.document.Receipt)
+}
+
+// record makes the receipt: nothing is written to the cluster before it is safe on disk.
+func (s *session) record(ctx context.Context) (*adopt.Receipt, error) {
+	path, now := s.receipt, s.Now().UTC()
+	if path == "" {
+		path = "fleetdoctor-adopt-" + now.Format("20060102-150405") + ".jsonl"
+	}
+	uid, err := clusterUID(ctx, s.src)
+	if err != nil {
+		return nil, err
+	}
+	h := adopt.Header{TakenAt: now.Format(time.RFC3339), Version: s.Version, Server: s.document.Source.Server, ClusterUID: uid, Digest: adopt.Digest(s.items)}
+	r, err := adopt.CreateReceipt(path, h, s.items)
+	if err != nil {
+		return nil, &exit.Error{Status: exit.Failed, Err: err, Hint: "Nothing was changed on the cluster. --receipt names another file."}
+	}
+	s.document.Receipt = path
+	if s.output.String() == "table" || s.output.String() == "wide" {
+		fmt.Fprintf(s.Streams.ErrOut, "Recording what was before in %s\n", path)
+	}
+	return r, nil
+}
+
+// clusterUID is the uid of the namespace kube-system, by which a cluster is known; empty where it may not be read.
+func clusterUID(ctx context.Context, src source.Source) (string, error) {
+	uid := ""
+	_, err := src.List(ctx, source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), FieldSelector: "metadata.name=kube-system", MetadataOnly: true},
+		func(o source.Object) error {
+			if m, err := o.ReadMeta(); err == nil {
+				uid = m.Metadata.UID
+			}
+			return nil
+		})
+	return uid, err
+}
+
+// again audits the deployments that were written for once more. Where that fails, there is only no line about them: what was written is
+// written.
+func (s *session) again(ctx context.Context, tell func(engine.Progress)) {
+	written := map[string]bool{}
+	for _, i := range s.items {
+		if i.Outcome == report.OutcomeDone {
+			written[i.BundleDeployment] = true
+		}
+	}
+	if len(written) == 0 {
+		return
+	}
+	var scope engine.Scope
+	const most = 20 // beyond, everything is read at once
+	for key := range written {
+		if _, known := s.before[key]; known && len(written) <= most {
+			scope.Targets = append(scope.Targets, engine.Target{Kind: engine.TargetBundleDeployment, Name: key})
+		}
+	}
+	if len(scope.Targets) == 0 && len(written) <= most {
+		return // of an undo whose deployments are gone
+	}
+	audit, err := engine.Run(ctx, s.src, engine.Options{Scope: scope, Version: s.Version, Commands: s.Commands(), ServerCheck: engine.CheckNever, Progress: tell})
+	if err != nil {
+		s.document.Notes = append(s.document.Notes, "what became of the bundles could not be read: "+err.Error())
+		return
+	}
+	for _, d := range audit.BundleDeployments {
+		key := strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")
+		if before, known := s.before[key]; known && written[key] {
+			s.document.Deployments = append(s.document.Deployments, report.AdoptedDeployment{Namespace: d.Namespace, Name: d.Name, Before: before, After: d.Counts})
+		}
+	}
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// objectTarget is one object that was named: KIND/NAME or KIND/NAMESPACE/NAME.
+type objectTarget struct {
+	typed                 string
+	kind, namespace, name string
+}
+
+// objectTargets parts the arguments that name objects from those that name something of Fleet's.
+func objectTargets(args []string) (targets []string, objects []objectTarget) {
+	for _, arg := range args {
+		kind, rest, ok := strings.Cut(arg, "/")
+		if !ok || rest == "" || fleetKind(kind) {
+			targets = append(targets, arg)
+			continue
+		}
+		t := objectTarget{typed: arg, kind: kind, name: rest}
+		if ns, name, both := strings.Cut(rest, "/"); both {
+			t.namespace, t.name = ns, name
+		}
+		objects = append(objects, t)
+	}
+	return targets, objects
+}
+
+func fleetKind(s string) bool {
+	s = strings.ToLower(s)
+	for kind, others := range engine.TargetKinds {
+		if s == kind || slices.Contains(others, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// names says whether an object is meant.
+func (t objectTarget) names(r object.Ref, kinds *source.Kinds) bool {
+	if r.Name != t.name || t.namespace != "" && r.Namespace != t.namespace {
+		return false
+	}
+	k, ok := kinds.Preferred(r.GroupVersionKind().GroupKind())
+	if !ok {
+		k = source.Kind{GroupVersionKind: r.GroupVersionKind()}
+	}
+	return k.Called(t.kind)
+}
+
+// pick takes the named objects, nil where none was named.
+func pick(targets []objectTarget, kinds *source.Kinds) func(object.Ref) bool {
+	if len(targets) == 0 {
+		return nil
+	}
+	return func(r object.Ref) bool {
+		return slices.ContainsFunc(targets, func(t objectTarget) bool { return t.names(r, kinds) })
+	}
+}
+
+// settled says of each named object that needs no adoption why. One that no bundle in scope wants is an error that names it.
+func settled(targets []objectTarget, found *engine.Found, items []adopt.Item) ([]adopt.Item, error) {
+	for _, t := range targets {
+		var wanted []*check.Object
+		for _, d := range found.Case.Deployments {
+			for i := range d.Objects {
+				if t.names(d.Objects[i].Ref, found.Kinds) {
+					wanted = append(wanted, &d.Objects[i])
+				}
+			}
+		}
+		if len(wanted) == 0 {
+			return nil, fmt.Errorf("finding %s: no bundle in scope wants such an object", t.typed)
+		}
+		for _, o := range wanted {
+			if o.State == report.Unowned {
+				continue
+			}
+			items = append(items, adopt.Item{AdoptedObject: report.AdoptedObject{Ref: o.Ref, BundleDeployment: o.Deployment.Key(),
+				Release: o.Deployment.Want.Release(), Action: report.ActionNone, Message: because(o)}})
+		}
+	}
+	return items, nil
+}
+
+func because(o *check.Object) string {
+	switch o.State {
+	case report.Missing:
+		return "it is not on the cluster: there is nothing to adopt"
+	case report.Unknown:
+		return "it could not be read (" + o.Reason + "): whose it is is not known"
+	}
+	return "it is its bundle's already"
+}

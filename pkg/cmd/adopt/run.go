@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
+)
+
+// session is one run of the verb: what it reads, and the plan.
+type session struct {
+	*options
+	show     printers.AdoptionPrinter
+	src      source.Source
+	cluster  *cluster.Cluster // nil for a snapshot
+	items    []adopt.Item
+	document report.Adoption // what is said of the plan, but for its objects
+	secrets  *report.Secrets
+	before   map[string]report.Counts // of the deployments in scope, by key
+}
+
+// run parses, reads, plans, asks and applies, in that order.
+func (o *options) run(c *cobra.Command, args []string) error {
+	if err := o.validate(c, args); err != nil {
+		return exit.UsageError(err)
+	}
+	show, err := printers.NewAdoption(o.output.String(), printers.Options{Colour: origin.Coloured(o.colour, o.Streams.Out), Diff: o.diff,
+		PrintRole: o.Commands().PrintRole, Undo: o.Command("adopt") + " --undo"})
+	if err != nil {
+		return exit.UsageError(err)
+	}
+	s := &session{options: o, show: show, secrets: &report.Secrets{}, before: map[string]report.Counts{}}
+	if err := s.plan(c.Context(), args); err != nil {
+		return o.Explain(err)
+	}
+	agreed, err := s.decide(c.Context())
+	if err != nil || !agreed {
+		return err
+	}
+	return s.apply(c.Context())
+}
+
+// validate refuses what contradicts itself.
+func (o *options) validate(c *cobra.Command, args []string) error {
+	switch {
+	case o.yes && o.confirm != "":
+		return errors.New("--yes and --confirm exclude each other: one applies any plan, the other only that one")
+	case o.Captured() && (o.yes || o.confirm != "" || o.dryRun.String() == dryRunServer):
+		return errors.New("a snapshot can be planned for, not written to: leave out --yes, --confirm and --dry-run=server")
+	case o.undo == "":
+		return nil
+	case len(args) > 0:
+		return fmt.Errorf("--undo takes back all that its receipt recorded: %q is not wanted", args[0])
+	}
+	for _, name := range []string{"policy", "dangerous-take-from", "namespace", "selector", "receipt"} {
+		if c.Flags().Changed(name) {
+			return fmt.Errorf("--undo and --%s exclude each other", name)
+		}
+	}
+	return nil
+}
+
+// plan reads what is to be read and makes the plan.
+func (s *session) plan(ctx context.Context, args []string) error {
+	progress := s.Progress()
+	defer progress.Clear()
+	var err error
+	if s.src, s.cluster, err = s.Open(ctx); err != nil {
+		return err
+	}
+	if s.undo != "" {
+		return s.planUndo(ctx, progress)
+	}
+	targets, objects := objectTargets(args)
+	scope, err := s.Scope(targets)
+	if err != nil {
+		return err
+	}
+	found, err := engine.Find(ctx, s.src, engine.Options{Scope: scope, Version: s.Version, Commands: s.Commands(), ServerCheck: engine.CheckNever,
+		Foresee: true, Progress: progress.Tell})
+	if err != nil {
+		return err
+	}
+	o := adopt.Options{Policy: adopt.Policy(s.policy.String()), TakeFrom: s.takeFrom, Pick: pick(objects, found.Kinds)}
+	if names := adopt.NotHolding(found.Case, o); len(names) > 0 {
+		return &exit.Error{Status: exit.Found, Err: fmt.Errorf("--dangerous-take-from=%s names nobody who holds an object in scope", names[0]),
+			Hint: s.Command("adopt") + " shows who holds what, and how he is named."}
+	}
+	s.items = adopt.Plan(found.Case, o)
+	if s.items, err = settled(objects, found, s.items); err != nil {
+		return err
+	}
+	s.describe(found)
+	s.document.Policy, s.document.TakeFrom = string(o.Policy), s.takeFrom
+	return nil
+}
+
+// describe takes over what an audit says of its source, and how its deployments stand.
+func (s *session) describe(found *engine.Found) {
+	audit := found.Report()
+	s.secrets = found.Secrets
+	s.document = report.Adoption{TakenAt: audit.TakenAt, Tool: audit.Tool, Source: audit.Source, Scope: audit.Scope, Gaps: audit.Gaps}
+	for _, d := range audit.BundleDeployments {
+		s.before[strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")] = d.Counts
+	}
+}
+
+// print shows the document as one of a kind.
+func (s *session) print(kind string) error {
+	d := s.document
+	d.Kind, d.Digest, d.Undo = kind, adopt.Digest(s.items), s.undo != ""
+	if n := s.dryRun.String(); n != dryRunNone {
+		d.DryRun = n
+	}
+	d.Objects = nil
+	for _, i := range s.items {
+		d.Objects = append(d.Objects, i.AdoptedObject)
+	}
+	d.Close(s.secrets)
+	var out bytes.Buffer
+	if err := s.show(&out, &d); err != nil {
+		return err
+	}
+	if _, err := s.Streams.Out.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("writing the plan: %w", err)
+	}
+	return nil
+}
+
+// count is how many items a test holds for.
+func (s *session) count(holds func(adopt.Item) bool) int {
+	n := 0
+	for _, i := range s.items {
+		if holds(i) {
+			n++
+		}
+	}
+	return n
+}
+
+func refused(i adopt.Item) bool { return i.Action == report.ActionRefuse }

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// planUndo reads the receipt, looks how its objects are now, and makes the plan to put them back.
+func (s *session) planUndo(ctx context.Context, progress *origin.Progress) error {
+	header, entries, err := s.readReceipt()
+	if err != nil {
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: "Name the file that adopt recorded the previous values in."}
+	}
+	uid, err := clusterUID(ctx, s.src)
+	if err != nil {
+		return err
+	}
+	if uid != "" && header.ClusterUID != "" && uid != header.ClusterUID {
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the receipt is of another cluster: of %s", header.Server),
+			Hint: "--context and --kubeconfig choose a cluster."}
+	}
+	progress.Tell(engine.Progress{Doing: "reading the objects of the receipt"})
+	if s.items, err = adopt.PlanUndo(ctx, s.src, entries); err != nil {
+		return err
+	}
+	found, err := engine.Find(ctx, s.src, engine.Options{Version: s.Version, Commands: s.Commands(), ServerCheck: engine.CheckNever, Progress: progress.Tell})
+	switch {
+	case errors.Is(err, engine.ErrNoFleet), errors.Is(err, engine.ErrNothingRead): // an adoption can be taken back without Fleet
+		d, err := s.src.Describe(ctx)
+		if err != nil {
+			return err
+		}
+		s.document.Source = report.Source{Kind: string(d.Origin), Context: d.Context, Server: d.Server, KubernetesVersion: d.KubernetesVersion}
+	case err != nil:
+		return err
+	default:
+		s.describe(found)
+		s.document.Notes = append(s.document.Notes, stampedAgain(found.Case, s.items)...)
+	}
+	if n := header.Objects - len(entries); n > 0 {
+		s.document.Notes = append(s.document.Notes, fmt.Sprintf("the receipt was to name %d objects and names %d: it was cut off, by a crash before anything was "+
+			"written or by somebody since", header.Objects, len(entries)))
+	}
+	notes, err := s.webhooks(ctx)
+	s.document.Notes = append(s.document.Notes, notes...)
+	return err
+}
+
+func (s *session) readReceipt() (adopt.Header, []adopt.Entry, error) {
+	f, err := os.Open(s.undo)
+	if err != nil {
+		return adopt.Header{}, nil, fmt.Errorf("reading the receipt: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	h, entries, err := adopt.ReadReceipt(f)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.undo, err)
+	}
+	return h, entries, err
+}
+
+// stampedAgain says which releases will write the marks again: every upgrade takes ownership of what its manifest has.
+func stampedAgain(c *check.Case, items []adopt.Item) []string {
+	restored := map[string]int{}
+	for _, i := range items {
+		if i.Action == report.ActionRestore {
+			restored[i.BundleDeployment]++
+		}
+	}
+	var out []string
+	for _, d := range c.Deployments {
+		if restored[d.Key()] == 0 {
+			continue
+		}
+		when := "its next deploy"
+		if d.BD != nil && d.BD.Spec.Options.CorrectDrift != nil && d.BD.Spec.Options.CorrectDrift.Enabled {
+			when = "correctDrift, at once,"
+		}
+		out = append(out, fmt.Sprintf("bundle deployment %s still wants what it is to lose: %s stamps it again", d.Key(), when))
+	}
+	return out
+}
+
+// webhooks says which admission webhooks of this program would stamp the objects again.
+func (s *session) webhooks(ctx context.Context) ([]string, error) {
+	var out []string
+	kind := schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"}
+	_, err := s.src.List(ctx, source.Query{Kind: kind, LabelSelector: adopt.WebhookLabel, MetadataOnly: true}, func(o source.Object) error {
+		if m, err := o.ReadMeta(); err == nil {
+			out = append(out, fmt.Sprintf("the admission webhook %s stamps them again when somebody else writes to them; the label fleetdoctor.io/ignore=true "+
+				"on an object or its namespace keeps it away", m.Metadata.Name))
+		}
+		return nil
+	})
+	return out, err
+}
