@@ -224,7 +224,7 @@ func TestLayeringRefuses(t *testing.T) {
 		}, want: []string{
 			"pkg/cmd/explain must not import pkg/cmd/audit:\n\tpkg/cmd/explain -> pkg/cmd/audit\n" +
 				"\tof this module it may import only pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/origin, pkg/source, pkg/source/cluster, pkg/source/snapshot, pkg/audit, " +
-				"pkg/adopt, pkg/check, pkg/report, pkg/printers",
+				"pkg/adopt, pkg/object, pkg/check, pkg/report, pkg/printers",
 		}},
 		{name: "main past the root command", graph: importGraph{
 			"cmd/kubectl-fleetdoctor": {"pkg/audit"},

@@ -46,8 +46,10 @@ func TestReaders(t *testing.T) {
 		"records everywhere and objects in one namespace": {
 			grants: []grant{ofFleet, ofSecrets, ofObjects.in(apps)},
 			want: outcome{
+				Status:      1,
 				Deployments: map[string]string{"guestbook": "Ready", "elsewhere": "Unknown"},
 				Objects:     map[string]string{"configmap elsewhere/theme": "Unknown Forbidden"},
+				Findings:    []string{"FD607 " + about + "/elsewhere"},
 				Gaps:        []string{"reading ConfigMap objects in namespace elsewhere: Forbidden", searching},
 			},
 		},
@@ -119,4 +121,9 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: auditor}]
 		Deployments: map[string]string{"guestbook": "Ready"},
 		Gaps:        []string{unsearched + ": not readable"},
 	})
+	says(t, "the role", role.stdout, "--require-complete")
+	complete := f.audit("--kubeconfig", f.user("auditor"), "--require-complete")
+	if complete.status != 3 {
+		t.Errorf("what the role says of --require-complete is wrong: status %d: %s", complete.status, complete.stderr)
+	}
 }

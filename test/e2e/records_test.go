@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // TestRecords lets something happen to the release records of a bundle, without which nobody knows what it wants.
@@ -164,4 +165,13 @@ func pack(record any) (string, error) {
 		return "", err
 	}
 	return base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString(b.Bytes()))), nil
+}
+
+// removeRecords deletes every record of a bundle's release.
+func (f *fleetServer) removeRecords(b *bundle) {
+	f.t.Helper()
+	err := f.Client().DeleteAllOf(f.t.Context(), object("v1", "Secret", "", ""), client.InNamespace(b.options.Namespace), client.MatchingLabels{"owner": "helm", "name": b.name})
+	if err != nil {
+		f.t.Fatalf("deleting the records of %s: %v", b.name, err)
+	}
 }

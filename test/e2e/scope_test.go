@@ -75,10 +75,12 @@ func TestWrongScope(t *testing.T) {
 		status int
 		says   []string
 	}{
-		"an unknown bundle":              {args: []string{"bundle/nope"}, status: 3, says: []string{"finding bundle/nope"}},
+		"an unknown bundle":              {args: []string{"bundle/nope"}, status: 3, says: []string{"finding bundle/nope", "get bundles.fleet.cattle.io -A lists what there is"}},
 		"a bundle of another place":      {args: []string{"-n", "team", "bundle/guestbook"}, status: 3, says: []string{"finding namespace team"}},
 		"a workspace with nothing in it": {args: []string{"-n", "nowhere"}, status: 3, says: []string{"finding namespace nowhere", "there is in fleet-local"}},
 		"one of two targets":             {args: []string{"bundle/guestbook", "gitrepo/nope"}, status: 3, says: []string{"gitrepo/nope"}},
+		"a namespace that is none":       {args: []string{"-n", "No/Namespace"}, status: 2, says: []string{"parsing --namespace"}},
+		"one namespace and all":          {args: []string{"-n", "fleet-local", "-A"}, status: 2, says: []string{"exclude each other"}},
 		"a kind that is no target":       {args: []string{"pod/web"}, status: 2, says: []string{`"pod/web"`, "--help"}},
 		"a name without kind":            {args: []string{"guestbook"}, status: 2, says: []string{`"guestbook"`}},
 		"a kind without name":            {args: []string{"bundle/"}, status: 2, says: []string{`"bundle/"`}},
