@@ -87,7 +87,7 @@ func Apply(ctx context.Context, p Patcher, items []Item, settled func(index int)
 func write(ctx context.Context, p Patcher, item Item, ended <-chan struct{}) (report.Outcome, string) {
 	backoff := retries()
 	for {
-		err, now := try(ctx, p, item)
+		now, err := try(ctx, p, item)
 		switch {
 		case err == nil:
 			return report.OutcomeDone, ""
@@ -117,25 +117,25 @@ func write(ctx context.Context, p Patcher, item Item, ended <-chan struct{}) (re
 var gone = &object.Meta{}
 
 // try writes once. Where that failed in a way that leaves open what the object is now, it reads it again.
-func try(ctx context.Context, p Patcher, item Item) (error, *object.Meta) {
+func try(ctx context.Context, p Patcher, item Item) (*object.Meta, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	patch, err := patchOf(item)
 	if err != nil {
-		return err, nil
+		return nil, err
 	}
 	err = p.Patch(ctx, item.Ref, patch)
 	if err == nil || refused(err) && !apierrors.IsInvalid(err) {
-		return err, nil
+		return nil, err
 	}
 	now, readErr := p.Read(ctx, item.Ref)
 	switch {
 	case apierrors.IsNotFound(readErr):
-		return err, gone
+		return gone, err
 	case readErr != nil:
-		return fmt.Errorf("%w; reading it again: %w", err, readErr), nil
+		return nil, fmt.Errorf("%w; reading it again: %w", err, readErr)
 	}
-	return err, now
+	return now, err
 }
 
 // refused says whether the server said no for good. Everything else may go away, or may have come after the write was stored: somebody else

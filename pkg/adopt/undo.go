@@ -56,13 +56,12 @@ func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKin
 	found, illegible := map[int]bool{}, false
 	cover, err := src.List(ctx, q, func(o source.Object) error {
 		m, err := o.ReadMeta()
-		if err != nil {
-			illegible = true // it may be any of those that are not found
-			return nil
-		}
-		if i, ok := wanted[m.Ref().Key()]; ok {
-			found[i] = true
-			judgeUndo(&items[i], m)
+		illegible = illegible || err != nil // it may be any of those that are not found
+		if err == nil {
+			if i, ok := wanted[m.Ref().Key()]; ok {
+				found[i] = true
+				judgeUndo(&items[i], m)
+			}
 		}
 		return nil
 	})
@@ -103,15 +102,11 @@ func judgeUndo(item *Item, m *object.Meta) {
 	}
 }
 
-// firstChange says in which key an object is not as it was left.
+// firstChange says in which key an object is not as it was left; there is one.
 func firstChange(left, now ownership.Stamps) string {
-	for _, c := range changes(left, now) {
-		switch {
-		case c.New == nil:
-			return fmt.Sprintf("%s %s is gone", c.Field, c.Key)
-		default:
-			return fmt.Sprintf("%s %s is %q", c.Field, c.Key, *c.New)
-		}
+	c := changes(left, now)[0]
+	if c.New == nil {
+		return fmt.Sprintf("%s %s is gone", c.Field, c.Key)
 	}
-	return ""
+	return fmt.Sprintf("%s %s is %q", c.Field, c.Key, *c.New)
 }
