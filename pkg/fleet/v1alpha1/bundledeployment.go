@@ -43,22 +43,21 @@ type Options struct {
 	// DefaultNamespace is the release namespace, and that of objects that name none.
 	DefaultNamespace string `json:"defaultNamespace,omitempty"`
 	// TargetNamespace, where set, is the namespace of every object.
-	TargetNamespace string         `json:"namespace,omitempty"`
-	Helm            *HelmOptions   `json:"helm,omitempty"`
-	Diff            *DiffOptions   `json:"diff,omitempty"`
-	Ignore          *IgnoreOptions `json:"ignore,omitempty"`
-	CorrectDrift    *CorrectDrift  `json:"correctDrift,omitempty"`
-	KeepResources   bool           `json:"keepResources,omitempty"`
+	TargetNamespace string       `json:"namespace,omitempty"`
+	Helm            *HelmOptions `json:"helm,omitempty"`
+	// YAML and Kustomize say which of the contents are used, and how.
+	YAML          *YAMLOptions      `json:"yaml,omitempty"`
+	Kustomize     *KustomizeOptions `json:"kustomize,omitempty"`
+	Diff          *DiffOptions      `json:"diff,omitempty"`
+	Ignore        *IgnoreOptions    `json:"ignore,omitempty"`
+	CorrectDrift  *CorrectDrift     `json:"correctDrift,omitempty"`
+	KeepResources bool              `json:"keepResources,omitempty"`
 	// ForceSyncGeneration makes Fleet deploy again when it changes.
 	ForceSyncGeneration int64 `json:"forceSyncGeneration,omitempty"`
-}
-
-// HelmOptions are the options of the release. Values are never read.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-type HelmOptions struct {
-	ReleaseName   string `json:"releaseName,omitempty"`
-	TakeOwnership bool   `json:"takeOwnership,omitempty"`
+	// DeleteCRDResources lets an uninstall delete CRDs, which it otherwise keeps.
+	DeleteCRDResources bool `json:"deleteCRDResources,omitempty"`
+	// DownstreamResources are copied to the cluster, into the release's namespace.
+	DownstreamResources []DownstreamResource `json:"downstreamResources,omitempty"`
 }
 
 // DiffOptions say which differences the bundle does not want to hear of.

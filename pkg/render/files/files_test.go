@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package files_test
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/files"
+)
+
+var repo = files.Options{GitRepo: "repo", Path: "apps/my_app"}
+
+func TestLoad(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		files   map[string]string
+		options files.Options
+		want    render.Input // of the resources the names only
+		err     string
+	}{
+		{name: "without a fleet.yaml", files: map[string]string{"b.yaml": "", "a/a.yaml": "", "fleet.yml": "defaultNamespace: demo", "logo.png": "\xff\xfe"}, options: repo,
+			want: render.Input{Name: "repo-apps-my-app-d9b93c17", Options: v1alpha1.Options{DefaultNamespace: "demo"},
+				Resources: names("a/a.yaml", "b.yaml", "fleet.yml", "logo.png")}},
+		{name: "named", files: map[string]string{"fleet.yaml": "name: my.app\nnamespace: prod\nyaml: {overlays: [x]}\nkustomize: {dir: k}\n", "a.yaml": ""},
+			want: render.Input{Name: "my.app", Resources: names("a.yaml"), Options: v1alpha1.Options{TargetNamespace: "prod",
+				YAML: &v1alpha1.YAMLOptions{Overlays: []string{"x"}}, Kustomize: &v1alpha1.KustomizeOptions{Dir: "k"}}}},
+		{name: "the root of a repository", files: map[string]string{"a.yaml": ""}, options: files.Options{GitRepo: "repo"},
+			want: render.Input{Name: "repo", Resources: names("a.yaml")}},
+		{name: "a bundle file of another name", files: map[string]string{"fleet.yaml": "name: x", "dev.yaml": "defaultNamespace: dev", "a.yaml": ""},
+			options: files.Options{GitRepo: "repo", Path: "app", BundleFile: "dev.yaml"},
+			want:    render.Input{Name: "repo-app-dev", Resources: names("a.yaml"), Options: v1alpha1.Options{DefaultNamespace: "dev"}}},
+		{name: "values files", options: repo, files: map[string]string{
+			"fleet.yaml":   "helm: {chart: app, values: {a: 1, m: {x: 1}}, valuesFiles: [app/one.yaml, two.yaml]}",
+			"app/one.yaml": "{a: 2, m: {z: 2}}", "two.yaml": "m: {z: 3}", "one.yaml": "a: 4", "app/Chart.yaml": "", "app/two.yaml": ""},
+			want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("app/Chart.yaml", "app/two.yaml"),
+				Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{Chart: "app", Values: []byte(`{"a":2,"m":{"x":1,"z":3}}`)}}}},
+		{name: "values files without a chart", options: repo, files: map[string]string{"fleet.yaml": "helm: {valuesFiles: [v.yaml]}", "v.yaml": "a: 1", "Chart.yaml": ""},
+			want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("Chart.yaml"), Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{}},
+				Gaps: []string{"the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo: Fleet reads them only with one"}}},
+		{name: "what only a cluster can tell", options: repo, files: map[string]string{"a.yaml": "", "fleet.yaml": `
+helm:
+  values: {a: global.fleet.clusterLabels.env, l: [global.fleet.clusterLabels.env, "${ .ClusterName }"], s: plain}
+  templateValues: {t: x}
+targetCustomizations: [{name: dev}]
+`}, want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("a.yaml"),
+			Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{TemplateValues: map[string]string{"t": "x"},
+				Values: []byte(`{"a":"global.fleet.clusterLabels.env","l":["global.fleet.clusterLabels.env","${ .ClusterName }"],"s":"plain"}`)}},
+			Gaps: []string{"the fleet.yaml has targetCustomizations, which depend on the cluster", "helm.values.a needs a cluster's labels",
+				"helm.values.l[1] needs a cluster's labels", "helm.values.t needs a cluster's labels"}}},
+		{name: "no templating", options: repo, files: map[string]string{"a.yaml": "", "fleet.yaml": `helm: {disablePreProcess: true, values: {a: "${ x }"}}`},
+			want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("a.yaml"),
+				Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{DisablePreProcess: true, Values: []byte(`{"a":"${ x }"}`)}}}},
+		{name: "dependencies", options: repo, files: map[string]string{"Chart.yaml": "dependencies: [{name: a}, {name: b}, {name: c}]",
+			"charts/a/Chart.yaml": "", "charts/b-1.0.0.tgz": "", "sub/requirements.yaml": "dependencies: [{name: d}]"},
+			want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("Chart.yaml", "charts/a/Chart.yaml", "charts/b-1.0.0.tgz", "sub/requirements.yaml"),
+				Gaps: []string{"chart c, on which Chart.yaml depends, is fetched when the bundle is made", "chart d, on which sub/requirements.yaml depends, is fetched when the bundle is made"}}},
+		{name: "ignored and hidden", options: repo, files: map[string]string{"a.yaml": "", ".hidden": "", ".git/x.yaml": "", "b.txt": "", "sub/c.txt": "", "sub/d.yaml": "", "dir/e.yaml": "",
+			".fleetignore": "# a comment\n\n*.txt   \ndir/*\n", "sub/.fleetignore": "d.yaml", "subway/d.yaml": "", "z/d.yaml": ""},
+			want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("a.yaml", "z/d.yaml")}},
+		{name: "no name", files: map[string]string{"a.yaml": ""}, err: "naming the bundle: its fleet.yaml states no name, so it depends on the GitRepo and the path, which are not given"},
+		{name: "nothing", options: repo, files: map[string]string{"fleet.yaml": "{}"}, err: files.ErrNothing.Error()},
+		{name: "no YAML", options: repo, files: map[string]string{"fleet.yaml": "password: [hunter2"}, err: "reading fleet.yaml: it is no YAML"},
+		{name: "no map", options: repo, files: map[string]string{"fleet.yaml": "hunter2"}, err: "reading fleet.yaml: it is no map of a bundle's options"},
+		{name: "a wrong type", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: [hunter2]}"}, err: "reading fleet.yaml: helm.chart is of the wrong type"},
+		{name: "values are no map", options: repo, files: map[string]string{"fleet.yaml": "helm: {values: hunter2}"}, err: "reading fleet.yaml: helm.values is no map"},
+		{name: "a values file is no map", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: a, valuesFiles: [v]}", "v": "hunter2"}, err: "reading values file v: it is no YAML map"},
+		{name: "a values file outside", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: a, valuesFiles: [../v]}"},
+			err: "reading values file ../v: it leads out of the directory, or cannot be followed"},
+		{name: "a damaged pattern", options: repo, files: map[string]string{".fleetignore": "[", "a.yaml": ""}, err: "reading bundle directory: .fleetignore: a pattern of it is not well formed"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := files.Load(written(t, tc.files), tc.options)
+			if tc.err != "" || err != nil {
+				if err == nil || err.Error() != tc.err {
+					t.Errorf("got error %v, want %s", err, tc.err)
+				}
+				return
+			}
+			for i := range got.Resources {
+				got.Resources[i] = v1alpha1.BundleResource{Name: got.Resources[i].Name}
+			}
+			if diff := cmp.Diff(&tc.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("input (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLoadContent(t *testing.T) {
+	in, err := files.Load(written(t, map[string]string{"a.yaml": "a: <b>\n", "b.bin": "\xff\x00"}), repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"a: <b>\n", "\xff\x00"} {
+		if got, err := render.DecodeResource(in.Resources[i]); err != nil || string(got) != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	if in.Resources[0].Encoding != "" || in.Resources[1].Encoding != "base64+gz" {
+		t.Errorf("got encodings %q and %q", in.Resources[0].Encoding, in.Resources[1].Encoding)
+	}
+}
+
+func TestLoadLinks(t *testing.T) {
+	outside := filepath.Join(written(t, map[string]string{"secret": "hunter2"}), "secret")
+	for name, tc := range map[string]struct{ target, err string }{
+		"within":           {"dir/a.yaml", ""},
+		"out of it":        {outside, "it leads out of the directory, or cannot be followed"},
+		"out of it, below": {"dir/../../" + filepath.Base(filepath.Dir(outside)) + "/secret", "it leads out of the directory, or cannot be followed"},
+		"to a directory":   {"dir", "it is no regular file"},
+		"to itself":        {"link.yaml", "it leads out of the directory, or cannot be followed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := written(t, map[string]string{"dir/a.yaml": "content"})
+			if err := os.Symlink(tc.target, filepath.Join(dir, "link.yaml")); err != nil {
+				t.Fatal(err)
+			}
+			in, err := files.Load(dir, repo)
+			if tc.err != "" {
+				if err == nil || !strings.HasSuffix(err.Error(), "link.yaml: "+tc.err) {
+					t.Errorf("got %v, want %s", err, tc.err)
+				}
+				return
+			}
+			if err != nil || len(in.Resources) != 2 || in.Resources[1].Content != "content" {
+				t.Errorf("got %+v, %v", in, err)
+			}
+		})
+	}
+}
+
+// TestLoadRoot: values files may be elsewhere in the repository.
+func TestLoadRoot(t *testing.T) {
+	root := written(t, map[string]string{"shared/v.yaml": "a: 1", "app/fleet.yaml": "helm: {chart: c, valuesFiles: [../shared/v.yaml]}", "app/c/Chart.yaml": ""})
+	o := repo
+	o.Root = root
+	in, err := files.Load(filepath.Join(root, "app"), o)
+	if err != nil || string(in.Options.Helm.Values) != `{"a":1}` {
+		t.Errorf("got %+v, %v", in, err)
+	}
+}
+
+func TestLoadHidden(t *testing.T) {
+	dir := filepath.Join(written(t, map[string]string{".app/a.yaml": ""}), ".app")
+	if _, err := files.Load(dir, repo); !errors.Is(err, files.ErrNothing) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func names(all ...string) []v1alpha1.BundleResource {
+	var out []v1alpha1.BundleResource
+	for _, n := range all {
+		out = append(out, v1alpha1.BundleResource{Name: n})
+	}
+	return out
+}
+
+func written(t *testing.T, content map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range slices.Sorted(maps.Keys(content)) {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content[name]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"text/template"
+	"time"
+)
+
+// maxRandom bounds the length of a random text that a template asks for.
+const maxRandom = 1 << 20
+
+// chance stands in for the template functions that depend on chance, the time, the cluster or the network. Helm's own would do for a
+// rendering; but of two renderings in the same second the dates are equal, and of two throws of a coin the result is, half of the time.
+// These differ from turn to turn wherever they can differ at all. (Keys, certificates and UUIDs are left to Helm: they always differ.)
+type chance struct {
+	turn  int
+	count int
+	now   time.Time
+}
+
+// funcs returns the functions. Those that would ask a cluster or a name server report it as a gap, and find nothing.
+func (c *chance) funcs(gap func(string)) template.FuncMap {
+	const digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	ascii := make([]byte, 0, '~'-' '+1)
+	for r := byte(' '); r <= '~'; r++ {
+		ascii = append(ascii, r)
+	}
+	return template.FuncMap{
+		"randNumeric":  func(n int) (string, error) { return c.text(digits, n) },
+		"randAlpha":    func(n int) (string, error) { return c.text(letters, n) },
+		"randAlphaNum": func(n int) (string, error) { return c.text(letters+digits, n) },
+		"randAscii":    func(n int) (string, error) { return c.text(string(ascii), n) },
+		"randBytes": func(n int) (string, error) {
+			s, err := c.text(string(ascii), n)
+			return base64.StdEncoding.EncodeToString([]byte(s)), err
+		},
+		"randInt":      c.number,
+		"shuffle":      c.shuffle,
+		"now":          c.time,
+		"ago":          func(date any) string { return c.time().Sub(c.at(date)).Round(time.Second).String() },
+		"date":         func(layout string, date any) string { return inZone(layout, c.at(date), "Local") },
+		"htmlDate":     func(date any) string { return inZone(time.DateOnly, c.at(date), "Local") },
+		"dateInZone":   func(layout string, date any, zone string) string { return inZone(layout, c.at(date), zone) },
+		"date_in_zone": func(layout string, date any, zone string) string { return inZone(layout, c.at(date), zone) },
+		"htmlDateInZone": func(date any, zone string) string {
+			return inZone(time.DateOnly, c.at(date), zone)
+		},
+		"lookup": func(apiVersion, kind, namespace, name string) (map[string]any, error) {
+			gap("a template looks up " + lookedUp(apiVersion, kind, namespace, name) + " on the cluster")
+			return map[string]any{}, nil
+		},
+		"getHostByName": func(string) string {
+			gap("a template asks a name server")
+			return ""
+		},
+	}
+}
+
+func lookedUp(apiVersion, kind, namespace, name string) string {
+	what := kind
+	if apiVersion != "" && apiVersion != "v1" {
+		what += " of " + apiVersion
+	}
+	switch {
+	case name == "" && namespace == "":
+		return "every " + what
+	case name == "":
+		return "every " + what + " in " + namespace
+	case namespace == "":
+		return what + " " + name
+	}
+	return what + " " + namespace + "/" + name
+}
+
+// text returns n characters of the alphabet, each another one than at the same place in the other turn.
+func (c *chance) text(alphabet string, n int) (string, error) {
+	if n < 0 || n > maxRandom {
+		return "", errors.New("random text of that length")
+	}
+	out := make([]byte, n)
+	for i := range out {
+		out[i] = alphabet[(c.next()+c.turn)%len(alphabet)]
+	}
+	return string(out), nil
+}
+
+func (c *chance) number(low, high int) (int, error) {
+	n := high - low
+	if n <= 0 {
+		return 0, fmt.Errorf("no number is at least %d and below %d", low, high)
+	}
+	return low + (c.next()+c.turn)%n, nil
+}
+
+// shuffle leaves a text as it is, or turns it by one.
+func (c *chance) shuffle(s string) string {
+	if r := []rune(s); c.turn > 0 && len(r) > 1 {
+		return string(append(r[1:], r[0]))
+	}
+	return s
+}
+
+// next spreads a little, so that two names made one after the other do not collide.
+func (c *chance) next() int {
+	c.count++
+	const prime = 7919
+	return c.count * prime % (1 << 30)
+}
+
+// time is the present; in the other turn no part of the date or the time of day is the same, nor the day of the week.
+func (c *chance) time() time.Time {
+	t := c.now
+	if t.IsZero() {
+		t = time.Date(2026, time.February, 3, 4, 5, 6, 7, time.UTC) // any will do
+	}
+	if c.turn > 0 {
+		t = t.AddDate(1, 1, 1).Add(time.Hour + time.Minute + time.Second + time.Millisecond)
+	}
+	return t
+}
+
+// at is how Helm's date functions take their argument: what is no time is the present.
+func (c *chance) at(date any) time.Time {
+	switch d := date.(type) {
+	case time.Time:
+		return d
+	case *time.Time:
+		if d != nil {
+			return *d
+		}
+	case int64:
+		return time.Unix(d, 0)
+	case int32:
+		return time.Unix(int64(d), 0)
+	case int:
+		return time.Unix(int64(d), 0)
+	}
+	return c.time()
+}
+
+func inZone(layout string, t time.Time, zone string) string {
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		loc = time.UTC
+	}
+	return t.In(loc).Format(layout)
+}

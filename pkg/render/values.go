@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+)
+
+// ValuesRef names a text with values on the cluster of the deployment.
+type ValuesRef struct {
+	// Kind is ConfigMap or Secret.
+	Kind, Namespace, Name, Key string
+}
+
+func (r ValuesRef) String() string {
+	return fmt.Sprintf("key %s of %s %s/%s", r.Key, r.Kind, r.Namespace, r.Name)
+}
+
+// ValuesRefs returns the texts that the agent merges over the values, the first of them first. Source: Fleet's facts, desired-state 2.5.
+func ValuesRefs(o *v1alpha1.Options) []ValuesRef {
+	if o.Helm == nil {
+		return nil
+	}
+	var refs []ValuesRef
+	add := func(kind string, k *v1alpha1.ValuesKey) {
+		if k == nil {
+			return
+		}
+		r := ValuesRef{Kind: kind, Namespace: k.Namespace, Name: k.Name, Key: k.Key}
+		copied := slices.ContainsFunc(o.DownstreamResources, func(d v1alpha1.DownstreamResource) bool {
+			return d.Name == k.Name && strings.EqualFold(d.Kind, kind)
+		})
+		if r.Namespace == "" || copied {
+			r.Namespace = ReleaseNamespace(o)
+		}
+		if r.Key == "" {
+			r.Key = "values.yaml"
+		}
+		refs = append(refs, r)
+	}
+	for _, v := range o.Helm.ValuesFrom {
+		add("ConfigMap", v.ConfigMapKeyRef)
+		add("Secret", v.SecretKeyRef)
+	}
+	return refs
+}
+
+// values merges what the release gets. It is a copy, since Helm writes into it, and has the types that JSON gives the agent: every number a
+// float64, which templates print otherwise than an integer.
+func (b *bundle) values() (map[string]any, error) {
+	raw := b.in.Values
+	if helm := b.in.Options.Helm; raw == nil && helm != nil {
+		raw = helm.Values
+	}
+	if len(raw) == 0 { // as the Secret says it of none
+		raw = []byte("{}")
+	}
+	values := map[string]any{}
+	if err := json.Unmarshal(raw, &values); err != nil {
+		return nil, b.in.fail("", "its values are no map")
+	}
+	if values == nil { // of a plain null
+		values = map[string]any{}
+	}
+	for _, r := range ValuesRefs(&b.in.Options) {
+		text, ok := b.in.ValuesFrom[r]
+		if !ok {
+			b.learn("values were not read: " + r.String())
+			continue
+		}
+		more, err := ReadValues(text)
+		if err != nil {
+			return nil, b.in.fail("", r.String()+" "+err.Error())
+		}
+		values = MergeValues(values, more)
+	}
+	return values, nil
+}
+
+// ReadValues reads values as the agent does: the first YAML document. Errors go on from a name of the text and never quote it.
+func ReadValues(text []byte) (map[string]any, error) {
+	var m map[string]any
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, fmt.Errorf("is empty")
+	}
+	if err := utilyaml.NewYAMLToJSONDecoder(bytes.NewReader(text)).Decode(&m); err != nil {
+		return nil, fmt.Errorf("holds no map of values%s", lineOf(err))
+	}
+	return m, nil
+}
+
+// MergeValues merges maps deeply; all else in over replaces what is in base. Neither is changed.
+func MergeValues(base, over map[string]any) map[string]any { return loader.MergeMaps(base, over) }
+
+// ClusterValues names what of the values Fleet's management cluster fills in for each cluster by its labels; see desired-state 2.5. Only values
+// that did not go through it yet, those of a fleet.yaml, hold such.
+func ClusterValues(helm *v1alpha1.HelmOptions, values map[string]any) []string {
+	var found []string
+	const labels = "global.fleet.clusterLabels."
+	var walk func(path string, v any, inList bool)
+	walk = func(path string, v any, inList bool) {
+		switch v := v.(type) {
+		case string:
+			if strings.HasPrefix(v, labels) && !inList || strings.Contains(v, "${") && !helm.DisablePreProcess {
+				found = append(found, path)
+			}
+		case map[string]any:
+			for _, k := range sortedKeys(v) {
+				if strings.Contains(k, "${") && !helm.DisablePreProcess {
+					found = append(found, path+"."+k)
+				}
+				walk(path+"."+k, v[k], false)
+			}
+		case []any:
+			for i, e := range v {
+				walk(fmt.Sprintf("%s[%d]", path, i), e, true)
+			}
+		}
+	}
+	walk("", values, false)
+	if !helm.DisablePreProcess {
+		for _, k := range sortedKeys(helm.TemplateValues) {
+			found = append(found, "."+k)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
