@@ -35,15 +35,16 @@ type Case struct {
 // Commands begin the commands that findings suggest. They lead to the cluster that was audited, whichever is the current one: a command that
 // is pasted into a shell must not write to another.
 type Commands struct {
-	// Audit repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz". PrintRole prints the role for it.
-	Audit, PrintRole string
+	// Audit repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz". PrintRole prints the role for it, and
+	// Adopt plans for the same source.
+	Audit, PrintRole, Adopt string
 	// Kubectl and Helm are "kubectl --context prod", "helm --kube-context prod".
 	Kubectl, Helm string
 }
 
 // CommandsOf are the commands for the current cluster of whoever types them, given how the program is called: "kubectl fleetdoctor".
 func CommandsOf(program string) Commands {
-	return Commands{Audit: program + " audit", PrintRole: program + " audit --print-rbac", Kubectl: "kubectl", Helm: "helm"}
+	return Commands{Audit: program + " audit", PrintRole: program + " audit --print-rbac", Adopt: program + " adopt", Kubectl: "kubectl", Helm: "helm"}
 }
 
 // Deployment is one deployment with what is true of its objects.

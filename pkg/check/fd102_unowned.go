@@ -5,7 +5,6 @@ package check
 import (
 	"fmt"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -72,10 +71,10 @@ func wantedMarks(d *Deployment, o *Object) []string {
 	return out
 }
 
-// claim is a command that makes the object the bundle's again for Fleet, which looks at the hash alone.
+// claim is a command that shows what would make the object, and the others of its bundle, the bundle's.
 func (c *Case) claim(d *Deployment, o *Object) string {
 	if len(c.Inventory.Wants[o.Key()]) > 1 {
 		return "decide which bundle is to have it, and take it out of the other"
 	}
-	return fmt.Sprintf("%s label --overwrite %s %s=%s", c.Commands.kubectl(o.Ref), kubectlName(o.Ref), fleet.HashLabel, d.Want.Hash)
+	return c.Commands.Adopt + " " + bundleArg(d.Deployment)
 }
