@@ -116,7 +116,7 @@ func entry(d *check.Deployment, orphans []check.Marked) report.BundleDeployment 
 		out.Release = d.Release.String()
 	}
 	if d.Problem == "" {
-		out.DesiredFrom = "release"
+		out.DesiredFrom = string(d.From)
 	}
 	for _, o := range d.Objects {
 		out.Resources = append(out.Resources, report.Resource{

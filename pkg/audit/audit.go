@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -29,6 +31,9 @@ type Options struct {
 	// Version of the program, and the Commands by which findings suggest what to do: only to be shown.
 	Version  string
 	Commands check.Commands
+	// Desired says where desired objects are taken from; empty is DesiredRelease. Files are those of DesiredFiles.
+	Desired Desired
+	Files   *render.Input
 	// Foresee has each unowned object compared too, and what adopting it takes noted.
 	Foresee bool
 	// Progress, where set, is told what is being done, from several goroutines.
@@ -56,6 +61,7 @@ type run struct {
 
 	builder inventory.Builder
 	inv     *inventory.Inventory
+	hiding  sync.Mutex // guards secrets while bundles are rendered
 	secrets report.Secrets
 	gaps    []report.Gap
 	now     time.Time
@@ -92,6 +98,9 @@ func Find(ctx context.Context, src source.Source, o Options) (*Found, error) {
 	}
 	scoped, err := r.Scope.pick(r.inv)
 	if err != nil {
+		return nil, err
+	}
+	if scoped, err = r.desired(ctx, scoped); err != nil {
 		return nil, err
 	}
 	l := r.newLive(scoped)

@@ -31,7 +31,7 @@ func (j *judged) foresee(o *check.Object, raw []byte) {
 		return
 	}
 	if diffs := j.differences(o, desired); len(diffs) > 0 {
-		j.attribute(o, diffs)
+		j.attribute(o, desired, diffs)
 	}
 	o.Live.LastApplied = leftBehind(m.Annotations[corev1.LastAppliedConfigAnnotation], desired, j.content, o)
 }

@@ -58,12 +58,7 @@ func (r *run) gather(ctx context.Context) error {
 	})
 	// It holds on to the objects of every revision, which are done with.
 	r.builder = inventory.Builder{}
-	for _, raw := range r.inv.Secrets { // those of live Secrets follow as they stream past
-		if c, _, err := object.Decode(raw); err == nil {
-			r.hideValues(c)
-		}
-	}
-	r.inv.Secrets = nil
+	r.hideStated()
 	r.fleetGaps()
 	r.noRecords()
 	for _, u := range r.inv.Unreadable {
@@ -71,6 +66,16 @@ func (r *run) gather(ctx context.Context) error {
 			"whose release it is cannot be said")
 	}
 	return r.found()
+}
+
+// hideStated takes note of the values that manifests state. Those of live Secrets follow as they stream past.
+func (r *run) hideStated() {
+	for _, raw := range r.inv.Secrets {
+		if c, _, err := object.Decode(raw); err == nil {
+			r.hideValues(c)
+		}
+	}
+	r.inv.Secrets = nil
 }
 
 // namespaced says whether a kind has namespaces: as the source says, else as it is known of built-in kinds.

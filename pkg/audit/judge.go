@@ -89,16 +89,23 @@ func (j *judged) compare(o *check.Object, desired object.Content, raw []byte) {
 		o.State, o.Condition, o.Message = report.NotReady, verdict.Condition.String(), strings.Join(verdict.Messages, "; ")
 	}
 	if len(diffs) > 0 {
-		j.modified(o, diffs, raw)
+		j.modified(o, desired, diffs, raw)
 	} else if j.ServerCheck == CheckAlways && j.Server != nil {
 		j.suspect(o, raw)
 	}
 }
 
-// differences compares under the bundle's own rules.
+// differences compares under the bundle's own rules, and leaves out what comes out otherwise each time it is rendered.
 func (j *judged) differences(o *check.Object, desired object.Content) []compare.Difference {
 	have := j.content
-	if rules := j.rules[o.Deployment]; compare.Applies(rules, o.Ref) {
+	rules := j.rules[o.Deployment]
+	if len(o.Unstable) > 0 {
+		if slices.Contains(o.Unstable, "") {
+			return nil
+		}
+		rules = append(slices.Clone(rules), compare.Rule{APIVersion: o.APIVersion, Kind: o.Kind, JSONPointers: o.Unstable})
+	}
+	if compare.Applies(rules, o.Ref) {
 		d, dErr := compare.Apply(rules, o.Ref, desired)
 		l, lErr := compare.Apply(rules, o.Ref, have)
 		if dErr == nil && lErr == nil {
@@ -108,21 +115,46 @@ func (j *judged) differences(o *check.Object, desired object.Content) []compare.
 	return compare.Objects(desired, have, o.GroupVersionKind())
 }
 
-// attribute notes the differences with who made them.
-func (j *judged) attribute(o *check.Object, diffs []compare.Difference) {
+// attribute notes the differences with who made them, and with what the release record says where it is not what the bundle says.
+func (j *judged) attribute(o *check.Object, desired object.Content, diffs []compare.Difference) {
 	managers, err := compare.ReadManagers(j.managed, j.content)
 	if err != nil {
 		managers = &compare.Managers{} // who it was is not recorded legibly
 	}
 	o.Differences = o.Differences[:0]
+	recorded := j.recorded(o, desired)
 	for _, d := range diffs {
-		o.Differences = append(o.Differences, difference(d, managers, isSecret(o.Ref)))
+		out := difference(d, managers, isSecret(o.Ref))
+		if r, other := recorded[out.Path]; other && r.LiveSet {
+			out.Release = report.Plain(r.Live)
+			if isSecret(o.Ref) && holdsSecret(d.Path) {
+				out.Release = report.Secret(r.Live)
+			}
+		}
+		o.Differences = append(o.Differences, out)
 	}
 }
 
+// recorded are the fields in which the release record says something else than the bundle, by path.
+func (j *judged) recorded(o *check.Object, desired object.Content) map[string]compare.Difference {
+	raw, ok := o.Deployment.Recorded[o.Key()]
+	if !ok {
+		return nil
+	}
+	release, _, err := object.Decode(raw)
+	if err != nil {
+		return nil // that is said of the record
+	}
+	out := map[string]compare.Difference{}
+	for _, d := range compare.Objects(desired, release, o.GroupVersionKind()) {
+		out[d.Path.String()] = d
+	}
+	return out
+}
+
 // modified notes the differences, and what may explain them still.
-func (j *judged) modified(o *check.Object, diffs []compare.Difference, raw []byte) {
-	j.attribute(o, diffs)
+func (j *judged) modified(o *check.Object, desired object.Content, diffs []compare.Difference, raw []byte) {
+	j.attribute(o, desired, diffs)
 	if slices.ContainsFunc(diffs, func(d compare.Difference) bool { return d.Path.String() == replicasPath }) {
 		j.mu.Lock()
 		j.scaled = append(j.scaled, suspect{o, nil})

@@ -7,6 +7,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -19,11 +20,22 @@ var missing = Check{
 		return c.ofState(report.Missing, func(d *Deployment, o *Object) report.Finding {
 			return report.Finding{
 				Message:     fmt.Sprintf("%s is not on the cluster", o.Key()),
-				Evidence:    []string{fmt.Sprintf("it stands in the manifest of release %s", d.Release)},
+				Evidence:    []string{stated(d)},
 				Remediation: c.redeploy(d),
 			}
 		})
 	},
+}
+
+// stated says where it is stated that an object is desired.
+func stated(d *Deployment) string {
+	switch d.From {
+	case inventory.FromBundle:
+		return "its bundle states it"
+	case inventory.FromFiles:
+		return "the files state it"
+	}
+	return fmt.Sprintf("it stands in the manifest of release %s", d.Release)
 }
 
 // redeploy is the command that makes Fleet deploy a bundle again, and with it every other bundle of its GitRepo, on every cluster.

@@ -34,7 +34,11 @@ func (b *Builder) Build(r Reading) *Inventory {
 	}
 	for ns, w := range b.workloads {
 		inv.Versions[ns] = w.version
+		if w.isAgent {
+			inv.scopes = append(inv.scopes, w.scope)
+		}
 	}
+	inv.namespaced = r.Namespaced
 	problem, _ := r.Records("")
 	inv.SetsComplete = problem == ""
 	a := assembler{Builder: b, Reading: r, inv: inv, histories: b.histories(), byNamespace: map[string]*v1alpha1.Cluster{}}
@@ -45,7 +49,7 @@ func (b *Builder) Build(r Reading) *Inventory {
 	}
 	for _, rec := range b.records {
 		for _, o := range rec.objects {
-			if o.Kind == "Secret" && object.Group(o.APIVersion) == "" {
+			if isSecret(o.Ref) {
 				inv.Secrets = append(inv.Secrets, o.Raw)
 			}
 		}
@@ -196,23 +200,31 @@ func (a *assembler) desired(d *Deployment, agent string) {
 // wants fills in the distinct objects of the manifest.
 func (a *assembler) wants(d *Deployment, r *record) {
 	d.Earlier, d.Hooks = map[KindName]bool{}, map[KindName]bool{}
+	d.From = FromRelease
+	d.Desired = distinct(d, d.Release.Namespace, r.objects, a.Namespaced)
+}
+
+// distinct are the objects that a deployment desires, each once: of duplicates the last. namespace is that of objects which state none.
+func distinct(d *Deployment, namespace string, objects []release.Object, namespaced func(schema.GroupVersionKind) bool) []*Want {
+	var out []*Want
 	at := map[object.Key]int{}
-	for _, o := range r.objects {
-		w := &Want{Ref: o.Ref, Deployment: d, Raw: o.Raw, Namespaced: a.Namespaced(o.GroupVersionKind())}
+	for _, o := range objects {
+		w := &Want{Ref: o.Ref, Deployment: d, Raw: o.Raw, Namespaced: namespaced(o.GroupVersionKind())}
 		switch {
 		case !w.Namespaced:
 			w.Namespace = ""
 		case w.Namespace == "":
-			w.Namespace = d.Release.Namespace
+			w.Namespace = namespace
 		}
 		if i, ok := at[w.Key()]; ok {
-			w.Index, d.Desired[i] = i, w
+			w.Index, out[i] = i, w
 			continue
 		}
-		w.Index = len(d.Desired)
+		w.Index = len(out)
 		at[w.Key()] = w.Index
-		d.Desired = append(d.Desired, w)
+		out = append(out, w)
 	}
+	return out
 }
 
 // earlier gathers the objects of the revision before, of which Fleet reports what still carries the hash as extra.

@@ -5,6 +5,8 @@
 package inventory
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -52,8 +54,13 @@ type Deployment struct {
 	// Trouble is what is wrong with the release's records though the desired objects may be known: a pending or failed revision, a missing one.
 	Trouble []Trouble
 
-	// Desired are the distinct objects of the manifest, in its order; of duplicates the last.
+	// Desired are the distinct objects of the manifest, in its order; of duplicates the last. From says where they come from.
 	Desired []*Want
+	From    DesiredFrom
+	// Refused says why Fleet's agent would not deploy the bundle, where it was rendered and cannot be.
+	Refused string
+	// Recorded is what the release record says of the objects where they come from elsewhere, as JSON.
+	Recorded map[object.Key][]byte
 	// Earlier are the objects of the earlier revision that is still recorded, Hooks those of the release's hooks.
 	Earlier, Hooks map[KindName]bool
 	// EarlierKnown says that the revision before was read, or that there was none.
@@ -91,6 +98,8 @@ type Want struct {
 	Namespaced bool
 	// Index is its place among the deployment's Desired.
 	Index int
+	// Unstable are JSON pointers of fields that come out otherwise each time the bundle is rendered.
+	Unstable []string
 }
 
 // KindName is how Fleet recognises an object of an earlier revision: it looks at nothing else (Fleet's facts, drift 3.5).
@@ -130,6 +139,9 @@ type Inventory struct {
 	// Versions are the image tags of Fleet's workloads: "" for the controller's, else by agent namespace.
 	Versions map[string]string
 	homes    map[string]string // by agent namespace, the namespace of its BundleDeployments
+	scopes   []string          // of the agents on this cluster
+	// namespaced says whether a kind has namespaces.
+	namespaced func(schema.GroupVersionKind) bool
 	// Notes are things worth saying: a scope that the manifests do not agree with.
 	Notes []string
 }
@@ -168,6 +180,16 @@ func (inv *Inventory) ClusterOfAgent(namespace string) string {
 		}
 	}
 	return namespace
+}
+
+// AgentOf is the namespace of the agent on this cluster that deploys a deployment, "" where it is not known.
+func (inv *Inventory) AgentOf(d *Deployment) string {
+	for agent, home := range inv.homes {
+		if home == d.Namespace && d.Namespace != "" {
+			return agent
+		}
+	}
+	return ""
 }
 
 // Holder finds the deployment of this cluster that an object belongs to by its hash, or, where it has none, by the id of its set; nil where

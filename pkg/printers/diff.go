@@ -30,6 +30,9 @@ func (t text) diff(b *bytes.Buffer, diffs []report.Difference) {
 			}
 		}
 		t.side(b, red, "bundle ", d.Desired)
+		if !d.Release.IsZero() {
+			t.side(b, yellow, "release", d.Release)
+		}
 		t.side(b, green, "cluster", d.Live)
 	}
 }

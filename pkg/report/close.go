@@ -149,7 +149,7 @@ func (h *hider) audit(a *Audit) {
 func (h *hider) differences(list []Difference) {
 	for i := range list {
 		d := &list[i]
-		d.Desired, d.Live, d.Note = h.value(d.Desired), h.value(d.Live), h.replace(d.Note)
+		d.Desired, d.Live, d.Release, d.Note = h.value(d.Desired), h.value(d.Live), h.value(d.Release), h.replace(d.Note)
 		d.Manager = h.replace(d.Manager) // anyone may call himself anything
 	}
 }

@@ -198,6 +198,7 @@ type Difference struct {
 	Path        string `json:"path"`
 	Desired     Value  `json:"desired,omitzero"` // not there where the bundle states nothing here
 	Live        Value  `json:"live,omitzero"`    // not there where the object has nothing here
+	Release     Value  `json:"release,omitzero"` // what the release record says, where the bundle was rendered and says something else
 	Manager     string `json:"manager,omitempty"`
 	Operation   string `json:"operation,omitempty"`
 	Subresource string `json:"subresource,omitempty"`

@@ -75,6 +75,18 @@ func (s *Kinds) Preferred(gk schema.GroupKind) (Kind, bool) {
 	return k, ok
 }
 
+// Every lists each kind in every version, ordered by group, kind and version.
+func (s *Kinds) Every() []Kind {
+	out := make([]Kind, 0, len(s.byKind))
+	for _, k := range s.byKind {
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b Kind) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Version, b.Version))
+	})
+	return out
+}
+
 // All lists each kind once, in its preferred version, ordered by group and kind.
 func (s *Kinds) All() []Kind {
 	out := make([]Kind, 0, len(s.preferred))

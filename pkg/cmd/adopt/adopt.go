@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
@@ -40,6 +41,9 @@ const examples = `  # see what would be done, then decide
   # one object
   %[1]s adopt deployment/web/frontend --yes
 
+  # what a bundle in this directory will want, before Fleet has seen it
+  %[1]s adopt -f apps/guestbook --gitrepo=apps --path=guestbook
+
   # take it back
   %[1]s adopt --undo fleetdoctor-adopt-20260102-030405.jsonl`
 
@@ -53,6 +57,7 @@ const (
 // options mirror the command line.
 type options struct {
 	*origin.Flags
+	desired *origin.Desired
 
 	takeFrom []string
 	yes      bool
@@ -91,6 +96,7 @@ func NewCommand(env origin.Environment) *cobra.Command {
 	f := c.Flags()
 	o.AddFlags(f)
 	o.AddScopeFlags(f)
+	o.desired = origin.AddDesiredFlags(c, engine.DesiredAuto)
 	f.Lookup("namespace").Usage = "Workspace of the GitRepos, HelmOps and Bundles whose objects are meant; without it, all of them. On a downstream cluster, the namespace of the releases"
 	f.Var(o.policy, "policy", "Take what nobody else has marked, or also what belonged to an owner that is gone")
 	f.StringArrayVar(&o.takeFrom, "dangerous-take-from", nil, "Take also what this bundle, set id or release (NAMESPACE/NAME) holds. May be given several times")

@@ -66,7 +66,7 @@ func (o *options) validate(c *cobra.Command, args []string) error {
 	case len(args) > 0:
 		return fmt.Errorf("--undo takes back all that its receipt recorded: %q is not wanted", args[0])
 	}
-	for _, name := range []string{"policy", "dangerous-take-from", "namespace", "selector", "receipt"} {
+	for _, name := range []string{"policy", "dangerous-take-from", "namespace", "selector", "receipt", "desired", "filename"} {
 		if c.Flags().Changed(name) {
 			return fmt.Errorf("--undo and --%s exclude each other", name)
 		}
@@ -90,8 +90,15 @@ func (s *session) plan(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	desired, files, err := s.desired.Read()
+	if err != nil {
+		return err
+	}
+	if files != nil && !scope.Whole() {
+		return exit.UsageError(errors.New("-f and bundles, --namespace or --selector exclude each other: the directory is the scope"))
+	}
 	found, err := engine.Find(ctx, s.src, engine.Options{Scope: scope, Version: s.Version, Commands: s.Commands(), ServerCheck: engine.CheckNever,
-		Foresee: true, Progress: progress.Tell})
+		Foresee: true, Desired: desired, Files: files, Progress: progress.Tell})
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,9 @@ const examples = `  # everything Fleet deploys to the cluster at hand
   # one GitRepo, with every field that differs
   %[1]s audit gitrepo/guestbook -n fleet-local --diff
 
+  # what Git says against the cluster, before Fleet has deployed it
+  %[1]s audit --desired=bundle bundle/guestbook --diff
+
   # a captured cluster: a folder or archive of kubectl get -o yaml, fleet dump, crust-gather,
   # a support bundle
   %[1]s audit --snapshot dump.tgz
@@ -46,6 +49,7 @@ const examples = `  # everything Fleet deploys to the cluster at hand
 // options mirror the command line.
 type options struct {
 	*origin.Flags
+	desired *origin.Desired
 
 	diff            bool
 	requireComplete bool
@@ -77,6 +81,7 @@ func NewCommand(env origin.Environment) *cobra.Command {
 	f := c.Flags()
 	o.AddFlags(f)
 	o.AddScopeFlags(f)
+	o.desired = origin.AddDesiredFlags(c, engine.DesiredRelease)
 	f.Lookup("namespace").Usage = "Workspace of the GitRepos, HelmOps and Bundles to audit; without it, all of them. On a downstream cluster, the namespace of the releases"
 	f.BoolVar(&o.diff, "diff", false, "Show each field that differs, with both values")
 	f.VarP(o.output, "output", "o", "Output format")

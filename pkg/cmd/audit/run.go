@@ -32,7 +32,15 @@ func (o *options) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return exit.UsageError(err)
 	}
-	result, err := o.audit(ctx, engine.Options{Scope: scope, Version: o.Version, Commands: commands, ServerCheck: engine.ServerCheck(o.serverCheck.String())})
+	desired, files, err := o.desired.Read()
+	if err != nil {
+		return err
+	}
+	if files != nil && !scope.Whole() {
+		return exit.UsageError(errors.New("-f and targets, --namespace or --selector exclude each other: the directory is the scope"))
+	}
+	result, err := o.audit(ctx, engine.Options{Scope: scope, Version: o.Version, Commands: commands, ServerCheck: engine.ServerCheck(o.serverCheck.String()),
+		Desired: desired, Files: files})
 	if err != nil || result == nil {
 		return err
 	}

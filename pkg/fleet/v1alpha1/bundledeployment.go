@@ -34,6 +34,13 @@ type BundleDeploymentSpec struct {
 	Options            Options `json:"options,omitempty"`
 	ValuesHash         string  `json:"valuesHash,omitempty"`
 	WaitingForValues   bool    `json:"waitingForValues,omitempty"`
+	// OCIContents says that the contents are in a registry.
+	OCIContents bool `json:"ociContents,omitempty"`
+	// HelmChartOptions are set where the agent downloads the chart. Only that they are there matters.
+	//
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	HelmChartOptions json.RawMessage `json:"helmChartOptions,omitempty"`
 }
 
 // Options are the merged deployment options of one cluster.

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+)
+
+// DesiredFrom is where the desired objects of a deployment come from. The values are those of desiredFrom in the report.
+type DesiredFrom string
+
+// The origins; a deployment whose desired objects are not known has none.
+const (
+	FromRelease DesiredFrom = "release"
+	FromBundle  DesiredFrom = "bundle"
+	FromFiles   DesiredFrom = "files"
+)
+
+// Rendering is what a deployment's bundle comes to, by its contents and not by its release record.
+type Rendering struct {
+	From                          DesiredFrom
+	ReleaseName, ReleaseNamespace string
+	Objects                       []release.Object
+	// Unstable are the JSON pointers of fields that come out otherwise each time, by object as it was rendered. They are not compared.
+	Unstable map[object.Ref][]string
+}
+
+// Render replaces what a deployment desires. What its release record says of the objects stays known beside it. It is called before a live
+// object is read, for one deployment at a time.
+func (inv *Inventory) Render(d *Deployment, r Rendering) {
+	d.Recorded = map[object.Key][]byte{}
+	for _, w := range d.Desired {
+		d.Recorded[w.Key()] = w.Raw
+		others := slices.DeleteFunc(inv.Wants[w.Key()], func(other *Want) bool { return other == w })
+		if inv.Wants[w.Key()] = others; len(others) == 0 {
+			delete(inv.Wants, w.Key())
+		}
+	}
+	d.From, d.Problem, d.Detail = r.From, "", ""
+	if d.Release.Name == "" {
+		d.Release = release.Name{Namespace: r.ReleaseNamespace, Name: r.ReleaseName}
+	}
+	d.Want = ownership.Wanted(d.Want.SetID, r.ReleaseName, r.ReleaseNamespace)
+	d.Desired = distinct(d, r.ReleaseNamespace, r.Objects, inv.namespaced)
+	for _, w := range d.Desired {
+		inv.Wants[w.Key()] = append(inv.Wants[w.Key()], w)
+		if isSecret(w.Ref) {
+			inv.Secrets = append(inv.Secrets, w.Raw)
+		}
+		for rendered, pointers := range r.Unstable {
+			if rendered.Kind == w.Kind && rendered.APIVersion == w.APIVersion && rendered.Name == w.Name {
+				w.Unstable = pointers
+			}
+		}
+	}
+}
+
+// Add adds a deployment of which this cluster knows nothing yet.
+func (inv *Inventory) Add(d *Deployment) {
+	inv.Deployments = append(inv.Deployments, d)
+	inv.Sets[d.Want.Hash] = append(inv.Sets[d.Want.Hash], d)
+}
+
+// Scope is that of the only agent on this cluster; ok is false where there is none, or more than one.
+func (inv *Inventory) Scope() (scope string, ok bool) {
+	if len(inv.scopes) != 1 {
+		return "", false
+	}
+	return inv.scopes[0], true
+}
+
+func isSecret(r object.Ref) bool { return r.Kind == "Secret" && object.Group(r.APIVersion) == "" }
