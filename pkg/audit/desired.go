@@ -210,7 +210,8 @@ func (r *run) contents(ctx context.Context, d *inventory.Deployment) (render.Inp
 			return in, err
 		}
 	}
-	return in, r.values(ctx, d, &in)
+	err := r.values(ctx, d, &in)
+	return in, err
 }
 
 // bundleResources takes the files from the Bundle where the Content cannot be read, if they are still the ones that were deployed.
