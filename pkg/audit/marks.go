@@ -67,13 +67,13 @@ func (e explainer) id(value string) string {
 	case fleet.IsFleetsOwnSet(value):
 		return "set of Fleet's own"
 	}
-	return "set that no release here has"
+	return "set that no release here has" + e.asFarAsRead()
 }
 
 func (e explainer) release(string) string {
 	name := e.have.Release()
 	if !e.inv.Releases[name] {
-		return "Helm release " + name + ", of which there is no record here"
+		return "Helm release " + name + ", of which there is no record here" + e.asFarAsRead()
 	}
 	for _, d := range e.inv.Deployments {
 		if d.Release.Release() == name {
@@ -81,6 +81,14 @@ func (e explainer) release(string) string {
 		}
 	}
 	return "Helm release " + name + ", which is none of a bundle deployment here"
+}
+
+// asFarAsRead qualifies what is said of records that are not there, where not all could be read.
+func (e explainer) asFarAsRead() string {
+	if e.inv.SetsComplete {
+		return ""
+	}
+	return ", as far as records could be read"
 }
 
 func releaseNamespace(string) string { return "the namespace of that release" }

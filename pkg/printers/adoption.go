@@ -36,13 +36,14 @@ func NewAdoption(format string, o Options) (AdoptionPrinter, error) {
 	return nil, noFormat(format)
 }
 
-// adoptedNames prints the objects that a plan changes, as kubectl names them, one a line.
+// adoptedNames prints the objects that a plan changes as arguments of kubectl, one a line.
 func adoptedNames(w io.Writer, a *report.Adoption) error {
 	for _, o := range a.Objects {
 		if o.Action == report.ActionRefuse || o.Action == report.ActionNone {
 			continue
 		}
-		if _, err := fmt.Fprintln(w, printable(o.Key().String())); err != nil {
+		kind, _, _ := strings.Cut(o.Key().String(), " ")
+		if err := printName(w, o.Namespace, kind, o.Name); err != nil {
 			return err
 		}
 	}
@@ -225,7 +226,7 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 			word = "left"
 		}
 		fmt.Fprintf(b, "  %s %s\n", t.colour(red, fmt.Sprintf("%-7s", word)), printable(o.Key().String()))
-		wrapped(b, inset, sentence(o.Message)+".")
+		wrapped(b, inset, o.Message) // the server's own words
 	}
 	if shown > most && !t.wide {
 		fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more (-o wide shows them)", shown-most)))
@@ -239,6 +240,9 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 		line += fmt.Sprintf(", %d not tried", rest)
 	}
 	fmt.Fprintf(b, "%s%s.\n", sentence(line), t.besides(report.AdoptionSummary{Refused: s.Refused}))
+	for _, n := range a.Notes {
+		wrapped(b, "", sentence(n)+".")
+	}
 	for _, d := range a.Deployments {
 		fmt.Fprintf(b, "  %s  %s → %s ready\n", printable(strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")),
 			fraction(d.Before.Ready, d.Before.Desired), t.colour(green, fraction(d.After.Ready, d.After.Desired)))

@@ -94,13 +94,18 @@ func printNames(w io.Writer, a *report.Audit) error {
 		if bd.State == report.Ready {
 			continue
 		}
-		name := shellescape.Quote("bundledeployment.fleet.cattle.io/" + bd.Name)
-		if bd.Namespace != "" {
-			name = "-n " + shellescape.Quote(bd.Namespace) + " " + name
-		}
-		if _, err := fmt.Fprintln(w, printable(name)); err != nil {
+		if err := printName(w, bd.Namespace, "bundledeployment.fleet.cattle.io", bd.Name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func printName(w io.Writer, namespace, kind, name string) error {
+	args := shellescape.Quote(kind + "/" + name)
+	if namespace != "" {
+		args = "-n " + shellescape.Quote(namespace) + " " + args
+	}
+	_, err := fmt.Fprintln(w, printable(args))
+	return err
 }

@@ -2,6 +2,8 @@
 
 package snapshot
 
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
 // builtin are the kinds of Kubernetes 1.36 that can be listed, and of Fleet, with the version that the API server prefers: what an empty
 // List in a file named for their resource is a List of. A captured definition overrules it. Their scope is known to object.ClusterScoped.
 var builtin = []struct{ group, version, kinds string }{
@@ -28,4 +30,36 @@ var builtin = []struct{ group, version, kinds string }{
 	{"storage.k8s.io", "v1", "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment VolumeAttributesClass"},
 	{"fleet.cattle.io", "v1alpha1", "Bundle BundleDeployment BundleNamespaceMapping Cluster ClusterGroup ClusterRegistration " +
 		"ClusterRegistrationToken Content GitRepo GitRepoRestriction HelmOp ImageScan Policy Schedule"},
+}
+
+// short are the short names that Kubernetes has for built-in resources, and Fleet for its own.
+var short = map[schema.GroupKind][]string{
+	{Kind: "ConfigMap"}:             {"cm"},
+	{Kind: "Endpoints"}:             {"ep"},
+	{Kind: "LimitRange"}:            {"limits"},
+	{Kind: "Namespace"}:             {"ns"},
+	{Kind: "Node"}:                  {"no"},
+	{Kind: "PersistentVolume"}:      {"pv"},
+	{Kind: "PersistentVolumeClaim"}: {"pvc"},
+	{Kind: "Pod"}:                   {"po"},
+	{Kind: "ReplicationController"}: {"rc"},
+	{Kind: "ResourceQuota"}:         {"quota"},
+	{Kind: "Service"}:               {"svc"},
+	{Kind: "ServiceAccount"}:        {"sa"},
+
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: {"crd", "crds"},
+	{Group: "apps", Kind: "DaemonSet"}:                                {"ds"},
+	{Group: "apps", Kind: "Deployment"}:                               {"deploy"},
+	{Group: "apps", Kind: "ReplicaSet"}:                               {"rs"},
+	{Group: "apps", Kind: "StatefulSet"}:                              {"sts"},
+	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:           {"hpa"},
+	{Group: "batch", Kind: "CronJob"}:                                 {"cj"},
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: {"csr"},
+	{Group: "networking.k8s.io", Kind: "IPAddress"}:                   {"ip"},
+	{Group: "networking.k8s.io", Kind: "Ingress"}:                     {"ing"},
+	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:               {"netpol"},
+	{Group: "policy", Kind: "PodDisruptionBudget"}:                    {"pdb"},
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:               {"pc"},
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:                   {"sc"},
+	{Group: "storage.k8s.io", Kind: "VolumeAttributesClass"}:          {"vac"},
 }

@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -24,8 +25,9 @@ type definition struct {
 		Group string `json:"group"`
 		Scope string `json:"scope"`
 		Names struct {
-			Kind   string `json:"kind"`
-			Plural string `json:"plural"`
+			Kind       string   `json:"kind"`
+			Plural     string   `json:"plural"`
+			ShortNames []string `json:"shortNames"`
 		} `json:"names"`
 		Versions []struct {
 			Name   string `json:"name"`
@@ -51,13 +53,14 @@ type catalog struct {
 	resources  map[schema.GroupKind]string
 	namespaced map[schema.GroupKind]bool
 	versions   map[schema.GroupKind]string // of the builtin
+	short      map[schema.GroupKind][]string
 	files      map[string]schema.GroupKind // by "deployments.apps", and by "deployments" where that is the first
 }
 
 func newCatalog(definitions []definition) *catalog {
 	c := &catalog{
 		resources: map[schema.GroupKind]string{}, namespaced: map[schema.GroupKind]bool{},
-		versions: map[schema.GroupKind]string{}, files: map[string]schema.GroupKind{},
+		versions: map[schema.GroupKind]string{}, files: map[string]schema.GroupKind{}, short: maps.Clone(short),
 	}
 	for _, row := range builtin {
 		for _, kind := range strings.Fields(row.kinds) {
@@ -69,6 +72,7 @@ func newCatalog(definitions []definition) *catalog {
 	for i := range definitions {
 		d := &definitions[i]
 		c.add(d.kind(), d.Spec.Names.Plural, d.Spec.Scope != "Cluster")
+		c.short[d.kind()] = d.Spec.Names.ShortNames
 	}
 	return c
 }
@@ -109,7 +113,7 @@ func (r *reader) kinds(c *catalog, objects map[schema.GroupKind][]entry, extents
 	out.MissingMeans(source.Failure{Reason: source.NotInSnapshot, Detail: "neither an object nor a definition of this kind was captured"})
 	add := func(gk schema.GroupKind, versions []string, namespaced bool) {
 		for _, v := range versions {
-			out.Add(source.Kind{GroupVersionKind: gk.WithVersion(v), Resource: c.resource(gk), Namespaced: namespaced})
+			out.Add(source.Kind{GroupVersionKind: gk.WithVersion(v), Resource: c.resource(gk), ShortNames: c.short[gk], Namespaced: namespaced})
 		}
 	}
 	for gk, entries := range objects {

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+)
+
+// planned is the plan for the sick cluster that ships with the project.
+func planned(t *testing.T, o adopt.Options) *report.Adoption {
+	t.Helper()
+	s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/sick"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := audit.Find(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Version: "test", Foresee: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := adopt.Plan(found.Case, o)
+	a := &report.Adoption{Kind: report.KindAdoptionPlan, TakenAt: "2026-11-20T07:47:35Z", Tool: report.Tool{Version: "test"}, Policy: string(o.Policy),
+		Source: report.Source{Kind: "snapshot", Path: "test/testdata/sick"}, Digest: adopt.Digest(items)}
+	for _, i := range items {
+		a.Objects = append(a.Objects, i.AdoptedObject)
+	}
+	a.Close(found.Secrets)
+	return a
+}
+
+// invented is a result of all that is hard to lay out: failures, objects that changed, and more of both than are shown.
+func invented() *report.Adoption {
+	a := &report.Adoption{Kind: report.KindAdoptionResult, Source: report.Source{Kind: "cluster", Server: "https://cluster.example.com"}, Digest: "abc",
+		Receipt: "a file.jsonl", Notes: []string{"what became of the bundles could not be read: reaching the cluster"},
+		Deployments: []report.AdoptedDeployment{{Namespace: "cluster-one", Name: "guestbook", Before: report.Counts{Desired: 13, Ready: 7},
+			After: report.Counts{Desired: 13, Ready: 10}}}}
+	for i := range 25 {
+		o := report.AdoptedObject{Ref: object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "web", Name: fmt.Sprintf("frontend-%02d", i)},
+			Action: report.ActionAdopt, Outcome: report.OutcomeDone}
+		switch {
+		case i < 12:
+			o.Outcome, o.Message = report.OutcomeFailed, "deployments.apps \"frontend\" is forbidden: User \"somebody\" cannot patch resource \"deployments\" in API group \"apps\" in the namespace \"web\""
+		case i == 12:
+			o.Outcome, o.Message = report.OutcomeChanged, "its marks were changed in the meantime"
+		case i == 13:
+			o.Outcome = report.OutcomeNotTried
+		case i == 14:
+			o.Action, o.Outcome = report.ActionRefuse, ""
+		}
+		a.Objects = append(a.Objects, o)
+	}
+	a.Close(&report.Secrets{})
+	return a
+}
+
+func showAdoption(t *testing.T, a *report.Adoption, format string, o printers.Options) string {
+	t.Helper()
+	o.PrintRole, o.Undo = "kubectl fleetdoctor audit --print-rbac", "kubectl fleetdoctor adopt --undo"
+	show, err := printers.NewAdoption(format, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := show(&b, a); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestGoldenAdoption holds every format of plans and results, byte for byte.
+func TestGoldenAdoption(t *testing.T) {
+	plan, strict := planned(t, adopt.Options{Policy: adopt.IfUnowned}), planned(t, adopt.Options{Policy: adopt.Unmarked})
+	for _, format := range printers.Formats {
+		golden(t, "adopt."+format, showAdoption(t, plan, format, printers.Options{}))
+	}
+	golden(t, "adopt-unmarked.table", showAdoption(t, strict, "table", printers.Options{}))
+	golden(t, "adopt-unmarked.wide", showAdoption(t, strict, "wide", printers.Options{}))
+	golden(t, "adopt.colour", showAdoption(t, plan, "table", printers.Options{Colour: true, Diff: true}))
+	golden(t, "adopted.table", showAdoption(t, invented(), "table", printers.Options{}))
+	golden(t, "adopted.wide", showAdoption(t, invented(), "wide", printers.Options{}))
+}
+
+// TestGoldenOwnership holds the formats of an owner report.
+func TestGoldenOwnership(t *testing.T) {
+	s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/sick"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := audit.Owner(t.Context(), s, audit.Options{Version: "test"}, []audit.Named{{Kind: "deploy", Name: "frontend"}, {Kind: "clusterrole", Name: "edge-reader"}, {Kind: "svc", Name: "edge"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Source.Path = "test/testdata/sick"
+	for _, format := range printers.OwnershipFormats {
+		show, err := printers.NewOwnership(format, printers.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := show(&b, d); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "owner."+format, b.String())
+	}
+	for name, err := range map[string]error{
+		"an ownership": func() error { _, err := printers.NewOwnership("table", printers.Options{}); return err }(),
+		"an adoption":  func() error { _, err := printers.NewAdoption("text", printers.Options{}); return err }(),
+	} {
+		if err == nil {
+			t.Errorf("%s is printed in a format that there is not", name)
+		}
+	}
+}
