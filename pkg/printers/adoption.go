@@ -65,7 +65,7 @@ func (t text) adoption(w io.Writer, a *report.Adoption) error {
 func (t text) plan(b *bytes.Buffer, a *report.Adoption) {
 	title := "Adoption plan for "
 	if a.Undo {
-		title = "Plan to undo an adoption in "
+		title = "Undo plan for "
 	}
 	t.origin(b, title, a.Source, a.TakenAt)
 	t.notRead(b, a.Gaps, a.Notes)
@@ -146,21 +146,28 @@ func (t text) together(b *bytes.Buffer, group []report.AdoptedObject) {
 	t.overwrites(b, first.Overwrites)
 }
 
-// change shows one key: in a line where there was nothing before, else what was and what is to be below each other.
+// change shows one key: in one line where it fits, else what was and what is to be below it.
 func (t text) change(b *bytes.Buffer, c report.KeyChange) {
-	key := fmt.Sprintf("%s%-10s %s", inset, c.Field, printable(c.Key))
-	switch {
-	case c.Old == nil:
-		fmt.Fprintf(b, "%s: %s\n", key, t.keyValue(green, c.New))
-	case c.New == nil:
-		fmt.Fprintf(b, "%s: %s %s\n", key, t.keyValue(red, c.Old), t.faint("is taken away"))
-	default:
-		fmt.Fprintf(b, "%s:\n%s             %s →\n%s             %s\n", key, inset, t.keyValue(red, c.Old), inset, t.keyValue(green, c.New))
+	key := fmt.Sprintf("%s%-10s %s:", inset, c.Field, printable(c.Key))
+	old, now := keyValue(c.Old), keyValue(c.New)
+	if c.Old == nil {
+		fmt.Fprintf(b, "%s %s\n", key, t.colour(green, now))
+		return
 	}
+	if span(key+" "+old+" → "+now) <= width {
+		fmt.Fprintf(b, "%s %s → %s\n", key, t.colour(red, old), t.colour(green, now))
+		return
+	}
+	below := inset + "           "
+	fmt.Fprintf(b, "%s\n%s%s →\n%s%s\n", key, below, t.colour(red, old), below, t.colour(green, now))
 }
 
-func (t text) keyValue(code string, v *string) string {
-	return t.colour(code, printable(fmt.Sprintf("%q", *v)))
+// keyValue is a value as it would be typed, none where the key is not there.
+func keyValue(v *string) string {
+	if v == nil {
+		return "none"
+	}
+	return printable(fmt.Sprintf("%q", *v))
 }
 
 // overwrites shows the fields that the next deploy puts back.
