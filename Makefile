@@ -18,10 +18,11 @@ TOOL       := $(GO) tool -modfile=test/tools/go.mod
 ASSETS     := assets=$$($(GO) run -C test/apiserver .) && KUBEBUILDER_ASSETS=$$assets
 TIMEOUT    ?= 40m
 N          ?= 5000
+ADOPT_N    ?= 10000
 FUZZTIME   ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-race bench fuzz generate format format-check lint vuln verify dist clean
+.PHONY: help build demo test test-race bench bench-adopt fuzz generate format format-check lint vuln verify dist clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +43,9 @@ test-race: ## Run every test under the race detector
 
 bench: ## Measure against the real API server with N objects (N=5000)
 	$(ASSETS) $(GO) run ./test/bench -n $(N)
+
+bench-adopt: ## Measure adopt and its undo with ADOPT_N objects (ADOPT_N=10000)
+	$(ASSETS) $(GO) run ./test/bench -adopt -n $(ADOPT_N) -rounds 5
 
 # What is found is made smaller in a few steps: by default that may take a minute for each input, of the time for finding more.
 fuzz: ## Run each fuzz target for FUZZTIME (FUZZTIME=20s)

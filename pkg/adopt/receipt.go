@@ -45,11 +45,10 @@ type Entry struct {
 }
 
 // outcome is a later line of a receipt: what came of the object on line Entry, counted from 1. The values before it suffice to undo: it is
-// for people.
+// for people. Why a write failed is not in it: a cluster's own policy may quote the value of a Secret, which only a report knows how to hide.
 type outcome struct {
 	Entry   int            `json:"entry"`
 	Outcome report.Outcome `json:"outcome"`
-	Message string         `json:"message,omitempty"`
 }
 
 // Receipt is a receipt being written.
@@ -113,7 +112,7 @@ func encode(w io.Writer, v any) error {
 // Settled appends what came of an item.
 func (r *Receipt) Settled(index int, item Item) error {
 	var b bytes.Buffer
-	if err := encode(&b, outcome{r.entries[index], item.Outcome, item.Message}); err != nil {
+	if err := encode(&b, outcome{r.entries[index], item.Outcome}); err != nil {
 		return err
 	}
 	if _, err := r.file.Write(b.Bytes()); err != nil {

@@ -59,6 +59,35 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestRunAdoption measures the adoption of a handful of objects.
+func TestRunAdoption(t *testing.T) {
+	var out, progress bytes.Buffer
+	if err := run(t.Context(), []string{"-adopt", "-n", "505", "-rounds", "2", "-json"}, &out, &progress); err != nil {
+		t.Fatalf("%v\n%s", err, &progress)
+	}
+	var doc document
+	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Adoptions) != 1 || len(doc.Adoptions[0].Rounds) != 2 || doc.Adoptions[0].Objects != 505 || len(doc.Targets) != 2 {
+		t.Fatalf("measured: %s", &out)
+	}
+	for _, r := range doc.Adoptions[0].Rounds {
+		if r.Bare <= 0 || r.Adopt.Wall <= 0 || r.Undo.Wall <= 0 || r.Adopt.Peak < mebibyte {
+			t.Errorf("not measured: %+v", r)
+		}
+	}
+	var table bytes.Buffer
+	if err := doc.print(&table); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"fleetdoctor adopt, measured", "505 objects in 2 releases", "bare patches ", "adopt --undo ", "objects per second: bare"} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("the table does not say %q:\n%s", want, &table)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	got, err := parse([]string{"-n", "10,20"}, io.Discard)
 	if err != nil {
@@ -68,7 +97,7 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{})); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
-	for _, args := range [][]string{{"-n", "many"}, {"-n", "0"}, {"-n", "20,10"}, {"-rounds", "0"}, {"more"}} {
+	for _, args := range [][]string{{"-n", "many"}, {"-n", "0"}, {"-n", "20,10"}, {"-rounds", "0"}, {"-adopt", "-n", "10,20"}, {"more"}} {
 		if _, err := parse(args, io.Discard); err == nil {
 			t.Errorf("%q: no error", args)
 		}

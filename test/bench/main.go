@@ -7,6 +7,9 @@
 //
 // It starts a control plane, installs releases of 500 objects through Helm with all that Fleet would have around them, makes sure that
 // an audit finds every object ready, and then takes interleaved rounds of the floor, an audit as a process of its own, and kubectl diff.
+// With -adopt it takes the marks from all objects instead, and then takes rounds of a bare loop of the patches that adopt writes, of adopt, and of
+// its undo.
+//
 // The table that it prints holds each figure against its target. A target that is missed is no failure of the benchmark: it ends with 1
 // only where something could not be measured.
 package main
@@ -40,6 +43,7 @@ type options struct {
 	kubectlRounds int
 	kubectlLimit  int
 	product       string
+	adopt         bool
 	json          bool
 }
 
@@ -67,6 +71,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.kubectlRounds, "kubectl-rounds", 3, "rounds in which kubectl diff runs, which takes some 17 s for 5000 objects")
 	flags.IntVar(&o.kubectlLimit, "kubectl-limit", 10_000, "number of objects beyond which kubectl diff does not run")
 	flags.StringVar(&o.product, "product", "", "program to measure, instead of one built from this checkout")
+	flags.BoolVar(&o.adopt, "adopt", false, "measure adopt and its undo, beside a bare loop of the same patches, instead of an audit")
 	flags.BoolVar(&o.json, "json", false, "print all figures as JSON")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -81,6 +86,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	switch {
 	case !slices.IsSorted(o.sizes):
 		return o, errors.New("reading -n: the numbers have to ascend, objects are only ever added")
+	case o.adopt && len(o.sizes) > 1:
+		return o, errors.New("reading -n: -adopt measures at one size")
 	case o.rounds < 1:
 		return o, errors.New("reading -rounds: it takes one at least")
 	case flags.NArg() > 0:

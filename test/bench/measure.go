@@ -65,13 +65,21 @@ func (b *bench) run(ctx context.Context) (document, error) {
 		if err := l.upTo(ctx, n); err != nil {
 			return doc, err
 		}
+		if b.options.adopt {
+			r, err := b.measureAdoption(ctx, l)
+			if err != nil {
+				return doc, err
+			}
+			doc.Adoptions = append(doc.Adoptions, r)
+			break // its objects are not as they were loaded any more
+		}
 		r, err := b.measure(ctx, l)
 		if err != nil {
 			return doc, err
 		}
 		doc.Results = append(doc.Results, r)
 	}
-	doc.Targets = targetsOf(doc.Results)
+	doc.Targets = append(targetsOf(doc.Results), adoptTargets(doc.Adoptions)...)
 	return doc, nil
 }
 

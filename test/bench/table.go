@@ -13,20 +13,28 @@ import (
 
 // document is all that one run of the benchmark says.
 type document struct {
-	Machine machine  `json:"machine"`
-	Results []result `json:"results"`
-	Targets []target `json:"targets"`
+	Machine   machine       `json:"machine"`
+	Results   []result      `json:"results,omitempty"`
+	Adoptions []adoptResult `json:"adoptions,omitempty"`
+	Targets   []target      `json:"targets"`
 }
 
 // print writes the document for people.
 func (d document) print(w io.Writer) error {
 	m := d.Machine
 	p := &printer{w: w}
-	p.line("kubectl fleetdoctor audit, measured at %s", m.Taken)
+	verb := "audit"
+	if len(d.Adoptions) > 0 {
+		verb = "adopt"
+	}
+	p.line("kubectl fleetdoctor %s, measured at %s", verb, m.Taken)
 	p.line("%d cores, %.1f GiB of memory, %s; %s, kube-apiserver %s on the same machine, kubectl %s", m.Cores,
 		float64(m.MemoryBytes)/(1<<30), m.Platform, m.Go, m.Server, m.Kubectl)
 	for _, r := range d.Results {
 		p.result(r)
+	}
+	for _, r := range d.Adoptions {
+		p.adoption(r)
 	}
 	p.line("")
 	p.row("\tobjects\tfigure\ttarget\t")
@@ -76,6 +84,19 @@ func (p *printer) result(r result) {
 	for _, e := range r.Excess {
 		p.line("  in excess: %s", e)
 	}
+}
+
+func (p *printer) adoption(r adoptResult) {
+	p.line("")
+	p.line("%d objects in %d releases", r.Objects, r.Releases)
+	p.row("\tmedian\tlowest\thighest\tprocessor\tpeak memory\trounds")
+	p.times("bare patches", r.bares(), "", "")
+	p.usages("adopt --yes", r.of(adoptOf))
+	p.usages("adopt --undo", r.of(undoOf))
+	p.flush()
+	perSecond := func(d time.Duration) float64 { return float64(r.Objects) / d.Seconds() }
+	p.line("objects per second: bare %.0f, adopt %.0f, undo %.0f", perSecond(median(r.bares())),
+		perSecond(median(ascending(r.of(adoptOf), wallOf))), perSecond(median(ascending(r.of(undoOf), wallOf))))
 }
 
 // printer writes lines, and columns that are aligned up to the next line. It keeps the first error.

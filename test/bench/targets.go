@@ -26,6 +26,7 @@ const (
 	largeSize      = 50_000
 	largePeak      = 400 // MiB, up to largeSize objects
 	excessRequests = 0
+	leastOverBare  = 0.8 // in objects per second
 )
 
 // targetsOf holds the results against their bounds, in the order of the results.
@@ -60,6 +61,22 @@ func targetsOf(results []result) []target {
 			add(target{Name: fmt.Sprintf("time / time at %d", before.Objects),
 				Figure: float64(median(ascending(r.audits(), wallOf))) / float64(median(ascending(before.audits(), wallOf))),
 				Bound:  mostGrowth * float64(r.Objects) / float64(before.Objects)})
+		}
+	}
+	return out
+}
+
+// adoptTargets holds adoptions against their bounds.
+func adoptTargets(results []adoptResult) []target {
+	var out []target
+	for _, r := range results {
+		for _, t := range []target{
+			{Name: "adopt / bare patches, per second", Figure: median(r.overBare())},
+			{Name: "undo / bare patches, per second", Figure: median(r.undoOverBare())},
+		} {
+			t.Objects, t.Bound, t.AtLeast = r.Objects, leastOverBare, true
+			t.Met = t.Figure >= t.Bound
+			out = append(out, t)
 		}
 	}
 	return out

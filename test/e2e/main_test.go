@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"testing"
 
@@ -24,7 +25,14 @@ import (
 // shared is a management cluster: it serves Fleet's kinds.
 var shared *cluster.Cluster
 
-func TestMain(m *testing.M) { os.Exit(cluster.Run(m, &shared, cluster.WithFleetCRDs())) }
+func TestMain(m *testing.M) {
+	code := cluster.Run(m, &shared, cluster.WithFleetCRDs())
+	if err := built.remove(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
 
 // result is what one run of the program came to.
 type result struct {

@@ -63,6 +63,14 @@ func (f *fleetServer) remove(obj *unstructured.Unstructured) {
 	}
 }
 
+// unfinalize takes the finalizers from an object, so that it goes.
+func (f *fleetServer) unfinalize(obj *unstructured.Unstructured) {
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	if err := client.IgnoreNotFound(f.Client().Patch(context.WithoutCancel(f.t.Context()), obj.DeepCopy(), patch)); err != nil {
+		f.t.Errorf("releasing %s %s: %v", obj.GetKind(), obj.GetName(), err)
+	}
+}
+
 // removeAtEnd deletes an object that lies in no namespace when the test ends, if it is still there.
 func (f *fleetServer) removeAtEnd(obj *unstructured.Unstructured) {
 	ctx := context.WithoutCancel(f.t.Context())

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,13 +18,48 @@ import (
 	"time"
 )
 
+// build is the program as it is shipped, built by the first test that runs it.
+type build struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+var built build
+
+// path returns the program's.
+func (b *build) path(t *testing.T) string {
+	t.Helper()
+	b.once.Do(func() {
+		if b.dir, b.err = os.MkdirTemp("", "fleetdoctor-e2e-"); b.err != nil {
+			return
+		}
+		// Not bound to this test, which is not the last to run it.
+		build := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "build", "-o", b.program(),
+			"github.com/fleetdoctor/kubectl-fleetdoctor/cmd/kubectl-fleetdoctor")
+		if out, err := build.CombinedOutput(); err != nil {
+			b.err = fmt.Errorf("%w\n%s", err, out)
+		}
+	})
+	if b.err != nil {
+		t.Fatalf("building the program: %v", b.err)
+	}
+	return b.program()
+}
+
+func (b *build) program() string { return filepath.Join(b.dir, "kubectl-fleetdoctor") }
+
+// remove deletes the program, if it was built.
+func (b *build) remove() error {
+	if b.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(b.dir)
+}
+
 // TestProgram runs the program as it is shipped, for what only a process has: a status to end with, and signals.
 func TestProgram(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "kubectl-fleetdoctor")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/fleetdoctor/kubectl-fleetdoctor/cmd/kubectl-fleetdoctor")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the program: %v\n%s", err, out)
-	}
+	program := built.path(t)
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
 	t.Run("status", func(t *testing.T) { testStatus(t, f, program) })

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -56,13 +57,19 @@ func (s *session) status(ctx context.Context, err error) error {
 	})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return &exit.Error{Status: exit.Failed, Err: errors.New("interrupted: what was begun was brought to its end, the rest was not tried"), Hint: s.resume()}
+		return s.interrupted("what was begun was brought to its end, the rest was not tried", s.resume())
 	case err != nil:
 		return &exit.Error{Status: exit.Failed, Err: err, Hint: s.resume()}
 	case failed > 0:
 		return &exit.Error{Status: exit.Failed, Shown: true}
 	}
 	return s.refusals()
+}
+
+// interrupted ends with 3 and has said where that leaves everything: more than what is said of any interrupted program, that it printed nothing.
+func (s *session) interrupted(where ...string) error {
+	fmt.Fprintf(s.Streams.ErrOut, "interrupted: %s\n", strings.Join(where, "\n"))
+	return &exit.Error{Status: exit.Failed, Shown: true}
 }
 
 // resume is how to go on after an interruption.
@@ -73,18 +80,26 @@ func (s *session) resume() string {
 	return fmt.Sprintf("%s --undo %s takes back what was done; another adopt goes on.", s.Command("adopt"), s.document.Receipt)
 }
 
+// mostReceipts bounds how many receipts may be named after one second.
+const mostReceipts = 100
+
 // record makes the receipt: nothing is written to the cluster before it is safe on disk.
 func (s *session) record(ctx context.Context) (*adopt.Receipt, error) {
-	path, now := s.receipt, s.Now().UTC()
-	if path == "" {
-		path = "fleetdoctor-adopt-" + now.Format("20060102-150405") + ".jsonl"
-	}
+	now := s.Now().UTC()
 	uid, err := clusterUID(ctx, s.src)
 	if err != nil {
 		return nil, err
 	}
 	h := adopt.Header{TakenAt: now.Format(time.RFC3339), Version: s.Version, Server: s.document.Source.Server, ClusterUID: uid, Digest: adopt.Digest(s.items)}
+	path, base := s.receipt, "fleetdoctor-adopt-"+now.Format("20060102-150405")
+	if path == "" {
+		path = base + ".jsonl"
+	}
 	r, err := adopt.CreateReceipt(path, h, s.items)
+	for n := 2; s.receipt == "" && errors.Is(err, fs.ErrExist) && n < mostReceipts; n++ { // others began in this second, too
+		path = fmt.Sprintf("%s-%d.jsonl", base, n)
+		r, err = adopt.CreateReceipt(path, h, s.items)
+	}
 	if err != nil {
 		return nil, &exit.Error{Status: exit.Failed, Err: err, Hint: "Nothing was changed on the cluster. --receipt names another file."}
 	}

@@ -26,7 +26,8 @@ func notApplied(why, hint string) error {
 func (s *session) decide(ctx context.Context) (bool, error) {
 	writes, digest := s.count(adopt.Item.Writes), adopt.Digest(s.items)
 	decided := s.yes || s.confirm != ""
-	if !decided || writes == 0 || s.dryRun.String() == dryRunClient || s.confirm != "" && s.confirm != digest {
+	instead := s.machine() && s.dryRun.String() == dryRunServer // the result is shown: two documents are none
+	if !decided && !instead || writes == 0 || s.dryRun.String() == dryRunClient || s.confirm != "" && s.confirm != digest {
 		if err := s.print(report.KindAdoptionPlan); err != nil {
 			return false, err
 		}
@@ -75,7 +76,7 @@ func (s *session) ask(ctx context.Context, writes int) (bool, error) {
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(s.Streams.ErrOut)
-		return false, ctx.Err()
+		return false, s.interrupted("nothing was written")
 	case answer := <-answers:
 		switch strings.ToLower(strings.TrimSpace(answer)) {
 		case "y", "yes":

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/creack/pty"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// unowned is a guestbook whose objects have lost their marks.
+func unowned(t *testing.T) (b *bundle, before []*unstructured.Unstructured) {
+	t.Helper()
+	f := newFleet(t, shared)
+	b = f.deploy("guestbook", guestbook)
+	f.strip(parts()...)
+	return b, f.getAll(parts()...)
+}
+
+// TestOnlyPlanned holds that nothing is written unless somebody said so.
+func TestOnlyPlanned(t *testing.T) {
+	b, before := unowned(t)
+	adopts := map[string]string{settings: "Adopt NoMark", textsKey: "Adopt NoMark", frontendKey: "Adopt NoMark"}
+	plan := b.adopt()
+	expectAdoption(t, plan, 1, adopts)
+	says(t, "stderr", plan.stderr, "not applied", "--yes", "--confirm="+plan.document.Digest)
+
+	client := b.adopt("--dry-run", "client", "--yes")
+	expectAdoption(t, client, 0, adopts)
+	if client.document.DryRun != "client" || client.document.Kind != report.KindAdoptionPlan {
+		t.Errorf("a client's dry run printed %s, dryRun %q", client.document.Kind, client.document.DryRun)
+	}
+	for _, args := range [][]string{{"--dry-run", "server"}, {"--dry-run", "server", "--yes"}, {"--dry-run", "server", "--confirm", plan.document.Digest}} {
+		server := b.adopt(args...)
+		expectAdoption(t, server, 0, map[string]string{settings: "Adopt NoMark Done", textsKey: "Adopt NoMark Done", frontendKey: "Adopt NoMark Done"})
+		if d := server.document; d.DryRun != "server" || d.Kind != report.KindAdoptionResult || d.Receipt != "" || d.Deployments != nil {
+			t.Errorf("%s: the server's dry run printed %s, dryRun %q, receipt %q, deployments %v", args, d.Kind, d.DryRun, d.Receipt, d.Deployments)
+		}
+	}
+	wrong := b.adopt("--confirm", strings.Repeat("0", 64))
+	expectAdoption(t, wrong, 1, adopts)
+	says(t, "stderr", wrong.stderr, "not applied", strings.Repeat("0", 64), plan.document.Digest)
+	for _, args := range [][]string{{"--yes", "--confirm", plan.document.Digest}, {"--policy", "all"}, {"--dry-run", "maybe"}, {"--undo", "x", "bundle/guestbook"},
+		{"--undo", "x", "--policy", "unmarked"}} {
+		if r := b.adopt(args...); r.status != 2 || r.stdout != "" {
+			t.Errorf("%s: status %d, want 2: %s", args, r.status, r.stdout)
+		}
+	}
+	b.unchanged(before...)
+}
+
+// TestConfirmed applies the plan that was reviewed, and that one only: an object that has lost its marks since makes it another. What other
+// writers do to objects in between does not.
+func TestConfirmed(t *testing.T) {
+	b, _ := unowned(t)
+	f := b.fleetServer
+	reviewed := f.adopt().document.Digest
+	f.merge("kubectl-edit", configMap("settings"), `{"data":{"extra":"1"}}`)
+	before := f.getAll(parts()...)
+	a := f.adopt("--confirm", reviewed)
+	expectAdoption(t, a, 0, map[string]string{settings: "Adopt NoMark Done", textsKey: "Adopt NoMark Done", frontendKey: "Adopt NoMark Done"})
+	b.onlyMarks(b.stamps(), before...)
+
+	if u := f.undo(a.receipt); u.status != 0 {
+		t.Fatalf("undoing: status %d", u.status)
+	}
+	f.remove(configMap("settings"))
+	f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}}") // the same, and another one
+	before = f.getAll(parts()...)
+	if again := f.adopt("--confirm", reviewed); again.status != 1 {
+		t.Errorf("a plan for another object of that name: status %d", again.status)
+	}
+	f.unchanged(before...)
+}
+
+// TestAsked asks on a terminal.
+func TestAsked(t *testing.T) {
+	b, before := unowned(t)
+	for _, test := range []struct {
+		name, types string
+		status      int
+		says        string
+		writes      bool
+	}{
+		{"no", "n\n", 1, "nothing was written", false},
+		{"nothing", "\n", 1, "nothing was written", false},
+		{"end of input", "\x04", 1, "nothing was written", false},
+		{"Ctrl-C", "\x03", 3, "interrupted: nothing was written", false},
+		{"yes", "y\n", 0, "Adopted 3 of 3 objects.", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			receipt := filepath.Join(t.TempDir(), "receipt.jsonl")
+			status, written := b.terminal(test.types, "--receipt", receipt)
+			if status != test.status {
+				t.Errorf("status %d, want %d", status, test.status)
+			}
+			says(t, "the terminal", written, "adopt   configmap apps/settings", "Adopt 3 objects? [y/N] ", test.says)
+			if !test.writes {
+				b.unchanged(before...)
+				if _, err := os.Stat(receipt); err == nil {
+					t.Error("there is a receipt")
+				}
+				return
+			}
+			b.onlyMarks(b.stamps(), before...)
+			says(t, "the terminal", written, "0/3 → 3/3 ready", "--undo "+receipt)
+			if u := b.undo(receipt); u.status != 0 {
+				t.Errorf("undoing: status %d", u.status)
+			}
+			b.restored(before...)
+		})
+	}
+}
+
+// terminal runs the program on a terminal of its own, types something when it asks, and returns what it has written in the end. Standard error
+// goes past the terminal, which on Ctrl-C throws away what is on its way to the screen.
+func (b *bundle) terminal(types string, args ...string) (status int, written string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), pollTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, built.path(b.t), append([]string{"adopt", "--kubeconfig", b.kubeconfig, "--color", "never"}, args...)...)
+	stderr := &prompt{asked: make(chan struct{})}
+	cmd.Stderr = stderr
+	terminal, err := pty.Start(cmd)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer func() { _ = terminal.Close() }() // the program has ended
+	go func() {
+		<-stderr.asked
+		_, _ = terminal.WriteString(types) // if that fails, the program is not answered
+	}()
+	screen, _ := io.ReadAll(terminal) // it ends with an error when nobody is at the other end any more
+	err = cmd.Wait()
+	stderr.once.Do(func() { close(stderr.asked) })
+	return statusOf(b.t, err), strings.ReplaceAll(string(screen), "\r\n", "\n") + stderr.text.String()
+}
+
+// prompt is a standard error that notices when it is asked.
+type prompt struct {
+	text  bytes.Buffer // not embedded: its ReadFrom would read past Write
+	once  sync.Once
+	asked chan struct{}
+}
+
+func (p *prompt) Write(b []byte) (int, error) {
+	defer func() {
+		if bytes.Contains(p.text.Bytes(), []byte("[y/N] ")) {
+			p.once.Do(func() { close(p.asked) })
+		}
+	}()
+	return p.text.Write(b)
+}
+
+// TestAdoptionFormats prints the plan, the result and the way back in every format for machines: each is one document that says the same.
+func TestAdoptionFormats(t *testing.T) {
+	b, before := unowned(t)
+	dir := t.TempDir()
+	for _, format := range []string{"json", "yaml", "name"} {
+		receipt := filepath.Join(dir, format)
+		for _, step := range []struct {
+			kind   string
+			status int
+			undo   bool
+			args   []string
+		}{
+			{report.KindAdoptionPlan, 1, false, nil},
+			{report.KindAdoptionPlan, 0, false, []string{"--dry-run", "client"}},
+			{report.KindAdoptionResult, 0, false, []string{"--dry-run", "server"}},
+			{report.KindAdoptionResult, 0, false, []string{"--yes", "--receipt", receipt}},
+			{report.KindAdoptionPlan, 1, true, []string{"--undo", receipt}},
+			{report.KindAdoptionResult, 0, true, []string{"--undo", receipt, "--dry-run", "server"}},
+			{report.KindAdoptionResult, 0, true, []string{"--undo", receipt, "--yes"}},
+		} {
+			r := run(t.Context(), t, append([]string{"adopt", "--kubeconfig", b.kubeconfig, "-o", format}, step.args...)...)
+			if r.status != step.status {
+				t.Errorf("%s %s: status %d, want %d: %s", format, step.args, r.status, step.status, r.stderr)
+			}
+			if format == "name" {
+				if want := "-n apps configmap/settings\n-n apps configmap/texts\n-n apps service/frontend\n"; r.stdout != want {
+					t.Errorf("%s: %q, want %q", step.args, r.stdout, want)
+				}
+				continue
+			}
+			d := strictly(t, format, r.stdout)
+			if d.Kind != step.kind || d.APIVersion != report.APIVersion || d.Undo != step.undo || d.Digest == "" || len(d.Objects) != 3 {
+				t.Errorf("%s %s: %s %s, undo %t, digest %q, %d objects", format, step.args, d.APIVersion, d.Kind, d.Undo, d.Digest, len(d.Objects))
+			}
+		}
+		b.restored(before...)
+	}
+}
+
+// strictly reads one document with no field that is not known.
+func strictly(t *testing.T, format, text string) report.Adoption {
+	t.Helper()
+	raw := []byte(text)
+	var d report.Adoption
+	if format == "yaml" {
+		if strings.Contains(text, "\n---") {
+			t.Errorf("there are several documents")
+		}
+		if err := yaml.UnmarshalStrict(raw, &d); err != nil {
+			t.Errorf("%v\n%s", err, text)
+		}
+		return d
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&d); err != nil || dec.More() {
+		t.Errorf("more than one document, or %v\n%s", err, text)
+	}
+	return d
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// adoption is what one run of adopt came to.
+type adoption struct {
+	result
+	// document is nil where none was printed.
+	document *report.Adoption
+	receipt  string // where one is, if one was written
+}
+
+// adopt runs an adoption as administrator and reads what it printed.
+func (f *fleetServer) adopt(args ...string) adoption {
+	f.t.Helper()
+	a := adoption{receipt: filepath.Join(f.t.TempDir(), "receipt.jsonl")}
+	if !slices.Contains(args, "--undo") {
+		args = append(args, "--receipt", a.receipt)
+	}
+	a.result = run(f.t.Context(), f.t, append([]string{"adopt", "--kubeconfig", f.kubeconfig, "-o", "json"}, args...)...)
+	a.document = adoptionOf(f.t, a.stdout)
+	return a
+}
+
+// undo takes back what a receipt has recorded.
+func (f *fleetServer) undo(receipt string, args ...string) adoption {
+	f.t.Helper()
+	return f.adopt(append([]string{"--yes", "--undo", receipt}, args...)...)
+}
+
+// adoptionOf reads the one document that was printed as JSON, nil where none was.
+func adoptionOf(t *testing.T, stdout string) *report.Adoption {
+	t.Helper()
+	if stdout == "" {
+		return nil
+	}
+	document := &report.Adoption{}
+	if err := json.Unmarshal([]byte(stdout), document); err != nil {
+		t.Fatalf("what adopt printed is not one document: %v\n%s", err, stdout)
+	}
+	return document
+}
+
+// expectAdoption compares what is to be done with each object, or what came of it: by "configmap apps/settings" its action, situation and
+// outcome, as far as it has them.
+func expectAdoption(t *testing.T, a adoption, status int, want map[string]string) {
+	t.Helper()
+	if a.status != status {
+		t.Errorf("status %d, want %d; stderr: %s", a.status, status, a.stderr)
+	}
+	if a.document == nil {
+		t.Fatalf("nothing was printed; stderr: %s", a.stderr)
+	}
+	got := map[string]string{}
+	for _, o := range a.document.Objects {
+		words := []string{string(o.Action), o.Situation, string(o.Outcome)}
+		got[o.Key().String()] = strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("objects (-want +got):\n%s\nstderr: %s\n%s", diff, a.stderr, a.stdout)
+	}
+}
+
+// object finds an object in a document.
+func (a adoption) object(t *testing.T, key string) report.AdoptedObject {
+	t.Helper()
+	if a.document != nil {
+		for _, o := range a.document.Objects {
+			if o.Key().String() == key {
+				return o
+			}
+		}
+	}
+	t.Fatalf("there is no %s in what adopt printed: %s\nstderr: %s", key, a.stdout, a.stderr)
+	return report.AdoptedObject{}
+}
+
+// mark writes exactly these of the five keys on an object, and takes the others away.
+func (f *fleetServer) mark(obj *unstructured.Unstructured, stamps ownership.Stamps) {
+	f.t.Helper()
+	labels, annotations := map[string]any{}, map[string]any{}
+	for _, k := range ownership.Keys() {
+		into := annotations
+		if k.Label {
+			into = labels
+		}
+		into[k.Name] = nil
+		if v, ok := stamps[k.Name]; ok {
+			into[k.Name] = v
+		}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels, "annotations": annotations}})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.merge("stripper", obj, string(patch))
+}
+
+// strip takes all marks away.
+func (f *fleetServer) strip(objs ...*unstructured.Unstructured) {
+	f.t.Helper()
+	for _, obj := range objs {
+		f.mark(obj, nil)
+	}
+}
+
+// stamps are the five keys that an object of the bundle carries.
+func (b *bundle) stamps() ownership.Stamps {
+	return ownership.Marks{Hash: b.options.Hash, SetID: b.options.SetID, ManagedBy: "Helm", ReleaseName: b.name, ReleaseNamespace: b.options.Namespace}.Stamps()
+}
+
+func stampsOf(obj *unstructured.Unstructured) ownership.Stamps {
+	return ownership.StampsOf(obj.GetLabels(), obj.GetAnnotations())
+}
+
+// getAll reads objects.
+func (f *fleetServer) getAll(objs ...*unstructured.Unstructured) []*unstructured.Unstructured {
+	f.t.Helper()
+	out := make([]*unstructured.Unstructured, len(objs))
+	for i, obj := range objs {
+		out[i] = f.get(obj)
+	}
+	return out
+}
+
+// unchanged holds that not one write reached the objects.
+func (f *fleetServer) unchanged(before ...*unstructured.Unstructured) {
+	f.t.Helper()
+	for _, b := range before {
+		if diff := cmp.Diff(b.Object, f.get(b).Object); diff != "" {
+			f.t.Errorf("%s %s was written to (-before +after):\n%s", b.GetKind(), b.GetName(), diff)
+		}
+	}
+}
+
+// onlyMarks holds that objects carry these stamps, and are all else what they were: every field but the five keys, the resourceVersion and
+// whose they are in managedFields.
+func (f *fleetServer) onlyMarks(want ownership.Stamps, before ...*unstructured.Unstructured) {
+	f.t.Helper()
+	for _, b := range before {
+		f.marked(want, b)
+		f.managed(b, f.get(b))
+	}
+}
+
+// marked is onlyMarks without regard to managedFields: who gives a key back keeps owning the map that he once made for it.
+func (f *fleetServer) marked(want ownership.Stamps, before *unstructured.Unstructured) {
+	f.t.Helper()
+	now := f.get(before)
+	if diff := cmp.Diff(want, stampsOf(now)); diff != "" {
+		f.t.Errorf("stamps of %s %s (-want +got):\n%s", before.GetKind(), before.GetName(), diff)
+	}
+	if diff := cmp.Diff(withoutMarks(before), withoutMarks(now)); diff != "" {
+		f.t.Errorf("%s %s changed beside its marks (-before +after):\n%s", before.GetKind(), before.GetName(), diff)
+	}
+}
+
+// restored holds that objects are what they were, but for their resourceVersion and managedFields.
+func (f *fleetServer) restored(before ...*unstructured.Unstructured) {
+	f.t.Helper()
+	for _, b := range before {
+		if diff := cmp.Diff(withoutVersions(b), withoutVersions(f.get(b))); diff != "" {
+			f.t.Errorf("%s %s is not as it was (-before +after):\n%s", b.GetKind(), b.GetName(), diff)
+		}
+	}
+}
+
+// managed holds that adopt's manager owns just the keys that it changed, and that of the others' fields nothing changed hands but these.
+func (f *fleetServer) managed(before, after *unstructured.Unstructured) {
+	f.t.Helper()
+	want := map[string]bool{}
+	was := stampsOf(before)
+	for key, v := range stampsOf(after) {
+		if old, had := was[key]; !had || old != v {
+			want[key] = true
+		}
+	}
+	got := map[string]bool{}
+	for _, entry := range after.GetManagedFields() {
+		if entry.Manager != adopt.FieldManager {
+			continue
+		}
+		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" {
+			f.t.Errorf("%s: %s %s", entry.Manager, entry.Operation, entry.Subresource)
+		}
+		for _, path := range fieldPaths(f.t, entry) {
+			key := path[strings.LastIndex(path, " ")+1:]
+			if path != "f:metadata f:labels "+key && path != "f:metadata f:annotations "+key {
+				f.t.Errorf("%s owns %s", entry.Manager, path)
+			}
+			got[strings.TrimPrefix(key, "f:")] = true
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		f.t.Errorf("keys of %s %s that adopt's manager owns (-want +got):\n%s", after.GetKind(), after.GetName(), diff)
+	}
+	if diff := cmp.Diff(others(f.t, before), others(f.t, after)); diff != "" {
+		f.t.Errorf("what others own of %s %s (-before +after):\n%s", after.GetKind(), after.GetName(), diff)
+	}
+}
+
+// others are the fields that managers other than adopt's own, but for the five keys.
+func others(t *testing.T, obj *unstructured.Unstructured) map[string][]string {
+	t.Helper()
+	keys := map[string]bool{}
+	for _, k := range ownership.Keys() {
+		keys["f:"+k.Name] = true
+	}
+	out := map[string][]string{}
+	for _, entry := range obj.GetManagedFields() {
+		if entry.Manager == adopt.FieldManager {
+			continue
+		}
+		for _, path := range fieldPaths(t, entry) {
+			if !keys[path[strings.LastIndex(path, " ")+1:]] {
+				who := fmt.Sprintf("%s %s %s", entry.Manager, entry.Operation, entry.Subresource)
+				out[who] = append(out[who], path)
+			}
+		}
+	}
+	return out
+}
+
+// fieldPaths lists the leaves of what an entry owns, as "f:metadata f:labels f:app"; a map's own being is no leaf.
+func fieldPaths(t *testing.T, entry metav1.ManagedFieldsEntry) []string {
+	t.Helper()
+	var fields map[string]any
+	if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	var walk func(prefix string, at map[string]any)
+	walk = func(prefix string, at map[string]any) {
+		for _, name := range slices.Sorted(maps.Keys(at)) {
+			path := strings.TrimSpace(prefix + " " + name)
+			if below, ok := at[name].(map[string]any); ok && len(below) > 0 {
+				walk(path, below)
+			} else if name != "." {
+				out = append(out, path)
+			}
+		}
+	}
+	walk("", fields)
+	return out
+}
+
+func withoutVersions(obj *unstructured.Unstructured) map[string]any {
+	out := obj.DeepCopy()
+	out.SetManagedFields(nil)
+	out.SetResourceVersion("")
+	return out.Object
+}
+
+func withoutMarks(obj *unstructured.Unstructured) map[string]any {
+	out := &unstructured.Unstructured{Object: withoutVersions(obj)}
+	for _, k := range ownership.Keys() {
+		of, fields := out.GetAnnotations(), "annotations"
+		if k.Label {
+			of, fields = out.GetLabels(), "labels"
+		}
+		delete(of, k.Name)
+		unstructured.RemoveNestedField(out.Object, "metadata", fields)
+		if len(of) > 0 && k.Label {
+			out.SetLabels(of)
+		} else if len(of) > 0 {
+			out.SetAnnotations(of)
+		}
+	}
+	return out.Object
+}
+
+// configMaps names some, and writes a manifest of them.
+func configMaps(n int) (objs []*unstructured.Unstructured, manifest string) {
+	var b strings.Builder
+	for i := range n {
+		name := fmt.Sprintf("item-%02d", i)
+		objs = append(objs, configMap(name))
+		fmt.Fprintf(&b, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, labels: {app: items}}, data: {number: %q}}\n", name, fmt.Sprint(i))
+	}
+	return objs, b.String()
+}
+
+// outcomes counts the outcomes on a receipt's later lines, and its objects.
+func outcomes(t *testing.T, path string) (objects int, byOutcome map[string]int) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, entries, err := adopt.ReadReceipt(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	byOutcome = map[string]int{}
+	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	for _, line := range lines[1+len(entries):] {
+		var o struct{ Outcome string }
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Fatalf("a line of the receipt: %v", err)
+		}
+		byOutcome[o.Outcome]++
+	}
+	return len(entries), byOutcome
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+)
+
+// reader is a cluster-scoped object, which Fleet marks as any other.
+const reader = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: e2e-reader}, " +
+	"rules: [{apiGroups: [''], resources: [configmaps], verbs: [get]}]}"
+
+func clusterRole() *unstructured.Unstructured {
+	return object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "e2e-reader")
+}
+
+// byHand replaces an object of a release by one that somebody made with kubectl apply, as it did it before there was server-side apply.
+func (f *fleetServer) byHand(obj *unstructured.Unstructured, document string) {
+	f.t.Helper()
+	f.remove(obj)
+	f.ApplyYAML(f.t, "kubectl", document)
+	f.merge("kubectl-client-side-apply", obj,
+		`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"apiVersion\":\"v1\",\"kind\":\"`+obj.GetKind()+`\"}"}}}`)
+}
+
+// TestWaysIn has objects exist that are not the bundle's, in every way that is known from running Fleets (ownership 1.7), and adopts them.
+func TestWaysIn(t *testing.T) {
+	gone := ownership.Marks{SetID: "default-gone", Hash: fleet.Hash("default-gone"), ManagedBy: "Helm", ReleaseName: "gone", ReleaseNamespace: apps}.Stamps()
+	const settingsByHand = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps, labels: {app: guestbook, mine: \"1\"}}, " +
+		"data: {colour: blue, size: large, extra: more}, binaryData: {b: AAECAw==}, immutable: true}"
+	for name, test := range map[string]struct {
+		manifest string
+		object   *unstructured.Unstructured
+		happens  func(*bundle)
+		becomes  string // action and situation
+	}{
+		"made by hand, and the release installed over it": {
+			manifest: guestbook, object: configMap("settings"), becomes: "Adopt NoMark",
+			happens: func(b *bundle) { b.byHand(configMap("settings"), settingsByHand) },
+		},
+		"takeOwnership, which leaves Helm's marks alone": {
+			manifest: guestbook, object: configMap("settings"), becomes: "Adopt OwnRelease",
+			happens: func(b *bundle) {
+				b.mark(configMap("settings"), ownership.Marks{ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: apps}.Stamps())
+			},
+		},
+		"a custom resource that no write reached": {
+			manifest: widget, object: object("example.com/v1", "Widget", apps, "one"), becomes: "Adopt NoMark",
+			happens: func(b *bundle) {
+				b.byHand(object("example.com/v1", "Widget", apps, "one"),
+					"{apiVersion: example.com/v1, kind: Widget, metadata: {name: one, namespace: apps}, spec: {rules: [{name: mine, port: 1}]}}")
+			},
+		},
+		"a cluster-scoped object of a set that is gone": {
+			manifest: reader, object: clusterRole(), becomes: "Adopt UnknownHash",
+			happens: func(b *bundle) { b.mark(clusterRole(), gone) },
+		},
+		"an object of a release that is gone": {
+			manifest: guestbook, object: configMap("settings"), becomes: "Adopt UnknownHash",
+			happens: func(b *bundle) { b.mark(configMap("settings"), gone) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, shared)
+			if test.manifest == widget {
+				f.define(widgets, "widgets.example.com")
+			}
+			b := f.deploy("guestbook", test.manifest)
+			f.removeAtEnd(clusterRole())
+			test.happens(b)
+			before := f.get(test.object)
+			ref := fmt.Sprintf("%s/%s", strings.ToLower(test.object.GetKind()), test.object.GetName())
+			a := f.adopt("--yes", ref)
+			if len(a.document.Objects) != 1 || a.status != 0 {
+				t.Fatalf("status %d, objects %+v: %s", a.status, a.document.Objects, a.stderr)
+			}
+			if o := a.document.Objects[0]; string(o.Action)+" "+o.Situation != test.becomes || o.Outcome != "Done" {
+				t.Errorf("%s %s %s, want %s", o.Action, o.Situation, o.Outcome, test.becomes)
+			}
+			f.onlyMarks(b.stamps(), before)
+			if got := f.audit("--server-check", "never"); len(outcomeOf(got).Objects) > 0 {
+				t.Errorf("not ready after it was adopted: %v", outcomeOf(got).Objects)
+			}
+			if f.undo(a.receipt).status != 0 {
+				t.Error("it could not be undone")
+			}
+			f.restored(before)
+		})
+	}
+}
+
+// TestLivingHolders asks for objects of those who are there: another bundle that wants the object, and one that only has its marks, both
+// of objects that lie in no namespace, and one of which somebody else is the controller.
+func TestLivingHolders(t *testing.T) {
+	f := newFleet(t, shared)
+	f.removeAtEnd(clusterRole())
+	first := f.deploy("first", reader)
+	second := f.bundle("second", reader)
+	second.options.TakeOwnership = true
+	second.deploy()
+	before := f.get(clusterRole())
+	const key = "clusterrole.rbac.authorization.k8s.io e2e-reader"
+
+	a := f.adopt("--yes")
+	expectAdoption(t, a, 1, map[string]string{key: "Refuse KnownHash"})
+	says(t, "the refusal", a.object(t, key).Refusals[0], second.key(), "--dangerous-take-from="+second.key())
+	f.unchanged(before)
+
+	a = f.adopt("--yes", "--dangerous-take-from", second.key(), "bundle/first")
+	expectAdoption(t, a, 0, map[string]string{key: "Adopt KnownHash Done"})
+	says(t, "what follows", a.object(t, key).Effects[0], second.key()+" loses it")
+	f.onlyMarks(first.stamps(), before)
+	r := f.audit()
+	if got := outcomeOf(r).Deployments; got["first"] != "Ready" || got["second"] != "Modified" {
+		t.Errorf("deployments: %v", got)
+	}
+	expectAdoption(t, f.undo(a.receipt), 0, map[string]string{key: "Restore Done"})
+	f.restored(before)
+
+	f.strip(clusterRole()) // nobody's now, and wanted by both
+	expectAdoption(t, f.adopt("--yes", "bundle/first"), 1, map[string]string{key: "Refuse Contested"})
+}
+
+// TestNeverAdopted asks for what is not adopted whoever holds it.
+func TestNeverAdopted(t *testing.T) {
+	f := newFleet(t, shared)
+	f.deploy("guestbook", guestbook)
+	f.strip(configMap("settings"), configMap("texts"))
+	f.merge("wait", configMap("settings"), `{"metadata":{"finalizers":["example.com/wait"]}}`)
+	t.Cleanup(func() { f.unfinalize(configMap("settings")) })
+	f.remove(configMap("settings"))
+	f.merge("boss", configMap("texts"), fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Service","name":"frontend","uid":%q,
+		"controller":true}]}}`, f.get(object("v1", "Service", apps, "frontend")).GetUID()))
+	before := f.getAll(configMap("settings"), configMap("texts"))
+	a := f.adopt("--yes")
+	expectAdoption(t, a, 1, map[string]string{settings: "Refuse NoMark", "configmap apps/texts": "Refuse NoMark"})
+	says(t, "the refusals", a.object(t, settings).Refusals[0], "being deleted")
+	says(t, "the refusals", a.object(t, "configmap apps/texts").Refusals[0], "controlled by Service frontend")
+	f.unchanged(before...)
+}
+
+// TestNamedObjects names objects: ready ones and absent ones need nothing, those that nobody wants are a mistake.
+func TestNamedObjects(t *testing.T) {
+	f := newFleet(t, shared)
+	f.deploy("guestbook", guestbook)
+	f.remove(configMap("texts"))
+	a := f.adopt("--yes", "configmap/settings", "cm/apps/texts", "svc/frontend")
+	expectAdoption(t, a, 0, map[string]string{settings: "None", "configmap apps/texts": "None", "service apps/frontend": "None"})
+	says(t, "what is said of the absent one", a.object(t, "configmap apps/texts").Message, "not on the cluster")
+	says(t, "what is said of the owned one", a.object(t, settings).Message, "bundle's already")
+	a = f.adopt("--yes", "configmap/settings", "deployment/nobodys")
+	if a.status != 3 || a.stdout != "" {
+		t.Errorf("status %d: %s", a.status, a.stdout)
+	}
+	says(t, "stderr", a.stderr, "deployment/nobodys", "no bundle in scope wants such an object")
+}
+
+// TestHelmAfterAdoption has Helm upgrade the release after its objects were adopted, as releases are applied before Fleet 0.15 and since.
+func TestHelmAfterAdoption(t *testing.T) {
+	for name, clientSide := range map[string]bool{"client-side": true, "server-side": false} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, shared)
+			b := f.bundle("guestbook", guestbook)
+			b.options.ClientSideApply = clientSide
+			b.deploy()
+			f.remove(configMap("texts"))
+			f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: texts, namespace: apps}, data: {greeting: hello}}")
+			f.strip(configMap("settings"), object("v1", "Service", apps, "frontend"))
+			a := f.adopt("--yes")
+			if a.status != 0 || a.document.Summary.Done != 3 {
+				t.Fatalf("status %d, summary %+v: %s", a.status, a.document.Summary, a.stderr)
+			}
+			b.upgrade(strings.NewReplacer("colour: blue", "colour: green", "port: 80", "port: 81").Replace(guestbook))
+			expect(t, f.audit(), outcome{Deployments: map[string]string{"guestbook": "Ready"}})
+			if got, _, _ := unstructured.NestedString(f.get(configMap("settings")).Object, "data", "colour"); got != "green" {
+				t.Errorf("after the upgrade the colour is %q", got)
+			}
+			// It can still be taken back, but that will not last, and that is said.
+			undone := f.undo(a.receipt)
+			if undone.status != 0 || undone.document.Summary.Done != 3 || len(undone.document.Notes) != 1 {
+				t.Fatalf("undoing after the upgrade: status %d, notes %q: %s", undone.status, undone.document.Notes, undone.stderr)
+			}
+			says(t, "the note", undone.document.Notes[0], b.key(), "its next deploy stamps it again")
+		})
+	}
+}
+
+// TestHelmInstallAfterAdoption has Helm install a release anew, which it refuses over objects that are not its own, once they were adopted.
+// The record is taken away in between: an object can only be adopted by a release that has one.
+func TestHelmInstallAfterAdoption(t *testing.T) {
+	f := newFleet(t, shared)
+	b := f.deploy("guestbook", guestbook)
+	f.strip(configMap("settings"), configMap("texts"), object("v1", "Service", apps, "frontend"))
+	record := f.get(b.record(1))
+	f.remove(record)
+	_, err := f.Install(t.Context(), b.options)
+	if err == nil {
+		t.Fatal("Helm installs over objects that are not its own")
+	}
+	says(t, "Helm's error", err.Error(), "invalid ownership metadata")
+	f.removeRecords(b)
+	restore(t, f, record)
+	if a := f.adopt("--yes"); a.status != 0 || a.document.Summary.Done != 3 {
+		t.Fatalf("status %d: %s", a.status, a.stderr)
+	}
+	f.remove(record)
+	if _, err := f.Install(t.Context(), b.options); err != nil {
+		t.Errorf("after the adoption: %v", err)
+	}
+	expect(t, f.audit(), outcome{Deployments: map[string]string{"guestbook": "Ready"}})
+}
+
+// restore creates an object anew as it was read.
+func restore(t *testing.T, f *fleetServer, obj *unstructured.Unstructured) {
+	t.Helper()
+	again := obj.DeepCopy()
+	again.SetResourceVersion("")
+	again.SetUID("")
+	again.SetManagedFields(nil)
+	if err := f.Client().Create(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNotInstalled has a Bundle that was never deployed: there is no release, so that nothing is known to be wanted, and nothing is adopted.
+func TestNotInstalled(t *testing.T) {
+	f := newFleet(t, shared)
+	b := f.bundle("guestbook", guestbook)
+	b.revision = 1
+	b.report()
+	f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}}")
+	before := f.get(configMap("settings"))
+	a := f.adopt("--yes")
+	expectAdoption(t, a, 0, map[string]string{})
+	f.unchanged(before)
+}
