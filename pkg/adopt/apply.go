@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,6 +80,9 @@ func Apply(ctx context.Context, p Patcher, items []Item, settled func(index int)
 	}
 	if err := g.Wait(); err != nil {
 		return err
+	}
+	if !slices.ContainsFunc(items, func(i Item) bool { return i.Outcome == report.OutcomeNotTried }) {
+		return nil // it may have been interrupted at the very last write
 	}
 	return context.Cause(ctx)
 }
