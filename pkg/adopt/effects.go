@@ -15,19 +15,19 @@ const serverSide = "ssa"
 
 // effects says what follows from an adoption: who loses the object, who may delete it, what the next deploy makes of it, and what Fleet
 // will say (Fleet's facts, ownership 1.7 and 1.8, drift 3.6 and 3.7).
-func effects(d *check.Deployment, x *check.Object, others []holder) []string {
+func effects(d *check.Deployment, x *check.Object, others []Holder) []string {
 	var out []string
 	for _, h := range others {
 		switch {
 		case h.bundle != nil:
-			out = append(out, h.title+" loses it: while it wants the object it will report it \"not owned by us\", its next deploy takes it back, and "+
+			out = append(out, h.Title+" loses it: while it wants the object it will report it \"not owned by us\", its next deploy takes it back, and "+
 				"uninstalling it deletes the object by its name")
-		case h.situation == LivingRelease:
-			out = append(out, h.title+" loses it: its next upgrade writes Helm's keys back, and uninstalling it deletes the object by its name")
-		case h.situation == SystemSet, h.situation == Undecided:
-			out = append(out, h.title+" loses it: whoever applies that may take it back")
-		case h.situation != Contested:
-			out = append(out, "nobody loses it: "+h.title+", whose marks it carries, is not on this cluster any more")
+		case h.Situation == LivingRelease:
+			out = append(out, h.Title+" loses it: its next upgrade writes Helm's keys back, and uninstalling it deletes the object by its name")
+		case h.Situation == SystemSet, h.Situation == Undecided:
+			out = append(out, h.Title+" loses it: whoever applies that may take it back")
+		case h.Situation != Contested:
+			out = append(out, "nobody loses it: "+h.Title+", whose marks it carries, is not on this cluster any more")
 		}
 	}
 	out = append(out, uninstall(d, x))
@@ -61,7 +61,7 @@ func overwritten(d *check.Deployment, n int) string {
 	if n > 1 {
 		what, them = fmt.Sprintf("%d fields differ", n), "them"
 	}
-	if d.BD != nil && d.BD.Spec.Options.CorrectDrift != nil && d.BD.Spec.Options.CorrectDrift.Enabled {
+	if correct := d.Options().CorrectDrift; correct != nil && correct.Enabled {
 		return what + " from the bundle: correctDrift is on, Fleet overwrites " + them + " at once"
 	}
 	return what + " from the bundle: the next deploy overwrites " + them

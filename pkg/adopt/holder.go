@@ -13,18 +13,18 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-// holder is somebody else whom an object's marks name, or who wants it too.
-type holder struct {
-	situation Situation
-	title     string   // "bundle deployment cluster-a/web"
+// Holder is somebody else whom an object's marks name, or who wants it too.
+type Holder struct {
+	Situation Situation
+	Title     string   // "bundle deployment cluster-a/web"
 	names     []string // what --dangerous-take-from may call him
 	// bundle is set where a bundle deployment holds the object now, and will say that it is not owned.
 	bundle *inventory.Deployment
 }
 
-// holders finds everybody but d who is named by the object's marks, in the order of the marks, and everybody else who wants it.
-func holders(inv *inventory.Inventory, d *inventory.Deployment, o *check.Object) []holder {
-	var out []holder
+// Holders finds everybody but d who is named by the object's marks, in the order of the marks, and everybody else who wants it.
+func Holders(inv *inventory.Inventory, d *inventory.Deployment, o *check.Object) []Holder {
+	var out []Holder
 	have := o.Marks
 	if h, ok := setHolder(inv, d, have, o.Live != nil && o.Live.OwnedSet); ok {
 		out = append(out, h)
@@ -35,14 +35,14 @@ func holders(inv *inventory.Inventory, d *inventory.Deployment, o *check.Object)
 		case len(out) == 0:
 			out = append(out, h)
 		case slices.Contains(out[0].names, r):
-		case h.situation == LostRelease: // of the same former owner
+		case h.Situation == LostRelease: // of the same former owner
 			out[0].names = append(out[0].names, r)
 		default:
 			out = append(out, h)
 		}
 	}
 	for _, w := range inv.Wants[o.Key()] {
-		if other := w.Deployment; other != d && !slices.ContainsFunc(out, func(h holder) bool { return h.bundle == other }) {
+		if other := w.Deployment; other != d && !slices.ContainsFunc(out, func(h Holder) bool { return h.bundle == other }) {
 			h := ofDeployment(Contested, other)
 			h.bundle = nil // he wants it and does not have it: nothing changes for him
 			out = append(out, h)
@@ -53,11 +53,11 @@ func holders(inv *inventory.Inventory, d *inventory.Deployment, o *check.Object)
 
 // setHolder is who has the set that the marks name, if that is another than the wanted one. owned says that the set has an owner of its
 // own, as wrangler writes for what other controllers apply; such a set is none of a bundle.
-func setHolder(inv *inventory.Inventory, d *inventory.Deployment, have ownership.Marks, owned bool) (holder, bool) {
+func setHolder(inv *inventory.Inventory, d *inventory.Deployment, have ownership.Marks, owned bool) (Holder, bool) {
 	foreignID := have.SetID != "" && have.SetID != d.Want.SetID
 	foreignHash := have.Hash != "" && have.Hash != d.Want.Hash
 	if !foreignID && !foreignHash {
-		return holder{}, false
+		return Holder{}, false
 	}
 	known, lost, title := KnownID, UnknownID, fmt.Sprintf("set %q", have.SetID)
 	if foreignHash {
@@ -69,30 +69,30 @@ func setHolder(inv *inventory.Inventory, d *inventory.Deployment, have ownership
 	if other := inv.Holder(have); other != nil && other != d {
 		return ofDeployment(known, other), true
 	}
-	h := holder{situation: lost, title: title, names: []string{have.SetID, have.Hash}}
+	h := Holder{Situation: lost, Title: title, names: []string{have.SetID, have.Hash}}
 	switch {
 	case owned || foreignProgram(have.SetID):
-		h.situation = SystemSet
+		h.Situation = SystemSet
 	case !inv.SetsComplete:
-		h.situation = Undecided
+		h.Situation = Undecided
 	}
 	return h, true
 }
 
-func releaseHolder(inv *inventory.Inventory, release string) holder {
-	h := holder{situation: LivingRelease, title: "Helm release " + release, names: []string{release}}
+func releaseHolder(inv *inventory.Inventory, release string) Holder {
+	h := Holder{Situation: LivingRelease, Title: "Helm release " + release, names: []string{release}}
 	switch {
 	case inv.Releases[release]:
 	case inv.SetsComplete:
-		h.situation = LostRelease
+		h.Situation = LostRelease
 	default:
-		h.situation = Undecided
+		h.Situation = Undecided
 	}
 	return h
 }
 
-func ofDeployment(s Situation, d *inventory.Deployment) holder {
-	h := holder{situation: s, title: "bundle deployment " + d.Key(), bundle: d}
+func ofDeployment(s Situation, d *inventory.Deployment) Holder {
+	h := Holder{Situation: s, Title: "bundle deployment " + d.Key(), bundle: d}
 	for _, key := range []string{d.Key(), d.Bundle} {
 		h.names = append(h.names, key, key[strings.LastIndexByte(key, '/')+1:])
 	}
@@ -100,8 +100,19 @@ func ofDeployment(s Situation, d *inventory.Deployment) holder {
 	return h
 }
 
+// Living says whether he is there, as far as is known: no policy takes an object from him.
+func (h Holder) Living() bool { return answer(IfUnowned, h.Situation) == OnlyNamed }
+
+// Name is what --dangerous-take-from may call him.
+func (h Holder) Name() string {
+	if i := slices.IndexFunc(h.names, func(n string) bool { return n != "" }); i >= 0 {
+		return h.names[i]
+	}
+	return ""
+}
+
 // named says whether one of the names, which are as a user wrote them, is the holder's.
-func (h holder) named(names []string) bool {
+func (h Holder) named(names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return n != "" && slices.Contains(h.names, n) })
 }
 

@@ -23,7 +23,7 @@ import (
 
 // Options of a plan.
 type Options struct {
-	Policy Policy
+	Policy Policy // IfUnowned where it is empty
 	// TakeFrom names holders from whom objects may be taken: a bundle, a bundle deployment, a set id or a release ("namespace/name").
 	TakeFrom []string
 	// Pick says which objects are meant; nil means all.
@@ -41,6 +41,7 @@ type Item struct {
 
 // Plan says for every unowned object of a case what is to be done with it, ordered by bundle deployment and object.
 func Plan(c *check.Case, o Options) []Item {
+	o.Policy = cmp.Or(o.Policy, IfUnowned)
 	var out []Item
 	for _, d := range c.Deployments {
 		for i := range d.Objects {
@@ -63,7 +64,7 @@ func NotHolding(c *check.Case, o Options) []string {
 			if len(out) == 0 || d.Objects[i].State != report.Unowned {
 				continue
 			}
-			for _, h := range holders(c.Inventory, d.Deployment, &d.Objects[i]) {
+			for _, h := range Holders(c.Inventory, d.Deployment, &d.Objects[i]) {
 				out = slices.DeleteFunc(out, func(name string) bool { return h.named([]string{name}) })
 			}
 		}
@@ -81,7 +82,7 @@ func planned(inv *inventory.Inventory, d *check.Deployment, x *check.Object, o O
 	out := Item{AdoptedObject: report.AdoptedObject{
 		Ref: x.Ref, BundleDeployment: d.Key(), Release: d.Want.Release(), Reason: x.Reason, Owner: x.Owner, Action: report.ActionAdopt,
 	}}
-	others := holders(inv, d.Deployment, x)
+	others := Holders(inv, d.Deployment, x)
 	situation, refusals := decide(o, ownership.Reason(x.Reason), others)
 	out.Situation = string(situation)
 	out.Refusals = append(never(d, x), refusals...)
@@ -105,8 +106,8 @@ func never(d *check.Deployment, x *check.Object) []string {
 	if fleet.IsAgentBundle(d.Name) {
 		out = append(out, "its bundle is one of Fleet's agent, which the manager applies by itself")
 	}
-	if !x.Namespaced && d.BD != nil && d.BD.Spec.Options.TargetNamespace != "" {
-		out = append(out, fmt.Sprintf("it is cluster-scoped and the bundle has the targetNamespace %q: every deploy of it fails", d.BD.Spec.Options.TargetNamespace))
+	if target := d.Options().TargetNamespace; !x.Namespaced && target != "" {
+		out = append(out, fmt.Sprintf("it is cluster-scoped and the bundle has the targetNamespace %q: every deploy of it fails", target))
 	}
 	l := x.Live
 	if l == nil {
@@ -122,7 +123,7 @@ func never(d *check.Deployment, x *check.Object) []string {
 }
 
 // decide asks the policy about each holder; the first that is not to be taken from gives the situation, else the first of all.
-func decide(o Options, reason ownership.Reason, others []holder) (Situation, []string) {
+func decide(o Options, reason ownership.Reason, others []Holder) (Situation, []string) {
 	own := NoMark
 	switch reason {
 	case ownership.HelmOnly:
@@ -133,39 +134,38 @@ func decide(o Options, reason ownership.Reason, others []holder) (Situation, []s
 	if len(others) == 0 {
 		return own, nil
 	}
-	situation := others[0].situation
+	situation := others[0].Situation
 	var refusals []string
 	for _, h := range others {
 		if h.named(o.TakeFrom) {
 			continue
 		}
-		switch answer(o.Policy, h.situation) {
+		switch answer(o.Policy, h.Situation) {
 		case Leave:
-			refusals = append(refusals, fmt.Sprintf("it carries marks of %s, which is not on this cluster any more; --policy=%s takes it", h.title, IfUnowned))
+			refusals = append(refusals, fmt.Sprintf("it carries marks of %s, which is not on this cluster any more; --policy=%s takes it", h.Title, IfUnowned))
 		case OnlyNamed:
 			refusals = append(refusals, h.refusal())
 		default:
 			continue
 		}
 		if len(refusals) == 1 {
-			situation = h.situation
+			situation = h.Situation
 		}
 	}
 	return situation, refusals
 }
 
-func (h holder) refusal() string {
-	name := h.names[slices.IndexFunc(h.names, func(n string) bool { return n != "" })]
-	take := fmt.Sprintf("; --dangerous-take-from=%s takes it all the same", name)
-	switch h.situation {
+func (h Holder) refusal() string {
+	take := fmt.Sprintf("; --dangerous-take-from=%s takes it all the same", h.Name())
+	switch h.Situation {
 	case Contested:
-		return h.title + " wants it too: take it out of one of the two bundles" + take
+		return h.Title + " wants it too: take it out of one of the two bundles" + take
 	case Undecided:
-		return fmt.Sprintf("it carries marks of %s, and not every release record could be read: whether that is gone is not known", h.title) + take
+		return fmt.Sprintf("it carries marks of %s, and not every release record could be read: whether that is gone is not known", h.Title) + take
 	case SystemSet:
-		return fmt.Sprintf("it carries marks of %s, which is none of a bundle: Fleet itself or another program applies it", h.title) + take
+		return fmt.Sprintf("it carries marks of %s, which is none of a bundle: Fleet itself or another program applies it", h.Title) + take
 	}
-	return "it is held by " + h.title + take
+	return "it is held by " + h.Title + take
 }
 
 // changes lists the keys that differ, in the order in which they are shown.

@@ -29,6 +29,7 @@ type adoptionCase struct {
 	Kind        string         `json:"kind"`
 	Description string         `json:"description"`
 	Source      string         `json:"source"`
+	Desired     cases.Desired  `json:"desired"`
 	Plans       []expectedPlan `json:"plans"`
 }
 
@@ -69,11 +70,11 @@ func TestPlan(t *testing.T) {
 		}
 		for i, want := range c.Plans {
 			t.Run(fmt.Sprintf("%s/%d", name, i+1), func(t *testing.T) {
-				found := find(t, capture, want.Targets)
+				found := find(t, capture, c.Desired, want.Targets)
 				items := adopt.Plan(found.Case, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
 				want.hold(t, items, found.Secrets)
 				slices.Reverse(capture.Documents)
-				again := adopt.Plan(find(t, capture, want.Targets).Case, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
+				again := adopt.Plan(find(t, capture, c.Desired, want.Targets).Case, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
 				if adopt.Digest(items) != adopt.Digest(again) {
 					t.Error("the same objects in another order give a plan of another digest")
 				}
@@ -82,7 +83,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func find(t *testing.T, capture *cases.Capture, targets []string) *audit.Found {
+func find(t *testing.T, capture *cases.Capture, desired cases.Desired, targets []string) *audit.Found {
 	t.Helper()
 	in, err := capture.Stream()
 	if err != nil {
@@ -97,6 +98,7 @@ func find(t *testing.T, capture *cases.Capture, targets []string) *audit.Found {
 		kind, name, _ := strings.Cut(target, "/")
 		o.Scope.Targets = append(o.Scope.Targets, audit.Target{Kind: kind, Name: name})
 	}
+	desired.Write(t, &o)
 	found, err := audit.Find(t.Context(), src, o)
 	if err != nil {
 		t.Fatal(err)

@@ -73,12 +73,12 @@ func TruthTable() []Rule {
 	}
 }
 
-// answer looks a situation up.
+// answer looks a situation up. What is not in the table is taken from nobody.
 func answer(p Policy, s Situation) Answer {
 	for _, r := range TruthTable() {
-		if r.Situation == s {
-			return r.Answers[p]
+		if a, ok := r.Answers[p]; ok && r.Situation == s {
+			return a
 		}
 	}
-	return Leave
+	return OnlyNamed
 }

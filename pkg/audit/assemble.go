@@ -14,7 +14,7 @@ import (
 // asCase counts what was found out and hands it to the checks.
 func (l *live) asCase() *check.Case {
 	c := &check.Case{Inventory: l.inv, Deployments: l.deployments, Marked: l.marked, Whole: l.Scope.Whole(),
-		StatusOnly: l.statusOnly(), DeploymentsRead: l.deploymentsRead,
+		StatusOnly: l.statusOnly(), DeploymentsRead: l.deploymentsRead, RecordsRead: l.recordsRead,
 		Commands: l.Commands}
 	for _, d := range l.deployments {
 		kept := d.Objects[:0]
@@ -112,7 +112,7 @@ func entry(d *check.Deployment, orphans []check.Marked) report.BundleDeployment 
 		SetID: d.Want.SetID, Hash: d.Want.Hash, State: d.State, Reason: string(d.Problem), Counts: d.Counts, Reported: reported(d.BD),
 		Resources: make([]report.Resource, 0, len(d.Objects)+len(orphans)),
 	}
-	if d.Release.Name != "" {
+	if d.Release.Revision > 0 { // else nothing is installed yet
 		out.Release = d.Release.String()
 	}
 	if d.Problem == "" {
@@ -132,6 +132,12 @@ func entry(d *check.Deployment, orphans []check.Marked) report.BundleDeployment 
 // deploymentsRead says whether every BundleDeployment of a namespace was read.
 func (r *run) deploymentsRead(namespace string) bool {
 	_, all := r.fleet["BundleDeployment"].Of(namespace)
+	return all
+}
+
+// recordsRead says whether every release record of a namespace was read.
+func (r *run) recordsRead(namespace string) bool {
+	_, all := r.records.Of(namespace)
 	return all
 }
 

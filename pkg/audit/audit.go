@@ -34,7 +34,7 @@ type Options struct {
 	// Desired says where desired objects are taken from; empty is DesiredRelease. Files are those of DesiredFiles.
 	Desired Desired
 	Files   *render.Input
-	// Foresee has each unowned object compared too, and what adopting it takes noted.
+	// Foresee has each unowned object compared too, and what adopting it takes noted, or deploying over it.
 	Foresee bool
 	// Progress, where set, is told what is being done, from several goroutines.
 	Progress func(Progress)

@@ -32,9 +32,10 @@ type caseFile struct {
 	Description string `json:"description"`
 	Source      string `json:"source"`
 	// NotCaptured are kinds ("v1/ConfigMap") of which the capture has only the documents in the file, and no List that would prove the rest absent.
-	NotCaptured []string  `json:"notCaptured"`
-	Scope       caseScope `json:"scope"`
-	Expect      expected  `json:"expect"`
+	NotCaptured []string      `json:"notCaptured"`
+	Scope       caseScope     `json:"scope"`
+	Desired     cases.Desired `json:"desired"`
+	Expect      expected      `json:"expect"`
 
 	capture *cases.Capture
 }
@@ -100,6 +101,8 @@ type expectedDeployment struct {
 	Resources map[string]string `json:"resources"`
 	// Differences are the paths at which the modified ones differ.
 	Differences map[string][]string `json:"differences"`
+	// Values are both sides of differences, and what the release record says: "PATH: bundle 3, release 2, cluster 5".
+	Values map[string][]string `json:"values"`
 	// Owners say who holds an unowned object: a bundle deployment, "set ID", "hash HASH" or "release namespace/name".
 	Owners map[string]string `json:"owners"`
 	// What follows is only compared where it is stated.
@@ -109,6 +112,7 @@ type expectedDeployment struct {
 	GitRepo string `json:"gitRepo"`
 	HelmOp  string `json:"helmOp"`
 	Cluster string `json:"cluster"`
+	From    string `json:"from"` // release, bundle or files
 	Says    string `json:"says"` // the state that Fleet reports
 }
 
@@ -192,6 +196,7 @@ func (c *caseFile) run(t *testing.T) (*report.Audit, error) {
 		kind, name, _ := strings.Cut(target, "/")
 		o.Scope.Targets = append(o.Scope.Targets, audit.Target{Kind: kind, Name: name})
 	}
+	c.Desired.Write(t, &o)
 	return audit.Run(t.Context(), c.open(t), o)
 }
 
@@ -235,7 +240,7 @@ func stateOf(bd report.BundleDeployment, want expectedDeployment) expectedDeploy
 		got, into *string
 	}{
 		{want.SetID, &bd.SetID, &out.SetID}, {want.Hash, &bd.Hash, &out.Hash}, {want.Release, &bd.Release, &out.Release},
-		{want.GitRepo, &bd.GitRepo, &out.GitRepo}, {want.HelmOp, &bd.HelmOp, &out.HelmOp}, {want.Cluster, &bd.Cluster, &out.Cluster},
+		{want.GitRepo, &bd.GitRepo, &out.GitRepo}, {want.HelmOp, &bd.HelmOp, &out.HelmOp}, {want.Cluster, &bd.Cluster, &out.Cluster}, {want.From, &bd.DesiredFrom, &out.From},
 	} {
 		if f.want != "" {
 			*f.into = *f.got
@@ -251,12 +256,32 @@ func stateOf(bd report.BundleDeployment, want expectedDeployment) expectedDeploy
 		}
 		for _, d := range r.Differences {
 			out.Differences[key] = append(out.Differences[key], d.Path)
+			if want.Values[key] != nil {
+				if out.Values == nil {
+					out.Values = map[string][]string{}
+				}
+				out.Values[key] = append(out.Values[key], valuesOf(d))
+			}
 		}
 		if r.Owner != nil {
 			out.Owners[key] = holder(r.Owner)
 		}
 	}
 	return out
+}
+
+// valuesOf writes what each side says of a difference.
+func valuesOf(d report.Difference) string {
+	out := d.Path + ":"
+	for _, side := range []struct {
+		name  string
+		value report.Value
+	}{{"bundle", d.Desired}, {"release", d.Release}, {"cluster", d.Live}} {
+		if !side.value.IsZero() {
+			out += fmt.Sprintf(" %s %v,", side.name, side.value.Shown())
+		}
+	}
+	return strings.TrimSuffix(out, ",")
 }
 
 func holder(o *report.Owner) string {

@@ -6,15 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -38,8 +35,10 @@ const (
 type rendering struct {
 	deployment *inventory.Deployment
 	input      render.Input
-	result     *render.Result
-	err        error // of type *render.Error or *render.ClusterScopedError: what the agent would refuse
+	// missing are the texts with values that are provably not on the cluster.
+	missing []render.ValuesRef
+	result  *render.Result
+	err     error // of type *render.Error or *render.ClusterScopedError: what the agent would refuse
 }
 
 // atOnce bounds how many bundles are rendered at the same time: each may unpack to 64 MiB.
@@ -55,7 +54,9 @@ func (r *run) desired(ctx context.Context, scoped []*inventory.Deployment) ([]*i
 			return nil, err
 		}
 		scoped = []*inventory.Deployment{d}
-		todo = []*rendering{{deployment: d, input: *r.Files}}
+		x := &rendering{deployment: d, input: *r.Files}
+		d.Given = &x.input.Options
+		todo = []*rendering{x}
 	case DesiredAuto, DesiredBundle:
 		for _, d := range scoped {
 			if d.BD != nil && d.Problem != inventory.ClusterNotRead && (r.Desired == DesiredBundle || d.Problem == inventory.NoReleaseRecord) {
@@ -98,7 +99,7 @@ func (r *run) ofFiles() (*inventory.Deployment, error) {
 		if !known {
 			r.inv.Notes = append(r.inv.Notes, fmt.Sprintf("the set id of bundle %s is made without a scope: which agent would deploy it is not known", r.Files.Name))
 		}
-		d := &inventory.Deployment{Name: r.Files.Name, Problem: inventory.NoReleaseRecord, Want: ownership.Wanted(fleet.SetID(r.Files.Name, scope), "", "")}
+		d := &inventory.Deployment{Name: r.Files.Name, Problem: inventory.NoReleaseRecord, Detail: "nothing is installed yet", Want: ownership.Wanted(fleet.SetID(r.Files.Name, scope), "", "")}
 		r.inv.Add(d)
 		return d, nil
 	}
@@ -109,22 +110,32 @@ func (r *run) ofFiles() (*inventory.Deployment, error) {
 func (r *run) rendered(x *rendering) {
 	d := x.deployment
 	what := "rendering bundle " + d.Name
-	var refused *render.ClusterScopedError
+	instead := "it gets no verdict"
+	if d.From == inventory.FromRelease {
+		instead = "its release record is taken in its place"
+	}
 	if x.err != nil {
-		d.Refused = x.err.Error()
-		effect := "Fleet's agent would refuse it as well; it gets no verdict"
-		if errors.As(x.err, &refused) {
-			effect = "every deploy of it fails; it gets no verdict"
+		d.Refused = strings.TrimPrefix(x.err.Error(), what+": ")
+		effect := "Fleet's agent would refuse it as well; " + instead
+		if refused := (*render.ClusterScopedError)(nil); errors.As(x.err, &refused) {
+			effect, d.Scoped = "every deploy of it fails; "+instead, refused.Objects
 		}
-		r.gap(what, source.Failure{Reason: "RenderFailed", Detail: x.err.Error()}, effect)
+		r.gap(what, source.Failure{Reason: "RenderFailed", Detail: d.Refused}, effect)
+		if d.Problem != "" {
+			d.Detail = "its bundle cannot be rendered: " + d.Refused
+		}
 		return
 	}
 	effect := "its objects are those that can be made without it"
 	if len(x.result.Objects) == 0 {
-		effect = "it gets no verdict"
+		effect = instead
 	}
 	for _, g := range x.result.Gaps {
 		r.gap(what, source.Failure{Reason: "NotResolved", Detail: g}, effect)
+	}
+	d.Lacking = x.result.Gaps
+	for _, ref := range x.missing {
+		d.ValuesMissing = append(d.ValuesMissing, ref.String())
 	}
 	for _, n := range x.result.Notes {
 		r.inv.Notes = append(r.inv.Notes, "bundle "+d.Name+": "+n)
@@ -155,8 +166,12 @@ func (r *run) render(ctx context.Context, x *rendering) error {
 		x.input = in
 	}
 	in := &x.input
-	in.Name, in.SetID, in.KubeVersion, in.Now, in.Revision = d.Name, d.Want.SetID, r.desc.KubernetesVersion, r.now, d.Release.Revision
-	in.Helm3 = olderThan(r.inv.Versions[r.inv.AgentOf(d)], 15)
+	if err := r.valuesFrom(ctx, x); err != nil {
+		return err
+	}
+	in.Name, in.SetID, in.KubeVersion, in.Now, in.Revision = d.Name, d.Want.SetID, r.desc.KubernetesVersion, r.now, revision(d)
+	version, known := fleet.ParseVersion(r.inv.Versions[r.inv.AgentOf(d)])
+	in.Helm3 = known && version.Minor < 15
 	in.ClusterScoped = func(gk schema.GroupKind) (bool, bool) {
 		k, ok := r.kinds.Preferred(gk)
 		return !k.Namespaced, ok
@@ -168,151 +183,11 @@ func (r *run) render(ctx context.Context, x *rendering) error {
 	return ctx.Err()
 }
 
-// apiVersions lists what a cluster serves as charts ask for it.
-func apiVersions(kinds *source.Kinds) []string {
-	var out []string
-	seen := map[string]bool{}
-	for _, k := range kinds.Every() {
-		gv := k.GroupVersion().String()
-		if !seen[gv] {
-			seen[gv] = true
-			out = append(out, gv)
-		}
-		out = append(out, gv+"/"+k.Kind)
+// revision is that of the release which a deployment's bundle is rendered for: the one that is there where it is of these contents, else the
+// next one.
+func revision(d *inventory.Deployment) int {
+	if d.BD != nil && d.Given == nil && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {
+		return d.Release.Revision
 	}
-	return out
-}
-
-// contents reads the files of a bundle, its options and values, from the management cluster's own objects.
-func (r *run) contents(ctx context.Context, d *inventory.Deployment) (render.Input, error) {
-	spec := &d.BD.Spec
-	in := render.Input{Options: spec.Options, ValuesHash: spec.ValuesHash, Commit: d.BD.Labels[fleet.CommitLabel], HelmOp: len(spec.HelmChartOptions) > 0}
-	id, _, _ := strings.Cut(spec.DeploymentID, ":")
-	switch {
-	case in.HelmOp:
-	case spec.OCIContents:
-		in.Gaps = append(in.Gaps, "its contents are in an OCI registry")
-	case id == "":
-		in.Gaps = append(in.Gaps, "its BundleDeployment names no contents")
-	default:
-		var c v1alpha1.Content
-		f, err := r.one(ctx, v1alpha1.Kind("Content"), "", id, &c)
-		if err != nil {
-			return in, err
-		}
-		if f == nil {
-			if in.Resources, err = render.DecodeContent(&c); err != nil {
-				in.Gaps = append(in.Gaps, err.Error())
-			}
-			break
-		}
-		if err := r.bundleResources(ctx, d, id, &in, *f); err != nil {
-			return in, err
-		}
-	}
-	err := r.values(ctx, d, &in)
-	return in, err
-}
-
-// bundleResources takes the files from the Bundle where the Content cannot be read, if they are still the ones that were deployed.
-func (r *run) bundleResources(ctx context.Context, d *inventory.Deployment, id string, in *render.Input, f source.Failure) error {
-	namespace, name, _ := strings.Cut(d.Bundle, "/")
-	var b v1alpha1.BundleContents
-	bad, err := r.one(ctx, v1alpha1.Kind("Bundle"), namespace, name, &b)
-	if err != nil {
-		return err
-	}
-	if have, _, err := render.ManifestID(b.Spec.Resources); bad == nil && err == nil && have == id {
-		in.Resources = b.Spec.Resources
-		return nil
-	}
-	in.Gaps = append(in.Gaps, fmt.Sprintf("its contents, %s, could not be read: %s", id, f.Reason))
-	return nil
-}
-
-// values reads the Secret in which newer Fleets keep a deployment's values, and what its valuesFrom name on this cluster.
-func (r *run) values(ctx context.Context, d *inventory.Deployment, in *render.Input) error {
-	if in.ValuesHash != "" {
-		data, err := r.data(ctx, "Secret", d.Namespace, d.Name, "values")
-		if err != nil {
-			return err
-		}
-		in.Values = data
-	}
-	in.ValuesFrom = map[render.ValuesRef][]byte{}
-	for _, ref := range render.ValuesRefs(&in.Options) {
-		data, err := r.data(ctx, ref.Kind, ref.Namespace, ref.Name, ref.Key)
-		if err != nil {
-			return err
-		}
-		if data != nil {
-			in.ValuesFrom[ref] = data
-		}
-	}
-	return nil
-}
-
-// data reads one key of a ConfigMap or Secret; nil where it is not there, or may not be read. A Secret's is never to be shown.
-func (r *run) data(ctx context.Context, kind, namespace, name, key string) ([]byte, error) {
-	if kind == "ConfigMap" {
-		var c struct {
-			Data map[string]string `json:"data"`
-		}
-		f, err := r.one(ctx, secretKind.GroupVersion().WithKind(kind), namespace, name, &c)
-		if v, ok := c.Data[key]; f == nil && err == nil && ok {
-			return []byte(v), nil
-		}
-		return nil, err
-	}
-	var s struct {
-		Data map[string][]byte `json:"data"`
-	}
-	f, err := r.one(ctx, secretKind, namespace, name, &s)
-	if f != nil || err != nil {
-		return nil, err
-	}
-	if v, ok := s.Data[key]; ok {
-		r.hiding.Lock()
-		r.secrets.AddPlain(string(v))
-		r.hiding.Unlock()
-		return v, nil
-	}
-	return nil, nil
-}
-
-// one reads one object by its name into v. Where it is not there, or may not be read, the failure says why.
-func (r *run) one(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, v any) (*source.Failure, error) {
-	q := source.Query{Kind: gvk, FieldSelector: "metadata.name=" + name}
-	if namespace != "" {
-		q.Namespaces = []string{namespace}
-	}
-	var bad *source.Failure
-	found := false
-	cover, err := r.src.List(ctx, q, func(o source.Object) error {
-		found = true
-		if object.Into(o.Raw, v) != nil {
-			bad = &source.Failure{Reason: source.ReadFailed, Detail: "it could not be decoded"}
-		}
-		return nil
-	})
-	if err != nil || found {
-		return bad, err
-	}
-	if f, covered := cover.Of(namespace); !covered {
-		return &f, nil
-	}
-	return &source.Failure{Reason: "NotFound"}, nil
-}
-
-// fleetMinor is in the tag of an image: "v0.14.3", or "v105.0.0-up0.12.0" as Rancher tags it.
-var fleetMinor = regexp.MustCompile(`(?:^v?|up)0\.(\d+)\.`)
-
-// olderThan says whether an image's tag is of a Fleet before 0.minor. Of one that says nothing it is not.
-func olderThan(tag string, minor int) bool {
-	m := fleetMinor.FindStringSubmatch(tag)
-	if m == nil {
-		return false
-	}
-	n, err := strconv.Atoi(m[1])
-	return err == nil && n < minor
+	return d.Release.Revision + 1
 }

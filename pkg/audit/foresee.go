@@ -15,16 +15,6 @@ import (
 // foresee finds out what adopting an unowned object takes, and what would follow: its differences are those that the bundle's next deploy
 // overwrites.
 func (j *judged) foresee(o *check.Object, raw []byte) {
-	m := j.meta.Metadata
-	o.Live = &check.Live{
-		UID: m.UID, ResourceVersion: m.ResourceVersion, Stamps: ownership.StampsOf(m.Labels, m.Annotations), Deleting: m.DeletionTimestamp != "",
-		Keep: m.Annotations[fleet.ResourcePolicyAnnotation] == "keep", OwnedSet: ownedSet(m.Annotations),
-	}
-	for _, owner := range m.OwnerReferences {
-		if owner.Controller {
-			o.Live.Controller = owner.Kind + " " + owner.Name
-		}
-	}
 	desired, _, err := object.Decode(raw)
 	if err != nil || j.decode() != nil || j.source.Kind != o.GroupVersionKind() {
 		o.Message = "what the next deploy would change could not be foreseen: it is not there in the version of the manifest"
@@ -33,7 +23,22 @@ func (j *judged) foresee(o *check.Object, raw []byte) {
 	if diffs := j.differences(o, desired); len(diffs) > 0 {
 		j.attribute(o, desired, diffs)
 	}
-	o.Live.LastApplied = leftBehind(m.Annotations[corev1.LastAppliedConfigAnnotation], desired, j.content, o)
+	o.Live.LastApplied = leftBehind(j.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation], desired, j.content, o)
+}
+
+// known is what is known of a live object beside its marks.
+func (j *judged) known() *check.Live {
+	m := j.meta.Metadata
+	out := &check.Live{
+		UID: m.UID, ResourceVersion: m.ResourceVersion, Stamps: ownership.StampsOf(m.Labels, m.Annotations), Deleting: m.DeletionTimestamp != "",
+		Keep: m.Annotations[fleet.ResourcePolicyAnnotation] == "keep", OwnedSet: ownedSet(m.Annotations),
+	}
+	for _, owner := range m.OwnerReferences {
+		if owner.Controller {
+			out.Controller = owner.Kind + " " + owner.Name
+		}
+	}
+	return out
 }
 
 // leftBehind lists what a last-applied annotation states and the manifest does not, as far as the object has it: Fleet would have it removed,

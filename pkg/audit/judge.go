@@ -38,6 +38,9 @@ func (j *judged) judge(o *check.Object) {
 	if isSecret(o.Ref) && j.decode() == nil {
 		j.hide(j.content)
 	}
+	if j.Foresee {
+		o.Live = j.known()
+	}
 	verdict := ownership.Judge(have, want)
 	if verdict.Reason != ownership.Owned {
 		o.State, o.Reason, o.Marks = report.Unowned, string(verdict.Reason), have
@@ -49,7 +52,7 @@ func (j *judged) judge(o *check.Object) {
 	}
 	o.IDMismatch = verdict.IDMismatch
 	o.Marks = want // its strings are shared by the whole set
-	if verdict.IDMismatch {
+	if verdict.IDMismatch || j.Foresee {
 		o.Marks = have
 	}
 	if err := j.decode(); err != nil {
@@ -242,10 +245,10 @@ func (r *run) hideValues(c object.Content) {
 }
 
 func ignored(d *inventory.Deployment) []map[string]string {
-	if d.BD == nil || d.BD.Spec.Options.Ignore == nil {
-		return nil
+	if o := d.Options(); o.Ignore != nil {
+		return o.Ignore.Conditions
 	}
-	return d.BD.Spec.Options.Ignore.Conditions
+	return nil
 }
 
 // owner says who holds an object that is not its bundle's; nil where nobody does.

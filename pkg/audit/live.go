@@ -64,11 +64,12 @@ func (r *run) newLive(scoped []*inventory.Deployment) *live {
 
 // rulesOf are the bundle's own comparePatches.
 func rulesOf(d *inventory.Deployment) []compare.Rule {
-	if d.BD == nil || d.BD.Spec.Options.Diff == nil {
+	diff := d.Options().Diff
+	if diff == nil {
 		return nil
 	}
 	var out []compare.Rule
-	for _, p := range d.BD.Spec.Options.Diff.ComparePatches {
+	for _, p := range diff.ComparePatches {
 		r := compare.Rule{APIVersion: p.APIVersion, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, JSONPointers: p.JSONPointers}
 		for _, op := range p.Operations {
 			r.Operations = append(r.Operations, compare.Operation{Op: op.Op, Path: op.Path, Value: op.Value})

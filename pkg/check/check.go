@@ -30,21 +30,25 @@ type Case struct {
 	StatusOnly bool
 	// DeploymentsRead says whether every BundleDeployment of a namespace was read.
 	DeploymentsRead func(namespace string) bool
+	// RecordsRead says whether every release record of a namespace was read.
+	RecordsRead func(namespace string) bool
 }
 
 // Commands begin the commands that findings suggest. They lead to the cluster that was audited, whichever is the current one: a command that
 // is pasted into a shell must not write to another.
 type Commands struct {
-	// Audit repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz". PrintRole prints the role for it, and
-	// Adopt plans for the same source.
-	Audit, PrintRole, Adopt string
+	// Audit repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz". PrintRole prints the role for it; Adopt
+	// and Preflight plan and foretell for the same source.
+	Audit, PrintRole, Adopt, Preflight string
+	// Files are the arguments that name the directory which a bundle was taken from: "-f guestbook".
+	Files string
 	// Kubectl and Helm are "kubectl --context prod", "helm --kube-context prod".
 	Kubectl, Helm string
 }
 
 // CommandsOf are the commands for the current cluster of whoever types them, given how the program is called: "kubectl fleetdoctor".
 func CommandsOf(program string) Commands {
-	return Commands{Audit: program + " audit", PrintRole: program + " audit --print-rbac", Adopt: program + " adopt", Kubectl: "kubectl", Helm: "helm"}
+	return Commands{Audit: program + " audit", PrintRole: program + " audit --print-rbac", Adopt: program + " adopt", Preflight: program + " preflight", Kubectl: "kubectl", Helm: "helm"}
 }
 
 // Deployment is one deployment with what is true of its objects.
@@ -69,7 +73,7 @@ type Object struct {
 	// NotReady says that the object is not ready, also where its state is another one.
 	NotReady  bool
 	Condition string
-	// Live is what adopting an unowned object takes; nil for others, and unless an audit was asked to foresee.
+	// Live is what adopting an object takes; nil unless an audit was asked to foresee, and there is a live object.
 	Live *Live
 }
 
@@ -83,7 +87,7 @@ type Live struct {
 	Controller string
 	// Keep says that Helm leaves it where it is when its release is uninstalled, OwnedSet that its set has an owner of its own.
 	Keep, OwnedSet bool
-	// LastApplied are the paths that its last-applied annotation states, the bundle does not, and the object has: Fleet calls them modified.
+	// LastApplied are, of an unowned object, the paths that its last-applied annotation states, the bundle does not, and the object has: Fleet calls them modified.
 	LastApplied []string
 }
 
@@ -159,8 +163,11 @@ func onDeployment(d *Deployment) report.Finding {
 	return report.Finding{Object: d.Ref(), Cluster: d.Cluster, BundleDeployment: d.Key(), AsOf: AsOf(d.BD)}
 }
 
-// bundleArg is the argument that names a deployment's bundle on our command line.
-func bundleArg(d *inventory.Deployment) string {
+// BundleArgs are the arguments that name a deployment's bundle on our command line.
+func (c Commands) BundleArgs(d *inventory.Deployment) string {
+	if d.Given != nil {
+		return c.Files
+	}
 	if d.BD == nil {
 		return shellescape.Quote("bundledeployment/" + d.Name)
 	}

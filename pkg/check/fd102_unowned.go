@@ -76,5 +76,5 @@ func (c *Case) claim(d *Deployment, o *Object) string {
 	if len(c.Inventory.Wants[o.Key()]) > 1 {
 		return "decide which bundle is to have it, and take it out of the other"
 	}
-	return c.Commands.Adopt + " " + bundleArg(d.Deployment)
+	return c.Commands.Adopt + " " + c.Commands.BundleArgs(d.Deployment)
 }

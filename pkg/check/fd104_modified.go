@@ -28,7 +28,7 @@ var modified = Check{
 				f.Evidence = append(f.Evidence, o.Message)
 			}
 			f.AsOf = newestTime(o.Differences)
-			f.Remediation = fmt.Sprintf("%s %s --diff", c.Commands.Audit, bundleArg(d.Deployment))
+			f.Remediation = fmt.Sprintf("%s %s --diff", c.Commands.Audit, c.Commands.BundleArgs(d.Deployment))
 			return f
 		})
 	},

@@ -19,11 +19,16 @@ var orphaned = Check{
 		var out []report.Finding
 		for _, d := range c.Deployments {
 			for _, m := range Orphans(d.Deployment, c.Marked) {
-				out = append(out, report.Finding{
+				f := report.Finding{
 					Object: m.Ref, Cluster: d.Cluster, BundleDeployment: d.Key(),
 					Message:     fmt.Sprintf("%s is left over from an earlier revision of release %s", m.Key(), d.Release.Release()),
 					Remediation: fmt.Sprintf("%s delete %s", c.Commands.kubectl(m.Ref), kubectlName(m.Ref)),
-				})
+				}
+				if _, still := d.Recorded[m.Key()]; still {
+					f.Message = fmt.Sprintf("%s is in release %s and no more in the bundle: the next deploy deletes it", m.Key(), d.Release.Release())
+					f.Remediation = ""
+				}
+				out = append(out, f)
 			}
 		}
 		return out

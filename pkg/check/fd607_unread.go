@@ -34,6 +34,9 @@ var unread = Check{
 			switch {
 			case d.Problem != inventory.NoReleaseRecord:
 				f.Remediation = c.Commands.PrintRole
+			case d.Given != nil: // of files: the gap says what is the matter with them
+			case d.Refused != "":
+				f.Remediation = c.Commands.Preflight + " " + c.Commands.BundleArgs(d.Deployment)
 			case d.BD == nil:
 				f.Remediation = c.Commands.Helm + inNamespace(d.Release.Namespace) + " history " + shellescape.Quote(d.Release.Name)
 			default:

@@ -29,7 +29,7 @@ type Reading struct {
 // Build makes the Inventory of what was added.
 func (b *Builder) Build(r Reading) *Inventory {
 	inv := &Inventory{
-		Wants: map[object.Key][]*Want{}, Sets: map[string][]*Deployment{}, Releases: b.releases, Versions: map[string]string{},
+		Wants: map[object.Key][]*Want{}, Sets: map[string][]*Deployment{}, Releases: b.releases, Latest: b.latest, Versions: map[string]string{},
 		GitRepos: b.gitRepos, HelmOps: b.helmOps, Bundles: b.bundles, Clusters: b.clusters, ClusterGroups: b.clusterGroups,
 	}
 	for ns, w := range b.workloads {

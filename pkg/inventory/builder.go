@@ -28,6 +28,7 @@ type Builder struct {
 	workloads    map[string]workload // by agent namespace; "" is the controller's
 	records      map[release.Name]*record
 	releases     map[string]bool
+	latest       map[string]*Record // by "namespace/name", also those of others than Fleet
 }
 
 // record is a release record with its manifest parsed.
@@ -205,7 +206,11 @@ type DecodedRecord struct{ r *record }
 // AddRecord adds a release record.
 func (b *Builder) AddRecord(d *DecodedRecord) {
 	if b.records == nil {
-		b.records, b.releases = map[release.Name]*record{}, map[string]bool{}
+		b.records, b.releases, b.latest = map[release.Name]*record{}, map[string]bool{}, map[string]*Record{}
+	}
+	if last := b.latest[d.r.Release()]; last == nil || last.Revision < d.r.Revision {
+		record := d.r.Record // a copy: the objects of the record are not to be held on to
+		b.latest[d.r.Release()] = &record
 	}
 	b.releases[d.r.Release()] = true
 	if d.r.BundleID != "" || d.r.Damaged != "" {

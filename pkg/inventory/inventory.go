@@ -5,6 +5,9 @@
 package inventory
 
 import (
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -59,8 +62,19 @@ type Deployment struct {
 	From    DesiredFrom
 	// Refused says why Fleet's agent would not deploy the bundle, where it was rendered and cannot be.
 	Refused string
+	// Scoped are the cluster-scoped objects for which it would not, under a targetNamespace.
+	Scoped []object.Ref
+	// ValuesMissing name the texts with values that a deploy would look for and not find.
+	ValuesMissing []string
+	// Lacking is what was missing while the bundle was rendered. With any, the desired objects are not surely those of the agent.
+	Lacking []string
+	// Given are the options of a bundle that was taken from files; see Options.
+	Given *v1alpha1.Options
 	// Recorded is what the release record says of the objects where they come from elsewhere, as JSON.
 	Recorded map[object.Key][]byte
+	// Dropped are the objects of the release, where what is desired comes from elsewhere: of those that are desired no more, a deploy takes
+	// away what is not to be kept.
+	Dropped []*Want
 	// Earlier are the objects of the earlier revision that is still recorded, Hooks those of the release's hooks.
 	Earlier, Hooks map[KindName]bool
 	// EarlierKnown says that the revision before was read, or that there was none.
@@ -75,12 +89,29 @@ func (d *Deployment) Key() string {
 	return d.Namespace + "/" + d.Name
 }
 
-// Ref names the object that stands for the deployment in findings: its BundleDeployment, or the Secret with its release record.
-func (d *Deployment) Ref() object.Ref {
-	if d.BD != nil {
-		return object.Ref{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BundleDeployment", Namespace: d.Namespace, Name: d.Name}
+// Options are those that the bundle is deployed with; of a release alone none are known.
+func (d *Deployment) Options() *v1alpha1.Options {
+	switch {
+	case d.Given != nil:
+		return d.Given
+	case d.BD != nil:
+		return &d.BD.Spec.Options
 	}
-	return SecretRef(d.Release)
+	return &v1alpha1.Options{}
+}
+
+// Ref names the object that stands for the deployment in findings: its BundleDeployment, or the Secret with its release record. Of a bundle
+// that is in files alone it is the Bundle that they would make.
+func (d *Deployment) Ref() object.Ref {
+	ref := object.Ref{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BundleDeployment", Namespace: d.Namespace, Name: d.Name}
+	switch {
+	case d.BD != nil:
+		return ref
+	case d.Release.Revision > 0:
+		return SecretRef(d.Release)
+	}
+	ref.Kind = "Bundle"
+	return ref
 }
 
 // SecretRef names the Secret that holds a release record.
@@ -126,6 +157,8 @@ type Inventory struct {
 	Secrets [][]byte
 	// Releases are the names ("namespace/name") of all Helm releases seen, Fleet's and others'.
 	Releases map[string]bool
+	// Latest is, by the same names, the highest revision that is recorded of each, without its objects.
+	Latest map[string]*Record
 	// Leftovers are releases with Fleet's annotations whose agent's BundleDeployments are known and do not include them.
 	Leftovers []*Record
 	// Unreadable are damaged records that no BundleDeployment names: whose they are cannot be said.
@@ -184,8 +217,11 @@ func (inv *Inventory) ClusterOfAgent(namespace string) string {
 
 // AgentOf is the namespace of the agent on this cluster that deploys a deployment, "" where it is not known.
 func (inv *Inventory) AgentOf(d *Deployment) string {
-	for agent, home := range inv.homes {
-		if home == d.Namespace && d.Namespace != "" {
+	if d.Namespace == "" {
+		return ""
+	}
+	for _, agent := range slices.Sorted(maps.Keys(inv.homes)) { // one that was moved may have left its Secret behind
+		if inv.homes[agent] == d.Namespace {
 			return agent
 		}
 	}

@@ -5,6 +5,7 @@ package inventory
 import (
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -33,13 +34,18 @@ type Rendering struct {
 // object is read, for one deployment at a time.
 func (inv *Inventory) Render(d *Deployment, r Rendering) {
 	d.Recorded = map[object.Key][]byte{}
+	if d.Earlier == nil {
+		d.Earlier = map[KindName]bool{}
+	}
 	for _, w := range d.Desired {
 		d.Recorded[w.Key()] = w.Raw
+		d.Earlier[KindName{w.Kind, w.Name}] = true // what the bundle states no more is left over from the release
 		others := slices.DeleteFunc(inv.Wants[w.Key()], func(other *Want) bool { return other == w })
 		if inv.Wants[w.Key()] = others; len(others) == 0 {
 			delete(inv.Wants, w.Key())
 		}
 	}
+	d.Dropped = d.Desired
 	d.From, d.Problem, d.Detail = r.From, "", ""
 	if d.Release.Name == "" {
 		d.Release = release.Name{Namespace: r.ReleaseNamespace, Name: r.ReleaseName}
@@ -57,6 +63,12 @@ func (inv *Inventory) Render(d *Deployment, r Rendering) {
 			}
 		}
 	}
+}
+
+// Keep says whether the manifest states that Helm is to leave the object where it is, whatever becomes of the release.
+func (w *Want) Keep() bool {
+	m, err := object.ReadMeta(w.Raw)
+	return err == nil && m.Metadata.Annotations[fleet.ResourcePolicyAnnotation] == "keep"
 }
 
 // Add adds a deployment of which this cluster knows nothing yet.

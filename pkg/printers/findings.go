@@ -151,10 +151,12 @@ func (t text) next(b *bytes.Buffer, s string) {
 	wrapped(b, inset, "→ "+s)
 }
 
+// severityColours are those of findings and of what is foretold.
+var severityColours = map[report.Severity]string{report.Error: red, report.Warning: yellow, report.Info: cyan}
+
 func (t text) finding(b *bytes.Buffer, f report.Finding) {
-	colour := map[report.Severity]string{report.Error: red, report.Warning: yellow, report.Info: cyan}[f.Severity]
 	const before = len("  warning FD100  ")
-	fmt.Fprintf(b, "  %s %s  %s\n", t.colour(colour, fmt.Sprintf("%-7s", f.Severity)), printable(f.Code),
+	fmt.Fprintf(b, "  %s %s  %s\n", t.colour(severityColours[f.Severity], fmt.Sprintf("%-7s", f.Severity)), printable(f.Code),
 		strings.Join(lines(f.Message, before, len(inset)), "\n"+inset))
 	evidence := f.Evidence
 	if f.Code == "FD102" && !t.wide {

@@ -54,6 +54,8 @@ type Input struct {
 	Now time.Time
 	// Gaps are what the caller knows to be missing already. They are the first of the Result's.
 	Gaps []string
+	// Notes are what the caller has to say of the bundle. They are the first of the Result's.
+	Notes []string
 }
 
 // Result is what the agent would install.
@@ -158,6 +160,7 @@ func (in Input) open() (*bundle, error) {
 		ReleaseName:      ReleaseName(in.Name, o),
 		ReleaseNamespace: ReleaseNamespace(o),
 		Gaps:             slices.Clone(in.Gaps),
+		Notes:            slices.Clone(in.Notes),
 	}}
 	var err error
 	if b.data, err = decodeAll(in.Resources); err != nil {

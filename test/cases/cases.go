@@ -45,12 +45,21 @@ func Read(path string, head any) (*Capture, error) {
 		return nil, fmt.Errorf("%s: the first document: %w", path, err)
 	}
 	c := &Capture{kinds: map[string]bool{}}
+	var others []later
 	for i, doc := range docs[1:] {
-		objects, err := expand(doc, c.kinds)
+		objects, other, err := expand(doc, c.kinds)
 		if err != nil {
 			return nil, fmt.Errorf("%s: document %d: %w", path, i+2, err)
 		}
 		c.Documents = append(c.Documents, objects...)
+		if other != nil {
+			others = append(others, other)
+		}
+	}
+	for _, write := range others {
+		if err := write(c); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
 	}
 	return c, nil
 }
@@ -96,42 +105,47 @@ func split(raw []byte) ([][]byte, error) {
 	}
 }
 
-// expand turns one document into objects, and notes which kinds occur.
-func expand(doc []byte, kinds map[string]bool) ([]map[string]any, error) {
+// expand turns one document into objects, and notes which kinds occur. One that says something of another document is returned for later.
+func expand(doc []byte, kinds map[string]bool) ([]map[string]any, later, error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 	}
 	if err := sigsyaml.Unmarshal(doc, &head); err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if head.APIVersion == "" {
+		if write, ok, err := readLater(head.Kind, doc); ok {
+			return nil, write, err
+		}
 	}
 	switch {
 	case head.APIVersion == "" && head.Kind == "Release":
 		var r caseRelease
 		if err := sigsyaml.UnmarshalStrict(doc, &r); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		kinds["v1/Secret"] = true
 		secret, err := r.secret(kinds)
-		return []map[string]any{secret}, err
+		return []map[string]any{secret}, nil, err
 	case head.APIVersion == "" && head.Kind == "Agent":
 		a := caseAgent{Namespace: "cattle-fleet-system", Workload: "Deployment", Secret: true}
 		if err := sigsyaml.UnmarshalStrict(doc, &a); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return a.objects(kinds), nil
+		return a.objects(kinds), nil, nil
 	}
 	var o map[string]any
 	if err := sigsyaml.Unmarshal(doc, &o); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if head.APIVersion == "" || head.Kind == "" {
-		return nil, errors.New("it has no apiVersion or no kind")
+		return nil, nil, errors.New("it has no apiVersion or no kind")
 	}
 	if !strings.HasSuffix(head.Kind, "List") {
 		kinds[head.APIVersion+"/"+head.Kind] = true
 	}
-	return []map[string]any{o}, captured(o)
+	return []map[string]any{o}, nil, captured(o)
 }
 
 // captured writes an object as it would have been captured: its shorthand "marks" as labels and annotations, a Secret's stringData as data.

@@ -97,7 +97,9 @@ func (s *session) plan(ctx context.Context, args []string) error {
 	if files != nil && !scope.Whole() {
 		return exit.UsageError(errors.New("-f and bundles, --namespace or --selector exclude each other: the directory is the scope"))
 	}
-	found, err := engine.Find(ctx, s.src, engine.Options{Scope: scope, Version: s.Version, Commands: s.Commands(), ServerCheck: engine.CheckNever,
+	commands := s.Commands()
+	commands.Files = s.desired.Args()
+	found, err := engine.Find(ctx, s.src, engine.Options{Scope: scope, Version: s.Version, Commands: commands, ServerCheck: engine.CheckNever,
 		Foresee: true, Desired: desired, Files: files, Progress: progress.Tell})
 	if err != nil {
 		return err

@@ -30,6 +30,8 @@ const (
 		"ends with 3, unless the rule below that is commented out is added."
 	roleTail = `# To find leftovers in kinds that no bundle deploys any more, add:
 #   - {apiGroups: ["*"], resources: ["*"], verbs: ["list"]}
+# To take what is desired from the bundles (--desired, preflight), add list on contents of
+# fleet.cattle.io, and on configmaps where a valuesFrom names one.
 # To have differences confirmed by the server (--server-check), add get and patch on the kinds;
 # nothing is stored.
 # Bind it with:

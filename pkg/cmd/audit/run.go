@@ -28,6 +28,7 @@ func (o *options) run(c *cobra.Command, args []string) error {
 		return exit.UsageError(errors.New("--snapshot and --" + serverCheckFlag + " exclude each other: a snapshot has no server to ask"))
 	}
 	commands := o.Commands()
+	commands.Files = o.desired.Args()
 	show, err := printers.New(o.output.String(), printers.Options{Colour: origin.Coloured(o.colour, o.Streams.Out), Diff: o.diff, PrintRole: commands.PrintRole})
 	if err != nil {
 		return exit.UsageError(err)

@@ -30,7 +30,7 @@ func (f *Flags) Command(verb string) string {
 func (f *Flags) Commands() check.Commands {
 	kubectl, helm := f.reaching()
 	audit := f.Command("audit")
-	return check.Commands{Audit: audit, PrintRole: audit + " --print-rbac", Adopt: f.Command("adopt"), Kubectl: "kubectl" + kubectl, Helm: "helm" + helm}
+	return check.Commands{Audit: audit, PrintRole: audit + " --print-rbac", Adopt: f.Command("adopt"), Preflight: f.Command("preflight"), Kubectl: "kubectl" + kubectl, Helm: "helm" + helm}
 }
 
 // reaching repeats the flags that say how to reach the cluster, in kubectl's words and in Helm's.

@@ -34,6 +34,7 @@ func TestCommands(t *testing.T) {
 		{[]string{"--server", "https://somebody@example.com"}, check.CommandsOf("kubectl fleetdoctor")},
 	} {
 		tc.want.PrintRole, tc.want.Adopt = tc.want.Audit+" --print-rbac", strings.Replace(tc.want.Audit, " audit", " adopt", 1)
+		tc.want.Preflight = strings.Replace(tc.want.Audit, " audit", " preflight", 1)
 		if diff := cmp.Diff(tc.want, typed(t, tc.args...).Commands()); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", tc.args, diff)
 		}

@@ -52,6 +52,8 @@ type HelmOptions struct {
 	DisableDNS              bool         `json:"disableDNS,omitempty"`
 	SkipSchemaValidation    bool         `json:"skipSchemaValidation,omitempty"`
 	DisableDependencyUpdate bool         `json:"disableDependencyUpdate,omitempty"`
+	// Force makes Helm replace what it cannot change. It then does not apply on the server's side.
+	Force bool `json:"force,omitempty"`
 }
 
 // ValuesFrom names objects with values. Where both are set, the Secret's values win.

@@ -55,6 +55,8 @@ type bundleFile struct {
 	v1alpha1.Options
 	Targets              []json.RawMessage `json:"targets"`
 	TargetCustomizations []json.RawMessage `json:"targetCustomizations"`
+	// OverrideTargets that are there and empty restrict nothing (Fleet's facts, targeting 5.1).
+	OverrideTargets *[]json.RawMessage `json:"overrideTargets"`
 }
 
 // Load reads a directory. What the caller knows of the cluster (SetID, versions, values of valuesFrom), it sets in the Input itself.
@@ -79,6 +81,9 @@ func Load(dir string, o Options) (*render.Input, error) {
 	in := &render.Input{Name: name, Options: f.Options}
 	if len(f.Targets)+len(f.TargetCustomizations) > 0 {
 		in.Gaps = append(in.Gaps, "the fleet.yaml has targetCustomizations, which depend on the cluster")
+		if f.OverrideTargets != nil && len(*f.OverrideTargets) == 0 {
+			in.Notes = append(in.Notes, "its fleet.yaml has overrideTargets that are there and empty: nothing restricts its targetCustomizations, which become targets of their own")
+		}
 	}
 	applied := []string{"fleet.yaml"}
 	if o.BundleFile != "" {

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"regexp"
+	"strconv"
+)
+
+// Version is one of Fleet, 0.Minor.Patch. Pre says that it is one before the release of that number.
+type Version struct {
+	Minor, Patch int
+	Pre          bool
+}
+
+// version is in the tag of an image: "v0.14.3", "v0.16.0-rc.1", or "v105.0.0-up0.12.0" as Rancher tags it.
+var version = regexp.MustCompile(`(?:^v?|up)0\.(\d+)\.(\d+)(-)?`)
+
+// ParseVersion reads the version in an image's tag; ok is false for one that says none, such as "dev".
+// Source: Fleet's facts, versions 8.3.
+func ParseVersion(tag string) (v Version, ok bool) {
+	m := version.FindStringSubmatch(tag)
+	if m == nil {
+		return Version{}, false
+	}
+	minor, minorErr := strconv.Atoi(m[1])
+	patch, patchErr := strconv.Atoi(m[2])
+	return Version{Minor: minor, Patch: patch, Pre: m[3] != ""}, minorErr == nil && patchErr == nil
+}
+
+// Before says whether the version is older than the release 0.minor.patch.
+func (v Version) Before(minor, patch int) bool {
+	switch {
+	case v.Minor != minor:
+		return v.Minor < minor
+	case v.Patch != patch:
+		return v.Patch < patch
+	}
+	return v.Pre
+}
+
+// CollectsByBundleName says whether an agent of that version holds the name of a release against the name of its BundleDeployment, and not
+// against the name that it gave the release itself: it uninstalls what it has just installed where the two differ. Source: ownership 1.6.
+func (v Version) CollectsByBundleName() bool {
+	return v.Before(15, 6) || v.Minor == 16 && v.Before(16, 1)
+}

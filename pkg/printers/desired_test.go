@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers_test
+
+import (
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
+)
+
+// captured opens a case file, whatever its first document says.
+func captured(t *testing.T, file string) *snapshot.Snapshot {
+	t.Helper()
+	var head map[string]any
+	capture, err := cases.Read("../../test/testdata/"+file, &head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := capture.Complete(nil); err != nil {
+		t.Fatal(err)
+	}
+	in, err := capture.Stream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := snapshot.Open(t.Context(), []string{"-"}, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestThreeSides holds how it is shown that Git says 3, the release says 2, and live is 5.
+func TestThreeSides(t *testing.T) {
+	a, err := audit.Run(t.Context(), captured(t, "cases/desired-three-sides.yaml"),
+		audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Version: "test", Desired: audit.DesiredBundle})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "three-sides.diff", show(t, a, "table", printers.Options{Diff: true}))
+}
