@@ -103,6 +103,10 @@ var rooms = []room{
 	{packages: []string{"pkg/adopt"}, never: judging,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/inventory", "pkg/report", "pkg/check"}},
 
+	// Preflight foretells from what an audit found out, and asks adopt who holds what.
+	{packages: []string{"pkg/preflight"}, pure: true, never: judging,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/inventory", "pkg/report", "pkg/check", "pkg/adopt"}},
+
 	{packages: []string{"pkg/cmd"},
 		may: []string{"pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin"}},
 	// What verbs share. The first row that matches a package is its room.
@@ -112,7 +116,7 @@ var rooms = []room{
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/render", "pkg/render/files", "pkg/check"}},
 	{packages: []string{"pkg/cmd/*"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/adopt",
-			"pkg/object", "pkg/check", "pkg/report", "pkg/printers"}},
+			"pkg/preflight", "pkg/object", "pkg/check", "pkg/report", "pkg/printers"}},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},
 		may: []string{"pkg/cmd"}},
 	{packages: []string{"webhook/..."}, never: printing,
@@ -121,7 +125,7 @@ var rooms = []room{
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report",
-			"pkg/check", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "webhook/..."}},
+			"pkg/check", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "webhook/..."}},
 }
 
 // TestLayering holds the table against the imports that the go command sees.
@@ -223,7 +227,7 @@ func TestLayeringRefuses(t *testing.T) {
 		}, want: []string{
 			"pkg/cmd/explain must not import pkg/cmd/audit:\n\tpkg/cmd/explain -> pkg/cmd/audit\n" +
 				"\tof this module it may import only pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/origin, pkg/source, pkg/source/cluster, pkg/source/snapshot, pkg/audit, " +
-				"pkg/adopt, pkg/object, pkg/check, pkg/report, pkg/printers",
+				"pkg/adopt, pkg/preflight, pkg/object, pkg/check, pkg/report, pkg/printers",
 		}},
 		{name: "main past the root command", graph: importGraph{
 			"cmd/kubectl-fleetdoctor": {"pkg/audit"},

@@ -245,7 +245,7 @@ func others(t *testing.T, obj *unstructured.Unstructured) map[string][]string {
 func fieldPaths(t *testing.T, entry metav1.ManagedFieldsEntry) []string {
 	t.Helper()
 	var fields map[string]any
-	if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
 		t.Fatal(err)
 	}
 	var out []string

@@ -26,8 +26,14 @@ import (
 var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "fleetdoctor-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	built.dir = dir
 	code := cluster.Run(m, &shared, cluster.WithFleetCRDs())
-	if err := built.remove(); err != nil {
+	if err := os.RemoveAll(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
 	}

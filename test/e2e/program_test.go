@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// build is the program as it is shipped, built by the first test that runs it.
+// build is the program as it is shipped, built by the first test that runs it, into a folder that outlives the test.
 type build struct {
 	once sync.Once
 	dir  string
@@ -31,9 +31,6 @@ var built build
 func (b *build) path(t *testing.T) string {
 	t.Helper()
 	b.once.Do(func() {
-		if b.dir, b.err = os.MkdirTemp("", "fleetdoctor-e2e-"); b.err != nil {
-			return
-		}
 		// Not bound to this test, which is not the last to run it.
 		build := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "build", "-o", b.program(),
 			"github.com/fleetdoctor/kubectl-fleetdoctor/cmd/kubectl-fleetdoctor")
@@ -48,14 +45,6 @@ func (b *build) path(t *testing.T) string {
 }
 
 func (b *build) program() string { return filepath.Join(b.dir, "kubectl-fleetdoctor") }
-
-// remove deletes the program, if it was built.
-func (b *build) remove() error {
-	if b.dir == "" {
-		return nil
-	}
-	return os.RemoveAll(b.dir)
-}
 
 // TestProgram runs the program as it is shipped, for what only a process has: a status to end with, and signals.
 func TestProgram(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -34,7 +35,7 @@ func main() {
 	}
 	for name, content := range map[string]func() ([]byte, error){
 		"findings.md": findings, "report.schema.json": schema, "audit.md": verb("audit"), "owner.md": verb("owner"),
-		"adopt.md": verb("adopt", truthTable),
+		"adopt.md": verb("adopt", truthTable), "preflight.md": verb("preflight", rules),
 	} {
 		b, err := content()
 		if err == nil {
@@ -95,6 +96,14 @@ func truthTable(b *bytes.Buffer) {
 	b.WriteString("\nNever taken, whatever the policy: objects that are being deleted, objects with a controller, objects of a `fleet-agent` bundle, and cluster-scoped ones of a bundle with a " +
 		"targetNamespace.\n\nOnly the labels `objectset.rio.cattle.io/hash` and `app.kubernetes.io/managed-by` and the annotations `objectset.rio.cattle.io/id`, `meta.helm.sh/release-name` and " +
 		"`meta.helm.sh/release-namespace` are ever written, as field manager `" + adopt.FieldManager + "`, and only on the very object that the plan was made of.\n")
+}
+
+// rules are what preflight looks for.
+func rules(b *bytes.Buffer) {
+	b.WriteString("\n## What is looked for\n\nAn error is in the way, and makes the verdict; of the others, only Unknown does.\n\n| rule | severity | verdict | says |\n|---|---|---|---|\n")
+	for _, r := range preflight.Rules() {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", r.Name, r.Severity, r.Verdict, r.Says)
+	}
 }
 
 func help(b *bytes.Buffer, c *cobra.Command) {

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
+)
+
+const casesDir = "../../test/testdata/preflights"
+
+// preflightCase is the first document of a case file; README.md beside the cases describes it.
+type preflightCase struct {
+	Kind        string              `json:"kind"`
+	Description string              `json:"description"`
+	Source      string              `json:"source"`
+	Targets     []string            `json:"targets"`
+	Desired     cases.Desired       `json:"desired"`
+	NotCaptured []string            `json:"notCaptured"`
+	Expect      map[string]expected `json:"expect"`
+	Elsewhere   int                 `json:"elsewhere"`
+	// Notes are all there are, each by a part of its text.
+	Notes   []string `json:"notes"`
+	Secrets []string `json:"secrets"`
+}
+
+type expected struct {
+	Verdict report.Verdict       `json:"verdict"`
+	Action  string               `json:"action"`
+	Release string               `json:"release"`
+	Counts  report.RolloutCounts `json:"counts"`
+	// Items are all, each by its rule and object, with a text that it must hold. Of another severity than the rule's it says so: "Rule:warning".
+	Items map[string]string `json:"items"`
+	// Overwrites are the paths of all.
+	Overwrites map[string][]string `json:"overwrites"`
+	// Remediations are compared where they are stated.
+	Remediations map[string]string `json:"remediations"`
+}
+
+// TestCheck foretells the rollouts of each captured cluster in test/testdata/preflights, and holds them against what its file says.
+func TestCheck(t *testing.T) {
+	files, err := filepath.Glob(casesDir + "/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	readme, err := os.ReadFile(casesDir + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	met := map[string]bool{}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		if !strings.Contains(string(readme), "`"+name+"`") {
+			t.Errorf("README.md does not name the case %s", name)
+		}
+		t.Run(name, func(t *testing.T) {
+			var c preflightCase
+			capture, err := cases.Read(file, &c)
+			if err != nil || c.Kind != "PreflightCase" {
+				t.Fatalf("reading case of kind %q: %v", c.Kind, err)
+			}
+			if err := capture.Complete(c.NotCaptured); err != nil {
+				t.Fatal(err)
+			}
+			got := c.run(t, capture)
+			c.hold(t, got, met)
+			slices.Reverse(capture.Documents)
+			if diff := cmp.Diff(string(asJSON(t, got)), string(asJSON(t, c.run(t, capture)))); diff != "" {
+				t.Errorf("the same objects in another order give another report (-first +second):\n%s", diff)
+			}
+		})
+	}
+	for _, r := range preflight.Rules() {
+		if !met[r.Name] {
+			t.Errorf("no case meets the rule %s", r.Name)
+		}
+	}
+}
+
+func (c *preflightCase) run(t *testing.T, capture *cases.Capture) *report.Preflight {
+	t.Helper()
+	in, err := capture.Stream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := snapshot.Open(t.Context(), []string{"-"}, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := check.CommandsOf("kubectl fleetdoctor")
+	commands.Files = "-f guestbook"
+	o := audit.Options{Foresee: true, Desired: audit.DesiredBundle, Commands: commands}
+	if len(c.Desired.Files) > 0 {
+		c.Desired.Write(t, &o)
+	}
+	for _, target := range c.Targets {
+		kind, name, _ := strings.Cut(target, "/")
+		o.Scope.Targets = append(o.Scope.Targets, audit.Target{Kind: kind, Name: name})
+	}
+	found, err := audit.Find(t.Context(), src, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rollouts, elsewhere := preflight.Check(found.Case)
+	if elsewhere != c.Elsewhere {
+		t.Errorf("%d are elsewhere, want %d", elsewhere, c.Elsewhere)
+	}
+	shown := found.Report()
+	out := &report.Preflight{BundleDeployments: rollouts, Gaps: shown.Gaps, Notes: shown.Notes}
+	out.Close(found.Secrets)
+	return out
+}
+
+func (c *preflightCase) hold(t *testing.T, got *report.Preflight, met map[string]bool) {
+	t.Helper()
+	seen := map[string]expected{}
+	for _, r := range got.BundleDeployments {
+		key := strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
+		want := c.Expect[key]
+		out := expected{Verdict: r.Verdict, Action: r.Action, Release: r.Release, Counts: r.Counts, Items: map[string]string{}, Overwrites: map[string][]string{}}
+		if n := r.Counts; n.Desired != n.Create+n.TakeOver+n.Change+n.Keep+n.Unknown {
+			t.Errorf("%s: the counts do not add up: %+v", key, n)
+		}
+		for _, item := range r.Items {
+			name := itemKey(item)
+			met[item.Rule] = true
+			if _, twice := out.Items[name]; twice {
+				t.Errorf("%s: %s is there twice", key, name)
+			}
+			out.Items[name] = item.Message
+			if text, ok := want.Items[name]; ok && strings.Contains(item.Message, text) {
+				out.Items[name] = text
+			}
+			for _, d := range item.Overwrites {
+				out.Overwrites[name] = append(out.Overwrites[name], d.Path)
+			}
+			if text, ok := want.Remediations[name]; ok && text != item.Remediation {
+				t.Errorf("%s: %s: remediation %q, want %q", key, name, item.Remediation, text)
+			}
+		}
+		out.Remediations = want.Remediations
+		if want.Overwrites == nil && len(out.Overwrites) == 0 {
+			out.Overwrites = nil
+		}
+		if want.Items == nil && len(out.Items) == 0 {
+			out.Items = nil
+		}
+		seen[key] = out
+	}
+	if diff := cmp.Diff(c.Expect, seen); diff != "" {
+		t.Errorf("rollouts (-want +got):\n%s", diff)
+	}
+	if !slices.EqualFunc(c.Notes, got.Notes, func(want, got string) bool { return strings.Contains(got, want) }) {
+		t.Errorf("notes %q, want %q", got.Notes, c.Notes)
+	}
+	text := asJSON(t, got)
+	for i, s := range c.Secrets {
+		if bytes.Contains(text, []byte(s)) {
+			t.Errorf("secret %d is in the report", i+1)
+		}
+	}
+}
+
+// itemKey is the rule with its severity, where that is not the rule's, and the object.
+func itemKey(item report.PreflightItem) string {
+	out := item.Rule
+	for _, r := range preflight.Rules() {
+		if r.Name == item.Rule && r.Severity != item.Severity {
+			out += ":" + string(item.Severity)
+		}
+	}
+	if o := item.Object; o != nil {
+		out += " " + o.Kind + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
+	}
+	return out
+}
+
+func asJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}

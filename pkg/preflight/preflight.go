@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package preflight says before a rollout what it would meet: what Helm or Fleet's agent would refuse, what somebody else has or wants, what
+// would be taken over, overwritten and deleted. It is a pure function of what an audit found out that was asked for the bundles' own contents
+// and to foresee; it changes nothing.
+package preflight
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// Check foretells the rollout of every bundle in a case that is deployed to this cluster. elsewhere counts those that are deployed to others.
+func Check(c *check.Case) (rollouts []report.Rollout, elsewhere int) {
+	for _, d := range c.Deployments {
+		if d.Problem == inventory.ClusterNotRead {
+			elsewhere++
+			continue
+		}
+		r := newRollout(c, d)
+		r.foretell()
+		rollouts = append(rollouts, r.Rollout)
+	}
+	return rollouts, elsewhere
+}
+
+// rollout is what is being found out of one bundle.
+type rollout struct {
+	report.Rollout
+	c *check.Case
+	d *check.Deployment
+	// last is the highest revision recorded of the release, nil where there is none.
+	last *inventory.Record
+	// takes says that Helm takes over what exists, serverSide that it applies on the server's side.
+	takes, serverSide bool
+	// agent is the version of the agent that deploys it.
+	agent      fleet.Version
+	agentKnown bool
+}
+
+func newRollout(c *check.Case, d *check.Deployment) *rollout {
+	r := &rollout{c: c, d: d, Rollout: report.Rollout{
+		Namespace: d.Namespace, Name: d.Name, Cluster: d.Cluster, Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp,
+		SetID: d.Want.SetID, Release: d.Want.Release(), Verdict: report.VerdictOK,
+	}}
+	r.agent, r.agentKnown = fleet.ParseVersion(c.Inventory.Versions[c.Inventory.AgentOf(d.Deployment)])
+	return r
+}
+
+// rendered says whether what the bundle states is known.
+func (r *rollout) rendered() bool {
+	return r.d.From == inventory.FromBundle || r.d.From == inventory.FromFiles
+}
+
+func (r *rollout) foretell() {
+	r.refusals()
+	r.names()
+	if !r.rendered() {
+		r.Release = "" // that of the record may not be the one of the bundle
+		if r.d.Refused == "" {
+			why := strings.Join(r.d.Lacking, "; ")
+			if r.d.BD == nil && why == "" {
+				why = "its contents are on the cluster that manages this one"
+			}
+			r.add(unknownObjects, nil, "nothing can be foretold: %s", cmp.Or(why, r.d.Detail))
+		}
+		return
+	}
+	r.DesiredFrom = string(r.d.From)
+	if len(r.d.Lacking) > len(r.d.ValuesMissing) { // of those it was said already
+		r.add(partial, nil, "what is foretold is not surely all: %s", strings.Join(r.d.Lacking, "; "))
+	}
+	r.release()
+	for i := range r.d.Objects {
+		r.object(&r.d.Objects[i])
+	}
+	r.deletions()
+}
+
+// add notes an item, and what it means for the rollout.
+func (r *rollout) add(rule Rule, o *object.Ref, format string, args ...any) *report.PreflightItem {
+	if rule.Severity == report.Error || rule.Verdict == report.VerdictUnknown {
+		r.verdict(rule.Verdict)
+	}
+	r.Items = append(r.Items, report.PreflightItem{Rule: rule.Name, Severity: rule.Severity, Object: o, Message: fmt.Sprintf(format, args...)})
+	return &r.Items[len(r.Items)-1]
+}
+
+// verdicts are in the order in which one gives way to another.
+var verdicts = map[report.Verdict]int{report.VerdictOK: 0, report.VerdictUnknown: 1, report.VerdictContested: 2, report.VerdictRefused: 3}
+
+func (r *rollout) verdict(v report.Verdict) {
+	if verdicts[v] > verdicts[r.Verdict] {
+		r.Verdict = v
+	}
+}
+
+// refusals are what Fleet's agent does not deploy at all (Fleet's facts, ownership 1.3, desired-state 2.5 and 2.7).
+func (r *rollout) refusals() {
+	d := r.d
+	for i := range d.Scoped {
+		o := &d.Scoped[i]
+		r.add(clusterScoped, o, "%s is cluster-scoped, and the bundle has the targetNamespace %q: every deploy fails", o.Key(), d.Options().TargetNamespace).
+			Remediation = "use defaultNamespace in place of namespace, or move the object to another bundle"
+	}
+	if d.Refused != "" && len(d.Scoped) == 0 {
+		r.add(notRendered, nil, "it cannot be rendered: %s", d.Refused)
+	}
+	for _, what := range d.ValuesMissing {
+		r.add(valuesMissing, nil, "its valuesFrom names %s, which is not on the cluster: every deploy fails until it is there", what)
+	}
+}
+
+// names are those that some version of Fleet mishandles (ownership 1.1, 1.6 and 1.8).
+func (r *rollout) names() {
+	d := r.d
+	if fleet.IsAgentBundle(d.Name) && !r.ofAgent() {
+		r.add(agentName, nil, "its name begins with fleet-agent: its objects get the set id of Fleet's agent, and Fleet takes it for the agent's own").
+			Remediation = "give the bundle another name"
+	}
+	given := ""
+	if helm := d.Options().Helm; helm != nil {
+		given = helm.ReleaseName
+	}
+	made := fleet.HelmReleaseName(d.Name)
+	if given == "" && made != d.Name {
+		r.collected(made)
+	}
+	if d.Options().KeepResources && cmp.Or(given, made) != d.Name {
+		r.add(keptRecords, nil, "it has keepResources, and its release is not called as the bundle is: when the bundle goes, the records of release %s stay behind", cmp.Or(given, made))
+	}
+}
+
+// ofAgent says whether the bundle is the one that Fleet makes for the agent of the cluster.
+func (r *rollout) ofAgent() bool {
+	_, cluster, _ := strings.Cut(r.d.Cluster, "/")
+	return r.d.BD != nil && r.d.GitRepo+r.d.HelmOp == "" && r.d.Name == fleet.SafeConcat(fleet.AgentName, cluster)
+}
+
+func (r *rollout) collected(release string) {
+	const remedy = "set helm.releaseName, or update the agent"
+	switch {
+	case !r.agentKnown:
+		item := r.add(garbageCollected.as(report.Warning), nil, "its release is called %s, not %s: agents older than 0.15.6, and 0.16.0, uninstall it again, and this agent's version is "+
+			"not known", release, r.d.Name)
+		item.Remediation = remedy
+	case r.agent.CollectsByBundleName():
+		r.add(garbageCollected, nil, "its release is called %s, not %s: this agent's garbage collection takes it for nobody's and uninstalls it", release, r.d.Name).
+			Remediation = remedy
+	}
+}
+
+// as is the rule with another severity.
+func (r Rule) as(s report.Severity) Rule {
+	r.Severity = s
+	return r
+}

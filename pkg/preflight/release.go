@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"fmt"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// serverSide is Helm's word for a release that it applies on the server's side; statusUninstalling for one that it was taking away.
+const (
+	serverSide         = "ssa"
+	statusUninstalling = "uninstalling"
+)
+
+// helm4 is the first minor version of Fleet with Helm 4, which installs server-side.
+const helm4 = 15
+
+// release finds out whether this installs or upgrades, and whether the release is the bundle's to have (Fleet's facts, ownership 1.6, 1.7).
+func (r *rollout) release() {
+	d := r.d
+	r.last = r.c.Inventory.Latest[d.Want.Release()]
+	options := d.Options()
+	take := options.Helm != nil && options.Helm.TakeOwnership
+	forced := options.Helm != nil && options.Helm.Force || options.CorrectDrift != nil && options.CorrectDrift.Force
+	switch {
+	case r.last != nil && r.last.Status == statusUninstalling:
+		r.Action, r.takes = report.RolloutInstall, take
+		r.add(uninstalling, nil, "release %s is recorded as uninstalling: Fleet uninstalls it first, which deletes its objects", d.Want.Release())
+	case r.last != nil:
+		r.Action, r.takes, r.serverSide = report.RolloutUpgrade, true, r.last.ApplyMethod == serverSide && !forced
+	case !r.c.RecordsRead(d.Want.ReleaseNamespace):
+		r.add(recordsUnread, nil, "the release records in namespace %s could not all be read: whether this installs or upgrades is not known", d.Want.ReleaseNamespace)
+	default:
+		r.Action, r.takes = report.RolloutInstall, take
+		r.serverSide = !take && !forced && (!r.agentKnown || !r.agent.Before(helm4, 0))
+	}
+	r.inUse()
+	r.renamed()
+}
+
+// inUse says whose the release is, where it is not the bundle's.
+func (r *rollout) inUse() {
+	last, d := r.last, r.d
+	if last == nil {
+		return
+	}
+	agent := r.c.Inventory.AgentOf(d.Deployment)
+	var whose string
+	switch {
+	case last.Damaged != "":
+		r.add(recordsUnread, nil, "release %s is there already, and whose it is cannot be said: its record is damaged", last.Release())
+		return
+	case last.BundleID == "":
+		whose = "none of Fleet's"
+	case last.BundleID != d.Name:
+		whose = "that of bundle " + last.BundleID
+		if other := r.deployed(last.BundleID); other == nil {
+			whose += ", which is not deployed here any more"
+		} else {
+			whose = "that of bundle deployment " + other.Key()
+		}
+	case agent != "" && last.AgentNamespace != "" && last.AgentNamespace != agent:
+		whose = "that of the agent in namespace " + last.AgentNamespace
+	default:
+		return
+	}
+	item := r.add(releaseInUse, nil, "release %s is there already, and is %s: Fleet would upgrade it as its own, and objects that the bundle does not state would go", last.Release(), whose)
+	item.Holder = "Helm release " + last.Release()
+	item.Remediation = fmt.Sprintf("set another helm.releaseName; %s -n %s history %s shows what is there", r.c.Commands.Helm,
+		shellescape.Quote(last.Namespace), shellescape.Quote(last.Name.Name))
+}
+
+// deployed finds the deployment of a bundle on this cluster.
+func (r *rollout) deployed(bundle string) *inventory.Deployment {
+	for _, d := range r.c.Inventory.Deployments {
+		if d.Name == bundle && d.Problem != inventory.ClusterNotRead {
+			return d
+		}
+	}
+	return nil
+}
+
+// renamed says what follows if the bundle is deployed as another release already.
+func (r *rollout) renamed() {
+	was := r.d.Release
+	if was.Revision == 0 || was.Release() == r.d.Want.Release() {
+		return
+	}
+	r.add(releaseRenamed, nil, "it is deployed as release %s now, and would be installed as %s: Fleet's garbage collection then uninstalls the first, and deletes what both have",
+		was.Release(), r.d.Want.Release())
+}
+
+// deletions are the objects of the release that the bundle states no more.
+func (r *rollout) deletions() {
+	d := r.d
+	if d.Release.Release() != d.Want.Release() {
+		return // the garbage collection's
+	}
+	states := map[object.Key]bool{}
+	for i := range d.Objects {
+		states[d.Objects[i].Key()] = true
+	}
+	for _, w := range d.Dropped {
+		if states[w.Key()] || w.Keep() {
+			continue
+		}
+		r.Counts.Delete++
+		ref := w.Ref
+		others := r.wanted(w.Key())
+		if len(others) == 0 {
+			r.add(deleted, &ref, "%s is in release %s and no more in the bundle: the rollout deletes it", w.Key(), d.Release.Release())
+			continue
+		}
+		item := r.add(deletesWanted, &ref, "%s is in release %s and no more in the bundle: the rollout deletes it, though bundle deployment %s wants it", w.Key(),
+			d.Release.Release(), others[0].Key())
+		item.Holder = "bundle deployment " + others[0].Key()
+	}
+}
+
+// wanted are the other deployments that want an object.
+func (r *rollout) wanted(key object.Key) []*inventory.Deployment {
+	var out []*inventory.Deployment
+	for _, w := range r.c.Inventory.Wants[key] {
+		if w.Deployment != r.d.Deployment {
+			out = append(out, w.Deployment)
+		}
+	}
+	return out
+}
+
+// adopt is the command that would make the bundle's objects its own.
+func adopt(c *check.Case, d *check.Deployment) string {
+	return c.Commands.Adopt + " " + c.Commands.BundleArgs(d.Deployment)
+}

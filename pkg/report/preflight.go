@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// KindPreflight is the kind of a Preflight.
+const KindPreflight = "PreflightReport"
+
+// Preflight says what the rollout of bundles would meet on this cluster.
+type Preflight struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// TakenAt is when the data was taken (RFC 3339).
+	TakenAt           string           `json:"takenAt,omitempty"`
+	Tool              Tool             `json:"tool"`
+	Source            Source           `json:"source"`
+	Scope             Scope            `json:"scope"`
+	Summary           PreflightSummary `json:"summary"`
+	BundleDeployments []Rollout        `json:"bundleDeployments"`
+	Gaps              []Gap            `json:"gaps"`
+	Notes             []string         `json:"notes,omitempty"`
+}
+
+// PreflightSummary counts bundle deployments by their verdicts.
+type PreflightSummary struct {
+	BundleDeployments int `json:"bundleDeployments"`
+	OK                int `json:"ok"`
+	Contested         int `json:"contested"`
+	Refused           int `json:"refused"`
+	Unknown           int `json:"unknown"`
+}
+
+// Verdict is what becomes of a rollout.
+type Verdict string
+
+// The verdicts, the worst first.
+const (
+	VerdictRefused   Verdict = "Refused"   // Helm or Fleet's agent would not deploy it
+	VerdictContested Verdict = "Contested" // it would be deployed, and somebody else would undo it, or lose what he has
+	VerdictUnknown   Verdict = "Unknown"   // not enough could be read
+	VerdictOK        Verdict = "OK"        // nothing is in the way
+)
+
+// The ways in which a bundle is deployed; an empty one is not known.
+const (
+	RolloutInstall = "Install" // there is no record of the release: Helm takes no object that exists without its keys
+	RolloutUpgrade = "Upgrade" // there is one: Fleet has Helm take over whatever exists
+)
+
+// Rollout is one bundle on this cluster, and what deploying it would meet.
+type Rollout struct {
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Cluster   string `json:"cluster,omitempty"` // "namespace/name"
+	Bundle    string `json:"bundle,omitempty"`  // "namespace/name"
+	GitRepo   string `json:"gitRepo,omitempty"` // "namespace/name"
+	HelmOp    string `json:"helmOp,omitempty"`  // "namespace/name"
+	SetID     string `json:"setID,omitempty"`
+	// Release is "namespace/name" of the release that it is, or would be.
+	Release string `json:"release,omitempty"`
+	// Action is Install or Upgrade.
+	Action string `json:"action,omitempty"`
+	// DesiredFrom is bundle or files; empty where what is desired is not known.
+	DesiredFrom string          `json:"desiredFrom,omitempty"`
+	Verdict     Verdict         `json:"verdict"`
+	Counts      RolloutCounts   `json:"counts"`
+	Items       []PreflightItem `json:"items"`
+}
+
+// RolloutCounts count objects: Desired = Create + TakeOver + Change + Keep + Unknown. Delete stands outside.
+type RolloutCounts struct {
+	Desired  int `json:"desired"`
+	Create   int `json:"create"`
+	TakeOver int `json:"takeOver"` // they exist and are not the bundle's
+	Change   int `json:"change"`   // they are the bundle's, and fields differ
+	Keep     int `json:"keep"`
+	Unknown  int `json:"unknown"`
+	Delete   int `json:"delete"` // they are in the release and no more in the bundle
+}
+
+// PreflightItem is one thing that a rollout would meet.
+type PreflightItem struct {
+	// Rule names what it is; docs/preflight.md lists the rules.
+	Rule     string   `json:"rule"`
+	Severity Severity `json:"severity"`
+	// Object that it is about; not there where it is about the bundle as a whole.
+	Object *object.Ref `json:"object,omitempty"`
+	// Holder is who else has the object, or wants it.
+	Holder  string `json:"holder,omitempty"`
+	Message string `json:"message"`
+	// Overwrites are the fields that the rollout would change.
+	Overwrites []Difference `json:"overwrites,omitempty"`
+	// Remediation is the next command to type, or what to change.
+	Remediation string `json:"remediation,omitempty"`
+}
+
+// severityRank puts what is in the way before what is only to be known.
+var severityRank = map[Severity]int{Error: 0, Warning: 1, Info: 2}
+
+// Close sorts the document, sums it up and hides secrets; it is called once, last.
+func (p *Preflight) Close(s *Secrets) {
+	p.APIVersion, p.Kind = APIVersion, KindPreflight
+	p.BundleDeployments, p.Gaps = present(p.BundleDeployments), present(p.Gaps)
+	slices.SortFunc(p.BundleDeployments, func(x, y Rollout) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Release, y.Release))
+	})
+	p.Summary = PreflightSummary{BundleDeployments: len(p.BundleDeployments)}
+	for i := range p.BundleDeployments {
+		r := &p.BundleDeployments[i]
+		r.Items = present(r.Items)
+		slices.SortStableFunc(r.Items, comparePreflightItems)
+		switch r.Verdict {
+		case VerdictRefused:
+			p.Summary.Refused++
+		case VerdictContested:
+			p.Summary.Contested++
+		case VerdictOK:
+			p.Summary.OK++
+		default:
+			p.Summary.Unknown++
+		}
+	}
+	s.hide(func(h *hider) { h.preflight(p) }, p.names)
+}
+
+func comparePreflightItems(x, y PreflightItem) int {
+	order := cmp.Or(cmp.Compare(severityRank[x.Severity], severityRank[y.Severity]), cmp.Compare(x.Rule, y.Rule))
+	switch {
+	case order != 0 || x.Object == nil && y.Object == nil:
+		return cmp.Or(order, cmp.Compare(x.Message, y.Message))
+	case x.Object == nil:
+		return -1
+	case y.Object == nil:
+		return 1
+	}
+	return cmp.Or(x.Object.Compare(*y.Object), cmp.Compare(x.Message, y.Message))
+}
+
+func (h *hider) preflight(p *Preflight) {
+	for _, r := range p.BundleDeployments {
+		for i := range r.Items {
+			item := &r.Items[i]
+			item.Message, item.Remediation = h.replace(item.Message), h.replace(item.Remediation)
+			h.differences(item.Overwrites)
+		}
+	}
+	h.texts(p.Notes)
+	h.gaps(p.Gaps)
+}
+
+// names passes on every name in the document.
+func (p *Preflight) names(add func(...string)) {
+	for _, r := range p.BundleDeployments {
+		add(r.Namespace, r.Name, r.Cluster, r.Bundle, r.GitRepo, r.HelmOp, r.SetID, r.Release)
+		for _, item := range r.Items {
+			if item.Object != nil {
+				add(item.Object.Kind, item.Object.Namespace, item.Object.Name)
+			}
+		}
+	}
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+)
+
+// directory is a bundle that no Fleet has seen yet, named "guestbook".
+func directory(t *testing.T, manifest string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{"fleet.yaml": "name: guestbook\ndefaultNamespace: " + apps + "\n", "all.yaml": manifest} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// preflight foretells a rollout, and returns its status and what it says of the one bundle.
+func (f *fleetServer) preflight(args ...string) (int, report.Rollout) {
+	f.t.Helper()
+	r := run(f.t.Context(), f.t, append([]string{"preflight", "--kubeconfig", f.kubeconfig, "-o", "json"}, args...)...)
+	document := &report.Preflight{}
+	if err := json.Unmarshal([]byte(r.stdout), document); err != nil || len(document.BundleDeployments) != 1 {
+		f.t.Fatalf("what preflight printed is no report of one bundle: %v\n%s%s", err, r.stdout, r.stderr)
+	}
+	return r.status, document.BundleDeployments[0]
+}
+
+// expectRollout compares what is foretold: the verdict, and each item by its rule and object.
+func expectRollout(t *testing.T, status int, r report.Rollout, wantStatus int, verdict report.Verdict, want ...string) {
+	t.Helper()
+	if status != wantStatus || r.Verdict != verdict {
+		t.Errorf("status %d, verdict %s, want %d, %s", status, r.Verdict, wantStatus, verdict)
+	}
+	var got []string
+	for _, item := range r.Items {
+		line := item.Rule
+		if item.Object != nil {
+			line += " " + item.Object.Key().String()
+		}
+		got = append(got, line)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("items (-want +got):\n%s\n%+v", diff, r.Items)
+	}
+}
+
+const (
+	threeWanted = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {colour: blue}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: texts}
+data: {hello: world}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: absent}
+`
+	twoByHand = `
+{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}, data: {colour: blue}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: texts, namespace: apps}, data: {hello: world}}
+`
+)
+
+// TestPreflightAndHelm holds what is foretold against what the real Helm does: it refuses just that, and installs what is clear to go.
+func TestPreflightAndHelm(t *testing.T) {
+	f := newFleet(t, shared)
+	dir := directory(t, threeWanted)
+	f.ApplyYAML(t, "kubectl", twoByHand)
+	b := f.bundle("guestbook", threeWanted)
+	before := f.getAll(configMap("settings"), configMap("texts"))
+
+	status, r := f.preflight("-f", dir)
+	expectRollout(t, status, r, 1, report.VerdictRefused, "InvalidOwnership configmap apps/settings", "InvalidOwnership configmap apps/texts")
+	if r.Action != report.RolloutInstall || r.Release != "apps/guestbook" || r.Counts.Create != 1 || r.Counts.TakeOver != 2 {
+		t.Errorf("rollout %+v", r)
+	}
+	says(t, "the remediation", r.Items[1].Remediation, "adopt --kubeconfig "+f.kubeconfig+" -f "+dir)
+	_, err := f.Install(t.Context(), b.options)
+	if err == nil || !strings.Contains(err.Error(), "invalid ownership metadata") {
+		t.Fatalf("Helm does not refuse what was foretold: %v", err)
+	}
+	f.unchanged(before...)
+
+	a := f.adopt("-f", dir, "--yes")
+	expectAdoption(t, a, 0, map[string]string{settings: "Adopt NoMark Done", "configmap apps/texts": "Adopt NoMark Done"})
+	status, r = f.preflight("-f", dir)
+	expectRollout(t, status, r, 0, report.VerdictOK)
+	b.deploy()
+	if got := f.audit("--server-check", "never"); got.status != 0 {
+		t.Errorf("after the installation: status %d\n%s", got.status, got.stdout)
+	}
+}
+
+// TestPreflightConflict holds that Helm fails over a field of another manager where that was foretold, and not where it was not.
+func TestPreflightConflict(t *testing.T) {
+	f := newFleet(t, shared)
+	dir := directory(t, threeWanted)
+	f.ApplyYAML(t, "kubectl", strings.Replace(twoByHand, "blue", "green", 1))
+	expectAdoption(t, f.adopt("-f", dir, "--yes"), 0, map[string]string{settings: "Adopt NoMark Done", "configmap apps/texts": "Adopt NoMark Done"})
+	status, r := f.preflight("-f", dir)
+	expectRollout(t, status, r, 1, report.VerdictRefused, "ApplyConflict configmap apps/settings")
+	b := f.bundle("guestbook", threeWanted)
+	if _, err := f.Install(t.Context(), b.options); err == nil || !strings.Contains(err.Error(), "conflict") {
+		t.Errorf("Helm does not fail as was foretold: %v", err)
+	}
+	f.remove(b.record(1)) // else it would be an upgrade
+	fleetYAML := "name: guestbook\ndefaultNamespace: " + apps + "\nhelm: {takeOwnership: true}\n"
+	if err := os.WriteFile(filepath.Join(dir, "fleet.yaml"), []byte(fleetYAML), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, r = f.preflight("-f", dir)
+	expectRollout(t, status, r, 0, report.VerdictOK, "Overwritten configmap apps/settings")
+	b.options.TakeOwnership = true
+	b.deploy()
+	if got := f.get(configMap("settings")).Object["data"]; !cmp.Equal(got, map[string]any{"colour": "blue"}) {
+		t.Errorf("what was foretold to be overwritten is %v", got)
+	}
+}
+
+// TestPreflightConflictOnUpgrade holds the same of a release that was applied on the server's side.
+func TestPreflightConflictOnUpgrade(t *testing.T) {
+	f := newFleet(t, shared)
+	b := f.deploy("guestbook", threeWanted)
+	f.merge("somebody", configMap("settings"), `{"data":{"colour":"green"}}`)
+	dir := directory(t, threeWanted)
+	status, r := f.preflight("-f", dir)
+	expectRollout(t, status, r, 1, report.VerdictRefused, "ApplyConflict configmap apps/settings")
+	if _, err := f.Upgrade(t.Context(), b.options); err == nil || !strings.Contains(err.Error(), "conflict") {
+		t.Errorf("Helm does not fail as was foretold: %v", err)
+	}
+}
+
+// TestPreflightUpgrade holds that an upgrade takes over, overwrites and deletes what was foretold.
+func TestPreflightUpgrade(t *testing.T) {
+	f := newFleet(t, shared)
+	b := f.bundle("guestbook", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {colour: red}}\n---\n"+
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: dropped}}\n")
+	b.options.ClientSideApply = true
+	b.deploy()
+	f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: texts, namespace: apps}, data: {hello: world}}")
+	dir := directory(t, threeWanted)
+	status, r := f.preflight("-f", dir)
+	expectRollout(t, status, r, 0, report.VerdictOK, "Deleted configmap apps/dropped", "Overwritten configmap apps/settings", "TakenOver configmap apps/texts")
+	b.upgrade(threeWanted)
+	got := f.audit("--server-check", "never")
+	if got.status != 0 {
+		t.Errorf("after the upgrade: status %d\n%s", got.status, got.stdout)
+	}
+	dropped := configMap("dropped")
+	if err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(dropped), dropped); !apierrors.IsNotFound(err) {
+		t.Errorf("what was foretold to be deleted: error %v", err)
+	}
+}
+
+// TestPreflightInUse holds that a release of somebody else is found, and that who may not look for one is told nothing of what is in the way.
+func TestPreflightInUse(t *testing.T) {
+	f := newFleet(t, shared)
+	f.InstallRelease(t, cluster.ReleaseOptions{Name: "guestbook", Namespace: apps, Manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}}"})
+	dir := directory(t, threeWanted)
+	status, r := f.preflight("-f", dir)
+	expectRollout(t, status, r, 1, report.VerdictContested, "ReleaseInUse")
+	says(t, "the message", r.Items[0].Message, "none of Fleet's")
+
+	blind := *f
+	blind.kubeconfig = f.user("blind", rule("fleet.cattle.io", "bundledeployments,bundles,gitrepos,helmops,clusters,clustergroups", "list"), rule("", "configmaps", "list"))
+	status, r = blind.preflight("-f", dir)
+	expectRollout(t, status, r, 3, report.VerdictUnknown, "RecordsUnread")
+}
