@@ -36,6 +36,8 @@ type Options struct {
 	Files   *render.Input
 	// Foresee has each unowned object compared too, and what adopting it takes noted, or deploying over it.
 	Foresee bool
+	// Keep has what the manifests state kept, so that the deployments can be audited again.
+	Keep bool
 	// Progress, where set, is told what is being done, from several goroutines.
 	Progress func(Progress)
 }
@@ -111,6 +113,29 @@ func Find(ctx context.Context, src source.Source, o Options) (*Found, error) {
 		return nil, err
 	}
 	return &Found{Case: l.asCase(), Secrets: &r.secrets, Kinds: r.kinds, run: r}, nil
+}
+
+// Again audits some of the deployments, by their keys, once more, from live objects that are read anew; what is desired of them is as it was. It needs
+// Options.Keep. Of what nobody desires it knows nothing: nothing is counted as orphaned.
+func (f *Found) Again(ctx context.Context, keys map[string]bool) ([]*check.Deployment, error) {
+	if !f.run.Keep {
+		return nil, errors.New("auditing again: what the manifests state was not kept")
+	}
+	var scoped []*inventory.Deployment
+	for _, d := range f.Case.Deployments {
+		if keys[d.Key()] {
+			scoped = append(scoped, d.Deployment)
+		}
+	}
+	l := f.run.newLive(scoped)
+	if err := l.list(ctx, nil); err != nil {
+		return nil, err
+	}
+	out := l.asCase().Deployments
+	for _, d := range out {
+		d.Counts.Orphaned = 0
+	}
+	return out, nil
 }
 
 // Report is what is to be said of it, closed.

@@ -32,7 +32,9 @@ type judged struct {
 
 func (j *judged) judge(o *check.Object) {
 	raw := o.Raw
-	o.Raw = nil
+	if !j.Keep {
+		o.Raw = nil
+	}
 	want := o.Deployment.Want
 	have := ownership.MarksOf(j.meta.Metadata.Labels, j.meta.Metadata.Annotations)
 	if isSecret(o.Ref) && j.decode() == nil {

@@ -79,8 +79,20 @@ func rulesOf(d *inventory.Deployment) []compare.Rule {
 	return out
 }
 
-// read lists every kind that is desired, then searches the others for marked objects.
+// read lists every kind that is desired, and searches the others for marked objects.
 func (l *live) read(ctx context.Context) error {
+	if err := l.list(ctx, l.search); err != nil {
+		return err
+	}
+	slices.SortFunc(l.marked, func(a, b check.Marked) int { return a.Compare(b.Ref) })
+	// A kind that is listed in two versions, or for its desired objects and by its marks, shows an object twice.
+	l.marked = slices.CompactFunc(l.marked, func(a, b check.Marked) bool { return a.Key() == b.Key() })
+	l.unsearchedGap()
+	return nil
+}
+
+// list lists every kind that is desired; beside may begin other lists.
+func (l *live) list(ctx context.Context, beside func(context.Context, *errgroup.Group, map[schema.GroupVersionKind][]*check.Object)) error {
 	l.counter.start("reading live objects")
 	wanted := map[schema.GroupVersionKind][]*check.Object{}
 	for _, d := range l.deployments {
@@ -93,14 +105,12 @@ func (l *live) read(ctx context.Context) error {
 	for gvk, objects := range wanted {
 		g.Go(func() error { return l.kind(lists, gvk, objects) })
 	}
-	l.search(lists, g, wanted)
+	if beside != nil {
+		beside(lists, g, wanted)
+	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	slices.SortFunc(l.marked, func(a, b check.Marked) int { return a.Compare(b.Ref) })
-	// A kind that is listed in two versions, or for its desired objects and by its marks, shows an object twice.
-	l.marked = slices.CompactFunc(l.marked, func(a, b check.Marked) bool { return a.Key() == b.Key() })
-	l.unsearchedGap()
 	return l.autoscaled(ctx)
 }
 
@@ -169,7 +179,9 @@ func (l *live) settle(objects []*check.Object, cover source.Coverage) {
 		default:
 			o.State = report.Missing
 		}
-		o.Raw = nil
+		if !l.Keep {
+			o.Raw = nil
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

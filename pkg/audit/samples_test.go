@@ -202,3 +202,28 @@ func (w *truth) holdSecrets(t *testing.T, got *report.Audit) {
 		}
 	}
 }
+
+// TestAgain holds that what is audited again is what it was, and that nothing is made up where it cannot be.
+func TestAgain(t *testing.T) {
+	for _, keep := range []bool{true, false} {
+		s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/sick"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := audit.Find(t.Context(), s, audit.Options{Keep: keep, Foresee: keep})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := found.Case.Deployments[0]
+		again, err := found.Again(t.Context(), map[string]bool{first.Key(): true, "nobody": true})
+		if !keep {
+			if err == nil {
+				t.Errorf("without what the manifests state it was audited again: %+v", again)
+			}
+			continue
+		}
+		if err != nil || len(again) != 1 || again[0].Key() != first.Key() || again[0].Counts != first.Counts {
+			t.Errorf("%+v, error %v, want %+v", again, err, first.Counts)
+		}
+	}
+}

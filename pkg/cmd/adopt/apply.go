@@ -41,7 +41,7 @@ func (s *session) apply(ctx context.Context) error {
 		return settled(i)
 	})
 	if !dry && ctx.Err() == nil {
-		s.again(ctx, progress.Tell)
+		s.again(ctx)
 	}
 	progress.Clear()
 	if printErr := s.print(report.KindAdoptionResult); printErr != nil {
@@ -125,35 +125,24 @@ func clusterUID(ctx context.Context, src source.Source) (string, error) {
 
 // again audits the deployments that were written for once more. Where that fails, there is only no line about them: what was written is
 // written.
-func (s *session) again(ctx context.Context, tell func(engine.Progress)) {
+func (s *session) again(ctx context.Context) {
 	written := map[string]bool{}
 	for _, i := range s.items {
 		if i.Outcome == report.OutcomeDone {
 			written[i.BundleDeployment] = true
 		}
 	}
-	if len(written) == 0 {
+	if len(written) == 0 || s.found == nil {
 		return
 	}
-	var scope engine.Scope
-	const most = 20 // beyond, everything is read at once
-	for key := range written {
-		if _, known := s.before[key]; known && len(written) <= most {
-			scope.Targets = append(scope.Targets, engine.Target{Kind: engine.TargetBundleDeployment, Name: key})
-		}
-	}
-	if len(scope.Targets) == 0 && len(written) <= most {
-		return // of an undo whose deployments are gone
-	}
-	audit, err := engine.Run(ctx, s.src, engine.Options{Scope: scope, Version: s.Version, Commands: s.Commands(), ServerCheck: engine.CheckNever, Progress: tell})
+	now, err := s.found.Again(ctx, written)
 	if err != nil {
 		s.document.Notes = append(s.document.Notes, "what became of the bundles could not be read: "+err.Error())
 		return
 	}
-	for _, d := range audit.BundleDeployments {
-		key := strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")
-		if before, known := s.before[key]; known && written[key] {
-			s.document.Deployments = append(s.document.Deployments, report.AdoptedDeployment{Namespace: d.Namespace, Name: d.Name, Before: before, After: d.Counts})
-		}
+	for _, d := range now {
+		before := s.before[d.Key()]
+		d.Counts.Orphaned = before.Orphaned // of which nothing was read again
+		s.document.Deployments = append(s.document.Deployments, report.AdoptedDeployment{Namespace: d.Namespace, Name: d.Name, Before: before, After: d.Counts})
 	}
 }

@@ -30,6 +30,7 @@ type session struct {
 	items    []adopt.Item
 	document report.Adoption // what is said of the plan, but for its objects
 	secrets  *report.Secrets
+	found    *engine.Found            // nil where there is no Fleet
 	before   map[string]report.Counts // of the deployments in scope, by key
 }
 
@@ -100,7 +101,7 @@ func (s *session) plan(ctx context.Context, args []string) error {
 	commands := s.Commands()
 	commands.Files = s.desired.Args()
 	found, err := engine.Find(ctx, s.src, engine.Options{Scope: scope, Version: s.Version, Commands: commands, ServerCheck: engine.CheckNever,
-		Foresee: true, Desired: desired, Files: files, Progress: progress.Tell})
+		Foresee: true, Keep: true, Desired: desired, Files: files, Progress: progress.Tell})
 	if err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (s *session) plan(ctx context.Context, args []string) error {
 // describe takes over what an audit says of its source, and how its deployments stand.
 func (s *session) describe(found *engine.Found) {
 	audit := found.Report()
-	s.secrets = found.Secrets
+	s.found, s.secrets = found, found.Secrets
 	s.document = report.Adoption{TakenAt: audit.TakenAt, Tool: audit.Tool, Source: audit.Source, Scope: audit.Scope, Gaps: audit.Gaps}
 	for _, d := range audit.BundleDeployments {
 		s.before[strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")] = d.Counts
