@@ -23,8 +23,8 @@ var unread = Check{
 				out = append(out, c.nothingRead(d))
 				continue
 			}
-			if d.Problem == "" || d.Problem == inventory.ClusterNotRead || len(d.Trouble) > 0 {
-				continue // of another cluster, or FD602 has said it
+			if d.Problem == "" || d.Problem == inventory.ClusterNotRead || len(d.Trouble) > 0 && d.Release.Name != "" {
+				continue // of another cluster, or FD602 has said it of the record that is named
 			}
 			if c.StatusOnly && d.Problem == inventory.RecordNotCaptured {
 				continue // said once, as a gap

@@ -5,6 +5,7 @@ package inventory
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -112,6 +113,7 @@ func (a *assembler) bundleDeployments() {
 		case bd.Status.Release == "":
 			d.Problem, d.Detail = NoReleaseRecord, "nothing is installed yet: its status names no release"
 			a.marks(d, nil, agent)
+			a.firstTrouble(d, agent)
 			continue
 		}
 		named, err := release.ParseName(bd.Status.Release)
@@ -269,6 +271,15 @@ func (a *assembler) trouble(d *Deployment, history []*record) {
 			continue
 		}
 		d.Trouble = append(d.Trouble, Trouble{r.Name, r.Status, fmt.Sprintf("revision %d is %s: %s", r.Revision, r.Status, what)})
+	}
+}
+
+// firstTrouble notes what is wrong with the records of a release that no status names yet: its first installation was interrupted, or failed.
+func (a *assembler) firstTrouble(d *Deployment, agent string) {
+	for _, name := range slices.Sorted(maps.Keys(a.histories)) {
+		if last := latest(a.histories[name]); last != nil && last.BundleID == d.Name && last.AgentNamespace == agent {
+			a.trouble(d, a.histories[name])
+		}
 	}
 }
 
