@@ -105,22 +105,6 @@ func TestCommandsAreQuoted(t *testing.T) {
 	}
 }
 
-func TestWhoWhen(t *testing.T) {
-	for _, tc := range []struct {
-		in   report.Difference
-		want string
-	}{
-		{report.Difference{}, "who changed it is not recorded"},
-		{report.Difference{Manager: "kubectl"}, "last written by kubectl"},
-		{report.Difference{Manager: "kubectl", Operation: "Update", Subresource: "scale", Time: "2026-01-02T03:04:05Z"},
-			"last written by kubectl through scale (Update) at 2026-01-02T03:04:05Z"},
-	} {
-		if got := whoWhen(tc.in); got != tc.want {
-			t.Errorf("%+v: %q, want %q", tc.in, got, tc.want)
-		}
-	}
-}
-
 func TestPathList(t *testing.T) {
 	ds := []report.Difference{{Path: ".a"}, {Path: ".b"}, {Path: ".c"}, {Path: ".d"}, {Path: ".e"}}
 	for n, want := range []string{"", ".a", ".a, .b", ".a, .b, .c", ".a, .b, .c, 1 more field", ".a, .b, .c, 2 more fields"} {

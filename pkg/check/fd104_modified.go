@@ -18,7 +18,7 @@ var modified = Check{
 		return c.ofState(report.Modified, func(d *Deployment, o *Object) report.Finding {
 			f := report.Finding{Message: fmt.Sprintf("%s differs in %s", o.Key(), pathList(o.Differences))}
 			for _, diff := range o.Differences {
-				who := whoWhen(diff)
+				who := diff.Who()
 				if len(o.Differences) > 1 {
 					who = diff.Path + ": " + who
 				}
@@ -45,24 +45,6 @@ func pathList(ds []report.Difference) string {
 		paths = append(paths, count(len(ds)-most, "more field"))
 	}
 	return strings.Join(paths, ", ")
-}
-
-// whoWhen says who made a difference and when, as far as that is recorded.
-func whoWhen(d report.Difference) string {
-	if d.Manager == "" {
-		return "who changed it is not recorded"
-	}
-	s := "last written by " + d.Manager
-	if d.Subresource != "" {
-		s += " through " + d.Subresource
-	}
-	if d.Operation != "" {
-		s += " (" + d.Operation + ")"
-	}
-	if d.Time != "" {
-		s += " at " + d.Time
-	}
-	return s
 }
 
 func newestTime(ds []report.Difference) string {

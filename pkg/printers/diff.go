@@ -16,7 +16,7 @@ import (
 // some, and to others what somebody did.
 func (t text) diff(b *bytes.Buffer, diffs []report.Difference) {
 	for _, d := range diffs {
-		said := []string{who(d)}
+		said := []string{d.Who()}
 		if d.Note != "" {
 			said = append(said, "("+d.Note+")")
 		}
@@ -60,29 +60,11 @@ func shownValue(v report.Value) string {
 	return string(raw)
 }
 
-// who says who made a difference, and when, as far as that is recorded.
-func who(d report.Difference) string {
-	if d.Manager == "" {
-		return "who changed it is not recorded"
-	}
-	s := "last written by " + d.Manager
-	if d.Subresource != "" {
-		s += " through " + d.Subresource
-	}
-	if d.Operation != "" {
-		s += " (" + d.Operation + ")"
-	}
-	if d.Time != "" {
-		s += " at " + d.Time
-	}
-	return s
-}
-
 // unsaid is the evidence that stands beside no path of the differences.
 func unsaid(evidence []string, diffs []report.Difference) []string {
 	said := map[string]bool{}
 	for _, d := range diffs {
-		said[who(d)], said[d.Path+": "+who(d)] = true, true
+		said[d.Who()], said[d.Path+": "+d.Who()] = true, true
 	}
 	return slices.DeleteFunc(slices.Clone(evidence), func(e string) bool { return said[e] })
 }

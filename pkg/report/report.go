@@ -207,6 +207,24 @@ type Difference struct {
 	Note string `json:"note,omitempty"`
 }
 
+// Who says who made the difference, and when, as far as that is recorded.
+func (d Difference) Who() string {
+	if d.Manager == "" {
+		return "who changed it is not recorded"
+	}
+	s := "last written by " + d.Manager
+	if d.Subresource != "" {
+		s += " through " + d.Subresource
+	}
+	if d.Operation != "" {
+		s += " (" + d.Operation + ")"
+	}
+	if d.Time != "" {
+		s += " at " + d.Time
+	}
+	return s
+}
+
 // Severity of a finding.
 type Severity string
 

@@ -210,3 +210,19 @@ func TestHidden(t *testing.T) {
 		}
 	}
 }
+
+func TestWho(t *testing.T) {
+	for _, tc := range []struct {
+		in   Difference
+		want string
+	}{
+		{Difference{}, "who changed it is not recorded"},
+		{Difference{Manager: "kubectl"}, "last written by kubectl"},
+		{Difference{Manager: "kubectl", Operation: "Update", Subresource: "scale", Time: "2026-01-02T03:04:05Z"},
+			"last written by kubectl through scale (Update) at 2026-01-02T03:04:05Z"},
+	} {
+		if got := tc.in.Who(); got != tc.want {
+			t.Errorf("%+v: %q, want %q", tc.in, got, tc.want)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func (s *session) apply(ctx context.Context) error {
 		s.again(ctx)
 	}
 	progress.Clear()
-	if printErr := s.print(report.KindAdoptionResult); printErr != nil {
+	if printErr := s.print(context.WithoutCancel(ctx), report.KindAdoptionResult); printErr != nil {
 		return errors.Join(err, printErr)
 	}
 	return s.status(ctx, err)

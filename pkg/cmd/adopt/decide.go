@@ -28,7 +28,7 @@ func (s *session) decide(ctx context.Context) (bool, error) {
 	decided := s.yes || s.confirm != ""
 	instead := s.machine() && s.dryRun.String() == dryRunServer // the result is shown: two documents are none
 	if !decided && !instead || writes == 0 || s.dryRun.String() == dryRunClient || s.confirm != "" && s.confirm != digest {
-		if err := s.print(report.KindAdoptionPlan); err != nil {
+		if err := s.print(ctx, report.KindAdoptionPlan); err != nil {
 			return false, err
 		}
 	}

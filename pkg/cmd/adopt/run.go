@@ -3,10 +3,10 @@
 package adopt
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -91,12 +91,9 @@ func (s *session) plan(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	desired, files, err := s.desired.Read()
+	desired, files, err := s.desired.Read(scope)
 	if err != nil {
 		return err
-	}
-	if files != nil && !scope.Whole() {
-		return exit.UsageError(errors.New("-f and bundles, --namespace or --selector exclude each other: the directory is the scope"))
 	}
 	commands := s.Commands()
 	commands.Files = s.desired.Args()
@@ -130,7 +127,7 @@ func (s *session) describe(found *engine.Found) {
 }
 
 // print shows the document as one of a kind.
-func (s *session) print(kind string) error {
+func (s *session) print(ctx context.Context, kind string) error {
 	d := s.document
 	d.Kind, d.Digest, d.Undo = kind, adopt.Digest(s.items), s.undo != ""
 	if n := s.dryRun.String(); n != dryRunNone {
@@ -141,14 +138,7 @@ func (s *session) print(kind string) error {
 		d.Objects = append(d.Objects, i.AdoptedObject)
 	}
 	d.Close(s.secrets)
-	var out bytes.Buffer
-	if err := s.show(&out, &d); err != nil {
-		return err
-	}
-	if _, err := s.Streams.Out.Write(out.Bytes()); err != nil {
-		return fmt.Errorf("writing the plan: %w", err)
-	}
-	return nil
+	return s.Print(ctx, func(w io.Writer) error { return s.show(w, &d) })
 }
 
 // count is how many items a test holds for.

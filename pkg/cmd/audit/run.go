@@ -3,10 +3,10 @@
 package audit
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -33,27 +33,17 @@ func (o *options) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return exit.UsageError(err)
 	}
-	desired, files, err := o.desired.Read()
+	desired, files, err := o.desired.Read(scope)
 	if err != nil {
 		return err
-	}
-	if files != nil && !scope.Whole() {
-		return exit.UsageError(errors.New("-f and targets, --namespace or --selector exclude each other: the directory is the scope"))
 	}
 	result, err := o.audit(ctx, engine.Options{Scope: scope, Version: o.Version, Commands: commands, ServerCheck: engine.ServerCheck(o.serverCheck.String()),
 		Desired: desired, Files: files})
 	if err != nil || result == nil {
 		return err
 	}
-	var out bytes.Buffer
-	if err := show(&out, result); err != nil {
+	if err := o.Print(ctx, func(w io.Writer) error { return show(w, result) }); err != nil {
 		return err
-	}
-	if ctx.Err() != nil {
-		return ctx.Err() // interrupted while it was made: no half of a document
-	}
-	if _, err := o.Streams.Out.Write(out.Bytes()); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
 	}
 	return o.status(result)
 }

@@ -67,7 +67,7 @@ func (d *Desired) Args() string {
 }
 
 // Read reads the flags, and the directory where one is named. Its errors are usage errors, and those of files.Load.
-func (d *Desired) Read() (engine.Desired, *render.Input, error) {
+func (d *Desired) Read(scope engine.Scope) (engine.Desired, *render.Input, error) {
 	from := engine.Desired(d.from.String())
 	given := func(name string) bool { return d.given.Flags().Changed(name) }
 	switch {
@@ -79,6 +79,8 @@ func (d *Desired) Read() (engine.Desired, *render.Input, error) {
 		return "", nil, exit.UsageError(errors.New("--gitrepo and --path say of what repository the directory of -f is: there is none"))
 	case d.folder == "":
 		return from, nil, nil
+	case !scope.Whole():
+		return "", nil, exit.UsageError(errors.New("-f and bundles, --namespace or --selector exclude each other: the directory is the scope"))
 	case given(desiredFlag) && from != engine.DesiredFiles:
 		return "", nil, exit.UsageError(fmt.Errorf("-f and --desired=%s exclude each other", from))
 	}

@@ -61,7 +61,7 @@ func TestDesired(t *testing.T) {
 		if err := c.ParseFlags(tc.args); err != nil {
 			t.Fatal(err)
 		}
-		got, in, err := d.Read()
+		got, in, err := d.Read(engine.Scope{})
 		if exit.Status(err) != tc.status || got != tc.want {
 			t.Errorf("%q: %q and status %d, want %q and %d: %v", tc.args, got, exit.Status(err), tc.want, tc.status, err)
 			continue

@@ -4,9 +4,9 @@
 package owner
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,14 +75,7 @@ func (o *options) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var out bytes.Buffer
-	if err := show(&out, document); err != nil {
-		return err
-	}
-	if _, err := o.Streams.Out.Write(out.Bytes()); err != nil {
-		return fmt.Errorf("writing the answer: %w", err)
-	}
-	return nil
+	return o.Print(ctx, func(w io.Writer) error { return show(w, document) })
 }
 
 func (o *options) find(ctx context.Context, names []engine.Named) (*report.Ownership, error) {

@@ -4,10 +4,10 @@
 package preflight
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -90,12 +90,9 @@ func (o *options) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return exit.UsageError(err)
 	}
-	desired, files, err := o.desired.Read()
+	desired, files, err := o.desired.Read(scope)
 	if err != nil {
 		return err
-	}
-	if files != nil && !scope.Whole() {
-		return exit.UsageError(errors.New("-f and targets, --namespace or --selector exclude each other: the directory is the scope"))
 	}
 	commands := o.Commands()
 	commands.Files = o.desired.Args()
@@ -104,15 +101,8 @@ func (o *options) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var out bytes.Buffer
-	if err := show(&out, document); err != nil {
+	if err := o.Print(ctx, func(w io.Writer) error { return show(w, document) }); err != nil {
 		return err
-	}
-	if ctx.Err() != nil {
-		return ctx.Err() // interrupted while it was made: no half of a document
-	}
-	if _, err := o.Streams.Out.Write(out.Bytes()); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
 	}
 	return status(document)
 }
