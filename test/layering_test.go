@@ -91,7 +91,7 @@ var rooms = []room{
 	{packages: []string{"pkg/report"}, pure: true, never: judging,
 		may: []string{"pkg/object"}},
 	{packages: []string{"pkg/check"}, pure: true, never: judging,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
 		may: []string{"pkg/object", "pkg/report"}},
 	// The engine streams a source through the pure rooms. It meets a source only as an interface; the clients that it reaches are those
@@ -105,7 +105,7 @@ var rooms = []room{
 
 	// Preflight foretells from what an audit found out, and asks adopt who holds what.
 	{packages: []string{"pkg/preflight"}, pure: true, never: judging,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/inventory", "pkg/report", "pkg/check", "pkg/adopt"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/inventory", "pkg/report", "pkg/check", "pkg/adopt"}},
 
 	{packages: []string{"pkg/cmd"},
 		may: []string{"pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin"}},

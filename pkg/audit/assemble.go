@@ -29,6 +29,7 @@ func (l *live) asCase() *check.Case {
 		d.Objects = kept
 		d.Counts.Orphaned = len(check.Orphans(d.Deployment, l.marked))
 		d.State = stateOf(d)
+		d.ServerSide = c.ServerSide(d.Deployment)
 	}
 	return c
 }

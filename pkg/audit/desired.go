@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -37,8 +38,10 @@ type rendering struct {
 	input      render.Input
 	// missing are the texts with values that are provably not on the cluster.
 	missing []render.ValuesRef
-	result  *render.Result
-	err     error // of type *render.Error or *render.ClusterScopedError: what the agent would refuse
+	// rival says that it is not audited: only who wants what it wants is asked.
+	rival  bool
+	result *render.Result
+	err    error // of type *render.Error or *render.ClusterScopedError: what the agent would refuse
 }
 
 // atOnce bounds how many bundles are rendered at the same time: each may unpack to 64 MiB.
@@ -64,6 +67,9 @@ func (r *run) desired(ctx context.Context, scoped []*inventory.Deployment) ([]*i
 			}
 		}
 	}
+	if r.Foresee {
+		todo = append(todo, r.rivals(scoped)...)
+	}
 	if len(todo) == 0 {
 		return scoped, nil
 	}
@@ -83,6 +89,18 @@ func (r *run) desired(ctx context.Context, scoped []*inventory.Deployment) ([]*i
 	return scoped, nil
 }
 
+// rivals are the deployments out of scope that are not installed yet. What they want nothing but their contents says, and an object that one
+// of them wants is contested, however narrow the scope is.
+func (r *run) rivals(scoped []*inventory.Deployment) []*rendering {
+	var out []*rendering
+	for _, d := range r.inv.Deployments {
+		if d.BD != nil && d.Problem == inventory.NoReleaseRecord && !slices.Contains(scoped, d) {
+			out = append(out, &rendering{deployment: d, rival: true})
+		}
+	}
+	return out
+}
+
 // ofFiles finds the deployment that a bundle in a directory is for, or makes one of a bundle that is not on this cluster yet.
 func (r *run) ofFiles() (*inventory.Deployment, error) {
 	var found []*inventory.Deployment
@@ -95,11 +113,12 @@ func (r *run) ofFiles() (*inventory.Deployment, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		scope, known := r.inv.Scope()
-		if !known {
+		scope, agents := r.inv.Scope()
+		if agents != 1 {
 			r.inv.Notes = append(r.inv.Notes, fmt.Sprintf("the set id of bundle %s is made without a scope: which agent would deploy it is not known", r.Files.Name))
 		}
-		d := &inventory.Deployment{Name: r.Files.Name, Problem: inventory.NoReleaseRecord, Detail: "nothing is installed yet", Want: ownership.Wanted(fleet.SetID(r.Files.Name, scope), "", "")}
+		d := &inventory.Deployment{Name: r.Files.Name, Problem: inventory.NoReleaseRecord, Detail: "nothing is installed yet", ScopeGuessed: agents > 1,
+			Want: ownership.Wanted(fleet.SetID(r.Files.Name, scope), "", "")}
 		r.inv.Add(d)
 		return d, nil
 	}
@@ -114,11 +133,17 @@ func (r *run) rendered(x *rendering) {
 	if d.From == inventory.FromRelease {
 		instead = "its release record is taken in its place"
 	}
+	if x.rival {
+		instead = "who else wants its objects is not known"
+	}
 	if x.err != nil {
 		d.Refused = strings.TrimPrefix(x.err.Error(), what+": ")
 		effect := "Fleet's agent would refuse it as well; " + instead
 		if refused := (*render.ClusterScopedError)(nil); errors.As(x.err, &refused) {
 			effect, d.Scoped = "every deploy of it fails; "+instead, refused.Objects
+		}
+		if x.rival {
+			effect = instead
 		}
 		r.gap(what, source.Failure{Reason: "RenderFailed", Detail: d.Refused}, effect)
 		if d.Problem != "" {
@@ -127,7 +152,7 @@ func (r *run) rendered(x *rendering) {
 		return
 	}
 	effect := "its objects are those that can be made without it"
-	if len(x.result.Objects) == 0 {
+	if len(x.result.Objects) == 0 || x.rival {
 		effect = instead
 	}
 	for _, g := range x.result.Gaps {
@@ -138,18 +163,21 @@ func (r *run) rendered(x *rendering) {
 		d.ValuesMissing = append(d.ValuesMissing, ref.String())
 	}
 	for _, n := range x.result.Notes {
+		if x.rival {
+			break // of what is not audited nothing is said
+		}
 		r.inv.Notes = append(r.inv.Notes, "bundle "+d.Name+": "+n)
 	}
 	if len(x.result.Objects) == 0 && len(x.result.Gaps) > 0 {
 		return
 	}
 	from := inventory.FromBundle
-	if r.Desired == DesiredFiles {
+	if d.Given != nil {
 		from = inventory.FromFiles
 	}
 	unstable := map[object.Ref][]string{}
 	for _, u := range x.result.Unstable {
-		unstable[u.Object] = u.Pointers
+		unstable[u.Object] = append(unstable[u.Object], u.Pointers...)
 	}
 	r.inv.Render(d, inventory.Rendering{From: from, ReleaseName: x.result.ReleaseName, ReleaseNamespace: x.result.ReleaseNamespace,
 		Objects: x.result.Objects, Unstable: unstable})
@@ -158,7 +186,7 @@ func (r *run) rendered(x *rendering) {
 // render reads what a deployment's bundle is made of, and renders it.
 func (r *run) render(ctx context.Context, x *rendering) error {
 	d := x.deployment
-	if r.Desired != DesiredFiles {
+	if d.Given == nil {
 		in, err := r.contents(ctx, d)
 		if err != nil {
 			return err

@@ -57,6 +57,8 @@ type Deployment struct {
 	Objects []Object
 	Counts  report.Counts
 	State   report.State
+	// ServerSide says that Helm applies its next deploy on the server's side; see Case.ServerSide.
+	ServerSide bool
 }
 
 // Object is one desired object and what became of it.

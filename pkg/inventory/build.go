@@ -183,7 +183,7 @@ func (a *assembler) desired(d *Deployment, agent string) {
 	}
 	r := history[i]
 	a.marks(d, r, agent)
-	d.KeepResources, d.ApplyMethod, d.Commit = r.KeepResources, r.ApplyMethod, r.Commit
+	d.KeepResources, d.Commit = r.KeepResources, r.Commit
 	if r.Damaged != "" || r.manifestErr != nil {
 		d.Problem, d.Detail = RecordUnreadable, r.Damaged
 		if r.manifestErr != nil {

@@ -41,13 +41,13 @@ type Deployment struct {
 	Cluster, Bundle, GitRepo, HelmOp string
 	// Release is the revision that Fleet's agent calls desired; its zero value means that there is none.
 	Release release.Name
-	// KeepResources and ApplyMethod are what the release record says: whether an uninstall leaves the objects, and how Helm applied them
-	// ("ssa", "csa", or "" before Helm 4).
+	// KeepResources and Commit are what the release record says: whether an uninstall leaves the objects, and what it was made from.
 	KeepResources bool
-	ApplyMethod   string
-	Commit        string // that the release was made from, where it says so
+	Commit        string
 	// Want are the marks that its objects should carry.
 	Want ownership.Marks
+	// ScopeGuessed says that the marks were made without the scope of an agent: which of several deploys it is not known.
+	ScopeGuessed bool
 	// ScopeFrom says where the agent's scope was read, for the evidence of a finding.
 	ScopeFrom string
 

@@ -3,6 +3,7 @@
 package inventory
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -58,8 +59,9 @@ func (inv *Inventory) Render(d *Deployment, r Rendering) {
 			inv.Secrets = append(inv.Secrets, w.Raw)
 		}
 		for rendered, pointers := range r.Unstable {
-			if rendered.Kind == w.Kind && rendered.APIVersion == w.APIVersion && rendered.Name == w.Name {
-				w.Unstable = pointers
+			namespace := cmp.Or(rendered.Namespace, r.ReleaseNamespace)
+			if rendered.GroupVersionKind() == w.GroupVersionKind() && rendered.Name == w.Name && (!w.Namespaced || namespace == w.Namespace) {
+				w.Unstable = append(w.Unstable, pointers...) // stated twice, with its namespace and without, it is in both
 			}
 		}
 	}
@@ -77,12 +79,12 @@ func (inv *Inventory) Add(d *Deployment) {
 	inv.Sets[d.Want.Hash] = append(inv.Sets[d.Want.Hash], d)
 }
 
-// Scope is that of the only agent on this cluster; ok is false where there is none, or more than one.
-func (inv *Inventory) Scope() (scope string, ok bool) {
+// Scope is that of the agents on this cluster, where there is one; agents is how many there are.
+func (inv *Inventory) Scope() (scope string, agents int) {
 	if len(inv.scopes) != 1 {
-		return "", false
+		return "", len(inv.scopes)
 	}
-	return inv.scopes[0], true
+	return inv.scopes[0], 1
 }
 
 func isSecret(r object.Ref) bool { return r.Kind == "Secret" && object.Group(r.APIVersion) == "" }

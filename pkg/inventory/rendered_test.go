@@ -53,6 +53,29 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// TestUnstable holds that what comes out otherwise each time is that of the very object, and not of its namesake elsewhere.
+func TestUnstable(t *testing.T) {
+	w := &world{tb: t}
+	w.secret("system", "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", "system")
+	inv := w.build()
+	r := Rendering{From: FromBundle, ReleaseName: "a", ReleaseNamespace: "web", Unstable: map[object.Ref][]string{}}
+	for _, namespace := range []string{"", "shop", "till"} {
+		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "same"}
+		r.Objects = append(r.Objects, release.Object{Ref: ref, Raw: []byte("{}")})
+		if namespace != "till" {
+			r.Unstable[ref] = []string{"/data/" + namespace}
+		}
+	}
+	inv.Render(inv.Deployments[0], r)
+	got := map[string][]string{}
+	for _, w := range inv.Deployments[0].Desired {
+		got[w.Namespace] = w.Unstable
+	}
+	if diff := cmp.Diff(map[string][]string{"web": {"/data/"}, "shop": {"/data/shop"}, "till": nil}, got); diff != "" {
+		t.Errorf("unstable (-want +got):\n%s", diff)
+	}
+}
+
 // TestOptions holds that options that were taken from files come before those of the BundleDeployment, and that there always are some.
 func TestOptions(t *testing.T) {
 	bd := &v1alpha1.BundleDeployment{}

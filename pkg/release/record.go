@@ -32,6 +32,8 @@ const (
 	StatusDeployed   = "deployed"
 	StatusSuperseded = "superseded"
 	StatusFailed     = "failed"
+	// StatusUninstalling is that of a release that Helm was taking away.
+	StatusUninstalling = "uninstalling"
 )
 
 // maxRecord bounds what a record may unpack to. A record is at most about 1 MiB packed, the limit of a Secret; text shrinks tenfold.

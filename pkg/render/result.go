@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -97,6 +98,9 @@ func compareRenderings(first, second []release.Object) ([]Unstable, error) {
 			return nil, err
 		}
 		if len(pointers) > 0 {
+			if a.GroupVersionKind() == secretKind {
+				pointers = folded(pointers)
+			}
 			out = append(out, Unstable{Object: a.Ref, Pointers: pointers})
 		}
 	}
@@ -108,6 +112,19 @@ func compareRenderings(first, second []release.Object) ([]Unstable, error) {
 	}
 	slices.SortStableFunc(out, func(a, b Unstable) int { return cmp.Or(a.Object.Compare(b.Object), len(a.Pointers)-len(b.Pointers)) })
 	return out, nil
+}
+
+var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
+
+// folded points into the data of a Secret for what its stringData states: that is where the API server puts it, and where it is compared.
+func folded(pointers []string) []string {
+	for i, p := range pointers {
+		if rest, ok := strings.CutPrefix(p, "/stringData"); ok && (rest == "" || rest[0] == '/') {
+			pointers[i] = "/data" + rest
+		}
+	}
+	slices.Sort(pointers)
+	return slices.Compact(pointers)
 }
 
 func differing(a, b []byte) ([]string, error) {
