@@ -122,17 +122,19 @@ var gone = &object.Meta{}
 
 // try writes once. Where that failed in a way that leaves open what the object is now, it reads it again.
 func try(ctx context.Context, p Patcher, item Item) (*object.Meta, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	patch, err := patchOf(item)
 	if err != nil {
 		return nil, err
 	}
-	err = p.Patch(ctx, item.Ref, patch)
+	writing, cancel := context.WithTimeout(ctx, patience)
+	err = p.Patch(writing, item.Ref, patch)
+	cancel()
 	if err == nil || refused(err) && !apierrors.IsInvalid(err) {
 		return nil, err
 	}
-	now, readErr := p.Read(ctx, item.Ref)
+	reading, cancel := context.WithTimeout(ctx, patience) // of its own: what was not answered in time may be stored
+	defer cancel()
+	now, readErr := p.Read(reading, item.Ref)
 	switch {
 	case apierrors.IsNotFound(readErr):
 		return gone, err

@@ -4,14 +4,15 @@ package adopt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// serverSide is Helm's word for a release that is applied server-side, where a field that another manager owns is a conflict.
-const serverSide = "ssa"
+// agentManager is the field manager of Fleet's agent: what it owns itself is no conflict.
+const agentManager = "fleetagent"
 
 // effects says what follows from an adoption: who loses the object, who may delete it, what the next deploy makes of it, and what Fleet
 // will say (Fleet's facts, ownership 1.7 and 1.8, drift 3.6 and 3.7).
@@ -33,7 +34,7 @@ func effects(d *check.Deployment, x *check.Object, others []Holder) []string {
 	out = append(out, uninstall(d, x))
 	if n := len(x.Differences); n > 0 {
 		out = append(out, overwritten(d, n))
-		if owners := conflicting(d, x.Differences); len(owners) > 0 {
+		if owners := Conflicting(d, x.Differences); len(owners) > 0 {
 			out = append(out, fmt.Sprintf("the release is applied server-side, and %s owns fields that differ: the next deploy may fail on the conflict",
 				strings.Join(owners, " and ")))
 		}
@@ -50,7 +51,7 @@ func uninstall(d *check.Deployment, x *check.Object) string {
 	switch {
 	case x.Live.Keep:
 		return "uninstalling " + release + " leaves it: it carries helm.sh/resource-policy: keep"
-	case d.KeepResources:
+	case d.KeepResources, d.Release.Revision == 0 && d.Options().KeepResources: // as it would be installed
 		return "uninstalling " + release + " leaves it: the bundle has keepResources"
 	}
 	return "uninstalling " + release + " deletes it"
@@ -67,16 +68,15 @@ func overwritten(d *check.Deployment, n int) string {
 	return what + " from the bundle: the next deploy overwrites " + them
 }
 
-// conflicting are the managers of differing fields, of a release that is applied server-side.
-func conflicting(d *check.Deployment, diffs []report.Difference) []string {
-	if d.ApplyMethod != serverSide {
+// Conflicting are the managers over whose fields the next deploy may fail: those of the differing fields of a release that is applied on the
+// server's side. A field that is not there is nobody's.
+func Conflicting(d *check.Deployment, diffs []report.Difference) []string {
+	if !d.ServerSide {
 		return nil
 	}
 	var out []string
-	seen := map[string]bool{}
 	for _, x := range diffs {
-		if x.Manager != "" && !seen[x.Manager] {
-			seen[x.Manager] = true
+		if x.Manager != "" && x.Manager != agentManager && !x.Live.IsZero() && !slices.Contains(out, x.Manager) {
 			out = append(out, x.Manager)
 		}
 	}

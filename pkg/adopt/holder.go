@@ -41,6 +41,13 @@ func Holders(inv *inventory.Inventory, d *inventory.Deployment, o *check.Object)
 			out = append(out, h)
 		}
 	}
+	if r := have.Release(); r != "" && r == d.Want.Release() { // of this name, which need not be the bundle's
+		if last := inv.Latest[r]; last != nil && last.Damaged != "" {
+			out = append(out, Holder{Situation: Undecided, Title: "Helm release " + r, names: []string{r}})
+		} else if last != nil && last.BundleID != d.Name || last == nil && inv.Releases[r] {
+			out = append(out, Holder{Situation: LivingRelease, Title: "Helm release " + r + ", which is not the bundle's", names: []string{r}})
+		}
+	}
 	for _, w := range inv.Wants[o.Key()] {
 		if other := w.Deployment; other != d && !slices.ContainsFunc(out, func(h Holder) bool { return h.bundle == other }) {
 			h := ofDeployment(Contested, other)
@@ -69,7 +76,15 @@ func setHolder(inv *inventory.Inventory, d *inventory.Deployment, have ownership
 	if other := inv.Holder(have); other != nil && other != d {
 		return ofDeployment(known, other), true
 	}
-	h := Holder{Situation: lost, Title: title, names: []string{have.SetID, have.Hash}}
+	if foreignID { // beside a hash that nobody here has, the id may still be somebody's
+		if other := inv.Holder(ownership.Marks{SetID: have.SetID}); other != nil && other != d {
+			return ofDeployment(KnownID, other), true
+		}
+	}
+	h := Holder{Situation: lost, Title: title, names: []string{have.Hash}}
+	if foreignID {
+		h.names = []string{have.SetID, have.Hash}
+	}
 	switch {
 	case owned || foreignProgram(have.SetID):
 		h.Situation = SystemSet

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -51,8 +52,27 @@ func Plan(c *check.Case, o Options) []Item {
 			}
 		}
 	}
-	sort(out)
+	Sort(out)
+	refuseTwice(out)
 	return out
+}
+
+// refuseTwice refuses an object that would be adopted for more than one bundle, because all who want it were named.
+func refuseTwice(items []Item) {
+	by := map[object.Key][]*Item{}
+	for i := range items {
+		if items[i].Writes() {
+			by[items[i].Key()] = append(by[items[i].Key()], &items[i])
+		}
+	}
+	for _, same := range by {
+		for _, i := range same {
+			if len(same) > 1 {
+				i.Action, i.Effects, i.Overwrites = report.ActionRefuse, nil, nil
+				i.Refusals = append(i.Refusals, "--dangerous-take-from names all who want it: it can be adopted for one of them")
+			}
+		}
+	}
 }
 
 // NotHolding returns those of the names in o.TakeFrom that nobody has who is named by an unowned object's marks: a name that is mistyped
@@ -72,7 +92,8 @@ func NotHolding(c *check.Case, o Options) []string {
 	return out
 }
 
-func sort(items []Item) {
+// Sort orders items by bundle deployment and object.
+func Sort(items []Item) {
 	slices.SortFunc(items, func(a, b Item) int {
 		return cmp.Or(cmp.Compare(a.BundleDeployment, b.BundleDeployment), a.Compare(b.Ref))
 	})
@@ -97,6 +118,9 @@ func planned(inv *inventory.Inventory, d *check.Deployment, x *check.Object, o O
 	}
 	out.Overwrites = slices.Clone(x.Differences) // they are masked in place before they are shown
 	out.Effects = effects(d, x, others)
+	if x.Message != "" { // why what a deploy would change could not be foreseen
+		out.Effects = append(out.Effects, x.Message)
+	}
 	return out
 }
 
@@ -108,6 +132,12 @@ func never(d *check.Deployment, x *check.Object) []string {
 	}
 	if target := d.Options().TargetNamespace; !x.Namespaced && target != "" {
 		out = append(out, fmt.Sprintf("it is cluster-scoped and the bundle has the targetNamespace %q: every deploy of it fails", target))
+	}
+	if d.ScopeGuessed {
+		out = append(out, "which of the agents here will deploy its bundle is not known, and so neither is its set")
+	}
+	if len(d.Lacking) > 0 && (d.From == inventory.FromBundle || d.From == inventory.FromFiles) {
+		out = append(out, "what its bundle wants is not surely known: "+strings.Join(d.Lacking, "; "))
 	}
 	l := x.Live
 	if l == nil {

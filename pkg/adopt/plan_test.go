@@ -43,6 +43,7 @@ type expectedPlan struct {
 	Changes    map[string][]string `json:"changes"`
 	Overwrites map[string][]string `json:"overwrites"`
 	Secrets    []string            `json:"secrets"`
+	Gaps       []string            `json:"gaps"`
 }
 
 // TestPlan makes the plans of each captured cluster in test/testdata/adoptions, and holds them against what its file says.
@@ -73,6 +74,7 @@ func TestPlan(t *testing.T) {
 				found := find(t, capture, c.Desired, want.Targets)
 				items := adopt.Plan(found.Case, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
 				want.hold(t, items, found.Secrets)
+				want.holdScope(t, found)
 				slices.Reverse(capture.Documents)
 				again := adopt.Plan(find(t, capture, c.Desired, want.Targets).Case, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
 				if adopt.Digest(items) != adopt.Digest(again) {
@@ -154,6 +156,23 @@ func (want expectedPlan) hold(t *testing.T, items []adopt.Item, secrets *report.
 		if bytes.Contains(text, []byte(s)) {
 			t.Errorf("the plan shows secret %d of the case", i+1)
 		}
+	}
+}
+
+// holdScope holds that nothing is audited but the targets, and what could not be read.
+func (want expectedPlan) holdScope(t *testing.T, found *audit.Found) {
+	t.Helper()
+	for _, d := range found.Case.Deployments {
+		if len(want.Targets) > 0 && !slices.Contains(want.Targets, "bundledeployment/"+d.Name) {
+			t.Errorf("%s is audited, and is none of the targets", d.Key())
+		}
+	}
+	if want.Gaps != nil {
+		var gaps []string
+		for _, g := range found.Report().Gaps {
+			gaps = append(gaps, g.What+": "+g.Reason+": "+g.Effect)
+		}
+		holdTexts(t, "gaps", want.Gaps, gaps)
 	}
 }
 

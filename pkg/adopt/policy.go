@@ -59,9 +59,9 @@ func TruthTable() []Rule {
 	}
 	return []Rule{
 		row(NoMark, Take, Take, "no mark at all, or `app.kubernetes.io/managed-by` alone, which names nobody"),
-		row(OwnRelease, Take, Take, "Helm's marks of this release, neither id nor hash: what `helm.takeOwnership` leaves behind"),
+		row(OwnRelease, Take, Take, "Helm's marks of this release, which is the bundle's or not there yet, neither id nor hash: what `helm.takeOwnership` leaves behind"),
 		row(OwnID, Take, Take, "this set's id without its hash"),
-		row(LivingRelease, OnlyNamed, OnlyNamed, "Helm's marks of another release that exists"),
+		row(LivingRelease, OnlyNamed, OnlyNamed, "Helm's marks of another release that exists, or of one of this name that is not the bundle's"),
 		row(LostRelease, Leave, Take, "Helm's marks of another release that does not exist"),
 		row(KnownID, OnlyNamed, OnlyNamed, "another set's id without a hash, and a release here has that set"),
 		row(UnknownID, Leave, Take, "another set's id without a hash, and no release here has that set"),

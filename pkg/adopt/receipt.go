@@ -44,6 +44,11 @@ type Entry struct {
 	After            ownership.Stamps `json:"after"`
 }
 
+// whole says whether an entry has all that taking it back needs, and nothing that this version would pass over.
+func (e Entry) whole() bool {
+	return e.Name != "" && e.Kind != "" && e.UID != "" && e.Before.Whole() && e.After.Whole()
+}
+
 // outcome is a later line of a receipt: what came of the object on line Entry, counted from 1. The values before it suffice to undo: it is
 // for people. Why a write failed is not in it: a cluster's own policy may quote the value of a Secret, which only a report knows how to hide.
 type outcome struct {
@@ -148,11 +153,11 @@ func ReadReceipt(in io.Reader) (Header, []Entry, error) {
 			return h, out, nil
 		}
 		var e Entry
-		if err := json.Unmarshal(s.Bytes(), &e); err != nil || e.Name == "" || e.Kind == "" || e.UID == "" {
+		if err := json.Unmarshal(s.Bytes(), &e); err != nil || !e.whole() {
 			if !s.Scan() && s.Err() == nil {
 				return h, out, nil // the line broke off, and nothing follows it
 			}
-			return h, nil, fmt.Errorf("reading the receipt: line %d is damaged: it names no object", len(out)+2)
+			return h, nil, fmt.Errorf("reading the receipt: line %d is damaged: it names no object with its five keys before and after", len(out)+2)
 		}
 		out = append(out, e)
 	}

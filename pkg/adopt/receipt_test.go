@@ -113,13 +113,15 @@ func TestReceiptCut(t *testing.T) {
 
 func TestReceiptRefuses(t *testing.T) {
 	const head = `{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":2}` + "\n"
-	const good = `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u"}` + "\n"
+	const good = `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{},"after":{"objectset.rio.cattle.io/hash":"x"}}` + "\n"
 	for name, tc := range map[string]struct{ text, says string }{
 		"empty":                       {"", "it is empty"},
 		"another document":            {`{"apiVersion":"v1","kind":"ConfigMap"}`, "line 1 is not the header"},
 		"of another version":          {`{"apiVersion":"fleetdoctor.io/v2","kind":"AdoptionReceipt","objects":1}`, "line 1 is not the header"},
 		"no JSON":                     {"receipt", "line 1 is not the header"},
 		"a damaged line":              {head + good + "{hidden-value\n" + good, "line 3 is damaged"},
+		"without what was before":     {head + `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","after":{}}` + "\n" + good, "line 2 is damaged"},
+		"a key of another version":    {head + `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"x":"y"},"after":{}}` + "\n" + good, "line 2 is damaged"},
 		"a line without an object":    {head + "{}\n" + good, "line 2 is damaged"},
 		"a line that is far too long": {head + `{"name":"` + strings.Repeat("x", maxLine) + `"}`, "line 2"},
 	} {
@@ -132,7 +134,7 @@ func TestReceiptRefuses(t *testing.T) {
 
 // FuzzReadReceipt holds that whatever a receipt says it is read or refused, that every entry names an object, and that no error quotes it.
 func FuzzReadReceipt(f *testing.F) {
-	f.Add(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":1}` + "\n" + `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"a":"b"}}`)
+	f.Add(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":1}` + "\n" + `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"objectset.rio.cattle.io/id":"b"},"after":{}}`)
 	f.Add(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":-1}` + "\n\n{")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -145,6 +147,9 @@ func FuzzReadReceipt(f *testing.F) {
 			if (e.Ref == object.Ref{}) || e.Name == "" || e.UID == "" {
 				t.Errorf("entry %+v", e)
 			}
+			m := &object.Meta{} // whatever the object is now, it can be judged
+			m.Metadata.UID = e.UID
+			judgeUndo(&Item{Before: e.After, After: e.Before, AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID}}, m)
 		}
 		if _, _, err2 := ReadReceipt(strings.NewReader(strings.ReplaceAll(text, "a", marker))); err2 != nil && strings.Contains(err2.Error(), marker) {
 			t.Errorf("the error quotes the receipt: %v (before: %v)", err2, err)

@@ -38,15 +38,15 @@ func PlanUndo(ctx context.Context, src source.Source, entries []Entry) ([]Item, 
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	sort(out)
+	Sort(out)
 	return out, nil
 }
 
 // undoKind lists one kind and judges its objects.
 func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKind, indexes []int, items []Item) error {
-	wanted, namespaces := map[object.Key]int{}, map[string]bool{}
+	wanted, namespaces := map[object.Key][]int{}, map[string]bool{}
 	for _, i := range indexes {
-		wanted[items[i].Key()] = i
+		wanted[items[i].Key()] = append(wanted[items[i].Key()], i)
 		namespaces[items[i].Namespace] = true
 	}
 	q := source.Query{Kind: gvk, MetadataOnly: true, Fallback: slices.Sorted(maps.Keys(namespaces))}
@@ -58,7 +58,7 @@ func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKin
 		m, err := o.ReadMeta()
 		illegible = illegible || err != nil // it may be any of those that are not found
 		if err == nil {
-			if i, ok := wanted[m.Ref().Key()]; ok {
+			for _, i := range wanted[m.Ref().Key()] {
 				found[i] = true
 				judgeUndo(&items[i], m)
 			}

@@ -19,6 +19,8 @@ func TestAdoptUsage(t *testing.T) {
 		args []string
 		says string
 	}{
+		"undoing nothing":                {[]string{"--undo=", "--yes"}, "--undo is empty"},
+		"confirming nothing":             {[]string{"--confirm=", "--yes"}, "--confirm is empty"},
 		"both ways to agree":             {[]string{"--yes", "--confirm=abc"}, "--yes and --confirm"},
 		"writing to a snapshot":          {append([]string{"--yes"}, snapshot...), "a snapshot can be planned for, not written to"},
 		"confirming for a snapshot":      {append([]string{"--confirm=abc"}, snapshot...), "a snapshot can be planned for"},
@@ -34,6 +36,9 @@ func TestAdoptUsage(t *testing.T) {
 		"a directory and the release":    {append([]string{"--desired=release", "-f", "dir"}, snapshot...), "-f and --desired=release"},
 		"a repository without directory": {append([]string{"--gitrepo=apps"}, snapshot...), "--gitrepo"},
 		"a name alone":                   {append([]string{"guestbook"}, snapshot...), `"guestbook"`},
+		"an object of no namespace":      {append([]string{"service//edge"}, snapshot...), "service//edge"},
+		"an object of no name":           {append([]string{"service/ingress/"}, snapshot...), "KIND/NAMESPACE/NAME"},
+		"undoing and no object":          {[]string{"--undo=x", "a//b"}, "a//b"},
 		"owner without an object":        {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,6 +123,7 @@ func TestOwner(t *testing.T) {
 		{[]string{"service", "edge", "-n", "ingress"}, 0, "no mark at all"},
 		{[]string{"service/ingress/edge", "-o", "yaml"}, 0, "kind: OwnerReport"},
 		{[]string{"service/guestbook/edge"}, 3, "finding service/guestbook/edge: there is none"},
+		{[]string{"service//edge", "-n", "guestbook"}, 2, `"service//edge"`},
 		{[]string{"a/b/c/d"}, 2, `"a/b/c/d"`},
 		{[]string{"edge"}, 2, `"edge"`},
 	} {

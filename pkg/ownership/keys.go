@@ -40,6 +40,20 @@ func StampsOf(labels, annotations map[string]string) Stamps {
 	return out
 }
 
+// Whole says whether they were stated, and hold none but the five keys.
+func (s Stamps) Whole() bool {
+	known := map[string]bool{}
+	for _, k := range Keys() {
+		known[k.Name] = true
+	}
+	for k := range s {
+		if !known[k] {
+			return false
+		}
+	}
+	return s != nil
+}
+
 // Stamps returns marks as the keys that carry them.
 func (m Marks) Stamps() Stamps {
 	out := Stamps{}

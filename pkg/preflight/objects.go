@@ -133,25 +133,11 @@ func (r *rollout) overwrites(o *check.Object, ref *object.Ref) {
 	if n := len(differences); n > 1 {
 		what = fmt.Sprintf("%d fields that differ", n)
 	}
-	if owners := foreignManagers(differences); r.serverSide && len(owners) > 0 {
+	if owners := adoption.Conflicting(r.d, differences); len(owners) > 0 {
 		item := r.add(applyConflict, ref, "%s: Helm applies the release server-side, and %s owns %s: the apply fails on the conflict", o.Key(), strings.Join(owners, " and "), what)
 		item.Overwrites = differences
 		item.Remediation = "set the fields to what the bundle states, or set helm.force on the bundle"
 		return
 	}
 	r.add(overwritten, ref, "%s: the rollout overwrites %s from the bundle", o.Key(), what).Overwrites = differences
-}
-
-// agentManager is the field manager of Fleet's agent: what it owns itself is no conflict.
-const agentManager = "fleetagent"
-
-// foreignManagers are the others who own fields that differ.
-func foreignManagers(differences []report.Difference) []string {
-	var out []string
-	for _, d := range differences {
-		if d.Manager != "" && d.Manager != agentManager && !d.Live.IsZero() && !slices.Contains(out, d.Manager) {
-			out = append(out, d.Manager)
-		}
-	}
-	return out
 }

@@ -38,8 +38,8 @@ type rollout struct {
 	d *check.Deployment
 	// last is the highest revision recorded of the release, nil where there is none.
 	last *inventory.Record
-	// takes says that Helm takes over what exists, serverSide that it applies on the server's side.
-	takes, serverSide bool
+	// takes says that Helm takes over what exists.
+	takes bool
 	// agent is the version of the agent that deploys it.
 	agent      fleet.Version
 	agentKnown bool

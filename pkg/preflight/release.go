@@ -10,17 +10,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
-
-// serverSide is Helm's word for a release that it applies on the server's side; statusUninstalling for one that it was taking away.
-const (
-	serverSide         = "ssa"
-	statusUninstalling = "uninstalling"
-)
-
-// helm4 is the first minor version of Fleet with Helm 4, which installs server-side.
-const helm4 = 15
 
 // release finds out whether this installs or upgrades, and whether the release is the bundle's to have (Fleet's facts, ownership 1.6, 1.7).
 func (r *rollout) release() {
@@ -28,18 +20,16 @@ func (r *rollout) release() {
 	r.last = r.c.Inventory.Latest[d.Want.Release()]
 	options := d.Options()
 	take := options.Helm != nil && options.Helm.TakeOwnership
-	forced := options.Helm != nil && options.Helm.Force || options.CorrectDrift != nil && options.CorrectDrift.Force
 	switch {
-	case r.last != nil && r.last.Status == statusUninstalling:
+	case r.last != nil && r.last.Status == release.StatusUninstalling:
 		r.Action, r.takes = report.RolloutInstall, take
 		r.add(uninstalling, nil, "release %s is recorded as uninstalling: Fleet uninstalls it first, which deletes its objects", d.Want.Release())
 	case r.last != nil:
-		r.Action, r.takes, r.serverSide = report.RolloutUpgrade, true, r.last.ApplyMethod == serverSide && !forced
+		r.Action, r.takes = report.RolloutUpgrade, true
 	case !r.c.RecordsRead(d.Want.ReleaseNamespace):
 		r.add(recordsUnread, nil, "the release records in namespace %s could not all be read: whether this installs or upgrades is not known", d.Want.ReleaseNamespace)
 	default:
 		r.Action, r.takes = report.RolloutInstall, take
-		r.serverSide = !take && !forced && (!r.agentKnown || !r.agent.Before(helm4, 0))
 	}
 	r.inUse()
 	r.renamed()

@@ -254,7 +254,7 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 		fmt.Fprintf(b, "  %s  %s → %s ready\n", printable(strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")),
 			fraction(d.Before.Ready, d.Before.Desired), t.colour(green, fraction(d.After.Ready, d.After.Desired)))
 	}
-	if a.Receipt != "" && s.Done > 0 {
+	if a.Receipt != "" && s.Done+s.Failed > 0 {
 		fmt.Fprintf(b, "Take it back with: %s\n", printable(t.Undo+" "+shellescape.Quote(a.Receipt)))
 	}
 }

@@ -29,7 +29,7 @@ owner that is not on this cluster any more. A living owner's object, or one that
 taken only if --dangerous-take-from names who holds it.
 
 Exit status: 0 all done, or nothing to do, 1 not applied (a plan only, or objects were refused), 2 wrong
-usage, 3 a write failed, or it was interrupted.`
+usage, 3 a write failed, or it was interrupted. A --dry-run ends as the adoption would.`
 
 const examples = `  # see what would be done, then decide
   %[1]s adopt
@@ -89,7 +89,7 @@ func NewCommand(env origin.Environment) *cobra.Command {
 		Short:             "Make objects that exist their bundle's, and take that back",
 		Long:              long,
 		Example:           fmt.Sprintf(examples, env.Name),
-		Args:              cobra.ArbitraryArgs,
+		Args:              checkObjects,
 		ValidArgsFunction: origin.CompleteTargets,
 		RunE:              func(c *cobra.Command, args []string) error { return o.run(c, args) },
 	}

@@ -7,33 +7,45 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// objectTarget is one object that was named: KIND/NAME or KIND/NAMESPACE/NAME.
+// objectTarget is one object that was named.
 type objectTarget struct {
-	typed                 string
-	kind, namespace, name string
+	origin.Object
+	typed string
 }
 
-// objectTargets parts the arguments that name objects from those that name something of Fleet's.
+// checkObjects refuses arguments that name an object and cannot be read.
+func checkObjects(_ *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if kind, _, slash := strings.Cut(arg, "/"); !slash || fleetKind(kind) {
+			continue
+		}
+		if _, err := origin.ParseObject(arg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// objectTargets parts the arguments that name objects from those that name something of Fleet's, or nothing that can be read.
 func objectTargets(args []string) (targets []string, objects []objectTarget) {
 	for _, arg := range args {
-		kind, rest, ok := strings.Cut(arg, "/")
-		if !ok || rest == "" || fleetKind(kind) {
+		o, err := origin.ParseObject(arg)
+		if err != nil || fleetKind(o.Kind) {
 			targets = append(targets, arg)
 			continue
 		}
-		t := objectTarget{typed: arg, kind: kind, name: rest}
-		if ns, name, both := strings.Cut(rest, "/"); both {
-			t.namespace, t.name = ns, name
-		}
-		objects = append(objects, t)
+		objects = append(objects, objectTarget{o, arg})
 	}
 	return targets, objects
 }
@@ -50,14 +62,14 @@ func fleetKind(s string) bool {
 
 // names says whether an object is meant.
 func (t objectTarget) names(r object.Ref, kinds *source.Kinds) bool {
-	if r.Name != t.name || t.namespace != "" && r.Namespace != t.namespace {
+	if r.Name != t.Name || t.Namespace != "" && r.Namespace != t.Namespace {
 		return false
 	}
 	k, ok := kinds.Preferred(r.GroupVersionKind().GroupKind())
 	if !ok {
 		k = source.Kind{GroupVersionKind: r.GroupVersionKind()}
 	}
-	return k.Called(t.kind)
+	return k.Called(t.Kind)
 }
 
 // pick takes the named objects, nil where none was named.

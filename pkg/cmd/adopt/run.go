@@ -57,6 +57,11 @@ func (o *options) run(c *cobra.Command, args []string) error {
 
 // validate refuses what contradicts itself.
 func (o *options) validate(c *cobra.Command, args []string) error {
+	for _, f := range []struct{ name, value string }{{"undo", o.undo}, {"confirm", o.confirm}, {"receipt", o.receipt}} {
+		if f.value == "" && c.Flags().Changed(f.name) { // of a variable that is not set, and never what was meant
+			return fmt.Errorf("--%s is empty", f.name)
+		}
+	}
 	switch {
 	case o.yes && o.confirm != "":
 		return errors.New("--yes and --confirm exclude each other: one applies any plan, the other only that one")
@@ -111,7 +116,11 @@ func (s *session) plan(ctx context.Context, args []string) error {
 	if s.items, err = settled(objects, found, s.items); err != nil {
 		return err
 	}
+	adopt.Sort(s.items)
 	s.describe(found)
+	if !found.Case.Inventory.SetsComplete && s.count(adopt.Item.Writes) > 0 {
+		s.document.Notes = append(s.document.Notes, "not every release record could be read: who else wants these objects is not fully known")
+	}
 	s.document.Policy, s.document.TakeFrom = string(o.Policy), s.takeFrom
 	return nil
 }
@@ -120,7 +129,7 @@ func (s *session) plan(ctx context.Context, args []string) error {
 func (s *session) describe(found *engine.Found) {
 	audit := found.Report()
 	s.found, s.secrets = found, found.Secrets
-	s.document = report.Adoption{TakenAt: audit.TakenAt, Tool: audit.Tool, Source: audit.Source, Scope: audit.Scope, Gaps: audit.Gaps}
+	s.document = report.Adoption{TakenAt: audit.TakenAt, Tool: audit.Tool, Source: audit.Source, Scope: audit.Scope, Gaps: audit.Gaps, Notes: audit.Notes}
 	for _, d := range audit.BundleDeployments {
 		s.before[strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")] = d.Counts
 	}

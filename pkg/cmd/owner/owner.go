@@ -4,6 +4,7 @@
 package owner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -109,15 +110,11 @@ func (o *options) names(args []string) ([]engine.Named, error) {
 	}
 	var out []engine.Named
 	for _, arg := range args {
-		parts := strings.Split(arg, "/")
-		n := engine.Named{Kind: parts[0], Namespace: *o.Config.Namespace, Name: parts[len(parts)-1]}
-		if len(parts) == 3 {
-			n.Namespace = parts[1]
+		named, err := origin.ParseObject(arg)
+		if err != nil {
+			return nil, err
 		}
-		if len(parts) < 2 || len(parts) > 3 || n.Kind == "" || n.Name == "" {
-			return nil, fmt.Errorf("reading argument %q: want KIND/NAME or KIND/NAMESPACE/NAME", arg)
-		}
-		out = append(out, n)
+		out = append(out, engine.Named{Kind: named.Kind, Namespace: cmp.Or(named.Namespace, *o.Config.Namespace), Name: named.Name})
 	}
 	return out, nil
 }

@@ -44,14 +44,21 @@ func capture(t *testing.T, name string) string {
 	return path
 }
 
-// TestStatus holds what the verb ends with, what it prints, and how it leads on.
-func TestStatus(t *testing.T) {
+// folder is the directory of a bundle of that name, which wants an object of the case install.
+func folder(t *testing.T, bundle string) string {
+	t.Helper()
 	dir := t.TempDir()
-	for name, content := range map[string]string{"fleet.yaml": "name: tools\ndefaultNamespace: web\n", "cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unmarked}\n"} {
+	for name, content := range map[string]string{"fleet.yaml": "name: " + bundle + "\ndefaultNamespace: web\n", "cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unmarked}\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+// TestStatus holds what the verb ends with, what it prints, and how it leads on.
+func TestStatus(t *testing.T) {
+	dir, rival := folder(t, "guestbook"), folder(t, "tools")
 	install, refused := capture(t, "install"), capture(t, "refused")
 	for _, tc := range []struct {
 		args   []string
@@ -64,6 +71,7 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", refused, "bundledeployment/helmop"}, exit.Failed, "1 not known"},
 		{[]string{"--snapshot", refused, "bundledeployment/elsewhere"}, exit.Failed, "nothing in scope is deployed to this cluster"},
 		{[]string{"--snapshot", install, "-f", dir}, exit.Found, "adopt --snapshot " + install + " -f " + dir},
+		{[]string{"--snapshot", install, "-f", rival}, exit.Found, "bundle deployment cluster-one/guestbook wants configmap web/unmarked too"},
 		{[]string{"--snapshot", install, "-f", dir, "bundle/guestbook"}, exit.Usage, "the directory is the scope"},
 		{[]string{"--snapshot", install, "-f", dir, "-n", "fleet-local"}, exit.Usage, "the directory is the scope"},
 		{[]string{"--snapshot", install, "--gitrepo", "apps"}, exit.Usage, "there is none"},
