@@ -143,6 +143,9 @@ func (s *session) again(ctx context.Context) {
 	for _, d := range now {
 		before := s.before[d.Key()]
 		d.Counts.Orphaned = before.Orphaned // of which nothing was read again
+		if n := d.Counts.Unknown - before.Unknown; n > 0 {
+			s.document.Notes = append(s.document.Notes, fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready", objects(n), d.Key()))
+		}
 		s.document.Deployments = append(s.document.Deployments, report.AdoptedDeployment{Namespace: d.Namespace, Name: d.Name, Before: before, After: d.Counts})
 	}
 }

@@ -72,7 +72,7 @@ func (o *options) validate(c *cobra.Command, args []string) error {
 	case len(args) > 0:
 		return fmt.Errorf("--undo takes back all that its receipt recorded: %q is not wanted", args[0])
 	}
-	for _, name := range []string{"policy", "dangerous-take-from", "namespace", "selector", "receipt", "desired", "filename"} {
+	for _, name := range []string{"policy", "dangerous-take-from", "namespace", "selector", "receipt", "desired", "filename", "gitrepo", "path"} {
 		if c.Flags().Changed(name) {
 			return fmt.Errorf("--undo and --%s exclude each other", name)
 		}

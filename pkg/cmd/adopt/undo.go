@@ -75,15 +75,18 @@ func (s *session) readReceipt() (adopt.Header, []adopt.Entry, error) {
 
 // stampedAgain says which releases will write the marks again: every upgrade takes ownership of what its manifest has.
 func stampedAgain(c *check.Case, items []adopt.Item) []string {
-	restored := map[string]int{}
+	wanted := map[string]bool{}
 	for _, i := range items {
-		if i.Action == report.ActionRestore {
-			restored[i.BundleDeployment]++
+		if i.Action != report.ActionRestore {
+			continue
+		}
+		for _, w := range c.Inventory.Wants[i.Key()] {
+			wanted[w.Deployment.Key()] = true
 		}
 	}
 	var out []string
 	for _, d := range c.Deployments {
-		if restored[d.Key()] == 0 {
+		if !wanted[d.Key()] {
 			continue
 		}
 		when := "its next deploy"
@@ -99,12 +102,15 @@ func stampedAgain(c *check.Case, items []adopt.Item) []string {
 func (s *session) webhooks(ctx context.Context) ([]string, error) {
 	var out []string
 	kind := schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"}
-	_, err := s.src.List(ctx, source.Query{Kind: kind, LabelSelector: adopt.WebhookLabel, MetadataOnly: true}, func(o source.Object) error {
+	cover, err := s.src.List(ctx, source.Query{Kind: kind, LabelSelector: adopt.WebhookLabel, MetadataOnly: true}, func(o source.Object) error {
 		if m, err := o.ReadMeta(); err == nil {
 			out = append(out, fmt.Sprintf("the admission webhook %s stamps them again when somebody else writes to them; the label fleetdoctor.io/ignore=true "+
 				"on an object or its namespace keeps it away", m.Metadata.Name))
 		}
 		return nil
 	})
+	if f, all := cover.Of(""); !all && f.Reason != source.NotInSnapshot {
+		out = append(out, fmt.Sprintf("whether an admission webhook stamps them again could not be read (%s)", f.Reason))
+	}
 	return out, err
 }
