@@ -168,20 +168,10 @@ func again(item Item, now *object.Meta) (outcome report.Outcome, message string,
 		return report.OutcomeChanged, "its marks were changed in the meantime", true
 	case m.DeletionTimestamp != "":
 		return report.OutcomeChanged, "it is being deleted", true
-	case item.Action == report.ActionAdopt && controller(now) != "":
-		return report.OutcomeChanged, "it is controlled by " + controller(now) + " now", true
+	case item.Action == report.ActionAdopt && now.Controller() != "":
+		return report.OutcomeChanged, "it is controlled by " + now.Controller() + " now", true
 	}
 	return "", "", false
-}
-
-// controller is "kind name" of the object's controller, "" where it has none.
-func controller(m *object.Meta) string {
-	for _, o := range m.Metadata.OwnerReferences {
-		if o.Controller {
-			return o.Kind + " " + o.Name
-		}
-	}
-	return ""
 }
 
 // patchOf is the JSON merge patch that changes an item's keys and nothing else. uid and resourceVersion in it are preconditions: the server

@@ -131,11 +131,8 @@ func (h Holder) named(names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return n != "" && slices.Contains(h.names, n) })
 }
 
-// agentSets begins the id of every set that an agent deploys for a bundle.
-const agentSets = "default-"
-
 // foreignProgram says whether a set is none of a bundle's: one of Fleet's own, or one of another program that uses the same marks, as
 // Rancher and K3s do for what they apply. Their release records are nowhere, so that nothing proves them gone.
 func foreignProgram(setID string) bool {
-	return setID != "" && (fleet.IsFleetsOwnSet(setID) || !strings.HasPrefix(setID, agentSets))
+	return setID != "" && (fleet.IsFleetsOwnSet(setID) || !fleet.IsBundleSet(setID))
 }

@@ -198,26 +198,13 @@ func (h Holder) refusal() string {
 	return "it is held by " + h.Title + take
 }
 
-// changes lists the keys that differ, in the order in which they are shown.
+// changes lists the keys that differ, as they are shown.
 func changes(before, after ownership.Stamps) []report.KeyChange {
 	var out []report.KeyChange
-	for _, k := range ownership.Keys() {
-		c := report.KeyChange{Field: "annotation", Key: k.Name, Old: value(before, k.Name), New: value(after, k.Name)}
-		if k.Label {
-			c.Field = "label"
-		}
-		if (c.Old == nil) != (c.New == nil) || c.Old != nil && *c.Old != *c.New {
-			out = append(out, c)
-		}
+	for _, c := range ownership.Changes(before, after) {
+		out = append(out, report.KeyChange{Field: c.Field(), Key: c.Name, Old: c.Old, New: c.New})
 	}
 	return out
-}
-
-func value(s ownership.Stamps, key string) *string {
-	if v, ok := s[key]; ok {
-		return &v
-	}
-	return nil
 }
 
 // Digest stands for what the items would write: sha256, in hex, over bundle deployment, object, uid, situation and keys of those that are

@@ -29,16 +29,10 @@ func (j *judged) foresee(o *check.Object, raw []byte) {
 // known is what is known of a live object beside its marks.
 func (j *judged) known() *check.Live {
 	m := j.meta.Metadata
-	out := &check.Live{
+	return &check.Live{
 		UID: m.UID, ResourceVersion: m.ResourceVersion, Stamps: ownership.StampsOf(m.Labels, m.Annotations), Deleting: m.DeletionTimestamp != "",
-		Keep: m.Annotations[fleet.ResourcePolicyAnnotation] == "keep", OwnedSet: ownedSet(m.Annotations),
+		Controller: j.meta.Controller(), Keep: m.Annotations[fleet.ResourcePolicyAnnotation] == "keep", OwnedSet: ownedSet(m.Annotations),
 	}
-	for _, owner := range m.OwnerReferences {
-		if owner.Controller {
-			out.Controller = owner.Kind + " " + owner.Name
-		}
-	}
-	return out
 }
 
 // leftBehind lists what a last-applied annotation states and the manifest does not, as far as the object has it: Fleet would have it removed,

@@ -91,12 +91,7 @@ func (r *run) named(ctx context.Context, n Named) ([]report.OwnedObject, error) 
 }
 
 func (r *run) ownedObject(m *object.Meta) report.OwnedObject {
-	out := report.OwnedObject{Ref: m.Ref(), UID: m.Metadata.UID}
-	for _, o := range m.Metadata.OwnerReferences {
-		if o.Controller {
-			out.Controller = strings.ToLower(o.Kind) + " " + o.Name
-		}
-	}
+	out := report.OwnedObject{Ref: m.Ref(), UID: m.Metadata.UID, Controller: m.Controller()}
 	have := ownership.MarksOf(m.Metadata.Labels, m.Metadata.Annotations)
 	for _, w := range r.inv.Wants[out.Key()] {
 		reason := ownership.Judge(have, w.Deployment.Want).Reason

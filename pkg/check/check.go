@@ -85,7 +85,7 @@ type Live struct {
 	// Stamps are its five keys.
 	Stamps   ownership.Stamps
 	Deleting bool
-	// Controller is "kind name" of the object that controls it.
+	// Controller is "Kind name" of the object that controls it.
 	Controller string
 	// Keep says that Helm leaves it where it is when its release is uninstalled, OwnedSet that its set has an owner of its own.
 	Keep, OwnedSet bool

@@ -57,16 +57,14 @@ func holder(o *report.Owner) string {
 // wantedMarks lists the exact keys that would make the object the bundle's, and what is there instead.
 func wantedMarks(d *Deployment, o *Object) []string {
 	var out []string
-	for _, c := range ownership.Claim(o.Marks, d.Want) {
-		kind := "annotation"
-		if c.Label {
-			kind = "label"
+	for _, c := range ownership.Changes(o.Marks.Stamps(), d.Want.Stamps()) {
+		switch {
+		case c.New == nil: // of the marks that are wanted all five are there, but where the release has no name yet
+		case c.Old == nil:
+			out = append(out, fmt.Sprintf("%s %s=%s is wanted and not there", c.Field(), c.Name, *c.New))
+		default:
+			out = append(out, fmt.Sprintf("%s %s=%s is wanted, it is %q", c.Field(), c.Name, *c.New, *c.Old))
 		}
-		if c.Old == "" {
-			out = append(out, fmt.Sprintf("%s %s=%s is wanted and not there", kind, c.Key, c.New))
-			continue
-		}
-		out = append(out, fmt.Sprintf("%s %s=%s is wanted, it is %q", kind, c.Key, c.New, c.Old))
 	}
 	return out
 }

@@ -4,7 +4,6 @@ package check
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -35,9 +34,6 @@ var abandoned = Check{
 	},
 }
 
-// agentSets begins the id of every set that an agent deploys for a bundle; other ids belong to other programs that use the same marks.
-const agentSets = "default-"
-
 func abandonedByAgent(c *Case, m Marked) bool {
 	switch {
 	case m.Owned || fleet.IsFleetsOwnSet(m.Marks.SetID):
@@ -45,7 +41,7 @@ func abandonedByAgent(c *Case, m Marked) bool {
 	case m.Marks.SetID == "": // the id was lost; only Helm's marks can still say where it came from
 		return !m.Controlled && m.Marks.ReleaseName != "" && !c.Inventory.Releases[m.Marks.Release()]
 	}
-	return strings.HasPrefix(m.Marks.SetID, agentSets) && len(c.Inventory.Sets[fleet.Hash(m.Marks.SetID)]) == 0
+	return fleet.IsBundleSet(m.Marks.SetID) && len(c.Inventory.Sets[fleet.Hash(m.Marks.SetID)]) == 0
 }
 
 func leftMarks(m Marked) []string {

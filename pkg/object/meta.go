@@ -38,6 +38,16 @@ func (m *Meta) Ref() Ref {
 	return Ref{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}
 }
 
+// Controller is "Kind name" of the object's controller, "" where it has none.
+func (m *Meta) Controller() string {
+	for _, o := range m.Metadata.OwnerReferences {
+		if o.Controller {
+			return o.Kind + " " + o.Name
+		}
+	}
+	return ""
+}
+
 // ReadMeta reads the identity and marks of one object's JSON.
 func ReadMeta(raw []byte) (*Meta, error) {
 	var m Meta

@@ -54,6 +54,41 @@ func (s Stamps) Whole() bool {
 	return s != nil
 }
 
+// Change is one key that differs. A value that is not there is nil.
+type Change struct {
+	Key
+	Old, New *string
+}
+
+// Changes lists what turns the one into the other, in the order of Keys; empty where nothing does.
+func Changes(before, after Stamps) []Change {
+	var out []Change
+	for _, k := range Keys() {
+		was, had := before[k.Name]
+		is, has := after[k.Name]
+		if had == has && was == is {
+			continue
+		}
+		c := Change{Key: k}
+		if had {
+			c.Old = &was
+		}
+		if has {
+			c.New = &is
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// Field is "label" or "annotation".
+func (k Key) Field() string {
+	if k.Label {
+		return "label"
+	}
+	return "annotation"
+}
+
 // Stamps returns marks as the keys that carry them.
 func (m Marks) Stamps() Stamps {
 	out := Stamps{}

@@ -22,7 +22,7 @@ type Marks struct {
 
 // MarksOf reads the marks of an object.
 func MarksOf(labels, annotations map[string]string) Marks {
-	return Marks{
+	return Marks{ // by hand and not by Keys: it is read of every live object
 		Hash:             labels[fleet.HashLabel],
 		SetID:            annotations[fleet.IDAnnotation],
 		ManagedBy:        labels[fleet.ManagedByLabel],
@@ -82,28 +82,4 @@ func Judge(have, want Marks) Verdict {
 		return Verdict{Reason: HelmOnly}
 	}
 	return Verdict{Reason: ForeignOwner}
-}
-
-// Change is one key to be set on an object.
-type Change struct {
-	Label    bool // else an annotation
-	Key      string
-	Old, New string // Old is "" where the key is not there
-}
-
-// Claim returns the smallest change that makes an object the bundle's for Fleet and for Helm, in a fixed order; empty for one that is.
-func Claim(have, want Marks) []Change {
-	var out []Change
-	for _, c := range []Change{
-		{true, fleet.HashLabel, have.Hash, want.Hash},
-		{false, fleet.IDAnnotation, have.SetID, want.SetID},
-		{true, fleet.ManagedByLabel, have.ManagedBy, want.ManagedBy},
-		{false, fleet.ReleaseNameAnnotation, have.ReleaseName, want.ReleaseName},
-		{false, fleet.ReleaseNamespaceAnnotation, have.ReleaseNamespace, want.ReleaseNamespace},
-	} {
-		if c.Old != c.New {
-			out = append(out, c)
-		}
-	}
-	return out
 }

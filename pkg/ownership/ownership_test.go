@@ -3,6 +3,8 @@
 package ownership
 
 import (
+	"maps"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,21 +49,50 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestClaim(t *testing.T) {
-	want := Wanted("default-guestbook", "guestbook", "web")
-	if got := Claim(want, want); len(got) != 0 {
-		t.Errorf("an owned object is claimed: %v", got)
+func TestChanges(t *testing.T) {
+	want := Wanted("default-guestbook", "guestbook", "web").Stamps()
+	if got := Changes(want, want); len(got) != 0 {
+		t.Errorf("an owned object is changed: %v", got)
 	}
-	have := want
-	have.Hash, have.SetID = "", "default-old"
-	diff := cmp.Diff([]Change{
-		{true, "objectset.rio.cattle.io/hash", "", want.Hash},
-		{false, "objectset.rio.cattle.io/id", "default-old", "default-guestbook"},
-	}, Claim(have, want))
+	show := func(changes []Change) []string {
+		var out []string
+		for _, c := range changes {
+			line := c.Field() + " " + c.Name
+			for _, v := range []*string{c.Old, c.New} {
+				if v == nil {
+					line += " none"
+				} else {
+					line += " " + strconv.Quote(*v)
+				}
+			}
+			out = append(out, line)
+		}
+		return out
+	}
+	// A key that is empty is not one that is not there.
+	have := Stamps{"objectset.rio.cattle.io/id": "default-old", "meta.helm.sh/release-name": "", "app.kubernetes.io/managed-by": "Helm"}
+	diff := cmp.Diff([]string{
+		`label objectset.rio.cattle.io/hash none "c5c68538ff9800def965853a87784a250ad1f566"`,
+		`annotation objectset.rio.cattle.io/id "default-old" "default-guestbook"`,
+		`annotation meta.helm.sh/release-name "" "guestbook"`,
+		`annotation meta.helm.sh/release-namespace none "web"`,
+	}, show(Changes(have, want)))
 	if diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := Claim(Marks{}, want); len(got) != 5 {
+	diff = cmp.Diff([]string{
+		`label objectset.rio.cattle.io/hash "c5c68538ff9800def965853a87784a250ad1f566" none`,
+		`annotation objectset.rio.cattle.io/id "default-guestbook" "default-old"`,
+		`annotation meta.helm.sh/release-name "guestbook" ""`,
+		`annotation meta.helm.sh/release-namespace "web" none`,
+	}, show(Changes(want, have)))
+	if diff != "" {
+		t.Errorf("back (-want +got):\n%s", diff)
+	}
+	if got := Changes(Stamps{}, want); len(got) != 5 {
 		t.Errorf("an unmarked object needs %d keys, want 5", len(got))
+	}
+	if got := want.Marks().Stamps(); !maps.Equal(got, want) {
+		t.Errorf("%v became %v", want, got)
 	}
 }

@@ -30,7 +30,7 @@ type OwnedObject struct {
 	// DesiredBy are the bundles that want it.
 	DesiredBy []Claimant `json:"desiredBy,omitempty"`
 	Marks     []Mark     `json:"marks"`
-	// Controller is "kind name" of the object that controls it.
+	// Controller is "Kind name" of the object that controls it.
 	Controller string `json:"controller,omitempty"`
 }
 

@@ -27,7 +27,7 @@ type objectTarget struct {
 // checkObjects refuses arguments that name an object and cannot be read.
 func checkObjects(_ *cobra.Command, args []string) error {
 	for _, arg := range args {
-		if kind, _, slash := strings.Cut(arg, "/"); !slash || fleetKind(kind) {
+		if kind, _, slash := strings.Cut(arg, "/"); !slash || origin.IsTargetKind(kind) {
 			continue
 		}
 		if _, err := origin.ParseObject(arg); err != nil {
@@ -41,23 +41,13 @@ func checkObjects(_ *cobra.Command, args []string) error {
 func objectTargets(args []string) (targets []string, objects []objectTarget) {
 	for _, arg := range args {
 		o, err := origin.ParseObject(arg)
-		if err != nil || fleetKind(o.Kind) {
+		if err != nil || origin.IsTargetKind(o.Kind) {
 			targets = append(targets, arg)
 			continue
 		}
 		objects = append(objects, objectTarget{o, arg})
 	}
 	return targets, objects
-}
-
-func fleetKind(s string) bool {
-	s = strings.ToLower(s)
-	for kind, others := range engine.TargetKinds {
-		if s == kind || slices.Contains(others, s) {
-			return true
-		}
-	}
-	return false
 }
 
 // names says whether an object is meant.

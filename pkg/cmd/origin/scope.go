@@ -91,6 +91,9 @@ func isTarget(arg string) bool {
 	return slash && targetKind(kind) != ""
 }
 
+// IsTargetKind says whether a word names a kind of targets.
+func IsTargetKind(s string) bool { return targetKind(s) != "" }
+
 // targetKind is the kind that a word names in any of the ways that kubectl takes, "" where it names none.
 func targetKind(s string) string {
 	s = strings.ToLower(s)
