@@ -45,6 +45,7 @@ const (
 const (
 	BundleIDAnnotation       = "fleet.cattle.io/bundle-id"
 	AgentNamespaceAnnotation = "fleet.cattle.io/agent-namespace"
+	ServiceAccountAnnotation = "fleet.cattle.io/service-account"
 	KeepResourcesAnnotation  = "fleet.cattle.io/keep-resources"
 )
 

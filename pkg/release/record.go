@@ -85,6 +85,7 @@ type Record struct {
 	Status         string // Helm's: deployed, superseded, failed, pending-install, ...
 	BundleID       string // the BundleDeployment's name; empty where the release is none of Fleet's
 	AgentNamespace string
+	ServiceAccount string // that Helm ran as, in the agent's namespace; empty for the agent's own
 	KeepResources  bool
 	Commit         string
 	ApplyMethod    string // "ssa" or "csa"; empty before Helm 4
@@ -147,6 +148,7 @@ func Decode(value []byte) (*Record, error) {
 		Status:         d.Info.Status,
 		BundleID:       a[fleet.BundleIDAnnotation],
 		AgentNamespace: a[fleet.AgentNamespaceAnnotation],
+		ServiceAccount: a[fleet.ServiceAccountAnnotation],
 		KeepResources:  a[fleet.KeepResourcesAnnotation] == "true",
 		Commit:         a[fleet.CommitLabel],
 		ApplyMethod:    d.ApplyMethod,
