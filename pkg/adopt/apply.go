@@ -22,7 +22,7 @@ import (
 )
 
 // FieldManager is the field manager of every write, by which an adoption can be told from what others write.
-const FieldManager = "fleetdoctor-adopt"
+const FieldManager = ownership.FieldManager
 
 // WebhookLabel selects the configurations of the admission webhook that applies the same marks.
 const WebhookLabel = "app.kubernetes.io/name=fleetdoctor-webhook"

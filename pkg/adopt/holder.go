@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
@@ -86,7 +85,7 @@ func setHolder(inv *inventory.Inventory, d *inventory.Deployment, have ownership
 		h.names = []string{have.SetID, have.Hash}
 	}
 	switch {
-	case owned || foreignProgram(have.SetID):
+	case owned || ownership.ForeignProgram(have.SetID):
 		h.Situation = SystemSet
 	case !inv.SetsComplete:
 		h.Situation = Undecided
@@ -129,10 +128,4 @@ func (h Holder) Name() string {
 // named says whether one of the names, which are as a user wrote them, is the holder's.
 func (h Holder) named(names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return n != "" && slices.Contains(h.names, n) })
-}
-
-// foreignProgram says whether a set is none of a bundle's: one of Fleet's own, or one of another program that uses the same marks, as
-// Rancher and K3s do for what they apply. Their release records are nowhere, so that nothing proves them gone.
-func foreignProgram(setID string) bool {
-	return setID != "" && (fleet.IsFleetsOwnSet(setID) || !fleet.IsBundleSet(setID))
 }

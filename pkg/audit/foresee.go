@@ -31,7 +31,7 @@ func (j *judged) known() *check.Live {
 	m := j.meta.Metadata
 	return &check.Live{
 		UID: m.UID, ResourceVersion: m.ResourceVersion, Stamps: ownership.StampsOf(m.Labels, m.Annotations), Deleting: m.DeletionTimestamp != "",
-		Controller: j.meta.Controller(), Keep: m.Annotations[fleet.ResourcePolicyAnnotation] == "keep", OwnedSet: ownedSet(m.Annotations),
+		Controller: j.meta.Controller(), Keep: m.Annotations[fleet.ResourcePolicyAnnotation] == "keep", OwnedSet: ownership.OwnedSet(m.Annotations),
 	}
 }
 
@@ -55,9 +55,4 @@ func leftBehind(applied string, desired, live object.Content, o *check.Object) [
 		}
 	}
 	return out
-}
-
-// ownedSet says whether annotations name an owner of the set, as wrangler writes for what a controller applies.
-func ownedSet(annotations map[string]string) bool {
-	return annotations[fleet.OwnerGVKAnnotation]+annotations[fleet.OwnerNameAnnotation]+annotations[fleet.OwnerNamespaceAnnotation] != ""
 }

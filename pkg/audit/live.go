@@ -226,7 +226,7 @@ func (l *live) mark(m *object.Meta, ref object.Ref) {
 		return
 	}
 	out := check.Marked{Ref: ref, Marks: marks, NoPrune: m.Metadata.Labels[fleet.PruneLabel] == "false",
-		Owned: ownedSet(m.Metadata.Annotations)}
+		Owned: ownership.OwnedSet(m.Metadata.Annotations)}
 	for _, owner := range m.Metadata.OwnerReferences {
 		out.Controlled = true
 		if owner.Controller || out.Controller == "" {

@@ -4,6 +4,9 @@ package ownership
 
 import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 
+// FieldManager is the field manager of whoever sets the keys on purpose: adopt and its undo. The admission webhook leaves its writes alone.
+const FieldManager = "fleetdoctor-adopt"
+
 // Key is one of the five keys that mark an object.
 type Key struct {
 	Label bool // else an annotation

@@ -83,3 +83,15 @@ func Judge(have, want Marks) Verdict {
 	}
 	return Verdict{Reason: ForeignOwner}
 }
+
+// ForeignProgram says whether a set is none of a bundle's: one of Fleet's own, or one of another program that uses the same marks, as
+// Rancher and K3s do for what they apply. Their release records are nowhere, so that nothing proves them gone.
+func ForeignProgram(setID string) bool {
+	return setID != "" && (fleet.IsFleetsOwnSet(setID) || !fleet.IsBundleSet(setID))
+}
+
+// OwnedSet says whether the set that an object's annotations name has an owner of its own, as those that controllers apply do. A bundle's
+// has none.
+func OwnedSet(annotations map[string]string) bool {
+	return annotations[fleet.OwnerGVKAnnotation]+annotations[fleet.OwnerNameAnnotation]+annotations[fleet.OwnerNamespaceAnnotation] != ""
+}
