@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package registry knows, in memory, which Helm release of Fleet's desires an object, and with which marks. It is filled from release records
+// as they come and go, and keeps of each no more than that. Its answers make no request.
+package registry
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+)
+
+// Registry may be filled and asked at once.
+type Registry struct {
+	scoped bool
+
+	mu sync.RWMutex
+	// revisions are what is known of each release ("namespace/name"), ascending.
+	revisions map[string][]*Entry
+	// owners are the revisions that desire an object, ordered by release; of one release the newest first.
+	owners map[key][]*Entry
+	// sets are the revisions by the hash of their set.
+	sets             map[string][]*Entry
+	objects, damaged int
+}
+
+// New makes an empty registry. namespaces are those whose records it will be filled from; none stands for all.
+func New(namespaces ...string) *Registry {
+	return &Registry{scoped: len(namespaces) > 0, revisions: map[string][]*Entry{}, owners: map[key][]*Entry{}, sets: map[string][]*Entry{}}
+}
+
+// Put adds a revision, or replaces what is known of it.
+func (r *Registry) Put(e *Entry) { r.change(e.Name, e) }
+
+// Delete forgets a revision.
+func (r *Registry) Delete(n release.Name) { r.change(n, nil) }
+
+func (r *Registry) change(n release.Name, e *Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := n.Release()
+	all := slices.DeleteFunc(slices.Clone(r.revisions[name]), func(old *Entry) bool { return old.Revision == n.Revision })
+	if e != nil {
+		all = append(all, e)
+	}
+	r.set(name, all)
+}
+
+// Replace makes the entries all that is known of a namespace's releases; the namespace "" stands for all. Who asks meanwhile may get the
+// answers of one release from before, and of another from after.
+func (r *Registry) Replace(namespace string, entries []*Entry) {
+	revisions := map[string][]*Entry{}
+	for _, e := range entries {
+		name := e.Name.Release()
+		revisions[name] = append(revisions[name], e)
+	}
+	r.mu.RLock()
+	for name := range r.revisions {
+		if _, there := revisions[name]; !there && (namespace == "" || strings.HasPrefix(name, namespace+"/")) {
+			revisions[name] = nil
+		}
+	}
+	r.mu.RUnlock()
+	for name, all := range revisions {
+		r.mu.Lock() // for each, so that nobody who asks waits for all of them
+		r.set(name, all)
+		r.mu.Unlock()
+	}
+}
+
+// set makes these the revisions of a release, and its claims those of the ones that count.
+func (r *Registry) set(name string, all []*Entry) {
+	slices.SortFunc(all, func(a, b *Entry) int { return cmp.Compare(a.Revision, b.Revision) })
+	before := r.revisions[name]
+	r.damaged += count(all) - count(before)
+	if len(all) == 0 {
+		delete(r.revisions, name)
+	} else {
+		r.revisions[name] = all
+	}
+	was, is := counted(before), counted(all)
+	// Claimed before it is given up: of an object that both revisions desire the map keeps its place.
+	for _, e := range is {
+		if !slices.Contains(was, e) {
+			r.claim(e)
+		}
+	}
+	for _, e := range was {
+		if !slices.Contains(is, e) {
+			r.disclaim(e)
+		}
+	}
+}
+
+func count(entries []*Entry) (damaged int) {
+	for _, e := range entries {
+		if e.damaged {
+			damaged++
+		}
+	}
+	return damaged
+}
+
+// counted are the revisions of a release that count: the highest deployed one, and those newer that Helm is at work on, because it stores a
+// record before it applies.
+func counted(all []*Entry) []*Entry {
+	highest := -1
+	for i, e := range all {
+		if e.deployed {
+			highest = i
+		}
+	}
+	var out []*Entry
+	for i, e := range all {
+		if i == highest || i > highest && e.pending {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func (r *Registry) claim(e *Entry) {
+	for _, k := range e.keys {
+		owners := append(r.owners[k], e)
+		if len(owners) > 1 {
+			slices.SortFunc(owners, func(a, b *Entry) int {
+				return cmp.Or(cmp.Compare(a.Name.Release(), b.Name.Release()), cmp.Compare(b.Revision, a.Revision))
+			})
+		}
+		r.owners[k] = owners
+	}
+	r.objects += e.Objects
+	if e.Want.Hash != "" {
+		r.sets[e.Want.Hash] = append(r.sets[e.Want.Hash], e)
+	}
+}
+
+func (r *Registry) disclaim(e *Entry) {
+	is := func(other *Entry) bool { return other == e }
+	for _, k := range e.keys {
+		if r.owners[k] = slices.DeleteFunc(r.owners[k], is); len(r.owners[k]) == 0 {
+			delete(r.owners, k)
+		}
+	}
+	r.objects -= e.Objects
+	if r.sets[e.Want.Hash] = slices.DeleteFunc(r.sets[e.Want.Hash], is); len(r.sets[e.Want.Hash]) == 0 {
+		delete(r.sets, e.Want.Hash)
+	}
+}
+
+// Owners returns the releases that desire an object, ordered by namespace and name; of one release the newest revision that does. The
+// namespace is empty for a cluster-scoped object.
+func (r *Registry) Owners(k object.Key) []Release {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var out []Release
+	for _, e := range r.owners[keyOf(k)] {
+		if n := len(out); n == 0 || out[n-1].Name.Release() != e.Name.Release() {
+			out = append(out, e.Release)
+		}
+	}
+	return out
+}
+
+// Holder returns the release that has the set of a hash; ok is false where none here has. Of several it is the one that is named
+// ("namespace/name"), else the first.
+func (r *Registry) Holder(hash, named string) (holder Release, ok bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	entries := r.sets[hash]
+	if len(entries) == 0 {
+		return Release{}, false
+	}
+	for _, e := range entries {
+		if e.Name.Release() == named {
+			return e.Release, true
+		}
+	}
+	return entries[0].Release, true
+}
+
+// Release says whether a release ("namespace/name") has a record, whether it is Fleet's or not.
+func (r *Registry) Release(name string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.revisions[name]) > 0
+}
+
+// Complete says whether every release record of the cluster was read: only then is a release that is not known not there.
+func (r *Registry) Complete() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return !r.scoped && r.damaged == 0
+}
+
+// Size is how much the registry knows: objects that are desired, each by every revision that counts, releases, and records that could not be
+// read.
+func (r *Registry) Size() (objects, releases, damaged int) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.objects, len(r.revisions), r.damaged
+}
