@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stamp decides which marks an object gets at admission. It is pure: what releases desire it asks a Registry.
+//
+// Only what a release's record names by group, kind, namespace and name is ever stamped; what the object itself says decides no more than
+// whether it is, and for which of several releases.
+package stamp
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+)
+
+// Registry knows who desires an object, and who is there.
+type Registry interface {
+	Owners(object.Key) []registry.Release
+	Holder(hash, named string) (registry.Release, bool)
+	Release(name string) bool
+	Complete() bool
+}
+
+// IgnoreLabel, with the value "true" on an object or its namespace, keeps the webhook away.
+const IgnoreLabel = "fleetdoctor.io/ignore"
+
+// Request is a write of one object.
+type Request struct {
+	Key object.Key
+	// Manager is the field manager that the request states.
+	Manager string
+	// Old is the object as it is stored, nil where it is created; New as it would be.
+	Old, New *object.Meta
+	// Exact says that an object which names nobody is stamped too.
+	Exact bool
+	// Ignored says that the namespace carries the IgnoreLabel.
+	Ignored bool
+}
+
+// Reason is why a request was stamped, or was not. The values are words of metrics and audit annotations.
+type Reason string
+
+// The reasons. Of Adopted, Restored and Exact the object is stamped.
+const (
+	Adopted    Reason = "Adopted"    // it says that it belongs to the release
+	Restored   Reason = "Restored"   // it had the release's hash, and would have lost its marks
+	Exact      Reason = "Exact"      // it says nothing, and whoever owns the namespace asked for that
+	Owned      Reason = "Owned"      // it has what it needs
+	NotWanted  Reason = "NotWanted"  // no release desires it
+	Ignored    Reason = "Ignored"    // somebody asked for it to be left alone
+	Deleting   Reason = "Deleting"   // it is being deleted
+	Controlled Reason = "Controlled" // it has a controller, which made it
+	Unmarked   Reason = "Unmarked"   // it does not say that it belongs to the release
+	Foreign    Reason = "Foreign"    // another owner holds it, who lives or of whom that is not known
+	Contested  Reason = "Contested"  // more than one release desires it, and it names none of them
+)
+
+// Stamps says whether an object is stamped for that reason.
+func (r Reason) Stamps() bool { return r == Adopted || r == Restored || r == Exact }
+
+// Decision is what becomes of a request.
+type Decision struct {
+	Reason Reason
+	// Release desires the object; it is the zero value where none does, or which one cannot be said.
+	Release registry.Release
+	// Set are the keys to be written, with their values; empty where nothing is.
+	Set ownership.Stamps
+	// Lost says that the stored object already lacks what is written: stamps that others take away again can go on for ever, these alone.
+	Lost bool
+	// Warning is for whoever made the request; it names who desires the object and who holds it. Empty where there is nothing to say.
+	Warning string
+}
+
+// Decide decides about a request. What adopt or its undo write is left alone: it was done on purpose.
+func Decide(r Registry, req Request) Decision {
+	owners := slices.DeleteFunc(r.Owners(req.Key), func(o registry.Release) bool {
+		return o.Want.Hash == "" || fleet.IsAgentBundle(o.Bundle) // an agent looks after its own objects
+	})
+	switch {
+	case len(owners) == 0:
+		return Decision{Reason: NotWanted}
+	case req.Ignored || req.New.Metadata.Labels[IgnoreLabel] == "true" || req.Manager == ownership.FieldManager:
+		return Decision{Reason: Ignored}
+	case req.New.Metadata.DeletionTimestamp != "":
+		return Decision{Reason: Deleting}
+	}
+	have, had := marks(req.New), marks(req.Old)
+	owner, ok := ownerOf(owners, have, had)
+	if !ok {
+		return Decision{Reason: Contested, Warning: contested(req.Key, owners)}
+	}
+	d := Decision{Release: owner, Reason: reason(owner, req, have, had)}
+	if d.Reason == Owned {
+		return d
+	}
+	if holder := foreign(r, owner, req.New); holder != "" {
+		d.Reason = Foreign
+		d.Warning = fmt.Sprintf("%s is desired by bundle %s and held by %s: its marks are left as they are", req.Key, owner.Bundle, holder)
+		return d
+	}
+	if d.Reason.Stamps() {
+		d.Set = lacking(ownership.StampsOf(req.New.Metadata.Labels, req.New.Metadata.Annotations), owner.Want.Stamps())
+		d.Lost = req.Old != nil && (had.Hash != owner.Want.Hash || had.SetID != owner.Want.SetID)
+	}
+	return d
+}
+
+// reason says whether an object is to be stamped for a release, were it nobody else's.
+func reason(owner registry.Release, req Request, have, had ownership.Marks) Reason {
+	switch {
+	case have.Hash == owner.Want.Hash && have.SetID == owner.Want.SetID:
+		return Owned
+	case had.Hash == owner.Want.Hash:
+		return Restored
+	case req.New.Controller() != "":
+		return Controlled
+	case have.Release() == owner.Want.Release() || have.SetID == owner.Want.SetID || have.Hash == owner.Want.Hash:
+		return Adopted
+	case req.Exact:
+		return Exact
+	}
+	return Unmarked
+}
+
+// ownerOf picks the release that the object says it belongs to, or said before. Where only one desires it, it is that one.
+func ownerOf(owners []registry.Release, have, had ownership.Marks) (registry.Release, bool) {
+	if len(owners) == 1 {
+		return owners[0], true
+	}
+	for _, marks := range []ownership.Marks{have, had} {
+		for _, says := range []func(registry.Release) bool{
+			func(o registry.Release) bool { return marks.Hash == o.Want.Hash },
+			func(o registry.Release) bool { return marks.Release() == o.Want.Release() },
+		} {
+			if i := slices.IndexFunc(owners, says); i >= 0 {
+				return owners[i], true
+			}
+		}
+	}
+	return registry.Release{}, false
+}
+
+// foreign says who else holds an object, by the rules of `adopt --policy=if-unowned`: a set or a release that is here, a set of another
+// program, and, unless every record is known, anybody. It is empty where nobody does.
+func foreign(r Registry, owner registry.Release, m *object.Meta) string {
+	have, want := marks(m), owner.Want
+	foreignID := have.SetID != "" && have.SetID != want.SetID
+	foreignHash := have.Hash != "" && have.Hash != want.Hash
+	foreignRelease := have.ReleaseName != "" && have.Release() != want.Release()
+	holder, known := registry.Release{}, false
+	if foreignHash {
+		holder, known = r.Holder(have.Hash, have.Release())
+	}
+	if foreignID && !known {
+		holder, known = r.Holder(fleet.Hash(have.SetID), have.Release())
+	}
+	switch {
+	case known:
+		return "bundle " + holder.Bundle
+	case foreignID && ownership.ForeignProgram(have.SetID):
+		return fmt.Sprintf("set %q, which is no bundle's", have.SetID)
+	case (foreignID || foreignHash) && ownership.OwnedSet(m.Metadata.Annotations):
+		return "a set that is no bundle's"
+	case foreignRelease && r.Release(have.Release()):
+		return "Helm release " + have.Release()
+	case (foreignID || foreignHash || foreignRelease) && !r.Complete():
+		return "an owner of whom nothing is known here, while not every release record could be read"
+	}
+	return ""
+}
+
+func contested(k object.Key, owners []registry.Release) string {
+	names := make([]string, len(owners))
+	for i, o := range owners {
+		names[i] = "bundle " + o.Bundle
+	}
+	return fmt.Sprintf("%s is desired by %s, and says of none that it is theirs: its marks are left as they are", k, strings.Join(names, " and by "))
+}
+
+func marks(m *object.Meta) ownership.Marks {
+	if m == nil {
+		return ownership.Marks{}
+	}
+	return ownership.MarksOf(m.Metadata.Labels, m.Metadata.Annotations)
+}
+
+// lacking are the wanted keys that an object has not, or has otherwise.
+func lacking(have, want ownership.Stamps) ownership.Stamps {
+	out := maps.Clone(want)
+	maps.DeleteFunc(out, func(k, v string) bool { return have[k] == v })
+	return out
+}
