@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package guard decides whether a request does harm to what a release of Fleet's owns. It is pure: what releases desire it asks a Registry.
+package guard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
+)
+
+// Registry knows who desires an object.
+type Registry interface {
+	Owners(object.Key) []registry.Release
+}
+
+// Request is a change or a deletion of one object.
+type Request struct {
+	Key object.Key
+	// User is the name of whoever makes the request, and Manager the field manager that it states.
+	User, Manager string
+	// Old is the object as it is stored; New as it would be, nil where it is deleted.
+	Old, New *object.Meta
+	// Ignored says that the namespace carries the stamp.IgnoreLabel.
+	Ignored bool
+}
+
+// Reason is why a request does harm, or does none. The values are words of metrics and audit annotations.
+type Reason string
+
+// The reasons. Stripped, Changed and Deleted are harm.
+const (
+	Stripped Reason = "Stripped" // a mark would be gone
+	Changed  Reason = "Changed"  // a mark would be another
+	Deleted  Reason = "Deleted"  // the object would be gone
+	Harmless Reason = "Harmless" // the marks stay
+	NotOwned Reason = "NotOwned" // no release owns the object
+	Fleet    Reason = "Fleet"    // it is Fleet that does it
+	System   Reason = "System"   // the cluster itself clears away
+	Deleting Reason = "Deleting" // it is being deleted already
+	Ignored  Reason = "Ignored"  // somebody asked for it to be left alone
+)
+
+// Verdict is what a request would do.
+type Verdict struct {
+	Reason Reason
+	// Release owns the object; the zero value where none does.
+	Release registry.Release
+	// Message says whose the object is, and what Fleet will report; empty where no harm is done.
+	Message string
+}
+
+// Harm says whether there is something to warn of.
+func (v Verdict) Harm() bool { return v.Message != "" }
+
+// Judge judges a request. What adopt or its undo write is no harm: it was done on purpose.
+func Judge(r Registry, req Request) Verdict {
+	hash := req.Old.Metadata.Labels[fleet.HashLabel]
+	owners := slices.DeleteFunc(r.Owners(req.Key), func(o registry.Release) bool { return o.Want.Hash == "" || o.Want.Hash != hash })
+	if len(owners) == 0 {
+		return Verdict{Reason: NotOwned}
+	}
+	v := Verdict{Release: owners[0]}
+	switch {
+	case req.Manager == ownership.FieldManager, req.Ignored, ignored(req.Old), ignored(req.New):
+		v.Reason = Ignored
+	case system(req.User):
+		v.Reason = System
+	case !slices.ContainsFunc(owners, func(o registry.Release) bool { return !isFleet(o, req.User) }):
+		v.Reason = Fleet
+	case req.Old.Metadata.DeletionTimestamp != "":
+		v.Reason = Deleting
+	case req.New == nil:
+		v.Reason = Deleted
+		v.Message = fmt.Sprintf("%s belongs to bundle %s: Fleet will report it as missing, and %s", req.Key, v.Release.Bundle, fewer(v.Release))
+	default:
+		v.judgeMarks(req)
+	}
+	return v
+}
+
+// judgeMarks looks for marks that are as the release wants them, and would not be any more.
+func (v *Verdict) judgeMarks(req Request) {
+	want := v.Release.Want.Stamps()
+	v.Reason = Harmless
+	var gone, changed []string
+	counted := false
+	for _, c := range ownership.Changes(stampsOf(req.Old), stampsOf(req.New)) {
+		if c.Old == nil || *c.Old != want[c.Name] {
+			continue
+		}
+		counted = counted || c.Name == fleet.HashLabel
+		if c.New == nil {
+			gone = append(gone, c.Field()+" "+c.Name)
+		} else {
+			changed = append(changed, c.Field()+" "+c.Name)
+		}
+	}
+	if len(gone)+len(changed) == 0 {
+		return
+	}
+	var acts []string
+	if v.Reason = Changed; len(gone) > 0 {
+		v.Reason = Stripped
+		acts = append(acts, "takes away "+strings.Join(gone, ", "))
+	}
+	if len(changed) > 0 {
+		acts = append(acts, "changes "+strings.Join(changed, ", "))
+	}
+	consequence := "Fleet goes on counting it, and Helm will not know it for its release's"
+	if counted {
+		consequence = "Fleet will report it as not its own, and " + fewer(v.Release)
+	}
+	v.Message = fmt.Sprintf("%s belongs to bundle %s, and this %s: %s", req.Key, v.Release.Bundle, strings.Join(acts, " and "), consequence)
+}
+
+// fewer is how Fleet's count of a bundle's objects ends up, if nothing else is wrong with it.
+func fewer(r registry.Release) string {
+	return fmt.Sprintf("%s will be %d/%d", r.Bundle, r.Objects-1, r.Objects)
+}
+
+func stampsOf(m *object.Meta) ownership.Stamps {
+	return ownership.StampsOf(m.Metadata.Labels, m.Metadata.Annotations)
+}
+
+func ignored(m *object.Meta) bool { return m != nil && m.Metadata.Labels[stamp.IgnoreLabel] == "true" }
+
+// accounts are the service accounts that Fleet's agent works as, beside the one that a release names. They live in the agent's namespace.
+var accounts = []string{fleet.AgentName, "fleet-default"}
+
+// isFleet says whether a user is Fleet, as far as one release is concerned.
+func isFleet(r registry.Release, user string) bool {
+	name, ok := strings.CutPrefix(user, "system:serviceaccount:"+r.AgentNamespace+":")
+	return ok && r.AgentNamespace != "" && name != "" && (name == r.ServiceAccount || slices.Contains(accounts, name))
+}
+
+// system says whether a user is a part of the cluster that clears away what somebody else decided to be rid of. Where controllers have no
+// accounts of their own, it is the controller manager.
+func system(user string) bool {
+	switch user {
+	case "system:serviceaccount:kube-system:generic-garbage-collector", "system:serviceaccount:kube-system:namespace-controller",
+		"system:serviceaccount:kube-system:ttl-after-finished-controller", "system:kube-controller-manager":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guard_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+)
+
+const alice, agent = "alice", "system:serviceaccount:cattle-fleet-system:fleet-agent"
+
+var eleven = ownership.Wanted("default-eleven", "eleven", "web")
+
+// cluster has bundle eleven, which desires eleven ConfigMaps and is deployed as deployer, and bundle other, which desires the first of them too.
+func cluster(tb testing.TB) *registry.Registry {
+	tb.Helper()
+	r := registry.New()
+	for _, rec := range []record.Record{
+		{Bundle: "eleven", ServiceAccount: "deployer", Objects: record.ConfigMaps("web", 11)},
+		{Bundle: "other", Namespace: "web", Objects: record.ConfigMaps("web", 1)},
+	} {
+		e, err := registry.Read(rec.Value())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		r.Put(e)
+	}
+	return r
+}
+
+// marked is an object with marks and further labels, given as pairs.
+func marked(m ownership.Marks, labels ...string) *object.Meta {
+	out := &object.Meta{}
+	out.Metadata.Labels, out.Metadata.Annotations = map[string]string{}, map[string]string{}
+	for _, k := range ownership.Keys() {
+		if v, ok := m.Stamps()[k.Name]; ok && k.Label {
+			out.Metadata.Labels[k.Name] = v
+		} else if ok {
+			out.Metadata.Annotations[k.Name] = v
+		}
+	}
+	for i := 0; i < len(labels); i += 2 {
+		out.Metadata.Labels[labels[i]] = labels[i+1]
+	}
+	return out
+}
+
+func TestJudge(t *testing.T) {
+	with := func(change func(*ownership.Marks)) *object.Meta { m := eleven; change(&m); return marked(m) }
+	deleting := marked(eleven)
+	deleting.Metadata.DeletionTimestamp = "2026-11-20T08:00:00Z"
+	key := object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-3"}
+	for _, tc := range []struct {
+		name string
+		req  guard.Request
+		want guard.Reason
+		says []string
+	}{
+		{"deleted", guard.Request{Old: marked(eleven)}, guard.Deleted, []string{"configmap web/object-3 belongs to bundle eleven", "missing", "eleven will be 10/11"}},
+		{"the hash stripped", guard.Request{Old: marked(eleven), New: with(func(m *ownership.Marks) { m.Hash = "" })}, guard.Stripped,
+			[]string{"takes away label objectset.rio.cattle.io/hash:", "eleven will be 10/11"}},
+		{"all stripped", guard.Request{Old: marked(eleven), New: marked(ownership.Marks{})}, guard.Stripped, []string{"annotation meta.helm.sh/release-name", "10/11"}},
+		{"the hash changed", guard.Request{Old: marked(eleven), New: with(func(m *ownership.Marks) { m.Hash = "x" })}, guard.Changed,
+			[]string{"changes label objectset.rio.cattle.io/hash:", "eleven will be 10/11"}},
+		{"Helm's mark changed", guard.Request{Old: marked(eleven), New: with(func(m *ownership.Marks) { m.ReleaseName = "x" })}, guard.Changed,
+			[]string{"annotation meta.helm.sh/release-name", "Fleet goes on counting it"}},
+		{"stripped and changed", guard.Request{Old: marked(eleven), New: with(func(m *ownership.Marks) { m.Hash, m.SetID = "", "x" })}, guard.Stripped,
+			[]string{"takes away label objectset.rio.cattle.io/hash and changes annotation objectset.rio.cattle.io/id"}},
+		{"a wrong mark put right", guard.Request{Old: with(func(m *ownership.Marks) { m.SetID = "x" }), New: marked(eleven)}, guard.Harmless, nil},
+		{"a wrong mark made wronger", guard.Request{Old: with(func(m *ownership.Marks) { m.SetID = "x" }), New: with(func(m *ownership.Marks) { m.SetID = "y" })}, guard.Harmless, nil},
+		{"something else changed", guard.Request{Old: marked(eleven), New: marked(eleven, "app", "web")}, guard.Harmless, nil},
+
+		{"not owned", guard.Request{Old: with(func(m *ownership.Marks) { m.Hash = "" })}, guard.NotOwned, nil},
+		{"a copied hash", guard.Request{Key: object.Key{Kind: "Secret", Namespace: "web", Name: "object-3"}, Old: marked(eleven)}, guard.NotOwned, nil},
+		{"another's, which desires it too", guard.Request{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-0"}, Old: marked(ownership.Wanted("default-other", "other", "web"))},
+			guard.Deleted, []string{"bundle other", "other will be 0/1"}},
+
+		{"by the agent", guard.Request{User: agent, Old: marked(eleven)}, guard.Fleet, nil},
+		{"by fleet-default", guard.Request{User: "system:serviceaccount:cattle-fleet-system:fleet-default", Old: marked(eleven)}, guard.Fleet, nil},
+		{"by the release's account", guard.Request{User: "system:serviceaccount:cattle-fleet-system:deployer", Old: marked(eleven)}, guard.Fleet, nil},
+		{"by an account of that name elsewhere", guard.Request{User: "system:serviceaccount:web:deployer", Old: marked(eleven)}, guard.Deleted, []string{"10/11"}},
+		{"by another account there", guard.Request{User: "system:serviceaccount:cattle-fleet-system:somebody", Old: marked(eleven)}, guard.Deleted, []string{"10/11"}},
+		{"by the account without a name", guard.Request{User: "system:serviceaccount:cattle-fleet-system:", Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-0"},
+			Old: marked(ownership.Wanted("default-other", "other", "web"))}, guard.Deleted, []string{"0/1"}},
+		{"by garbage collection", guard.Request{User: "system:serviceaccount:kube-system:generic-garbage-collector", Old: marked(eleven)}, guard.System, nil},
+		{"by namespace deletion", guard.Request{User: "system:serviceaccount:kube-system:namespace-controller", Old: marked(eleven)}, guard.System, nil},
+		{"by the controller manager", guard.Request{User: "system:kube-controller-manager", Old: marked(eleven)}, guard.System, nil},
+		{"by an undo", guard.Request{Manager: "fleetdoctor-adopt", Old: marked(eleven), New: marked(ownership.Marks{})}, guard.Ignored, nil},
+
+		{"being deleted", guard.Request{Old: deleting}, guard.Deleting, nil},
+		{"ignored", guard.Request{Old: marked(eleven, "fleetdoctor.io/ignore", "true")}, guard.Ignored, nil},
+		{"ignored from now on", guard.Request{Old: marked(eleven), New: marked(ownership.Marks{}, "fleetdoctor.io/ignore", "true")}, guard.Ignored, nil},
+		{"ignored by its namespace", guard.Request{Ignored: true, Old: marked(eleven)}, guard.Ignored, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.req.Key == (object.Key{}) {
+				tc.req.Key = key
+			}
+			if tc.req.User == "" {
+				tc.req.User = alice
+			}
+			got := guard.Judge(cluster(t), tc.req)
+			if got.Reason != tc.want || got.Harm() != (tc.says != nil) {
+				t.Errorf("%s: %q, want %s", got.Reason, got.Message, tc.want)
+			}
+			for _, s := range tc.says {
+				if !strings.Contains(got.Message, s) {
+					t.Errorf("the message does not say %q: %s", s, got.Message)
+				}
+			}
+		})
+	}
+}
+
+// TestForgedOwner holds that a record which claims the same set for another agent makes nobody Fleet.
+func TestForgedOwner(t *testing.T) {
+	r := cluster(t)
+	forged := record.Record{Bundle: "eleven", Namespace: "evil", AgentNamespace: "evil", Objects: record.ConfigMaps("web", 11)}
+	e, err := registry.Read(forged.Value())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Put(e)
+	req := guard.Request{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-3"}, User: "system:serviceaccount:evil:fleet-agent", Old: marked(eleven)}
+	if v := guard.Judge(r, req); !v.Harm() {
+		t.Errorf("an account of the forged agent is %s", v.Reason)
+	}
+}
+
+func TestModeOf(t *testing.T) {
+	for _, tc := range []struct {
+		labels map[string]string
+		want   guard.Mode
+		note   bool
+	}{
+		{nil, guard.Warn, false},
+		{map[string]string{guard.Label: "deny"}, guard.Deny, false},
+		{map[string]string{guard.Label: "off"}, guard.Off, false},
+		{map[string]string{guard.Label: "denny"}, guard.Warn, true},
+		{map[string]string{guard.Label: ""}, guard.Warn, true},
+	} {
+		mode, note := guard.ModeOf(tc.labels, guard.Warn)
+		if diff := cmp.Diff(tc.want, mode); diff != "" || (note != "") != tc.note {
+			t.Errorf("%v: mode (-want +got):\n%snote %q", tc.labels, diff, note)
+		}
+	}
+}
