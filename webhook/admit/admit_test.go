@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admit_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+)
+
+var eleven = ownership.Wanted("default-eleven", "eleven", "web")
+
+// bench is the handlers with a world around them that a test can look at and change.
+type bench struct {
+	admit.Options
+	registry   *registry.Registry
+	namespaces namespaces
+	ready      bool
+	outcomes   []admit.Outcome
+	events     []string
+}
+
+type namespaces map[string]map[string]string
+
+func (n namespaces) Labels(name string) (map[string]string, bool) { l, ok := n[name]; return l, ok }
+
+func (b *bench) Braked(o admit.Object, message string) {
+	b.events = append(b.events, fmt.Sprintf("%s %s/%s %s: %s", o.Kind, o.Namespace, o.Name, o.UID, message))
+}
+
+// setUp makes a cluster with bundle eleven, of eleven ConfigMaps in namespace web.
+func setUp(tb testing.TB) *bench {
+	tb.Helper()
+	r := registry.New()
+	e, err := registry.Read(record.Record{Bundle: "eleven", Objects: record.ConfigMaps("web", 11)}.Value())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.Put(e)
+	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	b := &bench{registry: r, namespaces: namespaces{"web": {}}, ready: true}
+	b.Options = admit.Options{Registry: r, Namespaces: b.namespaces, Ready: func() bool { return b.ready }, GuardDefault: guard.Warn,
+		Brake: brake.New(func() time.Time { return now }), Events: b, Log: logr.Discard(),
+		Observe: func(o admit.Outcome) { b.outcomes = append(b.outcomes, o) }}
+	return b
+}
+
+// configMap is the JSON of ConfigMap web/object-0; metadata is further JSON of its metadata.
+func configMap(metadata string) []byte {
+	return []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"object-0","namespace":"web","uid":"u-0"` + metadata + `},"data":{"a":"1"}}`)
+}
+
+// marked is metadata with marks.
+func marked(m ownership.Marks) string {
+	labels, annotations := map[string]string{}, map[string]string{}
+	for _, k := range ownership.Keys() {
+		if v, ok := m.Stamps()[k.Name]; ok && k.Label {
+			labels[k.Name] = v
+		} else if ok {
+			annotations[k.Name] = v
+		}
+	}
+	l, err := json.Marshal(labels)
+	if err != nil {
+		return ""
+	}
+	a, err := json.Marshal(annotations)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(`,"labels":%s,"annotations":%s`, l, a)
+}
+
+func helmOnly() string {
+	m := eleven
+	m.Hash, m.SetID = "", ""
+	return marked(m)
+}
+
+// request is one about ConfigMap web/object-0. before and after are nil where there is none.
+func request(op admissionv1.Operation, before, after []byte) admission.Request {
+	return admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{UID: "r", Operation: op, Namespace: "web", Name: "object-0",
+		Kind: metav1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, UserInfo: authenticationv1.UserInfo{Username: "alice"},
+		Object: runtime.RawExtension{Raw: after}, OldObject: runtime.RawExtension{Raw: before}}}
+}
+
+// said is what a handler answered, in one line: its annotations, whether the request may go on, and how many keys it writes.
+func said(r admission.Response) string {
+	a := r.AuditAnnotations
+	out := a["decision"] + " " + a["reason"] + " " + a["bundle"]
+	if !r.Allowed {
+		out += " forbidden"
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %d", strings.TrimSpace(out), len(r.Patches)))
+}
+
+func TestStamp(t *testing.T) {
+	for _, tc := range []struct {
+		name          string
+		before, after []byte
+		change        func(*bench, *admission.Request)
+		exact         bool
+		want          string
+		warnings      []string
+	}{
+		{name: "the mission's case", after: configMap(helmOnly()), want: "stamped Adopted eleven 2"},
+		{name: "updated", before: configMap(""), after: configMap(helmOnly()), want: "stamped Adopted eleven 2"},
+		{name: "stripped", before: configMap(marked(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
+			warnings: []string{"eleven will be 10/11", "put back"}},
+		{name: "owned", after: configMap(marked(eleven)), want: "passed Owned eleven 0"},
+		{name: "bare", after: configMap(""), want: "passed Unmarked eleven 0"},
+		{name: "bare, exact", after: configMap(""), exact: true, want: "stamped Exact eleven 2"},
+		{name: "bare with null maps, exact", after: configMap(`,"labels":null,"annotations":null`), exact: true, want: "stamped Exact eleven 2"},
+		{name: "bare with empty maps, exact", after: configMap(`,"labels":{},"annotations":{}`), exact: true, want: "stamped Exact eleven 5"},
+		{name: "not desired", after: configMap(helmOnly()), change: func(_ *bench, r *admission.Request) { r.Name = "x" }, want: "passed NotWanted 0"},
+		{name: "a foreign owner", after: configMap(`,"annotations":{"meta.helm.sh/release-name":"eleven","meta.helm.sh/release-namespace":"web","objectset.rio.cattle.io/id":"cattle"}`),
+			want: "warned Foreign eleven 0", warnings: []string{"bundle eleven"}},
+		{name: "not ready", after: configMap(helmOnly()), change: func(b *bench, _ *admission.Request) { b.ready = false }, want: "passed NotReady 0"},
+		{name: "no JSON", after: []byte(`{"metadata": nonsense`), want: "passed Undecodable 0"},
+		{name: "labels that are no map", after: configMap(`,"labels":7`), want: "passed Undecodable 0"},
+		{name: "no object", want: "passed Undecodable 0"},
+		{name: "a subresource", after: configMap(helmOnly()), change: func(_ *bench, r *admission.Request) { r.SubResource = "status" }, want: "passed Unasked 0"},
+		{name: "a deletion", before: configMap(marked(eleven)), change: func(_ *bench, r *admission.Request) { r.Operation = admissionv1.Delete }, want: "passed Unasked 0"},
+		{name: "an undo", before: configMap(marked(eleven)), after: configMap(""), want: "passed Ignored 0",
+			change: func(_ *bench, r *admission.Request) {
+				r.Options.Raw = []byte(`{"kind":"PatchOptions","fieldManager":"fleetdoctor-adopt"}`)
+			}},
+		{name: "an ignored namespace", after: configMap(helmOnly()), want: "passed Ignored 0",
+			change: func(b *bench, _ *admission.Request) { b.namespaces["web"]["fleetdoctor.io/ignore"] = "true" }},
+		{name: "a namespace that is not known", after: configMap(helmOnly()), want: "stamped Adopted eleven 2",
+			change: func(b *bench, _ *admission.Request) { delete(b.namespaces, "web") }},
+		{name: "stripped where that is denied", before: configMap(marked(eleven)), after: configMap(""), want: "denied Stripped eleven forbidden 0",
+			change: func(b *bench, _ *admission.Request) { b.namespaces["web"]["fleetdoctor.io/guard"] = "deny" }},
+		{name: "stripped by Fleet", before: configMap(marked(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
+			change: func(b *bench, r *admission.Request) {
+				b.namespaces["web"]["fleetdoctor.io/guard"] = "deny"
+				r.UserInfo.Username = "system:serviceaccount:cattle-fleet-system:fleet-agent"
+			}},
+		{name: "stripped where nobody guards", before: configMap(marked(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
+			change: func(b *bench, _ *admission.Request) { b.namespaces["web"]["fleetdoctor.io/guard"] = "off" }},
+		{name: "a fault", after: configMap(helmOnly()), change: func(b *bench, _ *admission.Request) { b.Options.Namespaces = nil }, want: "passed Failed 0"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := setUp(t)
+			op := admissionv1.Create
+			if tc.before != nil {
+				op = admissionv1.Update
+			}
+			req := request(op, tc.before, tc.after)
+			if tc.change != nil {
+				tc.change(b, &req)
+			}
+			handler := admit.Stamp(b.Options)
+			if tc.exact {
+				handler = admit.StampExact(b.Options)
+			}
+			got := handler.Handle(t.Context(), req)
+			if diff := cmp.Diff(tc.want, said(got)); diff != "" {
+				t.Errorf("answer (-want +got):\n%s%v", diff, got.Result)
+			}
+			checkWarnings(t, tc.warnings, got.Warnings)
+			if len(b.outcomes) != 1 || !strings.HasPrefix(tc.want, string(b.outcomes[0].Decision)+" "+b.outcomes[0].Reason) {
+				t.Errorf("observed %+v", b.outcomes)
+			}
+			if len(got.Patches) > 0 {
+				req.Object.Raw = patched(t, tc.after, got)
+				if again := handler.Handle(t.Context(), req); len(again.Patches) > 0 {
+					t.Errorf("a second pass writes %v", again.Patches)
+				}
+			}
+		})
+	}
+}
+
+func checkWarnings(t *testing.T, want, got []string) {
+	t.Helper()
+	if len(want) != len(got) {
+		t.Fatalf("warnings %q, want %q", got, want)
+	}
+	for i := range want {
+		if !strings.Contains(got[i], want[i]) {
+			t.Errorf("warning %q does not say %q", got[i], want[i])
+		}
+	}
+}
+
+// patched applies an answer as the API server does, and holds that the five keys are there and the rest is as it was.
+func patched(tb testing.TB, object []byte, r admission.Response) []byte {
+	tb.Helper()
+	raw, err := json.Marshal(r.Patches)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	patch, err := jsonpatch.DecodePatch(raw)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out, err := patch.Apply(object)
+	if err != nil {
+		tb.Fatalf("applying %s: %v", raw, err)
+	}
+	if got := stampsOf(tb, out); !cmp.Equal(got, eleven.Stamps()) {
+		tb.Errorf("keys (-want +got):\n%s", cmp.Diff(eleven.Stamps(), got))
+	}
+	if diff := cmp.Diff(withoutKeys(tb, object), withoutKeys(tb, out)); diff != "" {
+		tb.Errorf("the rest (-before +after):\n%s", diff)
+	}
+	return out
+}
+
+type metadata struct {
+	Metadata struct {
+		Labels, Annotations map[string]string
+	}
+}
+
+func stampsOf(tb testing.TB, object []byte) ownership.Stamps {
+	tb.Helper()
+	var m metadata
+	if err := json.Unmarshal(object, &m); err != nil {
+		tb.Fatal(err)
+	}
+	return ownership.StampsOf(m.Metadata.Labels, m.Metadata.Annotations)
+}
+
+// withoutKeys is an object without the five keys, and without maps that are empty.
+func withoutKeys(tb testing.TB, object []byte) map[string]any {
+	tb.Helper()
+	var all map[string]any
+	if err := json.Unmarshal(object, &all); err != nil {
+		tb.Fatal(err)
+	}
+	meta, _ := all["metadata"].(map[string]any)
+	for _, field := range []string{"labels", "annotations"} {
+		values, _ := meta[field].(map[string]any)
+		for _, k := range ownership.Keys() {
+			delete(values, k.Name)
+		}
+		if len(values) == 0 {
+			delete(meta, field)
+		}
+	}
+	return all
+}
+
+func TestGuard(t *testing.T) {
+	clusterRole := func(labels string) []byte {
+		return []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"viewer","labels":{"objectset.rio.cattle.io/hash":"` + eleven.Hash + `"` + labels + `}}}`)
+	}
+	for _, tc := range []struct {
+		name          string
+		before, after []byte
+		namespace     map[string]string
+		fallback      guard.Mode
+		want          string
+		warnings      []string
+	}{
+		{name: "deleted", before: configMap(marked(eleven)), want: "warned Deleted eleven 0", warnings: []string{"eleven will be 10/11"}},
+		{name: "deleted where that is denied", before: configMap(marked(eleven)), namespace: map[string]string{guard.Label: "deny"}, want: "denied Deleted eleven forbidden 0"},
+		{name: "deleted where nobody guards", before: configMap(marked(eleven)), namespace: map[string]string{guard.Label: "off"}, want: "passed Deleted eleven 0"},
+		{name: "denied by default", before: configMap(marked(eleven)), fallback: guard.Deny, want: "denied Deleted eleven forbidden 0"},
+		{name: "a mode that is none", before: configMap(marked(eleven)), namespace: map[string]string{guard.Label: "denny"}, want: "warned Deleted eleven 0",
+			warnings: []string{"10/11", `"denny" is none of [off warn deny]`}},
+		{name: "changed", before: configMap(marked(eleven)), after: configMap(`,"labels":{"objectset.rio.cattle.io/hash":"x"}`), want: "warned Stripped eleven 0",
+			warnings: []string{"changes label objectset.rio.cattle.io/hash"}},
+		{name: "an ignored namespace", before: configMap(marked(eleven)), namespace: map[string]string{"fleetdoctor.io/ignore": "true"}, want: "passed Ignored eleven 0"},
+		{name: "not owned", before: configMap(""), want: "passed NotOwned 0"},
+		{name: "no JSON", before: []byte("nonsense"), want: "passed Undecodable 0"},
+		{name: "cluster-scoped", before: clusterRole(""), want: "warned Deleted eleven 0", warnings: []string{"clusterrole.rbac.authorization.k8s.io viewer"}},
+		{name: "cluster-scoped, denied by its own label", before: clusterRole(`,"fleetdoctor.io/guard":"deny"`), want: "denied Deleted eleven forbidden 0"},
+		{name: "cluster-scoped, denied by the label that a request takes away", before: clusterRole(`,"fleetdoctor.io/guard":"deny"`),
+			after: []byte(`{"metadata":{"name":"viewer"}}`), want: "denied Stripped eleven forbidden 0"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := setUp(t)
+			all := record.ConfigMaps("web", 10)
+			viewer := all[0]
+			viewer.APIVersion, viewer.Kind, viewer.Namespace, viewer.Name = "rbac.authorization.k8s.io/v1", "ClusterRole", "", "viewer"
+			e, err := registry.Read(record.Record{Bundle: "eleven", Objects: append(all, viewer)}.Value())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := registry.New()
+			r.Put(e)
+			b.Options.Registry = r
+			for k, v := range tc.namespace {
+				b.namespaces["web"][k] = v
+			}
+			if tc.fallback != "" {
+				b.GuardDefault = tc.fallback
+			}
+			op := admissionv1.Delete
+			if tc.after != nil {
+				op = admissionv1.Update
+			}
+			req := request(op, tc.before, tc.after)
+			if strings.Contains(string(tc.before), "ClusterRole") {
+				req.Kind, req.Namespace, req.Name = metav1.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}, "", "viewer"
+			}
+			got := admit.Guard(b.Options).Handle(t.Context(), req)
+			if diff := cmp.Diff(tc.want, said(got)); diff != "" {
+				t.Errorf("answer (-want +got):\n%s%v", diff, got.Result)
+			}
+			if !got.Allowed && (!strings.Contains(got.Result.Message, "eleven will be 10/11") || !strings.Contains(got.Result.Message, "fleetdoctor.io/ignore=true first")) {
+				t.Errorf("denied without a reason or a remedy: %s", got.Result.Message)
+			}
+			checkWarnings(t, tc.warnings, got.Warnings)
+		})
+	}
+}
+
+// TestBrake goes round in a loop: what is stored has lost its marks each time.
+func TestBrake(t *testing.T) {
+	b := setUp(t)
+	handler := admit.Stamp(b.Options)
+	loop := request(admissionv1.Update, configMap(helmOnly()), configMap(helmOnly()))
+	dry := loop
+	yes := true
+	dry.DryRun = &yes
+	for range 200 {
+		if got := said(handler.Handle(t.Context(), dry)); got != "stamped Adopted eleven 2" {
+			t.Fatalf("a dry run: %s", got)
+		}
+	}
+	for i := 1; i <= 100; i++ {
+		got := handler.Handle(t.Context(), loop)
+		want := "stamped Adopted eleven 2"
+		if i > 60 {
+			want = "warned Braked eleven 0"
+			checkWarnings(t, []string{"is left alone for 1h0m0s"}, got.Warnings)
+		}
+		if said(got) != want {
+			t.Fatalf("round %d: %s, want %s", i, said(got), want)
+		}
+	}
+	if len(b.events) != 1 || !strings.HasPrefix(b.events[0], "ConfigMap web/object-0 u-0: ") {
+		t.Errorf("events: %q", b.events)
+	}
+	// An operator that writes without the labels finds them there each time: nothing was lost.
+	for range 1000 {
+		req := request(admissionv1.Update, configMap(marked(eleven)), configMap(""))
+		if got := said(handler.Handle(t.Context(), req)); got != "stamped Restored eleven 2" {
+			t.Fatalf("an operator's write: %s", got)
+		}
+	}
+}
+
+// TestNamespace holds that the request of a Namespace, which states its own name as its namespace, is about a cluster-scoped object.
+func TestNamespace(t *testing.T) {
+	b := setUp(t)
+	ref := record.ConfigMaps("", 1)[0]
+	ref.Kind, ref.Name = "Namespace", "shop"
+	e, err := registry.Read(record.Record{Bundle: "eleven", Objects: append(record.ConfigMaps("web", 10), ref)}.Value())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := registry.New()
+	r.Put(e)
+	b.Options.Registry = r
+	req := request(admissionv1.Create, nil, []byte(`{"metadata":{"name":"shop"`+helmOnly()+`}}`))
+	req.Kind.Kind, req.Namespace, req.Name = "Namespace", "shop", "shop"
+	if got := said(admit.Stamp(b.Options).Handle(t.Context(), req)); got != "stamped Adopted eleven 2" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admit_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+)
+
+// call sends a body to a handler as the API server would.
+func call(handler http.Handler, body []byte) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w
+}
+
+func serving(tb testing.TB, h admission.Handler) http.Handler {
+	tb.Helper()
+	handler, err := admission.StandaloneWebhook(&admission.Webhook{Handler: h}, admission.StandaloneOptions{Logger: logr.Discard()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return handler
+}
+
+func review(tb testing.TB, req admission.Request) []byte {
+	tb.Helper()
+	body, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
+		Request: &req.AdmissionRequest})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return body
+}
+
+// FuzzReview holds that no body, however it came about, makes an answer that the API server would take for a refusal: the guard only warns
+// here. An answer without the request's uid is none for it.
+func FuzzReview(f *testing.F) {
+	f.Add(review(f, request(admissionv1.Create, nil, configMap(helmOnly()))))
+	f.Add(review(f, request(admissionv1.Update, configMap(marked(eleven)), configMap(""))))
+	f.Add(review(f, request(admissionv1.Delete, configMap(marked(eleven)), nil)))
+	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`))
+	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"r","operation":"CREATE","object":[]}}`))
+	f.Add([]byte(`{`))
+	b := setUp(f)
+	b.Observe = func(admit.Outcome) {}
+	handlers := []http.Handler{serving(f, admit.Stamp(b.Options)), serving(f, admit.StampExact(b.Options)), serving(f, admit.Guard(b.Options))}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for i, h := range handlers {
+			var got admissionv1.AdmissionReview
+			if err := json.Unmarshal(call(h, body).Body.Bytes(), &got); err != nil || got.Response == nil {
+				t.Fatalf("handler %d: no answer: %v", i, err)
+			}
+			if !got.Response.Allowed && got.Response.UID != "" {
+				t.Errorf("handler %d refuses: %+v", i, got.Response.Result)
+			}
+		}
+	})
+}
+
+// FuzzObject holds, for any object that the API may send, that a patch applies to it, that it writes nothing but the five keys, and that a
+// second pass writes nothing.
+func FuzzObject(f *testing.F) {
+	f.Add(configMap(helmOnly()), configMap(marked(eleven)))
+	f.Add(configMap(`,"labels":null,"annotations":{"a":null}`), configMap(""))
+	f.Add(configMap(`,"labels":{"a":"1"},"labels":null`), []byte("null"))
+	f.Add([]byte(`{"metadata":{}}`), []byte(`{}`))
+	f.Add([]byte(`{"metadata":null}`), []byte(`[]`))
+	b := setUp(f)
+	b.Observe = func(admit.Outcome) {}
+	handler := admit.StampExact(b.Options)
+	f.Fuzz(func(t *testing.T, after, before []byte) {
+		if !json.Valid(after) || duplicates(after) {
+			return // the API server writes no such JSON
+		}
+		got := handler.Handle(t.Context(), request(admissionv1.Update, before, after))
+		if !got.Allowed {
+			t.Fatalf("refused: %v", got.Result)
+		}
+		if len(got.Patches) == 0 {
+			return
+		}
+		out := patched(t, after, got)
+		if again := handler.Handle(t.Context(), request(admissionv1.Update, before, out)); len(again.Patches) > 0 {
+			t.Errorf("a second pass writes %v", again.Patches)
+		}
+	})
+}
+
+// duplicates says whether JSON states a name twice, which a patch library reads in its own way.
+func duplicates(raw []byte) bool {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return true
+	}
+	once, err := json.Marshal(v)
+	return err != nil || !jsonpatch.Equal(once, raw) || strings.Count(string(once), `":`) != strings.Count(string(raw), `":`)
+}
+
+// BenchmarkHandler answers whole requests, of which the body is decoded and the answer written, about objects of 8 and 100 KiB, where 100,000
+// are known.
+func BenchmarkHandler(b *testing.B) {
+	known := setUp(b)
+	known.Observe = func(admit.Outcome) {}
+	for i := range 200 {
+		e, err := registry.Read(record.Record{Bundle: "other", Namespace: fmt.Sprintf("web-%d", i), Objects: record.ConfigMaps("", 500)}.Value())
+		if err != nil {
+			b.Fatal(err)
+		}
+		known.registry.Put(e)
+	}
+	for _, size := range []struct {
+		name  string
+		bytes int
+	}{{"8KiB", 8 << 10}, {"100KiB", 100 << 10}} {
+		object := func(metadata string) []byte {
+			raw := configMap(metadata)
+			return bytes.Replace(raw, []byte(`"a":"1"`), []byte(`"a":"`+strings.Repeat("x", size.bytes-len(raw))+`"`), 1)
+		}
+		for _, tc := range []struct {
+			name    string
+			handler admission.Handler
+			req     admission.Request
+		}{
+			{"no-op", admission.HandlerFunc(noOp), request(admissionv1.Create, nil, object(helmOnly()))},
+			{"stamped", admit.Stamp(known.Options), request(admissionv1.Create, nil, object(helmOnly()))},
+			{"not-wanted", admit.Stamp(known.Options), func() admission.Request {
+				r := request(admissionv1.Create, nil, object(helmOnly()))
+				r.Name = "x"
+				return r
+			}()},
+			{"guarded", admit.Guard(known.Options), request(admissionv1.Delete, object(marked(eleven)), nil)},
+		} {
+			b.Run(size.name+"/"+tc.name, func(b *testing.B) {
+				handler, body := serving(b, tc.handler), review(b, tc.req)
+				b.SetBytes(int64(len(body)))
+				b.ReportAllocs()
+				for b.Loop() {
+					if w := call(handler, body); w.Code != http.StatusOK {
+						b.Fatal(w.Body)
+					}
+				}
+			})
+		}
+	}
+}
+
+// noOp answers as ours does, and decides nothing.
+func noOp(context.Context, admission.Request) admission.Response { return admission.Allowed("") }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admit
+
+import (
+	"fmt"
+	"strings"
+
+	jsonpatch "gomodules.xyz/jsonpatch/v2"
+	admissionv1 "k8s.io/api/admission/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
+)
+
+// stamper answers the requests of the mutating webhooks.
+type stamper struct {
+	Options
+	exact bool
+}
+
+func (s stamper) answer(req admission.Request) answer {
+	key := keyOf(&req)
+	switch {
+	case req.Operation != admissionv1.Create && req.Operation != admissionv1.Update || req.SubResource != "":
+		return pass(unasked, registry.Release{})
+	case len(s.Registry.Owners(key)) == 0: // most are not: nothing of them is decoded
+		return pass(string(stamp.NotWanted), registry.Release{})
+	}
+	before, after, err := objects(&req)
+	if err != nil || after == nil || after.Metadata.Name != key.Name {
+		return pass(undecodable, registry.Release{}) // a patch that does not apply would fail the request, whatever the failurePolicy
+	}
+	labels, _ := s.Namespaces.Labels(key.Namespace)
+	d := stamp.Decide(s.Registry, stamp.Request{Key: key, Manager: manager(&req), Old: before, New: after, Exact: s.exact,
+		Ignored: labels[stamp.IgnoreLabel] == "true"})
+	a := pass(string(d.Reason), d.Release)
+	if d.Warning != "" {
+		a.Response, a.decision = a.WithWarnings(d.Warning), Warned
+	}
+	if len(d.Set) == 0 {
+		return a
+	}
+	if d.Reason == stamp.Restored {
+		// The guard would not see it: it is called when the marks are back.
+		g := guardian{s.Options}.judge(&req, key, labels, before, after)
+		if g.decision == Denied {
+			return g
+		}
+		if g.decision == Warned {
+			a.Warnings = append(g.Warnings, "the marks of "+key.String()+" were put back")
+		}
+	}
+	if d.Lost && !dryRun(&req.AdmissionRequest) {
+		if message := s.hold(&req, key, before); message != "" {
+			a.Response, a.decision, a.reason = a.WithWarnings(message), Warned, braked
+			return a
+		}
+	}
+	a.Patches, a.decision = patch(after, d.Set), Stamped
+	return a
+}
+
+// hold counts a stamp of an object that had lost its marks. The message is not empty where it is one too many.
+func (s stamper) hold(req *admission.Request, key object.Key, before *object.Meta) string {
+	held, first := s.Brake.Count(key)
+	if !held {
+		return ""
+	}
+	message := fmt.Sprintf("%s loses its marks as often as they are put back: it is left alone for %s; who takes them away says `kubectl fleetdoctor owner`", key, brake.Hold)
+	if first {
+		s.Log.Info("an object is left alone: it loses its marks as often as they are put back", "object", key.String(), "for", brake.Hold.String())
+		s.Events.Braked(reference(req, before), message)
+	}
+	return message
+}
+
+// patch writes the keys into an object, and nothing else. A map that is not there is made, as RFC 6902 has no way to add into nothing.
+func patch(m *object.Meta, set ownership.Stamps) []jsonpatch.JsonPatchOperation {
+	var out []jsonpatch.JsonPatchOperation
+	for _, field := range []struct {
+		label bool
+		path  string
+		have  map[string]string
+	}{{true, "/metadata/labels", m.Metadata.Labels}, {false, "/metadata/annotations", m.Metadata.Annotations}} {
+		values := map[string]string{}
+		for _, k := range ownership.Keys() {
+			v, ok := set[k.Name]
+			if !ok || k.Label != field.label {
+				continue
+			}
+			values[k.Name] = v
+			if field.have != nil { // "add" replaces what is there
+				out = append(out, jsonpatch.NewOperation("add", field.path+"/"+strings.ReplaceAll(k.Name, "/", "~1"), v))
+			}
+		}
+		if field.have == nil && len(values) > 0 {
+			out = append(out, jsonpatch.NewOperation("add", field.path, values))
+		}
+	}
+	return out
+}
