@@ -199,6 +199,7 @@ func difference(d compare.Difference, managers *compare.Managers, secret bool) r
 			out.Time = m.Time.Format(time.RFC3339)
 		}
 	}
+	out.AtAdmission = managers.Unclaimed(d)
 	return out
 }
 

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"slices"
 
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -43,6 +46,25 @@ func (e explainer) marks(m *object.Meta) []report.Mark {
 	}
 	slices.SortFunc(out, func(a, b report.Mark) int { return cmp.Or(-cmp.Compare(a.Field, b.Field), cmp.Compare(a.Key, b.Key)) })
 	return out
+}
+
+// writers says of each mark who wrote it. What the object does not record, or not in a form that can be read, is left out.
+func (e explainer) writers(marks []report.Mark, raw []byte) {
+	live, managedFields, err := object.Decode(raw)
+	if err != nil || len(managedFields) == 0 {
+		return
+	}
+	managers, err := compare.ReadManagers(managedFields, live)
+	if err != nil {
+		return
+	}
+	for i, m := range marks {
+		path, err := fieldpath.MakePath("metadata", m.Field+"s", m.Key)
+		if err != nil {
+			return
+		}
+		marks[i].Who = difference(compare.Difference{Path: path, Live: m.Value, LiveSet: true}, managers, false).Who()
+	}
 }
 
 func (e explainer) hash(value string) string {

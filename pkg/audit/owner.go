@@ -70,7 +70,7 @@ func (r *run) named(ctx context.Context, n Named) ([]report.OwnedObject, error) 
 			if err != nil {
 				return fmt.Errorf("finding %s: its metadata could not be decoded", n)
 			}
-			out = append(out, r.ownedObject(m))
+			out = append(out, r.ownedObject(m, o.Raw))
 			return nil
 		})
 		if err != nil {
@@ -90,7 +90,7 @@ func (r *run) named(ctx context.Context, n Named) ([]report.OwnedObject, error) 
 	return nil, fmt.Errorf("finding %s: there is none", n)
 }
 
-func (r *run) ownedObject(m *object.Meta) report.OwnedObject {
+func (r *run) ownedObject(m *object.Meta, raw []byte) report.OwnedObject {
 	out := report.OwnedObject{Ref: m.Ref(), UID: m.Metadata.UID, Controller: m.Controller()}
 	have := ownership.MarksOf(m.Metadata.Labels, m.Metadata.Annotations)
 	for _, w := range r.inv.Wants[out.Key()] {
@@ -104,6 +104,7 @@ func (r *run) ownedObject(m *object.Meta) report.OwnedObject {
 	out.Verdict = r.verdict(have, holder, out)
 	e := explainer{run: r, have: have, holder: holder, annotations: m.Metadata.Annotations}
 	out.Marks = e.marks(m)
+	e.writers(out.Marks, raw)
 	return out
 }
 

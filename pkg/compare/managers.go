@@ -85,6 +85,15 @@ func (m *Managers) Of(d Difference) *Manager {
 	return best
 }
 
+// Unclaimed says whether the live value of a difference is nobody's, while others of the object's fields are somebody's. The API server takes
+// down who writes what before admission, so that what a webhook sets is recorded as nobody's; so is what the server itself allots.
+// Of lists, and of what is within one, it does not tell: an order is nobody's either, and an element may have other names.
+func (m *Managers) Unclaimed(d Difference) bool {
+	_, isList := d.Live.([]any)
+	inList := slices.ContainsFunc(d.Path, func(e fieldpath.PathElement) bool { return e.FieldName == nil })
+	return d.LiveSet && len(m.entries) > 0 && !isList && !inList && m.Of(d) == nil
+}
+
 // last returns the last to have written the field at the path, by the record that leads furthest towards it.
 // asWhole leaves out records of what is within the field.
 func (m *Managers) last(path fieldpath.Path, asWhole bool) *Manager {

@@ -115,6 +115,38 @@ func TestManagers(t *testing.T) {
 	}
 }
 
+// TestUnclaimed holds that a value is called nobody's only where the record is sure to name whoever wrote it.
+func TestUnclaimed(t *testing.T) {
+	for _, c := range []struct {
+		name, kind, desired, live string
+		entries                   []string
+		want                      bool
+	}{
+		{"nobody's", configMap, `data: {a: x}`, `data: {a: z}`, []string{"helm 1 f:data: {f:b: {}}"}, true},
+		{"a mark", configMap, `metadata: {labels: {a.b/c: x}}`, `metadata: {labels: {a.b/c: z}}`, []string{"helm 1 f:data: {f:b: {}}"}, true},
+		{"somebody's", configMap, `data: {a: x}`, `data: {a: z}`, []string{"jane 2 f:data: {f:a: {}}"}, false},
+		{"of a map that is somebody's", configMap, `data: {a: x}`, `data: {a: z}`, []string{"jane 2 f:data: {}"}, false},
+		{"gone", configMap, `data: {a: x}`, `data: {b: z}`, []string{"helm 1 f:data: {f:b: {}}"}, false},
+		{"nothing is recorded", configMap, `data: {a: x}`, `data: {a: z}`, nil, false},
+		{"an order", custom, `spec: {l: [{name: a}, {name: b}]}`, `spec: {l: [{name: b}, {name: a}]}`, []string{"helm 1 f:data: {}"}, false},
+		{"within a list", deployment, pod(`tty: true`), pod(`tty: false`), []string{"helm 1 f:data: {}"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			live := parse(t, c.live)
+			managers, err := compare.ReadManagers(managedFields(t, c.entries), live)
+			if err != nil {
+				t.Fatal(err)
+			}
+			apiVersion, kind := split(c.kind)
+			for _, d := range compare.Objects(parse(t, c.desired), live, object.Ref{APIVersion: apiVersion, Kind: kind}.GroupVersionKind()) {
+				if got := managers.Unclaimed(d); got != c.want {
+					t.Errorf("%s: unclaimed is %t", d.Path, got)
+				}
+			}
+		})
+	}
+}
+
 func managedFields(t *testing.T, entries []string) []byte {
 	t.Helper()
 	if entries == nil {

@@ -50,6 +50,9 @@ func (t text) ownership(w io.Writer, d *report.Ownership) error {
 		for _, m := range o.Marks {
 			fmt.Fprintf(&b, "  %s %s=%q\n", t.faint(fmt.Sprintf("%-10s", m.Field)), printable(m.Key), printable(m.Value))
 			wrapped(&b, "             ", m.Means)
+			if m.Who != "" {
+				wrapped(&b, "             ", m.Who)
+			}
 		}
 		if len(o.Marks) == 0 {
 			fmt.Fprintf(&b, "  %s\n", t.faint("no mark at all"))

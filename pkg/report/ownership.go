@@ -59,6 +59,8 @@ type Mark struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 	Means string `json:"means"`
+	// Who says who wrote it, and when, as far as that is recorded.
+	Who string `json:"who,omitempty"`
 }
 
 // Close completes the document; it is called once, last.

@@ -203,13 +203,19 @@ type Difference struct {
 	Operation   string `json:"operation,omitempty"`
 	Subresource string `json:"subresource,omitempty"`
 	Time        string `json:"time,omitempty"`
+	// AtAdmission says that no manager is recorded for this value, though managers are for others: an admission webhook set it, or the API
+	// server itself.
+	AtAdmission bool `json:"atAdmission,omitempty"`
 	// Note qualifies the difference: another order, or what the server's dry run said.
 	Note string `json:"note,omitempty"`
 }
 
 // Who says who made the difference, and when, as far as that is recorded.
 func (d Difference) Who() string {
-	if d.Manager == "" {
+	switch {
+	case d.AtAdmission:
+		return "set at admission, or by the API server itself: no field manager wrote it"
+	case d.Manager == "":
 		return "who changed it is not recorded"
 	}
 	s := "last written by " + d.Manager

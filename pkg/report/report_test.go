@@ -217,6 +217,7 @@ func TestWho(t *testing.T) {
 		want string
 	}{
 		{Difference{}, "who changed it is not recorded"},
+		{Difference{AtAdmission: true}, "set at admission, or by the API server itself: no field manager wrote it"},
 		{Difference{Manager: "kubectl"}, "last written by kubectl"},
 		{Difference{Manager: "kubectl", Operation: "Update", Subresource: "scale", Time: "2026-01-02T03:04:05Z"},
 			"last written by kubectl through scale (Update) at 2026-01-02T03:04:05Z"},
