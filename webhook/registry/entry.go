@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"slices"
 	"strings"
 	"unique"
 
@@ -62,7 +63,7 @@ func Read(value []byte) (*Entry, error) {
 	if r.BundleID == "" || !deployed && !pending {
 		return Known(r.Name), nil
 	}
-	objects, err := r.Objects()
+	objects, err := r.Heads()
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +89,7 @@ func Read(value []byte) (*Entry, error) {
 			}
 		}
 	}
+	e.keys = slices.Clip(e.keys)
 	return e, nil
 }
 
