@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package records_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/records"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+)
+
+// secretValue stands in records of these tests; no log may quote it.
+const secretValue = "invented-secret-value"
+
+// deadline is how long a test waits for what has to come.
+const deadline = 2 * time.Minute
+
+// eventually waits until a function returns nil.
+func eventually(t *testing.T, f func() error) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	end := time.After(deadline)
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatalf("not within %s: %v", deadline, err)
+		}
+	}
+}
+
+// watched is a Watcher that runs until the test ends, and what it filled.
+type watched struct {
+	*records.Watcher
+	*registry.Registry
+	log *lines
+}
+
+func watchRecords(t *testing.T, config *rest.Config, namespaces ...string) watched {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := watched{Registry: registry.New(namespaces...), log: &lines{}}
+	w.Watcher = records.New(client, namespaces, w.Registry, w.log.logger())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Start(t.Context()) }()
+	t.Cleanup(func() { // after the test's context is done
+		if err := <-ended; err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+		for _, line := range w.log.all() {
+			if strings.Contains(line, secretValue) {
+				t.Errorf("the log quotes a record: %s", line)
+			}
+		}
+	})
+	return w
+}
+
+func (w watched) awaitSync(t *testing.T) {
+	t.Helper()
+	eventually(t, func() error {
+		if !w.Synced() {
+			return errors.New("it is not synced")
+		}
+		return nil
+	})
+}
+
+// awaitOwners waits until an object has these owners ("namespace/name:revision").
+func (w watched) awaitOwners(t *testing.T, k object.Key, want ...string) {
+	t.Helper()
+	eventually(t, func() error {
+		var got []string
+		for _, r := range w.Owners(k) {
+			got = append(got, r.String())
+		}
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("owners of %s: %v, want %v", k, got, want)
+		}
+		return nil
+	})
+}
+
+// awaitDamaged waits until so many records could not be read.
+func (w watched) awaitDamaged(t *testing.T, want int) {
+	t.Helper()
+	eventually(t, func() error {
+		if _, _, got := w.Size(); got != want {
+			return fmt.Errorf("%d damaged records, want %d", got, want)
+		}
+		return nil
+	})
+}
+
+// lines is a log.
+type lines struct {
+	mu  sync.Mutex
+	got []string
+}
+
+func (l *lines) logger() logr.Logger {
+	return funcr.New(func(_, args string) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.got = append(l.got, args)
+	}, funcr.Options{Verbosity: 5})
+}
+
+func (l *lines) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.got)
+}
+
+// naming are the lines that name a Secret as damaged.
+func (l *lines) naming(secret string) (n int) {
+	for _, line := range l.all() {
+		if strings.Contains(line, "cannot be read") && strings.Contains(line, fmt.Sprintf("%q", secret)) {
+			n++
+		}
+	}
+	return n
+}
+
+// api is an API server of Secrets whose answers the test writes. Requests come one by one.
+type api struct {
+	*httptest.Server
+	t        *testing.T
+	requests chan *exchange
+}
+
+// exchange is a request, and the way to answer it.
+type exchange struct {
+	t     *testing.T
+	query url.Values
+	path  string
+	w     http.ResponseWriter
+	done  chan struct{}
+}
+
+func serveAPI(t *testing.T) *api {
+	t.Helper()
+	a := &api{t: t, requests: make(chan *exchange)}
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		e := &exchange{t: t, query: r.URL.Query(), path: r.URL.Path, w: w, done: make(chan struct{})}
+		select {
+		case a.requests <- e:
+		case <-r.Context().Done():
+			return
+		}
+		select {
+		case <-e.done:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(func() { closeServer(a.Server) })
+	return a
+}
+
+func (a *api) config() *rest.Config { return &rest.Config{Host: a.URL, QPS: -1} }
+
+// next is the next request.
+func (a *api) next() *exchange {
+	a.t.Helper()
+	select {
+	case e := <-a.requests:
+		return e
+	case <-time.After(deadline):
+		a.t.Fatal("there is no request")
+		return nil
+	}
+}
+
+// send writes an event to a watch.
+func (e *exchange) send(kind string, object any) {
+	e.t.Helper()
+	e.write(map[string]any{"type": kind, "object": object})
+}
+
+// answer writes an answer and ends it.
+func (e *exchange) answer(status int, body any) {
+	e.t.Helper()
+	e.w.WriteHeader(status)
+	e.write(body)
+	e.end()
+}
+
+func (e *exchange) write(body any) {
+	e.t.Helper()
+	if err := json.NewEncoder(e.w).Encode(body); err != nil {
+		e.t.Error(err)
+	}
+	if err := http.NewResponseController(e.w).Flush(); err != nil {
+		e.t.Error(err)
+	}
+}
+
+func (e *exchange) end() { close(e.done) }
+
+// listed ends the list at the beginning of a watch.
+func (e *exchange) listed(version string) {
+	e.t.Helper()
+	e.send("BOOKMARK", secretOf("", "", version, nil, map[string]string{metav1.InitialEventsAnnotationKey: "true"}))
+}
+
+// expire says that the version is forgotten, and ends the watch. The client may be gone before all of it is written.
+func (e *exchange) expire() {
+	_ = json.NewEncoder(e.w).Encode(map[string]any{"type": "ERROR", "object": &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: http.StatusGone, Message: "too old"}})
+	e.end()
+}
+
+func secretOf(namespace, name, version string, value []byte, annotations map[string]string) *corev1.Secret {
+	return &corev1.Secret{TypeMeta: metav1.TypeMeta{Kind: "Secret", APIVersion: "v1"}, Type: "helm.sh/release.v1", Data: map[string][]byte{"release": value},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "1", ResourceVersion: version, Annotations: annotations}}
+}
+
+// deployed is the record of a release of Fleet's with one ConfigMap of the release's name.
+func deployed(t *testing.T, namespace, name string, revision int, version string) *corev1.Secret {
+	t.Helper()
+	return secretOf(namespace, fmt.Sprintf("sh.helm.release.v1.%s.v%d", name, revision), version, valueOf(t, namespace, name, revision, configMap(name)), nil)
+}
+
+func configMap(name string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\ndata:\n  password: " + secretValue + "\n"
+}
+
+// keyOf is the ConfigMap of deployed.
+func keyOf(namespace, name string) object.Key {
+	return object.Key{Kind: "ConfigMap", Namespace: namespace, Name: name}
+}
+
+// valueOf is a record as its Secret has it.
+func valueOf(t *testing.T, namespace, name string, revision int, manifest string) []byte {
+	t.Helper()
+	document, err := json.Marshal(map[string]any{"name": name, "namespace": namespace, "version": revision, "info": map[string]any{"status": "deployed"},
+		"chart": map[string]any{"metadata": map[string]any{"annotations": map[string]string{"fleet.cattle.io/bundle-id": name}}}, "manifest": manifest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	if _, err := z.Write(document); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return base64.StdEncoding.AppendEncode(nil, out.Bytes())
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package records_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/records"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+)
+
+const (
+	// syncOf names the variable that makes of this program one that measures a cold sync from a server, and prints a measure.
+	syncOf = "FLEETDOCTOR_TEST_COLD_SYNC_OF"
+	// What is measured: releases, the objects of each, and the bytes of a record as its Secret has it.
+	benchRecords, benchObjects, benchRecordSize = 1000, 100, 500 << 10
+)
+
+// measure is what one cold sync took. Sizes are in bytes; those of resident memory are zero where the system does not say.
+type measure struct {
+	Took, CPU              time.Duration
+	Objects                int
+	Before, Peak, After    uint64 // resident memory: of a process that did nothing yet, the most, and at rest
+	Heap, HeapPeak, Allocd uint64 // of the heap: live at the end, the most that was in use, all that was asked for
+}
+
+// BenchmarkColdSync fills an empty registry with 100,000 objects from 1,000 records of 500 KiB, each time in a process of its own. The server
+// is in this one.
+func BenchmarkColdSync(b *testing.B) {
+	for _, mode := range []struct {
+		name  string
+		paged bool
+	}{{"streamed", false}, {"paged", true}} {
+		b.Run(mode.name, func(b *testing.B) {
+			server := serveRecords(b, benchRecords, benchObjects, benchRecordSize, mode.paged)
+			var m measure
+			for b.Loop() {
+				m = measured(b, server)
+				if m.Objects != benchRecords*benchObjects {
+					b.Fatalf("%d objects are known, want %d", m.Objects, benchRecords*benchObjects)
+				}
+			}
+			const mebibyte = 1 << 20
+			b.ReportMetric(m.Took.Seconds(), "s/sync")
+			b.ReportMetric(m.CPU.Seconds(), "cpu-s/sync")
+			b.ReportMetric(float64(m.Heap)/mebibyte, "MiB-heap")
+			b.ReportMetric(float64(m.HeapPeak)/mebibyte, "MiB-heap-peak")
+			b.ReportMetric(float64(m.Allocd)/mebibyte, "MiB-allocated")
+			b.ReportMetric(float64(m.Before)/mebibyte, "MiB-rss-before")
+			b.ReportMetric(float64(m.Peak)/mebibyte, "MiB-rss-peak")
+			b.ReportMetric(float64(m.After)/mebibyte, "MiB-rss-after")
+		})
+	}
+}
+
+// measured runs a cold sync in a process of its own.
+func measured(b *testing.B, server string) measure {
+	b.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.CommandContext(b.Context(), self)
+	cmd.Env = append(os.Environ(), syncOf+"="+server)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		b.Fatalf("measuring: %v\n%s", err, &stderr)
+	}
+	var m measure
+	if err := json.Unmarshal(out, &m); err != nil {
+		b.Fatalf("measuring: %v\n%s", err, out)
+	}
+	m.CPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return m
+}
+
+// coldSync fills a registry from a server, and writes what it took.
+func coldSync(server string, to io.Writer) error {
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server, QPS: -1})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	into := registry.New()
+	w := records.New(client, nil, into, logr.Discard())
+	m := measure{Before: resident("VmRSS")}
+	start, ended := time.Now(), make(chan error, 1)
+	go func() { ended <- w.Start(ctx) }()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	var stats runtime.MemStats
+	for !w.Synced() {
+		select {
+		case <-tick.C:
+			runtime.ReadMemStats(&stats)
+			m.HeapPeak = max(m.HeapPeak, stats.HeapInuse)
+		case <-ctx.Done():
+			return errors.New("it was not synced in time")
+		}
+	}
+	m.Took, m.Peak = time.Since(start), resident("VmHWM")
+	debug.FreeOSMemory()
+	runtime.ReadMemStats(&stats)
+	m.Heap, m.Allocd, m.After = stats.HeapAlloc, stats.TotalAlloc, resident("VmRSS")
+	m.Objects, _, _ = into.Size()
+	cancel()
+	if err := <-ended; err != nil {
+		return err
+	}
+	return json.NewEncoder(to).Encode(m)
+}
+
+// resident is a line of what Linux says of a process's memory, in bytes; zero elsewhere.
+func resident(name string) uint64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		var kibibytes uint64
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
+			if _, err := fmt.Sscan(rest, &kibibytes); err == nil {
+				return kibibytes << 10
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package records_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/kube"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+)
+
+func optionsOf(namespace, bundle, manifest string) cluster.ReleaseOptions {
+	marks := ownership.Wanted("default-"+bundle, bundle, namespace)
+	return cluster.ReleaseOptions{BundleID: bundle, Namespace: namespace, SetID: marks.SetID, Hash: marks.Hash,
+		AgentNamespace: "cattle-fleet-system", ServiceAccount: "deployer", Manifest: manifest}
+}
+
+// clusterRole is an object of no namespace.
+const clusterRole = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: records-life}}\n---\n"
+
+// TestLife follows a release of Fleet's from its first record to its last.
+func TestLife(t *testing.T) {
+	const ns = "records-life"
+	w := watchRecords(t, shared.Config(), ns)
+	w.awaitSync(t)
+	a, b, c := keyOf(ns, "a"), keyOf(ns, "b"), keyOf(ns, "c")
+	role := object.Key{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "records-life"}
+
+	options := optionsOf(ns, "life", clusterRole+configMap("a"))
+	shared.InstallRelease(t, options)
+	w.awaitOwners(t, a, ns+"/life:1")
+	w.awaitOwners(t, role, ns+"/life:1")
+	got := w.Owners(a)[0]
+	if diff := cmp.Diff(ownership.Wanted("default-life", "life", ns), got.Want); diff != "" || got.Objects != 2 || got.ServiceAccount != "deployer" || got.Bundle != "life" {
+		t.Errorf("the release is %+v, its marks (-want +got):\n%s", got, diff)
+	}
+
+	options.Manifest = clusterRole + configMap("b")
+	shared.UpgradeRelease(t, options)
+	w.awaitOwners(t, b, ns+"/life:2")
+	w.awaitOwners(t, a)
+	w.awaitOwners(t, role, ns+"/life:2")
+
+	// Helm is at work, and stays so, because nothing runs the Pod that it waits for: what it stored counts already. Then it fails.
+	options.Manifest = clusterRole + configMap("c")
+	options.Templates = map[string]string{"hook.yaml": `{apiVersion: v1, kind: Pod, metadata: {name: hook, annotations: {helm.sh/hook: pre-upgrade}},
+		spec: {restartPolicy: Never, containers: [{name: a, image: registry.example.com/a}]}}`}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := shared.Upgrade(t.Context(), options)
+		ended <- err
+	}()
+	w.awaitOwners(t, c, ns+"/life:3")
+	w.awaitOwners(t, role, ns+"/life:3")
+	w.awaitOwners(t, b, ns+"/life:2")
+	failPod(t, ns, "hook")
+	if err := <-ended; err == nil {
+		t.Error("an upgrade whose hook failed went well")
+	}
+	w.awaitOwners(t, c)
+	w.awaitOwners(t, role, ns+"/life:2")
+
+	rollback := action.NewRollback(helm(t, ns))
+	rollback.Version, rollback.DisableHooks, rollback.WaitStrategy = 2, true, kube.HookOnlyStrategy
+	if err := rollback.Run("life"); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitOwners(t, b, ns+"/life:4")
+
+	uninstall := action.NewUninstall(helm(t, ns))
+	uninstall.DisableHooks, uninstall.WaitStrategy = true, kube.HookOnlyStrategy
+	if _, err := uninstall.Run("life"); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitOwners(t, b)
+	w.awaitOwners(t, role)
+	eventually(t, func() error {
+		if objects, releases, damaged := w.Size(); objects+releases+damaged > 0 {
+			return fmt.Errorf("%d objects, %d releases and %d damaged records are left", objects, releases, damaged)
+		}
+		return nil
+	})
+}
+
+// failPod says of a Pod, as soon as it is there, that it failed.
+func failPod(t *testing.T, namespace, name string) {
+	t.Helper()
+	eventually(t, func() error {
+		pod := &corev1.Pod{}
+		if err := shared.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
+			return err
+		}
+		pod.Status.Phase = corev1.PodFailed
+		return shared.Client().Status().Update(t.Context(), pod)
+	})
+}
+
+// helm is what Helm's own commands work with.
+func helm(t *testing.T, namespace string) *action.Configuration {
+	t.Helper()
+	flags, kubeconfig := genericclioptions.NewConfigFlags(false), shared.Kubeconfig(t)
+	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
+	config := action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
+	if err := config.Init(flags, namespace, "secret"); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// TestRecordsOnly deletes records and not what they desire, as Fleet's agent does with keepResources, and has releases that are none of its.
+func TestRecordsOnly(t *testing.T) {
+	const ns, other = "records-kept", "records-elsewhere"
+	w, all := watchRecords(t, shared.Config(), ns), watchRecords(t, shared.Config())
+	shared.InstallRelease(t, optionsOf(ns, "kept", configMap("a")))
+	shared.InstallRelease(t, optionsOf(other, "elsewhere", configMap("a")))
+	shared.InstallRelease(t, cluster.ReleaseOptions{Name: "plain", Namespace: ns, Manifest: configMap("b")})
+	w.awaitOwners(t, keyOf(ns, "a"), ns+"/kept:1")
+	all.awaitOwners(t, keyOf(other, "a"), other+"/elsewhere:1")
+	eventually(t, func() error {
+		if !w.Release(ns + "/plain") {
+			return errors.New("a release that is none of Fleet's is not there")
+		}
+		return nil
+	})
+	w.awaitOwners(t, keyOf(ns, "b"))
+	w.awaitOwners(t, keyOf(other, "a"))
+	if w.Release(other + "/elsewhere") {
+		t.Error("a record of a namespace is known that was not asked for")
+	}
+
+	if err := shared.Client().Delete(t.Context(), secret(t, ns, "sh.helm.release.v1.kept.v1")); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitOwners(t, keyOf(ns, "a"))
+	all.awaitOwners(t, keyOf(ns, "a"))
+	all.awaitOwners(t, keyOf(other, "a"), other+"/elsewhere:1")
+}
+
+func secret(t *testing.T, namespace, name string) *corev1.Secret {
+	t.Helper()
+	s := &corev1.Secret{}
+	if err := shared.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestRepaired damages a record and repairs it, and has one forged in another namespace.
+func TestRepaired(t *testing.T) {
+	const ns, evil = "records-repaired", "records-evil"
+	w := watchRecords(t, shared.Config(), ns, evil)
+	shared.InstallRelease(t, optionsOf(ns, "a", configMap("a")))
+	w.awaitOwners(t, keyOf(ns, "a"), ns+"/a:1")
+
+	s := secret(t, ns, "sh.helm.release.v1.a.v1")
+	value := s.Data["release"]
+	s.Data["release"] = value[:len(value)/2]
+	if err := shared.Client().Update(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitDamaged(t, 1)
+	w.awaitOwners(t, keyOf(ns, "a"))
+	s.Data["release"] = value
+	if err := shared.Client().Update(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitDamaged(t, 0)
+	w.awaitOwners(t, keyOf(ns, "a"), ns+"/a:1")
+
+	shared.Namespace(t, evil)
+	forged := &corev1.Secret{Type: s.Type, Data: s.Data}
+	forged.Namespace, forged.Name, forged.Labels = evil, s.Name, s.Labels
+	if err := shared.Client().Create(t.Context(), forged); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitDamaged(t, 1)
+	w.awaitOwners(t, keyOf(ns, "a"), ns+"/a:1")
+	w.awaitOwners(t, keyOf(evil, "a"))
+}
+
+// TestAway loses the API server: what was read stays, and what was missed comes when it is back.
+func TestAway(t *testing.T) {
+	const ns = "records-away"
+	p := proxyOf(t, shared)
+	w := watchRecords(t, p.config(), ns)
+	shared.InstallRelease(t, optionsOf(ns, "a", configMap("a")))
+	w.awaitOwners(t, keyOf(ns, "a"), ns+"/a:1")
+	w.awaitSync(t)
+	p.goAway()
+	heard := w.Heard()
+	shared.InstallRelease(t, optionsOf(ns, "b", configMap("b")))
+	if err := shared.Client().Delete(t.Context(), secret(t, ns, "sh.helm.release.v1.a.v1")); err != nil {
+		t.Fatal(err)
+	}
+	if owners := w.Owners(keyOf(ns, "a")); len(owners) != 1 || !w.Synced() || !w.Heard().Equal(heard) {
+		t.Errorf("while nobody answers: owners %v, synced %t, heard %s, want %s", owners, w.Synced(), w.Heard(), heard)
+	}
+	p.comeBack()
+	w.awaitOwners(t, keyOf(ns, "b"), ns+"/b:1")
+	w.awaitOwners(t, keyOf(ns, "a"))
+	if !w.Heard().After(heard) {
+		t.Error("nothing was heard since")
+	}
+}
+
+// TestStreamed holds that a whole list comes in one stream where the API server can do that.
+func TestStreamed(t *testing.T) {
+	p := proxyOf(t, shared)
+	w := watchRecords(t, p.config(), "records-streamed")
+	w.awaitSync(t)
+	if asked := p.asked(); len(asked) != 1 || asked[0].Get("sendInitialEvents") != "true" {
+		t.Errorf("asked %v, want one stream", asked)
+	}
+}
+
+// TestForgotten has an API server that streams no lists and keeps no history: it is read in pages, and when it has forgotten where a watch
+// was, once more.
+func TestForgotten(t *testing.T) {
+	const ns, count = "records-forgotten", 25
+	c := cluster.Start(t, cluster.WithAPIServerFlag("watch-cache", "false"), cluster.WithAPIServerFlag("feature-gates", "WatchList=false"))
+	c.Namespace(t, ns)
+	create := func(name string) *corev1.Secret {
+		s := deployed(t, ns, name, 1, "")
+		s.UID = ""
+		if err := c.Client().Create(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	var last *corev1.Secret
+	for i := range count {
+		last = create(fmt.Sprintf("r%d", i))
+	}
+	p := proxyOf(t, c)
+	w := watchRecords(t, p.config())
+	w.awaitSync(t)
+	if _, releases, damaged := w.Size(); releases != count || damaged != 0 {
+		t.Errorf("%d releases, %d damaged; want %d", releases, damaged, count)
+	}
+	pages := func() (n int) {
+		for _, q := range p.asked() {
+			if q.Get("limit") == "10" {
+				n++
+			}
+		}
+		return n
+	}
+	if n := pages(); n != 3 {
+		t.Errorf("read in %d pages, want 3", n)
+	}
+	eventually(t, func() error {
+		if !slices.ContainsFunc(p.asked(), func(q url.Values) bool { return q.Get("watch") == "true" && q.Get("sendInitialEvents") == "" }) {
+			return errors.New("nothing is watched")
+		}
+		return nil
+	})
+
+	p.goAway()
+	create("new")
+	if err := c.Client().Delete(t.Context(), last); err != nil {
+		t.Fatal(err)
+	}
+	c.Compact(t)
+	p.comeBack()
+	w.awaitOwners(t, keyOf(ns, "new"), ns+"/new:1")
+	w.awaitOwners(t, keyOf(ns, fmt.Sprintf("r%d", count-1)))
+	w.awaitOwners(t, keyOf(ns, "r0"), ns+"/r0:1")
+	if n := pages() - 3; n < 3 { // and one for being told so
+		t.Errorf("read in %d pages after all was forgotten, want 3", n)
+	}
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package records keeps a registry filled from the release records of a cluster: Secrets of type helm.sh/release.v1, watched. A Secret is
+// reduced to its entry as it comes off the wire, so that no more than a few of them are in memory at once, and nothing of one is kept.
+//
+// What was read stays when the API server cannot be reached: an old answer is better than none. Heard tells how old.
+package records
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+)
+
+// Watcher fills a registry.
+type Watcher struct {
+	streams []*stream
+	log     logr.Logger
+}
+
+// New makes a Watcher of the release records of some namespaces; none stands for all. The registry must have been made for the same. Watches
+// of a client have no rate limit, the pages of lists have: where the API server streams no lists, a client with client-go's default of five
+// requests a second takes two seconds for a hundred records.
+func New(client kubernetes.Interface, namespaces []string, into *registry.Registry, log logr.Logger) *Watcher {
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	w := &Watcher{log: log}
+	reading := &sync.Mutex{}
+	for _, ns := range slices.Compact(slices.Sorted(slices.Values(namespaces))) {
+		w.streams = append(w.streams, newStream(client, ns, into, log, reading))
+	}
+	return w
+}
+
+// Start watches until ctx is done, and returns nil. It is called once.
+func (w *Watcher) Start(ctx context.Context) error {
+	ctx = klog.NewContext(ctx, w.log)
+	var streams sync.WaitGroup
+	for _, s := range w.streams {
+		streams.Go(func() { s.run(ctx) })
+	}
+	streams.Wait()
+	return nil
+}
+
+// NeedLeaderElection says that every replica watches: each answers requests.
+func (w *Watcher) NeedLeaderElection() bool { return false }
+
+// Synced says whether every record was read once. It stays true when the API server is lost later.
+func (w *Watcher) Synced() bool {
+	return !slices.ContainsFunc(w.streams, func(s *stream) bool { return !s.synced.Load() })
+}
+
+// Heard is when the API server last said something of the namespaces that it has been silent about longest: the API server sends a bookmark
+// about once a minute where nothing happens. It is zero before each has been heard of.
+func (w *Watcher) Heard() time.Time {
+	var oldest time.Time
+	for i, s := range w.streams {
+		heard := s.heard.Load()
+		if heard == 0 {
+			return time.Time{}
+		}
+		if t := time.Unix(0, heard); i == 0 || t.Before(oldest) {
+			oldest = t
+		}
+	}
+	return oldest
+}

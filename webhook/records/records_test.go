@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package records_test
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// TestStream follows one stream: a list that comes as events, changes, and what breaks it.
+func TestStream(t *testing.T) {
+	server := serveAPI(t)
+	w := watchRecords(t, server.config())
+	if w.NeedLeaderElection() {
+		t.Error("only one replica would watch")
+	}
+
+	list := server.next()
+	for name, want := range map[string]string{"watch": "true", "sendInitialEvents": "true", "fieldSelector": "type=helm.sh/release.v1", "allowWatchBookmarks": "true"} {
+		if got := list.query.Get(name); got != want || list.path != "/api/v1/secrets" {
+			t.Errorf("asked %s for %s=%q, want %q", list.path, name, got, want)
+		}
+	}
+	list.send("ADDED", deployed(t, "web", "a", 1, "5"))
+	list.send("ADDED", deployed(t, "web", "b", 1, "6"))
+	eventually(t, func() error {
+		if w.Heard().IsZero() {
+			return errors.New("nothing was heard")
+		}
+		return nil
+	})
+	if objects, _, _ := w.Size(); w.Synced() || objects != 0 {
+		t.Errorf("synced %t with %d objects before the list is complete", w.Synced(), objects)
+	}
+	list.listed("7")
+	w.awaitSync(t)
+	w.awaitOwners(t, keyOf("web", "a"), "web/a:1")
+	w.awaitOwners(t, keyOf("web", "b"), "web/b:1")
+
+	list.send("MODIFIED", deployed(t, "web", "a", 1, "8")) // by somebody who set a label
+	list.send("ADDED", deployed(t, "web", "c", 1, "9"))
+	w.awaitOwners(t, keyOf("web", "c"), "web/c:1")
+	w.awaitOwners(t, keyOf("web", "a"), "web/a:1")
+	list.send("DELETED", deployed(t, "web", "a", 1, "10"))
+	w.awaitOwners(t, keyOf("web", "a"))
+	before := w.Heard()
+	list.send("BOOKMARK", secretOf("", "", "20", nil, nil))
+	eventually(t, func() error {
+		if !w.Heard().After(before) {
+			return errors.New("the bookmark was not heard")
+		}
+		return nil
+	})
+
+	// The connection is lost: it goes on where the bookmark was, with no list.
+	list.end()
+	again := server.next()
+	if again.query.Get("resourceVersion") != "20" || again.query.Get("sendInitialEvents") != "" {
+		t.Errorf("after the connection was lost it asks %v, want to go on from 20", again.query)
+	}
+	again.send("ADDED", deployed(t, "web", "d", 1, "21"))
+	w.awaitOwners(t, keyOf("web", "d"), "web/d:1")
+
+	// The version is forgotten: all is listed anew, what is not there any more is forgotten, and until then nothing is.
+	again.expire()
+	relist := server.next()
+	if !w.Synced() || w.Heard().IsZero() {
+		t.Error("old answers are none any more")
+	}
+	w.awaitOwners(t, keyOf("web", "b"), "web/b:1")
+	relist.send("ADDED", deployed(t, "web", "c", 1, "9"))
+	relist.listed("30")
+	w.awaitOwners(t, keyOf("web", "b"))
+	w.awaitOwners(t, keyOf("web", "c"), "web/c:1")
+	relist.end()
+}
+
+// TestPages reads lists where the API server streams none, in small pages, and never from its cache, which has no pages.
+func TestPages(t *testing.T) {
+	server := serveAPI(t)
+	w := watchRecords(t, server.config(), "web", "web")
+	refused := server.next()
+	if refused.path != "/api/v1/namespaces/web/secrets" {
+		t.Errorf("asked %s for the records of a namespace", refused.path)
+	}
+	refused.answer(http.StatusUnprocessableEntity, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity})
+	first := server.next()
+	if got := first.query.Encode(); got != "fieldSelector=type%3Dhelm.sh%2Frelease.v1&limit=10" {
+		t.Errorf("asked for the first page with %s", got)
+	}
+	first.answer(http.StatusOK, corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "more"}, Items: []corev1.Secret{*deployed(t, "web", "a", 1, "5")}})
+	second := server.next()
+	if second.query.Get("continue") != "more" {
+		t.Errorf("asked for the second page with %v", second.query)
+	}
+	second.answer(http.StatusOK, corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []corev1.Secret{*deployed(t, "web", "b", 1, "6")}})
+	w.awaitSync(t)
+	w.awaitOwners(t, keyOf("web", "a"), "web/a:1")
+	w.awaitOwners(t, keyOf("web", "b"), "web/b:1")
+	if watch := server.next(); watch.query.Get("resourceVersion") != "7" || watch.query.Get("watch") != "true" {
+		t.Errorf("after the list it asks %v", watch.query)
+	}
+}
+
+// TestScoped has two namespaces, of which one answers: nothing is complete, and nothing heard, before the other does.
+func TestScoped(t *testing.T) {
+	server := serveAPI(t)
+	w := watchRecords(t, server.config(), "db", "web")
+	streams := map[string]*exchange{}
+	for range 2 {
+		e := server.next()
+		streams[e.path] = e
+	}
+	web, db := streams["/api/v1/namespaces/web/secrets"], streams["/api/v1/namespaces/db/secrets"]
+	if web == nil || db == nil {
+		t.Fatalf("asked %v", streams)
+	}
+	web.send("ADDED", deployed(t, "web", "a", 1, "5"))
+	web.listed("6")
+	w.awaitOwners(t, keyOf("web", "a"), "web/a:1")
+	if w.Synced() || !w.Heard().IsZero() {
+		t.Errorf("synced %t, heard %s, before one namespace was heard of", w.Synced(), w.Heard())
+	}
+	db.send("ADDED", deployed(t, "db", "a", 1, "7"))
+	db.listed("8")
+	w.awaitSync(t)
+	heard := w.Heard() // of web, which was first
+	web.send("BOOKMARK", secretOf("", "", "9", nil, nil))
+	eventually(t, func() error {
+		if !w.Heard().After(heard) {
+			return errors.New("the bookmark was not heard")
+		}
+		return nil
+	})
+	heard = w.Heard() // of db
+	web.send("ADDED", deployed(t, "web", "b", 1, "10"))
+	w.awaitOwners(t, keyOf("web", "b"), "web/b:1")
+	if !w.Heard().Equal(heard) {
+		t.Error("the namespace that is silent is not the one that counts")
+	}
+	// A list of one namespace says nothing of the other.
+	web.expire()
+	relist := server.next()
+	relist.listed("20")
+	w.awaitOwners(t, keyOf("web", "a"))
+	w.awaitOwners(t, keyOf("db", "a"), "db/a:1")
+}
+
+// TestDamaged holds what becomes of records that cannot be read, that each state is said once, and that nothing is quoted.
+func TestDamaged(t *testing.T) {
+	server := serveAPI(t)
+	w := watchRecords(t, server.config())
+	superseded := secretOf("web", "sh.helm.release.v1.old.v1", "3", []byte(secretValue), nil)
+	superseded.Labels = map[string]string{"status": "superseded", "owner": "helm"}
+	forged := secretOf("evil", "sh.helm.release.v1.a.v1", "4", valueOf(t, "web", "a", 1, configMap("a")), nil)
+	renamed := secretOf("web", "sh.helm.release.v1.a.v2", "4", valueOf(t, "web", "a", 3, configMap("a")), nil)
+	bad := []*corev1.Secret{
+		forged, renamed,
+		secretOf("web", "sh.helm.release.v1.bad.v1", "5", []byte(secretValue), nil),
+		secretOf("web", "sh.helm.release.v1.none.v1", "6", nil, nil),
+		secretOf("web", "sh.helm.release.v1.yaml.v1", "7", valueOf(t, "web", "yaml", 1, "a: ["+secretValue), nil),
+		secretOf("web", secretValueless, "8", []byte(secretValue), nil),
+		secretOf("web", "sh.helm.release.v1.huge.v1", "9", valueOf(t, "web", "huge", 1, strings.Repeat("#", 65<<20)), nil),
+	}
+	list := server.next()
+	list.send("ADDED", superseded)
+	for _, s := range bad {
+		list.send("ADDED", s)
+	}
+	list.listed("10")
+	w.awaitSync(t)
+	w.awaitDamaged(t, len(bad))
+	if !w.Release("web/old") || !w.Release("web/bad") || w.Complete() {
+		t.Error("releases whose records are not read are not there")
+	}
+	w.awaitOwners(t, keyOf("web", "a"))
+
+	// The same again, as after the API server was lost, is nothing new.
+	list.expire()
+	relist := server.next()
+	for _, s := range bad {
+		relist.send("ADDED", s)
+	}
+	relist.listed("11")
+	eventually(t, func() error {
+		if w.Release("web/old") {
+			return errors.New("the list is not complete")
+		}
+		return nil
+	})
+	for _, s := range bad {
+		if n := w.log.naming(s.Namespace + "/" + s.Name); n != 1 {
+			t.Errorf("%s/%s was named %d times, want once:\n%s", s.Namespace, s.Name, n, strings.Join(w.log.all(), "\n"))
+		}
+	}
+
+	// Another state of it is news, and one that can be read is the end of it.
+	worse := secretOf("web", "sh.helm.release.v1.bad.v1", "12", bytes.Repeat([]byte(secretValue), 2), nil)
+	relist.send("MODIFIED", worse)
+	eventually(t, func() error {
+		if w.log.naming("web/sh.helm.release.v1.bad.v1") != 2 {
+			return errors.New("it was not named again")
+		}
+		return nil
+	})
+	relist.send("MODIFIED", deployed(t, "web", "bad", 1, "13"))
+	w.awaitDamaged(t, len(bad)-1)
+	w.awaitOwners(t, keyOf("web", "bad"), "web/bad:1")
+	for _, s := range bad {
+		relist.send("DELETED", s)
+	}
+	w.awaitDamaged(t, 0)
+	if !w.Complete() {
+		t.Error("it is not complete when all that is damaged is gone")
+	}
+}
+
+// TestReduced holds that of the records no more stays in memory than who desires what.
+func TestReduced(t *testing.T) {
+	const count, size, most = 40, 500 << 10, 4 << 20
+	config := &rest.Config{Host: serveRecords(t, count, 10, size, false), QPS: -1}
+	live := func() uint64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before := live()
+	w := watchRecords(t, config)
+	w.awaitSync(t)
+	if after := live(); after > before+most {
+		t.Errorf("%d records of %d KiB take %d KiB of memory, want no more than %d", count, size>>10, (after-before)>>10, most>>10)
+	}
+	if objects, releases, damaged := w.Size(); objects != count*10 || releases != count || damaged != 0 {
+		t.Errorf("%d objects of %d releases are known, %d damaged", objects, releases, damaged)
+	}
+}
+
+// secretValueless is the name of a Secret that is named like no record.
+const secretValueless = "named-like-no-record"
+
+// TestRefused has an API server that lets nobody read: it is not synced, and asked again, not too often.
+func TestRefused(t *testing.T) {
+	server := serveAPI(t)
+	w := watchRecords(t, server.config())
+	start := time.Now()
+	for range 4 { // a watch and a list each
+		server.next().answer(http.StatusForbidden, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden, Message: "not you"})
+	}
+	if took := time.Since(start); took < 200*time.Millisecond {
+		t.Errorf("it asked again at once, in %s", took)
+	}
+	if w.Synced() || !w.Heard().IsZero() {
+		t.Errorf("synced %t, heard %s", w.Synced(), w.Heard())
+	}
+	server.next().listed("1")
+	w.awaitSync(t)
+	said := false
+	for _, line := range w.log.all() {
+		said = said || strings.Contains(line, "not you")
+	}
+	if !said {
+		t.Error("why is not in the log")
+	}
+}

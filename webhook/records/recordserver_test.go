@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package records_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+	restwatch "k8s.io/client-go/rest/watch"
+)
+
+const (
+	protobuf = "application/vnd.kubernetes.protobuf"
+	// packedHead is about what the head of an object takes in a record, in bytes.
+	packedHead = 280
+)
+
+// recordServer serves records as an API server does, in protobuf. They are made while they are sent: what differs from one to the other is
+// little, and a gzip stream may have parts.
+type recordServer struct {
+	tb      testing.TB
+	records int
+	paged   bool // refuses to stream a list
+	info    runtime.SerializerInfo
+	parts   [][]byte // of a record, packed: behind each object's head comes the rest of it
+	last    []byte
+
+	mu  sync.Mutex // guards zip, which takes longer to make than to use
+	zip *gzip.Writer
+}
+
+func serveRecords(tb testing.TB, records, objects, size int, paged bool) string {
+	tb.Helper()
+	s := &recordServer{tb: tb, records: records, paged: paged, zip: gzip.NewWriter(nil)}
+	s.prepare(objects, size)
+	server := httptest.NewServer(s)
+	tb.Cleanup(func() { closeServer(server) })
+	return server.URL
+}
+
+// prepare makes what all records have in common.
+func (s *recordServer) prepare(objects, size int) {
+	tb := s.tb
+	tb.Helper()
+	var ok bool
+	if s.info, ok = runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), protobuf); !ok {
+		tb.Fatal("there is no protobuf")
+	}
+	random := rand.NewChaCha8([32]byte{})
+	room := base64.StdEncoding.DecodedLen(size)
+	for range objects {
+		s.parts = append(s.parts, s.squeeze(objectBody(random, size/4/objects)))
+		room -= len(s.parts[len(s.parts)-1]) + packedHead
+	}
+	// The chart's files are bytes, in JSON base64, which costs nothing once it is packed.
+	file := make([]byte, max(room, 0))
+	_, _ = random.Read(file)
+	data, err := json.Marshal(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s.last = s.squeeze(`","chart":{"metadata":{"name":"a","annotations":{"fleet.cattle.io/bundle-id":"a","fleet.cattle.io/agent-namespace":"cattle-fleet-system"}},` +
+		`"files":[{"name":"logo","data":` + string(data) + `}]},"apply_method":"ssa"}`)
+	if n := len(s.value(0)); n < size*9/10 || n > size*11/10 {
+		tb.Fatalf("a record has %d bytes, want about %d", n, size)
+	}
+}
+
+// objectBody is what follows an object's name, and then comes the next object's beginning: a Deployment or so, of many words. It is JSON's
+// text within a string.
+func objectBody(random *rand.ChaCha8, packedSize int) string {
+	r := rand.New(random)
+	var out strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&out, format+`\n`, args...) }
+	line("  namespace: web")
+	line("spec:")
+	line("  replicas: %d", r.IntN(9))
+	line("  template:")
+	line("    spec:")
+	line("      containers:")
+	for i := 0; out.Len() < packedSize*2; i++ {
+		line("      - name: c%d", i)
+		line("        image: registry.example.com/team/app-%d@sha256:%016x%016x%016x%016x", i, r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64())
+		line("        args:")
+		line("        - --level=%d", r.IntN(9))
+		line("        env:")
+		for j := range 8 {
+			line("        - name: VARIABLE_%d", j)
+			line("          value: %q", fmt.Sprintf("v%x", r.Uint64()))
+		}
+		line("        command:")
+		line("        - |")
+		line("          if test %d; then echo {%x}; fi", r.IntN(99), r.Uint64())
+	}
+	return strings.ReplaceAll(out.String(), `"`, `\"`)
+}
+
+// value is a record as its Secret has it.
+func (s *recordServer) value(i int) []byte {
+	var out bytes.Buffer
+	begin := fmt.Sprintf(`{"name":"release-%d","namespace":"web","version":1,"info":{"status":"deployed"},"manifest":"`, i)
+	for j, part := range s.parts {
+		out.Write(s.squeeze(fmt.Sprintf(`%s---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  annotations:\n    meta.helm.sh/release-name: release-%d\n`+
+			`    meta.helm.sh/release-namespace: web\n    objectset.rio.cattle.io/id: default-release-%d\n  labels:\n    app.kubernetes.io/managed-by: Helm\n`+
+			`    app.kubernetes.io/name: deployment-%d\n    objectset.rio.cattle.io/hash: %040x\n  name: deployment-%d-of-release-%d\n`, begin, i, i, j, i, j, i)))
+		out.Write(part)
+		begin = ""
+	}
+	out.Write(s.last)
+	return base64.StdEncoding.AppendEncode(nil, out.Bytes())
+}
+
+func (s *recordServer) secret(i int) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: fmt.Sprintf("sh.helm.release.v1.release-%d.v1", i), UID: types.UID(strconv.Itoa(i)), ResourceVersion: strconv.Itoa(i + 1)},
+		Type:       "helm.sh/release.v1", Data: map[string][]byte{"release": s.value(i)}}
+}
+
+func (s *recordServer) squeeze(text string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out bytes.Buffer
+	s.zip.Reset(&out)
+	_, err := s.zip.Write([]byte(text))
+	if err := errors.Join(err, s.zip.Close()); err != nil {
+		s.tb.Error(err)
+	}
+	return out.Bytes()
+}
+
+// ServeHTTP implements http.Handler.
+func (s *recordServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	switch {
+	case q.Get("fieldSelector") != "type=helm.sh/release.v1":
+		http.Error(w, "not so many", http.StatusForbidden)
+	case q.Get("watch") == "":
+		s.page(w, q.Get("limit"), q.Get("continue"))
+	case q.Get("sendInitialEvents") == "true" && s.paged:
+		http.Error(w, "no lists here", http.StatusBadRequest)
+	default:
+		s.stream(w, r, q.Get("sendInitialEvents") == "true")
+	}
+}
+
+func (s *recordServer) page(w http.ResponseWriter, limit, token string) {
+	n, _ := strconv.Atoi(limit)
+	from, _ := strconv.Atoi(token)
+	if n == 0 {
+		n = s.records
+	}
+	list := &corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "5000"}}
+	for i := from; i < min(from+n, s.records); i++ {
+		list.Items = append(list.Items, *s.secret(i))
+	}
+	if from+n < s.records {
+		list.Continue = strconv.Itoa(from + n)
+	}
+	w.Header().Set("Content-Type", protobuf)
+	if err := scheme.Codecs.EncoderForVersion(s.info.Serializer, corev1.SchemeGroupVersion).Encode(list, w); err != nil {
+		s.tb.Error(err)
+	}
+}
+
+func (s *recordServer) stream(w http.ResponseWriter, r *http.Request, all bool) {
+	w.Header().Set("Content-Type", protobuf+";stream=watch")
+	frames := streaming.NewEncoder(s.info.StreamSerializer.NewFrameWriter(w), scheme.Codecs.EncoderForVersion(s.info.StreamSerializer.Serializer, corev1.SchemeGroupVersion))
+	encoder := restwatch.NewEncoder(frames, scheme.Codecs.EncoderForVersion(s.info.Serializer, corev1.SchemeGroupVersion))
+	for i := range s.records {
+		if !all {
+			break
+		}
+		if err := encoder.Encode(&watch.Event{Type: watch.Added, Object: s.secret(i)}); err != nil {
+			return
+		}
+	}
+	bookmark := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "5000", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
+	if err := encoder.Encode(&watch.Event{Type: watch.Bookmark, Object: bookmark}); err != nil {
+		return
+	}
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done()
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+)
+
+// pageSize is the limit of a list where the API server streams none. A page is in memory whole, and more than once: of client-go's 500 a page
+// of Secrets could have 500 MiB.
+const pageSize = 10
+
+// backoff is how long a stream waits before it asks again. client-go's own wait grows to a minute, and so long after an API server came back
+// objects would pass unmarked.
+func backoff() *wait.Backoff {
+	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 5 * time.Second}
+}
+
+// selector narrows on the API server what is sent.
+var selector = fields.OneTermEqualSelector("type", release.SecretType).String()
+
+// stream keeps the registry filled from one namespace, or from all. It is what the reflector lists and watches with, and where it stores.
+type stream struct {
+	*reader
+	namespace string
+	secrets   typedcorev1.SecretInterface
+	into      *registry.Registry
+	reflector *cache.Reflector
+
+	synced atomic.Bool
+	heard  atomic.Int64 // nanoseconds since 1970
+}
+
+func newStream(client kubernetes.Interface, namespace string, into *registry.Registry, log logr.Logger, reading *sync.Mutex) *stream {
+	s := &stream{reader: newReader(log, reading), namespace: namespace, secrets: client.CoreV1().Secrets(namespace), into: into}
+	// Client-go's fakes stream no lists, and say so through the client.
+	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}, client)
+	s.reflector = cache.NewReflectorWithOptions(source, &record{}, s, cache.ReflectorOptions{
+		Logger: &log, Name: "release records", TypeDescription: "release records of " + placeOf(namespace), Backoff: backoff()})
+	s.reflector.WatchListPageSize = pageSize
+	return s
+}
+
+func placeOf(namespace string) string {
+	if namespace == "" {
+		return "all namespaces"
+	}
+	return "namespace " + namespace
+}
+
+func (s *stream) run(ctx context.Context) { s.reflector.RunWithContext(ctx) }
+
+// list reads one page.
+func (s *stream) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	o.FieldSelector = selector
+	if o.ResourceVersion == "0" {
+		// "Any state will do" is answered from the API server's cache, which knows no limit: all would come at once.
+		o.ResourceVersion = ""
+	}
+	page, err := s.secrets.List(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s.hear()
+	out := &metainternalversion.List{ListMeta: page.ListMeta, Items: make([]runtime.Object, 0, len(page.Items))}
+	for i := range page.Items {
+		out.Items = append(out.Items, s.reduce(&page.Items[i]))
+		page.Items[i] = corev1.Secret{} // done with, while the others are read
+	}
+	return out, nil
+}
+
+// watch opens a watch, which may begin with a list.
+func (s *stream) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	o.FieldSelector = selector
+	w, err := s.secrets.Watch(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return mapped(w, s.event), nil
+}
+
+// event reduces what a watch says.
+func (s *stream) event(e watch.Event) watch.Event {
+	secret, ok := e.Object.(*corev1.Secret)
+	if !ok {
+		return e // an error
+	}
+	s.hear()
+	switch e.Type {
+	case watch.Added, watch.Modified:
+		e.Object = s.reduce(secret)
+	case watch.Deleted:
+		s.forget(secret)
+		e.Object = recordOf(secret)
+	default: // a bookmark, whose annotation may say that a list is complete
+		bookmark := recordOf(secret)
+		bookmark.Annotations = secret.Annotations
+		e.Object = bookmark
+	}
+	return e
+}
+
+func (s *stream) hear() { s.heard.Store(time.Now().UnixNano()) }
+
+// Add implements cache.ReflectorStore, as do those that follow.
+func (s *stream) Add(obj any) error {
+	r, ok := obj.(*record)
+	if !ok {
+		return fmt.Errorf("storing a release record: %T is none", obj)
+	}
+	s.into.Put(r.entry)
+	return nil
+}
+
+// Update is Add.
+func (s *stream) Update(obj any) error { return s.Add(obj) }
+
+// Delete forgets a revision.
+func (s *stream) Delete(obj any) error {
+	r, ok := obj.(*record)
+	if !ok {
+		return fmt.Errorf("deleting a release record: %T is none", obj)
+	}
+	s.into.Delete(nameOf(r))
+	return nil
+}
+
+// Replace takes a whole list.
+func (s *stream) Replace(list []any, _ string) error {
+	entries := make([]*registry.Entry, 0, len(list))
+	there := make(map[cache.ObjectName]bool, len(list))
+	for _, obj := range list {
+		r, ok := obj.(*record)
+		if !ok {
+			return fmt.Errorf("storing release records: %T is none", obj)
+		}
+		entries = append(entries, r.entry)
+		there[cache.MetaObjectToName(r)] = true
+	}
+	s.keepOnly(there)
+	s.into.Replace(s.namespace, entries)
+	s.synced.Store(true)
+	return nil
+}
+
+// Resync has nothing to do: the registry forgets nothing.
+func (s *stream) Resync() error { return nil }
