@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package namespaces_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/fake"
+	"k8s.io/client-go/rest"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/namespaces"
+)
+
+var shared *cluster.Cluster
+
+func TestMain(m *testing.M) { os.Exit(cluster.Run(m, &shared)) }
+
+// start runs a Watcher until the test ends.
+func start(t *testing.T, client metadata.Interface) *namespaces.Watcher {
+	t.Helper()
+	w := namespaces.New(client, logr.Discard())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Start(t.Context()) }()
+	t.Cleanup(func() { // after the test's context is done
+		if err := <-ended; err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+	return w
+}
+
+// eventually waits until a function returns nil.
+func eventually(t *testing.T, f func() error) {
+	t.Helper()
+	const deadline = 30 * time.Second
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	end := time.After(deadline)
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatalf("not within %s: %v", deadline, err)
+		}
+	}
+}
+
+func awaitSync(t *testing.T, w *namespaces.Watcher) {
+	t.Helper()
+	eventually(t, func() error {
+		if !w.Synced() {
+			return errors.New("it is not synced")
+		}
+		return nil
+	})
+}
+
+// await waits until a namespace is there, or is not, with these labels.
+func await(t *testing.T, w *namespaces.Watcher, name string, there bool, want map[string]string) {
+	t.Helper()
+	eventually(t, func() error {
+		labels, ok := w.Labels(name)
+		if diff := cmp.Diff(want, labels); diff != "" || ok != there {
+			return fmt.Errorf("namespace %q: there %t, want %t; labels (-want +got):\n%s", name, ok, there, diff)
+		}
+		return nil
+	})
+}
+
+// TestLabels follows namespaces of a real API server, behind a proxy that loses connections.
+func TestLabels(t *testing.T) {
+	forward, client := proxyOf(t)
+	apply := func(name, labels string) {
+		t.Helper()
+		shared.ApplyYAML(t, "someone", fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {%s}}}", name, labels))
+	}
+	apply("guarded", "fleetdoctor.io/guard: deny, fleetdoctor.iox: none, team: a")
+	w := start(t, client)
+	if _, ok := w.Labels("guarded"); ok && !w.Synced() {
+		t.Error("a namespace is known before any was read")
+	}
+	if w.NeedLeaderElection() {
+		t.Error("only one replica would watch")
+	}
+	awaitSync(t, w)
+	await(t, w, "guarded", true, map[string]string{"fleetdoctor.io/guard": "deny"})
+	await(t, w, "default", true, nil)
+	await(t, w, "absent", false, nil)
+
+	apply("guarded", `fleetdoctor.io/guard: warn, fleetdoctor.io/ignore: "true"`)
+	apply("absent", "fleetdoctor.io/adopt: exact")
+	await(t, w, "guarded", true, map[string]string{"fleetdoctor.io/guard": "warn", "fleetdoctor.io/ignore": "true"})
+	await(t, w, "absent", true, map[string]string{"fleetdoctor.io/adopt": "exact"})
+
+	forward.CloseClientConnections()
+	apply("absent", "")
+	await(t, w, "absent", true, nil)
+	if !w.Synced() {
+		t.Error("it is no longer synced")
+	}
+}
+
+// proxyOf stands before the API server, as an administrator, and lets pass only what asks for metadata.
+func proxyOf(t *testing.T) (*httptest.Server, metadata.Interface) {
+	t.Helper()
+	config := shared.Config()
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := &httputil.ReverseProxy{
+		Transport:     transport,
+		FlushInterval: -1, // events are passed on as they come
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // the client left
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if accept := r.Header.Get("Accept"); !strings.Contains(accept, "as=PartialObjectMetadata") {
+			t.Errorf("asked for more than metadata: %s", accept)
+		}
+		defer func() { _ = recover() }() // so a proxy tells a server that an answer broke off
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { // when the test's context is done, and with it every request
+		server.CloseClientConnections()
+		server.Close()
+	})
+	client, err := metadata.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, client
+}
+
+// TestGone deletes a namespace; where no controllers are a real one is never gone.
+func TestGone(t *testing.T) {
+	scheme := fake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	gvr := corev1.SchemeGroupVersion.WithResource("namespaces")
+	of := func(name string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"fleetdoctor.io/guard": "warn"}}}
+	}
+	var objects []runtime.Object
+	for _, name := range []string{"a", "b"} {
+		objects = append(objects, of(name))
+	}
+	client := fake.NewSimpleMetadataClient(scheme, objects...)
+	w := start(t, client)
+	awaitSync(t, w)
+	await(t, w, "a", true, map[string]string{"fleetdoctor.io/guard": "warn"})
+	eventually(t, func() error { // of a fake what happens before it is watched is lost
+		for _, a := range client.Actions() {
+			if a.GetVerb() == "watch" {
+				return nil
+			}
+		}
+		return errors.New("nothing is watched")
+	})
+	if err := client.Resource(gvr).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, w, "a", false, nil)
+	await(t, w, "b", true, map[string]string{"fleetdoctor.io/guard": "warn"})
+}
