@@ -106,18 +106,19 @@ func (v *Verdict) judgeMarks(req Request) {
 		return
 	}
 	var acts []string
+	link := ", without which "
 	if v.Reason = Changed; len(gone) > 0 {
 		v.Reason = Stripped
 		acts = append(acts, "takes away "+strings.Join(gone, ", "))
 	}
 	if len(changed) > 0 {
-		acts = append(acts, "changes "+strings.Join(changed, ", "))
+		acts, link = append(acts, "changes "+strings.Join(changed, ", ")), ": "
 	}
 	consequence := "Fleet goes on counting it, and Helm will not know it for its release's"
 	if counted {
 		consequence = "Fleet will report it as not its own, and " + fewer(v.Release)
 	}
-	v.Message = fmt.Sprintf("%s belongs to bundle %s, and this %s: %s", req.Key, v.Release.Bundle, strings.Join(acts, " and "), consequence)
+	v.Message = fmt.Sprintf("%s belongs to bundle %s, and this %s%s%s", req.Key, v.Release.Bundle, strings.Join(acts, " and "), link, consequence)
 }
 
 // fewer is how Fleet's count of a bundle's objects ends up, if nothing else is wrong with it.

@@ -66,7 +66,7 @@ func TestJudge(t *testing.T) {
 	}{
 		{"deleted", guard.Request{Old: marked(eleven)}, guard.Deleted, []string{"configmap web/object-3 belongs to bundle eleven", "missing", "eleven will be 10/11"}},
 		{"the hash stripped", guard.Request{Old: marked(eleven), New: with(func(m *ownership.Marks) { m.Hash = "" })}, guard.Stripped,
-			[]string{"takes away label objectset.rio.cattle.io/hash:", "eleven will be 10/11"}},
+			[]string{"takes away label objectset.rio.cattle.io/hash, without which Fleet will report", "eleven will be 10/11"}},
 		{"all stripped", guard.Request{Old: marked(eleven), New: marked(ownership.Marks{})}, guard.Stripped, []string{"annotation meta.helm.sh/release-name", "10/11"}},
 		{"the hash changed", guard.Request{Old: marked(eleven), New: with(func(m *ownership.Marks) { m.Hash = "x" })}, guard.Changed,
 			[]string{"changes label objectset.rio.cattle.io/hash:", "eleven will be 10/11"}},
