@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/files"
+)
+
+// directory is what a GitRepo would name as its path.
+const directory = "../../manifests"
+
+// TestFleetRenders holds that what an agent makes of the directory is overlay fleet, object by object, and in the right namespace.
+func TestFleetRenders(t *testing.T) {
+	in, err := files.Load(directory, files.Options{GitRepo: "fleetdoctor", Path: "manifests"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range in.Resources {
+		if !strings.HasSuffix(r.Name, ".yaml") {
+			t.Errorf("%s does not belong into a bundle", r.Name)
+		}
+	}
+	in.SetID = fleet.SetID(in.Name, "")
+	made, err := render.Render(t.Context(), *in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.ReleaseNamespace != systemNamespace {
+		t.Errorf("the release's namespace is %q, want %q", made.ReleaseNamespace, systemNamespace)
+	}
+	if len(made.Gaps)+len(made.Hooks)+len(made.CRDs)+len(made.Unstable) > 0 {
+		t.Errorf("gaps %q, hooks %v, CRDs %v, unstable %v; want none", made.Gaps, made.Hooks, made.CRDs, made.Unstable)
+	}
+	var got []string
+	for _, obj := range made.Objects {
+		got = append(got, obj.Kind+" "+strings.TrimPrefix(obj.Namespace+"/"+obj.Name, "/"))
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(names(rendered(t, "fleet")), got); diff != "" {
+		t.Errorf("objects (-overlay +agent):\n%s", diff)
+	}
+}
+
+// TestFleetPassesOverAuthorities holds that the authority in every webhook there may be, and nothing else, is kept out of the comparison.
+func TestFleetPassesOverAuthorities(t *testing.T) {
+	in, err := files.Load(directory, files.Options{GitRepo: "fleetdoctor", Path: "manifests"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make(map[string][]string)
+	for _, obj := range rendered(t, "all") {
+		entries, _, err := unstructured.NestedSlice(obj.Object, "webhooks")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range entries {
+			key := strings.Join([]string{obj.GetAPIVersion(), obj.GetKind(), obj.GetName()}, " ")
+			want[key] = append(want[key], fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i))
+		}
+	}
+	got := make(map[string][]string)
+	for _, p := range in.Options.Diff.ComparePatches {
+		got[strings.Join([]string{p.APIVersion, p.Kind, p.Name}, " ")] = p.JSONPointers
+		if p.Namespace != "" || len(p.Operations) > 0 {
+			t.Errorf("the patch for %s does more than pass over pointers", p.Kind)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pointers (-want +got):\n%s", diff)
+	}
+}
+
+// TestFleetLabelsNamespace holds that the namespace is the same whether Fleet makes it, or an overlay.
+func TestFleetLabelsNamespace(t *testing.T) {
+	content, err := os.ReadFile(directory + "/fleet.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stated struct {
+		NamespaceLabels map[string]string `json:"namespaceLabels"`
+	}
+	if err := yaml.Unmarshal(content, &stated); err != nil {
+		t.Fatal(err)
+	}
+	namespace := pick[corev1.Namespace](t, rendered(t, "default"), "Namespace", systemNamespace)
+	if diff := cmp.Diff(namespace.Labels, stated.NamespaceLabels); diff != "" {
+		t.Errorf("labels (-overlay +fleet.yaml):\n%s", diff)
+	}
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manifests holds the kustomizations in manifests/ against what they promise: as text, rendered in process, and against a real API
+// server, which has the last word on what a rule, a selector or a condition means.
+package manifests
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+)
+
+// systemNamespace is where the webhook runs.
+const systemNamespace = "fleetdoctor-system"
+
+// shared serves cert-manager's kinds too, with those fields alone that are used here: the server refuses any other.
+var shared *cluster.Cluster
+
+func TestMain(m *testing.M) {
+	os.Exit(cluster.Run(m, &shared, cluster.WithCRDs("testdata/cert-manager.yaml")))
+}
+
+// overlays returns the names of all overlays.
+func overlays(t *testing.T) []string {
+	t.Helper()
+	entries, err := fs.ReadDir(manifests.Files, "overlays")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names
+}
+
+// rendered renders an overlay from the embedded files, as the program does that has nothing else.
+func rendered(t *testing.T, overlay string) []*unstructured.Unstructured {
+	t.Helper()
+	memory := filesys.MakeFsInMemory()
+	err := fs.WalkDir(manifests.Files, ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := manifests.Files.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		return memory.WriteFile(path.Join("/", file), content)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsRootOnly, PluginConfig: types.DisabledPluginConfig()})
+	resources, err := k.Run(memory, path.Join("/overlays", overlay))
+	if err != nil {
+		t.Fatalf("rendering overlay %s: %v", overlay, err)
+	}
+	var objs []*unstructured.Unstructured
+	for _, r := range resources.Resources() {
+		obj := &unstructured.Unstructured{}
+		// Through JSON: the numbers in kustomize's own map are of a type that cannot be copied.
+		content, err := r.MarshalJSON()
+		if err == nil {
+			err = obj.UnmarshalJSON(content)
+		}
+		if err != nil {
+			t.Fatalf("rendering overlay %s: %v", overlay, err)
+		}
+		objs = append(objs, obj)
+	}
+	return objs
+}
+
+// pick returns the only object of a kind with this name, as the type of its API.
+func pick[T any](t *testing.T, objs []*unstructured.Unstructured, kind, name string) *T {
+	t.Helper()
+	var found *T
+	for _, obj := range objs {
+		if obj.GetKind() != kind || obj.GetName() != name {
+			continue
+		}
+		if found != nil {
+			t.Fatalf("%s %s is there twice", kind, name)
+		}
+		found = new(T)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj.Object, found, true); err != nil {
+			t.Fatalf("decoding %s %s: %v", kind, name, err)
+		}
+	}
+	if found == nil {
+		t.Fatalf("there is no %s %s", kind, name)
+	}
+	return found
+}
+
+// eventually calls try until it succeeds, for what the server does a moment after it answered.
+func eventually(t *testing.T, try func() error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		last = try()
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%v; at last: %v", err, last)
+	}
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+)
+
+// base is what every overlay starts from, in alphabetical order.
+var base = []string{
+	"ClusterRole fleetdoctor-webhook",
+	"ClusterRole fleetdoctor-webhook-certificates",
+	"ClusterRole fleetdoctor-webhook-records",
+	"ClusterRoleBinding fleetdoctor-webhook",
+	"ClusterRoleBinding fleetdoctor-webhook-certificates",
+	"ClusterRoleBinding fleetdoctor-webhook-records",
+	"Deployment fleetdoctor-system/fleetdoctor-webhook",
+	"MutatingWebhookConfiguration fleetdoctor-webhook",
+	"Namespace fleetdoctor-system",
+	"NetworkPolicy fleetdoctor-system/fleetdoctor-webhook",
+	"PodDisruptionBudget fleetdoctor-system/fleetdoctor-webhook",
+	"Role fleetdoctor-system/fleetdoctor-webhook-certificates",
+	"RoleBinding fleetdoctor-system/fleetdoctor-webhook-certificates",
+	"Secret fleetdoctor-system/fleetdoctor-webhook-cert",
+	"Service fleetdoctor-system/fleetdoctor-webhook",
+	"ServiceAccount fleetdoctor-system/fleetdoctor-webhook",
+	"ValidatingWebhookConfiguration fleetdoctor-webhook",
+}
+
+var (
+	byCertController = []string{
+		"ClusterRole fleetdoctor-webhook-certificates",
+		"ClusterRoleBinding fleetdoctor-webhook-certificates",
+		"Role fleetdoctor-system/fleetdoctor-webhook-certificates",
+		"RoleBinding fleetdoctor-system/fleetdoctor-webhook-certificates",
+		"Secret fleetdoctor-system/fleetdoctor-webhook-cert",
+	}
+	byCertManager = []string{
+		"Certificate fleetdoctor-system/fleetdoctor-webhook",
+		"Certificate fleetdoctor-system/fleetdoctor-webhook-ca",
+		"Issuer fleetdoctor-system/fleetdoctor-webhook-ca",
+		"Issuer fleetdoctor-system/fleetdoctor-webhook-selfsigned",
+	}
+	everywhere  = []string{"ClusterRoleBinding fleetdoctor-webhook-records"}
+	inNamespace = []string{"RoleBinding guestbook/fleetdoctor-webhook-records", "RoleBinding shop/fleetdoctor-webhook-records"}
+)
+
+func TestOverlays(t *testing.T) {
+	tests := map[string]struct {
+		without, with []string
+		args          []string
+		certs         corev1.VolumeSource
+		caFrom        string
+	}{
+		"default": {args: []string{"webhook", "serve", "--cert-dir=/certs"}},
+		"exact":   {args: []string{"webhook", "serve", "--cert-dir=/certs"}},
+		"fleet":   {without: []string{"Namespace fleetdoctor-system"}, args: []string{"webhook", "serve", "--cert-dir=/certs"}},
+		"cert-manager": {without: byCertController, with: byCertManager,
+			args:   []string{"webhook", "serve", "--cert-dir=/certs", "--certificates=files"},
+			certs:  corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "fleetdoctor-webhook-cert"}},
+			caFrom: "fleetdoctor-system/fleetdoctor-webhook"},
+		"scoped": {without: everywhere, with: inNamespace,
+			args: []string{"webhook", "serve", "--cert-dir=/certs", "--release-namespaces=guestbook,shop"}},
+		"all": {without: slices.Concat(byCertController, everywhere), with: slices.Concat(byCertManager, inNamespace),
+			args:   []string{"webhook", "serve", "--cert-dir=/certs", "--release-namespaces=guestbook,shop", "--certificates=files", "--guard-default=deny"},
+			certs:  corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "fleetdoctor-webhook-cert"}},
+			caFrom: "fleetdoctor-system/fleetdoctor-webhook"},
+	}
+	for _, overlay := range overlays(t) {
+		t.Run(overlay, func(t *testing.T) {
+			want, ok := tests[overlay]
+			if !ok {
+				t.Fatal("nobody says what this overlay holds")
+			}
+			objs := rendered(t, overlay)
+			if diff := cmp.Diff(expect(want.without, want.with), names(objs)); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+			pod := pick[appsv1.Deployment](t, objs, "Deployment", "fleetdoctor-webhook").Spec.Template.Spec
+			if diff := cmp.Diff(want.args, pod.Containers[0].Args); diff != "" {
+				t.Errorf("arguments (-want +got):\n%s", diff)
+			}
+			volume := pod.Volumes[0].VolumeSource
+			if want.certs.Secret == nil {
+				want.certs.EmptyDir = volume.EmptyDir
+			}
+			if diff := cmp.Diff(want.certs, volume); diff != "" || volume == (corev1.VolumeSource{}) {
+				t.Errorf("volume of certificates (-want +got):\n%s", diff)
+			}
+			for _, obj := range objs {
+				if from := obj.GetAnnotations()["cert-manager.io/inject-ca-from"]; from != want.caFrom && strings.HasSuffix(obj.GetKind(), "WebhookConfiguration") {
+					t.Errorf("the authority for %s %s comes from %q, want %q", obj.GetKind(), obj.GetName(), from, want.caFrom)
+				}
+			}
+		})
+	}
+}
+
+// expect returns the base without some objects and with others, in alphabetical order.
+func expect(without, with []string) []string {
+	want := slices.Concat(base, with)
+	want = slices.DeleteFunc(want, func(name string) bool { return slices.Contains(without, name) })
+	slices.Sort(want)
+	return want
+}
+
+func names(objs []*unstructured.Unstructured) []string {
+	out := make([]string, len(objs))
+	for i, obj := range objs {
+		out[i] = obj.GetKind() + " " + strings.TrimPrefix(obj.GetNamespace()+"/"+obj.GetName(), "/")
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestLabel holds that adopt, which steps aside for the webhook, and whoever takes it off a cluster, find all of it by its label.
+func TestLabel(t *testing.T) {
+	selector, err := labels.Parse(adopt.WebhookLabel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, overlay := range overlays(t) {
+		for _, obj := range rendered(t, overlay) {
+			if !selector.Matches(labels.Set(obj.GetLabels())) {
+				t.Errorf("overlay %s: %s %s is not labelled %s", overlay, obj.GetKind(), obj.GetName(), selector)
+			}
+		}
+	}
+}
+
+// TestSelectors holds that whoever selects the pods selects them by labels that they have.
+func TestSelectors(t *testing.T) {
+	objs := rendered(t, "default")
+	deployment := pick[appsv1.Deployment](t, objs, "Deployment", "fleetdoctor-webhook")
+	pod := deployment.Spec.Template
+	for _, obj := range objs {
+		for _, field := range [][]string{{"spec", "selector"}, {"spec", "selector", "matchLabels"}, {"spec", "podSelector", "matchLabels"}} {
+			selector, found, err := unstructured.NestedStringMap(obj.Object, field...)
+			if err == nil && found && !labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)) {
+				t.Errorf("%s selects no pod", obj.GetKind())
+			}
+		}
+	}
+	service := pick[corev1.Service](t, objs, "Service", "fleetdoctor-webhook")
+	target := service.Spec.Ports[0].TargetPort.StrVal
+	i := slices.IndexFunc(pod.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool { return p.Name == target })
+	if i < 0 || pod.Spec.Containers[0].Ports[i].ContainerPort != 9443 {
+		t.Errorf("the service leads to port %q, which is not 9443", target)
+	}
+}
+
+// TestScoped holds that the example binds the namespaces that it names to the webhook, and no others.
+func TestScoped(t *testing.T) {
+	objs := rendered(t, "scoped")
+	args := pick[appsv1.Deployment](t, objs, "Deployment", "fleetdoctor-webhook").Spec.Template.Spec.Containers[0].Args
+	var named []string
+	for _, arg := range args {
+		if list, ok := strings.CutPrefix(arg, "--release-namespaces="); ok {
+			named = strings.Split(list, ",")
+		}
+	}
+	var bound []string
+	for _, obj := range objs {
+		if obj.GetKind() == "RoleBinding" && obj.GetName() == "fleetdoctor-webhook-records" {
+			bound = append(bound, obj.GetNamespace())
+		}
+	}
+	slices.Sort(bound)
+	if diff := cmp.Diff(named, bound); diff != "" || len(bound) == 0 {
+		t.Errorf("namespaces, those named - and those bound +:\n%s", diff)
+	}
+}
+
+// TestBindings holds that each role is bound to the webhook's own account, and each binding leads to a role.
+func TestBindings(t *testing.T) {
+	for _, overlay := range overlays(t) {
+		objs := rendered(t, overlay)
+		for _, obj := range objs {
+			if !strings.HasSuffix(obj.GetKind(), "RoleBinding") {
+				continue
+			}
+			binding := pick[rbacv1.RoleBinding](t, []*unstructured.Unstructured{obj}, obj.GetKind(), obj.GetName())
+			want := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "fleetdoctor-webhook", Namespace: systemNamespace}}
+			if diff := cmp.Diff(want, binding.Subjects); diff != "" {
+				t.Errorf("overlay %s: subjects of %s %s (-want +got):\n%s", overlay, obj.GetKind(), obj.GetName(), diff)
+			}
+			if !slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool {
+				return o.GetKind() == binding.RoleRef.Kind && o.GetName() == binding.RoleRef.Name
+			}) {
+				t.Errorf("overlay %s: %s %s leads to no role", overlay, obj.GetKind(), obj.GetName())
+			}
+		}
+	}
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func isNot(kinds ...string) func(*unstructured.Unstructured) bool {
+	return func(obj *unstructured.Unstructured) bool { return !slices.Contains(kinds, obj.GetKind()) }
+}
+
+// right is a verb on a resource, "secrets" or "events.events.k8s.io", in a namespace or everywhere, of one name or any.
+type right struct{ verb, resource, namespace, name string }
+
+func (r right) String() string {
+	return fmt.Sprintf("%s %s %q in namespace %q", r.verb, r.resource, r.name, r.namespace)
+}
+
+const (
+	mutating   = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+	validating = "validatingwebhookconfigurations.admissionregistration.k8s.io"
+	own        = "fleetdoctor-webhook"
+	cert       = "fleetdoctor-webhook-cert"
+)
+
+var (
+	always = []right{
+		{"list", "namespaces", "", ""}, {"watch", "namespaces", "", ""},
+		{"create", "events", "guestbook", ""}, {"patch", "events", "guestbook", ""},
+		{"create", "events.events.k8s.io", "default", ""}, {"patch", "events.events.k8s.io", "default", ""},
+	}
+	// never is what no overlay grants.
+	never = []right{
+		{"create", "secrets", systemNamespace, ""}, {"delete", "secrets", systemNamespace, cert}, {"patch", "secrets", systemNamespace, cert},
+		{"update", "secrets", systemNamespace, "another"}, {"update", "secrets", "guestbook", cert}, {"get", "secrets", "guestbook", "any"},
+		{"get", "namespaces", "", "guestbook"}, {"update", "namespaces", "", "guestbook"}, {"list", "events", "", ""},
+		{"create", mutating, "", ""}, {"delete", validating, "", own}, {"update", mutating, "", "another"}, {"update", validating, "", "another"},
+		{"list", "configmaps", systemNamespace, ""}, {"list", "pods", systemNamespace, ""}, {"impersonate", "users", "", ""},
+		{"create", "subjectaccessreviews.authorization.k8s.io", "", ""},
+	}
+	certificates = []right{
+		{"list", "secrets", systemNamespace, ""}, {"watch", "secrets", systemNamespace, ""},
+		{"get", "secrets", systemNamespace, cert}, {"update", "secrets", systemNamespace, cert},
+		{"list", mutating, "", ""}, {"watch", mutating, "", ""}, {"get", mutating, "", own}, {"update", mutating, "", own},
+		{"list", validating, "", ""}, {"watch", validating, "", ""}, {"get", validating, "", own}, {"update", validating, "", own},
+	}
+	ownSecret   = []right{{"get", "secrets", systemNamespace, cert}, {"update", "secrets", systemNamespace, cert}}
+	writes      = []right{{"list", mutating, "", ""}, {"update", mutating, "", own}, {"list", validating, "", ""}, {"update", validating, "", own}}
+	everySecret = []right{{"list", "secrets", "", ""}, {"watch", "secrets", "", ""}}
+	releases    = []right{
+		{"list", "secrets", "guestbook", ""}, {"watch", "secrets", "guestbook", ""}, {"list", "secrets", "shop", ""}, {"watch", "secrets", "shop", ""},
+	}
+	beyond = []right{{"list", "secrets", "default", ""}, {"list", "secrets", "kube-system", ""}}
+)
+
+// TestRights asks the server what the webhook's account may do, overlay by overlay.
+func TestRights(t *testing.T) {
+	tests := []struct {
+		overlay  string
+		may, not []right
+	}{
+		{"default", slices.Concat(always, certificates, everySecret, releases, beyond), never},
+		{"exact", slices.Concat(always, certificates, everySecret), never},
+		{"fleet", slices.Concat(always, certificates, everySecret), never},
+		{"cert-manager", slices.Concat(always, everySecret), slices.Concat(never, ownSecret, writes)},
+		{"scoped", slices.Concat(always, certificates, releases), slices.Concat(never, everySecret, beyond)},
+		{"all", slices.Concat(always, releases), slices.Concat(never, everySecret, beyond, ownSecret, writes, []right{{"list", "secrets", systemNamespace, ""}})},
+	}
+	if len(tests) != len(overlays(t)) {
+		t.Errorf("of %d overlays only %d are told", len(overlays(t)), len(tests))
+	}
+	for _, tt := range tests {
+		t.Run(tt.overlay, func(t *testing.T) {
+			home(t)
+			granted := slices.DeleteFunc(rendered(t, tt.overlay), isNot("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"))
+			for _, obj := range granted {
+				shared.Apply(t, "test", obj)
+				removeAfter(t, obj)
+			}
+			// The server learns of roles a moment after it has stored them, and of those that the last overlay left a moment after they went.
+			eventually(t, func() error {
+				var wrong []string
+				for _, r := range tt.may {
+					if !allowed(t, r) {
+						wrong = append(wrong, "it may not "+r.String())
+					}
+				}
+				for _, r := range tt.not {
+					if allowed(t, r) {
+						wrong = append(wrong, "it may "+r.String())
+					}
+				}
+				if len(wrong) > 0 {
+					return fmt.Errorf("%s", strings.Join(wrong, "\n"))
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// allowed asks the server about a right of the webhook's account.
+func allowed(t *testing.T, r right) bool {
+	t.Helper()
+	resource, group, _ := strings.Cut(r.resource, ".")
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:   "system:serviceaccount:" + systemNamespace + ":" + own,
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + systemNamespace, "system:authenticated"},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: r.verb, Group: group, Resource: resource, Namespace: r.namespace, Name: r.name},
+	}}
+	if err := shared.Client().Create(t.Context(), review); err != nil {
+		t.Fatal(err)
+	}
+	return review.Status.Allowed
+}

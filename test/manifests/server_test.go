@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// warnings collects what the server has to say beside its answers.
+type warnings struct {
+	mu   sync.Mutex
+	said []string
+}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said = append(w.said, text)
+}
+
+func (w *warnings) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	said := w.said
+	w.said = nil
+	return said
+}
+
+// home makes the webhook's namespace as the overlays have it, and those of the example of component scoped.
+func home(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"guestbook", "shop"} {
+		shared.Namespace(t, name)
+	}
+	for _, obj := range rendered(t, "default") {
+		if obj.GetKind() == "Namespace" {
+			shared.Apply(t, "test", obj)
+		}
+	}
+}
+
+// TestServerAccepts holds that a server takes every object of every overlay as it stands: without a field that it does not know, and with
+// nothing to remark, on the security of pods least of all.
+func TestServerAccepts(t *testing.T) {
+	home(t)
+	said := &warnings{}
+	config := shared.Config()
+	config.WarningHandlerWithContext = said
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, overlay := range overlays(t) {
+		for _, obj := range rendered(t, overlay) {
+			if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(obj.DeepCopy()), client.FieldOwner("test"), client.DryRunAll); err != nil {
+				t.Errorf("overlay %s: %s %s: %v", overlay, obj.GetKind(), obj.GetName(), err)
+			}
+			if warned := said.take(); len(warned) > 0 {
+				t.Errorf("overlay %s: %s %s: the server warns: %q", overlay, obj.GetKind(), obj.GetName(), warned)
+			}
+		}
+	}
+}
+
+// TestPodsAreRestricted holds that the namespace enforces the restricted standard, and that the pods keep to it.
+func TestPodsAreRestricted(t *testing.T) {
+	home(t)
+	tests := []struct {
+		name    string
+		change  func(*corev1.PodSpec)
+		refused bool
+	}{
+		{name: "as it is", change: func(*corev1.PodSpec) {}},
+		{name: "as root", change: func(s *corev1.PodSpec) { s.SecurityContext.RunAsNonRoot = nil }, refused: true},
+		{name: "without a profile", change: func(s *corev1.PodSpec) { s.SecurityContext.SeccompProfile = nil }, refused: true},
+		{name: "with capabilities", change: func(s *corev1.PodSpec) { s.Containers[0].SecurityContext.Capabilities = nil }, refused: true},
+	}
+	for _, overlay := range overlays(t) {
+		template := pick[appsv1.Deployment](t, rendered(t, overlay), "Deployment", "fleetdoctor-webhook").Spec.Template
+		if root := template.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem; root == nil || !*root {
+			t.Errorf("overlay %s: the root file system can be written", overlay) // which the standard allows
+		}
+		for _, tt := range tests {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "webhook", Labels: template.Labels}, Spec: *template.Spec.DeepCopy()}
+			tt.change(&pod.Spec)
+			err := shared.Client().Create(t.Context(), pod, client.DryRunAll)
+			if refused := apierrors.IsForbidden(err); refused != tt.refused || err != nil && !refused {
+				t.Errorf("overlay %s, %s: %v, want refused %t", overlay, tt.name, err, tt.refused)
+			}
+		}
+	}
+}
+
+// TestApplyAgain holds that an installation that is repeated keeps the certificate, and whom the server trusts.
+func TestApplyAgain(t *testing.T) {
+	home(t)
+	objs := slices.DeleteFunc(rendered(t, "exact"), isNot("Secret", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"))
+	for _, obj := range objs {
+		shared.Apply(t, "installer", obj)
+		removeAfter(t, obj)
+	}
+	secret := &corev1.Secret{}
+	mutating, validating := &admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingWebhookConfiguration{}
+	read := func() {
+		t.Helper()
+		err := errors.Join(
+			shared.Client().Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: "fleetdoctor-webhook-cert"}, secret),
+			shared.Client().Get(t.Context(), client.ObjectKey{Name: "fleetdoctor-webhook"}, mutating),
+			shared.Client().Get(t.Context(), client.ObjectKey{Name: "fleetdoctor-webhook"}, validating))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	read()
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: newWitness(t).server.Certificate().Raw})
+	secret.Data = map[string][]byte{"ca.crt": authority}
+	mutating.Webhooks[0].ClientConfig.CABundle = authority
+	mutating.Webhooks[1].ClientConfig.CABundle = authority
+	validating.Webhooks[0].ClientConfig.CABundle = authority
+	for _, obj := range []client.Object{secret, mutating, validating} {
+		if err := shared.Client().Update(t.Context(), obj, client.FieldOwner("cert-controller")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, obj := range objs {
+		shared.Apply(t, "installer", obj)
+	}
+	read()
+	if len(secret.Data) != 1 {
+		t.Errorf("the Secret has %d keys after it was applied again, want 1", len(secret.Data))
+	}
+	for _, bundle := range [][]byte{mutating.Webhooks[0].ClientConfig.CABundle, mutating.Webhooks[1].ClientConfig.CABundle, validating.Webhooks[0].ClientConfig.CABundle} {
+		if !slices.Equal(bundle, authority) {
+			t.Error("a webhook lost its authority when it was applied again")
+		}
+	}
+}
