@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// The metrics of the API server, which count since it was started. Of several API servers one answers.
+const (
+	metricFailOpen = "apiserver_admission_webhook_fail_open_count"
+	metricRejected = "apiserver_admission_webhook_rejection_count"
+	metricDuration = "apiserver_admission_webhook_admission_duration_seconds"
+)
+
+// Calls are what an API server counted of its calls of one webhook since it was started.
+type Calls struct {
+	// Total are the requests that the API server made a call for.
+	Total uint64 `json:"total"`
+	// FailedOpen are those that went on because the webhook did not answer, and its failurePolicy is Ignore.
+	FailedOpen uint64 `json:"failedOpen"`
+	// Refused are those that the webhook refused, Failed those that were refused because it did not answer.
+	Refused uint64 `json:"refused"`
+	Failed  uint64 `json:"failed"`
+	// MeanSeconds is how long a call took.
+	MeanSeconds float64 `json:"meanSeconds"`
+}
+
+// maxLine bounds a line of metrics.
+const maxLine = 1 << 20
+
+// ParseMetrics reads the calls of webhooks, by their names, from what an API server says at /metrics. All else, which is megabytes, is passed over.
+func ParseMetrics(from io.Reader, webhooks ...string) (map[string]Calls, error) {
+	var kept bytes.Buffer
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		l := lines.Bytes()
+		if bytes.Contains(l[:min(len(l), 80)], []byte("apiserver_admission_webhook_")) {
+			kept.Write(l)
+			kept.WriteByte('\n')
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("reading metrics: %w", err)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(&kept)
+	if err != nil {
+		return nil, fmt.Errorf("reading metrics: %w", err)
+	}
+	calls := map[string]Calls{}
+	sums := map[string]float64{}
+	for _, name := range []string{metricFailOpen, metricRejected, metricDuration} {
+		for _, m := range families[name].GetMetric() {
+			webhook := label(m, "name")
+			if !slices.Contains(webhooks, webhook) {
+				continue
+			}
+			c := calls[webhook]
+			switch n := uint64(m.GetCounter().GetValue()); {
+			case name == metricFailOpen:
+				c.FailedOpen += n
+			case name == metricRejected && label(m, "error_type") == "no_error":
+				c.Refused += n
+			case name == metricRejected:
+				c.Failed += n
+			default:
+				c.Total += m.GetHistogram().GetSampleCount()
+				sums[webhook] += m.GetHistogram().GetSampleSum()
+			}
+			calls[webhook] = c
+		}
+	}
+	for name, c := range calls {
+		if c.Total > 0 {
+			c.MeanSeconds = sums[name] / float64(c.Total)
+			calls[name] = c
+		}
+	}
+	return calls, nil
+}
+
+func label(m *dto.Metric, name string) string {
+	for _, l := range m.GetLabel() {
+		if l.GetName() == name {
+			return l.GetValue()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+)
+
+// Certificates says who makes the webhook's certificate.
+type Certificates string
+
+// Who makes certificates.
+const (
+	SelfSigned  Certificates = "self-signed"
+	CertManager Certificates = "cert-manager"
+)
+
+// Options say what is to be installed. Zero values leave what the manifests say.
+type Options struct {
+	Namespace    string
+	Certificates Certificates
+	// Exact adds the webhook that also stamps bare objects, in namespaces that ask for it.
+	Exact bool
+	// ReleaseNamespaces are the only namespaces whose Secrets the webhook may read; none stands for all.
+	ReleaseNamespaces []string
+	GuardDefault      guard.Mode
+	Image             string
+	Replicas          int
+}
+
+// What the manifests say where no option does.
+const (
+	Image    = "fleetdoctor/kubectl-fleetdoctor:dev"
+	Replicas = 2
+)
+
+// The places of the kustomizations, and of the one that puts them together.
+const (
+	base       = "base"
+	components = "components"
+	together   = "install"
+)
+
+// recordsRole may read Secrets, which is where release records are.
+const recordsRole = Name + "-records"
+
+// Render returns the objects of an installation, in the order in which they are to be applied. files are the kustomizations of package
+// manifests.
+func Render(files fs.FS, o Options) ([]*unstructured.Unstructured, error) {
+	memory := filesys.MakeEmptyDirInMemory()
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		return memory.WriteFile(name, data)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading manifests: %w", err)
+	}
+	top, err := yaml.Marshal(o.kustomization())
+	if err != nil {
+		return nil, fmt.Errorf("writing the kustomization: %w", err)
+	}
+	if err := memory.WriteFile(path.Join(together, "kustomization.yaml"), top); err != nil {
+		return nil, fmt.Errorf("writing the kustomization: %w", err)
+	}
+	k := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsRootOnly, PluginConfig: types.DisabledPluginConfig()})
+	resources, err := k.Run(memory, together)
+	if err != nil {
+		return nil, fmt.Errorf("rendering manifests: %w", err)
+	}
+	var out []*unstructured.Unstructured
+	for _, r := range resources.Resources() {
+		data, err := r.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("rendering manifests: %w", err)
+		}
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON(data); err != nil { // with whole numbers as int64, as a cluster's answers have them
+			return nil, fmt.Errorf("rendering manifests: %w", err)
+		}
+		out = append(out, u)
+	}
+	if out, err = o.adjust(out); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(out, func(a, b *unstructured.Unstructured) int { return cmp.Compare(rank(a.GetKind()), rank(b.GetKind())) })
+	return out, nil
+}
+
+// RenderAll returns all that an installation in a namespace may be made of, whatever its options.
+func RenderAll(files fs.FS, namespace string) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	seen := map[string]bool{}
+	for _, o := range []Options{
+		{Namespace: namespace, Exact: true},
+		{Namespace: namespace, Certificates: CertManager},
+		{Namespace: namespace, ReleaseNamespaces: []string{namespace}},
+	} {
+		objs, err := Render(files, o)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range objs {
+			if k := RefOf(u).Key().String(); !seen[k] {
+				seen[k] = true
+				all = append(all, u)
+			}
+		}
+	}
+	return all, nil
+}
+
+// kustomization puts the base and the components that were asked for together.
+func (o Options) kustomization() types.Kustomization {
+	k := types.Kustomization{
+		TypeMeta:  types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind},
+		Resources: []string{path.Join("..", base)},
+	}
+	for name, wanted := range map[string]bool{"cert-manager": o.Certificates == CertManager, "exact": o.Exact} {
+		if wanted {
+			k.Components = append(k.Components, path.Join("..", components, name))
+		}
+	}
+	slices.Sort(k.Components)
+	return k
+}
+
+// adjust does what a kustomization says badly: what goes into the middle of a text or list, and what depends on how many there are.
+func (o Options) adjust(objs []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	for _, u := range objs {
+		if u.GetKind() == deploymentKind.Kind {
+			if err := o.deployment(u); err != nil {
+				return nil, err
+			}
+		}
+		if o.Namespace != "" && o.Namespace != Namespace {
+			u.Object, _ = moved(u.Object, o.Namespace).(map[string]any)
+		}
+	}
+	if len(o.ReleaseNamespaces) == 0 {
+		return objs, nil
+	}
+	return o.scope(objs), nil
+}
+
+// moved is a value with another namespace in place of the manifests' own, also where kustomize does not know that it is one: in what the
+// webhooks are kept away from, in the names of a certificate, and in cert-manager's annotation.
+func moved(v any, namespace string) any {
+	switch v := v.(type) {
+	case string:
+		switch {
+		case v == Namespace:
+			return namespace
+		case strings.HasPrefix(v, Namespace+"/"):
+			return namespace + strings.TrimPrefix(v, Namespace)
+		}
+		return strings.Replace(v, "."+Namespace+".svc", "."+namespace+".svc", 1)
+	case []any:
+		for i := range v {
+			v[i] = moved(v[i], namespace)
+		}
+		return v
+	case map[string]any:
+		for k := range v {
+			v[k] = moved(v[k], namespace)
+		}
+		return v
+	}
+	return v
+}
+
+// deployment writes the options into the Deployment.
+func (o Options) deployment(u *unstructured.Unstructured) error {
+	if o.Replicas > 0 {
+		if err := unstructured.SetNestedField(u.Object, int64(o.Replicas), "spec", "replicas"); err != nil {
+			return fmt.Errorf("setting replicas: %w", err)
+		}
+	}
+	containers, _, err := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
+	if err != nil || len(containers) == 0 {
+		return errors.New("reading manifests: the Deployment has no containers")
+	}
+	c, ok := containers[0].(map[string]any)
+	if !ok {
+		return errors.New("reading manifests: the Deployment's container is no map")
+	}
+	if o.Image != "" {
+		c["image"] = o.Image
+	}
+	args, _ := c["args"].([]any)
+	if o.GuardDefault != "" {
+		args = setArg(args, "--guard-default", string(o.GuardDefault))
+	}
+	if len(o.ReleaseNamespaces) > 0 {
+		args = setArg(args, "--release-namespaces", strings.Join(o.ReleaseNamespaces, ","))
+	}
+	c["args"] = args
+	return unstructured.SetNestedSlice(u.Object, containers, "spec", "template", "spec", "containers")
+}
+
+// setArg gives a flag a value, in its place where it has one.
+func setArg(args []any, flag, value string) []any {
+	for i, a := range args {
+		if s, ok := a.(string); ok && strings.HasPrefix(s, flag+"=") {
+			args[i] = flag + "=" + value
+			return args
+		}
+	}
+	return append(args, flag+"="+value)
+}
+
+// scope binds the role that reads release records in the namespaces of releases, instead of everywhere.
+func (o Options) scope(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, u := range objs {
+		if u.GetKind() != "ClusterRoleBinding" || u.GetName() != recordsRole {
+			out = append(out, u)
+			continue
+		}
+		for _, namespace := range slices.Compact(slices.Sorted(slices.Values(o.ReleaseNamespaces))) {
+			b := u.DeepCopy()
+			b.SetKind("RoleBinding")
+			b.SetNamespace(namespace)
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// rank orders an installation: what others need comes first, what the API server calls the webhook by comes last.
+func rank(kind string) int {
+	order := []string{"Namespace", "ServiceAccount", "Secret", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "NetworkPolicy", "Service",
+		"PodDisruptionBudget", "Issuer", "Certificate", "Deployment", mutatingKind.Kind, validatingKind.Kind}
+	if i := slices.Index(order, kind); i >= 0 {
+		return i
+	}
+	return slices.Index(order, "Deployment") // unknown to this list: before what calls it
+}

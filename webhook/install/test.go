@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// Verdict is what a test comes to.
+type Verdict string
+
+// The verdicts.
+const (
+	Works     Verdict = "works"
+	NotCalled Verdict = "not called"
+	NoObject  Verdict = "no object to test with"
+	CannotSay Verdict = "it cannot be said"
+)
+
+// Result is what a test came to.
+type Result struct {
+	Verdict Verdict
+	// Trial is the request that the verdict is of, nil where none was sent.
+	Trial *Trial
+	// Reasons say why, where the verdict is not Works.
+	Reasons []string
+}
+
+// Where no object is named, so many are read at most, and so many tried.
+const (
+	mostReads  = 1000
+	mostTrials = 20
+)
+
+// Tester tests whether an installed webhook answers.
+type Tester struct {
+	*Cluster
+	// Warnings are those of the Cluster's client.
+	Warnings *Warnings
+	Files    fs.FS
+	Now      func() time.Time
+}
+
+// Test sends a server-side dry run that strips Fleet's mark from an object, and says what came back; nothing is changed. Without an object it takes
+// the first one that a release of Fleet's desires and that can tell. The error is that of the context, or of reading a named object.
+func (t *Tester) Test(ctx context.Context, named *object.Ref) (*Result, error) {
+	r := t.reach(ctx)
+	if !r.configured {
+		return &Result{Verdict: NotCalled, Reasons: []string{"no webhook configuration with the label " + Selector + " holds " + StampWebhook + ": the webhook is not installed, or disabled"}}, nil
+	}
+	var result *Result
+	var err error
+	if named != nil {
+		result, err = t.one(ctx, r, *named)
+	} else {
+		result, err = t.any(ctx, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if result.Verdict == NotCalled && result.Reasons == nil {
+		result.Reasons, err = t.why(ctx, r, result.Trial)
+	}
+	return result, errors.Join(err, ctx.Err())
+}
+
+// one tests with the object that was named.
+func (t *Tester) one(ctx context.Context, r reach, ref object.Ref) (*Result, error) {
+	trial, live, err := t.try(ctx, ref, t.Warnings, t.Now)
+	if errors.Is(err, errUnmarked) {
+		return &Result{Verdict: NoObject, Reasons: []string{err.Error()}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{}
+	if result.judge(trial); trial.Answer != Unmarked {
+		return result, nil
+	}
+	for _, why := range []string{r.excludes(live), t.shuts(ctx, r, live.GetNamespace())} {
+		if why != "" {
+			result.Reasons = append(result.Reasons, why)
+		}
+	}
+	if result.Reasons != nil {
+		result.Verdict = NotCalled
+		return result, nil
+	}
+	return result, t.orphan(ctx, result)
+}
+
+// orphan looks whether a release desires the object: the webhook leaves one alone that none does.
+func (t *Tester) orphan(ctx context.Context, result *Result) error {
+	damaged, err := t.desired(ctx, func(w wanted) error {
+		if w.Key() != result.Trial.Object.Key() {
+			return nil
+		}
+		result.Trial.Release, result.Trial.Bundle = w.release, w.bundle
+		return errEnough
+	})
+	result.Verdict = CannotSay
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case result.Trial.Release != "":
+		result.Verdict = NotCalled
+	case err != nil:
+		result.Reasons = []string{"the mark did not come back, but whether a bundle wants the object is not known: " + err.Error()}
+	case damaged > 0:
+		result.Reasons = []string{fmt.Sprintf("the mark did not come back, but whether a bundle wants the object is not known: %s could not be decoded", plural(damaged, "release record"))}
+	default:
+		result.Verdict = NoObject
+		result.Reasons = []string{"no release desires the object: it is an orphan, and the webhook leaves those alone"}
+	}
+	return nil
+}
+
+// any tests with the first object that can tell.
+func (t *Tester) any(ctx context.Context, r reach) (*Result, error) {
+	result := &Result{Verdict: NoObject}
+	reads, trials := 0, 0
+	shut := map[string]bool{}
+	damaged, err := t.desired(ctx, func(w wanted) error {
+		closed, known := shut[w.Namespace]
+		if !known {
+			closed = t.shuts(ctx, r, w.Namespace) != ""
+			shut[w.Namespace] = closed
+		}
+		if closed {
+			return ctx.Err()
+		}
+		if reads++; reads > mostReads || trials == mostTrials {
+			return errEnough
+		}
+		trial, live, err := t.try(ctx, w.Ref, t.Warnings, t.Now)
+		if err != nil || !trial.answered() && r.excludes(live) != "" {
+			return ctx.Err() // it is not there, not marked, not to be read, or left alone: another one may tell
+		}
+		trials++
+		trial.Release, trial.Bundle = w.release, w.bundle
+		result.judge(trial)
+		if trial.Answer == Refused {
+			return ctx.Err()
+		}
+		return errEnough
+	})
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case result.Trial != nil:
+	case err != nil:
+		result.Verdict, result.Reasons = CannotSay, []string{err.Error(), "name an object that a bundle wants: TYPE/NAME"}
+	case damaged > 0:
+		result.Verdict, result.Reasons = CannotSay, []string{plural(damaged, "release record") + " could not be decoded, and the others want no object that could be used"}
+	default:
+		result.Reasons = []string{"no release of Fleet's desires an object that is there, carries the mark, and is not kept from the webhook"}
+	}
+	return result, nil
+}
+
+// judge takes over what came back of a request about an object that a release desires, or that was named.
+func (r *Result) judge(trial *Trial) {
+	r.Trial, r.Reasons = trial, nil
+	switch {
+	case trial.answered():
+		r.Verdict = Works
+	case trial.Answer == Refused:
+		r.Verdict, r.Reasons = CannotSay, []string{"the request was refused, and not by this webhook: " + trial.Message}
+	default:
+		r.Verdict = NotCalled
+	}
+}
+
+// again sends the request once more, and says what the API server has counted of it; "" where that cannot be told. Of several API servers the
+// one that counts need not be the one that was asked: what it did not count is no proof.
+func (t *Tester) again(ctx context.Context, before *Facts, trial *Trial) string {
+	after := &Facts{}
+	if before.CallsReason != "" {
+		return ""
+	}
+	if _, _, err := t.try(ctx, trial.Object, t.Warnings, t.Now); err != nil {
+		return ""
+	}
+	if err := t.calls(ctx, after); err != nil {
+		return ""
+	}
+	was, is := before.Calls[StampWebhook], after.Calls[StampWebhook]
+	switch {
+	case is.FailedOpen+is.Failed > was.FailedOpen+was.Failed:
+		return "the API server called it, and got no answer that it could use"
+	case is.Total > was.Total:
+		return "the API server called it, and it passed the request unchanged: as long as it has not read all release records it passes everything"
+	}
+	return "the API server counted no call of it for this request; one of several may have"
+}
+
+// why collects what may be the matter with a webhook that does not answer.
+func (t *Tester) why(ctx context.Context, r reach, trial *Trial) ([]string, error) {
+	var out []string
+	if trial.Message != "" {
+		out = append(out, trial.Message)
+	}
+	if r.timeout > 0 && trial.Took >= r.timeout {
+		out = append(out, fmt.Sprintf("the request took %s, and the webhook's timeout is %s: it hangs, or cannot be reached", trial.Took.Round(time.Millisecond), r.timeout))
+	}
+	facts, err := t.Gather(ctx, t.Files, r.service, t.Now())
+	if err != nil {
+		return out, err
+	}
+	unread := false
+	for _, c := range Judge(facts).Checks {
+		if c.Name == "calls" || c.Name == "namespaces" {
+			continue
+		}
+		unread = unread || c.State == Unknown
+		if c.State != Wrong {
+			continue
+		}
+		if len(c.Details) == 0 {
+			out = append(out, c.Name+": "+c.Message)
+		}
+		for _, d := range c.Details {
+			out = append(out, c.Name+": "+d)
+		}
+	}
+	if counted := t.again(ctx, facts, trial); counted != "" {
+		out = append(out, counted)
+	}
+	if len(out) == 0 {
+		out = append(out, "nothing is wrong with what could be read of the installation; a webhook that has not read all release records yet passes everything")
+	}
+	if unread {
+		out = append(out, "not all of it could be read: `webhook status` says what")
+	}
+	return out, nil
+}
