@@ -5,6 +5,7 @@ package install
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -112,7 +113,6 @@ func (c *Cluster) apply(ctx context.Context, s Step, dryRun bool) (Outcome, erro
 	if err != nil {
 		return "", err
 	}
-	dry := dryRunOf(dryRun)
 	if s.Live != nil {
 		patch, err := dropPatch(s)
 		switch {
@@ -127,11 +127,34 @@ func (c *Cluster) apply(ctx context.Context, s Step, dryRun bool) (Outcome, erro
 		}
 	}
 	// What is ours is taken back from whoever wrote it since. Of an object that appears meanwhile nothing is taken.
-	got, err := r.Apply(ctx, ref.Name, s.Desired, metav1.ApplyOptions{FieldManager: FieldManager, Force: s.Live != nil, DryRun: dry})
+	options := metav1.ApplyOptions{FieldManager: FieldManager, Force: s.Live != nil, DryRun: dryRunOf(true)}
+	if !dryRun && len(webhooksOf(s.Desired)) > 0 { // before the server goes by it
+		got, err := r.Apply(ctx, ref.Name, s.Desired, options)
+		if err != nil {
+			return "", fmt.Errorf("applying %s: %w", ref.Key(), err)
+		}
+		if dropsConditions(s.Desired, got) {
+			return "", fmt.Errorf("applying %s: %w", ref.Key(), ErrNoConditions)
+		}
+	}
+	options.DryRun = dryRunOf(dryRun)
+	got, err := r.Apply(ctx, ref.Name, s.Desired, options)
 	if err != nil {
 		return "", fmt.Errorf("applying %s: %w", ref.Key(), err)
 	}
 	return outcome(s.Live, got), nil
+}
+
+// ErrNoConditions is returned for a server that drops the matchConditions of a webhook: it would send it every write there is.
+var ErrNoConditions = errors.New("this API server knows no matchConditions, and would ask the webhook about every write: want Kubernetes 1.28 or later")
+
+// dropsConditions says whether the server keeps no conditions of a webhook that has some.
+func dropsConditions(desired, got *unstructured.Unstructured) bool {
+	kept := map[any]bool{}
+	for _, w := range webhooksOf(got) {
+		kept[w["name"]] = w["matchConditions"] != nil
+	}
+	return slices.ContainsFunc(webhooksOf(desired), func(w map[string]any) bool { return w["matchConditions"] != nil && !kept[w["name"]] })
 }
 
 // outcome says what an apply did, by what there was and what there is: a dry run has no new resource version to tell by.

@@ -117,3 +117,27 @@ func TestMissing(t *testing.T) {
 		t.Errorf("missing before the controller has seen a change: %q", got)
 	}
 }
+
+// TestDropsConditions looks at what a server made of a configuration. No server that the tests run is old enough to drop anything.
+func TestDropsConditions(t *testing.T) {
+	configuration := func(webhooks ...any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"webhooks": webhooks}}
+	}
+	with := map[string]any{"name": "a", "matchConditions": []any{map[string]any{"name": "c", "expression": "true"}}}
+	without := map[string]any{"name": "a"}
+	other := map[string]any{"name": "b"}
+	for name, tc := range map[string]struct {
+		desired, got *unstructured.Unstructured
+		want         bool
+	}{
+		"kept":                {configuration(with, other), configuration(other, with), false},
+		"dropped":             {configuration(with), configuration(without), true},
+		"the webhook is gone": {configuration(with), configuration(other), true},
+		"none wanted":         {configuration(without), configuration(without), false},
+		"no webhooks":         {configuration(), configuration(), false},
+	} {
+		if got := dropsConditions(tc.desired, tc.got); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

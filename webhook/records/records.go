@@ -13,11 +13,16 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
+
+// Client is as much of client-go's clientset as is used: all of it would make the program a sixth larger.
+type Client interface {
+	CoreV1() typedcorev1.CoreV1Interface
+}
 
 // Watcher fills a registry.
 type Watcher struct {
@@ -28,7 +33,7 @@ type Watcher struct {
 // New makes a Watcher of the release records of some namespaces; none stands for all. The registry must have been made for the same. Watches
 // of a client have no rate limit, the pages of lists have: where the API server streams no lists, a client with client-go's default of five
 // requests a second takes two seconds for a hundred records.
-func New(client kubernetes.Interface, namespaces []string, into *registry.Registry, log logr.Logger) *Watcher {
+func New(client Client, namespaces []string, into *registry.Registry, log logr.Logger) *Watcher {
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -50,7 +49,7 @@ type stream struct {
 	heard  atomic.Int64 // nanoseconds since 1970
 }
 
-func newStream(client kubernetes.Interface, namespace string, into *registry.Registry, log logr.Logger, reading *sync.Mutex) *stream {
+func newStream(client Client, namespace string, into *registry.Registry, log logr.Logger, reading *sync.Mutex) *stream {
 	s := &stream{reader: newReader(log, reading), namespace: namespace, secrets: client.CoreV1().Secrets(namespace), into: into}
 	// Client-go's fakes stream no lists, and say so through the client.
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}, client)
