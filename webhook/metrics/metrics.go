@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metrics is what the webhook tells Prometheus. No label holds the name of an object, a namespace or a user.
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
+)
+
+const prefix = "fleetdoctor_webhook_"
+
+// Sources are asked when metrics are read.
+type Sources struct {
+	// Size of the cache: objects that are desired, releases, and records that could not be read.
+	Size func() (objects, releases, damaged int)
+	// Heard is when the API server last told of the records; zero where it never has.
+	Heard func() time.Time
+	// Expiry of the certificate in use; ok is false where there is none.
+	Expiry func() (at time.Time, ok bool)
+	// Failures is how often a certificate could not be used.
+	Failures func() float64
+	Now      func() time.Time
+}
+
+// Metrics is a prometheus.Collector.
+type Metrics struct {
+	sources  Sources
+	requests *prometheus.CounterVec
+	latency  *prometheus.HistogramVec
+	brakes   prometheus.Counter
+	dropped  prometheus.Counter
+
+	objects, releases, damaged, age, expiry, failures *prometheus.Desc
+}
+
+var _ prometheus.Collector = (*Metrics)(nil)
+
+// buckets are seconds, from 50 µs, which is slow for a decision from memory, to 2 s, where the API server gives up.
+var buckets = []float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2}
+
+// New makes the metrics. They are for a registry of the caller's.
+func New(s Sources) *Metrics {
+	value := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(prefix+name, help, nil, nil) }
+	return &Metrics{
+		sources: s,
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "requests_total",
+			Help: "Admission requests, by handler, what was decided, and why."}, []string{"handler", "decision", "reason"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + "request_duration_seconds",
+			Help: "How long it took to answer an admission request.", Buckets: buckets}, []string{"handler"}),
+		brakes: prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "brakes_total",
+			Help: "Objects that are stamped no more, because somebody strips them each time."}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "events_dropped_total",
+			Help: "Events that were not recorded, because too many were waiting."}),
+		objects:  value("cache_objects", "Objects that the releases known desire."),
+		releases: value("cache_releases", "Helm releases known."),
+		damaged:  value("cache_damaged_records", "Release records that could not be read."),
+		age:      value("cache_age_seconds", "Time since the API server last told of the release records."),
+		expiry:   value("certificate_expiration_timestamp_seconds", "When the certificate in use expires, in seconds since 1970."),
+		failures: value("certificate_reload_failures_total", "How often a certificate that was found could not be used."),
+	}
+}
+
+// Observe counts a request.
+func (m *Metrics) Observe(o admit.Outcome) {
+	m.requests.WithLabelValues(o.Handler, string(o.Decision), o.Reason).Inc()
+	m.latency.WithLabelValues(o.Handler).Observe(o.Took.Seconds())
+}
+
+// Braked counts an object that is stamped no more.
+func (m *Metrics) Braked() { m.brakes.Inc() }
+
+// Dropped counts an Event that was not recorded.
+func (m *Metrics) Dropped() { m.dropped.Inc() }
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, c := range []prometheus.Collector{m.requests, m.latency, m.brakes, m.dropped} {
+		c.Describe(ch)
+	}
+	for _, d := range []*prometheus.Desc{m.objects, m.releases, m.damaged, m.age, m.expiry, m.failures} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector. What is not known is left out: it is not zero.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range []prometheus.Collector{m.requests, m.latency, m.brakes, m.dropped} {
+		c.Collect(ch)
+	}
+	gauge := func(d *prometheus.Desc, v float64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
+	}
+	objects, releases, damaged := m.sources.Size()
+	gauge(m.objects, float64(objects))
+	gauge(m.releases, float64(releases))
+	gauge(m.damaged, float64(damaged))
+	if heard := m.sources.Heard(); !heard.IsZero() {
+		gauge(m.age, m.sources.Now().Sub(heard).Seconds())
+	}
+	if at, ok := m.sources.Expiry(); ok {
+		gauge(m.expiry, float64(at.Unix()))
+	}
+	ch <- prometheus.MustNewConstMetric(m.failures, prometheus.CounterValue, m.sources.Failures())
+}

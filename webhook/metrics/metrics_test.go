@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/metrics"
+)
+
+func sources(heard, expiry time.Time, now time.Time) metrics.Sources {
+	return metrics.Sources{
+		Size:     func() (objects, releases, damaged int) { return 3, 2, 1 },
+		Heard:    func() time.Time { return heard },
+		Expiry:   func() (time.Time, bool) { return expiry, !expiry.IsZero() },
+		Failures: func() float64 { return 4 },
+		Now:      func() time.Time { return now },
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	now := time.Unix(2000, 0)
+	m := metrics.New(sources(now.Add(-90*time.Second), now.Add(time.Hour), now))
+	m.Observe(admit.Outcome{Handler: "stamp", Decision: admit.Stamped, Reason: "Adopted", Took: 60 * time.Microsecond})
+	m.Observe(admit.Outcome{Handler: "stamp", Decision: admit.Passed, Reason: "NotWanted", Took: 3 * time.Second})
+	m.Braked()
+	want := `
+# HELP fleetdoctor_webhook_brakes_total Objects that are stamped no more, because somebody strips them each time.
+# TYPE fleetdoctor_webhook_brakes_total counter
+fleetdoctor_webhook_brakes_total 1
+# HELP fleetdoctor_webhook_cache_age_seconds Time since the API server last told of the release records.
+# TYPE fleetdoctor_webhook_cache_age_seconds gauge
+fleetdoctor_webhook_cache_age_seconds 90
+# HELP fleetdoctor_webhook_cache_damaged_records Release records that could not be read.
+# TYPE fleetdoctor_webhook_cache_damaged_records gauge
+fleetdoctor_webhook_cache_damaged_records 1
+# HELP fleetdoctor_webhook_cache_objects Objects that the releases known desire.
+# TYPE fleetdoctor_webhook_cache_objects gauge
+fleetdoctor_webhook_cache_objects 3
+# HELP fleetdoctor_webhook_cache_releases Helm releases known.
+# TYPE fleetdoctor_webhook_cache_releases gauge
+fleetdoctor_webhook_cache_releases 2
+# HELP fleetdoctor_webhook_certificate_expiration_timestamp_seconds When the certificate in use expires, in seconds since 1970.
+# TYPE fleetdoctor_webhook_certificate_expiration_timestamp_seconds gauge
+fleetdoctor_webhook_certificate_expiration_timestamp_seconds 5600
+# HELP fleetdoctor_webhook_certificate_reload_failures_total How often a certificate that was found could not be used.
+# TYPE fleetdoctor_webhook_certificate_reload_failures_total counter
+fleetdoctor_webhook_certificate_reload_failures_total 4
+# HELP fleetdoctor_webhook_events_dropped_total Events that were not recorded, because too many were waiting.
+# TYPE fleetdoctor_webhook_events_dropped_total counter
+fleetdoctor_webhook_events_dropped_total 0
+# HELP fleetdoctor_webhook_request_duration_seconds How long it took to answer an admission request.
+# TYPE fleetdoctor_webhook_request_duration_seconds histogram
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="5e-05"} 0
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="0.0001"} 1
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="0.00025"} 1
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="0.0005"} 1
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="0.001"} 1
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="0.0025"} 1
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="0.005"} 1
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="0.01"} 1
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="0.025"} 1
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="0.05"} 1
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="0.1"} 1
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="0.25"} 1
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="0.5"} 1
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="1"} 1
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="2"} 1
+fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="+Inf"} 2
+fleetdoctor_webhook_request_duration_seconds_sum{handler="stamp"} 3.00006
+fleetdoctor_webhook_request_duration_seconds_count{handler="stamp"} 2
+# HELP fleetdoctor_webhook_requests_total Admission requests, by handler, what was decided, and why.
+# TYPE fleetdoctor_webhook_requests_total counter
+fleetdoctor_webhook_requests_total{decision="passed",handler="stamp",reason="NotWanted"} 1
+fleetdoctor_webhook_requests_total{decision="stamped",handler="stamp",reason="Adopted"} 1
+`
+	r := prometheus.NewPedanticRegistry()
+	if err := r.Register(m); err != nil {
+		t.Fatal(err)
+	}
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&got, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), got.String()); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// TestUnknown leaves out what is not known, and may be registered beside another of its kind in the same process.
+func TestUnknown(t *testing.T) {
+	for range 2 {
+		r := prometheus.NewPedanticRegistry()
+		if err := r.Register(metrics.New(sources(time.Time{}, time.Time{}, time.Unix(2000, 0)))); err != nil {
+			t.Fatal(err)
+		}
+		families, err := r.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range families {
+			got = append(got, strings.TrimPrefix(f.GetName(), "fleetdoctor_webhook_"))
+		}
+		want := []string{"brakes_total", "cache_damaged_records", "cache_objects", "cache_releases", "certificate_reload_failures_total", "events_dropped_total"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+	}
+}
