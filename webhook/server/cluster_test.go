@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+)
+
+const (
+	system = "fleetdoctor-system"
+	secret = Name + "-cert"
+	user   = "system:serviceaccount:" + system + ":" + Name
+)
+
+// only is the label of the objects that the API server calls the webhook for.
+var only = map[string]string{"test": "stamp"}
+
+func create(t *testing.T, c client.Client, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// configurations are registered without a caBundle, and so that a webhook which cannot be called is an error.
+func configurations(port int) []client.Object {
+	fail, none, timeout, all := admissionv1.Fail, admissionv1.SideEffectClassNone, int32(10), admissionv1.AllScopes
+	url := func(path string) admissionv1.WebhookClientConfig {
+		at := fmt.Sprintf("https://localhost:%d%s", port, path)
+		return admissionv1.WebhookClientConfig{URL: &at}
+	}
+	rules := []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create},
+		Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}, Scope: &all}}}
+	meta := metav1.ObjectMeta{Name: Name}
+	return []client.Object{
+		&admissionv1.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.MutatingWebhook{{Name: "stamp.fleetdoctor.io",
+			ClientConfig: url(StampPath), Rules: rules, FailurePolicy: &fail, SideEffects: &none, TimeoutSeconds: &timeout,
+			AdmissionReviewVersions: []string{"v1"}, ObjectSelector: &metav1.LabelSelector{MatchLabels: only}}}},
+		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.ValidatingWebhook{{Name: "guard.fleetdoctor.io",
+			ClientConfig: url(GuardPath), Rules: rules, FailurePolicy: &fail, SideEffects: &none, TimeoutSeconds: &timeout,
+			AdmissionReviewVersions: []string{"v1"}, ObjectSelector: &metav1.LabelSelector{MatchLabels: only}}}},
+	}
+}
+
+// grants are what the webhook needs, and no more.
+func grants() []client.Object {
+	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+	}
+	configurations := []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
+	subject := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
+	meta := metav1.ObjectMeta{Name: Name}
+	local := metav1.ObjectMeta{Namespace: system, Name: Name}
+	return []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+			rule("", "secrets", "list", "watch"),
+			rule("", "namespaces", "list", "watch"),
+			rule("events.k8s.io", "events", "create", "patch"),
+			{APIGroups: []string{admissionv1.GroupName}, Resources: configurations, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{admissionv1.GroupName}, Resources: configurations, Verbs: []string{"update"}, ResourceNames: []string{Name}},
+		}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subject, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: Name}},
+		&rbacv1.Role{ObjectMeta: local, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"update"},
+			ResourceNames: []string{secret}}}},
+		&rbacv1.RoleBinding{ObjectMeta: local, Subjects: subject, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: Name}},
+	}
+}
+
+// TestCluster serves a real API server with certificates that are made here, from before it may read anything until it drains.
+func TestCluster(t *testing.T) {
+	c := cluster.Start(t)
+	admin := c.Client()
+	port := freePort(t)
+	create(t, admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: secret}})
+	create(t, admin, configurations(port)...)
+	config, err := clientcmd.BuildConfigFromFlags("", c.UserKubeconfig(t, user))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Config: config, Namespace: system, Host: "localhost", Port: port, Metrics: "127.0.0.1:0", Probes: "127.0.0.1:0", GuardDefault: guard.Warn,
+		Certificates: Certificates{Dir: t.TempDir(), Secret: secret, Service: Name, Configuration: Name, ExtraNames: []string{"localhost"}}, Log: logr.Discard(),
+		Instance: strconv.Itoa(port)}
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	f := offline{Server: s, end: end, ended: make(chan error, 1)}
+	go func() { f.ended <- s.Run(ctx) }()
+
+	f.eventually(t, "readyz says what is missing", func() bool {
+		status, body := f.probe(t, Probes, "/readyz")
+		return status == http.StatusInternalServerError && strings.Contains(body, "[-]certificate failed") &&
+			strings.Contains(body, "[-]records failed") && strings.Contains(body, "[-]namespaces failed") && strings.Contains(body, "[-]webhook failed")
+	})
+	if status, _ := f.probe(t, Probes, "/livez"); status != http.StatusOK {
+		t.Errorf("livez: got %d", status)
+	}
+	if conn, err := tls.Dial("tcp", fmt.Sprintf("localhost:%d", port), &tls.Config{InsecureSkipVerify: true}); err == nil {
+		t.Errorf("a handshake without a certificate: %v", conn.Close())
+	}
+	create(t, admin, grants()...)
+	f.eventually(t, "it is ready", func() bool {
+		status, _ := f.probe(t, Probes, "/readyz")
+		return status == http.StatusOK
+	})
+	f.eventually(t, "the API server calls it", func() bool { return tryOne(t.Context(), admin) == nil })
+	_, body := f.probe(t, Metrics, "/metrics")
+	for _, want := range []string{`fleetdoctor_webhook_requests_total{decision="passed",handler="stamp",reason="NotWanted"}`,
+		`fleetdoctor_webhook_requests_total{decision="passed",handler="guard"`, "fleetdoctor_webhook_certificate_expiration_timestamp_seconds ",
+		"fleetdoctor_webhook_cache_age_seconds ", "fleetdoctor_webhook_cache_objects 0", "go_goroutines "} {
+		if !strings.Contains(body, want) {
+			t.Errorf("metrics: no %s", want)
+		}
+	}
+	rotate(t, f, admin, port)
+	end()
+	if err := <-f.ended; err != nil {
+		t.Error(err)
+	}
+	recordEvent(t, f, admin, o)
+}
+
+// tryOne has the API server call the webhook, for an object that is not stored.
+func tryOne(ctx context.Context, c client.Client) error {
+	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "try-", Labels: only}}
+	return c.Create(ctx, o, client.DryRunAll)
+}
+
+// rotate replaces the certificate while the API server calls, without a call that fails; and then its authority too.
+func rotate(t *testing.T, f offline, admin client.Client, port int) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var calling sync.WaitGroup
+	var calls atomic.Int64
+	for range 2 {
+		calling.Go(func() {
+			for ctx.Err() == nil {
+				if err := tryOne(t.Context(), admin); err != nil {
+					t.Errorf("while the certificate was replaced: %v", err)
+					return
+				}
+				calls.Add(1)
+			}
+		})
+	}
+	first, bundle := served(t, port), bundleOf(t, admin)
+	if len(bundle) == 0 {
+		t.Error("there is no caBundle")
+	}
+	removeFromSecret(t, admin, certs.CertName)
+	f.eventually(t, "another certificate", func() bool { return !bytes.Equal(served(t, port), first) })
+	before := calls.Load()
+	f.eventually(t, "calls with the other certificate", func() bool { return calls.Load() > before+20 })
+	stop()
+	calling.Wait()
+	if !bytes.Equal(bundleOf(t, admin), bundle) {
+		t.Error("the authority changed with the certificate")
+	}
+	removeFromSecret(t, admin, certs.CertName, certs.KeyName, "ca.crt", "ca.key")
+	f.eventually(t, "another authority", func() bool { return !bytes.Equal(bundleOf(t, admin), bundle) })
+	f.eventually(t, "the API server calls it again", func() bool { return tryOne(t.Context(), admin) == nil })
+}
+
+func served(t *testing.T, port int) []byte {
+	t.Helper()
+	c, err := tls.Dial("tcp", fmt.Sprintf("localhost:%d", port), &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := c.ConnectionState().PeerCertificates[0].Raw
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// bundleOf is what both configurations trust; nil where they do not agree.
+func bundleOf(t *testing.T, c client.Client) []byte {
+	t.Helper()
+	var m admissionv1.MutatingWebhookConfiguration
+	var v admissionv1.ValidatingWebhookConfiguration
+	for _, o := range []client.Object{&m, &v} {
+		if err := c.Get(t.Context(), client.ObjectKey{Name: Name}, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(m.Webhooks[0].ClientConfig.CABundle, v.Webhooks[0].ClientConfig.CABundle) {
+		return nil
+	}
+	return m.Webhooks[0].ClientConfig.CABundle
+}
+
+func removeFromSecret(t *testing.T, c client.Client, keys ...string) {
+	t.Helper()
+	patch := `{"data":{"` + strings.Join(keys, `":null,"`) + `":null}}`
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: secret}}
+	if err := c.Patch(t.Context(), s, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recordEvent has an Event recorded, with the rights that the webhook has.
+func recordEvent(t *testing.T, f offline, admin client.Client, o Options) {
+	t.Helper()
+	m, err := newManager(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := certs.NewFiles(options(t).Certificates.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := product(m, o, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := newRecorder(m.GetEventRecorder(Name), p.metrics)
+	if err := m.Add(told); err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Start(ctx) }()
+	told.Braked(admit.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "settings", UID: "1"}, "it is left alone")
+	f.eventually(t, "an Event", func() bool {
+		var all eventsv1.EventList
+		if err := admin.List(t.Context(), &all, client.InNamespace("default")); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range all.Items {
+			if e.Regarding.Name == "settings" && e.Note == "it is left alone" && e.ReportingController == Name && e.Type == corev1.EventTypeWarning {
+				return true
+			}
+		}
+		return false
+	})
+	end()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/metrics"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/namespaces"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/records"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+)
+
+// The paths that the webhook configurations name.
+const (
+	StampPath      = "/stamp"
+	StampExactPath = "/stamp-exact"
+	GuardPath      = "/guard"
+)
+
+// parts are what a Server serves and runs.
+type parts struct {
+	handlers map[string]admission.Handler // by path
+	metrics  *metrics.Metrics
+	run      []manager.Runnable
+	// synced are the parts that have to know everything first, by name.
+	synced map[string]func() bool
+}
+
+// connection is how the webhook speaks with the API server: as fast as that takes requests, which it limits itself by priority and fairness,
+// with no end to a watch, and with its warnings in the log.
+func connection(c *rest.Config) *rest.Config {
+	c = rest.AddUserAgent(rest.CopyConfig(c), Name)
+	c.QPS, c.RateLimiter = -1, nil
+	c.Timeout = 0
+	c.WarningHandler = nil
+	c.WarningHandlerWithContext = log.NewKubeAPIWarningLogger(log.KubeAPIWarningLoggerOptions{Deduplicate: true})
+	return c
+}
+
+// core is as much of client-go's clientset as is used: all of it would make the program a sixth larger.
+type core struct{ client *typedcorev1.CoreV1Client }
+
+// CoreV1 is named as in the clientset.
+func (c core) CoreV1() typedcorev1.CoreV1Interface { return c.client }
+
+// newClient makes a client of the core kinds. It asks for protobuf: a release record in JSON is base64 twice.
+func newClient(c *rest.Config) (core, error) {
+	c = rest.CopyConfig(c)
+	c.ContentType = runtime.ContentTypeProtobuf
+	c.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	client, err := typedcorev1.NewForConfig(c)
+	if err != nil {
+		return core{}, fmt.Errorf("creating a client: %w", err)
+	}
+	return core{client}, nil
+}
+
+// certificate makes the source of the certificate; where it is self-signed, its rotation is added to the manager.
+func certificate(m manager.Manager, o Options) (certs.Source, error) {
+	c := o.Certificates
+	if c.Files {
+		return certs.NewFiles(c.Dir)
+	}
+	client, err := newClient(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	key := types.NamespacedName{Namespace: o.Namespace, Name: c.Secret}
+	names := certs.Names(c.Service, o.Namespace, c.ExtraNames...)
+	err = certs.Rotate(m, certs.Rotation{Secret: key, Configurations: c.Configuration, Names: names, Dir: c.Dir, Instance: o.Instance})
+	if err != nil {
+		return nil, err
+	}
+	return certs.NewSecret(client, key, names, c.Dir, o.Log.WithName("certificate")), nil
+}
+
+// product makes the webhook's own parts: the memory, what fills it, and the handlers that answer from it.
+func product(m manager.Manager, o Options, source certs.Source) (parts, error) {
+	client, err := newClient(o.Config)
+	if err != nil {
+		return parts{}, err
+	}
+	labels, err := metadata.NewForConfig(o.Config)
+	if err != nil {
+		return parts{}, fmt.Errorf("creating a client of metadata: %w", err)
+	}
+	memory := registry.New(o.ReleaseNamespaces...)
+	releases := records.New(client, o.ReleaseNamespaces, memory, o.Log.WithName("records"))
+	spaces := namespaces.New(labels, o.Log.WithName("namespaces"))
+	measured := metrics.New(metrics.Sources{Size: memory.Size, Heard: releases.Heard, Failures: source.Failures, Now: time.Now,
+		Expiry: func() (time.Time, bool) { return certs.Expiry(source) }})
+	told := newRecorder(m.GetEventRecorder(Name), measured)
+	options := admit.Options{
+		Registry:     memory,
+		Namespaces:   spaces,
+		Ready:        func() bool { return releases.Synced() && spaces.Synced() },
+		GuardDefault: o.GuardDefault,
+		Brake:        brake.New(time.Now),
+		Events:       told,
+		Observe:      measured.Observe,
+		Log:          o.Log.WithName("admission"),
+	}
+	return parts{
+		handlers: map[string]admission.Handler{StampPath: admit.Stamp(options), StampExactPath: admit.StampExact(options), GuardPath: admit.Guard(options)},
+		metrics:  measured,
+		run:      []manager.Runnable{releases, spaces, told},
+		synced:   map[string]func() bool{"records": releases.Synced, "namespaces": spaces.Synced},
+	}, nil
+}
+
+// errNotSynced is what readyz says of a part that does not know everything yet.
+var errNotSynced = errors.New("not everything was read yet")

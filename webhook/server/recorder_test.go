@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/metrics"
+)
+
+// TestRecorder drops Events, and does not wait, while nobody records them.
+func TestRecorder(t *testing.T) {
+	measured := metrics.New(metrics.Sources{
+		Size: func() (a, b, c int) { return }, Heard: func() (t time.Time) { return }, Failures: func() float64 { return 0 },
+		Expiry: func() (at time.Time, ok bool) { return }, Now: time.Now})
+	to := events.NewFakeRecorder(waiting)
+	r := newRecorder(to, measured)
+	for i := range waiting + 3 {
+		r.Braked(admit.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "settings"}, fmt.Sprintf("100%% %d", i))
+	}
+	registry, got := prometheus.NewRegistry(), map[string]float64{}
+	registry.MustRegister(measured)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if c := f.GetMetric()[0].GetCounter(); c.GetValue() > 0 {
+			got[f.GetName()] = c.GetValue()
+		}
+	}
+	want := map[string]float64{"fleetdoctor_webhook_brakes_total": waiting + 3, "fleetdoctor_webhook_events_dropped_total": 3}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("counters (-want +got):\n%s", diff)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Start(ctx) }()
+	for i := range waiting {
+		if got, want := <-to.Events, fmt.Sprintf("Warning StampingPaused 100%% %d", i); got != want {
+			t.Fatalf("got event %q, want %q", got, want)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+	certutil "k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
+)
+
+const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE"}}`
+
+// offline is a Server of invented handlers that needs no cluster, with a certificate from files.
+type offline struct {
+	*Server
+	base   string // of the webhook
+	synced *atomic.Bool
+	end    context.CancelFunc
+	ended  chan error
+}
+
+// options are for a server at free ports of the loopback.
+func options(t *testing.T) Options {
+	t.Helper()
+	dir := t.TempDir()
+	public, private, err := certutil.GenerateSelfSignedCertKeyWithFixtures("localhost", []net.IP{{127, 0, 0, 1}}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{certs.CertName: public, certs.KeyName: private} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}, Host: "127.0.0.1", Port: freePort(t), Metrics: "127.0.0.1:0", Probes: "127.0.0.1:0",
+		Certificates: Certificates{Files: true, Dir: dir}, Log: logr.Discard()}
+}
+
+// freePort is one that nobody listens at; controller-runtime's webhook server cannot be asked which it got.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, port := occupy(t)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func occupy(t *testing.T) (l net.Listener, port int) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := netip.ParseAddrPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, int(at.Port())
+}
+
+// start runs a server with one handler, at /stamp.
+func start(t *testing.T, o Options, handle admission.HandlerFunc) offline {
+	t.Helper()
+	m, err := newManager(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := certificate(m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synced := &atomic.Bool{}
+	s, err := build(m, o, source, parts{handlers: map[string]admission.Handler{StampPath: handle}, synced: map[string]func() bool{"records": synced.Load}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	f := offline{Server: s, base: fmt.Sprintf("https://127.0.0.1:%d", o.Port), synced: synced, end: end, ended: make(chan error, 1)}
+	go func() { f.ended <- s.Run(ctx); close(f.ended) }()
+	t.Cleanup(func() {
+		end()
+		if err := <-f.ended; err != nil {
+			t.Error(err)
+		}
+	})
+	f.eventually(t, "a listener", func() bool {
+		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", o.Port))
+		return err == nil && c.Close() == nil
+	})
+	return f
+}
+
+func (offline) eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	timeout := time.After(30 * time.Second)
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-timeout:
+			t.Fatalf("not within 30 s: %s", what)
+		}
+	}
+}
+
+// anybody is a client that trusts anybody; that the certificate is the right one is another test's.
+func anybody() *http.Client {
+	return &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+}
+
+// answer is what matters of a response.
+type answer struct {
+	code        int
+	proto, alpn string
+	closed      bool // the connection, afterwards
+	body        string
+}
+
+func post(t *testing.T, url string, body io.Reader) answer {
+	t.Helper()
+	r, err := anybody().Post(url, "application/json", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{code: r.StatusCode, proto: r.Proto, alpn: r.TLS.NegotiatedProtocol, closed: r.Close, body: read(t, r)}
+}
+
+func read(t *testing.T, r *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// probe asks one of the server's own endpoints.
+func (f offline) probe(t *testing.T, endpoint, path string) (int, string) {
+	t.Helper()
+	r, err := http.Get("http://" + f.Address(endpoint).String() + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, read(t, r)
+}
+
+func allow(context.Context, admission.Request) admission.Response { return admission.Allowed("") }
+
+func TestProtocol(t *testing.T) {
+	f := start(t, options(t), allow)
+	got := post(t, f.base+StampPath, strings.NewReader(review))
+	if got.code != http.StatusOK || !strings.Contains(got.body, `"allowed":true`) || !strings.Contains(got.body, `"uid":"1"`) {
+		t.Errorf("a review: got %+v", got)
+	}
+	if got.proto != "HTTP/1.1" || got.alpn == "h2" {
+		t.Errorf("got %s, by agreement %q; want HTTP/1.1", got.proto, got.alpn)
+	}
+	address := strings.TrimPrefix(f.base, "https://")
+	for version, want := range map[uint16]bool{tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
+		c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: version})
+		if err == nil {
+			err = c.Close()
+		}
+		if (err == nil) != want {
+			t.Errorf("%s: got error %v", tls.VersionName(version), err)
+		}
+	}
+	large := bytes.Repeat([]byte(" "), maxBody)
+	if got := post(t, f.base+StampPath, bytes.NewReader(large)); got.code != http.StatusRequestEntityTooLarge {
+		t.Errorf("a large body: got %+v", got)
+	}
+	// Without its length stated, it is read up to the limit and answered to nobody: the API server takes no answer without its uid for one.
+	if got := post(t, f.base+StampPath, io.MultiReader(bytes.NewReader(large))); !strings.Contains(got.body, `"code":413`) || !strings.Contains(got.body, `"uid":""`) {
+		t.Errorf("a large body of no stated length: got %+v", got)
+	}
+	r, err := anybody().Get(f.base + StampPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read(t, r); r.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("GET: got %s", r.Status)
+	}
+}
+
+// TestFault answers with an error of HTTP, which is a case for the failurePolicy; a denial would not be.
+func TestFault(t *testing.T) {
+	f := start(t, options(t), func(_ context.Context, req admission.Request) admission.Response {
+		return admission.Allowed(req.UserInfo.Groups[0]) // of which there is none
+	})
+	got := post(t, f.base+StampPath, strings.NewReader(review))
+	if got.code != http.StatusInternalServerError || strings.Contains(got.body, "allowed") || strings.Contains(got.body, "index") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestProbes(t *testing.T) {
+	var mu sync.Mutex
+	var told []string
+	o := options(t)
+	o.Log = funcr.New(func(prefix, args string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if prefix == "readyz" {
+			told = append(told, args)
+		}
+	}, funcr.Options{})
+	f := start(t, o, allow)
+	if status, body := f.probe(t, Probes, "/livez"); status != http.StatusOK {
+		t.Errorf("livez: got %d %s", status, body)
+	}
+	status, body := f.probe(t, Probes, "/readyz")
+	for _, want := range []string{"[+]certificate ok", "[+]draining ok", "[-]records failed", "[+]webhook ok"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("readyz before all is read: no %q in %s", want, body)
+		}
+	}
+	if status != http.StatusInternalServerError {
+		t.Errorf("readyz before all is read: got %d", status)
+	}
+	if _, body := f.probe(t, Probes, "/readyz/records"); !strings.Contains(body, errNotSynced.Error()) {
+		t.Errorf("readyz/records: got %s", body)
+	}
+	f.synced.Store(true)
+	for range 2 {
+		if status, body := f.probe(t, Probes, "/readyz"); status != http.StatusOK {
+			t.Errorf("readyz: got %d %s", status, body)
+		}
+	}
+	mu.Lock()
+	want := []string{`"level"=0 "msg"="not ready" "check"="records" "reason"="not everything was read yet"`, `"level"=0 "msg"="ready" "check"="records"`}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+	mu.Unlock()
+	post(t, f.base+StampPath, strings.NewReader(review))
+	if status, body := f.probe(t, Metrics, "/metrics"); status != http.StatusOK || !strings.Contains(body, `controller_runtime_webhook_requests_total{code="200",webhook="/stamp"}`) {
+		t.Errorf("metrics: got %d %s", status, body)
+	}
+}
+
+// TestDrain asks while the server goes away.
+func TestDrain(t *testing.T) {
+	entered, leave := make(chan struct{}, 1), make(chan struct{})
+	o := options(t)
+	o.ShutdownDelay = time.Second
+	f := start(t, o, func(_ context.Context, req admission.Request) admission.Response {
+		if req.Name == "slow" {
+			entered <- struct{}{}
+			<-leave
+		}
+		return admission.Allowed("")
+	})
+	f.synced.Store(true)
+	answered := make(chan string, 1)
+	go func() {
+		r, err := anybody().Post(f.base+StampPath, "application/json", strings.NewReader(strings.Replace(review, `"uid"`, `"name":"slow","uid"`, 1)))
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		b, err := io.ReadAll(r.Body)
+		answered <- fmt.Sprint(string(b), errors.Join(err, r.Body.Close()))
+	}()
+	<-entered
+	began := time.Now()
+	f.end()
+	f.eventually(t, "readyz turns", func() bool {
+		status, body := f.probe(t, Probes, "/readyz")
+		return status == http.StatusInternalServerError && strings.Contains(body, "[-]draining failed")
+	})
+	if got := post(t, f.base+StampPath, strings.NewReader(review)); !strings.Contains(got.body, `"allowed":true`) || !got.closed {
+		t.Errorf("a request within the delay: got %+v", got)
+	}
+	f.eventually(t, "the listener closes", func() bool {
+		c, err := net.Dial("tcp", strings.TrimPrefix(f.base, "https://"))
+		return err != nil || c.Close() != nil
+	})
+	if took := time.Since(began); took < o.ShutdownDelay {
+		t.Errorf("the listener closed after %s, before the delay was over", took)
+	}
+	close(leave)
+	if got := <-answered; !strings.Contains(got, `"allowed":true`) {
+		t.Errorf("the request that was being answered: got %s", got)
+	}
+	if err := <-f.ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPortInUse(t *testing.T) {
+	l, port := occupy(t)
+	for endpoint, take := range map[string]func(*Options){
+		Requests: func(o *Options) { o.Port = port },
+		Metrics:  func(o *Options) { o.Metrics = l.Addr().String() },
+		Probes:   func(o *Options) { o.Probes = l.Addr().String() },
+	} {
+		o := options(t)
+		take(&o)
+		s, err := New(o)
+		if err == nil {
+			err = s.Run(t.Context())
+		}
+		var listen *ListenError
+		if !errors.As(err, &listen) || listen.Endpoint != endpoint || !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), l.Addr().String()) {
+			t.Errorf("%s: got error %v", endpoint, err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
