@@ -3,10 +3,8 @@
 package adopt
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
@@ -61,29 +59,20 @@ func (s *session) refusals() error {
 	return nil
 }
 
-// ask asks on the terminal. Only a y is a yes.
+// ask asks on the terminal.
 func (s *session) ask(ctx context.Context, writes int) (bool, error) {
 	verb := "Adopt"
 	if s.undo != "" {
 		verb = "Restore"
 	}
-	fmt.Fprintf(s.Streams.ErrOut, "%s %s? [y/N] ", verb, objects(writes))
-	answers := make(chan string, 1)
-	go func() { // it may wait for ever: the program ends without it
-		line, _ := bufio.NewReader(s.Streams.In).ReadString('\n')
-		answers <- line
-	}()
-	select {
-	case <-ctx.Done():
-		fmt.Fprintln(s.Streams.ErrOut)
+	yes, err := origin.Ask(ctx, s.Streams, fmt.Sprintf("%s %s?", verb, objects(writes)))
+	switch {
+	case err != nil:
 		return false, s.interrupted("nothing was written")
-	case answer := <-answers:
-		switch strings.ToLower(strings.TrimSpace(answer)) {
-		case "y", "yes":
-			return true, nil
-		}
+	case !yes:
 		return false, notApplied("nothing was written", "")
 	}
+	return true, nil
 }
 
 func objects(n int) string {

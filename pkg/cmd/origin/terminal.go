@@ -3,10 +3,15 @@
 package origin
 
 import (
+	"bufio"
+	"context"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 )
@@ -39,4 +44,21 @@ func columns(w io.Writer) int {
 		}
 	}
 	return 80
+}
+
+// Ask asks on the terminal. Only a y is a yes. Its error is that of the context, which an interrupt ends.
+func Ask(ctx context.Context, streams genericiooptions.IOStreams, question string) (bool, error) {
+	fmt.Fprintf(streams.ErrOut, "%s [y/N] ", question)
+	answers := make(chan string, 1)
+	go func() { // it may wait for ever: the program ends without it
+		line, _ := bufio.NewReader(streams.In).ReadString('\n')
+		answers <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(streams.ErrOut)
+		return false, ctx.Err()
+	case answer := <-answers:
+		return answer == "y" || answer == "yes", nil
+	}
 }
