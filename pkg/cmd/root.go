@@ -26,6 +26,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/preflight"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/webhook"
 )
 
 // version is stamped in by the linker.
@@ -94,7 +95,7 @@ func New(arg0 string, streams genericiooptions.IOStreams, now func() time.Time) 
 	// Flags are explained in as many columns as everything else is shown in.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped 100 "))
 	env := origin.Environment{Streams: streams, Now: now, Name: name, Version: version}
-	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), owner.NewCommand(env), preflight.NewCommand(env))
+	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), owner.NewCommand(env), preflight.NewCommand(env), webhook.NewCommand(env))
 	return root
 }
 

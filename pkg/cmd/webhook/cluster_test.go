@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+)
+
+// fixture is a cluster on which Fleet has deployed a bundle, and a user of it.
+type fixture struct {
+	*cluster.Cluster
+	kubeconfig string
+}
+
+// setHash is the mark of the set default-guestbook (ownership.md 1.2).
+const setHash = "c5c68538ff9800def965853a87784a250ad1f566"
+
+// shared is a real API server. No controllers run there: no pod ever starts, and a namespace that is deleted stays, so each test has its own.
+var shared *cluster.Cluster
+
+func TestMain(m *testing.M) { os.Exit(cluster.Run(m, &shared)) }
+
+// onCluster sees to it that the bundle is deployed.
+func onCluster(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{shared, shared.Kubeconfig(t)}
+	err := f.Client().Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "settings"}, &corev1.ConfigMap{})
+	if apierrors.IsNotFound(err) {
+		f.InstallRelease(t, cluster.ReleaseOptions{BundleID: "guestbook", Namespace: "shop", SetID: "default-guestbook", Hash: setHash,
+			AgentNamespace: "cattle-fleet-system", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  colour: green\n"})
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+type result struct {
+	status      int
+	out, errOut string
+}
+
+// said is all that was printed, without the breaks of its lines.
+func (r result) said() string { return strings.Join(strings.Fields(r.out+r.errOut), " ") }
+
+// call runs the program as it is called on a command line.
+func (f *fixture) call(t *testing.T, args ...string) result {
+	t.Helper()
+	return f.as(t, f.kubeconfig, args...)
+}
+
+func (f *fixture) as(t *testing.T, kubeconfig string, args ...string) result {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	status := cmd.Main(t.Context(), slices.Concat([]string{"kubectl-fleetdoctor", "webhook"}, args, []string{"--kubeconfig", kubeconfig}),
+		genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut})
+	return result{status, out.String(), errOut.String()}
+}
+
+// must is call for what has to end well.
+func (f *fixture) must(t *testing.T, args ...string) result {
+	t.Helper()
+	r := f.call(t, args...)
+	if r.status != 0 {
+		t.Fatalf("webhook %s ended with %d:\n%s%s", strings.Join(args, " "), r.status, r.out, r.errOut)
+	}
+	return r
+}
+
+// installed installs into a namespace, and takes it off again with the test.
+func (f *fixture) installed(t *testing.T, namespace string, args ...string) {
+	t.Helper()
+	t.Cleanup(func() { f.uninstall(t, namespace) })
+	f.must(t, append([]string{"install", "-n", namespace}, args...)...)
+}
+
+func (f *fixture) get(t *testing.T, o client.Object, namespace, name string) {
+	t.Helper()
+	if err := f.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *fixture) absent(t *testing.T, o client.Object, namespace, name string) {
+	t.Helper()
+	err := f.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, o)
+	if !apierrors.IsNotFound(err) && o.GetDeletionTimestamp() == nil {
+		t.Errorf("%T %s/%s is still there (%v)", o, namespace, name, err)
+	}
+}
+
+func (f *fixture) patch(t *testing.T, o client.Object, namespace, name, patch string) {
+	t.Helper()
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	kind := types.MergePatchType
+	if strings.HasPrefix(patch, "[") {
+		kind = types.JSONPatchType
+	}
+	if err := f.Client().Patch(t.Context(), o, client.RawPatch(kind, []byte(patch)), client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *fixture) mutating(t *testing.T) *admissionregistrationv1.MutatingWebhookConfiguration {
+	t.Helper()
+	m := &admissionregistrationv1.MutatingWebhookConfiguration{}
+	f.get(t, m, "", install.Name)
+	return m
+}
+
+// lines counts the lines that end in a text.
+func lines(text, end string) (with, all int) {
+	for line := range strings.Lines(text) {
+		all++
+		if strings.HasSuffix(strings.TrimSpace(line), end) {
+			with++
+		}
+	}
+	return with, all
+}
+
+// TestInstall holds that a second installation changes nothing, and takes back no more than is its own.
+func TestInstall(t *testing.T) {
+	f := onCluster(t)
+	r := f.must(t, "install", "-n", "in", "--dry-run=server")
+	if n, all := lines(r.out, "(server dry run)"); n != all || n == 0 {
+		t.Errorf("a dry run said:\n%s", r.out)
+	}
+	f.absent(t, &corev1.Namespace{}, "", "in")
+
+	f.installed(t, "in")
+	f.patch(t, &corev1.Secret{}, "in", "fleetdoctor-webhook-cert", `{"data":{"tls.crt":"aW52ZW50ZWQ=","tls.key":"aW52ZW50ZWQ="}}`)
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", install.Name, `[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"aW52ZW50ZWQ="}]`)
+	r = f.must(t, "install", "-n", "in")
+	if n, all := lines(r.out, "serverside-applied (unchanged)"); n != all || n == 0 {
+		t.Errorf("a second installation said:\n%s", r.out)
+	}
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", install.Name, `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
+	r = f.must(t, "install", "-n", "in")
+	if n, _ := lines(r.out, "serverside-applied (configured)"); n != 1 {
+		t.Errorf("an installation that puts one object right said:\n%s", r.out)
+	}
+	secret := &corev1.Secret{}
+	f.get(t, secret, "in", "fleetdoctor-webhook-cert")
+	w := f.mutating(t).Webhooks[0]
+	if string(secret.Data["tls.key"]) != "invented" || string(w.ClientConfig.CABundle) != "invented" || *w.FailurePolicy != admissionregistrationv1.Ignore {
+		t.Errorf("after the last installation: %d keys in the Secret, caBundle %q, failurePolicy %s", len(secret.Data), w.ClientConfig.CABundle, *w.FailurePolicy)
+	}
+	r = f.must(t, "install", "-n", "in", "-o", "yaml")
+	if strings.Contains(r.out, "aW52ZW50ZWQ=") || !strings.Contains(r.out, "kind: ValidatingWebhookConfiguration") {
+		t.Errorf("-o yaml:\n%s", r.out)
+	}
+}
+
+// TestInstallOptions holds that an installation with other options takes back what they do without.
+func TestInstallOptions(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "opt", "--exact", "--release-namespaces=shop,default")
+	bindings := func() []string {
+		var list rbacv1.RoleBindingList
+		if err := f.Client().List(t.Context(), &list, client.MatchingLabels{install.NameLabel: install.Name}); err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, b := range list.Items {
+			out = append(out, b.Namespace+"/"+b.Name)
+		}
+		return out
+	}
+	f.absent(t, &rbacv1.ClusterRoleBinding{}, "", "fleetdoctor-webhook-records")
+	want := []string{"default/fleetdoctor-webhook-records", "opt/fleetdoctor-webhook-certificates", "shop/fleetdoctor-webhook-records"}
+	if diff := cmp.Diff(want, bindings()); diff != "" {
+		t.Errorf("bindings (-want +got):\n%s", diff)
+	}
+	// Its caBundle is of another field manager, which keeps an entry alive that is merely not applied any more.
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", install.Name, `[{"op":"add","path":"/webhooks/1/clientConfig/caBundle","value":"aW52ZW50ZWQ="}]`)
+	f.must(t, "install", "-n", "opt", "--dry-run=server")
+	if n := len(f.mutating(t).Webhooks); n != 2 {
+		t.Errorf("a dry run left %d webhooks of 2", n)
+	}
+	r := f.must(t, "install", "-n", "opt")
+	if n := strings.Count(r.out, "rolebinding.rbac.authorization.k8s.io/fleetdoctor-webhook-records pruned\n"); n != 2 {
+		t.Errorf("%d bindings were pruned:\n%s", n, r.out)
+	}
+	if m := f.mutating(t); len(m.Webhooks) != 1 || m.Webhooks[0].Name != install.StampWebhook {
+		t.Errorf("webhooks without --exact: %v", m.Webhooks)
+	}
+	f.get(t, &rbacv1.ClusterRoleBinding{}, "", "fleetdoctor-webhook-records")
+	if diff := cmp.Diff(want[1:2], bindings()); diff != "" {
+		t.Errorf("bindings (-want +got):\n%s", diff)
+	}
+	if r := f.call(t, "install", "-n", "opt", "--certificates=cert-manager"); r.status != 3 || !strings.Contains(r.errOut, "Install cert-manager first") {
+		t.Errorf("without cert-manager: status %d: %s", r.status, r.errOut)
+	}
+}
+
+// TestInstallForeign holds that nothing at all is written where something is somebody else's.
+func TestInstallForeign(t *testing.T) {
+	f := onCluster(t)
+	f.Namespace(t, "theirs")
+	account := &corev1.ServiceAccount{}
+	account.Namespace, account.Name = "theirs", install.Name
+	binding := &rbacv1.ClusterRoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "view"}}
+	binding.Name = install.Name
+	for _, o := range []client.Object{account, binding} {
+		if err := f.Client().Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if err := f.Client().Delete(context.WithoutCancel(t.Context()), binding); err != nil {
+			t.Error(err)
+		}
+	})
+	r := f.call(t, "install", "-n", "theirs")
+	want := `error: refusing to change what is not of an installation of this webhook (the label app.kubernetes.io/name=fleetdoctor-webhook is missing):
+  namespace theirs
+  serviceaccount theirs/fleetdoctor-webhook
+  clusterrolebinding.rbac.authorization.k8s.io fleetdoctor-webhook
+`
+	if got, _, _ := strings.Cut(r.errOut, "Nothing was written."); got != want || r.status != 3 || r.out != "" {
+		t.Errorf("status %d, printed %q (-want +got):\n%s", r.status, r.out, cmp.Diff(want, got))
+	}
+	f.absent(t, &rbacv1.ClusterRole{}, "", install.Name)
+	f.absent(t, &corev1.Secret{}, "theirs", "fleetdoctor-webhook-cert")
+
+	r = f.must(t, "uninstall", "-n", "theirs", "--yes")
+	if n := strings.Count(r.errOut, "is left: it does not carry the label"); n != 3 || r.out != "" {
+		t.Errorf("an uninstallation of what is not ours deleted %q, and said:\n%s", r.out, r.errOut)
+	}
+}
+
+func TestInstallWait(t *testing.T) {
+	f := onCluster(t)
+	t.Cleanup(func() { f.uninstall(t, "wait") })
+	r := f.call(t, "install", "-n", "wait", "--wait", "--timeout=2s")
+	if r.status != 3 || !strings.Contains(r.errOut, "error: it was installed, and is not ready after 2s: waiting for Deployment fleetdoctor-webhook to be available "+
+		"(0 of 2 replicas are ready), a caBundle for stamp.fleetdoctor.io, a caBundle for guard.fleetdoctor.io\n") {
+		t.Errorf("status %d: %s", r.status, r.errOut)
+	}
+	f.ready(t, "wait", "Y2E=")
+	if r := f.must(t, "install", "-n", "wait", "--wait", "--timeout=1m"); r.errOut != "The webhook is ready.\n" {
+		t.Errorf("waiting for what is there said: %s", r.errOut)
+	}
+}
+
+func (f *fixture) uninstall(t *testing.T, namespace string) {
+	t.Helper()
+	var errOut bytes.Buffer
+	args := []string{"kubectl-fleetdoctor", "webhook", "uninstall", "--yes", "-n", namespace, "--kubeconfig", f.kubeconfig}
+	if s := cmd.Main(context.WithoutCancel(t.Context()), args, genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &errOut}); s != 0 {
+		t.Errorf("uninstalling: status %d: %s", s, &errOut)
+	}
+}
+
+// TestUninstall holds what goes, what stays, and that it asks.
+func TestUninstall(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "out", "--release-namespaces=shop")
+	if r := f.call(t, "uninstall", "-n", "out"); r.status != 1 || r.out != "" || !strings.Contains(r.errOut, "--yes deletes without asking.") {
+		t.Errorf("without --yes, in a pipe: status %d, printed %q: %s", r.status, r.out, r.errOut)
+	}
+	for _, dryRun := range []string{"client", "server"} {
+		f.must(t, "uninstall", "-n", "out", "--dry-run="+dryRun)
+	}
+	f.mutating(t) // it is there
+
+	lodger := &corev1.ConfigMap{}
+	lodger.Namespace, lodger.Name = "out", "lodger"
+	if err := f.Client().Create(t.Context(), lodger); err != nil {
+		t.Fatal(err)
+	}
+	r := f.must(t, "uninstall", "-n", "out", "--yes")
+	if r.errOut != "namespace/out is left: it holds what is not of this webhook: configmap out/lodger\n" {
+		t.Errorf("with a lodger in the namespace it said: %s", r.errOut)
+	}
+	first := "mutatingwebhookconfiguration.admissionregistration.k8s.io/fleetdoctor-webhook deleted\n" +
+		"validatingwebhookconfiguration.admissionregistration.k8s.io/fleetdoctor-webhook deleted\n"
+	if !strings.HasPrefix(r.out, first) || !strings.Contains(r.out, "rolebinding.rbac.authorization.k8s.io/fleetdoctor-webhook-records deleted\n") {
+		t.Errorf("it deleted:\n%s", r.out)
+	}
+	f.absent(t, &rbacv1.RoleBinding{}, "shop", "fleetdoctor-webhook-records")
+	f.get(t, lodger, "out", "lodger")
+	if err := f.Client().Delete(t.Context(), lodger); err != nil {
+		t.Fatal(err)
+	}
+	if r := f.must(t, "uninstall", "-n", "out", "--yes"); r.out != "namespace/out deleted\n" {
+		t.Errorf("when the lodger has left, it deleted:\n%s", r.out)
+	}
+	if r := f.must(t, "uninstall", "-n", "out", "--yes"); r.out != "" || !strings.Contains(r.errOut, "Nothing of the webhook is there") {
+		t.Errorf("for the third time: %s%s", r.out, r.errOut)
+	}
+	if r := f.call(t, "install", "-n", "out"); r.status != 3 || !strings.Contains(r.errOut, "namespace out is being deleted; try again when it is gone") {
+		t.Errorf("into a namespace that goes: status %d: %s", r.status, r.errOut)
+	}
+}
+
+// TestDisable holds that the way out is open while the webhook hangs and nothing can be written.
+func TestDisable(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "burn", "--exact", "--guard-default=deny")
+	address := silence(t)
+	f.point(t, address, nil)
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", install.Name,
+		`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"},{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":1},`+
+			`{"op":"add","path":"/metadata/labels/objectset.rio.cattle.io~1hash","value":"0a"},`+
+			`{"op":"add","path":"/metadata/annotations","value":{"meta.helm.sh/release-name":"doctor","meta.helm.sh/release-namespace":"burn"}}]`)
+	settings := &corev1.ConfigMap{}
+	f.get(t, settings, "shop", "settings")
+	write := func() error {
+		changed := settings.DeepCopy()
+		delete(changed.Labels, fleet.HashLabel)
+		return f.Client().Patch(t.Context(), changed, client.MergeFrom(settings), client.DryRunAll)
+	}
+	f.until(t, func() bool {
+		err := write()
+		return err != nil && strings.Contains(err.Error(), `failed calling webhook "stamp.fleetdoctor.io"`)
+	})
+
+	if r := f.must(t, "disable", "--dry-run=server"); strings.Count(r.out, "deleted (server dry run)\n") != 2 {
+		t.Errorf("a dry run said: %s", r.out)
+	}
+	begin := time.Now()
+	r := f.must(t, "disable")
+	t.Logf("disabled in %s", time.Since(begin))
+	if strings.Count(r.out, " deleted\n") != 2 {
+		t.Errorf("it deleted:\n%s", r.out)
+	}
+	for _, want := range []string{
+		"Fleet deployed mutatingwebhookconfiguration.admissionregistration.k8s.io/fleetdoctor-webhook (release burn/doctor)", `"paused":true`,
+		"kubectl-fleetdoctor webhook install --kubeconfig " + f.kubeconfig + " --namespace=burn --exact=true --guard-default=deny\n",
+	} {
+		if !strings.Contains(r.errOut, want) {
+			t.Errorf("it did not say %q:\n%s", want, r.errOut)
+		}
+	}
+	f.until(t, func() bool { return write() == nil })
+	f.get(t, &corev1.Secret{}, "burn", "fleetdoctor-webhook-cert") // and nothing else is gone
+	if r := f.must(t, "disable"); r.out != "" || !strings.Contains(r.errOut, "No webhook configuration carries the label") {
+		t.Errorf("a second time: %s%s", r.out, r.errOut)
+	}
+}
+
+// TestOneInstallation holds that a cluster's one installation is found without its namespace, and that there is no second.
+func TestOneInstallation(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "first")
+	for _, args := range [][]string{{"install", "-n", "second"}, {"uninstall", "--yes", "-n", "second"}} {
+		r := f.call(t, args...)
+		if r.status != 3 || r.out != "" || !strings.Contains(r.errOut, "error: the webhook is installed in namespace first, and not in second\n") {
+			t.Errorf("%v: status %d: %s%s", args, r.status, r.out, r.errOut)
+		}
+	}
+	if r := f.must(t, "install"); !strings.HasPrefix(r.out, "namespace/first serverside-applied (unchanged)\n") {
+		t.Errorf("install, without -n: %s", r.out)
+	}
+	if r := f.call(t, "status"); !strings.HasPrefix(r.out, "Namespace:  first\n") {
+		t.Errorf("status, without -n: %s", r.out)
+	}
+	if r := f.must(t, "uninstall", "--yes"); !strings.HasSuffix(r.out, "namespace/first deleted\n") {
+		t.Errorf("uninstall, without -n: %s", r.out)
+	}
+}
+
+// status is what `webhook status -o json` says.
+func (f *fixture) status(t *testing.T, kubeconfig, namespace string) (*install.Status, result) {
+	t.Helper()
+	r := f.as(t, kubeconfig, "status", "-n", namespace, "-o", "json")
+	var s install.Status
+	if err := json.Unmarshal([]byte(r.out), &s); err != nil {
+		t.Fatalf("what status printed is no JSON: %v\n%s%s", err, r.out, r.errOut)
+	}
+	return &s, r
+}
+
+// states are the checks by their names; of several of a name the last.
+func states(s *install.Status) map[string]install.State {
+	out := map[string]install.State{}
+	for _, c := range s.Checks {
+		out[c.Name] = c.State
+	}
+	return out
+}
+
+func TestStatus(t *testing.T) {
+	f := onCluster(t)
+	if s, r := f.status(t, f.kubeconfig, "stat"); r.status != 1 || s.Installed {
+		t.Errorf("before: status %d, installed %t", r.status, s.Installed)
+	}
+	f.installed(t, "stat", "--exact", "--release-namespaces=shop", "--guard-default=off", "--replicas=3")
+	want := map[string]install.State{"certificate": install.Wrong, "mutating": install.Wrong, "validating": install.Wrong, "deployment": install.Wrong,
+		"endpoints": install.Wrong, "manifests": install.OK, "namespaces": install.OK}
+	s, r := f.status(t, f.kubeconfig, "stat")
+	got := states(s)
+	delete(got, "calls") // which depends on what else was done here
+	if diff := cmp.Diff(want, got); diff != "" || r.status != 1 || !s.Installed {
+		t.Errorf("nothing runs: status %d (-want +got):\n%s", r.status, diff)
+	}
+
+	ca, cert := certificate(t, "fleetdoctor-webhook.stat.svc")
+	f.ready(t, "stat", ca)
+	f.patch(t, &corev1.Secret{}, "stat", "fleetdoctor-webhook-cert", `{"data":{"tls.crt":"`+cert+`"}}`)
+	f.endpoint(t, "stat")
+	s, _ = f.status(t, f.kubeconfig, "stat")
+	for name, state := range states(s) {
+		if name != "calls" && state != install.OK {
+			t.Errorf("all runs, and %s is %s: %v", name, state, s.Checks)
+		}
+	}
+	text := f.call(t, "status", "-n", "stat").out
+	for line := range strings.Lines(text) {
+		if len(line) > 81 {
+			t.Errorf("wider than 80 columns: %s", line)
+		}
+	}
+
+	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", install.Name, `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
+	f.patch(t, &corev1.Namespace{}, "", "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":"denny"}}}`)
+	t.Cleanup(func() {
+		f.patchAfter(t, &corev1.Namespace{}, "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":null}}}`)
+	})
+	s, r = f.status(t, f.kubeconfig, "stat")
+	if got := states(s); r.status != 1 || got["validating"] != install.Wrong || got["manifests"] != install.Wrong || got["namespaces"] != install.Wrong {
+		t.Errorf("edited: status %d, %v", r.status, got)
+	}
+	if _, ok := got["calls"]; ok {
+		t.Error("the metrics were read where that was not looked at")
+	}
+}
+
+// TestStatusWithoutRights holds that what may not be read is unknown, and never fine.
+func TestStatusWithoutRights(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "dark")
+	s, r := f.status(t, f.UserKubeconfig(t, "nobody-in-particular"), "dark")
+	for _, c := range s.Checks {
+		if c.State != install.Unknown {
+			t.Errorf("%s is %s: %s", c.Name, c.State, c.Message)
+		}
+	}
+	if r.status != 3 || len(s.Checks) != 8 {
+		t.Errorf("status %d, %d checks:\n%s", r.status, len(s.Checks), r.out)
+	}
+}

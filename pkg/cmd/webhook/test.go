@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+)
+
+const testLong = `Test whether the webhook answers: send a server-side dry run that takes Fleet's mark from an object, and say
+what came back. If the mark is there again, or the request was denied or warned of by the webhook, it
+works. Nothing is changed on the cluster.
+
+Without an object, the first one is taken that a release of Fleet's desires, that carries the mark, and
+that is not kept from the webhook. To find it, release records are read, which are Secrets.
+
+Exit status: 0 it works, 1 it was not called, 2 wrong usage, 3 it cannot be said, as without an object to
+test with.`
+
+const testExamples = `  %[1]s webhook test
+
+  # with an object of your choice
+  %[1]s webhook test deployment/frontend -n guestbook`
+
+// testOptions mirror the command line.
+type testOptions struct{ connection }
+
+func newTest(env origin.Environment) *cobra.Command {
+	o := &testOptions{newConnection(env)}
+	c := &cobra.Command{
+		Use:     "test [KIND/[NAMESPACE/]NAME]",
+		Short:   "Send a dry run through the admission webhook and say what came back",
+		Long:    testLong,
+		Example: fmt.Sprintf(testExamples, env.Name),
+		Args: func(c *cobra.Command, args []string) error {
+			if err := cobra.MaximumNArgs(1)(c, args); err != nil {
+				return exit.UsageError(err)
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
+	}
+	o.add(c, "Namespace of the object")
+	return c
+}
+
+func (o *testOptions) run(ctx context.Context, args []string) error {
+	if err := o.validate(); err != nil {
+		return exit.UsageError(err)
+	}
+	var typed *origin.Object
+	switch {
+	case len(args) > 0:
+		parsed, err := origin.ParseObject(args[0])
+		if err != nil {
+			return err
+		}
+		typed = &parsed
+	case *o.Config.Namespace != "":
+		return exit.UsageError(errors.New("--namespace is that of an object: name one, KIND/NAME"))
+	}
+	warnings := &install.Warnings{}
+	cluster, mapper, err := o.open(warnings)
+	if err != nil {
+		return err
+	}
+	named, err := o.named(mapper, typed)
+	if err != nil {
+		return o.explain(err)
+	}
+	tester := &install.Tester{Cluster: cluster, Warnings: warnings, Files: manifests.Files, Now: o.Now}
+	r, err := tester.Test(ctx, named)
+	if err != nil {
+		return o.explain(err)
+	}
+	if err := o.Print(ctx, func(w io.Writer) error { _, err := io.WriteString(w, told(r)); return err }); err != nil {
+		return err
+	}
+	switch r.Verdict {
+	case install.Works:
+		return nil
+	case install.NotCalled:
+		return &exit.Error{Status: exit.Found, Shown: true}
+	}
+	return &exit.Error{Status: exit.Failed, Shown: true}
+}
+
+// named finds the object that was typed, nil where none was. Its kind may have any name that kubectl knows.
+func (o *testOptions) named(mapper meta.RESTMapper, parsed *origin.Object) (*object.Ref, error) {
+	if parsed == nil {
+		return nil, nil
+	}
+	gr := schema.ParseGroupResource(parsed.Kind)
+	kind, err := mapper.KindFor(gr.WithVersion(""))
+	if err != nil {
+		return nil, fmt.Errorf("looking up kind %q: %w", parsed.Kind, err)
+	}
+	m, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, fmt.Errorf("looking up kind %q: %w", parsed.Kind, err)
+	}
+	ref := &object.Ref{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: parsed.Name}
+	if m.Scope.Name() != meta.RESTScopeNameNamespace {
+		return ref, nil
+	}
+	if ref.Namespace = parsed.Namespace; ref.Namespace == "" {
+		if ref.Namespace, _, err = o.Config.ToRawKubeConfigLoader().Namespace(); err != nil {
+			return nil, fmt.Errorf("finding the namespace: %w", err)
+		}
+	}
+	return ref, nil
+}
+
+// told says what a test came to.
+func told(r *install.Result) string {
+	var b strings.Builder
+	if t := r.Trial; t != nil {
+		of := ""
+		if t.Bundle != "" {
+			of = fmt.Sprintf(", of bundle %s (release %s)", t.Bundle, t.Release)
+		}
+		b.WriteString(wrap("Object:    ", t.Object.Key().String()+of))
+		b.WriteString(wrap("Sent:      ", "a dry run that takes away "+install.Mark))
+		b.WriteString(wrap("Came back: ", fmt.Sprintf("%s (in %s)", answers[t.Answer], t.Took.Round(time.Millisecond))))
+		if t.Answer == install.Denied {
+			b.WriteString(wrap("           ", t.Message))
+		}
+		for _, text := range t.Warnings {
+			b.WriteString(wrap("Warning:   ", text))
+		}
+	}
+	b.WriteString(wrap("Result:    ", string(r.Verdict)))
+	for _, reason := range r.Reasons {
+		b.WriteString(wrap("           - ", reason))
+	}
+	return b.String()
+}
+
+var answers = map[install.Answer]string{
+	install.Stamped:  "with the mark: it was put back",
+	install.Denied:   "denied by the webhook",
+	install.Warned:   "without the mark, and with a warning of the webhook's",
+	install.Unmarked: "without the mark",
+	install.Broken:   "refused, because the webhook did not answer",
+	install.Refused:  "refused, and not by the webhook",
+}

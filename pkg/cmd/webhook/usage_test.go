@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+)
+
+// offline runs a verb where there is no cluster.
+func offline(t *testing.T, args ...string) result {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	status := cmd.Main(t.Context(), slices.Concat([]string{"kubectl-fleetdoctor", "webhook"}, args, []string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}),
+		genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut})
+	return result{status, out.String(), errOut.String()}
+}
+
+// TestUsage holds that a wrong command line is refused before anything else is looked at.
+func TestUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"install now":                      `unknown command "now"`,
+		"install --dry-run=maybe":          "must be one of none, client, server",
+		"install --guard-default=denny":    "must be one of off, warn, deny",
+		"install --certificates=mine":      "must be one of self-signed, cert-manager",
+		"install -n Not_A_Name":            `--namespace="Not_A_Name" is no name`,
+		"install --release-namespaces=":    "--release-namespaces is empty",
+		"install --release-namespaces=a,B": `--release-namespaces holds "B"`,
+		"install --image=":                 "--image is empty",
+		"install --replicas=0":             "--replicas=0: want 1 or more",
+		"install --wait --dry-run=server":  "--wait and --dry-run exclude each other",
+		"install --wait --timeout=0s":      "--timeout=0s",
+		"install --request-timeout=soon":   `parsing --request-timeout "soon"`,
+		"uninstall everything":             `unknown command "everything"`,
+		"disable --dry-run=yes":            "must be one of none, client, server",
+		"status -o table":                  "must be one of text, json, yaml",
+		"test -n shop":                     "--namespace is that of an object",
+		"test configmap":                   "want KIND/NAME",
+		"test configmap/a configmap/b":     "accepts at most 1 arg",
+	} {
+		r := offline(t, strings.Fields(args)...)
+		if r.status != 2 || r.out != "" || !strings.Contains(r.errOut, want) {
+			t.Errorf("webhook %s: status %d, want 2, and %q:\n%s%s", args, r.status, want, r.out, r.errOut)
+		}
+	}
+}
+
+func TestUnknownVerb(t *testing.T) {
+	var out, errOut bytes.Buffer
+	status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "webhook", "instal"}, genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut})
+	want := "error: unknown command \"instal\"\nDid you mean install?\nSee 'kubectl-fleetdoctor webhook --help'.\n"
+	if diff := cmp.Diff(want, errOut.String()); diff != "" || status != 2 || out.Len() > 0 {
+		t.Errorf("status %d (-want +got):\n%s", status, diff)
+	}
+}
+
+// TestInstallOffline holds that manifests can be had without a cluster, and nothing else can.
+func TestInstallOffline(t *testing.T) {
+	for output, want := range map[string]string{
+		"text": "deployment.apps/fleetdoctor-webhook serverside-applied (dry run)\n",
+		"yaml": "---\napiVersion: apps/v1\nkind: Deployment\n",
+		"json": `"kind": "Deployment"`,
+	} {
+		r := offline(t, "install", "--dry-run=client", "-o", output)
+		if r.status != 0 || !strings.Contains(r.out, want) || r.errOut != "" {
+			t.Errorf("-o %s: status %d: %s%s", output, r.status, r.out, r.errOut)
+		}
+	}
+	for _, verb := range []string{"install", "uninstall", "disable", "status", "test"} {
+		if r := offline(t, verb); r.status != 3 || r.out != "" || r.errOut == "" {
+			t.Errorf("%s, without a kubeconfig: status %d: %s%s", verb, r.status, r.out, r.errOut)
+		}
+	}
+}

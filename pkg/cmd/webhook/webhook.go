@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package webhook is the verb webhook and those below it: they put the admission webhook on a cluster, take it away, say how it is doing,
+// and are it.
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+)
+
+const groupLong = `The admission webhook does at the moment of adoption what adopt does afterwards: it writes Fleet's marks
+on objects that a release of Fleet's desires, and warns, or denies, when somebody else takes them away.
+
+A cluster never depends on it: while it does not answer, requests go on without it. If it is in the way
+all the same, disable takes it out at once.`
+
+// NewCommand makes the verb and those below it.
+func NewCommand(env origin.Environment) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "webhook",
+		Short: "Install, inspect and remove the admission webhook that keeps Fleet's marks",
+		Long:  groupLong,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			err := &exit.Error{Status: exit.Usage, Err: fmt.Errorf("unknown command %q", args[0])}
+			if meant := c.SuggestionsFor(args[0]); len(meant) > 0 {
+				err.Hint = "Did you mean " + strings.Join(meant, " or ") + "?"
+			}
+			return err
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+
+		SuggestionsMinimumDistance: 2,
+	}
+	c.AddCommand(newInstall(env), newUninstall(env), newStatus(env), newTest(env), newDisable(env), newServe(env.Streams))
+	return c
+}
+
+// The choices of --dry-run, as kubectl has them.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client"
+	dryRunServer = "server"
+)
+
+func newDryRun() *flags.Enum {
+	return flags.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer)
+}
+
+// dryRunMark is what kubectl writes behind what it only would have done.
+func dryRunMark(dryRun *flags.Enum) string {
+	switch dryRun.String() {
+	case dryRunClient:
+		return " (dry run)"
+	case dryRunServer:
+		return " (server dry run)"
+	}
+	return ""
+}
+
+// connection is the part of a command line that says which cluster, and where in it.
+type connection struct{ *origin.Flags }
+
+func newConnection(env origin.Environment) connection { return connection{origin.New(env)} }
+
+// add adds kubectl's own flags, with another word for --namespace.
+func (o connection) add(c *cobra.Command, namespace string) {
+	o.Config.AddFlags(c.Flags())
+	c.Flags().Lookup("namespace").Usage = namespace
+}
+
+// installed is the namespace of an installation: the one that is named, else where the configurations say that it is. That of the kubeconfig's
+// context is where its user works, and never meant.
+func (o connection) installed(configurations []install.Target) string {
+	return cmp.Or(*o.Config.Namespace, install.Where(configurations), install.Namespace)
+}
+
+// place finds the namespace of the one installation that a cluster has, and refuses another one.
+func (o connection) place(ctx context.Context, cluster *install.Cluster) (string, error) {
+	configurations, err := cluster.Configurations(ctx)
+	if err != nil {
+		return "", o.explain(err)
+	}
+	namespace, is := o.installed(configurations), install.Where(configurations)
+	if is != "" && is != namespace {
+		return "", &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the webhook is installed in namespace %s, and not in %s", is, namespace),
+			Hint: "A cluster has one. Leave out -n, or take that one off first: " + o.Command("webhook uninstall") + " -n " + is}
+	}
+	return namespace, nil
+}
+
+func (o connection) validate() error {
+	if *o.Config.Namespace != "" {
+		if wrong := validation.IsDNS1123Label(*o.Config.Namespace); wrong != nil {
+			return fmt.Errorf("--namespace=%q is no name: %s", *o.Config.Namespace, wrong[0])
+		}
+	}
+	if _, err := clientcmd.ParseTimeout(*o.Config.Timeout); err != nil {
+		return fmt.Errorf("parsing --request-timeout %q: want a number of seconds, or one with a unit, like 30s or 2m", *o.Config.Timeout)
+	}
+	return nil
+}
+
+// open prepares what asks a cluster, and makes no request. The kinds it looks up by any name that kubectl knows.
+func (o connection) open(warnings *install.Warnings) (*install.Cluster, meta.RESTMapper, error) {
+	config, err := o.Config.ToRESTConfig()
+	if err != nil {
+		return nil, nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("loading the kubeconfig: %w", err), Hint: "Name one with --kubeconfig or --context."}
+	}
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	if warnings != nil {
+		config.WarningHandlerWithContext = warnings
+	}
+	config.UserAgent = rest.DefaultKubernetesUserAgent()
+	config.QPS = -1 // requests are made one after the other
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("preparing the connection: %w", err)
+	}
+	disco, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("preparing the connection: %w", err)
+	}
+	cached := memory.NewMemCacheClient(disco)
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cached)
+	metrics := func(ctx context.Context) (io.ReadCloser, error) {
+		return disco.RESTClient().Get().AbsPath("/metrics").Stream(ctx)
+	}
+	return &install.Cluster{Dynamic: client, Mapper: mapper, Metrics: metrics}, restmapper.NewShortcutExpander(mapper, cached, nil), nil
+}
+
+// explain adds to an error what to do about it.
+func (o connection) explain(err error) error {
+	var explained *exit.Error
+	var foreign *install.ForeignError
+	switch {
+	case err == nil || errors.As(err, &explained):
+		return err
+	case errors.As(err, &foreign):
+		hint := "Nothing was written. Install into another namespace with -n, or, if they are the webhook's own, hand them over:\n" +
+			"  kubectl label KIND NAME " + install.Selector
+		if slices.ContainsFunc(foreign.Objects, func(r object.Ref) bool { return r.Kind == "Secret" }) {
+			hint += "\nIf cert-manager made the Secret: " + o.Command("webhook uninstall") + ", then install anew."
+		}
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: hint}
+	}
+	return o.Explain(err)
+}
+
+// nameOf names an object as kubectl does when it says what became of it.
+func nameOf(r object.Ref) string {
+	kind := strings.ToLower(r.Kind)
+	if g := object.Group(r.APIVersion); g != "" {
+		kind += "." + g
+	}
+	return kind + "/" + r.Name
+}
+
+// complete adds what a shell offers for flags of a few words.
+func complete(c *cobra.Command, words map[string]*flags.Enum) *cobra.Command {
+	for name, e := range words {
+		if err := c.RegisterFlagCompletionFunc(name, e.Complete); err != nil {
+			return c // the flags were just added: there is nothing that could be missing
+		}
+	}
+	return c
+}
+
+// fleetNote says of objects that Fleet deployed that it may bring them back. It is empty where there are none.
+func fleetNote(targets []install.Target) string {
+	for _, t := range targets {
+		if t.Bundle == "" {
+			continue
+		}
+		_, name, _ := strings.Cut(t.Bundle, "/")
+		return fmt.Sprintf("Fleet deployed %s (release %s), and may bring it back: with its next deploy, or at once where\n"+
+			"correctDrift is on. To keep it away, pause the bundle where Fleet's controller runs:\n"+
+			"  kubectl patch bundles.fleet.cattle.io %s -n WORKSPACE --type=merge -p '{\"spec\":{\"paused\":true}}'\n"+
+			"or take it out of the GitRepo.\n", nameOf(t.Ref), t.Bundle, name)
+	}
+	return ""
+}
