@@ -22,7 +22,7 @@ ADOPT_N    ?= 10000
 FUZZTIME   ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-race bench bench-adopt fuzz generate format format-check lint vuln verify dist clean
+.PHONY: help build demo test test-race bench bench-adopt bench-webhook fuzz generate format format-check lint vuln verify dist clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ bench: ## Measure against the real API server with N objects (N=5000)
 
 bench-adopt: ## Measure adopt and its undo with ADOPT_N objects (ADOPT_N=10000)
 	$(ASSETS) $(GO) run ./test/bench -adopt -n $(ADOPT_N) -rounds 5
+
+bench-webhook: ## Measure writes: without webhook, with a no-op one, with ours
+	$(ASSETS) $(GO) run ./test/bench -webhook -rounds 9
 
 # What is found is made smaller in a few steps: by default that may take a minute for each input, of the time for finding more.
 fuzz: ## Run each fuzz target for FUZZTIME (FUZZTIME=20s)

@@ -93,11 +93,12 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := options{sizes: []int{10, 20}, rounds: 7, kubectlRounds: 3, kubectlLimit: 10_000}
+	want := options{sizes: []int{10, 20}, rounds: 7, kubectlRounds: 3, kubectlLimit: 10_000, known: 100_000}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{})); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
-	for _, args := range [][]string{{"-n", "many"}, {"-n", "0"}, {"-n", "20,10"}, {"-rounds", "0"}, {"-adopt", "-n", "10,20"}, {"more"}} {
+	for _, args := range [][]string{{"-n", "many"}, {"-n", "0"}, {"-n", "20,10"}, {"-rounds", "0"}, {"-adopt", "-n", "10,20"}, {"-webhook", "-n", "10,20"},
+		{"-webhook", "-adopt"}, {"-known", "-1"}, {"more"}} {
 		if _, err := parse(args, io.Discard); err == nil {
 			t.Errorf("%q: no error", args)
 		}

@@ -8,13 +8,14 @@
 // It starts a control plane, installs releases of 500 objects through Helm with all that Fleet would have around them, makes sure that
 // an audit finds every object ready, and then takes interleaved rounds of the floor, an audit as a process of its own, and kubectl diff.
 // With -adopt it takes the marks from all objects instead, and then takes rounds of a bare loop of the patches that adopt writes, of adopt, and of
-// its undo.
+// its undo. With -webhook it writes objects through the API server: with no webhook, with one that does nothing, and with ours.
 //
 // The table that it prints holds each figure against its target. A target that is missed is no failure of the benchmark: it ends with 1
 // only where something could not be measured.
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/bench/writes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
@@ -44,6 +46,8 @@ type options struct {
 	kubectlLimit  int
 	product       string
 	adopt         bool
+	webhook       bool
+	known         int
 	json          bool
 }
 
@@ -66,17 +70,19 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	sizes := flags.String("n", "5000", "numbers of objects to measure at, ascending and parted by commas: 5000,50000 also measures the growth")
+	sizes := flags.String("n", "", "numbers of objects to measure at, ascending and parted by commas: 5000,50000 also measures the growth (default 5000; with -webhook 400)")
 	flags.IntVar(&o.rounds, "rounds", 7, "rounds at each size")
 	flags.IntVar(&o.kubectlRounds, "kubectl-rounds", 3, "rounds in which kubectl diff runs, which takes some 17 s for 5000 objects")
 	flags.IntVar(&o.kubectlLimit, "kubectl-limit", 10_000, "number of objects beyond which kubectl diff does not run")
 	flags.StringVar(&o.product, "product", "", "program to measure, instead of one built from this checkout")
 	flags.BoolVar(&o.adopt, "adopt", false, "measure adopt and its undo, beside a bare loop of the same patches, instead of an audit")
+	flags.BoolVar(&o.webhook, "webhook", false, "measure writes through the webhook instead, beside those without one and with one that does nothing")
+	flags.IntVar(&o.known, "known", 100_000, "number of objects that the webhook knows of besides those that are written")
 	flags.BoolVar(&o.json, "json", false, "print all figures as JSON")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	for s := range strings.SplitSeq(*sizes, ",") {
+	for s := range strings.SplitSeq(cmp.Or(*sizes, o.defaultSize()), ",") {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 {
 			return o, fmt.Errorf("reading -n: %q is no number of objects", s)
@@ -86,14 +92,25 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	switch {
 	case !slices.IsSorted(o.sizes):
 		return o, errors.New("reading -n: the numbers have to ascend, objects are only ever added")
-	case o.adopt && len(o.sizes) > 1:
-		return o, errors.New("reading -n: -adopt measures at one size")
+	case o.adopt && o.webhook:
+		return o, errors.New("reading flags: -adopt and -webhook are two benchmarks")
+	case (o.adopt || o.webhook) && len(o.sizes) > 1:
+		return o, errors.New("reading -n: -adopt and -webhook measure at one size")
+	case o.known < 0:
+		return o, fmt.Errorf("reading -known: %d is no number of objects", o.known)
 	case o.rounds < 1:
 		return o, errors.New("reading -rounds: it takes one at least")
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("reading arguments: %q is not wanted", flags.Arg(0))
 	}
 	return o, nil
+}
+
+func (o options) defaultSize() string {
+	if o.webhook {
+		return "400"
+	}
+	return "5000"
 }
 
 // run does all of it, and leaves nothing behind.
@@ -108,14 +125,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	b := &bench{options: o, dir: dir, start: time.Now(), stderr: stderr, product: o.product}
-	if b.product == "" {
+	if b.product == "" && !o.webhook {
 		b.product = filepath.Join(dir, "kubectl-fleetdoctor")
 		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", b.product, productPackage)
 		if out, err := build.CombinedOutput(); err != nil {
 			return fmt.Errorf("building the product: %w\n%s", err, out)
 		}
 	}
-	if b.cluster, err = cluster.New(ctx, cluster.WithFleetCRDs()); err != nil {
+	settings := []cluster.Option{cluster.WithFleetCRDs()}
+	if o.webhook {
+		settings = append(settings, writes.Room)
+	}
+	if b.cluster, err = cluster.New(ctx, settings...); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.cluster.Stop()) }()

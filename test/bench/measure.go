@@ -57,6 +57,14 @@ func (b *bench) run(ctx context.Context) (document, error) {
 	if doc.Machine, err = machineOf(ctx, b.cluster, b.start); err != nil {
 		return doc, err
 	}
+	if b.options.webhook {
+		r, err := b.measureWrites(ctx)
+		if err != nil {
+			return doc, err
+		}
+		doc.Writes, doc.Targets = &r, writesTargets(r)
+		return doc, nil
+	}
 	l := &loader{cluster: b.cluster, manifests: filepath.Join(b.dir, "manifests"), progress: b.progress}
 	if err := os.Mkdir(l.manifests, 0o700); err != nil {
 		return doc, fmt.Errorf("making a folder: %w", err)

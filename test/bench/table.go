@@ -9,14 +9,17 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/bench/writes"
 )
 
 // document is all that one run of the benchmark says.
 type document struct {
-	Machine   machine       `json:"machine"`
-	Results   []result      `json:"results,omitempty"`
-	Adoptions []adoptResult `json:"adoptions,omitempty"`
-	Targets   []target      `json:"targets"`
+	Machine   machine        `json:"machine"`
+	Results   []result       `json:"results,omitempty"`
+	Adoptions []adoptResult  `json:"adoptions,omitempty"`
+	Writes    *writes.Result `json:"writes,omitempty"`
+	Targets   []target       `json:"targets"`
 }
 
 // print writes the document for people.
@@ -24,8 +27,11 @@ func (d document) print(w io.Writer) error {
 	m := d.Machine
 	p := &printer{w: w}
 	verb := "audit"
-	if len(d.Adoptions) > 0 {
+	switch {
+	case len(d.Adoptions) > 0:
 		verb = "adopt"
+	case d.Writes != nil:
+		verb = "webhook"
 	}
 	p.line("kubectl fleetdoctor %s, measured at %s", verb, m.Taken)
 	p.line("%d cores, %.1f GiB of memory, %s; %s, kube-apiserver %s on the same machine, kubectl %s", m.Cores,
@@ -35,6 +41,9 @@ func (d document) print(w io.Writer) error {
 	}
 	for _, r := range d.Adoptions {
 		p.adoption(r)
+	}
+	if d.Writes != nil {
+		p.writes(*d.Writes)
 	}
 	p.line("")
 	p.row("\tobjects\tfigure\ttarget\t")

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writes
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	webhookserver "github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
+)
+
+// configurations are those of the manifests, narrowed to the namespace of the hook's arm, with a URL on loopback for the reference to a Service.
+func (h *hook) configurations() ([]client.Object, error) {
+	rendered, err := install.Render(manifests.Files, install.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var out []client.Object
+	for _, u := range rendered {
+		var configuration client.Object
+		var narrow func()
+		switch u.GetKind() {
+		case "MutatingWebhookConfiguration":
+			c := &admissionregistrationv1.MutatingWebhookConfiguration{}
+			configuration, narrow = c, func() {
+				for i := range c.Webhooks {
+					h.narrow(&c.Webhooks[i].ClientConfig, c.Webhooks[i].NamespaceSelector)
+				}
+			}
+		case "ValidatingWebhookConfiguration":
+			c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+			configuration, narrow = c, func() {
+				for i := range c.Webhooks {
+					h.narrow(&c.Webhooks[i].ClientConfig, c.Webhooks[i].NamespaceSelector)
+				}
+			}
+		default:
+			continue
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, configuration); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", u.GetKind(), err)
+		}
+		narrow()
+		configuration.SetName(h.arm.namespace())
+		out = append(out, configuration)
+	}
+	return out, nil
+}
+
+func (h *hook) narrow(to *admissionregistrationv1.WebhookClientConfig, namespaces *metav1.LabelSelector) {
+	url := fmt.Sprintf("https://127.0.0.1:%d%s", h.port, *to.Service.Path)
+	*to = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: h.authority}
+	namespaces.MatchExpressions = append(namespaces.MatchExpressions, metav1.LabelSelectorRequirement{
+		Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: []string{h.arm.namespace()}})
+}
+
+// register has the API server call the hook, and returns when it does: it takes up a configuration a moment after it is stored.
+func (h *hook) register(ctx context.Context, c client.Client) error {
+	configurations, err := h.configurations()
+	if err != nil {
+		return err
+	}
+	for _, o := range configurations {
+		if err := c.Create(ctx, o); err != nil {
+			return fmt.Errorf("registering the webhook %s: %w", h.arm, err)
+		}
+	}
+	probe := &corev1.ConfigMap{}
+	probe.Namespace, probe.Name = h.arm.namespace(), "probe"
+	probe.Labels = map[string]string{fleet.HashLabel: "nobody"}
+	if err := c.Create(ctx, probe); err != nil {
+		return fmt.Errorf("creating an object to see whether the webhook %s is called: %w", h.arm, err)
+	}
+	for path, request := range map[string]func(context.Context) error{
+		webhookserver.StampPath: func(ctx context.Context) error { return c.Update(ctx, probe.DeepCopy(), client.DryRunAll) },
+		webhookserver.GuardPath: func(ctx context.Context) error { return c.Delete(ctx, probe, client.DryRunAll) },
+	} {
+		if err := h.await(ctx, path, request); err != nil {
+			return err
+		}
+	}
+	if err := c.Delete(ctx, probe); err != nil {
+		return fmt.Errorf("deleting what the webhook %s was called for: %w", h.arm, err)
+	}
+	return nil
+}
+
+// await repeats a request until the hook is called for it.
+func (h *hook) await(ctx context.Context, path string, request func(context.Context) error) error {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		before := h.calls[path].Load()
+		if err := request(ctx); err != nil {
+			return false, err
+		}
+		return h.calls[path].Load() > before, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the webhook %s to be called at %s: %w", h.arm, path, err)
+	}
+	return nil
+}

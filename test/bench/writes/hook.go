@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writes
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	certutil "k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/metrics"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+	webhookserver "github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
+)
+
+// hook is a webhook on loopback.
+type hook struct {
+	arm       Arm
+	server    webhook.Server
+	port      int
+	authority []byte // of its certificate, as PEM
+	calls     map[string]*atomic.Int64
+}
+
+// newHook makes the server of an arm, as package server makes the product's: what differs between two arms are the handlers, by path.
+func newHook(arm Arm, handlers map[string]admission.Handler) (*hook, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	chain, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate: %w", err)
+	}
+	certificate, err := tls.X509KeyPair(chain, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading a certificate: %w", err)
+	}
+	h := &hook{arm: arm, port: port, authority: chain, calls: map[string]*atomic.Int64{}}
+	h.server = webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
+		c.MinVersion = tls.VersionTLS12
+		c.NextProtos = []string{"http/1.1"}
+		c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }
+	}}})
+	for path, handler := range handlers {
+		calls := &atomic.Int64{}
+		h.calls[path] = calls
+		served := &admission.Webhook{Handler: handler, LogConstructor: func(logr.Logger, *admission.Request) logr.Logger { return logr.Discard() }}
+		served.WithRecoverPanic(false)
+		h.server.Register(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			calls.Add(1)
+			served.ServeHTTP(w, r)
+		}))
+	}
+	return h, nil
+}
+
+// called is how often the API server has called.
+func (h *hook) called() int {
+	sum := 0
+	for _, n := range h.calls {
+		sum += int(n.Load())
+	}
+	return sum
+}
+
+// noOp are handlers that let everything pass.
+func noOp() map[string]admission.Handler {
+	pass := admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { return admission.Allowed("") })
+	return map[string]admission.Handler{webhookserver.StampPath: pass, webhookserver.GuardPath: pass}
+}
+
+// ours are the product's handlers, over a memory that is filled already.
+func ours(memory *registry.Registry) map[string]admission.Handler {
+	o := admit.Options{
+		Registry:     memory,
+		Namespaces:   unlabelled{},
+		Ready:        func() bool { return true },
+		GuardDefault: guard.Warn,
+		Brake:        brake.New(time.Now),
+		Events:       unheard{},
+		Observe:      metrics.New(metrics.Sources{}).Observe, // which nobody reads
+		Log:          logr.Discard(),
+	}
+	return map[string]admission.Handler{webhookserver.StampPath: admit.Stamp(o), webhookserver.GuardPath: admit.Guard(o)}
+}
+
+// unlabelled are namespaces without a label for the webhook.
+type unlabelled struct{}
+
+func (unlabelled) Labels(string) (map[string]string, bool) { return nil, true }
+
+// unheard are events that nobody records.
+type unheard struct{}
+
+func (unheard) Braked(admit.Object, string) {}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("looking for a port: %w", err)
+	}
+	address, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, fmt.Errorf("looking for a port: listening at %v", l.Addr())
+	}
+	if err := l.Close(); err != nil {
+		return 0, fmt.Errorf("looking for a port: %w", err)
+	}
+	return address.Port, nil
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writes
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+)
+
+const (
+	objectBytes = 8 << 10 // of a request's body
+	perRelease  = 500     // objects of each release that is only known
+	bundle      = "bench" // also its release, and the release's namespace
+)
+
+// namespace is where the objects of an arm are written.
+func (a Arm) namespace() string { return "bench-" + string(a) }
+
+func objectName(i int) string { return fmt.Sprintf("object-%d", i) }
+
+// marks are all that an object of the release has.
+func marks() ownership.Marks { return ownership.Wanted(fleet.SetID(bundle, ""), bundle, bundle) }
+
+// written are the marks that requests write.
+func (t Traffic) written() ownership.Marks {
+	m := marks()
+	switch t {
+	case Fleets:
+		return m
+	case Adopted:
+		m.Hash, m.SetID = "", ""
+		return m
+	}
+	return ownership.Marks{}
+}
+
+// stored are the marks that objects have afterwards.
+func (t Traffic) stored(arm Arm) ownership.Marks {
+	if t == Adopted && arm == Ours {
+		return marks()
+	}
+	return t.written()
+}
+
+// calls is how often a webhook is called for n writes.
+func (t Traffic) calls(n int) int {
+	if t == Adopted {
+		return n
+	}
+	return 0
+}
+
+// bodies are those of the requests that write n objects, of the same size each.
+func (t Traffic) bodies(op Operation, n int) ([][]byte, error) {
+	labels, annotations := map[string]string{}, map[string]string{}
+	values := t.written().Stamps()
+	for _, k := range ownership.Keys() {
+		if v := values[k.Name]; v != "" && k.Label {
+			labels[k.Name] = v
+		} else if v != "" {
+			annotations[k.Name] = v
+		}
+	}
+	out := make([][]byte, n)
+	for i := range out {
+		data := map[string]string{"operation": string(op), "text": ""}
+		body := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data,
+			"metadata": map[string]any{"name": objectName(i), "labels": labels, "annotations": annotations}}
+		bare, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("encoding an object: %w", err)
+		}
+		data["text"] = strings.Repeat("lorem ipsum dolor sit amet ", objectBytes/20)[:objectBytes-len(bare)]
+		if out[i], err = json.Marshal(body); err != nil {
+			return nil, fmt.Errorf("encoding an object: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// fill makes a registry of releases that desire at least known objects, and of the one that desires what is written.
+func fill(known, written int) (*registry.Registry, error) {
+	var entries []*registry.Entry
+	add := func(r record.Record) error {
+		e, err := registry.Read(r.Value())
+		if err != nil {
+			return fmt.Errorf("reading the record of %s: %w", r.Bundle, err)
+		}
+		entries = append(entries, e)
+		return nil
+	}
+	if err := add(record.Record{Bundle: bundle, Namespace: bundle, Objects: record.ConfigMaps(Ours.namespace(), written)}); err != nil {
+		return nil, err
+	}
+	for have := 0; have < known; have += perRelease {
+		name := fmt.Sprintf("known-%03d", have/perRelease)
+		if err := add(record.Record{Bundle: name, Namespace: name, Objects: record.ConfigMaps(name, perRelease)}); err != nil {
+			return nil, err
+		}
+	}
+	r := registry.New()
+	r.Replace("", entries)
+	return r, nil
+}
