@@ -53,7 +53,7 @@ func short(importPath string) string {
 // own says whether a path of an importGraph is of this module.
 func own(pkg string) bool {
 	top, _, _ := strings.Cut(pkg, "/")
-	return slices.Contains([]string{"cmd", "pkg", "test", "webhook"}, top)
+	return slices.Contains([]string{"cmd", "manifests", "pkg", "test", "webhook"}, top)
 }
 
 // checkLayering returns every import that the table forbids, in the order of the importing packages.

@@ -49,6 +49,14 @@ var clients = slices.Concat(commands, []string{
 	"k8s.io/client-go/transport",
 })
 
+// asking are packages by which somebody who answers a request could ask the API server something meanwhile. The typed clients cannot be among
+// them: controller-runtime's metrics reach those, by way of leader election.
+var asking = []string{
+	"k8s.io/client-go/dynamic",
+	"k8s.io/client-go/metadata",
+	"sigs.k8s.io/controller-runtime/pkg/client",
+}
+
 // printing are the packages that make text for people. Only printers lay it out.
 var printing = []string{
 	"github.com/fatih/color",
@@ -108,24 +116,49 @@ var rooms = []room{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/inventory", "pkg/report", "pkg/check", "pkg/adopt"}},
 
 	{packages: []string{"pkg/cmd"},
-		may: []string{"pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin"}},
+		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin"}},
 	// What verbs share. The first row that matches a package is its room.
 	{packages: []string{"pkg/cmd/exit"}, never: judging},
 	{packages: []string{"pkg/cmd/flags"}, never: printing},
 	{packages: []string{"pkg/cmd/origin"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/render", "pkg/render/files", "pkg/check"}},
+	{packages: []string{"pkg/cmd/webhook"}, never: printing,
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/object", "manifests", "webhook/certs", "webhook/guard", "webhook/install", "webhook/server"}},
 	{packages: []string{"pkg/cmd/*"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/adopt",
 			"pkg/preflight", "pkg/object", "pkg/check", "pkg/report", "pkg/printers"}},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},
 		may: []string{"pkg/cmd"}},
-	{packages: []string{"webhook/..."}, never: printing,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership"}},
+	// Files, and the variable that holds them.
+	{packages: []string{"manifests"}},
+	// What the webhook decides with is pure, what answers requests has no client to ask with, and only what keeps it up to date connects.
+	{packages: []string{"webhook/registry"}, pure: true, never: judging,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership"}},
+	{packages: []string{"webhook/stamp"}, pure: true, never: judging,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "webhook/registry"}},
+	{packages: []string{"webhook/guard"}, pure: true, never: judging,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "webhook/registry", "webhook/stamp"}},
+	{packages: []string{"webhook/brake"}, pure: true, never: judging,
+		may: []string{"pkg/object"}},
+	{packages: []string{"webhook/admit"}, never: slices.Concat(asking, printing),
+		may: []string{"pkg/object", "pkg/ownership", "webhook/registry", "webhook/stamp", "webhook/guard", "webhook/brake"}},
+	{packages: []string{"webhook/records"}, never: printing,
+		may: []string{"pkg/release", "webhook/registry"}},
+	{packages: []string{"webhook/namespaces"}, never: printing},
+	{packages: []string{"webhook/certs"}, never: printing},
+	{packages: []string{"webhook/metrics"}, never: slices.Concat(asking, printing),
+		may: []string{"webhook/admit"}},
+	{packages: []string{"webhook/server"}, never: printing,
+		may: []string{"webhook/admit", "webhook/brake", "webhook/certs", "webhook/guard", "webhook/metrics", "webhook/namespaces", "webhook/records", "webhook/registry"}},
+	{packages: []string{"webhook/install"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "webhook/guard"}},
 	// Tests import what they test. Nothing imports them: no row above names this one.
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report",
-			"pkg/check", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "webhook/..."}},
+			"pkg/check", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin",
+			"pkg/cmd/webhook", "webhook/registry", "webhook/stamp", "webhook/guard", "webhook/brake", "webhook/admit", "webhook/records",
+			"webhook/namespaces", "webhook/certs", "webhook/metrics", "webhook/server", "webhook/install", "manifests"}},
 }
 
 // TestLayering holds the table against the imports that the go command sees.
@@ -239,7 +272,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/cmd": {"test/bench"},
 		}, want: []string{
 			"pkg/cmd must not import test/bench:\n\tpkg/cmd -> test/bench\n" +
-				"\tof this module it may import only pkg/cmd/*, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/origin",
+				"\tof this module it may import only pkg/cmd/*, pkg/cmd/webhook, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/origin",
 		}},
 		{name: "no room", graph: importGraph{
 			"pkg/fleet/v1beta1": nil,

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -36,6 +37,7 @@ func main() {
 	for name, content := range map[string]func() ([]byte, error){
 		"findings.md": findings, "report.schema.json": schema, "audit.md": verb("audit"), "owner.md": verb("owner"),
 		"adopt.md": verb("adopt", truthTable), "preflight.md": verb("preflight", rules),
+		"webhook-commands.md": webhookVerbs,
 	} {
 		b, err := content()
 		if err == nil {
@@ -79,6 +81,27 @@ func verb(name string, sections ...func(*bytes.Buffer)) func() ([]byte, error) {
 	}
 }
 
+// webhookVerbs is the help of every verb of the webhook.
+func webhookVerbs() ([]byte, error) {
+	root := cmd.New("kubectl-fleetdoctor", genericiooptions.NewTestIOStreamsDiscard(), time.Now)
+	group, _, err := root.Find([]string{"webhook"})
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	b.WriteString("# webhook\n\n" + made + group.Long + "\n")
+	for _, c := range group.Commands() {
+		var one bytes.Buffer
+		help(&one, c)
+		b.WriteByte('\n')
+		b.Write(heading.ReplaceAll(bytes.ReplaceAll(one.Bytes(), []byte(made), nil), []byte("#$0"))) // a chapter of this page
+	}
+	return b.Bytes(), nil
+}
+
+// heading is what a line of a chapter's title begins with.
+var heading = regexp.MustCompile(`(?m)^#+ `)
+
 // truthTable is what adopt decides by.
 func truthTable(b *bytes.Buffer) {
 	b.WriteString("\n## What is taken\n\nThis table is the policy: nothing else decides. Where several rows hold for an object, each has to be satisfied.\n\n| the object carries |")
@@ -110,7 +133,7 @@ func help(b *bytes.Buffer, c *cobra.Command) {
 	shared := pflag.NewFlagSet("shared", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(shared)
 	fmt.Fprintf(b, "# %s\n\n%s%s\n\n```\n%s\n```\n\n## Examples\n\n```\n%s\n```\n\n## Flags\n\n| flag | default | meaning |\n|---|---|---|\n",
-		c.Name(), made, c.Long, c.UseLine(), c.Example)
+		strings.TrimPrefix(c.CommandPath(), c.Root().CommandPath()+" "), made, c.Long, c.UseLine(), c.Example)
 	var others []string
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if shared.Lookup(f.Name) != nil && f.Name != "namespace" {
