@@ -274,6 +274,7 @@ func TestGuard(t *testing.T) {
 		warnings      []string
 	}{
 		{name: "deleted", before: configMap(marked(eleven)), want: "warned Deleted eleven 0", warnings: []string{"eleven will be 10/11"}},
+		{name: "deleted with others", before: configMap(marked(eleven)), want: "warned Deleted eleven 0", warnings: []string{"eleven will be 10/11"}},
 		{name: "deleted where that is denied", before: configMap(marked(eleven)), namespace: map[string]string{guard.Label: "deny"}, want: "denied Deleted eleven forbidden 0"},
 		{name: "deleted where nobody guards", before: configMap(marked(eleven)), namespace: map[string]string{guard.Label: "off"}, want: "passed Deleted eleven 0"},
 		{name: "denied by default", before: configMap(marked(eleven)), fallback: guard.Deny, want: "denied Deleted eleven forbidden 0"},
@@ -312,6 +313,9 @@ func TestGuard(t *testing.T) {
 				op = admissionv1.Update
 			}
 			req := request(op, tc.before, tc.after)
+			if tc.name == "deleted with others" {
+				req.Name = ""
+			}
 			if strings.Contains(string(tc.before), "ClusterRole") {
 				req.Kind, req.Namespace, req.Name = metav1.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}, "", "viewer"
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -13,11 +14,17 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// keyOf names the object that a request is about. The request of a Namespace states its own name as its namespace.
+// keyOf names the object that a request is about. The request of a Namespace states its own name as its namespace; that of one object of many
+// that are deleted at once states no name.
 func keyOf(req *admission.Request) object.Key {
 	k := object.Key{Group: req.Kind.Group, Kind: req.Kind.Kind, Namespace: req.Namespace, Name: req.Name}
 	if k.Group == "" && k.Kind == "Namespace" {
 		k.Namespace = ""
+	}
+	if k.Name == "" && req.Operation == admissionv1.Delete {
+		if m, err := metaOf(req.OldObject); err == nil && m != nil {
+			k.Name = m.Metadata.Name
+		}
 	}
 	return k
 }
@@ -57,7 +64,7 @@ func manager(req *admission.Request) string {
 }
 
 // reference is what may be said of the object elsewhere.
-func reference(req *admission.Request, m *object.Meta) Object {
-	gv := schema.GroupVersion{Group: req.Kind.Group, Version: req.Kind.Version}
-	return Object{APIVersion: gv.String(), Kind: req.Kind.Kind, Namespace: req.Namespace, Name: req.Name, UID: m.Metadata.UID}
+func reference(req *admission.Request, key object.Key, m *object.Meta) Object {
+	gv := schema.GroupVersion{Group: key.Group, Version: req.Kind.Version}
+	return Object{APIVersion: gv.String(), Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, UID: m.Metadata.UID}
 }

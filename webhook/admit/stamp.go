@@ -74,7 +74,7 @@ func (s stamper) hold(req *admission.Request, key object.Key, before *object.Met
 	message := fmt.Sprintf("%s loses its marks as often as they are put back: it is left alone for %s; who takes them away says `kubectl fleetdoctor owner`", key, brake.Hold)
 	if first {
 		s.Log.Info("an object is left alone: it loses its marks as often as they are put back", "object", key.String(), "for", brake.Hold.String())
-		s.Events.Braked(reference(req, before), message)
+		s.Events.Braked(reference(req, key, before), message)
 	}
 	return message
 }

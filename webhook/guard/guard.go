@@ -25,7 +25,7 @@ type Request struct {
 	Key object.Key
 	// User is the name of whoever makes the request, and Manager the field manager that it states.
 	User, Manager string
-	// Old is the object as it is stored; New as it would be, nil where it is deleted.
+	// Old is the object as it is stored, and its labels are those that count; New as it would be, nil where it is deleted.
 	Old, New *object.Meta
 	// Ignored says that the namespace carries the stamp.IgnoreLabel.
 	Ignored bool
@@ -68,7 +68,7 @@ func Judge(r Registry, req Request) Verdict {
 	}
 	v := Verdict{Release: owners[0]}
 	switch {
-	case req.Manager == ownership.FieldManager, req.Ignored, ignored(req.Old), ignored(req.New):
+	case req.Manager == ownership.FieldManager, req.Ignored, req.Old.Metadata.Labels[stamp.IgnoreLabel] == "true":
 		v.Reason = Ignored
 	case system(req.User):
 		v.Reason = System
@@ -129,8 +129,6 @@ func fewer(r registry.Release) string {
 func stampsOf(m *object.Meta) ownership.Stamps {
 	return ownership.StampsOf(m.Metadata.Labels, m.Metadata.Annotations)
 }
-
-func ignored(m *object.Meta) bool { return m != nil && m.Metadata.Labels[stamp.IgnoreLabel] == "true" }
 
 // accounts are the service accounts that Fleet's agent works as, beside the one that a release names. They live in the agent's namespace.
 var accounts = []string{fleet.AgentName, "fleet-default"}

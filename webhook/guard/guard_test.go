@@ -97,7 +97,8 @@ func TestJudge(t *testing.T) {
 
 		{"being deleted", guard.Request{Old: deleting}, guard.Deleting, nil},
 		{"ignored", guard.Request{Old: marked(eleven, "fleetdoctor.io/ignore", "true")}, guard.Ignored, nil},
-		{"ignored from now on", guard.Request{Old: marked(eleven), New: marked(ownership.Marks{}, "fleetdoctor.io/ignore", "true")}, guard.Ignored, nil},
+		{"ignored in the same breath", guard.Request{Old: marked(eleven), New: marked(ownership.Marks{}, "fleetdoctor.io/ignore", "true")}, guard.Stripped, []string{"10/11"}},
+		{"ignored from now on", guard.Request{Old: marked(eleven), New: marked(eleven, "fleetdoctor.io/ignore", "true")}, guard.Harmless, nil},
 		{"ignored by its namespace", guard.Request{Ignored: true, Old: marked(eleven)}, guard.Ignored, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
