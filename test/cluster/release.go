@@ -67,6 +67,9 @@ type ReleaseOptions struct {
 	TakeOwnership bool
 	// ClientSideApply makes an install apply as Fleet did before 0.15. An upgrade does what the revision before it did.
 	ClientSideApply bool
+
+	// User is whom Helm works as, with all rights; the administrator where it is empty.
+	User string
 }
 
 // InstallRelease is Install for a test, which ends where it fails.
@@ -92,7 +95,7 @@ func (c *Cluster) UpgradeRelease(tb testing.TB, o ReleaseOptions) *release.Relea
 // Install installs a release and returns its record. It does not wait for the objects to be ready. A failed install
 // leaves a record that says so, as with Fleet.
 func (c *Cluster) Install(ctx context.Context, o ReleaseOptions) (*release.Release, error) {
-	config, err := c.helm(o.Namespace)
+	config, err := c.helm(o.Namespace, o.User)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +120,7 @@ func (c *Cluster) Install(ctx context.Context, o ReleaseOptions) (*release.Relea
 
 // Upgrade deploys the next revision of a release and returns its record. Two revisions are kept.
 func (c *Cluster) Upgrade(ctx context.Context, o ReleaseOptions) (*release.Release, error) {
-	config, err := c.helm(o.Namespace)
+	config, err := c.helm(o.Namespace, o.User)
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +141,20 @@ func (c *Cluster) Upgrade(ctx context.Context, o ReleaseOptions) (*release.Relea
 	return asRelease(rel)
 }
 
+// Uninstall removes a release with its objects and its records.
+func (c *Cluster) Uninstall(o ReleaseOptions) error {
+	config, err := c.helm(o.Namespace, o.User)
+	if err != nil {
+		return err
+	}
+	uninstall := action.NewUninstall(config)
+	uninstall.WaitStrategy = kube.HookOnlyStrategy
+	if _, err := uninstall.Run(o.releaseName()); err != nil {
+		return fmt.Errorf("uninstalling release %s/%s: %w", o.Namespace, o.releaseName(), err)
+	}
+	return nil
+}
+
 func asRelease(r releaser.Releaser) (*release.Release, error) {
 	rel, ok := r.(*release.Release)
 	if !ok {
@@ -149,10 +166,14 @@ func asRelease(r releaser.Releaser) (*release.Release, error) {
 // nameManager tells Helm, which has a variable for it, who it works for; else it would be the name of the test binary.
 var nameManager = sync.OnceFunc(func() { kube.ManagedFieldsManager = AgentManager })
 
-// helm returns the configuration of Helm's actions for releases in namespace, with the storage that Fleet uses.
-func (c *Cluster) helm(namespace string) (*action.Configuration, error) {
+// helm returns the configuration of Helm's actions for releases in namespace, with the storage that Fleet uses. The user may be empty.
+func (c *Cluster) helm(namespace, user string) (*action.Configuration, error) {
 	nameManager()
-	client, err := discovery.NewDiscoveryClientForConfig(c.Config())
+	as := c.Config()
+	if user != "" {
+		as.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(as)
 	if err != nil {
 		return nil, fmt.Errorf("creating a discovery client: %w", err)
 	}
@@ -162,13 +183,13 @@ func (c *Cluster) helm(namespace string) (*action.Configuration, error) {
 		WithNamespace(namespace).
 		WithDiscoveryClient(memory.NewMemCacheClient(client))
 	config := action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
-	if err := config.Init(helmGetter{flags, c.Config()}, namespace, "secret"); err != nil {
+	if err := config.Init(helmGetter{flags, as}, namespace, "secret"); err != nil {
 		return nil, fmt.Errorf("configuring Helm: %w", err)
 	}
 	return config, nil
 }
 
-// helmGetter hands the administrator's configuration to Helm; one read from a kubeconfig would have a rate limit.
+// helmGetter hands a configuration to Helm; one read from a kubeconfig would have a rate limit.
 type helmGetter struct {
 	*genericclioptions.TestConfigFlags
 	config *rest.Config

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -129,6 +130,24 @@ spec:
 	dropped := object("v1", "ConfigMap", "upgrade", "dropped")
 	if err := shared.Client().Get(t.Context(), client.ObjectKeyFromObject(dropped), dropped); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("reading an object of the first revision alone: %v, want not found", err)
+	}
+}
+
+// TestUninstall has Helm work as somebody: his name is in no object, so what is held is that he may, and that nothing is left.
+func TestUninstall(t *testing.T) {
+	t.Parallel()
+	options := guestbook("uninstall")
+	options.User = "system:serviceaccount:cattle-fleet-system:fleet-agent"
+	options.Manifest = `{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}`
+	shared.InstallRelease(t, options)
+	shared.UpgradeRelease(t, options)
+	if err := shared.Uninstall(options); err != nil {
+		t.Fatal(err)
+	}
+	for _, obj := range []*unstructured.Unstructured{object("v1", "ConfigMap", "uninstall", "one"), object("v1", "Secret", "uninstall", "sh.helm.release.v1.guestbook.v2")} {
+		if err := shared.Client().Get(t.Context(), client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
+			t.Errorf("%s is still there: %v", obj.GetName(), err)
+		}
 	}
 }
 

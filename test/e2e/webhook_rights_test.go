@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+)
+
+// webhookAccount is a kubeconfig of the webhook's service account, with the rights that an overlay gives, and no others.
+func (f *fleetServer) webhookAccount(overlay string) (kubeconfig string) {
+	f.t.Helper()
+	f.namespace("fleetdoctor-system")
+	for _, obj := range rendered(f.t, overlay) {
+		if strings.HasSuffix(obj.GetKind(), "Role") || strings.HasSuffix(obj.GetKind(), "RoleBinding") {
+			if ns := obj.GetNamespace(); ns != "" {
+				f.namespace(ns)
+			}
+			f.Apply(f.t, "admin", obj)
+			f.removeAtEnd(obj)
+		}
+	}
+	name := account("fleetdoctor-system", "fleetdoctor-webhook")
+	f.allowed(name, rule("", "namespaces", "watch"))
+	return f.UserKubeconfig(f.t, name, "system:serviceaccounts", "system:serviceaccounts:fleetdoctor-system")
+}
+
+// TestWebhookScoped runs the webhook with the rights of overlay `scoped`: what it may not read it does not know, and whoever may be there is
+// not overwritten.
+func TestWebhookScoped(t *testing.T) {
+	f := newFleet(t, shared)
+	b, elsewhere := f.bundle("guestbook", guestbook), f.deploy("elsewhere", theme)
+	b.options.Namespace = "guestbook"
+	b.deploy()
+	h := f.serveWebhook("scoped", "--kubeconfig", f.webhookAccount("scoped"), "--release-namespaces=guestbook,shop")
+	h.knows(3)
+	texts, theirs := object("v1", "ConfigMap", "guestbook", "texts"), configMap("theme")
+	admin := f.person("")
+	f.leave(b.helmOnly(), texts)
+	f.leave(elsewhere.helmOnly(), theirs)
+	for _, obj := range []client.Object{texts, theirs} {
+		f.merge("somebody", object("v1", "ConfigMap", obj.GetNamespace(), obj.GetName()), `{"data":{"touched":"yes"}}`)
+	}
+	f.carries(b.stamps(), texts)
+	f.carries(elsewhere.helmOnly(), theirs)
+	for _, set := range []string{"default-gone", elsewhere.options.SetID} {
+		held := ownership.Marks{SetID: set, Hash: fleet.Hash(set), ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: "guestbook"}.Stamps()
+		admin.must("deleting it", admin.Delete(t.Context(), texts.DeepCopy()))
+		admin.told()
+		made := b.helmMarked(texts.DeepCopy())
+		made.SetLabels(map[string]string{fleet.ManagedByLabel: "Helm", fleet.HashLabel: held[fleet.HashLabel]})
+		annotations := made.GetAnnotations()
+		annotations[fleet.IDAnnotation] = set
+		made.SetAnnotations(annotations)
+		admin.must("creating it", admin.Create(t.Context(), made))
+		says(t, "the warning", admin.told(), "bundle guestbook", "of whom nothing is known here")
+		f.carries(held, texts)
+	}
+}
+
+// TestWebhookEmptyMarks has an object whose hash and id are there without a value, which is as good as not being there.
+func TestWebhookEmptyMarks(t *testing.T) {
+	f := newFleet(t, shared)
+	b := f.deploy("guestbook", guestbook)
+	empty := b.helmOnly()
+	empty[fleet.HashLabel], empty[fleet.IDAnnotation] = "", ""
+	f.leave(empty, configMap("texts"))
+	f.serveWebhook("default")
+	f.merge("somebody", configMap("texts"), `{"data":{"touched":"yes"}}`)
+	f.carries(b.stamps(), configMap("texts"))
+}

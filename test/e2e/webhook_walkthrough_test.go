@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+)
+
+// texts is an object as somebody brings it back, out of a backup: Helm's marks of the release, and nothing by which Fleet knows its own.
+const texts = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: texts
+  namespace: apps
+  labels:
+    app.kubernetes.io/managed-by: Helm
+  annotations:
+    meta.helm.sh/release-name: guestbook
+    meta.helm.sh/release-namespace: apps
+data:
+  greeting: hello
+`
+
+// identity is what the server makes up for an object.
+var identity = regexp.MustCompile(`(resourceVersion: |uid: ).*`)
+
+// walk is somebody at a terminal.
+type walk struct {
+	*fleetServer
+	dir  string
+	told bytes.Buffer
+}
+
+// says tells what is done next.
+func (w *walk) says(text string) { w.told.WriteString(text + "\n\n") }
+
+// do runs a command, which has to end with a status and to print all of what is wanted.
+func (w *walk) do(line string, status int, wanted ...string) {
+	w.t.Helper()
+	args := strings.Fields(line) // no argument has blanks in it
+	var out bytes.Buffer
+	var got int
+	if args[1] == "fleetdoctor" {
+		got = cmd.Main(w.t.Context(), append([]string{"kubectl-fleetdoctor"}, args[2:]...), genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out})
+	} else {
+		kubectl := exec.CommandContext(w.t.Context(), w.Kubectl(), args[1:]...)
+		kubectl.Dir, kubectl.Stdout, kubectl.Stderr = w.dir, &out, &out
+		got = statusOf(w.t, kubectl.Run())
+	}
+	shown := identity.ReplaceAllString(shownAlways(out.String(), "receipt.jsonl"), "$1…")
+	if got != status {
+		w.t.Fatalf("%s: status %d, want %d:\n%s", line, got, status, shown)
+	}
+	for _, s := range wanted {
+		if !strings.Contains(shown, s) {
+			w.t.Errorf("%s does not print %q:\n%s", line, s, shown)
+		}
+	}
+	fmt.Fprintf(&w.told, "```\n$ %s\n%s```\n\n", line, shown)
+}
+
+// TestWalkthroughWebhook goes through the mission's case with and without the webhook, as docs/webhook-walkthrough.md tells it.
+func TestWalkthroughWebhook(t *testing.T) {
+	w := &walk{fleetServer: newFleet(t, shared), dir: t.TempDir()}
+	w.deploy("guestbook", guestbook)
+	t.Setenv("KUBECONFIG", w.kubeconfig)
+	if err := os.WriteFile(filepath.Join(w.dir, "texts.yaml"), []byte(texts), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.remove(configMap("texts"))
+
+	w.says("Bundle guestbook has three objects. One of them was deleted, and somebody brings it back: with Helm's marks, as `helm.takeOwnership` leaves an object, and without Fleet's.")
+	w.says("```\n$ cat texts.yaml\n" + texts + "```")
+	w.says("Without the webhook it is there, just as the bundle wants it, and Fleet calls it missing:")
+	w.do("kubectl create -f texts.yaml", 0)
+	w.do("kubectl fleetdoctor audit --fail-on=none", 0, "FD102")
+	w.do("kubectl delete -f texts.yaml", 0)
+
+	h := w.serveWebhook("default")
+	w.says("With the webhook the same object gets, as it is created, the two keys that it lacks:")
+	w.do("kubectl create -f texts.yaml", 0)
+	w.do("kubectl get configmap texts -n apps -o yaml", 0, "objectset.rio.cattle.io/hash: c5c68538ff9800def965853a87784a250ad1f566", "objectset.rio.cattle.io/id: default-guestbook",
+		"app.kubernetes.io/managed-by: Helm", "meta.helm.sh/release-name: guestbook", "meta.helm.sh/release-namespace: apps")
+	w.do("kubectl fleetdoctor audit", 0, "3/3")
+	w.says("Who set them?")
+	w.do("kubectl fleetdoctor owner configmap/texts -n apps", 0, "set at admission")
+
+	w.says("Whoever takes a mark away is told, and it is put back:")
+	w.do("kubectl label configmap/texts -n apps objectset.rio.cattle.io/hash-", 0, "guestbook will be 2/3", "put back")
+	w.do("kubectl fleetdoctor audit", 0, "3/3")
+	w.says("So is whoever deletes the object:")
+	w.do("kubectl delete configmap/texts -n apps --dry-run=server", 0, "guestbook will be 2/3")
+	w.says("In a namespace that says so, both are refused:")
+	w.do("kubectl label namespace apps fleetdoctor.io/guard=deny", 0)
+	h.awaitGuard("deny")
+	w.do("kubectl delete configmap/texts -n apps", 1, "guestbook will be 2/3", "fleetdoctor.io/ignore=true first")
+	w.do("kubectl label configmap/texts -n apps objectset.rio.cattle.io/hash-", 1, "denied the request")
+	w.do("kubectl label namespace apps fleetdoctor.io/guard-", 0)
+	w.says("Does it work? A dry run goes through the webhook and back; nothing is changed:")
+	w.do("kubectl fleetdoctor webhook test configmap/texts -n apps", 0)
+	holdDocument(t, "../../docs/webhook-walkthrough.md", w.told.String())
+}
+
+// awaitGuard returns when the webhook has heard what namespace apps wants of its guard.
+func (h *hook) awaitGuard(mode string) {
+	h.t.Helper()
+	eventually(h.t, func() error {
+		before := h.counted("guard", "denied", "")
+		kubectl := exec.CommandContext(h.t.Context(), h.Kubectl(), "delete", "configmap/texts", "-n", apps, "--dry-run=server")
+		if out, err := kubectl.CombinedOutput(); (err != nil) != (mode == "deny") || h.counted("guard", "denied", "") == before {
+			return fmt.Errorf("the guard is not at %s: %s", mode, out)
+		}
+		return nil
+	})
+}
