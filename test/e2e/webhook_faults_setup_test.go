@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	certutil "k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// greetings writes a manifest of ConfigMaps.
+func greetings(names ...string) string {
+	var b strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&b, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {greeting: hello}}\n", name)
+	}
+	return b.String()
+}
+
+// faulty deploys greetings as bundle "hello", and serves a webhook for a test to do harm to.
+func faulty(t *testing.T, names ...string) (*hook, *bundle) {
+	t.Helper()
+	f := newFleet(t, shared)
+	b := f.deploy("hello", greetings(names...))
+	return f.serveWebhook("default"), b
+}
+
+// take makes one of the greetings anew, as helm.takeOwnership leaves it: with Helm's marks and no others. stamped says whether it got those,
+// took how long the creation alone took.
+func (b *bundle) take(ctx context.Context, name string, ballast ...string) (stamped bool, took time.Duration, err error) {
+	cm := b.helmMarked(configMap(name))
+	data := map[string]any{"greeting": "hello"}
+	for i, s := range ballast {
+		data[fmt.Sprintf("ballast-%d", i)] = s
+	}
+	cm.Object["data"] = data
+	if err := client.IgnoreNotFound(b.Client().Delete(ctx, configMap(name))); err != nil {
+		return false, 0, fmt.Errorf("deleting %s: %w", name, err)
+	}
+	start := time.Now()
+	if err := b.Client().Create(ctx, cm, client.FieldOwner("helm")); err != nil {
+		return false, 0, fmt.Errorf("creating %s: %w", name, err)
+	}
+	return maps.Equal(stampsOf(cm), b.stamps()), time.Since(start), nil
+}
+
+// takeOver is take, which has to succeed whatever becomes of the webhook.
+func (b *bundle) takeOver(name string) (stamped bool, took time.Duration) {
+	b.t.Helper()
+	stamped, took, err := b.take(b.t.Context(), name)
+	if err != nil {
+		b.t.Fatalf("a write does not go on: %v", err)
+	}
+	return stamped, took
+}
+
+// goesOn returns when a write went on unstamped because the webhook could not be asked.
+func (b *bundle) goesOn(name string) {
+	b.t.Helper()
+	eventually(b.t, func() error {
+		before := b.failedOpen()
+		stamped, _ := b.takeOver(name)
+		switch {
+		case stamped:
+			return errors.New("the webhook still stamps")
+		case b.failedOpen() == before:
+			return errors.New("the webhook was not called")
+		}
+		return nil
+	})
+}
+
+// isStamped returns when a write is stamped.
+func (b *bundle) isStamped(name string) {
+	b.t.Helper()
+	eventually(b.t, func() error {
+		if stamped, _ := b.takeOver(name); !stamped {
+			return fmt.Errorf("%s is not stamped", name)
+		}
+		return nil
+	})
+}
+
+// stampedByNextWrite returns when a write that is none of the marks' has stamped what was missed.
+func (b *bundle) stampedByNextWrite(name string) {
+	b.t.Helper()
+	n := 0
+	eventually(b.t, func() error {
+		n++
+		b.merge("kubectl", configMap(name), fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, n))
+		if got := stampsOf(b.get(configMap(name))); !maps.Equal(got, b.stamps()) {
+			return fmt.Errorf("%s has only %v", name, got)
+		}
+		return nil
+	})
+}
+
+// missed holds that an audit tells of the objects that were not stamped, and of nothing else.
+func (b *bundle) missed(names ...string) {
+	b.t.Helper()
+	want := outcome{Status: 1, Deployments: map[string]string{}, Objects: map[string]string{}}
+	for _, other := range b.bundles {
+		want.Deployments[other.name] = "Ready"
+	}
+	want.Deployments[b.name] = "Modified"
+	for _, name := range names {
+		want.Objects["configmap apps/"+name] = "Unowned HelmOnly"
+		want.Findings = append(want.Findings, "FD102 configmap apps/"+name)
+	}
+	expect(b.t, b.audit("--server-check", "never"), want)
+}
+
+// adopted has adopt mend what was missed.
+func (b *bundle) adopted() {
+	b.t.Helper()
+	if a := b.adopt("--yes"); a.status != 0 {
+		b.t.Errorf("adopt: status %d; stderr: %s", a.status, a.stderr)
+	}
+	b.allReady()
+}
+
+// allReady holds that an audit finds nothing.
+func (f *fleetServer) allReady() {
+	f.t.Helper()
+	want := outcome{Deployments: map[string]string{}}
+	for _, b := range f.bundles {
+		want.Deployments[b.name] = "Ready"
+	}
+	expect(f.t, f.audit("--require-complete", "--server-check", "never"), want)
+}
+
+// load takes greetings over without a pause, until it is ended.
+type load struct {
+	b     *bundle
+	done  chan struct{}
+	ended sync.WaitGroup
+
+	mu                sync.Mutex // guards what follows
+	writes, unstamped int
+}
+
+// underLoad begins to take each of these over, all at once. A write that fails fails the test.
+func (b *bundle) underLoad(names ...string) *load {
+	l := &load{b: b, done: make(chan struct{})}
+	for _, name := range names {
+		l.ended.Go(func() { l.write(name) })
+	}
+	b.t.Cleanup(func() { l.end() })
+	return l
+}
+
+func (l *load) write(name string) {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		stamped, _, err := l.b.take(l.b.t.Context(), name)
+		if l.b.t.Context().Err() != nil {
+			return
+		}
+		if err != nil {
+			l.b.t.Errorf("a write does not go on: %v", err)
+		}
+		l.mu.Lock()
+		l.writes++
+		if !stamped {
+			l.unstamped++
+		}
+		l.mu.Unlock()
+		select {
+		case <-l.done:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// awaitMore returns when this many more objects were written.
+func (l *load) awaitMore(n int) {
+	l.b.t.Helper()
+	writes := func() int { l.mu.Lock(); defer l.mu.Unlock(); return l.writes }
+	until := writes() + n
+	eventually(l.b.t, func() error {
+		if now := writes(); now < until {
+			return fmt.Errorf("%d writes, want %d", now, until)
+		}
+		return nil
+	})
+}
+
+// end ends it, once, and says what it came to.
+func (l *load) end() {
+	select {
+	case <-l.done:
+		return
+	default:
+	}
+	close(l.done)
+	l.ended.Wait()
+	l.b.t.Logf("%d objects were written, %d of them went on unstamped", l.writes, l.unstamped)
+}
+
+// families reads metrics.
+func families(t *testing.T, c *http.Client, url string) map[string]*dto.MetricFamily {
+	t.Helper()
+	r, err := c.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := r.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	out, err := parser.TextToMetricFamilies(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// failedOpen is how many requests went on, by the API server's own count, because it could not ask the webhook that stamps.
+func (f *fleetServer) failedOpen() int {
+	f.t.Helper()
+	c, err := rest.HTTPClientFor(f.Config())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	sum := 0
+	for _, m := range families(f.t, c, strings.TrimSuffix(f.Config().Host, "/")+"/metrics")["apiserver_admission_webhook_fail_open_count"].GetMetric() {
+		for _, l := range m.GetLabel() {
+			if l.GetName() == "name" && l.GetValue() == "stamp.fleetdoctor.io" {
+				sum += int(m.GetCounter().GetValue())
+			}
+		}
+	}
+	return sum
+}
+
+// registerAs has the server call the webhook in another way: it replaces the configurations, or makes them.
+func (h *hook) registerAs(changes ...func(clientConfig map[string]any)) {
+	h.t.Helper()
+	for _, obj := range h.configurations("default") {
+		h.eachWebhook(obj, func(w map[string]any) {
+			clientConfig, ok := w["clientConfig"].(map[string]any)
+			if !ok {
+				h.t.Fatalf("clientConfig is %T", w["clientConfig"])
+			}
+			for _, change := range changes {
+				change(clientConfig)
+			}
+		})
+		h.Apply(h.t, "admin", obj)
+		h.removeAtEnd(obj)
+	}
+}
+
+// at has the server call another port of a host.
+func (h *hook) at(host string, port int) func(map[string]any) {
+	return func(clientConfig map[string]any) {
+		if url, ok := clientConfig["url"].(string); ok {
+			clientConfig["url"] = strings.Replace(url, fmt.Sprintf("127.0.0.1:%d", h.port), fmt.Sprintf("%s:%d", host, port), 1)
+		}
+	}
+}
+
+// trusting has the server trust these authorities.
+func trusting(authorities ...[]byte) func(map[string]any) {
+	var all []byte
+	for _, a := range authorities {
+		all = append(all, a...)
+	}
+	return func(clientConfig map[string]any) { clientConfig["caBundle"] = base64.StdEncoding.EncodeToString(all) }
+}
+
+// caBundles are the authorities that the server trusts now, as the configurations have them.
+func (h *hook) caBundles() []string {
+	h.t.Helper()
+	var out []string
+	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+		h.eachWebhook(h.get(object("admissionregistration.k8s.io/v1", kind, "", "fleetdoctor-webhook")), func(w map[string]any) {
+			bundle, _, err := unstructured.NestedString(w, "clientConfig", "caBundle")
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			out = append(out, bundle)
+		})
+	}
+	return out
+}
+
+// pair is a certificate, with its authority behind it, and its key. All are PEM.
+type pair struct{ cert, key []byte }
+
+// newPair makes a pair of an authority of its own, for a name and for the loopback where nothing else is asked for.
+func newPair(t *testing.T, o certutil.SelfSignedCertKeyOptions) pair {
+	t.Helper()
+	if o.Host == "" {
+		o.Host, o.AlternateIPs = "localhost", []net.IP{net.IPv4(127, 0, 0, 1)}
+	}
+	cert, key, err := certutil.GenerateSelfSignedCertKeyWithOptions(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair{cert, key}
+}
+
+func (p pair) leaf() []byte {
+	block, _ := pem.Decode(p.cert)
+	return block.Bytes
+}
+
+// authority is what the server is told to trust.
+func (p pair) authority() []byte { return p.cert[strings.LastIndex(string(p.cert), "-----BEGIN"):] }
+
+// install writes a pair where the webhook looks for it, and returns when it serves it.
+func (h *hook) install(p pair) {
+	h.t.Helper()
+	for name, content := range map[string][]byte{"tls.key": p.key, "tls.crt": p.cert} {
+		if err := os.WriteFile(filepath.Join(h.dir, name), content, 0o600); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	eventually(h.t, func() error {
+		if string(h.served()) != string(p.leaf()) {
+			return errors.New("the new certificate is not served")
+		}
+		return nil
+	})
+}
+
+// served is the certificate that the webhook serves to who connects now.
+func (h *hook) served() []byte {
+	h.t.Helper()
+	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // it is only looked at
+	c, err := dialer.DialContext(h.t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", h.port))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Close(); err != nil {
+			h.t.Error(err)
+		}
+	}()
+	conn, ok := c.(*tls.Conn)
+	if !ok {
+		h.t.Fatalf("dialing gave %T", c)
+	}
+	return conn.ConnectionState().PeerCertificates[0].Raw
+}
