@@ -123,7 +123,7 @@ var rooms = []room{
 	{packages: []string{"pkg/cmd/origin"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/render", "pkg/render/files", "pkg/check"}},
 	{packages: []string{"pkg/cmd/webhook"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/object", "manifests", "webhook/certs", "webhook/guard", "webhook/install", "webhook/server"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/object", "manifests", "webhook/certs", "webhook/guard", "webhook/install", "webhook/probe", "webhook/server", "webhook/status"}},
 	{packages: []string{"pkg/cmd/*"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/adopt",
 			"pkg/preflight", "pkg/object", "pkg/check", "pkg/report", "pkg/printers"}},
@@ -151,14 +151,19 @@ var rooms = []room{
 	{packages: []string{"webhook/server"}, never: printing,
 		may: []string{"webhook/admit", "webhook/brake", "webhook/certs", "webhook/guard", "webhook/metrics", "webhook/namespaces", "webhook/records", "webhook/registry"}},
 	{packages: []string{"webhook/install"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "webhook/guard"}},
+		may: []string{"pkg/object", "pkg/fleet", "webhook/guard"}},
+	// What looks at an installation knows what it was made of; what tests it also asks why it does not answer.
+	{packages: []string{"webhook/status"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
+		may: []string{"pkg/object", "webhook/guard", "webhook/install", "webhook/stamp"}},
+	{packages: []string{"webhook/probe"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "webhook/install", "webhook/stamp", "webhook/status"}},
 	// Tests import what they test. Nothing imports them: no row above names this one.
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report",
 			"pkg/check", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin",
 			"pkg/cmd/webhook", "webhook/registry", "webhook/stamp", "webhook/guard", "webhook/brake", "webhook/admit", "webhook/records",
-			"webhook/namespaces", "webhook/certs", "webhook/metrics", "webhook/server", "webhook/install", "manifests"}},
+			"webhook/namespaces", "webhook/certs", "webhook/metrics", "webhook/server", "webhook/install", "webhook/status", "webhook/probe", "manifests"}},
 }
 
 // TestLayering holds the table against the imports that the go command sees.

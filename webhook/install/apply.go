@@ -50,9 +50,9 @@ func (e *ForeignError) Error() string {
 	return text
 }
 
-// Plan lays what is wanted over what is there. The error is a *ForeignError where an object of one of the names is somebody else's: then
+// plan lays what is wanted over what is there. The error is a *ForeignError where an object of one of the names is somebody else's: then
 // nothing is to be written.
-func Plan(desired []*unstructured.Unstructured, live map[object.Key]*unstructured.Unstructured) ([]Step, error) {
+func plan(desired []*unstructured.Unstructured, live map[object.Key]*unstructured.Unstructured) ([]Step, error) {
 	var steps []Step
 	var foreign []object.Ref
 	for _, d := range desired {
@@ -76,7 +76,7 @@ func Plan(desired []*unstructured.Unstructured, live map[object.Key]*unstructure
 func (c *Cluster) Read(ctx context.Context, desired []*unstructured.Unstructured) ([]Step, error) {
 	live := map[object.Key]*unstructured.Unstructured{}
 	for _, d := range desired {
-		o, err := c.get(ctx, RefOf(d))
+		o, err := c.Get(ctx, RefOf(d))
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func (c *Cluster) Read(ctx context.Context, desired []*unstructured.Unstructured
 			live[RefOf(d).Key()] = o
 		}
 	}
-	return Plan(desired, live)
+	return plan(desired, live)
 }
 
 // Apply writes the steps in order, and tells of each. With dryRun the server does everything but store it.
@@ -109,7 +109,7 @@ func (c *Cluster) Apply(ctx context.Context, steps []Step, dryRun bool, tell fun
 
 func (c *Cluster) apply(ctx context.Context, s Step, dryRun bool) (Outcome, error) {
 	ref := RefOf(s.Desired)
-	r, err := c.resource(ref.GroupVersionKind(), ref.Namespace)
+	r, err := c.Resource(ref.GroupVersionKind(), ref.Namespace)
 	if err != nil {
 		return "", err
 	}
@@ -121,20 +121,20 @@ func (c *Cluster) apply(ctx context.Context, s Step, dryRun bool) (Outcome, erro
 		case patch != nil && dryRun:
 			return Configured, nil // what would be applied after it cannot be asked for
 		case patch != nil:
-			if _, err := r.Patch(ctx, ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: FieldManager}); err != nil {
+			if _, err := r.Patch(ctx, ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
 				return "", fmt.Errorf("taking webhooks out of %s: %w", ref.Key(), err)
 			}
 		}
 	}
 	// What is ours is taken back from whoever wrote it since. Of an object that appears meanwhile nothing is taken.
-	options := metav1.ApplyOptions{FieldManager: FieldManager, Force: s.Live != nil, DryRun: dryRunOf(true)}
-	if !dryRun && len(webhooksOf(s.Desired)) > 0 { // before the server goes by it
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: s.Live != nil, DryRun: dryRunOf(true)}
+	if !dryRun && len(WebhooksOf(s.Desired)) > 0 { // before the server goes by it
 		got, err := r.Apply(ctx, ref.Name, s.Desired, options)
 		if err != nil {
 			return "", fmt.Errorf("applying %s: %w", ref.Key(), err)
 		}
 		if dropsConditions(s.Desired, got) {
-			return "", fmt.Errorf("applying %s: %w", ref.Key(), ErrNoConditions)
+			return "", fmt.Errorf("applying %s: %w", ref.Key(), errNoConditions)
 		}
 	}
 	options.DryRun = dryRunOf(dryRun)
@@ -145,16 +145,16 @@ func (c *Cluster) apply(ctx context.Context, s Step, dryRun bool) (Outcome, erro
 	return outcome(s.Live, got), nil
 }
 
-// ErrNoConditions is returned for a server that drops the matchConditions of a webhook: it would send it every write there is.
-var ErrNoConditions = errors.New("this API server knows no matchConditions, and would ask the webhook about every write: want Kubernetes 1.28 or later")
+// errNoConditions is returned for a server that drops the matchConditions of a webhook: it would send it every write there is.
+var errNoConditions = errors.New("this API server knows no matchConditions, and would ask the webhook about every write: want Kubernetes 1.28 or later")
 
 // dropsConditions says whether the server keeps no conditions of a webhook that has some.
 func dropsConditions(desired, got *unstructured.Unstructured) bool {
 	kept := map[any]bool{}
-	for _, w := range webhooksOf(got) {
+	for _, w := range WebhooksOf(got) {
 		kept[w["name"]] = w["matchConditions"] != nil
 	}
-	return slices.ContainsFunc(webhooksOf(desired), func(w map[string]any) bool { return w["matchConditions"] != nil && !kept[w["name"]] })
+	return slices.ContainsFunc(WebhooksOf(desired), func(w map[string]any) bool { return w["matchConditions"] != nil && !kept[w["name"]] })
 }
 
 // outcome says what an apply did, by what there was and what there is: a dry run has no new resource version to tell by.
@@ -181,7 +181,7 @@ func stored(o *unstructured.Unstructured) map[string]any {
 // that merely leaves one out would keep it for the sake of its caBundle, which another field manager wrote, and then be refused for what
 // is missing in it.
 func dropPatch(s Step) ([]byte, error) {
-	live, desired := webhooksOf(s.Live), webhooksOf(s.Desired)
+	live, desired := WebhooksOf(s.Live), WebhooksOf(s.Desired)
 	type operation struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`
@@ -202,21 +202,6 @@ func dropPatch(s Step) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-// webhooksOf are the webhooks of a configuration, none of any other kind.
-func webhooksOf(o *unstructured.Unstructured) []map[string]any {
-	if o == nil {
-		return nil
-	}
-	list, _ := o.Object["webhooks"].([]any)
-	var out []map[string]any
-	for _, e := range list {
-		if m, ok := e.(map[string]any); ok {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
 func dryRunOf(dry bool) []string {
 	if dry {
 		return []string{metav1.DryRunAll}
@@ -228,7 +213,7 @@ func dryRunOf(dry bool) []string {
 func Deployed(steps []Step) []Target {
 	var out []Target
 	for _, s := range steps {
-		if s.Live != nil && targetOf(s.Live).Bundle != "" {
+		if s.Live != nil && ReleaseOf(s.Live) != "" {
 			out = append(out, targetOf(s.Live))
 		}
 	}

@@ -41,11 +41,11 @@ func TestPlan(t *testing.T) {
 		return u
 	}
 
-	steps, err := Plan(desired, live(same, "Namespace"))
+	steps, err := plan(desired, live(same, "Namespace"))
 	if err != nil || len(steps) != len(desired) || steps[0].Live == nil || steps[1].Live != nil {
 		t.Errorf("plan: %d steps, %v", len(steps), err)
 	}
-	steps, err = Plan(desired, live(unmarked, "Service", "Deployment"))
+	steps, err = plan(desired, live(unmarked, "Service", "Deployment"))
 	var foreign *ForeignError
 	if !errors.As(err, &foreign) || steps != nil {
 		t.Fatalf("what is somebody else's was planned over: %v", err)
@@ -55,7 +55,7 @@ func TestPlan(t *testing.T) {
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("refusal (-want +got):\n%s", diff)
 	}
-	if _, err := Plan(desired, live(dying, "Namespace")); err == nil {
+	if _, err := plan(desired, live(dying, "Namespace")); err == nil {
 		t.Error("a namespace that is being deleted was installed into")
 	}
 }
@@ -92,20 +92,20 @@ func TestMissing(t *testing.T) {
 		}
 	}
 	want := "Deployment fleetdoctor-webhook to be available (0 of 2 replicas are ready), a caBundle for stamp.fleetdoctor.io, a caBundle for guard.fleetdoctor.io"
-	if diff := cmp.Diff(want, Missing(desired, live)); diff != "" {
+	if diff := cmp.Diff(want, lacks(desired, live)); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
 	for _, o := range live {
 		if o.GetKind() == deploymentKind.Kind {
 			o.Object["status"] = map[string]any{"readyReplicas": int64(2), "availableReplicas": int64(2), "updatedReplicas": int64(2)}
 		}
-		for _, w := range webhooksOf(o) {
+		for _, w := range WebhooksOf(o) {
 			if err := unstructured.SetNestedField(w, "Y2E=", "clientConfig", "caBundle"); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if got := Missing(desired, live); got != "" {
+	if got := lacks(desired, live); got != "" {
 		t.Errorf("missing of what is complete: %s", got)
 	}
 	for _, o := range live {
@@ -113,7 +113,7 @@ func TestMissing(t *testing.T) {
 			o.SetGeneration(2) // which the controller has not seen yet
 		}
 	}
-	if got := Missing(desired, live); got != "Deployment fleetdoctor-webhook to be available (2 of 2 replicas are ready)" {
+	if got := lacks(desired, live); got != "Deployment fleetdoctor-webhook to be available (2 of 2 replicas are ready)" {
 		t.Errorf("missing before the controller has seen a change: %q", got)
 	}
 }

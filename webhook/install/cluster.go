@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install puts the admission webhook on a cluster from the manifests that the program carries, takes it away, and says how it is
-// doing. It prints nothing and asks nobody: what is found comes back as data, and what is written is told as it happens.
+// Package install puts the admission webhook on a cluster from the manifests that the program carries, brings it to other options, and takes
+// it away. It prints nothing and asks nobody: what is found comes back as data, and what is written is told as it happens.
+//
+// What an installation is made of stands here too, for those who look at one: the names, its options, and the small reads of a Cluster.
 package install
 
 import (
 	"context"
 	"fmt"
-	"io"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,8 +21,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// FieldManager is who the objects of an installation are applied as.
-const FieldManager = "fleetdoctor-webhook-install"
+// fieldManager is who the objects of an installation are applied as.
+const fieldManager = "fleetdoctor-webhook-install"
 
 // The names that all objects of an installation share.
 const (
@@ -30,7 +31,7 @@ const (
 	NameLabel = "app.kubernetes.io/name"
 	// Selector finds what carries the label.
 	Selector   = NameLabel + "=" + Name
-	secretName = Name + "-cert"
+	SecretName = Name + "-cert"
 )
 
 // The webhooks of the configurations.
@@ -40,19 +41,11 @@ const (
 	GuardWebhook = "guard.fleetdoctor.io"
 )
 
-// The labels that users set on namespaces, and on objects of cluster-scoped kinds.
-const (
-	ignoreLabel = "fleetdoctor.io/ignore"
-	adoptLabel  = "fleetdoctor.io/adopt"
-	guardLabel  = "fleetdoctor.io/guard"
-)
-
 var (
 	namespaceKind  = corev1.SchemeGroupVersion.WithKind("Namespace")
 	secretKind     = corev1.SchemeGroupVersion.WithKind("Secret")
 	serviceKind    = corev1.SchemeGroupVersion.WithKind("Service")
 	deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
-	sliceKind      = schema.GroupVersionKind{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"}
 	mutatingKind   = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"}
 	validatingKind = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}
 )
@@ -71,12 +64,10 @@ var configurations = []struct {
 type Cluster struct {
 	Dynamic dynamic.Interface
 	Mapper  meta.RESTMapper
-	// Metrics opens what the API server says of itself at /metrics.
-	Metrics func(context.Context) (io.ReadCloser, error)
 }
 
-// resource returns where the objects of a kind are.
-func (c *Cluster) resource(kind schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
+// Resource returns where the objects of a kind are.
+func (c *Cluster) Resource(kind schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
 	m, err := c.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return nil, fmt.Errorf("looking up %s: %w", kind.Kind, err)
@@ -88,9 +79,9 @@ func (c *Cluster) resource(kind schema.GroupVersionKind, namespace string) (dyna
 	return r, nil
 }
 
-// get returns an object, nil where there is none.
-func (c *Cluster) get(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
-	r, err := c.resource(ref.GroupVersionKind(), ref.Namespace)
+// Get returns an object, nil where there is none.
+func (c *Cluster) Get(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
+	r, err := c.Resource(ref.GroupVersionKind(), ref.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +95,9 @@ func (c *Cluster) get(ctx context.Context, ref object.Ref) (*unstructured.Unstru
 	return o, nil
 }
 
-// list passes the objects of a kind on, page by page; the namespace "" stands for all.
-func (c *Cluster) list(ctx context.Context, kind schema.GroupVersionKind, namespace string, o metav1.ListOptions, yield func(*unstructured.Unstructured) error) error {
-	r, err := c.resource(kind, namespace)
+// List passes the objects of a kind on, page by page, until yield returns an error, which it returns; the namespace "" stands for all.
+func (c *Cluster) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, o metav1.ListOptions, yield func(*unstructured.Unstructured) error) error {
+	r, err := c.Resource(kind, namespace)
 	if err != nil {
 		return err
 	}
@@ -127,12 +118,27 @@ func (c *Cluster) list(ctx context.Context, kind schema.GroupVersionKind, namesp
 	}
 }
 
-// pageSize is the limit of a LIST. Release records are large; of Secrets a page of as many is read as kubectl does.
+// pageSize is the limit of a LIST, below kubectl's 500 because release records are large.
 const pageSize = 100
 
 // RefOf names an object.
 func RefOf(o *unstructured.Unstructured) object.Ref {
 	return object.Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// WebhooksOf returns the webhooks of a configuration, none of any other kind.
+func WebhooksOf(o *unstructured.Unstructured) []map[string]any {
+	if o == nil {
+		return nil
+	}
+	list, _ := o.Object["webhooks"].([]any)
+	var out []map[string]any
+	for _, e := range list {
+		if m, ok := e.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // ours says whether an object carries the label of an installation.

@@ -25,8 +25,8 @@ import (
 type Target struct {
 	object.Ref
 	UID types.UID
-	// Bundle is the release of Fleet's that deployed it ("namespace/name"), empty where it was not Fleet. Fleet may bring it back.
-	Bundle string
+	// Release is the one of Fleet's that deployed it ("namespace/name"), empty where it was not Fleet. Fleet may bring it back.
+	Release string
 
 	live *unstructured.Unstructured
 }
@@ -44,12 +44,16 @@ type Removal struct {
 }
 
 func targetOf(o *unstructured.Unstructured) Target {
-	t := Target{Ref: RefOf(o), UID: o.GetUID(), live: o}
-	if o.GetLabels()[fleet.HashLabel] != "" {
-		a := o.GetAnnotations()
-		t.Bundle = a[fleet.ReleaseNamespaceAnnotation] + "/" + a[fleet.ReleaseNameAnnotation]
+	return Target{Ref: RefOf(o), UID: o.GetUID(), Release: ReleaseOf(o), live: o}
+}
+
+// ReleaseOf returns the release of Fleet's that deployed an object ("namespace/name"), "" where it was not Fleet.
+func ReleaseOf(o *unstructured.Unstructured) string {
+	if o.GetLabels()[fleet.HashLabel] == "" {
+		return ""
 	}
-	return t
+	a := o.GetAnnotations()
+	return a[fleet.ReleaseNamespaceAnnotation] + "/" + a[fleet.ReleaseNameAnnotation]
 }
 
 // tenants are the kinds whose objects make a namespace more than the webhook's own.
@@ -90,9 +94,9 @@ func (c *Cluster) find(ctx context.Context, all []*unstructured.Unstructured) (*
 		}
 	}
 	for _, d := range all {
-		o, err := c.get(ctx, RefOf(d))
+		o, err := c.Get(ctx, RefOf(d))
 		switch {
-		case meta.IsNoMatchError(errors.Unwrap(err)): // as cert-manager's are where there is none
+		case meta.IsNoMatchError(err): // as cert-manager's are where there is none
 		case err != nil:
 			return nil, err
 		case o != nil:
@@ -119,7 +123,7 @@ func (c *Cluster) grants(ctx context.Context, all []*unstructured.Unstructured, 
 		if len(names) == 0 {
 			continue
 		}
-		err := c.list(ctx, gvk, metav1.NamespaceAll, metav1.ListOptions{LabelSelector: Selector}, func(o *unstructured.Unstructured) error {
+		err := c.List(ctx, gvk, metav1.NamespaceAll, metav1.ListOptions{LabelSelector: Selector}, func(o *unstructured.Unstructured) error {
 			if names[o.GetName()] {
 				add(o.DeepCopy())
 			}
@@ -154,7 +158,7 @@ func (c *Cluster) spare(ctx context.Context, r *Removal) error {
 	found := errors.New("found")
 	for _, kind := range tenants {
 		var tenant object.Ref
-		err := c.list(ctx, kind, namespace, metav1.ListOptions{LabelSelector: NameLabel + "!=" + Name}, func(o *unstructured.Unstructured) error {
+		err := c.List(ctx, kind, namespace, metav1.ListOptions{LabelSelector: NameLabel + "!=" + Name}, func(o *unstructured.Unstructured) error {
 			if kind.Kind == "ConfigMap" && o.GetName() == "kube-root-ca.crt" { // of every namespace
 				return nil
 			}
@@ -187,7 +191,7 @@ func undoRank(kind string) int {
 // Delete deletes the targets in order, and tells of each. What is gone already, or was made anew meanwhile, is passed over.
 func (c *Cluster) Delete(ctx context.Context, targets []Target, dryRun bool, tell func(object.Ref)) error {
 	for _, t := range targets {
-		r, err := c.resource(t.GroupVersionKind(), t.Namespace)
+		r, err := c.Resource(t.GroupVersionKind(), t.Namespace)
 		if err != nil {
 			return err
 		}
@@ -231,7 +235,7 @@ func (c *Cluster) Configurations(ctx context.Context) ([]Target, error) {
 // Where is the namespace that an installation is in, as its configurations say; "" where they do not.
 func Where(configurations []Target) string {
 	for _, t := range configurations {
-		for _, w := range webhooksOf(t.live) {
+		for _, w := range WebhooksOf(t.live) {
 			if ns, _, _ := unstructured.NestedString(w, "clientConfig", "service", "namespace"); ns != "" {
 				return ns
 			}

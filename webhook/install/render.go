@@ -16,36 +16,6 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
-)
-
-// Certificates says who makes the webhook's certificate.
-type Certificates string
-
-// Who makes certificates.
-const (
-	SelfSigned  Certificates = "self-signed"
-	CertManager Certificates = "cert-manager"
-)
-
-// Options say what is to be installed. Zero values leave what the manifests say.
-type Options struct {
-	Namespace    string
-	Certificates Certificates
-	// Exact adds the webhook that also stamps bare objects, in namespaces that ask for it.
-	Exact bool
-	// ReleaseNamespaces are the only namespaces whose Secrets the webhook may read; none stands for all.
-	ReleaseNamespaces []string
-	GuardDefault      guard.Mode
-	Image             string
-	Replicas          int
-}
-
-// What the manifests say where no option does.
-const (
-	Image    = "fleetdoctor/kubectl-fleetdoctor:dev"
-	Replicas = 2
 )
 
 // The places of the kustomizations, and of the one that puts them together.

@@ -176,7 +176,7 @@ func TestOptionsOf(t *testing.T) {
 				configurations = append(configurations, u)
 			}
 		}
-		if diff := cmp.Diff(want, optionsOf("ops", deployment, configurations...)); diff != "" {
+		if diff := cmp.Diff(want, OptionsOf("ops", deployment, configurations...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 const pause = time.Second
 
 // Wait returns once the Deployment is available and every webhook has a caBundle; tell is told, each time that it changes, what is waited for.
-// When ctx ends first, the error is a *NotReadyError.
+// When ctx ends first, the error says what was still waited for, and wraps that of ctx.
 func (c *Cluster) Wait(ctx context.Context, desired []*unstructured.Unstructured, tell func(string)) error {
 	last := "the first answer of the cluster"
 	err := wait.PollUntilContextCancel(ctx, pause, true, func(ctx context.Context) (bool, error) {
@@ -28,7 +28,7 @@ func (c *Cluster) Wait(ctx context.Context, desired []*unstructured.Unstructured
 		for _, d := range desired {
 			switch d.GetKind() {
 			case deploymentKind.Kind, mutatingKind.Kind, validatingKind.Kind:
-				o, err := c.get(ctx, RefOf(d))
+				o, err := c.Get(ctx, RefOf(d))
 				switch {
 				case ctx.Err() != nil: // and what is waited for stays what was seen
 					return false, ctx.Err()
@@ -41,7 +41,7 @@ func (c *Cluster) Wait(ctx context.Context, desired []*unstructured.Unstructured
 			}
 		}
 		if missing == "" {
-			missing = Missing(desired, live)
+			missing = lacks(desired, live)
 		}
 		if missing == "" {
 			return true, nil
@@ -56,25 +56,25 @@ func (c *Cluster) Wait(ctx context.Context, desired []*unstructured.Unstructured
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return &NotReadyError{Missing: last, err: ctx.Err()}
+		return &notReadyError{missing: last, err: ctx.Err()}
 	}
 	return fmt.Errorf("waiting for %s: %w", last, err)
 }
 
-// NotReadyError says what an installation still lacked when nobody waited any longer.
-type NotReadyError struct {
-	Missing string
+// notReadyError says what an installation still lacked when nobody waited any longer.
+type notReadyError struct {
+	missing string
 	err     error
 }
 
 // Error implements error.
-func (e *NotReadyError) Error() string { return "waiting for " + e.Missing }
+func (e *notReadyError) Error() string { return "waiting for " + e.missing }
 
 // Unwrap returns why it was waited for no longer.
-func (e *NotReadyError) Unwrap() error { return e.err }
+func (e *notReadyError) Unwrap() error { return e.err }
 
-// Missing says what an installation still lacks to work, "" where nothing.
-func Missing(desired []*unstructured.Unstructured, live map[object.Key]*unstructured.Unstructured) string {
+// lacks says what an installation still lacks to work, "" where nothing.
+func lacks(desired []*unstructured.Unstructured, live map[object.Key]*unstructured.Unstructured) string {
 	var out []string
 	for _, d := range desired {
 		o, ok := live[RefOf(d).Key()]
@@ -83,8 +83,8 @@ func Missing(desired []*unstructured.Unstructured, live map[object.Key]*unstruct
 		case o == nil:
 			out = append(out, d.GetKind()+" "+d.GetName()+" to be there")
 		case d.GetKind() == deploymentKind.Kind:
-			if r := replicasOf(o); !r.available() {
-				out = append(out, fmt.Sprintf("Deployment %s to be available (%s)", d.GetName(), r))
+			if ok, how := Available(o); !ok {
+				out = append(out, fmt.Sprintf("Deployment %s to be available (%s)", d.GetName(), how))
 			}
 		default:
 			if without := withoutCA(o); len(without) > 0 {
@@ -93,6 +93,12 @@ func Missing(desired []*unstructured.Unstructured, live map[object.Key]*unstruct
 		}
 	}
 	return strings.Join(out, ", ")
+}
+
+// Available says whether a Deployment runs in its newest state with all its replicas, and in a few words how it stands.
+func Available(deployment *unstructured.Unstructured) (ok bool, how string) {
+	r := replicasOf(deployment)
+	return r.current && r.wanted > 0 && r.updated >= r.wanted && r.usable >= r.wanted, r.String()
 }
 
 // replicas is how a Deployment stands.
@@ -110,10 +116,6 @@ func replicasOf(o *unstructured.Unstructured) replicas {
 		usable: number("status", "availableReplicas"), current: number("status", "observedGeneration") >= o.GetGeneration()}
 }
 
-func (r replicas) available() bool {
-	return r.current && r.wanted > 0 && r.updated >= r.wanted && r.usable >= r.wanted
-}
-
 // String is kubectl's word for it.
 func (r replicas) String() string {
 	if r.wanted == 0 {
@@ -125,7 +127,7 @@ func (r replicas) String() string {
 // withoutCA names the webhooks of a configuration that have no caBundle.
 func withoutCA(o *unstructured.Unstructured) []string {
 	var out []string
-	for _, w := range webhooksOf(o) {
+	for _, w := range WebhooksOf(o) {
 		if ca, _, _ := unstructured.NestedString(w, "clientConfig", "caBundle"); ca == "" {
 			name, _ := w["name"].(string)
 			out = append(out, name)

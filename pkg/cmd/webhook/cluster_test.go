@@ -25,6 +25,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/status"
 )
 
 // fixture is a cluster on which Fleet has deployed a bundle, and a user of it.
@@ -384,10 +385,10 @@ func TestOneInstallation(t *testing.T) {
 }
 
 // status is what `webhook status -o json` says.
-func (f *fixture) status(t *testing.T, kubeconfig, namespace string) (*install.Status, result) {
+func (f *fixture) status(t *testing.T, kubeconfig, namespace string) (*status.Status, result) {
 	t.Helper()
 	r := f.as(t, kubeconfig, "status", "-n", namespace, "-o", "json")
-	var s install.Status
+	var s status.Status
 	if err := json.Unmarshal([]byte(r.out), &s); err != nil {
 		t.Fatalf("what status printed is no JSON: %v\n%s%s", err, r.out, r.errOut)
 	}
@@ -395,8 +396,8 @@ func (f *fixture) status(t *testing.T, kubeconfig, namespace string) (*install.S
 }
 
 // states are the checks by their names; of several of a name the last.
-func states(s *install.Status) map[string]install.State {
-	out := map[string]install.State{}
+func states(s *status.Status) map[string]status.State {
+	out := map[string]status.State{}
 	for _, c := range s.Checks {
 		out[c.Name] = c.State
 	}
@@ -409,8 +410,8 @@ func TestStatus(t *testing.T) {
 		t.Errorf("before: status %d, installed %t", r.status, s.Installed)
 	}
 	f.installed(t, "stat", "--exact", "--release-namespaces=shop", "--guard-default=off", "--replicas=3")
-	want := map[string]install.State{"certificate": install.Wrong, "mutating": install.Wrong, "validating": install.Wrong, "deployment": install.Wrong,
-		"endpoints": install.Wrong, "manifests": install.OK, "namespaces": install.OK}
+	want := map[string]status.State{"certificate": status.Wrong, "mutating": status.Wrong, "validating": status.Wrong, "deployment": status.Wrong,
+		"endpoints": status.Wrong, "manifests": status.OK, "namespaces": status.OK}
 	s, r := f.status(t, f.kubeconfig, "stat")
 	got := states(s)
 	delete(got, "calls") // which depends on what else was done here
@@ -424,7 +425,7 @@ func TestStatus(t *testing.T) {
 	f.endpoint(t, "stat")
 	s, _ = f.status(t, f.kubeconfig, "stat")
 	for name, state := range states(s) {
-		if name != "calls" && state != install.OK {
+		if name != "calls" && state != status.OK {
 			t.Errorf("all runs, and %s is %s: %v", name, state, s.Checks)
 		}
 	}
@@ -441,7 +442,7 @@ func TestStatus(t *testing.T) {
 		f.patchAfter(t, &corev1.Namespace{}, "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":null}}}`)
 	})
 	s, r = f.status(t, f.kubeconfig, "stat")
-	if got := states(s); r.status != 1 || got["validating"] != install.Wrong || got["manifests"] != install.Wrong || got["namespaces"] != install.Wrong {
+	if got := states(s); r.status != 1 || got["validating"] != status.Wrong || got["manifests"] != status.Wrong || got["namespaces"] != status.Wrong {
 		t.Errorf("edited: status %d, %v", r.status, got)
 	}
 	if _, ok := got["calls"]; ok {
@@ -455,7 +456,7 @@ func TestStatusWithoutRights(t *testing.T) {
 	f.installed(t, "dark")
 	s, r := f.status(t, f.UserKubeconfig(t, "nobody-in-particular"), "dark")
 	for _, c := range s.Checks {
-		if c.State != install.Unknown {
+		if c.State != status.Unknown {
 			t.Errorf("%s is %s: %s", c.Name, c.State, c.Message)
 		}
 	}

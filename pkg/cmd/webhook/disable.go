@@ -55,7 +55,7 @@ func (o *disableOptions) run(ctx context.Context) error {
 	if err := o.validate(); err != nil {
 		return exit.UsageError(err)
 	}
-	cluster, _, err := o.open(nil)
+	cluster, err := o.open(nil)
 	if err != nil {
 		return err
 	}

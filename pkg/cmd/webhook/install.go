@@ -149,11 +149,11 @@ func (o *installOptions) run(c *cobra.Command) error {
 		}
 		return o.printAll(c.Context(), desired)
 	}
-	cluster, _, err := o.open(nil)
+	cluster, err := o.open(nil)
 	if err != nil {
 		return err
 	}
-	namespace, err := o.place(c.Context(), cluster)
+	namespace, err := o.place(c.Context(), cluster.Cluster)
 	if err != nil {
 		return err
 	}
@@ -161,13 +161,13 @@ func (o *installOptions) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := o.apply(c.Context(), cluster, namespace, desired); err != nil {
+	if err := o.apply(c.Context(), cluster.Cluster, namespace, desired); err != nil {
 		return o.explain(err)
 	}
 	if err := o.printAll(c.Context(), desired); err != nil || !o.wait {
 		return err
 	}
-	return o.await(c.Context(), cluster, desired)
+	return o.await(c.Context(), cluster.Cluster, desired)
 }
 
 func (o *installOptions) render(namespace string) ([]*unstructured.Unstructured, error) {

@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/status"
 )
 
 const statusLong = `Say how an installed webhook is doing: its certificate, what the API server calls it by, replicas and
@@ -58,7 +58,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if err := o.validate(); err != nil {
 		return exit.UsageError(err)
 	}
-	cluster, _, err := o.open(nil)
+	cluster, err := o.open(nil)
 	if err != nil {
 		return err
 	}
@@ -66,24 +66,24 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if err != nil {
 		configurations = nil // that they cannot be read is told below
 	}
-	facts, err := cluster.Gather(ctx, manifests.Files, o.installed(configurations), o.Now())
+	facts, err := cluster.reader().Gather(ctx, o.installed(configurations), o.Now())
 	if err != nil {
 		return o.explain(err)
 	}
-	s := install.Judge(facts)
+	s := status.Judge(facts)
 	if err := o.Print(ctx, func(w io.Writer) error { return o.print(w, s) }); err != nil {
 		return err
 	}
 	switch s.State {
-	case install.Wrong:
+	case status.Wrong:
 		return &exit.Error{Status: exit.Found, Shown: true}
-	case install.Unknown:
+	case status.Unknown:
 		return &exit.Error{Status: exit.Failed, Shown: true}
 	}
 	return nil
 }
 
-func (o *statusOptions) print(w io.Writer, s *install.Status) error {
+func (o *statusOptions) print(w io.Writer, s *status.Status) error {
 	switch o.output.String() {
 	case outputJSON:
 		return encode(w, s)
@@ -103,14 +103,14 @@ func (o *statusOptions) print(w io.Writer, s *install.Status) error {
 const width = 80
 
 // text lays a status out for people.
-func (o *statusOptions) text(s *install.Status) string {
+func (o *statusOptions) text(s *status.Status) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Namespace:  %s\n", s.Namespace)
 	if s.Image != "" {
 		fmt.Fprintf(&b, "Image:      %s\n", s.Image)
 	}
-	if s.Bundle != "" {
-		fmt.Fprintf(&b, "Release:    %s, by Fleet\n", s.Bundle)
+	if s.Release != "" {
+		fmt.Fprintf(&b, "Release:    %s, by Fleet\n", s.Release)
 	}
 	fmt.Fprintf(&b, "State:      %s\n\n", s.State)
 	for _, c := range s.Checks {
@@ -120,7 +120,7 @@ func (o *statusOptions) text(s *install.Status) string {
 			b.WriteString(wrap(strings.Repeat(" ", len(head))+"- ", d))
 		}
 	}
-	if !s.Installed && s.State == install.Wrong {
+	if !s.Installed && s.State == status.Wrong {
 		fmt.Fprintf(&b, "\n%s installs it.\n", o.Command("webhook install"))
 	}
 	return b.String()

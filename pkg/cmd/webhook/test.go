@@ -14,11 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/probe"
 )
 
 const testLong = `Test whether the webhook answers: send a server-side dry run that takes Fleet's mark from an object, and say
@@ -74,16 +73,16 @@ func (o *testOptions) run(ctx context.Context, args []string) error {
 	case *o.Config.Namespace != "":
 		return exit.UsageError(errors.New("--namespace is that of an object: name one, KIND/NAME"))
 	}
-	warnings := &install.Warnings{}
-	cluster, mapper, err := o.open(warnings)
+	warnings := &probe.Warnings{}
+	cluster, err := o.open(warnings)
 	if err != nil {
 		return err
 	}
-	named, err := o.named(mapper, typed)
+	named, err := o.named(cluster.kinds, typed)
 	if err != nil {
 		return o.explain(err)
 	}
-	tester := &install.Tester{Cluster: cluster, Warnings: warnings, Files: manifests.Files, Now: o.Now}
+	tester := &probe.Tester{Reader: cluster.reader(), Warnings: warnings, Now: o.Now}
 	r, err := tester.Test(ctx, named)
 	if err != nil {
 		return o.explain(err)
@@ -92,9 +91,9 @@ func (o *testOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	switch r.Verdict {
-	case install.Works:
+	case probe.Works:
 		return nil
-	case install.NotCalled:
+	case probe.NotCalled:
 		return &exit.Error{Status: exit.Found, Shown: true}
 	}
 	return &exit.Error{Status: exit.Failed, Shown: true}
@@ -127,7 +126,7 @@ func (o *testOptions) named(mapper meta.RESTMapper, parsed *origin.Object) (*obj
 }
 
 // told says what a test came to.
-func told(r *install.Result) string {
+func told(r *probe.Result) string {
 	var b strings.Builder
 	if t := r.Trial; t != nil {
 		of := ""
@@ -135,9 +134,9 @@ func told(r *install.Result) string {
 			of = fmt.Sprintf(", of bundle %s (release %s)", t.Bundle, t.Release)
 		}
 		b.WriteString(wrap("Object:    ", t.Object.Key().String()+of))
-		b.WriteString(wrap("Sent:      ", "a dry run that takes away "+install.Mark))
+		b.WriteString(wrap("Sent:      ", "a dry run that takes away "+probe.Mark))
 		b.WriteString(wrap("Came back: ", fmt.Sprintf("%s (in %s)", answers[t.Answer], t.Took.Round(time.Millisecond))))
-		if t.Answer == install.Denied {
+		if t.Answer == probe.Denied {
 			b.WriteString(wrap("           ", t.Message))
 		}
 		for _, text := range t.Warnings {
@@ -151,11 +150,11 @@ func told(r *install.Result) string {
 	return b.String()
 }
 
-var answers = map[install.Answer]string{
-	install.Stamped:  "with the mark: it was put back",
-	install.Denied:   "denied by the webhook",
-	install.Warned:   "without the mark, and with a warning of the webhook's",
-	install.Unmarked: "without the mark",
-	install.Broken:   "refused, because the webhook did not answer",
-	install.Refused:  "refused, and not by the webhook",
+var answers = map[probe.Answer]string{
+	probe.Stamped:  "with the mark: it was put back",
+	probe.Denied:   "denied by the webhook",
+	probe.Warned:   "without the mark, and with a warning of the webhook's",
+	probe.Unmarked: "without the mark",
+	probe.Broken:   "refused, because the webhook did not answer",
+	probe.Refused:  "refused, and not by the webhook",
 }

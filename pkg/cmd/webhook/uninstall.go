@@ -60,11 +60,11 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 	if err := o.validate(); err != nil {
 		return exit.UsageError(err)
 	}
-	cluster, _, err := o.open(nil)
+	cluster, err := o.open(nil)
 	if err != nil {
 		return err
 	}
-	namespace, err := o.place(ctx, cluster)
+	namespace, err := o.place(ctx, cluster.Cluster)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 	if agreed, err := o.agreed(ctx, removal.Targets); err != nil || !agreed {
 		return err
 	}
-	return o.explain(o.remove(ctx, cluster, removal.Targets))
+	return o.explain(o.remove(ctx, cluster.Cluster, removal.Targets))
 }
 
 func (o *uninstallOptions) remove(ctx context.Context, cluster *install.Cluster, targets []install.Target) error {

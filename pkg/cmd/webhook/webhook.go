@@ -23,11 +23,13 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/status"
 )
 
 const groupLong = `The admission webhook does at the moment of adoption what adopt does afterwards: it writes Fleet's marks
@@ -125,11 +127,24 @@ func (o connection) validate() error {
 	return nil
 }
 
-// open prepares what asks a cluster, and makes no request. The kinds it looks up by any name that kubectl knows.
-func (o connection) open(warnings *install.Warnings) (*install.Cluster, meta.RESTMapper, error) {
+// opened is what asks a cluster.
+type opened struct {
+	*install.Cluster
+	// kinds finds a kind by any name that kubectl knows.
+	kinds   meta.RESTMapper
+	metrics func(context.Context) (io.ReadCloser, error)
+}
+
+// reader reads how the webhook of the cluster is doing.
+func (o *opened) reader() status.Reader {
+	return status.Reader{Cluster: o.Cluster, Metrics: o.metrics, Files: manifests.Files}
+}
+
+// open prepares what asks a cluster, and makes no request. Warnings of the API server go to the handler, to nobody where it is nil.
+func (o connection) open(warnings rest.WarningHandlerWithContext) (*opened, error) {
 	config, err := o.Config.ToRESTConfig()
 	if err != nil {
-		return nil, nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("loading the kubeconfig: %w", err), Hint: "Name one with --kubeconfig or --context."}
+		return nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("loading the kubeconfig: %w", err), Hint: "Name one with --kubeconfig or --context."}
 	}
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	if warnings != nil {
@@ -139,18 +154,18 @@ func (o connection) open(warnings *install.Warnings) (*install.Cluster, meta.RES
 	config.QPS = -1 // requests are made one after the other
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("preparing the connection: %w", err)
+		return nil, fmt.Errorf("preparing the connection: %w", err)
 	}
 	disco, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("preparing the connection: %w", err)
+		return nil, fmt.Errorf("preparing the connection: %w", err)
 	}
 	cached := memory.NewMemCacheClient(disco)
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cached)
 	metrics := func(ctx context.Context) (io.ReadCloser, error) {
 		return disco.RESTClient().Get().AbsPath("/metrics").Stream(ctx)
 	}
-	return &install.Cluster{Dynamic: client, Mapper: mapper, Metrics: metrics}, restmapper.NewShortcutExpander(mapper, cached, nil), nil
+	return &opened{&install.Cluster{Dynamic: client, Mapper: mapper}, restmapper.NewShortcutExpander(mapper, cached, nil), metrics}, nil
 }
 
 // explain adds to an error what to do about it.
@@ -193,14 +208,14 @@ func complete(c *cobra.Command, words map[string]*flags.Enum) *cobra.Command {
 // fleetNote says of objects that Fleet deployed that it may bring them back. It is empty where there are none.
 func fleetNote(targets []install.Target) string {
 	for _, t := range targets {
-		if t.Bundle == "" {
+		if t.Release == "" {
 			continue
 		}
-		_, name, _ := strings.Cut(t.Bundle, "/")
+		_, name, _ := strings.Cut(t.Release, "/")
 		return fmt.Sprintf("Fleet deployed %s (release %s), and may bring it back: with its next deploy, or at once where\n"+
 			"correctDrift is on. To keep it away, pause the bundle where Fleet's controller runs:\n"+
 			"  kubectl patch bundles.fleet.cattle.io %s -n WORKSPACE --type=merge -p '{\"spec\":{\"paused\":true}}'\n"+
-			"or take it out of the GitRepo.\n", nameOf(t.Ref), t.Bundle, name)
+			"or take it out of the GitRepo.\n", nameOf(t.Ref), t.Release, name)
 	}
 	return ""
 }

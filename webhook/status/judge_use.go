@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package install
+package status
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
 
 // namespaces looks at the labels that users set.
@@ -22,15 +24,15 @@ func (j *judgement) namespaces() {
 			value := j.Labels[name][label]
 			text := fmt.Sprintf("%s: %s=%s", name, label, value)
 			switch {
-			case label == ignoreLabel && value == "true":
+			case label == stamp.IgnoreLabel && value == "true":
 				notes = append(notes, text+", the webhook is not called here")
-			case label == ignoreLabel:
+			case label == stamp.IgnoreLabel:
 				wrong = append(wrong, text+" is no value that means anything: only true does")
-			case label == guardLabel && !slices.Contains(guard.Modes(), guard.Mode(value)):
+			case label == guard.Label && !slices.Contains(guard.Modes(), guard.Mode(value)):
 				wrong = append(wrong, text+" is no mode: off, warn or deny")
 			case label == adoptLabel && value != "exact":
 				wrong = append(wrong, text+" is no value that means anything: only exact does")
-			case label == adoptLabel && !j.has(ExactWebhook) && j.has(StampWebhook):
+			case label == adoptLabel && !j.has(install.ExactWebhook) && j.has(install.StampWebhook):
 				wrong = append(wrong, text+" has no effect: `webhook install --exact` adds the webhook for it")
 			default:
 				notes = append(notes, text)

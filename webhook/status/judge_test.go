@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package install
+package status
 
 import (
 	"crypto/ecdsa"
@@ -18,7 +18,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -70,20 +74,24 @@ const serviceName = "fleetdoctor-webhook.fleetdoctor-system.svc"
 // healthy are the facts of an installation that nothing is wrong with.
 func healthy(t *testing.T, a *authority) *Facts {
 	t.Helper()
-	f := &Facts{Namespace: Namespace, TakenAt: now, Desired: render(t, Options{}), Objects: map[object.Key]Found{}, Ready: 2,
-		Labels: map[string]map[string]string{}, Calls: map[string]Calls{StampWebhook: {Total: 10, MeanSeconds: 0.002}, GuardWebhook: {Total: 1}}}
+	desired, err := install.Render(manifests.Files, install.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &Facts{Namespace: install.Namespace, TakenAt: now, Desired: desired, Objects: map[object.Key]Found{}, Ready: 2,
+		Labels: map[string]map[string]string{}, Calls: map[string]Calls{install.StampWebhook: {Total: 10, MeanSeconds: 0.002}, install.GuardWebhook: {Total: 1}}}
 	for _, d := range f.Desired {
 		o := d.DeepCopy()
-		for _, w := range webhooksOf(o) {
+		for _, w := range install.WebhooksOf(o) {
 			set(w, a.pem, "clientConfig", "caBundle")
 		}
 		switch o.GetKind() {
-		case deploymentKind.Kind:
+		case "Deployment":
 			o.Object["status"] = map[string]any{"readyReplicas": int64(2), "availableReplicas": int64(2), "updatedReplicas": int64(2)}
-		case secretKind.Kind:
+		case "Secret":
 			set(o.Object, a.issue(t, serviceName, now.AddDate(0, 0, -3), now.AddDate(1, 0, 0)), "data", certificateKey)
 		}
-		f.Objects[RefOf(o).Key()] = Found{Object: o}
+		f.Objects[install.RefOf(o).Key()] = Found{Object: o}
 	}
 	return f
 }
@@ -120,7 +128,7 @@ func TestJudge(t *testing.T) {
 	a, other := newAuthority(t), newAuthority(t)
 	certificate := func(value string) func(*Facts) {
 		return func(f *Facts) {
-			f.change("Secret", secretName, func(o *Found) { set(o.Object.Object, value, "data", certificateKey) })
+			f.change("Secret", install.SecretName, func(o *Found) { set(o.Object.Object, value, "data", certificateKey) })
 		}
 	}
 	for _, tc := range []struct {
@@ -141,14 +149,14 @@ func TestJudge(t *testing.T) {
 				{"manifests", Wrong, "it is not as the program has it; `webhook install` puts it right", []string{"mutatingwebhookconfiguration.admissionregistration.k8s.io fleetdoctor-webhook: webhooks[stamp.fleetdoctor.io].failurePolicy is Fail, wants Ignore"}},
 			},
 			change: func(f *Facts) {
-				f.change(mutatingKind.Kind, Name, func(o *Found) { set(webhooksOf(o.Object)[0], "Fail", "failurePolicy") })
+				f.change(mutating, install.Name, func(o *Found) { set(install.WebhooksOf(o.Object)[0], "Fail", "failurePolicy") })
 			},
 		},
 		{
 			name: "the caBundle is of somebody else", state: Wrong, checks: []Check{{"validating", Wrong, "guard.fleetdoctor.io: failurePolicy Ignore, timeout 2s",
 				[]string{`the caBundle does not fit the certificate: every call fails (x509: certificate signed by unknown authority (possibly because of "x509: ECDSA verification failure" while trying to verify candidate authority certificate "invented"))`}}},
 			change: func(f *Facts) {
-				f.change(validatingKind.Kind, Name, func(o *Found) { set(webhooksOf(o.Object)[0], other.pem, "clientConfig", "caBundle") })
+				f.change(validating, install.Name, func(o *Found) { set(install.WebhooksOf(o.Object)[0], other.pem, "clientConfig", "caBundle") })
 			},
 		},
 		{
@@ -158,7 +166,7 @@ func TestJudge(t *testing.T) {
 				{"validating", Unknown, "guard.fleetdoctor.io: failurePolicy Ignore, timeout 2s", []string{"whether the caBundle fits the certificate is not known: the Secret was not read"}},
 				{"manifests", Unknown, "as far as could be read, as the program has it; 1 object could not be read", nil},
 			},
-			change: func(f *Facts) { f.change("Secret", secretName, unread) },
+			change: func(f *Facts) { f.change("Secret", install.SecretName, unread) },
 		},
 		{
 			name: "nothing may be read", state: Unknown, checks: []Check{
@@ -187,8 +195,8 @@ func TestJudge(t *testing.T) {
 					"validatingwebhookconfiguration.admissionregistration.k8s.io fleetdoctor-webhook is not there"}},
 			},
 			change: func(f *Facts) {
-				f.change(mutatingKind.Kind, Name, gone)
-				f.change(validatingKind.Kind, Name, gone)
+				f.change(mutating, install.Name, gone)
+				f.change(validating, install.Name, gone)
 			},
 		},
 		{
@@ -210,7 +218,7 @@ func TestJudge(t *testing.T) {
 			},
 			change: func(f *Facts) {
 				f.Ready = 0
-				f.change("Deployment", Name, func(o *Found) {
+				f.change("Deployment", install.Name, func(o *Found) {
 					o.Object.Object["status"] = map[string]any{"readyReplicas": int64(1), "availableReplicas": int64(1), "updatedReplicas": int64(2)}
 				})
 			},
@@ -222,20 +230,20 @@ func TestJudge(t *testing.T) {
 				"d: fleetdoctor.io/adopt=exact has no effect: `webhook install --exact` adds the webhook for it",
 				"c: fleetdoctor.io/guard=deny", "c: fleetdoctor.io/ignore=true, the webhook is not called here"}}},
 			change: func(f *Facts) {
-				f.Labels = map[string]map[string]string{"a": {guardLabel: "denny"}, "b": {ignoreLabel: "yes"}, "c": {ignoreLabel: "true", guardLabel: "deny"}, "d": {adoptLabel: "exact"}}
+				f.Labels = map[string]map[string]string{"a": {guard.Label: "denny"}, "b": {stamp.IgnoreLabel: "yes"}, "c": {stamp.IgnoreLabel: "true", guard.Label: "deny"}, "d": {adoptLabel: "exact"}}
 			},
 		},
 		{
 			name: "some calls failed", state: Note, checks: []Check{{"calls", Note, "stamp.fleetdoctor.io: 10 calls, 2.0 ms each", []string{
 				"without an answer: 3, of which 0 were refused for it and the others went on; since that API server was started (`webhook test` says whether it answers now)"}}},
 			change: func(f *Facts) {
-				f.Calls[StampWebhook] = Calls{Total: 10, FailedOpen: 3, MeanSeconds: 0.002}
+				f.Calls[install.StampWebhook] = Calls{Total: 10, FailedOpen: 3, MeanSeconds: 0.002}
 			},
 		},
 		{
 			name: "all calls failed", state: Wrong, checks: []Check{{"calls", Wrong, "stamp.fleetdoctor.io: 3 calls, 2000.0 ms each", []string{
 				"without an answer: 3, of which 0 were refused for it and the others went on; since that API server was started (`webhook test` says whether it answers now)"}}},
-			change: func(f *Facts) { f.Calls[StampWebhook] = Calls{Total: 3, FailedOpen: 3, MeanSeconds: 2} },
+			change: func(f *Facts) { f.Calls[install.StampWebhook] = Calls{Total: 3, FailedOpen: 3, MeanSeconds: 2} },
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

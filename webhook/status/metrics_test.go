@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package install
+package status
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 )
 
 const sampleMetrics = `# HELP apiserver_admission_webhook_admission_duration_seconds [STABLE] Admission webhook latency
@@ -34,15 +36,15 @@ etcd_request_duration_seconds_count 12
 
 func TestParseMetrics(t *testing.T) {
 	t.Parallel()
-	got, err := ParseMetrics(strings.NewReader(sampleMetrics), StampWebhook, GuardWebhook)
+	got, err := parseMetrics(strings.NewReader(sampleMetrics), install.StampWebhook, install.GuardWebhook)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]Calls{StampWebhook: {Total: 4, FailedOpen: 2, MeanSeconds: 0.75}, GuardWebhook: {Refused: 4, Failed: 1}}
+	want := map[string]Calls{install.StampWebhook: {Total: 4, FailedOpen: 2, MeanSeconds: 0.75}, install.GuardWebhook: {Refused: 4, Failed: 1}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
-	if _, err := ParseMetrics(strings.NewReader("apiserver_admission_webhook_fail_open_count{ 1\n")); err == nil {
+	if _, err := parseMetrics(strings.NewReader("apiserver_admission_webhook_fail_open_count{ 1\n")); err == nil {
 		t.Error("what is no metric was read")
 	}
 }
@@ -51,6 +53,6 @@ func FuzzParseMetrics(f *testing.F) {
 	f.Add(sampleMetrics)
 	f.Add("apiserver_admission_webhook_fail_open_count 1")
 	f.Fuzz(func(_ *testing.T, text string) { // it must come back
-		_, _ = ParseMetrics(strings.NewReader(text), StampWebhook)
+		_, _ = parseMetrics(strings.NewReader(text), install.StampWebhook)
 	})
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package install
+package status
 
 import (
 	"cmp"
@@ -14,32 +14,31 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Difference is a field of a live object that is not as the manifests have it.
-type Difference struct {
-	// Path names the field: "webhooks[stamp.fleetdoctor.io].failurePolicy".
-	Path string `json:"path"`
-	// Want and Got are its values, nil where it is not stated.
-	Want any `json:"want,omitempty"`
-	Got  any `json:"got,omitempty"`
+// difference is a field of a live object that is not as the manifests have it.
+type difference struct {
+	// path names the field: "webhooks[stamp.fleetdoctor.io].failurePolicy".
+	path string
+	// want and got are its values, nil where it is not stated.
+	want, got any
 }
 
 // String says it in one line; a value that is no single one is not shown.
-func (d Difference) String() string {
-	got, gotPlain := plain(d.Got)
-	want, wantPlain := plain(d.Want)
+func (d difference) String() string {
+	got, gotPlain := plain(d.got)
+	want, wantPlain := plain(d.want)
 	switch {
-	case d.Got == nil && wantPlain:
-		return fmt.Sprintf("%s is missing, wants %s", d.Path, want)
-	case d.Got == nil:
-		return d.Path + " is missing"
-	case d.Want == nil && gotPlain:
-		return fmt.Sprintf("%s is %s, should not be there", d.Path, got)
-	case d.Want == nil:
-		return d.Path + " should not be there"
+	case d.got == nil && wantPlain:
+		return fmt.Sprintf("%s is missing, wants %s", d.path, want)
+	case d.got == nil:
+		return d.path + " is missing"
+	case d.want == nil && gotPlain:
+		return fmt.Sprintf("%s is %s, should not be there", d.path, got)
+	case d.want == nil:
+		return d.path + " should not be there"
 	case gotPlain && wantPlain && len(got)+len(want) < 80:
-		return fmt.Sprintf("%s is %s, wants %s", d.Path, got, want)
+		return fmt.Sprintf("%s is %s, wants %s", d.path, got, want)
 	}
-	return d.Path + " differs"
+	return d.path + " differs"
 }
 
 func plain(v any) (string, bool) {
@@ -50,10 +49,10 @@ func plain(v any) (string, bool) {
 	return fmt.Sprint(v), true
 }
 
-// Drift compares an object with what is wanted: every field that is stated must be there with its value. What is not stated may be, because
+// driftOf compares an object with what is wanted: every field that is stated must be there with its value. What is not stated may be, because
 // the server fills in defaults, but for the elements of lists, and for selectors, which would narrow or widen what is meant.
-func Drift(want, got *unstructured.Unstructured) []Difference {
-	var out []Difference
+func driftOf(want, got *unstructured.Unstructured) []difference {
+	var out []difference
 	for _, k := range slices.Sorted(maps.Keys(want.Object)) {
 		switch k {
 		case "apiVersion", "kind":
@@ -73,50 +72,50 @@ func Drift(want, got *unstructured.Unstructured) []Difference {
 // selectors are compared as a whole. Where one is not stated the server writes an empty one, which selects everything.
 var selectors = []string{"namespaceSelector", "objectSelector"}
 
-func compareMaps(path string, want, got map[string]any) []Difference {
-	var out []Difference
+func compareMaps(path string, want, got map[string]any) []difference {
+	var out []difference
 	for _, k := range slices.Sorted(maps.Keys(want)) {
 		out = append(out, compareValues(path+"."+k, want[k], got[k])...)
 	}
 	if _, webhook := want["clientConfig"]; webhook {
 		for _, k := range selectors {
 			if m, _ := got[k].(map[string]any); want[k] == nil && len(m) > 0 {
-				out = append(out, Difference{Path: path + "." + k, Got: got[k]})
+				out = append(out, difference{path: path + "." + k, got: got[k]})
 			}
 		}
 		if m, _ := got["matchConditions"].([]any); want["matchConditions"] == nil && len(m) > 0 {
-			out = append(out, Difference{Path: path + ".matchConditions", Got: got["matchConditions"]})
+			out = append(out, difference{path: path + ".matchConditions", got: got["matchConditions"]})
 		}
 	}
 	return out
 }
 
-func compareValues(path string, want, got any) []Difference {
+func compareValues(path string, want, got any) []difference {
 	switch w := want.(type) {
 	case map[string]any:
 		g, ok := got.(map[string]any)
 		switch {
 		case !ok && len(w) > 0:
-			return []Difference{{Path: path, Want: want, Got: got}}
+			return []difference{{path: path, want: want, got: got}}
 		case slices.ContainsFunc(selectors, func(s string) bool { return path == s || strings.HasSuffix(path, "."+s) }) && !reflect.DeepEqual(w, g):
-			return []Difference{{Path: path, Want: want, Got: got}}
+			return []difference{{path: path, want: want, got: got}}
 		}
 		return compareMaps(path, w, g)
 	case []any:
 		g, ok := got.([]any)
 		if !ok && len(w) > 0 {
-			return []Difference{{Path: path, Want: want, Got: got}}
+			return []difference{{path: path, want: want, got: got}}
 		}
 		return compareLists(path, w, g)
 	}
 	if want == nil || same(want, got) { // null in a manifest states nothing
 		return nil
 	}
-	return []Difference{{Path: path, Want: want, Got: got}}
+	return []difference{{path: path, want: want, got: got}}
 }
 
 // compareLists compares elements that have names by them, others by their places. The order of arguments says nothing.
-func compareLists(path string, want, got []any) []Difference {
+func compareLists(path string, want, got []any) []difference {
 	if strings.HasSuffix(path, ".args") {
 		byText := func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
 		want, got = slices.SortedFunc(slices.Values(want), byText), slices.SortedFunc(slices.Values(got), byText)
@@ -124,26 +123,26 @@ func compareLists(path string, want, got []any) []Difference {
 	names, other := named(want), named(got)
 	if names == nil || other == nil {
 		if len(want) != len(got) {
-			return []Difference{{Path: path, Want: want, Got: got}}
+			return []difference{{path: path, want: want, got: got}}
 		}
-		var out []Difference
+		var out []difference
 		for i := range want {
 			out = append(out, compareValues(fmt.Sprintf("%s[%d]", path, i), want[i], got[i])...)
 		}
 		return out
 	}
-	var out []Difference
+	var out []difference
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		at := fmt.Sprintf("%s[%s]", path, name)
 		if g, ok := other[name]; ok {
 			out = append(out, compareMaps(at, names[name], g)...)
 		} else {
-			out = append(out, Difference{Path: at, Want: names[name]})
+			out = append(out, difference{path: at, want: names[name]})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(other)) {
 		if _, ok := names[name]; !ok {
-			out = append(out, Difference{Path: fmt.Sprintf("%s[%s]", path, name), Got: other[name]})
+			out = append(out, difference{path: fmt.Sprintf("%s[%s]", path, name), got: other[name]})
 		}
 	}
 	return out

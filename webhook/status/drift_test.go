@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package install
+package status
 
 import (
 	"testing"
@@ -56,7 +56,7 @@ func TestDrift(t *testing.T) {
 		},
 	} {
 		var got []string
-		for _, d := range Drift(parse(t, tc.want), parse(t, tc.got)) {
+		for _, d := range driftOf(parse(t, tc.want), parse(t, tc.got)) {
 			got = append(got, d.String())
 		}
 		if diff := cmp.Diff(tc.drift, got); diff != "" {

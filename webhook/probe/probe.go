@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package install
+// Package probe tests whether an installed webhook answers: it sends a server-side dry run that takes Fleet's mark from an object, and judges by
+// what comes back. Nothing is changed on the cluster.
+package probe
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/status"
 )
 
 // Verdict is what a test comes to.
@@ -40,10 +43,10 @@ const (
 
 // Tester tests whether an installed webhook answers.
 type Tester struct {
-	*Cluster
+	// Reader reads the cluster that is tested, and what may be the matter with its webhook.
+	status.Reader
 	// Warnings are those of the Cluster's client.
 	Warnings *Warnings
-	Files    fs.FS
 	Now      func() time.Time
 }
 
@@ -52,7 +55,7 @@ type Tester struct {
 func (t *Tester) Test(ctx context.Context, named *object.Ref) (*Result, error) {
 	r := t.reach(ctx)
 	if !r.configured {
-		return &Result{Verdict: NotCalled, Reasons: []string{"no webhook configuration with the label " + Selector + " holds " + StampWebhook + ": the webhook is not installed, or disabled"}}, nil
+		return &Result{Verdict: NotCalled, Reasons: []string{"no webhook configuration with the label " + install.Selector + " holds " + install.StampWebhook + ": the webhook is not installed, or disabled"}}, nil
 	}
 	var result *Result
 	var err error
@@ -72,7 +75,7 @@ func (t *Tester) Test(ctx context.Context, named *object.Ref) (*Result, error) {
 
 // one tests with the object that was named.
 func (t *Tester) one(ctx context.Context, r reach, ref object.Ref) (*Result, error) {
-	trial, live, err := t.try(ctx, ref, t.Warnings, t.Now)
+	trial, live, err := t.try(ctx, ref)
 	if errors.Is(err, errUnmarked) {
 		return &Result{Verdict: NoObject, Reasons: []string{err.Error()}}, nil
 	}
@@ -113,12 +116,20 @@ func (t *Tester) orphan(ctx context.Context, result *Result) error {
 	case err != nil:
 		result.Reasons = []string{"the mark did not come back, but whether a bundle wants the object is not known: " + err.Error()}
 	case damaged > 0:
-		result.Reasons = []string{fmt.Sprintf("the mark did not come back, but whether a bundle wants the object is not known: %s could not be decoded", plural(damaged, "release record"))}
+		result.Reasons = []string{"the mark did not come back, but whether a bundle wants the object is not known: " + undecoded(damaged)}
 	default:
 		result.Verdict = NoObject
 		result.Reasons = []string{"no release desires the object: it is an orphan, and the webhook leaves those alone"}
 	}
 	return nil
+}
+
+// undecoded counts release records that were passed over.
+func undecoded(damaged int) string {
+	if damaged == 1 {
+		return "1 release record could not be decoded"
+	}
+	return fmt.Sprintf("%d release records could not be decoded", damaged)
 }
 
 // any tests with the first object that can tell.
@@ -138,7 +149,7 @@ func (t *Tester) any(ctx context.Context, r reach) (*Result, error) {
 		if reads++; reads > mostReads || trials == mostTrials {
 			return errEnough
 		}
-		trial, live, err := t.try(ctx, w.Ref, t.Warnings, t.Now)
+		trial, live, err := t.try(ctx, w.Ref)
 		if err != nil || !trial.answered() && r.excludes(live) != "" {
 			return ctx.Err() // it is not there, not marked, not to be read, or left alone: another one may tell
 		}
@@ -157,7 +168,7 @@ func (t *Tester) any(ctx context.Context, r reach) (*Result, error) {
 	case err != nil:
 		result.Verdict, result.Reasons = CannotSay, []string{err.Error(), "name an object that a bundle wants: TYPE/NAME"}
 	case damaged > 0:
-		result.Verdict, result.Reasons = CannotSay, []string{plural(damaged, "release record") + " could not be decoded, and the others want no object that could be used"}
+		result.Verdict, result.Reasons = CannotSay, []string{undecoded(damaged) + ", and the others want no object that could be used"}
 	default:
 		result.Reasons = []string{"no release of Fleet's desires an object that is there, carries the mark, and is not kept from the webhook"}
 	}
@@ -179,18 +190,18 @@ func (r *Result) judge(trial *Trial) {
 
 // again sends the request once more, and says what the API server has counted of it; "" where that cannot be told. Of several API servers the
 // one that counts need not be the one that was asked: what it did not count is no proof.
-func (t *Tester) again(ctx context.Context, before *Facts, trial *Trial) string {
-	after := &Facts{}
+func (t *Tester) again(ctx context.Context, before *status.Facts, trial *Trial) string {
 	if before.CallsReason != "" {
 		return ""
 	}
-	if _, _, err := t.try(ctx, trial.Object, t.Warnings, t.Now); err != nil {
+	if _, _, err := t.try(ctx, trial.Object); err != nil {
 		return ""
 	}
-	if err := t.calls(ctx, after); err != nil {
+	after, err := t.Calls(ctx)
+	if err != nil {
 		return ""
 	}
-	was, is := before.Calls[StampWebhook], after.Calls[StampWebhook]
+	was, is := before.Calls[install.StampWebhook], after[install.StampWebhook]
 	switch {
 	case is.FailedOpen+is.Failed > was.FailedOpen+was.Failed:
 		return "the API server called it, and got no answer that it could use"
@@ -209,17 +220,17 @@ func (t *Tester) why(ctx context.Context, r reach, trial *Trial) ([]string, erro
 	if r.timeout > 0 && trial.Took >= r.timeout {
 		out = append(out, fmt.Sprintf("the request took %s, and the webhook's timeout is %s: it hangs, or cannot be reached", trial.Took.Round(time.Millisecond), r.timeout))
 	}
-	facts, err := t.Gather(ctx, t.Files, r.service, t.Now())
+	facts, err := t.Gather(ctx, r.service, t.Now())
 	if err != nil {
 		return out, err
 	}
 	unread := false
-	for _, c := range Judge(facts).Checks {
+	for _, c := range status.Judge(facts).Checks {
 		if c.Name == "calls" || c.Name == "namespaces" {
 			continue
 		}
-		unread = unread || c.State == Unknown
-		if c.State != Wrong {
+		unread = unread || c.State == status.Unknown
+		if c.State != status.Wrong {
 			continue
 		}
 		if len(c.Details) == 0 {

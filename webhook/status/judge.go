@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package install
+package status
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 )
 
 // State is how something stands.
@@ -46,7 +46,7 @@ type Status struct {
 	// Installed is false where neither a configuration nor the Deployment is there.
 	Installed bool            `json:"installed"`
 	Image     string          `json:"image,omitempty"`
-	Bundle    string          `json:"release,omitempty"` // of Fleet's that deployed it
+	Release   string          `json:"release,omitempty"` // of Fleet's that deployed it
 	Webhooks  []WebhookStatus `json:"webhooks"`
 	Checks    []Check         `json:"checks"`
 }
@@ -77,17 +77,17 @@ const (
 func Judge(f *Facts) *Status {
 	s := &Status{APIVersion: "fleetdoctor.io/v1alpha1", Kind: "WebhookStatus", TakenAt: f.TakenAt.UTC().Format(time.RFC3339), Namespace: f.Namespace, State: OK}
 	j := &judgement{Facts: f, status: s}
-	configurations := []Found{f.found(mutatingKind.Kind, ""), f.found(validatingKind.Kind, "")}
+	configurations := []Found{f.configuration(mutating), f.configuration(validating)}
 	deployment := f.deployment()
 	unread := false
 	for _, o := range append(slices.Clone(configurations), deployment) {
 		s.Installed = s.Installed || o.Object != nil
 		unread = unread || o.Reason != ""
-		if o.Object != nil && o.Object.GetLabels()[fleet.HashLabel] != "" {
-			s.Bundle = targetOf(o.Object).Bundle
+		if o.Object != nil {
+			s.Release = cmp.Or(install.ReleaseOf(o.Object), s.Release)
 		}
 	}
-	s.Image, _ = container(deployment.Object)["image"].(string)
+	s.Image = f.options().Image
 	if !s.Installed && !unread {
 		j.add("installed", Wrong, "the webhook is not installed")
 		return s
@@ -123,20 +123,20 @@ func (j *judgement) add(name string, s State, message string, details ...string)
 
 // webhooks judges what the API server calls the webhook by.
 func (j *judgement) webhooks(configurations []Found) {
-	for i, kind := range []string{mutatingKind.Kind, validatingKind.Kind} {
+	for i, kind := range []string{mutating, validating} {
 		o := configurations[i]
 		name := strings.ToLower(strings.TrimSuffix(kind, "WebhookConfiguration"))
 		switch {
 		case o.Reason != "":
-			j.add(name, Unknown, kind+" "+Name+" could not be read: "+o.Reason)
+			j.add(name, Unknown, kind+" "+install.Name+" could not be read: "+o.Reason)
 			continue
 		case o.Object == nil:
-			j.add(name, Wrong, kind+" "+Name+" is not there: the API server does not call the webhook")
+			j.add(name, Wrong, kind+" "+install.Name+" is not there: the API server does not call the webhook")
 			continue
-		case !ours(o.Object):
-			j.add(name, Note, kind+" "+Name+" does not carry the label "+Selector)
+		case o.Object.GetLabels()[install.NameLabel] != install.Name:
+			j.add(name, Note, kind+" "+install.Name+" does not carry the label "+install.Selector)
 		}
-		for _, w := range webhooksOf(o.Object) {
+		for _, w := range install.WebhooksOf(o.Object) {
 			j.webhook(name, kind, w)
 		}
 	}
@@ -148,7 +148,7 @@ func (j *judgement) webhook(check, kind string, w map[string]any) {
 		s, _, _ := unstructured.NestedString(w, fields...)
 		return s
 	}
-	out := WebhookStatus{Name: text("name"), Configuration: kind + " " + Name, FailurePolicy: text("failurePolicy"), url: text("clientConfig", "url") != "",
+	out := WebhookStatus{Name: text("name"), Configuration: kind + " " + install.Name, FailurePolicy: text("failurePolicy"), url: text("clientConfig", "url") != "",
 		ca: text("clientConfig", "caBundle")}
 	out.TimeoutSeconds, _, _ = unstructured.NestedInt64(w, "timeoutSeconds")
 	var wrong []string
@@ -187,7 +187,7 @@ func (j *judgement) trust(w WebhookStatus) (state, why string) {
 	if err != nil {
 		return caUnknown, "whether the caBundle fits the certificate is not known: the Secret holds none"
 	}
-	name := Name + "." + j.Namespace + ".svc"
+	name := install.Name + "." + j.Namespace + ".svc"
 	if w.url {
 		name = "" // of an address that is not looked up
 	}
@@ -206,18 +206,18 @@ func (j *judgement) replicas() {
 	o := j.deployment()
 	switch {
 	case o.Reason != "":
-		j.add("deployment", Unknown, "Deployment "+Name+" could not be read: "+o.Reason)
+		j.add("deployment", Unknown, "Deployment "+install.Name+" could not be read: "+o.Reason)
 	case j.served():
 		j.add("deployment", Note, "the webhook is called at an address, not through the Service: what runs there is not known")
 	case o.Object == nil:
-		j.add("deployment", Wrong, "Deployment "+Name+" is not there")
+		j.add("deployment", Wrong, "Deployment "+install.Name+" is not there")
 	default:
-		r := replicasOf(o.Object)
 		state := OK
-		if !r.available() {
+		ok, how := install.Available(o.Object)
+		if !ok {
 			state = Wrong
 		}
-		j.add("deployment", state, r.String())
+		j.add("deployment", state, how)
 	}
 }
 
@@ -246,7 +246,7 @@ func (j *judgement) drift() {
 	var unread int
 	state := OK
 	for _, d := range j.Desired {
-		o := j.Objects[RefOf(d).Key()]
+		o := j.Objects[install.RefOf(d).Key()]
 		switch {
 		case o.Reason != "":
 			unread++
@@ -254,11 +254,11 @@ func (j *judgement) drift() {
 			if j.served() {
 				continue
 			}
-			details = append(details, RefOf(d).Key().String()+" is not there")
+			details = append(details, install.RefOf(d).Key().String()+" is not there")
 		default:
-			for _, difference := range Drift(d, o.Object) {
-				if !address(difference, j.served()) {
-					details = append(details, RefOf(d).Key().String()+": "+difference.String())
+			for _, each := range driftOf(d, o.Object) {
+				if !address(each, j.served()) {
+					details = append(details, install.RefOf(d).Key().String()+": "+each.String())
 				}
 			}
 		}
@@ -283,6 +283,6 @@ func (j *judgement) drift() {
 }
 
 // address says whether a difference is only that the webhook is called at an address.
-func address(d Difference, served bool) bool {
-	return served && strings.HasSuffix(d.Path, ".clientConfig.service")
+func address(d difference, served bool) bool {
+	return served && strings.HasSuffix(d.path, ".clientConfig.service")
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package install
+package probe
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
+
+var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
 
 // wanted is an object that a release of Fleet's desires.
 type wanted struct {
@@ -27,10 +30,10 @@ var errEnough = errors.New("enough")
 
 // desired passes the objects of all releases of Fleet's on, deployed or being so, as their records name them, until yield returns errEnough.
 // A record that cannot be read is counted, and passed over.
-func (c *Cluster) desired(ctx context.Context, yield func(wanted) error) (damaged int, err error) {
+func (t *Tester) desired(ctx context.Context, yield func(wanted) error) (damaged int, err error) {
 	o := metav1.ListOptions{FieldSelector: "type=" + release.SecretType, LabelSelector: "status!=" + release.StatusSuperseded}
-	err = c.list(ctx, secretKind, metav1.NamespaceAll, o, func(secret *unstructured.Unstructured) error {
-		all, err := c.wants(secret)
+	err = t.Cluster.List(ctx, secretKind, metav1.NamespaceAll, o, func(secret *unstructured.Unstructured) error {
+		all, err := t.wants(secret)
 		if err != nil {
 			damaged++
 		}
@@ -48,7 +51,7 @@ func (c *Cluster) desired(ctx context.Context, yield func(wanted) error) (damage
 }
 
 // wants reads what a release of Fleet's desires from its record. Errors do not quote it.
-func (c *Cluster) wants(secret *unstructured.Unstructured) ([]wanted, error) {
+func (t *Tester) wants(secret *unstructured.Unstructured) ([]wanted, error) {
 	encoded, _, _ := unstructured.NestedString(secret.Object, "data", release.DataKey)
 	value, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
@@ -64,14 +67,14 @@ func (c *Cluster) wants(secret *unstructured.Unstructured) ([]wanted, error) {
 	}
 	var out []wanted
 	for _, each := range objects {
-		out = append(out, wanted{Ref: c.placed(each.Ref, r.Namespace), release: r.Release(), bundle: r.BundleID})
+		out = append(out, wanted{Ref: t.placed(each.Ref, r.Namespace), release: r.Release(), bundle: r.BundleID})
 	}
 	return out, nil
 }
 
 // placed puts an object where Helm puts it: in the release's namespace if it states none, in no namespace if it is cluster-scoped.
-func (c *Cluster) placed(r object.Ref, namespace string) object.Ref {
-	m, err := c.Mapper.RESTMapping(r.GroupVersionKind().GroupKind(), r.GroupVersionKind().Version)
+func (t *Tester) placed(r object.Ref, namespace string) object.Ref {
+	m, err := t.Cluster.Mapper.RESTMapping(r.GroupVersionKind().GroupKind(), r.GroupVersionKind().Version)
 	switch {
 	case err == nil && m.Scope.Name() == meta.RESTScopeNameRoot:
 		r.Namespace = ""

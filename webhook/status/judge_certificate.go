@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package install
+package status
 
 import (
 	"fmt"
 	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 )
 
 // soon is how long before its end a certificate is worth a word: all who make one renew it earlier.
@@ -15,15 +17,15 @@ func (j *judgement) certificate() {
 	secret := j.secret()
 	switch {
 	case secret.Reason != "":
-		j.add("certificate", Unknown, "Secret "+secretName+" could not be read: "+secret.Reason)
+		j.add("certificate", Unknown, "Secret "+install.SecretName+" could not be read: "+secret.Reason)
 		return
 	case secret.Object == nil:
-		j.add("certificate", Wrong, "Secret "+secretName+" is not there")
+		j.add("certificate", Wrong, "Secret "+install.SecretName+" is not there")
 		return
 	}
 	chain, err := certificates(secret.Object)
 	if err != nil {
-		j.add("certificate", Wrong, "Secret "+secretName+": "+err.Error())
+		j.add("certificate", Wrong, "Secret "+install.SecretName+": "+err.Error())
 		return
 	}
 	c, now := chain[0], j.TakenAt

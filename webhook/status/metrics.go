@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package install
+package status
 
 import (
 	"bufio"
@@ -37,8 +37,8 @@ type Calls struct {
 // maxLine bounds a line of metrics.
 const maxLine = 1 << 20
 
-// ParseMetrics reads the calls of webhooks, by their names, from what an API server says at /metrics. All else, which is megabytes, is passed over.
-func ParseMetrics(from io.Reader, webhooks ...string) (map[string]Calls, error) {
+// parseMetrics reads the calls of webhooks, by their names, from what an API server says at /metrics. All else, which is megabytes, is passed over.
+func parseMetrics(from io.Reader, webhooks ...string) (map[string]Calls, error) {
 	var kept bytes.Buffer
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxLine)
