@@ -156,7 +156,7 @@ func TestStamp(t *testing.T) {
 			}},
 		{name: "stripped where nobody guards", before: configMap(marked(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
 			change: func(b *bench, _ *admission.Request) { b.namespaces["web"]["fleetdoctor.io/guard"] = "off" }},
-		{name: "a fault", after: configMap(helmOnly()), change: func(b *bench, _ *admission.Request) { b.Options.Namespaces = nil }, want: "passed Failed 0"},
+		{name: "a fault", after: configMap(helmOnly()), change: func(b *bench, _ *admission.Request) { b.Namespaces = nil }, want: "passed Failed 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := setUp(t)
@@ -301,7 +301,7 @@ func TestGuard(t *testing.T) {
 			}
 			r := registry.New()
 			r.Put(e)
-			b.Options.Registry = r
+			b.Registry = r
 			for k, v := range tc.namespace {
 				b.namespaces["web"][k] = v
 			}
@@ -378,7 +378,7 @@ func TestNamespace(t *testing.T) {
 	}
 	r := registry.New()
 	r.Put(e)
-	b.Options.Registry = r
+	b.Registry = r
 	req := request(admissionv1.Create, nil, []byte(`{"metadata":{"name":"shop"`+helmOnly()+`}}`))
 	req.Kind.Kind, req.Namespace, req.Name = "Namespace", "shop", "shop"
 	if got := said(admit.Stamp(b.Options).Handle(t.Context(), req)); got != "stamped Adopted eleven 2" {

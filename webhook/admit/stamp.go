@@ -52,7 +52,7 @@ func (s stamper) answer(req admission.Request) answer {
 			return g
 		}
 		if g.decision == Warned {
-			a.Warnings = append(g.Warnings, "the marks of "+key.String()+" were put back")
+			a.Warnings = append(append(a.Warnings, g.Warnings...), "the marks of "+key.String()+" were put back")
 		}
 	}
 	if d.Lost && !dryRun(&req.AdmissionRequest) {

@@ -125,18 +125,18 @@ func counted(all []*Entry) []*Entry {
 
 func (r *Registry) claim(e *Entry) {
 	for _, k := range e.keys {
-		owners := append(r.owners[k], e)
-		if len(owners) > 1 {
-			slices.SortFunc(owners, func(a, b *Entry) int {
-				return cmp.Or(cmp.Compare(a.Name.Release(), b.Name.Release()), cmp.Compare(b.Revision, a.Revision))
-			})
-		}
-		r.owners[k] = owners
+		i, _ := slices.BinarySearchFunc(r.owners[k], e, byRelease)
+		r.owners[k] = slices.Insert(r.owners[k], i, e)
 	}
 	r.objects += e.Objects
 	if e.Want.Hash != "" {
 		r.sets[e.Want.Hash] = append(r.sets[e.Want.Hash], e)
 	}
+}
+
+// byRelease orders entries by namespace and name of their release; of one release the newest revision is first.
+func byRelease(a, b *Entry) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name.Name, b.Name.Name), cmp.Compare(b.Revision, a.Revision))
 }
 
 func (r *Registry) disclaim(e *Entry) {
@@ -159,7 +159,7 @@ func (r *Registry) Owners(k object.Key) []Release {
 	defer r.mu.RUnlock()
 	var out []Release
 	for _, e := range r.owners[keyOf(k)] {
-		if n := len(out); n == 0 || out[n-1].Name.Release() != e.Name.Release() {
+		if n := len(out); n == 0 || out[n-1].Namespace != e.Namespace || out[n-1].Name.Name != e.Name.Name {
 			out = append(out, e.Release)
 		}
 	}

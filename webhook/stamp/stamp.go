@@ -26,7 +26,7 @@ type Registry interface {
 	Complete() bool
 }
 
-// IgnoreLabel, with the value "true" on an object or its namespace, keeps the webhook away.
+// IgnoreLabel keeps the webhook away, with the value "true" on an object or its namespace.
 const IgnoreLabel = "fleetdoctor.io/ignore"
 
 // Request is a write of one object.
