@@ -16,7 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -44,7 +46,6 @@ const (
 var (
 	namespaceKind  = corev1.SchemeGroupVersion.WithKind("Namespace")
 	secretKind     = corev1.SchemeGroupVersion.WithKind("Secret")
-	serviceKind    = corev1.SchemeGroupVersion.WithKind("Service")
 	deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	mutatingKind   = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"}
 	validatingKind = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}
@@ -64,6 +65,9 @@ var configurations = []struct {
 type Cluster struct {
 	Dynamic dynamic.Interface
 	Mapper  meta.RESTMapper
+	// Discovery and Metadata are what Removal asks who else lives in a namespace.
+	Discovery discovery.DiscoveryInterfaceWithContext
+	Metadata  metadata.Interface
 }
 
 // Resource returns where the objects of a kind are.
@@ -95,31 +99,65 @@ func (c *Cluster) Get(ctx context.Context, ref object.Ref) (*unstructured.Unstru
 	return o, nil
 }
 
-// List passes the objects of a kind on, page by page, until yield returns an error, which it returns; the namespace "" stands for all.
+// List passes the objects of a kind on, page by page, until yield returns an error, which it returns; the namespace "" stands for all. Where the
+// list expires while it is read (410) it is begun again, once; what was passed on before is not passed on twice.
 func (c *Cluster) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, o metav1.ListOptions, yield func(*unstructured.Unstructured) error) error {
 	r, err := c.Resource(kind, namespace)
 	if err != nil {
 		return err
 	}
 	o.Limit = pageSize
-	for {
+	return paged(kind.Kind, o, func(o metav1.ListOptions) ([]*unstructured.Unstructured, string, error) {
 		page, err := r.List(ctx, o)
 		if err != nil {
-			return fmt.Errorf("listing %s: %w", kind.Kind, err)
+			return nil, "", err
 		}
-		for i := range page.Items {
-			if err := yield(&page.Items[i]); err != nil {
+		return pointers(page.Items), page.GetContinue(), nil
+	}, yield)
+}
+
+// pageSize is the limit of a LIST, below kubectl's 500 because release records are large.
+const pageSize = 100
+
+// paged reads the pages of a list, and passes on what is in them, each object once. A list that expires a second time is an error: whoever reads it
+// is too slow for this server.
+func paged[T metav1.Object](what string, o metav1.ListOptions, read func(metav1.ListOptions) (items []T, next string, err error), yield func(T) error) error {
+	type key struct{ namespace, name string }
+	seen, again := map[key]bool{}, false
+	for {
+		items, next, err := read(o)
+		switch {
+		case apierrors.IsResourceExpired(err) && o.Continue != "" && !again:
+			again, o.Continue = true, ""
+			continue
+		case apierrors.IsResourceExpired(err) && o.Continue != "":
+			return fmt.Errorf("listing %s: it expired twice before it was read to its end: %w", what, err)
+		case err != nil:
+			return fmt.Errorf("listing %s: %w", what, err)
+		}
+		for _, item := range items {
+			k := key{item.GetNamespace(), item.GetName()}
+			if seen[k] {
+				continue
+			}
+			seen[k] = true
+			if err := yield(item); err != nil {
 				return err
 			}
 		}
-		if o.Continue = page.GetContinue(); o.Continue == "" {
+		if o.Continue = next; next == "" {
 			return nil
 		}
 	}
 }
 
-// pageSize is the limit of a LIST, below kubectl's 500 because release records are large.
-const pageSize = 100
+func pointers[T any](items []T) []*T {
+	out := make([]*T, len(items))
+	for i := range items {
+		out[i] = &items[i]
+	}
+	return out
+}
 
 // RefOf names an object.
 func RefOf(o *unstructured.Unstructured) object.Ref {

@@ -56,18 +56,8 @@ func ReleaseOf(o *unstructured.Unstructured) string {
 	return a[fleet.ReleaseNamespaceAnnotation] + "/" + a[fleet.ReleaseNameAnnotation]
 }
 
-// tenants are the kinds whose objects make a namespace more than the webhook's own.
-var tenants = []schema.GroupVersionKind{
-	deploymentKind,
-	{Group: "apps", Version: "v1", Kind: "StatefulSet"},
-	{Group: "apps", Version: "v1", Kind: "DaemonSet"},
-	{Group: "batch", Version: "v1", Kind: "CronJob"},
-	{Version: "v1", Kind: "PersistentVolumeClaim"},
-	{Version: "v1", Kind: "ConfigMap"},
-	serviceKind,
-}
-
-// Removal finds what carries the label among all that an installation with any options is made of.
+// Removal finds what carries the label among all that an installation with any options is made of. The namespace is among it only if it is known that
+// nobody else lives there.
 func (c *Cluster) Removal(ctx context.Context, all []*unstructured.Unstructured) (*Removal, error) {
 	removal, err := c.find(ctx, all)
 	if err != nil {
@@ -136,44 +126,24 @@ func (c *Cluster) grants(ctx context.Context, all []*unstructured.Unstructured, 
 	return nil
 }
 
-// spare leaves a namespace in which somebody else has come to live.
+// spare leaves a namespace in which somebody else lives, or of which that is not known.
 func (c *Cluster) spare(ctx context.Context, r *Removal) error {
 	at := slices.IndexFunc(r.Targets, func(t Target) bool { return t.GroupVersionKind() == namespaceKind })
 	if at < 0 {
 		return nil
 	}
-	namespace := r.Targets[at].Name
-	keep := func(why string) {
-		r.Left = append(r.Left, Left{r.Targets[at].Ref, why})
+	namespace := r.Targets[at]
+	why, err := c.inhabited(ctx, namespace.Name, r.Targets)
+	if err != nil {
+		return err
+	}
+	if why != "" {
 		r.Targets = slices.Delete(r.Targets, at, at+1)
+		r.Left = append(r.Left, Left{namespace.Ref, why})
+		return nil
 	}
-	for _, l := range r.Left {
-		if l.Namespace == namespace && l.Kind != secretKind.Kind {
-			keep("it holds what is not of this webhook: " + l.Key().String())
-			return nil
-		}
-	}
-	// cert-manager writes its Secrets without the label; they are of no use to anybody else and go with the namespace.
-	r.Left = slices.DeleteFunc(r.Left, func(l Left) bool { return l.Namespace == namespace })
-	found := errors.New("found")
-	for _, kind := range tenants {
-		var tenant object.Ref
-		err := c.List(ctx, kind, namespace, metav1.ListOptions{LabelSelector: NameLabel + "!=" + Name}, func(o *unstructured.Unstructured) error {
-			if kind.Kind == "ConfigMap" && o.GetName() == "kube-root-ca.crt" { // of every namespace
-				return nil
-			}
-			o.SetGroupVersionKind(kind)
-			tenant = RefOf(o)
-			return found
-		})
-		switch {
-		case errors.Is(err, found):
-			keep("it holds what is not of this webhook: " + tenant.Key().String())
-			return nil
-		case err != nil:
-			return fmt.Errorf("looking who else lives in namespace %s: %w", namespace, err)
-		}
-	}
+	// It goes with all that is in it, and what is left of that is nobody else's: the Secret that cert-manager writes, without the label.
+	r.Left = slices.DeleteFunc(r.Left, func(l Left) bool { return l.Namespace == namespace.Name })
 	return nil
 }
 

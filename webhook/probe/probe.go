@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/status"
@@ -22,6 +23,7 @@ type Verdict string
 const (
 	Works     Verdict = "works"
 	NotCalled Verdict = "not called"
+	GuardOnly Verdict = "the guard answers, the stamp does not"
 	NoObject  Verdict = "no object to test with"
 	CannotSay Verdict = "it cannot be said"
 )
@@ -67,7 +69,7 @@ func (t *Tester) Test(ctx context.Context, named *object.Ref) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if result.Verdict == NotCalled && result.Reasons == nil {
+	if (result.Verdict == NotCalled || result.Verdict == GuardOnly) && result.Reasons == nil {
 		result.Reasons, err = t.why(ctx, r, result.Trial)
 	}
 	return result, errors.Join(err, ctx.Err())
@@ -76,14 +78,14 @@ func (t *Tester) Test(ctx context.Context, named *object.Ref) (*Result, error) {
 // one tests with the object that was named.
 func (t *Tester) one(ctx context.Context, r reach, ref object.Ref) (*Result, error) {
 	trial, live, err := t.try(ctx, ref)
-	if errors.Is(err, errUnmarked) {
+	if errors.Is(err, errUnmarked) || errors.Is(err, errDeleting) {
 		return &Result{Verdict: NoObject, Reasons: []string{err.Error()}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	result := &Result{}
-	if result.judge(trial); trial.Answer != Unmarked {
+	if result.judge(trial); trial.Answer != Unmarked && trial.Answer != Guarded {
 		return result, nil
 	}
 	for _, why := range []string{r.excludes(live), t.shuts(ctx, r, live.GetNamespace())} {
@@ -98,25 +100,34 @@ func (t *Tester) one(ctx context.Context, r reach, ref object.Ref) (*Result, err
 	return result, t.orphan(ctx, result)
 }
 
-// orphan looks whether a release desires the object: the webhook leaves one alone that none does.
+// orphan looks whether a release desires the object: the stamp leaves one alone that none does, or none but the agent's own.
 func (t *Tester) orphan(ctx context.Context, result *Result) error {
+	agent := ""
 	damaged, err := t.desired(ctx, func(w wanted) error {
-		if w.Key() != result.Trial.Object.Key() {
+		switch {
+		case w.Key() != result.Trial.Object.Key():
 			return nil
+		case fleet.IsAgentBundle(w.bundle):
+			agent = w.bundle
+			return nil // another one may desire it too
 		}
 		result.Trial.Release, result.Trial.Bundle = w.release, w.bundle
 		return errEnough
 	})
+	verdict := result.Verdict
 	result.Verdict = CannotSay
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case result.Trial.Release != "":
-		result.Verdict = NotCalled
+		result.Verdict = verdict
 	case err != nil:
 		result.Reasons = []string{"the mark did not come back, but whether a bundle wants the object is not known: " + err.Error()}
 	case damaged > 0:
 		result.Reasons = []string{"the mark did not come back, but whether a bundle wants the object is not known: " + undecoded(damaged)}
+	case agent != "":
+		result.Verdict = NoObject
+		result.Reasons = []string{"only bundle " + agent + " desires the object, Fleet's agent itself: it looks after its own, and the webhook leaves that alone"}
 	default:
 		result.Verdict = NoObject
 		result.Reasons = []string{"no release desires the object: it is an orphan, and the webhook leaves those alone"}
@@ -138,6 +149,9 @@ func (t *Tester) any(ctx context.Context, r reach) (*Result, error) {
 	reads, trials := 0, 0
 	shut := map[string]bool{}
 	damaged, err := t.desired(ctx, func(w wanted) error {
+		if fleet.IsAgentBundle(w.bundle) {
+			return ctx.Err() // the stamp leaves alone what Fleet's agent itself is made of
+		}
 		closed, known := shut[w.Namespace]
 		if !known {
 			closed = t.shuts(ctx, r, w.Namespace) != ""
@@ -151,7 +165,7 @@ func (t *Tester) any(ctx context.Context, r reach) (*Result, error) {
 		}
 		trial, live, err := t.try(ctx, w.Ref)
 		if err != nil || !trial.answered() && r.excludes(live) != "" {
-			return ctx.Err() // it is not there, not marked, not to be read, or left alone: another one may tell
+			return ctx.Err() // it is not there, not marked, being deleted, not to be read, or left alone: another one may tell
 		}
 		trials++
 		trial.Release, trial.Bundle = w.release, w.bundle
@@ -166,7 +180,7 @@ func (t *Tester) any(ctx context.Context, r reach) (*Result, error) {
 		return nil, ctx.Err()
 	case result.Trial != nil:
 	case err != nil:
-		result.Verdict, result.Reasons = CannotSay, []string{err.Error(), "name an object that a bundle wants: TYPE/NAME"}
+		result.Verdict, result.Reasons = CannotSay, []string{err.Error(), "name an object that a bundle wants: KIND/NAME"}
 	case damaged > 0:
 		result.Verdict, result.Reasons = CannotSay, []string{undecoded(damaged) + ", and the others want no object that could be used"}
 	default:
@@ -183,6 +197,8 @@ func (r *Result) judge(trial *Trial) {
 		r.Verdict = Works
 	case trial.Answer == Refused:
 		r.Verdict, r.Reasons = CannotSay, []string{"the request was refused, and not by this webhook: " + trial.Message}
+	case trial.Answer == Guarded:
+		r.Verdict = GuardOnly
 	default:
 		r.Verdict = NotCalled
 	}
@@ -214,7 +230,7 @@ func (t *Tester) again(ctx context.Context, before *status.Facts, trial *Trial) 
 // why collects what may be the matter with a webhook that does not answer.
 func (t *Tester) why(ctx context.Context, r reach, trial *Trial) ([]string, error) {
 	var out []string
-	if trial.Message != "" {
+	if trial.Message != "" && trial.Answer != Guarded { // a guard's says nothing of the stamp
 		out = append(out, trial.Message)
 	}
 	if r.timeout > 0 && trial.Took >= r.timeout {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,9 +33,10 @@ type Answer string
 // The answers.
 const (
 	Stamped  Answer = "stamped"  // the mark is there again
-	Denied   Answer = "denied"   // one of our webhooks refused the request
-	Warned   Answer = "warned"   // the mark is gone, with a warning
-	Unmarked Answer = "unmarked" // the mark is gone, and nobody said a word
+	Denied   Answer = "denied"   // the stamp refused the request, or had its say before another refused it
+	Warned   Answer = "warned"   // the mark is gone, with a word of the stamp's
+	Guarded  Answer = "guarded"  // refused or warned of, by the guard alone: the stamp, which is asked before it, let the mark go
+	Unmarked Answer = "unmarked" // the mark is gone, and nobody of ours said a word
 	Broken   Answer = "broken"   // the request was refused because the webhook did not answer
 	Refused  Answer = "refused"  // the request was refused, and not by us: nothing is known
 )
@@ -47,20 +47,26 @@ type Trial struct {
 	// Release desires the object ("namespace/name"), of the bundle deployment Bundle; both are empty where that is not known.
 	Release, Bundle string
 	Answer          Answer
-	Message         string // of a refusal
+	Message         string // of a refusal, else empty
 	Warnings        []string
 	Took            time.Duration
 }
 
-// answered says whether the webhook was called and did what it is for.
+// answered says whether the stamp was called and did what it is for.
 func (t *Trial) answered() bool {
 	return t.Answer == Stamped || t.Answer == Denied || t.Answer == Warned
 }
 
-// errUnmarked is returned for an object that does not carry Fleet's mark: nothing could be stripped.
-var errUnmarked = errors.New("it does not carry Fleet's mark " + Mark)
+// Objects that no test can be made with.
+var (
+	// errUnmarked: nothing could be stripped.
+	errUnmarked = errors.New("it does not carry Fleet's mark " + Mark)
+	// errDeleting: a matchCondition keeps it from the webhooks.
+	errDeleting = errors.New("it is being deleted, and the webhook leaves such objects alone")
+)
 
-// try sends a server-side dry run that takes the mark from an object, and says what came back. Nothing is changed. The error is that of reading the object.
+// try sends a server-side dry run that takes the mark from an object, and says what came back. Nothing is changed. The error is that of reading
+// the object, or says that no test can be made with it: errUnmarked, errDeleting.
 func (t *Tester) try(ctx context.Context, ref object.Ref) (*Trial, *unstructured.Unstructured, error) {
 	r, err := t.Cluster.Resource(ref.GroupVersionKind(), ref.Namespace)
 	if err != nil {
@@ -70,32 +76,57 @@ func (t *Tester) try(ctx context.Context, ref object.Ref) (*Trial, *unstructured
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading %s: %w", ref.Key(), err)
 	}
-	if live.GetLabels()[Mark] == "" {
+	switch {
+	case live.GetLabels()[Mark] == "":
 		return nil, live, fmt.Errorf("testing with %s: %w", ref.Key(), errUnmarked)
+	case live.GetDeletionTimestamp() != nil:
+		return nil, live, fmt.Errorf("testing with %s: %w", ref.Key(), errDeleting)
 	}
 	trial := &Trial{Object: ref}
 	t.Warnings.Take()
 	begin := t.Now()
 	got, err := r.Patch(ctx, ref.Name, types.MergePatchType, []byte(strip), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager})
 	trial.Took, trial.Warnings = t.Now().Sub(begin), t.Warnings.Take()
+	stamp, guard := spoke(trial.Warnings, ref.Key())
 	trial.Answer = Unmarked
 	switch {
 	case err != nil:
 		trial.Answer, trial.Message = refusal(err), err.Error()
+		if trial.Answer == Guarded && stamp {
+			trial.Answer = Denied
+		}
 	case got.GetLabels()[Mark] != "":
 		trial.Answer = Stamped
-	case slices.ContainsFunc(trial.Warnings, func(w string) bool { return strings.Contains(w, ref.Key().String()) }): // as ours do, and name it like this
+	case stamp:
 		trial.Answer = Warned
+	case guard:
+		trial.Answer = Guarded
 	}
 	return trial, live, nil
 }
 
-// refusal says who refused a request. The API server names the webhook in its message, and has no other place for it.
+// spoke says whose the warnings about an object are. The API server does not say which webhook warned, so it is told by the texts: those of the
+// stamp say what became of the marks, the guard's whose the object is. The stamp says the guard's too, but only where it puts the marks back.
+func spoke(warnings []string, key object.Key) (stamp, guard bool) {
+	for _, w := range warnings {
+		switch {
+		case w == "the marks of "+key.String()+" were put back",
+			strings.HasPrefix(w, key.String()+" is desired by ") && strings.HasSuffix(w, ": its marks are left as they are"):
+			stamp = true
+		case strings.HasPrefix(w, key.String()+" belongs to bundle "):
+			guard = true
+		}
+	}
+	return stamp, guard
+}
+
+// refusal says who refused a request. The API server names the webhook in its message, and has no other place for it. A refusal by the exact webhook
+// is put down as the guard's: the stamp is asked before both, and had let the request pass.
 func refusal(err error) Answer {
-	for _, name := range []string{install.StampWebhook, install.ExactWebhook, install.GuardWebhook} {
+	for name, denial := range map[string]Answer{install.StampWebhook: Denied, install.ExactWebhook: Guarded, install.GuardWebhook: Guarded} {
 		switch {
 		case strings.Contains(err.Error(), `admission webhook "`+name+`" denied the request`):
-			return Denied
+			return denial
 		case strings.Contains(err.Error(), `failed calling webhook "`+name+`"`):
 			return Broken
 		}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"reflect"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -32,6 +33,8 @@ type Facts struct {
 	TakenAt   time.Time
 	// Desired is the installation that the program carries, with the options of the one that is there.
 	Desired []*unstructured.Unstructured
+	// Unsure are those of Desired of which it depends on options that could not be read whether, or how, they are to be there.
+	Unsure  map[object.Key]bool
 	Objects map[object.Key]Found
 	// Ready and NotReady count the addresses that the Service leads to.
 	Ready, NotReady int
@@ -85,7 +88,7 @@ func (r Reader) Gather(ctx context.Context, namespace string, now time.Time) (*F
 		o, err := r.Cluster.Get(ctx, install.RefOf(d))
 		f.Objects[install.RefOf(d).Key()] = Found{o, reason(err)}
 	}
-	if f.Desired, err = install.Render(r.Files, f.options()); err != nil {
+	if err := f.want(r.Files); err != nil {
 		return nil, err
 	}
 	for _, d := range f.Desired { // in the namespaces of releases
@@ -164,6 +167,49 @@ func (f *Facts) deployment() Found {
 
 func (f *Facts) secret() Found {
 	return f.Objects[object.Key{Kind: "Secret", Namespace: f.Namespace, Name: install.SecretName}]
+}
+
+// want renders what is wanted, and finds out what of it would be otherwise with other options than those that could be read.
+func (f *Facts) want(files fs.FS) error {
+	var err error
+	if f.Desired, err = install.Render(files, f.options()); err != nil {
+		return err
+	}
+	f.Unsure = map[object.Key]bool{}
+	for _, o := range f.alternatives() {
+		objs, err := install.Render(files, o)
+		if err != nil {
+			return err
+		}
+		other := map[object.Key]*unstructured.Unstructured{}
+		for _, u := range objs {
+			other[install.RefOf(u).Key()] = u
+		}
+		for _, d := range f.Desired {
+			if key := install.RefOf(d).Key(); other[key] == nil || !reflect.DeepEqual(d.Object, other[key].Object) {
+				f.Unsure[key] = true
+			}
+		}
+	}
+	return nil
+}
+
+// alternatives are other options that the installation may have been made with, as far as what shows them could not be read: the Deployment shows
+// whose Secrets may be read, and each configuration who makes certificates.
+func (f *Facts) alternatives() []install.Options {
+	var out []install.Options
+	if f.deployment().Reason != "" {
+		o := f.options()
+		o.ReleaseNamespaces = []string{f.Namespace}
+		out = append(out, o)
+	}
+	m, v := f.configuration(mutating), f.configuration(validating)
+	if m.Object == nil && v.Object == nil && m.Reason+v.Reason != "" {
+		o := f.options()
+		o.Certificates = install.CertManager
+		out = append(out, o)
+	}
+	return out
 }
 
 // options are those that the installation was made with, as far as it shows.

@@ -243,13 +243,14 @@ func (j *judgement) endpoints() {
 // drift compares what is installed with what the program carries.
 func (j *judgement) drift() {
 	var details []string
-	var unread int
-	state := OK
+	var unread, unsure int
 	for _, d := range j.Desired {
 		o := j.Objects[install.RefOf(d).Key()]
 		switch {
 		case o.Reason != "":
 			unread++
+		case j.Unsure[install.RefOf(d).Key()]:
+			unsure++
 		case o.Object == nil:
 			if j.served() {
 				continue
@@ -263,21 +264,18 @@ func (j *judgement) drift() {
 			}
 		}
 	}
+	state, message := OK, "as the program has it"
 	switch {
 	case len(details) > 0:
-		state = Wrong
-	case unread > 0:
-		state = Unknown
-	}
-	message := "as the program has it"
-	if unread > 0 {
-		message = "as far as could be read, " + message
-	}
-	if len(details) > 0 {
-		message = "it is not as the program has it; `webhook install` puts it right"
+		state, message = Wrong, "it is not as the program has it; `webhook install` puts it right"
+	case unread+unsure > 0:
+		state, message = Unknown, "as far as could be read, as the program has it"
 	}
 	if unread > 0 {
 		message += fmt.Sprintf("; %s could not be read", plural(unread, "object"))
+	}
+	if unsure > 0 {
+		message += fmt.Sprintf("; what %s should be like depends on options that could not be read", plural(unsure, "object"))
 	}
 	j.add("manifests", state, message, details...)
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,10 +72,10 @@ func (a *authority) issue(t *testing.T, name string, from, to time.Time) string 
 
 const serviceName = "fleetdoctor-webhook.fleetdoctor-system.svc"
 
-// healthy are the facts of an installation that nothing is wrong with.
-func healthy(t *testing.T, a *authority) *Facts {
+// healthy are the facts of an installation that nothing is wrong with, but that cert-manager's has no certificate.
+func healthy(t *testing.T, a *authority, o install.Options) *Facts {
 	t.Helper()
-	desired, err := install.Render(manifests.Files, install.Options{})
+	desired, err := install.Render(manifests.Files, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +249,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			f := healthy(t, a)
+			f := healthy(t, a, install.Options{})
 			tc.change(f)
 			s := Judge(f)
 			checks := slices.DeleteFunc(s.Checks, func(c Check) bool { return c.State == OK })
@@ -257,6 +258,46 @@ func TestJudge(t *testing.T) {
 			}
 			if s.State != tc.state {
 				t.Errorf("state %s, want %s", s.State, tc.state)
+			}
+		})
+	}
+}
+
+// TestJudgeUnsure holds that nothing is missed, or found to be wrong, that only other options than those which can be read would want.
+func TestJudgeUnsure(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	for _, tc := range []struct {
+		name    string
+		options install.Options
+		unread  []string
+		unsure  int
+		state   State
+	}{
+		{"all is read", install.Options{ReleaseNamespaces: []string{"shop"}}, nil, 0, OK},
+		{"a scoped installation without its Deployment", install.Options{ReleaseNamespaces: []string{"shop"}}, []string{"Deployment"}, 1, Unknown},
+		{"one that is not scoped", install.Options{}, []string{"Deployment"}, 1, Unknown},
+		{"one of cert-manager's, without its configurations", install.Options{Certificates: install.CertManager}, []string{mutating, validating}, 6, Unknown},
+		{"one of cert-manager's, with one of them", install.Options{Certificates: install.CertManager}, []string{mutating}, 0, Unknown},
+		{"one of cert-manager's, without either", install.Options{Certificates: install.CertManager, ReleaseNamespaces: []string{"shop"}}, []string{"Deployment", mutating, validating}, 6, Unknown},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			f := healthy(t, a, tc.options)
+			for _, kind := range tc.unread {
+				f.change(kind, install.Name, unread)
+			}
+			if err := f.want(manifests.Files); err != nil {
+				t.Fatal(err)
+			}
+			s := Judge(f)
+			i := slices.IndexFunc(s.Checks, func(c Check) bool { return c.Name == "manifests" })
+			c := s.Checks[i]
+			if c.State != tc.state || c.Details != nil {
+				t.Errorf("%s: %s %q, want %s", c.State, c.Message, c.Details, tc.state)
+			}
+			if want := "what " + plural(tc.unsure, "object") + " should be like"; tc.unsure > 0 && !strings.Contains(c.Message, want) {
+				t.Errorf("%q, want %q", c.Message, want)
 			}
 		})
 	}

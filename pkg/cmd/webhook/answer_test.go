@@ -110,7 +110,13 @@ func (f *fixture) endpoint(t *testing.T, namespace string) {
 // point has the API server call the stamp webhook at an address; the guard it is to call nowhere.
 func (f *fixture) point(t *testing.T, address string, ca []byte) {
 	t.Helper()
-	c := map[string]any{"url": address + "/stamp"}
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", install.Name, pointed(t, address+"/stamp", ca))
+}
+
+// pointed is the patch by which the first webhook of a configuration is called at an address.
+func pointed(t *testing.T, address string, ca []byte) string {
+	t.Helper()
+	c := map[string]any{"url": address}
 	if ca != nil {
 		c["caBundle"] = ca
 	}
@@ -118,7 +124,7 @@ func (f *fixture) point(t *testing.T, address string, ca []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", install.Name, string(text))
+	return string(text)
 }
 
 func (f *fixture) patchAfter(t *testing.T, o client.Object, name, patch string) {
@@ -193,7 +199,7 @@ func deny(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 }
 
 func warn(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"configmap shop/settings belongs to bundle guestbook, and this takes it away"}}
+	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"configmap shop/settings is desired by bundle guestbook and held by bundle other: its marks are left as they are"}}
 }
 
 // TestTest holds what test says of each thing that a webhook may answer.
@@ -225,7 +231,7 @@ func TestTest(t *testing.T) {
 		{"stamped", restamp, nil, 0, []string{"configmap shop/settings, of bundle guestbook (release shop/guestbook)", "Came back: with the mark", "Warning:   the marks of", "Result:    works"}},
 		{"stamped, named", restamp, []string{"cm/settings", "-n", "shop"}, 0, []string{"Result:    works"}},
 		{"denied", deny, []string{"configmaps/shop/settings"}, 0, []string{"Came back: denied by the webhook", `admission webhook "stamp.fleetdoctor.io"`, "Result:    works"}},
-		{"warned", warn, nil, 0, []string{"Came back: without the mark, and with a warning", "Warning:   configmap shop/settings belongs", "Result:    works"}},
+		{"warned", warn, nil, 0, []string{"Came back: without the mark, and with a warning", "Warning:   configmap shop/settings is desired", "Result:    works"}},
 		{"not answered", pass, nil, 1, []string{"Came back: without the mark (", "Result:    not called", "- validating: no caBundle", "the API server called it, and it passed the request unchanged"}},
 		{"not answered, named", pass, []string{"cm/settings", "-n", "shop"}, 1, []string{"of bundle guestbook", "Result:    not called"}},
 		{"an orphan", pass, []string{"cm/orphan", "-n", "shop"}, 3, []string{"Result:    no object to test with", "it is an orphan"}},
@@ -305,7 +311,7 @@ func TestTestWithoutRights(t *testing.T) {
 	a.answer(pass)
 	f.point(t, a.URL, a.ca())
 	user := f.UserKubeconfig(t, "tester")
-	if r := f.as(t, user, "test"); r.status != 3 || !strings.Contains(r.said(), "reading release records") || !strings.Contains(r.said(), "name an object") {
+	if r := f.as(t, user, "test"); r.status != 3 || !strings.Contains(r.said(), "reading release records") || !strings.Contains(r.said(), "name an object that a bundle wants: KIND/NAME") {
 		t.Errorf("without any right: status %d: %s%s", r.status, r.out, r.errOut)
 	}
 	role := &rbacv1.Role{Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "patch"}}}}

@@ -23,6 +23,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
 
@@ -115,9 +116,9 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 	f.Lookup("namespace").Usage = "Namespace of the webhook itself, where its Secret and its Service are; in a pod, the pod's"
 	f.Var(o.certificates, "certificates", "Where the serving certificate comes from")
 	f.StringVar(&o.certDir, "cert-dir", "", "Folder of "+certs.CertName+" and "+certs.KeyName+", with --certificates=files; else one to write the public certificate to (default one below the system's temporary folder)")
-	f.StringVar(&o.certSecret, "cert-secret", server.Name+"-cert", "Secret that keeps a self-signed certificate")
-	f.StringVar(&o.service, "service", server.Name, "Service that a self-signed certificate is for")
-	f.StringVar(&o.configuration, "configuration", server.Name, "Webhook configurations, mutating and validating, whose caBundle is set to the authority of a self-signed certificate")
+	f.StringVar(&o.certSecret, "cert-secret", install.SecretName, "Secret that keeps a self-signed certificate")
+	f.StringVar(&o.service, "service", install.Name, "Service that a self-signed certificate is for")
+	f.StringVar(&o.configuration, "configuration", install.Name, "Webhook configurations, mutating and validating, whose caBundle is set to the authority of a self-signed certificate")
 	f.StringSliceVar(&o.extraNames, "extra-names", nil, "Further DNS names of a self-signed certificate. Those of one that exists do not change")
 	f.Var(o.guardDefault, "guard-default", "What the guard does where no label "+guard.Label+" says it")
 	f.StringSliceVar(&o.releases, "release-namespaces", nil, "Namespaces whose release records are read (default all)")

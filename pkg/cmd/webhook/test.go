@@ -21,14 +21,14 @@ import (
 )
 
 const testLong = `Test whether the webhook answers: send a server-side dry run that takes Fleet's mark from an object, and say
-what came back. If the mark is there again, or the request was denied or warned of by the webhook, it
-works. Nothing is changed on the cluster.
+what came back. If the mark is there again, or the stamp denied the request or warned of it, it works; a
+guard that speaks alone is half of it. Nothing is changed on the cluster.
 
 Without an object, the first one is taken that a release of Fleet's desires, that carries the mark, and
 that is not kept from the webhook. To find it, release records are read, which are Secrets.
 
-Exit status: 0 it works, 1 it was not called, 2 wrong usage, 3 it cannot be said, as without an object to
-test with.`
+Exit status: 0 it works, 1 it was not called, or only the guard answers, 2 wrong usage, 3 it cannot be
+said, as without an object to test with.`
 
 const testExamples = `  %[1]s webhook test
 
@@ -93,7 +93,7 @@ func (o *testOptions) run(ctx context.Context, args []string) error {
 	switch r.Verdict {
 	case probe.Works:
 		return nil
-	case probe.NotCalled:
+	case probe.NotCalled, probe.GuardOnly:
 		return &exit.Error{Status: exit.Found, Shown: true}
 	}
 	return &exit.Error{Status: exit.Failed, Shown: true}
@@ -136,7 +136,7 @@ func told(r *probe.Result) string {
 		b.WriteString(wrap("Object:    ", t.Object.Key().String()+of))
 		b.WriteString(wrap("Sent:      ", "a dry run that takes away "+probe.Mark))
 		b.WriteString(wrap("Came back: ", fmt.Sprintf("%s (in %s)", answers[t.Answer], t.Took.Round(time.Millisecond))))
-		if t.Answer == probe.Denied {
+		if t.Message != "" && (t.Answer == probe.Denied || t.Answer == probe.Guarded) { // other refusals are among the reasons
 			b.WriteString(wrap("           ", t.Message))
 		}
 		for _, text := range t.Warnings {
@@ -154,6 +154,7 @@ var answers = map[probe.Answer]string{
 	probe.Stamped:  "with the mark: it was put back",
 	probe.Denied:   "denied by the webhook",
 	probe.Warned:   "without the mark, and with a warning of the webhook's",
+	probe.Guarded:  "with a word of the guard's alone: the mark was not put back before it",
 	probe.Unmarked: "without the mark",
 	probe.Broken:   "refused, because the webhook did not answer",
 	probe.Refused:  "refused, and not by the webhook",

@@ -18,8 +18,9 @@ import (
 )
 
 const uninstallLong = `Take the admission webhook off the cluster: first both configurations, so that the API server calls it no
-more, then the rest, the namespace last. Only what carries the label app.kubernetes.io/name=fleetdoctor-webhook
-is deleted, and a namespace only if nobody else lives in it.
+more, then the rest, the namespace last. Only what carries the label ` + install.Selector + `
+is deleted, and a namespace only if nobody else lives in it: every kind of object that can be in one is
+looked for there, and where one may not be listed, the namespace is left.
 
 What the webhook has stamped stays stamped. On a terminal it asks; elsewhere it takes --yes.
 

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
@@ -160,12 +161,16 @@ func (o connection) open(warnings rest.WarningHandlerWithContext) (*opened, erro
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection: %w", err)
 	}
+	objects, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection: %w", err)
+	}
 	cached := memory.NewMemCacheClient(disco)
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cached)
 	metrics := func(ctx context.Context) (io.ReadCloser, error) {
 		return disco.RESTClient().Get().AbsPath("/metrics").Stream(ctx)
 	}
-	return &opened{&install.Cluster{Dynamic: client, Mapper: mapper}, restmapper.NewShortcutExpander(mapper, cached, nil), metrics}, nil
+	return &opened{&install.Cluster{Dynamic: client, Mapper: mapper, Discovery: disco, Metadata: objects}, restmapper.NewShortcutExpander(mapper, cached, nil), metrics}, nil
 }
 
 // explain adds to an error what to do about it.

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests
+
+import (
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
+)
+
+// TestNames holds that the rooms which may not know of each other have the same names for the same thing.
+func TestNames(t *testing.T) {
+	if adopt.WebhookLabel != install.Selector {
+		t.Errorf("adopt looks for a webhook by %q, and it is installed with %q", adopt.WebhookLabel, install.Selector)
+	}
+	if server.Name != install.Name {
+		t.Errorf("the webhook calls itself %q, and is installed as %q", server.Name, install.Name)
+	}
+}
