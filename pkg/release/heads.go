@@ -15,13 +15,16 @@ const (
 	// maxHead bounds, in bytes, what is parsed of a document: parsed YAML may take two hundred times its size. What Fleet's agent writes is
 	// cut to metadata, of which an API server takes a quarter of this; only a document of another form is parsed whole.
 	maxHead = 1 << 20
+	// maxParsed bounds, in bytes, what is parsed of a manifest.
+	maxParsed = 8 << 20
 	// maxHeads bounds how many objects a manifest may have. A record of 1 MiB, packed, has room for some thousands.
-	maxHeads = 100_000
+	maxHeads = 20_000
 )
 
 var (
 	errLargeDocument = errors.New("there is more than 1 MiB of it to parse")
-	errManyObjects   = errors.New("reading the manifest: it has more than 100,000 objects")
+	errLargeManifest = errors.New("reading the manifest: there is more than 8 MiB of it to parse")
+	errManyObjects   = errors.New("reading the manifest: it has more than 20,000 objects")
 )
 
 // Heads reads who the manifest's objects are, with their metadata. It is Objects for who needs no more, at a fraction of the cost, and is
@@ -29,7 +32,7 @@ var (
 // metadata is missing in Raw, and need not even be YAML. Errors name neither the release nor what is in it.
 func (r *Record) Heads() ([]Object, error) {
 	var out []Object
-	i := 0
+	i, parsed := 0, 0
 	for doc := range documents(r.Manifest) {
 		if strings.TrimSpace(doc) == "" {
 			continue
@@ -41,6 +44,9 @@ func (r *Record) Heads() ([]Object, error) {
 		}
 		if len(head) > maxHead {
 			return nil, fmt.Errorf("reading the manifest: document %d: %w", i, errLargeDocument)
+		}
+		if parsed += len(head); parsed > maxParsed {
+			return nil, errLargeManifest
 		}
 		raw, err := yaml.YAMLToJSON([]byte(head))
 		if err != nil {

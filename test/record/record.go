@@ -4,6 +4,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -22,8 +23,14 @@ type Record struct {
 	AgentNamespace    string
 	ServiceAccount    string
 	// Plain says that it is none of Fleet's.
-	Plain   bool
-	Objects []object.Ref
+	Plain bool
+	// SetID is the bundle's own where it is empty.
+	SetID string
+	// Hash stands in the manifest in place of that of the bundle's set.
+	Hash string
+	// Generate says that the objects' names are only what names begin with.
+	Generate bool
+	Objects  []object.Ref
 }
 
 // Value returns the record as a Secret holds it under release.DataKey, once the API's own base64 is off.
@@ -58,14 +65,18 @@ func (r Record) Value() []byte {
 
 func (r Record) manifest() string {
 	var out strings.Builder
-	id := fleet.SetID(r.Bundle, "")
+	id, name := cmp.Or(r.SetID, fleet.SetID(r.Bundle, "")), "name"
+	hash := cmp.Or(r.Hash, fleet.Hash(id))
+	if r.Generate {
+		name = "generateName"
+	}
 	for _, o := range r.Objects {
-		fmt.Fprintf(&out, "---\napiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n", o.APIVersion, o.Kind, o.Name)
+		fmt.Fprintf(&out, "---\napiVersion: %s\nkind: %s\nmetadata:\n  %s: %q\n", o.APIVersion, o.Kind, name, o.Name)
 		if o.Namespace != "" {
 			fmt.Fprintf(&out, "  namespace: %s\n", o.Namespace)
 		}
 		if !r.Plain {
-			fmt.Fprintf(&out, "  labels:\n    %s: %s\n  annotations:\n    %s: %s\n", fleet.HashLabel, fleet.Hash(id), fleet.IDAnnotation, id)
+			fmt.Fprintf(&out, "  labels:\n    %s: %q\n  annotations:\n    %s: %s\n", fleet.HashLabel, hash, fleet.IDAnnotation, id)
 		}
 	}
 	return out.String()

@@ -23,7 +23,10 @@ import (
 )
 
 // Registry knows who desires an object, and who is there.
-type Registry = stamp.Registry
+type Registry interface {
+	stamp.Registry
+	guard.Registry
+}
 
 // Namespaces knows the labels of namespaces that are meant for the webhook; ok is false for a namespace that is not known.
 type Namespaces interface {

@@ -22,7 +22,7 @@ func (g guardian) answer(req admission.Request) answer {
 	switch {
 	case req.Operation != admissionv1.Update && req.Operation != admissionv1.Delete || req.SubResource != "":
 		return pass(unasked, registry.Release{})
-	case len(g.Registry.Owners(key)) == 0:
+	case len(g.Registry.Claims(key)) == 0:
 		return pass(string(guard.NotOwned), registry.Release{})
 	}
 	before, after, err := objects(&req)

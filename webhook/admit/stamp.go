@@ -10,6 +10,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
@@ -28,7 +29,7 @@ func (s stamper) answer(req admission.Request) answer {
 	switch {
 	case req.Operation != admissionv1.Create && req.Operation != admissionv1.Update || req.SubResource != "":
 		return pass(unasked, registry.Release{})
-	case len(s.Registry.Owners(key)) == 0: // most are not: nothing of them is decoded
+	case key.Name == "" || len(s.Registry.Owners(key)) == 0: // most are not: nothing of them is decoded
 		return pass(string(stamp.NotWanted), registry.Release{})
 	}
 	before, after, err := objects(&req)
@@ -46,9 +47,9 @@ func (s stamper) answer(req admission.Request) answer {
 		return a
 	}
 	if d.Reason == stamp.Restored {
-		// The guard would not see it: it is called when the marks are back.
+		// The guard would not see it: it is called when the marks are back. Fleet does not miss the id, so that is no reason to refuse.
 		g := guardian{s.Options}.judge(&req, key, labels, before, after)
-		if g.decision == Denied {
+		if g.decision == Denied && after.Metadata.Labels[fleet.HashLabel] != d.Release.Want.Hash {
 			return g
 		}
 		if g.decision == Warned {

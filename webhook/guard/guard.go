@@ -17,7 +17,7 @@ import (
 
 // Registry knows who desires an object.
 type Registry interface {
-	Owners(object.Key) []registry.Release
+	Claims(object.Key) []registry.Release
 }
 
 // Request is a change or a deletion of one object.
@@ -61,8 +61,7 @@ func (v Verdict) Harm() bool { return v.Message != "" }
 
 // Judge judges a request. What adopt or its undo write is no harm: it was done on purpose.
 func Judge(r Registry, req Request) Verdict {
-	hash := req.Old.Metadata.Labels[fleet.HashLabel]
-	owners := slices.DeleteFunc(r.Owners(req.Key), func(o registry.Release) bool { return o.Want.Hash == "" || o.Want.Hash != hash })
+	owners := ownersOf(r.Claims(req.Key), stampsOf(req.Old).Marks())
 	if len(owners) == 0 {
 		return Verdict{Reason: NotOwned}
 	}
@@ -70,7 +69,7 @@ func Judge(r Registry, req Request) Verdict {
 	switch {
 	case req.Manager == ownership.FieldManager, req.Ignored, req.Old.Metadata.Labels[stamp.IgnoreLabel] == "true":
 		v.Reason = Ignored
-	case system(req.User):
+	case system(req.User, req.Key):
 		v.Reason = System
 	case !slices.ContainsFunc(owners, func(o registry.Release) bool { return !isFleet(o, req.User) }):
 		v.Reason = Fleet
@@ -83,6 +82,18 @@ func Judge(r Registry, req Request) Verdict {
 		v.judgeMarks(req)
 	}
 	return v
+}
+
+// ownersOf are the claims by the hash that an object carries. Of several it is the one whose release the object names: the hash does not
+// include that, and anybody who may write a record can claim a hash, but not in another's namespace.
+func ownersOf(claims []registry.Release, have ownership.Marks) []registry.Release {
+	owners := slices.DeleteFunc(claims, func(o registry.Release) bool {
+		return o.Want.Hash == "" || o.Want.Hash != have.Hash || fleet.IsAgentBundle(o.Bundle) // an agent, and who installs it, look after its objects
+	})
+	if i := slices.IndexFunc(owners, func(o registry.Release) bool { return o.Want.Release() == have.Release() }); i >= 0 {
+		return owners[i : i+1]
+	}
+	return owners
 }
 
 // judgeMarks looks for marks that are as the release wants them, and would not be any more.
@@ -135,13 +146,19 @@ var accounts = []string{fleet.AgentName, "fleet-default"}
 
 // isFleet says whether a user is Fleet, as far as one release is concerned.
 func isFleet(r registry.Release, user string) bool {
-	name, ok := strings.CutPrefix(user, "system:serviceaccount:"+r.AgentNamespace+":")
-	return ok && r.AgentNamespace != "" && name != "" && (name == r.ServiceAccount || slices.Contains(accounts, name))
+	return slices.ContainsFunc(r.Agents, func(a registry.Agent) bool {
+		name, ok := strings.CutPrefix(user, "system:serviceaccount:"+a.Namespace+":")
+		return ok && a.Namespace != "" && name != "" && (name == a.ServiceAccount || slices.Contains(accounts, name))
+	})
 }
 
 // system says whether a user is a part of the cluster that clears away what somebody else decided to be rid of. Where controllers have no
-// accounts of their own, it is the controller manager.
-func system(user string) bool {
+// accounts of their own, it is the controller manager. Pods come and go by more of them.
+func system(user string, k object.Key) bool {
+	if k.Group == "" && k.Kind == "Pod" &&
+		(user == "system:kube-scheduler" || strings.HasPrefix(user, "system:node:") || strings.HasPrefix(user, "system:serviceaccount:kube-system:")) {
+		return true
+	}
 	switch user {
 	case "system:serviceaccount:kube-system:generic-garbage-collector", "system:serviceaccount:kube-system:namespace-controller",
 		"system:serviceaccount:kube-system:ttl-after-finished-controller", "system:kube-controller-manager":

@@ -24,7 +24,10 @@ func cluster(tb testing.TB) *registry.Registry {
 	tb.Helper()
 	r := registry.New()
 	for _, rec := range []record.Record{
-		{Bundle: "eleven", ServiceAccount: "deployer", Objects: record.ConfigMaps("web", 11)},
+		{Bundle: "eleven", ServiceAccount: "deployer", Objects: append(record.ConfigMaps("web", 10), object.Ref{APIVersion: "v1", Kind: "Pod", Namespace: "web", Name: "p"})},
+		{Bundle: "eleven", Revision: 2, Status: "pending-upgrade", AgentNamespace: "agents", ServiceAccount: "upgrader",
+			Objects: append(record.ConfigMaps("web", 9), object.Ref{APIVersion: "v1", Kind: "Pod", Namespace: "web", Name: "p"}, object.Ref{APIVersion: "v1", Kind: "Service", Namespace: "web", Name: "new"})},
+		{Bundle: "fleet-agent-local", SetID: "fleet-agent-bootstrap", Objects: []object.Ref{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "of-agent"}}},
 		{Bundle: "other", Namespace: "web", Objects: record.ConfigMaps("web", 1)},
 	} {
 		e, err := registry.Read(rec.Value())
@@ -90,6 +93,14 @@ func TestJudge(t *testing.T) {
 		{"by another account there", guard.Request{User: "system:serviceaccount:cattle-fleet-system:somebody", Old: marked(eleven)}, guard.Deleted, []string{"10/11"}},
 		{"by the account without a name", guard.Request{User: "system:serviceaccount:cattle-fleet-system:", Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-0"},
 			Old: marked(ownership.Wanted("default-other", "other", "web"))}, guard.Deleted, []string{"0/1"}},
+		{"by another account of the agent's, while it upgrades", guard.Request{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-9"},
+			User: "system:serviceaccount:agents:upgrader", Old: marked(eleven)}, guard.Fleet, nil},
+		{"a Pod, by the scheduler", guard.Request{Key: object.Key{Kind: "Pod", Namespace: "web", Name: "p"}, User: "system:kube-scheduler", Old: marked(eleven)}, guard.System, nil},
+		{"a Pod, by a controller", guard.Request{Key: object.Key{Kind: "Pod", Namespace: "web", Name: "p"}, User: "system:serviceaccount:kube-system:pod-garbage-collector", Old: marked(eleven)}, guard.System, nil},
+		{"a Pod, by somebody", guard.Request{Key: object.Key{Kind: "Pod", Namespace: "web", Name: "p"}, Old: marked(eleven)}, guard.Deleted, []string{"pod web/p"}},
+		{"by the scheduler, and no Pod", guard.Request{User: "system:kube-scheduler", Old: marked(eleven)}, guard.Deleted, []string{"10/11"}},
+		{"of the agent", guard.Request{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "of-agent"}, Old: marked(ownership.Wanted("fleet-agent-bootstrap", "fleet-agent-local", "web"))},
+			guard.NotOwned, nil},
 		{"by garbage collection", guard.Request{User: "system:serviceaccount:kube-system:generic-garbage-collector", Old: marked(eleven)}, guard.System, nil},
 		{"by namespace deletion", guard.Request{User: "system:serviceaccount:kube-system:namespace-controller", Old: marked(eleven)}, guard.System, nil},
 		{"by the controller manager", guard.Request{User: "system:kube-controller-manager", Old: marked(eleven)}, guard.System, nil},
@@ -121,7 +132,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestForgedOwner holds that a record which claims the same set for another agent makes nobody Fleet.
+// TestForgedOwner holds that a record which claims the same set for another agent makes nobody Fleet, and takes that from nobody.
 func TestForgedOwner(t *testing.T) {
 	r := cluster(t)
 	forged := record.Record{Bundle: "eleven", Namespace: "evil", AgentNamespace: "evil", Objects: record.ConfigMaps("web", 11)}
@@ -130,9 +141,19 @@ func TestForgedOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Put(e)
-	req := guard.Request{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-3"}, User: "system:serviceaccount:evil:fleet-agent", Old: marked(eleven)}
-	if v := guard.Judge(r, req); !v.Harm() {
-		t.Errorf("an account of the forged agent is %s", v.Reason)
+	req := guard.Request{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-3"}, Old: marked(eleven)}
+	for user, want := range map[string]guard.Reason{"system:serviceaccount:evil:fleet-agent": guard.Deleted, agent: guard.Fleet} {
+		req.User = user
+		if v := guard.Judge(r, req); v.Reason != want || v.Release.Namespace != "web" {
+			t.Errorf("%s: %s, of release %s", user, v.Reason, v.Release.Name)
+		}
+	}
+	// Without Helm's marks it cannot be told whose it is: then nobody is Fleet who is not for all of them.
+	bare := eleven
+	bare.ReleaseName, bare.ReleaseNamespace = "", ""
+	req.Old, req.User = marked(bare), "system:serviceaccount:evil:fleet-agent"
+	if v := guard.Judge(r, req); v.Reason != guard.Deleted {
+		t.Errorf("without Helm's marks: %s", v.Reason)
 	}
 }
 

@@ -44,7 +44,7 @@ func TestLife(t *testing.T) {
 	w.awaitOwners(t, a, ns+"/life:1")
 	w.awaitOwners(t, role, ns+"/life:1")
 	got := w.Owners(a)[0]
-	if diff := cmp.Diff(ownership.Wanted("default-life", "life", ns), got.Want); diff != "" || got.Objects != 2 || got.ServiceAccount != "deployer" || got.Bundle != "life" {
+	if diff := cmp.Diff(ownership.Wanted("default-life", "life", ns), got.Want); diff != "" || got.Objects != 2 || got.Agents[0].ServiceAccount != "deployer" || got.Bundle != "life" {
 		t.Errorf("the release is %+v, its marks (-want +got):\n%s", got, diff)
 	}
 

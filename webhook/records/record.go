@@ -101,6 +101,9 @@ func (r *reader) read(s *corev1.Secret) *registry.Entry {
 	entry, err := registry.Read(s.Data[release.DataKey])
 	r.reading.Unlock()
 	if err == nil && entry.Name != name {
+		if entry.Bundle == "" {
+			return registry.Known(name) // none of Fleet's, as out of a backup of another namespace
+		}
 		err = errForeign
 	}
 	if err != nil {

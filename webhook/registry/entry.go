@@ -3,9 +3,12 @@
 package registry
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"unique"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -18,13 +21,18 @@ type Release struct {
 	release.Name
 	// Bundle is the name of its BundleDeployment.
 	Bundle string
-	// AgentNamespace is where the agent lives, and ServiceAccount as which of the accounts there Helm ran, where not as the agent's own.
-	AgentNamespace, ServiceAccount string
+	// Agents are who deploys it: that of this revision first, then those of the others that count.
+	Agents []Agent
 	// Want are the marks that the manifest's objects carry, and Helm's.
 	Want ownership.Marks
 	// Objects is how many distinct objects it desires.
 	Objects int
+	// Leaving says that Helm is taking it away: its objects are still its own, and none becomes so any more.
+	Leaving bool
 }
+
+// Agent is where an agent lives, and as which of the service accounts there Helm ran, where not as the agent's own.
+type Agent struct{ Namespace, ServiceAccount string }
 
 // Entry is a release record reduced to what the registry keeps of it.
 type Entry struct {
@@ -59,39 +67,75 @@ func Read(value []byte) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	deployed, pending := r.Status == release.StatusDeployed, r.Pending()
+	// Of a release that is being uninstalled the last deployed record says so.
+	leaving := r.Status == release.StatusUninstalling
+	deployed, pending := r.Status == release.StatusDeployed || leaving, r.Pending()
 	if r.BundleID == "" || !deployed && !pending {
 		return Known(r.Name), nil
+	}
+	if err := named(r); err != nil {
+		return nil, err
 	}
 	objects, err := r.Heads()
 	if err != nil {
 		return nil, err
 	}
-	e := &Entry{deployed: deployed, pending: pending, Release: Release{Name: r.Name, Bundle: r.BundleID,
-		AgentNamespace: r.AgentNamespace, ServiceAccount: r.ServiceAccount, Want: wanted(r, objects)}}
+	e := &Entry{deployed: deployed, pending: pending, Release: Release{Name: r.Name, Bundle: r.BundleID, Leaving: leaving,
+		Agents: []Agent{{r.AgentNamespace, r.ServiceAccount}}, Want: wanted(r, objects)}}
 	seen := map[key]bool{}
+	add := func(k object.Key) (added bool) {
+		short := keyOf(k)
+		if added = !seen[short]; added {
+			seen[short] = true
+			e.keys = append(e.keys, short)
+		}
+		return added
+	}
 	for _, o := range objects {
 		k := o.Key()
+		if k.Name == "" || len(k.Name) > maxName || strings.HasSuffix(k.Name, "-") && generated(o) {
+			continue // no object has such a name, or it is not known yet
+		}
 		k.Name = strings.Clone(k.Name) // and not all of the manifest with it
-		var unplaced *key
 		if k.Namespace == "" {
-			// Whether it is cluster-scoped the record does not say, and no two objects differ in that alone.
-			bare := keyOf(k)
-			k.Namespace, unplaced = r.Namespace, &bare
+			k.Namespace = r.Namespace
 		}
-		if placed := keyOf(k); !seen[placed] {
-			seen[placed] = true
-			e.keys = append(e.keys, placed)
+		if add(k) {
 			e.Objects++
-			if unplaced != nil && !seen[*unplaced] {
-				seen[*unplaced] = true
-				e.keys = append(e.keys, *unplaced)
-			}
 		}
+		// Whether its kind is cluster-scoped the record does not say, whatever namespace a chart states. No namespaced object is asked for
+		// without one.
+		k.Namespace = ""
+		add(k)
 	}
 	e.keys = slices.Clip(e.keys)
 	return e, nil
 }
+
+// maxName bounds the names of objects in the API.
+const maxName = 253
+
+// errUnnamed is said of a record whose chart names what cannot be there. What it says is not repeated.
+var errUnnamed = errors.New("it names a bundle, an agent's namespace or a service account as none can be called")
+
+// named says whether what a chart's annotations name could be there: it is told to others.
+func named(r *release.Record) error {
+	for _, name := range []string{r.BundleID, r.AgentNamespace, r.ServiceAccount} {
+		if name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return errUnnamed
+		}
+	}
+	return nil
+}
+
+// generated says whether an object has no name but what one is to begin with.
+func generated(o release.Object) bool {
+	m, err := object.ReadMeta(o.Raw)
+	return err != nil || m.Metadata.Name == ""
+}
+
+// maxSetID bounds the ids that Fleet makes (Fleet's facts, ownership 1.1).
+const maxSetID = 63
 
 // wanted are the marks of a release's objects. Fleet's stand in the manifest: they were made with the agent's scope, which nobody else needs
 // to know (Fleet's facts, ownership 1.3).
@@ -102,7 +146,8 @@ func wanted(r *release.Record, objects []release.Object) ownership.Marks {
 		if err != nil {
 			continue
 		}
-		if marks := ownership.MarksOf(m.Metadata.Labels, m.Metadata.Annotations); marks.Hash != "" && marks.SetID != "" {
+		// Of an agent's set the hash is that of the id; anybody might write something else into a record, and have it written on.
+		if marks := ownership.MarksOf(m.Metadata.Labels, m.Metadata.Annotations); len(marks.SetID) <= maxSetID && marks.Hash == fleet.Hash(marks.SetID) {
 			want.Hash, want.SetID = marks.Hash, marks.SetID
 			break
 		}

@@ -17,6 +17,7 @@ import (
 // Registry may be filled and asked at once.
 type Registry struct {
 	scoped bool
+	most   int // objects
 
 	mu sync.RWMutex
 	// revisions are what is known of each release ("namespace/name"), ascending.
@@ -30,7 +31,7 @@ type Registry struct {
 
 // New makes an empty registry. namespaces are those whose records it will be filled from; none stands for all.
 func New(namespaces ...string) *Registry {
-	return &Registry{scoped: len(namespaces) > 0, revisions: map[string][]*Entry{}, owners: map[key][]*Entry{}, sets: map[string][]*Entry{}}
+	return &Registry{scoped: len(namespaces) > 0, most: maxObjects, revisions: map[string][]*Entry{}, owners: map[key][]*Entry{}, sets: map[string][]*Entry{}}
 }
 
 // Put adds a revision, or replaces what is known of it.
@@ -76,6 +77,7 @@ func (r *Registry) Replace(namespace string, entries []*Entry) {
 func (r *Registry) set(name string, all []*Entry) {
 	slices.SortFunc(all, func(a, b *Entry) int { return cmp.Compare(a.Revision, b.Revision) })
 	before := r.revisions[name]
+	r.limit(before, all)
 	r.damaged += count(all) - count(before)
 	if len(all) == 0 {
 		delete(r.revisions, name)
@@ -92,6 +94,18 @@ func (r *Registry) set(name string, all []*Entry) {
 	for _, e := range was {
 		if !slices.Contains(is, e) {
 			r.disclaim(e)
+		}
+	}
+}
+
+// maxObjects bounds how many objects are known. They take some 200 bytes each.
+const maxObjects = 500_000
+
+// limit gives up what new entries claim where that would be too much: whoever may write a record can make claims, and memory is everybody's.
+func (r *Registry) limit(before, all []*Entry) {
+	for i, e := range all {
+		if e.Objects > 0 && r.objects+e.Objects > r.most && !slices.Contains(before, e) {
+			all[i] = Damaged(e.Name)
 		}
 	}
 }
@@ -153,15 +167,34 @@ func (r *Registry) disclaim(e *Entry) {
 }
 
 // Owners returns the releases that desire an object, ordered by namespace and name; of one release the newest revision that does. The
-// namespace is empty for a cluster-scoped object.
+// namespace of the key is empty for a cluster-scoped object.
 func (r *Registry) Owners(k object.Key) []Release {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	var out []Release
 	for _, e := range r.owners[keyOf(k)] {
-		if n := len(out); n == 0 || out[n-1].Namespace != e.Namespace || out[n-1].Name.Name != e.Name.Name {
+		if n := len(out); !e.Leaving && (n == 0 || out[n-1].Namespace != e.Namespace || out[n-1].Name.Name != e.Name.Name) {
 			out = append(out, e.Release)
 		}
+	}
+	return out
+}
+
+// Claims returns all that desires an object, or did until Helm began to take it away: each revision that counts, in the order of Owners. Their
+// Agents are those of all revisions that count: which of them drops an object is not said.
+func (r *Registry) Claims(k object.Key) []Release {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var out []Release
+	for _, e := range r.owners[keyOf(k)] {
+		claim := e.Release
+		claim.Agents = slices.Clone(e.Agents)
+		for _, other := range counted(r.revisions[e.Name.Release()]) {
+			if other != e {
+				claim.Agents = append(claim.Agents, other.Agents...)
+			}
+		}
+		out = append(out, claim)
 	}
 	return out
 }

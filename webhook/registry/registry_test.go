@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 		{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "c"},
 	}})
 	want := registry.Release{Name: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Bundle: "guestbook",
-		AgentNamespace: "cattle-fleet-system", ServiceAccount: "deployer", Objects: 4,
+		Agents: []registry.Agent{{Namespace: "cattle-fleet-system", ServiceAccount: "deployer"}}, Objects: 4,
 		Want: ownership.Wanted("default-guestbook", "guestbook", "web")}
 	if diff := cmp.Diff(want, e.Release); diff != "" {
 		t.Errorf("release (-want +got):\n%s", diff)
@@ -58,7 +58,7 @@ func TestRead(t *testing.T) {
 	for k, want := range map[object.Key]string{
 		configMap("other", "a"):                       "guestbook:1",
 		configMap("web", "a"):                         "",
-		configMap("", "a"):                            "",
+		configMap("", "a"):                            "guestbook:1", // as what is in no namespace, whatever the chart states; no ConfigMap is asked for like this
 		configMap("web", "b"):                         "guestbook:1",
 		configMap("WEB", "b"):                         "",
 		{Kind: "Secret", Namespace: "web", Name: "b"}: "",
@@ -73,7 +73,12 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadRefuses(t *testing.T) {
-	for name, value := range map[string]string{"nothing": "", "no base64": "§", "cut short": string(record.Record{Bundle: "a"}.Value()[:40])} {
+	for name, value := range map[string]string{"nothing": "", "no base64": "§", "cut short": string(record.Record{Bundle: "a"}.Value()[:40]),
+		"a bundle that is no name":   string(record.Record{Bundle: strings.Repeat("a", 300)}.Value()),
+		"an agent that is nowhere":   string(record.Record{Bundle: "a", AgentNamespace: "no name"}.Value()),
+		"an account that is no name": string(record.Record{Bundle: "a", ServiceAccount: "a:b"}.Value()),
+		"too many objects":           string(record.Record{Bundle: "a", Objects: record.ConfigMaps("web", 20_001)}.Value()),
+	} {
 		if e, err := registry.Read([]byte(value)); err == nil {
 			t.Errorf("%s: no error, but %+v", name, e)
 		}

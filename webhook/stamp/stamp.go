@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validation"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -57,6 +59,7 @@ const (
 	Controlled Reason = "Controlled" // it has a controller, which made it
 	Unmarked   Reason = "Unmarked"   // it does not say that it belongs to the release
 	Foreign    Reason = "Foreign"    // another owner holds it, who lives or of whom that is not known
+	TooLarge   Reason = "TooLarge"   // the API server would refuse it with the marks
 	Contested  Reason = "Contested"  // more than one release desires it, and it names none of them
 )
 
@@ -103,6 +106,10 @@ func Decide(r Registry, req Request) Decision {
 		d.Warning = fmt.Sprintf("%s is desired by bundle %s and held by %s: its marks are left as they are", req.Key, owner.Bundle, holder)
 		return d
 	}
+	if d.Reason.Stamps() && tooLarge(req.New, owner.Want) {
+		d.Reason = TooLarge
+		d.Warning = fmt.Sprintf("%s is desired by bundle %s, and its annotations leave no room for the marks", req.Key, owner.Bundle)
+	}
 	if d.Reason.Stamps() {
 		d.Set = lacking(ownership.StampsOf(req.New.Metadata.Labels, req.New.Metadata.Annotations), owner.Want.Stamps())
 		d.Lost = req.Old != nil && (had.Hash != owner.Want.Hash || had.SetID != owner.Want.SetID)
@@ -132,14 +139,16 @@ func ownerOf(owners []registry.Release, have, had ownership.Marks) (registry.Rel
 	if len(owners) == 1 {
 		return owners[0], true
 	}
-	for _, marks := range []ownership.Marks{have, had} {
-		for _, says := range []func(registry.Release) bool{
-			func(o registry.Release) bool { return marks.Hash == o.Want.Hash },
-			func(o registry.Release) bool { return marks.Release() == o.Want.Release() },
-		} {
-			if i := slices.IndexFunc(owners, says); i >= 0 {
-				return owners[i], true
-			}
+	for _, says := range []func(want ownership.Marks) bool{ // Fleet goes by the hash, also by the one that is about to be lost
+		func(want ownership.Marks) bool { return have.Hash == want.Hash },
+		func(want ownership.Marks) bool { return have.SetID == want.SetID },
+		func(want ownership.Marks) bool { return had.Hash == want.Hash },
+		func(want ownership.Marks) bool { return have.Release() == want.Release() },
+		func(want ownership.Marks) bool { return had.SetID == want.SetID },
+		func(want ownership.Marks) bool { return had.Release() == want.Release() },
+	} {
+		if i := slices.IndexFunc(owners, func(o registry.Release) bool { return says(o.Want) }); i >= 0 {
+			return owners[i], true
 		}
 	}
 	return registry.Release{}, false
@@ -160,8 +169,10 @@ func foreign(r Registry, owner registry.Release, m *object.Meta) string {
 		holder, known = r.Holder(fleet.Hash(have.SetID), have.Release())
 	}
 	switch {
-	case known:
+	case known && holder.Name.Release() != owner.Name.Release(): // a revision from before may have had another set
 		return "bundle " + holder.Bundle
+	case known:
+		return ""
 	case foreignID && ownership.ForeignProgram(have.SetID):
 		return fmt.Sprintf("set %q, which is no bundle's", have.SetID)
 	case (foreignID || foreignHash) && ownership.OwnedSet(m.Metadata.Annotations):
@@ -180,6 +191,20 @@ func contested(k object.Key, owners []registry.Release) string {
 		names[i] = "bundle " + o.Bundle
 	}
 	return fmt.Sprintf("%s is desired by %s, and says of none that it is theirs: its marks are left as they are", k, strings.Join(names, " and by "))
+}
+
+// tooLarge says whether the marks would take an object's annotations over what the API server takes.
+func tooLarge(m *object.Meta, want ownership.Marks) bool {
+	all := maps.Clone(m.Metadata.Annotations)
+	if all == nil {
+		all = map[string]string{}
+	}
+	for _, k := range ownership.Keys() {
+		if v, ok := want.Stamps()[k.Name]; ok && !k.Label {
+			all[k.Name] = v
+		}
+	}
+	return validation.ValidateAnnotationsSize(all) != nil && validation.ValidateAnnotationsSize(m.Metadata.Annotations) == nil
 }
 
 func marks(m *object.Meta) ownership.Marks {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -142,6 +143,9 @@ func TestDecide(t *testing.T) {
 		{"being deleted", stamp.Request{Old: marked(guestbook), New: marked(none, deleting)}, stamp.Deleting, "", false, nil},
 		{"Helm's marks on a controller's", stamp.Request{New: marked(helmOnly(guestbook), controller)}, stamp.Controlled, "", false, nil},
 
+		{"no room for the id", stamp.Request{New: marked(helmOnly(guestbook), annotation("big", strings.Repeat("x", 256<<10-100)))}, stamp.TooLarge, "", false, []string{"no room"}},
+		{"hardly any room", stamp.Request{New: marked(helmOnly(guestbook), annotation("big", strings.Repeat("x", 256<<10-200)))}, stamp.Adopted, "", false, nil},
+
 		// Bare objects.
 		{"no mark, exact", stamp.Request{Exact: true, New: marked(none)}, stamp.Exact, "guestbook", false, nil},
 		{"no mark, exact, stored", stamp.Request{Exact: true, Old: marked(none), New: marked(none)}, stamp.Exact, "", true, nil},
@@ -167,6 +171,9 @@ func TestDecide(t *testing.T) {
 		{"of two, Helm's marks of one", stamp.Request{Key: key("object-5"), New: marked(helmOnly(beta))}, stamp.Adopted, "beta", false, nil},
 		{"of two, one lost it", stamp.Request{Key: key("object-5"), Old: marked(beta), New: marked(none)}, stamp.Restored, "beta", false, nil},
 		{"of two, one has it", stamp.Request{Key: key("object-5"), New: marked(alpha)}, stamp.Owned, "alpha", false, nil},
+		{"of two, the id of one", stamp.Request{Key: key("object-5"), New: marked(ownership.Marks{SetID: beta.SetID})}, stamp.Adopted, "beta", false, nil},
+		{"of two, one loses it and the other's release is named", stamp.Request{Key: key("object-5"), Old: marked(alpha), New: marked(helmOnly(beta))},
+			stamp.Foreign, "alpha", false, []string{"bundle alpha", "Helm release web/beta"}},
 		{"of two, the other takes it", stamp.Request{Key: key("object-5"), Old: marked(alpha), New: marked(beta)}, stamp.Owned, "beta", false, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -212,6 +219,19 @@ func again(tb testing.TB, r stamp.Registry, req stamp.Request, d stamp.Decision)
 	}
 }
 
+// TestScopeChanged is an upgrade of an agent that got a scope: the set has another hash, and what carries the old one is nobody else's.
+func TestScopeChanged(t *testing.T) {
+	r := cluster(t)
+	e, err := registry.Read(record.Record{Bundle: "guestbook", SetID: "default-guestbook-scope", Revision: 2, Status: "pending-upgrade", Objects: record.ConfigMaps("web", 1)}.Value())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Put(e)
+	if d := stamp.Decide(r, stamp.Request{Key: key("object-0"), Old: marked(guestbook), New: marked(guestbook)}); d.Reason != stamp.Adopted || d.Set["objectset.rio.cattle.io/id"] != "default-guestbook-scope" {
+		t.Errorf("%s, %v, %q", d.Reason, d.Set, d.Warning)
+	}
+}
+
 // TestUndecided holds that where not all is known, an owner who is not known is not one who is gone.
 func TestUndecided(t *testing.T) {
 	r := cluster(t)
@@ -253,6 +273,15 @@ func TestProperties(t *testing.T) {
 		}
 		stamped++
 		have := ownership.MarksOf(req.New.Metadata.Labels, req.New.Metadata.Annotations)
+		had := ""
+		if req.Old != nil {
+			had = req.Old.Metadata.Labels[fleet.HashLabel]
+		}
+		// What is stored counts as long as the request names no other: stripping it makes nobody else the owner.
+		desirers := r.Owners(req.Key)
+		if have.Hash == "" && have.SetID == "" && slices.ContainsFunc(desirers, func(o registry.Release) bool { return o.Want.Hash == had }) && d.Release.Want.Hash != had {
+			t.Fatalf("taken from a living owner that desires it: %+v, before %+v", have, req.Old)
+		}
 		if have.Hash != d.Release.Want.Hash && slices.Contains(living, have.Hash) {
 			t.Fatalf("the hash of a living owner is overwritten: %+v, before %+v", have, req.Old)
 		}

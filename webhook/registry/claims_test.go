@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+)
+
+// TestReadPassesOver goes through objects that no request can be about, and marks that are none of Fleet's.
+func TestReadPassesOver(t *testing.T) {
+	for name, change := range map[string]func(*record.Record){
+		"no name":              func(r *record.Record) { r.Objects[0].Name = "" },
+		"a name to begin with": func(r *record.Record) { r.Objects[0].Name, r.Generate = "run-", true },
+		"a name too long":      func(r *record.Record) { r.Objects[0].Name = strings.Repeat("a", 254) },
+	} {
+		rec := record.Record{Bundle: "guestbook", Objects: record.ConfigMaps("web", 1)}
+		change(&rec)
+		if e := read(t, rec); e.Objects != 0 {
+			t.Errorf("%s: %d objects", name, e.Objects)
+		}
+	}
+	for name, hash := range map[string]string{"no label": "not a label!", "another set's": ownership.Wanted("default-x", "", "").Hash} {
+		if e := read(t, record.Record{Bundle: "guestbook", Hash: hash, Objects: record.ConfigMaps("web", 1)}); e.Want.Hash != "" || e.Want.SetID != "" {
+			t.Errorf("%s: it wants %q", name, e.Want.Hash)
+		}
+	}
+	r := registry.New()
+	r.Put(read(t, record.Record{Bundle: "guestbook", Objects: []object.Ref{{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Namespace: "web", Name: "c"}}}))
+	if got := owners(r, object.Key{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "c"}); got != "guestbook:1" {
+		t.Errorf("a cluster-scoped object with a namespace in its chart is desired by %q", got)
+	}
+}
+
+// TestClaims holds what a guard goes by: older revisions, every agent of the release, and what Helm is taking away.
+func TestClaims(t *testing.T) {
+	r := registry.New()
+	two, one := record.ConfigMaps("web", 2), record.ConfigMaps("web", 1)
+	r.Put(read(t, record.Record{Bundle: "guestbook", Objects: two}))
+	r.Put(read(t, record.Record{Bundle: "guestbook", Revision: 2, Status: "pending-upgrade", ServiceAccount: "deployer", AgentNamespace: "agents", Objects: one}))
+	claims := func(k object.Key) []string {
+		var out []string
+		for _, c := range r.Claims(k) {
+			out = append(out, fmt.Sprint(c.Revision, " ", c.Agents, " ", c.Leaving))
+		}
+		return out
+	}
+	for name, want := range map[string][]string{
+		"object-0": {"2 [{agents deployer} {cattle-fleet-system }] false", "1 [{cattle-fleet-system } {agents deployer}] false"},
+		"object-1": {"1 [{cattle-fleet-system } {agents deployer}] false"}, // dropped by the account of the second
+	} {
+		if diff := cmp.Diff(want, claims(configMap("web", name))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	r.Delete(release.Name{Namespace: "web", Name: "guestbook", Revision: 2})
+	r.Put(read(t, record.Record{Bundle: "guestbook", Status: "uninstalling", Objects: two}))
+	k := configMap("web", "object-0")
+	if diff := cmp.Diff([]string{"1 [{cattle-fleet-system }] true"}, claims(k)); diff != "" || owners(r, k) != "" {
+		t.Errorf("uninstalling: owners %q, claims (-want +got):\n%s", owners(r, k), diff)
+	}
+}
