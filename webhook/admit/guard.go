@@ -53,6 +53,8 @@ func (g guardian) judge(req *admission.Request, key object.Key, labels map[strin
 	switch mode {
 	case guard.Deny:
 		a.Response, a.decision = admission.Denied(v.Message+". "+wayOut(key)), Denied
+		g.Log.Info("a request was denied", "object", key.String(), "user", req.UserInfo.Username, "operation", string(req.Operation),
+			"bundle", v.Release.Bundle, "reason", string(v.Reason))
 	case guard.Warn:
 		a.Response, a.decision = a.WithWarnings(v.Message), Warned
 	default:

@@ -101,12 +101,13 @@ func (v *Verdict) judgeMarks(req Request) {
 	want := v.Release.Want.Stamps()
 	v.Reason = Harmless
 	var gone, changed []string
-	counted := false
+	counted, helm := false, false
 	for _, c := range ownership.Changes(stampsOf(req.Old), stampsOf(req.New)) {
 		if c.Old == nil || *c.Old != want[c.Name] {
 			continue
 		}
 		counted = counted || c.Name == fleet.HashLabel
+		helm = helm || c.Name != fleet.HashLabel && c.Name != fleet.IDAnnotation
 		if c.New == nil {
 			gone = append(gone, c.Field()+" "+c.Name)
 		} else {
@@ -125,7 +126,10 @@ func (v *Verdict) judgeMarks(req Request) {
 	if len(changed) > 0 {
 		acts, link = append(acts, "changes "+strings.Join(changed, ", ")), ": "
 	}
-	consequence := "Fleet goes on counting it, and Helm will not know it for its release's"
+	consequence := "Fleet still counts it, but knows it by less"
+	if helm {
+		consequence = "Fleet still counts it, but Helm may not know it for its release's"
+	}
 	if counted {
 		consequence = "Fleet will report it as not its own, and " + fewer(v.Release)
 	}

@@ -5,8 +5,11 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,15 +83,34 @@ func metricsHandler(p parts) http.Handler {
 	return mux
 }
 
-// probesHandler serves livez, which says only that the process answers, and readyz; what fails is said below it: /readyz/certificate.
+// probesHandler serves livez, which says only that the process answers, and readyz; what fails is said in its answer.
 func probesHandler(ready map[string]healthz.Checker) http.Handler {
 	mux := http.NewServeMux()
 	for path, checks := range map[string]map[string]healthz.Checker{"/livez": {"ping": healthz.Ping}, "/readyz": ready} {
-		h := http.StripPrefix(path, &healthz.Handler{Checks: checks})
-		mux.Handle(path, h)
-		mux.Handle(path+"/", h)
+		mux.Handle(path, all(checks))
+		for name, check := range checks {
+			mux.Handle(path+"/"+name, healthz.CheckHandler{Checker: check})
+		}
 	}
 	return mux
+}
+
+// all answers for all checks, and names those that fail. controller-runtime's own handler does the same, and logs every failed probe without
+// saying why.
+func all(checks map[string]healthz.Checker) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, said := http.StatusOK, ""
+		for _, name := range slices.Sorted(maps.Keys(checks)) {
+			if err := checks[name](r); err != nil {
+				status = http.StatusInternalServerError
+				said += fmt.Sprintf("[-]%s failed: %v\n", name, err)
+				continue
+			}
+			said += fmt.Sprintf("[+]%s ok\n", name)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, said) // to a probe that may have gone
+	})
 }
 
 // checks are what has to be true before the API server may call.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/client-go/rest"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -335,5 +337,25 @@ func TestPortInUse(t *testing.T) {
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTooMuchToRead holds that bodies which would take too much together are turned away, each with an HTTP error, and that room is given back.
+func TestTooMuchToRead(t *testing.T) {
+	reading := semaphore.NewWeighted(16)
+	within := make(chan int, 1)
+	var handler http.Handler
+	handler = protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		second := httptest.NewRecorder()
+		handler.ServeHTTP(second, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat("x", 10))))
+		within <- second.Code
+		w.WriteHeader(http.StatusOK)
+	}), reading, func() bool { return false }, logr.Discard())
+	for range 2 {
+		first := httptest.NewRecorder()
+		handler.ServeHTTP(first, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat("x", 10))))
+		if got := <-within; first.Code != http.StatusOK || got != http.StatusServiceUnavailable {
+			t.Errorf("got %d, and meanwhile %d", first.Code, got)
+		}
 	}
 }
