@@ -10,7 +10,6 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
@@ -47,9 +46,9 @@ func (s stamper) answer(req admission.Request) answer {
 		return a
 	}
 	if d.Reason == stamp.Restored {
-		// The guard would not see it: it is called when the marks are back. Fleet does not miss the id, so that is no reason to refuse.
+		// The guard would not see it: it is called when the marks are back.
 		g := guardian{s.Options}.judge(&req, key, labels, before, after)
-		if g.decision == Denied && after.Metadata.Labels[fleet.HashLabel] != d.Release.Want.Hash {
+		if g.decision == Denied {
 			return g
 		}
 		if g.decision == Warned {

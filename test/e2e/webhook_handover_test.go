@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	named "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
+)
+
+// alone is a manifest with one of guestbook's three objects.
+const alone = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {app: guestbook}}, data: {colour: blue, size: large}}\n"
+
+// TestWebhookAccountChanges upgrades as another account than before, under deny, and drops what only the revision before desired.
+func TestWebhookAccountChanges(t *testing.T) {
+	f := newFleet(t, shared)
+	b := f.bundle("guestbook", guestbook)
+	b.options.ServiceAccount, b.options.User = "before", account(agentNamespace, "before")
+	b.deploy()
+	f.serveWebhook("default", "--guard-default=deny")
+	b.options.ServiceAccount, b.options.User = "after", account(agentNamespace, "after")
+	b.upgrade(alone)
+	expect(t, f.audit(), outcome{Status: 0, Deployments: map[string]string{"guestbook": "Ready"}})
+}
+
+// TestWebhookUninstalledByHand holds that deny also stands before a stranger who has Helm delete it all, and not before Fleet, which does so after.
+func TestWebhookUninstalledByHand(t *testing.T) {
+	f := newFleet(t, shared)
+	b := f.deploy("guestbook", guestbook)
+	h := f.serveWebhook("default", "--guard-default=deny")
+	b.options.User = "mallory"
+	if err := f.Uninstall(b.options); err == nil {
+		t.Errorf("uninstalled by somebody: %v", err)
+	}
+	for _, obj := range []*unstructured.Unstructured{configMap("settings"), configMap("texts")} {
+		f.get(obj)
+	}
+	if denied := h.counted("guard", "denied", "Deleted"); denied != 3 {
+		t.Errorf("%d deletions were denied", denied)
+	}
+	b.options.User = account(agentNamespace, "fleet-agent")
+	if err := f.Uninstall(b.options); err != nil {
+		t.Errorf("uninstalled by Fleet: %v", err)
+	}
+}
+
+// TestWebhookForgedClaim makes up a record in a tenant's namespace that claims a bundle's set and object for an agent there: Fleet goes on, and
+// the tenant is not Fleet.
+func TestWebhookForgedClaim(t *testing.T) {
+	f := newFleet(t, shared)
+	f.deploy("guestbook", guestbook)
+	f.namespace("tenant")
+	h := f.serveWebhook("default", "--guard-default=deny")
+	forged := record.Record{Bundle: "guestbook", Namespace: "tenant", AgentNamespace: "tenant",
+		Objects: []named.Ref{{APIVersion: "v1", Kind: "ConfigMap", Namespace: apps, Name: "settings"}}}
+	secret := object("v1", "Secret", "tenant", "sh.helm.release.v1.guestbook.v1")
+	secret.Object["type"] = "helm.sh/release.v1"
+	secret.Object["data"] = map[string]any{"release": base64.StdEncoding.EncodeToString(forged.Value())}
+	f.Apply(t, "tenant", secret)
+	h.knows(4)
+	for name, may := range map[string]bool{account(agentNamespace, "fleet-agent"): true, account("tenant", "fleet-agent"): false} {
+		err := f.person(name).Delete(t.Context(), configMap("settings"), client.DryRunAll)
+		if (err == nil) != may || err != nil && !strings.Contains(err.Error(), "guestbook will be 2/3") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
