@@ -169,7 +169,7 @@ func foreign(r Registry, owner registry.Release, m *object.Meta) string {
 		holder, known = r.Holder(fleet.Hash(have.SetID), have.Release())
 	}
 	switch {
-	case known && holder.Name.Release() != owner.Name.Release(): // a revision from before may have had another set
+	case known && holder.Release() != owner.Release(): // a revision from before may have had another set
 		return "bundle " + holder.Bundle
 	case known:
 		return ""
