@@ -122,7 +122,7 @@ func (c *Cluster) apply(ctx context.Context, s Step, dryRun bool) (Outcome, erro
 			return Configured, nil // what would be applied after it cannot be asked for
 		case patch != nil:
 			if _, err := r.Patch(ctx, ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
-				return "", fmt.Errorf("taking webhooks out of %s: %w", ref.Key(), err)
+				return "", fmt.Errorf("taking out of %s what cannot be applied over: %w", ref.Key(), err)
 			}
 		}
 	}
@@ -177,24 +177,30 @@ func stored(o *unstructured.Unstructured) map[string]any {
 	return o.Object
 }
 
-// dropPatch takes those webhooks out of a configuration that are not wanted any more, as a JSON patch; nil where there are none. An apply
-// that merely leaves one out would keep it for the sake of its caBundle, which another field manager wrote, and then be refused for what
-// is missing in it.
+// dropPatch takes out of a configuration what an apply cannot be made over, as a JSON patch; nil where there is nothing. Those are webhooks that
+// are not wanted any more: an apply that merely leaves one out would keep it for the sake of its caBundle, which another field manager wrote, and
+// then be refused for what is missing in it. And addresses that somebody wrote in place of the Service: of the two a webhook has exactly one.
 func dropPatch(s Step) ([]byte, error) {
 	live, desired := WebhooksOf(s.Live), WebhooksOf(s.Desired)
 	type operation struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`
-		Value string `json:"value,omitempty"`
+		Value any    `json:"value,omitempty"`
 	}
 	var patch []operation
 	for i, w := range slices.Backward(live) {
 		name, _ := w["name"].(string)
-		if slices.ContainsFunc(desired, func(d map[string]any) bool { return d["name"] == name }) {
+		at := fmt.Sprintf("/webhooks/%d", i)
+		wanted := slices.IndexFunc(desired, func(d map[string]any) bool { return d["name"] == name })
+		if wanted < 0 {
+			patch = append(patch, operation{"test", at + "/name", name}, operation{Op: "remove", Path: at})
 			continue
 		}
-		at := fmt.Sprintf("/webhooks/%d", i)
-		patch = append(patch, operation{"test", at + "/name", name}, operation{Op: "remove", Path: at})
+		service, stated, _ := unstructured.NestedMap(desired[wanted], "clientConfig", "service")
+		if URLOf(w) != "" && stated { // the caBundle stays: whoever keeps it up to date puts it right
+			patch = append(patch, operation{"test", at + "/name", name}, operation{Op: "remove", Path: at + "/clientConfig/url"},
+				operation{"add", at + "/clientConfig/service", service})
+		}
 	}
 	if patch == nil {
 		return nil, nil

@@ -179,5 +179,11 @@ func WebhooksOf(o *unstructured.Unstructured) []map[string]any {
 	return out
 }
 
+// URLOf returns the address that a webhook is called at, "" where it is called through a Service.
+func URLOf(webhook map[string]any) string {
+	address, _, _ := unstructured.NestedString(webhook, "clientConfig", "url")
+	return address
+}
+
 // ours says whether an object carries the label of an installation.
 func ours(o *unstructured.Unstructured) bool { return o.GetLabels()[NameLabel] == Name }

@@ -45,12 +45,20 @@ const (
 // Options are those that an installation was made with, as far as its configurations and its Deployment show. It is for a hint, and not
 // worth waiting for: what cannot be read is left out.
 func (c *Cluster) Options(ctx context.Context, configurations []Target) Options {
-	namespace := cmp.Or(Where(configurations), Namespace)
+	home, err := c.Home(ctx, configurations)
+	if err != nil {
+		home = ""
+	}
+	return c.OptionsIn(ctx, cmp.Or(home, Namespace), configurations)
+}
+
+// OptionsIn is Options of an installation in a namespace.
+func (c *Cluster) OptionsIn(ctx context.Context, namespace string, configurations []Target) Options {
 	var live []*unstructured.Unstructured
 	for _, t := range configurations {
 		live = append(live, t.live)
 	}
-	deployment, err := c.Dynamic.Resource(deploymentKind.GroupVersion().WithResource("deployments")).Namespace(namespace).Get(ctx, Name, metav1.GetOptions{})
+	deployment, err := c.Dynamic.Resource(deploymentResource).Namespace(namespace).Get(ctx, Name, metav1.GetOptions{})
 	if err != nil {
 		deployment = nil
 	}
@@ -84,6 +92,12 @@ func OptionsOf(namespace string, deployment *unstructured.Unstructured, configur
 		o.Replicas = int(replicasOf(deployment).wanted)
 	}
 	return o
+}
+
+// GuardOff says whether the guard does nothing by labels, which are those of a namespace, or of an object that is in none.
+func (o Options) GuardOff(labels map[string]string) bool {
+	mode, _ := guard.ModeOf(labels, cmp.Or(o.GuardDefault, guard.Warn))
+	return mode == guard.Off
 }
 
 // container is the first container of a Deployment, nil where there is none.

@@ -23,7 +23,11 @@ var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
 type wanted struct {
 	object.Ref
 	release, bundle string
+	agent           agent
 }
+
+// agent is whom Fleet deploys a release as.
+type agent struct{ namespace, account string }
 
 // errEnough ends a walk early.
 var errEnough = errors.New("enough")
@@ -67,7 +71,7 @@ func (t *Tester) wants(secret *unstructured.Unstructured) ([]wanted, error) {
 	}
 	var out []wanted
 	for _, each := range objects {
-		out = append(out, wanted{Ref: t.placed(each.Ref, r.Namespace), release: r.Release(), bundle: r.BundleID})
+		out = append(out, wanted{Ref: t.placed(each.Ref, r.Namespace), release: r.Release(), bundle: r.BundleID, agent: agent{r.AgentNamespace, r.ServiceAccount}})
 	}
 	return out, nil
 }

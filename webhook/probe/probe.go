@@ -5,9 +5,11 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -24,6 +26,7 @@ const (
 	Works     Verdict = "works"
 	NotCalled Verdict = "not called"
 	GuardOnly Verdict = "the guard answers, the stamp does not"
+	StampOnly Verdict = "the stamp answers, the guard does not"
 	NoObject  Verdict = "no object to test with"
 	CannotSay Verdict = "it cannot be said"
 )
@@ -33,6 +36,8 @@ type Result struct {
 	Verdict Verdict
 	// Trial is the request that the verdict is of, nil where none was sent.
 	Trial *Trial
+	// Guard is what the guard was found to do, nil where no request could tell.
+	Guard *Guard
 	// Reasons say why, where the verdict is not Works.
 	Reasons []string
 }
@@ -52,7 +57,7 @@ type Tester struct {
 	Now      func() time.Time
 }
 
-// Test sends a server-side dry run that strips Fleet's mark from an object, and says what came back; nothing is changed. Without an object it takes
+// Test sends a server-side dry run that strips Fleet's mark from an object, and one that deletes it, and says what came back; nothing is changed. Without an object it takes
 // the first one that a release of Fleet's desires and that can tell. The error is that of the context, or of reading a named object.
 func (t *Tester) Test(ctx context.Context, named *object.Ref) (*Result, error) {
 	r := t.reach(ctx)
@@ -69,7 +74,19 @@ func (t *Tester) Test(ctx context.Context, named *object.Ref) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if (result.Verdict == NotCalled || result.Verdict == GuardOnly) && result.Reasons == nil {
+	if result.Verdict == Works || result.Reasons == nil && (result.Verdict == NotCalled || result.Verdict == GuardOnly) {
+		result.Guard = t.guard(ctx, result.Trial)
+		result.Verdict = together(result.Verdict, result.Guard)
+	}
+	switch {
+	case result.Verdict == StampOnly:
+		result.Reasons = []string{result.Guard.Why}
+		wrong, _, err := t.wrong(ctx)
+		if err != nil {
+			return result, err
+		}
+		result.Reasons = append(result.Reasons, wrong...)
+	case result.Verdict == GuardOnly || result.Verdict == NotCalled && result.Reasons == nil:
 		result.Reasons, err = t.why(ctx, r, result.Trial)
 	}
 	return result, errors.Join(err, ctx.Err())
@@ -236,17 +253,48 @@ func (t *Tester) why(ctx context.Context, r reach, trial *Trial) ([]string, erro
 	if r.timeout > 0 && trial.Took >= r.timeout {
 		out = append(out, fmt.Sprintf("the request took %s, and the webhook's timeout is %s: it hangs, or cannot be reached", trial.Took.Round(time.Millisecond), r.timeout))
 	}
-	facts, err := t.Gather(ctx, r.service, t.Now())
+	wrong, facts, err := t.wrong(ctx)
 	if err != nil {
 		return out, err
 	}
-	unread := false
+	out = append(out, wrong...)
+	if counted := t.again(ctx, facts, trial); counted != "" {
+		out = append(out, counted)
+	}
+	if len(out) == 0 {
+		out = append(out, "nothing is wrong with what could be read of the installation; a webhook that has not read all release records yet passes everything")
+	}
+	if slices.ContainsFunc(status.Judge(facts).Checks, func(c status.Check) bool { return judged(c) && c.State == status.Unknown }) {
+		out = append(out, "not all of it could be read: `webhook status` says what")
+	}
+	return out, nil
+}
+
+// home is the namespace of the installation, "" where that is not known.
+func (t *Tester) home(ctx context.Context) string {
+	configurations, err := t.Cluster.Configurations(ctx)
+	if err != nil {
+		return ""
+	}
+	home, err := t.Cluster.Home(ctx, configurations)
+	if err != nil {
+		return ""
+	}
+	return home
+}
+
+// judged leaves out what says nothing of whether a webhook answers now.
+func judged(c status.Check) bool { return c.Name != "calls" && c.Name != "namespaces" }
+
+// wrong is what is wrong with the installation, as far as it could be read.
+func (t *Tester) wrong(ctx context.Context) ([]string, *status.Facts, error) {
+	facts, err := t.Gather(ctx, cmp.Or(t.home(ctx), install.Namespace), t.Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []string
 	for _, c := range status.Judge(facts).Checks {
-		if c.Name == "calls" || c.Name == "namespaces" {
-			continue
-		}
-		unread = unread || c.State == status.Unknown
-		if c.State != status.Wrong {
+		if !judged(c) || c.State != status.Wrong {
 			continue
 		}
 		if len(c.Details) == 0 {
@@ -256,14 +304,5 @@ func (t *Tester) why(ctx context.Context, r reach, trial *Trial) ([]string, erro
 			out = append(out, c.Name+": "+d)
 		}
 	}
-	if counted := t.again(ctx, facts, trial); counted != "" {
-		out = append(out, counted)
-	}
-	if len(out) == 0 {
-		out = append(out, "nothing is wrong with what could be read of the installation; a webhook that has not read all release records yet passes everything")
-	}
-	if unread {
-		out = append(out, "not all of it could be read: `webhook status` says what")
-	}
-	return out, nil
+	return out, facts, nil
 }

@@ -18,23 +18,26 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
 
-// reach is whom the stamp webhook is called for, as the cluster has it.
+// reach is whom a webhook is called for, as the cluster has it.
 type reach struct {
 	// configured is false where the webhook is not there. Where it could not be read nothing is known, and everything may be reached.
 	configured, known   bool
 	namespaces, objects labels.Selector
 	timeout             time.Duration
-	service             string // the namespace of its Service
 }
 
 // reach reads whom the stamp webhook is called for.
 func (t *Tester) reach(ctx context.Context) reach {
-	everything := reach{configured: true, namespaces: labels.Everything(), objects: labels.Everything(), service: install.Namespace}
-	out := reach{known: true, service: install.Namespace}
-	mutating := admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration")
-	err := t.Cluster.List(ctx, mutating, metav1.NamespaceAll, metav1.ListOptions{LabelSelector: install.Selector}, func(o *unstructured.Unstructured) error {
+	return t.reachOf(ctx, "MutatingWebhookConfiguration", install.StampWebhook)
+}
+
+// reachOf reads whom a webhook is called for, of the configurations of a kind.
+func (t *Tester) reachOf(ctx context.Context, kind, webhook string) reach {
+	everything := reach{configured: true, namespaces: labels.Everything(), objects: labels.Everything()}
+	out := reach{known: true}
+	err := t.Cluster.List(ctx, admissionregistrationv1.SchemeGroupVersion.WithKind(kind), metav1.NamespaceAll, metav1.ListOptions{LabelSelector: install.Selector}, func(o *unstructured.Unstructured) error {
 		for _, w := range install.WebhooksOf(o) {
-			if w["name"] != install.StampWebhook {
+			if w["name"] != webhook {
 				continue
 			}
 			out = everything
@@ -42,9 +45,6 @@ func (t *Tester) reach(ctx context.Context) reach {
 			out.namespaces, out.objects = selector(w, "namespaceSelector"), selector(w, "objectSelector")
 			seconds, _, _ := unstructured.NestedInt64(w, "timeoutSeconds")
 			out.timeout = time.Duration(seconds) * time.Second
-			if ns, _, _ := unstructured.NestedString(w, "clientConfig", "service", "namespace"); ns != "" {
-				out.service = ns
-			}
 			return errEnough
 		}
 		return nil

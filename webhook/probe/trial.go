@@ -50,6 +50,10 @@ type Trial struct {
 	Message         string // of a refusal, else empty
 	Warnings        []string
 	Took            time.Duration
+
+	// live is the object as it was read; kept says that the mark which came back is the one that it had.
+	live *unstructured.Unstructured
+	kept bool
 }
 
 // answered says whether the stamp was called and did what it is for.
@@ -82,7 +86,7 @@ func (t *Tester) try(ctx context.Context, ref object.Ref) (*Trial, *unstructured
 	case live.GetDeletionTimestamp() != nil:
 		return nil, live, fmt.Errorf("testing with %s: %w", ref.Key(), errDeleting)
 	}
-	trial := &Trial{Object: ref}
+	trial := &Trial{Object: ref, live: live}
 	t.Warnings.Take()
 	begin := t.Now()
 	got, err := r.Patch(ctx, ref.Name, types.MergePatchType, []byte(strip), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager})
@@ -96,7 +100,7 @@ func (t *Tester) try(ctx context.Context, ref object.Ref) (*Trial, *unstructured
 			trial.Answer = Denied
 		}
 	case got.GetLabels()[Mark] != "":
-		trial.Answer = Stamped
+		trial.Answer, trial.kept = Stamped, got.GetLabels()[Mark] == live.GetLabels()[Mark]
 	case stamp:
 		trial.Answer = Warned
 	case guard:

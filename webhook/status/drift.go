@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 )
 
 // difference is a field of a live object that is not as the manifests have it.
@@ -82,6 +84,9 @@ func compareMaps(path string, want, got map[string]any) []difference {
 			if m, _ := got[k].(map[string]any); want[k] == nil && len(m) > 0 {
 				out = append(out, difference{path: path + "." + k, got: got[k]})
 			}
+		}
+		if address := install.URLOf(got); address != "" && install.URLOf(want) == "" {
+			out = append(out, difference{path: path + ".clientConfig.url", got: address})
 		}
 		if m, _ := got["matchConditions"].([]any); want["matchConditions"] == nil && len(m) > 0 {
 			out = append(out, difference{path: path + ".matchConditions", got: got["matchConditions"]})

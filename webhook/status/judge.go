@@ -5,6 +5,8 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -43,8 +45,8 @@ type Status struct {
 	Namespace  string `json:"namespace"`
 	// State is the worst of the checks.
 	State State `json:"state"`
-	// Installed is false where neither a configuration nor the Deployment is there.
-	Installed bool            `json:"installed"`
+	// Installed is false where neither a configuration nor the Deployment is there, and absent where that is not known.
+	Installed *bool           `json:"installed,omitempty"`
 	Image     string          `json:"image,omitempty"`
 	Release   string          `json:"release,omitempty"` // of Fleet's that deployed it
 	Webhooks  []WebhookStatus `json:"webhooks"`
@@ -61,7 +63,7 @@ type WebhookStatus struct {
 	CABundle string `json:"caBundle"`
 	Calls    *Calls `json:"calls,omitempty"`
 
-	url bool // it is called at an address, and not through the Service
+	url string // the address that it is called at, where not through the Service
 	ca  string
 }
 
@@ -79,16 +81,19 @@ func Judge(f *Facts) *Status {
 	j := &judgement{Facts: f, status: s}
 	configurations := []Found{f.configuration(mutating), f.configuration(validating)}
 	deployment := f.deployment()
-	unread := false
+	unread, installed := false, false
 	for _, o := range append(slices.Clone(configurations), deployment) {
-		s.Installed = s.Installed || o.Object != nil
+		installed = installed || o.Object != nil
 		unread = unread || o.Reason != ""
 		if o.Object != nil {
 			s.Release = cmp.Or(install.ReleaseOf(o.Object), s.Release)
 		}
 	}
 	s.Image = f.options().Image
-	if !s.Installed && !unread {
+	if installed || !unread {
+		s.Installed = &installed
+	}
+	if !installed && !unread {
 		j.add("installed", Wrong, "the webhook is not installed")
 		return s
 	}
@@ -148,7 +153,7 @@ func (j *judgement) webhook(check, kind string, w map[string]any) {
 		s, _, _ := unstructured.NestedString(w, fields...)
 		return s
 	}
-	out := WebhookStatus{Name: text("name"), Configuration: kind + " " + install.Name, FailurePolicy: text("failurePolicy"), url: text("clientConfig", "url") != "",
+	out := WebhookStatus{Name: text("name"), Configuration: kind + " " + install.Name, FailurePolicy: text("failurePolicy"), url: install.URLOf(w),
 		ca: text("clientConfig", "caBundle")}
 	out.TimeoutSeconds, _, _ = unstructured.NestedInt64(w, "timeoutSeconds")
 	var wrong []string
@@ -174,7 +179,7 @@ func (j *judgement) webhook(check, kind string, w map[string]any) {
 // trust says whether the API server would accept the certificate, and why not.
 func (j *judgement) trust(w WebhookStatus) (state, why string) {
 	if w.ca == "" {
-		if w.url {
+		if w.url != "" {
 			return caUnknown, "no caBundle: whether the address has a certificate that the API server trusts is not known"
 		}
 		return caMissing, "no caBundle: the API server trusts no certificate of the webhook, and every call fails"
@@ -188,7 +193,7 @@ func (j *judgement) trust(w WebhookStatus) (state, why string) {
 		return caUnknown, "whether the caBundle fits the certificate is not known: the Secret holds none"
 	}
 	name := install.Name + "." + j.Namespace + ".svc"
-	if w.url {
+	if w.url != "" {
 		name = "" // of an address that is not looked up
 	}
 	if err := trusted(w.ca, chain, name, j.TakenAt); err != nil {
@@ -199,7 +204,22 @@ func (j *judgement) trust(w WebhookStatus) (state, why string) {
 
 // served says whether the webhook is called at an address: then what runs behind it is not in this cluster.
 func (j *judgement) served() bool {
-	return len(j.status.Webhooks) > 0 && !slices.ContainsFunc(j.status.Webhooks, func(w WebhookStatus) bool { return !w.url })
+	return len(j.status.Webhooks) > 0 && !slices.ContainsFunc(j.status.Webhooks, func(w WebhookStatus) bool { return w.url == "" })
+}
+
+// local says whether each webhook is called at an address of the API server's own machine: somebody tries one out there.
+func (j *judgement) local() bool {
+	return len(j.status.Webhooks) > 0 && !slices.ContainsFunc(j.status.Webhooks, func(w WebhookStatus) bool { return !loopback(w.url) })
+}
+
+// loopback says whether an address is of the machine that calls it.
+func loopback(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || address == "" {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 }
 
 func (j *judgement) replicas() {
@@ -238,49 +258,4 @@ func (j *judgement) endpoints() {
 		}
 		j.add("endpoints", OK, message)
 	}
-}
-
-// drift compares what is installed with what the program carries.
-func (j *judgement) drift() {
-	var details []string
-	var unread, unsure int
-	for _, d := range j.Desired {
-		o := j.Objects[install.RefOf(d).Key()]
-		switch {
-		case o.Reason != "":
-			unread++
-		case j.Unsure[install.RefOf(d).Key()]:
-			unsure++
-		case o.Object == nil:
-			if j.served() {
-				continue
-			}
-			details = append(details, install.RefOf(d).Key().String()+" is not there")
-		default:
-			for _, each := range driftOf(d, o.Object) {
-				if !address(each, j.served()) {
-					details = append(details, install.RefOf(d).Key().String()+": "+each.String())
-				}
-			}
-		}
-	}
-	state, message := OK, "as the program has it"
-	switch {
-	case len(details) > 0:
-		state, message = Wrong, "it is not as the program has it; `webhook install` puts it right"
-	case unread+unsure > 0:
-		state, message = Unknown, "as far as could be read, as the program has it"
-	}
-	if unread > 0 {
-		message += fmt.Sprintf("; %s could not be read", plural(unread, "object"))
-	}
-	if unsure > 0 {
-		message += fmt.Sprintf("; what %s should be like depends on options that could not be read", plural(unsure, "object"))
-	}
-	j.add("manifests", state, message, details...)
-}
-
-// address says whether a difference is only that the webhook is called at an address.
-func address(d difference, served bool) bool {
-	return served && strings.HasSuffix(d.path, ".clientConfig.service")
 }

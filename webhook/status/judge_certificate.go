@@ -29,7 +29,8 @@ func (j *judgement) certificate() {
 		return
 	}
 	c, now := chain[0], j.TakenAt
-	text := fmt.Sprintf("issued %s ago, expires in %s, on %s", days(now.Sub(c.NotBefore)), days(c.NotAfter.Sub(now)), c.NotAfter.UTC().Format(time.DateOnly))
+	// When it was made is not told: its beginning is set back, for clocks that are slow.
+	text := fmt.Sprintf("expires in %s, on %s", days(c.NotAfter.Sub(now)), c.NotAfter.UTC().Format(time.DateOnly))
 	switch {
 	case now.Before(c.NotBefore):
 		j.add("certificate", Wrong, "it is not valid before "+c.NotBefore.UTC().Format(time.RFC3339))

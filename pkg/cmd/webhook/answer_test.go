@@ -148,6 +148,7 @@ func (f *fixture) until(t *testing.T, is func() bool) {
 type admission struct {
 	*httptest.Server
 	with    atomic.Pointer[answer]
+	guard   *admission             // of an installation that answers
 	manager atomic.Pointer[string] // the field manager of the last request
 }
 
@@ -194,6 +195,14 @@ func restamp(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		Patch: []byte(`[{"op":"add","path":"/metadata/labels/objectset.rio.cattle.io~1hash","value":"` + setHash + `"}]`)}
 }
 
+// warnOfDeletion is what the guard says where nothing else is wrong.
+func warnOfDeletion(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	if r.Operation != admissionv1.Delete {
+		return pass(r)
+	}
+	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"configmap " + r.Namespace + "/" + r.Name + " belongs to bundle guestbook: Fleet will report it as missing, and guestbook will be 0/1"}}
+}
+
 func deny(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Code: http.StatusForbidden, Message: "configmap shop/settings belongs to bundle guestbook"}}
 }
@@ -228,11 +237,11 @@ func TestTest(t *testing.T) {
 		status int
 		says   []string
 	}{
-		{"stamped", restamp, nil, 0, []string{"configmap shop/settings, of bundle guestbook (release shop/guestbook)", "Came back: with the mark", "Warning:   the marks of", "Result:    works"}},
+		{"stamped", restamp, nil, 0, []string{"configmap shop/settings, of bundle guestbook (release shop/guestbook)", "Came back: with the mark", "Warning:   the marks of", "Guard:     warned: configmap shop/settings belongs to bundle guestbook", "Result:    works"}},
 		{"stamped, named", restamp, []string{"cm/settings", "-n", "shop"}, 0, []string{"Result:    works"}},
 		{"denied", deny, []string{"configmaps/shop/settings"}, 0, []string{"Came back: denied by the webhook", `admission webhook "stamp.fleetdoctor.io"`, "Result:    works"}},
 		{"warned", warn, nil, 0, []string{"Came back: without the mark, and with a warning", "Warning:   configmap shop/settings is desired", "Result:    works"}},
-		{"not answered", pass, nil, 1, []string{"Came back: without the mark (", "Result:    not called", "- validating: no caBundle", "the API server called it, and it passed the request unchanged"}},
+		{"not answered", pass, nil, 1, []string{"Came back: without the mark (", "Result:    not called", "- certificate: Secret fleetdoctor-webhook-cert: there is no certificate in it yet", "the API server called it, and it passed the request unchanged"}},
 		{"not answered, named", pass, []string{"cm/settings", "-n", "shop"}, 1, []string{"of bundle guestbook", "Result:    not called"}},
 		{"an orphan", pass, []string{"cm/orphan", "-n", "shop"}, 3, []string{"Result:    no object to test with", "it is an orphan"}},
 		{"an object without the mark", pass, []string{"cm/bare", "-n", "shop"}, 3, []string{"Result:    no object to test with", "does not carry Fleet's mark"}},
@@ -241,6 +250,10 @@ func TestTest(t *testing.T) {
 		{"no name", pass, []string{"cm"}, 2, []string{"want KIND/NAME"}},
 	} {
 		a.answer(tc.answer)
+		a.guard.answer(warnOfDeletion)
+		if tc.status != 0 {
+			a.guard.answer(pass)
+		}
 		r := f.call(t, append([]string{"test"}, tc.args...)...)
 		said := r.said()
 		for _, s := range tc.says {
@@ -263,8 +276,11 @@ func (f *fixture) answering(t *testing.T, namespace string) *admission {
 	t.Helper()
 	f.installed(t, namespace)
 	a := newAdmission(t)
+	a.guard = newAdmission(t)
 	f.point(t, a.URL, a.ca())
+	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", install.Name, pointed(t, a.guard.URL+"/guard", a.guard.ca()))
 	a.answer(restamp)
+	a.guard.answer(warnOfDeletion)
 	f.until(t, func() bool { return f.call(t, "test").status == 0 })
 	return a
 }

@@ -201,7 +201,10 @@ func TestInstallOptions(t *testing.T) {
 		t.Errorf("a dry run left %d webhooks of 2", n)
 	}
 	r := f.must(t, "install", "-n", "opt")
-	if n := strings.Count(r.out, "rolebinding.rbac.authorization.k8s.io/fleetdoctor-webhook-records pruned\n"); n != 2 {
+	if want := "Note: --release-namespaces: it now reads Secrets in every namespace; it was: default, shop\nNote: --exact: it is now false; it was: true\n"; r.errOut != want {
+		t.Errorf("notes (-want +got):\n%s", cmp.Diff(want, r.errOut))
+	}
+	if n := strings.Count(r.out, "rolebinding.rbac.authorization.k8s.io/fleetdoctor-webhook-records -n "); n != 2 {
 		t.Errorf("%d bindings were pruned:\n%s", n, r.out)
 	}
 	if m := f.mutating(t); len(m.Webhooks) != 1 || m.Webhooks[0].Name != install.StampWebhook {
@@ -298,7 +301,7 @@ func TestUninstall(t *testing.T) {
 	}
 	first := "mutatingwebhookconfiguration.admissionregistration.k8s.io/fleetdoctor-webhook deleted\n" +
 		"validatingwebhookconfiguration.admissionregistration.k8s.io/fleetdoctor-webhook deleted\n"
-	if !strings.HasPrefix(r.out, first) || !strings.Contains(r.out, "rolebinding.rbac.authorization.k8s.io/fleetdoctor-webhook-records deleted\n") {
+	if !strings.HasPrefix(r.out, first) || !strings.Contains(r.out, "rolebinding.rbac.authorization.k8s.io/fleetdoctor-webhook-records -n shop deleted\n") {
 		t.Errorf("it deleted:\n%s", r.out)
 	}
 	f.absent(t, &rbacv1.RoleBinding{}, "shop", "fleetdoctor-webhook-records")
@@ -350,16 +353,27 @@ func TestDisable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Fleet deployed mutatingwebhookconfiguration.admissionregistration.k8s.io/fleetdoctor-webhook (release burn/doctor)", `"paused":true`,
-		"kubectl-fleetdoctor webhook install --kubeconfig " + f.kubeconfig + " --namespace=burn --exact=true --guard-default=deny\n",
+		"kubectl patch bundles.fleet.cattle.io doctor -n WORKSPACE --type=merge -p '{\"spec\":{\"paused\":false}}'\n",
 	} {
 		if !strings.Contains(r.errOut, want) {
 			t.Errorf("it did not say %q:\n%s", want, r.errOut)
 		}
 	}
+	if strings.Contains(r.errOut, "webhook install") {
+		t.Errorf("what Fleet deployed is to be installed over: %s", r.errOut)
+	}
 	f.until(t, func() bool { return write() == nil })
 	f.get(t, &corev1.Secret{}, "burn", "fleetdoctor-webhook-cert") // and nothing else is gone
-	if r := f.must(t, "disable"); r.out != "" || !strings.Contains(r.errOut, "No webhook configuration carries the label") {
+	again := "webhook install --kubeconfig " + f.kubeconfig + " --namespace=burn\nWhat options it was installed with is not known: give them again.\n"
+	if r := f.must(t, "disable"); r.out != "" || !strings.Contains(r.errOut, "No webhook configuration carries the label") || !strings.HasSuffix(r.errOut, again) {
 		t.Errorf("a second time: %s%s", r.out, r.errOut)
+	}
+	if r := f.call(t, "install", "-n", "other"); r.status != 3 || !strings.Contains(r.errOut, "error: the webhook is installed in namespace burn, and not in other\n") {
+		t.Errorf("elsewhere, after disable: status %d: %s%s", r.status, r.out, r.errOut)
+	}
+	f.must(t, "install")
+	if r := f.must(t, "disable"); !strings.Contains(r.errOut, "To bring it back as it was:\n  kubectl-fleetdoctor webhook install --kubeconfig "+f.kubeconfig+" --namespace=burn\n") {
+		t.Errorf("a third time: %s%s", r.out, r.errOut)
 	}
 }
 
@@ -406,8 +420,8 @@ func states(s *status.Status) map[string]status.State {
 
 func TestStatus(t *testing.T) {
 	f := onCluster(t)
-	if s, r := f.status(t, f.kubeconfig, "stat"); r.status != 1 || s.Installed {
-		t.Errorf("before: status %d, installed %t", r.status, s.Installed)
+	if s, r := f.status(t, f.kubeconfig, "stat"); r.status != 1 || s.Installed == nil || *s.Installed {
+		t.Errorf("before: status %d: %s", r.status, r.out)
 	}
 	f.installed(t, "stat", "--exact", "--release-namespaces=shop", "--guard-default=off", "--replicas=3")
 	want := map[string]status.State{"certificate": status.Wrong, "mutating": status.Wrong, "validating": status.Wrong, "deployment": status.Wrong,
@@ -415,7 +429,7 @@ func TestStatus(t *testing.T) {
 	s, r := f.status(t, f.kubeconfig, "stat")
 	got := states(s)
 	delete(got, "calls") // which depends on what else was done here
-	if diff := cmp.Diff(want, got); diff != "" || r.status != 1 || !s.Installed {
+	if diff := cmp.Diff(want, got); diff != "" || r.status != 1 || s.Installed == nil || !*s.Installed {
 		t.Errorf("nothing runs: status %d (-want +got):\n%s", r.status, diff)
 	}
 
@@ -460,7 +474,7 @@ func TestStatusWithoutRights(t *testing.T) {
 			t.Errorf("%s is %s: %s", c.Name, c.State, c.Message)
 		}
 	}
-	if r.status != 3 || len(s.Checks) != 8 {
+	if r.status != 3 || len(s.Checks) != 8 || s.Installed != nil || strings.Contains(r.out, "as the program has it") {
 		t.Errorf("status %d, %d checks:\n%s", r.status, len(s.Checks), r.out)
 	}
 }

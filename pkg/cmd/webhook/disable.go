@@ -36,7 +36,7 @@ type disableOptions struct {
 }
 
 func newDisable(env origin.Environment) *cobra.Command {
-	o := &disableOptions{connection: newConnection(env), dryRun: newDryRun()}
+	o := &disableOptions{connection: newConnection(env, disableRights), dryRun: newDryRun()}
 	c := &cobra.Command{
 		Use:               "disable",
 		Short:             "Have the API server call the webhook no more, at once",
@@ -65,6 +65,7 @@ func (o *disableOptions) run(ctx context.Context) error {
 	}
 	if len(targets) == 0 {
 		fmt.Fprintf(o.Streams.ErrOut, "No webhook configuration carries the label %s: the API server calls no webhook of fleetdoctor's.\n", install.Selector)
+		o.again(ctx, cluster.Cluster)
 		return nil
 	}
 	tell := func(r object.Ref) { fmt.Fprintf(o.Streams.Out, "%s deleted%s\n", nameOf(r), dryRunMark(o.dryRun)) }
@@ -76,13 +77,53 @@ func (o *disableOptions) run(ctx context.Context) error {
 		return o.explain(err)
 	}
 	fmt.Fprint(o.Streams.ErrOut, fleetNote(targets))
-	if o.dryRun.String() == dryRunNone {
+	if o.dryRun.String() != dryRunNone {
+		return nil
+	}
+	fmt.Fprintln(o.Streams.ErrOut, "The API server does not call the webhook any more.")
+	if release := releaseOf(targets); release != "" {
+		fmt.Fprint(o.Streams.ErrOut, fleetBack(release))
+	} else {
 		limited, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		fmt.Fprintf(o.Streams.ErrOut, "The API server does not call the webhook any more. To bring it back as it was:\n  %s%s\n",
+		fmt.Fprintf(o.Streams.ErrOut, "To bring it back as it was:\n  %s%s\n",
 			o.Command("webhook install"), installFlags(cluster.Options(limited, targets)))
 	}
 	return nil
+}
+
+// again says how an installation comes back whose configurations are gone. They told some of its options.
+func (o *disableOptions) again(ctx context.Context, cluster *install.Cluster) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	home, err := cluster.Home(ctx, nil)
+	if err != nil || home == "" { // it is a hint, and nothing that was asked for
+		return
+	}
+	deployment, err := cluster.Get(ctx, object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: home, Name: install.Name})
+	if err == nil && deployment != nil && install.ReleaseOf(deployment) != "" {
+		fmt.Fprint(o.Streams.ErrOut, fleetBack(install.ReleaseOf(deployment)))
+		return
+	}
+	fmt.Fprintf(o.Streams.ErrOut, "The rest of it is in namespace %s. To bring it back:\n  %s%s\nWhat options it was installed with is not known: give them again.\n",
+		home, o.Command("webhook install"), installFlags(install.Options{Namespace: home}))
+}
+
+// releaseOf is the release of Fleet's that deployed any of the objects, "" where none did.
+func releaseOf(targets []install.Target) string {
+	for _, t := range targets {
+		if t.Release != "" {
+			return t.Release
+		}
+	}
+	return ""
+}
+
+// fleetBack says how what Fleet deployed comes back: not by an installation, over which Fleet would write.
+func fleetBack(release string) string {
+	_, name, _ := strings.Cut(release, "/")
+	return fmt.Sprintf("To bring it back, let the bundle be paused no more; Fleet deploys it with its next deploy, or at once where correctDrift is on:\n"+
+		"  kubectl patch bundles.fleet.cattle.io %s -n WORKSPACE --type=merge -p '{\"spec\":{\"paused\":false}}'\n", name)
 }
 
 // patience is how long a hint may take.

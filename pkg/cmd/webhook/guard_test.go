@@ -10,6 +10,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
@@ -20,9 +21,7 @@ import (
 func TestTestGuardOnly(t *testing.T) {
 	f := onCluster(t)
 	stamp := f.answering(t, "half")
-	guard := newAdmission(t)
-	guard.answer(pass)
-	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", install.Name, pointed(t, guard.URL+"/guard", guard.ca()))
+	guard := stamp.guard
 	stamp.answer(pass)
 	guard.answer(deny)
 	f.until(t, func() bool {
@@ -45,6 +44,14 @@ func TestTestGuardOnly(t *testing.T) {
 		{"nobody of ours warns", pass, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 			return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"policy: configmap shop/settings lacks a label"}}
 		}, 1, "Result: not called"},
+		{"the guard denies a deletion", restamp, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+			if r.Operation != admissionv1.Delete {
+				return pass(r)
+			}
+			return deny(r)
+		}, 0, `Guard: denied: admission webhook "guard.fleetdoctor.io" denied`},
+		{"the guard says nothing", restamp, pass, 1, "Guard: not called Result: the stamp answers, the guard does not - nothing was said when configmap shop/settings was to be deleted"},
+		{"the guard says nothing of what two releases claim", warn, pass, 0, "Guard: not known: it says nothing of an object whose mark"},
 	} {
 		stamp.answer(tc.stamp)
 		guard.answer(tc.guard)
@@ -98,4 +105,48 @@ func TestTestLeftAlone(t *testing.T) {
 			t.Errorf("%s: status %d, want 3, and %q:\n%s%s", object, r.status, want, r.out, r.errOut)
 		}
 	}
+}
+
+// TestTestGuardSilent holds that a guard which need not speak is no fault, and one that is gone is.
+func TestTestGuardSilent(t *testing.T) {
+	f := onCluster(t)
+	a := f.answering(t, "mute")
+	a.guard.answer(pass)
+	says := func(kubeconfig string, status int, want string) {
+		t.Helper()
+		if r := f.as(t, kubeconfig, "test", "cm/settings", "-n", "shop"); r.status != status || !strings.Contains(r.said(), want) {
+			t.Errorf("status %d, want %d, and %q:\n%s%s", r.status, status, want, r.out, r.errOut)
+		}
+	}
+	agent := f.granted(t, "system:serviceaccount:cattle-fleet-system:fleet-agent", []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}})
+	f.until(t, func() bool { return f.as(t, agent, "test", "cm/settings", "-n", "shop").status == 0 })
+	says(agent, 0, "Guard: not known: it passes system:serviceaccount:cattle-fleet-system:fleet-agent, as which Fleet deploys the object")
+	says(f.kubeconfig, 1, "Result: the stamp answers, the guard does not")
+
+	f.patch(t, &corev1.Namespace{}, "", "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":"off"}}}`)
+	t.Cleanup(func() {
+		f.patchAfter(t, &corev1.Namespace{}, "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":null}}}`)
+	})
+	says(f.kubeconfig, 0, "Guard: off for this namespace Result: works")
+	f.patch(t, &corev1.Namespace{}, "", "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":null}}}`)
+
+	gone := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	gone.Name = install.Name
+	if err := f.Client().Delete(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	says(f.kubeconfig, 1, "Guard: not called Result: the stamp answers, the guard does not - no webhook configuration with the label app.kubernetes.io/name=fleetdoctor-webhook holds guard.fleetdoctor.io")
+}
+
+// TestTestGuardOffByDefault holds that an installation without a guard works.
+func TestTestGuardOffByDefault(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "unguarded", "--guard-default=off")
+	a := newAdmission(t)
+	a.answer(restamp)
+	f.point(t, a.URL, a.ca())
+	f.until(t, func() bool {
+		r := f.call(t, "test")
+		return r.status == 0 && strings.Contains(r.said(), "Guard: off by default Result: works")
+	})
 }

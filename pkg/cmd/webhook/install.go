@@ -81,7 +81,7 @@ func newInstall(env origin.Environment) *cobra.Command {
 		modes = append(modes, string(m))
 	}
 	o := &installOptions{
-		connection:   newConnection(env),
+		connection:   newConnection(env, installRights),
 		certificates: flags.NewEnum(string(install.SelfSigned), string(install.SelfSigned), string(install.CertManager)),
 		guardDefault: flags.NewEnum(string(guard.Warn), modes...),
 		dryRun:       newDryRun(),
@@ -121,6 +121,8 @@ func (o *installOptions) validate(c *cobra.Command) error {
 		}
 	}
 	switch {
+	case !install.Fit(*o.Config.Namespace):
+		return unfit(*o.Config.Namespace)
 	case c.Flags().Changed("release-namespaces") && len(o.releases) == 0: // of a variable that is not set: it would open all of them
 		return errors.New("--release-namespaces is empty")
 	case c.Flags().Changed("image") && o.image == "":
@@ -135,12 +137,17 @@ func (o *installOptions) validate(c *cobra.Command) error {
 	return nil
 }
 
+// unfit refuses a namespace.
+func unfit(namespace string) error {
+	return fmt.Errorf("refusing to install into namespace %s: it is the cluster's, or Fleet's; want one of the webhook's own", namespace)
+}
+
 func (o *installOptions) run(c *cobra.Command) error {
 	if err := o.validate(c); err != nil {
 		return exit.UsageError(err)
 	}
 	if o.dryRun.String() == dryRunClient {
-		desired, err := o.render(o.installed(nil))
+		desired, err := o.render(o.installed(""))
 		if err != nil {
 			return err
 		}
@@ -156,6 +163,9 @@ func (o *installOptions) run(c *cobra.Command) error {
 	namespace, err := o.place(c.Context(), cluster.Cluster)
 	if err != nil {
 		return err
+	}
+	if !install.Fit(namespace) { // it is there already: -n was looked at before
+		return &exit.Error{Status: exit.Failed, Err: unfit(namespace), Hint: "Take it off there first: " + o.Command("webhook uninstall") + " -n " + namespace}
 	}
 	desired, err := o.render(namespace)
 	if err != nil {
@@ -193,6 +203,9 @@ func (o *installOptions) apply(ctx context.Context, cluster *install.Cluster, na
 		return err
 	}
 	fmt.Fprint(o.Streams.ErrOut, fleetNote(install.Deployed(steps)))
+	for _, change := range install.Changes(steps, stale) {
+		fmt.Fprintf(o.Streams.ErrOut, "Note: %s\n", change)
+	}
 	dry := o.dryRun.String() == dryRunServer
 	if err := cluster.Apply(ctx, steps, dry, o.tell); err != nil {
 		return err

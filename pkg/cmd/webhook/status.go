@@ -39,7 +39,7 @@ type statusOptions struct {
 }
 
 func newStatus(env origin.Environment) *cobra.Command {
-	o := &statusOptions{connection: newConnection(env), output: flags.NewEnum(outputText, outputText, outputJSON, outputYAML)}
+	o := &statusOptions{connection: newConnection(env, statusRights), output: flags.NewEnum(outputText, outputText, outputJSON, outputYAML)}
 	c := &cobra.Command{
 		Use:               "status",
 		Short:             "Say how the admission webhook is doing",
@@ -66,7 +66,11 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if err != nil {
 		configurations = nil // that they cannot be read is told below
 	}
-	facts, err := cluster.reader().Gather(ctx, o.installed(configurations), o.Now())
+	home, err := cluster.Home(ctx, configurations)
+	if err != nil {
+		home = "" // and so is that
+	}
+	facts, err := cluster.reader().Gather(ctx, o.installed(home), o.Now())
 	if err != nil {
 		return o.explain(err)
 	}
@@ -120,7 +124,7 @@ func (o *statusOptions) text(s *status.Status) string {
 			b.WriteString(wrap(strings.Repeat(" ", len(head))+"- ", d))
 		}
 	}
-	if !s.Installed && s.State == status.Wrong {
+	if s.Installed != nil && !*s.Installed {
 		fmt.Fprintf(&b, "\n%s installs it.\n", o.Command("webhook install"))
 	}
 	return b.String()

@@ -21,14 +21,18 @@ import (
 )
 
 const testLong = `Test whether the webhook answers: send a server-side dry run that takes Fleet's mark from an object, and say
-what came back. If the mark is there again, or the stamp denied the request or warned of it, it works; a
-guard that speaks alone is half of it. Nothing is changed on the cluster.
+what came back; and one that deletes it, and say what the guard made of that. If the mark is there again, or
+the stamp denied the request or warned of it, it works, unless the guard says nothing where it should.
+Nothing is changed on the cluster.
+
+The guard need not speak where a label or the installation switches it off, nor to Fleet itself. Where the
+deletion cannot be tried, as for want of rights, the guard is not known, and that is no fault.
 
 Without an object, the first one is taken that a release of Fleet's desires, that carries the mark, and
 that is not kept from the webhook. To find it, release records are read, which are Secrets.
 
-Exit status: 0 it works, 1 it was not called, or only the guard answers, 2 wrong usage, 3 it cannot be
-said, as without an object to test with.`
+Exit status: 0 it works, 1 it was not called, or only the stamp or the guard answers, 2 wrong usage, 3 it
+cannot be said, as without an object to test with.`
 
 const testExamples = `  %[1]s webhook test
 
@@ -39,7 +43,7 @@ const testExamples = `  %[1]s webhook test
 type testOptions struct{ connection }
 
 func newTest(env origin.Environment) *cobra.Command {
-	o := &testOptions{newConnection(env)}
+	o := &testOptions{newConnection(env, testRights)}
 	c := &cobra.Command{
 		Use:     "test [KIND/[NAMESPACE/]NAME]",
 		Short:   "Send a dry run through the admission webhook and say what came back",
@@ -93,7 +97,7 @@ func (o *testOptions) run(ctx context.Context, args []string) error {
 	switch r.Verdict {
 	case probe.Works:
 		return nil
-	case probe.NotCalled, probe.GuardOnly:
+	case probe.NotCalled, probe.GuardOnly, probe.StampOnly:
 		return &exit.Error{Status: exit.Found, Shown: true}
 	}
 	return &exit.Error{Status: exit.Failed, Shown: true}
@@ -142,6 +146,13 @@ func told(r *probe.Result) string {
 		for _, text := range t.Warnings {
 			b.WriteString(wrap("Warning:   ", text))
 		}
+	}
+	if g := r.Guard; g != nil {
+		text := string(g.Answer)
+		if g.Why != "" && r.Verdict != probe.StampOnly { // then it is the first of the reasons
+			text += ": " + g.Why
+		}
+		b.WriteString(wrap("Guard:     ", text))
 	}
 	b.WriteString(wrap("Result:    ", string(r.Verdict)))
 	for _, reason := range r.Reasons {

@@ -41,7 +41,7 @@ type uninstallOptions struct {
 }
 
 func newUninstall(env origin.Environment) *cobra.Command {
-	o := &uninstallOptions{connection: newConnection(env), dryRun: newDryRun()}
+	o := &uninstallOptions{connection: newConnection(env, uninstallRights), dryRun: newDryRun()}
 	c := &cobra.Command{
 		Use:               "uninstall",
 		Short:             "Take the admission webhook off the cluster",
@@ -115,7 +115,11 @@ func (o *uninstallOptions) agreed(ctx context.Context, targets []install.Target)
 		return false, &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted: nobody can be asked"), Hint: "--yes deletes without asking."}
 	}
 	yes, err := origin.Ask(ctx, o.Streams, fmt.Sprintf("Delete these %d objects?", len(targets)))
-	if err == nil && !yes {
+	if err != nil {
+		fmt.Fprintln(o.Streams.ErrOut, "interrupted: nothing was deleted")
+		return false, &exit.Error{Status: exit.Failed, Err: err, Shown: true}
+	}
+	if !yes {
 		err = &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted")}
 	}
 	return yes, err

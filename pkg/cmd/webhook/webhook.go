@@ -10,10 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
@@ -86,9 +88,29 @@ func dryRunMark(dryRun *flags.Enum) string {
 }
 
 // connection is the part of a command line that says which cluster, and where in it.
-type connection struct{ *origin.Flags }
+type connection struct {
+	*origin.Flags
+	// rights is what a verb asks the cluster for, said where it was refused.
+	rights string
+}
 
-func newConnection(env origin.Environment) connection { return connection{origin.New(env)} }
+func newConnection(env origin.Environment, rights string) connection {
+	return connection{origin.New(env), rights}
+}
+
+// The rights that verbs take, in the words of RBAC.
+const (
+	configurationsAPI = "mutatingwebhookconfigurations and validatingwebhookconfigurations (admissionregistration.k8s.io)"
+
+	installRights = "It takes get, create, patch and delete on every kind that it applies (--dry-run=client lists them), list on roles and rolebindings,\n" +
+		"and the rights that its roles grant, or bind and escalate. cluster-admin has all of it."
+	uninstallRights = "It takes get and delete on every kind of an installation (webhook install --dry-run=client lists them), list on roles and rolebindings,\n" +
+		"and list on " + configurationsAPI + ". cluster-admin has all of it."
+	disableRights = "It takes list and delete on " + configurationsAPI + "."
+	statusRights  = "It takes get on every kind of an installation (webhook install --dry-run=client lists them), list on namespaces and endpointslices,\n" +
+		"and get on the nonResourceURL /metrics."
+	testRights = "It takes get, patch and delete on the object to test with, list on secrets to find one, and list on\n" + configurationsAPI + "."
+)
 
 // add adds kubectl's own flags, with another word for --namespace.
 func (o connection) add(c *cobra.Command, namespace string) {
@@ -96,10 +118,10 @@ func (o connection) add(c *cobra.Command, namespace string) {
 	c.Flags().Lookup("namespace").Usage = namespace
 }
 
-// installed is the namespace of an installation: the one that is named, else where the configurations say that it is. That of the kubeconfig's
+// installed is the namespace of an installation: the one that is named, else the one that it was found in. That of the kubeconfig's
 // context is where its user works, and never meant.
-func (o connection) installed(configurations []install.Target) string {
-	return cmp.Or(*o.Config.Namespace, install.Where(configurations), install.Namespace)
+func (o connection) installed(home string) string {
+	return cmp.Or(*o.Config.Namespace, home, install.Namespace)
 }
 
 // place finds the namespace of the one installation that a cluster has, and refuses another one.
@@ -108,7 +130,11 @@ func (o connection) place(ctx context.Context, cluster *install.Cluster) (string
 	if err != nil {
 		return "", o.explain(err)
 	}
-	namespace, is := o.installed(configurations), install.Where(configurations)
+	is, err := cluster.Home(ctx, configurations)
+	if err != nil {
+		return "", o.explain(err)
+	}
+	namespace := o.installed(is)
 	if is != "" && is != namespace {
 		return "", &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the webhook is installed in namespace %s, and not in %s", is, namespace),
 			Hint: "A cluster has one. Leave out -n, or take that one off first: " + o.Command("webhook uninstall") + " -n " + is}
@@ -188,14 +214,29 @@ func (o connection) explain(err error) error {
 		}
 		return &exit.Error{Status: exit.Failed, Err: err, Hint: hint}
 	}
-	return o.Explain(err)
+	switch {
+	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "denied the request"): // which is an admission webhook's word
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: o.rights}
+	case unreached(err):
+		return o.Explain(err)
+	}
+	return &exit.Error{Status: exit.Failed, Err: err}
 }
 
-// nameOf names an object as kubectl does when it says what became of it.
+// unreached says whether no cluster answered, or none that knows the user: it may be another one that was meant.
+func unreached(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) || apierrors.IsUnauthorized(err)
+}
+
+// nameOf names an object as kubectl does when it says what became of it. A RoleBinding may be in any namespace, and says which: it grants rights there.
 func nameOf(r object.Ref) string {
 	kind := strings.ToLower(r.Kind)
 	if g := object.Group(r.APIVersion); g != "" {
 		kind += "." + g
+	}
+	if r.Kind == "RoleBinding" {
+		return kind + "/" + r.Name + " -n " + r.Namespace
 	}
 	return kind + "/" + r.Name
 }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+)
+
+// TestInstallOverAddress holds that an installation is found, judged and put right whose webhooks call an address.
+func TestInstallOverAddress(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "addressed")
+	point := func(host string) {
+		t.Helper()
+		f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", install.Name, pointed(t, "https://"+host+"/stamp", []byte("invented")))
+		f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", install.Name, pointed(t, "https://"+host+"/guard", nil))
+	}
+	point("localhost:1")
+	if r := f.call(t, "status", "-n", "addressed"); strings.Contains(r.said(), "clientConfig") {
+		t.Errorf("called on this machine, status says:\n%s", r.out)
+	}
+	point("192.0.2.1:1")
+	r := f.call(t, "status")
+	for _, want := range []string{"Namespace: addressed", "webhooks[stamp.fleetdoctor.io].clientConfig.service is missing",
+		"webhooks[stamp.fleetdoctor.io].clientConfig.url is https://192.0.2.1:1/stamp, should not be there"} {
+		if !strings.Contains(r.said(), want) {
+			t.Errorf("called elsewhere, status did not say %q:\n%s", want, r.out)
+		}
+	}
+	if r := f.call(t, "install", "-n", "other"); r.status != 3 || !strings.Contains(r.errOut, "the webhook is installed in namespace addressed, and not in other") {
+		t.Errorf("elsewhere: status %d: %s%s", r.status, r.out, r.errOut)
+	}
+	f.must(t, "install", "--dry-run=server")
+	if f.mutating(t).Webhooks[0].ClientConfig.URL == nil {
+		t.Error("a dry run took the address out")
+	}
+	f.must(t, "install")
+	c := f.mutating(t).Webhooks[0].ClientConfig
+	if c.URL != nil || c.Service == nil || c.Service.Namespace != "addressed" || string(c.CABundle) != "invented" {
+		t.Errorf("after the installation: %+v", c)
+	}
+	if r := f.must(t, "install"); strings.Contains(r.out, "(configured)") {
+		t.Errorf("a second installation said:\n%s", r.out)
+	}
+}
+
+// TestHints holds that another cluster is only thought of where this one did not answer, and that rights are named where they lack.
+func TestHints(t *testing.T) {
+	f := onCluster(t)
+	user := f.UserKubeconfig(t, "visitor")
+	for verb, want := range map[string]string{"disable": "It takes list and delete on mutatingwebhookconfigurations", "install": "bind and escalate", "uninstall": "It takes get and delete"} {
+		r := f.as(t, user, verb)
+		if r.status != 3 || !strings.Contains(r.errOut, want) || strings.Contains(r.errOut, "Is this the cluster") {
+			t.Errorf("%s, without rights: status %d: %s", verb, r.status, r.errOut)
+		}
+	}
+	f.installed(t, "hints")
+	if r := f.call(t, "test", "cm/none", "-n", "shop"); r.status != 3 || strings.Contains(r.errOut, "Is this the cluster") {
+		t.Errorf("an object that is not there: status %d: %s", r.status, r.errOut)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if r := f.call(t, "disable", "--server=https://127.0.0.1:1"); r.status != 3 || !strings.Contains(r.errOut, "Is this the cluster that was meant?") || ctx.Err() != nil {
+		t.Errorf("no cluster: status %d: %s", r.status, r.errOut)
+	}
+}

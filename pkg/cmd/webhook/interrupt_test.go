@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+)
+
+// asked ends a program, by its context, when it asks.
+type asked struct {
+	bytes.Buffer
+	end context.CancelFunc
+}
+
+// Write implements io.Writer.
+func (a *asked) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), "[y/N]") {
+		a.end()
+	}
+	return a.Buffer.Write(p)
+}
+
+// TestUninstallInterrupted holds that who ends the program at its question is told what he wants to know.
+func TestUninstallInterrupted(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "asked")
+	keyboard, terminal, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := keyboard.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := terminal.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	var out bytes.Buffer
+	errOut := &asked{end: end}
+	args := []string{"kubectl-fleetdoctor", "webhook", "uninstall", "--kubeconfig", f.kubeconfig}
+	status := cmd.Main(ctx, args, genericiooptions.IOStreams{In: terminal, Out: &out, ErrOut: errOut})
+	if said := errOut.String(); status != 3 || out.Len() > 0 || !strings.HasSuffix(said, "\ninterrupted: nothing was deleted\n") || strings.Contains(said, "nothing was printed") {
+		t.Errorf("status %d: %s%s", status, &out, said)
+	}
+	f.mutating(t) // it is there
+}

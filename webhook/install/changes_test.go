@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+)
+
+// TestChanges holds what is told of options that an installation changes.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	scoped := Options{ReleaseNamespaces: []string{"platform", "apps"}, Exact: true, GuardDefault: guard.Deny, Image: "example.com/webhook:1", Replicas: 3, Certificates: CertManager}
+	reads := "--release-namespaces: it now reads Secrets in every namespace; it was: apps, platform"
+	for _, tc := range []struct {
+		name     string
+		was, now Options
+		gone     []string // kinds of what is there that are missing
+		want     []string
+	}{
+		{name: "the same", was: scoped, now: scoped},
+		{name: "what is a default", was: Options{}, now: Options{GuardDefault: guard.Warn, Certificates: SelfSigned, Replicas: Replicas}},
+		{name: "all", was: scoped, now: Options{}, want: []string{reads, "--exact: it is now false; it was: true", "--certificates: it is now self-signed; it was: cert-manager",
+			"--guard-default: it is now warn; it was: deny", "--image: it is now " + Image + "; it was: example.com/webhook:1", "--replicas: it is now 2; it was: 3"}},
+		{name: "fewer rights", was: Options{}, now: Options{ReleaseNamespaces: []string{"apps"}},
+			want: []string{"--release-namespaces: it now reads Secrets in apps; it was: every namespace"}},
+		{name: "without the Deployment", was: Options{ReleaseNamespaces: []string{"platform", "apps"}, Replicas: 3}, now: Options{}, gone: []string{"Deployment"}, want: []string{reads}},
+		{name: "disabled", was: scoped, now: scoped, gone: []string{mutatingKind.Kind, validatingKind.Kind}},
+	} {
+		live := map[object.Key]*unstructured.Unstructured{}
+		desired := byKey(render(t, tc.now))
+		var stale []Target
+		for _, o := range render(t, tc.was) {
+			for _, kind := range tc.gone {
+				if o.GetKind() == kind {
+					o = nil
+					break
+				}
+			}
+			if o == nil {
+				continue
+			}
+			live[RefOf(o).Key()] = o
+			if desired[RefOf(o).Key().String()] == nil {
+				stale = append(stale, targetOf(o))
+			}
+		}
+		var got []string
+		for _, c := range Changes(planned(t, render(t, tc.now), live), stale) {
+			got = append(got, c.String())
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+		if first := Changes(planned(t, render(t, tc.now), nil), nil); first != nil {
+			t.Errorf("%s: of a first installation: %v", tc.name, first)
+		}
+	}
+}
+
+func planned(t *testing.T, desired []*unstructured.Unstructured, live map[object.Key]*unstructured.Unstructured) []Step {
+	t.Helper()
+	steps, err := plan(desired, live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return steps
+}
+
+// TestFit holds that what the webhook is kept away from, and is not its own, is no place for it.
+func TestFit(t *testing.T) {
+	t.Parallel()
+	for _, o := range render(t, Options{}) {
+		for _, w := range WebhooksOf(o) {
+			selectors, _, _ := unstructured.NestedSlice(w, "namespaceSelector", "matchExpressions")
+			first, _ := selectors[0].(map[string]any)
+			names, _, _ := unstructured.NestedStringSlice(first, "values")
+			for _, n := range names {
+				if Fit(n) != (n == Namespace) {
+					t.Errorf("%s: %t", n, Fit(n))
+				}
+			}
+		}
+	}
+	for n, want := range map[string]bool{"default": false, "fleet-local": false, "cluster-fleet-local-local-1a3d67d0a899": false, "cattle-fleet-other": false, "shop": true, "fleet-doctor": true} {
+		if Fit(n) != want {
+			t.Errorf("%s: %t, want %t", n, Fit(n), want)
+		}
+	}
+}
+
+// TestDropAddress holds that an address gives way to the Service, and the caBundle stays.
+func TestDropAddress(t *testing.T) {
+	t.Parallel()
+	var desired, live *unstructured.Unstructured
+	for _, o := range render(t, Options{}) {
+		if o.GetKind() == mutatingKind.Kind {
+			desired, live = o, o.DeepCopy()
+		}
+	}
+	if patch, err := dropPatch(Step{Desired: desired, Live: live}); patch != nil || err != nil {
+		t.Errorf("of what is as it should be: %s, %v", patch, err)
+	}
+	WebhooksOf(live)[0]["clientConfig"] = map[string]any{"url": "https://192.0.2.1/stamp", "caBundle": "Y2E="}
+	patch, err := dropPatch(Step{Desired: desired, Live: live})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []map[string]any
+	if err := json.Unmarshal(patch, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []map[string]any{
+		{"op": "test", "path": "/webhooks/0/name", "value": StampWebhook},
+		{"op": "remove", "path": "/webhooks/0/clientConfig/url"},
+		{"op": "add", "path": "/webhooks/0/clientConfig/service", "value": map[string]any{"name": Name, "namespace": Namespace, "path": "/stamp"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("patch (-want +got):\n%s", diff)
+	}
+}
