@@ -106,13 +106,14 @@ func Decide(r Registry, req Request) Decision {
 		d.Warning = fmt.Sprintf("%s is desired by bundle %s and held by %s: its marks are left as they are", req.Key, owner.Bundle, holder)
 		return d
 	}
-	if d.Reason.Stamps() && tooLarge(req.New, owner.Want) {
-		d.Reason = TooLarge
-		d.Warning = fmt.Sprintf("%s is desired by bundle %s, and its annotations leave no room for the marks", req.Key, owner.Bundle)
+	if !d.Reason.Stamps() {
+		return d
 	}
-	if d.Reason.Stamps() {
-		d.Set = lacking(ownership.StampsOf(req.New.Metadata.Labels, req.New.Metadata.Annotations), owner.Want.Stamps())
-		d.Lost = req.Old != nil && (had.Hash != owner.Want.Hash || had.SetID != owner.Want.SetID)
+	d.Set = lacking(ownership.StampsOf(req.New.Metadata.Labels, req.New.Metadata.Annotations), owner.Want.Stamps())
+	d.Lost = req.Old != nil && (had.Hash != owner.Want.Hash || had.SetID != owner.Want.SetID)
+	if tooLarge(req.New, d.Set) {
+		return Decision{Release: owner, Reason: TooLarge,
+			Warning: fmt.Sprintf("%s is desired by bundle %s, and its annotations leave no room for the marks", req.Key, owner.Bundle)}
 	}
 	return d
 }
@@ -193,18 +194,23 @@ func contested(k object.Key, owners []registry.Release) string {
 	return fmt.Sprintf("%s is desired by %s, and says of none that it is theirs: its marks are left as they are", k, strings.Join(names, " and by "))
 }
 
-// tooLarge says whether the marks would take an object's annotations over what the API server takes.
-func tooLarge(m *object.Meta, want ownership.Marks) bool {
-	all := maps.Clone(m.Metadata.Annotations)
-	if all == nil {
-		all = map[string]string{}
+// tooLarge says whether the keys to be written would take an object's annotations over what the API server takes.
+func tooLarge(m *object.Meta, set ownership.Stamps) bool {
+	before := 0
+	for k, v := range m.Metadata.Annotations {
+		before += len(k) + len(v)
 	}
-	for _, k := range ownership.Keys() {
-		if v, ok := want.Stamps()[k.Name]; ok && !k.Label {
-			all[k.Name] = v
+	after := before
+	for k, v := range set {
+		if k == fleet.HashLabel || k == fleet.ManagedByLabel {
+			continue
 		}
+		if old, there := m.Metadata.Annotations[k]; there {
+			after -= len(k) + len(old)
+		}
+		after += len(k) + len(v)
 	}
-	return validation.ValidateAnnotationsSize(all) != nil && validation.ValidateAnnotationsSize(m.Metadata.Annotations) == nil
+	return before <= validation.TotalAnnotationSizeLimitB && after > validation.TotalAnnotationSizeLimitB
 }
 
 func marks(m *object.Meta) ownership.Marks {
