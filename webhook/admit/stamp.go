@@ -45,6 +45,7 @@ func (s stamper) answer(req admission.Request) answer {
 	if len(d.Set) == 0 {
 		return a
 	}
+	var told []string
 	if d.Reason == stamp.Restored {
 		// The guard would not see it: it is called when the marks are back.
 		g := guardian{s.Options}.judge(&req, key, labels, before, after)
@@ -52,7 +53,7 @@ func (s stamper) answer(req admission.Request) answer {
 			return g
 		}
 		if g.decision == Warned {
-			a.Warnings = append(append(a.Warnings, g.Warnings...), "the marks of "+key.String()+" were put back")
+			told = append(g.Warnings, "the marks of "+key.String()+" were put back")
 		}
 	}
 	if d.Lost && !dryRun(&req.AdmissionRequest) {
@@ -61,7 +62,8 @@ func (s stamper) answer(req admission.Request) answer {
 			return a
 		}
 	}
-	a.Patches, a.decision = patch(after, d.Set), Stamped
+	a.Response, a.decision = a.WithWarnings(told...), Stamped
+	a.Patches = patch(after, d.Set)
 	return a
 }
 

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/status"
+)
+
+// status is what `webhook status -o json` says.
+func (f *fixture) status(t *testing.T, kubeconfig, namespace string) (*status.Status, result) {
+	t.Helper()
+	r := f.as(t, kubeconfig, "status", "-n", namespace, "-o", "json")
+	var s status.Status
+	if err := json.Unmarshal([]byte(r.out), &s); err != nil {
+		t.Fatalf("what status printed is no JSON: %v\n%s%s", err, r.out, r.errOut)
+	}
+	return &s, r
+}
+
+// states are the checks by their names; of several of a name the last.
+func states(s *status.Status) map[string]status.State {
+	out := map[string]status.State{}
+	for _, c := range s.Checks {
+		out[c.Name] = c.State
+	}
+	return out
+}
+
+func TestStatus(t *testing.T) {
+	f := onCluster(t)
+	if s, r := f.status(t, f.kubeconfig, "stat"); r.status != 1 || s.Installed == nil || *s.Installed {
+		t.Errorf("before: status %d: %s", r.status, r.out)
+	}
+	f.installed(t, "stat", "--exact", "--release-namespaces=shop", "--guard-default=off", "--replicas=3")
+	want := map[string]status.State{"certificate": status.Wrong, "mutating": status.Wrong, "validating": status.Wrong, "deployment": status.Wrong,
+		"endpoints": status.Wrong, "manifests": status.OK, "namespaces": status.OK}
+	s, r := f.status(t, f.kubeconfig, "stat")
+	got := states(s)
+	delete(got, "calls") // which depends on what else was done here
+	if diff := cmp.Diff(want, got); diff != "" || r.status != 1 || s.Installed == nil || !*s.Installed {
+		t.Errorf("nothing runs: status %d (-want +got):\n%s", r.status, diff)
+	}
+
+	ca, cert := certificate(t, "fleetdoctor-webhook.stat.svc")
+	f.ready(t, "stat", ca)
+	f.patch(t, &corev1.Secret{}, "stat", "fleetdoctor-webhook-cert", `{"data":{"tls.crt":"`+cert+`"}}`)
+	f.endpoint(t, "stat")
+	s, _ = f.status(t, f.kubeconfig, "stat")
+	for name, state := range states(s) {
+		if name != "calls" && state != status.OK {
+			t.Errorf("all runs, and %s is %s: %v", name, state, s.Checks)
+		}
+	}
+	text := f.call(t, "status", "-n", "stat").out
+	for line := range strings.Lines(text) {
+		if len(line) > 81 {
+			t.Errorf("wider than 80 columns: %s", line)
+		}
+	}
+
+	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", install.Name, `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
+	f.patch(t, &corev1.Namespace{}, "", "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":"denny"}}}`)
+	t.Cleanup(func() {
+		f.patchAfter(t, &corev1.Namespace{}, "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":null}}}`)
+	})
+	s, r = f.status(t, f.kubeconfig, "stat")
+	if got := states(s); r.status != 1 || got["validating"] != status.Wrong || got["manifests"] != status.Wrong || got["namespaces"] != status.Wrong {
+		t.Errorf("edited: status %d, %v", r.status, got)
+	}
+	if _, ok := got["calls"]; ok {
+		t.Error("the metrics were read where that was not looked at")
+	}
+}
+
+// TestStatusWithoutRights holds that what may not be read is unknown, and never fine.
+func TestStatusWithoutRights(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "dark")
+	s, r := f.status(t, f.UserKubeconfig(t, "nobody-in-particular"), "dark")
+	for _, c := range s.Checks {
+		if c.State != status.Unknown {
+			t.Errorf("%s is %s: %s", c.Name, c.State, c.Message)
+		}
+	}
+	if r.status != 3 || len(s.Checks) != 8 || s.Installed != nil || strings.Contains(r.out, "as the program has it") {
+		t.Errorf("status %d, %d checks:\n%s", r.status, len(s.Checks), r.out)
+	}
+}
