@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -67,7 +68,8 @@ func (f *fleetServer) serveWebhook(overlay string, args ...string) *hook {
 // newWebhook prepares a webhook, with a certificate in files.
 func (f *fleetServer) newWebhook(args ...string) *hook {
 	f.t.Helper()
-	h := &hook{fleetServer: f, dir: f.t.TempDir(), port: freePort(f.t), metrics: freePort(f.t), probes: freePort(f.t), log: &lockedBuffer{}}
+	ports := freePorts(f.t, 3)
+	h := &hook{fleetServer: f, dir: f.t.TempDir(), port: ports[0], metrics: ports[1], probes: ports[2], log: &lockedBuffer{}}
 	h.args = append([]string{"webhook", "serve", "--kubeconfig", f.kubeconfig, "--namespace", "fleetdoctor-system", "--certificates=files", "--cert-dir", h.dir,
 		"--bind-address=127.0.0.1", "--port", strconv.Itoa(h.port), "--metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", h.metrics),
 		"--health-probe-bind-address", fmt.Sprintf("127.0.0.1:%d", h.probes), "--shutdown-delay=0s"}, args...)
@@ -75,22 +77,25 @@ func (f *fleetServer) newWebhook(args ...string) *hook {
 	return h
 }
 
-func freePort(t *testing.T) int {
+// freePorts finds ports at which nobody listens. They lie below those that systems give to whoever connects: a webhook that was taken away
+// finds its port free when it comes back.
+func freePorts(t *testing.T, n int) []int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
+	var out []int
+	for len(out) < n {
+		port := 20000 + rand.IntN(10000)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			continue // taken, perhaps by this very loop
 		}
-	}()
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		t.Fatalf("listening at %v", l.Addr())
+		defer func() {
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		out = append(out, port)
 	}
-	return addr.Port
+	return out
 }
 
 // certify writes a new certificate, of an authority of its own, which stands behind it in the file.
