@@ -82,18 +82,19 @@ func (f *fleetServer) newWebhook(args ...string) *hook {
 func freePorts(t *testing.T, n int) []int {
 	t.Helper()
 	var out []int
+	var held []net.Listener // until all are found, so that none is found twice
 	for len(out) < n {
 		port := 20000 + rand.IntN(10000)
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
-			continue // taken, perhaps by this very loop
+			continue // taken
 		}
-		defer func() {
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
-		}()
-		out = append(out, port)
+		out, held = append(out, port), append(held, l)
+	}
+	for _, l := range held {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 	return out
 }

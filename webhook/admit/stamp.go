@@ -4,6 +4,7 @@ package admit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	jsonpatch "gomodules.xyz/jsonpatch/v2"
@@ -53,7 +54,7 @@ func (s stamper) answer(req admission.Request) answer {
 			return g
 		}
 		if g.decision == Warned {
-			told = append(g.Warnings, "the marks of "+key.String()+" were put back")
+			told = slices.Concat(g.Warnings, []string{"the marks of " + key.String() + " were put back"})
 		}
 	}
 	if d.Lost && !dryRun(&req.AdmissionRequest) {
