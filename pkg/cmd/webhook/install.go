@@ -76,14 +76,10 @@ type installOptions struct {
 }
 
 func newInstall(env origin.Environment) *cobra.Command {
-	var modes []string
-	for _, m := range guard.Modes() {
-		modes = append(modes, string(m))
-	}
 	o := &installOptions{
 		connection:   newConnection(env, installRights),
 		certificates: flags.NewEnum(string(install.SelfSigned), string(install.SelfSigned), string(install.CertManager)),
-		guardDefault: flags.NewEnum(string(guard.Warn), modes...),
+		guardDefault: newGuardDefault(),
 		dryRun:       newDryRun(),
 		output:       flags.NewEnum(outputText, outputText, outputJSON, outputYAML),
 	}

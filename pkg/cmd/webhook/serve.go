@@ -89,15 +89,11 @@ type serveOptions struct {
 
 // newServe makes the verb `webhook serve`.
 func newServe(streams genericiooptions.IOStreams) *cobra.Command {
-	var modes []string
-	for _, m := range guard.Modes() {
-		modes = append(modes, string(m))
-	}
 	o := &serveOptions{
 		streams:      streams,
 		config:       genericclioptions.NewConfigFlags(true),
 		certificates: flags.NewEnum(selfSigned, selfSigned, fromFiles),
-		guardDefault: flags.NewEnum(string(guard.Warn), modes...),
+		guardDefault: newGuardDefault(),
 		logLevel:     flags.NewEnum(levelInfo, levelInfo, levelDebug),
 	}
 	// A watch has no timeout, and what was discovered another day is not asked for.

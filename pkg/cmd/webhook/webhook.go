@@ -31,6 +31,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/status"
 )
@@ -74,6 +75,15 @@ const (
 
 func newDryRun() *flags.Enum {
 	return flags.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer)
+}
+
+// newGuardDefault makes the flag --guard-default.
+func newGuardDefault() *flags.Enum {
+	var modes []string
+	for _, m := range guard.Modes() {
+		modes = append(modes, string(m))
+	}
+	return flags.NewEnum(string(guard.Warn), modes...)
 }
 
 // dryRunMark is what kubectl writes behind what it only would have done.
