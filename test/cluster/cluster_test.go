@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 var shared *cluster.Cluster
@@ -57,7 +59,6 @@ func TestUserIsBoundByRBAC(t *testing.T) {
 	if err := jane.List(t.Context(), &corev1.ConfigMapList{}); !apierrors.IsForbidden(err) {
 		t.Fatalf("listing config maps without a role: %v, want forbidden", err)
 	}
-	// The role stands before the binding, so that the grant holds as soon as the binding is seen.
 	shared.ApplyYAML(t, "test", `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -65,14 +66,18 @@ metadata: {name: test-readers}
 rules: [{apiGroups: [""], resources: [configmaps], verbs: [list]}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: test-readers}
+kind: RoleBinding
+metadata: {name: test-readers, namespace: default}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: test-readers}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: readers}]
 `)
-	eventually(t, func() error { return jane.List(t.Context(), &corev1.ConfigMapList{}) })
+	poll.Until(t, func() error { return jane.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace("default")) })
+	shared.Grant(t, "jane", "", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list"}})
+	if err := jane.List(t.Context(), &corev1.ServiceList{}); err != nil {
+		t.Errorf("listing services as soon as that is granted: %v", err)
+	}
 	if err := jane.List(t.Context(), &corev1.SecretList{}); !apierrors.IsForbidden(err) {
-		t.Errorf("listing secrets with a role for config maps: %v, want forbidden", err)
+		t.Errorf("listing secrets with roles for config maps and services: %v, want forbidden", err)
 	}
 }
 

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -39,6 +41,33 @@ func (c *Cluster) ApplyYAML(tb testing.TB, manager, documents string) {
 	}
 	for _, obj := range objs {
 		c.Apply(tb, manager, obj)
+	}
+}
+
+// Create creates objects that go with the test, whatever finalizers they have got: no controller and no kubelet sees to those here.
+func (c *Cluster) Create(tb testing.TB, objs ...client.Object) {
+	tb.Helper()
+	for _, obj := range objs {
+		if err := c.client.Create(tb.Context(), obj); err != nil {
+			tb.Fatalf("creating %s: %v", describe(obj), err)
+		}
+		made := &unstructured.Unstructured{} // for the test may read something else into obj
+		kind, err := c.client.GroupVersionKindFor(obj)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		made.SetGroupVersionKind(kind)
+		made.SetNamespace(obj.GetNamespace())
+		made.SetName(obj.GetName())
+		tb.Cleanup(func() {
+			ctx := context.WithoutCancel(tb.Context())
+			unfinished := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))
+			err := errors.Join(client.IgnoreNotFound(c.client.Delete(ctx, made, client.GracePeriodSeconds(0))),
+				client.IgnoreNotFound(c.client.Patch(ctx, made, unfinished)))
+			if err != nil {
+				tb.Errorf("deleting %s: %v", describe(made), err)
+			}
+		})
 	}
 }
 

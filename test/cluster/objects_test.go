@@ -5,10 +5,8 @@ package cluster_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -38,15 +36,12 @@ func get(t *testing.T, obj *unstructured.Unstructured) *unstructured.Unstructure
 	return live
 }
 
-// eventually calls try until it succeeds, for what the server does a moment after it answered.
-func eventually(t *testing.T, try func() error) {
+// removeAfter has a namespace go with the test.
+func removeAfter(t *testing.T, namespace string) {
 	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
-		last = try()
-		return last == nil, nil
+	t.Cleanup(func() {
+		if err := shared.RemoveNamespace(context.WithoutCancel(t.Context()), namespace); err != nil {
+			t.Error(err)
+		}
 	})
-	if err != nil {
-		t.Fatalf("%v; at last: %v", err, last)
-	}
 }

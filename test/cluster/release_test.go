@@ -22,8 +22,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
-// guestbook is the bundle whose marks ownership.md 1.2 gives.
-func guestbook(namespace string) cluster.ReleaseOptions {
+// guestbook is the bundle whose marks ownership.md 1.2 gives. Its namespace goes with the test.
+func guestbook(t *testing.T, namespace string) cluster.ReleaseOptions {
+	t.Helper()
+	removeAfter(t, namespace)
 	return cluster.ReleaseOptions{
 		BundleID:       "guestbook",
 		Namespace:      namespace,
@@ -36,7 +38,7 @@ func guestbook(namespace string) cluster.ReleaseOptions {
 
 func TestInstallRelease(t *testing.T) {
 	t.Parallel()
-	options := guestbook("install")
+	options := guestbook(t, "install")
 	options.Manifest = `
 apiVersion: v1
 kind: List
@@ -90,7 +92,7 @@ spec: {selector: {app: guestbook}, ports: [{port: 80}]}
 // TestUpgradeRelease drops an object from a release, keeps another as CRDs are kept, and takes one that was nobody's.
 func TestUpgradeRelease(t *testing.T) {
 	t.Parallel()
-	options := guestbook("upgrade")
+	options := guestbook(t, "upgrade")
 	options.Name, options.ClientSideApply = "edge", true
 	options.Manifest = `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: dropped}}
@@ -136,7 +138,7 @@ spec:
 // TestUninstall has Helm work as somebody: his name is in no object, so what is held is that he may, and that nothing is left.
 func TestUninstall(t *testing.T) {
 	t.Parallel()
-	options := guestbook("uninstall")
+	options := guestbook(t, "uninstall")
 	options.User = "system:serviceaccount:cattle-fleet-system:fleet-agent"
 	options.Manifest = `{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}`
 	shared.InstallRelease(t, options)
@@ -155,7 +157,7 @@ func TestTakeOwnership(t *testing.T) {
 	t.Parallel()
 	shared.Namespace(t, "take")
 	shared.ApplyYAML(t, "someone", `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: take}, data: {a: "1"}}`)
-	options := guestbook("take")
+	options := guestbook(t, "take")
 	options.TakeOwnership = true
 	options.Manifest = `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {a: "2"}}`
 	if rel := shared.InstallRelease(t, options); rel.ApplyMethod != "csa" {
@@ -218,8 +220,11 @@ func TestReleaseOptions(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			options := guestbook("options-" + name)
+			options := guestbook(t, "options-"+name)
 			test.change(&options)
+			if options.TargetNamespace != "" {
+				removeAfter(t, options.TargetNamespace)
+			}
 			rel := shared.InstallRelease(t, options)
 			if listed := strings.Contains(rel.Manifest, "name: "+test.obj.GetName()); listed == test.unlisted {
 				t.Errorf("the manifest lists the object: %t, want %t", listed, !test.unlisted)

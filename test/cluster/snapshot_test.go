@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // captured is a snapshot in the order of file names, which is not an order in which a server would take it.
@@ -105,4 +107,10 @@ func TestLoadSnapshot(t *testing.T) {
 	if err := shared.Client().List(t.Context(), pods, client.InNamespace("snapshot")); err != nil || len(pods.Items) > 0 {
 		t.Errorf("%d pods were loaded, want none (%v)", len(pods.Items), err)
 	}
+
+	hook := object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "snapshot")
+	if err := shared.Client().Delete(t.Context(), hook); err != nil {
+		t.Fatal(err)
+	}
+	poll.Until(t, func() error { return shared.RemoveNamespace(t.Context(), "snapshot") }) // which it refuses until the server has forgotten it
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"reflect"
 	"testing"
-	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // choice is a field that a manifest leaves to a controller, or to what else there is in the cluster, by stating zero.
@@ -99,9 +100,7 @@ func chosenLater(t *testing.T, proven proof) {
 			if namespaced, err := shared.Client().IsObjectNamespaced(live); err != nil || namespaced {
 				live.SetNamespace(namespace)
 			}
-			if err := shared.Client().Create(t.Context(), live); err != nil {
-				t.Fatal(err)
-			}
+			shared.Create(t, live)
 			if c.after != nil {
 				if err := c.after(t.Context(), live); err != nil {
 					t.Fatal(err)
@@ -124,16 +123,9 @@ func globalPriority(t *testing.T) {
 	t.Helper()
 	class := &schedulingv1.PriorityClass{Value: 7, GlobalDefault: true}
 	class.Name = "global"
-	if err := shared.Client().Create(t.Context(), class); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := shared.Client().Delete(context.Background(), class); err != nil {
-			t.Error(err)
-		}
-	})
+	shared.Create(t, class)
 	probe := &unstructured.Unstructured{Object: parse(t, `{apiVersion: v1, kind: Pod, metadata: {name: probe}, spec: {containers: [{name: c, image: i}]}}`)}
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), poll.Interval, poll.Deadline, true, func(ctx context.Context) (bool, error) {
 		live, err := dryRun(ctx, probe, "Strict")
 		if err != nil {
 			return false, err

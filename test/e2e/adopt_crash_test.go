@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // many is how many objects there are where writing is to be interrupted: more than are written to at once.
@@ -56,7 +58,7 @@ func (b *bundle) kill(n int, args ...string) {
 	if err := cmd.Start(); err != nil {
 		b.t.Fatal(err)
 	}
-	late := time.NewTimer(pollTimeout)
+	late := time.NewTimer(poll.Deadline)
 	defer late.Stop()
 	select {
 	case <-stalled:

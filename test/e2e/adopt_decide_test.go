@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // unowned is a guestbook whose objects have lost their marks.
@@ -129,7 +130,7 @@ func TestAsked(t *testing.T) {
 // goes past the terminal, which on Ctrl-C throws away what is on its way to the screen.
 func (b *bundle) terminal(types string, args ...string) (status int, written string) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), pollTimeout)
+	ctx, cancel := context.WithTimeout(b.t.Context(), poll.Deadline)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, built.path(b.t), append([]string{"adopt", "--kubeconfig", b.kubeconfig, "--color", "never"}, args...)...)
 	stderr := &prompt{asked: make(chan struct{})}

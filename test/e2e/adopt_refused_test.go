@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // TestForbiddenOnSome has somebody adopt who may write in one namespace only. What he may not write fails with the server's words, the rest
@@ -82,7 +84,7 @@ spec: {policyName: `+name+`, validationActions: [Deny]}
 func (f *fleetServer) awaitRefusal(name string, obj *unstructured.Unstructured) {
 	f.t.Helper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"e2e":"try"}}}`))
-	eventually(f.t, func() error {
+	poll.Until(f.t, func() error {
 		err := f.Client().Patch(f.t.Context(), obj.DeepCopy(), patch, client.DryRunAll)
 		if err == nil {
 			return errors.New("waiting for the policy to refuse writes: not yet")

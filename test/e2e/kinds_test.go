@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // TestKindRemoved deletes a kind after a bundle has deployed an object of it: the object is not missing, its kind is.
@@ -45,7 +46,7 @@ func TestGroupBroken(t *testing.T) {
 	}
 	// The server takes away its own entry for the group a moment later, and would take ours for it.
 	own := object("apiregistration.k8s.io/v1", "APIService", "", "v1.example.com")
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(own), own.DeepCopy())
 		if err == nil {
 			return errors.New("the server's own entry is still there")
@@ -60,7 +61,7 @@ metadata: {name: v1.example.com}
 spec: {group: example.com, version: v1, groupPriorityMinimum: 1000, versionPriority: 10, insecureSkipTLSVerify: true,
   service: {namespace: apps, name: nobody}}
 `)
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		if broken, err := f.serves(t.Context(), "example.com", "widgets"); err != nil || !broken {
 			return fmt.Errorf("waiting for the group to be broken: not yet (%w)", err)
 		}

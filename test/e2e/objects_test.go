@@ -6,14 +6,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
@@ -100,7 +100,7 @@ func (f *fleetServer) undefine(ctx context.Context, name string) error {
 		return fmt.Errorf("deleting kind %s: %w", name, err)
 	}
 	plural, group, _ := strings.Cut(name, ".")
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, pollTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll.Interval, poll.Deadline, true, func(ctx context.Context) (bool, error) {
 		served, err := f.serves(ctx, group, plural)
 		return !served, err
 	})
@@ -134,22 +134,4 @@ func (f *fleetServer) serves(ctx context.Context, group, plural string) (bool, e
 		}
 	}
 	return false, nil
-}
-
-const (
-	pollInterval = 20 * time.Millisecond
-	pollTimeout  = 30 * time.Second
-)
-
-// eventually calls try until it succeeds, for what the server does a moment after it answered.
-func eventually(t *testing.T, try func() error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, pollTimeout, true, func(context.Context) (bool, error) {
-		last = try()
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%v; at last: %v", err, last)
-	}
 }

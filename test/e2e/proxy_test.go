@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // proxy stands before the API server, as an administrator, and sees every request.
@@ -111,7 +113,7 @@ func (p *proxy) stallAfter(n int) (stalled <-chan struct{}, letGo func()) {
 		}
 		once.Do(func() {
 			go func() {
-				tick := time.NewTicker(pollInterval)
+				tick := time.NewTicker(poll.Interval)
 				defer tick.Stop()
 				for p.answered(http.MethodPatch) < n {
 					<-tick.C

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // TestWebhookDryRun has requests that store nothing answered as those that do.
@@ -211,7 +212,7 @@ func TestWebhookIgnore(t *testing.T) {
 	b.awaitMode("off", objs[1])
 	free(objs[1])
 	f.labelled("guarded", map[string]string{"fleetdoctor.io/ignore": ""})
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		dry := f.get(objs[1])
 		if err := f.Client().Update(t.Context(), dry, client.DryRunAll); err != nil {
 			return err

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // stripper is another program's webhook, which takes the hash from what is labelled strip=me, whatever it is called for.
@@ -80,7 +81,7 @@ func TestWebhookBrake(t *testing.T) {
 		admin.must("writing", admin.patch(texts, fmt.Sprintf(`{"data":{"n":"%d"}}`, n)))
 		return admin.told()
 	}
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		write()
 		if _, there := f.get(texts).GetLabels()[fleet.HashLabel]; there {
 			return errors.New("the stripper is not called")
@@ -117,7 +118,7 @@ func TestWebhookBrake(t *testing.T) {
 func (f *fleetServer) expectPaused(name string) {
 	f.t.Helper()
 	uid := f.get(configMap(name)).GetUID()
-	eventually(f.t, func() error {
+	poll.Until(f.t, func() error {
 		list := &eventsv1.EventList{}
 		if err := f.Client().List(f.t.Context(), list, client.InNamespace(apps)); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // TestWebhookCold has requests reach the webhook before it knows any release: the server does not answer it yet.
@@ -37,7 +38,7 @@ func TestWebhookCold(t *testing.T) {
 			})
 			h := f.newWebhook("--kubeconfig", p.kubeconfig, "--guard-default=deny")
 			h.start()
-			eventually(t, func() error {
+			poll.Until(t, func() error {
 				if h.probe("livez") != http.StatusOK {
 					return errors.New("it is not alive")
 				}

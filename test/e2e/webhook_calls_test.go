@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // calls is how many requests more reached the webhook while something was done, by handler.
@@ -65,7 +66,7 @@ func (h *hook) awaitUncalled(b *bundle, namespaces ...string) {
 	h.t.Helper()
 	admin := h.person("")
 	for _, ns := range namespaces {
-		eventually(h.t, func() error {
+		poll.Until(h.t, func() error {
 			var err error
 			calls := h.calls(func() {
 				err = admin.Create(h.t.Context(), b.helmMarked(object("v1", "ConfigMap", ns, "is-it-called")), client.DryRunAll)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // TestWebhookFaultCertificate gives the server a reason not to trust the webhook, and takes it away again.
@@ -87,7 +88,7 @@ func (h *hook) reconnected(w *wire, b *bundle) {
 	h.t.Helper()
 	before := w.connected()
 	w.cut()
-	eventually(h.t, func() error {
+	poll.Until(h.t, func() error {
 		switch stamped, _ := b.takeOver("texts"); {
 		case w.connected() == before:
 			return errors.New("the server has not connected anew")
@@ -125,7 +126,7 @@ func TestWebhookFaultSelfSigned(t *testing.T) {
 	l.awaitMore(20)
 	trusted, served := h.caBundles(), string(h.served())
 	f.merge("admin", object("v1", "Secret", "fleetdoctor-system", "fleetdoctor-webhook-cert"), `{"data":null}`)
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		now := h.caBundles()
 		switch {
 		case string(h.served()) == served:
@@ -164,7 +165,7 @@ func TestWebhookFaultAPIServer(t *testing.T) {
 	later := f.deploy("later", greetings("more"))
 	later.isStamped("more")
 	f.removeRecords(b)
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		if stamped, _ := b.takeOver("texts"); stamped {
 			return errors.New("what no release desires any more is stamped")
 		}
@@ -206,7 +207,7 @@ func TestWebhookFaultWatch(t *testing.T) {
 // passed takes a greeting over and holds that the webhook, which was called, let it pass for a reason.
 func (b *bundle) passed(h *hook, name, reason string) {
 	b.t.Helper()
-	eventually(b.t, func() error {
+	poll.Until(b.t, func() error {
 		before := h.counted("stamp", "", reason)
 		stamped, _ := b.takeOver(name)
 		switch {
@@ -285,7 +286,7 @@ func TestWebhookFaultRecord(t *testing.T) {
 // damaged returns when the webhook knows of so many records that cannot be read.
 func (h *hook) damaged(want int) {
 	h.t.Helper()
-	eventually(h.t, func() error {
+	poll.Until(h.t, func() error {
 		if got := h.gauge("cache_damaged_records"); got != want {
 			return fmt.Errorf("%d damaged records, want %d", got, want)
 		}
@@ -297,7 +298,7 @@ func (h *hook) damaged(want int) {
 func (b *bundle) heldByNobody(h *hook, reason string) {
 	b.t.Helper()
 	nobody := fleet.Hash("default-nobody")
-	eventually(b.t, func() error {
+	poll.Until(b.t, func() error {
 		before := h.counted("stamp", "", reason)
 		cm := b.helmMarked(configMap("texts"))
 		cm.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "Helm", "objectset.rio.cattle.io/hash": nobody})
@@ -352,7 +353,7 @@ func TestWebhookFaultForbidden(t *testing.T) {
 	b := f.deploy("hello", greetings("texts"))
 	h := f.newWebhook("--kubeconfig", f.user("webhook"))
 	h.start()
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		if got := h.probe("livez"); got != http.StatusOK {
 			return fmt.Errorf("livez: status %d", got)
 		}
@@ -362,7 +363,7 @@ func TestWebhookFaultForbidden(t *testing.T) {
 	h.awaitCalls()
 	b.passed(h, "texts", "NotReady")
 	b.missed("texts")
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		for _, kind := range []string{"secrets", "namespaces"} {
 			if missing := `User \"webhook\" cannot list resource \"` + kind + `\"`; !strings.Contains(strings.ReplaceAll(h.log.String(), `\\`, `\`), missing) {
 				return fmt.Errorf("the log does not say %q: %s", missing, h.log)
@@ -373,9 +374,9 @@ func TestWebhookFaultForbidden(t *testing.T) {
 	if got := h.probe("readyz"); got != http.StatusInternalServerError {
 		t.Errorf("readyz: status %d", got)
 	}
-	f.grant("e2e-webhook-namespaces", "webhook", rule("", "namespaces", "list", "watch"))
+	f.grant("webhook", rule("", "namespaces", "list", "watch"))
 	b.passed(h, "texts", "NotReady")
-	f.grant("e2e-webhook-secrets", "webhook", rule("", "secrets", "list", "watch"))
+	f.grant("webhook", rule("", "secrets", "list", "watch"))
 	h.awaitReady()
 	b.stampedByNextWrite("texts")
 	b.isStamped("texts")

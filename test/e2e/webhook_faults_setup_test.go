@@ -26,6 +26,8 @@ import (
 	"k8s.io/client-go/rest"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // greetings writes a manifest of ConfigMaps.
@@ -77,7 +79,7 @@ func (b *bundle) takeOver(name string) (stamped bool, took time.Duration) {
 // goesOn returns when a write went on unstamped because the webhook could not be asked.
 func (b *bundle) goesOn(name string) {
 	b.t.Helper()
-	eventually(b.t, func() error {
+	poll.Until(b.t, func() error {
 		before := b.failedOpen()
 		stamped, _ := b.takeOver(name)
 		switch {
@@ -93,7 +95,7 @@ func (b *bundle) goesOn(name string) {
 // isStamped returns when a write is stamped.
 func (b *bundle) isStamped(name string) {
 	b.t.Helper()
-	eventually(b.t, func() error {
+	poll.Until(b.t, func() error {
 		if stamped, _ := b.takeOver(name); !stamped {
 			return fmt.Errorf("%s is not stamped", name)
 		}
@@ -105,7 +107,7 @@ func (b *bundle) isStamped(name string) {
 func (b *bundle) stampedByNextWrite(name string) {
 	b.t.Helper()
 	n := 0
-	eventually(b.t, func() error {
+	poll.Until(b.t, func() error {
 		n++
 		b.merge("kubectl", configMap(name), fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, n))
 		if got := stampsOf(b.get(configMap(name))); !maps.Equal(got, b.stamps()) {
@@ -170,7 +172,7 @@ func (b *bundle) underLoad(names ...string) *load {
 }
 
 func (l *load) write(name string) {
-	tick := time.NewTicker(pollInterval)
+	tick := time.NewTicker(poll.Interval)
 	defer tick.Stop()
 	for {
 		stamped, _, err := l.b.take(l.b.t.Context(), name)
@@ -199,7 +201,7 @@ func (l *load) awaitMore(n int) {
 	l.b.t.Helper()
 	writes := func() int { l.mu.Lock(); defer l.mu.Unlock(); return l.writes }
 	until := writes() + n
-	eventually(l.b.t, func() error {
+	poll.Until(l.b.t, func() error {
 		if now := writes(); now < until {
 			return fmt.Errorf("%d writes, want %d", now, until)
 		}
@@ -341,7 +343,7 @@ func (h *hook) install(p pair) {
 			h.t.Fatal(err)
 		}
 	}
-	eventually(h.t, func() error {
+	poll.Until(h.t, func() error {
 		if string(h.served()) != string(p.leaf()) {
 			return errors.New("the new certificate is not served")
 		}

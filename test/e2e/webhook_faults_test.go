@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // slack is what a write may take beside what it waits for, on a machine at work.
@@ -77,7 +79,7 @@ func TestWebhookFaultDrained(t *testing.T) {
 		t.Fatalf("nothing of the request went to the webhook: %+v", r)
 	}
 	h.signal(syscall.SIGTERM)
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		if !strings.Contains(h.log.String(), `"msg":"draining"`) {
 			return errors.New("the webhook does not drain")
 		}
@@ -225,7 +227,7 @@ func TestWebhookFaultSlow(t *testing.T) {
 	h.registerAs(h.at("127.0.0.1", h.wire(late).port))
 	h.awaitCalls()
 	costs(t, "a write that is stamped late", late, func() (took time.Duration) {
-		eventually(t, func() error {
+		poll.Until(t, func() error {
 			stamped, t := b.takeOver("texts")
 			if took = t; !stamped {
 				return fmt.Errorf("the write of %s is not stamped", took)

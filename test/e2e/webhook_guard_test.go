@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // ten is how Fleet will count a bundle of eleven objects that lost one.
@@ -58,7 +59,7 @@ func (b *bundle) awaitMode(mode string, probe *unstructured.Unstructured) {
 	if mode == "" {
 		mode = "warn"
 	}
-	eventually(b.t, func() error {
+	poll.Until(b.t, func() error {
 		deleted := does(p.Delete(b.t.Context(), probe.DeepCopy(), client.DryRunAll))
 		stripped := does(p.remark(probe, none(), client.DryRunAll))
 		if deleted != mode || stripped != mode {

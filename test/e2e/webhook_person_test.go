@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // person makes requests under a name, with all rights, and keeps the warnings that come back.
@@ -174,7 +175,7 @@ func fresh(live *unstructured.Unstructured) *unstructured.Unstructured {
 // knows returns when the webhook's cache holds this many desired objects.
 func (h *hook) knows(objects int) {
 	h.t.Helper()
-	eventually(h.t, func() error {
+	poll.Until(h.t, func() error {
 		if got := h.gauge("cache_objects"); got != objects {
 			return fmt.Errorf("the webhook knows %d objects, want %d", got, objects)
 		}

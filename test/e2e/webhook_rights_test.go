@@ -3,9 +3,12 @@
 package e2e
 
 import (
-	"strings"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -16,18 +19,37 @@ import (
 func (f *fleetServer) webhookAccount(overlay string) (kubeconfig string) {
 	f.t.Helper()
 	f.namespace("fleetdoctor-system")
+	who := authorizationv1.SubjectAccessReviewSpec{User: account("fleetdoctor-system", "fleetdoctor-webhook"),
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:fleetdoctor-system"}}
+	rules := map[string][]rbacv1.PolicyRule{} // by kind and name of a role
+	var bindings []rbacv1.RoleBinding         // cluster-wide ones too, which have the same fields
 	for _, obj := range rendered(f.t, overlay) {
-		if strings.HasSuffix(obj.GetKind(), "Role") || strings.HasSuffix(obj.GetKind(), "RoleBinding") {
-			if ns := obj.GetNamespace(); ns != "" {
-				f.namespace(ns)
-			}
-			f.Apply(f.t, "admin", obj)
-			f.removeAtEnd(obj)
+		switch obj.GetKind() {
+		case "Role", "ClusterRole":
+			rules[obj.GetKind()+obj.GetName()] = typed[rbacv1.Role](f.t, obj).Rules
+		case "RoleBinding", "ClusterRoleBinding":
+			bindings = append(bindings, typed[rbacv1.RoleBinding](f.t, obj))
+		default:
+			continue
 		}
+		if ns := obj.GetNamespace(); ns != "" {
+			f.namespace(ns)
+		}
+		f.Apply(f.t, "admin", obj)
+		f.removeAtEnd(obj)
 	}
-	name := account("fleetdoctor-system", "fleetdoctor-webhook")
-	f.allowed(name, rule("", "namespaces", "watch"))
-	return f.UserKubeconfig(f.t, name, "system:serviceaccounts", "system:serviceaccounts:fleetdoctor-system")
+	for _, b := range bindings {
+		f.AwaitGranted(f.t, who, b.Namespace, rules[b.RoleRef.Kind+b.RoleRef.Name]...)
+	}
+	return f.UserKubeconfig(f.t, who.User, who.Groups...)
+}
+
+func typed[T any](t *testing.T, obj *unstructured.Unstructured) (out T) {
+	t.Helper()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // TestWebhookScoped runs the webhook with the rights of overlay `scoped`: what it may not read it does not know, and whoever may be there is

@@ -27,6 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // hook is `webhook serve` as a process of its own. The server calls it on loopback: its configurations are those of manifests/, with a URL for
@@ -157,7 +159,7 @@ func (h *hook) kill() {
 // awaitReady returns when the webhook says that it knows all.
 func (h *hook) awaitReady() {
 	h.t.Helper()
-	eventually(h.t, func() error {
+	poll.Until(h.t, func() error {
 		if status := h.probe("readyz"); status != http.StatusOK {
 			return fmt.Errorf("readyz: status %d; the webhook says:\n%s", status, h.log)
 		}
@@ -251,7 +253,7 @@ func (h *hook) register(overlay string) {
 // awaitCalls returns when a request reaches both webhooks: the server takes up a configuration a moment after it is stored.
 func (h *hook) awaitCalls() {
 	h.t.Helper()
-	eventually(h.t, func() error {
+	poll.Until(h.t, func() error {
 		before := h.counted("stamp", "", "")
 		probe := configMap("is-it-called")
 		probe.SetAnnotations(map[string]string{"meta.helm.sh/release-name": "nobody"})
@@ -266,7 +268,7 @@ func (h *hook) awaitCalls() {
 	marked := configMap("is-it-guarded")
 	marked.SetLabels(map[string]string{"objectset.rio.cattle.io/hash": "nobody"})
 	h.Apply(h.t, "admin", marked)
-	eventually(h.t, func() error {
+	poll.Until(h.t, func() error {
 		before := h.counted("guard", "", "")
 		if err := h.Client().Delete(h.t.Context(), marked, client.DryRunAll); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // mixed is a bundle of four kinds: with and without a namespace, built in and custom.
@@ -216,7 +217,7 @@ func TestWebhookBare(t *testing.T) {
 // awaitExact returns when the third webhook is called for a namespace.
 func (h *hook) awaitExact(namespace string) {
 	h.t.Helper()
-	eventually(h.t, func() error {
+	poll.Until(h.t, func() error {
 		before := h.counted("stamp-exact", "", "")
 		if err := h.Client().Create(h.t.Context(), object("v1", "ConfigMap", namespace, "is-it-called"), client.DryRunAll); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // texts is an object as somebody brings it back, out of a backup: Helm's marks of the release, and nothing by which Fleet knows its own.
@@ -115,7 +116,7 @@ func TestWalkthroughWebhook(t *testing.T) {
 // awaitGuard returns when the webhook has heard what namespace apps wants of its guard.
 func (h *hook) awaitGuard(mode string) {
 	h.t.Helper()
-	eventually(h.t, func() error {
+	poll.Until(h.t, func() error {
 		before := h.counted("guard", "denied", "")
 		kubectl := exec.CommandContext(h.t.Context(), h.Kubectl(), "delete", "configmap/texts", "-n", apps, "--dry-run=server")
 		if out, err := kubectl.CombinedOutput(); (err != nil) != (mode == "deny") || h.counted("guard", "denied", "") == before {

@@ -5,16 +5,13 @@
 package manifests
 
 import (
-	"context"
 	"io/fs"
 	"os"
 	"path"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -105,17 +102,4 @@ func pick[T any](t *testing.T, objs []*unstructured.Unstructured, kind, name str
 		t.Fatalf("there is no %s %s", kind, name)
 	}
 	return found
-}
-
-// eventually calls try until it succeeds, for what the server does a moment after it answered.
-func eventually(t *testing.T, try func() error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
-		last = try()
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%v; at last: %v", err, last)
-	}
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // look gives an object labels, annotations and whatever else a request is about.
@@ -161,7 +162,7 @@ func (w *witness) await() {
 	if err := shared.Client().Create(w.t.Context(), marked); err != nil {
 		w.t.Fatal(err)
 	}
-	eventually(w.t, func() error {
+	poll.Until(w.t, func() error {
 		w.take()
 		err := errors.Join(
 			shared.Client().Create(w.t.Context(), object(w.t, "ConfigMap", "exact", "await"), client.DryRunAll),
@@ -228,7 +229,7 @@ func (r request) store(t *testing.T, obj *unstructured.Unstructured) {
 			t.Fatalf("preparing: %v", err)
 		}
 	}
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		remembered := obj.DeepCopy()
 		err := admin.Get(t.Context(), key, remembered, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}})
 		if err == nil && remembered.GetResourceVersion() != obj.GetResourceVersion() {

@@ -10,6 +10,8 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 func isNot(kinds ...string) func(*unstructured.Unstructured) bool {
@@ -85,7 +87,7 @@ func TestRights(t *testing.T) {
 				removeAfter(t, obj)
 			}
 			// The server learns of roles a moment after it has stored them, and of those that the last overlay left a moment after they went.
-			eventually(t, func() error {
+			poll.Until(t, func() error {
 				var wrong []string
 				for _, r := range tt.may {
 					if !allowed(t, r) {

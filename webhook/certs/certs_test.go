@@ -48,21 +48,6 @@ func serial(s certs.Source) int64 {
 	return c.Leaf.SerialNumber.Int64()
 }
 
-// eventually polls until it is so.
-func eventually(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	timeout := time.After(30 * time.Second)
-	for !so() {
-		select {
-		case <-tick.C:
-		case <-timeout:
-			t.Fatalf("not within 30 s: %s", what)
-		}
-	}
-}
-
 func TestNames(t *testing.T) {
 	want := []string{"hook.system.svc", "hook.system.svc.cluster.local", "localhost"}
 	if diff := cmp.Diff(want, certs.Names("hook", "system", "localhost")); diff != "" {

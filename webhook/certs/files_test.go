@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 )
 
@@ -36,11 +37,11 @@ func TestFiles(t *testing.T) {
 		t.Errorf("expiry: got %v, %v, want %v", at, ok, end)
 	}
 	mount(t, dir, "v2", newPair(t, 2, end))
-	eventually(t, "the second certificate", func() bool { return serial(f) == 2 })
+	poll.True(t, "the second certificate", func() bool { return serial(f) == 2 })
 	broken := newPair(t, 3, end)
 	broken.private = newPair(t, 4, end).private
 	mount(t, dir, "v3", broken)
-	eventually(t, "a failure", func() bool { return f.Failures() > failures })
+	poll.True(t, "a failure", func() bool { return f.Failures() > failures })
 	if got := serial(f); got != 2 {
 		t.Errorf("a broken pair: got certificate %d, want the second", got)
 	}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 )
 
@@ -91,14 +92,14 @@ func TestSecret(t *testing.T) {
 		t.Error("empty: there is an expiry")
 	}
 	w.put(t, first.public, first.private)
-	eventually(t, "the first certificate", func() bool { return serial(w) == 1 })
+	poll.True(t, "the first certificate", func() bool { return serial(w) == 1 })
 	if err := certs.Check(w, now); err != nil {
 		t.Error(err)
 	}
 	if at, ok := certs.Expiry(w); !ok || at.Unix() != now.Add(time.Minute).Unix() {
 		t.Errorf("expiry: got %v, %v", at, ok)
 	}
-	eventually(t, "the marker", func() bool {
+	poll.True(t, "the marker", func() bool {
 		marker, err := os.ReadFile(filepath.Join(w.dir, certs.CertName))
 		return err == nil && bytes.Equal(marker, first.public)
 	})
@@ -111,13 +112,13 @@ func TestSecret(t *testing.T) {
 	}
 	for i, b := range broken {
 		w.put(t, b.public, b.private)
-		eventually(t, "a failure", func() bool { return w.Failures() == float64(i+1) })
+		poll.True(t, "a failure", func() bool { return w.Failures() == float64(i+1) })
 	}
 	w.put(t, nil, nil)
 	if err := w.secrets.Delete(t.Context(), "cert", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the deletion", func() bool { return strings.Contains(w.logged.String(), "is deleted") })
+	poll.True(t, "the deletion", func() bool { return strings.Contains(w.logged.String(), "is deleted") })
 	if got := serial(w); got != 1 {
 		t.Errorf("after all of that: got certificate %d, want the first", got)
 	}
@@ -127,11 +128,11 @@ func TestSecret(t *testing.T) {
 	if _, err := w.secrets.Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the second certificate", func() bool { return serial(w) == 2 })
+	poll.True(t, "the second certificate", func() bool { return serial(w) == 2 })
 	if err := certs.Check(w, now); err == nil || !strings.Contains(err.Error(), "has expired at") {
 		t.Errorf("expired: got error %v", err)
 	}
-	eventually(t, "a word of the missing name", func() bool { return strings.Contains(w.logged.String(), "lacks a name") })
+	poll.True(t, "a word of the missing name", func() bool { return strings.Contains(w.logged.String(), "lacks a name") })
 	for _, p := range []pair{first, second} {
 		if body := strings.Split(string(p.private), "\n")[1]; strings.Contains(w.logged.String(), body) {
 			t.Error("a key was logged")
@@ -171,7 +172,7 @@ func TestRotationUnderHandshakes(t *testing.T) {
 		t.Errorf("a handshake without a certificate succeeded: %v", c.Close())
 	}
 	w.put(t, pairs[0].public, pairs[0].private)
-	eventually(t, "the first certificate", func() bool { return serial(w) == 1 })
+	poll.True(t, "the first certificate", func() bool { return serial(w) == 1 })
 
 	ctx, stop := context.WithCancel(t.Context())
 	for range several {
@@ -194,7 +195,7 @@ func TestRotationUnderHandshakes(t *testing.T) {
 	}
 	for i, p := range pairs[1:] {
 		w.put(t, p.public, p.private)
-		eventually(t, "the next certificate", func() bool { return serial(w) == int64(i+2) })
+		poll.True(t, "the next certificate", func() bool { return serial(w) == int64(i+2) })
 	}
 	stop()
 	clients.Wait()

@@ -12,7 +12,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/namespaces"
 )
 
@@ -45,29 +45,9 @@ func start(t *testing.T, client metadata.Interface) *namespaces.Watcher {
 	return w
 }
 
-// eventually waits until a function returns nil.
-func eventually(t *testing.T, f func() error) {
-	t.Helper()
-	const deadline = 30 * time.Second
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	end := time.After(deadline)
-	for {
-		err := f()
-		if err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-end:
-			t.Fatalf("not within %s: %v", deadline, err)
-		}
-	}
-}
-
 func awaitSync(t *testing.T, w *namespaces.Watcher) {
 	t.Helper()
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		if !w.Synced() {
 			return errors.New("it is not synced")
 		}
@@ -78,7 +58,7 @@ func awaitSync(t *testing.T, w *namespaces.Watcher) {
 // await waits until a namespace is there, or is not, with these labels.
 func await(t *testing.T, w *namespaces.Watcher, name string, there bool, want map[string]string) {
 	t.Helper()
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		labels, ok := w.Labels(name)
 		if diff := cmp.Diff(want, labels); diff != "" || ok != there {
 			return fmt.Errorf("namespace %q: there %t, want %t; labels (-want +got):\n%s", name, ok, there, diff)
@@ -175,7 +155,7 @@ func TestGone(t *testing.T) {
 	w := start(t, client)
 	awaitSync(t, w)
 	await(t, w, "a", true, map[string]string{"fleetdoctor.io/guard": "warn"})
-	eventually(t, func() error { // of a fake what happens before it is watched is lost
+	poll.Until(t, func() error { // of a fake what happens before it is watched is lost
 		for _, a := range client.Actions() {
 			if a.GetVerb() == "watch" {
 				return nil

@@ -26,34 +26,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/records"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
 
 // secretValue stands in records of these tests; no log may quote it.
 const secretValue = "invented-secret-value"
-
-// deadline is how long a test waits for what has to come.
-const deadline = 2 * time.Minute
-
-// eventually waits until a function returns nil.
-func eventually(t *testing.T, f func() error) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	end := time.After(deadline)
-	for {
-		err := f()
-		if err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-end:
-			t.Fatalf("not within %s: %v", deadline, err)
-		}
-	}
-}
 
 // watched is a Watcher that runs until the test ends, and what it filled.
 type watched struct {
@@ -87,7 +66,7 @@ func watchRecords(t *testing.T, config *rest.Config, namespaces ...string) watch
 
 func (w watched) awaitSync(t *testing.T) {
 	t.Helper()
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		if !w.Synced() {
 			return errors.New("it is not synced")
 		}
@@ -98,7 +77,7 @@ func (w watched) awaitSync(t *testing.T) {
 // awaitOwners waits until an object has these owners ("namespace/name:revision").
 func (w watched) awaitOwners(t *testing.T, k object.Key, want ...string) {
 	t.Helper()
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		var got []string
 		for _, r := range w.Owners(k) {
 			got = append(got, r.String())
@@ -113,7 +92,7 @@ func (w watched) awaitOwners(t *testing.T, k object.Key, want ...string) {
 // awaitDamaged waits until so many records could not be read.
 func (w watched) awaitDamaged(t *testing.T, want int) {
 	t.Helper()
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		if _, _, got := w.Size(); got != want {
 			return fmt.Errorf("%d damaged records, want %d", got, want)
 		}
@@ -195,7 +174,7 @@ func (a *api) next() *exchange {
 	select {
 	case e := <-a.requests:
 		return e
-	case <-time.After(deadline):
+	case <-time.After(poll.Deadline):
 		a.t.Fatal("there is no request")
 		return nil
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 func optionsOf(namespace, bundle, manifest string) cluster.ReleaseOptions {
@@ -87,7 +88,7 @@ func TestLife(t *testing.T) {
 	}
 	w.awaitOwners(t, b)
 	w.awaitOwners(t, role)
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		if objects, releases, damaged := w.Size(); objects+releases+damaged > 0 {
 			return fmt.Errorf("%d objects, %d releases and %d damaged records are left", objects, releases, damaged)
 		}
@@ -98,7 +99,7 @@ func TestLife(t *testing.T) {
 // failPod says of a Pod, as soon as it is there, that it failed.
 func failPod(t *testing.T, namespace, name string) {
 	t.Helper()
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		pod := &corev1.Pod{}
 		if err := shared.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
 			return err
@@ -129,7 +130,7 @@ func TestRecordsOnly(t *testing.T) {
 	shared.InstallRelease(t, cluster.ReleaseOptions{Name: "plain", Namespace: ns, Manifest: configMap("b")})
 	w.awaitOwners(t, keyOf(ns, "a"), ns+"/kept:1")
 	all.awaitOwners(t, keyOf(other, "a"), other+"/elsewhere:1")
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		if !w.Release(ns + "/plain") {
 			return errors.New("a release that is none of Fleet's is not there")
 		}
@@ -261,7 +262,7 @@ func TestForgotten(t *testing.T) {
 	if n := pages(); n != 3 {
 		t.Errorf("read in %d pages, want 3", n)
 	}
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		if !slices.ContainsFunc(p.asked(), func(q url.Values) bool { return q.Get("watch") == "true" && q.Get("sendInitialEvents") == "" }) {
 			return errors.New("nothing is watched")
 		}

@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // TestStream follows one stream: a list that comes as events, changes, and what breaks it.
@@ -32,7 +34,7 @@ func TestStream(t *testing.T) {
 	}
 	list.send("ADDED", deployed(t, "web", "a", 1, "5"))
 	list.send("ADDED", deployed(t, "web", "b", 1, "6"))
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		if w.Heard().IsZero() {
 			return errors.New("nothing was heard")
 		}
@@ -54,7 +56,7 @@ func TestStream(t *testing.T) {
 	w.awaitOwners(t, keyOf("web", "a"))
 	before := w.Heard()
 	list.send("BOOKMARK", secretOf("", "", "20", nil, nil))
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		if !w.Heard().After(before) {
 			return errors.New("the bookmark was not heard")
 		}
@@ -135,7 +137,7 @@ func TestScoped(t *testing.T) {
 	w.awaitSync(t)
 	heard := w.Heard() // of web, which was first
 	web.send("BOOKMARK", secretOf("", "", "9", nil, nil))
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		if !w.Heard().After(heard) {
 			return errors.New("the bookmark was not heard")
 		}
@@ -191,7 +193,7 @@ func TestDamaged(t *testing.T) {
 		relist.send("ADDED", s)
 	}
 	relist.listed("11")
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		if w.Release("web/old") {
 			return errors.New("the list is not complete")
 		}
@@ -206,7 +208,7 @@ func TestDamaged(t *testing.T) {
 	// Another state of it is news, and one that can be read is the end of it.
 	worse := secretOf("web", "sh.helm.release.v1.bad.v1", "12", bytes.Repeat([]byte(secretValue), 2), nil)
 	relist.send("MODIFIED", worse)
-	eventually(t, func() error {
+	poll.Until(t, func() error {
 		if w.log.naming("web/sh.helm.release.v1.bad.v1") != 2 {
 			return errors.New("it was not named again")
 		}

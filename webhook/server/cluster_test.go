@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
@@ -114,7 +115,7 @@ func TestCluster(t *testing.T) {
 	f := offline{Server: s, end: end, ended: make(chan error, 1)}
 	go func() { f.ended <- s.Run(ctx) }()
 
-	f.eventually(t, "readyz says what is missing", func() bool {
+	poll.True(t, "readyz says what is missing", func() bool {
 		status, body := f.probe(t, Probes, "/readyz")
 		return status == http.StatusInternalServerError && strings.Contains(body, "[-]certificate failed") &&
 			strings.Contains(body, "[-]records failed") && strings.Contains(body, "[-]namespaces failed") && strings.Contains(body, "[-]webhook failed")
@@ -126,11 +127,11 @@ func TestCluster(t *testing.T) {
 		t.Errorf("a handshake without a certificate: %v", conn.Close())
 	}
 	create(t, admin, grants()...)
-	f.eventually(t, "it is ready", func() bool {
+	poll.True(t, "it is ready", func() bool {
 		status, _ := f.probe(t, Probes, "/readyz")
 		return status == http.StatusOK
 	})
-	f.eventually(t, "the API server calls it", func() bool { return tryOne(t.Context(), admin) == nil })
+	poll.True(t, "the API server calls it", func() bool { return tryOne(t.Context(), admin) == nil })
 	_, body := f.probe(t, Metrics, "/metrics")
 	for _, want := range []string{`fleetdoctor_webhook_requests_total{decision="passed",handler="stamp",reason="NotWanted"}`,
 		`fleetdoctor_webhook_requests_total{decision="passed",handler="guard"`, "fleetdoctor_webhook_certificate_expiration_timestamp_seconds ",
@@ -139,12 +140,12 @@ func TestCluster(t *testing.T) {
 			t.Errorf("metrics: no %s", want)
 		}
 	}
-	rotate(t, f, admin, port)
+	rotate(t, admin, port)
 	end()
 	if err := <-f.ended; err != nil {
 		t.Error(err)
 	}
-	recordEvent(t, f, admin, o)
+	recordEvent(t, admin, o)
 }
 
 // tryOne has the API server call the webhook, for an object that is not stored.
@@ -154,7 +155,7 @@ func tryOne(ctx context.Context, c client.Client) error {
 }
 
 // rotate replaces the certificate while the API server calls, without a call that fails; and then its authority too.
-func rotate(t *testing.T, f offline, admin client.Client, port int) {
+func rotate(t *testing.T, admin client.Client, port int) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var calling sync.WaitGroup
@@ -175,17 +176,17 @@ func rotate(t *testing.T, f offline, admin client.Client, port int) {
 		t.Error("there is no caBundle")
 	}
 	removeFromSecret(t, admin, certs.CertName)
-	f.eventually(t, "another certificate", func() bool { return !bytes.Equal(served(t, port), first) })
+	poll.True(t, "another certificate", func() bool { return !bytes.Equal(served(t, port), first) })
 	before := calls.Load()
-	f.eventually(t, "calls with the other certificate", func() bool { return calls.Load() > before+20 })
+	poll.True(t, "calls with the other certificate", func() bool { return calls.Load() > before+20 })
 	stop()
 	calling.Wait()
 	if !bytes.Equal(bundleOf(t, admin), bundle) {
 		t.Error("the authority changed with the certificate")
 	}
 	removeFromSecret(t, admin, certs.CertName, certs.KeyName, "ca.crt", "ca.key")
-	f.eventually(t, "another authority", func() bool { return !bytes.Equal(bundleOf(t, admin), bundle) })
-	f.eventually(t, "the API server calls it again", func() bool { return tryOne(t.Context(), admin) == nil })
+	poll.True(t, "another authority", func() bool { return !bytes.Equal(bundleOf(t, admin), bundle) })
+	poll.True(t, "the API server calls it again", func() bool { return tryOne(t.Context(), admin) == nil })
 }
 
 func served(t *testing.T, port int) []byte {
@@ -227,7 +228,7 @@ func removeFromSecret(t *testing.T, c client.Client, keys ...string) {
 }
 
 // recordEvent has an Event recorded, with the rights that the webhook has.
-func recordEvent(t *testing.T, f offline, admin client.Client, o Options) {
+func recordEvent(t *testing.T, admin client.Client, o Options) {
 	t.Helper()
 	m, err := newManager(o)
 	if err != nil {
@@ -249,7 +250,7 @@ func recordEvent(t *testing.T, f offline, admin client.Client, o Options) {
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()
 	told.Braked(admit.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "settings", UID: "1"}, "it is left alone")
-	f.eventually(t, "an Event", func() bool {
+	poll.True(t, "an Event", func() bool {
 		var all eventsv1.EventList
 		if err := admin.List(t.Context(), &all, client.InNamespace("default")); err != nil {
 			t.Fatal(err)

@@ -30,6 +30,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 )
 
@@ -109,25 +110,11 @@ func start(t *testing.T, o Options, handle admission.HandlerFunc) offline {
 			t.Error(err)
 		}
 	})
-	f.eventually(t, "a listener", func() bool {
+	poll.True(t, "a listener", func() bool {
 		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", o.Port))
 		return err == nil && c.Close() == nil
 	})
 	return f
-}
-
-func (offline) eventually(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	timeout := time.After(30 * time.Second)
-	for !so() {
-		select {
-		case <-tick.C:
-		case <-timeout:
-			t.Fatalf("not within 30 s: %s", what)
-		}
-	}
 }
 
 // anybody is a client that trusts anybody; that the certificate is the right one is another test's.
@@ -294,14 +281,14 @@ func TestDrain(t *testing.T) {
 	<-entered
 	began := time.Now()
 	f.end()
-	f.eventually(t, "readyz turns", func() bool {
+	poll.True(t, "readyz turns", func() bool {
 		status, body := f.probe(t, Probes, "/readyz")
 		return status == http.StatusInternalServerError && strings.Contains(body, "[-]draining failed")
 	})
 	if got := post(t, f.base+StampPath, strings.NewReader(review)); !strings.Contains(got.body, `"allowed":true`) || !got.closed {
 		t.Errorf("a request within the delay: got %+v", got)
 	}
-	f.eventually(t, "the listener closes", func() bool {
+	poll.True(t, "the listener closes", func() bool {
 		c, err := net.Dial("tcp", strings.TrimPrefix(f.base, "https://"))
 		return err != nil || c.Close() != nil
 	})

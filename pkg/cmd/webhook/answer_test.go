@@ -30,10 +30,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 )
 
@@ -135,15 +135,6 @@ func (f *fixture) patchAfter(t *testing.T, o client.Object, name, patch string) 
 	}
 }
 
-// until waits for the API server, which learns of a configuration some time after it was written.
-func (f *fixture) until(t *testing.T, is func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return is(), nil })
-	if err != nil {
-		t.Fatal("waiting for the API server to call, or not to call, a webhook: it did not within a minute")
-	}
-}
-
 // admission is a tiny webhook whose answer is chosen by each test.
 type admission struct {
 	*httptest.Server
@@ -225,11 +216,7 @@ func TestTest(t *testing.T) {
 	orphan.Namespace, orphan.Name, orphan.Labels = "shop", "orphan", map[string]string{fleet.HashLabel: setHash}
 	bare := &corev1.ConfigMap{}
 	bare.Namespace, bare.Name = "shop", "bare"
-	for _, o := range []client.Object{orphan, bare} {
-		if err := f.Client().Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
+	f.Create(t, orphan, bare)
 	for _, tc := range []struct {
 		name   string
 		answer answer
@@ -265,8 +252,9 @@ func TestTest(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", tc.name, r.status, tc.status)
 		}
 	}
-	f.get(t, orphan, "shop", "settings")
-	if orphan.Labels[fleet.HashLabel] != setHash {
+	settings := &corev1.ConfigMap{}
+	f.get(t, settings, "shop", "settings")
+	if settings.Labels[fleet.HashLabel] != setHash {
 		t.Error("the test took the mark away")
 	}
 }
@@ -281,7 +269,7 @@ func (f *fixture) answering(t *testing.T, namespace string) *admission {
 	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", install.Name, pointed(t, a.guard.URL+"/guard", a.guard.ca()))
 	a.answer(restamp)
 	a.guard.answer(warnOfDeletion)
-	f.until(t, func() bool { return f.call(t, "test").status == 0 })
+	poll.True(t, "it works", func() bool { return f.call(t, "test").status == 0 })
 	return a
 }
 
@@ -293,7 +281,7 @@ func TestTestKeptOut(t *testing.T) {
 	t.Cleanup(func() {
 		f.patchAfter(t, &corev1.Namespace{}, "shop", `{"metadata":{"labels":{"fleetdoctor.io/ignore":null}}}`)
 	})
-	f.until(t, func() bool { return f.call(t, "test", "cm/settings", "-n", "shop").status == 1 })
+	poll.True(t, "the namespace opted out", func() bool { return f.call(t, "test", "cm/settings", "-n", "shop").status == 1 })
 	if r := f.call(t, "test", "cm/settings", "-n", "shop"); !strings.Contains(r.said(), "the namespace shop is labelled fleetdoctor.io/ignore=true") {
 		t.Errorf("in a namespace that opted out: %s", r.out)
 	}
@@ -311,9 +299,9 @@ func TestTestHung(t *testing.T) {
 		r := f.call(t, "test")
 		return r.status == 1 && strings.Contains(r.said(), "it hangs, or cannot be reached") && strings.Contains(r.said(), "the API server called it, and got no answer")
 	}
-	f.until(t, hung)
+	poll.True(t, "it hangs", hung)
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", install.Name, `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
-	f.until(t, func() bool {
+	poll.True(t, "a write is refused", func() bool {
 		r := f.call(t, "test")
 		return r.status == 1 && strings.Contains(r.said(), "refused, because the webhook did not answer")
 	})
@@ -330,17 +318,8 @@ func TestTestWithoutRights(t *testing.T) {
 	if r := f.as(t, user, "test"); r.status != 3 || !strings.Contains(r.said(), "reading release records") || !strings.Contains(r.said(), "name an object that a bundle wants: KIND/NAME") {
 		t.Errorf("without any right: status %d: %s%s", r.status, r.out, r.errOut)
 	}
-	role := &rbacv1.Role{Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "patch"}}}}
-	role.Namespace, role.Name = "shop", "tester"
-	binding := &rbacv1.RoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "tester"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "tester"}}}
-	binding.Namespace, binding.Name = "shop", "tester"
-	for _, o := range []client.Object{role, binding} {
-		if err := f.Client().Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f.until(t, func() bool {
+	f.Grant(t, "tester", "shop", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "patch"}})
+	poll.True(t, "the webhook is called", func() bool {
 		return strings.Contains(f.as(t, user, "test", "cm/settings", "-n", "shop").out, "Came back")
 	})
 	r := f.as(t, user, "test", "cm/settings", "-n", "shop")

@@ -23,6 +23,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 )
 
@@ -35,7 +36,7 @@ type fixture struct {
 // setHash is the mark of the set default-guestbook (ownership.md 1.2).
 const setHash = "c5c68538ff9800def965853a87784a250ad1f566"
 
-// shared is a real API server. No controllers run there: no pod ever starts, and a namespace that is deleted stays, so each test has its own.
+// shared is a real API server. No controllers run there: no pod ever starts, and a namespace that is deleted stays until its test ends.
 var shared *cluster.Cluster
 
 func TestMain(m *testing.M) { os.Exit(cluster.Run(m, &shared)) }
@@ -225,13 +226,9 @@ func TestInstallForeign(t *testing.T) {
 	account.Namespace, account.Name = "theirs", install.Name
 	binding := &rbacv1.ClusterRoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "view"}}
 	binding.Name = install.Name
-	for _, o := range []client.Object{account, binding} {
-		if err := f.Client().Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
+	f.Create(t, account, binding)
 	t.Cleanup(func() {
-		if err := f.Client().Delete(context.WithoutCancel(t.Context()), binding); err != nil {
+		if err := f.RemoveNamespace(context.WithoutCancel(t.Context()), "theirs"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -269,10 +266,14 @@ func TestInstallWait(t *testing.T) {
 
 func (f *fixture) uninstall(t *testing.T, namespace string) {
 	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
 	var errOut bytes.Buffer
 	args := []string{"kubectl-fleetdoctor", "webhook", "uninstall", "--yes", "-n", namespace, "--kubeconfig", f.kubeconfig}
-	if s := cmd.Main(context.WithoutCancel(t.Context()), args, genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &errOut}); s != 0 {
+	if s := cmd.Main(ctx, args, genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &errOut}); s != 0 {
 		t.Errorf("uninstalling: status %d: %s", s, &errOut)
+	}
+	if err := f.RemoveNamespace(ctx, namespace); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -335,7 +336,7 @@ func TestDisable(t *testing.T) {
 		delete(changed.Labels, fleet.HashLabel)
 		return f.Client().Patch(t.Context(), changed, client.MergeFrom(settings), client.DryRunAll)
 	}
-	f.until(t, func() bool {
+	poll.True(t, "the stamp is called", func() bool {
 		err := write()
 		return err != nil && strings.Contains(err.Error(), `failed calling webhook "stamp.fleetdoctor.io"`)
 	})
@@ -360,7 +361,7 @@ func TestDisable(t *testing.T) {
 	if strings.Contains(r.errOut, "webhook install") {
 		t.Errorf("what Fleet deployed is to be installed over: %s", r.errOut)
 	}
-	f.until(t, func() bool { return write() == nil })
+	poll.True(t, "nothing is called any more", func() bool { return write() == nil })
 	f.get(t, &corev1.Secret{}, "burn", "fleetdoctor-webhook-cert") // and nothing else is gone
 	again := "webhook install --kubeconfig " + f.kubeconfig + " --namespace=burn\nWhat options it was installed with is not known: give them again.\n"
 	if r := f.must(t, "disable"); r.out != "" || !strings.Contains(r.errOut, "No webhook configuration carries the label") || !strings.HasSuffix(r.errOut, again) {

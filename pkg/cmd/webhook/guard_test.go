@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 )
 
@@ -24,7 +25,7 @@ func TestTestGuardOnly(t *testing.T) {
 	guard := stamp.guard
 	stamp.answer(pass)
 	guard.answer(deny)
-	f.until(t, func() bool {
+	poll.True(t, "the guard refuses", func() bool {
 		return strings.Contains(f.call(t, "test").said(), `admission webhook "guard.fleetdoctor.io" denied`)
 	})
 	guarding := func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
@@ -118,8 +119,9 @@ func TestTestGuardSilent(t *testing.T) {
 			t.Errorf("status %d, want %d, and %q:\n%s%s", r.status, status, want, r.out, r.errOut)
 		}
 	}
-	agent := f.granted(t, "system:serviceaccount:cattle-fleet-system:fleet-agent", []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}})
-	f.until(t, func() bool { return f.as(t, agent, "test", "cm/settings", "-n", "shop").status == 0 })
+	agent := f.granted(t, "system:serviceaccount:cattle-fleet-system:fleet-agent", "",
+		rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
+	poll.True(t, "it works for the agent", func() bool { return f.as(t, agent, "test", "cm/settings", "-n", "shop").status == 0 })
 	says(agent, 0, "Guard: not known: it passes system:serviceaccount:cattle-fleet-system:fleet-agent, as which Fleet deploys the object")
 	says(f.kubeconfig, 1, "Result: the stamp answers, the guard does not")
 
@@ -145,7 +147,7 @@ func TestTestGuardOffByDefault(t *testing.T) {
 	a := newAdmission(t)
 	a.answer(restamp)
 	f.point(t, a.URL, a.ca())
-	f.until(t, func() bool {
+	poll.True(t, "it works without a guard", func() bool {
 		r := f.call(t, "test")
 		return r.status == 0 && strings.Contains(r.said(), "Guard: off by default Result: works")
 	})

@@ -67,11 +67,11 @@ func TestUninstallTenants(t *testing.T) {
 	}
 
 	get, list := []string{"get"}, []string{"get", "list"}
-	user := f.granted(t, "innkeeper", []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets", "serviceaccounts", "services"}, Verbs: get},
-		{APIGroups: []string{"apps", "networking.k8s.io", "policy"}, Resources: []string{"*"}, Verbs: get},
-		{APIGroups: []string{"admissionregistration.k8s.io", "rbac.authorization.k8s.io"}, Resources: []string{"*"}, Verbs: list},
-	})
+	user := f.granted(t, "innkeeper", "",
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets", "serviceaccounts", "services"}, Verbs: get},
+		rbacv1.PolicyRule{APIGroups: []string{"apps", "networking.k8s.io", "policy"}, Resources: []string{"*"}, Verbs: get},
+		rbacv1.PolicyRule{APIGroups: []string{"admissionregistration.k8s.io", "rbac.authorization.k8s.io"}, Resources: []string{"*"}, Verbs: list},
+	)
 	r := f.as(t, user, "uninstall", "-n", "inn", "--dry-run=client")
 	if r.status != 0 || strings.Contains(r.out, "namespace/inn deleted") ||
 		!strings.HasPrefix(r.errOut, "namespace/inn is left: whether somebody else lives in it is not known, as this could not be listed: configmaps (forbidden), ") {
@@ -82,19 +82,9 @@ func TestUninstallTenants(t *testing.T) {
 	}
 }
 
-// granted is the kubeconfig of a user who may do this, in the whole cluster, and no more.
-func (f *fixture) granted(t *testing.T, user string, rules []rbacv1.PolicyRule) string {
+// granted is the kubeconfig of a user who may do this, in one namespace or ("") in the whole cluster, and no more.
+func (f *fixture) granted(t *testing.T, user, namespace string, rules ...rbacv1.PolicyRule) string {
 	t.Helper()
-	kubeconfig := f.UserKubeconfig(t, user)
-	role := &rbacv1.ClusterRole{Rules: rules}
-	role.Name = user
-	binding := &rbacv1.ClusterRoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}}}
-	binding.Name = user
-	for _, o := range []client.Object{role, binding} {
-		if err := f.Client().Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return kubeconfig
+	f.Grant(t, user, namespace, rules...)
+	return f.UserKubeconfig(t, user)
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// RemoveNamespace deletes a namespace, if it is there, with all that it holds. No controller does that here: a namespace that is merely
+// deleted stays, and takes no more objects.
+func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
+	namespace := &corev1.Namespace{}
+	namespace.Name = name
+	// Deleted before it is emptied, so that nothing comes in meanwhile.
+	if err := c.client.Delete(ctx, namespace); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(c.env.Config)
+	if err != nil {
+		return err
+	}
+	kinds, err := d.ServerPreferredNamespacedResources()
+	if err != nil {
+		return fmt.Errorf("asking for kinds: %w", err)
+	}
+	for _, list := range kinds {
+		for _, r := range list.APIResources {
+			if !slices.Contains(r.Verbs, "deletecollection") {
+				continue
+			}
+			kind := &unstructured.Unstructured{Object: map[string]any{"apiVersion": list.GroupVersion, "kind": r.Kind}}
+			err := c.client.DeleteAllOf(ctx, kind, client.InNamespace(name))
+			if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) { // a kind that went meanwhile
+				return fmt.Errorf("emptying namespace %s of %s: %w", name, r.Name, err)
+			}
+		}
+	}
+	if err := c.client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	namespace.Spec.Finalizers = nil
+	if err := client.IgnoreNotFound(c.client.SubResource("finalize").Update(ctx, namespace)); err != nil {
+		return fmt.Errorf("removing namespace %s: %w", name, err)
+	}
+	return nil
+}
