@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,4 +53,16 @@ func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
 		return fmt.Errorf("removing namespace %s: %w", name, err)
 	}
 	return nil
+}
+
+// RemoveNamespacesAfter has namespaces, whoever makes them, go with the test.
+func (c *Cluster) RemoveNamespacesAfter(tb testing.TB, names ...string) {
+	tb.Helper()
+	tb.Cleanup(func() {
+		for _, name := range names {
+			if err := c.RemoveNamespace(context.WithoutCancel(tb.Context()), name); err != nil {
+				tb.Error(err)
+			}
+		}
+	})
 }

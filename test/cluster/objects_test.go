@@ -3,7 +3,6 @@
 package cluster_test
 
 import (
-	"context"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,14 +33,4 @@ func get(t *testing.T, obj *unstructured.Unstructured) *unstructured.Unstructure
 		t.Fatalf("reading %s %s: %v", obj.GetKind(), obj.GetName(), err)
 	}
 	return live
-}
-
-// removeAfter has a namespace go with the test.
-func removeAfter(t *testing.T, namespace string) {
-	t.Helper()
-	t.Cleanup(func() {
-		if err := shared.RemoveNamespace(context.WithoutCancel(t.Context()), namespace); err != nil {
-			t.Error(err)
-		}
-	})
 }

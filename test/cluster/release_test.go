@@ -25,7 +25,7 @@ import (
 // guestbook is the bundle whose marks ownership.md 1.2 gives. Its namespace goes with the test.
 func guestbook(t *testing.T, namespace string) cluster.ReleaseOptions {
 	t.Helper()
-	removeAfter(t, namespace)
+	shared.RemoveNamespacesAfter(t, namespace)
 	return cluster.ReleaseOptions{
 		BundleID:       "guestbook",
 		Namespace:      namespace,
@@ -223,7 +223,7 @@ func TestReleaseOptions(t *testing.T) {
 			options := guestbook(t, "options-"+name)
 			test.change(&options)
 			if options.TargetNamespace != "" {
-				removeAfter(t, options.TargetNamespace)
+				shared.RemoveNamespacesAfter(t, options.TargetNamespace)
 			}
 			rel := shared.InstallRelease(t, options)
 			if listed := strings.Contains(rel.Manifest, "name: "+test.obj.GetName()); listed == test.unlisted {

@@ -74,6 +74,7 @@ func TestLabels(t *testing.T) {
 		t.Helper()
 		shared.ApplyYAML(t, "someone", fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {%s}}}", name, labels))
 	}
+	shared.RemoveNamespacesAfter(t, "guarded", "absent")
 	apply("guarded", "fleetdoctor.io/guard: deny, fleetdoctor.iox: none, team: a")
 	w := start(t, client)
 	if _, ok := w.Labels("guarded"); ok && !w.Synced() {

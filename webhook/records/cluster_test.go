@@ -35,6 +35,7 @@ const clusterRole = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRol
 // TestLife follows a release of Fleet's from its first record to its last.
 func TestLife(t *testing.T) {
 	const ns = "records-life"
+	shared.RemoveNamespacesAfter(t, ns)
 	w := watchRecords(t, shared.Config(), ns)
 	w.awaitSync(t)
 	a, b, c := keyOf(ns, "a"), keyOf(ns, "b"), keyOf(ns, "c")
@@ -124,6 +125,7 @@ func helm(t *testing.T, namespace string) *action.Configuration {
 // TestRecordsOnly deletes records and not what they desire, as Fleet's agent does with keepResources, and has releases that are none of its.
 func TestRecordsOnly(t *testing.T) {
 	const ns, other = "records-kept", "records-elsewhere"
+	shared.RemoveNamespacesAfter(t, ns, other)
 	w, all := watchRecords(t, shared.Config(), ns), watchRecords(t, shared.Config())
 	shared.InstallRelease(t, optionsOf(ns, "kept", configMap("a")))
 	shared.InstallRelease(t, optionsOf(other, "elsewhere", configMap("a")))
@@ -162,6 +164,7 @@ func secret(t *testing.T, namespace, name string) *corev1.Secret {
 // TestRepaired damages a record and repairs it, and has one forged in another namespace.
 func TestRepaired(t *testing.T) {
 	const ns, evil = "records-repaired", "records-evil"
+	shared.RemoveNamespacesAfter(t, ns, evil)
 	w := watchRecords(t, shared.Config(), ns, evil)
 	shared.InstallRelease(t, optionsOf(ns, "a", configMap("a")))
 	w.awaitOwners(t, keyOf(ns, "a"), ns+"/a:1")
@@ -195,11 +198,16 @@ func TestRepaired(t *testing.T) {
 // TestAway loses the API server: what was read stays, and what was missed comes when it is back.
 func TestAway(t *testing.T) {
 	const ns = "records-away"
+	shared.RemoveNamespacesAfter(t, ns)
 	p := proxyOf(t, shared)
 	w := watchRecords(t, p.config(), ns)
 	shared.InstallRelease(t, optionsOf(ns, "a", configMap("a")))
 	w.awaitOwners(t, keyOf(ns, "a"), ns+"/a:1")
 	w.awaitSync(t)
+	last := deployed(t, ns, "last", 1, "")
+	last.UID = ""
+	shared.Create(t, last) // when it is known, nothing of what Helm wrote is still under way
+	w.awaitOwners(t, keyOf(ns, "last"), ns+"/last:1")
 	p.goAway()
 	heard := w.Heard()
 	shared.InstallRelease(t, optionsOf(ns, "b", configMap("b")))

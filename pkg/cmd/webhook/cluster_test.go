@@ -227,11 +227,7 @@ func TestInstallForeign(t *testing.T) {
 	binding := &rbacv1.ClusterRoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "view"}}
 	binding.Name = install.Name
 	f.Create(t, account, binding)
-	t.Cleanup(func() {
-		if err := f.RemoveNamespace(context.WithoutCancel(t.Context()), "theirs"); err != nil {
-			t.Error(err)
-		}
-	})
+	f.RemoveNamespacesAfter(t, "theirs")
 	r := f.call(t, "install", "-n", "theirs")
 	want := `error: refusing to change what is not of an installation of this webhook (the label app.kubernetes.io/name=fleetdoctor-webhook is missing):
   namespace theirs
