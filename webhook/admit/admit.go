@@ -28,9 +28,9 @@ type Registry interface {
 	guard.Registry
 }
 
-// Namespaces knows the labels of namespaces that are meant for the webhook; ok is false for a namespace that is not known.
+// Namespaces knows the labels of namespaces that are meant for the webhook. A namespace that is not known has none.
 type Namespaces interface {
-	Labels(namespace string) (labels map[string]string, ok bool)
+	Labels(namespace string) map[string]string
 }
 
 // Events tells of what an answer does not tell, on the object that it is about. It must not block.
@@ -50,10 +50,13 @@ type Options struct {
 	// Ready says whether all that can be known is known. Until then requests pass unchanged.
 	Ready        func() bool
 	GuardDefault guard.Mode
-	Brake        *brake.Brake
-	Events       Events
-	Observe      func(Outcome)
-	Log          logr.Logger
+	// Patience is how long a denial waits before it is decided once more and holds. Helm stores a record a few requests before it acts on it,
+	// and by that record alone a new service account is Fleet's: a watch that is a moment late must not have Fleet refused.
+	Patience time.Duration
+	Brake    *brake.Brake
+	Events   Events
+	Observe  func(Outcome)
+	Log      logr.Logger
 }
 
 // Decision is what a handler did with a request.
@@ -111,7 +114,7 @@ func pass(reason string, release registry.Release) answer {
 }
 
 func handler(o Options, name string, answerTo func(admission.Request) answer) admission.Handler {
-	return admission.HandlerFunc(func(_ context.Context, req admission.Request) (response admission.Response) {
+	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) (response admission.Response) {
 		start := time.Now()
 		a := pass(notReady, registry.Release{})
 		defer func() {
@@ -123,11 +126,28 @@ func handler(o Options, name string, answerTo func(admission.Request) answer) ad
 			o.Observe(Outcome{Handler: name, Decision: a.decision, Reason: a.reason, Took: time.Since(start)})
 			response = a.annotated()
 		}()
-		if o.Ready() {
+		if !o.Ready() {
+			return response
+		}
+		if a = answerTo(req); a.decision == Denied && waited(ctx, o.Patience) {
 			a = answerTo(req)
+		}
+		if a.decision == Denied {
+			o.Log.Info("a request was denied", "object", keyOf(&req).String(), "user", req.UserInfo.Username, "operation", string(req.Operation),
+				"bundle", a.release.Bundle, "reason", a.reason)
 		}
 		return response
 	})
+}
+
+// waited is false where the request ends earlier.
+func waited(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
 }
 
 // annotated writes the answer's annotations for the audit log of the API server.

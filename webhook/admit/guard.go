@@ -34,8 +34,7 @@ func (g guardian) answer(req admission.Request) answer {
 	} else if after == nil {
 		return pass(undecodable, registry.Release{})
 	}
-	labels, _ := g.Namespaces.Labels(key.Namespace)
-	return g.judge(&req, key, labels, before, after)
+	return g.judge(&req, key, g.Namespaces.Labels(key.Namespace), before, after)
 }
 
 // judge has the guard look at a request, in the mode that holds for the object.
@@ -53,8 +52,6 @@ func (g guardian) judge(req *admission.Request, key object.Key, labels map[strin
 	switch mode {
 	case guard.Deny:
 		a.Response, a.decision = admission.Denied(v.Message+". "+wayOut(key)), Denied
-		g.Log.Info("a request was denied", "object", key.String(), "user", req.UserInfo.Username, "operation", string(req.Operation),
-			"bundle", v.Release.Bundle, "reason", string(v.Reason))
 	case guard.Warn:
 		a.Response, a.decision = a.WithWarnings(v.Message), Warned
 	default:

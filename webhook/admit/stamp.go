@@ -36,7 +36,7 @@ func (s stamper) answer(req admission.Request) answer {
 	if err != nil || after == nil || after.Metadata.Name != key.Name {
 		return pass(undecodable, registry.Release{}) // a patch that does not apply would fail the request, whatever the failurePolicy
 	}
-	labels, _ := s.Namespaces.Labels(key.Namespace)
+	labels := s.Namespaces.Labels(key.Namespace)
 	d := stamp.Decide(s.Registry, stamp.Request{Key: key, Manager: manager(&req), Old: before, New: after, Exact: s.exact,
 		Ignored: labels[stamp.IgnoreLabel] == "true"})
 	a := pass(string(d.Reason), d.Release)

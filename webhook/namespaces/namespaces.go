@@ -63,13 +63,12 @@ func (w *Watcher) NeedLeaderElection() bool { return false }
 // Synced says whether every namespace was read once. It stays true when the API server is lost later; what was read stays too.
 func (w *Watcher) Synced() bool { return w.known.synced.Load() }
 
-// Labels returns the labels of a namespace whose keys begin with "fleetdoctor.io/", which is nil where it has none; the caller does not
-// change them. ok is false of a namespace that is not there.
-func (w *Watcher) Labels(name string) (labels map[string]string, ok bool) {
+// Labels returns the labels of a namespace whose keys begin with "fleetdoctor.io/", which is nil where it has none or is not there; the
+// caller does not change them.
+func (w *Watcher) Labels(name string) map[string]string {
 	w.known.mu.RLock()
 	defer w.known.mu.RUnlock()
-	labels, ok = w.known.labels[name]
-	return labels, ok
+	return w.known.labels[name]
 }
 
 // store is where the reflector stores. The maps of labels are never changed, but replaced.

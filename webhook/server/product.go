@@ -41,6 +41,10 @@ type parts struct {
 	synced map[string]func() bool
 }
 
+// patience is how late a watch may be before a denial goes by what it has told. A watch of a busy cluster is milliseconds late, and the API
+// server waits two seconds for an answer.
+const patience = 300 * time.Millisecond
+
 // connection is how the webhook speaks with the API server: as fast as that takes requests, which it limits itself by priority and fairness,
 // with no end to a watch, and with its warnings in the log.
 func connection(c *rest.Config) *rest.Config {
@@ -110,6 +114,7 @@ func product(m manager.Manager, o Options, source certs.Source) (parts, error) {
 		Namespaces:   spaces,
 		Ready:        func() bool { return releases.Synced() && spaces.Synced() },
 		GuardDefault: o.GuardDefault,
+		Patience:     patience,
 		Brake:        brake.New(time.Now),
 		Events:       told,
 		Observe:      measured.Observe,

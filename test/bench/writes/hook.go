@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
@@ -35,7 +36,7 @@ type hook struct {
 
 // newHook makes the server of an arm, as package server makes the product's: what differs between two arms are the handlers, by path.
 func newHook(arm Arm, handlers map[string]admission.Handler) (*hook, error) {
-	port, err := freePort()
+	free, err := ports.Free(1)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +48,8 @@ func newHook(arm Arm, handlers map[string]admission.Handler) (*hook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a certificate: %w", err)
 	}
-	h := &hook{arm: arm, port: port, authority: chain, calls: map[string]*atomic.Int64{}}
-	h.server = webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
+	h := &hook{arm: arm, port: free[0], authority: chain, calls: map[string]*atomic.Int64{}}
+	h.server = webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: free[0], TLSOpts: []func(*tls.Config){func(c *tls.Config) {
 		c.MinVersion = tls.VersionTLS12
 		c.NextProtos = []string{"http/1.1"}
 		c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }
@@ -99,24 +100,9 @@ func ours(memory *registry.Registry) map[string]admission.Handler {
 // unlabelled are namespaces without a label for the webhook.
 type unlabelled struct{}
 
-func (unlabelled) Labels(string) (map[string]string, bool) { return nil, true }
+func (unlabelled) Labels(string) map[string]string { return nil }
 
 // unheard are events that nobody records.
 type unheard struct{}
 
 func (unheard) Braked(admit.Object, string) {}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("looking for a port: %w", err)
-	}
-	address, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, fmt.Errorf("looking for a port: listening at %v", l.Addr())
-	}
-	if err := l.Close(); err != nil {
-		return 0, fmt.Errorf("looking for a port: %w", err)
-	}
-	return address.Port, nil
-}
