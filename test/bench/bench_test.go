@@ -260,7 +260,7 @@ func TestNewRelease(t *testing.T) {
 
 func TestPeakIsTheProcessesOwn(t *testing.T) {
 	ballast := bytes.Repeat([]byte{1}, 200*mebibyte) // resident here when the child is made
-	u, out, err := execute(t.Context(), "sh", "-c", "echo hello; sleep 0.2")
+	u, out, err := execute(t.Context(), "sh", "-c", "echo hello; sleep 2")
 	if err != nil {
 		t.Fatal(err)
 	}

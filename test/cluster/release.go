@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"sync"
@@ -70,6 +72,23 @@ type ReleaseOptions struct {
 
 	// User is whom Helm works as, with all rights; the administrator where it is empty.
 	User string
+	// Recorded, where it is set, is called when Helm has stored the record of a new revision, and before it touches what that desires.
+	Recorded func()
+}
+
+// afterRecord calls a function when a release record was created.
+type afterRecord struct {
+	http.RoundTripper
+	recorded func()
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a afterRecord) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := a.RoundTripper.RoundTrip(r)
+	if err == nil && r.Method == http.MethodPost && path.Base(r.URL.Path) == "secrets" {
+		a.recorded()
+	}
+	return response, err
 }
 
 // InstallRelease is Install for a test, which ends where it fails.
@@ -95,7 +114,7 @@ func (c *Cluster) UpgradeRelease(tb testing.TB, o ReleaseOptions) *release.Relea
 // Install installs a release and returns its record. It does not wait for the objects to be ready. A failed install
 // leaves a record that says so, as with Fleet.
 func (c *Cluster) Install(ctx context.Context, o ReleaseOptions) (*release.Release, error) {
-	config, err := c.helm(o.Namespace, o.User)
+	config, err := c.helm(o)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +139,7 @@ func (c *Cluster) Install(ctx context.Context, o ReleaseOptions) (*release.Relea
 
 // Upgrade deploys the next revision of a release and returns its record. Two revisions are kept.
 func (c *Cluster) Upgrade(ctx context.Context, o ReleaseOptions) (*release.Release, error) {
-	config, err := c.helm(o.Namespace, o.User)
+	config, err := c.helm(o)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +162,7 @@ func (c *Cluster) Upgrade(ctx context.Context, o ReleaseOptions) (*release.Relea
 
 // Uninstall removes a release with its objects and its records.
 func (c *Cluster) Uninstall(o ReleaseOptions) error {
-	config, err := c.helm(o.Namespace, o.User)
+	config, err := c.helm(o)
 	if err != nil {
 		return err
 	}
@@ -166,12 +185,15 @@ func asRelease(r releaser.Releaser) (*release.Release, error) {
 // nameManager tells Helm, which has a variable for it, who it works for; else it would be the name of the test binary.
 var nameManager = sync.OnceFunc(func() { kube.ManagedFieldsManager = AgentManager })
 
-// helm returns the configuration of Helm's actions for releases in namespace, with the storage that Fleet uses. The user may be empty.
-func (c *Cluster) helm(namespace, user string) (*action.Configuration, error) {
+// helm returns the configuration of Helm's actions for a release, with the storage that Fleet uses.
+func (c *Cluster) helm(o ReleaseOptions) (*action.Configuration, error) {
 	nameManager()
-	as := c.Config()
-	if user != "" {
-		as.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
+	namespace, as := o.Namespace, c.Config()
+	if o.User != "" {
+		as.Impersonate = rest.ImpersonationConfig{UserName: o.User, Groups: []string{"system:masters"}}
+	}
+	if o.Recorded != nil {
+		as.Wrap(func(next http.RoundTripper) http.RoundTripper { return afterRecord{next, o.Recorded} })
 	}
 	client, err := discovery.NewDiscoveryClientForConfig(as)
 	if err != nil {

@@ -178,7 +178,7 @@ func TestCtrlCWhileWriting(t *testing.T) {
 	}
 	// That it has taken notice cannot be seen from outside.
 	select {
-	case <-time.After(300 * time.Millisecond):
+	case <-time.After(3 * time.Second):
 	case <-t.Context().Done():
 	}
 	letGo()

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"os"
@@ -50,6 +51,9 @@ func TestForbiddenOnSome(t *testing.T) {
 		t.Errorf("a dry run as reader: status %d, %+v: %s", plan.status, plan.document.Summary, plan.stderr)
 	}
 }
+
+// once makes a name that no earlier run of a test has used.
+func once(name string) string { return name + "-" + strings.ToLower(rand.Text()) }
 
 // refusal is a policy of the cluster that refuses to have objects with the label e2e=NAME written to, and says why. A name is used once: the
 // server forgets a policy a moment after it was deleted.
@@ -107,9 +111,10 @@ func TestRefusedByPolicy(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook)
 	f.strip(parts()...)
-	f.merge("kubectl", configMap("settings"), `{"metadata":{"labels":{"e2e":"platform-team"}}}`)
-	f.refusal("platform-team", `"the platform team keeps " + object.metadata.name`)
-	f.awaitRefusal("platform-team", configMap("settings"))
+	team := once("platform-team")
+	f.merge("kubectl", configMap("settings"), `{"metadata":{"labels":{"e2e":"`+team+`"}}}`)
+	f.refusal(team, `"the platform team keeps " + object.metadata.name`)
+	f.awaitRefusal(team, configMap("settings"))
 	before := f.getAll(parts()...)
 
 	want := map[string]string{settings: "Adopt NoMark Failed", textsKey: "Adopt NoMark Done", frontendKey: "Adopt NoMark Done"}
@@ -148,9 +153,10 @@ func TestNoSecretIsShown(t *testing.T) {
 	f.strip(credentials, more)
 	f.merge("kubectl", credentials, `{"stringData":{"password":"`+inventedLive+`"},"metadata":{"annotations":{
 		"kubectl.kubernetes.io/last-applied-configuration":"{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"stringData\":{\"password\":\"`+inventedLive+`\"}}"}}}`)
-	f.merge("kubectl", more, `{"metadata":{"labels":{"e2e":"quoting"}},"stringData":{"password":"`+inventedLive+`"}}`)
-	f.refusal("quoting", `"not this one, with " + string(object.data.password)`)
-	f.awaitRefusal("quoting", more)
+	quoting := once("quoting")
+	f.merge("kubectl", more, `{"metadata":{"labels":{"e2e":"`+quoting+`"}},"stringData":{"password":"`+inventedLive+`"}}`)
+	f.refusal(quoting, `"not this one, with " + string(object.data.password)`)
+	f.awaitRefusal(quoting, more)
 
 	var shown strings.Builder
 	for _, args := range [][]string{{"table"}, {"wide", "--diff"}, {"json"}, {"yaml", "--diff"}, {"name"}, {"wide", "--dry-run", "server"},

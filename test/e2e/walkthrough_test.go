@@ -27,7 +27,7 @@ var changing = []struct {
 	shown   string
 }{
 	{regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "2026-01-02T03:04:05Z"},
-	{regexp.MustCompile(`in \d+ms`), "in 10ms"},
+	{regexp.MustCompile(`in [0-9.]+m?s\b`), "in 10ms"},
 	{regexp.MustCompile(`context \S+ taken at`), "context sick taken at"},
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), strings.Repeat("0123456789abcdef", 4)},
 }

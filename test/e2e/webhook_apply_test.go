@@ -210,6 +210,7 @@ func TestWebhookIgnore(t *testing.T) {
 
 	f.labelled("guarded", map[string]string{"fleetdoctor.io/ignore": "true"})
 	b.awaitMode("off", objs[1])
+	h.awaitUncalled(b, "guarded")
 	free(objs[1])
 	f.labelled("guarded", map[string]string{"fleetdoctor.io/ignore": ""})
 	poll.Until(t, func() error {

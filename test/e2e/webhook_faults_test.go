@@ -152,11 +152,18 @@ func TestWebhookFaultDeny(t *testing.T) {
 
 // TestWebhookFaultHung has the webhook take connections and never answer. That costs each webhook's timeout, once.
 func TestWebhookFaultHung(t *testing.T) {
-	h, b := faulty(t, "texts", "kept")
-	timeout := h.timeout()
+	f := newFleet(t, shared)
+	b := f.deploy("hello", greetings("texts", "kept"))
+	h := f.newWebhook()
+	h.timeout = h.manifestTimeout()
+	timeout := time.Duration(h.timeout) * time.Second
 	if timeout != 2*time.Second {
 		t.Errorf("timeoutSeconds is %s, want 2s", timeout)
 	}
+	h.start()
+	h.awaitReady()
+	h.register("default")
+	h.awaitCalls()
 	h.signal(syscall.SIGSTOP)
 	b.goesOn("texts")
 	costs(t, "a write that would be stamped", timeout, func() time.Duration {
@@ -184,11 +191,14 @@ func TestWebhookFaultHung(t *testing.T) {
 	b.allReady()
 }
 
-// timeout is how long the server waits for each of the webhooks.
-func (h *hook) timeout() time.Duration {
+// manifestTimeout is how many seconds the server waits for each of the webhooks, by manifests/.
+func (h *hook) manifestTimeout() int64 {
 	h.t.Helper()
 	all := map[int64]bool{}
-	for _, c := range h.configurations("default") {
+	for _, c := range rendered(h.t, "default") {
+		if !strings.HasSuffix(c.GetKind(), "WebhookConfiguration") {
+			continue
+		}
 		h.eachWebhook(c, func(w map[string]any) {
 			seconds, _, err := unstructured.NestedInt64(w, "timeoutSeconds")
 			if err != nil {
@@ -201,7 +211,7 @@ func (h *hook) timeout() time.Duration {
 		h.t.Fatalf("timeouts differ: %v", all)
 	}
 	for seconds := range all {
-		return time.Duration(seconds) * time.Second
+		return seconds
 	}
 	return 0
 }

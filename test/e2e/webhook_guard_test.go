@@ -336,6 +336,7 @@ func TestWebhookUpgradeUnderDeny(t *testing.T) {
 			b := f.bundle(name, manifest(map[string]string{key("goes"): "1", key("changes"): "1", key("stays"): "1"}))
 			b.options.Namespace, b.options.ServiceAccount, b.options.User = "guarded", "deployer", user
 			b.deploy()
+			b.awaitMode("deny", of("goes")) // the webhook knows the release
 			b.options.Manifest = manifest(map[string]string{key("changes"): "2", key("stays"): "1", key("new"): "1"})
 			_, err := f.Upgrade(t.Context(), b.options)
 			gone := apierrors.IsNotFound(f.Client().Get(t.Context(), client.ObjectKeyFromObject(of("goes")), of("goes")))

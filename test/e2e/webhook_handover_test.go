@@ -23,8 +23,9 @@ func TestWebhookAccountChanges(t *testing.T) {
 	b := f.bundle("guestbook", guestbook)
 	b.options.ServiceAccount, b.options.User = "before", account(agentNamespace, "before")
 	b.deploy()
-	f.serveWebhook("default", "--guard-default=deny")
+	h := f.serveWebhook("default", "--guard-default=deny")
 	b.options.ServiceAccount, b.options.User = "after", account(agentNamespace, "after")
+	b.options.Recorded = func() { h.hears(4) } // by the record alone it knows the new account
 	b.upgrade(alone)
 	expect(t, f.audit(), outcome{Status: 0, Deployments: map[string]string{"guestbook": "Ready"}})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -181,6 +182,16 @@ func (h *hook) knows(objects int) {
 		}
 		return nil
 	})
+}
+
+// hears is knows for what does not run in the test's own goroutine, as Helm's actions.
+func (h *hook) hears(objects int) {
+	err := wait.PollUntilContextTimeout(h.t.Context(), poll.Interval, poll.Deadline, true, func(context.Context) (bool, error) {
+		return h.gauge("cache_objects") == objects, nil
+	})
+	if err != nil {
+		h.t.Errorf("the webhook does not come to know %d objects: %v", objects, err)
+	}
 }
 
 // gauge is a metric that is one number.

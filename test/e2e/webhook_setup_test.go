@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -29,6 +28,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 )
 
 // hook is `webhook serve` as a process of its own. The server calls it on loopback: its configurations are those of manifests/, with a URL for
@@ -40,6 +40,9 @@ type hook struct {
 	port, metrics, probes int
 	process               *exec.Cmd
 	log                   *lockedBuffer
+	// timeout is how many seconds the server waits for an answer. The manifests' two would let a write pass unstamped on a machine that stands
+	// still for so long.
+	timeout int64
 }
 
 // lockedBuffer is a buffer that a process may write to while a test reads it.
@@ -70,35 +73,16 @@ func (f *fleetServer) serveWebhook(overlay string, args ...string) *hook {
 // newWebhook prepares a webhook, with a certificate in files.
 func (f *fleetServer) newWebhook(args ...string) *hook {
 	f.t.Helper()
-	ports := freePorts(f.t, 3)
-	h := &hook{fleetServer: f, dir: f.t.TempDir(), port: ports[0], metrics: ports[1], probes: ports[2], log: &lockedBuffer{}}
+	free, err := ports.Free(3)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	h := &hook{fleetServer: f, dir: f.t.TempDir(), port: free[0], metrics: free[1], probes: free[2], log: &lockedBuffer{}, timeout: 30}
 	h.args = append([]string{"webhook", "serve", "--kubeconfig", f.kubeconfig, "--namespace", "fleetdoctor-system", "--certificates=files", "--cert-dir", h.dir,
 		"--bind-address=127.0.0.1", "--port", strconv.Itoa(h.port), "--metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", h.metrics),
 		"--health-probe-bind-address", fmt.Sprintf("127.0.0.1:%d", h.probes), "--shutdown-delay=0s"}, args...)
 	h.certify()
 	return h
-}
-
-// freePorts finds ports at which nobody listens. They lie below those that systems give to whoever connects: a webhook that was taken away
-// finds its port free when it comes back.
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	var out []int
-	var held []net.Listener // until all are found, so that none is found twice
-	for len(out) < n {
-		port := 20000 + rand.IntN(10000)
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			continue // taken
-		}
-		out, held = append(out, port), append(held, l)
-	}
-	for _, l := range held {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	return out
 }
 
 // certify writes a new certificate, of an authority of its own, which stands behind it in the file.
@@ -215,6 +199,7 @@ func (h *hook) configurations(overlay string) []*unstructured.Unstructured {
 			if err != nil {
 				h.t.Fatal(err)
 			}
+			w["timeoutSeconds"] = h.timeout
 			w["clientConfig"] = map[string]any{"url": fmt.Sprintf("https://127.0.0.1:%d%s", h.port, path), "caBundle": base64.StdEncoding.EncodeToString(h.authority())}
 		})
 		out = append(out, obj)

@@ -64,7 +64,8 @@ func (w *witness) take() []string {
 	return asked
 }
 
-// register applies both configurations of an overlay as they are, but that they lead here.
+// register applies both configurations of an overlay as they are, but that they lead here, and that a call is not given up by the time the
+// machine has stood still for a moment: then it would be counted with the next request.
 func (w *witness) register(overlay string) {
 	w.t.Helper()
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw})
@@ -75,10 +76,12 @@ func (w *witness) register(overlay string) {
 	mutating := pick[admissionv1.MutatingWebhookConfiguration](w.t, objs, "MutatingWebhookConfiguration", "fleetdoctor-webhook")
 	for i := range mutating.Webhooks {
 		lead(&mutating.Webhooks[i].ClientConfig)
+		mutating.Webhooks[i].TimeoutSeconds = ptr.To[int32](30)
 	}
 	validating := pick[admissionv1.ValidatingWebhookConfiguration](w.t, objs, "ValidatingWebhookConfiguration", "fleetdoctor-webhook")
 	for i := range validating.Webhooks {
 		lead(&validating.Webhooks[i].ClientConfig)
+		validating.Webhooks[i].TimeoutSeconds = ptr.To[int32](30)
 	}
 	for _, configuration := range []client.Object{mutating, validating} {
 		shared.Apply(w.t, "test", configuration)

@@ -3,6 +3,7 @@
 package records_test
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 )
 
 // proxy stands before an API server, as an administrator. It can go away and come back, as an API server does that is restarted.
@@ -46,7 +48,11 @@ func proxyOf(t *testing.T, c *cluster.Cluster) *proxy {
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // the client left
 	}
-	p := &proxy{t: t, address: "127.0.0.1:0"}
+	free, err := ports.Free(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{t: t, address: fmt.Sprintf("127.0.0.1:%d", free[0])}
 	p.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		p.queries = append(p.queries, r.URL.Query())
@@ -96,7 +102,6 @@ func (p *proxy) comeBack() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.address = listener.Addr().String()
 	p.server = httptest.NewUnstartedServer(p.handler)
 	p.server.Listener = listener
 	p.server.Start()

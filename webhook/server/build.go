@@ -26,7 +26,7 @@ import (
 
 // build adds to a manager what it runs.
 func build(m manager.Manager, o Options, source certs.Source, p parts) (*Server, error) {
-	s := &Server{log: o.Log, delay: o.ShutdownDelay, manager: m, listeners: map[string]net.Listener{}}
+	s := &Server{log: o.Log, delay: o.ShutdownDelay, over: time.After, manager: m, listeners: map[string]net.Listener{}}
 	hook := newHook(o, source, p.handlers, s.draining.Load)
 	run := append([]manager.Runnable{hook, source}, p.run...)
 	served, err := s.endpoints(o, map[string]http.Handler{

@@ -50,7 +50,7 @@ func create(t *testing.T, c client.Client, objects ...client.Object) {
 
 // configurations are registered without a caBundle, and so that a webhook which cannot be called is an error.
 func configurations(port int) []client.Object {
-	fail, none, timeout, all := admissionv1.Fail, admissionv1.SideEffectClassNone, int32(10), admissionv1.AllScopes
+	fail, none, timeout, all := admissionv1.Fail, admissionv1.SideEffectClassNone, int32(30), admissionv1.AllScopes
 	url := func(path string) admissionv1.WebhookClientConfig {
 		at := fmt.Sprintf("https://localhost:%d%s", port, path)
 		return admissionv1.WebhookClientConfig{URL: &at}

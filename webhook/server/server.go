@@ -84,6 +84,7 @@ func (e *ListenError) Unwrap() error { return e.Err }
 type Server struct {
 	log     logr.Logger
 	delay   time.Duration
+	over    func(time.Duration) <-chan time.Time // time.After, but in a test
 	manager manager.Manager
 	// draining is set when no more requests are wanted.
 	draining atomic.Bool
@@ -148,10 +149,8 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) drain(running context.Context, stop func()) {
 	s.draining.Store(true)
 	s.log.Info("draining", "delay", s.delay.String())
-	delay := time.NewTimer(s.delay)
-	defer delay.Stop()
 	select {
-	case <-delay.C:
+	case <-s.over(s.delay):
 	case <-running.Done():
 	}
 	stop()

@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 )
 
@@ -65,11 +66,11 @@ func options(t *testing.T) Options {
 // freePort is one that nobody listens at; controller-runtime's webhook server cannot be asked which it got.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, port := occupy(t)
-	if err := l.Close(); err != nil {
+	free, err := ports.Free(1)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return port
+	return free[0]
 }
 
 func occupy(t *testing.T) (l net.Listener, port int) {
@@ -110,8 +111,9 @@ func start(t *testing.T, o Options, handle admission.HandlerFunc) offline {
 			t.Error(err)
 		}
 	})
-	poll.True(t, "a listener", func() bool {
-		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", o.Port))
+	// A handshake: a connection alone is taken before the server says of itself that it has started.
+	poll.True(t, "a server", func() bool {
+		c, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", o.Port), &tls.Config{InsecureSkipVerify: true})
 		return err == nil && c.Close() == nil
 	})
 	return f
@@ -259,7 +261,8 @@ func TestProbes(t *testing.T) {
 func TestDrain(t *testing.T) {
 	entered, leave := make(chan struct{}, 1), make(chan struct{})
 	o := options(t)
-	o.ShutdownDelay = time.Second
+	o.ShutdownDelay = time.Hour
+	over := make(chan time.Time)
 	f := start(t, o, func(_ context.Context, req admission.Request) admission.Response {
 		if req.Name == "slow" {
 			entered <- struct{}{}
@@ -279,7 +282,12 @@ func TestDrain(t *testing.T) {
 		answered <- fmt.Sprint(string(b), errors.Join(err, r.Body.Close()))
 	}()
 	<-entered
-	began := time.Now()
+	f.over = func(d time.Duration) <-chan time.Time {
+		if d != o.ShutdownDelay {
+			t.Errorf("requests are taken for %s more, want %s", d, o.ShutdownDelay)
+		}
+		return over
+	}
 	f.end()
 	poll.True(t, "readyz turns", func() bool {
 		status, body := f.probe(t, Probes, "/readyz")
@@ -288,13 +296,11 @@ func TestDrain(t *testing.T) {
 	if got := post(t, f.base+StampPath, strings.NewReader(review)); !strings.Contains(got.body, `"allowed":true`) || !got.closed {
 		t.Errorf("a request within the delay: got %+v", got)
 	}
+	close(over)
 	poll.True(t, "the listener closes", func() bool {
 		c, err := net.Dial("tcp", strings.TrimPrefix(f.base, "https://"))
 		return err != nil || c.Close() != nil
 	})
-	if took := time.Since(began); took < o.ShutdownDelay {
-		t.Errorf("the listener closed after %s, before the delay was over", took)
-	}
 	close(leave)
 	if got := <-answered; !strings.Contains(got, `"allowed":true`) {
 		t.Errorf("the request that was being answered: got %s", got)

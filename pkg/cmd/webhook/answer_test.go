@@ -267,10 +267,19 @@ func (f *fixture) answering(t *testing.T, namespace string) *admission {
 	a.guard = newAdmission(t)
 	f.point(t, a.URL, a.ca())
 	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", install.Name, pointed(t, a.guard.URL+"/guard", a.guard.ca()))
+	f.wait(t)
 	a.answer(restamp)
 	a.guard.answer(warnOfDeletion)
 	poll.True(t, "it works", func() bool { return f.call(t, "test").status == 0 })
 	return a
+}
+
+// wait has the API server wait for answers: on a machine that stands still for two seconds a webhook would seem not to be called.
+func (f *fixture) wait(t *testing.T) {
+	t.Helper()
+	const patch = `[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":30}]`
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", install.Name, patch)
+	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", install.Name, patch)
 }
 
 // TestTestKeptOut holds that a label that keeps the webhook away is named as the reason.

@@ -249,8 +249,8 @@ func TestInstallForeign(t *testing.T) {
 func TestInstallWait(t *testing.T) {
 	f := onCluster(t)
 	t.Cleanup(func() { f.uninstall(t, "wait") })
-	r := f.call(t, "install", "-n", "wait", "--wait", "--timeout=2s")
-	if r.status != 3 || !strings.Contains(r.errOut, "error: it was installed, and is not ready after 2s: waiting for Deployment fleetdoctor-webhook to be available "+
+	r := f.call(t, "install", "-n", "wait", "--wait", "--timeout=5s")
+	if r.status != 3 || !strings.Contains(r.errOut, "error: it was installed, and is not ready after 5s: waiting for Deployment fleetdoctor-webhook to be available "+
 		"(0 of 2 replicas are ready), a caBundle for stamp.fleetdoctor.io, a caBundle for guard.fleetdoctor.io\n") {
 		t.Errorf("status %d: %s", r.status, r.errOut)
 	}

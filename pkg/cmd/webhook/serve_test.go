@@ -25,6 +25,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 )
 
 // serveLog may be written to while it is read.
@@ -60,22 +61,12 @@ func runServe(ctx context.Context, args ...string) (logged string, err error) {
 // freeAddresses are arguments for free ports of the loopback, and where the probes answer.
 func freeAddresses(t *testing.T) (args []string, probes string) {
 	t.Helper()
-	var taken [3]net.Listener
-	var free [3]string
-	for i := range taken {
-		taken[i] = occupy(t)
-		free[i] = taken[i].Addr().String()
-	}
-	for _, l := range taken { // when all three are known, as they have to differ
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, port, err := net.SplitHostPort(free[0])
+	free, err := ports.Free(3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{"--port=" + port, "--bind-address=127.0.0.1", "--metrics-bind-address=" + free[1], "--health-probe-bind-address=" + free[2]}, free[2]
+	at := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", free[i]) }
+	return []string{fmt.Sprintf("--port=%d", free[0]), "--bind-address=127.0.0.1", "--metrics-bind-address=" + at(1), "--health-probe-bind-address=" + at(2)}, at(2)
 }
 
 // occupy listens at a port of the loopback.

@@ -26,6 +26,8 @@ func (h *hook) configurations() ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Every call is counted: none is given up because the machine stood still.
+	patient := int32(30)
 	var out []client.Object
 	for _, u := range rendered {
 		var configuration client.Object
@@ -35,6 +37,7 @@ func (h *hook) configurations() ([]client.Object, error) {
 			c := &admissionregistrationv1.MutatingWebhookConfiguration{}
 			configuration, narrow = c, func() {
 				for i := range c.Webhooks {
+					c.Webhooks[i].TimeoutSeconds = &patient
 					h.narrow(&c.Webhooks[i].ClientConfig, c.Webhooks[i].NamespaceSelector)
 				}
 			}
@@ -42,6 +45,7 @@ func (h *hook) configurations() ([]client.Object, error) {
 			c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 			configuration, narrow = c, func() {
 				for i := range c.Webhooks {
+					c.Webhooks[i].TimeoutSeconds = &patient
 					h.narrow(&c.Webhooks[i].ClientConfig, c.Webhooks[i].NamespaceSelector)
 				}
 			}
