@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/bench/writes"
 )
@@ -86,8 +87,10 @@ func (p *printer) writes(r writes.Result) {
 	p.line("")
 	p.line("%d objects of %s each in a run, %d rounds, %d objects known to the webhook", r.Objects, kib(int64(r.ObjectBytes)), len(r.Rounds), r.Known)
 	p.line("A ratio is the median of the ratios of each round; beside it the bounds of where that median lies with 95 %% certainty (from six rounds on).")
+	p.line("Webhook %q answers each request with the patch that ours would, and looks at nothing.", writes.Constant)
 	p.line("%s / %s is noise: what is kept away from the webhook is held against its bounds.", writes.Again, writes.None)
-	arms := map[writes.Arm]string{writes.None: "no webhook", writes.Again: "no webhook, again", writes.NoOp: "no-op webhook", writes.Ours: "ours"}
+	arms := map[writes.Arm]string{writes.None: "no webhook", writes.Again: "no webhook, again", writes.NoOp: "no-op webhook",
+		writes.Constant: "constant patch", writes.Ours: "ours"}
 	words := map[writes.Traffic]string{writes.Adopted: "Helm's marks alone, as after takeOwnership: the webhook is called", writes.Plain: "no marks: kept away",
 		writes.Fleets: "all marks, by Fleet's agent: kept away"}
 	for _, t := range writes.Traffics() {
@@ -95,12 +98,16 @@ func (p *printer) writes(r writes.Result) {
 			p.line("")
 			p.line("%s; %d at once", words[t], clients)
 			p.row("\tcreate p50\tp99\tper second\tupdate p50\tp99\tper second")
-			for _, arm := range writes.Arms() {
+			for _, arm := range t.Arms() {
 				p.cells(arms[arm], func(op writes.Operation, m measure) string {
 					return m.print(median(ascending(r.Of(writes.Case{Traffic: t, Clients: clients, Operation: op}, arm), m.of)))
 				})
 			}
-			for _, over := range [][2]writes.Arm{{writes.Again, writes.None}, {writes.NoOp, writes.None}, {writes.Ours, writes.None}, {writes.Ours, writes.NoOp}} {
+			for _, over := range [][2]writes.Arm{{writes.Again, writes.None}, {writes.NoOp, writes.None}, {writes.Ours, writes.None},
+				{writes.Ours, writes.NoOp}, {writes.Ours, writes.Constant}} {
+				if !slices.Contains(t.Arms(), over[1]) {
+					continue
+				}
 				p.cells(fmt.Sprintf("%s / %s", over[0], over[1]), func(op writes.Operation, m measure) string {
 					ratios := r.Ratios(writes.Case{Traffic: t, Clients: clients, Operation: op}, over[0], over[1], m.of)
 					low, high := interval(ratios)

@@ -8,14 +8,17 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
+	jsonpatch "gomodules.xyz/jsonpatch/v2"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
@@ -76,10 +79,33 @@ func (h *hook) called() int {
 	return sum
 }
 
-// noOp are handlers that let everything pass.
-func noOp() map[string]admission.Handler {
-	pass := admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { return admission.Allowed("") })
-	return map[string]admission.Handler{webhookserver.StampPath: pass, webhookserver.GuardPath: pass}
+// always are handlers that look at nothing, let everything pass, and answer with the same patch each time, or none.
+func always(patches ...jsonpatch.Operation) map[string]admission.Handler {
+	answer := func(patches []jsonpatch.Operation) admission.HandlerFunc {
+		return func(context.Context, admission.Request) admission.Response {
+			a := admission.Allowed("")
+			a.Patches = patches
+			return a
+		}
+	}
+	return map[string]admission.Handler{webhookserver.StampPath: answer(patches), webhookserver.GuardPath: answer(nil)}
+}
+
+// missing is the patch that gives an object, as Adopted writes it, the marks that it lacks.
+func missing() []jsonpatch.Operation {
+	want, have := marks().Stamps(), Adopted.written().Stamps()
+	var out []jsonpatch.Operation
+	for _, k := range ownership.Keys() {
+		if want[k.Name] == have[k.Name] {
+			continue
+		}
+		field := "/metadata/annotations/"
+		if k.Label {
+			field = "/metadata/labels/"
+		}
+		out = append(out, jsonpatch.NewOperation("add", field+strings.ReplaceAll(k.Name, "/", "~1"), want[k.Name]))
+	}
+	return out
 }
 
 // ours are the product's handlers, over a memory that is filled already.

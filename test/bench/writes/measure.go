@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -52,11 +53,10 @@ func newMeasurer(c *cluster.Cluster, o Options) (measurer, error) {
 		return m, err
 	}
 	m.known, _, _ = memory.Size()
-	if m.hooks[NoOp], err = newHook(NoOp, noOp()); err != nil {
-		return m, err
-	}
-	if m.hooks[Ours], err = newHook(Ours, ours(memory)); err != nil {
-		return m, err
+	for arm, handlers := range map[Arm]map[string]admission.Handler{NoOp: always(), Constant: always(missing()...), Ours: ours(memory)} {
+		if m.hooks[arm], err = newHook(arm, handlers); err != nil {
+			return m, err
+		}
 	}
 	for _, t := range Traffics() {
 		config := c.Config()
@@ -92,19 +92,19 @@ func newClient(config *rest.Config) (rest.Interface, error) {
 
 // prepare makes the namespaces and registers the webhooks.
 func (m measurer) prepare(ctx context.Context) error {
-	for _, arm := range Arms() {
+	for _, arm := range arms() {
 		namespace := &corev1.Namespace{}
 		namespace.Name = arm.namespace()
 		if err := m.admin.Create(ctx, namespace); err != nil {
 			return fmt.Errorf("creating namespace %q: %w", namespace.Name, err)
 		}
 	}
-	for _, arm := range []Arm{NoOp, Ours} {
-		if err := m.hooks[arm].register(ctx, m.admin); err != nil {
+	for _, h := range m.hooks {
+		if err := h.register(ctx, m.admin); err != nil {
 			return err
 		}
 	}
-	m.Progress("both webhooks are called; %d objects are known", m.known)
+	m.Progress("the webhooks are called; %d objects are known", m.known)
 	return nil
 }
 

@@ -42,7 +42,7 @@ func (t Traffic) written() ownership.Marks {
 
 // stored are the marks that objects have afterwards.
 func (t Traffic) stored(arm Arm) ownership.Marks {
-	if t == Adopted && arm == Ours {
+	if t == Adopted && (arm == Constant || arm == Ours) {
 		return marks()
 	}
 	return t.written()

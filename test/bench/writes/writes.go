@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package writes measures writes through an API server: with no webhook, with one that does nothing, and with ours. Each has a namespace of
+// Package writes measures writes through an API server: with no webhook, with some that know nothing, and with ours. Each has a namespace of
 // its own, to which its configurations are narrowed, so that nothing is switched between two measures, and all of them are taken in turns.
 package writes
 
@@ -22,14 +22,15 @@ type Arm string
 
 // The arms. Again is None once more: how far the two lie apart is what cannot be measured.
 const (
-	None  Arm = "none"
-	Again Arm = "none-again"
-	NoOp  Arm = "no-op" // a webhook as ours is, but for its handler
-	Ours  Arm = "ours"
+	None     Arm = "none"
+	Again    Arm = "none-again"
+	NoOp     Arm = "no-op"    // a webhook as ours is, but for its handler
+	Constant Arm = "constant" // one that looks at nothing, and answers each request with the patch that ours would
+	Ours     Arm = "ours"
 )
 
-// Arms lists the arms.
-func Arms() []Arm { return []Arm{None, Again, NoOp, Ours} }
+// arms lists the arms.
+func arms() []Arm { return []Arm{None, Again, NoOp, Constant, Ours} }
 
 // Traffic is what is written.
 type Traffic string
@@ -40,6 +41,14 @@ const (
 	Plain   Traffic = "plain"   // objects without a mark
 	Fleets  Traffic = "fleet"   // objects with all marks, written by Fleet's agent
 )
+
+// Arms lists the arms that it is measured with.
+func (t Traffic) Arms() []Arm {
+	if t == Adopted {
+		return arms()
+	}
+	return []Arm{None, Again, NoOp, Ours} // a webhook that is not called answers nothing
+}
 
 // Traffics lists the traffic.
 func Traffics() []Traffic { return []Traffic{Adopted, Plain, Fleets} }
@@ -161,7 +170,7 @@ func (m measurer) round(ctx context.Context, number int) ([]Run, error) {
 	var out []Run
 	for _, clients := range m.Clients {
 		for _, t := range Traffics() {
-			for _, arm := range turns(number) {
+			for _, arm := range turns(t.Arms(), number) {
 				runs, err := m.turn(ctx, t, arm, clients)
 				if err != nil {
 					return nil, fmt.Errorf("writing %s objects, %s, %d at once: %w", t, arm, clients, err)
@@ -173,9 +182,8 @@ func (m measurer) round(ctx context.Context, number int) ([]Run, error) {
 	return out, nil
 }
 
-// turns is the order of the arms in a round: each arm is the first one in its turn, and every order is also taken backwards.
-func turns(round int) []Arm {
-	arms := Arms()
+// turns is the order of arms in a round: each is the first one in its turn, and every order is also taken backwards.
+func turns(arms []Arm, round int) []Arm {
 	first := round / 2 % len(arms)
 	arms = slices.Concat(arms[first:], arms[:first])
 	if round%2 == 1 {

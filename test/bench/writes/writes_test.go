@@ -16,14 +16,14 @@ import (
 
 func TestTurns(t *testing.T) {
 	for round, want := range [][]Arm{
-		{None, Again, NoOp, Ours}, {Ours, NoOp, Again, None},
-		{Again, NoOp, Ours, None}, {None, Ours, NoOp, Again},
+		{None, Again, NoOp, Constant, Ours}, {Ours, Constant, NoOp, Again, None},
+		{Again, NoOp, Constant, Ours, None}, {None, Ours, Constant, NoOp, Again},
 	} {
-		if diff := cmp.Diff(want, turns(round)); diff != "" {
+		if diff := cmp.Diff(want, turns(arms(), round)); diff != "" {
 			t.Errorf("round %d (-want +got):\n%s", round, diff)
 		}
 	}
-	if diff := cmp.Diff(turns(0), turns(8)); diff != "" {
+	if diff := cmp.Diff(turns(arms(), 0), turns(arms(), 10)); diff != "" {
 		t.Errorf("after every order was taken (-want +got):\n%s", diff)
 	}
 }
