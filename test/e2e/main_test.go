@@ -32,7 +32,12 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	built.dir = dir
-	code := cluster.Run(m, &shared, cluster.WithFleetCRDs())
+	options, err := withAuditLog()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := cluster.Run(m, &shared, append(options, cluster.WithFleetCRDs())...)
 	if err := os.RemoveAll(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
+)
+
+// auditLog is where the shared server writes of each request to a ConfigMap, without the object.
+func auditLog() string { return filepath.Join(built.dir, "audit.log") }
+
+// withAuditLog are the options of such a server.
+func withAuditLog() ([]cluster.Option, error) {
+	policy := filepath.Join(built.dir, "audit-policy.yaml")
+	const rules = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules: [{level: Metadata, verbs: [create, update, patch, delete], resources: [{resources: [configmaps]}]}]
+`
+	if err := os.WriteFile(policy, []byte(rules), 0o600); err != nil {
+		return nil, fmt.Errorf("writing the audit policy: %w", err)
+	}
+	return []cluster.Option{cluster.WithAPIServerFlag("audit-policy-file", policy), cluster.WithAPIServerFlag("audit-log-path", auditLog())}, nil
+}
+
+// told returns the annotations that the audit log has of the last request of this verb for an object.
+func told(t *testing.T, verb, namespace, name string) map[string]string {
+	t.Helper()
+	file, err := os.Open(auditLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var last map[string]string
+	for decoder := json.NewDecoder(bufio.NewReader(file)); decoder.More(); {
+		var event struct {
+			Verb        string
+			ObjectRef   struct{ Namespace, Name string }
+			Annotations map[string]string
+		}
+		if err := decoder.Decode(&event); err != nil {
+			t.Fatal(err)
+		}
+		if event.Verb == verb && event.ObjectRef.Namespace == namespace && event.ObjectRef.Name == name {
+			last = event.Annotations
+		}
+	}
+	return last
+}
+
+// TestWebhookAuditLog holds that the API server's audit log says what the webhook did with a request, and for which bundle.
+func TestWebhookAuditLog(t *testing.T) {
+	f := newFleet(t, shared)
+	b := f.deploy("hello", greetings("audited")) // a name of its own: the log is that of all tests
+	f.remove(configMap("audited"))
+	f.serveWebhook("default")
+	f.Apply(t, "helm", b.helmMarked(configMap("audited")))
+	if err := f.Client().Delete(t.Context(), configMap("audited"), client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	for verb, want := range map[string]map[string]string{
+		"patch":  {"stamp.fleetdoctor.io/decision": "stamped", "stamp.fleetdoctor.io/reason": "Adopted", "stamp.fleetdoctor.io/bundle": "hello"},
+		"delete": {"guard.fleetdoctor.io/decision": "warned", "guard.fleetdoctor.io/reason": "Deleted", "guard.fleetdoctor.io/bundle": "hello"},
+	} {
+		poll.Until(t, func() error { // the server answers, and then writes it down
+			got := map[string]string{}
+			for key, value := range told(t, verb, apps, "audited") {
+				if _, ok := want[key]; ok {
+					got[key] = value
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				return fmt.Errorf("%s (-want +got):\n%s", verb, diff)
+			}
+			return nil
+		})
+	}
+}
