@@ -81,6 +81,9 @@ func OptionsOf(namespace string, deployment *unstructured.Unstructured, configur
 	o.Image, _ = c["image"].(string)
 	args, _, _ := unstructured.NestedStringSlice(c, "args")
 	for _, a := range args {
+		if a == "--certificates=files" { // also where the configurations are gone
+			o.Certificates = CertManager
+		}
 		if v, ok := strings.CutPrefix(a, "--release-namespaces="); ok && v != "" {
 			o.ReleaseNamespaces = strings.Split(v, ",")
 		}

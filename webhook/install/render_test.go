@@ -179,5 +179,9 @@ func TestOptionsOf(t *testing.T) {
 		if diff := cmp.Diff(want, OptionsOf("ops", deployment, configurations...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+		want.Exact = false
+		if diff := cmp.Diff(want, OptionsOf("ops", deployment)); diff != "" {
+			t.Errorf("%s, without configurations (-want +got):\n%s", name, diff)
+		}
 	}
 }

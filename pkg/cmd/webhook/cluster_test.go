@@ -359,7 +359,7 @@ func TestDisable(t *testing.T) {
 	}
 	poll.True(t, "nothing is called any more", func() bool { return write() == nil })
 	f.get(t, &corev1.Secret{}, "burn", "fleetdoctor-webhook-cert") // and nothing else is gone
-	again := "webhook install --kubeconfig " + f.kubeconfig + " --namespace=burn\nWhat options it was installed with is not known: give them again.\n"
+	again := "webhook install --kubeconfig " + f.kubeconfig + " --namespace=burn --guard-default=deny\nWhether it was installed with --exact is not known: its configurations told that.\n"
 	if r := f.must(t, "disable"); r.out != "" || !strings.Contains(r.errOut, "No webhook configuration carries the label") || !strings.HasSuffix(r.errOut, again) {
 		t.Errorf("a second time: %s%s", r.out, r.errOut)
 	}

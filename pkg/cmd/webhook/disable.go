@@ -105,8 +105,12 @@ func (o *disableOptions) again(ctx context.Context, cluster *install.Cluster) {
 		fmt.Fprint(o.Streams.ErrOut, fleetBack(install.ReleaseOf(deployment)))
 		return
 	}
-	fmt.Fprintf(o.Streams.ErrOut, "The rest of it is in namespace %s. To bring it back:\n  %s%s\nWhat options it was installed with is not known: give them again.\n",
-		home, o.Command("webhook install"), installFlags(install.Options{Namespace: home}))
+	unknown := "Whether it was installed with --exact is not known: its configurations told that."
+	if err != nil || deployment == nil {
+		unknown = "What options it was installed with is not known: give them again."
+	}
+	fmt.Fprintf(o.Streams.ErrOut, "The rest of it is in namespace %s. To bring it back:\n  %s%s\n%s\n",
+		home, o.Command("webhook install"), installFlags(install.OptionsOf(home, deployment)), unknown)
 }
 
 // releaseOf is the release of Fleet's that deployed any of the objects, "" where none did.
