@@ -142,8 +142,9 @@ type exchange struct {
 	t     *testing.T
 	query url.Values
 	path  string
-	w     http.ResponseWriter
 	done  chan struct{}
+	mu    sync.Mutex // between the test that writes and the server that ends the answer, as a client may leave at any time
+	w     http.ResponseWriter
 }
 
 func serveAPI(t *testing.T) *api {
@@ -161,6 +162,8 @@ func serveAPI(t *testing.T) *api {
 		case <-e.done:
 		case <-r.Context().Done():
 		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
 	}))
 	t.Cleanup(func() { closeServer(a.Server) })
 	return a
@@ -189,13 +192,17 @@ func (e *exchange) send(kind string, object any) {
 // answer writes an answer and ends it.
 func (e *exchange) answer(status int, body any) {
 	e.t.Helper()
+	e.mu.Lock()
 	e.w.WriteHeader(status)
+	e.mu.Unlock()
 	e.write(body)
 	e.end()
 }
 
 func (e *exchange) write(body any) {
 	e.t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if err := json.NewEncoder(e.w).Encode(body); err != nil {
 		e.t.Error(err)
 	}
@@ -214,8 +221,10 @@ func (e *exchange) listed(version string) {
 
 // expire says that the version is forgotten, and ends the watch. The client may be gone before all of it is written.
 func (e *exchange) expire() {
+	e.mu.Lock()
 	_ = json.NewEncoder(e.w).Encode(map[string]any{"type": "ERROR", "object": &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: http.StatusGone, Message: "too old"}})
+	e.mu.Unlock()
 	e.end()
 }
 
