@@ -142,9 +142,11 @@ var rooms = []room{
 		may: []string{"pkg/object"}},
 	{packages: []string{"webhook/admit"}, never: slices.Concat(asking, printing),
 		may: []string{"pkg/object", "pkg/ownership", "webhook/registry", "webhook/stamp", "webhook/guard", "webhook/brake"}},
+	{packages: []string{"webhook/link"}, never: printing},
 	{packages: []string{"webhook/records"}, never: printing,
-		may: []string{"pkg/release", "webhook/registry"}},
-	{packages: []string{"webhook/namespaces"}, never: printing},
+		may: []string{"pkg/release", "webhook/link", "webhook/registry"}},
+	{packages: []string{"webhook/namespaces"}, never: printing,
+		may: []string{"webhook/link"}},
 	{packages: []string{"webhook/certs"}, never: printing},
 	{packages: []string{"webhook/metrics"}, never: slices.Concat(asking, printing),
 		may: []string{"webhook/admit"}},
@@ -163,7 +165,7 @@ var rooms = []room{
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report",
 			"pkg/check", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin",
 			"pkg/cmd/webhook", "webhook/registry", "webhook/stamp", "webhook/guard", "webhook/brake", "webhook/admit", "webhook/records",
-			"webhook/namespaces", "webhook/certs", "webhook/metrics", "webhook/server", "webhook/install", "webhook/status", "webhook/probe", "manifests"}},
+			"webhook/link", "webhook/namespaces", "webhook/certs", "webhook/metrics", "webhook/server", "webhook/install", "webhook/status", "webhook/probe", "manifests"}},
 }
 
 // TestLayering holds the table against the imports that the go command sees.

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// build is the program as it is shipped, built by the first test that runs it, into a folder that outlives the test.
+// build is the program as it is shipped, or with the race detector where the tests have it, built by the first test that runs it, into a folder that outlives the test.
 type build struct {
 	once sync.Once
 	dir  string
@@ -32,7 +32,7 @@ func (b *build) path(t *testing.T) string {
 	t.Helper()
 	b.once.Do(func() {
 		// Not bound to this test, which is not the last to run it.
-		build := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "build", "-o", b.program(),
+		build := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "build", fmt.Sprintf("-race=%t", raced), "-o", b.program(),
 			"github.com/fleetdoctor/kubectl-fleetdoctor/cmd/kubectl-fleetdoctor")
 		if out, err := build.CombinedOutput(); err != nil {
 			b.err = fmt.Errorf("%w\n%s", err, out)

@@ -179,12 +179,7 @@ func TestWebhookFaultWatch(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("hello", greetings("texts"))
 	p := f.proxy()
-	connected, cut := context.WithCancel(t.Context())
-	p.intercept(func(r *http.Request) {
-		ctx, end := context.WithCancel(r.Context())
-		context.AfterFunc(connected, end)
-		*r = *r.WithContext(ctx)
-	})
+	cut := p.severable(t)
 	h := f.serveWebhook("default", "--kubeconfig", p.kubeconfig)
 	b.isStamped("texts")
 	cut()
@@ -202,6 +197,18 @@ func TestWebhookFaultWatch(t *testing.T) {
 	later.isStamped("more")
 	b.isStamped("texts")
 	f.allReady()
+}
+
+// severable has the proxy end every request that it has, and every later one at once, when cut is called.
+func (p *proxy) severable(t *testing.T) (cut func()) {
+	t.Helper()
+	connected, cut := context.WithCancel(t.Context())
+	p.intercept(func(r *http.Request) {
+		ctx, end := context.WithCancel(r.Context())
+		context.AfterFunc(connected, end)
+		*r = *r.WithContext(ctx)
+	})
+	return cut
 }
 
 // passed takes a greeting over and holds that the webhook, which was called, let it pass for a reason.

@@ -119,6 +119,9 @@ func (h *hook) start() {
 	}
 	h.t.Cleanup(func() {
 		h.kill()
+		if strings.Contains(h.log.String(), "WARNING: DATA RACE") {
+			h.t.Error("the webhook has a data race")
+		}
 		if h.t.Failed() {
 			h.t.Logf("the webhook said:\n%s", h.log)
 		}

@@ -16,16 +16,17 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
 
-// Registry knows who desires an object, and who is there.
+// Registry knows who desires an object, who claims it, and who is there.
 type Registry interface {
 	stamp.Registry
-	guard.Registry
+	Claims(object.Key) []registry.Release
 }
 
 // Namespaces knows the labels of namespaces that are meant for the webhook. A namespace that is not known has none.
@@ -48,10 +49,13 @@ type Options struct {
 	Registry   Registry
 	Namespaces Namespaces
 	// Ready says whether all that can be known is known. Until then requests pass unchanged.
-	Ready        func() bool
+	Ready func() bool
+	// Live says whether changes are heard of as they happen. Where they are not nothing is denied, and nobody's marks are written over.
+	Live         func() bool
 	GuardDefault guard.Mode
-	// Patience is how long a denial waits before it is decided once more and holds. Helm stores a record a few requests before it acts on it,
-	// and by that record alone a new service account is Fleet's: a watch that is a moment late must not have Fleet refused.
+	// Patience is how long a request waits, and is decided once more, where a record that is not known yet might decide it: before it is denied,
+	// and before marks are written over whose owner is not known. Helm stores a record a few requests before it acts on it, and by that record
+	// alone a new service account, or a new set, is Fleet's.
 	Patience time.Duration
 	Brake    *brake.Brake
 	Events   Events
@@ -69,9 +73,6 @@ const (
 	Warned  Decision = "warned"
 	Denied  Decision = "denied"
 )
-
-// Decisions lists the decisions.
-func Decisions() []Decision { return []Decision{Stamped, Passed, Warned, Denied} }
 
 // The reasons of this storey; the others are those of stamp and guard.
 const (
@@ -107,13 +108,16 @@ type answer struct {
 	decision Decision
 	reason   string
 	release  registry.Release
+	// unsure says that what is not known yet might change it.
+	unsure bool
 }
 
 func pass(reason string, release registry.Release) answer {
 	return answer{Response: admission.Allowed(""), decision: Passed, reason: reason, release: release}
 }
 
-func handler(o Options, name string, answerTo func(admission.Request) answer) admission.Handler {
+// handler makes a handler of what decides about a request, again after a while where it was unsure.
+func handler(o Options, name string, decide func(req admission.Request, again bool) answer) admission.Handler {
 	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) (response admission.Response) {
 		start := time.Now()
 		a := pass(notReady, registry.Release{})
@@ -129,8 +133,8 @@ func handler(o Options, name string, answerTo func(admission.Request) answer) ad
 		if !o.Ready() {
 			return response
 		}
-		if a = answerTo(req); a.decision == Denied && waited(ctx, o.Patience) {
-			a = answerTo(req)
+		if a = decide(req, false); a.unsure && waited(ctx, o.Patience) {
+			a = decide(req, true)
 		}
 		if a.decision == Denied {
 			o.Log.Info("a request was denied", "object", keyOf(&req).String(), "user", req.UserInfo.Username, "operation", string(req.Operation),

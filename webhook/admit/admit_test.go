@@ -34,6 +34,7 @@ type bench struct {
 	registry   *registry.Registry
 	namespaces namespaces
 	ready      bool
+	stale      bool
 	outcomes   []admit.Outcome
 	events     []string
 }
@@ -57,7 +58,7 @@ func setUp(tb testing.TB) *bench {
 	r.Put(e)
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	b := &bench{registry: r, namespaces: namespaces{"web": {}}, ready: true}
-	b.Options = admit.Options{Registry: r, Namespaces: b.namespaces, Ready: func() bool { return b.ready }, GuardDefault: guard.Warn,
+	b.Options = admit.Options{Registry: r, Namespaces: b.namespaces, Ready: func() bool { return b.ready }, Live: func() bool { return !b.stale }, GuardDefault: guard.Warn,
 		Brake: brake.New(func() time.Time { return now }), Events: b, Log: logr.Discard(),
 		Observe: func(o admit.Outcome) { b.outcomes = append(b.outcomes, o) }}
 	return b
@@ -354,6 +355,9 @@ func TestBrake(t *testing.T) {
 		if said(got) != want {
 			t.Fatalf("round %d: %s, want %s", i, said(got), want)
 		}
+	}
+	if got := said(handler.Handle(t.Context(), dry)); got != "warned Braked eleven 0" {
+		t.Errorf("a dry run on what is left alone: %s", got)
 	}
 	if len(b.events) != 1 || !strings.HasPrefix(b.events[0], "ConfigMap web/object-0 u-0: ") {
 		t.Errorf("events: %q", b.events)

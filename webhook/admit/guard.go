@@ -17,12 +17,13 @@ import (
 // guardian answers the requests of the validating webhook.
 type guardian struct{ Options }
 
-func (g guardian) answer(req admission.Request) answer {
-	key := keyOf(&req)
-	switch {
-	case req.Operation != admissionv1.Update && req.Operation != admissionv1.Delete || req.SubResource != "":
+func (g guardian) answer(req admission.Request, _ bool) answer {
+	if req.Operation != admissionv1.Update && req.Operation != admissionv1.Delete || req.SubResource != "" {
 		return pass(unasked, registry.Release{})
-	case len(g.Registry.Claims(key)) == 0:
+	}
+	key := keyOf(&req)
+	claims := g.Registry.Claims(key)
+	if len(claims) == 0 { // most have none: nothing of them is decoded
 		return pass(string(guard.NotOwned), registry.Release{})
 	}
 	before, after, err := objects(&req)
@@ -34,12 +35,15 @@ func (g guardian) answer(req admission.Request) answer {
 	} else if after == nil {
 		return pass(undecodable, registry.Release{})
 	}
-	return g.judge(&req, key, g.Namespaces.Labels(key.Namespace), before, after)
+	return g.judge(&req, key, claims, g.Namespaces.Labels(key.Namespace), before, after)
 }
 
+// stale is said where nothing is denied, as what the webhook knows may be out of date: Fleet might be whom it does not know for Fleet.
+const stale = "this would be denied, but the webhook does not hear of changes from the API server at present"
+
 // judge has the guard look at a request, in the mode that holds for the object.
-func (g guardian) judge(req *admission.Request, key object.Key, labels map[string]string, before, after *object.Meta) answer {
-	v := guard.Judge(g.Registry, guard.Request{Key: key, User: req.UserInfo.Username, Manager: manager(req), Old: before, New: after,
+func (g guardian) judge(req *admission.Request, key object.Key, claims []registry.Release, labels map[string]string, before, after *object.Meta) answer {
+	v := guard.Judge(claims, guard.Request{Key: key, User: req.UserInfo.Username, Manager: manager(req), Old: before, New: after,
 		Ignored: labels[stamp.IgnoreLabel] == "true"})
 	a := pass(string(v.Reason), v.Release)
 	if !v.Harm() {
@@ -49,9 +53,12 @@ func (g guardian) judge(req *admission.Request, key object.Key, labels map[strin
 		labels = before.Metadata.Labels // as it is stored: a request does not switch off what guards against it
 	}
 	mode, note := guard.ModeOf(labels, g.GuardDefault)
+	if mode == guard.Deny && !g.Live() {
+		mode, note = guard.Warn, stale
+	}
 	switch mode {
 	case guard.Deny:
-		a.Response, a.decision = admission.Denied(v.Message+". "+wayOut(key)), Denied
+		a.Response, a.decision, a.unsure = admission.Denied(v.Message+". "+wayOut(key)), Denied, true
 	case guard.Warn:
 		a.Response, a.decision = a.WithWarnings(v.Message), Warned
 	default:

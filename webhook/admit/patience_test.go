@@ -10,6 +10,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
@@ -70,4 +71,52 @@ func TestPatienceIsForDenials(t *testing.T) {
 			t.Errorf("took %s", took)
 		}
 	})
+}
+
+// TestHandover has Fleet's agent write the marks of another bundle, whose record comes later, over those of the one that owns the object.
+func TestHandover(t *testing.T) {
+	const patience = 300 * time.Millisecond
+	renamed := ownership.Wanted("default-renamed", "renamed", "web")
+	for name, test := range map[string]struct {
+		recordAfter time.Duration
+		user, want  string
+	}{
+		"the record is a moment late": {patience / 2, "system:serviceaccount:agents:deployer", "passed Owned renamed 0"},
+		"the record is too late":      {2 * patience, "system:serviceaccount:cattle-fleet-system:fleet-agent", "passed Foreign eleven 0"},
+		"it is not Fleet":             {2 * patience, "alice", "stamped Restored eleven 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := setUp(t)
+				b.Patience = patience
+				next, err := registry.Read(record.Record{Bundle: "renamed", Status: "pending-install", Objects: record.ConfigMaps("web", 11)}.Value())
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.AfterFunc(test.recordAfter, func() { b.registry.Put(next) })
+				req := request(admissionv1.Update, configMap(marked(eleven)), configMap(marked(renamed)))
+				req.UserInfo.Username = test.user
+				if got := said(admit.Stamp(b.Options).Handle(t.Context(), req)); got != test.want {
+					t.Errorf("answer: %s, want %s", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// TestStale holds that where changes are not heard of nothing is denied, and nobody's marks are written over; all else is as ever.
+func TestStale(t *testing.T) {
+	b := setUp(t)
+	b.GuardDefault, b.stale = guard.Deny, true
+	renamed := ownership.Wanted("default-renamed", "renamed", "web")
+	got := admit.Guard(b.Options).Handle(t.Context(), request(admissionv1.Delete, configMap(marked(eleven)), nil))
+	if said(got) != "warned Deleted eleven 0" {
+		t.Errorf("a deletion: %s", said(got))
+	}
+	checkWarnings(t, []string{"eleven will be 10/11", "would be denied, but"}, got.Warnings)
+	for want, after := range map[string][]byte{"warned Foreign eleven 0": configMap(marked(renamed)), "stamped Restored eleven 2": configMap("")} {
+		if got := said(admit.Stamp(b.Options).Handle(t.Context(), request(admissionv1.Update, configMap(marked(eleven)), after))); got != want {
+			t.Errorf("an update: %s, want %s", got, want)
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
@@ -24,7 +25,7 @@ type stamper struct {
 	exact bool
 }
 
-func (s stamper) answer(req admission.Request) answer {
+func (s stamper) answer(req admission.Request, again bool) answer {
 	key := keyOf(&req)
 	switch {
 	case req.Operation != admissionv1.Create && req.Operation != admissionv1.Update || req.SubResource != "":
@@ -38,26 +39,32 @@ func (s stamper) answer(req admission.Request) answer {
 	}
 	labels := s.Namespaces.Labels(key.Namespace)
 	d := stamp.Decide(s.Registry, stamp.Request{Key: key, Manager: manager(&req), Old: before, New: after, Exact: s.exact,
-		Ignored: labels[stamp.IgnoreLabel] == "true"})
+		Ignored: labels[stamp.IgnoreLabel] == "true", Stale: !s.Live()})
 	a := pass(string(d.Reason), d.Release)
 	if d.Warning != "" {
 		a.Response, a.decision = a.WithWarnings(d.Warning), Warned
 	}
-	if len(d.Set) == 0 {
+	switch {
+	case len(d.Set) == 0:
+		return a
+	case d.Over && !again: // whose marks they are may be known in a moment
+		a.unsure = true
 		return a
 	}
 	var told []string
 	if d.Reason == stamp.Restored {
 		// The guard would not see it: it is called when the marks are back.
-		g := guardian{s.Options}.judge(&req, key, labels, before, after)
-		if g.decision == Denied {
+		g := guardian{s.Options}.judge(&req, key, s.Registry.Claims(key), labels, before, after)
+		switch {
+		case g.decision == Denied:
 			return g
-		}
-		if g.decision == Warned {
+		case g.reason == string(guard.Fleet) && d.Over: // Fleet gives it to another of its sets
+			return pass(string(stamp.Foreign), d.Release)
+		case g.decision == Warned:
 			told = slices.Concat(g.Warnings, []string{"the marks of " + key.String() + " were put back"})
 		}
 	}
-	if d.Lost && !dryRun(&req.AdmissionRequest) {
+	if d.Lost {
 		if message := s.hold(&req, key, before); message != "" {
 			a.Response, a.decision, a.reason = a.WithWarnings(message), Warned, braked
 			return a
@@ -68,9 +75,14 @@ func (s stamper) answer(req admission.Request) answer {
 	return a
 }
 
-// hold counts a stamp of an object that had lost its marks. The message is not empty where it is one too many.
+// hold counts a stamp of an object that had lost its marks, except in a dry run. The message is not empty where it is one too many.
 func (s stamper) hold(req *admission.Request, key object.Key, before *object.Meta) string {
-	held, first := s.Brake.Count(key)
+	var held, first bool
+	if dryRun(&req.AdmissionRequest) {
+		held = s.Brake.Held(key)
+	} else {
+		held, first = s.Brake.Count(key)
+	}
 	if !held {
 		return ""
 	}

@@ -57,6 +57,18 @@ func (b *Brake) Count(k object.Key) (held, first bool) {
 	return true, true
 }
 
+// Held says what Count would, and counts nothing.
+func (b *Brake) Held(k object.Key) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	known, ok := b.objects.Get(k)
+	if !ok {
+		return false
+	}
+	w, ok := known.(*wheel)
+	return ok && b.now().Before(w.until)
+}
+
 func (b *Brake) wheel(k object.Key) *wheel {
 	if known, ok := b.objects.Get(k); ok {
 		if w, ok := known.(*wheel); ok {

@@ -53,15 +53,18 @@ func TestBrakeLetsGo(t *testing.T) {
 	for range 100 {
 		b.Count(busy)
 	}
-	if held, _ := b.Count(other); held {
+	if held, _ := b.Count(other); held || b.Held(other) || b.Held(object.Key{}) {
 		t.Error("another object is held too")
+	}
+	if !b.Held(busy) {
+		t.Error("a look says that it is not held")
 	}
 	now = now.Add(brake.Hold - time.Second)
 	if held, _ := b.Count(busy); !held {
 		t.Error("let go too early")
 	}
 	now = now.Add(2 * time.Second)
-	if held, _ := b.Count(busy); held {
+	if held, _ := b.Count(busy); held || b.Held(busy) {
 		t.Error("held for ever")
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guard decides whether a request does harm to what a release of Fleet's owns. It is pure: what releases desire it asks a Registry.
+// Package guard decides whether a request does harm to what a release of Fleet's owns. It is pure: who claims an object it is told.
 package guard
 
 import (
@@ -14,11 +14,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
-
-// Registry knows who desires an object.
-type Registry interface {
-	Claims(object.Key) []registry.Release
-}
 
 // Request is a change or a deletion of one object.
 type Request struct {
@@ -59,9 +54,10 @@ type Verdict struct {
 // Harm says whether there is something to warn of.
 func (v Verdict) Harm() bool { return v.Message != "" }
 
-// Judge judges a request. What adopt or its undo write is no harm: it was done on purpose.
-func Judge(r Registry, req Request) Verdict {
-	owners := ownersOf(r.Claims(req.Key), stampsOf(req.Old).Marks())
+// Judge judges a request for an object, of which it is told all claims; it may reorder them. What adopt or its undo write is no harm: it was done
+// on purpose.
+func Judge(claims []registry.Release, req Request) Verdict {
+	owners := ownersOf(claims, stampsOf(req.Old).Marks())
 	if len(owners) == 0 {
 		return Verdict{Reason: NotOwned}
 	}

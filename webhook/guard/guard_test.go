@@ -121,7 +121,7 @@ func TestJudge(t *testing.T) {
 			if tc.req.User == "" {
 				tc.req.User = alice
 			}
-			got := guard.Judge(cluster(t), tc.req)
+			got := guard.Judge(cluster(t).Claims(tc.req.Key), tc.req)
 			if got.Reason != tc.want || got.Harm() != (tc.says != nil) {
 				t.Errorf("%s: %q, want %s", got.Reason, got.Message, tc.want)
 			}
@@ -146,7 +146,7 @@ func TestForgedOwner(t *testing.T) {
 	req := guard.Request{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-3"}, Old: marked(eleven)}
 	for user, want := range map[string]guard.Reason{"system:serviceaccount:evil:fleet-agent": guard.Deleted, agent: guard.Fleet} {
 		req.User = user
-		if v := guard.Judge(r, req); v.Reason != want || v.Release.Namespace != "web" {
+		if v := guard.Judge(r.Claims(req.Key), req); v.Reason != want || v.Release.Namespace != "web" {
 			t.Errorf("%s: %s, of release %s", user, v.Reason, v.Release.Name)
 		}
 	}
@@ -154,7 +154,7 @@ func TestForgedOwner(t *testing.T) {
 	bare := eleven
 	bare.ReleaseName, bare.ReleaseNamespace = "", ""
 	req.Old, req.User = marked(bare), "system:serviceaccount:evil:fleet-agent"
-	if v := guard.Judge(r, req); v.Reason != guard.Deleted {
+	if v := guard.Judge(r.Claims(req.Key), req); v.Reason != guard.Deleted {
 		t.Errorf("without Helm's marks: %s", v.Reason)
 	}
 }

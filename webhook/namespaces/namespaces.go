@@ -9,17 +9,17 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/link"
 )
 
 // prefix begins the labels that are kept.
@@ -41,13 +41,15 @@ func New(client metadata.Interface, log logr.Logger) *Watcher {
 			return namespaces.List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return namespaces.Watch(ctx, o)
+			from, err := namespaces.Watch(ctx, o)
+			if err != nil {
+				return nil, err
+			}
+			return w.known.link.Watch(from, o, func(e watch.Event) watch.Event { return e }), nil
 		},
 	}, client)
 	w.reflector = cache.NewReflectorWithOptions(source, &metav1.PartialObjectMetadata{}, &w.known, cache.ReflectorOptions{
-		Logger: &log, Name: "namespaces", TypeDescription: "namespaces",
-		// client-go's own wait grows to a minute, for which a changed label would not be seen after an API server came back.
-		Backoff: &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 5 * time.Second}})
+		Logger: &log, Name: "namespaces", TypeDescription: "namespaces", Backoff: link.Backoff()})
 	return w
 }
 
@@ -63,6 +65,9 @@ func (w *Watcher) NeedLeaderElection() bool { return false }
 // Synced says whether every namespace was read once. It stays true when the API server is lost later; what was read stays too.
 func (w *Watcher) Synced() bool { return w.known.synced.Load() }
 
+// Live says whether it hears of changes as they happen. Where it does not, a label may have changed meanwhile.
+func (w *Watcher) Live() bool { return w.known.link.Live() }
+
 // Labels returns the labels of a namespace whose keys begin with "fleetdoctor.io/", which is nil where it has none or is not there; the
 // caller does not change them.
 func (w *Watcher) Labels(name string) map[string]string {
@@ -73,6 +78,7 @@ func (w *Watcher) Labels(name string) map[string]string {
 
 // store is where the reflector stores. The maps of labels are never changed, but replaced.
 type store struct {
+	link   link.Link
 	synced atomic.Bool
 	mu     sync.RWMutex
 	labels map[string]map[string]string // by namespace
@@ -119,6 +125,7 @@ func (s *store) Replace(list []any, _ string) error {
 	s.labels = labels
 	s.mu.Unlock()
 	s.synced.Store(true)
+	s.link.Listed()
 	return nil
 }
 

@@ -87,12 +87,14 @@ func TestLabels(t *testing.T) {
 	await(t, w, "guarded", map[string]string{"fleetdoctor.io/guard": "warn", "fleetdoctor.io/ignore": "true"})
 	await(t, w, "absent", map[string]string{"fleetdoctor.io/adopt": "exact"})
 
+	poll.True(t, "it is live", w.Live)
 	forward.CloseClientConnections()
 	apply("absent", "")
 	await(t, w, "absent", nil)
 	if !w.Synced() {
 		t.Error("it is no longer synced")
 	}
+	poll.True(t, "it is live again", w.Live)
 }
 
 // proxyOf stands before the API server, as an administrator, and lets pass only what asks for metadata.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -17,6 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
@@ -72,8 +74,8 @@ func TestSpoke(t *testing.T) {
 		}
 		r.Put(e)
 	}
-	o := admit.Options{Registry: r, Namespaces: namespaces{}, Ready: func() bool { return true }, GuardDefault: guard.Warn,
-		Observe: func(admit.Outcome) {}, Log: logr.Discard()}
+	o := admit.Options{Registry: r, Namespaces: namespaces{}, Ready: func() bool { return true }, Live: func() bool { return true }, GuardDefault: guard.Warn,
+		Brake: brake.New(time.Now), Observe: func(admit.Outcome) {}, Log: logr.Discard()}
 	hash := func(bundle string) string { return fleet.Hash(fleet.SetID(bundle, "")) }
 	for _, tc := range []struct {
 		name, object string

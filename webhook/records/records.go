@@ -64,6 +64,11 @@ func (w *Watcher) Synced() bool {
 	return !slices.ContainsFunc(w.streams, func(s *stream) bool { return !s.synced.Load() })
 }
 
+// Live says whether it hears of changes as they happen. Where it does not, what it filled may be out of date.
+func (w *Watcher) Live() bool {
+	return !slices.ContainsFunc(w.streams, func(s *stream) bool { return !s.link.Live() })
+}
+
 // Heard is when the API server last said something of the namespaces that it has been silent about longest: the API server sends a bookmark
 // about once a minute where nothing happens. It is zero before each has been heard of.
 func (w *Watcher) Heard() time.Time {

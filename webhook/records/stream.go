@@ -15,24 +15,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/link"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
 
 // pageSize is the limit of a list where the API server streams none. A page is in memory whole, and more than once: of client-go's 500 a page
 // of Secrets could have 500 MiB.
 const pageSize = 10
-
-// backoff is how long a stream waits before it asks again. client-go's own wait grows to a minute, and so long after an API server came back
-// objects would pass unmarked.
-func backoff() *wait.Backoff {
-	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 5 * time.Second}
-}
 
 // selector narrows on the API server what is sent.
 var selector = fields.OneTermEqualSelector("type", release.SecretType).String()
@@ -45,6 +39,7 @@ type stream struct {
 	into      *registry.Registry
 	reflector *cache.Reflector
 
+	link   link.Link
 	synced atomic.Bool
 	heard  atomic.Int64 // nanoseconds since 1970
 }
@@ -54,7 +49,7 @@ func newStream(client Client, namespace string, into *registry.Registry, log log
 	// Client-go's fakes stream no lists, and say so through the client.
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}, client)
 	s.reflector = cache.NewReflectorWithOptions(source, &record{}, s, cache.ReflectorOptions{
-		Logger: &log, Name: "release records", TypeDescription: "release records of " + placeOf(namespace), Backoff: backoff()})
+		Logger: &log, Name: "release records", TypeDescription: "release records of " + placeOf(namespace), Backoff: link.Backoff()})
 	s.reflector.WatchListPageSize = pageSize
 	return s
 }
@@ -95,7 +90,7 @@ func (s *stream) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 	if err != nil {
 		return nil, err
 	}
-	return mapped(w, s.event), nil
+	return s.link.Watch(w, o, s.event), nil
 }
 
 // event reduces what a watch says.
@@ -159,6 +154,7 @@ func (s *stream) Replace(list []any, _ string) error {
 	s.keepOnly(there)
 	s.into.Replace(s.namespace, entries)
 	s.synced.Store(true)
+	s.link.Listed()
 	return nil
 }
 

@@ -41,7 +41,7 @@ type parts struct {
 	synced map[string]func() bool
 }
 
-// patience is how late a watch may be before a denial goes by what it has told. A watch of a busy cluster is milliseconds late, and the API
+// patience is how late a watch may be before what it has told decides. A watch of a busy cluster is milliseconds late, and the API
 // server waits two seconds for an answer.
 const patience = 300 * time.Millisecond
 
@@ -113,6 +113,7 @@ func product(m manager.Manager, o Options, source certs.Source) (parts, error) {
 		Registry:     memory,
 		Namespaces:   spaces,
 		Ready:        func() bool { return releases.Synced() && spaces.Synced() },
+		Live:         func() bool { return releases.Live() && spaces.Live() },
 		GuardDefault: o.GuardDefault,
 		Patience:     patience,
 		Brake:        brake.New(time.Now),

@@ -42,6 +42,8 @@ type Request struct {
 	Exact bool
 	// Ignored says that the namespace carries the IgnoreLabel.
 	Ignored bool
+	// Stale says that the registry may be out of date: whom it does not know may be there.
+	Stale bool
 }
 
 // Reason is why a request was stamped, or was not. The values are words of metrics and audit annotations.
@@ -73,6 +75,8 @@ type Decision struct {
 	Release registry.Release
 	// Set are the keys to be written, with their values; empty where nothing is.
 	Set ownership.Stamps
+	// Over says that marks of another owner are written over, of whom nothing is known.
+	Over bool
 	// Lost says that the stored object already lacks what is written: stamps that others take away again can go on for ever, these alone.
 	Lost bool
 	// Warning is for whoever made the request; it names who desires the object and who holds it. Empty where there is nothing to say.
@@ -101,7 +105,11 @@ func Decide(r Registry, req Request) Decision {
 	if d.Reason == Owned {
 		return d
 	}
-	if holder := foreign(r, owner, req.New); holder != "" {
+	holder, unknown := foreign(r, owner, req.New)
+	if holder == "" && unknown && (req.Stale || !r.Complete()) {
+		holder = "an owner of whom nothing is known here, while not every release record could be read"
+	}
+	if holder != "" {
 		d.Reason = Foreign
 		d.Warning = fmt.Sprintf("%s is desired by bundle %s and held by %s: its marks are left as they are", req.Key, owner.Bundle, holder)
 		return d
@@ -110,6 +118,7 @@ func Decide(r Registry, req Request) Decision {
 		return d
 	}
 	d.Set = lacking(ownership.StampsOf(req.New.Metadata.Labels, req.New.Metadata.Annotations), owner.Want.Stamps())
+	d.Over = unknown
 	d.Lost = req.Old != nil && (had.Hash != owner.Want.Hash || had.SetID != owner.Want.SetID)
 	if tooLarge(req.New, d.Set) {
 		return Decision{Release: owner, Reason: TooLarge,
@@ -155,35 +164,33 @@ func ownerOf(owners []registry.Release, have, had ownership.Marks) (registry.Rel
 	return registry.Release{}, false
 }
 
-// foreign says who else holds an object, by the rules of `adopt --policy=if-unowned`: a set or a release that is here, a set of another
-// program, and, unless every record is known, anybody. It is empty where nobody does.
-func foreign(r Registry, owner registry.Release, m *object.Meta) string {
+// foreign says who else holds an object, by the rules of `adopt --policy=if-unowned`: a set or a release that is here, or a set of another
+// program. It is empty where nobody does; unknown says that the object carries marks of somebody of whom nothing is known.
+func foreign(r Registry, owner registry.Release, m *object.Meta) (holder string, unknown bool) {
 	have, want := marks(m), owner.Want
 	foreignID := have.SetID != "" && have.SetID != want.SetID
 	foreignHash := have.Hash != "" && have.Hash != want.Hash
 	foreignRelease := have.ReleaseName != "" && have.Release() != want.Release()
-	holder, known := registry.Release{}, false
+	set, known := registry.Release{}, false
 	if foreignHash {
-		holder, known = r.Holder(have.Hash, have.Release())
+		set, known = r.Holder(have.Hash, have.Release())
 	}
 	if foreignID && !known {
-		holder, known = r.Holder(fleet.Hash(have.SetID), have.Release())
+		set, known = r.Holder(fleet.Hash(have.SetID), have.Release())
 	}
 	switch {
-	case known && holder.Release() != owner.Release(): // a revision from before may have had another set
-		return "bundle " + holder.Bundle
+	case known && set.Release() != owner.Release(): // a revision from before may have had another set
+		return "bundle " + set.Bundle, false
 	case known:
-		return ""
+		return "", false
 	case foreignID && ownership.ForeignProgram(have.SetID):
-		return fmt.Sprintf("set %q, which is no bundle's", have.SetID)
+		return fmt.Sprintf("set %q, which is no bundle's", have.SetID), false
 	case (foreignID || foreignHash) && ownership.OwnedSet(m.Metadata.Annotations):
-		return "a set that is no bundle's"
+		return "a set that is no bundle's", false
 	case foreignRelease && r.Release(have.Release()):
-		return "Helm release " + have.Release()
-	case (foreignID || foreignHash || foreignRelease) && !r.Complete():
-		return "an owner of whom nothing is known here, while not every release record could be read"
+		return "Helm release " + have.Release(), false
 	}
-	return ""
+	return "", foreignID || foreignHash || foreignRelease
 }
 
 func contested(k object.Key, owners []registry.Release) string {

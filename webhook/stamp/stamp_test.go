@@ -248,6 +248,29 @@ func TestUndecided(t *testing.T) {
 	}
 }
 
+// TestStale holds the same where the registry may be out of date; where it is not, marks of nobody are written over, and that is said.
+func TestStale(t *testing.T) {
+	r := cluster(t)
+	left := guestbook
+	left.Hash, left.SetID = gone.Hash, gone.SetID
+	for _, tc := range []struct {
+		marks ownership.Marks
+		stale bool
+		want  stamp.Reason
+		over  bool
+	}{
+		{left, true, stamp.Foreign, false},
+		{left, false, stamp.Adopted, true},
+		{helmOnly(guestbook), true, stamp.Adopted, false},
+		{helmOnly(guestbook), false, stamp.Adopted, false},
+	} {
+		d := stamp.Decide(r, stamp.Request{Key: key("object-0"), New: marked(tc.marks), Stale: tc.stale})
+		if d.Reason != tc.want || d.Over != tc.over {
+			t.Errorf("%+v, stale %t: %s, over %t; want %s, %t", tc.marks, tc.stale, d.Reason, d.Over, tc.want, tc.over)
+		}
+	}
+}
+
 // TestProperties holds for any marks before and after: a living owner's are never overwritten, only the five keys are written, and a second
 // pass writes nothing.
 func TestProperties(t *testing.T) {

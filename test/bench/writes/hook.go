@@ -114,6 +114,7 @@ func ours(memory *registry.Registry) map[string]admission.Handler {
 		Registry:     memory,
 		Namespaces:   unlabelled{},
 		Ready:        func() bool { return true },
+		Live:         func() bool { return true },
 		GuardDefault: guard.Warn,
 		Brake:        brake.New(time.Now),
 		Events:       unheard{},

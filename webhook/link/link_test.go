@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package link_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/link"
+)
+
+func same(e watch.Event) watch.Event { return e }
+
+// begun is the options of a watch that begins with a list.
+var begun = metav1.ListOptions{SendInitialEvents: ptr.To(true)}
+
+func TestLive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l link.Link
+		is := func(want bool, when string) {
+			t.Helper()
+			synctest.Wait()
+			if got := l.Live(); got != want {
+				t.Errorf("%s: live %t, want %t", when, got, want)
+			}
+		}
+		is(false, "before anything")
+		l.Listed()
+		is(false, "after a list, before its watch")
+
+		first := watch.NewFake()
+		l.Watch(first, metav1.ListOptions{}, same)
+		is(true, "with a watch after a list")
+		first.Stop()
+		is(false, "when the API server ended it")
+
+		second := watch.NewFake()
+		w := l.Watch(second, begun, same)
+		is(false, "while a watch begins with a list")
+		l.Listed()
+		is(true, "when that list is complete")
+
+		third := watch.NewFake()
+		l.Watch(third, metav1.ListOptions{}, same)
+		w.Stop()
+		is(true, "when an earlier watch ends after the next was opened")
+		third.Stop()
+		is(false, "at the end")
+	})
+}
+
+// TestWatch holds that events are handed on as they were made, and that a watch ends also where nobody takes the event that it holds.
+func TestWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l link.Link
+		from := watch.NewFake()
+		w := l.Watch(from, metav1.ListOptions{}, func(e watch.Event) watch.Event {
+			e.Type = watch.Bookmark
+			return e
+		})
+		from.Add(nil)
+		if e := <-w.ResultChan(); e.Type != watch.Bookmark {
+			t.Errorf("an event of type %s came, want %s", e.Type, watch.Bookmark)
+		}
+		from.Add(nil) // nobody takes it
+		w.Stop()
+		w.Stop()
+		synctest.Wait()
+		for range w.ResultChan() { // one may be on its way
+		}
+		if l.Live() {
+			t.Error("it is live after its watch was stopped")
+		}
+	})
+}
