@@ -52,6 +52,8 @@ const (
 // Objects by which an agent is known on its cluster.
 const (
 	AgentName = "fleet-agent" // Secret, Deployment or StatefulSet in the agent's namespace
+	// DefaultAccount is the service account that an agent works as, beside its own, where a bundle names none and there is one of that name.
+	DefaultAccount = "fleet-default"
 	// AgentScopeEnv is the agent's environment variable that enters every set id.
 	AgentScopeEnv = "AGENT_SCOPE"
 	// AgentSecretNamespaceKey is the key of the agent's Secret that names the namespace of its BundleDeployments.

@@ -142,7 +142,7 @@ func stampsOf(m *object.Meta) ownership.Stamps {
 }
 
 // accounts are the service accounts that Fleet's agent works as, beside the one that a release names. They live in the agent's namespace.
-var accounts = []string{fleet.AgentName, "fleet-default"}
+var accounts = []string{fleet.AgentName, fleet.DefaultAccount}
 
 // isFleet says whether a user is Fleet, as far as one release is concerned.
 func isFleet(r registry.Release, user string) bool {

@@ -181,7 +181,7 @@ func (t *Tester) silence(ctx context.Context, trial *Trial) string {
 		if w.Key() != trial.Object.Key() || w.agent.namespace != namespace {
 			return nil
 		}
-		if passed = account == w.agent.account || account == fleet.AgentName || account == fleetDefault; passed {
+		if passed = account == w.agent.account || account == fleet.AgentName || account == fleet.DefaultAccount; passed {
 			return errEnough
 		}
 		return nil
@@ -195,11 +195,7 @@ func (t *Tester) silence(ctx context.Context, trial *Trial) string {
 	return ""
 }
 
-const (
-	serviceAccount = "system:serviceaccount:"
-	// fleetDefault is an account that Fleet's agent works as, beside its own.
-	fleetDefault = "fleet-default"
-)
+const serviceAccount = "system:serviceaccount:"
 
 // user is who sends the requests, as the API server knows him.
 func (t *Tester) user(ctx context.Context) (string, error) {
