@@ -23,14 +23,41 @@ type Meta struct {
 		DeletionTimestamp string            `json:"deletionTimestamp"`
 		Labels            map[string]string `json:"labels"`
 		Annotations       map[string]string `json:"annotations"`
-		OwnerReferences   []struct {
-			APIVersion string `json:"apiVersion"`
-			Kind       string `json:"kind"`
-			Name       string `json:"name"`
-			UID        string `json:"uid"`
-			Controller bool   `json:"controller"`
-		} `json:"ownerReferences"`
+		OwnerReferences   Owners            `json:"ownerReferences"`
 	} `json:"metadata"`
+}
+
+// Owner is one of ownerReferences.
+type Owner struct {
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	Controller bool   `json:"controller"`
+}
+
+// Owners are, when read, no more than one: the controller, or else the first. An object that is forged can name millions, at three bytes each.
+type Owners []Owner
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (o *Owners) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() != jsontext.KindBeginArray {
+		return json.UnmarshalDecode(dec, (*[]Owner)(o)) // null, or an error
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	*o = nil
+	var next Owner
+	for dec.PeekKind() != jsontext.KindEndArray {
+		next = Owner{}
+		if err := json.UnmarshalDecode(dec, &next); err != nil {
+			return err
+		}
+		if len(*o) == 0 || next.Controller && !(*o)[0].Controller {
+			*o = Owners{next}
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
 }
 
 // Ref names the object.

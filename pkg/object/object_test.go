@@ -3,6 +3,7 @@
 package object
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -69,6 +70,47 @@ func TestReadMeta(t *testing.T) {
 	}
 	if m.Ref() != (Ref{"v1", "Secret", "n", "s"}) || m.Metadata.Labels["l"] != "v" {
 		t.Errorf("got %+v", m)
+	}
+}
+
+func TestOwners(t *testing.T) {
+	const pod, set = `{"kind":"Pod","name":"p","controller":false,"blockOwnerDeletion":true}`, `{"kind":"ReplicaSet","name":"r","controller":true}`
+	for owners, want := range map[string]Owners{
+		`null`:                           nil,
+		`[]`:                             nil,
+		`[` + pod + `]`:                  {{Kind: "Pod", Name: "p"}},
+		`[` + pod + `,{}]`:               {{Kind: "Pod", Name: "p"}},
+		`[null,` + pod + `,` + set + `]`: {{Kind: "ReplicaSet", Name: "r", Controller: true}},
+		`[` + set + `,` + pod + `]`:      {{Kind: "ReplicaSet", Name: "r", Controller: true}},
+	} {
+		m, err := ReadMeta([]byte(`{"metadata":{"ownerReferences":` + owners + `,"name":"n"}}`))
+		if err != nil {
+			t.Errorf("%s: %v", owners, err)
+			continue
+		}
+		if diff := cmp.Diff(want, m.Metadata.OwnerReferences); diff != "" || m.Metadata.Name != "n" {
+			t.Errorf("%s, of %q (-want +got):\n%s", owners, m.Metadata.Name, diff)
+		}
+	}
+	for _, owners := range []string{`{}`, `"x"`, `[1]`, `[{"name":1}]`, `[{}`, `[{},`} {
+		if m, err := ReadMeta([]byte(`{"metadata":{"ownerReferences":` + owners + `}}`)); err == nil {
+			t.Errorf("%s: no error, and %+v", owners, m)
+		}
+	}
+}
+
+// TestManyOwners holds that reading an object takes no memory for owners that nobody asks about.
+func TestManyOwners(t *testing.T) {
+	raw := []byte(`{"metadata":{"ownerReferences":[{}` + strings.Repeat(`,{}`, 1<<20) + `]}}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := ReadMeta(raw)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+		t.Errorf("%d bytes for %d", took, len(raw))
 	}
 }
 

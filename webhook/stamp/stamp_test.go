@@ -89,13 +89,7 @@ func annotation(k, v string) func(*object.Meta) {
 }
 
 func controller(m *object.Meta) {
-	m.Metadata.OwnerReferences = append(m.Metadata.OwnerReferences, struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Name       string `json:"name"`
-		UID        string `json:"uid"`
-		Controller bool   `json:"controller"`
-	}{Kind: "Shop", Name: "shop", Controller: true})
+	m.Metadata.OwnerReferences = append(m.Metadata.OwnerReferences, object.Owner{Kind: "Shop", Name: "shop", Controller: true})
 }
 
 func deleting(m *object.Meta) { m.Metadata.DeletionTimestamp = "2026-11-20T08:00:00Z" }
