@@ -39,8 +39,13 @@ const (
 // maxRecord bounds what a record may unpack to. A record is at most about 1 MiB packed, the limit of a Secret; text shrinks tenfold.
 const maxRecord = 64 << 20
 
+// maxHooks bounds how many hooks a record may have: of each more is kept than the three bytes that it takes to write one.
+const maxHooks = 20_000
+
 // ErrTooLarge is returned for a record that unpacks to more than the bound.
 var ErrTooLarge = errors.New("it unpacks to more than 64 MiB")
+
+var errManyHooks = errors.New("it has more than 20,000 hooks")
 
 // Name names one revision of a release.
 type Name struct {
@@ -73,10 +78,11 @@ func ParseSecretName(namespace, secret string) (Name, error) {
 		return Name{}, fmt.Errorf("parsing secret name %q: want sh.helm.release.v1.NAME.vREVISION", secret)
 	}
 	rev, err := strconv.Atoi(rest[i+2:])
-	if err != nil {
-		return Name{}, fmt.Errorf("parsing secret name %q: the revision is no number", secret)
+	n := Name{namespace, rest[:i], rev}
+	if err != nil || rev < 1 || n.SecretName() != secret { // "01" would be one more name of revision 1
+		return Name{}, fmt.Errorf("parsing secret name %q: the revision is no number as Helm writes it", secret)
 	}
-	return Name{namespace, rest[:i], rev}, nil
+	return n, nil
 }
 
 // Record is the part of a release record that is read. The chart's templates and files and the values are passed over.
@@ -116,7 +122,33 @@ type document struct {
 	} `json:"chart"`
 	Manifest    string `json:"manifest"`
 	ApplyMethod string `json:"apply_method"`
-	Hooks       []Hook `json:"hooks"`
+	Hooks       hooks  `json:"hooks"`
+}
+
+type hooks []Hook
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom. It reads no more than may be kept.
+func (h *hooks) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	*h = nil
+	begin, err := d.ReadToken()
+	if err != nil || begin.Kind() == jsontext.KindNull {
+		return err
+	}
+	if begin.Kind() != jsontext.KindBeginArray {
+		return errors.New("the hooks are no list")
+	}
+	for d.PeekKind() != jsontext.KindEndArray {
+		if len(*h) == maxHooks {
+			return errManyHooks
+		}
+		var hook Hook
+		if err := json.UnmarshalDecode(d, &hook); err != nil {
+			return err
+		}
+		*h = append(*h, hook)
+	}
+	_, err = d.ReadToken()
+	return err
 }
 
 // Decode reads a record from the Secret's value under DataKey, as the API's base64 decodes to: base64 of gzip of JSON, or of plain JSON.
@@ -137,6 +169,8 @@ func Decode(value []byte) (*Record, error) {
 	switch {
 	case limited.N <= 0:
 		return nil, fmt.Errorf("decoding release record: %w", ErrTooLarge)
+	case errors.Is(err, errManyHooks):
+		return nil, fmt.Errorf("decoding release record: %w", errManyHooks)
 	case err != nil:
 		return nil, errors.New("decoding release record: it is damaged (not base64 of gzip of JSON, or cut short)")
 	case d.Name == "" || d.Version < 1:

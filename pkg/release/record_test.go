@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"runtime"
@@ -84,6 +85,10 @@ func TestParseSecretName(t *testing.T) {
 		{"sh.helm.release.v1..v3", Name{}, false},
 		{"sh.helm.release.v1.guestbook", Name{}, false},
 		{"sh.helm.release.v1.guestbook.vx", Name{}, false},
+		{"sh.helm.release.v1.guestbook.v01", Name{}, false},
+		{"sh.helm.release.v1.guestbook.v+1", Name{}, false},
+		{"sh.helm.release.v1.guestbook.v0", Name{}, false},
+		{"sh.helm.release.v1.guestbook.v-1", Name{}, false},
 		{"sh.helm.release.v2.guestbook.v1", Name{}, false},
 		{"guestbook.v1", Name{}, false},
 		{"", Name{}, false},
@@ -162,6 +167,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"no version":            base64Of(packed(t, strings.Replace(minimal, "3", "0", 1))),
 		"a version below zero":  base64Of(packed(t, strings.Replace(minimal, "3", "-3", 1))),
 		"a version beyond int":  base64Of(packed(t, strings.Replace(minimal, "3", "1e400", 1))),
+		"hooks that are text":   base64Of(packed(t, strings.Replace(minimal, `"version"`, `"hooks":"`+secretValue+`","version"`, 1))),
+		"a hook that is text":   base64Of(packed(t, strings.Replace(minimal, `"version"`, `"hooks":[{},"`+secretValue+`"],"version"`, 1))),
 		"nested without an end": base64Of(packed(t, strings.Repeat(`{"info":`, 200_000))),
 	} {
 		got, err := Decode(value)
@@ -194,27 +201,63 @@ func TestDecodeTooLarge(t *testing.T) {
 		"blanks":         {`{`, " "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			value := bomb(t, parts[0], parts[1], maxRecord+1<<20)
-			if len(value) > 1<<20 {
-				t.Fatalf("the bomb has %d bytes, more than a Secret holds", len(value))
-			}
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			_, err := Decode(value)
-			runtime.ReadMemStats(&after)
+			_, err := decodeBomb(t, bomb(t, parts[0], parts[1], "", maxRecord+1<<20))
 			if !errors.Is(err, ErrTooLarge) {
 				t.Errorf("error %v, want %v", err, ErrTooLarge)
-			}
-			// The decoder holds one value at a time, and doubles its buffer to do so.
-			if n := after.TotalAlloc - before.TotalAlloc; n > 5*maxRecord {
-				t.Errorf("%d MiB were allocated, more than five times the bound", n>>20)
 			}
 		})
 	}
 }
 
-// bomb is a record of size bytes of JSON, packed.
-func bomb(t *testing.T, head, unit string, size int) []byte {
+// TestDecodeLarge holds what a record just below the bound may cost, whichever of the fields that are kept it is full of.
+func TestDecodeLarge(t *testing.T) {
+	const ok = `{"name":"guestbook","namespace":"web","version":3,`
+	var annotations strings.Builder // no more of them fit into a Secret
+	for i := range 300_000 {
+		fmt.Fprintf(&annotations, `"%05x":"",`, i)
+	}
+	for name, tc := range map[string]struct {
+		head, unit, tail string
+		want             error
+	}{
+		"hooks":               {ok + `"hooks":[`, `{},`, `{}]}`, errManyHooks},
+		"hooks of nothing":    {ok + `"hooks":[`, `null,`, `null]}`, errManyHooks},
+		"hooks again":         {ok, `"hooks":[{}],`, `"hooks":[]}`, nil},
+		"a long name":         {`{"version":3,"name":"`, `a`, `"}`, nil},
+		"a long namespace":    {ok + `"namespace":"`, `a`, `"}`, nil},
+		"a long status":       {ok + `"info":{"status":"`, `a`, `"}}`, nil},
+		"a long apply method": {ok + `"apply_method":"`, `a`, `"}`, nil},
+		"a long manifest":     {ok + `"manifest":"`, `\n`, `"}`, nil},
+		"a long annotation":   {ok + `"chart":{"metadata":{"annotations":{"a":"`, `a`, `"}}}}`, nil},
+		"many annotations":    {ok + `"chart":{"metadata":{"annotations":{` + annotations.String(), ` `, `"a":""}}}}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := decodeBomb(t, bomb(t, tc.head, tc.unit, tc.tail, maxRecord-8<<20)); !errors.Is(err, tc.want) {
+				t.Errorf("error %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+// decodeBomb decodes a record, and fails the test if that takes too much.
+func decodeBomb(t *testing.T, value []byte) (*Record, error) {
+	t.Helper()
+	if len(value) > 1<<20 {
+		t.Fatalf("the bomb has %d bytes, more than a Secret holds", len(value))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r, err := Decode(value)
+	runtime.ReadMemStats(&after)
+	// The decoder holds one value at a time, and doubles its buffer to do so; a copy of it may be kept.
+	if n := after.TotalAlloc - before.TotalAlloc; n > 6*maxRecord {
+		t.Errorf("%d MiB were allocated, more than six times the bound", n>>20)
+	}
+	return r, err
+}
+
+// bomb is a record of some size bytes of JSON between a head and a tail, packed.
+func bomb(t *testing.T, head, unit, tail string, size int) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	e := base64.NewEncoder(base64.StdEncoding, &b)
@@ -225,6 +268,9 @@ func bomb(t *testing.T, head, unit string, size int) []byte {
 	_, err = io.WriteString(z, head)
 	for chunk := strings.Repeat(unit, 1<<16); err == nil && size > 0; size -= len(chunk) {
 		_, err = io.WriteString(z, chunk)
+	}
+	if err == nil {
+		_, err = io.WriteString(z, tail)
 	}
 	if err = errors.Join(err, z.Close(), e.Close()); err != nil {
 		t.Fatal(err)
