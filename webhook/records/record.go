@@ -54,14 +54,24 @@ func nameOf(o metav1.Object) release.Name {
 // errForeign is said of a record that is, by its own words, of another release than its Secret. What it says is not repeated.
 var errForeign = errors.New("it names another release than its secret does")
 
-// reader reads each state of a Secret once: a list that starts again, or one after the API server was lost, brings mostly what is known.
-type reader struct {
-	log logr.Logger
-	// reading is held by the one of all readers that unpacks a record: a record of 1 MiB may unpack to much.
-	reading *sync.Mutex
+// errNoRoom is said of a record that is sound, but comes when too much is kept already.
+var errNoRoom = errors.New("there is no room for what it desires: what all records do takes 100 MiB already")
 
-	mu    sync.Mutex // guards known
+// maxKept bounds what is kept of all records, in bytes: some 450,000 objects. Whoever may write a record can make claims, and memory is
+// everybody's.
+const maxKept = 100 << 20
+
+// reader reads each state of a Secret once: a list that starts again, or one after the API server was lost, brings mostly what is known. All
+// streams share one, and so what may be kept. Beside that the registry holds, while a list is under way, what the list is about to replace.
+type reader struct {
+	log  logr.Logger
+	most int // bytes that may be kept
+	// reading is held while a record is unpacked: one of 1 MiB may unpack to much.
+	reading sync.Mutex
+
+	mu    sync.Mutex // guards known and kept
 	known map[cache.ObjectName]state
+	kept  int // bytes, of all that is known
 }
 
 // state is what a Secret was read as.
@@ -71,11 +81,12 @@ type state struct {
 	entry   *registry.Entry
 }
 
-func newReader(log logr.Logger, reading *sync.Mutex) *reader {
-	return &reader{log: log, reading: reading, known: map[cache.ObjectName]state{}}
+func newReader(log logr.Logger) *reader {
+	return &reader{log: log, most: maxKept, known: map[cache.ObjectName]state{}}
 }
 
-// reduce returns the record of a Secret.
+// reduce returns the record of a Secret. One for which there is no room counts as damaged. It is read again when it changes, and with the next
+// list; that there is room again does not make it so.
 func (r *reader) reduce(s *corev1.Secret) *record {
 	out, name := recordOf(s), cache.MetaObjectToName(s)
 	r.mu.Lock()
@@ -83,9 +94,9 @@ func (r *reader) reduce(s *corev1.Secret) *record {
 	r.mu.Unlock()
 	if !ok || known.uid != s.UID || known.version != s.ResourceVersion {
 		known = state{s.UID, s.ResourceVersion, r.read(s)}
-		r.mu.Lock()
-		r.known[name] = known
-		r.mu.Unlock()
+		if !r.keep(name, known) {
+			known.entry = r.damaged(s, errNoRoom)
+		}
 	}
 	out.entry = known.entry
 	return out
@@ -107,25 +118,50 @@ func (r *reader) read(s *corev1.Secret) *registry.Entry {
 		err = errForeign
 	}
 	if err != nil {
-		r.log.Error(err, "A release record cannot be read", "secret", cache.MetaObjectToName(s).String())
-		return registry.Damaged(name)
+		return r.damaged(s, err)
 	}
 	return entry
+}
+
+func (r *reader) damaged(s *corev1.Secret, err error) *registry.Entry {
+	r.log.Error(err, "A release record cannot be read", "secret", cache.MetaObjectToName(s).String())
+	return registry.Damaged(nameOf(s))
+}
+
+// keep makes a state the one that is known of a Secret. Without room for it none is.
+func (r *reader) keep(name cache.ObjectName, s state) (ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drop(name)
+	if r.kept+s.entry.Bytes > r.most {
+		return false
+	}
+	r.known[name] = s
+	r.kept += s.entry.Bytes
+	return true
+}
+
+// drop is called with mu held.
+func (r *reader) drop(name cache.ObjectName) {
+	if s, ok := r.known[name]; ok {
+		r.kept -= s.entry.Bytes
+		delete(r.known, name)
+	}
 }
 
 func (r *reader) forget(s *corev1.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.known, cache.MetaObjectToName(s))
+	r.drop(cache.MetaObjectToName(s))
 }
 
-// keepOnly forgets the Secrets that a whole list did not bring.
-func (r *reader) keepOnly(there map[cache.ObjectName]bool) {
+// keepOnly forgets the Secrets of a namespace that a whole list of it did not bring; the namespace "" stands for all.
+func (r *reader) keepOnly(namespace string, there map[cache.ObjectName]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name := range r.known {
-		if !there[name] {
-			delete(r.known, name)
+		if (namespace == "" || name.Namespace == namespace) && !there[name] {
+			r.drop(name)
 		}
 	}
 }

@@ -38,9 +38,9 @@ func New(client Client, namespaces []string, into *registry.Registry, log logr.L
 		namespaces = []string{""}
 	}
 	w := &Watcher{log: log}
-	reading := &sync.Mutex{}
+	shared := newReader(log)
 	for _, ns := range slices.Compact(slices.Sorted(slices.Values(namespaces))) {
-		w.streams = append(w.streams, newStream(client, ns, into, log, reading))
+		w.streams = append(w.streams, newStream(client, ns, into, log, shared))
 	}
 	return w
 }

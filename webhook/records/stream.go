@@ -5,7 +5,6 @@ package records
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,8 +43,8 @@ type stream struct {
 	heard  atomic.Int64 // nanoseconds since 1970
 }
 
-func newStream(client Client, namespace string, into *registry.Registry, log logr.Logger, reading *sync.Mutex) *stream {
-	s := &stream{reader: newReader(log, reading), namespace: namespace, secrets: client.CoreV1().Secrets(namespace), into: into}
+func newStream(client Client, namespace string, into *registry.Registry, log logr.Logger, shared *reader) *stream {
+	s := &stream{reader: shared, namespace: namespace, secrets: client.CoreV1().Secrets(namespace), into: into}
 	// Client-go's fakes stream no lists, and say so through the client.
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}, client)
 	s.reflector = cache.NewReflectorWithOptions(source, &record{}, s, cache.ReflectorOptions{
@@ -151,7 +150,7 @@ func (s *stream) Replace(list []any, _ string) error {
 		entries = append(entries, r.entry)
 		there[cache.MetaObjectToName(r)] = true
 	}
-	s.keepOnly(there)
+	s.keepOnly(s.namespace, there)
 	s.into.Replace(s.namespace, entries)
 	s.synced.Store(true)
 	s.link.Listed()

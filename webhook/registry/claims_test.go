@@ -22,12 +22,19 @@ func TestReadPassesOver(t *testing.T) {
 		"no name":              func(r *record.Record) { r.Objects[0].Name = "" },
 		"a name to begin with": func(r *record.Record) { r.Objects[0].Name, r.Generate = "run-", true },
 		"a name too long":      func(r *record.Record) { r.Objects[0].Name = strings.Repeat("a", 254) },
+		"a kind too long":      func(r *record.Record) { r.Objects[0].Kind = strings.Repeat("A", 64) },
+		"a group too long":     func(r *record.Record) { r.Objects[0].APIVersion = strings.Repeat("a", 254) + "/v1" },
+		"a namespace too long": func(r *record.Record) { r.Objects[0].Namespace = strings.Repeat("a", 64) },
 	} {
 		rec := record.Record{Bundle: "guestbook", Objects: record.ConfigMaps("web", 1)}
 		change(&rec)
 		if e := read(t, rec); e.Objects != 0 {
 			t.Errorf("%s: %d objects", name, e.Objects)
 		}
+	}
+	longest := object.Ref{APIVersion: strings.Repeat("a", 253) + "/v1", Kind: strings.Repeat("A", 63), Namespace: strings.Repeat("a", 63), Name: strings.Repeat("a", 253)}
+	if e := read(t, record.Record{Bundle: "guestbook", Objects: []object.Ref{longest}}); e.Objects != 1 {
+		t.Errorf("what is as long as may be: %d objects", e.Objects)
 	}
 	for name, hash := range map[string]string{"no label": "not a label!", "another set's": ownership.Wanted("default-x", "", "").Hash} {
 		if e := read(t, record.Record{Bundle: "guestbook", Hash: hash, Objects: record.ConfigMaps("web", 1)}); e.Want.Hash != "" || e.Want.SetID != "" {
@@ -67,5 +74,24 @@ func TestClaims(t *testing.T) {
 	k := configMap("web", "object-0")
 	if diff := cmp.Diff([]string{"1 [{cattle-fleet-system }] true"}, claims(k)); diff != "" || owners(r, k) != "" {
 		t.Errorf("uninstalling: owners %q, claims (-want +got):\n%s", owners(r, k), diff)
+	}
+}
+
+// TestClaimsOfMany has a release that Helm seems to be at work on many times over, as it never is: only the newest counts, and only it costs.
+func TestClaimsOfMany(t *testing.T) {
+	r := registry.New()
+	objects, k := record.ConfigMaps("web", 1), configMap("web", "object-0")
+	r.Put(read(t, record.Record{Bundle: "guestbook", Objects: objects}))
+	const pending = 200
+	for i := range pending {
+		r.Put(read(t, record.Record{Bundle: "guestbook", Revision: 2 + i, Status: "pending-upgrade", ServiceAccount: fmt.Sprintf("a%d", i), Objects: objects}))
+	}
+	var claims []registry.Release
+	allocs := testing.AllocsPerRun(1, func() { claims = r.Claims(k) })
+	if len(claims) != 2 || claims[0].Revision != 1+pending || len(claims[0].Agents) != 2 || allocs > 20 {
+		t.Errorf("%d claims, made in %.0f allocations: %+v", len(claims), allocs, claims)
+	}
+	if known, _, _ := r.Size(); known != 2 {
+		t.Errorf("%d objects, want one of each revision that counts", known)
 	}
 }

@@ -21,7 +21,7 @@ type Release struct {
 	release.Name
 	// Bundle is the name of its BundleDeployment.
 	Bundle string
-	// Agents are who deploys it: that of this revision first, then those of the others that count.
+	// Agents are who deploys it: that of this revision first, then that of the other one that counts, if one does.
 	Agents []Agent
 	// Want are the marks that the manifest's objects carry, and Helm's.
 	Want ownership.Marks
@@ -37,6 +37,9 @@ type Agent struct{ Namespace, ServiceAccount string }
 // Entry is a release record reduced to what the registry keeps of it.
 type Entry struct {
 	Release
+	// Bytes is about how much memory what it desires takes, in the registry too.
+	Bytes int
+
 	deployed, pending, damaged bool
 	keys                       []key
 }
@@ -93,8 +96,8 @@ func Read(value []byte) (*Entry, error) {
 	}
 	for _, o := range objects {
 		k := o.Key()
-		if k.Name == "" || len(k.Name) > maxName || strings.HasSuffix(k.Name, "-") && generated(o) {
-			continue // no object has such a name, or it is not known yet
+		if !possible(k) || strings.HasSuffix(k.Name, "-") && generated(o) {
+			continue // there is no such object, or its name is not known yet
 		}
 		k.Name = strings.Clone(k.Name) // and not all of the manifest with it
 		if k.Namespace == "" {
@@ -108,12 +111,31 @@ func Read(value []byte) (*Entry, error) {
 		k.Namespace = ""
 		add(k)
 	}
-	e.keys = slices.Clip(e.keys)
+	e.keys = slices.Clone(e.keys) // without the room to grow
+	e.Bytes = bytesOf(e.keys)
 	return e, nil
 }
 
-// maxName bounds the names of objects in the API.
-const maxName = 253
+// possible says whether the API could have an object that is called so. What is longer would only take memory.
+func possible(k object.Key) bool {
+	const label, subdomain = validation.DNS1123LabelMaxLength, validation.DNS1123SubdomainMaxLength
+	return k.Name != "" && len(k.Name) <= subdomain && len(k.Group) <= subdomain && len(k.Kind) <= label && len(k.Namespace) <= label
+}
+
+// keySize and placeSize are what one takes beside its text, in bytes, with what the maps have free: measured, and rounded up.
+const keySize, placeSize = 100, 300
+
+func bytesOf(keys []key) (n int) {
+	places := map[unique.Handle[place]]bool{}
+	for _, k := range keys {
+		n += keySize + len(k.name)
+		if p := k.place.Value(); !places[k.place] {
+			places[k.place] = true
+			n += placeSize + len(p.group) + len(p.kind) + len(p.namespace)
+		}
+	}
+	return n
+}
 
 // errUnnamed is said of a record whose chart names what cannot be there. What it says is not repeated.
 var errUnnamed = errors.New("it names a bundle, an agent's namespace or a service account as none can be called")

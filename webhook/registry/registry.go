@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package registry knows, in memory, which Helm release of Fleet's desires an object, and with which marks. It is filled from release records
-// as they come and go, and keeps of each no more than that. Its answers make no request.
+// as they come and go, and keeps of each no more than that: how much that may be is up to who fills it. Its answers make no request.
 package registry
 
 import (
@@ -17,7 +17,6 @@ import (
 // Registry may be filled and asked at once.
 type Registry struct {
 	scoped bool
-	most   int // objects
 
 	mu sync.RWMutex
 	// revisions are what is known of each release ("namespace/name"), ascending.
@@ -31,7 +30,7 @@ type Registry struct {
 
 // New makes an empty registry. namespaces are those whose records it will be filled from; none stands for all.
 func New(namespaces ...string) *Registry {
-	return &Registry{scoped: len(namespaces) > 0, most: maxObjects, revisions: map[string][]*Entry{}, owners: map[key][]*Entry{}, sets: map[string][]*Entry{}}
+	return &Registry{scoped: len(namespaces) > 0, revisions: map[string][]*Entry{}, owners: map[key][]*Entry{}, sets: map[string][]*Entry{}}
 }
 
 // Put adds a revision, or replaces what is known of it.
@@ -77,7 +76,6 @@ func (r *Registry) Replace(namespace string, entries []*Entry) {
 func (r *Registry) set(name string, all []*Entry) {
 	slices.SortFunc(all, func(a, b *Entry) int { return cmp.Compare(a.Revision, b.Revision) })
 	before := r.revisions[name]
-	r.limit(before, all)
 	r.damaged += count(all) - count(before)
 	if len(all) == 0 {
 		delete(r.revisions, name)
@@ -98,18 +96,6 @@ func (r *Registry) set(name string, all []*Entry) {
 	}
 }
 
-// maxObjects bounds how many objects are known. They take some 200 bytes each.
-const maxObjects = 500_000
-
-// limit gives up what new entries claim where that would be too much: whoever may write a record can make claims, and memory is everybody's.
-func (r *Registry) limit(before, all []*Entry) {
-	for i, e := range all {
-		if e.Objects > 0 && r.objects+e.Objects > r.most && !slices.Contains(before, e) {
-			all[i] = Damaged(e.Name)
-		}
-	}
-}
-
 func count(entries []*Entry) (damaged int) {
 	for _, e := range entries {
 		if e.damaged {
@@ -119,20 +105,19 @@ func count(entries []*Entry) (damaged int) {
 	return damaged
 }
 
-// counted are the revisions of a release that count: the highest deployed one, and those newer that Helm is at work on, because it stores a
-// record before it applies.
+// counted are the revisions of a release that count, at most two: the highest deployed one, and the newest of all where that is a newer one
+// that Helm is at work on, because it stores a record before it applies. A pending one that is not the newest Helm gave up: it begins nothing
+// while the newest is pending.
 func counted(all []*Entry) []*Entry {
-	highest := -1
-	for i, e := range all {
+	var out []*Entry
+	for _, e := range slices.Backward(all) {
 		if e.deployed {
-			highest = i
+			out = append(out, e)
+			break
 		}
 	}
-	var out []*Entry
-	for i, e := range all {
-		if i == highest || i > highest && e.pending {
-			out = append(out, e)
-		}
+	if n := len(all); n > 0 && all[n-1].pending {
+		out = append(out, all[n-1])
 	}
 	return out
 }
@@ -180,8 +165,8 @@ func (r *Registry) Owners(k object.Key) []Release {
 	return out
 }
 
-// Claims returns all that desires an object, or did until Helm began to take it away: each revision that counts, in the order of Owners. Their
-// Agents are those of all revisions that count: which of them drops an object is not said.
+// Claims returns all that desires an object, or did until Helm began to take it away: of a release the one or two revisions that count, in the
+// order of Owners. Their Agents are those of both, also where only one desires the object: the other may be dropping it.
 func (r *Registry) Claims(k object.Key) []Release {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

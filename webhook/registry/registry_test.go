@@ -107,6 +107,9 @@ func TestRevisions(t *testing.T) {
 		{"both deployed for a moment", []*registry.Entry{rev(1, "deployed", two), rev(2, "deployed", one)}, "guestbook:2", ""},
 		{"upgrade failed", []*registry.Entry{rev(1, "deployed", one), rev(2, "failed", two)}, "guestbook:1", ""},
 		{"an old one left pending", []*registry.Entry{rev(1, "pending-install", two), rev(2, "deployed", one)}, "guestbook:2", ""},
+		{"interrupted twice", []*registry.Entry{rev(1, "deployed", one), rev(2, "pending-upgrade", two), rev(3, "pending-rollback", one)}, "guestbook:3", ""},
+		{"interrupted twice at first", []*registry.Entry{rev(1, "pending-install", two), rev(2, "pending-upgrade", one)}, "guestbook:2", ""},
+		{"interrupted, then failed", []*registry.Entry{rev(1, "deployed", one), rev(2, "pending-upgrade", two), rev(3, "failed", two)}, "guestbook:1", ""},
 		{"uninstalling", []*registry.Entry{rev(1, "uninstalling", one)}, "", ""},
 		{"the newest damaged", []*registry.Entry{rev(1, "deployed", one), registry.Damaged(release.Name{Namespace: "web", Name: "guestbook", Revision: 2})}, "guestbook:1", ""},
 	} {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+)
+
+// TestBytes holds that entries take no more than they say, whatever their objects are called.
+func TestBytes(t *testing.T) {
+	const records, objects = 4, 1000
+	r := registry.New() // one for all, so that nothing is given back while it is measured
+	long := strings.Repeat("a", 150)
+	for name, objectOf := range map[string]func(record, i int) object.Ref{
+		"as ever": func(_, i int) object.Ref {
+			return object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Name: fmt.Sprintf("some-name-%d", i)}
+		},
+		"short names": func(_, i int) object.Ref { return object.Ref{APIVersion: "v1", Kind: "A", Name: fmt.Sprint(i)} },
+		"long names":  func(_, i int) object.Ref { return object.Ref{APIVersion: "v1", Kind: "A", Name: long + fmt.Sprint(i)} },
+		"many namespaces": func(r, i int) object.Ref {
+			return object.Ref{APIVersion: "v1", Kind: "A", Namespace: fmt.Sprintf("n%d-%d", r, i), Name: "n"}
+		},
+		"many kinds": func(r, i int) object.Ref {
+			return object.Ref{APIVersion: "v1", Kind: fmt.Sprintf("K%dx%d", r, i), Name: "n"}
+		},
+		"many groups": func(r, i int) object.Ref {
+			return object.Ref{APIVersion: fmt.Sprintf("%s%dx%d/v1", long, r, i), Kind: "A", Name: "n"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said, before := 0, live()
+			for i := range records {
+				rec := record.Record{Bundle: fmt.Sprintf("b%d", i), Namespace: strings.ReplaceAll(name, " ", "-")}
+				for j := range objects {
+					rec.Objects = append(rec.Objects, objectOf(i, j))
+				}
+				e := read(t, rec)
+				said += e.Bytes
+				r.Put(e)
+			}
+			if got := live() - before; got > said*5/4 {
+				t.Errorf("an object takes %d bytes, and is said to take %d", got/records/objects, said/records/objects)
+			}
+		})
+	}
+	runtime.KeepAlive(r)
+}
+
+// live is how many bytes of the heap are in use. What pools hold goes with the second collection.
+func live() int {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int(stats.HeapAlloc)
+}
