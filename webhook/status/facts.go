@@ -195,7 +195,7 @@ func (f *Facts) want(files fs.FS) error {
 }
 
 // alternatives are other options that the installation may have been made with, as far as what shows them could not be read: the Deployment shows
-// whose Secrets may be read, and each configuration who makes certificates.
+// whose Secrets may be read, and it and each configuration who makes certificates.
 func (f *Facts) alternatives() []install.Options {
 	var out []install.Options
 	if f.deployment().Reason != "" {
@@ -204,7 +204,7 @@ func (f *Facts) alternatives() []install.Options {
 		out = append(out, o)
 	}
 	m, v := f.configuration(mutating), f.configuration(validating)
-	if m.Object == nil && v.Object == nil && m.Reason+v.Reason != "" {
+	if f.deployment().Object == nil && m.Object == nil && v.Object == nil && m.Reason+v.Reason != "" {
 		o := f.options()
 		o.Certificates = install.CertManager
 		out = append(out, o)
