@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
@@ -34,7 +35,8 @@ func call(handler http.Handler, body []byte) *httptest.ResponseRecorder {
 
 func serving(tb testing.TB, h admission.Handler) http.Handler {
 	tb.Helper()
-	handler, err := admission.StandaloneWebhook(&admission.Webhook{Handler: h}, admission.StandaloneOptions{Logger: logr.Discard()})
+	w := &admission.Webhook{Handler: h, LogConstructor: func(logr.Logger, *admission.Request) logr.Logger { return logr.Discard() }} // as the product has it
+	handler, err := admission.StandaloneWebhook(w, admission.StandaloneOptions{Logger: logr.Discard()})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -118,6 +120,7 @@ func duplicates(raw []byte) bool {
 // BenchmarkHandler answers whole requests, of which the body is decoded and the answer written, about objects of 8 and 100 KiB, where 100,000
 // are known.
 func BenchmarkHandler(b *testing.B) {
+	log.SetLogger(logr.Discard()) // else controller-runtime complains, after half a minute, in the middle of a line
 	known := setUp(b)
 	known.Observe = func(admit.Outcome) {}
 	for i := range 200 {
