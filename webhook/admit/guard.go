@@ -53,12 +53,13 @@ func (g guardian) judge(req *admission.Request, key object.Key, claims []registr
 		labels = before.Metadata.Labels // as it is stored: a request does not switch off what guards against it
 	}
 	mode, note := guard.ModeOf(labels, g.GuardDefault)
+	a.unsure = mode == guard.Deny // also where it is stale: a watch that merely begins anew is back in a moment
 	if mode == guard.Deny && !g.Live() {
 		mode, note = guard.Warn, stale
 	}
 	switch mode {
 	case guard.Deny:
-		a.Response, a.decision, a.unsure = admission.Denied(v.Message+". "+wayOut(key)), Denied, true
+		a.Response, a.decision = admission.Denied(v.Message+". "+wayOut(key)), Denied
 	case guard.Warn:
 		a.Response, a.decision = a.WithWarnings(v.Message), Warned
 	default:

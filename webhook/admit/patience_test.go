@@ -120,3 +120,22 @@ func TestStale(t *testing.T) {
 		}
 	}
 }
+
+// TestLiveAgain holds that a denial is one also while a watch begins anew, of whatever way the marks go.
+func TestLiveAgain(t *testing.T) {
+	for want, after := range map[string][]byte{"denied Deleted eleven forbidden 0": nil, "denied Stripped eleven forbidden 0": configMap("")} {
+		synctest.Test(t, func(t *testing.T) {
+			b := setUp(t)
+			b.GuardDefault, b.Patience = guard.Deny, 300*time.Millisecond
+			start := time.Now()
+			b.Live = func() bool { return time.Since(start) > 100*time.Millisecond }
+			handler, op := admit.Guard(b.Options), admissionv1.Delete
+			if after != nil {
+				handler, op = admit.Stamp(b.Options), admissionv1.Update
+			}
+			if got := said(handler.Handle(t.Context(), request(op, configMap(marked(eleven)), after))); got != want {
+				t.Errorf("answer: %s, want %s", got, want)
+			}
+		})
+	}
+}

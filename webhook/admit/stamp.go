@@ -56,7 +56,7 @@ func (s stamper) answer(req admission.Request, again bool) answer {
 		// The guard would not see it: it is called when the marks are back.
 		g := guardian{s.Options}.judge(&req, key, s.Registry.Claims(key), labels, before, after)
 		switch {
-		case g.decision == Denied:
+		case g.decision == Denied, g.unsure && !again:
 			return g
 		case g.reason == string(guard.Fleet) && d.Over: // Fleet gives it to another of its sets
 			return pass(string(stamp.Foreign), d.Release)

@@ -124,8 +124,8 @@ func (s *store) Replace(list []any, _ string) error {
 	s.mu.Lock()
 	s.labels = labels
 	s.mu.Unlock()
+	s.link.Listed() // before it is ready, and relied upon
 	s.synced.Store(true)
-	s.link.Listed()
 	return nil
 }
 

@@ -152,8 +152,8 @@ func (s *stream) Replace(list []any, _ string) error {
 	}
 	s.keepOnly(s.namespace, there)
 	s.into.Replace(s.namespace, entries)
+	s.link.Listed() // before it is ready, and relied upon
 	s.synced.Store(true)
-	s.link.Listed()
 	return nil
 }
 

@@ -107,7 +107,7 @@ func Decide(r Registry, req Request) Decision {
 	}
 	holder, unknown := foreign(r, owner, req.New)
 	if holder == "" && unknown && (req.Stale || !r.Complete()) {
-		holder = "an owner of whom nothing is known here, while not every release record could be read"
+		holder = "an owner of whom nothing is known here, while not every release record is known"
 	}
 	if holder != "" {
 		d.Reason = Foreign
