@@ -13,8 +13,8 @@ import (
 
 // asCase counts what was found out and hands it to the checks.
 func (l *live) asCase() *check.Case {
-	c := &check.Case{Inventory: l.inv, Deployments: l.deployments, Marked: l.marked, Whole: l.Scope.Whole(),
-		StatusOnly: l.statusOnly(), DeploymentsRead: l.deploymentsRead, RecordsRead: l.recordsRead,
+	c := &check.Case{Inventory: l.inv, Deployments: l.deployments, Marked: l.marked, Now: l.now, Whole: l.Scope.Whole(),
+		DeploymentsRead: l.deploymentsRead, RecordsRead: l.recordsRead,
 		Commands: l.Commands}
 	for _, d := range l.deployments {
 		kept := d.Objects[:0]

@@ -177,7 +177,7 @@ func (l *live) settle(objects []*check.Object, cover source.Coverage) {
 			o.State, o.Reason, o.Message = report.Unknown, string(f.Reason), f.Detail
 			unread[o.Namespace] = f
 		default:
-			o.State = report.Missing
+			o.State, o.TTLAfterFinished = report.Missing, ttlAfterFinished(o)
 		}
 		if !l.Keep {
 			o.Raw = nil
@@ -192,6 +192,22 @@ func (l *live) settle(objects []*check.Object, cover source.Coverage) {
 		}
 		l.gap(what, unread[ns], "the bundles' objects of this kind are Unknown")
 	}
+}
+
+// ttlAfterFinished is what the manifest of a Job states of its own end, nil for any other object.
+func ttlAfterFinished(o *check.Object) *int64 {
+	if o.Kind != "Job" || object.Group(o.APIVersion) != "batch" {
+		return nil
+	}
+	var job struct {
+		Spec struct {
+			TTLSecondsAfterFinished *int64 `json:"ttlSecondsAfterFinished"`
+		} `json:"spec"`
+	}
+	if object.Into(o.Raw, &job) != nil {
+		return nil // a manifest that cannot be decoded states nothing
+	}
+	return job.Spec.TTLSecondsAfterFinished
 }
 
 // visit holds one live object against what is desired of it as gvk. A snapshot may have captured it in another version. Its error means

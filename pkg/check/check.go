@@ -7,6 +7,7 @@ package check
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -24,10 +25,10 @@ type Case struct {
 	// Marked are the live objects that carry a hash and are desired by no release.
 	Marked   []Marked
 	Commands Commands
+	// Now is when the data was taken; zero where that is not known.
+	Now time.Time
 	// Whole says that everything was in scope.
 	Whole bool
-	// StatusOnly says that no release record was to be had, which is said once and not of each deployment.
-	StatusOnly bool
 	// DeploymentsRead says whether every BundleDeployment of a namespace was read.
 	DeploymentsRead func(namespace string) bool
 	// RecordsRead says whether every release record of a namespace was read.
@@ -75,6 +76,8 @@ type Object struct {
 	// NotReady says that the object is not ready, also where its state is another one.
 	NotReady  bool
 	Condition string
+	// TTLAfterFinished is, of a missing Job, the spec.ttlSecondsAfterFinished that its manifest states; nil where it states none.
+	TTLAfterFinished *int64
 	// Live is what adopting an object takes; nil unless an audit was asked to foresee, and there is a live object.
 	Live *Live
 }
@@ -116,8 +119,8 @@ type Check struct {
 // Catalogue lists the checks in the order of their codes.
 func Catalogue() []Check {
 	all := []Check{
-		missing, unowned, contested, modified, orphaned, abandoned, notReady, idMismatch, copiedHash,
-		clusterCounts, truncated, frozen, releaseRecord, leftoverRelease, unread, secretInStatus,
+		missing, unowned, contested, modified, orphaned, abandoned, notReady, idMismatch, copiedHash, expiredJob,
+		clusterCounts, truncated, frozen, scopeUnproven, releaseRecord, leftoverRelease, unread, secretInStatus,
 	}
 	slices.SortFunc(all, func(a, b Check) int { return cmp.Compare(a.Code, b.Code) })
 	return all

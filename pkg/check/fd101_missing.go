@@ -17,8 +17,11 @@ var missing = Check{
 	Explain: "The release's manifest has the object, and the cluster has not. Who deleted it is recorded nowhere but in the API server's audit log. " +
 		"Fleet puts it back on the next deployment, or at once with correctDrift.",
 	run: func(c *Case) []report.Finding {
-		return c.ofState(report.Missing, func(d *Deployment, o *Object) report.Finding {
-			return report.Finding{
+		return c.each(func(d *Deployment, o *Object) *report.Finding {
+			if o.State != report.Missing || c.expired(d, o) {
+				return nil // FD111 reports it
+			}
+			return &report.Finding{
 				Message:     fmt.Sprintf("%s is not on the cluster", o.Key()),
 				Evidence:    []string{stated(d)},
 				Remediation: c.redeploy(d),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -18,6 +19,9 @@ var copiedHash = Check{
 	run: func(c *Case) []report.Finding {
 		var out []report.Finding
 		for _, m := range c.Marked {
+			if followsService(m.Ref) {
+				continue
+			}
 			d := c.Inventory.Holder(m.Marks)
 			if d == nil || !c.inScope(d) || m.NoPrune || slices.ContainsFunc(c.Inventory.Sets[m.Marks.Hash], explains(m)) {
 				continue
@@ -33,6 +37,17 @@ var copiedHash = Check{
 		}
 		return out
 	},
+}
+
+// followsService says whether Kubernetes makes the object for a Service, with the labels of the Service.
+func followsService(r object.Ref) bool {
+	switch group := object.Group(r.APIVersion); r.Kind {
+	case "Endpoints":
+		return group == ""
+	case "EndpointSlice":
+		return group == "discovery.k8s.io"
+	}
+	return false
 }
 
 // explains says whether a deployment of the set is another reason for the hash: it had the object, or may have had; a hook of its release

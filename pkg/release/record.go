@@ -14,6 +14,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -94,7 +95,8 @@ type Record struct {
 	ServiceAccount string // that Helm ran as, in the agent's namespace; empty for the agent's own
 	KeepResources  bool
 	Commit         string
-	ApplyMethod    string // "ssa" or "csa"; empty before Helm 4
+	Deployed       time.Time // when this revision was deployed; zero where the record does not say
+	ApplyMethod    string    // "ssa" or "csa"; empty before Helm 4
 	Manifest       string
 	Hooks          []Hook
 }
@@ -113,7 +115,8 @@ type document struct {
 	Namespace string `json:"namespace"`
 	Version   int    `json:"version"`
 	Info      struct {
-		Status string `json:"status"`
+		Status       string `json:"status"`
+		LastDeployed string `json:"last_deployed"`
 	} `json:"info"`
 	Chart struct {
 		Metadata struct {
@@ -177,6 +180,10 @@ func Decode(value []byte) (*Record, error) {
 		return nil, errors.New("decoding release record: it has no name or no version")
 	}
 	a := d.Chart.Metadata.Annotations
+	deployed, err := time.Parse(time.RFC3339, d.Info.LastDeployed)
+	if err != nil {
+		deployed = time.Time{} // Helm writes an empty text where it has none
+	}
 	return &Record{
 		Name:           Name{d.Namespace, d.Name, d.Version},
 		Status:         d.Info.Status,
@@ -185,6 +192,7 @@ func Decode(value []byte) (*Record, error) {
 		ServiceAccount: a[fleet.ServiceAccountAnnotation],
 		KeepResources:  a[fleet.KeepResourcesAnnotation] == "true",
 		Commit:         a[fleet.CommitLabel],
+		Deployed:       deployed,
 		ApplyMethod:    d.ApplyMethod,
 		Manifest:       d.Manifest,
 		Hooks:          d.Hooks,

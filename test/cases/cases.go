@@ -248,6 +248,8 @@ type caseRelease struct {
 	AgentNamespace string         `json:"agentNamespace"`
 	KeepResources  bool           `json:"keepResources"`
 	ApplyMethod    string         `json:"applyMethod"`
+	// Deployed is when the revision was deployed (RFC 3339).
+	Deployed string `json:"deployed"`
 	Hooks          []release.Hook `json:"hooks"`
 	// Set, where it is given, is stamped on every object of the manifest, as Fleet's post-renderer does.
 	Set      string `json:"set"`
@@ -275,7 +277,7 @@ func (r caseRelease) secret(kinds map[string]bool) (map[string]any, error) {
 		r.Status = release.StatusDeployed
 	}
 	doc, err := json.Marshal(map[string]any{
-		"name": r.Name, "namespace": r.Namespace, "version": r.Revision, "info": map[string]any{"status": r.Status},
+		"name": r.Name, "namespace": r.Namespace, "version": r.Revision, "info": map[string]any{"status": r.Status, "last_deployed": r.Deployed},
 		"chart":    map[string]any{"metadata": map[string]any{"name": r.Name, "annotations": annotations}},
 		"manifest": manifest, "hooks": r.Hooks, "apply_method": r.ApplyMethod,
 	})
