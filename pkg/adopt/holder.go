@@ -75,6 +75,10 @@ func setHolder(inv *inventory.Inventory, d *inventory.Deployment, have ownership
 	if other := inv.Holder(have); other != nil && other != d {
 		return ofDeployment(known, other), true
 	}
+	if inv.Shared(have) {
+		title += ", which several bundle deployments here share"
+		return Holder{Situation: known, Title: title, names: []string{have.SetID, have.Hash}}, true
+	}
 	if foreignID { // beside a hash that nobody here has, the id may still be somebody's
 		if other := inv.Holder(ownership.Marks{SetID: have.SetID}); other != nil && other != d {
 			return ofDeployment(KnownID, other), true

@@ -106,7 +106,7 @@ func planned(inv *inventory.Inventory, d *check.Deployment, x *check.Object, o O
 	others := Holders(inv, d.Deployment, x)
 	situation, refusals := decide(o, ownership.Reason(x.Reason), others)
 	out.Situation = string(situation)
-	out.Refusals = append(never(d, x), refusals...)
+	out.Refusals = append(never(inv, d, x), refusals...)
 	if live := x.Live; live != nil {
 		out.UID, out.ResourceVersion = live.UID, live.ResourceVersion
 		out.Before, out.After = live.Stamps, d.Want.Stamps()
@@ -125,7 +125,7 @@ func planned(inv *inventory.Inventory, d *check.Deployment, x *check.Object, o O
 }
 
 // never are the reasons for which an object is not adopted whoever holds it.
-func never(d *check.Deployment, x *check.Object) []string {
+func never(inv *inventory.Inventory, d *check.Deployment, x *check.Object) []string {
 	var out []string
 	if fleet.IsAgentBundle(d.Name) {
 		out = append(out, "its bundle is one of Fleet's agent, which the manager applies by itself")
@@ -133,9 +133,7 @@ func never(d *check.Deployment, x *check.Object) []string {
 	if target := d.Options().TargetNamespace; !x.Namespaced && target != "" {
 		out = append(out, fmt.Sprintf("it is cluster-scoped and the bundle has the targetNamespace %q: every deploy of it fails", target))
 	}
-	if d.ScopeGuessed {
-		out = append(out, "which of the agents here will deploy its bundle is not known, and so neither is its set")
-	}
+	out = append(out, unproven(inv, d, x)...)
 	if len(d.Lacking) > 0 && (d.From == inventory.FromBundle || d.From == inventory.FromFiles) {
 		out = append(out, "what its bundle wants is not surely known: "+strings.Join(d.Lacking, "; "))
 	}
@@ -150,6 +148,24 @@ func never(d *check.Deployment, x *check.Object) []string {
 		out = append(out, fmt.Sprintf("it is controlled by %s, which may delete or rewrite it at any time", l.Controller))
 	}
 	return out
+}
+
+// unproven says why nothing vouches for the set that would be written: nothing is written by a scope that is only declared, or that is disputed.
+func unproven(inv *inventory.Inventory, d *check.Deployment, x *check.Object) []string {
+	const remedy = "; --agent-scope=VALUE states the scope of the agent, '' that it has none"
+	switch s := d.Scope; {
+	case s.Proven():
+		return nil
+	case s.Evidence == "":
+		return []string{"the scope of the agent that deploys its bundle is not known: no running agent and no release shows it" + remedy}
+	case d.Disputed:
+		return []string{fmt.Sprintf("%s, and no running agent shows which is right", inv.DisputeOf(d.Deployment)) + remedy}
+	case s.Evidence == inventory.EvidenceDeclared:
+		return []string{fmt.Sprintf("only %s says that the agent has %s: no running agent and no release shows it", s.Source, s) + remedy}
+	case d.Stated.Hash != "" && x.Marks.Hash == d.Stated.Hash:
+		return []string{"its ownership metadata agrees with release " + d.Release.String() + ", and no running agent shows another scope" + remedy}
+	}
+	return nil
 }
 
 // decide asks the policy about each holder; the first that is not to be taken from gives the situation, else the first of all.

@@ -36,6 +36,7 @@ type adoptionCase struct {
 type expectedPlan struct {
 	Policy     adopt.Policy        `json:"policy"`
 	TakeFrom   []string            `json:"takeFrom"`
+	AgentScope *string             `json:"agentScope"`
 	Targets    []string            `json:"targets"`
 	Objects    map[string]string   `json:"objects"`
 	Refusals   map[string]string   `json:"refusals"`
@@ -71,12 +72,12 @@ func TestPlan(t *testing.T) {
 		}
 		for i, want := range c.Plans {
 			t.Run(fmt.Sprintf("%s/%d", name, i+1), func(t *testing.T) {
-				found := find(t, capture, c.Desired, want.Targets)
+				found := find(t, capture, c.Desired, want)
 				items := adopt.Plan(found.Case, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
 				want.hold(t, items, found.Secrets)
 				want.holdScope(t, found)
 				slices.Reverse(capture.Documents)
-				again := adopt.Plan(find(t, capture, c.Desired, want.Targets).Case, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
+				again := adopt.Plan(find(t, capture, c.Desired, want).Case, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
 				if adopt.Digest(items) != adopt.Digest(again) {
 					t.Error("the same objects in another order give a plan of another digest")
 				}
@@ -85,7 +86,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func find(t *testing.T, capture *cases.Capture, desired cases.Desired, targets []string) *audit.Found {
+func find(t *testing.T, capture *cases.Capture, desired cases.Desired, want expectedPlan) *audit.Found {
 	t.Helper()
 	in, err := capture.Stream()
 	if err != nil {
@@ -95,8 +96,8 @@ func find(t *testing.T, capture *cases.Capture, desired cases.Desired, targets [
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := audit.Options{Foresee: true}
-	for _, target := range targets {
+	o := audit.Options{Foresee: true, AgentScope: want.AgentScope}
+	for _, target := range want.Targets {
 		kind, name, _ := strings.Cut(target, "/")
 		o.Scope.Targets = append(o.Scope.Targets, audit.Target{Kind: kind, Name: name})
 	}

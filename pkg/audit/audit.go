@@ -34,6 +34,10 @@ type Options struct {
 	// Desired says where desired objects are taken from; empty is DesiredRelease. Files are those of DesiredFiles.
 	Desired Desired
 	Files   *render.Input
+	// AgentScope is the scope that the user states for agents whose running workload does not show one; nil where none is stated.
+	AgentScope *string
+	// StatusOnly has only the status checked that Fleet reports: no release record and no live object is read.
+	StatusOnly bool
 	// Foresee has each unowned object compared too, and what adopting it takes noted, or deploying over it.
 	Foresee bool
 	// Keep has what the manifests state kept, so that the deployments can be audited again.
@@ -69,8 +73,10 @@ type run struct {
 	now     time.Time
 	counter counter
 
-	records source.Coverage            // of the release records
-	fleet   map[string]source.Coverage // of Fleet's kinds, as far as they are served
+	records source.Coverage // of the release records
+	// agentSecretsRead says that the Secrets of all agents could be read.
+	agentSecretsRead bool
+	fleet            map[string]source.Coverage // of Fleet's kinds, as far as they are served
 }
 
 // Run audits what the source yields. The report is closed: sorted, summed up and free of secrets.
@@ -106,11 +112,13 @@ func Find(ctx context.Context, src source.Source, o Options) (*Found, error) {
 		return nil, err
 	}
 	l := r.newLive(scoped)
-	if err := l.read(ctx); err != nil {
-		return nil, err
-	}
-	if err := l.confirm(ctx); err != nil {
-		return nil, err
+	if !r.StatusOnly {
+		if err := l.read(ctx); err != nil {
+			return nil, err
+		}
+		if err := l.confirm(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return &Found{Case: l.asCase(), Secrets: &r.secrets, Kinds: r.kinds, run: r}, nil
 }

@@ -113,12 +113,12 @@ func (r *run) ofFiles() (*inventory.Deployment, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		scope, agents := r.inv.Scope()
-		if agents != 1 {
+		scope := r.inv.NewBundleScope()
+		if scope.Evidence == "" {
 			r.inv.Notes = append(r.inv.Notes, fmt.Sprintf("the set id of bundle %s is made without a scope: which agent would deploy it is not known", r.Files.Name))
 		}
-		d := &inventory.Deployment{Name: r.Files.Name, Problem: inventory.NoReleaseRecord, Detail: "nothing is installed yet", ScopeGuessed: agents > 1,
-			Want: ownership.Wanted(fleet.SetID(r.Files.Name, scope), "", "")}
+		d := &inventory.Deployment{Name: r.Files.Name, Problem: inventory.NoReleaseRecord, Detail: "nothing is installed yet", Scope: scope,
+			Want: ownership.Wanted(fleet.SetID(r.Files.Name, scope.Scope), "", "")}
 		r.inv.Add(d)
 		return d, nil
 	}

@@ -55,6 +55,8 @@ func (r *run) gather(ctx context.Context) error {
 		Namespaced:        r.namespaced,
 		Records:           r.recordsProblem,
 		BundleDeployments: r.deploymentsRead,
+		AgentSecrets:      r.agentSecretsRead,
+		StatedScope:       r.AgentScope,
 	})
 	// It holds on to the objects of every revision, which are done with.
 	r.builder = inventory.Builder{}
@@ -65,7 +67,13 @@ func (r *run) gather(ctx context.Context) error {
 		r.gap("release record "+u.Namespace+"/"+u.SecretName(), source.Failure{Reason: "RecordUnreadable", Detail: u.Damaged},
 			"whose release it is cannot be said")
 	}
-	return r.found()
+	if err := r.found(); err != nil {
+		return err
+	}
+	if err := r.statedScope(); err != nil {
+		return err
+	}
+	return r.settleDisputes(ctx)
 }
 
 // hideStated takes note of the values that manifests state. Those of live Secrets follow as they stream past.
@@ -216,6 +224,10 @@ func (r *run) coverageGaps(what string, c source.Coverage, effect string) {
 
 // releaseRecords reads the Secrets by which agents know their cluster, and Helm's records. Decoding is spread over the processors.
 func (r *run) releaseRecords(ctx context.Context) error {
+	if r.StatusOnly {
+		r.records = source.NotCovered(source.Failure{Reason: source.NotInSnapshot})
+		return nil
+	}
 	if _, f, ok := r.kinds.Lookup(secretKind); !ok {
 		r.records = source.NotCovered(f)
 		return nil
@@ -224,7 +236,7 @@ func (r *run) releaseRecords(ctx context.Context) error {
 	agents = append(agents, systemNamespaces...)
 	slices.Sort(agents)
 	q := source.Query{Kind: secretKind, FieldSelector: "metadata.name=" + fleet.AgentName, Fallback: slices.Compact(agents)}
-	_, err := r.src.List(ctx, q, func(o source.Object) error {
+	cover, err := r.src.List(ctx, q, func(o source.Object) error {
 		if err := r.builder.AddAgentSecret(o.Raw); err != nil {
 			r.gap("reading a Secret "+fleet.AgentName, source.Failure{Reason: source.ReadFailed}, "which cluster this is must be told otherwise")
 		}
@@ -233,6 +245,7 @@ func (r *run) releaseRecords(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	_, r.agentSecretsRead = cover.Of("")
 	needed := r.builder.Needed()
 	var mu sync.Mutex // guards the builder
 	decoders, ctx := errgroup.WithContext(ctx)
@@ -300,21 +313,23 @@ func (r *run) recordsProblem(namespace string) (inventory.Problem, string) {
 	return inventory.RecordsFailed, fmt.Sprintf("reading its release record failed (%s)", f.Detail)
 }
 
-// statusOnly says whether the source is a snapshot of Fleet's own objects alone, such as fleet dump makes: they name releases, and there is
+// noRecordCaptured says whether the source is a snapshot of Fleet's own objects alone, such as fleet dump makes: they name releases, and there is
 // no record of any.
-func (r *run) statusOnly() bool {
+func (r *run) noRecordCaptured() bool {
 	installed := func(d *inventory.Deployment) bool { return d.BD != nil && d.BD.Status.Release != "" }
 	return r.desc.Origin == source.OriginSnapshot && len(r.inv.Releases) == 0 && slices.ContainsFunc(r.inv.Deployments, installed)
 }
 
-// noRecords says once that there are no verdicts, instead of once for each deployment.
+// noRecords says once which release records could not be read, instead of once for each deployment.
 func (r *run) noRecords() {
 	failures := r.records.Failures()
 	switch {
-	case r.statusOnly():
+	case r.StatusOnly:
+		r.inv.Notes = append(r.inv.Notes, "only the status that Fleet reports was checked (--status-only): no object was evaluated")
+	case r.noRecordCaptured():
 		r.gap("release records", source.Failure{Reason: source.NotInSnapshot, Detail: "the snapshot holds none (Secrets of type " + release.SecretType + ")"},
-			"what Fleet's status says is shown, and no object is judged")
+			"no object can be evaluated; what Fleet's status says is shown")
 	case len(failures) > 0 && r.desc.Origin == source.OriginCluster:
-		r.coverageGaps("listing release records (Secrets)", r.records, "the deployments whose records are there get no verdict")
+		r.coverageGaps("listing release records (Secrets)", r.records, "the deployments whose records are there have no result")
 	}
 }

@@ -101,6 +101,9 @@ func (r *run) ownedObject(m *object.Meta, raw []byte) report.OwnedObject {
 	if have.Hash != "" && holder != nil {
 		out.Holder = holderOf(holder)
 	}
+	if len(out.DesiredBy) == 0 {
+		out.Unknown = r.desireUnknown()
+	}
 	out.Verdict = r.verdict(have, holder, out)
 	e := explainer{run: r, have: have, holder: holder, annotations: m.Metadata.Annotations}
 	out.Marks = e.marks(m)
@@ -123,6 +126,8 @@ func (r *run) verdict(have ownership.Marks, holder *inventory.Deployment, o repo
 		return slices.ContainsFunc(o.DesiredBy, func(c report.Claimant) bool { return c.BundleDeployment == d.Key() })
 	}
 	switch {
+	case have.Hash != "" && holder == nil && r.inv.Shared(have):
+		return "it carries the hash of a set that several bundle deployments here share, and its Helm annotations name none of their releases"
 	case have.Hash != "" && holder != nil && wants(holder):
 		return "Fleet counts it as an object of bundle deployment " + holder.Key() + ", which wants it"
 	case have.Hash != "" && holder != nil:
@@ -135,6 +140,10 @@ func (r *run) verdict(have ownership.Marks, holder *inventory.Deployment, o repo
 		return "it carries the hash of a set that no release on this cluster has"
 	case len(o.DesiredBy) > 0:
 		return "Fleet counts it as nobody's, though " + o.DesiredBy[0].BundleDeployment + " wants it: it carries no hash"
+	case o.Unknown != "" && have.ReleaseName != "":
+		return "it is an object of Helm release " + have.Release() + "; whether a bundle desires it is not known: " + o.Unknown
+	case o.Unknown != "":
+		return "whether a bundle desires it is not known: " + o.Unknown
 	case have.ReleaseName != "":
 		return "it is none of Fleet's: it is an object of Helm release " + have.Release()
 	}

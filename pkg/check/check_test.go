@@ -23,7 +23,7 @@ func TestCatalogue(t *testing.T) {
 	want := map[string]report.Severity{
 		"FD101 Missing": report.Error, "FD102 Unowned": report.Error, "FD103 Contested": report.Error, "FD104 Modified": report.Warning,
 		"FD105 Orphaned": report.Warning, "FD106 Abandoned": report.Warning, "FD107 NotReady": report.Warning, "FD108 IdMismatch": report.Info,
-		"FD109 CopiedHash": report.Info, "FD205 ClusterCounts": report.Warning, "FD207 Truncated": report.Info, "FD208 Frozen": report.Info,
+		"FD109 CopiedHash": report.Info, "FD111 ExpiredJob": report.Info, "FD504 ScopeUnproven": report.Warning, "FD205 ClusterCounts": report.Warning, "FD207 Truncated": report.Info, "FD208 Frozen": report.Info,
 		"FD602 ReleaseRecord": report.Error, "FD606 LeftoverRelease": report.Warning, "FD607 Unread": report.Warning, "FD701 SecretInStatus": report.Error,
 	}
 	got := map[string]report.Severity{}
@@ -34,7 +34,7 @@ func TestCatalogue(t *testing.T) {
 		}
 		got[c.Code+" "+c.Name] = c.Severity
 		codes = append(codes, c.Code)
-		if !regexp.MustCompile(`^FD[1-7]0[1-9]$`).MatchString(c.Code) || !regexp.MustCompile(`^[A-Z][A-Za-z]+$`).MatchString(c.Name) {
+		if !regexp.MustCompile(`^FD([1-7]0[1-9]|11[01])$`).MatchString(c.Code) || !regexp.MustCompile(`^[A-Z][A-Za-z]+$`).MatchString(c.Name) {
 			t.Errorf("%s %s is no code and name", c.Code, c.Name)
 		}
 		if c.Title == "" || strings.HasSuffix(c.Title, ".") || !strings.HasSuffix(c.Explain, ".") {

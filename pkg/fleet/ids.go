@@ -38,6 +38,18 @@ func SetID(bundleDeployment, scope string) string {
 	return SafeConcat(parts...)
 }
 
+// ScopeOfSet returns the agent scope with which SetID makes a set id of a BundleDeployment. A long set id is shortened and does not show its
+// scope: then only one of the candidates can be found. ok is false where no scope is found.
+func ScopeOfSet(setID, bundleDeployment string, candidates ...string) (scope string, ok bool) {
+	for _, c := range append([]string{""}, candidates...) {
+		if SetID(bundleDeployment, c) == setID {
+			return c, true
+		}
+	}
+	scope, ok = strings.CutPrefix(setID, SetID(bundleDeployment, "")+"-")
+	return scope, ok && len(setID) < maxName-1 // a shortened one has just that length
+}
+
 // IsAgentBundle says whether Fleet takes a BundleDeployment of that name for its agent's own.
 func IsAgentBundle(bundleDeployment string) bool {
 	return strings.HasPrefix(bundleDeployment, agentPrefix)

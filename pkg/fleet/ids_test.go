@@ -83,3 +83,30 @@ func TestLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestScopeOfSet holds that the scope in a set id is found again, and that none is made up.
+func TestScopeOfSet(t *testing.T) {
+	long := strings.Repeat("a", 40)
+	for _, tc := range []struct {
+		setID, name string
+		candidates  []string
+		scope       string
+		ok          bool
+	}{
+		{"default-web", "web", nil, "", true},
+		{"default-web-agents", "web", nil, "agents", true},
+		{"default-web-agents", "web-agents", nil, "", true},
+		{"fleet-agent-bootstrap", "fleet-agent-local", nil, "", true},
+		{"fleet-agent-bootstrap-agents", "fleet-agent-local", nil, "agents", true},
+		{"default-shop", "web", nil, "", false},
+		{"default-webshop", "web", nil, "", false},
+		{"", "web", nil, "", false},
+		{SetID(long, "cattle-fleet-local-system"), long, nil, "", false}, // shortened
+		{SetID(long, "cattle-fleet-local-system"), long, []string{"other", "cattle-fleet-local-system"}, "cattle-fleet-local-system", true},
+	} {
+		scope, ok := ScopeOfSet(tc.setID, tc.name, tc.candidates...)
+		if ok != tc.ok || ok && scope != tc.scope {
+			t.Errorf("%s of %s: %q, %v", tc.setID, tc.name, scope, ok)
+		}
+	}
+}

@@ -13,7 +13,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
@@ -25,6 +24,10 @@ type Reading struct {
 	Records func(namespace string) (Problem, string)
 	// BundleDeployments says whether all BundleDeployments of a namespace were read; without, no release is called a leftover.
 	BundleDeployments func(namespace string) bool
+	// AgentSecrets says that the Secrets of all agents on the cluster could be read.
+	AgentSecrets bool
+	// StatedScope is the scope that the user states for the agents whose running workload does not show one; nil where none is stated.
+	StatedScope *string
 }
 
 // Build makes the Inventory of what was added.
@@ -32,17 +35,16 @@ func (b *Builder) Build(r Reading) *Inventory {
 	inv := &Inventory{
 		Wants: map[object.Key][]*Want{}, Sets: map[string][]*Deployment{}, Releases: b.releases, Latest: b.latest, Versions: map[string]string{},
 		GitRepos: b.gitRepos, HelmOps: b.helmOps, Bundles: b.bundles, Clusters: b.clusters, ClusterGroups: b.clusterGroups,
+		agents: map[string]AgentScope{}, stated: r.StatedScope,
 	}
 	for ns, w := range b.workloads {
 		inv.Versions[ns] = w.version
-		if w.isAgent {
-			inv.scopes = append(inv.scopes, w.scope)
-		}
 	}
 	inv.namespaced = r.Namespaced
 	problem, _ := r.Records("")
 	inv.SetsComplete = problem == ""
-	a := assembler{Builder: b, Reading: r, inv: inv, histories: b.histories(), byNamespace: map[string]*v1alpha1.Cluster{}}
+	a := assembler{Builder: b, Reading: r, inv: inv, histories: b.histories(), byNamespace: map[string]*v1alpha1.Cluster{},
+		outdated: map[string][]*Deployment{}}
 	for _, c := range b.clusters {
 		if c.Status.Namespace != "" {
 			a.byNamespace[c.Status.Namespace] = c
@@ -57,8 +59,10 @@ func (b *Builder) Build(r Reading) *Inventory {
 	}
 	a.findHomes()
 	inv.homes = a.homes
+	a.findScopes()
 	a.bundleDeployments()
 	a.releasesAlone()
+	a.outdatedNotes()
 	slices.SortFunc(inv.Deployments, func(x, y *Deployment) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Release.Release(), y.Release.Release()))
 	})
@@ -68,7 +72,7 @@ func (b *Builder) Build(r Reading) *Inventory {
 			inv.Wants[w.Key()] = append(inv.Wants[w.Key()], w)
 		}
 		if d.Problem != ClusterNotRead && d.Want.Hash != "" {
-			inv.Sets[d.Want.Hash] = append(inv.Sets[d.Want.Hash], d)
+			inv.addSet(d)
 		}
 	}
 	return inv
@@ -84,6 +88,8 @@ type assembler struct {
 	histories map[string][]*record // by "namespace/name", ascending revisions
 	// byNamespace finds a Cluster by the namespace of its BundleDeployments.
 	byNamespace map[string]*v1alpha1.Cluster
+	// outdated are, by agent, the deployments whose release states another set than the agent uses.
+	outdated map[string][]*Deployment
 }
 
 func (b *Builder) histories() map[string][]*record {
@@ -103,10 +109,13 @@ func (a *assembler) bundleDeployments() {
 		d := &Deployment{Namespace: bd.Namespace, Name: bd.Name, BD: bd}
 		a.chain(d)
 		a.inv.Deployments = append(a.inv.Deployments, d)
-		agent, here := a.agentOf(bd.Namespace)
+		agent, here := a.agentOf(bd)
 		switch {
 		case !here && !a.recordsUnreadable(d):
-			d.Problem, d.Detail = ClusterNotRead, "it is deployed on another cluster than the one that was read"
+			d.Problem, d.Detail = ClusterNotRead, "nothing that could be read shows on which cluster it is deployed"
+			if d.Elsewhere = a.elsewhere(); d.Elsewhere {
+				d.Detail = "it is deployed on another cluster than the one that was read"
+			}
 			continue
 		case !here:
 			continue
@@ -138,6 +147,16 @@ func (a *assembler) recordsUnreadable(d *Deployment) bool {
 	}
 	d.Problem, d.Detail = problem, detail
 	return true
+}
+
+// elsewhere says whether a BundleDeployment that nothing places on this cluster is surely of another one: the cluster at hand is recognised as
+// another, its agents have another manager, or it has no agent at all.
+func (a *assembler) elsewhere() bool {
+	if len(a.homes) > 0 || len(a.agentSecrets) > 0 {
+		return true
+	}
+	problem, _ := a.Records("")
+	return a.AgentSecrets && problem == "" && len(a.agentNamespaces()) == 0 && a.blankSecrets == 0
 }
 
 // chain fills in whose deployment it is, from its labels.
@@ -183,7 +202,7 @@ func (a *assembler) desired(d *Deployment, agent string) {
 	}
 	r := history[i]
 	a.marks(d, r, agent)
-	d.KeepResources, d.Commit = r.KeepResources, r.Commit
+	d.KeepResources, d.Commit, d.Deployed = r.KeepResources, r.Commit, r.Deployed
 	if r.Damaged != "" || r.manifestErr != nil {
 		d.Problem, d.Detail = RecordUnreadable, r.Damaged
 		if r.manifestErr != nil {
@@ -280,25 +299,5 @@ func (a *assembler) firstTrouble(d *Deployment, agent string) {
 		if last := latest(a.histories[name]); last != nil && last.BundleID == d.Name && last.AgentNamespace == agent {
 			a.trouble(d, a.histories[name])
 		}
-	}
-}
-
-// marks computes the marks that the agent wants on the deployment's objects, and holds them against what the manifest itself carries.
-// r is nil where there is no record.
-func (a *assembler) marks(d *Deployment, r *record, agent string) {
-	scope, from := a.scopeOf(agent, d.Namespace)
-	id := fleet.SetID(d.Name, scope)
-	stated := statedMarks(r)
-	if from == "" && stated.SetID != "" {
-		id, from = stated.SetID, "the manifest of the release, because the agent's scope could not be read"
-	}
-	if from == "" {
-		a.inv.SetsComplete = false
-	}
-	d.ScopeFrom = from
-	d.Want = ownership.Wanted(id, d.Release.Name, d.Release.Namespace)
-	if stated.Hash != "" && stated.Hash != d.Want.Hash {
-		a.inv.Notes = append(a.inv.Notes, fmt.Sprintf("bundle deployment %s: its release was made for set %q, the agent now wants %q (scope from %s)",
-			d.Key(), stated.SetID, id, from))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -25,6 +26,8 @@ type Builder struct {
 
 	// agentSecrets maps an agent's namespace to the namespace of its BundleDeployments, as its Secret says.
 	agentSecrets map[string]string
+	// blankSecrets counts the agents' Secrets that do not show that namespace.
+	blankSecrets int
 	workloads    map[string]workload // by agent namespace; "" is the controller's
 	records      map[release.Name]*record
 	releases     map[string]bool
@@ -46,6 +49,8 @@ type workload struct {
 	version string
 	scope   string
 	isAgent bool
+	// doubt says why the workload does not prove the scope: it does not run, or does not show its value. Empty where it does.
+	doubt string
 }
 
 // FleetKinds are the kinds of Fleet that a Builder takes.
@@ -91,37 +96,21 @@ func (b *Builder) AddAgentSecret(raw []byte) error {
 		return err
 	}
 	ns := string(s.Data[fleet.AgentSecretNamespaceKey])
-	if len(validation.IsDNS1123Label(ns)) == 0 { // else it was blanked out by whoever captured it
-		if b.agentSecrets == nil {
-			b.agentSecrets = map[string]string{}
-		}
-		b.agentSecrets[s.Metadata.Namespace] = ns
+	if len(validation.IsDNS1123Label(ns)) > 0 { // whoever captured it replaced the value
+		b.blankSecrets++
+		return nil
 	}
+	if b.agentSecrets == nil {
+		b.agentSecrets = map[string]string{}
+	}
+	b.agentSecrets[s.Metadata.Namespace] = ns
 	return nil
 }
 
 // AddWorkload adds a Deployment or StatefulSet named fleet-agent or fleet-controller, given as JSON; others are passed over. An agent's
 // StatefulSet (before 0.12) beside its Deployment is a leftover, in whatever order they come (Fleet's facts, versions 8.2).
 func (b *Builder) AddWorkload(kind string, raw []byte) error {
-	var w struct {
-		Metadata struct {
-			Name      string `json:"name"`
-			Namespace string `json:"namespace"`
-		} `json:"metadata"`
-		Spec struct {
-			Template struct {
-				Spec struct {
-					Containers []struct {
-						Image string `json:"image"`
-						Env   []struct {
-							Name  string `json:"name"`
-							Value string `json:"value"`
-						} `json:"env"`
-					} `json:"containers"`
-				} `json:"spec"`
-			} `json:"template"`
-		} `json:"spec"`
-	}
+	var w workloadObject
 	if err := object.Into(raw, &w); err != nil {
 		return err
 	}
@@ -129,16 +118,16 @@ func (b *Builder) AddWorkload(kind string, raw []byte) error {
 	if name != fleet.AgentName && name != fleet.ControllerName {
 		return nil
 	}
-	out := workload{kind: kind, isAgent: name == fleet.AgentName}
+	out := workload{kind: kind, isAgent: name == fleet.AgentName, doubt: w.idle()}
 	for _, c := range w.Spec.Template.Spec.Containers {
 		if out.version == "" {
 			out.version = tag(c.Image)
 		}
-		for _, e := range c.Env {
-			if e.Name == fleet.AgentScopeEnv {
-				out.scope = e.Value
-			}
-		}
+	}
+	if scope, ok := w.scope(); ok {
+		out.scope = scope
+	} else {
+		out.doubt = "its " + fleet.AgentScopeEnv + " is not shown"
 	}
 	key := ""
 	if out.isAgent {
@@ -151,6 +140,73 @@ func (b *Builder) AddWorkload(kind string, raw []byte) error {
 		b.workloads[key] = out
 	}
 	return nil
+}
+
+// workloadObject is the part of a Deployment or StatefulSet that is read.
+type workloadObject struct {
+	Metadata struct {
+		Name       string `json:"name"`
+		Namespace  string `json:"namespace"`
+		Generation int64  `json:"generation"`
+	} `json:"metadata"`
+	Spec struct {
+		Replicas *int64 `json:"replicas"`
+		Template struct {
+			Spec struct {
+				Containers []struct {
+					Image   string           `json:"image"`
+					Env     []workloadEnv    `json:"env"`
+					EnvFrom []jsontext.Value `json:"envFrom"`
+				} `json:"containers"`
+			} `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+	Status struct {
+		ObservedGeneration int64 `json:"observedGeneration"`
+		Replicas           int64 `json:"replicas"`
+		UpdatedReplicas    int64 `json:"updatedReplicas"`
+		ReadyReplicas      int64 `json:"readyReplicas"`
+	} `json:"status"`
+}
+
+type workloadEnv struct {
+	Name      string         `json:"name"`
+	Value     string         `json:"value"`
+	ValueFrom jsontext.Value `json:"valueFrom"`
+}
+
+// idle says why no pod runs what the template states, "" where one does. A workload without a status, as in a capture that leaves it out, is
+// taken to run.
+func (w *workloadObject) idle() string {
+	s := w.Status
+	switch {
+	case w.Spec.Replicas != nil && *w.Spec.Replicas == 0:
+		return "it is scaled to zero"
+	case s.ObservedGeneration == 0:
+		return ""
+	case s.ObservedGeneration < w.Metadata.Generation || s.UpdatedReplicas < s.Replicas:
+		return "its rollout is not complete"
+	case s.ReadyReplicas == 0:
+		return "none of its pods is ready"
+	}
+	return ""
+}
+
+// scope returns the value of AGENT_SCOPE, which is empty where the variable is not there. ok is false where the value comes from elsewhere or
+// was replaced by whoever captured it.
+func (w *workloadObject) scope() (scope string, ok bool) {
+	values := map[string]bool{}
+	elsewhere := false
+	for _, c := range w.Spec.Template.Spec.Containers {
+		elsewhere = elsewhere || len(c.EnvFrom) > 0
+		for _, e := range c.Env {
+			if e.Name == fleet.AgentScopeEnv {
+				scope, values[e.Value] = e.Value, true
+				elsewhere = elsewhere || e.ValueFrom != nil
+			}
+		}
+	}
+	return scope, !elsewhere && len(values) < 2 && (scope == "" || len(validation.IsDNS1123Label(scope)) == 0)
 }
 
 // tag returns an image's tag, "" where it has none.

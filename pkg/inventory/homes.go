@@ -3,6 +3,7 @@
 package inventory
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -14,9 +15,8 @@ import (
 )
 
 // findHomes finds out which BundleDeployments are of the cluster at hand. An agent's Secret says it outright, also if it names a namespace
-// that is not here: that of another manager. Where it does not (it may not
-// be read, or was left out of a snapshot), a release record here with a BundleDeployment's bundle id proves it, if the agent that made the
-// record lives in the namespace that the BundleDeployment's Cluster reports. If that would prove it of two clusters, it proves nothing.
+// that is not here: that of another manager. Where it does not (it could not be read, or a capture left its value out), the release records
+// here may prove it; see byHeartbeat and byReleases.
 func (a *assembler) findHomes() {
 	a.homes = map[string]string{}
 	namespaces := map[string]bool{}
@@ -31,39 +31,89 @@ func (a *assembler) findHomes() {
 			a.homes[agent] = ns
 		}
 	}
-	proven := map[string]map[string]bool{}
-	made := map[[2]string]bool{}
-	for _, r := range a.records {
-		made[[2]string{r.AgentNamespace, r.BundleID}] = true
+	unknown := map[string][]*record{}
+	for _, name := range slices.Sorted(maps.Keys(a.histories)) {
+		for _, r := range a.histories[name] {
+			if _, said := a.agentSecrets[r.AgentNamespace]; !said && r.AgentNamespace != "" {
+				unknown[r.AgentNamespace] = append(unknown[r.AgentNamespace], r)
+			}
+		}
+	}
+	for agent, records := range unknown {
+		a.byHeartbeat(agent, records)
+		if _, known := a.homes[agent]; !known {
+			a.byReleases(agent, records)
+		}
+	}
+}
+
+// byHeartbeat recognises the cluster at hand by a release record with a BundleDeployment's bundle id, if the agent that made the record lives
+// in the namespace that the BundleDeployment's Cluster reports. If that would prove it of two clusters, it proves nothing.
+func (a *assembler) byHeartbeat(agent string, records []*record) {
+	made, proven := map[string]bool{}, map[string]bool{}
+	for _, r := range records {
+		made[r.BundleID] = true
 	}
 	for _, bd := range a.deployments {
-		c := a.clusterOf(bd.Namespace)
-		if c == nil || c.Status.Agent.Namespace == "" {
-			continue
-		}
-		agent := c.Status.Agent.Namespace
-		if _, said := a.agentSecrets[agent]; !said && made[[2]string{agent, bd.Name}] {
-			if proven[agent] == nil {
-				proven[agent] = map[string]bool{}
-			}
-			proven[agent][bd.Namespace] = true
+		if c := a.clusterOf(bd.Namespace); c != nil && c.Status.Agent.Namespace == agent && made[bd.Name] {
+			proven[bd.Namespace] = true
 		}
 	}
-	for agent, in := range proven {
-		if len(in) == 1 {
-			a.homes[agent] = slices.Collect(maps.Keys(in))[0]
-			continue
-		}
+	if len(proven) == 1 {
+		a.homes[agent] = slices.Collect(maps.Keys(proven))[0]
+	} else if len(proven) > 1 {
 		a.inv.Notes = append(a.inv.Notes, "more than one managed cluster has an agent in namespace "+agent+
 			" and bundles with releases of these names: which of them is this cluster cannot be told without the Secret "+agent+"/fleet-agent")
 	}
 }
 
-// agentOf returns the namespace of the agent on this cluster whose BundleDeployments are in that namespace. An agent that was moved may leave
-// its Secret behind, so the one that reports to the Cluster comes first.
-func (a *assembler) agentOf(namespace string) (agent string, here bool) {
+// byReleases recognises the cluster at hand by its releases alone, for an agent that never reported its namespace to a Cluster: every installed
+// BundleDeployment of one cluster has its release here, by bundle id, release name and namespace, and no BundleDeployment of another one has.
+func (a *assembler) byReleases(agent string, records []*record) {
+	type made struct{ bundleID, release string }
+	here := map[made]bool{}
+	for _, r := range records {
+		if r == latest(a.histories[r.Release()]) {
+			here[made{r.BundleID, r.Release()}] = true
+		}
+	}
+	matched, missed := map[string]int{}, map[string]bool{}
+	for _, bd := range a.deployments {
+		named, err := release.ParseName(bd.Status.Release)
+		if err != nil {
+			continue // nothing is installed: it proves neither
+		}
+		if here[made{bd.Name, named.Release()}] {
+			matched[bd.Namespace]++
+		} else {
+			missed[bd.Namespace] = true
+		}
+	}
+	if len(matched) != 1 {
+		return
+	}
+	home := slices.Collect(maps.Keys(matched))[0]
+	c := a.clusterOf(home)
+	if c == nil || c.Status.Agent.Namespace != "" || missed[home] {
+		return // without a Cluster, nothing says that its agent never reported
+	}
+	a.homes[agent] = home
+	a.inv.Notes = append(a.inv.Notes, fmt.Sprintf("cluster %s/%s was recognised by its releases: the agent in namespace %s has never reported to it, "+
+		"and the bundle ids, release names and namespaces of its installed bundle deployments (%d) are in the release records here, those of no other cluster are",
+		c.Namespace, c.Name, agent, matched[home]))
+}
+
+// agentOf returns the namespace of the agent on this cluster that deploys a BundleDeployment. An agent that was moved may leave its Secret
+// behind, so the one that reports to the Cluster comes first, and then the one that made the release.
+func (a *assembler) agentOf(bd *v1alpha1.BundleDeployment) (agent string, here bool) {
+	namespace := bd.Namespace
 	if c := a.clusterOf(namespace); c != nil && a.homes[c.Status.Agent.Namespace] == namespace {
 		return c.Status.Agent.Namespace, true
+	}
+	if named, err := release.ParseName(bd.Status.Release); err == nil {
+		if r := a.records[named]; r != nil && a.homes[r.AgentNamespace] == namespace {
+			return r.AgentNamespace, true
+		}
 	}
 	for _, agent := range slices.Sorted(maps.Keys(a.homes)) {
 		if a.homes[agent] == namespace {
@@ -71,17 +121,6 @@ func (a *assembler) agentOf(namespace string) (agent string, here bool) {
 		}
 	}
 	return "", false
-}
-
-// scopeOf returns the scope of an agent and where it was read; from is empty where it could not be (Fleet's facts, ownership 1.5).
-func (a *assembler) scopeOf(agent, namespace string) (scope, from string) {
-	if w, ok := a.workloads[agent]; ok && w.isAgent {
-		return w.scope, "the agent's environment in namespace " + agent
-	}
-	if c := a.clusterOf(namespace); namespace != "" && c != nil && c.Spec.KubeConfigSecret != "" {
-		return c.Spec.AgentNamespace, "the agentNamespace of cluster " + c.Namespace + "/" + c.Name
-	}
-	return "", ""
 }
 
 // statedMarks returns Fleet's marks as the first object of the manifest carries them.
@@ -128,21 +167,20 @@ func (a *assembler) releasesAlone() {
 			a.releaseAlone(history, last)
 		default:
 			a.inv.Leftovers = append(a.inv.Leftovers, &last.Record)
-			a.leftoverSet(last, home)
+			a.leftoverSet(last)
 		}
 	}
 }
 
 // leftoverSet makes the objects of a leftover release known as that release's, so that they are not called nobody's.
-func (a *assembler) leftoverSet(r *record, home string) {
+func (a *assembler) leftoverSet(r *record) {
 	d := &Deployment{Name: r.BundleID, Release: r.Name, Problem: NoReleaseRecord, Detail: "its BundleDeployment is gone"}
-	scope, _ := a.scopeOf(r.AgentNamespace, home)
-	id := fleet.SetID(r.BundleID, scope)
+	id := fleet.SetID(r.BundleID, a.inv.agents[r.AgentNamespace].Scope)
 	if stated := statedMarks(r); stated.SetID != "" {
 		id = stated.SetID
 	}
 	d.Want = ownership.Wanted(id, r.Name.Name, r.Namespace)
-	a.inv.Sets[d.Want.Hash] = append(a.inv.Sets[d.Want.Hash], d)
+	a.inv.addSet(d)
 }
 
 // wanted says whether a BundleDeployment in the agent's namespace may still be about to say that the release is its own.

@@ -10,7 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
@@ -78,6 +80,34 @@ func (w *world) record(name, status, bundleID, agent string, configMaps ...strin
 	return w
 }
 
+// workloadObject adds an agent's Deployment with a part of its spec, its environment and its status.
+func (w *world) workloadObject(namespace, spec, env, status string) *world {
+	w.tb.Helper()
+	if status == "" {
+		status = "{}"
+	}
+	raw := fmt.Appendf(nil, `{"metadata":{"namespace":%q,"name":"fleet-agent","generation":1},"spec":{%s"template":{"spec":{"containers":[
+		{"image":"rancher/fleet-agent:v0.16.1","env":[%s]}]}}},"status":%s}`, namespace, spec, env, status)
+	if err := w.b.AddWorkload("Deployment", raw); err != nil {
+		w.tb.Fatal(err)
+	}
+	return w
+}
+
+// stated adds the record of a deployed release whose manifest states a set.
+func (w *world) stated(name, bundleID, agent, set string) *world {
+	w.tb.Helper()
+	n, err := release.ParseName(name)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	raw := fmt.Appendf(nil, `{"metadata":{"name":"x","labels":{%q:%q},"annotations":{%q:%q}}}`, fleet.HashLabel, fleet.Hash(set), fleet.IDAnnotation, set)
+	r := &record{Record: Record{Record: release.Record{Name: n, Status: "deployed", BundleID: bundleID, AgentNamespace: agent}}}
+	r.objects = []release.Object{{Ref: object.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "x"}, Raw: raw}}
+	w.b.AddRecord(&DecodedRecord{r})
+	return w
+}
+
 func (w *world) build() *Inventory {
 	return w.b.Build(Reading{
 		Namespaced:        func(gvk schema.GroupVersionKind) bool { return !object.ClusterScoped(gvk.GroupKind()) },
@@ -113,6 +143,19 @@ func TestHomes(t *testing.T) {
 		{name: "nor one of a cluster whose agent's namespace is not known", make: func(w *world) {
 			w.cluster("one", "one", "").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", "")
 		}, want: map[string]string{"one/a": "ClusterNotRead", "a": "web/a:1"}},
+		{name: "one that never reported, by all of its releases", make: func(w *world) {
+			w.cluster("one", "one", "").cluster("two", "two", "").bd("one", "a", "web/a:1").bd("one", "b", "web/b:1").bd("one", "new", "").bd("two", "a", "shop/a:1").
+				record("web/a:1", "deployed", "a", agent).record("web/b:1", "deployed", "b", agent)
+		}, want: map[string]string{"one/a": "web/a:1", "one/b": "web/b:1", "one/new": "NoReleaseRecord", "two/a": "ClusterNotRead"}, note: "was recognised by its releases"},
+		{name: "not by some of them", make: func(w *world) {
+			w.cluster("one", "one", "").bd("one", "a", "web/a:1").bd("one", "b", "web/b:1").record("web/a:1", "deployed", "a", agent)
+		}, want: map[string]string{"one/a": "ClusterNotRead", "one/b": "ClusterNotRead", "a": "web/a:1"}},
+		{name: "nor where another cluster has one of them", make: func(w *world) {
+			w.cluster("one", "one", "").cluster("two", "two", "").bd("one", "a", "web/a:1").bd("two", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
+		}, want: map[string]string{"one/a": "ClusterNotRead", "two/a": "ClusterNotRead", "a": "web/a:1"}},
+		{name: "nor by a release of another name", make: func(w *world) {
+			w.cluster("one", "one", "").bd("one", "a", "web/a:1").record("web/other:1", "deployed", "a", agent)
+		}, want: map[string]string{"one/a": "ClusterNotRead", "a": "web/other:1"}},
 		{name: "two clusters alike", make: func(w *world) {
 			w.cluster("one", "one", agent).cluster("two", "two", agent).bd("one", "a", "web/a:1").bd("two", "a", "web/a:1").
 				record("web/a:1", "deployed", "a", agent)
@@ -189,21 +232,53 @@ func TestScope(t *testing.T) {
 		setID, from string
 		complete    bool
 	}{
-		{"the agent's workload", func(w *world) { w.workload(agent, "custom") }, "default-a-custom", "the agent's environment", true},
-		{"the agent's workload, without scope", func(w *world) { w.workload(agent, "") }, "default-a", "the agent's environment", true},
+		{"the agent's workload", func(w *world) { w.workload(agent, "custom") }, "default-a-custom", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
+		{"the agent's workload, without scope", func(w *world) { w.workload(agent, "") }, "default-a", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
 		{"the workload before the Cluster", func(w *world) {
 			w.workload(agent, "").fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
-		}, "default-a", "the agent's environment", true},
+		}, "default-a", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
 		{"another agent's workload does not count", func(w *world) { w.workload("other", "custom") }, "default-a", "", false},
 		{"of two agents with the same deployments, the one that the Cluster reports", func(w *world) {
 			w.secret("a-former-system", "one").workload("a-former-system", "former").workload(agent, "custom").cluster("c", "one", agent)
-		}, "default-a-custom", "in namespace " + agent, true},
+		}, "default-a-custom", "Deployment " + agent, true},
 		{"a manager-initiated Cluster", func(w *world) {
 			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
-		}, "default-a-x", "cluster n/c", true},
+		}, "default-a-x", "cluster n/c", false},
 		{"one without agentNamespace", func(w *world) {
 			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k"},"status":{"namespace":"one"}}`)
-		}, "default-a", "cluster n/c", true},
+		}, "default-a", "cluster n/c", false},
+		{"what the release states before the Cluster", func(w *world) {
+			w.stated("web/a:1", "a", agent, "default-a-released").
+				fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
+		}, "default-a-released", "the manifest of release web/a:1", true},
+		{"the running workload before what the release states", func(w *world) {
+			w.workload(agent, "").stated("web/a:1", "a", agent, "default-a-released")
+		}, "default-a", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
+		{"a workload that is scaled to zero does not run", func(w *world) {
+			w.workloadObject(agent, `"replicas":0,`, `{"name":"AGENT_SCOPE","value":"custom"}`, "").stated("web/a:1", "a", agent, "default-a")
+		}, "default-a", "the manifest of release web/a:1", true},
+		{"nor one whose pods are not ready", func(w *world) {
+			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"custom"}`, `{"observedGeneration":1,"replicas":1,"updatedReplicas":1}`).
+				stated("web/a:1", "a", agent, "default-a")
+		}, "default-a", "the manifest of release web/a:1", true},
+		{"nor one whose rollout is not complete", func(w *world) {
+			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"custom"}`, `{"observedGeneration":1,"replicas":2,"updatedReplicas":1,"readyReplicas":1}`).
+				stated("web/a:1", "a", agent, "default-a")
+		}, "default-a", "the manifest of release web/a:1", true},
+		{"one that runs", func(w *world) {
+			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"custom"}`, `{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":1}`).
+				stated("web/a:1", "a", agent, "default-a")
+		}, "default-a-custom", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
+		{"a scope that comes from elsewhere is not shown", func(w *world) {
+			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","valueFrom":{"configMapKeyRef":{"name":"x","key":"y"}}}`, "").stated("web/a:1", "a", agent, "default-a-y")
+		}, "default-a-y", "the manifest of release web/a:1", true},
+		{"nor one that was replaced in the capture", func(w *world) {
+			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"**REDACTED**"}`, "").stated("web/a:1", "a", agent, "default-a-y")
+		}, "default-a-y", "the manifest of release web/a:1", true},
+		{"the other releases of the agent", func(w *world) { w.stated("web/b:1", "b", agent, "default-b-custom") }, "default-a-custom", "the releases of the agent", true},
+		{"which do not agree", func(w *world) {
+			w.stated("web/b:1", "b", agent, "default-b-custom").stated("web/c:1", "c", agent, "default-c")
+		}, "default-a", "", false},
 		{"an agent-initiated Cluster says nothing", func(w *world) {
 			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"agentNamespace":"x"},"status":{"namespace":"one"}}`)
 		}, "default-a", "", false},
@@ -214,8 +289,8 @@ func TestScope(t *testing.T) {
 			tc.make(w)
 			inv := w.build()
 			d := inv.Deployments[0]
-			if d.Want.SetID != tc.setID || !strings.Contains(d.ScopeFrom, tc.from) || (tc.from == "") != (d.ScopeFrom == "") {
-				t.Errorf("set %q, scope from %q, want %q from %q", d.Want.SetID, d.ScopeFrom, tc.setID, tc.from)
+			if d.Want.SetID != tc.setID || !strings.Contains(d.Scope.Source, tc.from) || (tc.from == "") != (d.Scope.Source == "") {
+				t.Errorf("set %q, scope from %q, want %q from %q", d.Want.SetID, d.Scope.Source, tc.setID, tc.from)
 			}
 			if inv.SetsComplete != tc.complete {
 				t.Errorf("all sets are known: %v, want %v", inv.SetsComplete, tc.complete)
@@ -252,6 +327,37 @@ func TestLatest(t *testing.T) {
 		}
 		if got != tc.want {
 			t.Errorf("%s: revision %d, want %d", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestHolder holds that an object of a shared set belongs to the deployment that its Helm annotations name, and otherwise to none that is named.
+func TestHolder(t *testing.T) {
+	w := &world{tb: t}
+	w.secret("a-system", "one").secret("b-system", "two").workload("a-system", "").workload("b-system", "").
+		bd("one", "web", "web/web:1").bd("two", "web", "shop/web:1").bd("one", "alone", "web/alone:1").
+		record("web/web:1", "deployed", "web", "a-system", "x").record("shop/web:1", "deployed", "web", "b-system", "x").
+		record("web/alone:1", "deployed", "alone", "a-system", "y")
+	inv := w.build()
+	for _, tc := range []struct {
+		marks  ownership.Marks
+		holder string // "" for none
+		shared bool
+	}{
+		{ownership.Wanted("default-web", "web", "shop"), "two/web", false},
+		{ownership.Wanted("default-web", "web", "web"), "one/web", false},
+		{ownership.Wanted("default-web", "other", "web"), "", true},
+		{ownership.Marks{Hash: fleet.Hash("default-web")}, "", true},
+		{ownership.Marks{Hash: fleet.Hash("default-alone")}, "one/alone", false},
+		{ownership.Marks{SetID: "default-alone"}, "one/alone", false},
+		{ownership.Marks{SetID: "default-nobody"}, "", false},
+	} {
+		got := ""
+		if d := inv.Holder(tc.marks); d != nil {
+			got = d.Key()
+		}
+		if got != tc.holder || inv.Shared(tc.marks) != tc.shared {
+			t.Errorf("%+v: %q, shared %v, want %q, %v", tc.marks, got, inv.Shared(tc.marks), tc.holder, tc.shared)
 		}
 	}
 }

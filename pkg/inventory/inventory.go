@@ -7,6 +7,7 @@ package inventory
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -44,12 +45,19 @@ type Deployment struct {
 	// KeepResources and Commit are what the release record says: whether an uninstall leaves the objects, and what it was made from.
 	KeepResources bool
 	Commit        string
+	// Deployed is when the release record says that this revision was deployed; zero where it does not.
+	Deployed time.Time
 	// Want are the marks that its objects should carry.
 	Want ownership.Marks
-	// ScopeGuessed says that the marks were made without the scope of an agent: which of several deploys it is not known.
-	ScopeGuessed bool
-	// ScopeFrom says where the agent's scope was read, for the evidence of a finding.
-	ScopeFrom string
+	// Elsewhere says that it is established to be of another cluster than the one that was read. Without it, ClusterNotRead says only that
+	// nothing shows it to be of this one.
+	Elsewhere bool
+	// Stated is the ownership metadata that the manifest of its release states; empty where there is no record, or no object in it.
+	Stated ownership.Marks
+	// Scope is that of its agent, from which Want is made.
+	Scope AgentScope
+	// Disputed says that a Cluster's spec declares another scope, and that no running agent settles which of the two is right.
+	Disputed bool
 
 	// Problem says why Desired is not known; Detail says it in a sentence.
 	Problem Problem
@@ -172,7 +180,10 @@ type Inventory struct {
 	// Versions are the image tags of Fleet's workloads: "" for the controller's, else by agent namespace.
 	Versions map[string]string
 	homes    map[string]string // by agent namespace, the namespace of its BundleDeployments
-	scopes   []string          // of the agents on this cluster
+	agents   map[string]AgentScope
+	stated   *string // scope
+	// Disputes are the scopes that specs declare and that the agents' workloads or releases contradict, by cluster.
+	Disputes []*Dispute
 	// namespaced says whether a kind has namespaces.
 	namespaced func(schema.GroupVersionKind) bool
 	// Notes are things worth saying: a scope that the manifests do not agree with.
@@ -228,20 +239,32 @@ func (inv *Inventory) AgentOf(d *Deployment) string {
 	return ""
 }
 
-// Holder finds the deployment of this cluster that an object belongs to by its hash, or, where it has none, by the id of its set; nil where
-// no deployment here has that set. Of several that share the set it is the one whose release the object names, else the first.
+// Holder finds the deployment of this cluster that an object belongs to by its hash, or, where it has none, by the id of its set. Of several
+// deployments that share the set it is the one whose release the object names. It is nil where no deployment here has that set, and where
+// several share it and none of them is named: Shared tells the two apart.
 func (inv *Inventory) Holder(marks ownership.Marks) *Deployment {
-	hash := marks.Hash
-	if hash == "" {
-		hash = fleet.Hash(marks.SetID)
-	}
-	for _, d := range inv.Sets[hash] {
+	sharers := inv.sharers(marks)
+	for _, d := range sharers {
 		if d.Release.Release() == marks.Release() {
 			return d
 		}
 	}
-	if len(inv.Sets[hash]) > 0 {
-		return inv.Sets[hash][0]
+	if len(sharers) == 1 {
+		return sharers[0]
 	}
 	return nil
+}
+
+// Shared says whether several deployments of this cluster share the set that an object carries, so that it belongs to one of them and its
+// Helm annotations do not say to which.
+func (inv *Inventory) Shared(marks ownership.Marks) bool {
+	return len(inv.sharers(marks)) > 1 && inv.Holder(marks) == nil
+}
+
+func (inv *Inventory) sharers(marks ownership.Marks) []*Deployment {
+	hash := marks.Hash
+	if hash == "" {
+		hash = fleet.Hash(marks.SetID)
+	}
+	return inv.Sets[hash]
 }

@@ -76,15 +76,7 @@ func (w *Want) Keep() bool {
 // Add adds a deployment of which this cluster knows nothing yet.
 func (inv *Inventory) Add(d *Deployment) {
 	inv.Deployments = append(inv.Deployments, d)
-	inv.Sets[d.Want.Hash] = append(inv.Sets[d.Want.Hash], d)
-}
-
-// Scope is that of the agents on this cluster, where there is one; agents is how many there are.
-func (inv *Inventory) Scope() (scope string, agents int) {
-	if len(inv.scopes) != 1 {
-		return "", len(inv.scopes)
-	}
-	return inv.scopes[0], 1
+	inv.addSet(d)
 }
 
 func isSecret(r object.Ref) bool { return r.Kind == "Secret" && object.Group(r.APIVersion) == "" }

@@ -17,10 +17,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Check foretells the rollout of every bundle in a case that is deployed to this cluster. elsewhere counts those that are deployed to others.
+// Check predicts the rollout of every bundle in a case that is deployed to this cluster, or may be. elsewhere counts those that are established
+// to be deployed to others.
 func Check(c *check.Case) (rollouts []report.Rollout, elsewhere int) {
 	for _, d := range c.Deployments {
-		if d.Problem == inventory.ClusterNotRead {
+		if d.Elsewhere {
 			elsewhere++
 			continue
 		}

@@ -96,6 +96,7 @@ func NewCommand(env origin.Environment) *cobra.Command {
 	f := c.Flags()
 	o.AddFlags(f)
 	o.AddScopeFlags(f)
+	o.AddAgentScopeFlag(f)
 	o.desired = origin.AddDesiredFlags(c, engine.DesiredAuto)
 	f.Lookup("namespace").Usage = "Workspace of the GitRepos, HelmOps and Bundles whose objects are meant; without it, all of them. On a downstream cluster, the namespace of the releases"
 	f.Var(o.policy, "policy", "Take what nobody else has marked, or also what belonged to an owner that is gone")

@@ -31,6 +31,7 @@ type session struct {
 	document report.Adoption // what is said of the plan, but for its objects
 	secrets  *report.Secrets
 	found    *engine.Found            // nil where there is no Fleet
+	unread   int                      // deployments in scope without a result
 	before   map[string]report.Counts // of the deployments in scope, by key
 }
 
@@ -49,10 +50,14 @@ func (o *options) run(c *cobra.Command, args []string) error {
 		return o.Explain(err)
 	}
 	agreed, err := s.decide(c.Context())
-	if err != nil || !agreed {
-		return err
+	if err == nil && agreed {
+		err = s.apply(c.Context())
 	}
-	return s.apply(c.Context())
+	if err == nil && s.unread > 0 {
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("not complete: %d bundle deployments have no result, so it is not known which of their objects to adopt", s.unread),
+			Hint: s.Command("audit") + " says why (FD607)."}
+	}
+	return err
 }
 
 // validate refuses what contradicts itself.
@@ -72,7 +77,7 @@ func (o *options) validate(c *cobra.Command, args []string) error {
 	case len(args) > 0:
 		return fmt.Errorf("--undo takes back all that its receipt recorded: %q is not wanted", args[0])
 	}
-	for _, name := range []string{"policy", "dangerous-take-from", "namespace", "selector", "receipt", "desired", "filename", "gitrepo", "path"} {
+	for _, name := range []string{"policy", "dangerous-take-from", "namespace", "selector", "receipt", "desired", "filename", "gitrepo", "path", "agent-scope"} {
 		if c.Flags().Changed(name) {
 			return fmt.Errorf("--undo and --%s exclude each other", name)
 		}
@@ -100,13 +105,21 @@ func (s *session) plan(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	commands := s.Commands()
-	commands.Files = s.desired.Args()
-	found, err := engine.Find(ctx, s.src, engine.Options{Scope: scope, Version: s.Version, Commands: commands, ServerCheck: engine.CheckNever,
-		Foresee: true, Keep: true, Desired: desired, Files: files, Progress: progress.Tell})
+	agentScope, err := s.AgentScope()
 	if err != nil {
 		return err
 	}
+	commands := s.Commands()
+	commands.Files = s.desired.Args()
+	found, err := engine.Find(ctx, s.src, engine.Options{Scope: scope, Version: s.Version, Commands: commands, ServerCheck: engine.CheckNever,
+		Foresee: true, Keep: true, Desired: desired, Files: files, AgentScope: agentScope, Progress: progress.Tell})
+	if err != nil {
+		return err
+	}
+	if err := found.NoResult(); err != nil {
+		return fmt.Errorf("cannot know what to adopt: %w", err)
+	}
+	s.unread = found.Results().Unread
 	o := adopt.Options{Policy: adopt.Policy(s.policy.String()), TakeFrom: s.takeFrom, Pick: pick(objects, found.Kinds)}
 	if names := adopt.NotHolding(found.Case, o); len(names) > 0 {
 		return &exit.Error{Status: exit.Found, Err: fmt.Errorf("--dangerous-take-from=%s names nobody who holds an object in scope", names[0]),

@@ -23,6 +23,9 @@ func (f *Flags) Command(verb string) string {
 		command += " --snapshot " + shellescape.Quote(s)
 	}
 	ours, _ := f.reaching()
+	if f.given.Changed(agentScopeFlag) {
+		ours += " --" + agentScopeFlag + "=" + shellescape.Quote(f.agentScope)
+	}
 	return command + ours
 }
 
@@ -73,9 +76,24 @@ func (f *Flags) Explain(err error) error {
 	return &exit.Error{Status: exit.Failed, Err: err, Hint: f.hint(err)}
 }
 
+// RecordsHint is what to do where release records could not be read.
+func (f *Flags) RecordsHint() string {
+	if f.Captured() {
+		return "Capture the Secrets of type helm.sh/release.v1, and those named fleet-agent, of the cluster too."
+	}
+	return f.Commands().PrintRole + " prints a role that may read what an audit reads."
+}
+
 func (f *Flags) hint(err error) string {
 	listing := f.listing(err)
+	var unread *engine.NoResultError
 	switch {
+	case errors.As(err, &unread):
+		return f.RecordsHint()
+	case errors.Is(err, engine.ErrScopeContradicted):
+		return "Leave out --agent-scope: the scope of the running agent is used."
+	case errors.Is(err, engine.ErrNothingInScope):
+		return f.Command("audit") + " -o wide lists all bundle deployments."
 	case f.Captured() && listing != "":
 		return f.Command("audit") + " -o wide lists what there is."
 	case f.Captured() && errors.Is(err, engine.ErrNoFleet):

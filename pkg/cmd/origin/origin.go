@@ -29,6 +29,7 @@ type Flags struct {
 	Snapshots []string
 
 	selector      string
+	agentScope    string
 	allNamespaces bool
 	given         *pflag.FlagSet // that they were added to: it knows what was typed
 }

@@ -29,6 +29,24 @@ func (f *Flags) AddScopeFlags(fs *pflag.FlagSet) {
 	fs.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "All workspaces, which is the default")
 }
 
+const agentScopeFlag = "agent-scope"
+
+// AddAgentScopeFlag adds the flag by which the user states the scope of agents that do not show it.
+func (f *Flags) AddAgentScopeFlag(fs *pflag.FlagSet) {
+	fs.StringVar(&f.agentScope, agentScopeFlag, "", "Scope (AGENT_SCOPE) of the agents, where no running agent shows it; '' states that they have none")
+}
+
+// AgentScope reads --agent-scope; nil where it is not given. Its error is a usage error.
+func (f *Flags) AgentScope() (*string, error) {
+	if !f.given.Changed(agentScopeFlag) {
+		return nil, nil
+	}
+	if wrong := validation.IsDNS1123Label(f.agentScope); f.agentScope != "" && len(wrong) > 0 {
+		return nil, exit.UsageError(fmt.Errorf("parsing --%s %q: %s", agentScopeFlag, f.agentScope, strings.Join(wrong, "; ")))
+	}
+	return &f.agentScope, nil
+}
+
 // Scope reads --namespace, --selector and the targets. Its errors are usage errors.
 func (f *Flags) Scope(args []string) (engine.Scope, error) {
 	s, err := f.scope(args)

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+var scopeUnproven = Check{
+	Code: "FD504", Name: "ScopeUnproven", Severity: report.Warning,
+	Title: "a Cluster declares an agent scope that its agent, releases and objects do not show",
+	Explain: "The scope of an agent is part of the id of every set. The running agent shows it in AGENT_SCOPE; without a running agent, the releases and the " +
+		"objects that carry their sets show which scope it last used. The spec of the Cluster says only what the next agent would get. The audit evaluates " +
+		"the objects by the stronger evidence, and `adopt` writes nothing by a scope that is only declared.",
+	run: func(c *Case) []report.Finding {
+		var out []report.Finding
+		for _, x := range c.Inventory.Disputes {
+			if c.anyInScope(x.Deployments) {
+				out = append(out, c.disputedScope(x))
+			}
+		}
+		return out
+	},
+}
+
+func (c *Case) anyInScope(ds []*inventory.Deployment) bool {
+	for _, d := range ds {
+		if c.inScope(d) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Case) disputedScope(x *inventory.Dispute) report.Finding {
+	declared := inventory.AgentScope{Scope: x.Declared}
+	cluster := x.Cluster.Namespace + "/" + x.Cluster.Name
+	deployments := count(len(x.Deployments), "bundle deployment")
+	return report.Finding{
+		Object: Ref("Cluster", x.Cluster.Namespace, x.Cluster.Name), Cluster: cluster,
+		Message: x.String(),
+		Evidence: []string{
+			usedScope(x, deployments),
+			fmt.Sprintf("if the agent comes back with %s, Fleet reports the objects of %s that carry another set as not owned, until it deploys each of them again",
+				declared, deployments),
+		},
+		Remediation: fmt.Sprintf("%s%s get deployment %s -o jsonpath=%s", c.Commands.Kubectl, inNamespace(x.Agent), fleet.AgentName,
+			shellescape.Quote(`{.spec.template.spec.containers[*].env[?(@.name=="`+fleet.AgentScopeEnv+`")].value}`)),
+	}
+}
+
+// usedScope says which scope the audit uses, and on what evidence.
+func usedScope(x *inventory.Dispute, deployments string) string {
+	objects := fmt.Sprintf("%s of %s carry", count(x.CarryUsed, "live object"), deployments)
+	switch {
+	case x.Used.Proven():
+		return fmt.Sprintf("the audit uses %s for %s, as %s says", x.Used, deployments, x.Used.Source)
+	case x.Used.Evidence == inventory.EvidenceDeclared:
+		return "the audit uses the declared scope: " + objects + " its sets, and none carries a set that the releases state"
+	case !x.Counted:
+		return "the audit uses what the releases state: at least " + objects + " these sets; not all objects could be read"
+	}
+	return fmt.Sprintf("the audit uses what the releases state: %s these sets, and %d carry the declared ones", objects, x.CarryDeclared)
+}
