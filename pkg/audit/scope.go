@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,8 +78,29 @@ func (s Scope) pick(inv *inventory.Inventory) ([]*inventory.Deployment, error) {
 			return nil, &NotFoundError{Target: t, Namespace: s.Namespace}
 		}
 	}
+	if len(out) == 0 && !s.Whole() {
+		return nil, s.nothing()
+	}
 	return out, nil
 }
+
+// nothing says that no deployment is in scope.
+func (s Scope) nothing() error {
+	var parts []string
+	for _, t := range s.Targets {
+		parts = append(parts, t.String())
+	}
+	if s.Namespace != "" {
+		parts = append(parts, "namespace "+s.Namespace)
+	}
+	if s.Selector != nil {
+		parts = append(parts, fmt.Sprintf("selector %q", s.Selector))
+	}
+	return fmt.Errorf("%w: %s", ErrNothingInScope, strings.Join(parts, ", "))
+}
+
+// ErrNothingInScope is returned where targets exist, or a namespace or selector is valid, and no bundle deployment matches.
+var ErrNothingInScope = errors.New("no bundle deployment matches")
 
 // workspaces are the namespaces that a scope may name, in order.
 func workspaces(inv *inventory.Inventory) []string {

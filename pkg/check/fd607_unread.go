@@ -26,9 +26,6 @@ var unread = Check{
 			if d.Problem == "" || d.Problem == inventory.ClusterNotRead || len(d.Trouble) > 0 && d.Release.Name != "" {
 				continue // of another cluster, or FD602 has said it of the record that is named
 			}
-			if c.StatusOnly && d.Problem == inventory.RecordNotCaptured {
-				continue // said once, as a gap
-			}
 			f := onDeployment(d)
 			f.Message = fmt.Sprintf("no verdict on %s: %s", d.Key(), d.Detail)
 			switch {

@@ -132,6 +132,8 @@ func TestUsage(t *testing.T) {
 		{"a timeout that is none", []string{"audit", "--request-timeout", "soon"}, []string{"--request-timeout", "soon", "See 'kubectl-fleetdoctor audit --help'"}},
 		{"a flag of kubectl's that would do nothing", []string{"audit", "--cache-dir", "x"}, []string{"--cache-dir"}},
 		{"a snapshot and a server check", []string{"audit", "--snapshot", sick, "--server-check=never"}, []string{"--snapshot", "--server-check"}},
+		{"the status alone and fields that differ", []string{"audit", "--snapshot", sick, "--status-only", "--diff"}, []string{"--status-only", "--diff"}},
+		{"a scope that is no namespace", []string{"audit", "--snapshot", sick, "--agent-scope=No"}, []string{"--agent-scope", `"No"`}},
 		{"standard input twice", []string{"audit", "--snapshot", "-", "--snapshot", "-"}, []string{"standard input can be read once"}},
 		{"a namespace that is none", []string{"audit", "--snapshot", sick, "-n", "Fleet Local"}, []string{"--namespace", `"Fleet Local"`}},
 		{"all namespaces and one", []string{"audit", "--snapshot", sick, "-A", "-n", "fleet-local"}, []string{"--namespace", "--all-namespaces"}},
@@ -165,6 +167,11 @@ func TestStatus(t *testing.T) {
 	if err := os.WriteFile(none, []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	const noResult = "no bundle deployment has a result"
+	cut := filepath.Join(t.TempDir(), "cut.json") // a gap beside what is whole
+	if err := os.WriteFile(cut, []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		args   []string
 		status int
@@ -176,7 +183,8 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", sick, "--fail-on=error"}, 1, ""},
 		{[]string{"--snapshot", sick, "--fail-on=info"}, 1, ""},
 		{[]string{"--snapshot", sick, "--fail-on=none"}, 0, ""},
-		{[]string{"--snapshot", sick, "-l", "a=nothing-has-this"}, 0, ""},
+		{[]string{"--snapshot", sick, "-l", "a=nothing-has-this"}, 3, `no bundle deployment matches: selector "a=nothing-has-this"`},
+		{[]string{"--snapshot", sick, "--status-only", "--fail-on=error"}, 1, ""}, // Secrets in the status
 		{[]string{"--snapshot", sick, "gitrepo/guestbook"}, 1, ""},
 		{[]string{"--snapshot", sick, "gitrepo", "guestbook"}, 1, ""},
 		{[]string{"--snapshot", sick, "GitRepos.fleet.cattle.io", "guestbook", "bd/ingress-ingress"}, 1, ""},
@@ -184,10 +192,14 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", sick, "--all-namespaces"}, 1, ""},
 		{[]string{"--snapshot", sick, "gitrepo/guestbook", "-n", "elsewhere"}, 3, "finding namespace elsewhere: nothing of Fleet's is in it; there is in fleet-local"},
 		{[]string{"--snapshot", sick, "gitrepo/nobody"}, 3, "gitrepo/nobody"},
-		{[]string{"--snapshot", dump}, 0, ""},
-		{[]string{"--snapshot", dump, "--require-complete"}, 3, "the audit is not complete"},
-		{[]string{"--snapshot", info}, 0, ""},
-		{[]string{"--snapshot", info, "--fail-on=info"}, 1, ""},
+		{[]string{"--snapshot", dump}, 3, noResult},
+		{[]string{"--snapshot", dump, "--fail-on=none"}, 3, noResult},
+		{[]string{"--snapshot", dump, "--status-only"}, 0, ""},
+		{[]string{"--snapshot", dump, "--require-complete"}, 3, noResult},
+		{[]string{"--snapshot", clean, "--snapshot", cut, "--require-complete"}, 3, "the audit is not complete"},
+		{[]string{"--snapshot", info}, 3, noResult},
+		{[]string{"--snapshot", info, "--status-only"}, 0, ""},
+		{[]string{"--snapshot", info, "--status-only", "--fail-on=info"}, 1, ""},
 		{[]string{"--snapshot", none}, 3, "no Fleet found here"},
 		{[]string{"--snapshot", filepath.Join(t.TempDir(), "not-there")}, 3, "not-there"},
 		{[]string{"--snapshot", t.TempDir()}, 3, "nothing in "},
@@ -203,7 +215,7 @@ func TestStatus(t *testing.T) {
 			if got.status != tc.status || !strings.Contains(got.errOut, tc.says) || (tc.says == "") != (got.errOut == "") {
 				t.Errorf("status %d, want %d and %q: %s", got.status, tc.status, tc.says, got.errOut)
 			}
-			if (got.out == "") != (tc.status == 3 && tc.says != "the audit is not complete") {
+			if (got.out == "") != (tc.status == 3 && tc.says != noResult && tc.says != "the audit is not complete") {
 				t.Errorf("printed %q", got.out)
 			}
 		})
@@ -213,7 +225,7 @@ func TestStatus(t *testing.T) {
 // TestStdin holds that a captured cluster can come from a pipe.
 func TestStdin(t *testing.T) {
 	const list = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"piped","namespace":"b"}}]}`
-	got := called(t, list, "kubectl-fleetdoctor", "audit", "--snapshot", "-", "-o", "name")
+	got := called(t, list, "kubectl-fleetdoctor", "audit", "--snapshot", "-", "-o", "name", "--status-only")
 	if got.status != 0 || got.out != "-n b bundledeployment.fleet.cattle.io/piped\n" {
 		t.Errorf("status %d: %s%s", got.status, got.out, got.errOut)
 	}

@@ -33,6 +33,7 @@ func (t text) verdict(b *bytes.Buffer, a *report.Audit) {
 	switch {
 	case f.Error+f.Warning > 0:
 		claims = []string{t.colour(red, plural(f.Error, "error")), t.colour(yellow, plural(f.Warning, "warning"))}
+	case all > 0 && all == blind: // nothing was evaluated, and nothing can be said to be well
 	case c.Unknown+blind+len(a.Gaps) > 0:
 		claims = []string{t.colour(yellow, "Nothing is wrong in what could be read")}
 	case all > 0:

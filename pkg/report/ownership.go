@@ -25,6 +25,8 @@ type OwnedObject struct {
 	UID string `json:"uid,omitempty"`
 	// Verdict says whose it is in one sentence.
 	Verdict string `json:"verdict"`
+	// Unknown says why it is not known which bundle desires the object; not there where it is known.
+	Unknown string `json:"unknown,omitempty"`
 	// Holder is the bundle that it counts as; not there where it counts as none.
 	Holder *Holder `json:"holder,omitempty"`
 	// DesiredBy are the bundles that want it.

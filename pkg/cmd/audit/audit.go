@@ -25,7 +25,8 @@ cluster recorded it, and the next command to type.
 -o name prints each bundle deployment that is not ready as arguments of kubectl, one a line.
 
 Exit status: 0 nothing found at or above --fail-on, 1 findings, 2 wrong usage, 3 the audit could not
-be finished: no Fleet found, nothing could be read, or anything unread under --require-complete.`
+be finished: no Fleet found, nothing in scope, no bundle deployment with a result, or something that
+could not be read under --require-complete.`
 
 const examples = `  # everything Fleet deploys to the cluster at hand
   %[1]s audit
@@ -53,6 +54,7 @@ type options struct {
 
 	diff            bool
 	requireComplete bool
+	statusOnly      bool
 	printRBAC       bool
 	output          *flags.Enum
 	failOn          *flags.Enum
@@ -81,12 +83,14 @@ func NewCommand(env origin.Environment) *cobra.Command {
 	f := c.Flags()
 	o.AddFlags(f)
 	o.AddScopeFlags(f)
+	o.AddAgentScopeFlag(f)
 	o.desired = origin.AddDesiredFlags(c, engine.DesiredRelease)
 	f.Lookup("namespace").Usage = "Workspace of the GitRepos, HelmOps and Bundles to audit; without it, all of them. On a downstream cluster, the namespace of the releases"
 	f.BoolVar(&o.diff, "diff", false, "Show each field that differs, with both values")
 	f.VarP(o.output, "output", "o", "Output format")
 	f.Var(o.failOn, "fail-on", "Exit with 1 on findings of this severity or above")
 	f.BoolVar(&o.requireComplete, "require-complete", false, "Exit with 3 if anything could not be read")
+	f.BoolVar(&o.statusOnly, statusOnlyFlag, false, "Check only the status that Fleet reports; read no release record and no live object")
 	f.Var(o.serverCheck, serverCheckFlag, "Confirm differences by a server-side dry run: where permitted, of every object, or never")
 	f.Var(o.colour, "color", "Use colours")
 	f.BoolVar(&o.printRBAC, "print-rbac", false, "Print the least ClusterRole that may read what an audit reads here, and exit")
@@ -98,4 +102,7 @@ func NewCommand(env origin.Environment) *cobra.Command {
 	return c
 }
 
-const serverCheckFlag = "server-check"
+const (
+	serverCheckFlag = "server-check"
+	statusOnlyFlag  = "status-only"
+)

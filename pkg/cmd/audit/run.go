@@ -27,6 +27,13 @@ func (o *options) run(c *cobra.Command, args []string) error {
 	if o.Captured() && c.Flags().Changed(serverCheckFlag) {
 		return exit.UsageError(errors.New("--snapshot and --" + serverCheckFlag + " exclude each other: a snapshot has no server to ask"))
 	}
+	agentScope, err := o.AgentScope()
+	if err != nil {
+		return err
+	}
+	if name := o.readsMore(c); o.statusOnly && name != "" {
+		return exit.UsageError(fmt.Errorf("--%s and --%s are mutually exclusive: the first reads no release record and no live object", statusOnlyFlag, name))
+	}
 	commands := o.Commands()
 	commands.Files = o.desired.Args()
 	show, err := printers.New(o.output.String(), printers.Options{Colour: origin.Coloured(o.colour, o.Streams.Out), Diff: o.diff, PrintRole: commands.PrintRole})
@@ -37,19 +44,33 @@ func (o *options) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	result, err := o.audit(ctx, engine.Options{Scope: scope, Version: o.Version, Commands: commands, ServerCheck: engine.ServerCheck(o.serverCheck.String()),
-		Desired: desired, Files: files})
-	if err != nil || result == nil {
+	found, err := o.audit(ctx, engine.Options{Scope: scope, Version: o.Version, Commands: commands, ServerCheck: engine.ServerCheck(o.serverCheck.String()),
+		Desired: desired, Files: files, AgentScope: agentScope, StatusOnly: o.statusOnly})
+	if err != nil || found == nil {
 		return err
 	}
+	result := found.Report()
 	if err := o.Print(ctx, func(w io.Writer) error { return show(w, result) }); err != nil {
 		return err
+	}
+	if err := found.NoResult(); err != nil {
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: o.RecordsHint() + "\n--" + statusOnlyFlag + " checks only the status that Fleet reports."}
 	}
 	return o.status(result)
 }
 
+// readsMore names the first flag given that has objects read or evaluated in some way, "" where none was.
+func (o *options) readsMore(c *cobra.Command) string {
+	for _, name := range []string{"desired", "filename", "diff", serverCheckFlag, "agent-scope"} {
+		if c.Flags().Changed(name) {
+			return name
+		}
+	}
+	return ""
+}
+
 // audit reads and judges. Where only the role was asked for, it is printed and there is no report.
-func (o *options) audit(ctx context.Context, eo engine.Options) (*report.Audit, error) {
+func (o *options) audit(ctx context.Context, eo engine.Options) (*engine.Found, error) {
 	progress := o.Progress()
 	defer progress.Clear()
 	src, server, err := o.Open(ctx)
@@ -68,11 +89,11 @@ func (o *options) audit(ctx context.Context, eo engine.Options) (*report.Audit, 
 		eo.Server = server
 	}
 	eo.Progress = progress.Tell
-	result, err := engine.Run(ctx, src, eo)
+	found, err := engine.Find(ctx, src, eo)
 	if err != nil {
 		return nil, o.Explain(err)
 	}
-	return result, nil
+	return found, nil
 }
 
 // status decides what the program ends with.

@@ -24,7 +24,8 @@ const long = `Say whose an object is, and why: the bundle that it counts as, wit
 bundles that want it, and what each of its marks says. Fleet looks at the label
 objectset.rio.cattle.io/hash alone; the other marks tell where an object came from.
 
-Exit status: 0, 2 wrong usage, 3 it was not found, or could not be read.`
+Exit status: 0, 2 wrong usage, 3 it was not found or could not be read, or it cannot be known which
+bundle desires it, because not every release record could be read.`
 
 const examples = `  # an object of the cluster at hand
   %[1]s owner deployment/frontend -n guestbook
@@ -76,7 +77,15 @@ func (o *options) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return o.Print(ctx, func(w io.Writer) error { return show(w, document) })
+	if err := o.Print(ctx, func(w io.Writer) error { return show(w, document) }); err != nil {
+		return err
+	}
+	for _, x := range document.Objects {
+		if x.Unknown != "" {
+			return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("cannot know which bundle desires %s: %s", x.Key(), x.Unknown), Hint: o.RecordsHint()}
+		}
+	}
+	return nil
 }
 
 func (o *options) find(ctx context.Context, names []engine.Named) (*report.Ownership, error) {

@@ -66,6 +66,7 @@ func NewCommand(env origin.Environment) *cobra.Command {
 	f := c.Flags()
 	o.AddFlags(f)
 	o.AddScopeFlags(f)
+	o.AddAgentScopeFlag(f)
 	o.desired = origin.AddFolderFlags(c)
 	f.Lookup("namespace").Usage = "Workspace of the GitRepos, HelmOps and Bundles that are meant; without it, all of them"
 	f.BoolVar(&o.diff, "diff", false, "Show each field that would be overwritten, with both values")
@@ -94,10 +95,14 @@ func (o *options) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	agentScope, err := o.AgentScope()
+	if err != nil {
+		return err
+	}
 	commands := o.Commands()
 	commands.Files = o.desired.Args()
 	document, err := o.foretell(ctx, engine.Options{Scope: scope, Version: o.Version, Commands: commands, ServerCheck: engine.CheckNever,
-		Foresee: true, Desired: desired, Files: files})
+		Foresee: true, Desired: desired, Files: files, AgentScope: agentScope})
 	if err != nil {
 		return err
 	}

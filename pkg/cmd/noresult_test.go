@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// withoutRecords are captures of a cluster with one bundle deployment and one object, in which no release record can be read.
+func withoutRecords(t *testing.T) map[string]string {
+	t.Helper()
+	const deployment = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"web","namespace":"one"},"status":{"release":"web/web:1"}}
+{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[{"metadata":{"name":"theme","namespace":"web"}}]}
+`
+	agent := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"fleet-agent","namespace":"cattle-fleet-system"},"data":{"deploymentNamespace":%q}}
+`, base64.StdEncoding.EncodeToString([]byte("one")))
+	const damaged = `{"apiVersion":"v1","kind":"Secret","type":"helm.sh/release.v1","metadata":{"name":"sh.helm.release.v1.web.v1","namespace":"web"},"data":{"release":"AAAA"}}
+`
+	out := map[string]string{}
+	for name, text := range map[string]string{
+		"no record captured":                          deployment,
+		"no record captured, and this is the cluster": deployment + agent,
+		"the record is damaged":                       deployment + agent + damaged,
+	} {
+		path := filepath.Join(t.TempDir(), "capture.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out[name] = path
+	}
+	return out
+}
+
+// TestNoResult holds that no verb ends as if all were well where no release record could be read.
+func TestNoResult(t *testing.T) {
+	for name, path := range withoutRecords(t) {
+		for _, tc := range []struct {
+			args []string
+			says string
+		}{
+			{[]string{"audit", "--fail-on=none"}, "no bundle deployment has a result"},
+			{[]string{"adopt", "--desired=release"}, "cannot know what to adopt: no bundle deployment has a result"},
+			{[]string{"owner", "configmap/theme"}, "cannot know which bundle desires configmap web/theme"},
+			{[]string{"preflight"}, ""},
+		} {
+			t.Run(name+"/"+tc.args[0], func(t *testing.T) {
+				got := run(t, append(tc.args, "--snapshot", path)...)
+				if got.status != 3 || !strings.Contains(got.errOut, tc.says) {
+					t.Errorf("status %d, want 3 and %q:\n%s%s", got.status, tc.says, got.out, got.errOut)
+				}
+				if strings.Contains(got.out, "other clusters") || strings.Contains(got.out, "Nothing is wrong") {
+					t.Errorf("it passes for well:\n%s", got.out)
+				}
+			})
+		}
+	}
+}
+
+// TestManagementClusterAlone holds that no flag is needed where it is established that every deployment is on another cluster: all Secrets
+// were captured, and there is no agent among them.
+func TestManagementClusterAlone(t *testing.T) {
+	const captured = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeploymentList","metadata":{},"items":[{"metadata":{"name":"web","namespace":"one"},"status":{"release":"web/web:1"}}]}
+{"apiVersion":"v1","kind":"SecretList","metadata":{},"items":[]}
+`
+	if got := called(t, captured, "kubectl-fleetdoctor", "audit", "--snapshot", "-"); got.status != 0 {
+		t.Errorf("status %d, want 0: %s%s", got.status, got.out, got.errOut)
+	}
+}
