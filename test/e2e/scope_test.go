@@ -16,7 +16,6 @@ import (
 func TestScope(t *testing.T) {
 	f := newFleet(t, shared)
 	f.namespace("team")
-	f.ApplyYAML(t, controller, "{apiVersion: fleet.cattle.io/v1alpha1, kind: Bundle, metadata: {name: targetless, namespace: fleet-local}}")
 	deploy := func(name, workspace string, labels map[string]string) {
 		b := f.bundle(name, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+"}}")
 		b.workspace, b.labels = workspace, labels
@@ -32,17 +31,16 @@ func TestScope(t *testing.T) {
 		want  []string
 		scope report.Scope
 	}{
-		"everything":                   {want: []string{"back", "front", "other"}},
-		"workspace":                    {args: []string{"-n", "team"}, want: []string{"other"}, scope: report.Scope{Namespaces: []string{"team"}}},
-		"selector":                     {args: []string{"-l", "tier=web"}, want: []string{"front", "other"}, scope: report.Scope{Selectors: []string{"tier=web"}}},
-		"GitRepo":                      {args: []string{"gitrepo/apps", "-n", "fleet-local"}, want: []string{"back", "front"}},
-		"bundle":                       {args: []string{"bundle/front"}, want: []string{"front"}, scope: report.Scope{Targets: []string{"bundle/front"}}},
-		"bundle, two words":            {args: []string{"bundle", "front"}, want: []string{"front"}},
-		"two bundles":                  {args: []string{"bundles.fleet.cattle.io/front", "bundle/other"}, want: []string{"front", "other"}},
-		"cluster":                      {args: []string{"cluster/local"}, want: []string{"back", "front", "other"}},
-		"BundleDeployment":             {args: []string{"bd/back"}, want: []string{"back"}, scope: report.Scope{Targets: []string{"bundledeployment/back"}}},
-		"all three":                    {args: []string{"-n", "fleet-local", "-l", "tier=web", "cluster/local"}, want: []string{"front"}},
-		"a target without deployments": {args: []string{"bundle/targetless"}},
+		"everything":        {want: []string{"back", "front", "other"}},
+		"workspace":         {args: []string{"-n", "team"}, want: []string{"other"}, scope: report.Scope{Namespaces: []string{"team"}}},
+		"selector":          {args: []string{"-l", "tier=web"}, want: []string{"front", "other"}, scope: report.Scope{Selectors: []string{"tier=web"}}},
+		"GitRepo":           {args: []string{"gitrepo/apps", "-n", "fleet-local"}, want: []string{"back", "front"}},
+		"bundle":            {args: []string{"bundle/front"}, want: []string{"front"}, scope: report.Scope{Targets: []string{"bundle/front"}}},
+		"bundle, two words": {args: []string{"bundle", "front"}, want: []string{"front"}},
+		"two bundles":       {args: []string{"bundles.fleet.cattle.io/front", "bundle/other"}, want: []string{"front", "other"}},
+		"cluster":           {args: []string{"cluster/local"}, want: []string{"back", "front", "other"}},
+		"BundleDeployment":  {args: []string{"bd/back"}, want: []string{"back"}, scope: report.Scope{Targets: []string{"bundledeployment/back"}}},
+		"all three":         {args: []string{"-n", "fleet-local", "-l", "tier=web", "cluster/local"}, want: []string{"front"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := f.audit(test.args...)
@@ -70,6 +68,7 @@ func TestScope(t *testing.T) {
 func TestWrongScope(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", theme)
+	f.ApplyYAML(t, controller, "{apiVersion: fleet.cattle.io/v1alpha1, kind: Bundle, metadata: {name: targetless, namespace: fleet-local}}")
 	for name, test := range map[string]struct {
 		args   []string
 		status int
@@ -79,6 +78,8 @@ func TestWrongScope(t *testing.T) {
 		"a bundle of another place":      {args: []string{"-n", "team", "bundle/guestbook"}, status: 3, says: []string{"finding namespace team"}},
 		"a workspace with nothing in it": {args: []string{"-n", "nowhere"}, status: 3, says: []string{"finding namespace nowhere", "there is in fleet-local"}},
 		"one of two targets":             {args: []string{"bundle/guestbook", "gitrepo/nope"}, status: 3, says: []string{"gitrepo/nope"}},
+		"a bundle without deployments":   {args: []string{"bundle/targetless"}, status: 3, says: []string{"no bundle deployment matches: bundle/targetless"}},
+		"a selector that nothing has":    {args: []string{"-l", "tier=none"}, status: 3, says: []string{`no bundle deployment matches: selector "tier=none"`}},
 		"a namespace that is none":       {args: []string{"-n", "No/Namespace"}, status: 2, says: []string{"parsing --namespace"}},
 		"one namespace and all":          {args: []string{"-n", "fleet-local", "-A"}, status: 2, says: []string{"exclude each other"}},
 		"a kind that is no target":       {args: []string{"pod/web"}, status: 2, says: []string{`"pod/web"`, "--help"}},

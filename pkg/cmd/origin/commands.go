@@ -79,9 +79,10 @@ func (f *Flags) Explain(err error) error {
 // RecordsHint is what to do where release records could not be read.
 func (f *Flags) RecordsHint() string {
 	if f.Captured() {
-		return "Capture the Secrets of type helm.sh/release.v1, and those named fleet-agent, of the cluster too."
+		return "Capture the Secrets of type helm.sh/release.v1, and those named fleet-agent, of the cluster, all of them whole."
 	}
-	return f.Commands().PrintRole + " prints a role that may read what an audit reads."
+	c := f.Commands()
+	return c.Audit + " names what could not be read; " + c.PrintRole + " prints a role that may read it."
 }
 
 func (f *Flags) hint(err error) string {
