@@ -101,7 +101,7 @@ func releaseHolder(inv *inventory.Inventory, release string) Holder {
 	h := Holder{Situation: LivingRelease, Title: "Helm release " + release, names: []string{release}}
 	switch {
 	case inv.Releases[release]:
-	case inv.SetsComplete:
+	case inv.ReleasesComplete:
 		h.Situation = LostRelease
 	default:
 		h.Situation = Undecided

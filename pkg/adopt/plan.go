@@ -133,7 +133,7 @@ func never(inv *inventory.Inventory, d *check.Deployment, x *check.Object) []str
 	if target := d.Options().TargetNamespace; !x.Namespaced && target != "" {
 		out = append(out, fmt.Sprintf("it is cluster-scoped and the bundle has the targetNamespace %q: every deploy of it fails", target))
 	}
-	out = append(out, unproven(inv, d, x)...)
+	out = append(out, unproven(inv, d)...)
 	if len(d.Lacking) > 0 && (d.From == inventory.FromBundle || d.From == inventory.FromFiles) {
 		out = append(out, "what its bundle wants is not surely known: "+strings.Join(d.Lacking, "; "))
 	}
@@ -151,7 +151,7 @@ func never(inv *inventory.Inventory, d *check.Deployment, x *check.Object) []str
 }
 
 // unproven says why nothing vouches for the set that would be written: nothing is written by a scope that is only declared, or that is disputed.
-func unproven(inv *inventory.Inventory, d *check.Deployment, x *check.Object) []string {
+func unproven(inv *inventory.Inventory, d *check.Deployment) []string {
 	const remedy = "; --agent-scope=VALUE states the scope of the agent, '' that it has none"
 	switch s := d.Scope; {
 	case s.Proven():
@@ -162,8 +162,6 @@ func unproven(inv *inventory.Inventory, d *check.Deployment, x *check.Object) []
 		return []string{fmt.Sprintf("%s, and no running agent shows which is right", inv.DisputeOf(d.Deployment)) + remedy}
 	case s.Evidence == inventory.EvidenceDeclared:
 		return []string{fmt.Sprintf("only %s says that the agent has %s: no running agent and no release shows it", s.Source, s) + remedy}
-	case d.Stated.Hash != "" && x.Marks.Hash == d.Stated.Hash:
-		return []string{"its ownership metadata agrees with release " + d.Release.String() + ", and no running agent shows another scope" + remedy}
 	}
 	return nil
 }

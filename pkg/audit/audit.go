@@ -76,6 +76,8 @@ type run struct {
 	records source.Coverage // of the release records
 	// agentSecretsRead says that the Secrets of all agents could be read.
 	agentSecretsRead bool
+	// configMapsRead says that the releases in ConfigMaps could be read.
+	configMapsRead bool
 	fleet            map[string]source.Coverage // of Fleet's kinds, as far as they are served
 }
 

@@ -56,6 +56,7 @@ func (r *run) gather(ctx context.Context) error {
 		Records:           r.recordsProblem,
 		BundleDeployments: r.deploymentsRead,
 		AgentSecrets:      r.agentSecretsRead,
+		OtherReleases:     r.configMapsRead,
 		StatedScope:       r.AgentScope,
 	})
 	// It holds on to the objects of every revision, which are done with.
@@ -246,6 +247,9 @@ func (r *run) releaseRecords(ctx context.Context) error {
 		return err
 	}
 	_, r.agentSecretsRead = cover.Of("")
+	if err := r.releasesInConfigMaps(ctx); err != nil {
+		return err
+	}
 	needed := r.builder.Needed()
 	var mu sync.Mutex // guards the builder
 	decoders, ctx := errgroup.WithContext(ctx)
@@ -269,6 +273,27 @@ func (r *run) releaseRecords(ctx context.Context) error {
 	if waited := decoders.Wait(); err == nil {
 		err = waited
 	}
+	return err
+}
+
+// releasesInConfigMaps notes the releases of those who set HELM_DRIVER=configmap. None of them is Fleet's, and only a plan of adoption asks
+// whether a release exists from whom an object would be taken.
+func (r *run) releasesInConfigMaps(ctx context.Context) error {
+	if !r.Foresee {
+		return nil
+	}
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), LabelSelector: "owner=helm", MetadataOnly: true}
+	cover, err := r.src.List(ctx, q, func(o source.Object) error {
+		m, err := o.ReadMeta()
+		if err != nil {
+			return nil // it is no release of which anything can be known
+		}
+		if name, err := release.ParseSecretName(m.Metadata.Namespace, m.Metadata.Name); err == nil {
+			r.builder.AddRelease(name)
+		}
+		return nil
+	})
+	_, r.configMapsRead = cover.Of("")
 	return err
 }
 

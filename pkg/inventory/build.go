@@ -26,6 +26,8 @@ type Reading struct {
 	BundleDeployments func(namespace string) bool
 	// AgentSecrets says that the Secrets of all agents on the cluster could be read.
 	AgentSecrets bool
+	// OtherReleases says that the releases which Helm keeps elsewhere than in Secrets could be read.
+	OtherReleases bool
 	// StatedScope is the scope that the user states for the agents whose running workload does not show one; nil where none is stated.
 	StatedScope *string
 }
@@ -66,6 +68,7 @@ func (b *Builder) Build(r Reading) *Inventory {
 	slices.SortFunc(inv.Deployments, func(x, y *Deployment) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Release.Release(), y.Release.Release()))
 	})
+	inv.ReleasesComplete = inv.SetsComplete && r.OtherReleases
 	slices.Sort(inv.Notes)
 	for _, d := range inv.Deployments {
 		for _, w := range d.Desired {

@@ -262,16 +262,24 @@ type DecodedRecord struct{ r *record }
 // AddRecord adds a release record.
 func (b *Builder) AddRecord(d *DecodedRecord) {
 	if b.records == nil {
-		b.records, b.releases, b.latest = map[release.Name]*record{}, map[string]bool{}, map[string]*Record{}
+		b.records, b.latest = map[release.Name]*record{}, map[string]*Record{}
 	}
+	b.AddRelease(d.r.Name)
 	if last := b.latest[d.r.Release()]; last == nil || last.Revision < d.r.Revision {
 		record := d.r.Record // a copy: the objects of the record are not to be held on to
 		b.latest[d.r.Release()] = &record
 	}
-	b.releases[d.r.Release()] = true
 	if d.r.BundleID != "" || d.r.Damaged != "" {
 		b.records[d.r.Name] = d.r
 	}
+}
+
+// AddRelease adds a release of which only the name is known.
+func (b *Builder) AddRelease(name release.Name) {
+	if b.releases == nil {
+		b.releases = map[string]bool{}
+	}
+	b.releases[name.Release()] = true
 }
 
 // ClusterNamespaces returns where the BundleDeployments of the known Clusters are.

@@ -161,6 +161,9 @@ type Inventory struct {
 	Sets map[string][]*Deployment
 	// SetsComplete says that every release record of the cluster could be read, so that a set not found in Sets is nobody's.
 	SetsComplete bool
+	// ReleasesComplete says that the same holds for releases of others than Fleet, so that a release not found in Releases does not exist.
+	// Releases in an SQL database are never seen.
+	ReleasesComplete bool
 	// Secrets are the Secrets that any recorded manifest states, as JSON: what must not be shown.
 	Secrets [][]byte
 	// Releases are the names ("namespace/name") of all Helm releases seen, Fleet's and others'.
