@@ -3,7 +3,6 @@
 package adopt
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -19,19 +18,25 @@ import (
 
 // KindReceipt is the kind of a receipt's first line. A receipt is a file of JSON lines: a header, one line for each object that is to be
 // written with the values of its five keys before and after, all of them stored before the first write, and then one line for each outcome.
+// The header and the lines of objects end with a digest of all lines so far; see chain.
 const KindReceipt = "AdoptionReceipt"
+
+// receiptFormat is the format of the receipts that are written, and the only one that is read. Receipts of format 1 had neither digests nor
+// this number.
+const receiptFormat = 2
 
 // Header is the first line of a receipt.
 type Header struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
+	Format     int    `json:"format"`  // of the receipt
 	TakenAt    string `json:"takenAt"` // RFC 3339
 	Version    string `json:"version"` // of the program
 	Server     string `json:"server,omitempty"`
-	// ClusterUID is the uid of the namespace kube-system, by which a cluster is known; empty where it could not be read.
-	ClusterUID string `json:"clusterUID,omitempty"`
-	Digest     string `json:"digest"`
-	Objects    int    `json:"objects"`
+	// ClusterUID is the uid of the namespace kube-system, which identifies a cluster.
+	ClusterUID string `json:"clusterUID"`
+	Digest     string `json:"digest"`  // of the plan
+	Objects    int    `json:"objects"` // how many lines of objects follow
 }
 
 // Entry is one object of a receipt.
@@ -65,7 +70,7 @@ type Receipt struct {
 // CreateReceipt stores the header and all items that are to be written, safely on disk, before it returns. The file must not exist yet:
 // a receipt may be the only way back.
 func CreateReceipt(path string, h Header, items []Item) (_ *Receipt, err error) {
-	h.APIVersion, h.Kind, h.Objects = report.APIVersion, KindReceipt, 0
+	h.APIVersion, h.Kind, h.Format, h.Objects = report.APIVersion, KindReceipt, receiptFormat, 0
 	entries := map[int]int{}
 	var lines []any
 	for i, item := range items {
@@ -86,11 +91,14 @@ func CreateReceipt(path string, h Header, items []Item) (_ *Receipt, err error) 
 			err = errors.Join(fmt.Errorf("writing the receipt %s: %w", path, err), file.Close())
 		}
 	}()
-	var b bytes.Buffer
-	for _, line := range append([]any{h}, lines...) {
-		if err := encode(&b, line); err != nil {
+	var b, line bytes.Buffer
+	var digests chain
+	for _, v := range append([]any{h}, lines...) {
+		line.Reset()
+		if err := encode(&line, v); err != nil {
 			return nil, err
 		}
+		b.Write(digests.seal(line.Bytes()))
 	}
 	if _, err := file.Write(b.Bytes()); err != nil {
 		return nil, err
@@ -128,38 +136,3 @@ func (r *Receipt) Settled(index int, item Item) error {
 
 // Close ends the receipt.
 func (r *Receipt) Close() error { return errors.Join(r.file.Sync(), r.file.Close()) }
-
-// maxLine bounds one line of a receipt, in bytes: five keys, of which annotations may be long.
-const maxLine = 4 << 20
-
-// ReadReceipt reads what CreateReceipt stored. Fewer entries than the header counts mean that the file was cut off: by a crash before the
-// first write, or later by somebody else; what is there can be undone all the same. Errors name the line, and do not quote it.
-func ReadReceipt(in io.Reader) (Header, []Entry, error) {
-	s := bufio.NewScanner(in)
-	s.Buffer(nil, maxLine)
-	var h Header
-	if !s.Scan() {
-		return h, nil, errors.Join(errors.New("reading the receipt: it is empty"), s.Err())
-	}
-	if err := json.Unmarshal(s.Bytes(), &h); err != nil || h.APIVersion != report.APIVersion || h.Kind != KindReceipt {
-		return h, nil, fmt.Errorf("reading the receipt: line 1 is not the header of an %s of %s", KindReceipt, report.APIVersion)
-	}
-	var out []Entry
-	for len(out) < h.Objects {
-		if !s.Scan() {
-			if err := s.Err(); err != nil {
-				return h, nil, fmt.Errorf("reading the receipt: line %d: %w", len(out)+2, err)
-			}
-			return h, out, nil
-		}
-		var e Entry
-		if err := json.Unmarshal(s.Bytes(), &e); err != nil || !e.whole() {
-			if !s.Scan() && s.Err() == nil {
-				return h, out, nil // the line broke off, and nothing follows it
-			}
-			return h, nil, fmt.Errorf("reading the receipt: line %d is damaged: it names no object with its five keys before and after", len(out)+2)
-		}
-		out = append(out, e)
-	}
-	return h, out, nil
-}

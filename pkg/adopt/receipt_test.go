@@ -61,7 +61,7 @@ func TestReceipt(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := header
-	want.APIVersion, want.Kind, want.Objects = "fleetdoctor.io/v1alpha1", "AdoptionReceipt", 2
+	want.APIVersion, want.Kind, want.Format, want.Objects = "fleetdoctor.io/v1alpha1", "AdoptionReceipt", 2, 2
 	if diff := cmp.Diff(want, h); diff != "" {
 		t.Errorf("header (-want +got):\n%s", diff)
 	}
@@ -111,19 +111,33 @@ func TestReceiptCut(t *testing.T) {
 	}
 }
 
+// sealed is a receipt of lines with their digests.
+func sealed(lines ...string) string {
+	var c chain
+	var b strings.Builder
+	for _, line := range lines {
+		b.Write(c.seal([]byte(line)))
+	}
+	return b.String()
+}
+
 func TestReceiptRefuses(t *testing.T) {
-	const head = `{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":2}` + "\n"
-	const good = `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{},"after":{"objectset.rio.cattle.io/hash":"x"}}` + "\n"
+	const head = `{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":2,"objects":2}`
+	const good = `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{},"after":{"objectset.rio.cattle.io/hash":"x"}}`
 	for name, tc := range map[string]struct{ text, says string }{
 		"empty":                       {"", "it is empty"},
 		"another document":            {`{"apiVersion":"v1","kind":"ConfigMap"}`, "line 1 is not the header"},
 		"of another version":          {`{"apiVersion":"fleetdoctor.io/v2","kind":"AdoptionReceipt","objects":1}`, "line 1 is not the header"},
 		"no JSON":                     {"receipt", "line 1 is not the header"},
-		"a damaged line":              {head + good + "{hidden-value\n" + good, "line 3 is damaged"},
-		"without what was before":     {head + `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","after":{}}` + "\n" + good, "line 2 is damaged"},
-		"a key of another version":    {head + `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"x":"y"},"after":{}}` + "\n" + good, "line 2 is damaged"},
-		"a line without an object":    {head + "{}\n" + good, "line 2 is damaged"},
-		"a line that is far too long": {head + `{"name":"` + strings.Repeat("x", maxLine) + `"}`, "line 2"},
+		"without digests":             {`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":2}` + "\n" + good, "line 1 states no format"},
+		"of a newer format":           {sealed(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":3,"objects":2}`), "line 1 states format 3"},
+		"a header without its digest": {head + "\n" + sealed(good), "line 1 is damaged"},
+		"a damaged line":              {sealed(head, good) + "{hidden-value\n" + sealed(good), "line 3 is damaged"},
+		"a line without its digest":   {sealed(head, good) + good + "\n", "line 3 is damaged"},
+		"without what was before":     {sealed(head, `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","after":{}}`, good), "line 2 is damaged"},
+		"a key of another version":    {sealed(head, `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"x":"y"},"after":{}}`, good), "line 2 is damaged"},
+		"a line without an object":    {sealed(head, `{"a":"b"}`, good), "line 2 is damaged"},
+		"a line that is far too long": {sealed(head) + `{"name":"` + strings.Repeat("x", maxLine) + `"}`, "line 2"},
 	} {
 		_, entries, err := ReadReceipt(strings.NewReader(tc.text))
 		if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "hidden-value") || len(entries) > 0 {
@@ -136,6 +150,8 @@ func TestReceiptRefuses(t *testing.T) {
 func FuzzReadReceipt(f *testing.F) {
 	f.Add(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":1}` + "\n" + `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"objectset.rio.cattle.io/id":"b"},"after":{}}`)
 	f.Add(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":-1}` + "\n\n{")
+	f.Add(sealed(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":2,"objects":1}`,
+		`{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"objectset.rio.cattle.io/id":"b"},"after":{}}`))
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
 		const marker = "q7x9z-quoted-k3v8"

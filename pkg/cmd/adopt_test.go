@@ -4,8 +4,6 @@ package cmd
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -93,23 +91,6 @@ func TestAdoptPlans(t *testing.T) {
 	}
 	if again := run(t, "adopt", "--snapshot", sick, "-o", "json"); again.out != got.out {
 		t.Error("the same snapshot gives another plan")
-	}
-}
-
-// TestAdoptUndoOfSnapshot holds that taking back can be planned for a snapshot, too.
-func TestAdoptUndoOfSnapshot(t *testing.T) {
-	receipt := filepath.Join(t.TempDir(), "receipt.jsonl")
-	const uid = "5c08cc84-9db4-443d-8b4a-977b419f68b7" // of service ingress/edge, which has no mark
-	text := `{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":2}
-{"apiVersion":"v1","kind":"Service","namespace":"ingress","name":"edge","uid":"` + uid + `","before":{},"after":{"objectset.rio.cattle.io/hash":"x"}}
-{"apiVersion":"v1","kind":"Service","namespace":"ingress","name":"edge2","uid":"u","before":{},"after":{"objectset.rio.cattle.io/hash":"x"}}
-`
-	if err := os.WriteFile(receipt, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got := run(t, "adopt", "--snapshot", sick, "--undo", receipt)
-	if got.status != 0 || !strings.Contains(got.out, "It is as it was before.") || !strings.Contains(got.out, "Nothing to restore, 2 left as they are.") {
-		t.Errorf("status %d:\n%s%s", got.status, got.out, got.errOut)
 	}
 }
 

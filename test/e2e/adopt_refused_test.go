@@ -52,6 +52,30 @@ func TestForbiddenOnSome(t *testing.T) {
 	}
 }
 
+// TestClusterUnknown has somebody adopt who may not read which cluster this is. Nothing is written, because the receipt could not be undone.
+func TestClusterUnknown(t *testing.T) {
+	f := newFleet(t, shared)
+	f.deploy("guestbook", guestbook)
+	f.strip(parts()...)
+	before := f.getAll(parts()...)
+	grants := []grant{ofFleet, ofSecrets, ofObjects, rule("apps", "deployments,statefulsets", "list"), rule("", "configmaps,services", "get", "patch")}
+	a := f.adopt("--yes", "--kubeconfig", f.user("no-namespaces", grants...))
+	if a.status != 3 || a.stdout != "" {
+		t.Errorf("status %d, stdout %s", a.status, a.stdout)
+	}
+	says(t, "stderr", a.stderr, "which cluster this is could not be read: namespace kube-system: Forbidden", "Grant the right to list namespaces")
+	f.unchanged(before...)
+	if _, err := os.Stat(a.receipt); err == nil {
+		t.Error("there is a receipt")
+	}
+
+	kubeSystem := rule("", "namespaces", "list").named("kube-system")
+	a = f.adopt("--yes", "--kubeconfig", f.user("kube-system-alone", append(grants, kubeSystem)...))
+	if a.status != 0 || a.document.Summary.Done != 3 {
+		t.Errorf("with the right that was named: status %d, %+v: %s", a.status, a.document, a.stderr)
+	}
+}
+
 // once makes a name that no earlier run of a test has used.
 func once(name string) string { return name + "-" + strings.ToLower(rand.Text()) }
 

@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // parts are the three objects of the guestbook.
@@ -135,12 +138,16 @@ func TestUndoReceipts(t *testing.T) {
 		t.Errorf("the receipt's mode: %v, %v", info.Mode(), err)
 	}
 	lines := bytes.SplitAfter(content, []byte("\n"))
-	uid := string(b.get(object("v1", "Namespace", "", "kube-system")).GetUID())
+	stated := []byte(`"clusterUID":"` + string(b.get(object("v1", "Namespace", "", "kube-system")).GetUID()) + `"`)
 	for name, test := range map[string]struct {
 		content []byte
 		says    string
 	}{
-		"of another cluster":    {bytes.ReplaceAll(content, []byte(uid), []byte("00000000-0000-0000-0000-000000000000")), "another cluster"},
+		"of another cluster":    {rewritten(t, content, "00000000-0000-0000-0000-000000000000"), "another cluster"},
+		"of no cluster":         {rewritten(t, content, ""), "line 1 does not state which cluster it is of"},
+		"its cluster changed":   {bytes.Replace(content, stated, []byte(`"clusterUID":""`), 1), "line 1 is damaged"},
+		"a foreign hash":        {bytes.Replace(content, []byte(fleet.Hash("default-gone")), []byte(fleet.Hash("default-thief")), 1), "is damaged: its digest does not match"},
+		"two receipts":          {slices.Concat(content, content), "begins another receipt"},
 		"empty":                 {nil, "empty"},
 		"no receipt":            {[]byte("{}\n"), "line 1 is not the header"},
 		"damaged in the middle": {bytes.Join([][]byte{lines[0], []byte("{\"na\n"), lines[2], lines[3]}, nil), "line 2 is damaged"},
@@ -176,6 +183,34 @@ func TestUndoReceipts(t *testing.T) {
 		says(t, "stderr", r.stderr, "Nothing was changed on the cluster", "--receipt")
 		b.restored(before[0])
 	})
+}
+
+// rewritten is a receipt with the uid of another cluster, and the digests of that.
+func rewritten(t *testing.T, content []byte, clusterUID string) []byte {
+	t.Helper()
+	h, entries, err := adopt.ReadReceipt(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var items []adopt.Item
+	for _, e := range entries {
+		items = append(items, adopt.Item{Before: e.Before, After: e.After, AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID,
+			BundleDeployment: e.BundleDeployment, Release: e.Release, Action: report.ActionAdopt}})
+	}
+	h.ClusterUID = clusterUID
+	path := filepath.Join(t.TempDir(), "receipt.jsonl")
+	r, err := adopt.CreateReceipt(path, h, items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 func writeReceipt(t *testing.T, content []byte) string {

@@ -13,6 +13,7 @@ import (
 type grant struct {
 	namespace, group string
 	resources        []string
+	names            []string // of single objects; none means all
 	verbs            []string
 }
 
@@ -24,6 +25,12 @@ func rule(group, resources string, verbs ...string) grant {
 // in narrows a grant down to a namespace.
 func (g grant) in(namespace string) grant {
 	g.namespace = namespace
+	return g
+}
+
+// named narrows a grant down to single objects.
+func (g grant) named(names ...string) grant {
+	g.names = names
 	return g
 }
 
@@ -48,5 +55,5 @@ func (f *fleetServer) allowed(user string, g grant) {
 }
 
 func (g grant) rule() rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{g.group}, Resources: g.resources, Verbs: g.verbs}
+	return rbacv1.PolicyRule{APIGroups: []string{g.group}, Resources: g.resources, ResourceNames: g.names, Verbs: g.verbs}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -86,9 +87,12 @@ const mostReceipts = 100
 // record makes the receipt: nothing is written to the cluster before it is safe on disk.
 func (s *session) record(ctx context.Context) (*adopt.Receipt, error) {
 	now := s.Now().UTC()
-	uid, err := clusterUID(ctx, s.src)
-	if err != nil {
+	uid, unread, err := clusterUID(ctx, s.src)
+	switch {
+	case err != nil:
 		return nil, err
+	case uid == "": // --undo would refuse the receipt
+		return nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("writing the receipt: which cluster this is could not be read: %s", unread), Hint: s.clusterUIDHint()}
 	}
 	h := adopt.Header{TakenAt: now.Format(time.RFC3339), Version: s.Version, Server: s.document.Source.Server, ClusterUID: uid, Digest: adopt.Digest(s.items)}
 	path, base := s.receipt, "fleetdoctor-adopt-"+now.Format("20060102-150405")
@@ -110,17 +114,29 @@ func (s *session) record(ctx context.Context) (*adopt.Receipt, error) {
 	return r, nil
 }
 
-// clusterUID is the uid of the namespace kube-system, by which a cluster is known; empty where it may not be read.
-func clusterUID(ctx context.Context, src source.Source) (string, error) {
-	uid := ""
-	_, err := src.List(ctx, source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), FieldSelector: "metadata.name=kube-system", MetadataOnly: true},
+// clusterUID is the uid of the namespace kube-system, which identifies a cluster. Where it could not be read it is empty, and unread says why.
+func clusterUID(ctx context.Context, src source.Source) (uid, unread string, err error) {
+	namespaces := corev1.SchemeGroupVersion.WithKind("Namespace")
+	cover, err := src.List(ctx, source.Query{Kind: namespaces, FieldSelector: "metadata.name=" + metav1.NamespaceSystem, MetadataOnly: true},
 		func(o source.Object) error {
 			if m, err := o.ReadMeta(); err == nil {
 				uid = m.Metadata.UID
 			}
 			return nil
 		})
-	return uid, err
+	unread = "namespace " + metav1.NamespaceSystem + " was not found"
+	if f, all := cover.Of(""); !all {
+		unread = fmt.Sprintf("namespace %s: %s %s", metav1.NamespaceSystem, f.Reason, f.Detail)
+	}
+	return uid, strings.TrimSpace(unread), err
+}
+
+// clusterUIDHint says what is needed to read the uid of the cluster.
+func (s *session) clusterUIDHint() string {
+	if s.Captured() {
+		return "Capture the namespace " + metav1.NamespaceSystem + " too."
+	}
+	return "Nothing was changed on the cluster. Grant the right to list namespaces, at least the one with the resourceName " + metav1.NamespaceSystem + "."
 }
 
 // again audits the deployments that were written for once more. Where that fails, there is only no line about them: what was written is

@@ -23,15 +23,14 @@ import (
 func (s *session) planUndo(ctx context.Context, progress *origin.Progress) error {
 	header, entries, err := s.readReceipt()
 	if err != nil {
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: "Name the file that adopt recorded the previous values in."}
+		hint := "Name the file in which adopt recorded the previous values."
+		if wrong := (*adopt.ReceiptError)(nil); errors.As(err, &wrong) {
+			hint = wrong.Remedy
+		}
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: hint}
 	}
-	uid, err := clusterUID(ctx, s.src)
-	if err != nil {
+	if err := s.sameCluster(ctx, header); err != nil {
 		return err
-	}
-	if uid != "" && header.ClusterUID != "" && uid != header.ClusterUID {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the receipt is of another cluster: of %s", header.Server),
-			Hint: "--context and --kubeconfig choose a cluster."}
 	}
 	progress.Tell(engine.Progress{Doing: "reading the objects of the receipt"})
 	if s.items, err = adopt.PlanUndo(ctx, s.src, entries); err != nil {
@@ -53,11 +52,32 @@ func (s *session) planUndo(ctx context.Context, progress *origin.Progress) error
 	}
 	if n := header.Objects - len(entries); n > 0 {
 		s.document.Notes = append(s.document.Notes, fmt.Sprintf("the receipt was to name %d objects and names %d: it was cut off, by a crash before anything was "+
-			"written or by somebody since", header.Objects, len(entries)))
+			"written or by somebody since; the objects that it does not name are left as they are", header.Objects, len(entries)))
 	}
 	notes, err := s.webhooks(ctx)
 	s.document.Notes = append(s.document.Notes, notes...)
 	return err
+}
+
+// sameCluster refuses a receipt of another cluster, and one of which it is not known whether it is of this one: uids, names and previous
+// values of another cluster's objects mean nothing here.
+func (s *session) sameCluster(ctx context.Context, h adopt.Header) error {
+	if h.ClusterUID == "" {
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s: reading the receipt: line 1 does not state which cluster it is of (clusterUID)", s.undo),
+			Hint: "Nothing was changed on the cluster. The lines that follow state the previous values of each object as \"before\": put them back by hand."}
+	}
+	uid, unread, err := clusterUID(ctx, s.src)
+	switch {
+	case err != nil:
+		return err
+	case uid == "":
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s: whether the receipt is of this cluster could not be read: %s", s.undo, unread),
+			Hint: s.clusterUIDHint()}
+	case uid != h.ClusterUID:
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s: the receipt is of another cluster: of %s", s.undo, h.Server),
+			Hint: "--context and --kubeconfig choose a cluster."}
+	}
+	return nil
 }
 
 func (s *session) readReceipt() (adopt.Header, []adopt.Entry, error) {

@@ -32,6 +32,8 @@ const (
 #   - {apiGroups: ["*"], resources: ["*"], verbs: ["list"]}
 # To take what is desired from the bundles (--desired, preflight), add list on contents of
 # fleet.cattle.io, and on configmaps where a valuesFrom names one.
+# To adopt, add list on namespaces (kube-system alone is enough: its uid identifies the cluster in
+# the receipt), and get and patch on the kinds.
 # To have differences confirmed by the server (--server-check), add get and patch on the kinds;
 # nothing is stored.
 # Bind it with:

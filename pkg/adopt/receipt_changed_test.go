@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// lines are those of a receipt of two objects: its header, the objects, and two outcomes.
+func lines(t *testing.T) [][]byte {
+	t.Helper()
+	path, _ := receipt(t)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := bytes.SplitAfter(raw, []byte("\n"))
+	return out[:len(out)-1]
+}
+
+// TestReceiptChanged checks that a receipt that is not as it was written is refused, with the line that shows it.
+func TestReceiptChanged(t *testing.T) {
+	all, other := lines(t), lines(t)
+	edit := func(line []byte, old, replacement string) []byte {
+		t.Helper()
+		if !bytes.Contains(line, []byte(old)) {
+			t.Fatalf("no %q in %s", old, line)
+		}
+		return bytes.Replace(line, []byte(old), []byte(replacement), 1)
+	}
+	for name, tc := range map[string]struct {
+		lines [][]byte
+		says  string
+	}{
+		"another value":           {[][]byte{all[0], all[1], edit(all[2], `"<hand>"`, `"Helm"`), all[3]}, "line 3 is damaged: its digest does not match"},
+		"another object":          {[][]byte{all[0], all[1], edit(all[2], `"uid":"u-2"`, `"uid":"u-9"`), all[3]}, "line 3 is damaged"},
+		"another name":            {[][]byte{all[0], edit(all[1], `"name":"theme"`, `"name":"victim"`), all[2]}, "line 2 is damaged"},
+		"another cluster":         {[][]byte{edit(all[0], `"clusterUID":"u-0"`, `"clusterUID":"u-1"`), all[1], all[2]}, "line 1 is damaged"},
+		"another count":           {[][]byte{edit(all[0], `"objects":2`, `"objects":1`), all[1], all[2]}, "line 1 is damaged"},
+		"a line left out":         {[][]byte{all[0], all[2], all[3]}, "line 2 is damaged"},
+		"the last object removed": {[][]byte{all[0], all[1], all[3]}, "line 3 is damaged"},
+		"a line twice":            {[][]byte{all[0], all[1], all[1], all[2]}, "line 3 is damaged"},
+		"another order":           {[][]byte{all[0], all[2], all[1]}, "line 2 is damaged"},
+		"one object more":         {[][]byte{all[0], all[1], all[2], all[2], all[3]}, "line 4 is one object more than the 2 of the header"},
+		"one object at the end":   {append(append([][]byte{}, all...), all[1]), "line 6 is one object more than the 2 of the header"},
+		"two receipts":            {append(append([][]byte{}, all...), other...), "line 6 begins another receipt"},
+		"two without outcomes":    {append(append([][]byte{}, all[:3]...), other...), "line 4 begins another receipt"},
+		"two, the first cut":      {append(append([][]byte{}, all[:2]...), other...), "line 3 begins another receipt"},
+	} {
+		_, entries, err := ReadReceipt(bytes.NewReader(bytes.Join(tc.lines, nil)))
+		if err == nil || !strings.Contains(err.Error(), tc.says) || len(entries) > 0 {
+			t.Errorf("%s: %d objects, error %v; want %q", name, len(entries), err, tc.says)
+		}
+	}
+}
+
+// TestReceiptUndamaged checks what does not keep a receipt from being undone: outcomes that a loss of power damaged, and other line ends.
+func TestReceiptUndamaged(t *testing.T) {
+	all := lines(t)
+	for name, raw := range map[string][]byte{
+		"damaged outcomes": bytes.Join([][]byte{all[0], all[1], all[2], []byte("\x00\x00\n{\"en\n"), all[4], []byte("\x00\x00")}, nil),
+		"no outcome":       bytes.Join(all[:3], nil),
+		"CRLF":             bytes.ReplaceAll(bytes.Join(all, nil), []byte("\n"), []byte("\r\n")),
+	} {
+		if _, entries, err := ReadReceipt(bytes.NewReader(raw)); err != nil || len(entries) != 2 {
+			t.Errorf("%s: %d objects, error %v", name, len(entries), err)
+		}
+	}
+}
+
+// TestReceiptNotThroughLink checks that a receipt is not written where a symbolic link points to.
+func TestReceiptNotThroughLink(t *testing.T) {
+	dir := t.TempDir()
+	link, target := filepath.Join(dir, "receipt.jsonl"), filepath.Join(dir, "target")
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CreateReceipt(link, header, two()); err == nil || !strings.Contains(err.Error(), link) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Lstat(target); !os.IsNotExist(err) {
+		t.Errorf("the target of the link: %v", err)
+	}
+}

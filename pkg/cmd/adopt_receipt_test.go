@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// sickUID is the uid of the sick cluster's namespace kube-system.
+const sickUID = "844154af-34fc-4c49-a677-577574d9ed45"
+
+// receiptOf writes a receipt of two objects as adopt does: service ingress/edge, which has no ownership metadata, and one that does not exist.
+func receiptOf(t *testing.T, clusterUID string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "receipt.jsonl")
+	var items []adopt.Item
+	for name, uid := range map[string]string{"edge": "5c08cc84-9db4-443d-8b4a-977b419f68b7", "edge2": "u"} {
+		items = append(items, adopt.Item{Before: ownership.Stamps{}, After: ownership.Stamps{"objectset.rio.cattle.io/hash": "x"},
+			AdoptedObject: report.AdoptedObject{Action: report.ActionAdopt, UID: uid,
+				Ref: object.Ref{APIVersion: "v1", Kind: "Service", Namespace: "ingress", Name: name}}})
+	}
+	adopt.Sort(items)
+	r, err := adopt.CreateReceipt(path, adopt.Header{Version: "0.3.1", Server: "https://other.example.com", ClusterUID: clusterUID}, items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestAdoptUndoOfSnapshot checks that an undo can be planned for a snapshot too.
+func TestAdoptUndoOfSnapshot(t *testing.T) {
+	got := run(t, "adopt", "--snapshot", sick, "--undo", receiptOf(t, sickUID))
+	if got.status != 0 || !strings.Contains(got.out, "It is as it was before.") || !strings.Contains(got.out, "Nothing to restore, 2 left as they are.") {
+		t.Errorf("status %d:\n%s%s", got.status, got.out, got.errOut)
+	}
+}
+
+// TestAdoptUndoRefuses checks that a receipt that was changed, or that is not known to be of this cluster, ends with 3, and that the error
+// names the file, the line and what to do.
+func TestAdoptUndoRefuses(t *testing.T) {
+	withoutNamespaces := filepath.Join(t.TempDir(), "sick") // kube-system was not captured
+	if err := os.CopyFS(withoutNamespaces, os.DirFS(sick)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(withoutNamespaces, "namespaces.json")); err != nil {
+		t.Fatal(err)
+	}
+	edit := func(old, replacement string) func(string) string {
+		return func(text string) string { return strings.Replace(text, old, replacement, 1) }
+	}
+	for name, tc := range map[string]struct {
+		uid, snapshot string
+		change        func(string) string
+		says          []string
+	}{
+		"a foreign hash": {sickUID, sick, edit(`"before":{}`, `"before":{"objectset.rio.cattle.io/hash":"foreign"}`),
+			[]string{"line 2 is damaged: its digest does not match", "Name a copy of the receipt as adopt wrote it."}},
+		"another object": {sickUID, sick, edit(`"name":"edge"`, `"name":"victim"`), []string{"line 2 is damaged"}},
+		"two receipts": {sickUID, sick, func(text string) string { return text + text },
+			[]string{"line 4 begins another receipt", "Put each receipt into a file of its own"}},
+		"without format": {sickUID, sick, edit(`"format":2,`, ""), []string{"line 1 states no format", `Undo it with version "0.3.1"`}},
+		"of no cluster": {"", sick, edit("", ""),
+			[]string{"line 1 does not state which cluster it is of (clusterUID)", "put them back by hand"}},
+		"of another cluster": {"844154af", sick, edit("", ""), []string{"the receipt is of another cluster: of https://other.example.com", "--context"}},
+		"of an unknown cluster": {sickUID, withoutNamespaces, edit("", ""),
+			[]string{"whether the receipt is of this cluster could not be read: namespace kube-system: NotInSnapshot", "Capture the namespace kube-system too."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := receiptOf(t, tc.uid)
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(tc.change(string(text))), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := run(t, "adopt", "--snapshot", tc.snapshot, "--undo", path)
+			if got.status != 3 || got.out != "" || !strings.Contains(got.errOut, path) {
+				t.Errorf("status %d: %s%s", got.status, got.out, got.errOut)
+			}
+			for _, s := range tc.says {
+				if !strings.Contains(got.errOut, s) {
+					t.Errorf("it does not say %q: %s", s, got.errOut)
+				}
+			}
+		})
+	}
+}
+
+// TestAdoptUndoOfCutReceipt checks that the objects of a receipt that was cut off can be undone, and that the plan says so.
+func TestAdoptUndoOfCutReceipt(t *testing.T) {
+	path := receiptOf(t, sickUID)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text[:len(text)-20], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := run(t, "adopt", "--snapshot", sick, "--undo", path)
+	if got.status != 0 || !strings.Contains(got.out, "Nothing to restore, 1 left as they are.") {
+		t.Errorf("status %d:\n%s%s", got.status, got.out, got.errOut)
+	}
+	if text := strings.Join(strings.Fields(got.out), " "); !strings.Contains(text, "was to name 2 objects and names 1: it was cut off") {
+		t.Errorf("the cut is not said:\n%s", got.out)
+	}
+}
