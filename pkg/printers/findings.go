@@ -38,7 +38,7 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 		}
 	}
 	for _, list := range folds {
-		fmt.Fprintln(b, t.bold("No verdict"))
+		fmt.Fprintln(b, t.bold("No result"))
 		t.fold(b, list)
 	}
 	var rest []report.Finding

@@ -148,6 +148,8 @@ func TestVerdict(t *testing.T) {
 		return out
 	}
 	warning := report.Finding{Code: "FD607", Severity: report.Warning, Message: "no verdict"}
+	waiting := report.BundleDeployment{Namespace: "x", Name: "waiting", State: report.WaitApplied, Reason: "NoReleaseRecord"}
+	unread := report.BundleDeployment{Namespace: "x", Name: "unread", State: report.NotReady, Counts: report.Counts{Desired: 2, Unknown: 2}}
 	for name, tc := range map[string]struct {
 		bds      []report.BundleDeployment
 		findings []report.Finding
@@ -157,9 +159,11 @@ func TestVerdict(t *testing.T) {
 		"well":       {bds: []report.BundleDeployment{ofCluster("", "app")}, want: "1 of 1 object ready in 1 bundle deployment. All is well."},
 		"none":       {want: "No bundle deployment is in this scope."},
 		"a gap":      {gaps: []report.Gap{{What: "x"}}, want: "No bundle deployment is in this scope. Nothing is wrong in what could be read."},
-		"no verdict": {bds: blind(6), findings: []report.Finding{warning}, want: "No verdict on 6 of 6 bundle deployments. 0 errors, 1 warning."},
+		"no verdict": {bds: blind(6), findings: []report.Finding{warning}, want: "No result for 6 of 6 bundle deployments. 0 errors, 1 warning."},
 		"some without": {bds: append(blind(1), ofCluster("", "app")),
-			want: "1 of 1 object ready in 2 bundle deployments. No verdict on 1 of 2 bundle deployments. Nothing is wrong in what could be read."},
+			want: "1 of 1 object ready in 2 bundle deployments. No result for 1 of 2 bundle deployments. Nothing is wrong in what could be read."},
+		"in another state, without": {bds: append(blind(1), waiting, unread, ofCluster("", "app")),
+			want: "1 of 3 objects ready in 4 bundle deployments. No result for 3 of 4 bundle deployments. Nothing is wrong in what could be read."},
 		"for information": {bds: []report.BundleDeployment{ofCluster("", "app")}, findings: []report.Finding{{Code: "FD207", Severity: report.Info}},
 			want: "1 of 1 object ready in 1 bundle deployment. All is well, 1 for information (-o wide shows them)."},
 		"none, for information": {findings: []report.Finding{{Code: "FD207", Severity: report.Info}}, want: "No bundle deployment is in this scope. 1 for information (-o wide shows them)."},

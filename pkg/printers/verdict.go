@@ -10,12 +10,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// verdict is the last line: what is true in a sentence or two, and of how much there is no truth.
+// verdict is the last line: the result in a sentence or two, and how many deployments have none.
 func (t text) verdict(b *bytes.Buffer, a *report.Audit) {
 	c, f, all := a.Summary.Counts, a.Summary.Findings, a.Summary.BundleDeployments
 	blind := 0
 	for _, bd := range a.BundleDeployments {
-		if unknown(bd) {
+		if withoutResult(bd) {
 			blind++
 		}
 	}
@@ -27,7 +27,7 @@ func (t text) verdict(b *bytes.Buffer, a *report.Audit) {
 		words = strings.Fields(fmt.Sprintf("%d of %s ready in %s.", c.Ready, plural(c.Desired, "object"), plural(all, "bundle deployment")))
 	}
 	if blind > 0 {
-		words = append(words, t.colour(yellow, fmt.Sprintf("No verdict on %d of %s.", blind, plural(all, "bundle deployment"))))
+		words = append(words, t.colour(yellow, fmt.Sprintf("No result for %d of %s.", blind, plural(all, "bundle deployment"))))
 	}
 	var claims []string
 	switch {
@@ -57,5 +57,11 @@ func (t text) verdict(b *bytes.Buffer, a *report.Audit) {
 	}
 }
 
-// unknown says whether a deployment has no verdict.
+// unknown says whether the state of a deployment is not known.
 func unknown(bd report.BundleDeployment) bool { return bd.State == report.Unknown }
+
+// withoutResult says whether a deployment has no result, or none for some of its objects. A state such as WaitApplied is known from Fleet's
+// status alone; then the reason says that the desired objects were not read.
+func withoutResult(bd report.BundleDeployment) bool {
+	return unknown(bd) || bd.Reason != "" || bd.Counts.Desired > 0 && bd.Counts.Unknown == bd.Counts.Desired
+}
