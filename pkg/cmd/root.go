@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -60,7 +59,7 @@ func explain(ctx context.Context, streams genericiooptions.IOStreams, command st
 			fmt.Fprintln(streams.ErrOut, e.Hint)
 		}
 		if exit.Status(err) == exit.Usage {
-			fmt.Fprintf(streams.ErrOut, "See '%s --help'.\n", command)
+			fmt.Fprintf(streams.ErrOut, "See '%s --help'.\n", strings.TrimSuffix(command, " help"))
 		}
 	}
 }
@@ -83,32 +82,16 @@ func New(arg0 string, streams genericiooptions.IOStreams, now func() time.Time) 
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.UsageError(err) })
+	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2 // as cobra has it where it reports unknown commands itself
-	root.Args = func(c *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return unknownCommand(args[0], c.SuggestionsFor(args[0]))
-		}
-		return nil
-	}
+	root.Args = noCommand
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	// Flags are explained in as many columns as everything else is shown in.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped 100 "))
 	env := origin.Environment{Streams: streams, Now: now, Name: name, Version: version}
 	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), owner.NewCommand(env), preflight.NewCommand(env), webhook.NewCommand(env))
+	refuseUnknown(root)
 	return root
-}
-
-// unknownCommand names the verbs that may have been meant.
-func unknownCommand(typed string, meant []string) error {
-	err := &exit.Error{Status: exit.Usage, Err: fmt.Errorf("unknown command %q", typed)}
-	for i, verb := range meant {
-		meant[i] = strconv.Quote(verb)
-	}
-	if len(meant) > 0 {
-		err.Hint = "Did you mean " + strings.Join(meant, " or ") + "?"
-	}
-	return err
 }
 
 // calledAs is the command line that leads here: kubectl finds its plugins on the PATH and calls them by their full path; a shell passes on

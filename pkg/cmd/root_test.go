@@ -73,7 +73,7 @@ func TestHelp(t *testing.T) {
 		"kubectl-fleetdoctor":                     "kubectl-fleetdoctor",
 		filepath.Join(dir, "kubectl-fleetdoctor"): "kubectl fleetdoctor",
 	} {
-		for _, args := range [][]string{{}, {"--help"}, {"audit", "--help"}, {"help", "audit"}} {
+		for _, args := range [][]string{{}, {"--help"}, {"audit", "--help"}, {"help", "audit"}, {"help"}, {"help", "webhook", "status"}} {
 			t.Setenv("PATH", dir)
 			got := called(t, "", append([]string{arg0}, args...)...)
 			if got.status != 0 || got.errOut != "" || !strings.Contains(got.out, "\n  "+name+" ") {
@@ -112,6 +112,13 @@ func TestUsage(t *testing.T) {
 	}{
 		{"an unknown verb", []string{"adopt-everything"}, []string{"adopt-everything", "See 'kubectl-fleetdoctor --help'"}},
 		{"a mistyped verb", []string{"audi"}, []string{`unknown command "audi"`, `Did you mean "audit"?`}},
+		{"a mistyped verb with flags", []string{"adutit", "--snapshot", sick}, []string{`unknown command "adutit"`, `Did you mean "audit"?`, "See 'kubectl-fleetdoctor --help'"}},
+		{"a mistyped verb of the webhook with flags", []string{"webhook", "stauts", "--context", "x"}, []string{`unknown command "stauts"`, "Did you mean status?", "See 'kubectl-fleetdoctor webhook --help'"}},
+		{"help on an unknown verb", []string{"help", "nope"}, []string{`unknown command "nope"`, "See 'kubectl-fleetdoctor --help'"}},
+		{"help on a mistyped verb", []string{"help", "audi"}, []string{`unknown command "audi"`, `Did you mean "audit"?`}},
+		{"help on an unknown verb of the webhook", []string{"help", "webhook", "nope"}, []string{`unknown command "nope"`}},
+		{"completion for an unknown shell", []string{"completion", "tcsh"}, []string{`unknown command "tcsh"`, "See 'kubectl-fleetdoctor completion --help'"}},
+		{"completion with an argument", []string{"completion", "bash", "x"}, []string{`unknown command "x"`}},
 		{"an unknown flag", []string{"audit", "--nonsense"}, []string{"--nonsense", "kubectl-fleetdoctor audit --help"}},
 		{"an unknown flag of the root", []string{"--nonsense"}, []string{"--nonsense"}},
 		{"an unknown format", []string{"audit", "-o", "xml"}, []string{"--output", "table, wide, json, yaml, name"}},
