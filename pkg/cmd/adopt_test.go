@@ -52,6 +52,15 @@ func TestAdoptUsage(t *testing.T) {
 	}
 }
 
+// TestAdoptPolicyHelp checks that the help of --policy names each value beside what it takes.
+func TestAdoptPolicyHelp(t *testing.T) {
+	help := strings.Join(strings.Fields(run(t, "adopt", "--help").out), " ")
+	want := "those without another owner and those whose owner is gone (if-unowned), or only those without another owner (unmarked)"
+	if !strings.Contains(help, want) {
+		t.Errorf("no %q in:\n%s", want, help)
+	}
+}
+
 // TestAdoptPlans holds what planning for a snapshot ends with: it never writes, so there is always something left to be done, or nothing.
 func TestAdoptPlans(t *testing.T) {
 	for _, tc := range []struct {

@@ -99,7 +99,7 @@ func NewCommand(env origin.Environment) *cobra.Command {
 	o.AddAgentScopeFlag(f)
 	o.desired = origin.AddDesiredFlags(c, engine.DesiredAuto)
 	f.Lookup("namespace").Usage = "Workspace of the GitRepos, HelmOps and Bundles whose objects are meant; without it, all of them. On a downstream cluster, the namespace of the releases"
-	f.Var(o.policy, "policy", "Take what nobody else has marked, or also what belonged to an owner that is gone")
+	f.Var(o.policy, "policy", "Objects to take without --dangerous-take-from: those without another owner and those whose owner is gone (if-unowned), or only those without another owner (unmarked)")
 	f.StringArrayVar(&o.takeFrom, "dangerous-take-from", nil, "Take also what this bundle, set id or release (NAMESPACE/NAME) holds. May be given several times")
 	f.BoolVarP(&o.yes, "yes", "y", false, "Apply the plan without asking")
 	f.StringVar(&o.confirm, "confirm", "", "Apply the plan without asking, but only if it has this digest")
