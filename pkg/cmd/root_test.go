@@ -350,3 +350,28 @@ func TestSuggestedCommands(t *testing.T) {
 		t.Errorf("what is suggested comes to status %d: %s%s", again.status, again.out, again.errOut)
 	}
 }
+
+// TestSuggestedCommandsOfStdin checks that no suggested command reads standard input, which a pipe gives only once.
+func TestSuggestedCommandsOfStdin(t *testing.T) {
+	var input strings.Builder // a stream of YAML documents
+	files, err := filepath.Glob(filepath.Join(sick, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&input, "---\n%s\n", raw)
+	}
+	for _, verb := range []string{"audit", "adopt"} {
+		got := called(t, input.String(), "kubectl-fleetdoctor", verb, "--snapshot", "-", "-o", "wide")
+		if got.status != 1 || strings.Contains(got.out+got.errOut, "--snapshot -") {
+			t.Errorf("%s: status %d: %s%s", verb, got.status, got.out, got.errOut)
+		}
+		if verb == "audit" && !strings.Contains(got.out, "audit --snapshot SAVED-INPUT bundle/guestbook-guestbook -n fleet-local --diff") {
+			t.Errorf("no command with a placeholder in:\n%s", got.out)
+		}
+	}
+}

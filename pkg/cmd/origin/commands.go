@@ -20,13 +20,25 @@ import (
 func (f *Flags) Command(verb string) string {
 	command := f.Name + " " + verb
 	for _, s := range f.Snapshots {
-		command += " --snapshot " + shellescape.Quote(s)
+		command += " --snapshot " + shellescape.Quote(kept(s))
 	}
 	ours, _ := f.reaching()
 	if f.given.Changed(agentScopeFlag) {
 		ours += " --" + agentScopeFlag + "=" + shellescape.Quote(f.agentScope)
 	}
 	return command + ours
+}
+
+// savedInput stands for the file to which a user has saved what was piped.
+const savedInput = "SAVED-INPUT"
+
+// kept is the path of a snapshot in a command that can be repeated. What came from a pipe cannot be read again: a placeholder stands for the
+// file that it has to be saved to.
+func kept(snapshot string) string {
+	if snapshot == "-" || snapshot == "/dev/stdin" || strings.HasPrefix(snapshot, "/dev/fd/") {
+		return savedInput
+	}
+	return snapshot
 }
 
 // Commands lead to the same source, and to the same cluster, when they are copied into a shell.

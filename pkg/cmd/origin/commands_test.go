@@ -22,7 +22,8 @@ func TestCommands(t *testing.T) {
 		want check.Commands
 	}{
 		{nil, check.CommandsOf("kubectl fleetdoctor")},
-		{[]string{"--snapshot", "a b.tgz", "--snapshot", "-"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot 'a b.tgz' --snapshot -", Kubectl: "kubectl", Helm: "helm"}},
+		{[]string{"--snapshot", "a b.tgz", "--snapshot", "-"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot 'a b.tgz' --snapshot SAVED-INPUT", Kubectl: "kubectl", Helm: "helm"}},
+		{[]string{"--snapshot", "/dev/fd/63", "--snapshot", "/dev/stdin"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot SAVED-INPUT --snapshot SAVED-INPUT", Kubectl: "kubectl", Helm: "helm"}},
 		{[]string{"--context", "prod", "--kubeconfig", "/k", "--as", "me", "--token", "invented-token", "--cluster", "c", "--user", "u"}, check.Commands{
 			Audit:   "kubectl fleetdoctor audit --kubeconfig /k --context prod --cluster c --user u --as me",
 			Kubectl: "kubectl --kubeconfig /k --context prod --cluster c --user u --as me",
