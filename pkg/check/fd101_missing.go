@@ -21,11 +21,16 @@ var missing = Check{
 			if o.State != report.Missing || c.expired(d, o) {
 				return nil // FD111 reports it
 			}
-			return &report.Finding{
+			f := &report.Finding{
 				Message:     fmt.Sprintf("%s is not on the cluster", o.Key()),
 				Evidence:    []string{stated(d)},
 				Remediation: c.redeploy(d),
 			}
+			if why := notDeployed(d, o); why != "" {
+				f.Evidence = append(f.Evidence, why)
+				f.Remediation = fmt.Sprintf("deploy the bundle; %s %s predicts problems", c.Commands.Preflight, c.Commands.BundleArgs(d.Deployment))
+			}
+			return f
 		})
 	},
 }
@@ -39,6 +44,19 @@ func stated(d *Deployment) string {
 		return "the files state it"
 	}
 	return fmt.Sprintf("it stands in the manifest of release %s", d.Release)
+}
+
+// notDeployed says why Fleet has not deployed an object yet, "" where it has, or may have. Such an object is not lost: a first deploy creates it.
+func notDeployed(d *Deployment, o *Object) string {
+	_, recorded := d.Recorded[o.Key()]
+	switch {
+	case d.From == inventory.FromRelease:
+	case d.Release.Revision == 0:
+		return "the bundle was never deployed here"
+	case d.From == inventory.FromFiles && !recorded:
+		return fmt.Sprintf("release %s does not have it yet", d.Release)
+	}
+	return ""
 }
 
 // redeploy is the command that makes Fleet deploy a bundle again, and with it every other bundle of its GitRepo, on every cluster.
