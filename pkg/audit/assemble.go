@@ -13,7 +13,7 @@ import (
 
 // asCase counts what was found out and hands it to the checks.
 func (l *live) asCase() *check.Case {
-	c := &check.Case{Inventory: l.inv, Deployments: l.deployments, Marked: l.marked, Now: l.now, Whole: l.Scope.Whole(),
+	c := &check.Case{Inventory: l.inv, Deployments: l.deployments, Marked: l.marked, Now: l.now, Whole: l.Scope.Whole() && l.Files == nil,
 		DeploymentsRead: l.deploymentsRead, RecordsRead: l.recordsRead,
 		Commands: l.Commands}
 	for _, d := range l.deployments {

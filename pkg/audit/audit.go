@@ -78,7 +78,7 @@ type run struct {
 	agentSecretsRead bool
 	// configMapsRead says that the releases in ConfigMaps could be read.
 	configMapsRead bool
-	fleet            map[string]source.Coverage // of Fleet's kinds, as far as they are served
+	fleet          map[string]source.Coverage // of Fleet's kinds, as far as they are served
 }
 
 // Run audits what the source yields. The report is closed: sorted, summed up and free of secrets.

@@ -27,7 +27,7 @@ type Case struct {
 	Commands Commands
 	// Now is when the data was taken; zero where that is not known.
 	Now time.Time
-	// Whole says that everything was in scope.
+	// Whole says that everything was in scope. It is false where the files of one bundle are the scope.
 	Whole bool
 	// DeploymentsRead says whether every BundleDeployment of a namespace was read.
 	DeploymentsRead func(namespace string) bool

@@ -50,7 +50,7 @@ func AddFolderFlags(c *cobra.Command) *Desired {
 
 func (d *Desired) addFolder() {
 	f := d.given.Flags()
-	f.StringVarP(&d.folder, folderFlag, "f", "", "Directory of a bundle, with or without a fleet.yaml, whose objects are desired")
+	f.StringVarP(&d.folder, folderFlag, "f", "", "Directory of a bundle, with or without a fleet.yaml, whose objects are desired; no other bundle is in scope")
 	f.StringVar(&d.gitRepo, "gitrepo", "", "GitRepo that the directory of -f is of: the bundle is named after it, unless its fleet.yaml names it")
 	f.StringVar(&d.inRepo, "path", "", "Path of the directory of -f within the repository")
 }
