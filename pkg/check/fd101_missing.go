@@ -28,7 +28,7 @@ var missing = Check{
 			}
 			if why := notDeployed(d, o); why != "" {
 				f.Evidence = append(f.Evidence, why)
-				f.Remediation = fmt.Sprintf("deploy the bundle; %s %s predicts problems", c.Commands.Preflight, c.Commands.BundleArgs(d.Deployment))
+				f.Remediation = c.Commands.Preflight + " " + c.Commands.BundleArgs(d.Deployment)
 			}
 			return f
 		})
@@ -52,9 +52,9 @@ func notDeployed(d *Deployment, o *Object) string {
 	switch {
 	case d.From == inventory.FromRelease:
 	case d.Release.Revision == 0:
-		return "the bundle was never deployed here"
+		return "the bundle was never deployed here: its first deploy creates the object; preflight predicts problems"
 	case d.From == inventory.FromFiles && !recorded:
-		return fmt.Sprintf("release %s does not have it yet", d.Release)
+		return fmt.Sprintf("release %s does not have it yet: a deploy of the files creates it; preflight predicts problems", d.Release)
 	}
 	return ""
 }
