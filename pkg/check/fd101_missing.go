@@ -26,7 +26,7 @@ var missing = Check{
 				Evidence:    []string{stated(d)},
 				Remediation: c.redeploy(d),
 			}
-			if why := notDeployed(d, o); why != "" {
+			if why := c.notDeployed(d, o); why != "" {
 				f.Evidence = append(f.Evidence, why)
 				f.Remediation = c.Commands.Preflight + " " + c.Commands.BundleArgs(d.Deployment)
 			}
@@ -46,11 +46,13 @@ func stated(d *Deployment) string {
 	return fmt.Sprintf("it stands in the manifest of release %s", d.Release)
 }
 
-// notDeployed says why Fleet has not deployed an object yet, "" where it has, or may have. Such an object is not lost: a first deploy creates it.
-func notDeployed(d *Deployment, o *Object) string {
+// notDeployed says why Fleet may never have deployed an object, "" where it has. Such an object is not lost: a deploy creates it.
+func (c *Case) notDeployed(d *Deployment, o *Object) string {
 	_, recorded := d.Recorded[o.Key()]
 	switch {
 	case d.From == inventory.FromRelease:
+	case d.Release.Revision == 0 && d.BD == nil && !c.Inventory.SetsComplete:
+		return "whether the bundle was deployed here is not known: not every release record could be read"
 	case d.Release.Revision == 0:
 		return "the bundle was never deployed here: its first deploy creates the object; preflight predicts problems"
 	case d.From == inventory.FromFiles && !recorded:
