@@ -135,8 +135,11 @@ func (r *receiptReader) changed() error {
 func (r *receiptReader) header() (Header, error) {
 	var h Header
 	ok, err := r.next()
-	if !ok {
-		return h, errors.Join(errors.New("reading the receipt: it is empty"), err)
+	switch {
+	case err != nil:
+		return h, err
+	case !ok:
+		return h, errors.New("reading the receipt: it is empty")
 	}
 	if err := json.Unmarshal(r.lines.Bytes(), &h); err != nil || h.APIVersion != report.APIVersion || h.Kind != KindReceipt {
 		return h, r.wrong(fmt.Sprintf("is not the header of an %s of %s", KindReceipt, report.APIVersion), "Name the file in which adopt recorded the previous values.")
