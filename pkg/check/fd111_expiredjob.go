@@ -32,7 +32,7 @@ var expiredJob = Check{
 // expired says whether a missing Job may have been deleted for its age. One that was deployed less than that time ago was not,
 // and neither was one that was never deployed.
 func (c *Case) expired(d *Deployment, o *Object) bool {
-	if o.State != report.Missing || o.TTLAfterFinished == nil || notDeployed(d, o) != "" {
+	if o.State != report.Missing || o.TTLAfterFinished == nil || c.notDeployed(d, o) != "" {
 		return false
 	}
 	ttl := time.Duration(min(*o.TTLAfterFinished, math.MaxInt32)) * time.Second // an int32 in the API
