@@ -86,8 +86,10 @@ var rooms = []room{
 	// Sources read and redact; they judge nothing, so they know nothing of what is judged.
 	{packages: []string{"pkg/source"}, pure: true, never: judging,
 		may: []string{"pkg/object"}},
+	// What every connection with an API server is limited by, the webhook's included.
+	{packages: []string{"pkg/transport"}, never: slices.Concat(commands, printing)},
 	{packages: []string{"pkg/source/cluster"}, never: printing,
-		may: []string{"pkg/object", "pkg/source"}},
+		may: []string{"pkg/object", "pkg/source", "pkg/transport"}},
 	{packages: []string{"pkg/source/snapshot"}, never: judging,
 		may: []string{"pkg/object", "pkg/source"}},
 
@@ -123,7 +125,7 @@ var rooms = []room{
 	{packages: []string{"pkg/cmd/origin"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/render", "pkg/render/files", "pkg/check"}},
 	{packages: []string{"pkg/cmd/webhook"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/object", "manifests", "webhook/certs", "webhook/guard", "webhook/install", "webhook/probe", "webhook/server", "webhook/status"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/object", "pkg/transport", "manifests", "webhook/certs", "webhook/guard", "webhook/install", "webhook/probe", "webhook/server", "webhook/status"}},
 	{packages: []string{"pkg/cmd/*"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/adopt",
 			"pkg/preflight", "pkg/object", "pkg/check", "pkg/report", "pkg/printers"}},
@@ -151,7 +153,7 @@ var rooms = []room{
 	{packages: []string{"webhook/metrics"}, never: slices.Concat(asking, printing),
 		may: []string{"webhook/admit"}},
 	{packages: []string{"webhook/server"}, never: printing,
-		may: []string{"webhook/admit", "webhook/brake", "webhook/certs", "webhook/guard", "webhook/metrics", "webhook/namespaces", "webhook/records", "webhook/registry"}},
+		may: []string{"pkg/transport", "webhook/admit", "webhook/brake", "webhook/certs", "webhook/guard", "webhook/metrics", "webhook/namespaces", "webhook/records", "webhook/registry"}},
 	{packages: []string{"webhook/install"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
 		may: []string{"pkg/object", "pkg/fleet", "webhook/guard"}},
 	// What looks at an installation knows what it was made of; what tests it also asks why it does not answer.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
 
 // Defaults of Options.
@@ -27,12 +28,26 @@ const (
 	DefaultConcurrency = 8
 	// DefaultPageSize is the limit of a LIST, as kubectl has it.
 	DefaultPageSize = 500
+	// DefaultMaxPages and DefaultMaxObjects bound one list. No cluster comes near them; a server that never ends its list reaches one of them.
+	DefaultMaxPages   = 10_000
+	DefaultMaxObjects = 2_000_000
+)
+
+// The bounds of answers, in bytes after decompression.
+const (
+	// maxAnswer bounds an answer that is read as a whole: one object, which has at most 1.5 MiB in etcd, or a discovery document, which has
+	// 3 MiB for 2,000 kinds.
+	maxAnswer = 64 << 20
+	// maxPage bounds a page of a list, which is read object by object: 500 objects of etcd's limit of 1.5 MiB have 750 MiB.
+	maxPage = 1 << 30
 )
 
 // Options of a Cluster. Zero values mean the defaults.
 type Options struct {
 	Concurrency int
 	PageSize    int
+	MaxPages    int
+	MaxObjects  int
 	// Context is the name of the kubeconfig's context, to be shown.
 	Context string
 	// Now is the clock, read once when reading starts.
@@ -61,11 +76,17 @@ func New(config *rest.Config, o Options) (*Cluster, error) {
 	if o.PageSize <= 0 {
 		o.PageSize = DefaultPageSize
 	}
+	if o.MaxPages <= 0 {
+		o.MaxPages = DefaultMaxPages
+	}
+	if o.MaxObjects <= 0 {
+		o.MaxObjects = DefaultMaxObjects
+	}
 	config = rest.CopyConfig(config)
 	server := address(config.Host)
 	config.QPS = -1 // the server's own priority and fairness is the better judge; Concurrency bounds us
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	httpClient, err := rest.HTTPClientFor(config)
+	httpClient, err := transport.Client(config, transport.Bounds{Answer: maxAnswer, Page: maxPage})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", server, err)
 	}

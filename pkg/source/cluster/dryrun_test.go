@@ -3,6 +3,7 @@
 package cluster_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
 
 var (
@@ -104,6 +107,28 @@ func TestDryRunApplyRefused(t *testing.T) {
 		if want := "the server says " + string(reason); !test.is(err) || err.Error() != want {
 			t.Errorf("%s: the error is %v, want %q", reason, err, want)
 		}
+	}
+}
+
+// TestWritesStay holds that no write goes to a server that the API server names: a manifest may be a Secret's.
+func TestWritesStay(t *testing.T) {
+	t.Parallel()
+	other := serve(t, nil)
+	away := func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL+r.URL.String(), http.StatusTemporaryRedirect)
+	}
+	s := serve(t, map[string][]answer{pathOfOne: times(2, away)})
+	c := s.open()
+	_, dryRun := c.DryRunApply(t.Context(), configMap, one, []byte("{}"))
+	w := &cluster.Writer{Cluster: c, Manager: "test"}
+	for what, err := range map[string]error{"a dry run": dryRun, "a patch": w.Patch(t.Context(), one, []byte("{}"))} {
+		var redirect *transport.RedirectError
+		if !errors.As(err, &redirect) {
+			t.Errorf("%s: error %v", what, err)
+		}
+	}
+	if asked := other.asked(); len(asked) > 0 {
+		t.Errorf("the other server was sent %v", asked)
 	}
 }
 

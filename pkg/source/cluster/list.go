@@ -10,7 +10,6 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -38,7 +37,7 @@ func (c *Cluster) List(ctx context.Context, q source.Query, yield func(source.Ob
 	if !ok {
 		return source.NotCovered(f), nil
 	}
-	l := lister{Cluster: c, query: q, kind: kind, yield: yield, seen: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
+	l := lister{Cluster: c, query: q, kind: kind, kinds: kinds, yield: yield, seen: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
 	if len(q.Namespaces) > 0 && kind.Namespaced {
 		return l.each(ctx, source.NotCovered(source.Failure{}), q.Namespaces)
 	}
@@ -69,6 +68,7 @@ type lister struct {
 	*Cluster
 	query source.Query
 	kind  source.Kind
+	kinds *source.Kinds
 	yield func(source.Object) error
 	seen  map[uint64]struct{}
 	seed  maphash.Seed
@@ -96,14 +96,19 @@ func (l *lister) each(ctx context.Context, coverage source.Coverage, namespaces 
 
 // all reads every page.
 func (l *lister) all(ctx context.Context, namespace string) error {
-	token, restarts := "", 0
+	token, restarts, pages := "", 0, 0
 	for {
 		next, err := l.page(ctx, namespace, token)
 		switch {
 		case err == nil && next == "":
 			return nil
+		case err == nil && next == token:
+			return &endlessError{"the server gave the same continue token twice"}
 		case err == nil:
 			token = next
+			if pages++; pages == l.options.MaxPages {
+				return &endlessError{fmt.Sprintf("it has more than %d pages", pages)}
+			}
 			continue
 		case restarts == maxRestarts || !l.restartable(ctx, err):
 			return err
@@ -117,9 +122,8 @@ func (l *lister) all(ctx context.Context, namespace string) error {
 
 // restartable says whether the same list may succeed when asked again. Answers that ask for patience were waited for already.
 func (l *lister) restartable(ctx context.Context, err error) bool {
-	var stop *yieldError
 	var cut *cutError
-	return ctx.Err() == nil && !errors.As(err, &stop) && (apierrors.IsResourceExpired(err) || errors.As(err, &cut))
+	return ctx.Err() == nil && !final(err) && (apierrors.IsResourceExpired(err) || errors.As(err, &cut))
 }
 
 // continuation returns the token by which the server offers to go on with a newer state, "" where it offers none.
@@ -130,11 +134,6 @@ func continuation(err error) string {
 	}
 	return ""
 }
-
-// cutError says that an answer began well and then broke off.
-type cutError struct{ err error }
-
-func (e *cutError) Error() string { return "the answer broke off: " + e.err.Error() }
 
 // page reads one page and returns the token of the next.
 func (l *lister) page(ctx context.Context, namespace, token string) (next string, err error) {
@@ -158,7 +157,7 @@ func (l *lister) page(ctx context.Context, namespace, token string) (next string
 		return "", err
 	}
 	defer func() { _ = body.Close() }()
-	next, err = l.items(jsontext.NewDecoder(body, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)))
+	next, err = l.items(newAnswer(body))
 	if err == nil {
 		// What is left is a line's end. Unread, it would cost the connection, and the next page a handshake.
 		_, _ = io.CopyN(io.Discard, body, maxRest)
@@ -167,44 +166,40 @@ func (l *lister) page(ctx context.Context, namespace, token string) (next string
 }
 
 // items passes on the items of a list as they arrive.
-func (l *lister) items(dec *jsontext.Decoder) (next string, err error) {
-	switch t, err := dec.ReadToken(); {
+func (l *lister) items(a *answer) (next string, err error) {
+	switch t, err := a.ReadToken(); {
 	case err != nil:
-		return "", &cutError{fmt.Errorf("it is no JSON object: %w", err)}
+		return "", broken(fmt.Errorf("it is no JSON object: %w", err))
 	case t.Kind() != '{':
-		return "", &cutError{errors.New("it is no JSON object")}
+		return "", broken(errors.New("it is no JSON object"))
 	}
-	listed := false
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
+	for a.PeekKind() != '}' {
+		name, err := a.ReadToken()
 		if err != nil {
-			return "", &cutError{err}
+			return "", broken(err)
 		}
 		switch name.String() {
+		case "apiVersion":
+			a.apiVersion, err = text(a)
+		case "kind":
+			a.kind, err = text(a)
 		case "metadata":
-			next, err = continueToken(dec)
+			next, err = continueToken(a)
 		case "items":
-			listed = true
-			err = l.item(dec)
+			a.listed = true
+			err = l.item(a)
 		default:
-			err = dec.SkipValue()
+			err = a.SkipValue()
 		}
-		var stop *yieldError
-		switch {
-		case errors.As(err, &stop):
-			return "", err
-		case err != nil:
-			return "", &cutError{err}
+		if err != nil {
+			return "", broken(err)
 		}
 	}
-	if !listed { // what a proxy says in the server's place must not pass for an empty cluster
-		return "", &cutError{errors.New("it is no list")}
-	}
-	return next, nil
+	return next, l.check(a)
 }
 
-func continueToken(dec *jsontext.Decoder) (string, error) {
-	v, err := dec.ReadValue()
+func continueToken(a *answer) (string, error) {
+	v, err := a.ReadValue()
 	if err != nil {
 		return "", err
 	}
@@ -216,19 +211,19 @@ func continueToken(dec *jsontext.Decoder) (string, error) {
 }
 
 // item passes on the items of a list, one by one.
-func (l *lister) item(dec *jsontext.Decoder) error {
-	if dec.PeekKind() == 'n' { // null: a list of none
-		return dec.SkipValue()
+func (l *lister) item(a *answer) error {
+	if a.PeekKind() == 'n' { // null: a list of none
+		return a.SkipValue()
 	}
-	if _, err := dec.ReadToken(); err != nil {
+	if _, err := a.ReadToken(); err != nil {
 		return err
 	}
-	for dec.PeekKind() != ']' {
-		raw, err := dec.ReadValue()
+	for a.PeekKind() != ']' {
+		raw, err := a.next()
 		if err != nil {
 			return err
 		}
-		meta, fresh, err := l.fresh(raw)
+		meta, fresh, err := l.fresh(a, raw)
 		if err != nil {
 			return err
 		}
@@ -239,29 +234,40 @@ func (l *lister) item(dec *jsontext.Decoder) error {
 			return &yieldError{err}
 		}
 	}
-	_, err := dec.ReadToken()
+	_, err := a.ReadToken()
 	return err
 }
 
 // fresh says whether an object has not been yielded yet, and takes note of it. Hashes stand for names: of a hundred thousand objects two
 // would have to collide in 64 bits. It returns the metadata, which it has to read, or nil where they are legible only as far as the name.
-func (l *lister) fresh(raw []byte) (*object.Meta, bool, error) {
-	var name struct {
-		Metadata struct {
+func (l *lister) fresh(a *answer, raw []byte) (*object.Meta, bool, error) {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   struct {
 			Name      string `json:"name"`
 			Namespace string `json:"namespace"`
 		} `json:"metadata"`
 	}
 	meta, err := object.ReadMeta(raw)
 	if err == nil {
-		name.Metadata.Name, name.Metadata.Namespace = meta.Metadata.Name, meta.Metadata.Namespace
-	} else if err := object.Into(raw, &name); err != nil {
+		head.APIVersion, head.Kind = meta.APIVersion, meta.Kind
+		head.Metadata.Name, head.Metadata.Namespace = meta.Metadata.Name, meta.Metadata.Namespace
+	} else if err := object.Into(raw, &head); err != nil {
 		return nil, false, err
 	}
-	h := maphash.String(l.seed, name.Metadata.Namespace+"/"+name.Metadata.Name)
-	_, seen := l.seen[h]
+	if err := l.checkItem(a, head.APIVersion, head.Kind); err != nil {
+		return nil, false, err
+	}
+	h := maphash.String(l.seed, head.Metadata.Namespace+"/"+head.Metadata.Name)
+	if _, seen := l.seen[h]; seen {
+		return meta, false, nil
+	}
+	if len(l.seen) == l.options.MaxObjects {
+		return nil, false, &endlessError{fmt.Sprintf("it has more than %d objects", len(l.seen))}
+	}
 	l.seen[h] = struct{}{}
-	return meta, !seen, nil
+	return meta, true, nil
 }
 
 // path is the API's path of a kind's objects.

@@ -71,7 +71,7 @@ func TestListEnds(t *testing.T) {
 		"within an answer": {
 			answers: func(enough func()) []answer {
 				return []answer{func(w http.ResponseWriter, r *http.Request) {
-					_, _ = w.Write([]byte(`{"items":[{"metadata":{"name":"1"}},`))
+					_, _ = w.Write([]byte(`{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{"name":"1"}},`))
 					_ = http.NewResponseController(w).Flush()
 					enough()
 					<-r.Context().Done()
@@ -85,7 +85,7 @@ func TestListEnds(t *testing.T) {
 		"waiting as the server asked": {
 			answers: func(enough func()) []answer {
 				return []answer{func(w http.ResponseWriter, r *http.Request) {
-					status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "Retry-After", "600")(w, r)
+					status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "Retry-After", "60")(w, r)
 					_ = http.NewResponseController(w).Flush()
 					enough()
 				}}

@@ -44,7 +44,7 @@ func TestListQuery(t *testing.T) {
 		},
 		"another group": {
 			query:    source.Query{Kind: deploymentKind},
-			script:   map[string][]answer{"/apis/apps/v1/deployments": {page("", "x/1")}},
+			script:   map[string][]answer{"/apis/apps/v1/deployments": {pageOf("apps/v1", "Deployment", "x/1")}},
 			requests: []string{"GET /apis/apps/v1/deployments?limit=2"},
 			yields:   []string{"x/1"},
 		},
@@ -70,7 +70,7 @@ func TestListQuery(t *testing.T) {
 		},
 		"namespaces of a kind without": {
 			query:    source.Query{Kind: namespaceKind, Namespaces: []string{"x"}},
-			script:   map[string][]answer{namespaces: {page("", "x")}},
+			script:   map[string][]answer{namespaces: {pageOf("v1", "Namespace", "x")}},
 			requests: []string{"GET /api/v1/namespaces?limit=2"},
 			yields:   []string{"x"},
 			covers:   map[string]source.Failure{"": {}},

@@ -34,7 +34,7 @@ func TestListPages(t *testing.T) {
 			requests: []string{start},
 		},
 		"null": {
-			answers:  []answer{jsonAnswer(http.StatusOK, map[string]any{"metadata": map[string]any{}, "items": nil})},
+			answers:  []answer{jsonAnswer(http.StatusOK, list{Kind: "ConfigMapList", APIVersion: "v1"})},
 			requests: []string{start},
 		},
 		"three pages": {

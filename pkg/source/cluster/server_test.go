@@ -124,17 +124,33 @@ func jsonAnswer(code int, document any) answer {
 	}
 }
 
-// page answers with objects ("namespace/name", or a name alone) and the token of the next page.
-func page(token string, names ...string) answer {
+// list is a list with its fields in the order in which API servers write those of their own kinds, but for the metadata, which come last.
+type list struct {
+	Kind       string           `json:"kind,omitempty"`
+	APIVersion string           `json:"apiVersion,omitempty"`
+	Items      []map[string]any `json:"items"`
+	Metadata   map[string]any   `json:"metadata"`
+}
+
+// listOf is a list of a kind of v1, of objects ("namespace/name", or a name alone), with the token of the next page.
+func listOf(kind, token string, names ...string) list {
 	items := make([]map[string]any, len(names))
 	for i, name := range names {
 		items[i] = map[string]any{"metadata": metadataOf(name)}
 	}
-	return jsonAnswer(http.StatusOK, map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMapList",
-		"items":    items,
-		"metadata": map[string]any{"continue": token, "resourceVersion": "7"},
-	})
+	return list{kind + "List", "v1", items, map[string]any{"continue": token, "resourceVersion": "7"}}
+}
+
+// page answers with config maps.
+func page(token string, names ...string) answer {
+	return jsonAnswer(http.StatusOK, listOf("ConfigMap", token, names...))
+}
+
+// pageOf answers with objects of another kind, in its version.
+func pageOf(apiVersion, kind string, names ...string) answer {
+	l := listOf(kind, "", names...)
+	l.APIVersion = apiVersion
+	return jsonAnswer(http.StatusOK, l)
 }
 
 func metadataOf(name string) map[string]any {

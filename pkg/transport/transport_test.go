@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transport_test
+
+import (
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
+)
+
+func client(t *testing.T, config *rest.Config, b transport.Bounds) *http.Client {
+	t.Helper()
+	c, err := transport.Client(config, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// ask sends one request and reads its answer to the end.
+func ask(t *testing.T, c *http.Client, method, url, body string) (string, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	return string(text), err
+}
+
+// TestRedirects holds that no request goes to a server that another one names, and that no write is repeated anywhere.
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	t.Cleanup(other.Close)
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://"+r.Host+"/there?token=open-sesame", http.StatusFound)
+	}))
+	t.Cleanup(secure.Close)
+	for name, test := range map[string]struct {
+		method, to string
+		status     int
+		followed   bool
+	}{
+		"a read, on the same server":     {method: http.MethodGet, to: "/there", status: http.StatusFound, followed: true},
+		"a read, to another server":      {method: http.MethodGet, to: other.URL + "/there?token=open-sesame", status: http.StatusFound},
+		"a read, without a scheme":       {method: http.MethodGet, to: strings.TrimPrefix(other.URL, "http:") + "/there", status: http.StatusMovedPermanently},
+		"a read, to no address":          {method: http.MethodGet, to: "http://[::1", status: http.StatusFound},
+		"a write, to another server":     {method: http.MethodPatch, to: other.URL + "/there", status: http.StatusTemporaryRedirect},
+		"a write, on the same server":    {method: http.MethodPatch, to: "/there", status: http.StatusTemporaryRedirect},
+		"a write that becomes a read":    {method: http.MethodPatch, to: "/there", status: http.StatusFound},
+		"a deletion, on the same server": {method: http.MethodDelete, to: "/there", status: http.StatusPermanentRedirect},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var there atomic.Int32
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/there" {
+					there.Add(1)
+					return
+				}
+				w.Header().Set("Location", test.to)
+				w.WriteHeader(test.status)
+			}))
+			t.Cleanup(s.Close)
+			_, err := ask(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{}), test.method, s.URL+"/here", "a Secret's manifest")
+			var redirect *transport.RedirectError
+			if refused := errors.As(err, &redirect); refused == test.followed || (there.Load() == 1) != test.followed {
+				t.Fatalf("error %v, %d requests there", err, there.Load())
+			}
+			if test.followed {
+				return
+			}
+			said := redirect.Error()
+			if !strings.Contains(said, s.URL) || !strings.Contains(said, "check the server address") || strings.Contains(said, "open-sesame") {
+				t.Errorf("it says %s", said)
+			}
+		})
+	}
+	t.Run("another scheme", func(t *testing.T) {
+		config := &rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+		_, err := ask(t, client(t, config, transport.Bounds{}), http.MethodGet, secure.URL, "")
+		if want := strings.Replace(secure.URL, "https", `"http`, 1); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "open-sesame") {
+			t.Errorf("error %v, want one that names %s", err, want)
+		}
+	})
+	t.Cleanup(func() {
+		if n := reached.Load(); n > 0 {
+			t.Errorf("the other server was asked %d times", n)
+		}
+	})
+}
+
+// TestSize holds that an answer is bounded by what it decompresses to, pages by a bound of their own, and a watch by none.
+func TestSize(t *testing.T) {
+	t.Parallel()
+	const size = 3 << 20
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		zip := gzip.NewWriter(w)
+		_, _ = zip.Write(make([]byte, size)) // the client may hang up
+		_ = zip.Close()
+	}))
+	t.Cleanup(s.Close)
+	c := client(t, &rest.Config{Host: s.URL}, transport.Bounds{Answer: 1 << 20, Page: 2 << 20})
+	for query, says := range map[string]string{"": "larger than 1 MiB", "?limit=500": "larger than 2 MiB", "?watch=true": ""} {
+		got, err := ask(t, c, http.MethodGet, s.URL+query, "")
+		switch {
+		case says == "" && (err != nil || len(got) != size):
+			t.Errorf("%q: %d bytes, %v", query, len(got), err)
+		case says != "" && (err == nil || !strings.Contains(err.Error(), says)):
+			t.Errorf("%q: error %v, want one that says %q", query, err, says)
+		}
+	}
+	if got, err := ask(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{Answer: size}), http.MethodGet, s.URL, ""); err != nil || len(got) != size {
+		t.Errorf("an answer as large as its bound: %d bytes, %v", len(got), err)
+	}
+}
+
+// TestWait holds that only a short wait is left to client-go.
+func TestWait(t *testing.T) {
+	t.Parallel()
+	for asked, want := range map[string]bool{"": false, "1": false, "60": false, "61": true, "315360000": true, "99999999999999999999": false,
+		"Wed, 21 Oct 2099 07:28:00 GMT": false} { // client-go does not wait for the last two
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", asked)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}))
+		t.Cleanup(s.Close)
+		_, err := ask(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{}), http.MethodGet, s.URL, "")
+		var wait *transport.WaitError
+		if errors.As(err, &wait) != want {
+			t.Errorf("Retry-After %q: error %v", asked, err)
+		}
+		if want && !strings.Contains(err.Error(), "waits at most 60 s") {
+			t.Errorf("Retry-After %q: %v", asked, err)
+		}
+	}
+}
