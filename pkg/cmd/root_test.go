@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -226,6 +227,40 @@ func TestStatus(t *testing.T) {
 				t.Errorf("printed %q", got.out)
 			}
 		})
+	}
+}
+
+// TestNoKubeconfig holds that a KUBECONFIG of which nothing exists is named, by every verb, and that one that exists in part is not.
+func TestNoKubeconfig(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "gone")
+	for _, verb := range [][]string{{"audit"}, {"adopt"}, {"owner", "deploy/a"}, {"preflight"}, {"webhook", "status"}, {"webhook", "disable"},
+		{"webhook", "serve", "--cert-dir", t.TempDir()}} {
+		t.Setenv("HOME", t.TempDir())
+		t.Setenv("KUBERNETES_SERVICE_HOST", "")
+		t.Setenv("KUBECONFIG", gone)
+		got := calledIn(t.Context(), "", append([]string{"kubectl-fleetdoctor"}, verb...)...)
+		if got.status != 3 || got.out != "" || !strings.Contains(got.errOut, "KUBECONFIG="+strconv.Quote(gone)) || !strings.Contains(got.errOut, "--kubeconfig") {
+			t.Errorf("%v: status %d: %s%s", verb, got.status, got.out, got.errOut)
+		}
+	}
+	there := filepath.Join(t.TempDir(), "there")
+	if err := os.WriteFile(there, []byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"a","cluster":{"server":"http://127.0.0.1:1"}}],`+
+		`"contexts":[{"name":"a","context":{"cluster":"a"}}],"current-context":"a"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", gone+string(filepath.ListSeparator)+there)
+	if got := calledIn(t.Context(), "", "kubectl-fleetdoctor", "audit"); !strings.Contains(got.errOut, "http://127.0.0.1:1") {
+		t.Errorf("status %d: %s", got.status, got.errOut)
+	}
+}
+
+// TestUnreachedOnce holds that a server which does not answer is told of once.
+func TestUnreachedOnce(t *testing.T) {
+	for _, args := range [][]string{{"webhook", "status"}, {"webhook", "status", "-o", "json"}, {"audit"}} {
+		got := run(t, append(args, "--server", "http://127.0.0.1:1")...)
+		if got.status != 3 || strings.Count(got.out+got.errOut, "connection refused") != 1 || !strings.Contains(got.errOut, "Is this the cluster that was meant?") {
+			t.Errorf("%v: status %d: %s%s", args, got.status, got.out, got.errOut)
+		}
 	}
 }
 

@@ -116,14 +116,17 @@ func (c *Cluster) List(ctx context.Context, kind schema.GroupVersionKind, namesp
 	}, yield)
 }
 
+// maxPages bounds how many pages a list may have.
+const maxPages = 10_000
+
 // pageSize is the limit of a LIST, below kubectl's 500 because release records are large.
 const pageSize = 100
 
 // paged reads the pages of a list, and passes on what is in them, each object once. A list that expires a second time is an error: whoever reads it
-// is too slow for this server.
+// is too slow for this server. A list whose continue token does not change, or that has more than maxPages, is an error too.
 func paged[T metav1.Object](what string, o metav1.ListOptions, read func(metav1.ListOptions) (items []T, next string, err error), yield func(T) error) error {
 	type key struct{ namespace, name string }
-	seen, again := map[key]bool{}, false
+	seen, again, pages := map[key]bool{}, false, 0
 	for {
 		items, next, err := read(o)
 		switch {
@@ -145,9 +148,14 @@ func paged[T metav1.Object](what string, o metav1.ListOptions, read func(metav1.
 				return err
 			}
 		}
-		if o.Continue = next; next == "" {
+		pages++
+		switch {
+		case next == "":
 			return nil
+		case next == o.Continue, pages == maxPages:
+			return fmt.Errorf("listing %s: the list was given up: the server gave the same continue token twice, or more than %d pages", what, maxPages)
 		}
+		o.Continue = next
 	}
 }
 

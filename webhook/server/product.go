@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
@@ -48,7 +49,7 @@ const patience = 300 * time.Millisecond
 // connection is how the webhook speaks with the API server: as fast as that takes requests, which it limits itself by priority and fairness,
 // with no end to a watch, and with its warnings in the log.
 func connection(c *rest.Config) *rest.Config {
-	c = rest.AddUserAgent(rest.CopyConfig(c), Name)
+	c = rest.AddUserAgent(transport.Guard(c, transport.Bounds{}), Name) // a copy; a list of all records has no bound here
 	c.QPS, c.RateLimiter = -1, nil
 	c.Timeout = 0
 	c.WarningHandler = nil

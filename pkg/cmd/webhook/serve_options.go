@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
@@ -28,7 +29,7 @@ func (o *serveOptions) toOptions() (server.Options, error) {
 	}
 	config, err := o.connection()
 	if err != nil {
-		return server.Options{}, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("loading the kubeconfig: %w", err),
+		return server.Options{}, &exit.Error{Status: exit.Failed, Err: err,
 			Hint: "Outside of a cluster, name one with --kubeconfig or --context."}
 	}
 	namespace, _, err := o.config.ToRawKubeConfigLoader().Namespace()
@@ -53,16 +54,21 @@ func (o *serveOptions) toOptions() (server.Options, error) {
 // connection is that of the kubeconfig, or of the pod. Where nothing says which cluster, kubectl asks localhost:8080; there this very process has
 // its metrics.
 func (o *serveOptions) connection() (*rest.Config, error) {
-	raw, err := o.config.ToRawKubeConfigLoader().RawConfig()
-	if err != nil {
+	if err := origin.CheckKubeconfig(o.config); err != nil {
 		return nil, err
 	}
-	if len(raw.Clusters) == 0 && *o.config.APIServer == "" {
-		if _, err := rest.InClusterConfig(); err != nil {
-			return nil, err
-		}
+	raw, err := o.config.ToRawKubeConfigLoader().RawConfig()
+	if err == nil && len(raw.Clusters) == 0 && *o.config.APIServer == "" {
+		_, err = rest.InClusterConfig()
 	}
-	return o.config.ToRESTConfig()
+	var config *rest.Config
+	if err == nil {
+		config, err = o.config.ToRESTConfig()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("loading the kubeconfig: %w", err)
+	}
+	return config, nil
 }
 
 // checkNames refuses what the API server would.

@@ -63,6 +63,9 @@ func (o *statusOptions) run(ctx context.Context) error {
 		return err
 	}
 	configurations, err := cluster.Configurations(ctx)
+	if unreached(err) {
+		return o.explain(err) // once, and not for each thing that could not be read for it
+	}
 	if err != nil {
 		configurations = nil // that they cannot be read is told below
 	}

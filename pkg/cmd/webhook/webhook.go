@@ -31,6 +31,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/status"
@@ -177,27 +178,32 @@ func (o *opened) reader() status.Reader {
 	return status.Reader{Cluster: o.Cluster, Metrics: o.metrics, Files: manifests.Files}
 }
 
+// maxAnswer bounds one answer, in bytes: a page of release records, or the metrics of a large API server.
+const maxAnswer = 256 << 20
+
 // open prepares what asks a cluster, and makes no request. Warnings of the API server go to the handler, to nobody where it is nil.
 func (o connection) open(warnings rest.WarningHandlerWithContext) (*opened, error) {
-	config, err := o.Config.ToRESTConfig()
+	config, err := o.RESTConfig()
 	if err != nil {
-		return nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("loading the kubeconfig: %w", err), Hint: "Name one with --kubeconfig or --context."}
+		return nil, &exit.Error{Status: exit.Failed, Err: err, Hint: "Name one with --kubeconfig or --context."}
 	}
-	config.WarningHandlerWithContext = rest.NoWarnings{}
 	if warnings != nil {
 		config.WarningHandlerWithContext = warnings
 	}
-	config.UserAgent = rest.DefaultKubernetesUserAgent()
 	config.QPS = -1 // requests are made one after the other
-	client, err := dynamic.NewForConfig(config)
+	httpClient, err := transport.Client(config, transport.Bounds{Answer: maxAnswer})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection: %w", err)
 	}
-	disco, err := discovery.NewDiscoveryClientForConfig(config)
+	client, err := dynamic.NewForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection: %w", err)
 	}
-	objects, err := metadata.NewForConfig(config)
+	disco, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection: %w", err)
+	}
+	objects, err := metadata.NewForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection: %w", err)
 	}
@@ -233,10 +239,12 @@ func (o connection) explain(err error) error {
 	return &exit.Error{Status: exit.Failed, Err: err}
 }
 
-// unreached says whether no cluster answered, or none that knows the user: it may be another one that was meant.
+// unreached says whether no cluster answered, or none that knows the user, or one that answers more than a cluster does: another one may have
+// been meant.
 func unreached(err error) bool {
 	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) || apierrors.IsUnauthorized(err)
+	var size *transport.SizeError
+	return errors.As(err, &network) || errors.As(err, &size) || errors.Is(err, context.DeadlineExceeded) || apierrors.IsUnauthorized(err)
 }
 
 // nameOf names an object as kubectl does when it says what became of it. A RoleBinding may be in any namespace, and says which: it grants rights there.
