@@ -46,10 +46,14 @@ func retries() wait.Backoff {
 	return wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.7, Jitter: 0.5, Steps: 12}
 }
 
+// Unanswered is the message of an item whose write was given up before the server answered.
+const Unanswered = "interrupted before the server answered: whether it was written is not known"
+
 // Apply writes what the items say, and sets their outcomes. settled is called once for each item that was tried, as it is settled; an error
 // of it, which means that it cannot be recorded what was done, stops the rest, and so does the end of ctx: writes that are under way are
-// waited for, and no other is begun. The error is one of these two; what servers refuse is an outcome.
-func Apply(ctx context.Context, p Patcher, items []Item, settled func(index int) error) error {
+// waited for until finish ends, and no other is begun. The error is one of these two; what servers refuse is an outcome, and so is a write
+// that was given up (Unanswered).
+func Apply(ctx, finish context.Context, p Patcher, items []Item, settled func(index int) error) error {
 	g := errgroup.Group{}
 	g.SetLimit(Concurrency)
 	ctx, stop := context.WithCancelCause(ctx)
@@ -68,7 +72,7 @@ func Apply(ctx context.Context, p Patcher, items []Item, settled func(index int)
 				return nil
 			}
 			// What was begun is brought to its end: a write that was sent may be stored, whether we wait for the answer or not.
-			items[i].Outcome, items[i].Message = write(context.WithoutCancel(ctx), p, items[i], ctx.Done())
+			items[i].Outcome, items[i].Message = write(finish, p, items[i], ctx.Done())
 			mu.Lock()
 			defer mu.Unlock()
 			if err := settled(i); err != nil {
@@ -95,6 +99,8 @@ func write(ctx context.Context, p Patcher, item Item, ended <-chan struct{}) (re
 		switch {
 		case err == nil:
 			return report.OutcomeDone, ""
+		case ctx.Err() != nil:
+			return report.OutcomeFailed, Unanswered
 		case now == nil:
 			return report.OutcomeFailed, err.Error()
 		}

@@ -168,7 +168,7 @@ func TestApply(t *testing.T) {
 				s := &server{uid: "u-1", version: 1, before: tc.before, after: tc.after}
 				items := []Item{item()}
 				var settled []int
-				if err := Apply(t.Context(), s, items, func(i int) error { settled = append(settled, i); return nil }); err != nil {
+				if err := Apply(t.Context(), t.Context(), s, items, func(i int) error { settled = append(settled, i); return nil }); err != nil {
 					t.Fatal(err)
 				}
 				if items[0].Outcome != tc.want || s.writes != tc.writes || len(settled) != 1 {
@@ -229,7 +229,7 @@ func TestApplyStops(t *testing.T) {
 	t.Run("interrupted", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		items := many()
-		err := Apply(ctx, stopper{cancel}, items, func(int) error { return nil })
+		err := Apply(ctx, t.Context(), stopper{cancel}, items, func(int) error { return nil })
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
@@ -237,11 +237,55 @@ func TestApplyStops(t *testing.T) {
 	})
 	t.Run("not recorded", func(t *testing.T) {
 		items := many()
-		err := Apply(t.Context(), stopper{func() {}}, items, func(int) error { return full })
+		err := Apply(t.Context(), t.Context(), stopper{func() {}}, items, func(int) error { return full })
 		if !errors.Is(err, full) {
 			t.Errorf("error %v", err)
 		}
 		count(t, items)
+	})
+}
+
+// silent answers no write.
+type silent struct{ asked func() }
+
+func (silent) Read(ctx context.Context, _ object.Ref) (*object.Meta, error) { return nil, ctx.Err() }
+
+func (s silent) Patch(ctx context.Context, _ object.Ref, _ []byte) error {
+	s.asked()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestApplyUnanswered holds that the end of the second context gives up the writes that no server answers, and says so of each.
+func TestApplyUnanswered(t *testing.T) {
+	items := []Item{item(), item()}
+	for i := range items {
+		items[i].Name = fmt.Sprint("theme-", i)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		finish, over := context.WithCancel(context.WithoutCancel(ctx))
+		asked := make(chan struct{}, len(items))
+		go func() {
+			for range items {
+				<-asked
+			}
+			interrupt()
+			synctest.Wait()
+			over()
+		}()
+		settled := 0
+		if err := Apply(ctx, finish, silent{func() { asked <- struct{}{} }}, items, func(int) error { settled++; return nil }); err != nil {
+			t.Error(err)
+		}
+		for _, i := range items {
+			if i.Outcome != report.OutcomeFailed || i.Message != Unanswered {
+				t.Errorf("%s: outcome %s (%s)", i.Name, i.Outcome, i.Message)
+			}
+		}
+		if settled != len(items) {
+			t.Errorf("%d outcomes were recorded", settled)
+		}
 	})
 }
 

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -34,17 +36,42 @@ var version = "dev"
 // quiet silences client-go's asides; what matters comes back as an error or a gap. klog takes its logger for the whole process, once.
 var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
-// Main runs the program and returns its exit status.
+// Main runs the program and returns its exit status. When ctx ends, it waits until the verb has ended.
 func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	return start(ctx, args, streams, nil)
+}
+
+func start(ctx context.Context, args []string, streams genericiooptions.IOStreams, interruption *origin.Interruption) int {
 	quiet()
-	root := New(args[0], streams, time.Now)
+	root := newRoot(args[0], streams, time.Now, interruption)
 	root.SetArgs(args[1:])
-	ran, err := root.ExecuteContextC(ctx)
+	command, err := execute(ctx, root)
 	if err != nil {
-		explain(ctx, streams, ran.CommandPath(), err)
+		explain(ctx, streams, command, err)
 	}
 	return exit.Status(err)
 }
+
+// execute runs the command that the arguments name, and says which it was. A panic is an error: the runtime would end the program with 2,
+// the status of a wrong command line. The values of panics are not shown: they may quote what they were working on.
+func execute(ctx context.Context, root *cobra.Command) (command string, err error) {
+	command = root.CommandPath()
+	defer func() {
+		if p := recover(); p != nil {
+			what := fmt.Sprintf("a panic with a %T", p)
+			if r, ok := p.(runtime.Error); ok {
+				what = r.Error()
+			}
+			err = &exit.Error{Status: exit.Failed, Err: fmt.Errorf("running %s: %s", command, what),
+				Hint: "This is a bug of this program. Please report it with these lines:\n" + string(debug.Stack())}
+		}
+	}()
+	ran, err := root.ExecuteContextC(ctx)
+	return ran.CommandPath(), err
+}
+
+// nothingPrinted is what an interrupted program says that printed nothing.
+const nothingPrinted = "interrupted: nothing was printed"
 
 // explain says on standard error why the program ends as it does, and what to do. command is the one that ran.
 func explain(ctx context.Context, streams genericiooptions.IOStreams, command string, err error) {
@@ -52,7 +79,7 @@ func explain(ctx context.Context, streams genericiooptions.IOStreams, command st
 	switch {
 	case errors.As(err, &e) && e.Shown:
 	case ctx.Err() != nil:
-		fmt.Fprintln(streams.ErrOut, "interrupted: nothing was printed")
+		fmt.Fprintln(streams.ErrOut, nothingPrinted)
 	default:
 		fmt.Fprintf(streams.ErrOut, "error: %v\n", err)
 		if e != nil && e.Hint != "" {
@@ -66,6 +93,10 @@ func explain(ctx context.Context, streams genericiooptions.IOStreams, command st
 
 // New makes the root command. arg0 is how the program was called.
 func New(arg0 string, streams genericiooptions.IOStreams, now func() time.Time) *cobra.Command {
+	return newRoot(arg0, streams, now, nil)
+}
+
+func newRoot(arg0 string, streams genericiooptions.IOStreams, now func() time.Time, interruption *origin.Interruption) *cobra.Command {
 	name := calledAs(arg0, os.Getenv("PATH"))
 	root := &cobra.Command{
 		Use:   "kubectl-fleetdoctor",
@@ -88,7 +119,7 @@ func New(arg0 string, streams genericiooptions.IOStreams, now func() time.Time) 
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	// Flags are explained in as many columns as everything else is shown in.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped 100 "))
-	env := origin.Environment{Streams: streams, Now: now, Name: name, Version: version}
+	env := origin.Environment{Streams: streams, Now: now, Name: name, Version: version, Interruption: interruption}
 	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), owner.NewCommand(env), preflight.NewCommand(env), webhook.NewCommand(env))
 	refuseUnknown(root)
 	return root

@@ -5,6 +5,7 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 )
 
 const (
@@ -260,6 +263,25 @@ func TestUnreachedOnce(t *testing.T) {
 		got := run(t, append(args, "--server", "http://127.0.0.1:1")...)
 		if got.status != 3 || strings.Count(got.out+got.errOut, "connection refused") != 1 || !strings.Contains(got.errOut, "Is this the cluster that was meant?") {
 			t.Errorf("%v: status %d: %s%s", args, got.status, got.out, got.errOut)
+		}
+	}
+}
+
+// TestPanic holds that a panic ends as a failure, and that its value, which may quote anything, is not shown.
+func TestPanic(t *testing.T) {
+	for name, test := range map[string]struct {
+		run  func()
+		says string
+	}{
+		"of the runtime": {func() { _ = make([]int, 1)[len(os.Args)] }, "index out of range"},
+		"of a library":   {func() { panic("open-sesame") }, "a panic with a string"},
+	} {
+		c := &cobra.Command{Use: "broken", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error { test.run(); return nil }}
+		c.SetArgs(nil)
+		_, err := execute(t.Context(), c)
+		var e *exit.Error
+		if !errors.As(err, &e) || e.Status != exit.Failed || !strings.Contains(e.Error(), test.says) || strings.Contains(e.Error()+e.Hint, "open-sesame") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -33,10 +33,12 @@ func (s *session) apply(ctx context.Context) error {
 		defer func() { _ = r.Close() }() // what counts in it was synced before the first write
 		settled = func(i int) error { return r.Settled(i, s.items[i]) }
 	}
+	finish, release := s.Interruption.Hold(ctx)
+	defer release()
 	progress := s.Progress()
 	defer progress.Clear()
 	done := 0
-	err := adopt.Apply(ctx, &cluster.Writer{Cluster: s.cluster, Manager: adopt.FieldManager, DryRun: dry}, s.items, func(i int) error {
+	err := adopt.Apply(ctx, finish, &cluster.Writer{Cluster: s.cluster, Manager: adopt.FieldManager, DryRun: dry}, s.items, func(i int) error {
 		done++
 		progress.Tell(engine.Progress{Doing: "writing", Objects: done})
 		return settled(i)
@@ -56,7 +58,10 @@ func (s *session) status(ctx context.Context, err error) error {
 	failed := s.count(func(i adopt.Item) bool {
 		return i.Outcome == report.OutcomeFailed || i.Outcome == report.OutcomeChanged
 	})
+	unanswered := s.count(func(i adopt.Item) bool { return i.Message == adopt.Unanswered })
 	switch {
+	case unanswered > 0 && s.dryRun.String() != dryRunServer:
+		return s.interrupted(fmt.Sprintf("the server had not answered the write of %s, which may be stored; the rest was not tried", objects(unanswered)), s.resume())
 	case err != nil && ctx.Err() != nil:
 		return s.interrupted("what was begun was brought to its end, the rest was not tried", s.resume())
 	case err != nil:

@@ -18,6 +18,8 @@ type Environment struct {
 	Now     func() time.Time
 	Name    string // how the program was called: "kubectl fleetdoctor"
 	Version string
+	// Interruption is how a verb keeps the process from ending it; nil where nothing would.
+	Interruption *Interruption
 }
 
 // Flags mirror the part of a command line that says what to read. Make them with New.

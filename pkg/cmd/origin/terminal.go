@@ -30,15 +30,18 @@ func Coloured(colour *flags.Enum, out io.Writer) bool {
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && IsTerminal(out)
 }
 
+// descriptor is a file, or what stands for one.
+type descriptor interface{ Fd() uintptr }
+
 // IsTerminal says whether a stream is a terminal; v is a reader or a writer.
 func IsTerminal(v any) bool {
-	f, ok := v.(*os.File)
+	f, ok := v.(descriptor)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // columns is how many columns a terminal has. One that does not say has as many as terminals always had.
 func columns(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
+	if f, ok := w.(descriptor); ok {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
 			return n
 		}

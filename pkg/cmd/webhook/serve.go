@@ -21,6 +21,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
@@ -68,8 +69,9 @@ const (
 
 // serveOptions mirror the command line.
 type serveOptions struct {
-	streams genericiooptions.IOStreams
-	config  *genericclioptions.ConfigFlags
+	streams      genericiooptions.IOStreams
+	interruption *origin.Interruption
+	config       *genericclioptions.ConfigFlags
 
 	certificates  *flags.Enum
 	guardDefault  *flags.Enum
@@ -88,9 +90,10 @@ type serveOptions struct {
 }
 
 // newServe makes the verb `webhook serve`.
-func newServe(streams genericiooptions.IOStreams) *cobra.Command {
+func newServe(env origin.Environment) *cobra.Command {
 	o := &serveOptions{
-		streams:      streams,
+		streams:      env.Streams,
+		interruption: env.Interruption,
 		config:       genericclioptions.NewConfigFlags(true),
 		certificates: flags.NewEnum(selfSigned, selfSigned, fromFiles),
 		guardDefault: newGuardDefault(),
@@ -151,6 +154,8 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if err != nil {
 		return o.explain(err)
 	}
+	_, drained := o.interruption.Hold(ctx)
+	defer drained()
 	if err := s.Run(ctx); err != nil {
 		if ctx.Err() != nil { // the root would call it interrupted
 			so.Log.Error(err, "not drained")

@@ -24,6 +24,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 )
@@ -51,7 +52,7 @@ func runServe(ctx context.Context, args ...string) (logged string, err error) {
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	log := &serveLog{}
 	streams.ErrOut = log
-	c := newServe(streams)
+	c := newServe(origin.Environment{Streams: streams})
 	c.SilenceErrors, c.SilenceUsage = true, true
 	c.SetArgs(args)
 	err = c.ExecuteContext(ctx)

@@ -63,7 +63,7 @@ func NewCommand(env origin.Environment) *cobra.Command {
 
 		SuggestionsMinimumDistance: 2,
 	}
-	c.AddCommand(newInstall(env), newUninstall(env), newStatus(env), newTest(env), newDisable(env), newServe(env.Streams))
+	c.AddCommand(newInstall(env), newUninstall(env), newStatus(env), newTest(env), newDisable(env), newServe(env))
 	return c
 }
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// TestProcessPrinted holds that a program that is interrupted while it prints does not say that it printed nothing.
+func TestProcessPrinted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	reader, writer := io.Pipe() // of which one byte is read
+	defer func() { _ = reader.Close() }()
+	go func() {
+		_, _ = reader.Read(make([]byte, 1))
+		cancel()
+	}()
+	var errOut bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: writer, ErrOut: &errOut}
+	if status := Process(ctx, []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick}, streams); status != 3 {
+		t.Errorf("status %d", status)
+	}
+	if want := "interrupted: what was printed may not be all\n"; errOut.String() != want {
+		t.Errorf("it says %q, want %q", errOut.String(), want)
+	}
+}
+
+// TestProcess holds that a program that is not interrupted is what Main makes of it.
+func TestProcess(t *testing.T) {
+	var out, errOut bytes.Buffer
+	status := Process(t.Context(), []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick}, genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})
+	if want := run(t, "audit", "--snapshot", sick); status != want.status || out.String() != want.out || errOut.String() != want.errOut {
+		t.Errorf("status %d: %s%s", status, &out, &errOut)
+	}
+}
