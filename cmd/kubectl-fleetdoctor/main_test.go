@@ -111,6 +111,7 @@ func interrupt(t *testing.T, o obstacle) {
 	ctx, cancel := context.WithTimeout(t.Context(), emergency)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, o.args...)
+	cmd.WaitDelay = emergency // for a plugin that is left behind with our standard error
 	cmd.Env = append([]string{asProgram + "=1", "HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, o.env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -165,6 +166,12 @@ func plugin(t *testing.T) obstacle {
 	dir := t.TempDir()
 	started, kubeconfig := filepath.Join(dir, "started"), filepath.Join(dir, "kubeconfig")
 	never, _ := fifo(t, filepath.Join(dir, "never"))
+	t.Cleanup(func() { // a plugin that was left behind ends here
+		if writer, err := os.OpenFile(never, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			_, _ = writer.WriteString("\n")
+			_ = writer.Close()
+		}
+	})
 	if err := syscall.Mkfifo(started, 0o600); err != nil {
 		t.Fatal(err)
 	}
