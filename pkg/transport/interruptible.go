@@ -21,13 +21,12 @@ type answer struct {
 func (i *interruptible) RoundTrip(req *http.Request) (*http.Response, error) {
 	answers := make(chan answer)
 	go func() {
-		var a answer
-		a.resp, a.err = i.next.RoundTrip(req)
+		resp, err := i.next.RoundTrip(req)
 		select {
-		case answers <- a:
+		case answers <- answer{resp, err}:
 		case <-req.Context().Done():
-			if a.resp != nil {
-				_ = a.resp.Body.Close() // nobody waits for it
+			if err == nil {
+				_ = resp.Body.Close() // nobody waits for it
 			}
 		}
 	}()

@@ -113,7 +113,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 
 // WaitError says that a server asks for more patience than MaxWait.
 type WaitError struct {
-	Status string // of the answer: "503 Service Unavailable"
+	Status string // of the answer: "Service Unavailable"
 	Asked  string // seconds, as the header has them
 }
 
@@ -128,8 +128,8 @@ func waitsTooLong(resp *http.Response) error {
 		return nil
 	}
 	asked := resp.Header.Get("Retry-After")
-	if seconds, err := strconv.Atoi(asked); err != nil || seconds <= int(MaxWait/time.Second) {
-		return nil
+	if seconds, err := strconv.Atoi(asked); err == nil && seconds > int(MaxWait/time.Second) {
+		return &WaitError{http.StatusText(resp.StatusCode), asked}
 	}
-	return &WaitError{http.StatusText(resp.StatusCode), asked}
+	return nil
 }
