@@ -211,18 +211,18 @@ func TestListLarge(t *testing.T) {
 	}
 	s := serve(t, map[string][]answer{configMaps: {
 		zipped(func(write func(string)) {
-			for i := range 20 {
+			for i := range 17 {
 				if i > 0 {
 					write(",")
 				}
 				object(write, fmt.Sprint(i), mib)
 			}
 		}),
-		zipped(func(write func(string)) { object(write, "bomb", 64*mib) }),
+		zipped(func(write func(string)) { object(write, "bomb", 17*mib) }),
 	}})
 	c := s.open()
 	got, cover, err := collect(t, c, source.Query{Kind: configMapKind})
-	if f, covered := cover.Of("x"); err != nil || !covered || len(got) != 20 {
+	if f, covered := cover.Of("x"); err != nil || !covered || len(got) != 17 {
 		t.Errorf("large objects: yielded %d, covered %t: %+v, %v", len(got), covered, f, err)
 	}
 	got, cover, err = collect(t, c, source.Query{Kind: configMapKind})
