@@ -10,9 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -294,4 +297,34 @@ func TestCancelled(t *testing.T) {
 	if _, err := snapshot.Open(ctx, []string{"-"}, silent); !errors.Is(err, context.Canceled) {
 		t.Errorf("blocked stdin: error %v", err)
 	}
+}
+
+// TestCancelledPipe cancels while a named pipe is opened that nothing writes to, and while it is read from what writes nothing.
+func TestCancelledPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	must(t, syscall.Mkfifo(pipe, 0o600))
+	var writer *os.File
+	for _, written := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := snapshot.Open(ctx, []string{pipe}, nil)
+			ended <- err
+		}()
+		if written {
+			var err error
+			writer, err = os.OpenFile(pipe, os.O_WRONLY, 0) // returns when the pipe is open for reading too
+			must(t, err)
+		}
+		cancel()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("written %t: error %v", written, err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("written %t: Open did not end", written)
+		}
+	}
+	must(t, writer.Close())
 }

@@ -109,7 +109,7 @@ func (r *reader) argument(ctx context.Context, f *file, name string, stdin io.Re
 	case !mode.IsRegular() && mode&fs.ModeNamedPipe == 0:
 		return fmt.Errorf("%s is no file, folder or pipe", f.name)
 	}
-	in, err := os.Open(name)
+	in, err := opened(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -121,6 +121,30 @@ func (r *reader) argument(ctx context.Context, f *file, name string, stdin io.Re
 	pipe := interruptible(ctx, in)
 	defer closed(pipe)
 	return r.read(f, pipe)
+}
+
+// opened opens a file or a named pipe. Opening a pipe blocks until something opens it for writing, but not longer than the context.
+func opened(ctx context.Context, name string) (*os.File, error) {
+	type result struct {
+		file *os.File
+		err  error
+	}
+	out := make(chan result, 1)
+	go func() {
+		in, err := os.Open(name)
+		out <- result{in, err}
+	}()
+	select {
+	case x := <-out:
+		return x.file, x.err
+	case <-ctx.Done():
+		go func() {
+			if x := <-out; x.err == nil {
+				closed(x.file)
+			}
+		}()
+		return nil, ctx.Err()
+	}
 }
 
 // closed closes what was only read: all that could go wrong with it has gone wrong in reading.
