@@ -19,6 +19,9 @@ import (
 // gzip reads a compressed file: a tar archive, or one file of documents.
 func (r *reader) gzip(f *file, in io.Reader) error {
 	packed := &counted{r: in}
+	if !f.archived { // what is within an archive was counted
+		packed.total = &r.spent.packed
+	}
 	gz, err := gzip.NewReader(packed)
 	if err != nil {
 		return r.cut(f, f.name, err)
@@ -31,14 +34,16 @@ func (r *reader) gzip(f *file, in io.Reader) error {
 	case ".tgz":
 		inner.file = strings.TrimSuffix(f.file, ext) + ".tar"
 	}
-	err = r.read(&inner, &inflated{ended: r.ended, r: gz, packed: packed, limits: &r.limits})
-	if isBomb(err) {
+	err = r.read(&inner, &inflated{r: r, in: gz, packed: packed})
+	if errors.Is(err, errRatio) {
 		return r.cut(f, f.name, err)
 	}
 	return err
 }
 
-func isBomb(err error) bool { return errors.Is(err, errPassed) || errors.Is(err, errRatio) }
+func isBomb(err error) bool {
+	return errors.Is(err, errPassed) || errors.Is(err, errTotalRatio) || errors.Is(err, errRatio)
+}
 
 // cut notes that the rest of a file could not be read.
 func (r *reader) cut(f *file, what string, err error) error {
@@ -52,7 +57,7 @@ func (r *reader) cut(f *file, what string, err error) error {
 
 // tar reads the files of a tar archive.
 func (r *reader) tar(f *file, in io.Reader) error {
-	end := &blocks{r: in}
+	end := &blocks{ended: r.ended, r: in}
 	tr := tar.NewReader(end)
 	last := "its beginning"
 	for {
@@ -128,27 +133,31 @@ func (r *reader) tooMany(f *file) error {
 // blocks is the stream of a tar archive. A tar that was cut off between two entries lacks only the zeros that end it, which package tar
 // does not miss.
 type blocks struct {
+	ended   func() error // the context's Err
 	r       io.Reader
 	n       int  // bytes of the current block
 	zero    bool // they are zeros
-	ended   bool // the last block was zeros
+	last    bool // the last block was zeros
 	missing bool // the stream ended without
 }
 
 const tarBlock = 512
 
 func (b *blocks) Read(p []byte) (int, error) {
+	if err := b.ended(); err != nil {
+		return 0, err
+	}
 	n, err := b.r.Read(p)
 	for rest := p[:n]; len(rest) > 0; {
 		part := rest[:min(len(rest), tarBlock-b.n)]
 		rest = rest[len(part):]
 		b.zero = (b.zero || b.n == 0) && bytes.Count(part, []byte{0}) == len(part)
 		if b.n = (b.n + len(part)) % tarBlock; b.n == 0 {
-			b.ended = b.zero
+			b.last = b.zero
 		}
 	}
 	if n == 0 && errors.Is(err, io.EOF) {
-		b.missing = !b.ended || b.n > 0
+		b.missing = !b.last || b.n > 0
 	}
 	return n, err
 }
@@ -181,6 +190,9 @@ func (r *reader) zip(f *file, at io.ReaderAt, length int64) error {
 		return r.cut(f, f.name, err)
 	}
 	directory.off = true
+	if err := overlap(z.File, length); err != nil {
+		return r.cut(f, f.name, err)
+	}
 	for _, zf := range z.File {
 		e, ok := r.entry(f, zf.Name, zf.Mode(), false)
 		if !ok {
@@ -205,9 +217,10 @@ func (r *reader) zipEntry(e *file, zf *zip.File) error {
 		return nil
 	}
 	defer closed(rc)
-	packed := &counted{n: int64(min(zf.CompressedSize64, 1<<62))}
-	err = r.read(e, &inflated{ended: r.ended, r: rc, packed: packed, limits: &r.limits})
-	if isBomb(err) {
+	packed := &counted{n: int64(zf.CompressedSize64)}
+	r.spent.packed += packed.n
+	err = r.read(e, &inflated{r: r, in: rc, packed: packed})
+	if errors.Is(err, errRatio) {
 		return r.cut(e, e.name, err)
 	}
 	return err

@@ -2,7 +2,13 @@
 
 package snapshot
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
 
 // builtin are the kinds of Kubernetes 1.36 that can be listed, and of Fleet, with the version that the API server prefers: what an empty
 // List in a file named for their resource is a List of. A captured definition overrules it. Their scope is known to object.ClusterScoped.
@@ -63,3 +69,41 @@ var short = map[schema.GroupKind][]string{
 	{Group: "storage.k8s.io", Kind: "StorageClass"}:                   {"sc"},
 	{Group: "storage.k8s.io", Kind: "VolumeAttributesClass"}:          {"vac"},
 }
+
+// lastMember is a member that each object of a kind has when an API server gives it out, and that comes after metadata in kubectl's order.
+var lastMember = func() map[schema.GroupKind]string {
+	out := map[schema.GroupKind]string{}
+	for _, row := range []struct{ member, group, kinds string }{
+		{"status", "", "Namespace Node PersistentVolume PersistentVolumeClaim Pod ReplicationController ResourceQuota Service"},
+		{"status", "apiextensions.k8s.io", "CustomResourceDefinition"},
+		{"status", "apiregistration.k8s.io", "APIService"},
+		{"status", "apps", "DaemonSet Deployment ReplicaSet StatefulSet"},
+		{"status", "autoscaling", "HorizontalPodAutoscaler"},
+		{"status", "batch", "CronJob Job"},
+		{"status", "networking.k8s.io", "Ingress"},
+		{"status", "policy", "PodDisruptionBudget"},
+		{"type", "", "Secret"},
+		{"rules", "rbac.authorization.k8s.io", "ClusterRole Role"},
+		{"roleRef", "rbac.authorization.k8s.io", "ClusterRoleBinding RoleBinding"},
+		{"provisioner", "storage.k8s.io", "StorageClass"},
+		{"spec", "networking.k8s.io", "IngressClass NetworkPolicy"},
+		{"spec", "storage.k8s.io", "CSIDriver CSINode VolumeAttachment"},
+	} {
+		for _, kind := range strings.Fields(row.kinds) {
+			out[schema.GroupKind{Group: row.group, Kind: kind}] = row.member
+		}
+	}
+	return out
+}()
+
+// namespaced are the built-in kinds, and Fleet's, whose objects lie in namespaces.
+var namespaced = func() map[schema.GroupKind]bool {
+	out := map[schema.GroupKind]bool{}
+	for _, row := range builtin {
+		for _, kind := range strings.Fields(row.kinds) {
+			gk := schema.GroupKind{Group: row.group, Kind: kind}
+			out[gk] = !object.ClusterScoped(gk)
+		}
+	}
+	return out
+}()

@@ -5,6 +5,7 @@ package snapshot
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,11 +19,13 @@ type document struct {
 	items        []item
 	listed       bool // it has items, perhaps none
 	damaged      bool // what could be read of it is here
+	twice        int  // the line at which JSON has a key twice, 0 for none
 }
 
 type item struct {
 	raw  []byte
 	line int
+	err  error // it was read to its end, but cannot be used
 }
 
 // take keeps what a document holds. Its error ends the reading of the path.
@@ -37,13 +40,16 @@ func (r *reader) take(f *file, d *document) error {
 		return r.list(f, d, head, 1)
 	case d.damaged:
 		return nil
+	case head.isObject() && slices.ContainsFunc(d.items, func(it item) bool { return it.err != nil }):
+		f.damaged(f.at(d.line, 0, d.number), r.reason(errDuplicate))
+		return nil
 	case head.isObject():
 		f.found++
 		if err := r.count(); err != nil {
 			return err
 		}
 		o, err := r.object(f, d.assemble(), head)
-		if err == nil {
+		if err == nil && !f.partial {
 			r.evidence.found(o, f.dir)
 		}
 		return err
@@ -90,15 +96,23 @@ func (r *reader) list(f *file, d *document, head facts, depth int) error {
 	if err := r.count(); err != nil && !d.damaged { // a damaged one may be what the limit has left of a List
 		return err
 	}
-	l := list{file: f.file, complete: !d.damaged && !head.continued}
+	l := list{file: f.file, complete: !d.damaged && !head.continued, selected: f.partial}
 	var apiVersion, kind string
 	if head.isList() {
 		apiVersion, kind = head.element()
 	}
 	if kind != "" {
 		l.typed(schema.FromAPIVersionAndKind(apiVersion, kind))
+		if err := r.kind(l.element); err != nil {
+			return err
+		}
 	}
 	for i, it := range d.items {
+		if it.err != nil {
+			l.complete = false
+			f.gap(f.at(it.line, 0, d.number)+fmt.Sprintf(", item %d", i+1), r.reason(it.err), effectItem)
+			continue
+		}
 		x, err := r.scan.scan(it.raw)
 		if x.kind == "" && x.apiVersion == "" {
 			x.apiVersion, x.kind = apiVersion, kind
@@ -144,12 +158,4 @@ func (r *reader) split(raw []byte) (*document, error) {
 	err := s.document(d)
 	s.body = d.body
 	return d, err
-}
-
-// count counts an object or List.
-func (r *reader) count() error {
-	if r.objects++; r.objects > r.limits.Objects {
-		return errObjects
-	}
-	return nil
 }

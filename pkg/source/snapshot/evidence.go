@@ -14,7 +14,8 @@ type evidence struct {
 	folders []folder
 	ids     map[folderID]int
 	objects map[presence]struct{}
-	cuts    map[int]bool // arguments that were not read to their end
+	cuts    map[int]bool              // arguments that were not read to their end
+	lost    map[schema.GroupKind]bool // kinds of which an object is known to be damaged
 }
 
 type folder struct {
@@ -38,6 +39,7 @@ type presence struct {
 type list struct {
 	file       string // its file's name without folders, which may name the resource of an empty one
 	complete   bool
+	selected   bool                      // it was captured with a selector
 	kinds      map[schema.GroupKind]bool // of the items, and whether they have namespaces
 	items      int
 	namespaces map[string]struct{}
@@ -98,6 +100,14 @@ func (e *evidence) cut(argument int) {
 	e.cuts[argument] = true
 }
 
+// lose notes that an object of the kind was captured and could not be read, wherever it may belong.
+func (e *evidence) lose(k schema.GroupKind) {
+	if e.lost == nil {
+		e.lost = map[schema.GroupKind]bool{}
+	}
+	e.lost[k] = true
+}
+
 // found notes an object that was a document of its own.
 func (e *evidence) found(k object.Key, folder int) {
 	if e.objects == nil {
@@ -130,7 +140,13 @@ func (e *evidence) extents(named func(file string) (schema.GroupKind, bool)) map
 	}
 	wide, narrow := e.width()
 	for _, l := range e.lists {
+		if l.selected {
+			continue
+		}
 		if !l.complete {
+			for k := range l.kinds {
+				e.lose(k)
+			}
 			continue
 		}
 		if len(l.kinds) == 0 {
@@ -152,16 +168,20 @@ func (e *evidence) extents(named func(file string) (schema.GroupKind, bool)) map
 		}
 	}
 	for p := range e.objects {
-		if f := e.folders[p.folder]; !f.harmed && !e.cuts[f.argument] {
+		if f := e.folders[p.folder]; !f.harmed && !e.cuts[f.argument] && !e.lost[p.kind] {
 			of(p.kind).add(p.namespace)
 		}
 	}
 	return out
 }
 
-// width says whether there are Lists that span namespaces, and whether there are some that do not.
+// width says whether there are Lists that span namespaces, and whether there are, or may have been in what was cut off, some that do not.
 func (e *evidence) width() (wide, narrow bool) {
+	narrow = len(e.cuts) > 0
 	for _, l := range e.lists {
+		if l.selected {
+			continue
+		}
 		wide = wide || len(l.namespaces) > 1
 		narrow = narrow || len(l.namespaces) == 1
 	}

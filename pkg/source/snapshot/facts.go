@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// lenient and lenientUTF8 take what API servers and collectors have been seen to write; a snapshot is no place to police JSON.
+// lenientUTF8 takes what API servers and collectors have been seen to write. lenient leaves duplicate names to compact, so that one
+// damages its own document or item only.
 var lenient = jsontext.AllowDuplicateNames(true)
 var lenientUTF8 = jsontext.AllowInvalidUTF8(true)
 
@@ -27,6 +28,7 @@ type facts struct {
 	newest                                time.Time
 	kubelet                               string // of a Node: its version
 	about                                 about
+	titled                                bool // it has a name at its top, as a Helm chart's Chart.yaml
 }
 
 // about is what documents that are no objects say of the capture.
@@ -102,6 +104,9 @@ func (s *scanner) top(name []byte) error {
 		return s.text(&s.out.kind)
 	case `"type"`:
 		return s.text(&s.out.typ)
+	case `"name"`:
+		s.out.titled = true
+		return s.dec.SkipValue()
 	case `"metadata"`:
 		return s.members(s.metadata)
 	case `"status"`:

@@ -23,9 +23,10 @@ type argument struct {
 	index   int
 	name    string // as it is shown
 	entries int
-	// unknown files hold no objects; foreign documents are none, in files that have some; nested are archives in archives.
-	unknown, foreign, nested tally
-	refused                  [numRefusals]tally
+	// unknown files hold no objects; foreign documents are none, in files that have some; nested are archives in archives; selected are
+	// files whose names state a selector.
+	unknown, foreign, nested, selected tally
+	refused                            [numRefusals]tally
 }
 
 // refusal is why a file is not even looked at.
@@ -60,6 +61,7 @@ type file struct {
 	size             int64
 
 	sure     bool   // it means to hold objects. If nothing can be made of a file that does not, it is unknown, not damaged.
+	partial  bool   // its name states a selector
 	known    bool   // it holds no objects, but what it says is made use of
 	found    int    // objects and Lists
 	others   int    // documents that are no objects
@@ -116,6 +118,9 @@ func (f *file) done() {
 	f.r.gaps.damaged += f.more
 	if f.harmed {
 		f.r.evidence.harm(f.dir)
+	}
+	if f.partial && f.found > 0 {
+		f.arg.selected.add(f.rel)
 	}
 	switch {
 	case f.found > 0 && f.others > 0:
@@ -178,6 +183,7 @@ func (r *reader) documents(f *file, br *bufio.Reader, head []byte) error {
 			return err
 		}
 	}
+	f.partial = selected.MatchString(f.file)
 	format, sure := sniff(f.file, head)
 	f.sure = sure || f.explicit
 	in := &meter{ended: r.ended, r: br, left: &r.left}
@@ -204,14 +210,29 @@ const (
 )
 
 var (
-	// separators are what may stand before the first document.
-	separators = regexp.MustCompile(`^(?:[ \t\r\n]+|#[^\n]*\n|---[ \t]*\r?\n)+`)
 	objectJSON = regexp.MustCompile(`^[\[\s]*\{\s*"(apiVersion|kind|items|metadata)"`)
 	objectYAML = regexp.MustCompile(`^(apiVersion|kind|items|metadata):`)
-	someYAML   = regexp.MustCompile(`(?m)^apiVersion:`)
 	// passedOver are logs, and what macOS puts beside each file of an archive.
+	// selected are files whose names state a label or field selector: "pods-app=web.yaml", "pods_labelSelector.json".
+	selected   = regexp.MustCompile(`[A-Za-z0-9]!?==?[A-Za-z0-9]|(?i)(?:label|field)-?selector`)
 	passedOver = regexp.MustCompile(`^\._|(?i)\.log(\.[0-9]+)?$`)
 )
+
+// keyVersion is the key apiVersion on a line of its own.
+var keyVersion = []byte("\napiVersion:")
+
+// preamble cuts off what may be before the first document: blank lines, comments, and lines "---". An archive can have 200,000 files that
+// are looked at, which a regular expression takes long for.
+func preamble(head []byte) []byte {
+	for {
+		head = bytes.TrimLeft(head, " \t\r\n")
+		line, rest, ended := bytes.Cut(head, []byte("\n"))
+		if !ended || !bytes.HasPrefix(line, []byte("#")) && !bytes.Equal(bytes.TrimRight(line, " \t\r"), []byte("---")) {
+			return head
+		}
+		head = rest
+	}
+}
 
 // sniff finds the format of a file, and whether it means to hold objects: by its name, or by how it begins. Fleet's own dumps name
 // files without an ending: bundles_fleet-local_guestbook.
@@ -221,7 +242,7 @@ func sniff(name string, head []byte) (format, bool) {
 	case ".json", ".jsonl", ".ndjson", ".yaml", ".yml":
 		named = true
 	}
-	start := head[len(separators.Find(head)):]
+	start := preamble(head)
 	switch {
 	case len(start) == 0:
 		return formatUnknown, false
@@ -229,7 +250,7 @@ func sniff(name string, head []byte) (format, bool) {
 		return formatJSON, named || objectJSON.Match(start)
 	case named || objectYAML.Match(start):
 		return formatYAML, true
-	case someYAML.Match(start) && bytes.IndexByte(head, 0) < 0:
+	case (bytes.HasPrefix(start, keyVersion[1:]) || bytes.Contains(start, keyVersion)) && bytes.IndexByte(head, 0) < 0:
 		return formatYAML, false
 	}
 	return formatUnknown, false

@@ -82,7 +82,7 @@ func (g *gaps) finish() []source.Gap {
 	return g.list
 }
 
-// Errors of this package, and what they mean for the reading: the first five end one document, the others the path.
+// Errors of this package, and what they mean for the reading: the first group ends one document, the second one file, the third the path.
 var (
 	errTooLarge = errors.New("document larger than the limit")
 	errTooMany  = errors.New("document of more parts than the limit")
@@ -90,10 +90,19 @@ var (
 	errDamaged  = errors.New("damaged document")
 	errForeign  = errors.New("document with what JSON does not have")
 
-	errBytes   = errors.New("more bytes of documents than the limit")
-	errPassed  = errors.New("more bytes to pass over than the limit")
+	errDuplicate = errors.New("document with a key twice in one map")
+	errAliases   = errors.New("document with aliases beyond the limit")
+
 	errRatio   = errors.New("compressed beyond the limit")
-	errObjects = errors.New("more objects than the limit")
+	errOverlap = errors.New("archive with files that overlap")
+
+	errBytes      = errors.New("more bytes of documents than the limit")
+	errPassed     = errors.New("more decompressed bytes than the limit")
+	errTotalRatio = errors.New("compressed beyond the limit in all")
+	errObjects    = errors.New("more objects than the limit")
+	errDocuments  = errors.New("more documents than the limit")
+	errNodes      = errors.New("more parts of YAML than the limit")
+	errKinds      = errors.New("more kinds than the limit")
 )
 
 // reason puts an error of reading into fixed words. What parsers and decompressors say is not repeated; what the system says is.
@@ -101,6 +110,9 @@ func (r *reader) reason(err error) string {
 	var errno syscall.Errno
 	var corrupt flate.CorruptInputError
 	var syntax *jsontext.SyntacticError
+	if total := r.total(err); total != "" {
+		return total
+	}
 	switch {
 	case errors.Is(err, errTooLarge):
 		return "it is larger than the limit"
@@ -112,14 +124,12 @@ func (r *reader) reason(err error) string {
 		return "it is no valid YAML"
 	case errors.Is(err, errForeign):
 		return "it has YAML that JSON has not: merge keys, tags, keys that are no scalars, or infinite numbers"
-	case errors.Is(err, errBytes):
-		return fmt.Sprintf("the snapshot holds more than %s of documents", size(r.limits.Bytes))
-	case errors.Is(err, errPassed):
-		return fmt.Sprintf("it decompresses to more than %s", size(r.limits.Passed))
 	case errors.Is(err, errRatio):
 		return fmt.Sprintf("it decompresses to more than %d times its size", r.limits.Ratio)
-	case errors.Is(err, errObjects):
-		return fmt.Sprintf("the snapshot holds more than %d objects", r.limits.Objects)
+	case errors.Is(err, errOverlap):
+		return "its files overlap, or have more compressed data than the archive has bytes"
+	case errors.Is(err, errDuplicate):
+		return "it has a key twice in one map"
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return "it ends in the middle"
 	case errors.As(err, &syntax):

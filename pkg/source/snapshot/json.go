@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -30,6 +31,9 @@ func (r *reader) json(f *file, in io.Reader) error {
 	for n, damaged := 1, 0; ; n++ {
 		d := &document{number: n, body: s.body[:0]}
 		kind, err := s.next(d)
+		if err == nil && kind != 0 {
+			err = r.document()
+		}
 		if err == nil && kind == '{' {
 			err = s.document(d)
 		}
@@ -38,6 +42,10 @@ func (r *reader) json(f *file, in io.Reader) error {
 		case err == nil && kind == 0:
 			return nil
 		case err == nil && kind == '{':
+			if d.twice > 0 {
+				d.damaged = true
+				f.damaged(f.at(d.twice, 0, n), r.reason(errDuplicate))
+			}
 			if err := r.take(f, d); err != nil {
 				return err
 			}
@@ -51,7 +59,13 @@ func (r *reader) json(f *file, in io.Reader) error {
 		damaged++
 		d.damaged = true
 		line, column := s.position(err)
-		f.damaged(f.at(line, column, n), r.reason(err))
+		if n > 1 && broken(err) { // documents of any kind may be lost after it
+			f.harmed = true
+			f.gap(f.at(line, column, n), r.reason(err), effectCut)
+			r.evidence.cut(f.arg.index)
+		} else {
+			f.damaged(f.at(line, column, n), r.reason(err))
+		}
 		if d.listed {
 			if err := r.take(f, d); err != nil {
 				return err
@@ -77,8 +91,15 @@ func (r *reader) json(f *file, in io.Reader) error {
 
 // stops says that an error ends the reading of the path, or of all.
 func stops(err error) bool {
-	return errors.Is(err, errBytes) || errors.Is(err, errObjects) || errors.Is(err, errPassed) || errors.Is(err, errRatio) ||
-		errors.Is(err, errTwoClusters) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	for _, stop := range []error{
+		errBytes, errPassed, errRatio, errTotalRatio, errObjects, errDocuments, errNodes, errKinds,
+		errTwoClusters, context.Canceled, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, stop) {
+			return true
+		}
+	}
+	return false
 }
 
 // broken says that nothing more can be read of the stream.
@@ -136,10 +157,14 @@ func (s *jsonStream) document(d *document) error {
 	if _, err := s.dec.ReadToken(); err != nil {
 		return err
 	}
+	seen := map[string]struct{}{}
 	for s.dec.PeekKind() != '}' {
 		name, err := s.dec.ReadValue()
 		if err != nil {
 			return err
+		}
+		if err := s.once(seen, name); err != nil {
+			s.duplicate(d)
 		}
 		isItems := string(name) == `"items"`
 		before := len(d.body)
@@ -158,7 +183,10 @@ func (s *jsonStream) document(d *document) error {
 		if err != nil {
 			return err
 		}
-		if d.body, err = compact(d.body, value); err != nil {
+		if d.body, err = compact(d.body, value); errors.Is(err, errDuplicate) {
+			s.duplicate(d)
+			d.body = append(d.body, "null"...)
+		} else if err != nil {
 			return err
 		}
 		if int64(len(d.body)) > s.limits.Document { // each item arms anew, and there may be items again and again
@@ -168,6 +196,30 @@ func (s *jsonStream) document(d *document) error {
 	d.body = append(d.body, '}')
 	_, err := s.dec.ReadToken()
 	return err
+}
+
+// once returns errDuplicate if the name was seen.
+func (s *jsonStream) once(seen map[string]struct{}, name jsontext.Value) error {
+	key := string(name)
+	if strings.Contains(key, `\`) {
+		plain, err := jsontext.AppendUnquote(nil, name)
+		if err != nil {
+			return err
+		}
+		key = `"` + string(plain) + `"`
+	}
+	if _, ok := seen[key]; ok {
+		return errDuplicate
+	}
+	seen[key] = struct{}{}
+	return nil
+}
+
+// duplicate notes that the document has a key twice. Its reading goes on, so that the next document is found.
+func (s *jsonStream) duplicate(d *document) {
+	if d.twice == 0 {
+		d.twice, _ = s.in.position(s.offset())
+	}
 }
 
 // items reads the array of a document's items.
@@ -186,10 +238,11 @@ func (s *jsonStream) items(d *document) error {
 			return err
 		}
 		line, _ := s.in.position(s.offset() - int64(len(value)))
-		if s.scratch, err = compact(s.scratch[:0], value); err != nil {
+		s.scratch, err = compact(s.scratch[:0], value)
+		if err != nil && !errors.Is(err, errDuplicate) {
 			return err
 		}
-		d.items = append(d.items, item{raw: bytes.Clone(s.scratch), line: line})
+		d.items = append(d.items, item{raw: bytes.Clone(s.scratch), line: line, err: err})
 		if err := s.count(); err != nil {
 			return err
 		}
@@ -198,9 +251,14 @@ func (s *jsonStream) items(d *document) error {
 	return err
 }
 
-// compact appends a JSON value without white space.
+// compact appends a JSON value without white space. The error of one that has a name twice in one object is errDuplicate; nothing is
+// appended of it.
 func compact(dst []byte, value jsontext.Value) ([]byte, error) {
-	return jsontext.AppendFormat(dst, value, lenient, lenientUTF8, jsontext.PreserveRawStrings(true))
+	out, err := jsontext.AppendFormat(dst, value, lenientUTF8, jsontext.PreserveRawStrings(true))
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		return dst, errDuplicate
+	}
+	return out, err
 }
 
 func (s *jsonStream) offset() int64 { return s.base + s.dec.InputOffset() }

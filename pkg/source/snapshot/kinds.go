@@ -40,12 +40,18 @@ func (d *definition) kind() schema.GroupKind {
 	return schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
 }
 
-// define takes a definition. One that cannot be read defines nothing; the object is kept all the same.
-func (s *store) define(raw []byte) {
+// define takes a definition. One that cannot be read defines nothing; the object is kept all the same. Its error is errKinds.
+func (r *reader) define(raw []byte) error {
 	var d definition
 	if object.Into(raw, &d) == nil && d.Spec.Names.Kind != "" && d.Spec.Names.Plural != "" {
-		s.definitions = append(s.definitions, d)
+		for _, v := range d.Spec.Versions {
+			if err := r.kind(d.kind().WithVersion(v.Name)); err != nil {
+				return err
+			}
+		}
+		r.store.definitions = append(r.store.definitions, d)
 	}
+	return nil
 }
 
 // catalog is what is known of kinds from the definitions in the snapshot and from Kubernetes itself.

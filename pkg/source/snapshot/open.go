@@ -23,6 +23,7 @@ type reader struct {
 	limits  Limits
 	left    int64 // of Limits.Bytes
 	objects int   // and Lists
+	spent   spent
 	scan    *scanner
 	pieces  jsonStream // for JSON that is at hand
 	buffers []*bufio.Reader
@@ -244,6 +245,10 @@ func (a *argument) finish(g *gaps) {
 	}
 	if a.nested.count > 0 {
 		g.add(a.nested.of("file"+in, "files"+in), "archives in archives are not read", effectIgnored)
+	}
+	if a.selected.count > 0 {
+		g.add(a.selected.of("file"+in, "files"+in), "the name states a selector, so that objects which it does not match were not captured",
+			"they prove no absence")
 	}
 	for why, t := range a.refused {
 		if t.count > 0 {

@@ -12,7 +12,8 @@
 //
 //   - A List proves that there is no other object of the kinds among its items, and of its own kind if it is typed (ConfigMapList). An
 //     empty untyped List proves it of the resource that its file is named for (configmaps.json, bundles.fleet.cattle.io.json), or
-//     nothing. A List that has metadata.continue or remainingItemCount, or a damaged item, or whose end was not read, proves nothing.
+//     nothing. A List that has metadata.continue or remainingItemCount, or a damaged item, or whose end was not read, proves nothing,
+//     and neither does one in a file whose name states a selector.
 //   - A List proves it in all namespaces if its items lie in several. If they all lie in one, it may be from `kubectl get -n`: it then
 //     proves it in that namespace only, unless it has one namespaced kind and another List of the snapshot spans namespaces, for who
 //     captured one resource of all namespaces mostly did so with each. An empty List proves it in all namespaces, unless there are
@@ -20,6 +21,9 @@
 //   - Documents of their own prove it in each namespace in which there is one of the kind: collectors that write a file for each object
 //     take whole namespaces. They prove nothing if something in their folder could not be read, as it may have been the very object,
 //     or if the path that they came from was not read to its end. Items of incomplete Lists do not prove their namespaces either.
+//     A kind of which a List is incomplete, or an object is known to be damaged, is proven by whole Lists only.
+//   - A YAML file that is cut is valid YAML in most cases. A document that lacks what each object has is damaged (see tail), and in a
+//     file of several documents the path then counts as not read to its end.
 package snapshot
 
 import (

@@ -41,13 +41,17 @@ type store struct {
 	definitions          []definition
 }
 
-// object keeps an object, whose JSON is raw, and what it says of its cluster. Its error is errTwoClusters.
+// object keeps an object, whose JSON is raw, and what it says of its cluster. Its error
+// is errTwoClusters or errKinds.
 func (r *reader) object(f *file, raw []byte, x facts) (object.Key, error) {
 	ref := object.Ref{APIVersion: x.apiVersion, Kind: x.kind, Namespace: x.namespace, Name: x.name}
 	e := entry{
 		key: ref.Key(), version: ref.GroupVersionKind().Version, raw: raw, typ: x.typ,
 		labels:          [2]int32{int32(x.labels[0]), int32(x.labels[1])},
 		resourceVersion: x.resourceVersion, file: f.name,
+	}
+	if err := r.kind(ref.GroupVersionKind()); err != nil {
+		return e.key, err
 	}
 	r.newest = later(r.newest, x.newest)
 	switch e.key.GroupKind() {
@@ -62,7 +66,9 @@ func (r *reader) object(f *file, raw []byte, x facts) (object.Key, error) {
 			r.kubelet, r.kubeletVersion = v, x.kubelet
 		}
 	case definitionKind:
-		r.store.define(raw)
+		if err := r.define(raw); err != nil {
+			return e.key, err
+		}
 	}
 	r.store.put(e)
 	return e.key, nil

@@ -28,39 +28,43 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// counted counts the bytes of a stream.
+// counted counts the bytes of a stream, and in total, if there is one, those of several.
 type counted struct {
-	r io.Reader
-	n int64
+	r     io.Reader
+	n     int64
+	total *int64
 }
 
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
+	if c.total != nil {
+		*c.total += int64(n)
+	}
 	return n, err
 }
 
 // inflated is a decompressed stream, cut off when it turns out to be a bomb.
 type inflated struct {
-	ended  func() error // the context's Err
-	r      io.Reader
+	r      *reader
+	in     io.Reader
 	packed *counted
 	n      int64
-	limits *Limits
 }
 
 func (i *inflated) Read(p []byte) (int, error) {
-	if err := i.ended(); err != nil {
+	if err := i.r.ended(); err != nil {
 		return 0, err
 	}
-	switch {
-	case i.n > i.limits.Passed:
-		return 0, errPassed
-	case i.n > ratioFloor && i.n/i.limits.Ratio > i.packed.n:
+	if err := i.r.inflate(); err != nil {
+		return 0, err
+	}
+	if i.n > ratioFloor && i.n/i.r.limits.Ratio > i.packed.n {
 		return 0, errRatio
 	}
-	n, err := i.r.Read(p)
+	n, err := i.in.Read(p)
 	i.n += int64(n)
+	i.r.spent.inflated += int64(n)
 	return n, err
 }
 

@@ -26,6 +26,7 @@ type yamlStream struct {
 	item         piece
 	state        yamlState
 	indent       int // of the items' dashes
+	tail         tail
 }
 
 type yamlState int
@@ -56,21 +57,26 @@ func (p *piece) at(line int) int {
 // yaml reads a file of YAML documents. After a damaged document or item it goes on with the next.
 func (r *reader) yaml(f *file, in *bufio.Reader) error {
 	s := &yamlStream{r: r, f: f}
-	s.begin(1)
+	if err := s.begin(1); err != nil {
+		return err
+	}
 	for {
 		line, err := s.readLine(in)
 		if len(line) > 0 {
+			s.tail.read(line)
 			if err := s.next(line); err != nil {
 				return r.keep(f, s.doc, err)
 			}
 		}
+		s.tail.reached = err != nil
 		switch {
 		case err == nil:
 			continue
 		case stops(err):
 			return r.keep(f, s.doc, err)
 		case !errors.Is(err, io.EOF):
-			s.doc.damaged = true
+			s.tail.broken, s.doc.damaged = true, true
+			s.cut(false)
 			f.damaged(f.at(s.line, 0, s.number), r.reason(err))
 		}
 		return s.end()
@@ -99,16 +105,21 @@ func (s *yamlStream) readLine(in *bufio.Reader) ([]byte, error) {
 func (s *yamlStream) next(line []byte) error {
 	switch {
 	case isMarker(line, "---"):
-		err := s.end()
-		s.begin(s.line)
+		if err := s.end(); err != nil {
+			return err
+		}
+		if err := s.begin(s.line); err != nil {
+			return err
+		}
 		if rest := bytes.TrimSpace(line[3:]); len(rest) > 0 && rest[0] != '#' {
 			s.keep(&s.text, append([]byte("   "), line[3:]...))
 		}
-		return err
+		return nil
 	case isMarker(line, "..."):
-		err := s.end()
-		s.begin(s.line + 1)
-		return err
+		if err := s.end(); err != nil {
+			return err
+		}
+		return s.begin(s.line + 1)
 	case line[0] == '%' && s.state == outside && isBlank(s.text.text):
 		return nil // a directive
 	}
@@ -161,11 +172,12 @@ func (s *yamlStream) nextOfItems(line []byte) error {
 }
 
 // begin begins a document.
-func (s *yamlStream) begin(line int) {
+func (s *yamlStream) begin(line int) error {
 	s.number++
 	s.state = outside
 	s.doc = &document{number: s.number, line: line}
 	s.text = piece{text: s.text.text[:0]}
+	return s.r.document()
 }
 
 func (s *yamlStream) keep(p *piece, line []byte) {
@@ -192,7 +204,8 @@ func (s *yamlStream) endItem() error {
 
 // end parses and takes the document that has been read. Its error ends the reading of the path.
 func (s *yamlStream) end() error {
-	if s.state == inItems {
+	open := s.state == inItems
+	if open && !s.tail.broken {
 		if err := s.endItem(); err != nil {
 			return s.r.keep(s.f, s.doc, err)
 		}
@@ -211,6 +224,13 @@ func (s *yamlStream) end() error {
 	}
 	s.doc.damaged = s.doc.damaged || raw == nil
 	switch {
+	case !s.tail.reached:
+	case s.doc.damaged:
+		s.cut(open)
+	case s.tail.torn && s.number > 1 && !isClosed(s.text.text):
+		s.refuse(cutLine, open)
+	}
+	switch {
 	case raw == nil && !s.doc.listed:
 		return nil
 	case raw == nil:
@@ -223,8 +243,13 @@ func (s *yamlStream) end() error {
 	if stops(err) {
 		return err
 	}
+	if inner.listed && s.doc.listed { // in block style, and again in flow style
+		s.doc.damaged = true
+		s.f.damaged(s.f.at(s.doc.line, 0, s.number), s.r.reason(errDuplicate))
+	}
 	s.doc.body, s.doc.items = inner.body, append(inner.items, s.doc.items...)
 	s.doc.listed = s.doc.listed || inner.listed
+	s.check(open)
 	return s.r.take(s.f, s.doc)
 }
 
@@ -238,12 +263,15 @@ func (s *yamlStream) parse(p *piece, which string) ([]byte, error) {
 	if p.tooLarge {
 		bad = &yamlError{line: 1, err: errTooLarge}
 	} else {
-		raw, bad = yamlToJSON(p.text, s.r.limits)
+		raw, bad = yamlToJSON(p.text, s.r.limits, &s.r.spent)
 		if s.r.left -= int64(max(len(raw)-len(p.text), 0)); s.r.left < 0 { // by aliases, a page can become what fills a disk
 			return nil, errBytes
 		}
 		if bad == nil {
 			return raw, nil
+		}
+		if stops(bad.err) {
+			return nil, bad.err
 		}
 	}
 	where := s.f.at(p.at(bad.line), bad.column, s.number) + which

@@ -18,16 +18,22 @@ type yamlError struct {
 
 // yamlToJSON turns one YAML document into JSON. The tree of nodes is converted by hand, not decoded into maps, so that what aliases
 // expand to is bounded by bytes and not by the parser's guess, so that strings that look like dates stay as they are written, and so
-// that numbers keep all their digits. With an error comes what was written until then, whose size counts too.
-func yamlToJSON(text []byte, limits Limits) ([]byte, *yamlError) {
-	if mostNodes(text) > limits.Nodes {
+// that numbers keep all their digits. A key twice in one map is an error: it is what a file leaves of two documents without a marker
+// between them. With an error comes what was written until then, whose size counts too.
+func yamlToJSON(text []byte, limits Limits, s *spent) ([]byte, *yamlError) {
+	nodes := mostNodes(text)
+	if nodes > limits.Nodes {
 		return nil, &yamlError{line: 1, err: errTooMany}
+	}
+	if s.nodes += int64(nodes); s.nodes > limits.AllNodes {
+		return nil, &yamlError{line: 1, err: errNodes}
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {
 		return nil, &yamlError{line: lineOf(err), err: errDamaged}
 	}
-	c := converter{limit: limits.Document}
+	c := converter{limit: limits.Document, aliases: limits.Aliases - s.aliases, alias: -1}
+	defer func() { s.aliases += c.expanded }()
 	if root.Kind != yaml.DocumentNode || len(root.Content) != 1 { // nothing but comments
 		return []byte("null"), nil
 	}
@@ -74,8 +80,10 @@ func lineOf(err error) int {
 
 // converter writes nodes as JSON.
 type converter struct {
-	out   []byte
-	limit int64
+	out            []byte
+	limit, aliases int64 // of bytes: of out, and of what aliases expand to
+	expanded       int64 // what they have expanded to
+	alias          int   // where in out the outermost alias begins, -1 outside aliases
 }
 
 func (c *converter) node(n *yaml.Node, depth int) *yamlError {
@@ -84,10 +92,12 @@ func (c *converter) node(n *yaml.Node, depth int) *yamlError {
 		return &yamlError{n.Line, n.Column, errTooDeep}
 	case int64(len(c.out)) > c.limit:
 		return &yamlError{n.Line, n.Column, errTooLarge}
+	case c.alias >= 0 && c.expanded+int64(len(c.out)-c.alias) > c.aliases:
+		return &yamlError{n.Line, n.Column, errAliases}
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
-		return c.node(n.Alias, depth+1)
+		return c.expand(n, depth)
 	case yaml.MappingNode:
 		return c.mapping(n, depth)
 	case yaml.SequenceNode:
@@ -107,8 +117,21 @@ func (c *converter) node(n *yaml.Node, depth int) *yamlError {
 	}
 }
 
+// expand writes what an alias stands for.
+func (c *converter) expand(n *yaml.Node, depth int) *yamlError {
+	if c.alias >= 0 {
+		return c.node(n.Alias, depth+1)
+	}
+	c.alias = len(c.out)
+	err := c.node(n.Alias, depth+1)
+	c.expanded += int64(len(c.out) - c.alias)
+	c.alias = -1
+	return err
+}
+
 func (c *converter) mapping(n *yaml.Node, depth int) *yamlError {
 	c.out = append(c.out, '{')
+	seen := make(map[string]struct{}, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		for key.Kind == yaml.AliasNode {
@@ -117,6 +140,10 @@ func (c *converter) mapping(n *yaml.Node, depth int) *yamlError {
 		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
 			return &yamlError{key.Line, key.Column, errForeign}
 		}
+		if _, ok := seen[key.Value]; ok {
+			return &yamlError{n.Content[i].Line, n.Content[i].Column, errDuplicate}
+		}
+		seen[key.Value] = struct{}{}
 		if i > 0 {
 			c.out = append(c.out, ',')
 		}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+)
+
+// TestManyKinds has more kinds than a cluster can have. Each kind that a snapshot lists is read by itself.
+func TestManyKinds(t *testing.T) {
+	texts := map[string]func(i int) string{
+		"objects":  func(i int) string { return obj(fmt.Sprintf("g%d.example.com/v1 K%d a/n", i, i)) },
+		"versions": func(i int) string { return obj(fmt.Sprintf("example.com/v%d K a/n%d", i+1, i)) },
+		"Lists":    func(i int) string { return typedList("v1", fmt.Sprintf("K%dList", i), "") },
+		"definitions": func(i int) string {
+			return obj(fmt.Sprintf("apiextensions.k8s.io/v1 CustomResourceDefinition k%d", i),
+				fmt.Sprintf(`"spec":{"group":"example.com","names":{"kind":"K%d","plural":"k%d"},"versions":[{"name":"v1","served":true}]}`, i, i))
+		},
+	}
+	for name, text := range texts {
+		limits, most := snapshot.Limits{Kinds: 2_000}, 2_000
+		if name == "objects" {
+			limits, most = snapshot.Limits{}, 20_000
+		}
+		var b strings.Builder
+		b.WriteString(obj(cmA) + "\n")
+		for i := range most + 1_000 {
+			b.WriteString(text(i) + "\n")
+		}
+		s, err := openText(t, b.String(), snapshot.WithLimits(limits))
+		must(t, err)
+		kinds, err := s.Kinds(t.Context())
+		must(t, err)
+		if n := len(kinds.Every()); n > most || n < most-10 {
+			t.Errorf("%s: %d kinds", name, n)
+		}
+		want := []string{fmt.Sprintf("standard input | the snapshot holds more than %d kinds", most) + perPath}
+		if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
+			t.Errorf("%s: gaps (-want +got):\n%s", name, diff)
+		}
+		if got := covered(t, s, "v1 ConfigMap", "a"); len(got) > 0 {
+			t.Errorf("%s: ConfigMaps are covered in %v", name, got)
+		}
+	}
+}
+
+// TestManyAliases has documents of 300 bytes, none of which expands to more than a document may be.
+func TestManyAliases(t *testing.T) {
+	const mib = 1 << 20
+	var b strings.Builder
+	for i := range 500 {
+		b.WriteString(yml(fmt.Sprintf("v1 ConfigMap a/c%d", i), "a0: &a0 [l,l,l,l,l,l,l,l,l,l]"))
+		for j := 1; j < 5; j++ {
+			fmt.Fprintf(&b, "a%d: &a%d [%s*a%d]\n", j, j, strings.Repeat(fmt.Sprintf("*a%d,", j-1), 9), j-1)
+		}
+		b.WriteString("---\n")
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s, err := openText(t, b.String(), snapshot.WithLimits(snapshot.Limits{Aliases: 8 * mib}))
+	must(t, err)
+	runtime.ReadMemStats(&after)
+	if got := (after.TotalAlloc - before.TotalAlloc) / mib; got > 500 {
+		t.Errorf("allocated %d MiB", got)
+	}
+	// Each of them expands to half a MiB.
+	if n := len(contents(t, s)); n < 8 || n > 30 {
+		t.Errorf("%d objects were read", n)
+	}
+	got := gapLines(describe(t, s), "")
+	if len(got) != 51 || !strings.Contains(got[0], " | the YAML aliases of the snapshot expand to more than 8 MiB | ") {
+		t.Errorf("%d gaps: %.300q", len(got), got)
+	}
+	if got := covered(t, s, "v1 ConfigMap", "a"); len(got) > 0 {
+		t.Errorf("ConfigMaps are covered in %v", got)
+	}
+}
+
+// overlapping is a zip archive in which one compressed file is listed many times.
+func overlapping(t *testing.T, times int, name, text string) string {
+	t.Helper()
+	var body, out bytes.Buffer
+	w := zip.NewWriter(&body)
+	f, err := w.CreateRaw(&zip.FileHeader{
+		Name: name, Method: zip.Store, CRC32: crc32.ChecksumIEEE([]byte(text)),
+		CompressedSize64: uint64(len(text)), UncompressedSize64: uint64(len(text)),
+	})
+	must(t, err)
+	_, err = io.WriteString(f, text)
+	must(t, err)
+	must(t, w.Close())
+	// The list of files begins with PK\1\2, its end with PK\5\6.
+	list := bytes.Index(body.Bytes(), []byte("PK\x01\x02"))
+	end := bytes.Index(body.Bytes(), []byte("PK\x05\x06"))
+	row := body.Bytes()[list:end]
+	out.Write(body.Bytes()[:list])
+	for range times {
+		out.Write(row)
+	}
+	tail := bytes.Clone(body.Bytes()[end:])
+	size := len(row) * times
+	copy(tail[8:], []byte{byte(times), byte(times >> 8), byte(times), byte(times >> 8), byte(size), byte(size >> 8), byte(size >> 16), byte(size >> 24)})
+	out.Write(tail)
+	return out.String()
+}
+
+func TestOverlappingZip(t *testing.T) {
+	dir := write(t, entry{"0.yaml", yml(node)})
+	for _, times := range []int{1, 2, 30_000} {
+		s, err := snapshotOf(t, dir, overlapping(t, times, "a.yaml", yml(cmA)), snapshot.Limits{})
+		must(t, err)
+		want, gaps := []string{node}, []string{"standard input | its files overlap, or have more compressed data than the archive has bytes" + perPath}
+		if times == 1 {
+			want, gaps = []string{cmA, node}, nil
+		}
+		if diff := cmp.Diff(want, contents(t, s)); diff != "" {
+			t.Errorf("%d times: objects (-want +got):\n%s", times, diff)
+		}
+		if diff := cmp.Diff(gaps, gapLines(describe(t, s), dir)); diff != "" {
+			t.Errorf("%d times: gaps (-want +got):\n%s", times, diff)
+		}
+	}
+}
+
+// TestTotals has many files, each of which keeps the limits of a file.
+func TestTotals(t *testing.T) {
+	const mib = 1 << 20
+	blank := "[" + strings.Repeat(" ", mib) + "]"
+	var logs, packed, parts, documents []entry
+	for i := range 40 {
+		name := fmt.Sprintf("%02d", i)
+		logs = append(logs, entry{name + ".json", blank})
+		packed = append(packed, entry{name + ".json.gz", gz(t, blank)})
+		parts = append(parts, entry{name + ".yaml", "x: [" + strings.Repeat("a,", 1000) + "]\n"})
+		documents = append(documents, entry{name + ".json", strings.Repeat("{}\n", 100)})
+	}
+	for _, tc := range []struct {
+		name   string
+		files  []entry
+		limits snapshot.Limits
+		gap    string
+	}{
+		{"decompressed", packed, snapshot.Limits{Passed: 10 * mib, Ratio: 5000}, "with what was read before it decompresses to more than 10 MiB"},
+		{"decompressed in an archive", logs, snapshot.Limits{Passed: 10 * mib, Ratio: 5000}, "with what was read before it decompresses to more than 10 MiB"},
+		{"parts of YAML", parts, snapshot.Limits{AllNodes: 20_000}, "the snapshot holds more than 20000 scalars, lists and maps of YAML"},
+		{"documents", documents, snapshot.Limits{Documents: 2_000}, "the snapshot holds more than 2000 documents"},
+	} {
+		folder := write(t, append([]entry{{"+.yaml", yml(cmA)}}, tc.files...)...)
+		for form, text := range map[string]string{"folder": "", "zip": zipOf(t, tc.files...), "tgz": gz(t, tarOf(t, tc.files...))} {
+			if form == "folder" && tc.name == "decompressed in an archive" {
+				continue
+			}
+			dir := folder
+			if form != "folder" {
+				dir = write(t, entry{"+.yaml", yml(cmA)}, entry{"x", text})
+			}
+			s, err := snapshot.Open(t.Context(), []string{dir}, nil, snapshot.WithLimits(tc.limits))
+			must(t, err)
+			got := gapLines(describe(t, s), dir)
+			if !strings.Contains(strings.Join(got, "\n"), tc.gap+perPath) || len(got) > 3 {
+				t.Errorf("%s, %s: gaps %q", tc.name, form, got)
+			}
+			if got := covered(t, s, "v1 ConfigMap", "a"); len(got) > 0 {
+				t.Errorf("%s, %s: ConfigMaps are covered in %v", tc.name, form, got)
+			}
+		}
+	}
+}
+
+// TestTotalRatio has many streams, each too small for its ratio to be looked at.
+func TestTotalRatio(t *testing.T) {
+	one := gz(t, "["+strings.Repeat(" ", 15<<20)+"]")
+	files := []entry{{"+.yaml", yml(cmA)}}
+	for i := range 20 {
+		files = append(files, entry{fmt.Sprintf("%02d.json.gz", i), one})
+	}
+	dir := write(t, files...)
+	s := open(t, dir)
+	want := "DIR | the snapshot decompresses to more than 250 times its size" + perPath
+	if got := gapLines(describe(t, s), dir); len(got) == 0 || got[0] != want {
+		t.Errorf("gaps %q, want %q", got, want)
+	}
+	if got := covered(t, s, "v1 ConfigMap", "a"); len(got) > 0 {
+		t.Errorf("ConfigMaps are covered in %v", got)
+	}
+}
