@@ -84,12 +84,11 @@ func (g *gaps) finish() []source.Gap {
 
 // Errors of this package, and what they mean for the reading: the first group ends one document, the second one file, the third the path.
 var (
-	errTooLarge = errors.New("document larger than the limit")
-	errTooMany  = errors.New("document of more parts than the limit")
-	errTooDeep  = errors.New("document nested deeper than the limit")
-	errDamaged  = errors.New("damaged document")
-	errForeign  = errors.New("document with what JSON does not have")
-
+	errTooLarge  = errors.New("document larger than the limit")
+	errTooMany   = errors.New("document of more parts than the limit")
+	errTooDeep   = errors.New("document nested deeper than the limit")
+	errDamaged   = errors.New("damaged document")
+	errForeign   = errors.New("document with what JSON does not have")
 	errDuplicate = errors.New("document with a key twice in one map")
 	errAliases   = errors.New("document with aliases beyond the limit")
 

@@ -273,6 +273,9 @@ func (s *yamlStream) parse(p *piece, which string) ([]byte, error) {
 		if stops(bad.err) {
 			return nil, bad.err
 		}
+		if errors.Is(bad.err, errAliases) {
+			s.r.evidence.cut(s.f.arg.index)
+		}
 	}
 	where := s.f.at(p.at(bad.line), bad.column, s.number) + which
 	if which != "" {
