@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -64,7 +65,14 @@ func (r *run) gather(ctx context.Context) error {
 	r.hideStated()
 	r.fleetGaps()
 	r.noRecords()
+	for _, u := range r.inv.OverBound {
+		r.gap("release record "+u.Namespace+"/"+u.SecretName(), source.Failure{Reason: "RecordUnreadable", Detail: u.OverBound},
+			"what it states is not known")
+	}
 	for _, u := range r.inv.Unreadable {
+		if u.OverBound != "" {
+			continue
+		}
 		r.gap("release record "+u.Namespace+"/"+u.SecretName(), source.Failure{Reason: "RecordUnreadable", Detail: u.Damaged},
 			"whose release it is cannot be said")
 	}
@@ -223,6 +231,10 @@ func (r *run) coverageGaps(what string, c source.Coverage, effect string) {
 	}
 }
 
+// atOnceUnpacked bounds, in bytes, what the records that are decoded at the same time unpack to: decoding one takes a multiple of that. A
+// record that unpacks to more is decoded alone.
+const atOnceUnpacked = 4 << 20
+
 // releaseRecords reads the Secrets by which agents know their cluster, and Helm's records. Decoding is spread over the processors.
 func (r *run) releaseRecords(ctx context.Context) error {
 	if r.StatusOnly {
@@ -254,6 +266,7 @@ func (r *run) releaseRecords(ctx context.Context) error {
 	var mu sync.Mutex // guards the builder
 	decoders, ctx := errgroup.WithContext(ctx)
 	decoders.SetLimit(runtime.GOMAXPROCS(0))
+	unpacked := semaphore.NewWeighted(atOnceUnpacked)
 	q = source.Query{Kind: secretKind, FieldSelector: "type=" + release.SecretType, Fallback: releases}
 	r.records, err = r.src.List(ctx, q, func(o source.Object) error {
 		r.counter.object()
@@ -262,7 +275,12 @@ func (r *run) releaseRecords(ctx context.Context) error {
 			return nil
 		}
 		decoders.Go(func() error {
+			size := min(int64(release.UnpackedSize(value)), atOnceUnpacked)
+			if err := unpacked.Acquire(ctx, size); err != nil {
+				return err
+			}
 			rec := inventory.ReadRecord(name, value, needed(name))
+			unpacked.Release(size)
 			mu.Lock()
 			defer mu.Unlock()
 			r.builder.AddRecord(rec)

@@ -4,6 +4,7 @@ package inventory
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,12 +54,16 @@ func (b *Builder) Build(r Reading) *Inventory {
 		}
 	}
 	for _, rec := range b.records {
+		if rec.OverBound != "" {
+			inv.OverBound = append(inv.OverBound, &rec.Record)
+		}
 		for _, o := range rec.objects {
 			if isSecret(o.Ref) {
 				inv.Secrets = append(inv.Secrets, o.Raw)
 			}
 		}
 	}
+	slices.SortFunc(inv.OverBound, func(x, y *Record) int { return cmp.Compare(x.String(), y.String()) })
 	a.findHomes()
 	inv.homes = a.homes
 	a.findScopes()
@@ -211,7 +216,9 @@ func (a *assembler) desired(d *Deployment, agent string) {
 		if r.manifestErr != nil {
 			d.Detail = r.manifestErr.Error()
 		}
-		d.Trouble = append(d.Trouble, Trouble{d.Release, "damaged", d.Detail})
+		if r.OverBound == "" && !errors.Is(r.manifestErr, release.ErrNoManifest) { // what was not read is not known to be damaged
+			d.Trouble = append(d.Trouble, Trouble{d.Release, "damaged", d.Detail})
+		}
 		return
 	}
 	a.wants(d, r)
@@ -279,7 +286,7 @@ func (a *assembler) trouble(d *Deployment, history []*record) {
 		var what string
 		switch {
 		case r.Damaged != "":
-			if r.Name != d.Release { // else it is said with what follows from it
+			if r.Name != d.Release && r.OverBound == "" { // else it is said with what follows from it
 				d.Trouble = append(d.Trouble, Trouble{r.Name, "damaged", fmt.Sprintf("revision %d: %s", r.Revision, r.Damaged)})
 			}
 			continue

@@ -3,6 +3,7 @@
 package inventory
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -32,6 +33,7 @@ type Builder struct {
 	records      map[release.Name]*record
 	releases     map[string]bool
 	latest       map[string]*Record // by "namespace/name", also those of others than Fleet
+	budget       budget
 }
 
 // record is a release record with its manifest parsed.
@@ -39,6 +41,8 @@ type record struct {
 	Record
 	objects     []release.Object
 	manifestErr error
+	// packed is its size in the cluster, kept about that in memory, in bytes.
+	packed, kept int
 }
 
 const kindDeployment = "Deployment"
@@ -238,8 +242,9 @@ func (b *Builder) Needed() func(release.Name) bool {
 // it seem too new may be the BundleDeployment of another cluster, with a release of the same name. It is a pure function, and the costly
 // part of filling a Builder: it may run in several goroutines.
 func ReadRecord(secret release.Name, value []byte, manifest bool) *DecodedRecord {
-	out := &record{}
+	out := &record{packed: len(value)}
 	out.Name = secret
+	var bound *release.BoundError
 	r, err := release.Decode(value)
 	switch {
 	case err != nil:
@@ -252,6 +257,9 @@ func ReadRecord(secret release.Name, value []byte, manifest bool) *DecodedRecord
 			out.objects, out.manifestErr = r.Objects()
 		}
 		out.Manifest = ""
+	}
+	if errors.As(err, &bound) || errors.As(out.manifestErr, &bound) {
+		out.OverBound = bound.Error()
 	}
 	return &DecodedRecord{out}
 }
@@ -266,11 +274,13 @@ func (b *Builder) AddRecord(d *DecodedRecord) {
 	}
 	b.AddRelease(d.r.Name)
 	if last := b.latest[d.r.Release()]; last == nil || last.Revision < d.r.Revision {
-		record := d.r.Record // a copy: the objects of the record are not to be held on to
+		record := d.r.Record // a copy: the objects and hooks of the record are not to be held on to
+		record.Hooks = nil
 		b.latest[d.r.Release()] = &record
 	}
 	if d.r.BundleID != "" || d.r.Damaged != "" {
 		b.records[d.r.Name] = d.r
+		b.budget.add(d.r)
 	}
 }
 

@@ -174,6 +174,8 @@ type Inventory struct {
 	Leftovers []*Record
 	// Unreadable are damaged records that no BundleDeployment names: whose they are cannot be said.
 	Unreadable []*Record
+	// OverBound are the records that exceed a bound, by their names: their objects are not known.
+	OverBound []*Record
 
 	GitRepos      []*v1alpha1.GitRepo
 	HelmOps       []*v1alpha1.HelmOp
@@ -198,6 +200,8 @@ type Record struct {
 	release.Record
 	// Damaged says why it could not be decoded; then only the name is known.
 	Damaged string
+	// OverBound says which bound the record or its manifest exceeds. That is no fault of the release: it is only not read.
+	OverBound string
 }
 
 // Has counts Fleet's own objects of a kind.

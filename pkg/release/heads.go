@@ -3,61 +3,22 @@
 package release
 
 import (
-	"errors"
 	"fmt"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 )
 
-// Bounds of Heads: who reads records of a whole cluster all the time must not be brought down by one of them.
-const (
-	// maxHead bounds, in bytes, what is parsed of a document: parsed YAML may take two hundred times its size. What Fleet's agent writes is
-	// cut to metadata, of which an API server takes a quarter of this; only a document of another form is parsed whole.
-	maxHead = 1 << 20
-	// maxParsed bounds, in bytes, what is parsed of a manifest.
-	maxParsed = 8 << 20
-	// maxHeads bounds how many objects a manifest may have. A record of 1 MiB, packed, has room for some thousands.
-	maxHeads = 20_000
-)
-
-var (
-	errLargeDocument = errors.New("there is more than 1 MiB of it to parse")
-	errLargeManifest = errors.New("reading the manifest: there is more than 8 MiB of it to parse")
-	errManyObjects   = errors.New("reading the manifest: it has more than 20,000 objects")
-)
-
-// Heads reads who the manifest's objects are, with their metadata. It is Objects for who needs no more, at a fraction of the cost, and is
-// bounded: of a document in the plain form that Fleet's agent writes it parses nothing else, so that what stands beside apiVersion, kind and
-// metadata is missing in Raw, and need not even be YAML. Errors name neither the release nor what is in it.
+// Heads reads who the manifest's objects are, with their metadata. It is Objects for who needs no more, at a fraction of the cost, within
+// the same bounds: of a document in the plain form that Fleet's agent writes it parses nothing else, so that what is beside apiVersion, kind
+// and metadata is missing in Raw, and need not even be YAML. Errors name neither the release nor what is in it.
 func (r *Record) Heads() ([]Object, error) {
-	var out []Object
-	i, parsed := 0, 0
-	for doc := range documents(r.Manifest) {
-		if strings.TrimSpace(doc) == "" {
-			continue
+	out, err := r.read(maxDocument, func(doc string) string {
+		if head, ok := cut(doc); ok {
+			return head
 		}
-		i++
-		head, ok := cut(doc)
-		if !ok {
-			head = doc
-		}
-		if len(head) > maxHead {
-			return nil, fmt.Errorf("reading the manifest: document %d: %w", i, errLargeDocument)
-		}
-		if parsed += len(head); parsed > maxParsed {
-			return nil, errLargeManifest
-		}
-		raw, err := yaml.YAMLToJSON([]byte(head))
-		if err != nil {
-			return nil, fmt.Errorf("reading the manifest: document %d is no YAML", i)
-		}
-		if out, err = appendObjects(out, raw, 0); err != nil {
-			return nil, fmt.Errorf("reading the manifest: document %d: %w", i, err)
-		}
-		if len(out) > maxHeads {
-			return nil, errManyObjects
-		}
+		return doc
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
 	return out, nil
 }

@@ -143,9 +143,9 @@ func TestHeadsRefuse(t *testing.T) {
 		{"no YAML", "---\n" + ok + "---\na: [" + secretValue, "document 2"},
 		{"no YAML in the head", ok + "  " + secretValue + ": [", "document 1"},
 		{"text", secretValue + " and nothing else", "document 1"},
-		{"a large document in no plain form", "{a: [" + strings.Repeat(secretValue+",", maxHead/len(secretValue)) + "]}", errLargeDocument.Error()},
-		{"a large head", ok + "  labels:\n" + strings.Repeat("    a: b\n", maxHead/9), errLargeDocument.Error()},
-		{"many objects", strings.Repeat("---\nkind: a\napiVersion: b\n", maxHeads+1), errManyObjects.Error()},
+		{"a large document in no plain form", "{a: [" + strings.Repeat(secretValue+",", maxDocument/len(secretValue)) + "]}", errLargeDocument.Error()},
+		{"a large head", ok + "  labels:\n" + strings.Repeat("    a: b\n", maxDocument/9), errLargeDocument.Error()},
+		{"many objects", strings.Repeat("---\nkind: a\napiVersion: b\n", maxObjects+1), errManyObjects.Error()},
 	} {
 		r := Record{Name: Name{secretValue, secretValue, 1}, Manifest: tc.manifest}
 		got, err := r.Heads()
@@ -154,7 +154,7 @@ func TestHeadsRefuse(t *testing.T) {
 		}
 		quiet(t, tc.name, err)
 	}
-	large := Record{Manifest: ok + "data:\n  text: |\n" + strings.Repeat("    some text\n", maxHead/10)}
+	large := Record{Manifest: ok + "data:\n  text: |\n" + strings.Repeat("    some text\n", maxDocument/10)}
 	if got, err := large.Heads(); err != nil || len(got) != 1 {
 		t.Errorf("a large document in plain form: %d objects, error %v", len(got), err)
 	}

@@ -3,12 +3,12 @@
 package release
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -45,21 +45,41 @@ func documents(manifest string) iter.Seq[string] {
 
 // Objects reads the manifest's objects in their order. Lists are flattened; documents without apiVersion or kind are passed over, as
 // Fleet does; an object of only a generateName is named by that. Namespaces stay as stated. Errors name the document by its number,
-// beginning with 1, and never quote it.
+// beginning with 1, and never quote it; of a manifest beyond a bound they wrap a *BoundError, of one that is not in the record ErrNoManifest.
 func (r *Record) Objects() ([]Object, error) {
+	if r.ManifestLost {
+		return nil, fmt.Errorf("reading the manifest of release %s: %w", r.Name, ErrNoManifest)
+	}
+	out, err := r.read(maxParsed, func(doc string) string { return doc })
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifest of release %s: %w", r.Name, err)
+	}
+	return out, nil
+}
+
+// read reads the objects of the manifest, of each document the part that needed returns. longest bounds that part, in bytes.
+func (r *Record) read(longest int, needed func(doc string) string) ([]Object, error) {
 	var out []Object
+	m := meter{longest: longest}
 	i := 0
 	for doc := range documents(r.Manifest) {
 		if strings.TrimSpace(doc) == "" {
 			continue
 		}
 		i++
-		raw, err := yaml.YAMLToJSON([]byte(doc))
-		if err != nil {
-			return nil, fmt.Errorf("reading the manifest of release %s: document %d is no YAML", r.Name, i)
+		raw, err := m.json(needed(doc))
+		var bound *BoundError
+		switch {
+		case errors.As(err, &bound):
+			return nil, fmt.Errorf("document %d: %w", i, err)
+		case err != nil:
+			return nil, fmt.Errorf("document %d is no YAML", i)
 		}
 		if out, err = appendObjects(out, raw, 0); err != nil {
-			return nil, fmt.Errorf("reading the manifest of release %s: document %d: %w", r.Name, i, err)
+			return nil, fmt.Errorf("document %d: %w", i, err)
+		}
+		if len(out) > maxObjects {
+			return nil, errManyObjects
 		}
 	}
 	return out, nil

@@ -43,10 +43,19 @@ const maxRecord = 64 << 20
 // maxHooks bounds how many hooks a record may have: of each more is kept than the three bytes that it takes to write one.
 const maxHooks = 20_000
 
-// ErrTooLarge is returned for a record that unpacks to more than the bound.
-var ErrTooLarge = errors.New("it unpacks to more than 64 MiB")
+// maxField bounds, in bytes, each name that is kept of a record. No name in Kubernetes, and no annotation of Fleet's, is longer.
+const maxField = 1 << 10
 
-var errManyHooks = errors.New("it has more than 20,000 hooks")
+// ErrTooLarge is returned for a record that unpacks to more than the bound. It is a *BoundError.
+var ErrTooLarge error = &BoundError{"it unpacks to more than 64 MiB"}
+
+// ErrNoManifest is returned for a record that has no manifest, though its chart has something to make one of.
+var ErrNoManifest = errors.New("the record has no manifest, and its chart has templates: the record is incomplete, or every template renders to nothing")
+
+var (
+	errManyHooks  error = &BoundError{"it has more than 20,000 hooks"}
+	errLongFields error = &BoundError{"a name in it is longer than 1 KiB"}
+)
 
 // Name names one revision of a release.
 type Name struct {
@@ -86,7 +95,7 @@ func ParseSecretName(namespace, secret string) (Name, error) {
 	return n, nil
 }
 
-// Record is the part of a release record that is read. The chart's templates and files and the values are passed over.
+// Record is the part of a release record that is read. The chart's templates and files and the values are passed over, but for their names.
 type Record struct {
 	Name
 	Status         string // Helm's: deployed, superseded, failed, pending-install, ...
@@ -98,7 +107,14 @@ type Record struct {
 	Deployed       time.Time // when this revision was deployed; zero where the record does not say
 	ApplyMethod    string    // "ssa" or "csa"; empty before Helm 4
 	Manifest       string
-	Hooks          []Hook
+	// ManifestLost says that the record has no manifest, and nothing in it explains why: whoever captured it may have left the manifest out.
+	//
+	// Helm writes no key for an empty manifest, so an empty one and a lost one look the same. An empty one is taken for Helm's own where the
+	// chart has neither templates nor plain manifests below raw-yaml/, or where each of its templates made a hook. Partials (a name that
+	// begins with "_") and NOTES.txt make no object, and do not count. A chart whose templates all render to nothing cannot be told from a
+	// damaged record: its objects are unknown, not none.
+	ManifestLost bool
+	Hooks        []Hook
 }
 
 // Hook is an object that Helm applies beside the manifest. It is never desired; since Helm 4 it carries Fleet's hash all the same.
@@ -122,58 +138,77 @@ type document struct {
 		Metadata struct {
 			Annotations map[string]string `json:"annotations"`
 		} `json:"metadata"`
+		Templates templateNames `json:"templates"`
+		Files     manifestNames `json:"files"`
 	} `json:"chart"`
 	Manifest    string `json:"manifest"`
 	ApplyMethod string `json:"apply_method"`
 	Hooks       hooks  `json:"hooks"`
 }
 
-type hooks []Hook
+// hooks are the hooks of a record, with the templates that made them.
+type hooks []struct {
+	Hook
+	// Path is that of the template, which begins with the name of its chart: "guestbook/templates/migrate.yaml".
+	Path string `json:"path"`
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom. It reads no more than may be kept.
 func (h *hooks) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*h = nil
-	begin, err := d.ReadToken()
-	if err != nil || begin.Kind() == jsontext.KindNull {
-		return err
-	}
-	if begin.Kind() != jsontext.KindBeginArray {
-		return errors.New("the hooks are no list")
-	}
-	for d.PeekKind() != jsontext.KindEndArray {
+	return eachIn(d, func() error {
 		if len(*h) == maxHooks {
 			return errManyHooks
 		}
-		var hook Hook
-		if err := json.UnmarshalDecode(d, &hook); err != nil {
+		*h = append(*h, hooks{{}}...)
+		last := &(*h)[len(*h)-1]
+		if err := json.UnmarshalDecode(d, last); err != nil {
 			return err
 		}
-		*h = append(*h, hook)
+		if len(last.Kind) > maxField || len(last.Name) > maxField {
+			return errLongFields
+		}
+		return nil
+	})
+}
+
+// unpack reads a record's JSON from the Secret's value under DataKey: base64 of gzip of JSON, or of plain JSON.
+func unpack(value []byte) (io.Reader, error) {
+	b := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(value)))
+	if magic, err := b.Peek(3); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b, 0x08}) {
+		return gzip.NewReader(b)
 	}
-	_, err = d.ReadToken()
-	return err
+	return b, nil
+}
+
+// UnpackedSize is how many bytes a record unpacks to, up to the bound of Decode: what decoding it takes is a multiple of that. It takes
+// little memory itself, and returns the size of what could be unpacked of a damaged record.
+func UnpackedSize(value []byte) int {
+	r, err := unpack(value)
+	if err != nil {
+		return 0
+	}
+	n, _ := io.Copy(io.Discard, io.LimitReader(r, maxRecord)) // what is behind damage is not decoded either
+	return int(n)
 }
 
 // Decode reads a record from the Secret's value under DataKey, as the API's base64 decodes to: base64 of gzip of JSON, or of plain JSON.
 // Its errors say what is wrong with the record and never quote it.
 func Decode(value []byte) (*Record, error) {
-	b := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(value)))
-	var r io.Reader = b
-	if magic, _ := b.Peek(3); bytes.Equal(magic, []byte{0x1f, 0x8b, 0x08}) {
-		z, err := gzip.NewReader(b)
-		if err != nil {
-			return nil, errors.New("decoding release record: it is damaged (gzip header)")
-		}
-		r = z
+	r, err := unpack(value)
+	if err != nil {
+		return nil, errors.New("decoding release record: it is damaged (gzip header)")
 	}
 	limited := &io.LimitedReader{R: r, N: maxRecord}
 	var d document
-	err := json.UnmarshalRead(limited, &d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	err = json.UnmarshalRead(limited, &d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	switch {
 	case limited.N <= 0:
 		return nil, fmt.Errorf("decoding release record: %w", ErrTooLarge)
 	case errors.Is(err, errManyHooks):
 		return nil, fmt.Errorf("decoding release record: %w", errManyHooks)
+	case errors.Is(err, errLongFields), err == nil && d.long():
+		return nil, fmt.Errorf("decoding release record: %w", errLongFields)
 	case err != nil:
 		return nil, errors.New("decoding release record: it is damaged (not base64 of gzip of JSON, or cut short)")
 	case d.Name == "" || d.Version < 1:
@@ -184,7 +219,7 @@ func Decode(value []byte) (*Record, error) {
 	if err != nil {
 		deployed = time.Time{} // Helm writes an empty text where it has none
 	}
-	return &Record{
+	out := &Record{
 		Name:           Name{d.Namespace, d.Name, d.Version},
 		Status:         d.Info.Status,
 		BundleID:       a[fleet.BundleIDAnnotation],
@@ -195,8 +230,24 @@ func Decode(value []byte) (*Record, error) {
 		Deployed:       deployed,
 		ApplyMethod:    d.ApplyMethod,
 		Manifest:       d.Manifest,
-		Hooks:          d.Hooks,
-	}, nil
+		ManifestLost:   d.manifestLost(),
+	}
+	for _, h := range d.Hooks {
+		out.Hooks = append(out.Hooks, h.Hook)
+	}
+	return out, nil
+}
+
+// long says whether a name that is kept of the record is too long to be one.
+func (d *document) long() bool {
+	a := d.Chart.Metadata.Annotations
+	for _, s := range []string{d.Name, d.Namespace, d.Info.Status, d.ApplyMethod, a[fleet.BundleIDAnnotation], a[fleet.AgentNamespaceAnnotation],
+		a[fleet.ServiceAccountAnnotation], a[fleet.CommitLabel]} {
+		if len(s) > maxField {
+			return true
+		}
+	}
+	return false
 }
 
 // SecretName is the name of the Secret that holds the record of a revision.

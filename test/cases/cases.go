@@ -256,6 +256,10 @@ type caseRelease struct {
 	Manifest string `json:"manifest"`
 	// Broken says that the manifest is no YAML, so nothing is stamped on it.
 	Broken bool `json:"broken"`
+	// Lost says that the record has no manifest. Templates and Files are the names of those of its chart.
+	Lost      bool     `json:"lost"`
+	Templates []string `json:"templates"`
+	Files     []string `json:"files"`
 	// Encoding is gzip (the default), plain, or one of the ways in which a record can be damaged: cut, text, json.
 	Encoding string `json:"encoding"`
 }
@@ -276,11 +280,16 @@ func (r caseRelease) secret(kinds map[string]bool) (map[string]any, error) {
 	if r.Status == "" {
 		r.Status = release.StatusDeployed
 	}
-	doc, err := json.Marshal(map[string]any{
+	document := map[string]any{
 		"name": r.Name, "namespace": r.Namespace, "version": r.Revision, "info": map[string]any{"status": r.Status, "last_deployed": r.Deployed},
-		"chart":    map[string]any{"metadata": map[string]any{"name": r.Name, "annotations": annotations}},
+		"chart": map[string]any{"metadata": map[string]any{"name": r.Name, "annotations": annotations},
+			"templates": chartFiles(r.Templates), "files": chartFiles(r.Files)},
 		"manifest": manifest, "hooks": r.Hooks, "apply_method": r.ApplyMethod,
-	})
+	}
+	if r.Lost {
+		delete(document, "manifest") // as Helm omits an empty one
+	}
+	doc, err := json.Marshal(document)
 	if err != nil {
 		return nil, err
 	}
@@ -289,6 +298,15 @@ func (r caseRelease) secret(kinds map[string]bool) (map[string]any, error) {
 		"metadata": map[string]any{"name": name.SecretName(), "namespace": r.Namespace,
 			"labels": map[string]any{"owner": "helm", "name": r.Name, "status": r.Status, "version": fmt.Sprint(r.Revision)}},
 		"data": map[string]any{release.DataKey: base64.StdEncoding.EncodeToString(r.encoded(doc))}}, nil
+}
+
+// chartFiles are files of a chart without contents.
+func chartFiles(names []string) []map[string]any {
+	out := []map[string]any{}
+	for _, name := range names {
+		out = append(out, map[string]any{"name": name, "data": ""})
+	}
+	return out
 }
 
 func (r caseRelease) encoded(doc []byte) []byte {

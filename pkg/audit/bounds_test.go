@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+)
+
+// TestRecordOverBound holds that a small Secret whose record unpacks to a manifest beyond the bounds costs an audit little, that a gap names
+// it and the bound, and that its deployment has no result. The others have theirs.
+func TestRecordOverBound(t *testing.T) {
+	c := readCase(t, casesDir+"/ready.yaml")
+	for _, name := range []string{"bomb", "bomb-2", "bomb-3"} {
+		c.capture.Documents = append(c.capture.Documents, packedRecord(t, release.Name{Namespace: "tenant", Name: name, Revision: 1},
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n"+strings.Repeat("- a\n", 4<<20)))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := c.run(t)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const mostAllocated = 1 << 30 // one record alone took 2.5 GiB when its whole manifest was parsed
+	if n := after.TotalAlloc - before.TotalAlloc; n > mostAllocated {
+		t.Errorf("%d MiB were allocated, want at most %d", n>>20, mostAllocated>>20)
+	}
+	gaps := map[string]string{}
+	for _, g := range got.Gaps {
+		gaps[g.What] = g.Reason
+	}
+	for _, secret := range []string{"tenant/sh.helm.release.v1.bomb.v1", "tenant/sh.helm.release.v1.bomb-2.v1", "tenant/sh.helm.release.v1.bomb-3.v1"} {
+		if reason := gaps["release record "+secret]; !strings.HasPrefix(reason, "RecordUnreadable: ") || !strings.HasSuffix(reason, "8 MiB of it to parse") {
+			t.Errorf("record %s: gap %q", secret, reason)
+		}
+	}
+	ready, unknown := 0, 0
+	for _, d := range got.BundleDeployments {
+		switch {
+		case d.State == "Ready" && d.Counts.Ready > 0:
+			ready++
+		case d.Reason == "RecordUnreadable" && d.Counts.Desired == 0:
+			unknown++
+		}
+	}
+	if ready != 1 || unknown != 3 || len(got.BundleDeployments) != 4 {
+		t.Errorf("%d of %d deployments are ready and %d unreadable, want 1 of 4 and 3", ready, len(got.BundleDeployments), unknown)
+	}
+}
+
+// packedRecord is a Secret with a release record of another agent's, packed as Helm packs it.
+func packedRecord(t *testing.T, n release.Name, manifest string) map[string]any {
+	t.Helper()
+	document, err := json.Marshal(map[string]any{
+		"name": n.Name, "namespace": n.Namespace, "version": n.Revision, "info": map[string]any{"status": release.StatusDeployed},
+		"chart": map[string]any{"metadata": map[string]any{"annotations": map[string]string{
+			"fleet.cattle.io/bundle-id": n.Name, "fleet.cattle.io/agent-namespace": "elsewhere"}}},
+		"manifest": manifest,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = z.Write(document)
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]any{"apiVersion": "v1", "kind": "Secret", "type": release.SecretType,
+		"metadata": map[string]any{"name": n.SecretName(), "namespace": n.Namespace},
+		"data":     map[string]any{release.DataKey: base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString(b.Bytes())))}}
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestObjectsBounds holds that a manifest beyond a bound is refused, and what reading it may take.
+func TestObjectsBounds(t *testing.T) {
+	const head = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
+	const mostAllocated = 512 << 20
+	for _, tc := range []struct {
+		name, manifest string
+		want           error
+	}{
+		{"entries", head + "data:\n" + strings.Repeat("- a\n", 1<<20), errManyNodes},
+		{"entries of many documents", strings.Repeat("---\n"+head+"data:\n"+strings.Repeat("- a\n", 1<<10), 200), errManyNodes},
+		{"flow style", head + "data: [" + strings.Repeat("a,", 520_000) + "]\n", errManyNodes},
+		{"a large document in flow style", "{a: [" + strings.Repeat(secretValue+",", maxDocument/len(secretValue)) + "]}", errLargeDocument},
+		{"text", head + "data:\n  a: |\n" + strings.Repeat("    text\n", 1<<20), errLargeManifest},
+		{"aliases of a text", "a: &a \"" + strings.Repeat("x", 1<<16) + "\"\nb: [" + strings.Repeat("*a,", 1<<10) + "]\n", errExpands},
+		{"aliases of aliases", "a: &a [" + strings.Repeat("1,", 100) + "]\nb: &b [" + strings.Repeat("*a,", 100) + "]\nc: [" + strings.Repeat("*b,", 100) + "]\n", errExpands},
+		{"an anchor that contains itself", "a: &a [*a]\n", errExpands},
+		{"objects", strings.Repeat("---\nkind: a\napiVersion: b\n", maxObjects+1), errManyObjects},
+		{"nested brackets", strings.Repeat("---\na: ["+strings.Repeat(strings.Repeat("[", 500)+strings.Repeat("]", 500)+",", 500)+"]\n", 4), errManyNodes},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := Record{Name: Name{"web", "guestbook", 1}, Manifest: tc.manifest}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			objects, err := r.Objects()
+			runtime.ReadMemStats(&after)
+			var bound *BoundError
+			if !errors.Is(err, tc.want) || !errors.As(err, &bound) {
+				t.Errorf("%d objects, error %v, want %v", len(objects), err, tc.want)
+			}
+			quiet(t, tc.name, err)
+			if n := after.TotalAlloc - before.TotalAlloc; n > mostAllocated {
+				t.Errorf("%d MiB were allocated, want at most %d", n>>20, mostAllocated>>20)
+			}
+		})
+	}
+}
+
+// TestObjectsWithinBounds holds that what fits into a cluster is read: an object of the API server's size, and definitions as the Prometheus
+// operator has them.
+func TestObjectsWithinBounds(t *testing.T) {
+	const head = "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
+	var definitions strings.Builder
+	for range 10 {
+		definitions.WriteString(head + "spec:\n")
+		for i := range 3_000 {
+			fmt.Fprintf(&definitions, "  field%d:\n    description: |-\n      Some words that say what a field is for.\n    type: string\n", i)
+		}
+	}
+	for name, manifest := range map[string]string{
+		"a dashboard":       head + "data:\n  a.json: |\n" + strings.Repeat("    {\"a\": [1, 2, 3], \"b\": {\"c\": \"d\"}},\n", 50_000),
+		"definitions":       definitions.String(),
+		"a few aliases":     head + "data: &d {a: b}\nother: [*d, *d]\n",
+		"an anchor by name": head + "data: {a: \"R&D *important*\"}\n",
+	} {
+		r := Record{Manifest: manifest}
+		if got, err := r.Objects(); err != nil || len(got) == 0 {
+			t.Errorf("%s: %d objects, error %v", name, len(got), err)
+		}
+	}
+}
+
+// TestManifestLost holds when a record without a manifest is incomplete.
+func TestManifestLost(t *testing.T) {
+	const manifest, templates = "---\na: b\n", "templates/"
+	for _, tc := range []struct {
+		name             string
+		manifest         string
+		templates, files []string
+		hooks            []string // their templates
+		want             bool
+	}{
+		{name: "no chart"},
+		{name: "a manifest", manifest: manifest, templates: []string{templates + "a.yaml"}},
+		{name: "templates", templates: []string{templates + "a.yaml"}, want: true},
+		{name: "a manifest of blanks", manifest: "\n ", templates: []string{templates + "a.yaml"}, want: true},
+		{name: "only comments", manifest: "---\n# Source: a.yaml\n", templates: []string{templates + "a.yaml"}},
+		{name: "only partials and notes", templates: []string{templates + "_helpers.tpl", templates + "sub/_x.yaml", templates + "NOTES.txt"}},
+		{name: "plain manifests", files: []string{"raw-yaml/a.yaml"}, want: true},
+		{name: "other files", files: []string{"README.md", "dashboards/a.json"}},
+		{name: "every template made a hook", templates: []string{templates + "a.yaml", templates + "b.yaml"}, hooks: []string{"chart/templates/a.yaml", "chart/templates/b.yaml"}},
+		{name: "one of two templates made a hook", templates: []string{templates + "a.yaml", templates + "b.yaml"}, hooks: []string{"chart/templates/a.yaml"}, want: true},
+		{name: "hooks and plain manifests", files: []string{"raw-yaml/a.yaml"}, hooks: []string{"chart/templates/a.yaml"}, want: true},
+	} {
+		named := func(names []string) []map[string]any {
+			var out []map[string]any
+			for _, n := range names {
+				out = append(out, map[string]any{"name": n, "data": []byte(secretValue)})
+			}
+			return out
+		}
+		var hooks []map[string]any
+		for i, path := range tc.hooks {
+			hooks = append(hooks, map[string]any{"kind": "Job", "name": fmt.Sprint(i), "path": path})
+		}
+		document := map[string]any{"name": "guestbook", "namespace": "web", "version": 1, "hooks": hooks,
+			"chart": map[string]any{"templates": named(tc.templates), "files": named(tc.files)}}
+		if tc.manifest != "" {
+			document["manifest"] = tc.manifest
+		}
+		raw, err := json.Marshal(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Decode(base64Of(packed(t, string(raw))))
+		if err != nil {
+			t.Fatalf("%s: %v", tc.name, err)
+		}
+		_, err = r.Objects()
+		if r.ManifestLost != tc.want || errors.Is(err, ErrNoManifest) != tc.want {
+			t.Errorf("%s: lost %v, want %v; error %v", tc.name, r.ManifestLost, tc.want, err)
+		}
+		if _, err := r.Heads(); err != nil {
+			t.Errorf("%s: heads: %v", tc.name, err)
+		}
+	}
+}
+
+func TestUnpackedSize(t *testing.T) {
+	large := bomb(t, "{", " ", "}", maxRecord+1<<20)
+	for name, tc := range map[string]struct {
+		value []byte
+		want  int
+	}{
+		"a record": {base64Of(packed(t, minimal)), len(minimal)}, "plain": {base64Of([]byte(minimal)), len(minimal)},
+		"nothing": {nil, 0}, "a bomb": {large, maxRecord}, "a damaged header": {base64Of([]byte{0x1f, 0x8b, 0x08}), 0},
+	} {
+		if got := UnpackedSize(tc.value); got != tc.want {
+			t.Errorf("%s: %d bytes, want %d", name, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// rawDir is where in a chart Fleet's agent puts the manifests that are no templates.
+const rawDir = "raw-yaml/"
+
+// templateNames are those templates of a chart that may render to an object.
+type templateNames []string
+
+// manifestNames are the files of a chart that are plain manifests of a bundle.
+type manifestNames []string
+
+// maxTemplates bounds how many names of templates and files are kept. More cannot be explained by hooks one by one.
+const maxTemplates = 1000
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (t *templateNames) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	return fileNames(d, (*[]string)(t), func(name string) bool {
+		base := path.Base(name)
+		return !strings.HasPrefix(base, "_") && base != "NOTES.txt"
+	})
+}
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (m *manifestNames) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	return fileNames(d, (*[]string)(m), func(name string) bool { return strings.HasPrefix(name, rawDir) })
+}
+
+// fileNames reads the names of a list of files that count, and nothing of their contents.
+func fileNames(d *jsontext.Decoder, into *[]string, counts func(name string) bool) error {
+	*into = nil
+	return eachIn(d, func() error {
+		var file struct {
+			Name string `json:"name"`
+		}
+		if err := json.UnmarshalDecode(d, &file); err != nil {
+			return err
+		}
+		if counts(file.Name) && len(*into) <= maxTemplates {
+			*into = append(*into, file.Name[:min(len(file.Name), maxField)])
+		}
+		return nil
+	})
+}
+
+// eachIn reads a list, or null, which stands for an empty one. each reads one element.
+func eachIn(d *jsontext.Decoder, each func() error) error {
+	begin, err := d.ReadToken()
+	if err != nil || begin.Kind() == jsontext.KindNull {
+		return err
+	}
+	if begin.Kind() != jsontext.KindBeginArray {
+		return errors.New("it is no list")
+	}
+	for d.PeekKind() != jsontext.KindEndArray {
+		if err := each(); err != nil {
+			return err
+		}
+	}
+	_, err = d.ReadToken()
+	return err
+}
+
+// manifestLost says whether the record has no manifest and its chart does not explain why; see Record.ManifestLost.
+func (d *document) manifestLost() bool {
+	if strings.TrimSpace(d.Manifest) != "" {
+		return false
+	}
+	if len(d.Chart.Files) > 0 || len(d.Chart.Templates) > maxTemplates {
+		return true
+	}
+	made := map[string]bool{}
+	for _, h := range d.Hooks {
+		_, template, _ := strings.Cut(h.Path, "/")
+		made[template] = true
+	}
+	for _, name := range d.Chart.Templates {
+		if !made[name] {
+			return true
+		}
+	}
+	return false
+}
