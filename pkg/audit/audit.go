@@ -38,12 +38,20 @@ type Options struct {
 	AgentScope *string
 	// StatusOnly has only the status checked that Fleet reports: no release record and no live object is read.
 	StatusOnly bool
+	// Renderer renders bundles; nil renders them in this process, where nothing bounds a template.
+	Renderer Renderer
 	// Foresee has each unowned object compared too, and what adopting it takes noted, or deploying over it.
 	Foresee bool
 	// Keep has what the manifests state kept, so that the deployments can be audited again.
 	Keep bool
 	// Progress, where set, is told what is being done, from several goroutines.
 	Progress func(Progress)
+}
+
+// Renderer renders a bundle, as render.Render does. It may also return a *render.LimitError. An error of another type than those of package
+// render, or of the context, ends the audit. It is called from several goroutines.
+type Renderer interface {
+	Render(ctx context.Context, in render.Input) (*render.Result, error)
 }
 
 // Progress is how far an audit has come.
@@ -72,6 +80,8 @@ type run struct {
 	gaps    []report.Gap
 	now     time.Time
 	counter counter
+	// rendering is what all rendered bundles came to, in bytes.
+	rendering int
 
 	records source.Coverage // of the release records
 	// agentSecretsRead says that the Secrets of all agents could be read.
@@ -159,6 +169,9 @@ func (f *Found) Report() *report.Audit {
 func newRun(src source.Source, o Options) *run {
 	r := &run{Options: o, src: src, fleet: map[string]source.Coverage{}}
 	r.counter.report = o.Progress
+	if r.Renderer == nil {
+		r.Renderer = inProcess{}
+	}
 	return r
 }
 

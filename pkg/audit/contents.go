@@ -38,6 +38,15 @@ func apiVersions(kinds *source.Kinds) []string {
 	return out
 }
 
+// clusterScoped says of the kinds that a cluster serves whether they have no namespace.
+func clusterScoped(kinds *source.Kinds) map[string]bool {
+	out := map[string]bool{}
+	for _, k := range kinds.All() {
+		out[k.GroupKind().String()] = !k.Namespaced
+	}
+	return out
+}
+
 // contents reads the files of a bundle, its options and values, from the management cluster's own objects.
 func (r *run) contents(ctx context.Context, d *inventory.Deployment) (render.Input, error) {
 	spec := &d.BD.Spec

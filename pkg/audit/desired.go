@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
@@ -44,8 +43,14 @@ type rendering struct {
 	err    error // of type *render.Error or *render.ClusterScopedError: what the agent would refuse
 }
 
-// atOnce bounds how many bundles are rendered at the same time: each may unpack to 64 MiB.
-const atOnce = 2
+const (
+	// atOnce bounds how many bundles are rendered at the same time: each may unpack to 64 MiB.
+	atOnce = 2
+	// inBatch is how many bundles are rendered before the inventory takes over what they came to.
+	inBatch = 8
+	// maxRendered bounds, in bytes, what all bundles of an audit may be rendered to.
+	maxRendered = 512 << 20
+)
 
 // desired replaces what the deployments in scope desire, where that is asked for, and returns those that are to be audited.
 func (r *run) desired(ctx context.Context, scoped []*inventory.Deployment) ([]*inventory.Deployment, error) {
@@ -74,19 +79,51 @@ func (r *run) desired(ctx context.Context, scoped []*inventory.Deployment) ([]*i
 		return scoped, nil
 	}
 	r.counter.start("rendering bundles")
-	g, rendering := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
-	for _, x := range todo {
-		g.Go(func() error { return r.render(rendering, x) })
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	for _, x := range todo {
-		r.rendered(x)
+	for batch := range slices.Chunk(todo, inBatch) {
+		g, rendering := errgroup.WithContext(ctx)
+		g.SetLimit(atOnce)
+		for _, x := range batch {
+			g.Go(func() error { return r.render(rendering, x) })
+		}
+		if err := g.Wait(); err != nil {
+			return nil, err
+		}
+		for _, x := range batch {
+			r.within(x)
+			r.rendered(x)
+			x.result, x.input.Resources, x.input.Values, x.input.ValuesFrom = nil, nil, nil, nil // done with: memory must not grow with them
+		}
 	}
 	r.hideStated()
 	return scoped, nil
+}
+
+// within takes what a bundle came to into account, and leaves it out where that is over a bound. What is over a bound is a gap: Fleet's agent
+// may well deploy it.
+func (r *run) within(x *rendering) {
+	left := func(what string) {
+		x.result, x.err = &render.Result{Gaps: []string{what}}, nil
+		if d := x.deployment; d.Problem != "" {
+			d.Detail = "what its bundle states is not known: " + what
+		}
+	}
+	var limit *render.LimitError
+	switch {
+	case errors.As(x.err, &limit):
+		left("it could not be rendered: " + limit.Detail())
+		return
+	case x.err != nil:
+		return
+	}
+	size := 0
+	for _, o := range x.result.Objects {
+		size += len(o.Raw)
+	}
+	if r.rendering+size > maxRendered {
+		left("it is left out: with it, the rendered bundles come to more than 512 MiB")
+		return
+	}
+	r.rendering += size
 }
 
 // rivals are the deployments out of scope that are not installed yet. What they want nothing but their contents says, and an object that one
@@ -200,15 +237,30 @@ func (r *run) render(ctx context.Context, x *rendering) error {
 	in.Name, in.SetID, in.KubeVersion, in.Now, in.Revision = d.Name, d.Want.SetID, r.desc.KubernetesVersion, r.now, revision(d)
 	version, known := fleet.ParseVersion(r.inv.Versions[r.inv.AgentOf(d)])
 	in.Helm3 = known && version.Minor < 15
-	in.ClusterScoped = func(gk schema.GroupKind) (bool, bool) {
-		k, ok := r.kinds.Preferred(gk)
-		return !k.Namespaced, ok
-	}
+	in.ClusterScoped = clusterScoped(r.kinds)
 	if r.desc.Origin == source.OriginCluster {
 		in.APIVersions = apiVersions(r.kinds)
 	}
-	x.result, x.err = render.Render(ctx, *in)
-	return ctx.Err()
+	x.result, x.err = r.Renderer.Render(ctx, *in)
+	return fatal(ctx, x.err)
+}
+
+// fatal returns the errors of a rendering that are no finding about the bundle.
+func fatal(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil, errors.As(err, new(*render.Error)), errors.As(err, new(*render.ClusterScopedError)), errors.As(err, new(*render.LimitError)):
+		return nil
+	}
+	return err
+}
+
+// inProcess is the Renderer of an audit that was given none.
+type inProcess struct{}
+
+func (inProcess) Render(ctx context.Context, in render.Input) (*render.Result, error) {
+	return render.Render(ctx, in)
 }
 
 // revision is that of the release which a deployment's bundle is rendered for: the one that is there where it is of these contents, else the

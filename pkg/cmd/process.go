@@ -13,21 +13,29 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/process"
 )
 
 // grace is how long a verb may take to end by itself after an interruption.
 const grace = 500 * time.Millisecond
 
-// Process runs the program as Main does, for a process that ends when it returns. A verb that has not ended grace after the end of ctx is
+// Process is what the binary does, given its own path. Where it was started again to render bundles, it does that. Otherwise it runs the program
+// as Main does, renders bundles in processes of their own, and expects the process to end when it returns. A verb that has not ended grace after the end of ctx is
 // left behind: it may be opening a FIFO or reading one, which nothing in the process can end. A verb that holds the process is waited for.
 // Programs that were started and still run, as credential plugins are, are told to end.
-func Process(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+func Process(ctx context.Context, executable string, args []string, streams genericiooptions.IOStreams) int {
+	if process.IsWorker(args) {
+		return process.Serve(streams.In, streams.Out)
+	}
+	runner := process.New(executable, process.Limits{})
+	defer runner.Close()
 	interruption := &origin.Interruption{}
 	out := &output{out: streams.Out}
 	watched := streams
 	watched.Out = out
 	ended := make(chan int, 1)
-	go func() { ended <- start(ctx, args, watched, interruption) }()
+	held := func(env *origin.Environment) { env.Interruption = interruption }
+	go func() { ended <- Main(ctx, args, watched, RenderIn(runner), held) }()
 	select {
 	case status := <-ended:
 		return status

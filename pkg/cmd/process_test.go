@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ func TestProcessPrinted(t *testing.T) {
 	}()
 	var errOut bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: writer, ErrOut: &errOut}
-	if status := Process(ctx, []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick}, streams); status != 3 {
+	if status := Process(ctx, os.Args[0], []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick}, streams); status != 3 {
 		t.Errorf("status %d", status)
 	}
 	if want := "interrupted: what was printed may not be all\n"; errOut.String() != want {
@@ -34,7 +35,7 @@ func TestProcessPrinted(t *testing.T) {
 // TestProcess holds that a program that is not interrupted is what Main makes of it.
 func TestProcess(t *testing.T) {
 	var out, errOut bytes.Buffer
-	status := Process(t.Context(), []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick}, genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})
+	status := Process(t.Context(), os.Args[0], []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick}, genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})
 	if want := run(t, "audit", "--snapshot", sick); status != want.status || out.String() != want.out || errOut.String() != want.errOut {
 		t.Errorf("status %d: %s%s", status, &out, &errOut)
 	}

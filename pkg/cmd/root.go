@@ -21,6 +21,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
@@ -36,14 +37,19 @@ var version = "dev"
 // quiet silences client-go's asides; what matters comes back as an error or a gap. klog takes its logger for the whole process, once.
 var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
-// Main runs the program and returns its exit status. When ctx ends, it waits until the verb has ended.
-func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
-	return start(ctx, args, streams, nil)
+// Option changes how Main runs the program.
+type Option func(*origin.Environment)
+
+// RenderIn has bundles rendered by a Renderer.
+func RenderIn(r engine.Renderer) Option {
+	return func(env *origin.Environment) { env.Renderer = r }
 }
 
-func start(ctx context.Context, args []string, streams genericiooptions.IOStreams, interruption *origin.Interruption) int {
+// Main runs the program and returns its exit status. When ctx ends, it waits until the verb has ended. Without an option it renders bundles in
+// this process.
+func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams, options ...Option) int {
 	quiet()
-	root := newRoot(args[0], streams, time.Now, interruption)
+	root := newRoot(args[0], streams, time.Now, options)
 	root.SetArgs(args[1:])
 	command, err := execute(ctx, root)
 	if err != nil {
@@ -96,7 +102,7 @@ func New(arg0 string, streams genericiooptions.IOStreams, now func() time.Time) 
 	return newRoot(arg0, streams, now, nil)
 }
 
-func newRoot(arg0 string, streams genericiooptions.IOStreams, now func() time.Time, interruption *origin.Interruption) *cobra.Command {
+func newRoot(arg0 string, streams genericiooptions.IOStreams, now func() time.Time, options []Option) *cobra.Command {
 	name := calledAs(arg0, os.Getenv("PATH"))
 	root := &cobra.Command{
 		Use:   "kubectl-fleetdoctor",
@@ -119,7 +125,10 @@ func newRoot(arg0 string, streams genericiooptions.IOStreams, now func() time.Ti
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	// Flags are explained in as many columns as everything else is shown in.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped 100 "))
-	env := origin.Environment{Streams: streams, Now: now, Name: name, Version: version, Interruption: interruption}
+	env := origin.Environment{Streams: streams, Now: now, Name: name, Version: version}
+	for _, option := range options {
+		option(&env)
+	}
 	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), owner.NewCommand(env), preflight.NewCommand(env), webhook.NewCommand(env))
 	refuseUnknown(root)
 	return root

@@ -50,6 +50,21 @@ func (e *ClusterScopedError) Error() string {
 	return fmt.Sprintf("rendering bundle %s: cluster-scoped under a targetNamespace: %s", e.Bundle, strings.Join(names, ", "))
 }
 
+// LimitError is returned for a bundle whose templates exceed a limit of the process that renders it. It says nothing of what Fleet's agent
+// would make of the bundle.
+type LimitError struct {
+	Bundle string
+	// Limit is what was exceeded, with its unit: "10 s", "512 MiB of memory".
+	Limit string
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("rendering bundle %s: %s", e.Bundle, e.Detail())
+}
+
+// Detail is the error without the name of the bundle.
+func (e *LimitError) Detail() string { return "it exceeded " + e.Limit }
+
 var (
 	yamlLine     = regexp.MustCompile(`line \d+`)
 	instancePath = regexp.MustCompile(`at '(/[^']*)'`)

@@ -4,7 +4,8 @@
 // the agent does (Fleet's facts, desired-state 2.6 and 2.7, ownership 1.3 and 1.4).
 //
 // It asks nobody: no client, no network, no file. What only a cluster or a registry could tell is a gap, which the Result names. Sizes
-// are bounded, the run time of a template is not: a chart is a program.
+// are bounded. The time and the memory of a template are not, since a chart is a program that nothing within its process can stop: package
+// process renders in a process of its own.
 package render
 
 import (
@@ -12,8 +13,6 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -42,8 +41,9 @@ type Input struct {
 	KubeVersion string
 	// APIVersions are all the cluster serves, as "apps/v1" and "apps/v1/Deployment". Empty: Helm's own, and a gap where a chart asks.
 	APIVersions []string
-	// ClusterScoped says of a kind whether it has no namespace. Nil, or not known: what the built-in kinds and the bundle's own CRDs say.
-	ClusterScoped func(schema.GroupKind) (scoped, known bool)
+	// ClusterScoped says of a kind, as schema.GroupKind.String writes it, whether it has no namespace. Of a kind that is not in it, the
+	// built-in kinds and the bundle's own CRDs say so.
+	ClusterScoped map[string]bool
 	// Helm3 says that the agent is one of Fleet 0.14 or before: hooks are then left alone, and a plain manifest is never one.
 	Helm3 bool
 	// HelmOp says that the agent downloads the chart itself.

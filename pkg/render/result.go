@@ -64,10 +64,8 @@ func (p *postRenderer) scopes(objs []*unstructured.Unstructured) func(schema.Gro
 		own[schema.GroupKind{Group: group, Kind: kind}] = scope == "Cluster"
 	}
 	return func(gk schema.GroupKind) (scoped, known bool) {
-		if ask := p.b.in.ClusterScoped; ask != nil {
-			if scoped, known := ask(gk); known {
-				return scoped, true
-			}
+		if scoped, known := p.b.in.ClusterScoped[gk.String()]; known {
+			return scoped, true
 		}
 		if scoped, known := own[gk]; known {
 			return scoped, true

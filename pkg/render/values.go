@@ -25,6 +25,21 @@ func (r ValuesRef) String() string {
 	return fmt.Sprintf("key %s of %s %s/%s", r.Key, r.Kind, r.Namespace, r.Name)
 }
 
+// MarshalText implements encoding.TextMarshaler. No character separates the parts safely: those of a bundle's options may be anything.
+func (r ValuesRef) MarshalText() ([]byte, error) {
+	return json.Marshal([]string{r.Kind, r.Namespace, r.Name, r.Key})
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (r *ValuesRef) UnmarshalText(text []byte) error {
+	var parts [4]string
+	if err := json.Unmarshal(text, &parts); err != nil {
+		return err
+	}
+	r.Kind, r.Namespace, r.Name, r.Key = parts[0], parts[1], parts[2], parts[3]
+	return nil
+}
+
 // ValuesRefs returns the texts that the agent merges over the values, the first of them first. Source: Fleet's facts, desired-state 2.5.
 func ValuesRefs(o *v1alpha1.Options) []ValuesRef {
 	if o.Helm == nil {

@@ -239,18 +239,18 @@ func (a caseAgent) objects(kinds map[string]bool) []map[string]any {
 
 // caseRelease is a Helm release record in readable form.
 type caseRelease struct {
-	Kind           string         `json:"kind"`
-	Namespace      string         `json:"namespace"`
-	Name           string         `json:"name"`
-	Revision       int            `json:"revision"`
-	Status         string         `json:"status"`
-	BundleID       string         `json:"bundleID"`
-	AgentNamespace string         `json:"agentNamespace"`
-	KeepResources  bool           `json:"keepResources"`
-	ApplyMethod    string         `json:"applyMethod"`
+	Kind           string `json:"kind"`
+	Namespace      string `json:"namespace"`
+	Name           string `json:"name"`
+	Revision       int    `json:"revision"`
+	Status         string `json:"status"`
+	BundleID       string `json:"bundleID"`
+	AgentNamespace string `json:"agentNamespace"`
+	KeepResources  bool   `json:"keepResources"`
+	ApplyMethod    string `json:"applyMethod"`
 	// Deployed is when the revision was deployed (RFC 3339).
-	Deployed string `json:"deployed"`
-	Hooks          []release.Hook `json:"hooks"`
+	Deployed string         `json:"deployed"`
+	Hooks    []release.Hook `json:"hooks"`
 	// Set, where it is given, is stamped on every object of the manifest, as Fleet's post-renderer does.
 	Set      string `json:"set"`
 	Manifest string `json:"manifest"`

@@ -111,7 +111,7 @@ func (s *session) plan(ctx context.Context, args []string) error {
 	}
 	commands := s.Commands()
 	commands.Files = s.desired.Args()
-	found, err := engine.Find(ctx, s.src, engine.Options{Scope: scope, Version: s.Version, Commands: commands, ServerCheck: engine.CheckNever,
+	found, err := engine.Find(ctx, s.src, engine.Options{Scope: scope, Version: s.Version, Renderer: s.Renderer, Commands: commands, ServerCheck: engine.CheckNever,
 		Foresee: true, Keep: true, Desired: desired, Files: files, AgentScope: agentScope, Progress: progress.Tell})
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func (s *session) planUndo(ctx context.Context, progress *origin.Progress) error
 	if s.items, err = adopt.PlanUndo(ctx, s.src, entries); err != nil {
 		return err
 	}
-	found, err := engine.Find(ctx, s.src, engine.Options{Version: s.Version, Commands: s.Commands(), ServerCheck: engine.CheckNever, Keep: true, Progress: progress.Tell})
+	found, err := engine.Find(ctx, s.src, engine.Options{Version: s.Version, Renderer: s.Renderer, Commands: s.Commands(), ServerCheck: engine.CheckNever, Keep: true, Progress: progress.Tell})
 	switch {
 	case errors.Is(err, engine.ErrNoFleet), errors.Is(err, engine.ErrNothingRead): // an adoption can be taken back without Fleet
 		d, err := s.src.Describe(ctx)

@@ -44,7 +44,7 @@ func (o *options) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	found, err := o.audit(ctx, engine.Options{Scope: scope, Version: o.Version, Commands: commands, ServerCheck: engine.ServerCheck(o.serverCheck.String()),
+	found, err := o.audit(ctx, engine.Options{Scope: scope, Version: o.Version, Renderer: o.Renderer, Commands: commands, ServerCheck: engine.ServerCheck(o.serverCheck.String()),
 		Desired: desired, Files: files, AgentScope: agentScope, StatusOnly: o.statusOnly})
 	if err != nil || found == nil {
 		return err

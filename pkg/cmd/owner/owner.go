@@ -95,7 +95,7 @@ func (o *options) find(ctx context.Context, names []engine.Named) (*report.Owner
 	if err != nil {
 		return nil, err
 	}
-	document, err := engine.Owner(ctx, src, engine.Options{Version: o.Version, Commands: o.Commands(), Progress: progress.Tell}, names)
+	document, err := engine.Owner(ctx, src, engine.Options{Version: o.Version, Renderer: o.Renderer, Commands: o.Commands(), Progress: progress.Tell}, names)
 	if err != nil {
 		return nil, o.Explain(err)
 	}

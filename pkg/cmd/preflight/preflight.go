@@ -101,7 +101,7 @@ func (o *options) run(ctx context.Context, args []string) error {
 	}
 	commands := o.Commands()
 	commands.Files = o.desired.Args()
-	document, err := o.foretell(ctx, engine.Options{Scope: scope, Version: o.Version, Commands: commands, ServerCheck: engine.CheckNever,
+	document, err := o.foretell(ctx, engine.Options{Scope: scope, Version: o.Version, Renderer: o.Renderer, Commands: commands, ServerCheck: engine.CheckNever,
 		Foresee: true, Desired: desired, Files: files, AgentScope: agentScope})
 	if err != nil {
 		return err

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
+)
+
+const hostile = `kind: Case
+---
+{kind: Agent, deployments: cluster-one}
+---
+apiVersion: fleet.cattle.io/v1alpha1
+kind: BundleDeployment
+metadata: {name: a-hostile, namespace: cluster-one}
+spec: {options: {defaultNamespace: web}}
+---
+apiVersion: fleet.cattle.io/v1alpha1
+kind: BundleDeployment
+metadata: {name: b-healthy, namespace: cluster-one}
+spec: {options: {defaultNamespace: web}}
+---
+kind: Contents
+of: cluster-one/a-hostile
+files: {templates/a.yaml: "{{ range until 1000000000 }}{{ end }}"}
+---
+kind: Contents
+of: cluster-one/b-healthy
+files: {templates/a.yaml: "{apiVersion: v1, kind: ConfigMap, metadata: {name: theme}}"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: theme, namespace: web}
+marks: {set: b-healthy, release: web/b-healthy}
+`
+
+// TestHostileBundle holds of every verb that renders bundles that a template which takes all memory costs its own bundle the result, and no
+// other one.
+func TestHostileBundle(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot := filepath.Join(t.TempDir(), "snapshot.yaml")
+	writeCase(t, snapshot)
+	for _, args := range [][]string{
+		{"audit", "--desired=bundle"}, {"audit", "--desired=auto"}, {"preflight"}, {"adopt", "--dry-run=client"},
+	} {
+		var out, errOut bytes.Buffer
+		status := cmd.Process(t.Context(), self, slices.Concat([]string{"kubectl-fleetdoctor"}, args, []string{"--snapshot", snapshot, "-o", "json"}),
+			genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut})
+		var document struct {
+			Gaps []struct{ What, Reason string } `json:"gaps"`
+		}
+		if err := json.Unmarshal(out.Bytes(), &document); err != nil {
+			t.Errorf("%v: status %d, %v: %s", args, status, err, &errOut)
+			continue
+		}
+		if len(document.Gaps) != 1 || document.Gaps[0].What != "rendering bundle a-hostile" || !strings.Contains(document.Gaps[0].Reason, "it exceeded 512 MiB of memory") {
+			t.Errorf("%v: gaps %+v", args, document.Gaps)
+		}
+		if !strings.Contains(out.String(), "b-healthy") {
+			t.Errorf("%v: nothing is said of the other bundle", args)
+		}
+	}
+}
+
+func writeCase(t *testing.T, path string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "case.yaml")
+	if err := os.WriteFile(file, []byte(hostile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var head struct {
+		Kind string `json:"kind"`
+	}
+	capture, err := cases.Read(file, &head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := capture.Complete(nil); err != nil {
+		t.Fatal(err)
+	}
+	in, err := capture.Stream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if _, err := text.ReadFrom(in); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// emergency ends what hangs. What ends as it should takes less than a second, or what a slow machine makes of that.
+const emergency = 2 * time.Minute
+
+// obstacle is something that the program waits for, and that never comes.
+type obstacle struct {
+	args []string
+	env  []string
+	// reached returns once the program waits.
+	reached func()
+	// left returns once nothing is left that the program started; nil where it starts nothing.
+	left func()
+}
+
+// TestInterrupt holds that the first SIGINT ends the program, whatever it waits for.
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]func(*testing.T) obstacle{
+		"a kubeconfig that is a FIFO": func(t *testing.T) obstacle {
+			t.Helper()
+			path, reached := fifo(t, filepath.Join(t.TempDir(), "kubeconfig"))
+			return obstacle{args: []string{"audit", "--kubeconfig", path}, reached: reached}
+		},
+		"a KUBECONFIG that is a FIFO": func(t *testing.T) obstacle {
+			t.Helper()
+			path, reached := fifo(t, filepath.Join(t.TempDir(), "kubeconfig"))
+			return obstacle{args: []string{"webhook", "status"}, env: []string{"KUBECONFIG=" + path}, reached: reached}
+		},
+		"a receipt that is a FIFO": func(t *testing.T) obstacle {
+			t.Helper()
+			path, reached := fifo(t, filepath.Join(t.TempDir(), "receipt"))
+			return obstacle{args: []string{"adopt", "--undo", path, "--server", "http://127.0.0.1:1"}, reached: reached}
+		},
+		"a credential plugin": plugin,
+		"a TLS handshake": func(t *testing.T) obstacle {
+			t.Helper()
+			address, reached := deaf(t)
+			return obstacle{args: []string{"audit", "--server", "https://" + address}, reached: reached}
+		},
+		"headers": func(t *testing.T) obstacle {
+			t.Helper()
+			address, reached := silent(t, func(http.ResponseWriter, *http.Request) {})
+			return obstacle{args: []string{"owner", "deploy/a", "--server", address}, reached: reached}
+		},
+		"a body that drips": func(t *testing.T) obstacle {
+			t.Helper()
+			address, reached := silent(t, func(w http.ResponseWriter, r *http.Request) {
+				drop := time.NewTicker(10 * time.Millisecond)
+				defer drop.Stop()
+				for r.Context().Err() == nil {
+					_, _ = w.Write([]byte(" ")) // until the client has hung up
+					_ = http.NewResponseController(w).Flush()
+					<-drop.C
+				}
+			})
+			return obstacle{args: []string{"audit", "--server", address}, reached: reached}
+		},
+		"discovery of the webhook's kinds": func(t *testing.T) obstacle {
+			t.Helper()
+			address, reached := silent(t, func(http.ResponseWriter, *http.Request) {})
+			return obstacle{args: []string{"webhook", "test", "deploy/a", "--server", address}, reached: reached}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			interrupt(t, at(t))
+		})
+	}
+}
+
+func interrupt(t *testing.T, o obstacle) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), emergency)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, o.args...)
+	cmd.WaitDelay = emergency // for a plugin that is left behind with our standard error
+	cmd.Env = append([]string{asProgram + "=1", "HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, o.env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended, reached := make(chan error, 1), make(chan struct{})
+	go func() { ended <- cmd.Wait() }()
+	go func() { o.reached(); close(reached) }()
+	select {
+	case err := <-ended:
+		t.Fatalf("it did not come to wait: %v, stdout %q, stderr %q", err, stdout.String(), stderr.String())
+	case <-reached:
+	}
+	start := time.Now()
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	err = <-ended
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
+		t.Errorf("it ended with %v", err)
+	}
+	t.Logf("that took %s", time.Since(start))
+	if stdout.Len() > 0 || stderr.String() != "interrupted: nothing was printed\n" {
+		t.Errorf("stdout %q, stderr %q", stdout.String(), stderr.String())
+	}
+	if o.left != nil {
+		o.left()
+	}
+}
+
+// fifo makes a FIFO that nobody writes to. reached returns once somebody has opened it to read.
+func fifo(t *testing.T, path string) (_ string, reached func()) {
+	t.Helper()
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path, func() {
+		writer, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(func() { _ = writer.Close() }) // it was not written to
+	}
+}
+
+// plugin is a credential plugin that waits for what never comes, as one does that waits for somebody to sign in.
+func plugin(t *testing.T) obstacle {
+	t.Helper()
+	dir := t.TempDir()
+	started, kubeconfig := filepath.Join(dir, "started"), filepath.Join(dir, "kubeconfig")
+	never, _ := fifo(t, filepath.Join(dir, "never"))
+	t.Cleanup(func() { // a plugin that was left behind ends here
+		if writer, err := os.OpenFile(never, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			_, _ = writer.WriteString("\n")
+			_ = writer.Close()
+		}
+	})
+	if err := syscall.Mkfifo(started, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprintf("exec 3> %s; echo started >&3; read -r line < %s; echo late >&3", started, never)
+	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"a","contexts":[{"name":"a","context":{"cluster":"a","user":"a"}}],
+"clusters":[{"name":"a","cluster":{"server":"https://127.0.0.1:1"}}],"users":[{"name":"a","user":{"exec":{
+"apiVersion":"client.authentication.k8s.io/v1","command":"sh","args":["-c",%q],"interactiveMode":"Never"}}}]}`, script)
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var reader *os.File
+	return obstacle{
+		args: []string{"audit", "--kubeconfig", kubeconfig},
+		reached: func() {
+			var err error
+			if reader, err = os.Open(started); err == nil { // which waits until the plugin opens it
+				_, err = reader.Read(make([]byte, 100))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		},
+		left: func() {
+			defer func() { _ = reader.Close() }() // it was only read
+			if runtime.GOOS != "linux" {
+				return
+			}
+			if err := reader.SetReadDeadline(time.Now().Add(emergency)); err != nil {
+				t.Error(err)
+			}
+			if rest, err := io.ReadAll(reader); err != nil || len(rest) > 0 { // at its end, the plugin has ended
+				t.Errorf("the plugin was left behind: %q, %v", rest, err)
+			}
+		},
+	}
+}
+
+// deaf is a server that takes connections and says nothing.
+func deaf(t *testing.T) (address string, reached func()) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String(), func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(func() { _ = conn.Close() }) // the program has ended
+		if _, err := conn.Read(make([]byte, 1)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// silent is a server that takes requests, and whose answers have no end.
+func silent(t *testing.T, answer http.HandlerFunc) (url string, reached func()) {
+	t.Helper()
+	asked := make(chan struct{})
+	var once sync.Once
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		once.Do(func() { close(asked) })
+		answer(w, r)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, func() { <-asked }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
+)
+
+// failing is a Renderer that returns an error.
+type failing struct{ err error }
+
+func (f failing) Render(context.Context, render.Input) (*render.Result, error) { return nil, f.err }
+
+// TestRenderer holds what a Renderer's errors come to: a limit is a gap, and no refusal of Fleet's agent; that there is no Renderer ends the
+// audit.
+func TestRenderer(t *testing.T) {
+	c := readCase(t, casesDir+"/desired-never-deployed.yaml")
+	find := func(err error) (*audit.Found, error) {
+		return audit.Find(t.Context(), c.open(t), audit.Options{Desired: audit.DesiredAuto, Commands: check.CommandsOf("kubectl fleetdoctor"), Renderer: failing{err}})
+	}
+	found, err := find(&render.LimitError{Bundle: "guestbook", Limit: "10s of processor time"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := found.Case.Deployments[0]
+	if d.Problem != inventory.NoReleaseRecord || !strings.HasSuffix(d.Detail, "it could not be rendered: it exceeded 10s of processor time") || d.Refused != "" || len(d.Lacking) != 1 {
+		t.Errorf("problem %s, %q, refused %q, lacking %q", d.Problem, d.Detail, d.Refused, d.Lacking)
+	}
+	if gaps := found.Report().Gaps; len(gaps) != 1 || gaps[0].What != "rendering bundle guestbook" || gaps[0].Reason != "NotResolved: it could not be rendered: it exceeded 10s of processor time" {
+		t.Errorf("gaps %+v", gaps)
+	}
+	if found, err = find(&render.Error{Bundle: "guestbook", Reason: "on purpose"}); err != nil || found.Case.Deployments[0].Refused != "on purpose" {
+		t.Errorf("refused: error %v", err)
+	}
+	none := errors.New("no process")
+	if _, err := find(none); !errors.Is(err, none) {
+		t.Errorf("without a process: error %v", err)
+	}
+}

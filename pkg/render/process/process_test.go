@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package process_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/process"
+)
+
+// TestMain is the worker too: the Runner under test starts this test binary.
+func TestMain(m *testing.M) {
+	if process.IsWorker(os.Args) {
+		os.Exit(process.Serve(os.Stdin, os.Stdout))
+	}
+	os.Exit(m.Run())
+}
+
+// generous is an emergency stop, for what must not take the limit of a template.
+const generous = time.Minute
+
+func newRunner(t *testing.T, limits process.Limits) *process.Runner {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := process.New(self, limits)
+	t.Cleanup(r.Close)
+	return r
+}
+
+// chart is a bundle of one template.
+func chart(name, template string) render.Input {
+	return render.Input{Name: name, SetID: name, KubeVersion: "v1.36.3", APIVersions: []string{"v1"}, Resources: []v1alpha1.BundleResource{
+		{Name: "Chart.yaml", Content: "apiVersion: v2\nname: a\nversion: 1.0.0\n"}, {Name: "templates/a.yaml", Content: template}}}
+}
+
+const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n  a: {{ .Values.a | default \"none\" | quote }}\n"
+
+// TestRender holds that a worker makes of a bundle what render.Render makes of it, errors included.
+func TestRender(t *testing.T) {
+	r := newRunner(t, process.Limits{})
+	ref := render.ValuesRef{Kind: "Secret", Namespace: "web", Name: "a/b", Key: "x y"}
+	withValues := chart("values", configMap)
+	withValues.Options.DefaultNamespace = "web"
+	withValues.Options.Helm = &v1alpha1.HelmOptions{ValuesFrom: []v1alpha1.ValuesFrom{{SecretKeyRef: &v1alpha1.ValuesKey{Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key}}}}
+	withValues.ValuesFrom = map[render.ValuesRef][]byte{ref: []byte("a: from a Secret <&>\n")}
+	scoped := chart("scoped", "apiVersion: example.com/v1\nkind: Wide\nmetadata:\n  name: a\n")
+	scoped.Options.TargetNamespace, scoped.ClusterScoped = "web", map[string]bool{"Wide.example.com": true}
+	noValues := chart("no-values", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n")
+	noValues.ValuesHash, noValues.Values = "sum", []byte{}
+	unread := noValues
+	unread.Values = nil
+	for _, in := range []render.Input{withValues, scoped, noValues, unread, chart("fails", "{{ fail \"on purpose\" }}"), chart("random", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  r: {{ randAlpha 8 }}\n")} {
+		want, wantErr := render.Render(t.Context(), in)
+		got, err := r.Render(t.Context(), in)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: result (-in process +worker):\n%s", in.Name, diff)
+		}
+		if diff := cmp.Diff(wantErr, err); diff != "" {
+			t.Errorf("%s: error (-in process +worker):\n%s", in.Name, diff)
+		}
+	}
+}
+
+// TestLimits holds that a bundle which exceeds a limit is an error of its own that names the limit, and that those beside and after it are
+// rendered.
+func TestLimits(t *testing.T) {
+	limits := process.Limits{Time: time.Second, Memory: 256 << 20, Answer: 1 << 20}
+	for name, tc := range map[string]struct{ template, limit string }{
+		"a loop that never ends": {"{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}", "1s of processor time"},
+		"a list":                 {"{{ range until 1000000000 }}{{ end }}", "256 MiB of memory"},
+		"a text that grows":      {"{{ $x := \"0123456789abcdef\" }}{{ range until 40 }}{{ $x = printf \"%s%s\" $x $x }}{{ end }}", "256 MiB of memory"},
+		"one large text":         {"{{ repeat 100000000000 \"x\" }}", "256 MiB of memory"},
+		"a large object":         {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: {{ repeat 2000000 \"x\" }}\n", "1 MiB of rendered objects"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRunner(t, limits)
+			for i := range 2 { // in a worker that is new, and in one that has rendered before
+				_, err := r.Render(t.Context(), chart("hostile", tc.template))
+				var limit *render.LimitError
+				if !errors.As(err, &limit) || limit.Bundle != "hostile" || !strings.Contains(limit.Limit, tc.limit) {
+					t.Errorf("error %v, want the limit %s", err, tc.limit)
+				}
+				got, err := r.Render(t.Context(), chart(fmt.Sprint("next-", i), configMap))
+				if err != nil || len(got.Objects) != 1 {
+					t.Fatalf("the bundle after it: %+v, error %v", got, err)
+				}
+			}
+		})
+	}
+}
+
+// TestCancel holds that the end of the context ends a rendering, long before the template would end or the limit comes.
+func TestCancel(t *testing.T) {
+	r := newRunner(t, process.Limits{Time: time.Hour})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := r.Render(ctx, chart("hostile", "{{ range until 1000000 }}{{ range until 1000000 }}{{ end }}{{ end }}"))
+		ended <- err
+	}()
+	time.AfterFunc(200*time.Millisecond, cancel) // by then it is most likely within the template; the outcome is the same before
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+	case <-time.After(generous):
+		t.Fatal("the rendering goes on")
+	}
+}
+
+// TestAtOnce holds that bundles which are rendered at the same time do not meet.
+func TestAtOnce(t *testing.T) {
+	r := newRunner(t, process.Limits{})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			name := fmt.Sprint("bundle-", i)
+			got, err := r.Render(t.Context(), chart(name, configMap))
+			if err != nil || len(got.Objects) != 1 || got.Objects[0].Name != name {
+				t.Errorf("%s: %+v, error %v", name, got, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestEnvironment holds that a worker has nothing of the program's environment.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("INVENTED_TOKEN", "hunter22")
+	dir := t.TempDir()
+	script, out := filepath.Join(dir, "worker"), filepath.Join(dir, "environment")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nenv >"+out+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var limit *render.LimitError
+	if _, err := process.New(script, process.Limits{}).Render(t.Context(), chart("a", configMap)); !errors.As(err, &limit) {
+		t.Errorf("a worker that ends without an answer: error %v", err)
+	}
+	got, err := os.ReadFile(out)
+	if err != nil || !strings.Contains(string(got), "TZ=UTC") || strings.Contains(string(got), "hunter22") {
+		t.Errorf("environment %q, error %v", got, err)
+	}
+}
+
+func TestNoWorker(t *testing.T) {
+	var limit *render.LimitError
+	r := process.New(t.TempDir(), process.Limits{})
+	if _, err := r.Render(t.Context(), chart("a", configMap)); err == nil || errors.As(err, &limit) || !strings.HasPrefix(err.Error(), "starting the process that renders bundles: ") {
+		t.Errorf("without an executable: error %v", err)
+	}
+	closed := newRunner(t, process.Limits{})
+	closed.Close()
+	if _, err := closed.Render(t.Context(), chart("a", configMap)); err == nil || errors.As(err, &limit) {
+		t.Errorf("closed: error %v", err)
+	}
+}
