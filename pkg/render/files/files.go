@@ -15,10 +15,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -57,6 +60,8 @@ type bundleFile struct {
 	TargetCustomizations []json.RawMessage `json:"targetCustomizations"`
 	// OverrideTargets that are there and empty restrict nothing (Fleet's facts, targeting 5.1).
 	OverrideTargets *[]json.RawMessage `json:"overrideTargets"`
+	// unknown says which keys Fleet ignores.
+	unknown []string
 }
 
 // Load reads a directory. What the caller knows of the cluster (SetID, versions, values of valuesFrom), it sets in the Input itself.
@@ -78,7 +83,7 @@ func Load(dir string, o Options) (*render.Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &render.Input{Name: name, Options: f.Options}
+	in := &render.Input{Name: name, Options: f.Options, Notes: f.unknown}
 	if len(f.Targets)+len(f.TargetCustomizations) > 0 {
 		in.Gaps = append(in.Gaps, "the fleet.yaml has targetCustomizations, which depend on the cluster")
 		if f.OverrideTargets != nil && len(*f.OverrideTargets) == 0 {
@@ -124,20 +129,57 @@ func readBundleFile(root *os.Root, name string) (*bundleFile, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", c, err)
 		}
-		raw, err := yaml.YAMLToJSON(data)
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: it is no YAML", c)
-		}
-		if err := json.Unmarshal(raw, f); err != nil {
-			var wrong *json.UnmarshalTypeError
-			if errors.As(err, &wrong) && wrong.Field != "" {
-				return nil, fmt.Errorf("reading %s: %s is of the wrong type", c, strings.TrimPrefix(wrong.Field, "Options."))
-			}
-			return nil, fmt.Errorf("reading %s: it is no map of a bundle's options", c)
+		if err := f.parse(c, data); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", c, err)
 		}
 		break
 	}
 	return f, nil
+}
+
+// parse reads the text of a fleet.yaml. Errors name the line where there is one, and quote nothing.
+func (f *bundleFile) parse(name string, data []byte) error {
+	raw, err := yaml.YAMLToJSON(data)
+	if err != nil {
+		return errors.New("it is no YAML" + lineOf(err, data))
+	}
+	var root yamlv3.Node
+	located := yamlv3.Unmarshal(data, &root) == nil
+	if err := json.Unmarshal(raw, f); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if !errors.As(err, &wrong) || wrong.Field == "" {
+			return errors.New("it is no map of a bundle's options")
+		}
+		field, at := strings.TrimPrefix(wrong.Field, "Options."), ""
+		if line := lineOfField(&root, field); located && line > 0 {
+			at = fmt.Sprintf(" (line %d)", line)
+		}
+		return fmt.Errorf("%s is of the wrong type%s", field, at)
+	}
+	if located {
+		f.unknown = unknownKeys(name, &root)
+	}
+	return nil
+}
+
+// yamlLine is how a YAML error names a line; the rest of it may quote the file. Where the parser did not find what it expected, it counts
+// lines from 0, unlike the scanner below it.
+var yamlLine = regexp.MustCompile(`line (\d+)(: did not find expected)?`)
+
+func lineOf(err error, text []byte) string {
+	m := yamlLine.FindStringSubmatch(err.Error())
+	if m == nil {
+		return ""
+	}
+	line, err := strconv.Atoi(m[1])
+	if err != nil {
+		return ""
+	}
+	if m[2] != "" {
+		line++
+	}
+	last := 1 + bytes.Count(bytes.TrimSpace(text), []byte("\n")) // an error at the end of the text is in its last line
+	return fmt.Sprintf(" (line %d)", min(line, last))
 }
 
 // bundleName names the bundle as Fleet does. Source: Fleet's facts, ownership 1.4.
@@ -172,8 +214,11 @@ func mergeValuesFiles(dir, root string, in *render.Input) error {
 				return fmt.Errorf("reading values file %s: %w", name, err)
 			}
 			raw, err := yaml.YAMLToJSON(data)
+			if err != nil {
+				return fmt.Errorf("reading values file %s: it is no YAML%s", name, lineOf(err, data))
+			}
 			var more map[string]any
-			if err != nil || json.Unmarshal(raw, &more) != nil {
+			if json.Unmarshal(raw, &more) != nil {
 				return fmt.Errorf("reading values file %s: it is no YAML map", name)
 			}
 			values = render.MergeValues(values, more)

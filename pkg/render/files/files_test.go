@@ -70,9 +70,34 @@ targetCustomizations: [{name: dev}]
 			want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("a.yaml", "z/d.yaml")}},
 		{name: "no name", files: map[string]string{"a.yaml": ""}, err: "naming the bundle: its fleet.yaml states no name, so it depends on the GitRepo and the path, which are not given"},
 		{name: "nothing", options: repo, files: map[string]string{"fleet.yaml": "{}"}, err: files.ErrNothing.Error()},
-		{name: "no YAML", options: repo, files: map[string]string{"fleet.yaml": "password: [hunter2"}, err: "reading fleet.yaml: it is no YAML"},
+		{name: "no YAML", options: repo, files: map[string]string{"fleet.yaml": "password: [hunter2"}, err: "reading fleet.yaml: it is no YAML (line 1)"},
+		{name: "no YAML in a later line", options: repo, files: map[string]string{"fleet.yaml": "defaultNamespace: a\nhelm:\n  chart: hunter2\n values: b\n"},
+			err: "reading fleet.yaml: it is no YAML (line 4)"},
+		{name: "a wrong type in a later line", options: repo, files: map[string]string{"fleet.yaml": "defaultNamespace: a\nhelm:\n  chart: [hunter2]\n"},
+			err: "reading fleet.yaml: helm.chart is of the wrong type (line 3)"},
+		{name: "a values file is no YAML", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: a, valuesFiles: [v]}", "v": "a: b\n\tc: hunter2"},
+			err: "reading values file v: it is no YAML (line 2)"},
+		{name: "unknown keys", options: repo, files: map[string]string{"a.yaml": "", "fleet.yaml": `defaultNamespace: a
+namspace: b
+Helm:
+  takeOwnreship: true
+  values: {anything: goes}
+diff: {comparePatches: [{apiVersion: v1}]}
+targetCustomizations:
+- name: dev
+  helm: {relaseName: b}
+  clusterLabels: {env: dev}
+labels: {any: label}
+`}, want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("a.yaml"),
+			Options: v1alpha1.Options{DefaultNamespace: "a", Helm: &v1alpha1.HelmOptions{Values: []byte(`{"anything":"goes"}`)},
+				Diff: &v1alpha1.DiffOptions{ComparePatches: []v1alpha1.ComparePatch{{APIVersion: "v1"}}}},
+			Gaps: []string{"the fleet.yaml has targetCustomizations, which depend on the cluster"},
+			Notes: []string{"fleet.yaml, line 2: Fleet does not know the key namspace and ignores it",
+				"fleet.yaml, line 4: Fleet does not know the key Helm.takeOwnreship and ignores it",
+				"fleet.yaml, line 9: Fleet does not know the key targetCustomizations[0].helm.relaseName and ignores it",
+				"fleet.yaml, line 10: Fleet does not know the key targetCustomizations[0].clusterLabels and ignores it"}}},
 		{name: "no map", options: repo, files: map[string]string{"fleet.yaml": "hunter2"}, err: "reading fleet.yaml: it is no map of a bundle's options"},
-		{name: "a wrong type", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: [hunter2]}"}, err: "reading fleet.yaml: helm.chart is of the wrong type"},
+		{name: "a wrong type", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: [hunter2]}"}, err: "reading fleet.yaml: helm.chart is of the wrong type (line 1)"},
 		{name: "values are no map", options: repo, files: map[string]string{"fleet.yaml": "helm: {values: hunter2}"}, err: "reading fleet.yaml: helm.values is no map"},
 		{name: "a values file is no map", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: a, valuesFiles: [v]}", "v": "hunter2"}, err: "reading values file v: it is no YAML map"},
 		{name: "a values file outside", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: a, valuesFiles: [../v]}"},
