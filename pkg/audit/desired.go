@@ -217,7 +217,7 @@ func (r *run) rendered(x *rendering) {
 		unstable[u.Object] = append(unstable[u.Object], u.Pointers...)
 	}
 	r.inv.Render(d, inventory.Rendering{From: from, ReleaseName: x.result.ReleaseName, ReleaseNamespace: x.result.ReleaseNamespace,
-		Objects: x.result.Objects, Unstable: unstable})
+		Objects: x.result.Objects, Unstable: unstable, RecordSize: x.result.RecordSize})
 }
 
 // render reads what a deployment's bundle is made of, and renders it.

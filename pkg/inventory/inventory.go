@@ -76,6 +76,8 @@ type Deployment struct {
 	ValuesMissing []string
 	// Lacking is what was missing while the bundle was rendered. With any, the desired objects are not surely those of the agent.
 	Lacking []string
+	// RecordSize is that of the Rendering which the desired objects are of.
+	RecordSize int
 	// Given are the options of a bundle that was taken from files; see Options.
 	Given *v1alpha1.Options
 	// Recorded is what the release record says of the objects where they come from elsewhere, as JSON.

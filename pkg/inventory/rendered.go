@@ -29,6 +29,8 @@ type Rendering struct {
 	Objects                       []release.Object
 	// Unstable are the JSON pointers of fields that come out otherwise each time, by object as it was rendered. They are not compared.
 	Unstable map[object.Ref][]string
+	// RecordSize is about how many bytes the release record takes in its Secret, 0 where it is not known or far below the limit of a Secret.
+	RecordSize int
 }
 
 // Render replaces what a deployment desires. What its release record says of the objects stays known beside it. It is called before a live
@@ -47,7 +49,7 @@ func (inv *Inventory) Render(d *Deployment, r Rendering) {
 		}
 	}
 	d.Dropped = d.Desired
-	d.From, d.Problem, d.Detail = r.From, "", ""
+	d.From, d.Problem, d.Detail, d.RecordSize = r.From, "", "", r.RecordSize
 	if d.Release.Name == "" {
 		d.Release = release.Name{Namespace: r.ReleaseNamespace, Name: r.ReleaseName}
 	}

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
@@ -78,6 +80,7 @@ func (r *rollout) foretell() {
 	if len(r.d.Lacking) > len(r.d.ValuesMissing) { // of those it was said already
 		r.add(partial, nil, "what is foretold is not surely all: %s", strings.Join(r.d.Lacking, "; "))
 	}
+	r.recordSize()
 	r.release()
 	for i := range r.d.Objects {
 		r.object(&r.d.Objects[i])
@@ -116,6 +119,21 @@ func (r *rollout) refusals() {
 	}
 	for _, what := range d.ValuesMissing {
 		r.add(valuesMissing, nil, "its valuesFrom names %s, which is not on the cluster: every deploy fails until it is there", what)
+	}
+}
+
+// recordSize predicts whether Helm can store the release. The API server counts what the data of a Secret decodes to.
+func (r *rollout) recordSize() {
+	const limit, margin = corev1.MaxSecretSize, corev1.MaxSecretSize / 50
+	const remedy = "split the bundle, or move large definitions to a bundle of their own"
+	size := fmt.Sprintf("%.2f MiB", float64(r.d.RecordSize)/(1<<20))
+	switch n := r.d.RecordSize; {
+	case n > limit+margin:
+		r.add(recordTooLarge, nil, "its release record would be about %s, and a Secret holds 1 MiB: Helm cannot store it, and every deploy fails (\"Too long\")", size).
+			Remediation = remedy
+	case n >= limit-margin:
+		r.add(recordTooLarge.as(report.Warning), nil, "its release record would be about %s, and a Secret holds 1 MiB: it may be too large for Helm to store (\"Too long\")", size).
+			Remediation = remedy
 	}
 }
 

@@ -23,6 +23,9 @@ var (
 		"a cluster-scoped object of a bundle with a targetNamespace (`namespace` in the fleet.yaml): every deploy fails"}
 	valuesMissing = Rule{"ValuesMissing", report.Error, report.VerdictRefused,
 		"`valuesFrom` names a ConfigMap, a Secret or a key that is not on the cluster: every deploy fails until it is there"}
+	recordTooLarge = Rule{"RecordTooLarge", report.Error, report.VerdictRefused,
+		"the release record, which holds the chart and the rendered manifest, would be larger than a Secret may be (1 MiB): Helm cannot store it, and every deploy fails " +
+			"(\"Too long\"). The size is an estimate: a warning where it is within 2 % of the limit"}
 	invalidOwnership = Rule{"InvalidOwnership", report.Error, report.VerdictRefused,
 		"nothing is installed yet, and an object exists without Helm's three keys of this release: Helm refuses the installation (\"invalid ownership metadata\") unless " +
 			"`helm.takeOwnership` is set"}
@@ -68,7 +71,7 @@ var (
 
 // Rules lists the rules, the worst first. The documentation is made from it.
 func Rules() []Rule {
-	return []Rule{notRendered, clusterScoped, valuesMissing, invalidOwnership, applyConflict, releaseInUse, releaseRenamed, contested, held,
+	return []Rule{notRendered, clusterScoped, valuesMissing, recordTooLarge, invalidOwnership, applyConflict, releaseInUse, releaseRenamed, contested, held,
 		deletesWanted, agentName, garbageCollected, unknownObjects, partial, recordsUnread, objectUnread, takenOver, overwritten, beingDeleted,
 		uninstalling, deleted, keptRecords}
 }

@@ -19,6 +19,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/engine"
+	helm "helm.sh/helm/v4/pkg/release/v1"
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 )
 
@@ -27,6 +28,8 @@ type rendered struct {
 	manifest string
 	hooks    []string
 	crds     []chart.CRD
+	// helmHooks are the hooks as Helm stores them.
+	helmHooks []*helm.Hook
 }
 
 // run has Helm render the chart and marks what comes out, as an installation by the agent does up to the first write. It says whether
@@ -71,12 +74,22 @@ func (b *bundle) run(ctx context.Context) (bool, error) {
 		}
 		var done bool
 		b.files.manifest, done, err = p.run(b.files.manifest)
+		b.measure(ch, values, done && err == nil)
 		return done, err
 	}
 	if files, err = b.postRender(p, files); err != nil || files == nil {
 		return false, err
 	}
-	return true, b.sort(files)
+	err = b.sort(files)
+	b.measure(ch, values, err == nil)
+	return true, err
+}
+
+// measure estimates the release record, in the first rendering.
+func (b *bundle) measure(ch *chart.Chart, values map[string]any, done bool) {
+	if done && b.turn == 0 {
+		b.result.RecordSize = b.recordSize(ch, values)
+	}
 }
 
 // sort parts hooks from manifests and puts both in Helm's order.
@@ -93,6 +106,7 @@ func (b *bundle) sort(files map[string]string) error {
 	for _, h := range hooks {
 		b.files.hooks = append(b.files.hooks, h.Manifest)
 	}
+	b.files.helmHooks = hooks
 	return nil
 }
 

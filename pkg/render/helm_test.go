@@ -9,12 +9,16 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v4/pkg/action"
 	"helm.sh/helm/v4/pkg/chart/common"
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
+	"helm.sh/helm/v4/pkg/storage/driver"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -90,6 +94,15 @@ func laidOut(t *testing.T, in Input) *bundle {
 
 func install(t *testing.T, b *bundle) (manifest string, hooks []string) {
 	t.Helper()
+	rel := installed(t, b)
+	for _, h := range rel.Hooks {
+		hooks = append(hooks, h.Manifest)
+	}
+	return rel.Manifest, hooks
+}
+
+func installed(t *testing.T, b *bundle) *releasev1.Release {
+	t.Helper()
 	ch, err := b.loadChart()
 	if err != nil {
 		t.Fatal(err)
@@ -113,8 +126,34 @@ func install(t *testing.T, b *bundle) (manifest string, hooks []string) {
 	if !ok {
 		t.Fatalf("got a %T", got)
 	}
-	for _, h := range rel.Hooks {
-		hooks = append(hooks, h.Manifest)
+	return rel
+}
+
+// TestRecordSize holds the estimate against the Secret that Helm's own driver makes of the release of its own installation.
+func TestRecordSize(t *testing.T) {
+	template := "{{ range $i := until 4 }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: hashes-{{ $i }}\ndata:\n  text: |\n" +
+		"{{ range $j := until 4000 }}    {{ printf \"%d-%d\" $i $j | sha256sum }}\n{{ end }}{{ end }}"
+	in := Input{Name: "case", SetID: "default-case", KubeVersion: "v1.36.3", Resources: []v1alpha1.BundleResource{{Name: "templates/a.yaml", Content: template},
+		{Name: "plain.yaml", Content: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: plain\ndata:\n  text: |\n" + strings.Repeat("    some words\n", 1000)}}}
+	got, err := Render(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return rel.Manifest, hooks
+	rel := installed(t, laidOut(t, in))
+	client := fake.NewClientset().CoreV1().Secrets("default")
+	const key = "sh.helm.release.v1.case.v1"
+	if err := driver.NewSecrets(client).Create(key, rel); err != nil {
+		t.Fatal(err)
+	}
+	secret, err := client.Get(t.Context(), key, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(secret.Data["release"]); want < smallRecord || got.RecordSize < want*98/100 || got.RecordSize > want*102/100 {
+		t.Errorf("estimate %d bytes, Helm makes %d", got.RecordSize, want)
+	}
+	small, err := Render(t.Context(), Input{Name: "case", Resources: []v1alpha1.BundleResource{{Name: "a.yaml", Content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"}}})
+	if err != nil || small.RecordSize != 0 {
+		t.Errorf("a small bundle: %d bytes, error %v", small.RecordSize, err)
+	}
 }

@@ -69,6 +69,8 @@ type Result struct {
 	Hooks, CRDs []release.Object
 	// Unstable are the objects that come out otherwise each time. Their fields cannot be compared.
 	Unstable []Unstable
+	// RecordSize is about how many bytes the release record takes in its Secret, 0 where it is not known or far below the limit of a Secret.
+	RecordSize int
 	// Gaps are what could not be resolved. With any, the objects are not surely those that the agent would make; with no objects,
 	// none could be made.
 	Gaps []string
