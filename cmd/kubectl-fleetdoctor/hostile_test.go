@@ -67,7 +67,7 @@ func TestHostileBundle(t *testing.T) {
 			t.Errorf("%v: status %d, %v: %s", args, status, err, &errOut)
 			continue
 		}
-		if len(document.Gaps) != 1 || document.Gaps[0].What != "rendering bundle a-hostile" || !strings.Contains(document.Gaps[0].Reason, "it exceeded 512 MiB of memory") {
+		if len(document.Gaps) != 1 || document.Gaps[0].What != "rendering bundle a-hostile" || !strings.Contains(document.Gaps[0].Reason, "512 MiB of memory") {
 			t.Errorf("%v: gaps %+v", args, document.Gaps)
 		}
 		if !strings.Contains(out.String(), "b-healthy") {
