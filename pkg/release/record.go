@@ -146,8 +146,10 @@ type document struct {
 	Hooks       hooks  `json:"hooks"`
 }
 
-// hooks are the hooks of a record, with the templates that made them.
-type hooks []struct {
+type hooks []madeHook
+
+// madeHook is a hook with the template that made it.
+type madeHook struct {
 	Hook
 	// Path is that of the template, which begins with the name of its chart: "guestbook/templates/migrate.yaml".
 	Path string `json:"path"`
@@ -160,14 +162,14 @@ func (h *hooks) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		if len(*h) == maxHooks {
 			return errManyHooks
 		}
-		*h = append(*h, hooks{{}}...)
-		last := &(*h)[len(*h)-1]
-		if err := json.UnmarshalDecode(d, last); err != nil {
+		var hook madeHook
+		if err := json.UnmarshalDecode(d, &hook); err != nil {
 			return err
 		}
-		if len(last.Kind) > maxField || len(last.Name) > maxField {
+		if len(hook.Kind) > maxField || len(hook.Name) > maxField {
 			return errLongFields
 		}
+		*h = append(*h, hook)
 		return nil
 	})
 }

@@ -6,7 +6,7 @@ package process
 
 import "time"
 
-var begun = time.Now()
+var started = time.Now()
 
 // processorTime is the time on the clock since the process began.
-func processorTime() time.Duration { return time.Since(begun) }
+func processorTime() time.Duration { return time.Since(started) }
