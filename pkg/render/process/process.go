@@ -27,9 +27,10 @@ func IsWorker(args []string) bool { return len(args) == 2 && args[1] == argument
 
 // Limits of a worker. A zero field stands for its default.
 type Limits struct {
-	// Time is how much processor time a bundle may take, so that a machine that is busy makes no difference. Default 10 s. What takes six
-	// times that on the clock is ended too.
+	// Time is how much processor time a bundle may take, so that a machine that is busy makes no difference. Default 10 s.
 	Time time.Duration
+	// Clock is how long a bundle may take on the clock. Default 60 s.
+	Clock time.Duration
 	// Memory is what the worker may use, in bytes. Default 512 MiB.
 	Memory int64
 	// Answer is how large the rendered objects may be, in bytes as they are passed on. Default 32 MiB: a release that Helm can store is far
@@ -41,6 +42,9 @@ func (l Limits) completed() Limits {
 	if l.Time == 0 {
 		l.Time = 10 * time.Second
 	}
+	if l.Clock == 0 {
+		l.Clock = time.Minute
+	}
 	if l.Memory == 0 {
 		l.Memory = 512 << 20
 	}
@@ -49,9 +53,6 @@ func (l Limits) completed() Limits {
 	}
 	return l
 }
-
-// clock is how long a bundle may take on the clock.
-func (l Limits) clock() time.Duration { return 6 * l.Time }
 
 // question is what a worker is asked, as JSON.
 type question struct {

@@ -79,13 +79,13 @@ func TestRender(t *testing.T) {
 // TestLimits holds that a bundle which exceeds a limit is an error of its own that names the limit, and that those beside and after it are
 // rendered.
 func TestLimits(t *testing.T) {
-	limits := process.Limits{Time: time.Second, Memory: 256 << 20, Answer: 1 << 20}
+	limits := process.Limits{Time: 3 * time.Second, Clock: 5 * generous, Memory: 256 << 20, Answer: 1 << 20}
 	for name, tc := range map[string]struct{ template, limit string }{
-		"a loop that never ends": {"{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}", "1s of processor time"},
+		"a loop that never ends": {"{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}", "3s of processor time"},
 		"a list":                 {"{{ range until 1000000000 }}{{ end }}", "256 MiB of memory"},
 		"a text that grows":      {"{{ $x := \"0123456789abcdef\" }}{{ range until 40 }}{{ $x = printf \"%s%s\" $x $x }}{{ end }}", "256 MiB of memory"},
 		"one large text":         {"{{ repeat 100000000000 \"x\" }}", "256 MiB of memory"},
-		"a large object":         {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: {{ repeat 2000000 \"x\" }}\n", "1 MiB of rendered objects"},
+		"a large object":         {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: {{ repeat 1000000 \"x\" }}\n", "1 MiB of rendered objects"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRunner(t, limits)
@@ -106,7 +106,7 @@ func TestLimits(t *testing.T) {
 
 // TestCancel holds that the end of the context ends a rendering, long before the template would end or the limit comes.
 func TestCancel(t *testing.T) {
-	r := newRunner(t, process.Limits{Time: time.Hour})
+	r := newRunner(t, process.Limits{Time: time.Hour, Clock: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)

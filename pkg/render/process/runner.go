@@ -54,7 +54,7 @@ func (r *Runner) Render(ctx context.Context, in render.Input) (*render.Result, e
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case errors.As(failure, &late):
-			return nil, &render.LimitError{Bundle: in.Name, Limit: r.limits.clock().String()}
+			return nil, &render.LimitError{Bundle: in.Name, Limit: r.limits.Clock.String()}
 		case status == exceededTime:
 			return nil, &render.LimitError{Bundle: in.Name, Limit: timeOf(r.limits)}
 		case w.asked > 1:
@@ -140,7 +140,7 @@ func (*lateError) Error() string { return "no answer in time" }
 // ask asks a worker, which has to be ended after an error.
 func (w *worker) ask(ctx context.Context, message []byte, limits Limits) (*answer, error) {
 	w.asked++
-	timed, cancel := context.WithTimeoutCause(ctx, limits.clock(), &lateError{})
+	timed, cancel := context.WithTimeoutCause(ctx, limits.Clock, &lateError{})
 	defer cancel()
 	stop := context.AfterFunc(timed, w.kill)
 	defer stop()
