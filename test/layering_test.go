@@ -72,6 +72,8 @@ var rooms = []room{
 	{packages: []string{"pkg/object"}, pure: true, never: judging},
 	{packages: []string{"pkg/fleet", "pkg/fleet/v1alpha1"}, pure: true, never: judging,
 		may: []string{"pkg/object"}},
+	// Which characters may be printed is decided in one place, for printers and for the lines on standard error.
+	{packages: []string{"pkg/escape"}, pure: true, never: judging},
 	{packages: []string{"pkg/release"}, pure: true, never: judging,
 		may: []string{"pkg/object", "pkg/fleet"}},
 	{packages: []string{"pkg/ownership"}, pure: true, never: judging,
@@ -92,7 +94,7 @@ var rooms = []room{
 	// What every connection with an API server is limited by, the webhook's included.
 	{packages: []string{"pkg/transport"}, never: slices.Concat(commands, printing)},
 	{packages: []string{"pkg/source/cluster"}, never: printing,
-		may: []string{"pkg/object", "pkg/source", "pkg/transport"}},
+		may: []string{"pkg/escape", "pkg/object", "pkg/source", "pkg/transport"}},
 	{packages: []string{"pkg/source/snapshot"}, never: judging,
 		may: []string{"pkg/object", "pkg/source"}},
 
@@ -106,7 +108,7 @@ var rooms = []room{
 	{packages: []string{"pkg/check"}, pure: true, never: judging,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
-		may: []string{"pkg/object", "pkg/report"}},
+		may: []string{"pkg/object", "pkg/report", "pkg/escape"}},
 	// The engine streams a source through the pure rooms. It meets a source only as an interface; the clients that it reaches are those
 	// of Helm's engine, below.
 	{packages: []string{"pkg/audit"}, never: slices.Concat(commands, printing),
@@ -114,24 +116,24 @@ var rooms = []room{
 			"pkg/compare", "pkg/health", "pkg/report", "pkg/check"}},
 	// Adopt plans from what an audit found out, and writes through a small interface of its own.
 	{packages: []string{"pkg/adopt"}, never: judging,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/inventory", "pkg/report", "pkg/check"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/inventory", "pkg/report", "pkg/check", "pkg/escape"}},
 
 	// Preflight foretells from what an audit found out, and asks adopt who holds what.
 	{packages: []string{"pkg/preflight"}, pure: true, never: judging,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/inventory", "pkg/report", "pkg/check", "pkg/adopt"}},
 
 	{packages: []string{"pkg/cmd"},
-		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/audit", "pkg/render/process"}},
+		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/audit", "pkg/escape", "pkg/render/process"}},
 	// What verbs share. The first row that matches a package is its room.
 	{packages: []string{"pkg/cmd/exit"}, never: judging},
 	{packages: []string{"pkg/cmd/flags"}, never: printing},
 	{packages: []string{"pkg/cmd/origin"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/render", "pkg/render/files", "pkg/check"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/escape", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/render", "pkg/render/files", "pkg/check"}},
 	{packages: []string{"pkg/cmd/webhook"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/object", "pkg/transport", "manifests", "webhook/certs", "webhook/guard", "webhook/install", "webhook/probe", "webhook/server", "webhook/status"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/escape", "pkg/object", "pkg/transport", "manifests", "webhook/certs", "webhook/guard", "webhook/install", "webhook/probe", "webhook/server", "webhook/status"}},
 	{packages: []string{"pkg/cmd/*"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/adopt",
-			"pkg/preflight", "pkg/object", "pkg/check", "pkg/report", "pkg/printers"}},
+			"pkg/preflight", "pkg/object", "pkg/check", "pkg/report", "pkg/printers", "pkg/escape"}},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},
 		may: []string{"pkg/cmd"}},
 	// Files, and the variable that holds them.
@@ -168,7 +170,7 @@ var rooms = []room{
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report",
-			"pkg/check", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin",
+			"pkg/check", "pkg/escape", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin",
 			"pkg/cmd/webhook", "webhook/registry", "webhook/stamp", "webhook/guard", "webhook/brake", "webhook/admit", "webhook/records",
 			"webhook/link", "webhook/namespaces", "webhook/certs", "webhook/metrics", "webhook/server", "webhook/install", "webhook/status", "webhook/probe", "manifests"}},
 }
@@ -272,7 +274,7 @@ func TestLayeringRefuses(t *testing.T) {
 		}, want: []string{
 			"pkg/cmd/explain must not import pkg/cmd/audit:\n\tpkg/cmd/explain -> pkg/cmd/audit\n" +
 				"\tof this module it may import only pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/origin, pkg/source, pkg/source/cluster, pkg/source/snapshot, pkg/audit, " +
-				"pkg/adopt, pkg/preflight, pkg/object, pkg/check, pkg/report, pkg/printers",
+				"pkg/adopt, pkg/preflight, pkg/object, pkg/check, pkg/report, pkg/printers, pkg/escape",
 		}},
 		{name: "main past the root command", graph: importGraph{
 			"cmd/kubectl-fleetdoctor": {"pkg/audit"},
@@ -284,7 +286,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/cmd": {"test/bench"},
 		}, want: []string{
 			"pkg/cmd must not import test/bench:\n\tpkg/cmd -> test/bench\n" +
-				"\tof this module it may import only pkg/cmd/*, pkg/cmd/webhook, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/origin, pkg/audit, pkg/render/process",
+				"\tof this module it may import only pkg/cmd/*, pkg/cmd/webhook, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/origin, pkg/audit, pkg/escape, pkg/render/process",
 		}},
 		{name: "no room", graph: importGraph{
 			"pkg/fleet/v1beta1": nil,

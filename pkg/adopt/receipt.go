@@ -4,13 +4,13 @@ package adopt
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -116,11 +116,8 @@ func syncFolder(path string) error {
 	return d.Close()
 }
 
-func encode(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
+// encode writes one line of a receipt. Characters that are not printable are escaped: people read receipts in terminals.
+func encode(w io.Writer, v any) error { return escape.EncodeJSON(w, v, "") }
 
 // Settled appends what came of an item.
 func (r *Receipt) Settled(index int, item Item) error {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -219,4 +220,32 @@ func FuzzDigest(f *testing.F) {
 			t.Error("twice the object gives the same digest")
 		}
 	})
+}
+
+// TestReceiptInATerminal holds that a receipt drives no terminal that shows it, and reads as what was written.
+func TestReceiptInATerminal(t *testing.T) {
+	const hostile = "a\x1b[2J\u009b\u202e\u2028"
+	path := filepath.Join(t.TempDir(), "receipt.jsonl")
+	i := item()
+	i.Before = ownership.Stamps{"objectset.rio.cattle.io/id": hostile}
+	h := header
+	h.Server = hostile
+	r, err := CreateReceipt(path, h, []Item{i})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.ContainsFunc(raw, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+		t.Errorf("receipt %q", raw)
+	}
+	read, entries, err := ReadReceipt(bytes.NewReader(raw))
+	if err != nil || read.Server != hostile || len(entries) != 1 || entries[0].Before["objectset.rio.cattle.io/id"] != hostile {
+		t.Errorf("read as %+v, %+v: %v", read, entries, err)
+	}
 }

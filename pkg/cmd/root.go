@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -29,6 +30,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/webhook"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
 // version is stamped in by the linker.
@@ -87,15 +89,24 @@ func explain(ctx context.Context, streams genericiooptions.IOStreams, command st
 	case ctx.Err() != nil:
 		fmt.Fprintln(streams.ErrOut, nothingPrinted)
 	default:
-		fmt.Fprintf(streams.ErrOut, "error: %v\n", err)
+		out := escape.TextWriter(streams.ErrOut) // arguments and servers' messages are quoted in it
+		fmt.Fprintf(out, "error: %s\n", message(err))
 		if e != nil && e.Hint != "" {
-			fmt.Fprintln(streams.ErrOut, e.Hint)
+			fmt.Fprintln(out, e.Hint)
 		}
 		if exit.Status(err) == exit.Usage {
 			fmt.Fprintf(streams.ErrOut, "See '%s --help'.\n", strings.TrimSuffix(command, " help"))
 		}
 	}
 }
+
+// message is the text of an error without the credentials of an address. The lines after its first are indented, so that none of them can
+// pass for a line of the program's own.
+func message(err error) string {
+	return lineBegin.ReplaceAllString(escape.WithoutCredentials(strings.TrimRight(err.Error(), "\n")), "\n  $1")
+}
+
+var lineBegin = regexp.MustCompile(`\n(\S)`)
 
 // New makes the root command. arg0 is how the program was called.
 func New(arg0 string, streams genericiooptions.IOStreams, now func() time.Time) *cobra.Command {

@@ -121,7 +121,7 @@ func (t text) together(b *bytes.Buffer, group []report.AdoptedObject) {
 	for _, o := range shown {
 		line := fmt.Sprintf("  %s %s", t.colour(actionColours[o.Action], fmt.Sprintf("%-7s", actionWords[o.Action])), printable(o.Key().String()))
 		if o.Reason != "" {
-			line += "  " + t.faint(o.Reason)
+			line += "  " + t.faint(printable(o.Reason))
 		}
 		fmt.Fprintln(b, line)
 	}
@@ -148,7 +148,7 @@ func (t text) together(b *bytes.Buffer, group []report.AdoptedObject) {
 
 // change shows one key: in one line where it fits, else what was and what is to be below it.
 func (t text) change(b *bytes.Buffer, c report.KeyChange) {
-	key := fmt.Sprintf("%s%-10s %s:", inset, c.Field, printable(c.Key))
+	key := fmt.Sprintf("%s%-10s %s:", inset, printable(c.Field), printable(c.Key))
 	old, now := keyValue(c.Old), keyValue(c.New)
 	if c.Old == nil {
 		fmt.Fprintf(b, "%s %s\n", key, t.colour(green, now))
@@ -200,7 +200,7 @@ func (t text) planVerdict(b *bytes.Buffer, a *report.Adoption) {
 		fmt.Fprintf(b, "Nothing to %s%s.\n", verb, t.besides(s))
 		return
 	}
-	fmt.Fprintf(b, "%s to %s%s.\nThe digest of this plan is %s\n", plural(s.Change, "object"), verb, t.besides(s), a.Digest)
+	fmt.Fprintf(b, "%s to %s%s.\nThe digest of this plan is %s\n", plural(s.Change, "object"), verb, t.besides(s), printable(a.Digest))
 }
 
 func (t text) besides(s report.AdoptionSummary) string {

@@ -10,8 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -169,13 +169,5 @@ func (t text) finding(b *bytes.Buffer, f report.Finding) {
 	}
 }
 
-// printable keeps an object's own text from driving the terminal, or from reading otherwise than it is written: control characters,
-// those that change the direction of writing, and line ends that are none to us.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\t' || unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
-}
+// printable returns an object's own text as one line that is safe to print.
+func printable(s string) string { return escape.Line(s) }

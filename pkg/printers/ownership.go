@@ -48,7 +48,7 @@ func (t text) ownership(w io.Writer, d *report.Ownership) error {
 		}
 		t.fact(&b, "controlled by", o.Controller)
 		for _, m := range o.Marks {
-			fmt.Fprintf(&b, "  %s %s=%q\n", t.faint(fmt.Sprintf("%-10s", m.Field)), printable(m.Key), printable(m.Value))
+			fmt.Fprintf(&b, "  %s %s=%q\n", t.faint(fmt.Sprintf("%-10s", printable(m.Field))), printable(m.Key), printable(m.Value))
 			wrapped(&b, "             ", m.Means)
 			if m.Who != "" {
 				wrapped(&b, "             ", m.Who)

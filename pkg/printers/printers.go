@@ -4,14 +4,12 @@
 package printers
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 
 	"al.essio.dev/pkg/shellescape"
-	"sigs.k8s.io/yaml"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -53,38 +51,15 @@ func noFormat(format string) error {
 	return fmt.Errorf("choosing a printer: there is no format %q", format)
 }
 
-func writeJSON(w io.Writer, document any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(document)
-}
+func writeJSON(w io.Writer, document any) error { return escape.EncodeJSON(w, document, "  ") }
 
 func writeYAML(w io.Writer, document any) error {
-	raw, err := json.Marshal(document)
-	if err != nil {
-		return err
-	}
-	b, err := yaml.JSONToYAML(escaped(raw))
+	b, err := escape.EncodeYAML(document)
 	if err != nil {
 		return err
 	}
 	_, err = w.Write(b)
 	return err
-}
-
-// escaped escapes the characters that JSON may hold as they are and YAML may not, for JSON is read as YAML to be written as YAML.
-func escaped(raw []byte) []byte {
-	var b bytes.Buffer
-	for _, r := range string(raw) {
-		switch {
-		case r == 0x7f, r >= 0x80 && r < 0xa0, r == 0xfeff, r == 0xfffe, r == 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.Bytes()
 }
 
 // printNames prints the bundle deployments that are not ready as arguments of kubectl, one a line: "-n NAMESPACE KIND/NAME". On a downstream

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
@@ -77,11 +78,11 @@ func record(t *testing.T, revision int, status string, objects ...doc) doc {
 	t.Helper()
 	var manifest strings.Builder
 	for _, o := range objects {
-		raw, err := json.Marshal(o)
+		document, err := escape.EncodeYAML(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		manifest.WriteString("---\n" + string(printers.Escaped(raw)) + "\n")
+		manifest.WriteString("---\n" + string(document))
 	}
 	raw, err := json.Marshal(doc{"name": "guestbook", "namespace": "web", "version": revision, "info": doc{"status": status},
 		"chart":    doc{"metadata": doc{"annotations": doc{fleet.BundleIDAnnotation: "guestbook", fleet.AgentNamespaceAnnotation: "system"}}},

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
@@ -74,7 +75,7 @@ func (s *session) status(ctx context.Context, err error) error {
 
 // interrupted ends with 3 and has said where that leaves everything: more than what is said of any interrupted program, that it printed nothing.
 func (s *session) interrupted(where ...string) error {
-	fmt.Fprintf(s.Streams.ErrOut, "interrupted: %s\n", strings.Join(where, "\n"))
+	fmt.Fprintf(escape.TextWriter(s.Streams.ErrOut), "interrupted: %s\n", strings.Join(where, "\n"))
 	return &exit.Error{Status: exit.Failed, Shown: true}
 }
 
@@ -114,7 +115,7 @@ func (s *session) record(ctx context.Context) (*adopt.Receipt, error) {
 	}
 	s.document.Receipt = path
 	if s.output.String() == "table" || s.output.String() == "wide" {
-		fmt.Fprintf(s.Streams.ErrOut, "Recording what was before in %s\n", path)
+		fmt.Fprintf(s.Streams.ErrOut, "Recording what was before in %s\n", escape.Line(path))
 	}
 	return r, nil
 }

@@ -4,7 +4,6 @@ package origin
 
 import (
 	"errors"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
 // Command begins a command line of this program's that leads to the same source: "kubectl fleetdoctor adopt --context prod". A token or
@@ -73,11 +73,8 @@ func (f *Flags) reaching() (kubectl, helm string) {
 	return kubectl, helm
 }
 
-// signsIn says whether an address has a user in it, and so may have a password. What is no address may have anything.
-func signsIn(server string) bool {
-	u, err := url.Parse(server)
-	return err != nil || u.User != nil || strings.Contains(server, "@")
-}
+// signsIn says whether an address has more than a server in it, as a user, a password or a token. What is no address may have anything.
+func signsIn(server string) bool { return escape.Address(server) != server }
 
 // Explain adds to an error of the engine what the user can do about it. An error that has a status already is left as it is.
 func (f *Flags) Explain(err error) error {

@@ -33,6 +33,8 @@ func TestCommands(t *testing.T) {
 		{[]string{"--server", "https://somebody:invented-password@example.com"}, check.CommandsOf("kubectl fleetdoctor")},
 		{[]string{"--server", "somebody:invented-password@example.com"}, check.CommandsOf("kubectl fleetdoctor")},
 		{[]string{"--server", "https://somebody@example.com"}, check.CommandsOf("kubectl fleetdoctor")},
+		{[]string{"--server", "https://example.com/?token=invented-token"}, check.CommandsOf("kubectl fleetdoctor")},
+		{[]string{"--server", "https://somebody:invented%zzpassword@example.com"}, check.CommandsOf("kubectl fleetdoctor")},
 	} {
 		tc.want.PrintRole, tc.want.Adopt = tc.want.Audit+" --print-rbac", strings.Replace(tc.want.Audit, " audit", " adopt", 1)
 		tc.want.Preflight = strings.Replace(tc.want.Audit, " audit", " preflight", 1)

@@ -6,13 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
@@ -57,45 +53,15 @@ func (f *Flags) cluster() (*cluster.Cluster, error) {
 	if _, err := clientcmd.ParseTimeout(*f.Config.Timeout); err != nil {
 		return nil, exit.UsageError(fmt.Errorf("parsing --request-timeout %q: want a number of seconds, or one with a unit, like 30s or 2m", *f.Config.Timeout))
 	}
-	config, err := f.RESTConfig()
+	config, err := f.RESTConfig("Name one with --kubeconfig or --context, or read a captured cluster with --snapshot.")
 	if err != nil {
-		return nil, &exit.Error{Status: exit.Failed, Err: err,
-			Hint: "Name one with --kubeconfig or --context, or read a captured cluster with --snapshot."}
+		return nil, err
 	}
 	name := *f.Config.Context
 	if raw, err := f.Config.ToRawKubeConfigLoader().RawConfig(); err == nil && name == "" {
 		name = raw.CurrentContext
 	}
 	return cluster.New(config, cluster.Options{Context: name, Now: f.Now})
-}
-
-// RESTConfig loads the kubeconfig. Warnings of the API server go to nobody.
-func (f *Flags) RESTConfig() (*rest.Config, error) {
-	if err := CheckKubeconfig(f.Config); err != nil {
-		return nil, err
-	}
-	config, err := f.Config.ToRESTConfig()
-	if err != nil {
-		return nil, fmt.Errorf("loading the kubeconfig: %w", err)
-	}
-	config.WarningHandlerWithContext = rest.NoWarnings{}
-	config.UserAgent = rest.DefaultKubernetesUserAgent()
-	return config, nil
-}
-
-// CheckKubeconfig returns an error where none of the files that the variable KUBECONFIG names exists, and nothing else says which cluster is
-// meant. client-go would ask localhost:8080.
-func CheckKubeconfig(flags *genericclioptions.ConfigFlags) error {
-	paths := filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
-	if len(paths) == 0 || *flags.KubeConfig != "" || *flags.APIServer != "" || os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
-		return nil
-	}
-	for _, path := range paths {
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			return nil // another error is client-go's to name
-		}
-	}
-	return fmt.Errorf("loading the kubeconfig: finding any file that KUBECONFIG=%q names: %w", os.Getenv(clientcmd.RecommendedConfigPathEnvVar), fs.ErrNotExist)
 }
 
 // connection names the first flag given that says how to reach a cluster, "" where none was.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
 const (
@@ -105,6 +106,6 @@ func (p *Progress) line() string {
 	if p.state.Objects > 0 {
 		s += fmt.Sprintf(" (%d objects)", p.state.Objects)
 	}
-	r := []rune(s)
+	r := []rune(escape.Line(s))
 	return string(r[:min(len(r), max(p.columns()-1, 0))])
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
 // NewColour makes the flag --color.
@@ -51,7 +52,7 @@ func columns(w io.Writer) int {
 
 // Ask asks on the terminal. Only a y is a yes. Its error is that of the context, which an interrupt ends.
 func Ask(ctx context.Context, streams genericiooptions.IOStreams, question string) (bool, error) {
-	fmt.Fprintf(streams.ErrOut, "%s [y/N] ", question)
+	fmt.Fprintf(streams.ErrOut, "%s [y/N] ", escape.Text(question))
 	answers := make(chan string, 1)
 	go func() { // it may wait for ever: the program ends without it
 		line, _ := bufio.NewReader(streams.In).ReadString('\n')

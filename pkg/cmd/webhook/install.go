@@ -4,7 +4,6 @@ package webhook
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
@@ -233,7 +232,7 @@ func (o *installOptions) printAll(ctx context.Context, desired []*unstructured.U
 	case outputYAML:
 		return o.Print(ctx, func(w io.Writer) error {
 			for i, d := range desired {
-				text, err := yaml.Marshal(d.Object)
+				text, err := escape.EncodeYAML(d.Object)
 				if err != nil {
 					return fmt.Errorf("encoding manifests: %w", err)
 				}
@@ -253,12 +252,7 @@ func (o *installOptions) printAll(ctx context.Context, desired []*unstructured.U
 	return nil
 }
 
-func encode(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
+func encode(w io.Writer, v any) error { return escape.EncodeJSON(w, v, "  ") }
 
 // await waits until the installation works, and says what for.
 func (o *installOptions) await(ctx context.Context, cluster *install.Cluster, desired []*unstructured.Unstructured) error {

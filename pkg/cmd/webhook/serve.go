@@ -22,6 +22,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
@@ -172,7 +173,7 @@ func (o *serveOptions) logger() logr.Logger {
 	if o.logLevel.String() == levelDebug {
 		level = slog.LevelDebug
 	}
-	handler := slog.NewJSONHandler(o.streams.ErrOut, &slog.HandlerOptions{Level: level})
+	handler := slog.NewJSONHandler(escape.JSONWriter(o.streams.ErrOut), &slog.HandlerOptions{Level: level})
 	log := logr.FromSlogHandler(handler)
 	libraries.Do(func() {
 		slog.SetDefault(slog.New(handler))

@@ -55,7 +55,7 @@ func (o *serveOptions) toOptions() (server.Options, error) {
 // its metrics.
 func (o *serveOptions) connection() (*rest.Config, error) {
 	if err := origin.CheckKubeconfig(o.config); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("loading the kubeconfig: %w", err)
 	}
 	raw, err := o.config.ToRawKubeConfigLoader().RawConfig()
 	if err == nil && len(raw.Clusters) == 0 && *o.config.APIServer == "" {
@@ -64,6 +64,9 @@ func (o *serveOptions) connection() (*rest.Config, error) {
 	var config *rest.Config
 	if err == nil {
 		config, err = o.config.ToRESTConfig()
+	}
+	if err == nil {
+		err = origin.HideCredentials(config)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("loading the kubeconfig: %w", err)

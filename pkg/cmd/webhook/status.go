@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/status"
 )
@@ -95,7 +95,7 @@ func (o *statusOptions) print(w io.Writer, s *status.Status) error {
 	case outputJSON:
 		return encode(w, s)
 	case outputYAML:
-		text, err := yaml.Marshal(s)
+		text, err := escape.EncodeYAML(s)
 		if err != nil {
 			return fmt.Errorf("encoding the status: %w", err)
 		}
@@ -112,12 +112,12 @@ const width = 80
 // text lays a status out for people.
 func (o *statusOptions) text(s *status.Status) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Namespace:  %s\n", s.Namespace)
+	fmt.Fprintf(&b, "Namespace:  %s\n", escape.Line(s.Namespace))
 	if s.Image != "" {
-		fmt.Fprintf(&b, "Image:      %s\n", s.Image)
+		fmt.Fprintf(&b, "Image:      %s\n", escape.Line(s.Image))
 	}
 	if s.Release != "" {
-		fmt.Fprintf(&b, "Release:    %s, by Fleet\n", s.Release)
+		fmt.Fprintf(&b, "Release:    %s, by Fleet\n", escape.Line(s.Release))
 	}
 	fmt.Fprintf(&b, "State:      %s\n\n", s.State)
 	for _, c := range s.Checks {

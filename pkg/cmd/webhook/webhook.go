@@ -30,6 +30,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
@@ -105,7 +106,9 @@ type connection struct {
 	rights string
 }
 
+// newConnection makes the connection of a verb. What the verb prints is escaped on its way to the streams: it quotes names, and what servers say.
 func newConnection(env origin.Environment, rights string) connection {
+	env.Streams.Out, env.Streams.ErrOut = escape.TextWriter(env.Streams.Out), escape.TextWriter(env.Streams.ErrOut)
 	return connection{origin.New(env), rights}
 }
 
@@ -183,9 +186,9 @@ const maxAnswer = 256 << 20
 
 // open prepares what asks a cluster, and makes no request. Warnings of the API server go to the handler, to nobody where it is nil.
 func (o connection) open(warnings rest.WarningHandlerWithContext) (*opened, error) {
-	config, err := o.RESTConfig()
+	config, err := o.RESTConfig("Name one with --kubeconfig or --context.")
 	if err != nil {
-		return nil, &exit.Error{Status: exit.Failed, Err: err, Hint: "Name one with --kubeconfig or --context."}
+		return nil, err
 	}
 	if warnings != nil {
 		config.WarningHandlerWithContext = warnings
@@ -250,6 +253,7 @@ func unreached(err error) bool {
 // nameOf names an object as kubectl does when it says what became of it. A RoleBinding may be in any namespace, and says which: it grants rights there.
 func nameOf(r object.Ref) string {
 	kind := strings.ToLower(r.Kind)
+	r.Name, r.Namespace = escape.Line(r.Name), escape.Line(r.Namespace) // a line end would make lines of what is no name
 	if g := object.Group(r.APIVersion); g != "" {
 		kind += "." + g
 	}

@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"sync"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
@@ -83,30 +83,22 @@ func New(config *rest.Config, o Options) (*Cluster, error) {
 		o.MaxObjects = DefaultMaxObjects
 	}
 	config = rest.CopyConfig(config)
-	server := address(config.Host)
+	server := escape.Address(config.Host)
 	config.QPS = -1 // the server's own priority and fairness is the better judge; Concurrency bounds us
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	httpClient, err := transport.Client(config, transport.Bounds{Answer: maxAnswer, Page: maxPage})
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %w", server, err)
+		return nil, fmt.Errorf("preparing the connection to %s: %s", server, escape.WithoutCredentials(err.Error()))
 	}
 	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %w", server, err)
+		return nil, fmt.Errorf("preparing the connection to %s: %s", server, escape.WithoutCredentials(err.Error()))
 	}
 	disco, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %w", server, err)
+		return nil, fmt.Errorf("preparing the connection to %s: %s", server, escape.WithoutCredentials(err.Error()))
 	}
 	return &Cluster{server: server, client: client, discovery: disco, slots: make(chan struct{}, o.Concurrency), options: o}, nil
-}
-
-// address is a server's address without the password that one may sign in with.
-func address(host string) string {
-	if u, err := url.Parse(host); err == nil && u.User != nil {
-		return u.Redacted()
-	}
-	return host
 }
 
 // Describe asks for the server's version. An answer that refuses it is an answer; no answer, or one that does not know us, is an error.

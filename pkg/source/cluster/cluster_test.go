@@ -56,7 +56,7 @@ func TestDescribeUnreachable(t *testing.T) {
 	}
 }
 
-// TestDescribePassword holds that a password in the server's address, which signs in to it, goes no further.
+// TestDescribePassword holds that user and password in the server's address, which sign in to it, go no further: the user may be a token.
 func TestDescribePassword(t *testing.T) {
 	t.Parallel()
 	s := serve(t, map[string][]answer{"/version": {jsonAnswer(http.StatusOK, map[string]any{}), status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized)},
@@ -66,8 +66,8 @@ func TestDescribePassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := c.Describe(t.Context())
-	if want := strings.Replace(s.URL, "://", "://auditor:xxxxx@", 1); err != nil || d.Server != want {
-		t.Errorf("server %q, want %q: %v", d.Server, want, err)
+	if err != nil || d.Server != s.URL {
+		t.Errorf("server %q, want %q: %v", d.Server, s.URL, err)
 	}
 	if _, _, signedIn := (&http.Request{Header: s.headers[0]}).BasicAuth(); !signedIn {
 		t.Error("the password was not sent")

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package escape
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// EncodeYAML returns a value as YAML, by its JSON. The document decodes to the same value, and has the characters that are not printable
+// as escapes.
+func EncodeYAML(v any) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	// JSON is read as YAML to be written as YAML, and that may hold some characters only as escapes, and knows no pairs of them.
+	out, err := yaml.JSONToYAML(escaped(raw, func(r rune) bool { return r <= 0xffff && unsafeInJSON(r) }))
+	if err != nil || printable(out) {
+		return out, err
+	}
+	return marked(raw)
+}
+
+// marked writes YAML whose strings have characters that the library does not escape. It escapes C0 control characters, whatever else a
+// string holds, and quotes the string. So each of those characters passes through it as its number within two control characters.
+func marked(raw []byte) ([]byte, error) {
+	mark := 0
+	for bytes.Contains(raw, []byte(fmt.Sprintf("x01%d:", mark))) { // so that no text can pass for a mark
+		mark++
+	}
+	var document any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&document); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(mapTexts(document, func(s string) string {
+		var b strings.Builder
+		for _, r := range s {
+			if r != '\t' && r != '\n' && hidden(r) {
+				fmt.Fprintf(&b, "\x01%d:%08x\x02", mark, r)
+			} else {
+				b.WriteRune(r)
+			}
+		}
+		return b.String()
+	}))
+	if err != nil {
+		return nil, err
+	}
+	out, err := yaml.JSONToYAML(raw)
+	if err != nil {
+		return nil, err
+	}
+	written := regexp.MustCompile(fmt.Sprintf(`\\x01%d:(0000)?([0-9a-f]+)\\x02`, mark))
+	return written.ReplaceAllFunc(out, func(m []byte) []byte {
+		parts := written.FindSubmatch(m)
+		if len(parts[1]) > 0 {
+			return append([]byte(`\u`), parts[2]...)
+		}
+		return append([]byte(`\U`), parts[2]...)
+	}), nil
+}
+
+// mapTexts returns a decoded JSON document with each of its strings, keys too, as f returns it.
+func mapTexts(v any, f func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		return f(v)
+	case []any:
+		for i := range v {
+			v[i] = mapTexts(v[i], f)
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[f(k)] = mapTexts(e, f)
+		}
+		return out
+	}
+	return v
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// hostile drives a terminal that it reaches: by escape sequences of both widths, by another direction of writing, by line ends.
+const hostile = "a\x1b[2J\u009b31m\u202eb\u2066c\u200f\u2028d\x7f\U000e0041"
+
+// poison sets every text below a value, and gives every list and map an element.
+func poison(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.Type() == reflect.TypeFor[string]() { // the other types are enums of the program
+			v.SetString(hostile)
+		}
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int:
+		v.SetInt(1)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		poison(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		poison(v.Index(0))
+	case reflect.Map:
+		value := reflect.New(v.Type().Elem()).Elem()
+		poison(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf(hostile), value)
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[report.Value]() {
+			v.Set(reflect.ValueOf(report.Plain(map[string]any{hostile: []any{hostile}})))
+			return
+		}
+		for i := range v.NumField() {
+			poison(v.Field(i))
+		}
+	}
+}
+
+func poisoned[T any]() *T {
+	v := new(T)
+	poison(reflect.ValueOf(v).Elem())
+	return v
+}
+
+// TestTerminal holds that no format lets a text of the report drive a terminal, and that JSON and YAML keep the text all the same.
+func TestTerminal(t *testing.T) {
+	o := printers.Options{Diff: true, PrintRole: hostile, Undo: hostile}
+	audit, adoption, preflight, ownership := poisoned[report.Audit](), poisoned[report.Adoption](), poisoned[report.Preflight](), poisoned[report.Ownership]()
+	audit.Findings[0].Severity, audit.Source.Kind = report.Error, "cluster"
+	modified := audit.Findings[0]
+	modified.Code = "FD104"
+	audit.Findings = append(audit.Findings, modified)
+	shows := map[string]func(format string, w io.Writer) error{
+		"audit": func(format string, w io.Writer) error {
+			show, err := printers.New(format, o)
+			if err != nil {
+				return err
+			}
+			return show(w, audit)
+		},
+		"adoption": func(format string, w io.Writer) error {
+			show, err := printers.NewAdoption(format, o)
+			if err != nil {
+				return err
+			}
+			return show(w, adoption)
+		},
+		"preflight": func(format string, w io.Writer) error {
+			show, err := printers.NewPreflight(format, o)
+			if err != nil {
+				return err
+			}
+			return show(w, preflight)
+		},
+		"ownership": func(format string, w io.Writer) error {
+			show, err := printers.NewOwnership(format, o)
+			if err != nil {
+				return err
+			}
+			return show(w, ownership)
+		},
+	}
+	formats := map[string][]string{"audit": printers.Formats, "adoption": {"table", "wide", "json", "yaml", "name"}, "preflight": printers.PreflightFormats,
+		"ownership": printers.OwnershipFormats}
+	documents := map[string]any{"audit": audit, "adoption": adoption, "preflight": preflight, "ownership": ownership}
+	for name, show := range shows {
+		for _, format := range formats[name] {
+			var b bytes.Buffer
+			if err := show(format, &b); err != nil {
+				t.Fatal(err)
+			}
+			if strings.ContainsFunc(b.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+				t.Errorf("%s, -o %s: %q", name, format, &b)
+			}
+			if format != "json" && format != "yaml" {
+				continue
+			}
+			raw, err := json.Marshal(documents[name])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(decode(t, string(raw)), decode(t, b.String())); diff != "" {
+				t.Errorf("%s, -o %s is another value (-want +got):\n%s", name, format, diff)
+			}
+		}
+	}
+}
