@@ -132,7 +132,8 @@ func Find(ctx context.Context, src source.Source, o Options) (*Found, error) {
 			return nil, err
 		}
 	}
-	return &Found{Case: l.asCase(), Secrets: &r.secrets, Kinds: r.kinds, run: r}, nil
+	found := &Found{Case: l.asCase(), Secrets: &r.secrets, Kinds: r.kinds, run: r}
+	return found, r.quotedSecrets(ctx, found.Case)
 }
 
 // Again audits some of the deployments, by their keys, once more, from live objects that are read anew; what is desired of them is as it was. It needs

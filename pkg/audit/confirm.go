@@ -151,16 +151,16 @@ func (c *confirmer) verdict(s suspect, before, after object.Content) {
 // overlooked looks for drift in an object without differences: what the manifest would make of it is held against what it is. That is
 // judged as every comparison is, for applying also takes back what others may add.
 func (c *confirmer) overlooked(o *check.Object, before, after object.Content) {
-	secret := isSecret(o.Ref)
-	if secret {
+	if isSecret(o.Ref) {
 		c.hide(before)
 		c.hide(after)
 	}
+	value := valuesOf(o.Ref, after, before)
 	for _, d := range compare.Objects(after, before, o.GroupVersionKind()) {
 		if d.Path.String() == replicasPath && c.scaledAway(o) {
 			continue
 		}
-		diff := difference(d, &compare.Managers{}, secret)
+		diff := difference(d, &compare.Managers{}, value)
 		diff.Note = "applying the manifest would change it"
 		o.Differences = append(o.Differences, diff)
 	}

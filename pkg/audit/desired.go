@@ -212,6 +212,11 @@ func (r *run) rendered(x *rendering) {
 	if d.Given != nil {
 		from = inventory.FromFiles
 	}
+	for _, o := range x.result.Hooks {
+		if isSecret(o.Ref) {
+			r.inv.Secrets = append(r.inv.Secrets, o.Raw)
+		}
+	}
 	unstable := map[object.Ref][]string{}
 	for _, u := range x.result.Unstable {
 		unstable[u.Object] = append(unstable[u.Object], u.Pointers...)

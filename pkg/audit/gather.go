@@ -89,7 +89,7 @@ func (r *run) gather(ctx context.Context) error {
 func (r *run) hideStated() {
 	for _, raw := range r.inv.Secrets {
 		if c, _, err := object.Decode(raw); err == nil {
-			r.hideValues(c)
+			r.secrets.AddSecret(c)
 		}
 	}
 	r.inv.Secrets = nil

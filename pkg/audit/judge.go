@@ -3,13 +3,9 @@
 package audit
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
@@ -128,13 +124,11 @@ func (j *judged) attribute(o *check.Object, desired object.Content, diffs []comp
 	}
 	o.Differences = o.Differences[:0]
 	recorded := j.recorded(o, desired)
+	value := valuesOf(o.Ref, desired, j.content)
 	for _, d := range diffs {
-		out := difference(d, managers, isSecret(o.Ref))
+		out := difference(d, managers, value)
 		if r, other := recorded[out.Path]; other && r.LiveSet {
-			out.Release = report.Plain(r.Live)
-			if isSecret(o.Ref) && holdsSecret(d.Path) {
-				out.Release = report.Secret(r.Live)
-			}
+			out.Release = value(d, r.Live)
 		}
 		o.Differences = append(o.Differences, out)
 	}
@@ -178,17 +172,13 @@ func (j *judged) suspect(o *check.Object, raw []byte) {
 	j.suspects = append(j.suspects, suspect{o, raw})
 }
 
-func difference(d compare.Difference, managers *compare.Managers, secret bool) report.Difference {
+func difference(d compare.Difference, managers *compare.Managers, value valueOf) report.Difference {
 	out := report.Difference{Path: d.Path.String()}
-	value := report.Plain
-	if secret && holdsSecret(d.Path) {
-		value = report.Secret
-	}
 	if d.DesiredSet {
-		out.Desired = value(d.Desired)
+		out.Desired = value(d, d.Desired)
 	}
 	if d.LiveSet {
-		out.Live = value(d.Live)
+		out.Live = value(d, d.Live)
 	}
 	if d.Order {
 		out.Note = "the order differs"
@@ -203,48 +193,13 @@ func difference(d compare.Difference, managers *compare.Managers, secret bool) r
 	return out
 }
 
-// holdsSecret says whether a field of a Secret shows its data: anything but type, immutable and metadata, and of that the copy which
-// kubectl apply leaves in an annotation.
-func holdsSecret(p fieldpath.Path) bool {
-	if len(p) == 0 || p[0].FieldName == nil {
-		return true
-	}
-	switch *p[0].FieldName {
-	case "type", "immutable":
-		return false
-	case "metadata":
-		return strings.Contains(p.String(), corev1.LastAppliedConfigAnnotation)
-	}
-	return true
-}
-
 func isSecret(r object.Ref) bool { return r.Kind == "Secret" && object.Group(r.APIVersion) == "" }
 
 // hide takes note of a Secret's values, so that they are hidden wherever they may turn up.
 func (l *live) hide(c object.Content) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hideValues(c)
-}
-
-// hideValues also takes those that kubectl left in an annotation. A value without quotes, as 12345678, is its text.
-func (r *run) hideValues(c object.Content) {
-	for field, add := range map[string]func(string){"data": r.secrets.Add, "stringData": r.secrets.AddPlain} {
-		data, _ := c[field].(map[string]any)
-		for _, v := range data {
-			if v != nil {
-				add(fmt.Sprint(v))
-			}
-		}
-	}
-	meta, _ := c["metadata"].(map[string]any)
-	annotations, _ := meta["annotations"].(map[string]any)
-	if applied, ok := annotations[corev1.LastAppliedConfigAnnotation].(string); ok {
-		if inner, _, err := object.Decode([]byte(applied)); err == nil {
-			delete(inner, "metadata")
-			r.hideValues(inner)
-		}
-	}
+	l.secrets.AddSecret(c)
 }
 
 func ignored(d *inventory.Deployment) []map[string]string {

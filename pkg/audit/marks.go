@@ -63,7 +63,7 @@ func (e explainer) writers(marks []report.Mark, raw []byte) {
 		if err != nil {
 			return
 		}
-		marks[i].Who = difference(compare.Difference{Path: path, Live: m.Value, LiveSet: true}, managers, false).Who()
+		marks[i].Who = difference(compare.Difference{Path: path, Live: m.Value, LiveSet: true}, managers, plain).Who()
 	}
 }
 

@@ -28,7 +28,7 @@ type budget struct {
 func (r *record) size() int {
 	const perObject, perHook = 256, 64
 	n := 0
-	for _, o := range r.objects {
+	for _, o := range slices.Concat(r.objects, r.secrets) {
 		n += perObject + len(o.Raw)
 	}
 	for _, h := range r.Hooks {
@@ -66,5 +66,5 @@ func (b *budget) add(r *record) {
 
 // drop leaves of a record only what it is.
 func (r *record) drop() {
-	r.objects, r.Hooks, r.manifestErr, r.OverBound = nil, nil, errKept, errKept.Error()
+	r.objects, r.secrets, r.Hooks, r.manifestErr, r.OverBound = nil, nil, nil, errKept, errKept.Error()
 }

@@ -57,7 +57,7 @@ func (b *Builder) Build(r Reading) *Inventory {
 		if rec.OverBound != "" {
 			inv.OverBound = append(inv.OverBound, &rec.Record)
 		}
-		for _, o := range rec.objects {
+		for _, o := range slices.Concat(rec.objects, rec.secrets) {
 			if isSecret(o.Ref) {
 				inv.Secrets = append(inv.Secrets, o.Raw)
 			}
@@ -224,7 +224,7 @@ func (a *assembler) desired(d *Deployment, agent string) {
 	a.wants(d, r)
 	a.earlier(d, history[:i])
 	for _, h := range r.Hooks {
-		d.Hooks[KindName(h)] = true
+		d.Hooks[KindName{h.Kind, h.Name}] = true
 	}
 }
 
@@ -263,7 +263,7 @@ func (a *assembler) earlier(d *Deployment, before []*record) {
 	d.EarlierKnown = d.Release.Revision == 1
 	for _, r := range before {
 		for _, h := range r.Hooks {
-			d.Hooks[KindName(h)] = true
+			d.Hooks[KindName{h.Kind, h.Name}] = true
 		}
 		if r.Damaged != "" || r.manifestErr != nil {
 			continue

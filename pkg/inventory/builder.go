@@ -40,6 +40,7 @@ type Builder struct {
 type record struct {
 	Record
 	objects     []release.Object
+	secrets     []release.Object // beside the objects
 	manifestErr error
 	// packed is its size in the cluster, kept about that in memory, in bytes.
 	packed, kept int
@@ -256,7 +257,13 @@ func ReadRecord(secret release.Name, value []byte, manifest bool) *DecodedRecord
 		if (manifest || r.Status == release.StatusDeployed) && r.BundleID != "" {
 			out.objects, out.manifestErr = r.Objects()
 		}
+		if r.BundleID != "" {
+			out.secrets = r.Secrets(out.objects == nil)
+		}
 		out.Manifest = ""
+		for i := range out.Hooks {
+			out.Hooks[i].Manifest = ""
+		}
 	}
 	if errors.As(err, &bound) || errors.As(out.manifestErr, &bound) {
 		out.OverBound = bound.Error()

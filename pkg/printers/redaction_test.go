@@ -5,9 +5,14 @@ package printers_test
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"html"
+	"maps"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -37,11 +42,20 @@ const (
 	unownedSecret // on the cluster, without the bundle's marks
 	lastApplied   // in the annotation that kubectl left on a live Secret
 	earlierRevision
+	laterRevision  // that failed, of which the objects are not desired
+	hookSecret     // of the release, and not in its manifest
+	unknownRelease // whose manifest is damaged elsewhere
+	otherBundle    // live, of a bundle that may be out of scope
+	nobodys        // live, of no bundle
+	otherCopy      // in an annotation that another tool left on a live Secret
+	registryLogin  // within .dockerconfigjson
+	registryAuth   // within its auth
 	places
 )
 
 func (p place) String() string {
-	return [...]string{"manifest stringData", "manifest data", "live data", "missing Secret", "unowned Secret", "last-applied annotation", "earlier revision"}[p]
+	return [...]string{"manifest stringData", "manifest data", "live data", "missing Secret", "unowned Secret", "last-applied annotation", "earlier revision",
+		"later revision", "hook", "damaged manifest", "other bundle's Secret", "Secret of no bundle", "other tool's annotation", "registry login", "registry auth"}[p]
 }
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
@@ -69,28 +83,50 @@ func owned(o doc) doc {
 }
 
 func annotated(o doc, value string) doc {
+	return annotatedBy("kubectl.kubernetes.io/last-applied-configuration", o, value)
+}
+
+func annotatedBy(key string, o doc, value string) doc {
 	meta, _ := o["metadata"].(doc)
-	meta["annotations"] = doc{"kubectl.kubernetes.io/last-applied-configuration": value}
+	meta["annotations"] = doc{key: value}
 	return o
 }
 
 func record(t *testing.T, revision int, status string, objects ...doc) doc {
 	t.Helper()
+	return recordOf(t, "guestbook", revision, status, nil, objects...)
+}
+
+// recordOf is the Secret with a record of a bundle's release. An object of nothing is a document that is no YAML.
+func recordOf(t *testing.T, bundle string, revision int, status string, hook doc, objects ...doc) doc {
+	t.Helper()
 	var manifest strings.Builder
 	for _, o := range objects {
+		if len(o) == 0 {
+			manifest.WriteString("---\n[\n")
+			continue
+		}
 		document, err := escape.EncodeYAML(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		manifest.WriteString("---\n" + string(document))
 	}
-	raw, err := json.Marshal(doc{"name": "guestbook", "namespace": "web", "version": revision, "info": doc{"status": status},
-		"chart":    doc{"metadata": doc{"annotations": doc{fleet.BundleIDAnnotation: "guestbook", fleet.AgentNamespaceAnnotation: "system"}}},
+	hooks := []any{}
+	if hook != nil {
+		document, err := escape.EncodeYAML(hook)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hooks = append(hooks, doc{"kind": "Secret", "name": "hook", "manifest": string(document)})
+	}
+	raw, err := json.Marshal(doc{"name": bundle, "namespace": "web", "version": revision, "info": doc{"status": status}, "hooks": hooks,
+		"chart":    doc{"metadata": doc{"annotations": doc{fleet.BundleIDAnnotation: bundle, fleet.AgentNamespaceAnnotation: "system"}}},
 		"manifest": manifest.String()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := release.Name{Namespace: "web", Name: "guestbook", Revision: revision}.SecretName()
+	name := release.Name{Namespace: "web", Name: bundle, Revision: revision}.SecretName()
 	return document("v1", "Secret", name, doc{"type": release.SecretType, "data": doc{release.DataKey: b64(b64(string(raw)))}})
 }
 
@@ -116,10 +152,13 @@ func cluster(t *testing.T, value string, in place) []doc {
 	}
 	shown := doc{"plain": "user:" + plain + "@host", "std": b64(value), "raw": base64.RawStdEncoding.EncodeToString([]byte(value)),
 		"url": base64.URLEncoding.EncodeToString([]byte(value)), "rawURL": base64.RawURLEncoding.EncodeToString([]byte(value)),
-		"trimmed": strings.TrimSpace(plain), "json": `{"password":` + string(quoted) + `}`, "unescaped": `{"password":` + unescaped(t, plain) + `}`}
+		"trimmed": strings.TrimSpace(plain), "json": `{"password":` + string(quoted) + `}`, "unescaped": `{"password":` + unescaped(t, plain) + `}`,
+		"hex": hex.EncodeToString([]byte(value)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(value))), "query": "https://host/?p=" + url.QueryEscape(value),
+		"path": url.PathEscape(value), "html": "<p>" + html.EscapeString(value) + "</p>", "folded": strings.Join(strings.Fields(plain), " "),
+		"joined": strings.ReplaceAll(plain, "\n", ""), "go": strconv.Quote(value), "basic": b64("user:" + value + "@host"), "basic1": b64("u:" + value), "basic2": b64("us" + value + "x")}
 	stated := doc{}
 	var words []string
-	for _, k := range []string{"plain", "std", "raw", "url", "rawURL", "trimmed", "json", "unescaped"} {
+	for _, k := range slices.Sorted(maps.Keys(shown)) {
 		stated[k] = "x"
 		words = append(words, k+"="+fmt.Sprint(shown[k]))
 	}
@@ -128,8 +167,24 @@ func cluster(t *testing.T, value string, in place) []doc {
 	bd := document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
 		"status": doc{"appliedDeploymentID": "id-1", "release": "web/guestbook:2", "modifiedStatus": entry,
 			"conditions": []any{doc{"type": "Ready", "status": "False", "message": "secret.v1 web/stated modified " + patch}}}})
+	login, err := json.Marshal(doc{"auths": doc{"registry.example.com": doc{"username": "somebody", "password": plainOf(at(registryLogin, value)),
+		"auth": b64("somebody:" + at(registryAuth, value))}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return []doc{
 		bd,
+		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "other", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
+			"status": doc{"appliedDeploymentID": "id-1", "release": "web/other:1"}}),
+		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "damaged", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
+			"status": doc{"appliedDeploymentID": "id-1", "release": "web/damaged:1"}}),
+		recordOf(t, "other", 1, "deployed", secret("hook", doc{"data": doc{"k": b64(at(hookSecret, value))}}), secret("others", doc{"data": doc{"k": b64("stated")}})),
+		recordOf(t, "damaged", 1, "deployed", nil, doc{}, secret("damaged", doc{"data": doc{"k": b64(at(unknownRelease, value))}})),
+		record(t, 3, "failed", secret("later", doc{"data": doc{"k": b64(at(laterRevision, value))}})),
+		secret("others", doc{"data": doc{"k": b64(at(otherBundle, value))}}),
+		secret("nobodys", doc{"data": doc{"k": b64(at(nobodys, value))}}),
+		secret("pull", doc{"type": "kubernetes.io/dockerconfigjson", "data": doc{".dockerconfigjson": b64(string(login))}}),
+		owned(annotatedBy("example.com/original", secret("copied", doc{"data": doc{"k": b64("stated")}}), `{"data":{"k":"`+b64(at(otherCopy, value))+`"}}`)),
 		document("fleet.cattle.io/v1alpha1", "Bundle", "guestbook", doc{"status": doc{"summary": doc{"nonReadyResources": []any{doc{"modifiedStatus": entry}}}}}),
 		secret(fleet.AgentName, doc{"data": doc{fleet.AgentSecretNamespaceKey: b64("web")}}),
 		record(t, 1, "superseded", secret("gone", doc{"data": doc{"k": b64(at(earlierRevision, value))}})),
@@ -140,6 +195,10 @@ func cluster(t *testing.T, value string, in place) []doc {
 			secret("missing", doc{"data": doc{"k": b64(at(missingSecret, value))}}),
 			secret("unowned", doc{"data": doc{"k": b64("stated")}}),
 			annotated(secret("annotated", doc{"data": doc{"k": b64("stated")}}), "{}"),
+			annotatedBy("example.com/original", secret("copied", doc{"data": doc{"k": b64("stated")}}), "x"),
+			document("v1", "Pod", "keyed", doc{"spec": doc{"containers": []any{doc{"name": "c", "image": "i", "env": []any{doc{"name": plain, "value": "x"}}}}}}),
+			doc{"apiVersion": "v1", "kind": "ConfigMap", "metadata": doc{"namespace": "web", "name": "set", "finalizers": []any{plain}}},
+			document("v1", "ConfigMap", "keys", doc{"data": doc{plain: "x"}}),
 			document("v1", "ConfigMap", "copy", doc{"data": stated}),
 			document("example.com/v1", "Shop", "fields", doc{"spec": doc{"list": []any{"x"}, "map": stated}}),
 			document("example.com/v1", "Shop", "condition", nil)),
@@ -152,9 +211,15 @@ func cluster(t *testing.T, value string, in place) []doc {
 		owned(document("example.com/v1", "Shop", "fields", doc{"spec": doc{"list": []any{doc{"in": plain}}, "map": shown}})),
 		owned(document("example.com/v1", "Shop", "condition", doc{"status": doc{"conditions": []any{
 			doc{"type": "Ready", "status": "False", "reason": "Refused", "message": strings.Join(words, " ") + " was refused; " + plain}}}})),
+		owned(document("v1", "Pod", "keyed", doc{"spec": doc{"containers": []any{doc{"name": "c", "image": "i", "env": []any{doc{"name": "other", "value": "x"}}}}}})),
+		owned(doc{"apiVersion": "v1", "kind": "ConfigMap", "metadata": doc{"namespace": "web", "name": "set", "finalizers": []any{"other"}}}),
+		owned(document("v1", "ConfigMap", "keys", nil)),
 		{"apiVersion": "v1", "kind": "SecretList", "items": []any{}},
 	}
 }
+
+// plainOf is a value as a text has it.
+func plainOf(value string) string { return strings.ToValidUTF8(value, "\uFFFD") }
 
 // unescaped is a JSON string as programs write it that do not escape HTML.
 func unescaped(t *testing.T, s string) string {
@@ -168,7 +233,7 @@ func unescaped(t *testing.T, s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func auditOf(t *testing.T, docs []doc) *report.Audit {
+func auditOf(t *testing.T, docs []doc, targets ...audit.Target) *report.Audit {
 	t.Helper()
 	var b bytes.Buffer
 	for _, d := range docs {
@@ -180,7 +245,7 @@ func auditOf(t *testing.T, docs []doc) *report.Audit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := audit.Run(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor")})
+	got, err := audit.Run(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Scope: audit.Scope{Targets: targets}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,6 +304,13 @@ func forms(t *testing.T, value string) map[string]string {
 	out := map[string]string{
 		"as it is": value, "trimmed": trimmed, "with single blanks": strings.Join(strings.Fields(value), " "),
 		"base64": strings.TrimRight(b64(value), "="), "base64 for URLs": strings.TrimRight(base64.URLEncoding.EncodeToString([]byte(value)), "="),
+		"hex": hex.EncodeToString([]byte(value)), "upper-case hex": strings.ToUpper(hex.EncodeToString([]byte(value))), "in a query": url.QueryEscape(value),
+		"in a path": url.PathEscape(value), "in HTML": html.EscapeString(value), "without line ends": strings.ReplaceAll(value, "\n", ""),
+	}
+	for _, before := range []string{"user:", "u:", "us"} { // at each place in a group of base64; what the neighbours decide too is left out
+		text := strings.TrimRight(b64(before+value), "=")
+		first := (8*len(before) + 5) / 6
+		out["base64 behind "+before] = text[first : len(text)-1]
 	}
 	if utf8.ValidString(trimmed) {
 		quoted, err := json.Marshal(trimmed)
@@ -280,7 +352,7 @@ func FuzzRedaction(f *testing.F) {
 		if len(strings.TrimSpace(value)) < 6 || len(value) > 1<<12 {
 			return // shorter ones are everywhere, and prove nothing
 		}
-		if (in == manifestStringData || in == lastApplied) && !utf8.ValidString(value) {
+		if (in == manifestStringData || in == lastApplied || in == registryLogin) && !utf8.ValidString(value) {
 			return // text has no other
 		}
 		if baseline[in] == nil {
@@ -288,6 +360,7 @@ func FuzzRedaction(f *testing.F) {
 		}
 		docs := cluster(t, value, in)
 		out := printed(t, auditOf(t, docs))
+		narrow := printed(t, auditOf(t, docs, audit.Target{Kind: audit.TargetBundleDeployment, Name: "web/guestbook"}))
 		for _, format := range printers.Formats {
 			if leak(t, format, baseline[in][format], value) != "" {
 				return // the report has these letters whatever the Secret holds
@@ -296,6 +369,9 @@ func FuzzRedaction(f *testing.F) {
 		for _, format := range printers.Formats {
 			if form := leak(t, format, out[format], value); form != "" {
 				t.Errorf("%s: the value is in -o %s, %s", in, format, form)
+			}
+			if form := leak(t, format, narrow[format], value); form != "" {
+				t.Errorf("%s: under a scope the value is in -o %s, %s", in, format, form)
 			}
 		}
 		slices.Reverse(docs)
@@ -348,6 +424,43 @@ func TestNamesStay(t *testing.T) {
 	for _, f := range auditOf(t, docs).Findings {
 		if !strings.Contains(f.Message, "configmap web/frontend") || !strings.Contains(f.Remediation, "bundledeployment/web/guestbook") {
 			t.Errorf("%s: %s → %s", f.Code, f.Message, f.Remediation)
+		}
+	}
+}
+
+// TestPathsAreHidden holds that a path says which field it is, and not the value by which an element of a list is known.
+func TestPathsAreHidden(t *testing.T) {
+	var paths []string
+	for _, r := range auditOf(t, cluster(t, "hunter22-of-nobody", nobodys)).BundleDeployments[1].Resources {
+		for _, d := range r.Differences {
+			if r.Name == "keyed" || r.Name == "set" || r.Name == "keys" {
+				paths = append(paths, r.Name+d.Path)
+			}
+		}
+	}
+	if want := []string{"keys.data.***", `set.metadata.finalizers[="***"]`, `keyed.spec.containers[name="c"].env[name="***"]`}; !slices.Equal(want, paths) {
+		t.Errorf("paths %q, want %q", paths, want)
+	}
+}
+
+// TestShortValues holds that an annotation of a Secret shows none of its values, however short. Elsewhere a value of few letters is not looked for.
+func TestShortValues(t *testing.T) {
+	secret := func(name, annotation string, stated string) doc {
+		return annotatedBy("example.com/note", document("v1", "Secret", name, doc{"data": doc{"pin": b64(stated)}}), annotation)
+	}
+	docs := []doc{
+		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
+			"status": doc{"appliedDeploymentID": "id-1", "release": "web/guestbook:1"}}),
+		document("v1", "Secret", fleet.AgentName, doc{"data": doc{fleet.AgentSecretNamespaceKey: b64("web")}}),
+		record(t, 1, "deployed", secret("alone", "x", "4711"), secret("within", "x", "4711"), secret("stored", "x", "4711"), secret("other", "x", "4711")),
+		owned(secret("alone", "4711", "4711")),
+		owned(secret("within", `{"pin": "4711"}`, "4711")),
+		owned(secret("stored", b64("4711"), "4711")),
+		owned(secret("other", "since 2026", "4711")),
+	}
+	for _, r := range auditOf(t, docs).BundleDeployments[0].Resources {
+		if len(r.Differences) != 1 || strings.HasPrefix(r.Differences[0].Live.String(), "***") == (r.Name == "other") {
+			t.Errorf("%s: %v", r.Name, r.Differences)
 		}
 	}
 }

@@ -121,6 +121,8 @@ type Record struct {
 type Hook struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
+	// Manifest is the hook as YAML; of a Secret alone, for its values.
+	Manifest string `json:"manifest"`
 }
 
 // Pending says whether Helm was at work on the record when it was written: it stores the record first.
@@ -168,6 +170,9 @@ func (h *hooks) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		}
 		if len(hook.Kind) > maxField || len(hook.Name) > maxField {
 			return errLongFields
+		}
+		if hook.Kind != secretKind {
+			hook.Manifest = ""
 		}
 		*h = append(*h, hook)
 		return nil

@@ -151,6 +151,7 @@ func (h *hider) differences(list []Difference) {
 		d := &list[i]
 		d.Desired, d.Live, d.Release, d.Note = h.value(d.Desired), h.value(d.Live), h.value(d.Release), h.replace(d.Note)
 		d.Manager = h.replace(d.Manager) // anyone may call himself anything
+		d.Path = h.replace(d.Path)       // which has keys, and elements of sets
 	}
 }
 

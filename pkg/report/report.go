@@ -262,3 +262,9 @@ type Gap struct {
 	Reason string `json:"reason"`
 	Effect string `json:"effect"`
 }
+
+// ShowsValue says whether a side of the difference is a value that is not masked.
+func (d Difference) ShowsValue() bool {
+	shown := func(v Value) bool { return v.set && !v.secret }
+	return shown(d.Desired) || shown(d.Live) || shown(d.Release)
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// quotedSecrets takes note of the values of live Secrets that what is said may quote, whatever the scope is and whoever owns the Secrets. It
+// costs one list of all Secrets but release records, and only where something is said at all. Values that nothing quotes are not kept.
+func (r *run) quotedSecrets(ctx context.Context, c *check.Case) error {
+	said := r.said(c)
+	if said.Empty() {
+		return nil
+	}
+	r.counter.start("reading Secrets, to hide their values")
+	names := r.publicNames()
+	undecodable := 0
+	q := source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType, Fallback: sortedKeys(names)}
+	cover, err := r.src.List(ctx, q, func(o source.Object) error {
+		r.counter.object()
+		content, _, err := object.Decode(o.Raw)
+		if err != nil {
+			undecodable++
+			return nil
+		}
+		r.secrets.AddQuoted(content, said, names)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if undecodable > 0 {
+		cover = undecoded(undecodable)
+	}
+	if _, all := cover.Of(""); !all && showsValues(c) {
+		r.coverageGaps("listing Secrets, to hide their values", cover, "a value of a Secret that was not read is shown where an object quotes it")
+	}
+	return nil
+}
+
+// said are the texts that a report of the case holds, or a plan made of it.
+func (r *run) said(c *check.Case) *report.Quotes {
+	draft := r.assemble(c)
+	draft.Findings = check.Run(c)
+	out := draft.Quotes()
+	for _, d := range c.Deployments {
+		for i := range d.Objects {
+			if live := d.Objects[i].Live; live != nil {
+				out.Add(live.LastApplied...)
+			}
+		}
+	}
+	return out
+}
+
+// publicNames are the namespaces that Fleet and Helm work in. A Secret may hold such a name, as an agent's does, and a report has to.
+func (r *run) publicNames() map[string]bool {
+	out := map[string]bool{}
+	for _, ns := range systemNamespaces {
+		out[ns] = true
+	}
+	for name := range r.inv.Releases {
+		ns, _, _ := strings.Cut(name, "/")
+		out[ns] = true
+	}
+	for _, d := range r.inv.Deployments {
+		for _, w := range d.Desired {
+			out[w.Namespace] = true
+		}
+		for _, key := range []string{d.Key(), d.Bundle, d.Cluster} {
+			if ns, _, ok := strings.Cut(key, "/"); ok {
+				out[ns] = true
+			}
+		}
+	}
+	delete(out, "")
+	return out
+}
+
+// showsValues says whether values of objects are shown, other than those that are masked whole.
+func showsValues(c *check.Case) bool {
+	for _, d := range c.Deployments {
+		for i := range d.Objects {
+			if slices.ContainsFunc(d.Objects[i].Differences, report.Difference.ShowsValue) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// valueOf makes what is shown of a value in a difference.
+type valueOf func(d compare.Difference, value any) report.Value
+
+// plain shows a value. One that is a Secret's after all is hidden within it.
+func plain(_ compare.Difference, v any) report.Value { return report.Plain(v) }
+
+// valuesOf says what may be shown of an object's values: of a Secret neither data nor what repeats it.
+func valuesOf(ref object.Ref, sides ...object.Content) valueOf {
+	if !isSecret(ref) {
+		return plain
+	}
+	held := map[string]bool{}
+	for _, c := range sides {
+		dataOf(c, held)
+	}
+	return func(d compare.Difference, v any) report.Value {
+		if holdsSecret(d.Path) || repeats(d.Desired, held) || repeats(d.Live, held) || repeats(v, held) {
+			return report.Secret(v)
+		}
+		return report.Plain(v)
+	}
+}
+
+// holdsSecret says whether a field of a Secret shows its data: anything but type, immutable and metadata, and of that the copies which
+// kubectl and Rancher's apply leave in annotations.
+func holdsSecret(p fieldpath.Path) bool {
+	if len(p) == 0 || p[0].FieldName == nil {
+		return true
+	}
+	switch *p[0].FieldName {
+	case "type", "immutable":
+		return false
+	case "metadata":
+		return strings.Contains(p.String(), corev1.LastAppliedConfigAnnotation) || strings.Contains(p.String(), "objectset.rio.cattle.io/applied")
+	}
+	return true
+}
+
+// dataOf adds the values of a Secret, however short, as they are stored and in the clear.
+func dataOf(c object.Content, into map[string]bool) {
+	for _, field := range []string{"data", "stringData"} {
+		data, _ := c[field].(map[string]any)
+		for _, v := range data {
+			text := fmt.Sprint(v)
+			into[strings.TrimSpace(text)] = true
+			if b, err := base64.StdEncoding.DecodeString(text); err == nil {
+				into[strings.TrimSpace(string(b))] = true
+			}
+		}
+	}
+	delete(into, "")
+}
+
+// repeats says whether a value outside of a Secret's data holds some of it: a Secret as JSON, or a word that is a value, however short. A long
+// value within a text is hidden as everywhere.
+func repeats(v any, held map[string]bool) bool {
+	found := report.SecretIn(v) != nil
+	leaves(v, func(text string) {
+		words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`=:,;"'{}[]()`, r) })
+		found = found || held[strings.TrimSpace(text)] || slices.ContainsFunc(words, func(word string) bool { return held[word] })
+	})
+	return found
+}
