@@ -159,7 +159,7 @@ type madeHook struct {
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom. It reads no more than may be kept.
 func (h *hooks) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	*h = nil
+	*h = (*h)[:0] // of a key that is there again, the last one counts
 	return eachIn(d, func() error {
 		if len(*h) == maxHooks {
 			return errManyHooks
