@@ -185,7 +185,7 @@ func (b *bundle) renderValues(ch *chart.Chart, values map[string]any) (common.Va
 		return nil, b.in.fail("values.yaml", "the values do not go with those of the chart")
 	}
 	if err := util.ValidateAgainstSchema(ch, merged); err != nil {
-		return nil, b.in.fail("values.schema.json", "the values do not meet it"+instancePaths(err))
+		return nil, b.in.fail("values.schema.json", "the values do not meet it"+schemaFaults(ch, merged))
 	}
 	return top, nil
 }

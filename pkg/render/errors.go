@@ -67,7 +67,6 @@ func (e *LimitError) Detail() string { return "it exceeded " + e.Limit }
 
 var (
 	yamlLine     = regexp.MustCompile(`line \d+`)
-	instancePath = regexp.MustCompile(`at '(/[^']*)'`)
 	templateLine = regexp.MustCompile(`[^\s:("]+/templates/[^\s:()"]+:\d+(:\d+)?`)
 )
 
@@ -77,19 +76,6 @@ func lineOf(err error) string {
 		return " (" + at + ")"
 	}
 	return ""
-}
-
-// instancePaths returns the JSON pointers at which values do not meet a schema.
-func instancePaths(err error) string {
-	var paths []string
-	for _, m := range instancePath.FindAllStringSubmatch(err.Error(), -1) {
-		paths = append(paths, m[1])
-	}
-	if len(paths) == 0 {
-		return ""
-	}
-	slices.Sort(paths)
-	return " at " + strings.Join(slices.Compact(paths), ", ")
 }
 
 // plainReasons begin those messages of template engines that name types and fields only.
