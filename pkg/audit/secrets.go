@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -29,9 +30,10 @@ func (r *run) quotedSecrets(ctx context.Context, c *check.Case) error {
 		return nil
 	}
 	r.counter.start("reading Secrets, to hide their values")
-	names := r.publicNames()
+	namespaces := r.knownNamespaces()
+	public := publicWords(r.kinds, namespaces)
 	undecodable := 0
-	q := source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType, Fallback: sortedKeys(names)}
+	q := source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType, Fallback: sortedKeys(namespaces)}
 	cover, err := r.src.List(ctx, q, func(o source.Object) error {
 		r.counter.object()
 		content, _, err := object.Decode(o.Raw)
@@ -39,7 +41,7 @@ func (r *run) quotedSecrets(ctx context.Context, c *check.Case) error {
 			undecodable++
 			return nil
 		}
-		r.secrets.AddQuoted(content, said, names)
+		r.secrets.AddQuoted(content, said, public)
 		return nil
 	})
 	if err != nil {
@@ -69,8 +71,27 @@ func (r *run) said(c *check.Case) *report.Quotes {
 	return out
 }
 
-// publicNames are the namespaces that Fleet and Helm work in. A Secret may hold such a name, as an agent's does, and a report has to.
-func (r *run) publicNames() map[string]bool {
+// ownWords are those of the program's sentences that are as long as a value which is hidden.
+var ownWords = []string{"default", "cluster", "bundle", "release", "releases", "object", "objects", "kubectl", "fleetdoctor", "namespace", "manifest",
+	"server", "status", "deployed", "missing", "modified", "unowned", "orphaned", "unknown", "warning", "failed", "Forbidden", "operation", "Update",
+	"Opaque", "kubernetes", "Kubernetes", "annotation", "webhook"}
+
+// publicWords are no secrets, though a Secret may hold one, as many hold "default". A report without them says nothing.
+func publicWords(kinds *source.Kinds, namespaces map[string]bool) map[string]bool {
+	out := maps.Clone(namespaces)
+	for _, word := range ownWords {
+		out[word] = true
+	}
+	for _, k := range kinds.All() {
+		for _, word := range []string{k.Kind, strings.ToLower(k.Kind), k.Resource, k.Group} {
+			out[word] = true
+		}
+	}
+	return out
+}
+
+// knownNamespaces are those that Fleet and Helm work in.
+func (r *run) knownNamespaces() map[string]bool {
 	out := map[string]bool{}
 	for _, ns := range systemNamespaces {
 		out[ns] = true

@@ -39,9 +39,9 @@ func (q *Quotes) Empty() bool { return len(q.texts) == 0 }
 func (s *Secrets) AddQuoted(c map[string]any, q *Quotes, except map[string]bool) {
 	add := func(stored bool, put func(string)) func(string) {
 		return func(v string) {
-			quoted := false
-			variants(v, stored, func(v string) { quoted = quoted || !except[v] && q.texts.mayQuote(v) })
-			if quoted {
+			quoted, public := false, false
+			variants(v, stored, func(v string) { quoted, public = quoted || q.texts.mayQuote(v), public || except[v] })
+			if quoted && !public {
 				put(strings.Clone(v)) // not the object that it is a part of
 			}
 		}
