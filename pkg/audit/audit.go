@@ -133,7 +133,10 @@ func Find(ctx context.Context, src source.Source, o Options) (*Found, error) {
 		}
 	}
 	found := &Found{Case: l.asCase(), Secrets: &r.secrets, Kinds: r.kinds, run: r}
-	return found, r.quotedSecrets(ctx, found.Case)
+	if err := r.quotedSecrets(ctx, found.Case); err != nil {
+		return nil, err
+	}
+	return found, nil
 }
 
 // Again audits some of the deployments, by their keys, once more, from live objects that are read anew; what is desired of them is as it was. It needs

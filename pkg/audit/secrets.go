@@ -36,12 +36,11 @@ func (r *run) quotedSecrets(ctx context.Context, c *check.Case) error {
 	q := source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType, Fallback: sortedKeys(namespaces)}
 	cover, err := r.src.List(ctx, q, func(o source.Object) error {
 		r.counter.object()
-		content, _, err := object.Decode(o.Raw)
-		if err != nil {
+		if content, _, err := object.Decode(o.Raw); err == nil {
+			r.secrets.AddQuoted(content, said, public)
+		} else {
 			undecodable++
-			return nil
 		}
-		r.secrets.AddQuoted(content, said, public)
 		return nil
 	})
 	if err != nil {
