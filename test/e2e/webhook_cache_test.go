@@ -135,7 +135,7 @@ func TestWebhookUpgraded(t *testing.T) {
 		t.Errorf("warnings about what is not desired: %s", got)
 	}
 	admin.must("deleting what was added", admin.Delete(t.Context(), added.DeepCopy()))
-	says(t, "the warning", admin.told(), "guestbook will be 0/1")
+	says(t, "the warning", admin.told(), "guestbook will be at most 0/1")
 	admin.must("creating what was added", admin.Create(t.Context(), added.DeepCopy()))
 	f.carries(b.stamps(), added)
 	expect(t, f.audit(), outcome{Deployments: map[string]string{"guestbook": "Ready"}})
@@ -173,7 +173,7 @@ func TestWebhookContested(t *testing.T) {
 		}
 		f.carries(b.stamps(), bare)
 		admin.must("stripping it", admin.remark(bare, map[string]any{fleet.HashLabel: nil}))
-		says(t, "the warning", admin.told(), "bundle "+name, name+" will be 0/1")
+		says(t, "the warning", admin.told(), "bundle "+name, name+" will be at most 0/1")
 		f.carries(b.stamps(), bare)
 	}
 	theirs := configMap("theme")

@@ -19,7 +19,7 @@ import (
 )
 
 // ten is how Fleet will count a bundle of eleven objects that lost one.
-const ten = "eleven will be 10/11"
+const ten = "eleven will be at most 10/11"
 
 // eleven deploys bundle eleven to namespace guarded.
 func (f *fleetServer) eleven() (b *bundle, objs []*unstructured.Unstructured) {
@@ -230,7 +230,7 @@ func testScopeless(t *testing.T, b *bundle, mode string, noted bool) {
 		says(t, "the note", told, `"none-of-these" is none of`)
 	}
 	if mode == "warn" {
-		says(t, "the warning", told, "eleven will be 0/1")
+		says(t, "the warning", told, "eleven will be at most 0/1")
 	}
 	b.carries(b.stamps(), clusterRole())
 }
@@ -257,7 +257,7 @@ func TestWebhookGuardNamespace(t *testing.T) {
 				t.Errorf("%s under %s: %v", name, mode, err)
 			}
 		}
-		if got := strings.Count(admin.told(), "eleven will be 0/1"); got != map[string]int{"warn": 2}[mode] {
+		if got := strings.Count(admin.told(), "eleven will be at most 0/1"); got != map[string]int{"warn": 2}[mode] {
 			t.Errorf("%d warnings under %s", got, mode)
 		}
 	}
@@ -344,7 +344,7 @@ func TestWebhookUpgradeUnderDeny(t *testing.T) {
 				if gone || err == nil {
 					t.Fatalf("upgrading: %v; is the object gone: %v", err, gone)
 				}
-				says(t, "Helm", err.Error(), "stranger will be 2/3")
+				says(t, "Helm", err.Error(), "stranger will be at most 2/3")
 				return
 			}
 			if err != nil || !gone {

@@ -125,7 +125,7 @@ func TestStamp(t *testing.T) {
 		{name: "the mission's case", after: configMap(helmOnly()), want: "stamped Adopted eleven 2"},
 		{name: "updated", before: configMap(""), after: configMap(helmOnly()), want: "stamped Adopted eleven 2"},
 		{name: "stripped", before: configMap(marked(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
-			warnings: []string{"eleven will be 10/11", "put back"}},
+			warnings: []string{"eleven will be at most 10/11", "put back"}},
 		{name: "owned", after: configMap(marked(eleven)), want: "passed Owned eleven 0"},
 		{name: "bare", after: configMap(""), want: "passed Unmarked eleven 0"},
 		{name: "bare, exact", after: configMap(""), exact: true, want: "stamped Exact eleven 2"},
@@ -274,8 +274,8 @@ func TestGuard(t *testing.T) {
 		want          string
 		warnings      []string
 	}{
-		{name: "deleted", before: configMap(marked(eleven)), want: "warned Deleted eleven 0", warnings: []string{"eleven will be 10/11"}},
-		{name: "deleted with others", before: configMap(marked(eleven)), want: "warned Deleted eleven 0", warnings: []string{"eleven will be 10/11"}},
+		{name: "deleted", before: configMap(marked(eleven)), want: "warned Deleted eleven 0", warnings: []string{"eleven will be at most 10/11"}},
+		{name: "deleted with others", before: configMap(marked(eleven)), want: "warned Deleted eleven 0", warnings: []string{"eleven will be at most 10/11"}},
 		{name: "deleted where that is denied", before: configMap(marked(eleven)), namespace: map[string]string{guard.Label: "deny"}, want: "denied Deleted eleven forbidden 0"},
 		{name: "deleted where nobody guards", before: configMap(marked(eleven)), namespace: map[string]string{guard.Label: "off"}, want: "passed Deleted eleven 0"},
 		{name: "denied by default", before: configMap(marked(eleven)), fallback: guard.Deny, want: "denied Deleted eleven forbidden 0"},
@@ -324,7 +324,7 @@ func TestGuard(t *testing.T) {
 			if diff := cmp.Diff(tc.want, said(got)); diff != "" {
 				t.Errorf("answer (-want +got):\n%s%v", diff, got.Result)
 			}
-			if !got.Allowed && (!strings.Contains(got.Result.Message, "eleven will be 10/11") || !strings.Contains(got.Result.Message, "fleetdoctor.io/ignore=true first")) {
+			if !got.Allowed && (!strings.Contains(got.Result.Message, "eleven will be at most 10/11") || !strings.Contains(got.Result.Message, "fleetdoctor.io/ignore=true first")) {
 				t.Errorf("denied without a reason or a remedy: %s", got.Result.Message)
 			}
 			checkWarnings(t, tc.warnings, got.Warnings)

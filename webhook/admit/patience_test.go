@@ -113,7 +113,7 @@ func TestStale(t *testing.T) {
 	if said(got) != "warned Deleted eleven 0" {
 		t.Errorf("a deletion: %s", said(got))
 	}
-	checkWarnings(t, []string{"eleven will be 10/11", "would be denied, but"}, got.Warnings)
+	checkWarnings(t, []string{"eleven will be at most 10/11", "would be denied, but"}, got.Warnings)
 	for want, after := range map[string][]byte{"warned Foreign eleven 0": configMap(marked(renamed)), "stamped Restored eleven 2": configMap("")} {
 		if got := said(admit.Stamp(b.Options).Handle(t.Context(), request(admissionv1.Update, configMap(marked(eleven)), after))); got != want {
 			t.Errorf("an update: %s, want %s", got, want)

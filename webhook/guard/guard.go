@@ -132,9 +132,10 @@ func (v *Verdict) judgeMarks(req Request) {
 	v.Message = fmt.Sprintf("%s belongs to bundle %s, and this %s%s%s", req.Key, v.Release.Bundle, strings.Join(acts, " and "), link, consequence)
 }
 
-// fewer is how Fleet's count of a bundle's objects ends up, if nothing else is wrong with it.
+// fewer is the count that Fleet reports of a bundle afterwards. It is an upper bound: other objects may be missing or modified already, which
+// the release record does not tell.
 func fewer(r registry.Release) string {
-	return fmt.Sprintf("%s will be %d/%d", r.Bundle, r.Objects-1, r.Objects)
+	return fmt.Sprintf("%s will be at most %d/%d", r.Bundle, r.Objects-1, r.Objects)
 }
 
 func stampsOf(m *object.Meta) ownership.Stamps {

@@ -67,12 +67,12 @@ func TestJudge(t *testing.T) {
 		want guard.Reason
 		says []string
 	}{
-		{"deleted", guard.Request{Old: marked(eleven)}, guard.Deleted, []string{"configmap web/object-3 belongs to bundle eleven", "missing", "eleven will be 10/11"}},
+		{"deleted", guard.Request{Old: marked(eleven)}, guard.Deleted, []string{"configmap web/object-3 belongs to bundle eleven", "missing", "eleven will be at most 10/11"}},
 		{"the hash stripped", guard.Request{Old: marked(eleven), New: with(func(m *ownership.Marks) { m.Hash = "" })}, guard.Stripped,
-			[]string{"takes away label objectset.rio.cattle.io/hash, without which Fleet will report", "eleven will be 10/11"}},
+			[]string{"takes away label objectset.rio.cattle.io/hash, without which Fleet will report", "eleven will be at most 10/11"}},
 		{"all stripped", guard.Request{Old: marked(eleven), New: marked(ownership.Marks{})}, guard.Stripped, []string{"annotation meta.helm.sh/release-name", "10/11"}},
 		{"the hash changed", guard.Request{Old: marked(eleven), New: with(func(m *ownership.Marks) { m.Hash = "x" })}, guard.Changed,
-			[]string{"changes label objectset.rio.cattle.io/hash:", "eleven will be 10/11"}},
+			[]string{"changes label objectset.rio.cattle.io/hash:", "eleven will be at most 10/11"}},
 		{"Helm's mark changed", guard.Request{Old: marked(eleven), New: with(func(m *ownership.Marks) { m.ReleaseName = "x" })}, guard.Changed,
 			[]string{"annotation meta.helm.sh/release-name", "Helm may not know it"}},
 		{"the id stripped", guard.Request{Old: marked(eleven), New: with(func(m *ownership.Marks) { m.SetID = "" })}, guard.Stripped,
@@ -86,7 +86,7 @@ func TestJudge(t *testing.T) {
 		{"not owned", guard.Request{Old: with(func(m *ownership.Marks) { m.Hash = "" })}, guard.NotOwned, nil},
 		{"a copied hash", guard.Request{Key: object.Key{Kind: "Secret", Namespace: "web", Name: "object-3"}, Old: marked(eleven)}, guard.NotOwned, nil},
 		{"another's, which desires it too", guard.Request{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-0"}, Old: marked(ownership.Wanted("default-other", "other", "web"))},
-			guard.Deleted, []string{"bundle other", "other will be 0/1"}},
+			guard.Deleted, []string{"bundle other", "other will be at most 0/1"}},
 
 		{"by the agent", guard.Request{User: agent, Old: marked(eleven)}, guard.Fleet, nil},
 		{"by fleet-default", guard.Request{User: "system:serviceaccount:cattle-fleet-system:fleet-default", Old: marked(eleven)}, guard.Fleet, nil},

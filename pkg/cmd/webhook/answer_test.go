@@ -191,7 +191,7 @@ func warnOfDeletion(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionRespo
 	if r.Operation != admissionv1.Delete {
 		return pass(r)
 	}
-	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"configmap " + r.Namespace + "/" + r.Name + " belongs to bundle guestbook: Fleet will report it as missing, and guestbook will be 0/1"}}
+	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"configmap " + r.Namespace + "/" + r.Name + " belongs to bundle guestbook: Fleet will report it as missing, and guestbook will be at most 0/1"}}
 }
 
 func deny(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
