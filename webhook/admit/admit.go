@@ -26,6 +26,7 @@ import (
 // Registry knows who desires an object, who claims it, and who is there.
 type Registry interface {
 	stamp.Registry
+	Owners(object.Key) []registry.Release
 	Claims(object.Key) []registry.Release
 }
 

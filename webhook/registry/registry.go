@@ -23,7 +23,7 @@ type Registry struct {
 	revisions map[string][]*Entry
 	// owners are the revisions that desire an object, ordered by release; of one release the newest first.
 	owners map[key][]*Entry
-	// sets are the revisions by the hash of their set.
+	// sets are the revisions by the hash of their set, ordered like owners.
 	sets             map[string][]*Entry
 	objects, damaged int
 }
@@ -129,7 +129,8 @@ func (r *Registry) claim(e *Entry) {
 	}
 	r.objects += e.Objects
 	if e.Want.Hash != "" {
-		r.sets[e.Want.Hash] = append(r.sets[e.Want.Hash], e)
+		i, _ := slices.BinarySearchFunc(r.sets[e.Want.Hash], e, byRelease)
+		r.sets[e.Want.Hash] = slices.Insert(r.sets[e.Want.Hash], i, e)
 	}
 }
 
@@ -165,6 +166,19 @@ func (r *Registry) Owners(k object.Key) []Release {
 	return out
 }
 
+// Revisions returns what Owners does, and of each release also the older revision that counts, where that desires the object too.
+func (r *Registry) Revisions(k object.Key) []Release {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var out []Release
+	for _, e := range r.owners[keyOf(k)] {
+		if !e.Leaving {
+			out = append(out, e.Release)
+		}
+	}
+	return out
+}
+
 // Claims returns all that desires an object, or did until Helm began to take it away: of a release the one or two revisions that count, in the
 // order of Owners. Their Agents are those of both, also where only one desires the object: the other may be dropping it.
 func (r *Registry) Claims(k object.Key) []Release {
@@ -184,21 +198,18 @@ func (r *Registry) Claims(k object.Key) []Release {
 	return out
 }
 
-// Holder returns the release that has the set of a hash; ok is false where none here has. Of several it is the one that is named
-// ("namespace/name"), else the first.
-func (r *Registry) Holder(hash, named string) (holder Release, ok bool) {
+// Holders returns the releases whose records state the set of a hash, ordered by namespace and name; of one release the newest revision. More
+// than one means that at most one of them is what the set was made for: which one, the object has to say.
+func (r *Registry) Holders(hash string) []Release {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	entries := r.sets[hash]
-	if len(entries) == 0 {
-		return Release{}, false
-	}
-	for _, e := range entries {
-		if e.Name.Release() == named {
-			return e.Release, true
+	var out []Release
+	for _, e := range r.sets[hash] {
+		if n := len(out); n == 0 || out[n-1].Namespace != e.Namespace || out[n-1].Name.Name != e.Name.Name {
+			out = append(out, e.Release)
 		}
 	}
-	return entries[0].Release, true
+	return out
 }
 
 // Release says whether a release ("namespace/name") has a record, whether it is Fleet's or not.

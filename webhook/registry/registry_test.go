@@ -144,11 +144,11 @@ func TestSeveral(t *testing.T) {
 	if got, want := owners(r, configMap("web", "object-0")), "alpha:1 beta:1"; got != want {
 		t.Errorf("desired by %q, want %q", got, want)
 	}
-	if holder, ok := r.Holder(ownership.Wanted("default-beta", "", "").Hash, ""); !ok || holder.Bundle != "beta" {
-		t.Errorf("beta's hash is held by %q", holder.Bundle)
+	if holders := r.Holders(ownership.Wanted("default-beta", "", "").Hash); len(holders) != 1 || holders[0].Bundle != "beta" {
+		t.Errorf("beta's hash is held by %v", holders)
 	}
-	if _, ok := r.Holder("", ""); ok {
-		t.Error("the empty hash has a holder")
+	if holders := r.Holders(""); len(holders) > 0 {
+		t.Errorf("the empty hash is held by %v", holders)
 	}
 	for name, want := range map[string]bool{"web/beta": true, "web/plain": true, "web/gamma": false, "beta": false} {
 		if got := r.Release(name); got != want {
@@ -190,6 +190,23 @@ func TestComplete(t *testing.T) {
 	}
 	if registry.New("web").Complete() {
 		t.Error("a registry of one namespace calls itself complete")
+	}
+}
+
+// TestHolders holds that all releases whose records state one set are told, in an order that does not depend on which came first.
+func TestHolders(t *testing.T) {
+	r := registry.New()
+	for _, rec := range []record.Record{{Namespace: "web", Revision: 1}, {Namespace: "b-tenant"}, {Namespace: "a-tenant"},
+		{Namespace: "web", Revision: 2, Status: "pending-upgrade"}} {
+		rec.Bundle, rec.Objects = "beta", record.ConfigMaps("web", 1)
+		r.Put(read(t, rec))
+	}
+	var got []string
+	for _, h := range r.Holders(ownership.Wanted("default-beta", "", "").Hash) {
+		got = append(got, h.String())
+	}
+	if diff := cmp.Diff([]string{"a-tenant/beta:1", "b-tenant/beta:1", "web/beta:2"}, got); diff != "" {
+		t.Errorf("holders (-want +got):\n%s", diff)
 	}
 }
 

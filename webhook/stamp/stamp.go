@@ -22,8 +22,8 @@ import (
 
 // Registry knows who desires an object, and who is there.
 type Registry interface {
-	Owners(object.Key) []registry.Release
-	Holder(hash, named string) (registry.Release, bool)
+	Revisions(object.Key) []registry.Release
+	Holders(hash string) []registry.Release
 	Release(name string) bool
 	Complete() bool
 }
@@ -85,7 +85,7 @@ type Decision struct {
 
 // Decide decides about a request. What adopt or its undo write is left alone: it was done on purpose.
 func Decide(r Registry, req Request) Decision {
-	owners := slices.DeleteFunc(r.Owners(req.Key), func(o registry.Release) bool {
+	owners := slices.DeleteFunc(r.Revisions(req.Key), func(o registry.Release) bool {
 		return o.Want.Hash == "" || fleet.IsAgentBundle(o.Bundle) // an agent looks after its own objects
 	})
 	switch {
@@ -106,6 +106,12 @@ func Decide(r Registry, req Request) Decision {
 		return d
 	}
 	holder, unknown := foreign(r, owner, req.New)
+	if d.Reason == Restored && holder == "" && had.ReleaseName != "" && had.Release() != owner.Want.Release() {
+		// The hash alone says it is the release's, and anybody may state that in a record. Helm's annotations are about to be gone.
+		if holder, unknown = "", true; r.Release(had.Release()) {
+			holder = "Helm release " + had.Release()
+		}
+	}
 	if holder == "" && unknown && (req.Stale || !r.Complete()) {
 		holder = "an owner of whom nothing is known here, while not every release record is known"
 	}
@@ -144,24 +150,95 @@ func reason(owner registry.Release, req Request, have, had ownership.Marks) Reas
 	return Unmarked
 }
 
-// ownerOf picks the release that the object says it belongs to, or said before. Where only one desires it, it is that one.
+// ownerOf picks the revision that the object says it belongs to, or said before. Where only one release desires it, it is one of that.
+//
+// A set's id is no secret, and anybody who may write a release record can state one, but none in another's namespace. So of several releases
+// that state the set which the object carries it is the one that Helm's annotations name, else none.
 func ownerOf(owners []registry.Release, have, had ownership.Marks) (registry.Release, bool) {
-	if len(owners) == 1 {
-		return owners[0], true
+	name, ok := owners[0].Release(), true
+	if slices.ContainsFunc(owners, func(o registry.Release) bool { return o.Release() != name }) {
+		name, ok = releaseOf(owners, have, had)
 	}
-	for _, says := range []func(want ownership.Marks) bool{ // Fleet goes by the hash, also by the one that is about to be lost
+	if !ok {
+		return registry.Release{}, false
+	}
+	return revisionOf(slices.DeleteFunc(slices.Clone(owners), func(o registry.Release) bool { return o.Release() != name }), have, had), true
+}
+
+// releaseOf picks one of several releases.
+func releaseOf(owners []registry.Release, have, had ownership.Marks) (name string, ok bool) {
+	is, was := named(owners, have), named(owners, had)
+	if sets := ofSet(owners, have); len(sets) > 0 {
+		if is != "" {
+			return is, true // also where the set is another's: then nothing is written
+		}
+		return only(sets, was)
+	}
+	// Fleet goes by the hash, also by the one that is about to be lost.
+	if sets := ofSet(owners, ownership.Marks{Hash: had.Hash}); len(sets) > 0 {
+		if was != "" {
+			return was, slices.Contains(sets, was)
+		}
+		return only(sets, is)
+	}
+	if is != "" {
+		return is, true
+	}
+	if sets := ofSet(owners, had); len(sets) > 0 && was == "" {
+		return only(sets, "")
+	}
+	return was, was != ""
+}
+
+// only is the one of some releases: the one that is named, if one is.
+func only(releases []string, named string) (string, bool) {
+	if slices.Contains(releases, named) {
+		return named, true
+	}
+	return releases[0], len(releases) == 1
+}
+
+// named is the release that Helm's annotations name, if that is an owner.
+func named(owners []registry.Release, m ownership.Marks) string {
+	if slices.ContainsFunc(owners, func(o registry.Release) bool { return o.Want.Release() == m.Release() }) {
+		return m.Release()
+	}
+	return ""
+}
+
+// ofSet are the releases that have the set which marks name, by the hash, else by the id.
+func ofSet(owners []registry.Release, m ownership.Marks) []string {
+	for _, says := range []func(want ownership.Marks) bool{
+		func(want ownership.Marks) bool { return m.Hash == want.Hash },
+		func(want ownership.Marks) bool { return m.SetID == want.SetID },
+	} {
+		var out []string
+		for _, o := range owners {
+			if says(o.Want) {
+				out = append(out, o.Release())
+			}
+		}
+		if len(out) > 0 {
+			return slices.Compact(out) // the revisions of a release stand together
+		}
+	}
+	return nil
+}
+
+// revisionOf picks one of a release's revisions that count, of which the newest is first: the one whose set the object has, or had. So what
+// agrees with the deployed revision is not changed for one that Helm began to deploy, and may never have.
+func revisionOf(revisions []registry.Release, have, had ownership.Marks) registry.Release {
+	for _, says := range []func(want ownership.Marks) bool{
 		func(want ownership.Marks) bool { return have.Hash == want.Hash },
 		func(want ownership.Marks) bool { return have.SetID == want.SetID },
 		func(want ownership.Marks) bool { return had.Hash == want.Hash },
-		func(want ownership.Marks) bool { return have.Release() == want.Release() },
 		func(want ownership.Marks) bool { return had.SetID == want.SetID },
-		func(want ownership.Marks) bool { return had.Release() == want.Release() },
 	} {
-		if i := slices.IndexFunc(owners, func(o registry.Release) bool { return says(o.Want) }); i >= 0 {
-			return owners[i], true
+		if i := slices.IndexFunc(revisions, func(o registry.Release) bool { return says(o.Want) }); i >= 0 {
+			return revisions[i]
 		}
 	}
-	return registry.Release{}, false
+	return revisions[0]
 }
 
 // foreign says who else holds an object, by the rules of `adopt --policy=if-unowned`: a set or a release that is here, or a set of another
@@ -171,17 +248,22 @@ func foreign(r Registry, owner registry.Release, m *object.Meta) (holder string,
 	foreignID := have.SetID != "" && have.SetID != want.SetID
 	foreignHash := have.Hash != "" && have.Hash != want.Hash
 	foreignRelease := have.ReleaseName != "" && have.Release() != want.Release()
-	set, known := registry.Release{}, false
+	var sets []registry.Release
 	if foreignHash {
-		set, known = r.Holder(have.Hash, have.Release())
+		sets = r.Holders(have.Hash)
 	}
-	if foreignID && !known {
-		set, known = r.Holder(fleet.Hash(have.SetID), have.Release())
+	if foreignID && len(sets) == 0 {
+		sets = r.Holders(fleet.Hash(have.SetID))
+	}
+	if i := slices.IndexFunc(sets, func(o registry.Release) bool { return o.Want.Release() == have.Release() }); i >= 0 {
+		sets = sets[i : i+1]
 	}
 	switch {
-	case known && set.Release() != owner.Release(): // a revision from before may have had another set
-		return "bundle " + set.Bundle, false
-	case known:
+	case len(sets) > 1:
+		return "one of the releases " + releases(sets) + ", which state the same set", false
+	case len(sets) == 1 && sets[0].Release() != owner.Release(): // a revision from before may have had another set
+		return "bundle " + sets[0].Bundle, false
+	case len(sets) == 1:
 		return "", false
 	case foreignID && ownership.ForeignProgram(have.SetID):
 		return fmt.Sprintf("set %q, which is no bundle's", have.SetID), false
@@ -193,12 +275,25 @@ func foreign(r Registry, owner registry.Release, m *object.Meta) (holder string,
 	return "", foreignID || foreignHash || foreignRelease
 }
 
+// contested names the bundles, and their releases where bundles are called alike.
 func contested(k object.Key, owners []registry.Release) string {
+	owners = slices.CompactFunc(owners, func(a, b registry.Release) bool { return a.Release() == b.Release() })
 	names := make([]string, len(owners))
 	for i, o := range owners {
 		names[i] = "bundle " + o.Bundle
+		if slices.ContainsFunc(owners, func(other registry.Release) bool { return other.Bundle == o.Bundle && other.Release() != o.Release() }) {
+			names[i] += " (release " + o.Release() + ")"
+		}
 	}
-	return fmt.Sprintf("%s is desired by %s, and says of none that it is theirs: its marks are left as they are", k, strings.Join(names, " and by "))
+	return fmt.Sprintf("%s is desired by %s, and does not say which of them owns it: its ownership metadata is left as it is", k, strings.Join(names, " and by "))
+}
+
+func releases(all []registry.Release) string {
+	names := make([]string, len(all))
+	for i, o := range all {
+		names[i] = o.Release()
+	}
+	return strings.Join(names, " and ")
 }
 
 // tooLarge says whether the keys to be written would take an object's annotations over what the API server takes.
