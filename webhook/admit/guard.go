@@ -44,7 +44,7 @@ const stale = "this would be denied, but the webhook does not hear of changes fr
 // judge has the guard look at a request, in the mode that holds for the object.
 func (g guardian) judge(req *admission.Request, key object.Key, claims []registry.Release, labels map[string]string, before, after *object.Meta) answer {
 	v := guard.Judge(claims, guard.Request{Key: key, User: req.UserInfo.Username, Manager: manager(req), Old: before, New: after,
-		Ignored: labels[stamp.IgnoreLabel] == "true"})
+		Ignored: labels[stamp.IgnoreLabel] == "true", Partial: !g.Registry.Complete()})
 	a := pass(string(v.Reason), v.Release)
 	if !v.Harm() {
 		return a
@@ -56,6 +56,9 @@ func (g guardian) judge(req *admission.Request, key object.Key, claims []registr
 	a.unsure = mode == guard.Deny // also where it is stale: a watch that merely begins anew is back in a moment
 	if mode == guard.Deny && !g.Live() {
 		mode, note = guard.Warn, stale
+	}
+	if mode == guard.Deny && v.Doubt != "" {
+		mode, note = guard.Warn, "this would be denied, but "+v.Doubt
 	}
 	switch mode {
 	case guard.Deny:

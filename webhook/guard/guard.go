@@ -24,6 +24,8 @@ type Request struct {
 	Old, New *object.Meta
 	// Ignored says that the namespace carries the stamp.IgnoreLabel.
 	Ignored bool
+	// Partial says that not every release record is known.
+	Partial bool
 }
 
 // Reason is why a request does harm, or does none. The values are words of metrics and audit annotations.
@@ -49,6 +51,8 @@ type Verdict struct {
 	Release registry.Release
 	// Message says whose the object is, and what Fleet will report; empty where no harm is done.
 	Message string
+	// Doubt says why the object may be another release's, so that a denial may meet Fleet itself; empty where there is none.
+	Doubt string
 }
 
 // Harm says whether there is something to warn of.
@@ -57,11 +61,12 @@ func (v Verdict) Harm() bool { return v.Message != "" }
 // Judge judges a request for an object, of which it is told all claims; it may reorder them. What adopt or its undo write is no harm: it was done
 // on purpose.
 func Judge(claims []registry.Release, req Request) Verdict {
-	owners := ownersOf(claims, stampsOf(req.Old).Marks())
+	have := stampsOf(req.Old).Marks()
+	owners := ownersOf(claims, have)
 	if len(owners) == 0 {
 		return Verdict{Reason: NotOwned}
 	}
-	v := Verdict{Release: owners[0]}
+	v := Verdict{Release: owners[0], Doubt: doubt(owners, have, req)}
 	switch {
 	case req.Manager == ownership.FieldManager, req.Ignored, req.Old.Metadata.Labels[stamp.IgnoreLabel] == "true":
 		v.Reason = Ignored
@@ -80,8 +85,8 @@ func Judge(claims []registry.Release, req Request) Verdict {
 	return v
 }
 
-// ownersOf are the claims by the hash that an object carries. Of several it is the one whose release the object names: the hash does not
-// include that, and anybody who may write a record can claim a hash, but not in another's namespace.
+// ownersOf are the claims by the hash that an object carries. Of several it is the one whose release the object's Helm annotations name: the
+// hash does not include that, and anybody who may write a record can claim a hash, but not in another's namespace.
 func ownersOf(claims []registry.Release, have ownership.Marks) []registry.Release {
 	owners := slices.DeleteFunc(claims, func(o registry.Release) bool {
 		return o.Want.Hash == "" || o.Want.Hash != have.Hash || fleet.IsAgentBundle(o.Bundle) // an agent, and who installs it, look after its objects
@@ -90,6 +95,22 @@ func ownersOf(claims []registry.Release, have ownership.Marks) []registry.Releas
 		return owners[i : i+1]
 	}
 	return owners
+}
+
+// doubt says why the claims that are left need not be those of the object's owner. Where nothing but the hash speaks for them, the record of
+// its owner may be missing, or be one of several.
+func doubt(owners []registry.Release, have ownership.Marks, req Request) string {
+	if have.ReleaseName != "" && owners[0].Want.Release() != have.Release() {
+		return "Helm's annotations name release " + have.Release() + ", which is not known to own it"
+	}
+	if have.ReleaseName == "" && req.Partial {
+		return "it lacks Helm's annotations, and not every release record is known"
+	}
+	several := slices.ContainsFunc(owners, func(o registry.Release) bool { return o.Release() != owners[0].Release() })
+	if several && slices.ContainsFunc(owners, func(o registry.Release) bool { return isFleet(o, req.User) }) {
+		return "several releases state its set, Helm's annotations name none of them, and it is Fleet for one"
+	}
+	return ""
 }
 
 // judgeMarks looks for marks that are as the release wants them, and would not be any more.

@@ -159,6 +159,44 @@ func TestForgedOwner(t *testing.T) {
 	}
 }
 
+// TestDoubt has records that claim an object by its set alone: they deny Fleet nothing.
+func TestDoubt(t *testing.T) {
+	bare, other := eleven, eleven
+	bare.ReleaseName, bare.ReleaseNamespace = "", ""
+	other.ReleaseName = "other" // a release whose record is missing, or does not desire the object
+	forged := record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}
+	e, err := registry.Read(forged.Value())
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, alone := cluster(t), registry.New()
+	both.Put(e)
+	alone.Put(e)
+	for _, tc := range []struct {
+		name  string
+		r     *registry.Registry
+		old   ownership.Marks
+		user  string
+		doubt string
+	}{
+		{"the owner's record is missing", alone, eleven, agent, "release web/eleven"},
+		{"another release is named", both, other, alice, "release web/other"},
+		{"nothing is named, by Fleet", both, bare, agent, "several releases"},
+		{"nothing is named, by the tenant's agent", both, bare, "system:serviceaccount:a-tenant:fleet-agent", "several releases"},
+		{"nothing is named, by somebody", both, bare, alice, ""},
+		{"the owner is named", both, eleven, alice, ""},
+		{"the owner is named, by the tenant's agent", both, eleven, "system:serviceaccount:a-tenant:fleet-agent", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			req := guard.Request{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-3"}, User: tc.user, Old: marked(tc.old)}
+			v := guard.Judge(tc.r.Claims(req.Key), req)
+			if v.Reason != guard.Deleted || (v.Doubt == "") != (tc.doubt == "") || !strings.Contains(v.Doubt, tc.doubt) {
+				t.Errorf("%s, doubt %q; want %s, %q", v.Reason, v.Doubt, guard.Deleted, tc.doubt)
+			}
+		})
+	}
+}
+
 func TestModeOf(t *testing.T) {
 	for _, tc := range []struct {
 		labels map[string]string
