@@ -19,6 +19,10 @@ const (
 	maxParsed = 8 << 20
 	// maxNodes bounds how many YAML nodes are parsed of a manifest. Each takes some 250 bytes while its document is parsed.
 	maxNodes = 500_000
+	// maxHeadNodes is that bound for Heads: an object that Fleet's agent writes has about twenty nodes in its head.
+	maxHeadNodes = 400_000
+	// maxDocuments bounds the documents, of which not every one need be an object.
+	maxDocuments = 40_000
 	// maxObjects bounds how many objects a manifest may have.
 	maxObjects = 20_000
 )
@@ -33,15 +37,31 @@ var (
 	errLargeDocument error = &BoundError{"there is more than 1 MiB of it to parse"}
 	errLargeManifest error = &BoundError{"there is more than 8 MiB of it to parse"}
 	errManyNodes     error = &BoundError{"it has more than 500,000 YAML nodes"}
+	errManyHeadNodes error = &BoundError{"the heads of its documents have more than 400,000 YAML nodes"}
+	errManyDocuments error = &BoundError{"it has more than 40,000 documents"}
 	errExpands       error = &BoundError{"its YAML aliases expand to more than 8 MiB or 500,000 nodes"}
 	errManyObjects   error = &BoundError{"it has more than 20,000 objects"}
 )
 
+// limits are those of one way to read a manifest.
+type limits struct {
+	// document bounds, in bytes, what is parsed of a document in the plain form.
+	document int
+	// nodes bounds the nodes of the manifest; tooMany is the error for more.
+	nodes   int
+	tooMany error
+}
+
+var (
+	objectLimits = limits{maxParsed, maxNodes, errManyNodes}
+	headLimits   = limits{maxDocument, maxHeadNodes, errManyHeadNodes}
+	secretLimits = limits{maxSecret, maxNodes, errManyNodes}
+)
+
 // meter adds up what is parsed of one manifest.
 type meter struct {
-	bytes, nodes int
-	// longest bounds, in bytes, a document in the plain form.
-	longest int
+	limits
+	bytes, read int
 }
 
 // json parses a document, or the part of it that is needed, into JSON. Errors are of type *BoundError, or say what the parser met and may
@@ -51,17 +71,21 @@ func (m *meter) json(doc string) ([]byte, error) {
 		return nil, errLargeManifest
 	}
 	nodes, plain := plainNodes(doc)
-	longest := m.longest
+	longest := m.document
+	aliased := false
 	if !plain {
 		nodes, longest = mostNodes(doc), maxDocument
+		if aliased = strings.Contains(doc, "&") && strings.Contains(doc, "*"); aliased {
+			nodes *= nested // it is parsed to be measured, too
+		}
 	}
 	if len(doc) > longest {
 		return nil, errLargeDocument
 	}
-	if m.nodes += nodes; m.nodes > maxNodes {
-		return nil, errManyNodes
+	if m.read += nodes; m.read > m.nodes {
+		return nil, m.tooMany
 	}
-	if !plain && strings.Contains(doc, "&") && strings.Contains(doc, "*") {
+	if aliased {
 		if err := expansion(doc); err != nil {
 			return nil, err
 		}
@@ -89,8 +113,10 @@ func plainNodes(doc string) (n int, ok bool) {
 				return 0, false
 			}
 			n += perLine
+			each := 1 // what is nested within an entry counts for more
 			for rest := text; isEntry(rest); rest = strings.TrimLeft(rest[1:], " ") {
-				n++
+				n += each
+				each = nested
 			}
 		}
 		if !s.line(text, indent) {
@@ -100,16 +126,21 @@ func plainNodes(doc string) (n int, ok bool) {
 	return n, s.quote == 0
 }
 
+// nested is what a bracket, or the dash of a sequence, counts for: the parser takes several times as long for what is nested deeply.
+const nested = 4
+
 // mostNodes bounds the number of nodes in any document: each is begun, ended or separated from the next by one of these characters.
 func mostNodes(doc string) int {
 	n := 2
 	for i := range len(doc) {
 		switch doc[i] {
-		case '\n', '\r', ',', ':', '[', '{':
+		case '\n', '\r', ',', ':':
 			n++
+		case '[', '{':
+			n += nested
 		case '-', '?':
-			if i+1 < len(doc) && (doc[i+1] == ' ' || doc[i+1] == '\t') {
-				n++
+			if i+1 == len(doc) || strings.IndexByte(" \t\r\n", doc[i+1]) >= 0 {
+				n += nested
 			}
 		}
 	}
@@ -123,7 +154,7 @@ func expansion(doc string) error {
 	if err := yaml.Unmarshal([]byte(doc), &root); err != nil {
 		return err
 	}
-	x := expander{sizes: map[*yaml.Node]meter{}}
+	x := expander{sizes: map[*yaml.Node]expanse{}}
 	if size := x.size(&root); size.bytes > maxParsed || size.nodes > maxNodes {
 		return errExpands
 	}
@@ -131,14 +162,17 @@ func expansion(doc string) error {
 }
 
 // expander measures nodes with their aliases expanded. A node is measured once.
-type expander struct{ sizes map[*yaml.Node]meter }
+type expander struct{ sizes map[*yaml.Node]expanse }
 
-func (x *expander) size(n *yaml.Node) meter {
+// expanse is the size of a node.
+type expanse struct{ bytes, nodes int }
+
+func (x *expander) size(n *yaml.Node) expanse {
 	if size, ok := x.sizes[n]; ok {
 		return size
 	}
-	x.sizes[n] = meter{bytes: maxParsed + 1} // until it is measured: an anchor that contains itself has no end
-	size := meter{bytes: len(n.Value) + 1, nodes: 1}
+	x.sizes[n] = expanse{bytes: maxParsed + 1} // until it is measured: an anchor that contains itself has no end
+	size := expanse{bytes: len(n.Value) + 1, nodes: 1}
 	if n.Kind == yaml.AliasNode {
 		size = x.size(n.Alias)
 	}

@@ -11,7 +11,7 @@ import (
 // the same bounds: of a document in the plain form that Fleet's agent writes it parses nothing else, so that what is beside apiVersion, kind
 // and metadata is missing in Raw, and need not even be YAML. Errors name neither the release nor what is in it.
 func (r *Record) Heads() ([]Object, error) {
-	out, err := r.read(maxDocument, func(doc string) string {
+	out, err := r.read(headLimits, func(doc string) string {
 		if head, ok := cut(doc); ok {
 			return head
 		}

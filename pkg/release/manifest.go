@@ -50,24 +50,30 @@ func (r *Record) Objects() ([]Object, error) {
 	if r.ManifestLost {
 		return nil, fmt.Errorf("reading the manifest of release %s: %w", r.Name, ErrNoManifest)
 	}
-	out, err := r.read(maxParsed, func(doc string) string { return doc })
+	out, err := r.read(objectLimits, func(doc string) string { return doc })
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest of release %s: %w", r.Name, err)
 	}
 	return out, nil
 }
 
-// read reads the objects of the manifest, of each document the part that needed returns. longest bounds that part, in bytes.
-func (r *Record) read(longest int, needed func(doc string) string) ([]Object, error) {
+// read reads the objects of the manifest, of each document the part that needed returns, within limits.
+func (r *Record) read(within limits, needed func(doc string) string) ([]Object, error) {
 	var out []Object
-	m := meter{longest: longest}
+	m := meter{limits: within}
 	i := 0
 	for doc := range documents(r.Manifest) {
 		if strings.TrimSpace(doc) == "" {
 			continue
 		}
-		i++
-		raw, err := m.json(needed(doc))
+		if i++; i > maxDocuments {
+			return nil, errManyDocuments
+		}
+		part := needed(doc)
+		if part == "" {
+			continue // it is no object
+		}
+		raw, err := m.json(part)
 		var bound *BoundError
 		switch {
 		case errors.As(err, &bound):

@@ -138,7 +138,7 @@ type document struct {
 	} `json:"info"`
 	Chart struct {
 		Metadata struct {
-			Annotations map[string]string `json:"annotations"`
+			Annotations annotations `json:"annotations"`
 		} `json:"metadata"`
 		Templates templateNames `json:"templates"`
 		Files     manifestNames `json:"files"`
@@ -146,6 +146,41 @@ type document struct {
 	Manifest    string `json:"manifest"`
 	ApplyMethod string `json:"apply_method"`
 	Hooks       hooks  `json:"hooks"`
+}
+
+// annotations are those of a chart that are read. All others are passed over: a record has room for millions.
+type annotations map[string]string
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (a *annotations) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	*a = annotations{}
+	begin, err := d.ReadToken()
+	if err != nil || begin.Kind() == jsontext.KindNull {
+		return err
+	}
+	if begin.Kind() != jsontext.KindBeginObject {
+		return errors.New("the annotations are no object")
+	}
+	for d.PeekKind() != jsontext.KindEndObject {
+		key, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		switch key := key.String(); key {
+		case fleet.BundleIDAnnotation, fleet.AgentNamespaceAnnotation, fleet.ServiceAccountAnnotation, fleet.KeepResourcesAnnotation, fleet.CommitLabel:
+			var value string
+			if err := json.UnmarshalDecode(d, &value); err != nil {
+				return err
+			}
+			(*a)[key] = value
+		default:
+			if err := d.SkipValue(); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = d.ReadToken()
+	return err
 }
 
 type hooks []madeHook
