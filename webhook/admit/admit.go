@@ -51,8 +51,9 @@ type Options struct {
 	Namespaces Namespaces
 	// Ready says whether all that can be known is known. Until then requests pass unchanged.
 	Ready func() bool
-	// Live says whether changes are heard of as they happen. Where they are not nothing is denied, and nobody's marks are written over.
-	Live         func() bool
+	// Live says whether changes are heard of as they happen, and those of the release records of a namespace are read; the namespace "" stands
+	// for all. Where that is not so nothing is denied to do with a release of the namespace, and nobody's marks are written over.
+	Live         func(namespace string) bool
 	GuardDefault guard.Mode
 	// Patience is how long a request waits, and is decided once more, where a record that is not known yet might decide it: before it is denied,
 	// and before marks are written over whose owner is not known. Helm stores a record a few requests before it acts on it, and by that record

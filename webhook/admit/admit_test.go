@@ -58,7 +58,7 @@ func setUp(tb testing.TB) *bench {
 	r.Put(e)
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	b := &bench{registry: r, namespaces: namespaces{"web": {}}, ready: true}
-	b.Options = admit.Options{Registry: r, Namespaces: b.namespaces, Ready: func() bool { return b.ready }, Live: func() bool { return !b.stale }, GuardDefault: guard.Warn,
+	b.Options = admit.Options{Registry: r, Namespaces: b.namespaces, Ready: func() bool { return b.ready }, Live: func(string) bool { return !b.stale }, GuardDefault: guard.Warn,
 		Brake: brake.New(func() time.Time { return now }), Events: b, Log: logr.Discard(),
 		Observe: func(o admit.Outcome) { b.outcomes = append(b.outcomes, o) }}
 	return b

@@ -39,7 +39,7 @@ func (g guardian) answer(req admission.Request, _ bool) answer {
 }
 
 // stale is said where nothing is denied, as what the webhook knows may be out of date: Fleet might be whom it does not know for Fleet.
-const stale = "this would be denied, but the webhook does not hear of changes from the API server at present"
+const stale = "this would be denied, but the webhook does not hear of changes from the API server at present, or has not read them all"
 
 // judge has the guard look at a request, in the mode that holds for the object.
 func (g guardian) judge(req *admission.Request, key object.Key, claims []registry.Release, labels map[string]string, before, after *object.Meta) answer {
@@ -54,7 +54,7 @@ func (g guardian) judge(req *admission.Request, key object.Key, claims []registr
 	}
 	mode, note := guard.ModeOf(labels, g.GuardDefault)
 	a.unsure = mode == guard.Deny // also where it is stale: a watch that merely begins anew is back in a moment
-	if mode == guard.Deny && !g.Live() {
+	if mode == guard.Deny && !g.Live(v.Release.Namespace) {
 		mode, note = guard.Warn, stale
 	}
 	if mode == guard.Deny && v.Doubt != "" {

@@ -128,7 +128,7 @@ func TestLiveAgain(t *testing.T) {
 			b := setUp(t)
 			b.GuardDefault, b.Patience = guard.Deny, 300*time.Millisecond
 			start := time.Now()
-			b.Live = func() bool { return time.Since(start) > 100*time.Millisecond }
+			b.Live = func(string) bool { return time.Since(start) > 100*time.Millisecond }
 			handler, op := admit.Guard(b.Options), admissionv1.Delete
 			if after != nil {
 				handler, op = admit.Stamp(b.Options), admissionv1.Update

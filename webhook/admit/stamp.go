@@ -39,7 +39,7 @@ func (s stamper) answer(req admission.Request, again bool) answer {
 	}
 	labels := s.Namespaces.Labels(key.Namespace)
 	d := stamp.Decide(s.Registry, stamp.Request{Key: key, Manager: manager(&req), Old: before, New: after, Exact: s.exact,
-		Ignored: labels[stamp.IgnoreLabel] == "true", Stale: !s.Live()})
+		Ignored: labels[stamp.IgnoreLabel] == "true", Stale: !s.Live("")})
 	a := pass(string(d.Reason), d.Release)
 	if d.Warning != "" {
 		a.Response, a.decision = a.WithWarnings(d.Warning), Warned

@@ -19,6 +19,8 @@ type Sources struct {
 	Size func() (objects, releases, damaged int)
 	// Heard is when the API server last told of the records; zero where it never has.
 	Heard func() time.Time
+	// Waiting is how many records were heard of and not read yet.
+	Waiting func() int
 	// Expiry of the certificate in use; ok is false where there is none.
 	Expiry func() (at time.Time, ok bool)
 	// Failures is how often a certificate could not be used.
@@ -34,7 +36,7 @@ type Metrics struct {
 	brakes   prometheus.Counter
 	dropped  prometheus.Counter
 
-	objects, releases, damaged, age, expiry, failures *prometheus.Desc
+	objects, releases, damaged, waiting, age, expiry, failures *prometheus.Desc
 }
 
 var _ prometheus.Collector = (*Metrics)(nil)
@@ -58,6 +60,7 @@ func New(s Sources) *Metrics {
 		objects:  value("cache_objects", "Objects that the releases known desire."),
 		releases: value("cache_releases", "Helm releases known."),
 		damaged:  value("cache_damaged_records", "Release records that could not be read."),
+		waiting:  value("cache_waiting_records", "Release records that have changed and are not read yet."),
 		age:      value("cache_age_seconds", "Time since the API server last told of the release records."),
 		expiry:   value("certificate_expiration_timestamp_seconds", "When the certificate in use expires, in seconds since 1970."),
 		failures: value("certificate_reload_failures_total", "How often a certificate that was found could not be used."),
@@ -81,7 +84,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range []prometheus.Collector{m.requests, m.latency, m.brakes, m.dropped} {
 		c.Describe(ch)
 	}
-	for _, d := range []*prometheus.Desc{m.objects, m.releases, m.damaged, m.age, m.expiry, m.failures} {
+	for _, d := range []*prometheus.Desc{m.objects, m.releases, m.damaged, m.waiting, m.age, m.expiry, m.failures} {
 		ch <- d
 	}
 }
@@ -98,6 +101,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge(m.objects, float64(objects))
 	gauge(m.releases, float64(releases))
 	gauge(m.damaged, float64(damaged))
+	gauge(m.waiting, float64(m.sources.Waiting()))
 	if heard := m.sources.Heard(); !heard.IsZero() {
 		gauge(m.age, m.sources.Now().Sub(heard).Seconds())
 	}

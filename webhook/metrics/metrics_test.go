@@ -22,6 +22,7 @@ func sources(heard, expiry time.Time, now time.Time) metrics.Sources {
 		Heard:    func() time.Time { return heard },
 		Expiry:   func() (time.Time, bool) { return expiry, !expiry.IsZero() },
 		Failures: func() float64 { return 4 },
+		Waiting:  func() int { return 5 },
 		Now:      func() time.Time { return now },
 	}
 }
@@ -48,6 +49,9 @@ fleetdoctor_webhook_cache_objects 3
 # HELP fleetdoctor_webhook_cache_releases Helm releases known.
 # TYPE fleetdoctor_webhook_cache_releases gauge
 fleetdoctor_webhook_cache_releases 2
+# HELP fleetdoctor_webhook_cache_waiting_records Release records that have changed and are not read yet.
+# TYPE fleetdoctor_webhook_cache_waiting_records gauge
+fleetdoctor_webhook_cache_waiting_records 5
 # HELP fleetdoctor_webhook_certificate_expiration_timestamp_seconds When the certificate in use expires, in seconds since 1970.
 # TYPE fleetdoctor_webhook_certificate_expiration_timestamp_seconds gauge
 fleetdoctor_webhook_certificate_expiration_timestamp_seconds 5600
@@ -123,7 +127,7 @@ func TestUnknown(t *testing.T) {
 		for _, f := range families {
 			got = append(got, strings.TrimPrefix(f.GetName(), "fleetdoctor_webhook_"))
 		}
-		want := []string{"brakes_total", "cache_damaged_records", "cache_objects", "cache_releases", "certificate_reload_failures_total", "events_dropped_total"}
+		want := []string{"brakes_total", "cache_damaged_records", "cache_objects", "cache_releases", "cache_waiting_records", "certificate_reload_failures_total", "events_dropped_total"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}

@@ -74,7 +74,7 @@ func TestSpoke(t *testing.T) {
 		}
 		r.Put(e)
 	}
-	o := admit.Options{Registry: r, Namespaces: namespaces{}, Ready: func() bool { return true }, Live: func() bool { return true }, GuardDefault: guard.Warn,
+	o := admit.Options{Registry: r, Namespaces: namespaces{}, Ready: func() bool { return true }, Live: func(string) bool { return true }, GuardDefault: guard.Warn,
 		Brake: brake.New(time.Now), Observe: func(admit.Outcome) {}, Log: logr.Discard()}
 	hash := func(bundle string) string { return fleet.Hash(fleet.SetID(bundle, "")) }
 	for _, tc := range []struct {

@@ -214,7 +214,7 @@ func TestAway(t *testing.T) {
 	if err := shared.Client().Delete(t.Context(), secret(t, ns, "sh.helm.release.v1.a.v1")); err != nil {
 		t.Fatal(err)
 	}
-	poll.True(t, "it knows that nobody answers", func() bool { return !w.Live() })
+	poll.True(t, "it knows that nobody answers", func() bool { return !w.Live("") })
 	if owners := w.Owners(keyOf(ns, "a")); len(owners) != 1 || !w.Synced() || !w.Heard().Equal(heard) {
 		t.Errorf("while nobody answers: owners %v, synced %t, heard %s, want %s", owners, w.Synced(), w.Heard(), heard)
 	}
@@ -224,7 +224,7 @@ func TestAway(t *testing.T) {
 	if !w.Heard().After(heard) {
 		t.Error("nothing was heard since")
 	}
-	poll.True(t, "it is live again", w.Live)
+	poll.True(t, "it is live again", func() bool { return w.Live("") })
 }
 
 // TestStreamed holds that a whole list comes in one stream where the API server can do that.

@@ -13,7 +13,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
@@ -27,6 +31,7 @@ type Client interface {
 // Watcher fills a registry.
 type Watcher struct {
 	streams []*stream
+	shared  *reader
 	log     logr.Logger
 }
 
@@ -37,18 +42,35 @@ func New(client Client, namespaces []string, into *registry.Registry, log logr.L
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
-	w := &Watcher{log: log}
-	shared := newReader(log)
+	w := &Watcher{log: log, shared: newReader(into, log, fetcher(client))}
 	for _, ns := range slices.Compact(slices.Sorted(slices.Values(namespaces))) {
-		w.streams = append(w.streams, newStream(client, ns, into, log, shared))
+		w.streams = append(w.streams, newStream(client, ns, log, w.shared))
 	}
 	return w
+}
+
+// fetchTimeout bounds how long one Secret is waited for: nothing else is read meanwhile.
+const fetchTimeout = 10 * time.Second
+
+// fetcher fetches one Secret. The role allows to list it, not to get it.
+func fetcher(client Client) func(context.Context, cache.ObjectName) (*corev1.Secret, error) {
+	return func(ctx context.Context, name cache.ObjectName) (*corev1.Secret, error) {
+		ctx, stop := context.WithTimeout(ctx, fetchTimeout)
+		defer stop()
+		one := fields.AndSelectors(records, fields.OneTermEqualSelector("metadata.name", name.Name)).String()
+		list, err := client.CoreV1().Secrets(name.Namespace).List(ctx, metav1.ListOptions{FieldSelector: one})
+		if err != nil || len(list.Items) == 0 {
+			return nil, err
+		}
+		return &list.Items[0], nil
+	}
 }
 
 // Start watches until ctx is done, and returns nil. It is called once.
 func (w *Watcher) Start(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, w.log)
 	var streams sync.WaitGroup
+	streams.Go(func() { w.shared.run(ctx) })
 	for _, s := range w.streams {
 		streams.Go(func() { s.run(ctx) })
 	}
@@ -64,10 +86,14 @@ func (w *Watcher) Synced() bool {
 	return !slices.ContainsFunc(w.streams, func(s *stream) bool { return !s.synced.Load() })
 }
 
-// Live says whether it hears of changes as they happen. Where it does not, what it filled may be out of date.
-func (w *Watcher) Live() bool {
-	return !slices.ContainsFunc(w.streams, func(s *stream) bool { return !s.link.Live() })
+// Live says whether it hears of changes as they happen, and has read all that it heard of in a namespace; the namespace "" stands for all.
+// Where it does not, what it filled may be out of date.
+func (w *Watcher) Live(namespace string) bool {
+	return !slices.ContainsFunc(w.streams, func(s *stream) bool { return !s.link.Live() }) && !w.shared.behindIn(namespace)
 }
+
+// Waiting is how many records are heard of and not read yet.
+func (w *Watcher) Waiting() int { return w.shared.waiting() }
 
 // Heard is when the API server last said something of the namespaces that it has been silent about longest: the API server sends a bookmark
 // about once a minute where nothing happens. It is zero before each has been heard of.

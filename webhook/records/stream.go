@@ -27,15 +27,14 @@ import (
 // of Secrets could have 500 MiB.
 const pageSize = 10
 
-// selector narrows on the API server what is sent.
-var selector = fields.OneTermEqualSelector("type", release.SecretType).String()
+// records narrows on the API server what is sent.
+var records = fields.OneTermEqualSelector("type", release.SecretType)
 
 // stream keeps the registry filled from one namespace, or from all. It is what the reflector lists and watches with, and where it stores.
 type stream struct {
 	*reader
 	namespace string
 	secrets   typedcorev1.SecretInterface
-	into      *registry.Registry
 	reflector *cache.Reflector
 
 	link   link.Link
@@ -43,8 +42,8 @@ type stream struct {
 	heard  atomic.Int64 // nanoseconds since 1970
 }
 
-func newStream(client Client, namespace string, into *registry.Registry, log logr.Logger, shared *reader) *stream {
-	s := &stream{reader: shared, namespace: namespace, secrets: client.CoreV1().Secrets(namespace), into: into}
+func newStream(client Client, namespace string, log logr.Logger, shared *reader) *stream {
+	s := &stream{reader: shared, namespace: namespace, secrets: client.CoreV1().Secrets(namespace)}
 	// Client-go's fakes stream no lists, and say so through the client.
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}, client)
 	s.reflector = cache.NewReflectorWithOptions(source, &record{}, s, cache.ReflectorOptions{
@@ -64,7 +63,7 @@ func (s *stream) run(ctx context.Context) { s.reflector.RunWithContext(ctx) }
 
 // list reads one page.
 func (s *stream) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	o.FieldSelector = selector
+	o.FieldSelector = records.String()
 	if o.ResourceVersion == "0" {
 		// "Any state will do" is answered from the API server's cache, which knows no limit: all would come at once.
 		o.ResourceVersion = ""
@@ -76,7 +75,9 @@ func (s *stream) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 	s.hear()
 	out := &metainternalversion.List{ListMeta: page.ListMeta, Items: make([]runtime.Object, 0, len(page.Items))}
 	for i := range page.Items {
-		out.Items = append(out.Items, s.reduce(&page.Items[i]))
+		listed := recordOf(&page.Items[i])
+		listed.entry = s.listed(&page.Items[i])
+		out.Items = append(out.Items, listed)
 		page.Items[i] = corev1.Secret{} // done with, while the others are read
 	}
 	return out, nil
@@ -84,7 +85,7 @@ func (s *stream) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 
 // watch opens a watch, which may begin with a list.
 func (s *stream) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	o.FieldSelector = selector
+	o.FieldSelector = records.String()
 	w, err := s.secrets.Watch(ctx, o)
 	if err != nil {
 		return nil, err
@@ -101,7 +102,13 @@ func (s *stream) event(e watch.Event) watch.Event {
 	s.hear()
 	switch e.Type {
 	case watch.Added, watch.Modified:
-		e.Object = s.reduce(secret)
+		changed := recordOf(secret)
+		if s.link.Live() {
+			s.changed(secret)
+		} else { // the watch begins with a list
+			changed.entry = s.listed(secret)
+		}
+		e.Object = changed
 	case watch.Deleted:
 		s.forget(secret)
 		e.Object = recordOf(secret)
@@ -121,7 +128,7 @@ func (s *stream) Add(obj any) error {
 	if !ok {
 		return fmt.Errorf("storing a release record: %T is none", obj)
 	}
-	s.into.Put(r.entry)
+	s.stored(r)
 	return nil
 }
 
@@ -134,7 +141,7 @@ func (s *stream) Delete(obj any) error {
 	if !ok {
 		return fmt.Errorf("deleting a release record: %T is none", obj)
 	}
-	s.into.Delete(nameOf(r))
+	s.deleted(r)
 	return nil
 }
 

@@ -107,14 +107,14 @@ func product(m manager.Manager, o Options, source certs.Source) (parts, error) {
 	memory := registry.New(o.ReleaseNamespaces...)
 	releases := records.New(client, o.ReleaseNamespaces, memory, o.Log.WithName("records"))
 	spaces := namespaces.New(labels, o.Log.WithName("namespaces"))
-	measured := metrics.New(metrics.Sources{Size: memory.Size, Heard: releases.Heard, Failures: source.Failures, Now: time.Now,
+	measured := metrics.New(metrics.Sources{Size: memory.Size, Heard: releases.Heard, Waiting: releases.Waiting, Failures: source.Failures, Now: time.Now,
 		Expiry: func() (time.Time, bool) { return certs.Expiry(source) }})
 	told := newRecorder(m.GetEventRecorder(Name), measured)
 	options := admit.Options{
 		Registry:     memory,
 		Namespaces:   spaces,
 		Ready:        func() bool { return releases.Synced() && spaces.Synced() },
-		Live:         func() bool { return releases.Live() && spaces.Live() },
+		Live:         func(namespace string) bool { return releases.Live(namespace) && spaces.Live() },
 		GuardDefault: o.GuardDefault,
 		Patience:     patience,
 		Brake:        brake.New(time.Now),

@@ -114,7 +114,7 @@ func ours(memory *registry.Registry) map[string]admission.Handler {
 		Registry:     memory,
 		Namespaces:   unlabelled{},
 		Ready:        func() bool { return true },
-		Live:         func() bool { return true },
+		Live:         func(string) bool { return true },
 		GuardDefault: guard.Warn,
 		Brake:        brake.New(time.Now),
 		Events:       unheard{},
