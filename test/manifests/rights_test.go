@@ -43,18 +43,19 @@ var (
 		{"create", "secrets", systemNamespace, ""}, {"delete", "secrets", systemNamespace, cert}, {"patch", "secrets", systemNamespace, cert},
 		{"update", "secrets", systemNamespace, "another"}, {"update", "secrets", "guestbook", cert}, {"get", "secrets", "guestbook", "any"},
 		{"get", "namespaces", "", "guestbook"}, {"update", "namespaces", "", "guestbook"}, {"list", "events", "", ""},
-		{"create", mutating, "", ""}, {"delete", validating, "", own}, {"update", mutating, "", "another"}, {"update", validating, "", "another"},
+		{"create", mutating, "", ""}, {"delete", validating, "", own}, {"update", mutating, "", own}, {"update", validating, "", own},
+		{"patch", mutating, "", "another"}, {"patch", validating, "", "another"}, {"list", mutating, "", ""}, {"list", validating, "", ""},
 		{"list", "configmaps", systemNamespace, ""}, {"list", "pods", systemNamespace, ""}, {"impersonate", "users", "", ""},
 		{"create", "subjectaccessreviews.authorization.k8s.io", "", ""},
 	}
 	certificates = []right{
 		{"list", "secrets", systemNamespace, ""}, {"watch", "secrets", systemNamespace, ""},
 		{"get", "secrets", systemNamespace, cert}, {"update", "secrets", systemNamespace, cert},
-		{"list", mutating, "", ""}, {"watch", mutating, "", ""}, {"get", mutating, "", own}, {"update", mutating, "", own},
-		{"list", validating, "", ""}, {"watch", validating, "", ""}, {"get", validating, "", own}, {"update", validating, "", own},
+		{"list", mutating, "", own}, {"watch", mutating, "", own}, {"patch", mutating, "", own},
+		{"list", validating, "", own}, {"watch", validating, "", own}, {"patch", validating, "", own},
 	}
 	ownSecret   = []right{{"get", "secrets", systemNamespace, cert}, {"update", "secrets", systemNamespace, cert}}
-	writes      = []right{{"list", mutating, "", ""}, {"update", mutating, "", own}, {"list", validating, "", ""}, {"update", validating, "", own}}
+	writes      = []right{{"list", mutating, "", own}, {"patch", mutating, "", own}, {"list", validating, "", own}, {"patch", validating, "", own}}
 	everySecret = []right{{"list", "secrets", "", ""}, {"watch", "secrets", "", ""}}
 	releases    = []right{
 		{"list", "secrets", "guestbook", ""}, {"watch", "secrets", "guestbook", ""}, {"list", "secrets", "shop", ""}, {"watch", "secrets", "shop", ""},

@@ -19,13 +19,10 @@ const (
 	organization = "fleetdoctor"
 )
 
-// Rotation says which certificate to make, and whom to tell.
+// Rotation says which certificate to make.
 type Rotation struct {
 	// Secret holds the authority and the certificate. It has to exist, and may be empty.
 	Secret types.NamespacedName
-	// Configurations is the name of the mutating and of the validating webhook configuration that get the authority as their caBundle.
-	// One that does not exist is no error.
-	Configurations string
 	// Names are the DNS names of the certificate. Only by the first is it judged whether a certificate still fits.
 	Names []string
 	// Dir is where the marker of a Secret source appears.
@@ -43,11 +40,12 @@ func Names(service, namespace string, others ...string) []string {
 	return append([]string{name, name + ".cluster.local"}, others...)
 }
 
-// Rotate has cert-controller, in the manager, make the certificate, replace it in time, and tell the webhook configurations.
+// Rotate has cert-controller, in the manager, make the certificate and replace it in time. It would also write the webhook configurations, but
+// whole: a Trust writes no more than their caBundle.
 //
 // It never ends the process because a certificate is new: a Secret source serves it as it is. It does end it, through an error of the
-// manager, where the Secret does not exist at the start, where it or the configurations cannot be read within two minutes, and where no
-// source has marked a certificate in Dir, or no authority could be set, within about 17 minutes.
+// manager, where the Secret does not exist at the start, where it cannot be read within two minutes, and where no source has marked a
+// certificate in Dir within about 17 minutes.
 func Rotate(m manager.Manager, r Rotation) error {
 	// Every replica does it: of two that write at once one is refused by the API server, and reads again.
 	err := rotator.AddRotator(m, &rotator.CertRotator{
@@ -59,11 +57,6 @@ func Rotate(m manager.Manager, r Rotation) error {
 		CAOrganization: organization,
 		DNSName:        r.Names[0],
 		ExtraDNSNames:  r.Names[1:],
-		Webhooks: []rotator.WebhookInfo{
-			{Name: r.Configurations, Type: rotator.Mutating},
-			{Name: r.Configurations, Type: rotator.Validating},
-		},
-		FieldOwner:         r.Configurations,
 		ServerCertDuration: r.Valid,
 		LookaheadInterval:  r.Early,
 		IsReady:            make(chan struct{}),

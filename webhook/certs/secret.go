@@ -28,6 +28,9 @@ type Client interface {
 	CoreV1() typedcorev1.CoreV1Interface
 }
 
+// authorityName is where cert-controller keeps the certificate of its authority.
+const authorityName = "ca.crt"
+
 // Secret serves the certificate of one Secret, and each that replaces it. A pair that cannot be used is logged and counted, and the one
 // before stays in use, also where the Secret is emptied or deleted.
 type Secret struct {
@@ -40,6 +43,7 @@ type Secret struct {
 	current  atomic.Pointer[tls.Certificate]
 	failures atomic.Uint64
 	marked   bool // only of the goroutine that hears of changes
+	told     func(authority []byte)
 }
 
 var _ Source = (*Secret)(nil)
@@ -49,6 +53,9 @@ var _ Source = (*Secret)(nil)
 func NewSecret(client Client, key types.NamespacedName, names []string, dir string, log logr.Logger) *Secret {
 	return &Secret{key: key, names: names, marker: filepath.Join(dir, CertName), client: client, log: log.WithValues("secret", key.String())}
 }
+
+// Tell has f told of the authority, in PEM, with each state of the Secret that has one. It is called before Start.
+func (s *Secret) Tell(f func(authority []byte)) { s.told = f }
 
 // NeedLeaderElection implements Source.
 func (*Secret) NeedLeaderElection() bool { return false }
@@ -95,6 +102,9 @@ func (s *Secret) Start(ctx context.Context) error {
 
 // take makes the pair of a Secret the one in use, if it can be used. Neither a log nor an error quotes it.
 func (s *Secret) take(secret *corev1.Secret) error {
+	if authority := secret.Data[authorityName]; s.told != nil && len(authority) > 0 {
+		s.told(authority)
+	}
 	public, private := secret.Data[CertName], secret.Data[KeyName]
 	before := s.current.Load()
 	if len(public)+len(private) == 0 {

@@ -82,8 +82,7 @@ func grants() []client.Object {
 			rule("", "secrets", "list", "watch"),
 			rule("", "namespaces", "list", "watch"),
 			rule("events.k8s.io", "events", "create", "patch"),
-			{APIGroups: []string{admissionv1.GroupName}, Resources: configurations, Verbs: []string{"list", "watch"}},
-			{APIGroups: []string{admissionv1.GroupName}, Resources: configurations, Verbs: []string{"update"}, ResourceNames: []string{Name}},
+			{APIGroups: []string{admissionv1.GroupName}, Resources: configurations, Verbs: []string{"list", "watch", "patch"}, ResourceNames: []string{Name}},
 		}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subject, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: Name}},
 		&rbacv1.Role{ObjectMeta: local, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"update"},
@@ -141,6 +140,7 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	rotate(t, admin, port)
+	trusted(t, admin)
 	end()
 	if err := <-f.ended; err != nil {
 		t.Error(err)
@@ -187,6 +187,37 @@ func rotate(t *testing.T, admin client.Client, port int) {
 	removeFromSecret(t, admin, certs.CertName, certs.KeyName, "ca.crt", "ca.key")
 	poll.True(t, "another authority", func() bool { return !bytes.Equal(bundleOf(t, admin), bundle) })
 	poll.True(t, "the API server calls it again", func() bool { return tryOne(t.Context(), admin) == nil })
+}
+
+// trusted has others write to a configuration: the caBundle is put right, and nothing else is touched.
+func trusted(t *testing.T, admin client.Client) {
+	t.Helper()
+	before := bundleOf(t, admin)
+	m := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: Name}}
+	others := `[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":7},{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`
+	if err := admin.Patch(t.Context(), m, client.RawPatch("application/json-patch+json", []byte(others))); err != nil {
+		t.Fatal(err)
+	}
+	poll.True(t, "the caBundle is put right", func() bool { return bytes.Equal(bundleOf(t, admin), before) })
+	if err := admin.Get(t.Context(), client.ObjectKey{Name: Name}, m); err != nil {
+		t.Fatal(err)
+	}
+	if *m.Webhooks[0].TimeoutSeconds != 7 {
+		t.Errorf("the timeout is %d: somebody else's field was written", *m.Webhooks[0].TimeoutSeconds)
+	}
+	const own = `{"f:webhooks":{"k:{\"name\":\"stamp.fleetdoctor.io\"}":{".":{},"f:clientConfig":{"f:caBundle":{}},"f:name":{}}}}`
+	for _, entry := range m.ManagedFields {
+		if entry.Manager == Name && (entry.Operation != metav1.ManagedFieldsOperationApply || string(entry.FieldsV1.Raw) != own) {
+			t.Errorf("by %s it owns %s", entry.Operation, entry.FieldsV1.Raw)
+		}
+	}
+	// One that is deleted stays so: to write to it would make another, without rules.
+	if err := admin.Delete(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if err := tryOne(t.Context(), admin); err != nil {
+		t.Error(err)
+	}
 }
 
 func served(t *testing.T, port int) []byte {

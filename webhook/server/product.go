@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -85,13 +86,22 @@ func certificate(m manager.Manager, o Options) (certs.Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	configurations, err := dynamic.NewForConfig(o.Config)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client of webhook configurations: %w", err)
+	}
 	key := types.NamespacedName{Namespace: o.Namespace, Name: c.Secret}
 	names := certs.Names(c.Service, o.Namespace, c.ExtraNames...)
-	err = certs.Rotate(m, certs.Rotation{Secret: key, Configurations: c.Configuration, Names: names, Dir: c.Dir, Instance: o.Instance})
-	if err != nil {
+	if err := certs.Rotate(m, certs.Rotation{Secret: key, Names: names, Dir: c.Dir, Instance: o.Instance}); err != nil {
 		return nil, err
 	}
-	return certs.NewSecret(client, key, names, c.Dir, o.Log.WithName("certificate")), nil
+	trust := certs.NewTrust(configurations, c.Configuration, o.Log.WithName("trust"))
+	if err := m.Add(trust); err != nil {
+		return nil, fmt.Errorf("adding the keeper of the caBundle: %w", err)
+	}
+	source := certs.NewSecret(client, key, names, c.Dir, o.Log.WithName("certificate"))
+	source.Tell(trust.Set)
+	return source, nil
 }
 
 // product makes the webhook's own parts: the memory, what fills it, and the handlers that answer from it.
