@@ -153,8 +153,12 @@ func reason(owner registry.Release, req Request, have, had ownership.Marks) Reas
 // ownerOf picks the revision that the object says it belongs to, or said before. Where only one release desires it, it is one of that.
 //
 // A set's id is no secret, and anybody who may write a release record can state one, but none in another's namespace. So of several releases
-// that state the set which the object carries it is the one that Helm's annotations name, else none.
+// that state the set which the object carries it is the one that Helm's annotations name, else none. Where one is found, owners has no others
+// afterwards.
 func ownerOf(owners []registry.Release, have, had ownership.Marks) (registry.Release, bool) {
+	if len(owners) == 1 {
+		return owners[0], true
+	}
 	name, ok := owners[0].Release(), true
 	if slices.ContainsFunc(owners, func(o registry.Release) bool { return o.Release() != name }) {
 		name, ok = releaseOf(owners, have, had)
@@ -162,7 +166,7 @@ func ownerOf(owners []registry.Release, have, had ownership.Marks) (registry.Rel
 	if !ok {
 		return registry.Release{}, false
 	}
-	return revisionOf(slices.DeleteFunc(slices.Clone(owners), func(o registry.Release) bool { return o.Release() != name }), have, had), true
+	return revisionOf(slices.DeleteFunc(owners, func(o registry.Release) bool { return o.Release() != name }), have, had), true
 }
 
 // releaseOf picks one of several releases.
