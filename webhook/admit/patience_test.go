@@ -121,6 +121,26 @@ func TestStale(t *testing.T) {
 	}
 }
 
+// TestBehind holds that only records of the release's own namespace that are not read yet weaken a denial, and that of any namespace they keep
+// an owner who is not known.
+func TestBehind(t *testing.T) {
+	renamed := ownership.Wanted("default-renamed", "renamed", "web")
+	for behind, want := range map[string][]string{
+		"web":  {"warned Deleted eleven 0", "warned Foreign eleven 0"},
+		"evil": {"denied Deleted eleven forbidden 0", "warned Foreign eleven 0"},
+	} {
+		b := setUp(t)
+		b.GuardDefault = guard.Deny
+		b.Live = func(namespace string) bool { return namespace != "" && namespace != behind }
+		if got := said(admit.Guard(b.Options).Handle(t.Context(), request(admissionv1.Delete, configMap(marked(eleven)), nil))); got != want[0] {
+			t.Errorf("%s is behind: a deletion: %s, want %s", behind, got, want[0])
+		}
+		if got := said(admit.Stamp(b.Options).Handle(t.Context(), request(admissionv1.Update, configMap(marked(eleven)), configMap(marked(renamed))))); got != want[1] {
+			t.Errorf("%s is behind: an update: %s, want %s", behind, got, want[1])
+		}
+	}
+}
+
 // TestLiveAgain holds that a denial is one also while a watch begins anew, of whatever way the marks go.
 func TestLiveAgain(t *testing.T) {
 	for want, after := range map[string][]byte{"denied Deleted eleven forbidden 0": nil, "denied Stripped eleven forbidden 0": configMap("")} {

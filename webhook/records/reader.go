@@ -29,8 +29,8 @@ const retryAfter = time.Second
 // reader reads each state of a Secret once: a list that starts again, or one after the API server was lost, brings mostly what is known. All
 // streams share one, and so what may be kept. Beside that the registry holds, while a list is under way, what the list is about to replace.
 //
-// It unpacks one record at a time, as one of 1 MiB may unpack to much, and while it does so nobody waits who has nothing to be read: a stream
-// leaves what changed in the queue, and goes on.
+// It unpacks one record at a time, because one of 1 MiB may unpack to much. A watch does not wait for that: it leaves what changed in the queue.
+// A list does, one record after the other.
 type reader struct {
 	log   logr.Logger
 	into  *registry.Registry
@@ -206,7 +206,7 @@ func (r *reader) settle(name cache.ObjectName) {
 // run reads what waits until ctx is done.
 func (r *reader) run(ctx context.Context) {
 	defer close(r.ended)
-	for {
+	for ctx.Err() == nil {
 		r.mu.Lock()
 		it := r.queue.pop()
 		r.mu.Unlock()
@@ -217,7 +217,6 @@ func (r *reader) run(ctx context.Context) {
 		select {
 		case <-r.work:
 		case <-ctx.Done():
-			return
 		}
 	}
 }

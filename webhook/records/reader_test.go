@@ -213,3 +213,20 @@ func TestOvertaken(t *testing.T) {
 		})
 	}
 }
+
+// TestEnded holds that the end does not wait for what is in the queue, and that a list which waits for it is let go.
+func TestEnded(t *testing.T) {
+	s := newStepped()
+	for i := range 3 {
+		s.hears(secretOf("web", fmt.Sprintf("r%d", i), 1, "1", "deployed", 1))
+	}
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	if s.run(ctx); s.waiting() != 3 {
+		t.Errorf("%d wait after the end, want 3", s.waiting())
+	}
+	into := registry.New()
+	if into.Put(s.listed(secretOf("db", "r", 1, "1", "deployed", 1))); into.Complete() {
+		t.Error("what was not read counts as known")
+	}
+}

@@ -50,7 +50,7 @@ func New(client Client, namespaces []string, into *registry.Registry, log logr.L
 }
 
 // fetchTimeout bounds how long one Secret is waited for: nothing else is read meanwhile.
-const fetchTimeout = 10 * time.Second
+const fetchTimeout = 2 * time.Second
 
 // fetcher fetches one Secret. The role allows to list it, not to get it.
 func fetcher(client Client) func(context.Context, cache.ObjectName) (*corev1.Secret, error) {
