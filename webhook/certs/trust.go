@@ -20,8 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/link"
 )
 
 // configurations are the resources that state which authority the API server trusts.
@@ -29,6 +27,9 @@ var configurations = []schema.GroupVersionResource{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
 }
+
+// retryAfter is how long a configuration that could not be written is left alone.
+const retryAfter = 2 * time.Second
 
 // Trust keeps the caBundle of the webhooks of one mutating and one validating configuration as the authority is. It applies these fields alone,
 // server-side, so that all others stay those of whoever installed the configurations. One that does not exist is no error.
@@ -75,7 +76,6 @@ func (t *Trust) Start(ctx context.Context) error {
 		stores[i] = store
 		watching.Go(func() { informer.RunWithContext(logr.NewContext(ctx, t.log)) })
 	}
-	backoff := link.Backoff()
 	var retry <-chan time.Time
 	for {
 		select {
@@ -87,10 +87,8 @@ func (t *Trust) Start(ctx context.Context) error {
 		retry = nil
 		if err := t.write(ctx, stores); err != nil && ctx.Err() == nil {
 			t.log.Error(err, "the caBundle was not written; it is tried again")
-			retry = time.After(backoff.Step())
-			continue
+			retry = time.After(retryAfter)
 		}
-		backoff = link.Backoff()
 	}
 }
 
