@@ -49,14 +49,14 @@ func Names(service, namespace string, others ...string) []string {
 func Rotate(m manager.Manager, r Rotation) error {
 	// Every replica does it: of two that write at once one is refused by the API server, and reads again.
 	err := rotator.AddRotator(m, &rotator.CertRotator{
-		SecretKey:      r.Secret,
-		CertDir:        r.Dir,
-		CertName:       CertName,
-		KeyName:        KeyName,
-		CAName:         authority,
-		CAOrganization: organization,
-		DNSName:        r.Names[0],
-		ExtraDNSNames:  r.Names[1:],
+		SecretKey:          r.Secret,
+		CertDir:            r.Dir,
+		CertName:           CertName,
+		KeyName:            KeyName,
+		CAName:             authority,
+		CAOrganization:     organization,
+		DNSName:            r.Names[0],
+		ExtraDNSNames:      r.Names[1:],
 		ServerCertDuration: r.Valid,
 		LookaheadInterval:  r.Early,
 		IsReady:            make(chan struct{}),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
@@ -71,6 +72,25 @@ func TestForgedRecord(t *testing.T) {
 				t.Errorf("%s for %q, writes %v; want %s for %q", got.Reason, got.Release.Release(), got.Set, tc.want, tc.namespace)
 			}
 		})
+	}
+}
+
+// TestForgedAlone has a forged record state the set of a bundle whose own record cannot be read: what says no more than the set is left alone.
+func TestForgedAlone(t *testing.T) {
+	r := registry.New()
+	r.Put(registry.Damaged(release.Name{Namespace: "web", Name: "guestbook", Revision: 1}))
+	with(t, r, record.Record{Bundle: "guestbook", Namespace: "a-tenant", Objects: record.ConfigMaps("web", 1)})
+	for name, req := range map[string]stamp.Request{
+		"the hash":                {New: marked(ownership.Marks{Hash: guestbook.Hash})},
+		"the id":                  {New: marked(ownership.Marks{SetID: guestbook.SetID})},
+		"the hash, taken away":    {Old: marked(ownership.Marks{Hash: guestbook.Hash}), New: marked(ownership.Marks{})},
+		"all there, taken away":   {Old: marked(guestbook), New: marked(ownership.Marks{})},
+		"Helm's of the other one": {New: marked(helmOnly(guestbook))},
+	} {
+		req.Key = key("object-0")
+		if d := stamp.Decide(r, req); len(d.Set) > 0 {
+			t.Errorf("%s: %s, writes %v", name, d.Reason, d.Set)
+		}
 	}
 }
 

@@ -68,6 +68,12 @@ const (
 // Stamps says whether an object is stamped for that reason.
 func (r Reason) Stamps() bool { return r == Adopted || r == Restored || r == Exact }
 
+// setAlone says whether nothing but its set says that an object is the release's. A record that is not known may state the same.
+func (r Reason) setAlone(owner registry.Release, have, had ownership.Marks) bool {
+	name := owner.Want.Release()
+	return (r == Adopted || r == Restored) && have.Release() != name && had.Release() != name
+}
+
 // Decision is what becomes of a request.
 type Decision struct {
 	Reason Reason
@@ -112,7 +118,7 @@ func Decide(r Registry, req Request) Decision {
 			holder = "Helm release " + had.Release()
 		}
 	}
-	if holder == "" && unknown && (req.Stale || !r.Complete()) {
+	if holder == "" && (unknown || d.Reason.setAlone(owner, have, had)) && (req.Stale || !r.Complete()) {
 		holder = "an owner of whom nothing is known here, while not every release record is known"
 	}
 	if holder != "" {
