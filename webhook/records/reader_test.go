@@ -59,6 +59,10 @@ func (s *stepped) desired(namespace string) int {
 // TestTurns floods the reader with records of one namespace: those of others are read next, and it is known which namespace is behind.
 func TestTurns(t *testing.T) {
 	s := newStepped()
+	w := &Watcher{shared: s.reader} // whose watches are all open
+	if !w.Live("") {
+		t.Error("it is not live when nothing waits")
+	}
 	for i := range 100 {
 		s.hears(secretOf("evil", fmt.Sprintf("r%d", i), 1, "1", "deployed", 1))
 	}
@@ -66,8 +70,8 @@ func TestTurns(t *testing.T) {
 	s.hears(secretOf("web", "guestbook", 1, "1", "deployed", 1))
 	s.hears(secretOf("db", "guestbook", 1, "1", "deployed", 1))
 	for _, namespace := range []string{"evil", "web", ""} {
-		if !s.behindIn(namespace) {
-			t.Errorf("nothing waits in %q", namespace)
+		if w.Live(namespace) {
+			t.Errorf("it is live in %q, where records wait", namespace)
 		}
 	}
 	if s.desired("web") != 0 {
@@ -77,12 +81,12 @@ func TestTurns(t *testing.T) {
 	if fmt.Sprint(got) != "[evil web db evil]" {
 		t.Errorf("read in the order %v", got)
 	}
-	if s.desired("web") != 1 || s.behindIn("web") || !s.behindIn("evil") || !s.behindIn("") {
-		t.Errorf("web is desired by %d, behind %t; evil is behind %t", s.desired("web"), s.behindIn("web"), s.behindIn("evil"))
+	if s.desired("web") != 1 || !w.Live("web") || w.Live("evil") || w.Live("") || w.Waiting() != 98 {
+		t.Errorf("%d desire it in web, where it is live: %t; in evil %t, everywhere %t; %d wait", s.desired("web"), w.Live("web"), w.Live("evil"), w.Live(""), w.Waiting())
 	}
 	for s.next(t) != "" {
 	}
-	if s.waiting() != 0 || s.behindIn("") || s.desired("evil") != 100 || s.queue.held != 0 || s.queue.turns.Len() > 0 {
+	if w.Waiting() != 0 || !w.Live("") || s.desired("evil") != 100 || s.queue.held != 0 || s.queue.turns.Len() > 0 {
 		t.Errorf("%d wait in the end, %d of evil are known, %d bytes are held", s.waiting(), s.desired("evil"), s.queue.held)
 	}
 }

@@ -5,7 +5,6 @@ package records_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"net/http"
 	"runtime"
 	"strings"
@@ -273,25 +272,5 @@ func TestRefused(t *testing.T) {
 	}
 	if !said {
 		t.Error("why is not in the log")
-	}
-}
-
-// TestBacklog has one namespace change a record that takes long, again and again, while others change theirs: they become known, and the watcher
-// says of which namespace it has not read all.
-func TestBacklog(t *testing.T) {
-	server := serveAPI(t)
-	w := watchRecords(t, server.config())
-	list := server.next()
-	list.listed("1")
-	w.awaitSync(t)
-	poll.True(t, "it is live", func() bool { return w.Live("") })
-	long := valueOf(t, "evil", "a", 1, strings.Repeat("#", 60<<20))
-	for i := range 40 {
-		list.send("ADDED", secretOf("evil", fmt.Sprintf("sh.helm.release.v1.a.v%d", i+1), fmt.Sprint(i+2), long, nil))
-	}
-	list.send("ADDED", deployed(t, "web", "b", 1, "100"))
-	w.awaitOwners(t, keyOf("web", "b"), "web/b:1")
-	if w.Waiting() < 20 || w.Live("evil") || w.Live("") || !w.Live("web") {
-		t.Errorf("%d wait; live: evil %t, all %t, web %t", w.Waiting(), w.Live("evil"), w.Live(""), w.Live("web"))
 	}
 }
