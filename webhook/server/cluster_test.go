@@ -207,8 +207,8 @@ func trusted(t *testing.T, admin client.Client) {
 	}
 	const own = `{"f:webhooks":{"k:{\"name\":\"stamp.fleetdoctor.io\"}":{".":{},"f:clientConfig":{"f:caBundle":{}},"f:name":{}}}}`
 	for _, entry := range m.ManagedFields {
-		if entry.Manager == Name && (entry.Operation != metav1.ManagedFieldsOperationApply || string(entry.FieldsV1.Raw) != own) {
-			t.Errorf("by %s it owns %s", entry.Operation, entry.FieldsV1.Raw)
+		if entry.Manager == Name && (entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1.GetRawString() != own) {
+			t.Errorf("by %s it owns %s", entry.Operation, entry.FieldsV1.GetRawString())
 		}
 	}
 	// One that is deleted stays so: to write to it would make another, without rules.
