@@ -165,7 +165,7 @@ func TestWebhookContested(t *testing.T) {
 		admin.must("creating it", admin.Create(t.Context(), obj.DeepCopy()))
 		return admin.told()
 	}
-	says(t, "the warning about a bare object", remake(bare), "bundle first", "bundle second", "says of none")
+	says(t, "the warning about a bare object", remake(bare), "bundle first", "bundle second", "does not say which of them owns it")
 	f.carries(ownership.Stamps{}, bare)
 	for name, b := range bundles {
 		if told := remake(b.helmMarked(configMap("theme"))); told != "" {
