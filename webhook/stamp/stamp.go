@@ -295,7 +295,7 @@ func contested(k object.Key, owners []registry.Release) string {
 			names[i] += " (release " + o.Release() + ")"
 		}
 	}
-	return fmt.Sprintf("%s is desired by %s, and does not say which of them owns it: its ownership metadata is left as it is", k, strings.Join(names, " and by "))
+	return fmt.Sprintf("%s is desired by %s, and does not say which of them owns it: its marks are left as they are", k, strings.Join(names, " and by "))
 }
 
 func releases(all []registry.Release) string {
