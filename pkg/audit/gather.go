@@ -301,17 +301,19 @@ func (r *run) releasesInConfigMaps(ctx context.Context) error {
 		return nil
 	}
 	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), LabelSelector: "owner=helm", MetadataOnly: true}
+	undecoded := false
 	cover, err := r.src.List(ctx, q, func(o source.Object) error {
-		m, err := o.ReadMeta()
-		if err != nil {
-			return nil // it is no release of which anything can be known
-		}
-		if name, err := release.ParseSecretName(m.Metadata.Namespace, m.Metadata.Name); err == nil {
-			r.builder.AddRelease(name)
+		m, metaErr := o.ReadMeta()
+		undecoded = undecoded || metaErr != nil
+		if metaErr == nil {
+			if name, nameErr := release.ParseSecretName(m.Metadata.Namespace, m.Metadata.Name); nameErr == nil {
+				r.builder.AddRelease(name)
+			}
 		}
 		return nil
 	})
-	_, r.configMapsRead = cover.Of("")
+	_, all := cover.Of("")
+	r.configMapsRead = all && !undecoded
 	return err
 }
 

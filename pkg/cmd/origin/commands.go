@@ -23,10 +23,16 @@ func (f *Flags) Command(verb string) string {
 		command += " --snapshot " + shellescape.Quote(kept(s))
 	}
 	ours, _ := f.reaching()
-	if f.given.Changed(agentScopeFlag) {
-		ours += " --" + agentScopeFlag + "=" + shellescape.Quote(f.agentScope)
-	}
 	return command + ours
+}
+
+// evaluating begins a command line, as Command does, that evaluates with the same agent scope.
+func (f *Flags) evaluating(verb string) string {
+	command := f.Command(verb)
+	if f.given.Changed(agentScopeFlag) {
+		command += " --" + agentScopeFlag + "=" + shellescape.Quote(f.agentScope)
+	}
+	return command
 }
 
 // savedInput stands for the file to which a user has saved what was piped.
@@ -44,8 +50,8 @@ func kept(snapshot string) string {
 // Commands lead to the same source, and to the same cluster, when they are copied into a shell.
 func (f *Flags) Commands() check.Commands {
 	kubectl, helm := f.reaching()
-	audit := f.Command("audit")
-	return check.Commands{Audit: audit, PrintRole: audit + " --print-rbac", Adopt: f.Command("adopt"), Preflight: f.Command("preflight"), Kubectl: "kubectl" + kubectl, Helm: "helm" + helm}
+	return check.Commands{Audit: f.evaluating("audit"), PrintRole: f.Command("audit") + " --print-rbac", Adopt: f.evaluating("adopt"),
+		Preflight: f.evaluating("preflight"), Kubectl: "kubectl" + kubectl, Helm: "helm" + helm}
 }
 
 // reaching repeats the flags that say how to reach the cluster, in kubectl's words and in Helm's.

@@ -91,3 +91,23 @@ func TestScopeFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestAgentScopeInCommands holds that what evaluates repeats --agent-scope, an empty one too, and what undoes does not.
+func TestAgentScopeInCommands(t *testing.T) {
+	f := New(Environment{Name: "kubectl fleetdoctor"})
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	f.AddFlags(fs)
+	f.AddAgentScopeFlag(fs)
+	if err := fs.Parse([]string{"--agent-scope="}); err != nil {
+		t.Fatal(err)
+	}
+	if scope, err := f.AgentScope(); err != nil || scope == nil || *scope != "" {
+		t.Errorf("scope %v, error %v", scope, err)
+	}
+	if got := f.Commands().Adopt; got != "kubectl fleetdoctor adopt --agent-scope=''" {
+		t.Errorf("it suggests %q", got)
+	}
+	if got := f.Command("adopt"); got != "kubectl fleetdoctor adopt" {
+		t.Errorf("it undoes with %q", got)
+	}
+}
