@@ -229,7 +229,7 @@ func restore(t *testing.T, f *fleetServer, obj *unstructured.Unstructured) {
 	}
 }
 
-// TestNotInstalled has a Bundle that was never deployed: there is no release, so that nothing is known to be wanted, and nothing is adopted.
+// TestNotInstalled has a bundle without a release record and without contents: what it desires cannot be known, and nothing is adopted.
 func TestNotInstalled(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.bundle("guestbook", guestbook)
@@ -238,6 +238,9 @@ func TestNotInstalled(t *testing.T) {
 	f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}}")
 	before := f.get(configMap("settings"))
 	a := f.adopt("--yes")
-	expectAdoption(t, a, 0, map[string]string{})
+	if a.status != 3 || a.stdout != "" {
+		t.Errorf("status %d, want 3; printed %q", a.status, a.stdout)
+	}
+	says(t, "stderr", a.stderr, "cannot know what to adopt", "revision 1 of release apps/guestbook is not recorded any more")
 	f.unchanged(before)
 }
