@@ -166,7 +166,7 @@ func (r *run) ofFiles() (*inventory.Deployment, error) {
 func (r *run) rendered(x *rendering) {
 	d := x.deployment
 	what := "rendering bundle " + d.Name
-	instead := "it gets no verdict"
+	instead := "it has no result"
 	if d.From == inventory.FromRelease {
 		instead = "its release record is taken in its place"
 	}

@@ -21,7 +21,7 @@ const (
 	roleName = "fleetdoctor-audit"
 
 	roleHead = "What an audit reads: Fleet's own objects, Helm's release records, and the kinds that bundles deploy. It needs list alone. " +
-		"RBAC cannot tell release records from other Secrets: the rule for them opens every Secret, and without it no bundle gets a verdict (FD607)."
+		"RBAC cannot tell release records from other Secrets: the rule for them opens every Secret, and without it no bundle has a result (FD607)."
 	// roleKinds is said where the kinds are those of the cluster or snapshot at hand, roleGuess where they could not be read.
 	roleKinds = "The kinds are those that the bundles here deploy now."
 	roleGuess = "The kinds that bundles deploy could not be read here (%s): these are those that most do. Add your custom resources."
