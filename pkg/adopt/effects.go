@@ -28,7 +28,7 @@ func effects(d *check.Deployment, x *check.Object, others []Holder) []string {
 		case h.Situation == SystemSet, h.Situation == Undecided:
 			out = append(out, h.Title+" loses it: whoever applies that may take it back")
 		case h.Situation != Contested && x.Marks.Hash != "" && x.Marks.Hash == d.Stated.Hash:
-			out = append(out, fmt.Sprintf("release %s states the set that it carries now: Fleet will report it as not owned, if its agent does not have %s",
+			out = append(out, fmt.Sprintf("release %s states the set that it carries now: Fleet will report it as not owned if its agent runs with another scope than the one used here (%s)",
 				d.Release.Release(), d.Scope))
 		case h.Situation != Contested:
 			out = append(out, "nobody loses it: "+h.Title+", whose marks it carries, is not on this cluster any more")

@@ -160,6 +160,8 @@ func unproven(inv *inventory.Inventory, d *check.Deployment) []string {
 		return []string{"the scope of the agent that deploys its bundle is not known: no running agent and no release shows it" + remedy}
 	case d.Disputed:
 		return []string{fmt.Sprintf("%s, and no running agent shows which is right", inv.DisputeOf(d.Deployment)) + remedy}
+	case s.Evidence == inventory.EvidenceReleases && d.Stated.SetID == "":
+		return []string{fmt.Sprintf("only %s show %s: no running agent does, and the bundle has no release of its own", s.Source, s) + remedy}
 	case s.Evidence == inventory.EvidenceDeclared:
 		return []string{fmt.Sprintf("only %s says that the agent has %s: no running agent and no release shows it", s.Source, s) + remedy}
 	}

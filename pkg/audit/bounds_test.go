@@ -19,6 +19,8 @@ import (
 // it and the bound, and that its deployment has no result. The others have theirs.
 func TestRecordOverBound(t *testing.T) {
 	c := readCase(t, casesDir+"/ready.yaml")
+	c.capture.Documents = append(c.capture.Documents, map[string]any{"apiVersion": "v1", "kind": "Secret",
+		"metadata": map[string]any{"name": "fleet-agent", "namespace": "elsewhere"}}) // the agent that the records name
 	for _, name := range []string{"bomb", "bomb-2", "bomb-3"} {
 		c.capture.Documents = append(c.capture.Documents, packedRecord(t, release.Name{Namespace: "tenant", Name: name, Revision: 1},
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n"+strings.Repeat("- a\n", 4<<20)))

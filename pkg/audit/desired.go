@@ -67,7 +67,7 @@ func (r *run) desired(ctx context.Context, scoped []*inventory.Deployment) ([]*i
 		todo = []*rendering{x}
 	case DesiredAuto, DesiredBundle:
 		for _, d := range scoped {
-			if d.BD != nil && d.Problem != inventory.ClusterNotRead && (r.Desired == DesiredBundle || d.Problem == inventory.NoReleaseRecord) {
+			if d.BD != nil && d.Agent != "" && (r.Desired == DesiredBundle || d.Problem == inventory.NoReleaseRecord) {
 				todo = append(todo, &rendering{deployment: d})
 			}
 		}

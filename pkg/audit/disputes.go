@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -20,10 +21,16 @@ import (
 // ErrScopeContradicted is returned where the user states an agent scope and a running agent shows another one.
 var ErrScopeContradicted = errors.New("the running agent contradicts --agent-scope")
 
+// ErrScopeAmbiguous is returned where the user states one scope and several agents do not show theirs.
+var ErrScopeAmbiguous = errors.New("--agent-scope states one scope for several agents")
+
 // statedScope makes sure that the scope which the user states is not one that every running agent contradicts.
 func (r *run) statedScope() error {
 	if r.AgentScope == nil {
 		return nil
+	}
+	if agents := r.inv.Unshown(); len(agents) > 1 {
+		return fmt.Errorf("%w: no running workload shows the scope of the agents in namespaces %s", ErrScopeAmbiguous, strings.Join(agents, ", "))
 	}
 	running := r.inv.Contradicts(*r.AgentScope)
 	if len(running) == 0 {

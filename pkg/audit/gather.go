@@ -58,6 +58,7 @@ func (r *run) gather(ctx context.Context) error {
 		BundleDeployments: r.deploymentsRead,
 		AgentSecrets:      r.agentSecretsRead,
 		OtherReleases:     r.configMapsRead,
+		Captured:          r.desc.Origin == source.OriginSnapshot,
 		StatedScope:       r.AgentScope,
 	})
 	// It holds on to the objects of every revision, which are done with.

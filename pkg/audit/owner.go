@@ -147,7 +147,7 @@ func (r *run) verdict(have ownership.Marks, holder *inventory.Deployment, o repo
 	case have.ReleaseName != "":
 		return "it is none of Fleet's: it is an object of Helm release " + have.Release()
 	}
-	return "it is none of Fleet's, and no bundle on this cluster wants it"
+	return "it is none of Fleet's, and no bundle that is installed on this cluster desires it"
 }
 
 // sourceShown is the source as a report shows it.

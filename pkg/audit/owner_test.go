@@ -36,7 +36,7 @@ func TestOwner(t *testing.T) {
 		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "inconsistent"}, "no release on this cluster has", "", "cluster-one/guestbook Inconsistent",
 			[]string{"applied by Helm", "it is not that of the id beside it", "Helm release web/guestbook", "namespace", "set of bundle deployment cluster-one/guestbook"}},
 		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "hash-alone"}, "Fleet counts it as", "cluster-one/guestbook", "cluster-one/guestbook", []string{"of set"}},
-		{"unowned-reasons", audit.Named{Kind: "secret", Namespace: "cattle-fleet-system", Name: "fleet-agent"}, "none of Fleet's, and no bundle on this cluster wants it", "", "", nil},
+		{"unowned-reasons", audit.Named{Kind: "secret", Namespace: "cattle-fleet-system", Name: "fleet-agent"}, "none of Fleet's, and no bundle that is installed on this cluster desires it", "", "", nil},
 		{"abandoned-records-incomplete", audit.Named{Kind: "cm", Name: "other"}, "not every release record could be read", "", "", []string{"applied by Helm", "not known here",
 			"of which there is no record here, as far as records could be read", "namespace", "set that no release here has, as far as records could be read"}},
 	} {

@@ -25,13 +25,13 @@ type Results struct {
 // NoResultError is returned where deployments exist and none of them has a result, unless all of them are of other clusters.
 type NoResultError struct {
 	Results
-	// Why names what could not be read.
-	Why string
+	// Reason is that of the first one, as for the state Unknown; Detail says it in a sentence.
+	Reason, Detail string
 }
 
 // Error implements error.
 func (e *NoResultError) Error() string {
-	return fmt.Sprintf("no bundle deployment has a result (%d in scope): %s", e.Unread+e.Unplaced+e.Elsewhere, e.Why)
+	return fmt.Sprintf("no bundle deployment has a result (%d in scope): %s", e.Unread+e.Unplaced+e.Elsewhere, e.Detail)
 }
 
 // Results counts what is known of the deployments in scope.
@@ -58,7 +58,8 @@ func (f *Found) NoResult() error {
 	if n.Evaluated > 0 || n.Unread+n.Unplaced == 0 || f.run.StatusOnly {
 		return nil
 	}
-	return &NoResultError{Results: n, Why: f.why()}
+	reason, detail := f.why()
+	return &NoResultError{Results: n, Reason: reason, Detail: detail}
 }
 
 // evaluated says whether a deployment has a result. One that is not installed has one by its release, and none by its bundle.
@@ -72,24 +73,24 @@ func (r *run) evaluated(d *check.Deployment) bool {
 	return false
 }
 
-// why names the first thing that kept a deployment from having a result.
-func (f *Found) why() string {
+// why names the first thing that kept a deployment from having a result, and its reason in a word.
+func (f *Found) why() (reason, detail string) {
 	if f.run.noRecordCaptured() {
-		return "no release record was captured"
+		return string(inventory.RecordNotCaptured), "no release record was captured"
 	}
 	for _, d := range f.Case.Deployments {
 		switch {
 		case d.Elsewhere || f.run.evaluated(d):
 		case d.Problem == inventory.ClusterNotRead:
-			return "which of them this cluster has could not be established"
+			return string(inventory.RecordNotCaptured), "which of them this cluster has could not be established"
 		case d.Problem != "":
-			return d.Key() + ": " + d.Detail
+			return string(d.Problem), d.Key() + ": " + d.Detail
 		default:
 			first := d.Objects[0]
-			return strings.TrimSuffix(fmt.Sprintf("none of the objects of %s could be read: %s: %s", d.Key(), first.Reason, first.Message), ": ")
+			return first.Reason, strings.TrimSuffix(fmt.Sprintf("none of the objects of %s could be read: %s: %s", d.Key(), first.Reason, first.Message), ": ")
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // desireUnknown says why it cannot be known whether a bundle desires an object that no known bundle desires; "" where it can.
@@ -99,7 +100,7 @@ func (r *run) desireUnknown() string {
 	}
 	for _, d := range r.inv.Deployments {
 		switch {
-		case d.Problem == "", d.Problem == inventory.NoReleaseRecord, d.Elsewhere:
+		case d.Problem == "", d.Problem == inventory.NoReleaseRecord && d.Release.Name == "", d.Elsewhere:
 		case d.Problem == inventory.ClusterNotRead:
 			return "it could not be established on which cluster bundle deployment " + d.Key() + " is"
 		default:

@@ -36,6 +36,9 @@ func whyUnowned(d *Deployment, o *Object) string {
 	case ownership.Inconsistent:
 		return "carries the id of its set with another hash"
 	}
+	if d.Stated.Hash != "" && o.Marks.Hash == d.Stated.Hash {
+		return fmt.Sprintf("carries set %q, with which its release was made; the agent uses set %q", d.Stated.SetID, d.Want.SetID)
+	}
 	return "is held by " + holder(o.Owner)
 }
 

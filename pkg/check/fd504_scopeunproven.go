@@ -57,10 +57,14 @@ func (c *Case) disputedScope(x *inventory.Dispute) report.Finding {
 
 // usedScope says which scope the audit uses, and on what evidence.
 func usedScope(x *inventory.Dispute, deployments string) string {
-	objects := fmt.Sprintf("%s of %s carry", count(x.CarryUsed, "live object"), deployments)
+	verb := "carry"
+	if x.CarryUsed == 1 {
+		verb = "carries"
+	}
+	objects := fmt.Sprintf("%s of %s %s", count(x.CarryUsed, "live object"), deployments, verb)
 	switch {
 	case x.Used.Proven():
-		return fmt.Sprintf("the audit uses %s for %s, as %s says", x.Used, deployments, x.Used.Source)
+		return fmt.Sprintf("the audit uses %s for %s: evidence %s", x.Used, deployments, x.Used.Source)
 	case x.Used.Evidence == inventory.EvidenceDeclared:
 		return "the audit uses the declared scope: " + objects + " its sets, and none carries a set that the releases state"
 	case !x.Counted:

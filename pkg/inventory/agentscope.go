@@ -11,6 +11,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
 // Evidence is how the scope of an agent is known.
@@ -58,6 +59,8 @@ type Dispute struct {
 	Declared string
 	// Used is the scope by which the deployments are evaluated. With EvidenceReleases each release states its own set.
 	Used AgentScope
+	// Mixed says that the releases were made with more than one scope.
+	Mixed bool
 	// Deployments are those whose set the declared scope would change.
 	Deployments []*Deployment
 	// CarryUsed and CarryDeclared count the live objects of these deployments that carry the set that is used and the declared one. They are
@@ -69,13 +72,15 @@ type Dispute struct {
 // String says what is declared, and what contradicts it.
 func (x *Dispute) String() string {
 	but := "the releases of the agent were made with " + x.Used.String()
-	switch x.Used.Evidence {
-	case EvidenceRunning:
+	switch {
+	case x.Used.Evidence == EvidenceRunning:
 		but = "the running agent has " + x.Used.String()
-	case EvidenceStated:
+	case x.Used.Evidence == EvidenceStated:
 		but = "--agent-scope states " + x.Used.String()
-	case EvidenceDeclared:
+	case x.Used.Evidence == EvidenceDeclared:
 		but = "the releases of the agent were made with another scope"
+	case x.Mixed:
+		but = "the releases of the agent were made with other scopes"
 	}
 	return fmt.Sprintf("cluster %s/%s declares %s for its agent, but %s", x.Cluster.Namespace, x.Cluster.Name, showScope(x.Declared), but)
 }
@@ -149,6 +154,17 @@ func (inv *Inventory) Contradicts(stated string) []AgentScope {
 	return out
 }
 
+// Unshown returns the namespaces of the agents whose running workload does not show a scope, in order.
+func (inv *Inventory) Unshown() []string {
+	var out []string
+	for _, agent := range slices.Sorted(maps.Keys(inv.agents)) {
+		if inv.agents[agent].Evidence != EvidenceRunning {
+			out = append(out, agent)
+		}
+	}
+	return out
+}
+
 // findScopes finds out the scope of each agent of which this cluster shows a trace.
 func (a *assembler) findScopes() {
 	released := a.releasedScopes()
@@ -157,15 +173,23 @@ func (a *assembler) findScopes() {
 	}
 }
 
+// agentNamespaces are those in which an agent lives on this cluster, by its Secret or its workload. Only where nothing shows an agent, those
+// that release records name: anyone who may create a Secret can write such a record.
 func (a *assembler) agentNamespaces() map[string]bool {
-	out := map[string]bool{}
+	out := maps.Clone(a.blankSecrets)
+	if out == nil {
+		out = map[string]bool{}
+	}
 	for ns, w := range a.workloads {
 		if w.isAgent {
 			out[ns] = true
 		}
 	}
-	for ns := range a.homes {
+	for ns := range a.agentSecrets {
 		out[ns] = true
+	}
+	if len(out) > 0 {
+		return out
 	}
 	for _, r := range a.records {
 		if r.AgentNamespace != "" {
@@ -204,7 +228,7 @@ func (a *assembler) releasedScopes() map[string][]string {
 	out := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(a.histories)) {
 		r := latest(a.histories[name])
-		if r == nil || r.AgentNamespace == "" {
+		if r == nil || r.AgentNamespace == "" || r.Status != release.StatusDeployed {
 			continue
 		}
 		guesses := []string{r.AgentNamespace}
@@ -223,7 +247,7 @@ func (a *assembler) releasedScopes() map[string][]string {
 // is none.
 func (a *assembler) marks(d *Deployment, r *record, agent string) {
 	stated := statedMarks(r)
-	d.Scope = a.inv.agents[agent]
+	d.Agent, d.Scope = agent, a.inv.agents[agent]
 	id := fleet.SetID(d.Name, d.Scope.Scope)
 	if stated.SetID != "" && !d.Scope.Proven() {
 		// A release speaks for its own objects.
@@ -252,6 +276,7 @@ func (a *assembler) dispute(c *v1alpha1.Cluster, agent string, d *Deployment) {
 		a.inv.Disputes = append(a.inv.Disputes, &Dispute{Cluster: c, Agent: agent, Declared: c.Spec.AgentNamespace, Used: d.Scope})
 	}
 	x := a.inv.Disputes[i]
+	x.Mixed = x.Mixed || d.Scope.Scope != x.Used.Scope
 	x.Deployments = append(x.Deployments, d)
 	d.Disputed = !d.Scope.Proven()
 }

@@ -27,6 +27,8 @@ type Reading struct {
 	BundleDeployments func(namespace string) bool
 	// AgentSecrets says that the Secrets of all agents on the cluster could be read.
 	AgentSecrets bool
+	// Captured says that the input is a capture, which may have left out all release records.
+	Captured bool
 	// OtherReleases says that the releases which Helm keeps elsewhere than in Secrets could be read.
 	OtherReleases bool
 	// StatedScope is the scope that the user states for the agents whose running workload does not show one; nil where none is stated.
@@ -146,7 +148,7 @@ func (a *assembler) bundleDeployments() {
 
 // recordsUnreadable says, for a BundleDeployment that cannot be placed, that this may be so because no release record could be read.
 func (a *assembler) recordsUnreadable(d *Deployment) bool {
-	if len(a.homes) > 0 {
+	if len(a.homes) > 0 || a.agentElsewhere(d.Namespace) {
 		return false
 	}
 	problem, detail := a.Records("")
@@ -157,6 +159,19 @@ func (a *assembler) recordsUnreadable(d *Deployment) bool {
 	return true
 }
 
+// agentElsewhere says whether the workloads of agents on this cluster were seen, and the agent of a BundleDeployment's Cluster is not among them.
+func (a *assembler) agentElsewhere(namespace string) bool {
+	c := a.clusterOf(namespace)
+	if c == nil || c.Status.Agent.Namespace == "" {
+		return false
+	}
+	seen := false
+	for _, w := range a.workloads {
+		seen = seen || w.isAgent
+	}
+	return seen && !a.workloads[c.Status.Agent.Namespace].isAgent
+}
+
 // elsewhere says whether a BundleDeployment that nothing places on this cluster is surely of another one: the cluster at hand is recognised as
 // another, its agents have another manager, or it has no agent at all.
 func (a *assembler) elsewhere() bool {
@@ -164,7 +179,7 @@ func (a *assembler) elsewhere() bool {
 		return true
 	}
 	problem, _ := a.Records("")
-	return a.AgentSecrets && problem == "" && len(a.agentNamespaces()) == 0 && a.blankSecrets == 0
+	return a.AgentSecrets && problem == "" && len(a.agentNamespaces()) == 0
 }
 
 // chain fills in whose deployment it is, from its labels.
@@ -199,6 +214,10 @@ func (a *assembler) desired(d *Deployment, agent string) {
 	if i < 0 {
 		a.marks(d, nil, agent)
 		problem, detail := a.Records(d.Release.Namespace)
+		if problem == "" && a.Captured && len(a.records) == 0 {
+			problem, detail = RecordNotCaptured, "no release record of Fleet is in the snapshot"
+			a.inv.SetsComplete = false
+		}
 		if problem != "" {
 			d.Problem, d.Detail = problem, detail
 			return

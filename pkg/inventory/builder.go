@@ -27,8 +27,8 @@ type Builder struct {
 
 	// agentSecrets maps an agent's namespace to the namespace of its BundleDeployments, as its Secret says.
 	agentSecrets map[string]string
-	// blankSecrets counts the agents' Secrets that do not show that namespace.
-	blankSecrets int
+	// blankSecrets are the namespaces of the agents' Secrets that do not show it.
+	blankSecrets map[string]bool
 	workloads    map[string]workload // by agent namespace; "" is the controller's
 	records      map[release.Name]*record
 	releases     map[string]bool
@@ -102,7 +102,10 @@ func (b *Builder) AddAgentSecret(raw []byte) error {
 	}
 	ns := string(s.Data[fleet.AgentSecretNamespaceKey])
 	if len(validation.IsDNS1123Label(ns)) > 0 { // whoever captured it replaced the value
-		b.blankSecrets++
+		if b.blankSecrets == nil {
+			b.blankSecrets = map[string]bool{}
+		}
+		b.blankSecrets[s.Metadata.Namespace] = true
 		return nil
 	}
 	if b.agentSecrets == nil {

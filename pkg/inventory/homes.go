@@ -27,9 +27,12 @@ func (a *assembler) findHomes() {
 		namespaces[c.Status.Namespace] = true
 	}
 	for agent, ns := range a.agentSecrets {
-		if namespaces[ns] {
+		if namespaces[ns] && a.mayReport(agent, ns) {
 			a.homes[agent] = ns
 		}
+	}
+	if len(a.homes) > 0 {
+		return // a cluster is not two Clusters of one manager
 	}
 	unknown := map[string][]*record{}
 	for _, name := range slices.Sorted(maps.Keys(a.histories)) {
@@ -47,15 +50,20 @@ func (a *assembler) findHomes() {
 	}
 }
 
-// byHeartbeat recognises the cluster at hand by a release record with a BundleDeployment's bundle id, if the agent that made the record lives
-// in the namespace that the BundleDeployment's Cluster reports. If that would prove it of two clusters, it proves nothing.
+// mayReport says whether an agent may be the one of a Cluster: one that reports from another namespace has moved, or its Secret is not Fleet's.
+func (a *assembler) mayReport(agent, deployments string) bool {
+	c := a.clusterOf(deployments)
+	return c == nil || c.Status.Agent.Namespace == "" || c.Status.Agent.Namespace == agent
+}
+
+// byHeartbeat recognises the cluster at hand by the record of a BundleDeployment's release, if the agent that made the record lives in the
+// namespace that the BundleDeployment's Cluster reports. If that would prove it of two clusters, it proves nothing.
 func (a *assembler) byHeartbeat(agent string, records []*record) {
-	made, proven := map[string]bool{}, map[string]bool{}
-	for _, r := range records {
-		made[r.BundleID] = true
-	}
+	here, proven := releasesOf(records), map[string]bool{}
 	for _, bd := range a.deployments {
-		if c := a.clusterOf(bd.Namespace); c != nil && c.Status.Agent.Namespace == agent && made[bd.Name] {
+		named, err := release.ParseName(bd.Status.Release)
+		c := a.clusterOf(bd.Namespace)
+		if err == nil && c != nil && c.Status.Agent.Namespace == agent && here[madeRelease{bd.Name, named.Release()}] {
 			proven[bd.Namespace] = true
 		}
 	}
@@ -70,20 +78,14 @@ func (a *assembler) byHeartbeat(agent string, records []*record) {
 // byReleases recognises the cluster at hand by its releases alone, for an agent that never reported its namespace to a Cluster: every installed
 // BundleDeployment of one cluster has its release here, by bundle id, release name and namespace, and no BundleDeployment of another one has.
 func (a *assembler) byReleases(agent string, records []*record) {
-	type made struct{ bundleID, release string }
-	here := map[made]bool{}
-	for _, r := range records {
-		if r == latest(a.histories[r.Release()]) {
-			here[made{r.BundleID, r.Release()}] = true
-		}
-	}
+	here := releasesOf(slices.DeleteFunc(slices.Clone(records), func(r *record) bool { return r != latest(a.histories[r.Release()]) }))
 	matched, missed := map[string]int{}, map[string]bool{}
 	for _, bd := range a.deployments {
 		named, err := release.ParseName(bd.Status.Release)
 		if err != nil {
 			continue // nothing is installed: it proves neither
 		}
-		if here[made{bd.Name, named.Release()}] {
+		if here[madeRelease{bd.Name, named.Release()}] {
 			matched[bd.Namespace]++
 		} else {
 			missed[bd.Namespace] = true
@@ -101,6 +103,17 @@ func (a *assembler) byReleases(agent string, records []*record) {
 	a.inv.Notes = append(a.inv.Notes, fmt.Sprintf("cluster %s/%s was recognised by its releases: the agent in namespace %s has never reported to it, "+
 		"and the bundle ids, release names and namespaces of its installed bundle deployments (%d) are in the release records here, those of no other cluster are",
 		c.Namespace, c.Name, agent, matched[home]))
+}
+
+// madeRelease is a release with the bundle that it was made for.
+type madeRelease struct{ bundleID, release string }
+
+func releasesOf(records []*record) map[madeRelease]bool {
+	out := map[madeRelease]bool{}
+	for _, r := range records {
+		out[madeRelease{r.BundleID, r.Release()}] = true
+	}
+	return out
 }
 
 // agentOf returns the namespace of the agent on this cluster that deploys a BundleDeployment. An agent that was moved may leave its Secret
@@ -163,6 +176,9 @@ func (a *assembler) releasesAlone() {
 		home, known := a.homes[last.AgentNamespace]
 		switch {
 		case known && a.wanted(home, last):
+		case a.noAgent(last.AgentNamespace):
+			a.inv.Leftovers = append(a.inv.Leftovers, &last.Record)
+			a.leftoverSet(last)
 		case !known || !a.BundleDeployments(home):
 			a.releaseAlone(history, last)
 		default:
@@ -170,6 +186,13 @@ func (a *assembler) releasesAlone() {
 			a.leftoverSet(last)
 		}
 	}
+}
+
+// noAgent says whether it is known that no agent lives in a namespace: all agents' Secrets were read, others have one, and this one has neither
+// Secret nor workload. Nothing deploys the release that a record names such an agent for.
+func (a *assembler) noAgent(namespace string) bool {
+	agents := a.agentNamespaces()
+	return a.AgentSecrets && len(a.agentSecrets)+len(a.blankSecrets) > 0 && !agents[namespace]
 }
 
 // leftoverSet makes the objects of a leftover release known as that release's, so that they are not called nobody's.
@@ -209,6 +232,7 @@ func (a *assembler) releaseAlone(history []*record, last *record) {
 	a.inv.Deployments = append(a.inv.Deployments, d)
 	if last.Status != release.StatusDeployed {
 		a.trouble(d, history)
+		a.marks(d, last, last.AgentNamespace)
 		d.Problem, d.Detail = NoReleaseRecord, "no revision of release "+last.Release()+" is deployed"
 		return
 	}

@@ -52,6 +52,8 @@ type Deployment struct {
 	// Elsewhere says that it is established to be of another cluster than the one that was read. Without it, ClusterNotRead says only that
 	// nothing shows it to be of this one.
 	Elsewhere bool
+	// Agent is the namespace of its agent; empty where none is known to deploy it here.
+	Agent string
 	// Stated is the ownership metadata that the manifest of its release states; empty where there is no record, or no object in it.
 	Stated ownership.Marks
 	// Scope is that of its agent, from which Want is made.

@@ -54,8 +54,8 @@ func (o *options) run(c *cobra.Command, args []string) error {
 		err = s.apply(c.Context())
 	}
 	if err == nil && s.unread > 0 {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("not complete: %d bundle deployments have no result, so it is not known which of their objects to adopt", s.unread),
-			Hint: s.Command("audit") + " says why (FD607)."}
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("not complete: bundle deployments without a result: %d; which of their objects to adopt is not known", s.unread),
+			Hint: s.Command("audit") + " says why (FD602, FD607)."}
 	}
 	return err
 }
@@ -119,7 +119,9 @@ func (s *session) plan(ctx context.Context, args []string) error {
 	if err := found.NoResult(); err != nil {
 		return fmt.Errorf("cannot know what to adopt: %w", err)
 	}
-	s.unread = found.Results().Unread
+	if len(objects) == 0 { // else the named objects are all that is meant
+		s.unread = found.Results().Unread
+	}
 	o := adopt.Options{Policy: adopt.Policy(s.policy.String()), TakeFrom: s.takeFrom, Pick: pick(objects, found.Kinds)}
 	if names := adopt.NotHolding(found.Case, o); len(names) > 0 {
 		return &exit.Error{Status: exit.Found, Err: fmt.Errorf("--dangerous-take-from=%s names nobody who holds an object in scope", names[0]),

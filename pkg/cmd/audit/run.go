@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // run parses, reads, prints and decides the exit status, in that order.
@@ -54,9 +55,22 @@ func (o *options) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	if err := found.NoResult(); err != nil {
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: o.RecordsHint() + "\n--" + statusOnlyFlag + " checks only the status that Fleet reports."}
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: o.noResultHint(c, err)}
 	}
 	return o.status(result)
+}
+
+// noResultHint is what to do where no deployment has a result, after the report was printed.
+func (o *options) noResultHint(c *cobra.Command, err error) string {
+	hint := "The report names what could not be read."
+	var unread *engine.NoResultError
+	if errors.As(err, &unread) && (unread.Reason == string(source.NotInSnapshot) || unread.Reason == string(source.Forbidden)) {
+		hint = o.UnreadHint(unread.Reason)
+	}
+	if o.readsMore(c) == "" {
+		hint += "\n--" + statusOnlyFlag + " checks only the status that Fleet reports."
+	}
+	return hint
 }
 
 // readsMore names the first flag given that has objects read or evaluated in some way, "" where none was.

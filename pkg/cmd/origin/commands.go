@@ -13,6 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // Command begins a command line of this program's that leads to the same source: "kubectl fleetdoctor adopt --context prod". A token or
@@ -91,13 +92,15 @@ func (f *Flags) Explain(err error) error {
 	return &exit.Error{Status: exit.Failed, Err: err, Hint: f.hint(err)}
 }
 
-// RecordsHint is what to do where release records could not be read.
-func (f *Flags) RecordsHint() string {
-	if f.Captured() {
+// UnreadHint is what to do where something could not be read, for a reason of the state Unknown.
+func (f *Flags) UnreadHint(reason string) string {
+	switch reason {
+	case string(source.NotInSnapshot):
 		return "Capture the Secrets of type helm.sh/release.v1, and those named fleet-agent, of the cluster, all of them whole."
+	case string(source.Forbidden):
+		return f.Commands().PrintRole + " prints a role that may read it."
 	}
-	c := f.Commands()
-	return c.Audit + " names what could not be read; " + c.PrintRole + " prints a role that may read it."
+	return f.evaluating("audit") + " names what could not be read (FD602, FD607)."
 }
 
 func (f *Flags) hint(err error) string {
@@ -105,9 +108,11 @@ func (f *Flags) hint(err error) string {
 	var unread *engine.NoResultError
 	switch {
 	case errors.As(err, &unread):
-		return f.RecordsHint()
+		return f.UnreadHint(unread.Reason)
 	case errors.Is(err, engine.ErrScopeContradicted):
 		return "Leave out --agent-scope: the scope of the running agent is used."
+	case errors.Is(err, engine.ErrScopeAmbiguous):
+		return "Leave out --agent-scope, and let the agents run that do not: then each shows its own scope."
 	case errors.Is(err, engine.ErrNothingInScope):
 		return f.Command("audit") + " -o wide lists all bundle deployments."
 	case f.Captured() && listing != "":

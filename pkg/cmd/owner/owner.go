@@ -82,7 +82,7 @@ func (o *options) run(ctx context.Context, args []string) error {
 	}
 	for _, x := range document.Objects {
 		if x.Unknown != "" {
-			return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("cannot know which bundle desires %s: %s", x.Key(), x.Unknown), Hint: o.RecordsHint()}
+			return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("cannot know which bundle desires %s: %s", x.Key(), x.Unknown), Hint: o.Command("audit") + " names what could not be read."}
 		}
 	}
 	return nil
