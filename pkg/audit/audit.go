@@ -128,6 +128,7 @@ func Find(ctx context.Context, src source.Source, o Options) (*Found, error) {
 		if err := l.read(ctx); err != nil {
 			return nil, err
 		}
+		l.unproven()
 		if err := l.confirm(ctx); err != nil {
 			return nil, err
 		}

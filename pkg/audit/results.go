@@ -87,7 +87,7 @@ func (f *Found) why() (reason, detail string) {
 			return string(d.Problem), d.Key() + ": " + d.Detail
 		default:
 			first := d.Objects[0]
-			return first.Reason, strings.TrimSuffix(fmt.Sprintf("none of the objects of %s could be read: %s: %s", d.Key(), first.Reason, first.Message), ": ")
+			return first.Reason, strings.TrimSuffix(fmt.Sprintf("none of the objects of %s has a result: %s: %s", d.Key(), first.Reason, first.Message), ": ")
 		}
 	}
 	return "", ""

@@ -4,11 +4,14 @@ package check
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"al.essio.dev/pkg/shellescape"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -25,8 +28,45 @@ var scopeUnproven = Check{
 				out = append(out, c.disputedScope(x))
 			}
 		}
-		return out
+		return append(out, c.contradictedReleases()...)
 	},
+}
+
+// ScopeUnproven is the reason of the state Unknown for an object that carries the set of its bundle with another scope than its release states,
+// while nothing shows which of the two the agent uses.
+const ScopeUnproven = "ScopeUnproven"
+
+// contradictedReleases reports once for each agent that its releases state sets which no object carries.
+func (c *Case) contradictedReleases() []report.Finding {
+	objects, first := map[string]int{}, map[string]*Object{}
+	for _, d := range c.Deployments {
+		for i := range d.Objects {
+			if o := &d.Objects[i]; o.Reason == ScopeUnproven {
+				objects[d.Agent]++
+				if first[d.Agent] == nil {
+					first[d.Agent] = o
+				}
+			}
+		}
+	}
+	var out []report.Finding
+	for _, agent := range slices.Sorted(maps.Keys(objects)) {
+		o := first[agent]
+		out = append(out, report.Finding{
+			Object: object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: agent, Name: fleet.AgentName}, Cluster: o.Deployment.Cluster,
+			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s carry other sets than the releases of their bundles state, and none carries those",
+				agent, count(objects[agent], "live object")),
+			Evidence:    []string{o.Key().String() + ": " + o.Message},
+			Remediation: c.showScope(agent),
+		})
+	}
+	return out
+}
+
+// showScope is a command that shows the scope with which an agent runs.
+func (c *Case) showScope(agent string) string {
+	return fmt.Sprintf("%s%s get deployment %s -o jsonpath=%s", c.Commands.Kubectl, inNamespace(agent), fleet.AgentName,
+		shellescape.Quote(`{.spec.template.spec.containers[*].env[?(@.name=="`+fleet.AgentScopeEnv+`")].value}`))
 }
 
 func (c *Case) anyInScope(ds []*inventory.Deployment) bool {
@@ -50,8 +90,7 @@ func (c *Case) disputedScope(x *inventory.Dispute) report.Finding {
 			fmt.Sprintf("if the agent comes back with %s, Fleet reports the objects of %s that carry another set as not owned, until it deploys each of them again",
 				declared, deployments),
 		},
-		Remediation: fmt.Sprintf("%s%s get deployment %s -o jsonpath=%s", c.Commands.Kubectl, inNamespace(x.Agent), fleet.AgentName,
-			shellescape.Quote(`{.spec.template.spec.containers[*].env[?(@.name=="`+fleet.AgentScopeEnv+`")].value}`)),
+		Remediation: c.showScope(x.Agent),
 	}
 }
 

@@ -55,7 +55,7 @@ var unread = Check{
 func (c *Case) nothingRead(d *Deployment) report.Finding {
 	f := onDeployment(d)
 	first := d.Objects[0]
-	f.Message = fmt.Sprintf("no result for %s: none of its objects could be read (%s)", d.Key(), first.Reason)
+	f.Message = fmt.Sprintf("no result for %s: none of its objects has one (%s)", d.Key(), first.Reason)
 	if first.Message != "" {
 		f.Evidence = []string{first.Key().String() + ": " + first.Message}
 	}
