@@ -361,3 +361,17 @@ func TestHolder(t *testing.T) {
 		}
 	}
 }
+
+// TestUnshown holds which agents a stated scope may stand for: those whose running workload does not show one, and none that only a record names.
+func TestUnshown(t *testing.T) {
+	w := &world{tb: t}
+	w.secret("a-system", "one").secret("b-system", "two").secret("c-system", "three").workload("a-system", "").
+		stated("web/x:1", "x", "nowhere", "default-x-evil").stated("web/y:1", "y", "b-system", "default-y-b")
+	inv := w.build()
+	if got := strings.Join(inv.Unshown(), " "); got != "b-system c-system" {
+		t.Errorf("agents that show no scope: %q", got)
+	}
+	if s := inv.NewBundleScope(); s.Evidence != "" {
+		t.Errorf("the scope of a bundle that is not here yet: %+v, want none: the agents do not agree", s)
+	}
+}
