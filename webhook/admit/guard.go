@@ -4,6 +4,7 @@ package admit
 
 import (
 	"fmt"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -54,7 +55,7 @@ func (g guardian) judge(req *admission.Request, key object.Key, claims []registr
 	}
 	mode, note := guard.ModeOf(labels, g.GuardDefault)
 	a.unsure = mode == guard.Deny // also where it is stale: a watch that merely begins anew is back in a moment
-	if mode == guard.Deny && !g.Live(v.Release.Namespace) {
+	if mode == guard.Deny && !g.heard(v) {
 		mode, note = guard.Warn, stale
 	}
 	if mode == guard.Deny && v.Doubt != "" {
@@ -72,6 +73,16 @@ func (g guardian) judge(req *admission.Request, key object.Key, claims []registr
 		a.Warnings = append(a.Warnings, note)
 	}
 	return a
+}
+
+// heard says whether enough is known of the releases that may own an object. Records that wait can make a request Fleet's own only if a service
+// account makes it. Whoever else makes it is a stranger to each of them, and one of which all is read is enough: nobody gets past a denial by
+// records of theirs that claim the object and wait.
+func (g guardian) heard(v guard.Verdict) bool {
+	if v.MayBeFleet {
+		return !slices.ContainsFunc(v.Namespaces, func(namespace string) bool { return !g.Live(namespace) })
+	}
+	return slices.ContainsFunc(v.Namespaces, g.Live)
 }
 
 // wayOut says how to be let through.

@@ -47,8 +47,13 @@ const (
 // Verdict is what a request would do.
 type Verdict struct {
 	Reason Reason
-	// Release owns the object; the zero value where none does.
+	// Release owns the object; the zero value where none does. Where several releases may own it, no more is set than the Bundle that all of
+	// their records name.
 	Release registry.Release
+	// Namespaces are those of the releases that may own the object, in the order of the claims.
+	Namespaces []string
+	// MayBeFleet says that a record which is not read yet could make the request Fleet's own: Fleet has no users but service accounts.
+	MayBeFleet bool
 	// Message says whose the object is, and what Fleet will report; empty where no harm is done.
 	Message string
 	// Doubt says why the object may be another release's, so that a denial may meet Fleet itself; empty where there is none.
@@ -66,7 +71,12 @@ func Judge(claims []registry.Release, req Request) Verdict {
 	if len(owners) == 0 {
 		return Verdict{Reason: NotOwned}
 	}
-	v := Verdict{Release: owners[0], Doubt: doubt(owners, have, req)}
+	v := Verdict{Release: agreed(owners), Doubt: doubt(owners, have, req), MayBeFleet: strings.HasPrefix(req.User, serviceAccount)}
+	for _, o := range owners {
+		v.Namespaces = append(v.Namespaces, o.Namespace)
+	}
+	v.Namespaces = slices.Compact(v.Namespaces)
+	count := fewer(owners, have, req)
 	switch {
 	case req.Manager == ownership.FieldManager, req.Ignored, req.Old.Metadata.Labels[stamp.IgnoreLabel] == "true":
 		v.Reason = Ignored
@@ -78,9 +88,9 @@ func Judge(claims []registry.Release, req Request) Verdict {
 		v.Reason = Deleting
 	case req.New == nil:
 		v.Reason = Deleted
-		v.Message = fmt.Sprintf("%s belongs to bundle %s: Fleet will report it as missing, and %s", req.Key, v.Release.Bundle, fewer(v.Release))
+		v.Message = fmt.Sprintf("%s belongs to bundle %s: Fleet will report it as missing%s", req.Key, bundles(owners), count)
 	default:
-		v.judgeMarks(req)
+		v.judgeMarks(owners, req, count)
 	}
 	return v
 }
@@ -97,30 +107,44 @@ func ownersOf(claims []registry.Release, have ownership.Marks) []registry.Releas
 	return owners
 }
 
+// several says whether the owners are more than one release. Two revisions of a release are one.
+func several(owners []registry.Release) bool {
+	return slices.ContainsFunc(owners, func(o registry.Release) bool { return o.Release() != owners[0].Release() })
+}
+
+// agreed is the owner. Of several releases it is what does not depend on which of them owns the object.
+func agreed(owners []registry.Release) registry.Release {
+	switch {
+	case !several(owners):
+		return owners[0]
+	case slices.ContainsFunc(owners, func(o registry.Release) bool { return o.Bundle != owners[0].Bundle }):
+		return registry.Release{}
+	}
+	return registry.Release{Bundle: owners[0].Bundle}
+}
+
 // doubt says why the claims that are left need not be those of the object's owner. Where nothing but the hash speaks for them, the record of
 // its owner may be missing, or be one of several.
 func doubt(owners []registry.Release, have ownership.Marks, req Request) string {
 	if have.ReleaseName != "" && owners[0].Want.Release() != have.Release() {
 		return "Helm's annotations name release " + have.Release() + ", which is not known to own it"
 	}
-	if have.ReleaseName == "" && req.Partial {
+	if have.ReleaseName == "" && req.Partial && strings.HasPrefix(req.User, serviceAccount) {
 		return "it lacks Helm's annotations, and not every release record is known"
 	}
-	several := slices.ContainsFunc(owners, func(o registry.Release) bool { return o.Release() != owners[0].Release() })
-	if several && slices.ContainsFunc(owners, func(o registry.Release) bool { return isFleet(o, req.User) }) {
+	if several(owners) && slices.ContainsFunc(owners, func(o registry.Release) bool { return isFleet(o, req.User) }) {
 		return "several releases state its set, Helm's annotations name none of them, and it is Fleet for one"
 	}
 	return ""
 }
 
-// judgeMarks looks for marks that are as the release wants them, and would not be any more.
-func (v *Verdict) judgeMarks(req Request) {
-	want := v.Release.Want.Stamps()
+// judgeMarks looks for marks that are as one of the owners wants them, and would not be any more.
+func (v *Verdict) judgeMarks(owners []registry.Release, req Request, count string) {
 	v.Reason = Harmless
 	var gone, changed []string
 	counted, helm := false, false
 	for _, c := range ownership.Changes(stampsOf(req.Old), stampsOf(req.New)) {
-		if c.Old == nil || *c.Old != want[c.Name] {
+		if c.Old == nil || !slices.ContainsFunc(owners, func(o registry.Release) bool { return o.Want.Stamps()[c.Name] == *c.Old }) {
 			continue
 		}
 		counted = counted || c.Name == fleet.HashLabel
@@ -148,15 +172,39 @@ func (v *Verdict) judgeMarks(req Request) {
 		consequence = "Fleet still counts it, but Helm may not know it for its release's"
 	}
 	if counted {
-		consequence = "Fleet will report it as not its own, and " + fewer(v.Release)
+		consequence = "Fleet will report it as not its own" + count
 	}
-	v.Message = fmt.Sprintf("%s belongs to bundle %s, and this %s%s%s", req.Key, v.Release.Bundle, strings.Join(acts, " and "), link, consequence)
+	v.Message = fmt.Sprintf("%s belongs to bundle %s, and this %s%s%s", req.Key, bundles(owners), strings.Join(acts, " and "), link, consequence)
 }
 
-// fewer is the count that Fleet reports of a bundle afterwards. It is an upper bound: other objects may be missing or modified already, which
-// the release record does not tell.
-func fewer(r registry.Release) string {
-	return fmt.Sprintf("%s will be at most %d/%d", r.Bundle, r.Objects-1, r.Objects)
+// maxNamed bounds how many bundles a message names: anybody who may write records can claim an object under many names.
+const maxNamed = 3
+
+// bundles names the bundles of the owners.
+func bundles(owners []registry.Release) string {
+	var names []string
+	for _, o := range owners {
+		if slices.Contains(names, o.Bundle) {
+			continue
+		}
+		if len(names) == maxNamed {
+			names = append(names, "another")
+			break
+		}
+		names = append(names, o.Bundle)
+	}
+	return strings.Join(names, " or ")
+}
+
+// fewer adds the count that Fleet reports of a bundle afterwards. It is an upper bound: other objects may be missing or modified already, which
+// the release record does not tell. Where another release may own the object, there is no count.
+func fewer(owners []registry.Release, have ownership.Marks, req Request) string {
+	r := owners[0]
+	named := r.Want.Release() == have.Release()
+	if !named && (several(owners) || have.ReleaseName != "" || req.Partial) {
+		return ""
+	}
+	return fmt.Sprintf(", and %s will be at most %d/%d", r.Bundle, r.Objects-1, r.Objects)
 }
 
 func stampsOf(m *object.Meta) ownership.Stamps {
@@ -166,10 +214,13 @@ func stampsOf(m *object.Meta) ownership.Stamps {
 // accounts are the service accounts that Fleet's agent works as, beside the one that a release names. They live in the agent's namespace.
 var accounts = []string{fleet.AgentName, fleet.DefaultAccount}
 
+// serviceAccount is what the names of service accounts begin with.
+const serviceAccount = "system:serviceaccount:"
+
 // isFleet says whether a user is Fleet, as far as one release is concerned.
 func isFleet(r registry.Release, user string) bool {
 	return slices.ContainsFunc(r.Agents, func(a registry.Agent) bool {
-		name, ok := strings.CutPrefix(user, "system:serviceaccount:"+a.Namespace+":")
+		name, ok := strings.CutPrefix(user, serviceAccount+a.Namespace+":")
 		return ok && a.Namespace != "" && name != "" && (name == a.ServiceAccount || slices.Contains(accounts, name))
 	})
 }

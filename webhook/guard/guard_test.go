@@ -3,6 +3,7 @@
 package guard_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -194,6 +195,52 @@ func TestDoubt(t *testing.T) {
 				t.Errorf("%s, doubt %q; want %s, %q", v.Reason, v.Doubt, guard.Deleted, tc.doubt)
 			}
 		})
+	}
+}
+
+// TestPartial holds that records which are not read put an owner in doubt only where the request may be Fleet's, which has no users but service
+// accounts. A tenant can have such a record.
+func TestPartial(t *testing.T) {
+	bare := eleven
+	bare.ReleaseName, bare.ReleaseNamespace = "", ""
+	for user, doubt := range map[string]bool{alice: false, agent: true, "system:serviceaccount:elsewhere:deployer": true} {
+		req := guard.Request{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-10"}, User: user, Old: marked(bare), Partial: true}
+		r := registry.New()
+		e, err := registry.Read(record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}.Value())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Put(e)
+		v := guard.Judge(r.Claims(req.Key), req)
+		if v.Reason != guard.Deleted || (v.Doubt != "") != doubt || v.MayBeFleet != doubt || strings.Contains(v.Message, "at most") {
+			t.Errorf("%s: %s, doubt %q, %s", user, v.Reason, v.Doubt, v.Message)
+		}
+	}
+}
+
+// TestSeveralOwners has records of several releases state the set of an object that names none of them. Nothing is said that only one of them says.
+func TestSeveralOwners(t *testing.T) {
+	bare := eleven
+	bare.ReleaseName, bare.ReleaseNamespace = "", ""
+	r := cluster(t)
+	for i, said := range []string{"bundle eleven:", "bundle eleven or b-1:", "bundle eleven or b-1 or b-2:", "bundle eleven or b-1 or b-2 or another:", "bundle eleven or b-1 or b-2 or another:"} {
+		bundle := fmt.Sprint("b-", i)
+		if i == 0 {
+			bundle = "eleven"
+		}
+		e, err := registry.Read(record.Record{Bundle: bundle, SetID: eleven.SetID, Namespace: fmt.Sprint("a-tenant-", i), Objects: record.ConfigMaps("web", 11)}.Value())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Put(e)
+		req := guard.Request{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-9"}, User: alice, Old: marked(bare)}
+		v := guard.Judge(r.Claims(req.Key), req)
+		if !strings.Contains(v.Message, said) || strings.Contains(v.Message, "at most") || v.Doubt != "" {
+			t.Errorf("it says %q, in doubt %q; want %q", v.Message, v.Doubt, said)
+		}
+		if v.Release.Namespace != "" || (v.Release.Bundle == "eleven") != (i == 0) || len(v.Namespaces) < i+2 {
+			t.Errorf("of release %q, bundle %q, namespaces %v", v.Release.Release(), v.Release.Bundle, v.Namespaces)
+		}
 	}
 }
 
