@@ -21,7 +21,7 @@ import (
 var errForeign = errors.New("it names another release than its secret does")
 
 // errNoRoom is said of a record that is sound, but comes when too much is kept already.
-var errNoRoom = errors.New("there is no room for what it desires: of the 100 MiB for all records, its namespace has as much as is left for others")
+var errNoRoom = errors.New("there is no room for what it desires: its namespace has its share of 16 MiB, or what all namespaces have together is taken")
 
 // retryAfter is how long a Secret waits that could not be fetched.
 const retryAfter = time.Second

@@ -3,6 +3,8 @@
 package records
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
@@ -22,7 +24,7 @@ func secretOf(namespace, name string, revision int, version, status string, obje
 		Data: map[string][]byte{release.DataKey: value}}
 }
 
-// TestRoom has a reader with room for four records: a namespace gets half of it, and what has room keeps it.
+// TestRoom has a reader with room for four records, one of each namespace, and none reserved: what has room keeps it.
 func TestRoom(t *testing.T) {
 	named := 0
 	r := newReader(registry.New(), funcr.New(func(_, _ string) { named++ }, funcr.Options{}), nil)
@@ -30,7 +32,7 @@ func TestRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.room.most = one.Bytes * 9 / 2
+	r.room.limits = limits{most: one.Bytes * 9 / 2, share: one.Bytes * 7 / 4}
 	secret := func(namespace, name string, revision int, version, status string) *corev1.Secret {
 		return secretOf(namespace, name, revision, version, status, 30)
 	}
@@ -45,7 +47,7 @@ func TestRoom(t *testing.T) {
 		{"at work", secret("web", "guestbook", 1, "0", "pending-install"), true, nil},
 		{"the same, deployed", web, true, nil},
 		{"one of many of another namespace", evil, true, nil},
-		{"the next takes more than is left for others", secret("evil", "b", 1, "1", "deployed"), false, nil},
+		{"the next takes more than a namespace may have", secret("evil", "b", 1, "1", "deployed"), false, nil},
 		{"listed again", secret("evil", "b", 1, "1", "deployed"), false, nil},
 		{"another namespace has room", secret("dba", "guestbook", 1, "1", "deployed"), true, nil},
 		{"an upgrade has room, though the namespace has its share", secret("web", "guestbook", 2, "2", "pending-upgrade"), true, nil},
@@ -65,15 +67,15 @@ func TestRoom(t *testing.T) {
 		}
 		into := registry.New()
 		into.Put(r.keepNow(t, step.secret))
-		if into.Complete() != step.room || r.room.taken > r.room.most {
-			t.Errorf("%s: there is room: %t, want %t; %d bytes are taken of %d: %v", step.name, into.Complete(), step.room, r.room.taken, r.room.most, r.room.spaces)
+		if into.Complete() != step.room || r.room.taken() > r.room.most {
+			t.Errorf("%s: there is room: %t, want %t; %d bytes are taken of %d: %v", step.name, into.Complete(), step.room, r.room.taken(), r.room.most, r.room.spaces)
 		}
 	}
 	if named == 0 {
 		t.Error("whom there is no room for was not named")
 	}
-	if r.keepOnly("", nil); r.room.taken != 0 || len(r.room.spaces)+len(r.room.revisions) > 0 {
-		t.Errorf("when all is gone, %d bytes are taken: %v, %v", r.room.taken, r.room.spaces, r.room.revisions)
+	if r.keepOnly("", nil); r.room.taken() != 0 || len(r.room.spaces)+len(r.room.revisions) > 0 {
+		t.Errorf("when all is gone, %d bytes are taken: %v, %v", r.room.taken(), r.room.spaces, r.room.revisions)
 	}
 }
 
@@ -97,7 +99,101 @@ func TestFlood(t *testing.T) {
 	}
 	for i := range 15 {
 		if !r.take(release.Name{Namespace: "web", Name: "guestbook", Revision: i}, 1<<20) {
-			t.Fatalf("no room for MiB %d of another namespace, %d of %d are taken: %v", i, r.taken, r.most, r.spaces)
+			t.Fatalf("no room for MiB %d of another namespace, %d of %d are taken: %v", i, r.taken(), r.most, r.spaces)
 		}
+	}
+}
+
+// taken is how many bytes are taken of all.
+func (r *room) taken() int { return r.reserve + r.rest }
+
+// fill takes all that a namespace can have, in releases of so many bytes, and says how much that was.
+func (r *room) fill(namespace string, bytes int) (sum int) {
+	for i := 0; r.take(release.Name{Namespace: namespace, Name: fmt.Sprint("r", i), Revision: 1}, bytes); i++ {
+		sum += bytes
+	}
+	return sum
+}
+
+// TestShares has namespaces, one after another, take all that they can. Each has no more than its share, all together no more than there is, and
+// one that has no record yet has room, until there are very many of them.
+func TestShares(t *testing.T) {
+	r := newRoom()
+	for i := range 100 {
+		namespace := fmt.Sprintf("a-tenant-%d", i)
+		if sum := r.fill(namespace, 100<<10); sum < 100<<10 || sum > maxShare {
+			t.Fatalf("%s takes %d KiB", namespace, sum>>10)
+		}
+	}
+	if r.taken() > maxKept {
+		t.Errorf("%d bytes are taken", r.taken())
+	}
+	guestbook := release.Name{Namespace: "kube-apps", Name: "guestbook", Revision: 1}
+	if !r.take(guestbook, 200*2*110) {
+		t.Error("no room for a release of 200 objects in a namespace without a record")
+	}
+	spaces := len(r.spaces)
+	for i := range 1000 {
+		r.fill(fmt.Sprintf("b-tenant-%d", i), 128<<10)
+	}
+	if got := len(r.spaces); got < 256 || r.taken() > maxKept {
+		t.Errorf("%d namespaces have room, %d before; %d bytes are taken", got, spaces, r.taken())
+	}
+	if !r.take(guestbook, 200*2*110) {
+		t.Error("a release that is known has lost its room")
+	}
+	next := guestbook
+	if next.Revision = 2; !r.take(next, 200*2*110) {
+		t.Error("no room for an upgrade of a release that is known")
+	}
+}
+
+// TestSharesInOrder has the same namespaces come in the order of a list, as after a restart, and in the reverse order: the first bytes of each have
+// room in both.
+func TestSharesInOrder(t *testing.T) {
+	const namespaces, small = 200, 100 << 10
+	for name, first := range map[string]int{"by name": 0, "in reverse": namespaces - 1} {
+		r := newRoom()
+		for i := range namespaces {
+			i = max(i, first) - min(i, first) // from either end
+			namespace := fmt.Sprintf("tenant-%03d", i)
+			if i%2 == 0 { // a tenant that takes what it can
+				r.fill(namespace, 64<<10)
+			} else if !r.take(release.Name{Namespace: namespace, Name: "guestbook", Revision: 1}, small) {
+				t.Errorf("%s: no room for %s", name, namespace)
+			}
+		}
+	}
+}
+
+// TestSpacesReturned has a random-looking sequence of releases grow, shrink and go: what is counted as taken is what the releases have.
+func TestSpacesReturned(t *testing.T) {
+	r := newRoom()
+	r.limits = limits{most: 100, share: 40, reserved: 40, first: 10}
+	for i := range 20_000 {
+		n := release.Name{Namespace: fmt.Sprint(i * 7 % 11), Name: fmt.Sprint(i * 13 % 5), Revision: i % 3}
+		had := r.revisions[n.Release()][n.Revision]
+		if bytes := i * 31 % 17; !r.take(n, bytes) && bytes <= had {
+			t.Fatalf("step %d: no room for %d bytes in place of %d", i, bytes, had)
+		}
+		reserve, rest, charged := 0, 0, 0
+		for _, s := range r.spaces {
+			reserve, rest = reserve+s.reserve, rest+s.rest
+		}
+		for name := range r.revisions {
+			charged += r.charge(name)
+		}
+		if reserve != r.reserve || rest != r.rest || reserve+rest != charged || reserve > r.reserved || rest > r.most-r.reserved {
+			t.Fatalf("step %d: %d and %d bytes are taken, of namespaces %d and %d, for releases of %d bytes", i, r.reserve, r.rest, reserve, rest, charged)
+		}
+	}
+	for name := range r.revisions {
+		namespace, named, _ := strings.Cut(name, "/")
+		for revision := range 3 {
+			r.take(release.Name{Namespace: namespace, Name: named, Revision: revision}, 0)
+		}
+	}
+	if r.taken() != 0 || len(r.spaces)+len(r.revisions) > 0 {
+		t.Errorf("when all is gone, %d bytes are taken: %v", r.taken(), r.spaces)
 	}
 }

@@ -4,39 +4,68 @@ package records
 
 import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 
-// maxKept bounds what is kept of all records, in bytes: some 450,000 objects. Whoever may write a record can make claims, and memory is
-// everybody's.
-const maxKept = 100 << 20
+// limits bound what is kept of all records, in bytes. Whoever may write a record can make claims, and memory is everybody's.
+type limits struct {
+	// most is the room for all namespaces together, and share what one of them may take of it.
+	most, share int
+	// reserved is the part of most that holds no more than the first bytes of each namespace, so many as first.
+	reserved, first int
+}
 
-// room shares out the bytes that may be kept. A namespace may take as many as it leaves free: one alone half of all, two a third each. So there
-// is always room for a namespace that has taken less.
+// These have room for some 450,000 objects, 70,000 of one namespace; the reserved part for some 580 objects of each of 256 namespaces.
+const (
+	maxKept      = 100 << 20
+	maxShare     = 16 << 20
+	reservedRoom = 32 << 20
+	firstRoom    = 128 << 10
+)
+
+// room shares out the bytes that may be kept. The first bytes of a namespace are taken from the reserved part, as long as that has some, and
+// all others from the rest. So namespaces that have taken their share, however many, leave room for one that has no record yet.
 //
 // An upgrade needs room for two revisions of a release. The smaller of the two largest is not charged, so that a release which is known stays
 // so, however little room is left.
 type room struct {
-	most, taken int
-	spaces      map[string]int         // by namespace
-	revisions   map[string]map[int]int // bytes of each, by release
+	limits
+	reserve, rest int // bytes that are taken of both parts
+	spaces        map[string]space
+	revisions     map[string]map[int]int // bytes of each, by release
 }
 
+// space is what a namespace has taken of the reserved part, and of the rest.
+type space struct{ reserve, rest int }
+
 func newRoom() room {
-	return room{most: maxKept, spaces: map[string]int{}, revisions: map[string]map[int]int{}}
+	return room{limits: limits{most: maxKept, share: maxShare, reserved: reservedRoom, first: firstRoom}, spaces: map[string]space{},
+		revisions: map[string]map[int]int{}}
 }
 
 // take gives a revision so many bytes in place of those that it has. Where there is no room it has none afterwards.
 func (r *room) take(n release.Name, bytes int) (ok bool) {
 	before := r.charge(n.Release())
 	r.set(n, bytes)
-	grows := r.charge(n.Release()) - before
-	if ok = grows <= 0 || r.spaces[n.Namespace]+grows <= r.most-r.taken-grows; !ok {
+	if ok = r.resize(n.Namespace, r.charge(n.Release())-before); !ok {
 		r.set(n, 0)
-		grows = r.charge(n.Release()) - before
-	}
-	r.taken += grows
-	if r.spaces[n.Namespace] += grows; r.spaces[n.Namespace] == 0 {
-		delete(r.spaces, n.Namespace)
+		r.resize(n.Namespace, r.charge(n.Release())-before) // which is no more than before
 	}
 	return ok
+}
+
+// resize changes what a namespace has taken, unless there is no room for it. For no more than it has there always is.
+func (r *room) resize(namespace string, by int) (ok bool) {
+	had := r.spaces[namespace]
+	sum := had.reserve + had.rest + by
+	has := space{reserve: min(sum, r.first, r.reserved-r.reserve+had.reserve)}
+	has.rest = sum - has.reserve
+	rest := r.rest - had.rest + has.rest
+	if sum > r.share || rest > r.most-r.reserved {
+		return false
+	}
+	r.reserve, r.rest = r.reserve-had.reserve+has.reserve, rest
+	if r.spaces[namespace] = has; sum == 0 {
+		delete(r.spaces, namespace)
+	}
+	return true
 }
 
 func (r *room) set(n release.Name, bytes int) {
