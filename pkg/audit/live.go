@@ -40,6 +40,8 @@ type live struct {
 	// scalersRead says that every autoscaler has streamed past already.
 	scalersRead bool
 	unsearched  []string
+	// searching says that objects which nobody desires are looked for too.
+	searching bool
 }
 
 // suspect is an object that differs.
@@ -81,6 +83,7 @@ func rulesOf(d *inventory.Deployment) []compare.Rule {
 
 // read lists every kind that is desired, and searches the others for marked objects.
 func (l *live) read(ctx context.Context) error {
+	l.searching = true
 	if err := l.list(ctx, l.search); err != nil {
 		return err
 	}
@@ -185,13 +188,39 @@ func (l *live) settle(objects []*check.Object, cover source.Coverage) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	what := "reading " + objects[0].Kind + " objects"
 	for _, ns := range sortedKeys(unread) {
-		what := "reading " + objects[0].Kind + " objects"
-		if ns != "" {
-			what += " in namespace " + ns
-		}
-		l.gap(what, unread[ns], "the bundles' objects of this kind are Unknown")
+		l.gap(what+inNamespace(ns), unread[ns], "the bundles' objects of this kind are Unknown")
 	}
+	if l.searching {
+		l.orphansGaps(what, unread, cover.Failures())
+	}
+}
+
+// orphansGaps notes the other failures of a list. Where every desired object was read before the list failed, objects that nobody desires
+// may still be missing. What a snapshot does not hold, and what is not served, is no failure of the list.
+func (l *live) orphansGaps(what string, noted, failures map[string]source.Failure) {
+	for _, ns := range sortedKeys(failures) {
+		f := failures[ns]
+		_, again := noted[ns]
+		for _, n := range noted {
+			again = again || ns == "*" && n == f
+		}
+		switch {
+		case again, f.Reason == source.NotInSnapshot, f.Reason == source.KindNotServed:
+		case ns == "*":
+			l.gap(what, f, "orphaned objects of this kind may be missed")
+		case f.Reason != failures["*"].Reason:
+			l.gap(what+inNamespace(ns), f, "orphaned objects of this kind may be missed")
+		}
+	}
+}
+
+func inNamespace(ns string) string {
+	if ns == "" {
+		return ""
+	}
+	return " in namespace " + ns
 }
 
 // ttlAfterFinished is what the manifest of a Job states of its own end, nil for any other object.

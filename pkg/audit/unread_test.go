@@ -31,6 +31,8 @@ type faulty struct {
 	served   []source.Kind
 	// illegible is a kind whose objects have a status that cannot be decoded.
 	illegible string
+	// late lists yield every object before they fail.
+	late bool
 }
 
 func (f faulty) Describe(ctx context.Context) (source.Description, error) {
@@ -64,7 +66,7 @@ func (f faulty) List(ctx context.Context, q source.Query, yield func(source.Obje
 			continue
 		}
 		_, err := f.Source.List(ctx, q, func(o source.Object) error {
-			if _, ok := cover.Of(namespaceOf(o.Raw)); !ok {
+			if _, ok := cover.Of(namespaceOf(o.Raw)); !ok && !f.late {
 				return nil // what could not be read is not passed on
 			}
 			return yield(o)
@@ -115,7 +117,15 @@ func TestUnread(t *testing.T) {
 			resources: map[string]string{"v1/Service/web/frontend": "Unknown:Forbidden"},
 			gaps:      []string{"reading Service objects in namespace web: Forbidden"}},
 		{name: "in one namespace only", fault: faulty{lists: map[string]source.Coverage{"Service": forbidden.With("web", nil)}},
-			state: report.Ready, counts: report.Counts{Desired: 3, Ready: 3}},
+			state: report.Ready, counts: report.Counts{Desired: 3, Ready: 3},
+			gaps: []string{"reading Service objects: Forbidden: user reader may not list it"}},
+		{name: "a list fails after the desired objects", fault: faulty{late: true, lists: map[string]source.Coverage{"Service": failed}},
+			state: report.Ready, counts: report.Counts{Desired: 3, Ready: 3},
+			gaps: []string{"reading Service objects: ReadFailed: the connection was lost: orphaned objects of this kind may be missed"}},
+		{name: "a list fails in a namespace after the desired objects",
+			fault: faulty{late: true, lists: map[string]source.Coverage{"Service": source.Covered().With("web", &source.Failure{Reason: source.ReadFailed})}},
+			state: report.Ready, counts: report.Counts{Desired: 3, Ready: 3},
+			gaps: []string{"reading Service objects in namespace web: ReadFailed: orphaned objects of this kind may be missed"}},
 		{name: "the connection is lost", fault: faulty{lists: map[string]source.Coverage{"Deployment": failed}},
 			state: report.Unknown, counts: report.Counts{Desired: 3, Ready: 2, Unknown: 1},
 			resources: map[string]string{"apps/v1/Deployment/web/frontend": "Unknown:ReadFailed"},
@@ -158,7 +168,7 @@ func TestUnread(t *testing.T) {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 			for _, g := range got.Gaps {
-				gaps = append(gaps, g.What+": "+g.Reason)
+				gaps = append(gaps, g.What+": "+g.Reason+": "+g.Effect)
 			}
 			holdTexts(t, "gaps", tc.gaps, gaps)
 		})
