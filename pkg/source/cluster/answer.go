@@ -113,6 +113,24 @@ func (l *lister) check(a *answer) error {
 	return nil
 }
 
+// checkStart holds what a list states before its items against what was asked for, so that no item of another list is passed on. API
+// servers write the kind of a list of custom resources after the items; each of those states its own kind.
+func (l *lister) checkStart(a *answer) error {
+	ok := true
+	switch {
+	case a.kind != "" && a.apiVersion != "":
+		ok = l.asked(a, true)
+	case a.apiVersion != "":
+		ok = a.apiVersion == l.kind.GroupVersion().String() || l.query.MetadataOnly && a.apiVersion == partialMetadata.GroupVersion().String()
+	case a.kind == "":
+		ok = false
+	}
+	if !ok {
+		return l.otherKind(a.apiVersion, a.kind)
+	}
+	return nil
+}
+
 // checkItem holds an item against what was asked for. It need not state its kind where the list has stated its own.
 func (l *lister) checkItem(a *answer, apiVersion, kind string) error {
 	if apiVersion == "" && kind == "" {

@@ -40,6 +40,9 @@ func written(document string) answer {
 	}
 }
 
+// configMapItem is an item that states its kind.
+const configMapItem = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}}`
+
 // TestListKind holds that an answer of another kind is a gap, and that nothing of it is taken.
 func TestListKind(t *testing.T) {
 	t.Parallel()
@@ -63,6 +66,15 @@ func TestListKind(t *testing.T) {
 		"no kind":              {query: configMap, document: `{"items":[]}`, fails: "does not state its kind"},
 		"no kind, and an item": {query: configMap, document: `{"items":[{"metadata":{"name":"a"}}]}`, fails: "does not state its kind"},
 		"the kind comes late":  {query: configMap, document: `{"apiVersion":"v1","items":[{"metadata":{"name":"a"}}],"kind":"SecretList"}`, fails: "another kind"},
+		"another kind, of which the items are as asked": {query: configMap, document: `{"kind":"PodList","apiVersion":"v1","items":[` + configMapItem + `]}`,
+			fails: `"PodList" of "v1"`},
+		"another version, of which the items are as asked": {query: configMap, document: `{"kind":"ConfigMapList","apiVersion":"v2","items":[` + configMapItem + `]}`,
+			fails: `"ConfigMapList" of "v2"`},
+		"no kind, and an item as asked": {query: configMap, document: `{"items":[` + configMapItem + `]}`, fails: "does not state its kind"},
+		"another version, and the kind comes late": {query: configMap, document: `{"apiVersion":"v2","items":[` + configMapItem + `],"kind":"ConfigMapList"}`,
+			fails: "does not state its kind"},
+		"the version comes late": {query: configMap, document: `{"kind":"ConfigMapList","items":[` + configMapItem + `],"apiVersion":"v1"}`,
+			yields: []string{"a"}},
 		"an item of another kind": {query: configMap, document: `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}]}`,
 			fails: `"Secret" of "v1"`},
 		"metadata that were not asked for": {query: configMap, document: `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[]}`, fails: "another kind"},

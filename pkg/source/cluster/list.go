@@ -215,6 +215,9 @@ func (l *lister) item(a *answer) error {
 	if a.PeekKind() == 'n' { // null: a list of none
 		return a.SkipValue()
 	}
+	if err := l.checkStart(a); err != nil {
+		return err
+	}
 	if _, err := a.ReadToken(); err != nil {
 		return err
 	}
