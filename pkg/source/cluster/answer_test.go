@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,6 +126,7 @@ func TestListEndless(t *testing.T) {
 		"the same token":            {times(3, page("A", "x/1")), "the server gave the same continue token twice", 2},
 		"the same objects for ever": {tokens(func(int) []string { return []string{"x/1", "x/2"} }), "it has more than 10 pages", 10},
 		"nothing, for ever":         {tokens(func(int) []string { return nil }), "it has more than 10 pages", 10},
+		"two tokens in turn":        {alternate(3, page("A", "x/1"), page("B", "x/2")), "the server gave the same continue token twice", 3},
 		"other objects for ever":    {tokens(func(n int) []string { return []string{fmt.Sprint("x/", n), fmt.Sprint("y/", n)} }), "it has more than 8 objects", 5},
 		"one page without an end":   {times(1, page("", strings.Fields("1 2 3 4 5 6 7 8 9 10")...)), "it has more than 8 objects", 1},
 	} {
@@ -157,10 +159,53 @@ func alternate(n int, a, b answer) []answer {
 	return out
 }
 
+// TestListBarren holds that a list which yields nothing new is given up long before it has as many pages as a list may have, and that an
+// expired list may pass again over what it has yielded.
+func TestListBarren(t *testing.T) {
+	t.Parallel()
+	const pages = 150
+	numbered := func(prefix string, names func(n int) []string) []answer {
+		out := make([]answer, pages)
+		for n := range out {
+			out[n] = page(fmt.Sprint(prefix, n), names(n)...)
+		}
+		return out
+	}
+	others := func(n int) []string { return []string{fmt.Sprint("x/", n)} }
+	again := append(numbered("second-", others), page("", "x/last"))
+	for name, test := range map[string]struct {
+		answers  []answer
+		requests int
+		covered  bool
+	}{
+		"nothing":               {numbered("", func(int) []string { return nil }), 100, false},
+		"the same objects":      {numbered("", func(int) []string { return []string{"x/1"} }), 101, false},
+		"the same after a 410":  {slices.Concat(numbered("", others), []answer{expired("")}, again), 2*pages + 2, true},
+		"tokens again, and 410": {slices.Concat(numbered("", others), []answer{expired("")}, numbered("", others), []answer{page("")}), 2*pages + 2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, map[string][]answer{configMaps: test.answers})
+			_, cover, err := collect(t, s.open(), source.Query{Kind: configMapKind})
+			f, covered := cover.Of("x")
+			if err != nil || covered != test.covered || !covered && f.Detail != "the list was given up: 100 pages in a row have no new object" {
+				t.Errorf("covered %t: %+v, %v", covered, f, err)
+			}
+			if got := len(s.asked()); got != test.requests {
+				t.Errorf("%d requests, want %d", got, test.requests)
+			}
+		})
+	}
+}
+
 // TestListFiltered holds that pages which a server has filtered down to nothing are read on.
 func TestListFiltered(t *testing.T) {
 	t.Parallel()
-	s := serve(t, map[string][]answer{configMaps: append(alternate(100, page("A"), page("B")), page("", "x/1"))})
+	var empty []answer
+	for n := range 99 {
+		empty = append(empty, page(fmt.Sprint("token-", n)))
+	}
+	s := serve(t, map[string][]answer{configMaps: append(empty, page("", "x/1"))})
 	got, cover, err := collect(t, s.open(), source.Query{Kind: configMapKind})
 	if _, covered := cover.Of("x"); err != nil || !covered || len(got) != 1 {
 		t.Errorf("yielded %v, covered %t: %v", got, covered, err)

@@ -22,6 +22,8 @@ const (
 	acceptMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 	// maxRestarts bounds how often one list is begun again because its snapshot expired or the connection broke.
 	maxRestarts = 5
+	// maxBarren bounds how many pages in a row of one list may have no new object.
+	maxBarren = 100
 	// maxRest bounds, in bytes, what is read of an answer after its document.
 	maxRest = 4 << 10
 )
@@ -72,6 +74,7 @@ type lister struct {
 	yield func(source.Object) error
 	seen  map[uint64]struct{}
 	seed  maphash.Seed
+	pages int // that were read, of all namespaces
 }
 
 // each reads namespace by namespace.
@@ -96,19 +99,20 @@ func (l *lister) each(ctx context.Context, coverage source.Coverage, namespaces 
 
 // all reads every page.
 func (l *lister) all(ctx context.Context, namespace string) error {
-	token, restarts, pages := "", 0, 0
+	token, restarts := "", 0
+	w := l.newWalk()
 	for {
+		known := len(l.seen)
 		next, err := l.page(ctx, namespace, token)
 		switch {
 		case err == nil && next == "":
 			return nil
-		case err == nil && next == token:
-			return &endlessError{"the server gave the same continue token twice"}
 		case err == nil:
-			token = next
-			if pages++; pages == l.options.MaxPages {
-				return &endlessError{fmt.Sprintf("it has more than %d pages", pages)}
+			l.pages++
+			if err := w.page(next, len(l.seen) > known, l.options.MaxPages); err != nil {
+				return err
 			}
+			token = next
 			continue
 		case restarts == maxRestarts || !l.restartable(ctx, err):
 			return err
@@ -116,8 +120,48 @@ func (l *lister) all(ctx context.Context, namespace string) error {
 		restarts++
 		if apierrors.IsResourceExpired(err) {
 			token = continuation(err)
+			w.restart(l.pages)
 		}
 	}
+}
+
+// walk is what is known of the pages of one list, to tell a list that comes to no end.
+type walk struct {
+	pages  int
+	barren int // pages in a row without a new object; below 0, as many more are allowed
+	tokens map[string]struct{}
+}
+
+// newWalk begins a list. Pages that were read of another one may have had its objects already.
+func (l *lister) newWalk() *walk {
+	w := &walk{}
+	w.restart(l.pages)
+	return w
+}
+
+// restart begins the list again, after pages that had its objects already. A newer state may have the tokens of the older one.
+func (w *walk) restart(pages int) {
+	w.barren, w.tokens = -pages, map[string]struct{}{}
+}
+
+// page takes note of a page, and of the token of the next.
+func (w *walk) page(next string, news bool, most int) error {
+	w.pages++
+	w.barren++
+	if news {
+		w.barren = min(w.barren, 0)
+	}
+	_, again := w.tokens[next]
+	w.tokens[next] = struct{}{}
+	switch {
+	case again:
+		return &endlessError{"the server gave the same continue token twice"}
+	case w.pages == most:
+		return &endlessError{fmt.Sprintf("it has more than %d pages", w.pages)}
+	case w.barren >= maxBarren:
+		return &endlessError{fmt.Sprintf("%d pages in a row have no new object", maxBarren)}
+	}
+	return nil
 }
 
 // restartable says whether the same list may succeed when asked again. Answers that ask for patience were waited for already.
