@@ -328,6 +328,37 @@ func TestNotWhole(t *testing.T) {
 	}
 }
 
+// TestOnlyDocumentNotWhole has files of one document that are no more than the beginning of an object, and others that only look like it.
+func TestOnlyDocumentNotWhole(t *testing.T) {
+	with := func(lines string) string { return strings.Replace(yml(cmA), "metadata:\n", "metadata:\n"+lines, 1) }
+	for _, tc := range []struct{ name, text, reason string }{
+		{"cut after a key", strings.TrimSuffix(yml(cmA, "data:"), "\n"), "it ends after a key"},
+		{"cut after a key in metadata", yml(cmA) + "  resourceVersion:", "it ends after a key"},
+		{"ends with a key", yml(cmA, "data:"), ""},
+		{"flow style", strings.TrimSpace(obj(cmA)), ""},
+		{"no end of the last line", strings.TrimSuffix(yml(cmA), "\n"), ""},
+		{"resourceVersion and no uid", with("  resourceVersion: \"7\"\n"), "it has no uid"},
+		{"managedFields and no uid", with("  managedFields:\n  - manager: kubectl\n"), "it has no uid"},
+		{"resourceVersion and uid", with("  resourceVersion: \"7\"\n  uid: u\n"), ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := write(t, entry{"x.yaml", tc.text}, entry{"z.yaml", yml(node)})
+			s := open(t, dir)
+			var gaps []string
+			want := []string{"a"}
+			if tc.reason != "" {
+				gaps, want = []string{"DIR/x.yaml, line 1 | " + tc.reason + ": it is not whole" + perDocument}, nil
+			}
+			if diff := cmp.Diff(gaps, gapLines(describe(t, s), dir)); diff != "" {
+				t.Errorf("gaps (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(want, covered(t, s, "v1 ConfigMap", "a", "b")); diff != "" {
+				t.Errorf("covered (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestDuplicateKeys damages one document or item only.
 func TestDuplicateKeys(t *testing.T) {
 	twice := obj(cmB, `"data":{"k":"1","j":{"k":[{"x":1,"x":2}]}}`)

@@ -29,6 +29,7 @@ type facts struct {
 	kubelet                               string // of a Node: its version
 	about                                 about
 	titled                                bool // it has a name at its top, as a Helm chart's Chart.yaml
+	managed                               bool // it has managedFields
 }
 
 // about is what documents that are no objects say of the capture.
@@ -159,6 +160,7 @@ func (s *scanner) metadata(name []byte) error {
 	case `"deletionGracePeriodSeconds"`:
 		return s.seconds(&s.grace)
 	case `"managedFields"`:
+		s.out.managed = true
 		return s.times(`"time"`)
 	}
 	return s.dec.SkipValue()

@@ -41,6 +41,7 @@ const (
 	cutKind      = "it has no kind"
 	cutNamespace = "it has no namespace"
 	cutUID       = "it has no uid, unlike the objects before it"
+	cutNoUID     = "it has no uid"
 	cutMember    = "it has no "
 	cutLine      = "it ends in the middle of a line"
 	cutKey       = "it ends after a key"
@@ -110,20 +111,24 @@ func (t *tail) count(x facts) {
 }
 
 // doubt says why an object, or the item of a List, with which the file ends may be the beginning of one. In a file of several more is a
-// sign than in a file of one, which people write without an end of the last line.
+// sign than in a file of one, which people write without an end of the last line. Only an API server sets a resourceVersion and
+// managedFields, and it sets a uid with them, which kubectl writes after them.
 func (s *yamlStream) doubt(raw []byte, x facts, item bool) string {
 	gk := schema.FromAPIVersionAndKind(x.apiVersion, x.kind).GroupKind()
 	t := &s.tail
-	closed := !item && (s.number == 1 || isClosed(s.text.text))
+	flow := !item && isClosed(s.text.text)
+	closed := flow || !item && s.number == 1
 	switch member := lastMember[gk]; {
 	case t.torn && !t.blank && !closed:
 		return cutLine
-	case t.dangling && !closed:
+	case t.dangling && (!closed || t.torn && !flow):
 		return cutKey
 	case x.namespace == "" && namespaced[gk]:
 		return cutNamespace
 	case x.uid == "" && t.dated > 0 && t.undated == 0:
 		return cutUID
+	case x.uid == "" && (x.managed || x.resourceVersion != "") && !flow && !item && s.number == 1:
+		return cutNoUID
 	case x.uid != "" && member != "" && !hasMember(raw, member):
 		return cutMember + member
 	}
