@@ -293,6 +293,8 @@ func TestNotWhole(t *testing.T) {
 	}{
 		{"stream", yml(cmA) + "---\n" + yml(cmB), []string{"a", "b"}, nil},
 		{"stream that ends with a marker", yml(cmA) + "---\n" + yml(cmB) + "---\n", []string{"a", "b"}, nil},
+		{"stream that ends in a comment without an end of the line", yml(cmA) + "---\n" + yml(cmB) + "# end", []string{"a", "b"}, nil},
+		{"stream that ends with a key and a comment", yml(cmA) + "---\n" + yml(cmB, "data:") + "# end", nil, []string{"standard input, line 7 (document 2) | it ends after a key: it is not whole" + more}},
 		{"stream of one document without an end of the last line", strings.TrimSpace(yml(cmA)), []string{"a"}, nil},
 		{"stream without an end of the last line", yml(cmA) + "---\n" + strings.TrimSpace(yml(cmB)), nil, []string{"standard input, line 7 (document 2) | it ends in the middle of a line: it is not whole" + more}},
 		{"stream of Lists without an end of the last line", yml(cmA) + "---\napiVersion: v1\nitems: []\nkind: ConfigMapLis", nil, []string{"standard input, line 7 (document 2) | it ends in the middle of a line: it is not whole" + more}},

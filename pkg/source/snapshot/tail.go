@@ -27,6 +27,10 @@ type tail struct {
 
 // read takes note of a line of the file.
 func (t *tail) read(line []byte) {
+	if line[0] == '#' { // a comment, whose end says nothing about the lines before it
+		t.torn = false
+		return
+	}
 	text := bytes.TrimRight(line, " \t\r\n")
 	t.torn, t.blank = line[len(line)-1] != '\n', len(text) == 0
 	if !t.blank {
