@@ -237,15 +237,22 @@ func preamble(head []byte) []byte {
 // sniff finds the format of a file, and whether it means to hold objects: by its name, or by how it begins. Fleet's own dumps name
 // files without an ending: bundles_fleet-local_guestbook.
 func sniff(name string, head []byte) (format, bool) {
-	named := false
+	byName := formatUnknown
 	switch strings.ToLower(path.Ext(name)) {
-	case ".json", ".jsonl", ".ndjson", ".yaml", ".yml":
-		named = true
+	case ".json", ".jsonl", ".ndjson":
+		byName = formatJSON
+	case ".yaml", ".yml":
+		byName = formatYAML
 	}
+	named := byName != formatUnknown
 	start := preamble(head)
 	switch {
+	case len(start) == 0 && len(head) == sniffed: // what the file holds comes later
+		return byName, named
 	case len(start) == 0:
 		return formatUnknown, false
+	case byName == formatJSON && (start[0] == '}' || start[0] == ']'): // no YAML begins so
+		return formatJSON, true
 	case start[0] == '{' || start[0] == '[':
 		return formatJSON, named || objectJSON.Match(start)
 	case named || objectYAML.Match(start):

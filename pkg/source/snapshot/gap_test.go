@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
@@ -201,6 +202,34 @@ func TestTarCutBetweenEntries(t *testing.T) {
 	want := []string{"standard input, after a.yaml | it ends in the middle" + perPath}
 	if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
+	}
+}
+
+// TestFileStart has files whose beginning does not tell what they hold.
+func TestFileStart(t *testing.T) {
+	blank := strings.Repeat("\n", 100<<10)
+	none := " | no Kubernetes objects were found in them | they are not counted"
+	for _, tc := range []struct {
+		name, file, text string
+		want             []string
+		gaps             []string
+	}{
+		{"blank lines and a YAML document", "x.yaml", blank + yml(cmA), []string{cmA}, nil},
+		{"markers, blank lines and a YAML document", "x.yml", "---\n" + blank + "---\n" + yml(cmA), []string{cmA}, nil},
+		{"blank lines and a JSON List", "x.json", blank + listOf(obj(cmA)), []string{cmA}, nil},
+		{"blank lines alone", "x.yaml", blank, nil, []string{"1 file in DIR: x.yaml" + none}},
+		{"closing braces", "x.json", strings.Repeat("}\n", 1<<20), nil, []string{"DIR/x.json, line 1, column 1 | it is no valid JSON" + perDocument}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := write(t, entry{tc.file, tc.text}, entry{"z.yaml", yml(node)})
+			s := open(t, dir)
+			if diff := cmp.Diff(append([]string{node}, tc.want...), contents(t, s), cmpopts.SortSlices(strings.Compare)); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.gaps, gapLines(describe(t, s), dir)); diff != "" {
+				t.Errorf("gaps (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
