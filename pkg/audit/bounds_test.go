@@ -23,7 +23,7 @@ func TestRecordOverBound(t *testing.T) {
 		"metadata": map[string]any{"name": "fleet-agent", "namespace": "elsewhere"}}) // the agent that the records name
 	for _, name := range []string{"bomb", "bomb-2", "bomb-3"} {
 		c.capture.Documents = append(c.capture.Documents, packedRecord(t, release.Name{Namespace: "tenant", Name: name, Revision: 1},
-			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n"+strings.Repeat("- a\n", 4<<20)))
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n"+strings.Repeat("- a\n", 1<<19)))
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -41,7 +41,7 @@ func TestRecordOverBound(t *testing.T) {
 		gaps[g.What] = g.Reason
 	}
 	for _, secret := range []string{"tenant/sh.helm.release.v1.bomb.v1", "tenant/sh.helm.release.v1.bomb-2.v1", "tenant/sh.helm.release.v1.bomb-3.v1"} {
-		if reason := gaps["release record "+secret]; !strings.HasPrefix(reason, "RecordUnreadable: ") || !strings.HasSuffix(reason, "8 MiB of it to parse") {
+		if reason := gaps["release record "+secret]; !strings.HasPrefix(reason, "RecordUnreadable: ") || !strings.HasSuffix(reason, "1 MiB of it to parse") {
 			t.Errorf("record %s: gap %q", secret, reason)
 		}
 	}

@@ -265,6 +265,7 @@ func (r *run) releaseRecords(ctx context.Context) error {
 	}
 	needed := r.builder.Needed()
 	var mu sync.Mutex // guards the builder
+	var work inventory.Work
 	decoders, ctx := errgroup.WithContext(ctx)
 	decoders.SetLimit(runtime.GOMAXPROCS(0))
 	unpacked := semaphore.NewWeighted(atOnceUnpacked)
@@ -276,11 +277,12 @@ func (r *run) releaseRecords(ctx context.Context) error {
 			return nil
 		}
 		decoders.Go(func() error {
-			size := min(int64(release.UnpackedSize(value)), atOnceUnpacked)
+			whole := release.UnpackedSize(value)
+			size := int64(min(whole, atOnceUnpacked))
 			if err := unpacked.Acquire(ctx, size); err != nil {
 				return err
 			}
-			rec := inventory.ReadRecord(name, value, needed(name))
+			rec := work.ReadRecord(name, value, whole, needed(name))
 			unpacked.Release(size)
 			mu.Lock()
 			defer mu.Unlock()

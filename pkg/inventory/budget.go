@@ -6,7 +6,36 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"sync/atomic"
 )
+
+// What is parsed is bounded beside what is kept: a manifest of one key a hundred thousand times over is parsed to a small object.
+const (
+	// dense is from how many times its size in the cluster on a record counts as dense. Those of Helm unpack to about ten times theirs.
+	dense = 20
+	// maxDense bounds, in bytes, what all dense records may unpack to.
+	maxDense = 32 << 20
+)
+
+var (
+	errUnpacked = errors.New("it unpacks to more than 4 MiB and to more than 100 times its size")
+	errDense    = errors.New("the release records that unpack to more than 20 times their size come to more than 32 MiB, and this one is among them")
+)
+
+// Work adds up what of the records of a cluster is parsed. The zero value is ready, and may be used from several goroutines.
+type Work struct {
+	limit int // 0 stands for maxDense
+	dense atomic.Int64
+}
+
+// charge takes a record into account, and says whether its manifest may be parsed.
+func (w *Work) charge(r *record, unpacked int) bool {
+	if r.BundleID == "" || unpacked <= dense*r.packed {
+		return true
+	}
+	r.charged = unpacked
+	return w.dense.Add(int64(unpacked)) <= int64(cmp.Or(w.limit, maxDense))
+}
 
 // maxKept bounds, in bytes, what is kept of all release records together.
 const maxKept = 512 << 20
@@ -17,11 +46,14 @@ var errKept = errors.New("the release records come to more than 512 MiB, and thi
 // in the cluster: a record that was made to fill memory unpacks a thousandfold, one of Helm's tenfold. Which ones those are does not depend
 // on the order in which the records come.
 type budget struct {
-	limit int // 0 stands for maxKept
-	kept  int
+	limit, maxDense int // 0 stands for maxKept and maxDense
+	kept            int
 	// order has the records that keep their objects, the densest last. worst is the least dense of those that lost them.
 	order []*record
 	worst *record
+	// charged is what the dense records unpack to. Where it is too much, none of them is kept, so that their order makes no difference.
+	charged int
+	dense   []*record
 }
 
 // size is about how many bytes of memory the record takes.
@@ -44,12 +76,17 @@ func byDensity(a, b *record) int {
 
 // add takes a record into account.
 func (b *budget) add(r *record) {
+	if r.charged > 0 {
+		b.charged += r.charged
+		b.dense = append(b.dense, r)
+		b.dropDense()
+	}
 	r.kept = r.size()
 	if r.kept == 0 {
 		return
 	}
 	if b.worst != nil && byDensity(r, b.worst) > 0 {
-		r.drop()
+		r.drop(errKept)
 		return
 	}
 	at, _ := slices.BinarySearchFunc(b.order, r, byDensity)
@@ -60,11 +97,26 @@ func (b *budget) add(r *record) {
 		b.worst = b.order[last]
 		b.order = slices.Delete(b.order, last, last+1)
 		b.kept -= b.worst.kept
-		b.worst.drop()
+		b.worst.drop(errKept)
 	}
 }
 
+// dropDense drops the dense records where they are too much together.
+func (b *budget) dropDense() {
+	if b.charged <= cmp.Or(b.maxDense, maxDense) {
+		return
+	}
+	for _, r := range b.dense {
+		if at := slices.Index(b.order, r); at >= 0 {
+			b.order = slices.Delete(b.order, at, at+1)
+			b.kept -= r.kept
+		}
+		r.drop(errDense)
+	}
+	b.dense = nil
+}
+
 // drop leaves of a record only what it is.
-func (r *record) drop() {
-	r.objects, r.secrets, r.Hooks, r.manifestErr, r.OverBound = nil, nil, nil, errKept, errKept.Error()
+func (r *record) drop(why error) {
+	r.objects, r.secrets, r.Hooks, r.manifestErr, r.OverBound = nil, nil, nil, why, why.Error()
 }

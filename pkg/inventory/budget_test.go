@@ -74,3 +74,54 @@ func TestBudget(t *testing.T) {
 		}
 	}
 }
+
+// TestWork holds that what is parsed of dense records is bounded, that the outcome is the same in whatever order they come, that it costs no
+// other record its objects, and that a record which unpacks to too much for its size is not even decoded.
+func TestWork(t *testing.T) {
+	const each, limit, bombs, plain, identity = 100 << 10, 1 << 20, 40, 40, `{"name":%q,"namespace":"web","version":1,"info":{"status":"deployed"},` +
+		`"chart":{"metadata":{"annotations":{"fleet.cattle.io/bundle-id":%[1]q}}},"manifest":"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"}`
+	for _, tc := range []struct {
+		bombs, parsed, dropped int
+	}{
+		{limit / each, limit / each, 0},
+		{bombs, limit / each, bombs},
+	} {
+		for _, reverse := range []bool{false, true} {
+			work, b, parsed := Work{limit: limit}, Builder{budget: budget{maxDense: limit}}, 0
+			read := func(name string, unpacked int) {
+				value := []byte(encode(fmt.Sprintf(identity, name)))
+				d := work.ReadRecord(release.Name{Namespace: "web", Name: name, Revision: 1}, value, unpacked, true)
+				parsed += len(d.r.objects)
+				b.AddRecord(d)
+			}
+			for i := range max(tc.bombs, plain) {
+				if reverse {
+					i = max(tc.bombs, plain) - 1 - i
+				}
+				if i < tc.bombs {
+					read(fmt.Sprintf("bomb-%02d", i), each)
+				}
+				if i < plain {
+					read(fmt.Sprintf("plain-%02d", i), 2<<10)
+				}
+			}
+			kept, dropped := 0, 0
+			for name, r := range b.records {
+				switch {
+				case len(r.objects) == 1 && r.OverBound == "":
+					kept++
+				case len(r.objects) == 0 && r.OverBound == errDense.Error() && r.BundleID == name.Name && r.Damaged == "":
+					dropped++
+				}
+			}
+			if parsed != tc.parsed+plain || dropped != tc.dropped || kept != plain+tc.bombs-tc.dropped || b.budget.kept == 0 || len(b.budget.order) != kept {
+				t.Errorf("%d bombs, reversed %v: %d records parsed, %d kept, %d dropped; the budget has %d", tc.bombs, reverse, parsed, kept, dropped, len(b.budget.order))
+			}
+		}
+	}
+	value := []byte(encode(fmt.Sprintf(identity, "a")))
+	d := new(Work).ReadRecord(release.Name{Namespace: "web", Name: "a", Revision: 1}, value, release.MostUnpacked(len(value))+1, true)
+	if d.r.OverBound != errUnpacked.Error() || d.r.Damaged == "" || len(d.r.objects) > 0 {
+		t.Errorf("a record beyond the size: over bound %q, damaged %q", d.r.OverBound, d.r.Damaged)
+	}
+}

@@ -42,8 +42,8 @@ type record struct {
 	objects     []release.Object
 	secrets     []release.Object // beside the objects
 	manifestErr error
-	// packed is its size in the cluster, kept about that in memory, in bytes.
-	packed, kept int
+	// packed is its size in the cluster, kept about that in memory, in bytes. charged is what it unpacks to, 0 for one that is not dense.
+	packed, kept, charged int
 }
 
 const kindDeployment = "Deployment"
@@ -244,10 +244,14 @@ func (b *Builder) Needed() func(release.Name) bool {
 
 // ReadRecord decodes the release record in a Secret, and its manifest where that is wanted. That of a deployed revision always is: what made
 // it seem too new may be the BundleDeployment of another cluster, with a release of the same name. It is a pure function, and the costly
-// part of filling a Builder: it may run in several goroutines.
-func ReadRecord(secret release.Name, value []byte, manifest bool) *DecodedRecord {
+// part of filling a Builder: it may run in several goroutines, which share a Work. unpacked is the record's release.UnpackedSize.
+func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int, manifest bool) *DecodedRecord {
 	out := &record{packed: len(value)}
 	out.Name = secret
+	if unpacked > release.MostUnpacked(len(value)) {
+		out.Damaged, out.OverBound = errUnpacked.Error(), errUnpacked.Error()
+		return &DecodedRecord{out}
+	}
 	var bound *release.BoundError
 	r, err := release.Decode(value)
 	switch {
@@ -257,11 +261,15 @@ func ReadRecord(secret release.Name, value []byte, manifest bool) *DecodedRecord
 		out.Damaged = "decoding release record: it is the record of release " + r.String()
 	default:
 		out.Record.Record = *r
-		if (manifest || r.Status == release.StatusDeployed) && r.BundleID != "" {
+		parsed := w.charge(out, unpacked)
+		if parsed && (manifest || r.Status == release.StatusDeployed) && r.BundleID != "" {
 			out.objects, out.manifestErr = r.Objects()
 		}
-		if r.BundleID != "" {
+		if parsed && r.BundleID != "" {
 			out.secrets = r.Secrets(out.objects == nil)
+		}
+		if !parsed {
+			out.drop(errDense)
 		}
 		out.Manifest = ""
 		for i := range out.Hooks {

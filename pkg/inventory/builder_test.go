@@ -65,7 +65,7 @@ func TestReadRecord(t *testing.T) {
 		{"in a Secret of another namespace", release.Name{Namespace: "shop", Name: "a", Revision: 1}, head + fleets + manifest + "}", true, 0, "it is the record of release web/a:1", true},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
-			d := ReadRecord(tc.secret, []byte(encode(tc.doc)), tc.manifest)
+			d := new(Work).ReadRecord(tc.secret, []byte(encode(tc.doc)), 0, tc.manifest)
 			if len(d.r.objects) != tc.objects || !strings.Contains(d.r.Damaged, tc.damaged) || (tc.damaged == "") != (d.r.Damaged == "") {
 				t.Errorf("%d objects, damaged %q", len(d.r.objects), d.r.Damaged)
 			}

@@ -223,14 +223,21 @@ func unpack(value []byte) (io.Reader, error) {
 	return b, nil
 }
 
-// UnpackedSize is how many bytes a record unpacks to, up to the bound of Decode: what decoding it takes is a multiple of that. It takes
-// little memory itself, and returns the size of what could be unpacked of a damaged record.
+// MostUnpacked is how many bytes a record of packed bytes may unpack to: a hundred times its size, and 4 MiB in any case. Helm's own records
+// unpack to about ten times theirs, one of many similar objects to sixty times.
+func MostUnpacked(packed int) int {
+	const density, always = 100, 4 << 20
+	return min(maxRecord, max(always, density*packed))
+}
+
+// UnpackedSize is how many bytes a record unpacks to, up to one more than MostUnpacked: what decoding it takes is a multiple of that. It
+// takes little memory itself, and returns the size of what could be unpacked of a damaged record.
 func UnpackedSize(value []byte) int {
 	r, err := unpack(value)
 	if err != nil {
 		return 0
 	}
-	n, _ := io.Copy(io.Discard, io.LimitReader(r, maxRecord)) // what is behind damage is not decoded either
+	n, _ := io.Copy(io.Discard, io.LimitReader(r, int64(MostUnpacked(len(value)))+1)) // what is behind damage is not decoded either
 	return int(n)
 }
 
