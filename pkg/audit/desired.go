@@ -167,7 +167,7 @@ func (r *run) rendered(x *rendering) {
 	d := x.deployment
 	what := "rendering bundle " + d.Name
 	instead := "it has no result"
-	if d.From == inventory.FromRelease {
+	if x.err != nil && d.From == inventory.FromRelease {
 		instead = "its release record is taken in its place"
 	}
 	if x.rival {
@@ -206,6 +206,11 @@ func (r *run) rendered(x *rendering) {
 		r.inv.Notes = append(r.inv.Notes, "bundle "+d.Name+": "+n)
 	}
 	if len(x.result.Objects) == 0 && len(x.result.Gaps) > 0 {
+		if !x.rival && d.Problem == "" {
+			// What is asked for is what the bundle states. The objects of its release record stay known as claimed.
+			d.Problem, d.Detail = inventory.RecordsFailed, "what its bundle states is not known: "+x.result.Gaps[0]
+			d.From, d.Desired = "", nil
+		}
 		return
 	}
 	from := inventory.FromBundle

@@ -5,6 +5,7 @@ package audit_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,5 +44,34 @@ func TestRenderer(t *testing.T) {
 	none := errors.New("no process")
 	if _, err := find(none); !errors.Is(err, none) {
 		t.Errorf("without a process: error %v", err)
+	}
+}
+
+// TestRendererLimitOfInstalled holds that a bundle which cannot be rendered has no result where its contents are asked for, though its release
+// record is there: the record answers another question.
+func TestRendererLimitOfInstalled(t *testing.T) {
+	c := readCase(t, casesDir+"/ready.yaml")
+	found, err := audit.Find(t.Context(), c.open(t), audit.Options{Desired: audit.DesiredBundle, Commands: check.CommandsOf("kubectl fleetdoctor"),
+		Renderer: failing{&render.LimitError{Bundle: "guestbook", Limit: "10s of processor time"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := found.Results(); n.Evaluated != 0 || n.Unread != 1 || found.NoResult() == nil {
+		t.Errorf("results %+v, error %v", n, found.NoResult())
+	}
+	got := found.Report()
+	d := got.BundleDeployments[0]
+	if d.Counts.Desired != 0 || d.DesiredFrom != "" {
+		t.Errorf("%d objects desired, from %q", d.Counts.Desired, d.DesiredFrom)
+	}
+	var codes []string
+	for _, f := range got.Findings {
+		codes = append(codes, f.Code)
+	}
+	if !slices.Contains(codes, "FD607") || slices.Contains(codes, "FD105") {
+		t.Errorf("findings %q", codes)
+	}
+	if len(got.Gaps) == 0 || !strings.HasSuffix(got.Gaps[0].Effect, "it has no result") {
+		t.Errorf("gaps %+v", got.Gaps)
 	}
 }
