@@ -171,3 +171,18 @@ func TestNoWorker(t *testing.T) {
 		t.Errorf("closed: error %v", err)
 	}
 }
+
+// TestSlowBundles holds that bundles which exceed their processor time lower the limit of those after them, which still render.
+func TestSlowBundles(t *testing.T) {
+	r := newRunner(t, process.Limits{Time: 2 * time.Second, Clock: 5 * generous})
+	for i, want := range []string{"2s of processor time", "2s of processor time", "2s of processor time", "200ms of processor time"} {
+		_, err := r.Render(t.Context(), chart("hostile", "{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}"))
+		var limit *render.LimitError
+		if !errors.As(err, &limit) || limit.Limit != want {
+			t.Errorf("bundle %d: error %v, want the limit %s", i+1, err, want)
+		}
+	}
+	if got, err := r.Render(t.Context(), chart("next", configMap)); err != nil || len(got.Objects) != 1 {
+		t.Errorf("the bundle after them: %+v, error %v", got, err)
+	}
+}

@@ -23,6 +23,27 @@ type Runner struct {
 	mu     sync.Mutex
 	idle   []*worker
 	closed bool
+	slow   int // how many bundles exceeded their processor time
+}
+
+// maxSlow is how many bundles may exceed their processor time before the others get a tenth of it.
+const maxSlow = 3
+
+// timeLimits are the limits of the next bundle. Many bundles that each take all of their time would take hours together.
+func (r *Runner) timeLimits() Limits {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.limits
+	if r.slow >= maxSlow {
+		l.Time /= 10
+	}
+	return l
+}
+
+func (r *Runner) exceeded() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.slow++
 }
 
 // New makes a Runner that starts executable as its workers: the program itself, which calls Serve where IsWorker says so. It starts none
@@ -34,7 +55,8 @@ func New(executable string, limits Limits) *Runner {
 // Render renders a bundle as render.Render does, within the limits. Its errors are those of render.Render; *render.LimitError where the
 // bundle exceeds a limit, or ends the process in another way; the context's where it ended, at once; and others where no worker can be had.
 func (r *Runner) Render(ctx context.Context, in render.Input) (*render.Result, error) {
-	message, err := json.Marshal(question{Limits: r.limits, Input: in})
+	limits := r.timeLimits()
+	message, err := json.Marshal(question{Limits: limits, Input: in})
 	if err != nil {
 		return nil, &render.Error{Bundle: in.Name, Reason: "its options or values are no JSON"}
 	}
@@ -56,7 +78,8 @@ func (r *Runner) Render(ctx context.Context, in render.Input) (*render.Result, e
 		case errors.As(failure, &late):
 			return nil, &render.LimitError{Bundle: in.Name, Limit: r.limits.Clock.String()}
 		case status == exceededTime:
-			return nil, &render.LimitError{Bundle: in.Name, Limit: timeOf(r.limits)}
+			r.exceeded()
+			return nil, &render.LimitError{Bundle: in.Name, Limit: timeOf(limits)}
 		case w.asked > 1:
 			continue // what a bundle before it left behind must not count against this one
 		case status == exceededMemory:
