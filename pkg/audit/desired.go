@@ -206,11 +206,7 @@ func (r *run) rendered(x *rendering) {
 		r.inv.Notes = append(r.inv.Notes, "bundle "+d.Name+": "+n)
 	}
 	if len(x.result.Objects) == 0 && len(x.result.Gaps) > 0 {
-		if !x.rival && d.Problem == "" {
-			// What is asked for is what the bundle states. The objects of its release record stay known as claimed.
-			d.Problem, d.Detail = inventory.RecordsFailed, "what its bundle states is not known: "+x.result.Gaps[0]
-			d.From, d.Desired = "", nil
-		}
+		x.noResult()
 		return
 	}
 	from := inventory.FromBundle
@@ -228,6 +224,15 @@ func (r *run) rendered(x *rendering) {
 	}
 	r.inv.Render(d, inventory.Rendering{From: from, ReleaseName: x.result.ReleaseName, ReleaseNamespace: x.result.ReleaseNamespace,
 		Objects: x.result.Objects, Unstable: unstable, RecordSize: x.result.RecordSize})
+}
+
+// noResult takes the release record of a bundle that could not be rendered out of its place: what is asked for is what the bundle states. That
+// the record claims its objects stays known.
+func (x *rendering) noResult() {
+	if d := x.deployment; !x.rival && d.Problem == "" {
+		d.Problem, d.Detail = inventory.RecordsFailed, "what its bundle states is not known: "+x.result.Gaps[0]
+		d.From, d.Desired = "", nil
+	}
 }
 
 // render reads what a deployment's bundle is made of, and renders it.
