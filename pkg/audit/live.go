@@ -257,7 +257,8 @@ func (l *live) visit(o source.Object, gvk schema.GroupVersionKind) error {
 	}
 	j := judged{live: l, source: o, meta: m}
 	for _, w := range wants {
-		if d := l.byInventory[w.Deployment]; d != nil && w.GroupVersionKind() == gvk {
+		// A deployment with a problem desires nothing that is known; its record may still claim the object.
+		if d := l.byInventory[w.Deployment]; d != nil && d.Problem == "" && w.GroupVersionKind() == gvk {
 			j.judge(&d.Objects[w.Index])
 		}
 	}
