@@ -133,7 +133,7 @@ func (a *Adoption) Close(s *Secrets) {
 			a.Summary.Failed++
 		}
 	}
-	s.hide(func(h *hider) { h.adoption(a) }, a.names)
+	s.hide(func(h *hider) { h.adoption(a) }, a.names, func(*published) {})
 }
 
 func (h *hider) adoption(a *Adoption) {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,14 +19,22 @@ func (a *Audit) Close(s *Secrets) {
 	a.BundleDeployments, a.Findings, a.Gaps = present(a.BundleDeployments), present(a.Findings), present(a.Gaps)
 	a.sort()
 	a.sum()
-	s.hide(func(h *hider) { h.audit(a) }, a.names)
+	s.hide(func(h *hider) { h.audit(a) }, a.names, a.public)
 }
 
 // hide hides the secrets that a document quotes. walk shows a hider all of its texts, names all of its names.
-func (s *Secrets) hide(walk func(*hider), names func(func(...string))) {
+func (s *Secrets) hide(walk func(*hider), names func(func(...string)), public func(*published)) {
 	texts := shingles{}
 	walk(&hider{replace: func(text string) string { texts.add(text); return text }})
 	values := s.quoted(texts)
+	if s.others != nil {
+		if others := s.others.quoted(texts); len(others) > 0 {
+			var said published
+			public(&said)
+			said.without(others)
+			maps.Copy(values, others)
+		}
+	}
 	walk(&hider{replace: replacer(values, namesAmong(values, names)).Replace, ordinals: map[string]string{}})
 }
 

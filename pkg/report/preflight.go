@@ -126,7 +126,7 @@ func (p *Preflight) Close(s *Secrets) {
 			p.Summary.Unknown++
 		}
 	}
-	s.hide(func(h *hider) { h.preflight(p) }, p.names)
+	s.hide(func(h *hider) { h.preflight(p) }, p.names, func(*published) {})
 }
 
 func comparePreflightItems(x, y PreflightItem) int {

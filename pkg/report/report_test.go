@@ -227,3 +227,44 @@ func TestWho(t *testing.T) {
 		}
 	}
 }
+
+// TestOthersHideNoSentence holds that the value of a Secret that no bundle states takes out nothing that the program says itself, and that it
+// is still hidden where a value, a message or a path quotes it.
+func TestOthersHideNoSentence(t *testing.T) {
+	const secret = "invented-secret-value"
+	build := func() *Audit {
+		return &Audit{
+			BundleDeployments: []BundleDeployment{{Namespace: "c", Name: "bbb", Release: "web/bbb:1", Resources: []Resource{
+				{Ref: object.Ref{Kind: "ConfigMap", Namespace: "web", Name: "cfg"}, Message: "said " + secret, Differences: []Difference{
+					{Path: ".data.a", Live: Plain(secret), Time: "2026-01-01T00:00:00Z"}, {Path: ".data." + secret, Manager: secret}}}}}},
+			Findings: []Finding{
+				{Code: "FD101", Message: "configmap web/gone is not on the cluster", Evidence: []string{"it stands in the manifest of release web/bbb:1"},
+					Remediation: "deploy the bundle again"},
+				{Code: "FD104", Object: object.Ref{Kind: "ConfigMap", Namespace: "web", Name: "cfg"}, Message: "configmap web/cfg differs in .data.a, .data." + secret, Evidence: []string{secret}}}}
+	}
+	data := map[string]any{"real": secret}
+	for _, v := range []string{"is not on the cluster", "differs in", "configmap web/gone", "release web/bbb:1", ".data.a", "2026-01-01T00:00:00Z", "again"} {
+		data[v] = v
+	}
+	var secrets Secrets
+	a := build()
+	secrets.AddQuoted(map[string]any{"stringData": data}, a.Quotes(), nil)
+	a.Close(&secrets)
+	raw, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), secret) {
+		t.Errorf("the value is shown: %s", raw)
+	}
+	clean := build()
+	var only Secrets
+	only.AddPlain(secret)
+	clean.Close(&only)
+	if diff := cmp.Diff(clean.Findings, a.Findings); diff != "" {
+		t.Errorf("a Secret of others takes text out (-want +got):\n%s", diff)
+	}
+	if got := a.BundleDeployments[0].Resources[0].Differences[0]; got.Path != ".data.a" || got.Time != "2026-01-01T00:00:00Z" {
+		t.Errorf("difference %+v", got)
+	}
+}

@@ -46,7 +46,10 @@ func (s *Secrets) AddQuoted(c map[string]any, q *Quotes, except map[string]bool)
 			}
 		}
 	}
-	secretValues(c, add(true, s.Add), add(false, s.AddPlain))
+	if s.others == nil {
+		s.others = &Secrets{}
+	}
+	secretValues(c, add(true, s.others.Add), add(false, s.others.AddPlain))
 }
 
 // tokenType is the type of the Secrets of service accounts. Their key namespace is a name.

@@ -14,7 +14,10 @@ const shortest = 6
 
 // Secrets gathers the values that must not be shown, wherever they turn up. The zero value is ready to use. There may be as many as a
 // cluster has, so it keeps them as they come; what becomes of them is only thought about where there is text that may quote them.
-type Secrets struct{ stored, plain map[string]bool }
+type Secrets struct {
+	stored, plain map[string]bool
+	others        *Secrets // those of AddQuoted, which no bundle states: anyone may choose them
+}
 
 // Add adds a value as it is stored: base64, as in a Secret's data. What it decodes to is hidden as well.
 func (s *Secrets) Add(encoded string) { put(&s.stored, encoded) }
