@@ -25,7 +25,10 @@ func (a *Audit) Close(s *Secrets) {
 // hide hides the secrets that a document quotes. walk shows a hider all of its texts, names all of its names.
 func (s *Secrets) hide(walk func(*hider), names func(func(...string)), public func(*published)) {
 	texts := shingles{}
-	walk(&hider{replace: func(text string) string { texts.add(text); return text }})
+	walk(&hider{replace: func(text string) string {
+		texts.shown(text)
+		return text
+	}})
 	values := s.quoted(texts)
 	if s.others != nil {
 		if others := s.others.quoted(texts); len(others) > 0 {
@@ -35,7 +38,8 @@ func (s *Secrets) hide(walk func(*hider), names func(func(...string)), public fu
 			maps.Copy(values, others)
 		}
 	}
-	walk(&hider{replace: replacer(values, namesAmong(values, names)).Replace, ordinals: map[string]string{}})
+	hiding := replacer(values, namesAmong(values, names))
+	walk(&hider{replace: func(text string) string { return hideEscaped(hiding, text) }, ordinals: map[string]string{}})
 }
 
 // namesAmong picks the values that are names in the document. A Secret whose value is one, as that of a database often is, hides nothing by

@@ -268,3 +268,25 @@ func TestOthersHideNoSentence(t *testing.T) {
 		t.Errorf("difference %+v", got)
 	}
 }
+
+// TestSecretsEscaped holds that a value is hidden where a program escaped it in a way of its own.
+func TestSecretsEscaped(t *testing.T) {
+	var secrets Secrets
+	secrets.AddPlain(`p4ss/W0rd+x&y<z>q's!(e)*`)
+	for name, text := range map[string]string{
+		"Python":            `p4ss/W0rd%2Bx%26y%3Cz%3Eq%27s%21%28e%29%2A`,
+		"JavaScript":        `p4ss%2FW0rd%2Bx%26y%3Cz%3Eq's!(e)*`,
+		"hexadecimal":       `p4ss/W0rd+x&amp;y&lt;z&gt;q&#x27;s!(e)*`,
+		"with a zero":       `p4ss/W0rd+x&amp;y&lt;z&gt;q&#039;s!(e)*`,
+		"beside a percent":  `100% of p4ss/W0rd%2Bx%26y%3Cz%3Eq%27s%21%28e%29%2A`,
+		"numbers only":      `p4ss&#47;W0rd&#43;x&#38;y&#60;z&#62;q&#39;s&#33;(e)*`,
+		"in a longer text ": `postgres://u:p4ss/W0rd%2Bx%26y%3Cz%3Eq%27s%21%28e%29%2A@db/x`,
+	} {
+		if got := hidden(&secrets, text); strings.Contains(got, "p4ss") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := hidden(&secrets, "100%25 &amp; clean"); got != "100%25 &amp; clean" {
+		t.Errorf("a text without the value: %q", got)
+	}
+}

@@ -21,14 +21,14 @@ type Quotes struct{ texts shingles }
 // Quotes returns what a report says before it is closed.
 func (a *Audit) Quotes() *Quotes {
 	q := &Quotes{texts: shingles{}}
-	(&hider{replace: func(text string) string { q.texts.add(text); return text }}).audit(a)
+	(&hider{replace: func(text string) string { q.texts.shown(text); return text }}).audit(a)
 	return q
 }
 
 // Add adds texts that are shown elsewhere.
 func (q *Quotes) Add(texts ...string) {
 	for _, text := range texts {
-		q.texts.add(text)
+		q.texts.shown(text)
 	}
 }
 
