@@ -116,6 +116,7 @@ func TestUsage(t *testing.T) {
 		says []string
 	}{
 		{"an unknown verb", []string{"adopt-everything"}, []string{"adopt-everything", "See 'kubectl-fleetdoctor --help'"}},
+		{"help for what is no verb of a verb", []string{"help", "audit", "nope"}, []string{`unknown command "nope"`}},
 		{"a mistyped verb", []string{"audi"}, []string{`unknown command "audi"`, `Did you mean "audit"?`}},
 		{"a mistyped verb with flags", []string{"adutit", "--snapshot", sick}, []string{`unknown command "adutit"`, `Did you mean "audit"?`, "See 'kubectl-fleetdoctor --help'"}},
 		{"a mistyped verb of the webhook with flags", []string{"webhook", "stauts", "--context", "x"}, []string{`unknown command "stauts"`, "Did you mean status?", "See 'kubectl-fleetdoctor webhook --help'"}},

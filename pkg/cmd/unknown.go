@@ -46,10 +46,13 @@ func refuseUnknown(root *cobra.Command) {
 		case "help":
 			c.Args = func(_ *cobra.Command, words []string) error {
 				named, rest, err := root.Find(words)
-				if err != nil || !named.HasSubCommands() {
+				switch {
+				case err != nil:
 					return err
+				case named.HasSubCommands():
+					return named.ValidateArgs(rest)
 				}
-				return named.ValidateArgs(rest)
+				return noCommand(named, rest)
 			}
 		case "completion":
 			c.Args = noCommand
