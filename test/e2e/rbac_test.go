@@ -40,7 +40,7 @@ func TestReaders(t *testing.T) {
 				Status:      1,
 				Deployments: map[string]string{"guestbook": "Ready", "elsewhere": "Unknown Forbidden"},
 				Findings:    []string{"FD607 " + about + "/elsewhere"},
-				Gaps:        []string{ofRecords + ": Forbidden", searching},
+				Gaps:        []string{ofRecords + ": Forbidden", "reading ConfigMap objects: Forbidden", "reading Service objects: Forbidden", searching},
 			},
 		},
 		"records everywhere and objects in one namespace": {
@@ -50,7 +50,8 @@ func TestReaders(t *testing.T) {
 				Deployments: map[string]string{"guestbook": "Ready", "elsewhere": "Unknown"},
 				Objects:     map[string]string{"configmap elsewhere/theme": "Unknown Forbidden"},
 				Findings:    []string{"FD607 " + about + "/elsewhere"},
-				Gaps:        []string{"reading ConfigMap objects in namespace elsewhere: Forbidden", searching},
+				Gaps: []string{"reading ConfigMap objects: Forbidden", "reading ConfigMap objects in namespace elsewhere: Forbidden",
+					"reading Service objects: Forbidden", searching},
 			},
 		},
 		"one kind less": {
@@ -58,7 +59,7 @@ func TestReaders(t *testing.T) {
 			want: outcome{
 				Deployments: map[string]string{"guestbook": "Unknown", "elsewhere": "Ready"},
 				Objects:     map[string]string{"service apps/frontend": "Unknown Forbidden"},
-				Gaps:        []string{"reading Service objects in namespace apps: Forbidden", searching},
+				Gaps:        []string{"reading Service objects: Forbidden", "reading Service objects in namespace apps: Forbidden", searching},
 			},
 		},
 		"without Fleet's objects": { // what is left is what a downstream cluster has
