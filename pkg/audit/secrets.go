@@ -184,6 +184,7 @@ func repeats(v any, held map[string]bool) bool {
 	found := report.SecretIn(v) != nil
 	leaves(v, func(text string) {
 		words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`=:,;"'{}[]()`, r) })
+		words = append(words, strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })...)
 		found = found || held[strings.TrimSpace(text)] || slices.ContainsFunc(words, func(word string) bool { return held[word] })
 	})
 	return found

@@ -36,10 +36,13 @@ func TestShortValues(t *testing.T) {
 		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},
 			"status": doc{"appliedDeploymentID": "id-1", "release": "web/guestbook:1"}}),
 		document("v1", "Secret", fleet.AgentName, doc{"data": doc{fleet.AgentSecretNamespaceKey: b64("web")}}),
-		record(t, 1, "deployed", secret("alone", "x", "4711"), secret("within", "x", "4711"), secret("stored", "x", "4711"), secret("other", "x", "4711")),
+		record(t, 1, "deployed", secret("alone", "x", "4711"), secret("within", "x", "4711"), secret("stored", "x", "4711"), secret("ended", "x", "4711"), secret("joined", "x", "4711"),
+			secret("other", "x", "4711")),
 		owned(secret("alone", "4711", "4711")),
 		owned(secret("within", `{"pin": "4711"}`, "4711")),
 		owned(secret("stored", b64("4711"), "4711")),
+		owned(secret("ended", "pin is 4711.", "4711")),
+		owned(secret("joined", "user@4711/x", "4711")),
 		owned(secret("other", "since 2026", "4711")),
 	}
 	for _, r := range auditOf(t, docs).BundleDeployments[0].Resources {
