@@ -22,8 +22,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// quotedSecrets takes note of the values of live Secrets that what is said may quote, whatever the scope is and whoever owns the Secrets. It
-// costs one list of all Secrets but release records, and only where something is said at all. Values that nothing quotes are not kept.
+// quotedSecrets collects the values of live Secrets that the report may quote, for every scope and every owner of the Secrets. It lists all
+// Secrets except release records once, and only where the report has a text to check. It does not keep values that nothing quotes.
 func (r *run) quotedSecrets(ctx context.Context, c *check.Case) error {
 	said := r.said(c)
 	if said.Empty() {

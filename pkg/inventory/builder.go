@@ -101,7 +101,7 @@ func (b *Builder) AddAgentSecret(raw []byte) error {
 		return err
 	}
 	ns := string(s.Data[fleet.AgentSecretNamespaceKey])
-	if len(validation.IsDNS1123Label(ns)) > 0 { // whoever captured it replaced the value
+	if len(validation.IsDNS1123Label(ns)) > 0 { // the capture replaced the value
 		if b.blankSecrets == nil {
 			b.blankSecrets = map[string]bool{}
 		}
@@ -201,7 +201,7 @@ func (w *workloadObject) idle() string {
 }
 
 // scope returns the value of AGENT_SCOPE, which is empty where the variable is not there. ok is false where the value comes from elsewhere or
-// was replaced by whoever captured it.
+// the capture replaced it.
 func (w *workloadObject) scope() (scope string, ok bool) {
 	values := map[string]bool{}
 	elsewhere := false
