@@ -108,13 +108,13 @@ var theme = object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Na
 
 // item is the adoption of an object that has no mark.
 func item() Item {
-	after := ownership.Wanted("default-guestbook", "guestbook", "web").Stamps()
+	after := ownership.Desired("default-guestbook", "guestbook", "web").Stamps()
 	return Item{AdoptedObject: report.AdoptedObject{Ref: theme, UID: "u-1", BundleDeployment: "cluster-one/guestbook", Release: "web/guestbook",
 		Action: report.ActionAdopt, Changes: changes(ownership.Stamps{}, after)}, ResourceVersion: "1", Before: ownership.Stamps{}, After: after}
 }
 
 func TestApply(t *testing.T) {
-	marked := ownership.Wanted("default-guestbook", "guestbook", "web").Stamps()
+	marked := ownership.Desired("default-guestbook", "guestbook", "web").Stamps()
 	for name, tc := range map[string]struct {
 		before  func(*server, int) error
 		after   func(int) error

@@ -27,7 +27,7 @@ func effects(d *check.Deployment, x *check.Object, others []Holder) []string {
 			out = append(out, h.Title+" loses it: its next upgrade writes Helm's keys back, and uninstalling it deletes the object by its name")
 		case h.Situation == SystemSet, h.Situation == Undecided:
 			out = append(out, h.Title+" loses it: whoever applies that may take it back")
-		case h.Situation != Contested && x.Marks.Hash != "" && x.Marks.Hash == d.Stated.Hash:
+		case h.Situation != Contested && x.Metadata.Hash != "" && x.Metadata.Hash == d.Stated.Hash:
 			out = append(out, fmt.Sprintf("release %s states the set that it carries now: Fleet will report it as not owned if its agent runs with another scope than the one used here (%s)",
 				d.Release.Release(), d.Scope))
 		case h.Situation != Contested:
@@ -50,7 +50,7 @@ func effects(d *check.Deployment, x *check.Object, others []Holder) []string {
 }
 
 func uninstall(d *check.Deployment, x *check.Object) string {
-	release := "release " + d.Want.Release()
+	release := "release " + d.Ownership.Release()
 	switch {
 	case x.Live.Keep:
 		return "uninstalling " + release + " leaves it: it carries helm.sh/resource-policy: keep"

@@ -24,11 +24,11 @@ type Holder struct {
 // Holders finds everybody but d who is named by the object's marks, in the order of the marks, and everybody else who wants it.
 func Holders(inv *inventory.Inventory, d *inventory.Deployment, o *check.Object) []Holder {
 	var out []Holder
-	have := o.Marks
+	have := o.Metadata
 	if h, ok := setHolder(inv, d, have, o.Live != nil && o.Live.OwnedSet); ok {
 		out = append(out, h)
 	}
-	if r := have.Release(); r != "" && r != d.Want.Release() {
+	if r := have.Release(); r != "" && r != d.Ownership.Release() {
 		h := releaseHolder(inv, r)
 		switch {
 		case len(out) == 0:
@@ -40,7 +40,7 @@ func Holders(inv *inventory.Inventory, d *inventory.Deployment, o *check.Object)
 			out = append(out, h)
 		}
 	}
-	if r := have.Release(); r != "" && r == d.Want.Release() { // of this name, which need not be the bundle's
+	if r := have.Release(); r != "" && r == d.Ownership.Release() { // of this name, which need not be the bundle's
 		if last := inv.Latest[r]; last != nil && last.Damaged != "" {
 			out = append(out, Holder{Situation: Undecided, Title: "Helm release " + r, names: []string{r}})
 		} else if last != nil && last.BundleID != d.Name || last == nil && inv.Releases[r] {
@@ -59,9 +59,9 @@ func Holders(inv *inventory.Inventory, d *inventory.Deployment, o *check.Object)
 
 // setHolder is who has the set that the marks name, if that is another than the wanted one. owned says that the set has an owner of its
 // own, as wrangler writes for what other controllers apply; such a set is none of a bundle.
-func setHolder(inv *inventory.Inventory, d *inventory.Deployment, have ownership.Marks, owned bool) (Holder, bool) {
-	foreignID := have.SetID != "" && have.SetID != d.Want.SetID
-	foreignHash := have.Hash != "" && have.Hash != d.Want.Hash
+func setHolder(inv *inventory.Inventory, d *inventory.Deployment, have ownership.Metadata, owned bool) (Holder, bool) {
+	foreignID := have.SetID != "" && have.SetID != d.Ownership.SetID
+	foreignHash := have.Hash != "" && have.Hash != d.Ownership.Hash
 	if !foreignID && !foreignHash {
 		return Holder{}, false
 	}
@@ -72,7 +72,7 @@ func setHolder(inv *inventory.Inventory, d *inventory.Deployment, have ownership
 	if have.SetID == "" || !foreignID {
 		title = "a set without id (hash " + have.Hash + ")"
 	}
-	if other := inv.Holder(have); other != nil && other != d {
+	if other := inv.OwnerOf(have); other != nil && other != d {
 		return ofDeployment(known, other), true
 	}
 	if inv.Shared(have) {
@@ -80,7 +80,7 @@ func setHolder(inv *inventory.Inventory, d *inventory.Deployment, have ownership
 		return Holder{Situation: known, Title: title, names: []string{have.SetID, have.Hash}}, true
 	}
 	if foreignID { // beside a hash that nobody here has, the id may still be somebody's
-		if other := inv.Holder(ownership.Marks{SetID: have.SetID}); other != nil && other != d {
+		if other := inv.OwnerOf(ownership.Metadata{SetID: have.SetID}); other != nil && other != d {
 			return ofDeployment(KnownID, other), true
 		}
 	}
@@ -114,7 +114,7 @@ func ofDeployment(s Situation, d *inventory.Deployment) Holder {
 	for _, key := range []string{d.Key(), d.Bundle} {
 		h.names = append(h.names, key, key[strings.LastIndexByte(key, '/')+1:])
 	}
-	h.names = append(h.names, d.Want.SetID, d.Want.Hash, d.Release.Release())
+	h.names = append(h.names, d.Ownership.SetID, d.Ownership.Hash, d.Release.Release())
 	return h
 }
 

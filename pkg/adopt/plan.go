@@ -101,7 +101,7 @@ func Sort(items []Item) {
 
 func planned(inv *inventory.Inventory, d *check.Deployment, x *check.Object, o Options) Item {
 	out := Item{AdoptedObject: report.AdoptedObject{
-		Ref: x.Ref, BundleDeployment: d.Key(), Release: d.Want.Release(), Reason: x.Reason, Owner: x.Owner, Action: report.ActionAdopt,
+		Ref: x.Ref, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Reason: x.Reason, Owner: x.Owner, Action: report.ActionAdopt,
 	}}
 	others := Holders(inv, d.Deployment, x)
 	situation, refusals := decide(o, ownership.Reason(x.Reason), others)
@@ -109,7 +109,7 @@ func planned(inv *inventory.Inventory, d *check.Deployment, x *check.Object, o O
 	out.Refusals = append(never(inv, d, x), refusals...)
 	if live := x.Live; live != nil {
 		out.UID, out.ResourceVersion = live.UID, live.ResourceVersion
-		out.Before, out.After = live.Stamps, d.Want.Stamps()
+		out.Before, out.After = live.Stamps, d.Ownership.Stamps()
 		out.Changes = changes(out.Before, out.After)
 	}
 	if len(out.Refusals) > 0 {

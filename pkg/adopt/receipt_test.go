@@ -182,7 +182,7 @@ func FuzzDigest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, uid, release, name, old string) {
 		base := item()
 		base.UID, base.Name = uid, name
-		base.After = ownership.Wanted("default-"+release, release, "web").Stamps()
+		base.After = ownership.Desired("default-"+release, release, "web").Stamps()
 		base.Before = ownership.Stamps{"app.kubernetes.io/managed-by": old}
 		base.Changes = changes(base.Before, base.After)
 		digest := Digest([]Item{base})

@@ -110,7 +110,7 @@ func (r *run) assemble(c *check.Case) *report.Audit {
 func entry(d *check.Deployment, orphans []check.Marked) report.BundleDeployment {
 	out := report.BundleDeployment{
 		Namespace: d.Namespace, Name: d.Name, Cluster: d.Cluster, Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp,
-		SetID: d.Want.SetID, Hash: d.Want.Hash, State: d.State, Reason: string(d.Problem), Counts: d.Counts, Reported: reported(d.BD),
+		SetID: d.Ownership.SetID, Hash: d.Ownership.Hash, State: d.State, Reason: string(d.Problem), Counts: d.Counts, Reported: reported(d.BD),
 		Resources: make([]report.Resource, 0, len(d.Objects)+len(orphans)),
 	}
 	if d.Release.Revision > 0 { // else nothing is installed yet

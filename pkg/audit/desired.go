@@ -155,7 +155,7 @@ func (r *run) ofFiles() (*inventory.Deployment, error) {
 			r.inv.Notes = append(r.inv.Notes, fmt.Sprintf("the set id of bundle %s is made without a scope: which agent would deploy it is not known", r.Files.Name))
 		}
 		d := &inventory.Deployment{Name: r.Files.Name, Problem: inventory.NoReleaseRecord, Detail: "nothing is installed yet", Scope: scope,
-			Want: ownership.Wanted(fleet.SetID(r.Files.Name, scope.Scope), "", "")}
+			Ownership: ownership.Desired(fleet.SetID(r.Files.Name, scope.Scope), "", "")}
 		r.inv.Add(d)
 		return d, nil
 	}
@@ -249,7 +249,7 @@ func (r *run) render(ctx context.Context, x *rendering) error {
 	if err := r.valuesFrom(ctx, x); err != nil {
 		return err
 	}
-	in.Name, in.SetID, in.KubeVersion, in.Now, in.Revision = d.Name, d.Want.SetID, r.desc.KubernetesVersion, r.now, revision(d)
+	in.Name, in.SetID, in.KubeVersion, in.Now, in.Revision = d.Name, d.Ownership.SetID, r.desc.KubernetesVersion, r.now, revision(d)
 	version, known := fleet.ParseVersion(r.inv.Versions[r.inv.AgentOf(d)])
 	in.Helm3 = known && version.Minor < 15
 	in.ClusterScoped = clusterScoped(r.kinds)

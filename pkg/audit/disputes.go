@@ -91,7 +91,7 @@ func (r *run) countCarriers(ctx context.Context, x *inventory.Dispute) error {
 				for _, w := range r.inv.Wants[m.Ref().Key()] {
 					switch d := w.Deployment; {
 					case !slices.Contains(x.Deployments, d):
-					case hash == d.Want.Hash:
+					case hash == d.Ownership.Hash:
 						x.CarryUsed++
 					case hash == declared[d]:
 						x.CarryDeclared++

@@ -31,17 +31,17 @@ func (j *judged) judge(o *check.Object) {
 	if !j.Keep {
 		o.Raw = nil
 	}
-	want := o.Deployment.Want
-	have := ownership.MarksOf(j.meta.Metadata.Labels, j.meta.Metadata.Annotations)
+	want := o.Deployment.Ownership
+	have := ownership.MetadataOf(j.meta.Metadata.Labels, j.meta.Metadata.Annotations)
 	if isSecret(o.Ref) && j.decode() == nil {
 		j.hide(j.content)
 	}
 	if j.Foresee {
 		o.Live = j.known()
 	}
-	verdict := ownership.Judge(have, want)
+	verdict := ownership.Classify(have, want)
 	if verdict.Reason != ownership.Owned {
-		o.State, o.Reason, o.Marks = report.Unowned, string(verdict.Reason), have
+		o.State, o.Reason, o.Metadata = report.Unowned, string(verdict.Reason), have
 		o.Owner = j.owner(have, o.Deployment)
 		if j.Foresee {
 			j.foresee(o, raw)
@@ -49,9 +49,9 @@ func (j *judged) judge(o *check.Object) {
 		return
 	}
 	o.IDMismatch = verdict.IDMismatch
-	o.Marks = want // its strings are shared by the whole set
+	o.Metadata = want // its strings are shared by the whole set
 	if verdict.IDMismatch || j.Foresee {
-		o.Marks = have
+		o.Metadata = have
 	}
 	if err := j.decode(); err != nil {
 		o.State, o.Reason, o.Message = report.Unknown, string(source.ReadFailed), "the live object could not be decoded"
@@ -210,12 +210,12 @@ func ignored(d *inventory.Deployment) []map[string]string {
 }
 
 // owner says who holds an object that is not its bundle's; nil where nobody does.
-func (l *live) owner(have ownership.Marks, d *inventory.Deployment) *report.Owner {
-	if have.Hash == "" && have.SetID == "" && (have.ReleaseName == "" || have.Release() == d.Want.Release()) {
+func (l *live) owner(have ownership.Metadata, d *inventory.Deployment) *report.Owner {
+	if have.Hash == "" && have.SetID == "" && (have.ReleaseName == "" || have.Release() == d.Ownership.Release()) {
 		return nil
 	}
 	out := &report.Owner{SetID: have.SetID, Hash: have.Hash, Release: have.Release()}
-	holder := l.inv.Holder(have)
+	holder := l.inv.OwnerOf(have)
 	if holder != nil && holder != d {
 		out.BundleDeployment = holder.Key()
 	}

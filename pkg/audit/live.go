@@ -267,11 +267,11 @@ func (l *live) visit(o source.Object, gvk schema.GroupVersionKind) error {
 
 // mark notes an object that carries a hash and that nobody desires.
 func (l *live) mark(m *object.Meta, ref object.Ref) {
-	marks := ownership.MarksOf(m.Metadata.Labels, m.Metadata.Annotations)
+	marks := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 	if marks.Hash == "" {
 		return
 	}
-	out := check.Marked{Ref: ref, Marks: marks, NoPrune: m.Metadata.Labels[fleet.PruneLabel] == "false",
+	out := check.Marked{Ref: ref, Metadata: marks, NoPrune: m.Metadata.Labels[fleet.PruneLabel] == "false",
 		Owned: ownership.OwnedSet(m.Metadata.Annotations)}
 	for _, owner := range m.Metadata.OwnerReferences {
 		out.Controlled = true

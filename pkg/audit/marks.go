@@ -20,7 +20,7 @@ import (
 // explainer says what the marks of one object mean.
 type explainer struct {
 	*run
-	have        ownership.Marks
+	have        ownership.Metadata
 	holder      *inventory.Deployment
 	annotations map[string]string
 }
@@ -70,7 +70,7 @@ func (e explainer) writers(marks []report.Mark, raw []byte) {
 func (e explainer) hash(value string) string {
 	of := "of a set that is not known here"
 	if e.holder != nil {
-		of = fmt.Sprintf("of set %q: bundle deployment %s", e.holder.Want.SetID, e.holder.Key())
+		of = fmt.Sprintf("of set %q: bundle deployment %s", e.holder.Ownership.SetID, e.holder.Key())
 	}
 	gvk, name, ns := e.annotations[fleet.OwnerGVKAnnotation], e.annotations[fleet.OwnerNameAnnotation], e.annotations[fleet.OwnerNamespaceAnnotation]
 	switch id := e.have.SetID; {
@@ -83,7 +83,7 @@ func (e explainer) hash(value string) string {
 }
 
 func (e explainer) id(value string) string {
-	switch holder := e.inv.Holder(ownership.Marks{SetID: value}); {
+	switch holder := e.inv.OwnerOf(ownership.Metadata{SetID: value}); {
 	case holder != nil:
 		return "set of bundle deployment " + holder.Key()
 	case fleet.IsFleetsOwnSet(value):

@@ -92,12 +92,12 @@ func (r *run) named(ctx context.Context, n Named) ([]report.OwnedObject, error) 
 
 func (r *run) ownedObject(m *object.Meta, raw []byte) report.OwnedObject {
 	out := report.OwnedObject{Ref: m.Ref(), UID: m.Metadata.UID, Controller: m.Controller()}
-	have := ownership.MarksOf(m.Metadata.Labels, m.Metadata.Annotations)
+	have := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 	for _, w := range r.inv.Wants[out.Key()] {
-		reason := ownership.Judge(have, w.Deployment.Want).Reason
+		reason := ownership.Classify(have, w.Deployment.Ownership).Reason
 		out.DesiredBy = append(out.DesiredBy, report.Claimant{BundleDeployment: w.Deployment.Key(), Reason: string(reason)})
 	}
-	holder := r.inv.Holder(have)
+	holder := r.inv.OwnerOf(have)
 	if have.Hash != "" && holder != nil {
 		out.Holder = holderOf(holder)
 	}
@@ -113,7 +113,7 @@ func (r *run) ownedObject(m *object.Meta, raw []byte) report.OwnedObject {
 
 func holderOf(d *inventory.Deployment) *report.Holder {
 	out := &report.Holder{BundleDeployment: d.Key(), Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp, Cluster: d.Cluster,
-		SetID: d.Want.SetID, Commit: d.Commit}
+		SetID: d.Ownership.SetID, Commit: d.Commit}
 	if d.Release.Name != "" {
 		out.Release = d.Release.String()
 	}
@@ -121,7 +121,7 @@ func holderOf(d *inventory.Deployment) *report.Holder {
 }
 
 // verdict is whose an object is, in the order in which it is decided: Fleet looks at the hash alone.
-func (r *run) verdict(have ownership.Marks, holder *inventory.Deployment, o report.OwnedObject) string {
+func (r *run) verdict(have ownership.Metadata, holder *inventory.Deployment, o report.OwnedObject) string {
 	wants := func(d *inventory.Deployment) bool {
 		return slices.ContainsFunc(o.DesiredBy, func(c report.Claimant) bool { return c.BundleDeployment == d.Key() })
 	}

@@ -76,8 +76,8 @@ func (l *live) searchSelector() (selector string, ok bool) {
 	}
 	hashes := map[string]bool{}
 	for _, d := range l.deployments {
-		if d.Want.Hash != "" {
-			hashes[d.Want.Hash] = true
+		if d.Ownership.Hash != "" {
+			hashes[d.Ownership.Hash] = true
 		}
 	}
 	switch {

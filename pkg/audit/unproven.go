@@ -24,7 +24,7 @@ func (l *live) unproven() {
 		for _, d := range deployments {
 			for i := range d.Objects {
 				o := &d.Objects[i]
-				carried = carried || o.Marks.Hash == d.Want.Hash
+				carried = carried || o.Metadata.Hash == d.Ownership.Hash
 				if o.State == report.Unowned && otherScope(d, o) {
 					others = append(others, o)
 				}
@@ -35,13 +35,13 @@ func (l *live) unproven() {
 		}
 		for _, o := range others {
 			o.State, o.Reason, o.Owner, o.Differences = report.Unknown, check.ScopeUnproven, nil, nil
-			o.Message = "it carries set " + o.Marks.SetID + ", and its release states set " + o.Deployment.Stated.SetID + ": no running agent shows which one it uses"
+			o.Message = "it carries set " + o.Metadata.SetID + ", and its release states set " + o.Deployment.Stated.SetID + ": no running agent shows which one it uses"
 		}
 	}
 }
 
 // otherScope says whether an object carries the set of its own bundle, made with another scope.
 func otherScope(d *check.Deployment, o *check.Object) bool {
-	_, ok := fleet.ScopeOfSet(o.Marks.SetID, d.Name)
-	return ok && o.Marks.SetID != d.Want.SetID && o.Marks.Hash == fleet.Hash(o.Marks.SetID)
+	_, ok := fleet.ScopeOfSet(o.Metadata.SetID, d.Name)
+	return ok && o.Metadata.SetID != d.Ownership.SetID && o.Metadata.Hash == fleet.Hash(o.Metadata.SetID)
 }

@@ -68,8 +68,8 @@ type Object struct {
 	State   report.State
 	Reason  string
 	Message string
-	// Marks are those of the live object, where there is one.
-	Marks       ownership.Marks
+	// Metadata is the ownership metadata of the live object, where there is one.
+	Metadata    ownership.Metadata
 	IDMismatch  bool
 	Owner       *report.Owner
 	Differences []report.Difference
@@ -99,7 +99,7 @@ type Live struct {
 // Marked is a live object with a hash that no release desires.
 type Marked struct {
 	object.Ref
-	Marks ownership.Marks
+	Metadata ownership.Metadata
 	// NoPrune says that the object is marked to be left alone, Controlled that another object controls it, Owned that its set has an owner.
 	NoPrune, Controlled, Owned bool
 	Controller                 string // "kind name" of the controlling object

@@ -55,13 +55,13 @@ func deployment() *Deployment {
 	bd.Namespace, bd.Name = "cluster-one", "guestbook"
 	return &Deployment{Deployment: &inventory.Deployment{
 		Namespace: "cluster-one", Name: "guestbook", BD: bd, Bundle: "fleet-local/guestbook", GitRepo: "fleet-local/apps",
-		Release: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Want: ownership.Wanted("default-guestbook", "guestbook", "web"),
+		Release: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Ownership: ownership.Desired("default-guestbook", "guestbook", "web"),
 	}}
 }
 
 // caseOf is a case of one deployment with desired objects in a state.
 func caseOf(d *Deployment, state report.State, refs ...object.Ref) *Case {
-	inv := &inventory.Inventory{Wants: map[object.Key][]*inventory.Want{}, Sets: map[string][]*inventory.Deployment{d.Want.Hash: {d.Deployment}},
+	inv := &inventory.Inventory{Wants: map[object.Key][]*inventory.Want{}, Sets: map[string][]*inventory.Deployment{d.Ownership.Hash: {d.Deployment}},
 		Releases: map[string]bool{}, SetsComplete: true, Deployments: []*inventory.Deployment{d.Deployment}}
 	for _, ref := range refs {
 		w := &inventory.Want{Ref: ref, Deployment: d.Deployment}
@@ -81,12 +81,12 @@ func TestCommandsAreQuoted(t *testing.T) {
 		d := deployment()
 		d.GitRepo, d.Name = "fleet-local/"+name, name
 		d.BD.Name, d.BD.Status.ModifiedStatus = name, []v1alpha1.ModifiedStatus{{APIVersion: "v1", Kind: "Secret", Name: name, Patch: "{"}}
-		d.Want.SetID = name
+		d.Ownership.SetID = name
 		c := caseOf(d, state, ref)
 		c.Deployments[0].Objects[0].IDMismatch = true
 		d.Trouble = []inventory.Trouble{{Record: d.Release, Status: "failed"}}
-		c.Marked = []Marked{{Ref: ref, Marks: ownership.Marks{Hash: d.Want.Hash, ReleaseName: "guestbook", ReleaseNamespace: "web"}},
-			{Ref: ref, Marks: ownership.Marks{Hash: "other", SetID: "default-gone"}}}
+		c.Marked = []Marked{{Ref: ref, Metadata: ownership.Metadata{Hash: d.Ownership.Hash, ReleaseName: "guestbook", ReleaseNamespace: "web"}},
+			{Ref: ref, Metadata: ownership.Metadata{Hash: "other", SetID: "default-gone"}}}
 		c.Inventory.Leftovers = []*inventory.Record{{Record: release.Record{Name: release.Name{Namespace: "web", Name: name, Revision: 1}}}}
 		for _, f := range Run(c) {
 			command, ok := strings.CutPrefix(f.Remediation, "kubectl")
@@ -125,7 +125,7 @@ func TestList(t *testing.T) {
 
 func TestIsOrphan(t *testing.T) {
 	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "dropped"}
-	ours := ownership.Wanted("default-guestbook", "guestbook", "web")
+	ours := ownership.Desired("default-guestbook", "guestbook", "web")
 	was := map[inventory.KindName]bool{{Kind: "ConfigMap", Name: "dropped"}: true}
 	for _, tc := range []struct {
 		name   string
@@ -139,18 +139,18 @@ func TestIsOrphan(t *testing.T) {
 		{"of a deployment that could not be read", func(d *inventory.Deployment, _ *Marked) { d.Problem = inventory.NoReleaseRecord }, false},
 		{"the earlier revision pruned, Helm's marks there", func(d *inventory.Deployment, _ *Marked) { d.Earlier, d.EarlierKnown = nil, false }, true},
 		{"the earlier revision pruned, of another release", func(d *inventory.Deployment, m *Marked) {
-			d.Earlier, d.EarlierKnown, m.Marks.ReleaseName = nil, false, "other"
+			d.Earlier, d.EarlierKnown, m.Metadata.ReleaseName = nil, false, "other"
 		}, false},
 		{"the earlier revision pruned, a child", func(d *inventory.Deployment, m *Marked) {
 			d.Earlier, d.EarlierKnown, m.Controlled = nil, false, true
 		}, false},
 		{"the earlier revision pruned, no marks of Helm's", func(d *inventory.Deployment, m *Marked) {
-			d.Earlier, d.EarlierKnown, m.Marks = nil, false, ownership.Marks{Hash: ours.Hash}
+			d.Earlier, d.EarlierKnown, m.Metadata = nil, false, ownership.Metadata{Hash: ours.Hash}
 		}, false},
 	} {
 		d := deployment().Deployment
 		d.Earlier, d.EarlierKnown = was, true
-		m := Marked{Ref: ref, Marks: ours}
+		m := Marked{Ref: ref, Metadata: ours}
 		tc.change(d, &m)
 		if got := len(Orphans(d, []Marked{m})) == 1; got != tc.want {
 			t.Errorf("%s: orphan %v, want %v", tc.name, got, tc.want)
@@ -215,14 +215,14 @@ func TestAbandonedSets(t *testing.T) {
 	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "old"}
 	for _, tc := range []struct {
 		name  string
-		marks ownership.Marks
+		marks ownership.Metadata
 		want  int
 	}{
-		{"a set that is gone", ownership.Wanted("default-gone", "gone", "web"), 1},
-		{"the id of a set that is here, another hash", ownership.Marks{SetID: "default-guestbook", Hash: "1234"}, 0},
+		{"a set that is gone", ownership.Desired("default-gone", "gone", "web"), 1},
+		{"the id of a set that is here, another hash", ownership.Metadata{SetID: "default-guestbook", Hash: "1234"}, 0},
 	} {
 		c := caseOf(deployment(), report.Ready)
-		c.Marked = []Marked{{Ref: ref, Marks: tc.marks}}
+		c.Marked = []Marked{{Ref: ref, Metadata: tc.marks}}
 		if got := abandoned.run(c); len(got) != tc.want {
 			t.Errorf("%s: %+v, want %d", tc.name, got, tc.want)
 		}

@@ -32,12 +32,12 @@ func whyUnowned(d *Deployment, o *Object) string {
 	case ownership.HelmOnly:
 		return "carries only Helm's marks of release " + d.Release.Release()
 	case ownership.HashStripped:
-		return "has lost the hash of its set " + d.Want.SetID
+		return "has lost the hash of its set " + d.Ownership.SetID
 	case ownership.Inconsistent:
 		return "carries the id of its set with another hash"
 	}
-	if d.Stated.Hash != "" && o.Marks.Hash == d.Stated.Hash {
-		return fmt.Sprintf("carries set %q, with which its release was made; the agent uses set %q", d.Stated.SetID, d.Want.SetID)
+	if d.Stated.Hash != "" && o.Metadata.Hash == d.Stated.Hash {
+		return fmt.Sprintf("carries set %q, with which its release was made; the agent uses set %q", d.Stated.SetID, d.Ownership.SetID)
 	}
 	return "is held by " + holder(o.Owner)
 }
@@ -60,7 +60,7 @@ func holder(o *report.Owner) string {
 // wantedMarks lists the exact keys that would make the object the bundle's, and what is there instead.
 func wantedMarks(d *Deployment, o *Object) []string {
 	var out []string
-	for _, c := range ownership.Changes(o.Marks.Stamps(), d.Want.Stamps()) {
+	for _, c := range ownership.Changes(o.Metadata.Stamps(), d.Ownership.Stamps()) {
 		switch {
 		case c.New == nil: // of the marks that are wanted all five are there, but where the release has no name yet
 		case c.Old == nil:

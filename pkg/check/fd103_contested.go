@@ -47,7 +47,7 @@ func contest(wants []*inventory.Want, o *Object) report.Finding {
 	case o.State == report.Missing:
 	case o.State != report.Unowned:
 		held = o.Deployment.Key() + " holds it now"
-	case o.Owner == nil || o.Owner.SetID == o.Deployment.Want.SetID && o.Owner.BundleDeployment == "": // only its own id is left of its marks
+	case o.Owner == nil || o.Owner.SetID == o.Deployment.Ownership.SetID && o.Owner.BundleDeployment == "": // only its own id is left of its marks
 	default:
 		held = "it is held by " + holder(o.Owner)
 	}

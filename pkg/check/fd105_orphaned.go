@@ -39,7 +39,7 @@ var orphaned = Check{
 func Orphans(d *inventory.Deployment, marked []Marked) []Marked {
 	var out []Marked
 	for _, m := range marked {
-		if m.Marks.Hash == d.Want.Hash && isOrphan(d, m) {
+		if m.Metadata.Hash == d.Ownership.Hash && isOrphan(d, m) {
 			out = append(out, m)
 		}
 	}
@@ -54,9 +54,9 @@ func isOrphan(d *inventory.Deployment, m Marked) bool {
 	if m.NoPrune || d.Problem != "" || d.Hooks[k] {
 		return false
 	}
-	return d.Earlier[k] || !d.EarlierKnown && !m.Controlled && madeBy(m.Marks, d)
+	return d.Earlier[k] || !d.EarlierKnown && !m.Controlled && madeBy(m.Metadata, d)
 }
 
-func madeBy(have ownership.Marks, d *inventory.Deployment) bool {
+func madeBy(have ownership.Metadata, d *inventory.Deployment) bool {
 	return have.ReleaseName != "" && have.Release() == d.Release.Release()
 }

@@ -20,12 +20,12 @@ var abandoned = Check{
 		}
 		var out []report.Finding
 		for _, m := range c.Marked {
-			if len(c.Inventory.Sets[m.Marks.Hash]) > 0 || !abandonedByAgent(c, m) {
+			if len(c.Inventory.Sets[m.Metadata.Hash]) > 0 || !abandonedByAgent(c, m) {
 				continue
 			}
 			out = append(out, report.Finding{
 				Object:      m.Ref,
-				Message:     fmt.Sprintf("%s belongs to set %q, which no release on this cluster has", m.Key(), m.Marks.SetID),
+				Message:     fmt.Sprintf("%s belongs to set %q, which no release on this cluster has", m.Key(), m.Metadata.SetID),
 				Evidence:    leftMarks(m),
 				Remediation: fmt.Sprintf("%s get %s -o yaml", c.Commands.kubectl(m.Ref), kubectlName(m.Ref)),
 			})
@@ -36,18 +36,18 @@ var abandoned = Check{
 
 func abandonedByAgent(c *Case, m Marked) bool {
 	switch {
-	case m.Owned || fleet.IsFleetsOwnSet(m.Marks.SetID):
+	case m.Owned || fleet.IsFleetsOwnSet(m.Metadata.SetID):
 		return false
-	case m.Marks.SetID == "": // the id was lost; only Helm's marks can still say where it came from
-		return !m.Controlled && m.Marks.ReleaseName != "" && !c.Inventory.Releases[m.Marks.Release()]
+	case m.Metadata.SetID == "": // the id was lost; only Helm's marks can still say where it came from
+		return !m.Controlled && m.Metadata.ReleaseName != "" && !c.Inventory.Releases[m.Metadata.Release()]
 	}
-	return fleet.IsBundleSet(m.Marks.SetID) && len(c.Inventory.Sets[fleet.Hash(m.Marks.SetID)]) == 0
+	return fleet.IsBundleSet(m.Metadata.SetID) && len(c.Inventory.Sets[fleet.Hash(m.Metadata.SetID)]) == 0
 }
 
 func leftMarks(m Marked) []string {
-	out := []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Marks.Hash)}
-	if m.Marks.ReleaseName != "" {
-		out = append(out, "Helm's marks name release "+m.Marks.Release())
+	out := []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Metadata.Hash)}
+	if m.Metadata.ReleaseName != "" {
+		out = append(out, "Helm's marks name release "+m.Metadata.Release())
 	}
 	return out
 }

@@ -21,12 +21,12 @@ var idMismatch = Check{
 				return nil
 			}
 			is := "is not there"
-			if o.Marks.SetID != "" {
-				is = fmt.Sprintf("is %q", o.Marks.SetID)
+			if o.Metadata.SetID != "" {
+				is = fmt.Sprintf("is %q", o.Metadata.SetID)
 			}
 			return &report.Finding{
-				Message:     fmt.Sprintf("%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation, d.Want.SetID, is),
-				Remediation: fmt.Sprintf("%s annotate --overwrite %s %s", c.Commands.kubectl(o.Ref), kubectlName(o.Ref), shellescape.Quote(fleet.IDAnnotation+"="+d.Want.SetID)),
+				Message:     fmt.Sprintf("%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation, d.Ownership.SetID, is),
+				Remediation: fmt.Sprintf("%s annotate --overwrite %s %s", c.Commands.kubectl(o.Ref), kubectlName(o.Ref), shellescape.Quote(fleet.IDAnnotation+"="+d.Ownership.SetID)),
 			}
 		})
 	},

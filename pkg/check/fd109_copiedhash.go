@@ -22,8 +22,8 @@ var copiedHash = Check{
 			if followsService(m.Ref) {
 				continue
 			}
-			d := c.Inventory.Holder(m.Marks)
-			if d == nil || !c.inScope(d) || m.NoPrune || slices.ContainsFunc(c.Inventory.Sets[m.Marks.Hash], explains(m)) {
+			d := c.Inventory.OwnerOf(m.Metadata)
+			if d == nil || !c.inScope(d) || m.NoPrune || slices.ContainsFunc(c.Inventory.Sets[m.Metadata.Hash], explains(m)) {
 				continue
 			}
 			f := report.Finding{
@@ -54,7 +54,7 @@ func followsService(r object.Ref) bool {
 // has the hash since Helm 4; and the agent's own set is also what its installation applied beside any release.
 func explains(m Marked) func(*inventory.Deployment) bool {
 	return func(d *inventory.Deployment) bool {
-		return d.Problem != "" || isOrphan(d, m) || d.Hooks[inventory.KindName{Kind: m.Kind, Name: m.Name}] || fleet.IsFleetsOwnSet(d.Want.SetID)
+		return d.Problem != "" || isOrphan(d, m) || d.Hooks[inventory.KindName{Kind: m.Kind, Name: m.Name}] || fleet.IsFleetsOwnSet(d.Ownership.SetID)
 	}
 }
 

@@ -22,10 +22,10 @@ func (c *Case) ServerSide(d *inventory.Deployment) bool {
 	if options.Helm != nil && options.Helm.Force || options.CorrectDrift != nil && options.CorrectDrift.Force {
 		return false
 	}
-	switch last := c.Inventory.Latest[d.Want.Release()]; {
+	switch last := c.Inventory.Latest[d.Ownership.Release()]; {
 	case last != nil:
 		return last.ApplyMethod == serverSide && last.Status != release.StatusUninstalling
-	case !c.RecordsRead(d.Want.ReleaseNamespace), options.Helm != nil && options.Helm.TakeOwnership:
+	case !c.RecordsRead(d.Ownership.ReleaseNamespace), options.Helm != nil && options.Helm.TakeOwnership:
 		return false
 	}
 	agent, known := fleet.ParseVersion(c.Inventory.Versions[c.Inventory.AgentOf(d)])

@@ -106,20 +106,20 @@ func (inv *Inventory) UseDeclared(x *Dispute) {
 	for _, d := range x.Deployments {
 		d.Scope = x.Used
 		inv.dropSet(d)
-		d.Want = ownership.Wanted(x.DeclaredSet(d), d.Want.ReleaseName, d.Want.ReleaseNamespace)
+		d.Ownership = ownership.Desired(x.DeclaredSet(d), d.Ownership.ReleaseName, d.Ownership.ReleaseNamespace)
 		inv.addSet(d)
 	}
 	inv.SetsComplete = false
 }
 
 func (inv *Inventory) addSet(d *Deployment) {
-	inv.Sets[d.Want.Hash] = append(inv.Sets[d.Want.Hash], d)
+	inv.Sets[d.Ownership.Hash] = append(inv.Sets[d.Ownership.Hash], d)
 }
 
 func (inv *Inventory) dropSet(d *Deployment) {
-	rest := slices.DeleteFunc(inv.Sets[d.Want.Hash], func(other *Deployment) bool { return other == d })
-	if inv.Sets[d.Want.Hash] = rest; len(rest) == 0 {
-		delete(inv.Sets, d.Want.Hash)
+	rest := slices.DeleteFunc(inv.Sets[d.Ownership.Hash], func(other *Deployment) bool { return other == d })
+	if inv.Sets[d.Ownership.Hash] = rest; len(rest) == 0 {
+		delete(inv.Sets, d.Ownership.Hash)
 	}
 }
 
@@ -235,7 +235,7 @@ func (a *assembler) releasedScopes() map[string][]string {
 		if c := a.clusterOf(a.homes[r.AgentNamespace]); declares(c) {
 			guesses = append(guesses, c.Spec.AgentNamespace)
 		}
-		scope, ok := fleet.ScopeOfSet(statedMarks(r).SetID, r.BundleID, guesses...)
+		scope, ok := fleet.ScopeOfSet(statedOwnership(r).SetID, r.BundleID, guesses...)
 		if ok && !slices.Contains(out[r.AgentNamespace], scope) {
 			out[r.AgentNamespace] = append(out[r.AgentNamespace], scope)
 		}
@@ -246,7 +246,7 @@ func (a *assembler) releasedScopes() map[string][]string {
 // marks computes the ownership metadata that the agent writes on the deployment's objects. r is the record of its release, nil where there
 // is none.
 func (a *assembler) marks(d *Deployment, r *record, agent string) {
-	stated := statedMarks(r)
+	stated := statedOwnership(r)
 	d.Agent, d.Scope = agent, a.inv.agents[agent]
 	id := fleet.SetID(d.Name, d.Scope.Scope)
 	if stated.SetID != "" && !d.Scope.Proven() {
@@ -259,9 +259,9 @@ func (a *assembler) marks(d *Deployment, r *record, agent string) {
 	if d.Scope.Evidence == "" || d.Scope.Evidence == EvidenceDeclared {
 		a.inv.SetsComplete = false
 	}
-	d.Want = ownership.Wanted(id, d.Release.Name, d.Release.Namespace)
+	d.Ownership = ownership.Desired(id, d.Release.Name, d.Release.Namespace)
 	d.Stated = stated
-	if stated.Hash != "" && stated.Hash != d.Want.Hash {
+	if stated.Hash != "" && stated.Hash != d.Ownership.Hash {
 		a.outdated[agent] = append(a.outdated[agent], d)
 	}
 	if c := a.clusterOf(d.Namespace); declares(c) && fleet.SetID(d.Name, c.Spec.AgentNamespace) != id && d.Scope.Evidence != "" {
@@ -287,7 +287,7 @@ func (a *assembler) outdatedNotes() {
 		slices.SortFunc(ds, func(x, y *Deployment) int { return strings.Compare(x.Key(), y.Key()) })
 		d := ds[0]
 		note := fmt.Sprintf("bundle deployment %s: its release was made for set %q, the agent now wants %q (scope from %s)",
-			d.Key(), d.Stated.SetID, d.Want.SetID, d.Scope.Source)
+			d.Key(), d.Stated.SetID, d.Ownership.SetID, d.Scope.Source)
 		if n := len(ds) - 1; n > 0 {
 			note += fmt.Sprintf("; the same holds for %d more of the agent in namespace %s", n, agent)
 		}

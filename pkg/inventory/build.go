@@ -81,7 +81,7 @@ func (b *Builder) Build(r Reading) *Inventory {
 		for _, w := range d.Desired {
 			inv.Wants[w.Key()] = append(inv.Wants[w.Key()], w)
 		}
-		if d.Problem != ClusterNotRead && d.Want.Hash != "" {
+		if d.Problem != ClusterNotRead && d.Ownership.Hash != "" {
 			inv.addSet(d)
 		}
 	}

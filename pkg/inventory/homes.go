@@ -136,21 +136,21 @@ func (a *assembler) agentOf(bd *v1alpha1.BundleDeployment) (agent string, here b
 	return "", false
 }
 
-// statedMarks returns Fleet's marks as the first object of the manifest carries them.
-func statedMarks(r *record) ownership.Marks {
+// statedOwnership returns Fleet's marks as the first object of the manifest carries them.
+func statedOwnership(r *record) ownership.Metadata {
 	if r == nil {
-		return ownership.Marks{}
+		return ownership.Metadata{}
 	}
 	for _, o := range r.objects {
 		m, err := object.ReadMeta(o.Raw)
 		if err != nil {
 			continue
 		}
-		if marks := ownership.MarksOf(m.Metadata.Labels, m.Metadata.Annotations); marks.Hash != "" {
+		if marks := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations); marks.Hash != "" {
 			return marks
 		}
 	}
-	return ownership.Marks{}
+	return ownership.Metadata{}
 }
 
 // releasesAlone adds a deployment for each release of an agent whose BundleDeployments are not known: this is its cluster, and another
@@ -199,10 +199,10 @@ func (a *assembler) noAgent(namespace string) bool {
 func (a *assembler) leftoverSet(r *record) {
 	d := &Deployment{Name: r.BundleID, Release: r.Name, Problem: NoReleaseRecord, Detail: "its BundleDeployment is gone"}
 	id := fleet.SetID(r.BundleID, a.inv.agents[r.AgentNamespace].Scope)
-	if stated := statedMarks(r); stated.SetID != "" {
+	if stated := statedOwnership(r); stated.SetID != "" {
 		id = stated.SetID
 	}
-	d.Want = ownership.Wanted(id, r.Name.Name, r.Namespace)
+	d.Ownership = ownership.Desired(id, r.Name.Name, r.Namespace)
 	a.inv.addSet(d)
 }
 

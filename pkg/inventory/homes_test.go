@@ -289,8 +289,8 @@ func TestScope(t *testing.T) {
 			tc.make(w)
 			inv := w.build()
 			d := inv.Deployments[0]
-			if d.Want.SetID != tc.setID || !strings.Contains(d.Scope.Source, tc.from) || (tc.from == "") != (d.Scope.Source == "") {
-				t.Errorf("set %q, scope from %q, want %q from %q", d.Want.SetID, d.Scope.Source, tc.setID, tc.from)
+			if d.Ownership.SetID != tc.setID || !strings.Contains(d.Scope.Source, tc.from) || (tc.from == "") != (d.Scope.Source == "") {
+				t.Errorf("set %q, scope from %q, want %q from %q", d.Ownership.SetID, d.Scope.Source, tc.setID, tc.from)
 			}
 			if inv.SetsComplete != tc.complete {
 				t.Errorf("all sets are known: %v, want %v", inv.SetsComplete, tc.complete)
@@ -340,20 +340,20 @@ func TestHolder(t *testing.T) {
 		record("web/alone:1", "deployed", "alone", "a-system", "y")
 	inv := w.build()
 	for _, tc := range []struct {
-		marks  ownership.Marks
+		marks  ownership.Metadata
 		holder string // "" for none
 		shared bool
 	}{
-		{ownership.Wanted("default-web", "web", "shop"), "two/web", false},
-		{ownership.Wanted("default-web", "web", "web"), "one/web", false},
-		{ownership.Wanted("default-web", "other", "web"), "", true},
-		{ownership.Marks{Hash: fleet.Hash("default-web")}, "", true},
-		{ownership.Marks{Hash: fleet.Hash("default-alone")}, "one/alone", false},
-		{ownership.Marks{SetID: "default-alone"}, "one/alone", false},
-		{ownership.Marks{SetID: "default-nobody"}, "", false},
+		{ownership.Desired("default-web", "web", "shop"), "two/web", false},
+		{ownership.Desired("default-web", "web", "web"), "one/web", false},
+		{ownership.Desired("default-web", "other", "web"), "", true},
+		{ownership.Metadata{Hash: fleet.Hash("default-web")}, "", true},
+		{ownership.Metadata{Hash: fleet.Hash("default-alone")}, "one/alone", false},
+		{ownership.Metadata{SetID: "default-alone"}, "one/alone", false},
+		{ownership.Metadata{SetID: "default-nobody"}, "", false},
 	} {
 		got := ""
-		if d := inv.Holder(tc.marks); d != nil {
+		if d := inv.OwnerOf(tc.marks); d != nil {
 			got = d.Key()
 		}
 		if got != tc.holder || inv.Shared(tc.marks) != tc.shared {

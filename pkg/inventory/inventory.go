@@ -47,16 +47,16 @@ type Deployment struct {
 	Commit        string
 	// Deployed is when the release record says that this revision was deployed; zero where it does not.
 	Deployed time.Time
-	// Want are the marks that its objects should carry.
-	Want ownership.Marks
+	// Ownership is the ownership metadata that its objects should have.
+	Ownership ownership.Metadata
 	// Elsewhere says that it is established to be of another cluster than the one that was read. Without it, ClusterNotRead says only that
 	// nothing shows it to be of this one.
 	Elsewhere bool
 	// Agent is the namespace of its agent; empty where none is known to deploy it here.
 	Agent string
 	// Stated is the ownership metadata that the manifest of its release states; empty where there is no record, or no object in it.
-	Stated ownership.Marks
-	// Scope is that of its agent, from which Want is made.
+	Stated ownership.Metadata
+	// Scope is that of its agent, from which Ownership is made.
 	Scope AgentScope
 	// Disputed says that a Cluster's spec declares another scope, and that no running agent settles which of the two is right.
 	Disputed bool
@@ -250,10 +250,10 @@ func (inv *Inventory) AgentOf(d *Deployment) string {
 	return ""
 }
 
-// Holder finds the deployment of this cluster that an object belongs to by its hash, or, where it has none, by the id of its set. Of several
+// OwnerOf finds the deployment of this cluster that an object belongs to by its hash, or, where it has none, by the id of its set. Of several
 // deployments that share the set it is the one whose release the object names. It is nil where no deployment here has that set, and where
 // several share it and none of them is named: Shared tells the two apart.
-func (inv *Inventory) Holder(marks ownership.Marks) *Deployment {
+func (inv *Inventory) OwnerOf(marks ownership.Metadata) *Deployment {
 	sharers := inv.sharers(marks)
 	for _, d := range sharers {
 		if d.Release.Release() == marks.Release() {
@@ -268,11 +268,11 @@ func (inv *Inventory) Holder(marks ownership.Marks) *Deployment {
 
 // Shared says whether several deployments of this cluster share the set that an object carries, so that it belongs to one of them and its
 // Helm annotations do not say to which.
-func (inv *Inventory) Shared(marks ownership.Marks) bool {
-	return len(inv.sharers(marks)) > 1 && inv.Holder(marks) == nil
+func (inv *Inventory) Shared(marks ownership.Metadata) bool {
+	return len(inv.sharers(marks)) > 1 && inv.OwnerOf(marks) == nil
 }
 
-func (inv *Inventory) sharers(marks ownership.Marks) []*Deployment {
+func (inv *Inventory) sharers(marks ownership.Metadata) []*Deployment {
 	hash := marks.Hash
 	if hash == "" {
 		hash = fleet.Hash(marks.SetID)

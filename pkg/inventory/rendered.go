@@ -53,7 +53,7 @@ func (inv *Inventory) Render(d *Deployment, r Rendering) {
 	if d.Release.Name == "" {
 		d.Release = release.Name{Namespace: r.ReleaseNamespace, Name: r.ReleaseName}
 	}
-	d.Want = ownership.Wanted(d.Want.SetID, r.ReleaseName, r.ReleaseNamespace)
+	d.Ownership = ownership.Desired(d.Ownership.SetID, r.ReleaseName, r.ReleaseNamespace)
 	d.Desired = distinct(d, r.ReleaseNamespace, r.Objects, inv.namespaced)
 	for _, w := range d.Desired {
 		inv.Wants[w.Key()] = append(inv.Wants[w.Key()], w)

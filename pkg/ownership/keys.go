@@ -11,21 +11,21 @@ const FieldManager = "fleetdoctor-adopt"
 type Key struct {
 	Label bool // else an annotation
 	Name  string
-	of    func(*Marks) *string
+	of    func(*Metadata) *string
 }
 
 // Keys lists the five keys, in the order in which they are shown.
 func Keys() []Key {
 	return []Key{
-		{true, fleet.HashLabel, func(m *Marks) *string { return &m.Hash }},
-		{false, fleet.IDAnnotation, func(m *Marks) *string { return &m.SetID }},
-		{true, fleet.ManagedByLabel, func(m *Marks) *string { return &m.ManagedBy }},
-		{false, fleet.ReleaseNameAnnotation, func(m *Marks) *string { return &m.ReleaseName }},
-		{false, fleet.ReleaseNamespaceAnnotation, func(m *Marks) *string { return &m.ReleaseNamespace }},
+		{true, fleet.HashLabel, func(m *Metadata) *string { return &m.Hash }},
+		{false, fleet.IDAnnotation, func(m *Metadata) *string { return &m.SetID }},
+		{true, fleet.ManagedByLabel, func(m *Metadata) *string { return &m.ManagedBy }},
+		{false, fleet.ReleaseNameAnnotation, func(m *Metadata) *string { return &m.ReleaseName }},
+		{false, fleet.ReleaseNamespaceAnnotation, func(m *Metadata) *string { return &m.ReleaseNamespace }},
 	}
 }
 
-// Stamps are the values of the five keys on an object by key. Unlike Marks they tell a key that is empty from one that is not there.
+// Stamps are the values of the five keys on an object by key. Unlike Metadata they tell a key that is empty from one that is not there.
 type Stamps map[string]string
 
 // StampsOf reads the five keys of an object.
@@ -93,7 +93,7 @@ func (k Key) Field() string {
 }
 
 // Stamps returns marks as the keys that carry them.
-func (m Marks) Stamps() Stamps {
+func (m Metadata) Stamps() Stamps {
 	out := Stamps{}
 	for _, k := range Keys() {
 		if v := *k.of(&m); v != "" {
@@ -103,9 +103,9 @@ func (m Marks) Stamps() Stamps {
 	return out
 }
 
-// Marks returns what the keys say.
-func (s Stamps) Marks() Marks {
-	var m Marks
+// Metadata returns what the keys say.
+func (s Stamps) Marks() Metadata {
+	var m Metadata
 	for _, k := range Keys() {
 		*k.of(&m) = s[k.Name]
 	}

@@ -15,14 +15,14 @@ package ownership
 
 import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 
-// Marks are the five marks of an object. An empty string means that the mark is not there.
-type Marks struct {
+// Metadata are the five marks of an object. An empty string means that the mark is not there.
+type Metadata struct {
 	Hash, SetID, ManagedBy, ReleaseName, ReleaseNamespace string
 }
 
-// MarksOf reads the marks of an object.
-func MarksOf(labels, annotations map[string]string) Marks {
-	return Marks{ // by hand and not by Keys: it is read of every live object
+// MetadataOf reads the marks of an object.
+func MetadataOf(labels, annotations map[string]string) Metadata {
+	return Metadata{ // by hand and not by Keys: it is read of every live object
 		Hash:             labels[fleet.HashLabel],
 		SetID:            annotations[fleet.IDAnnotation],
 		ManagedBy:        labels[fleet.ManagedByLabel],
@@ -31,14 +31,14 @@ func MarksOf(labels, annotations map[string]string) Marks {
 	}
 }
 
-// Wanted returns the marks that Fleet and Helm write for a set and a release.
-func Wanted(setID, releaseName, releaseNamespace string) Marks {
-	return Marks{Hash: fleet.Hash(setID), SetID: setID, ManagedBy: fleet.ManagedByHelm,
+// Desired returns the marks that Fleet and Helm write for a set and a release.
+func Desired(setID, releaseName, releaseNamespace string) Metadata {
+	return Metadata{Hash: fleet.Hash(setID), SetID: setID, ManagedBy: fleet.ManagedByHelm,
 		ReleaseName: releaseName, ReleaseNamespace: releaseNamespace}
 }
 
 // Release returns "namespace/name" of the release that Helm's marks name, "" where they name none.
-func (m Marks) Release() string {
+func (m Metadata) Release() string {
 	if m.ReleaseName == "" {
 		return ""
 	}
@@ -65,8 +65,8 @@ type Verdict struct {
 	IDMismatch bool
 }
 
-// Judge holds an object's marks against the wanted ones.
-func Judge(have, want Marks) Verdict {
+// Classify holds an object's marks against the wanted ones.
+func Classify(have, want Metadata) Verdict {
 	switch {
 	case have.Hash == want.Hash:
 		return Verdict{IDMismatch: have.SetID != want.SetID}

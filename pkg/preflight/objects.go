@@ -72,7 +72,7 @@ func (r *rollout) ownership(o *check.Object, ref *object.Ref, others []adoption.
 	if r.Action != report.RolloutInstall || r.takes {
 		return false
 	}
-	wrong := wrongKeys(o.Marks, r.d.Want)
+	wrong := wrongKeys(o.Metadata, r.d.Ownership)
 	if len(wrong) == 0 {
 		return false
 	}
@@ -82,7 +82,7 @@ func (r *rollout) ownership(o *check.Object, ref *object.Ref, others []adoption.
 		after = "Fleet tries again and again"
 	}
 	item := r.add(invalidOwnership, ref, "%s exists, and Helm would refuse to install release %s over it (invalid ownership metadata): %s; %s", ref.Key(),
-		r.d.Want.Release(), strings.Join(wrong, ", "), after)
+		r.d.Ownership.Release(), strings.Join(wrong, ", "), after)
 	item.Remediation = adopt(r.c, r.d)
 	if slices.ContainsFunc(others, adoption.Holder.Living) {
 		item.Remediation = ""
@@ -91,7 +91,7 @@ func (r *rollout) ownership(o *check.Object, ref *object.Ref, others []adoption.
 }
 
 // wrongKeys says which of Helm's keys are not those of the release.
-func wrongKeys(have, want ownership.Marks) []string {
+func wrongKeys(have, want ownership.Metadata) []string {
 	var out []string
 	for _, k := range []struct{ kind, name, have, want string }{
 		{"label", fleet.ManagedByLabel, have.ManagedBy, want.ManagedBy},

@@ -51,7 +51,7 @@ type rollout struct {
 func newRollout(c *check.Case, d *check.Deployment) *rollout {
 	r := &rollout{c: c, d: d, Rollout: report.Rollout{
 		Namespace: d.Namespace, Name: d.Name, Cluster: d.Cluster, Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp,
-		SetID: d.Want.SetID, Release: d.Want.Release(), Verdict: report.VerdictOK,
+		SetID: d.Ownership.SetID, Release: d.Ownership.Release(), Verdict: report.VerdictOK,
 	}}
 	r.agent, r.agentKnown = fleet.ParseVersion(c.Inventory.Versions[c.Inventory.AgentOf(d.Deployment)])
 	return r

@@ -17,17 +17,17 @@ import (
 // release finds out whether this installs or upgrades, and whether the release is the bundle's to have (Fleet's facts, ownership 1.6, 1.7).
 func (r *rollout) release() {
 	d := r.d
-	r.last = r.c.Inventory.Latest[d.Want.Release()]
+	r.last = r.c.Inventory.Latest[d.Ownership.Release()]
 	options := d.Options()
 	take := options.Helm != nil && options.Helm.TakeOwnership
 	switch {
 	case r.last != nil && r.last.Status == release.StatusUninstalling:
 		r.Action, r.takes = report.RolloutInstall, take
-		r.add(uninstalling, nil, "release %s is recorded as uninstalling: Fleet uninstalls it first, which deletes its objects", d.Want.Release())
+		r.add(uninstalling, nil, "release %s is recorded as uninstalling: Fleet uninstalls it first, which deletes its objects", d.Ownership.Release())
 	case r.last != nil:
 		r.Action, r.takes = report.RolloutUpgrade, true
-	case !r.c.RecordsRead(d.Want.ReleaseNamespace):
-		r.add(recordsUnread, nil, "the release records in namespace %s could not all be read: whether this installs or upgrades is not known", d.Want.ReleaseNamespace)
+	case !r.c.RecordsRead(d.Ownership.ReleaseNamespace):
+		r.add(recordsUnread, nil, "the release records in namespace %s could not all be read: whether this installs or upgrades is not known", d.Ownership.ReleaseNamespace)
 	default:
 		r.Action, r.takes = report.RolloutInstall, take
 	}
@@ -80,17 +80,17 @@ func (r *rollout) deployed(bundle string) *inventory.Deployment {
 // renamed says what follows if the bundle is deployed as another release already.
 func (r *rollout) renamed() {
 	was := r.d.Release
-	if was.Revision == 0 || was.Release() == r.d.Want.Release() {
+	if was.Revision == 0 || was.Release() == r.d.Ownership.Release() {
 		return
 	}
 	r.add(releaseRenamed, nil, "it is deployed as release %s now, and would be installed as %s: Fleet's garbage collection then uninstalls the first, and deletes what both have",
-		was.Release(), r.d.Want.Release())
+		was.Release(), r.d.Ownership.Release())
 }
 
 // deletions are the objects of the release that the bundle states no more.
 func (r *rollout) deletions() {
 	d := r.d
-	if d.Release.Release() != d.Want.Release() {
+	if d.Release.Release() != d.Ownership.Release() {
 		return // the garbage collection's
 	}
 	states := map[object.Key]bool{}

@@ -70,7 +70,7 @@ func document(apiVersion, kind, name string, more doc) doc {
 
 // owned adds the marks of the bundle.
 func owned(o doc) doc {
-	m := ownership.Wanted("default-guestbook", "guestbook", "web")
+	m := ownership.Desired("default-guestbook", "guestbook", "web")
 	meta, _ := o["metadata"].(doc)
 	meta["labels"] = doc{fleet.HashLabel: m.Hash}
 	annotations, _ := meta["annotations"].(doc)

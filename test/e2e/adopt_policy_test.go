@@ -22,7 +22,7 @@ import (
 // stray is an object that bundle guestbook wants and does not own.
 type stray struct {
 	name  string
-	marks ownership.Marks
+	marks ownership.Metadata
 	// situation is the row of the truth table that it is, holder how he may be named from whom it is to be taken.
 	situation adopt.Situation
 	holder    string
@@ -30,24 +30,24 @@ type stray struct {
 
 // strays stand for every row of the truth table but Undecided, which takes a cluster that cannot be read; some rows have two.
 func strays() []stray {
-	of := func(set string) ownership.Marks { return ownership.Marks{SetID: set, Hash: fleet.Hash(set)} }
-	helm := func(m ownership.Marks, namespace, name string) ownership.Marks {
+	of := func(set string) ownership.Metadata { return ownership.Metadata{SetID: set, Hash: fleet.Hash(set)} }
+	helm := func(m ownership.Metadata, namespace, name string) ownership.Metadata {
 		m.ManagedBy, m.ReleaseNamespace, m.ReleaseName = "Helm", namespace, name
 		return m
 	}
-	none := ownership.Marks{}
+	none := ownership.Metadata{}
 	return []stray{
 		{"unmarked", none, adopt.NoMark, ""},
-		{"managed-by-alone", ownership.Marks{ManagedBy: "kustomize"}, adopt.NoMark, ""},
+		{"managed-by-alone", ownership.Metadata{ManagedBy: "kustomize"}, adopt.NoMark, ""},
 		{"helm-only", helm(none, apps, "guestbook"), adopt.OwnRelease, ""},
-		{"stripped", helm(ownership.Marks{SetID: "default-guestbook"}, apps, "guestbook"), adopt.OwnID, ""},
+		{"stripped", helm(ownership.Metadata{SetID: "default-guestbook"}, apps, "guestbook"), adopt.OwnID, ""},
 		{"of-helm", helm(none, "tools", "chart"), adopt.LivingRelease, "tools/chart"},
 		{"of-lost-helm", helm(none, "tools", "lost"), adopt.LostRelease, "tools/lost"},
-		{"id-of-bundle", ownership.Marks{SetID: "default-other"}, adopt.KnownID, "other"},
-		{"id-of-nobody", ownership.Marks{SetID: "default-gone"}, adopt.UnknownID, "default-gone"},
+		{"id-of-bundle", ownership.Metadata{SetID: "default-other"}, adopt.KnownID, "other"},
+		{"id-of-nobody", ownership.Metadata{SetID: "default-gone"}, adopt.UnknownID, "default-gone"},
 		{"of-bundle", helm(of("default-other"), apps, "other"), adopt.KnownHash, "other"},
 		{"of-nobody", helm(of("default-gone"), apps, "gone"), adopt.UnknownHash, "default-gone"},
-		{"hash-of-nobody", ownership.Marks{Hash: fleet.Hash("default-lost")}, adopt.UnknownHash, fleet.Hash("default-lost")},
+		{"hash-of-nobody", ownership.Metadata{Hash: fleet.Hash("default-lost")}, adopt.UnknownHash, fleet.Hash("default-lost")},
 		{"of-fleet", of("fleet-agent-bootstrap"), adopt.SystemSet, "fleet-agent-bootstrap"},
 		{"of-rancher", of("monitoring"), adopt.SystemSet, "monitoring"},
 		{"contested", none, adopt.Contested, "other"},
@@ -160,7 +160,7 @@ func TestUndecided(t *testing.T) {
 	mystery := f.deploy("mystery", "{apiVersion: v1, kind: ConfigMap, metadata: {name: mystery}}")
 	f.merge("kubectl", mystery.record(1), `{"data":{"release":"bm90IGEgcmVjb3Jk"}}`)
 	f.remove(object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "mystery"))
-	f.mark(configMap("theme"), ownership.Marks{SetID: "default-somebody", Hash: fleet.Hash("default-somebody")}.Stamps())
+	f.mark(configMap("theme"), ownership.Metadata{SetID: "default-somebody", Hash: fleet.Hash("default-somebody")}.Stamps())
 	before := f.get(configMap("theme"))
 	for _, policy := range adopt.Policies {
 		a := f.adopt("--yes", "--policy", string(policy))

@@ -126,7 +126,7 @@ func (f *fleetServer) strip(objs ...*unstructured.Unstructured) {
 
 // stamps are the five keys that an object of the bundle carries.
 func (b *bundle) stamps() ownership.Stamps {
-	return ownership.Marks{Hash: b.options.Hash, SetID: b.options.SetID, ManagedBy: "Helm", ReleaseName: b.name, ReleaseNamespace: b.options.Namespace}.Stamps()
+	return ownership.Metadata{Hash: b.options.Hash, SetID: b.options.SetID, ManagedBy: "Helm", ReleaseName: b.name, ReleaseNamespace: b.options.Namespace}.Stamps()
 }
 
 func stampsOf(obj *unstructured.Unstructured) ownership.Stamps {

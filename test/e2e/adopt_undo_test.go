@@ -35,7 +35,7 @@ func adopted(t *testing.T) (b *bundle, before []*unstructured.Unstructured, a ad
 	f := newFleet(t, shared)
 	b = f.deploy("guestbook", guestbook)
 	f.strip(configMap("settings"))
-	f.mark(configMap("texts"), ownership.Marks{SetID: "default-gone", Hash: fleet.Hash("default-gone"), ManagedBy: "kustomize"}.Stamps())
+	f.mark(configMap("texts"), ownership.Metadata{SetID: "default-gone", Hash: fleet.Hash("default-gone"), ManagedBy: "kustomize"}.Stamps())
 	f.mark(object("v1", "Service", apps, "frontend"), ownership.Stamps{fleet.IDAnnotation: "", fleet.ManagedByLabel: ""}) // empty is not absent
 	before = f.getAll(parts()...)
 	a = f.adopt("--yes")

@@ -120,7 +120,7 @@ func (f *fleetServer) leave(stamps ownership.Stamps, objs ...*unstructured.Unstr
 
 // helmOnly are the keys that are Helm's, of an object of the bundle.
 func (b *bundle) helmOnly() ownership.Stamps {
-	return ownership.Marks{ManagedBy: "Helm", ReleaseName: b.name, ReleaseNamespace: b.options.Namespace}.Stamps()
+	return ownership.Metadata{ManagedBy: "Helm", ReleaseName: b.name, ReleaseNamespace: b.options.Namespace}.Stamps()
 }
 
 // labelled gives a namespace labels until the test ends; an empty value takes one away.

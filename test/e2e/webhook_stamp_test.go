@@ -238,8 +238,8 @@ func TestWebhookForeign(t *testing.T) {
 	f.namespace("tools")
 	f.InstallRelease(t, cluster.ReleaseOptions{Name: "chart", Namespace: "tools", Manifest: theme})
 	f.serveWebhook("default")
-	gone := ownership.Marks{SetID: "default-gone", Hash: fleet.Hash("default-gone")}
-	of := func(m ownership.Marks) ownership.Stamps {
+	gone := ownership.Metadata{SetID: "default-gone", Hash: fleet.Hash("default-gone")}
+	of := func(m ownership.Metadata) ownership.Stamps {
 		m.ManagedBy, m.ReleaseName, m.ReleaseNamespace = "Helm", "guestbook", apps
 		return m.Stamps()
 	}
@@ -250,12 +250,12 @@ func TestWebhookForeign(t *testing.T) {
 		whole bool
 	}{
 		"a bundle":                     {other.stamps(), []string{"bundle guestbook", "bundle other"}, true},
-		"the id of a bundle":           {ownership.Marks{SetID: other.options.SetID}.Stamps(), []string{"bundle guestbook", "bundle other"}, false},
-		"a bundle, and Helm says ours": {of(ownership.Marks{SetID: other.options.SetID, Hash: other.options.Hash}), []string{"bundle guestbook", "bundle other"}, true},
-		"a release of Helm's":          {ownership.Marks{ManagedBy: "Helm", ReleaseName: "chart", ReleaseNamespace: "tools"}.Stamps(), []string{"bundle guestbook", "Helm release tools/chart"}, false},
-		"a set of Rancher's":           {of(ownership.Marks{SetID: "monitoring", Hash: fleet.Hash("monitoring")}), []string{"bundle guestbook", `set "monitoring"`}, true},
+		"the id of a bundle":           {ownership.Metadata{SetID: other.options.SetID}.Stamps(), []string{"bundle guestbook", "bundle other"}, false},
+		"a bundle, and Helm says ours": {of(ownership.Metadata{SetID: other.options.SetID, Hash: other.options.Hash}), []string{"bundle guestbook", "bundle other"}, true},
+		"a release of Helm's":          {ownership.Metadata{ManagedBy: "Helm", ReleaseName: "chart", ReleaseNamespace: "tools"}.Stamps(), []string{"bundle guestbook", "Helm release tools/chart"}, false},
+		"a set of Rancher's":           {of(ownership.Metadata{SetID: "monitoring", Hash: fleet.Hash("monitoring")}), []string{"bundle guestbook", `set "monitoring"`}, true},
 		"a set that is gone":           {of(gone), nil, true},
-		"a hash that is gone":          {of(ownership.Marks{Hash: gone.Hash}), nil, false},
+		"a hash that is gone":          {of(ownership.Metadata{Hash: gone.Hash}), nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			admin, cm := f.person(""), configMap("texts")

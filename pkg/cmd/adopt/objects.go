@@ -91,7 +91,7 @@ func settled(targets []objectTarget, found *engine.Found, items []adopt.Item) ([
 				continue
 			}
 			items = append(items, adopt.Item{AdoptedObject: report.AdoptedObject{Ref: o.Ref, BundleDeployment: o.Deployment.Key(),
-				Release: o.Deployment.Want.Release(), Action: report.ActionNone, Message: because(o)}})
+				Release: o.Deployment.Ownership.Release(), Action: report.ActionNone, Message: because(o)}})
 		}
 	}
 	return items, nil

@@ -159,7 +159,7 @@ func (m measurer) check(ctx context.Context, t Traffic, arm Arm) error {
 	}
 	for i := range list.Items {
 		o := &list.Items[i]
-		if got, want := ownership.MarksOf(o.Labels, o.Annotations), t.stored(arm); got != want {
+		if got, want := ownership.MetadataOf(o.Labels, o.Annotations), t.stored(arm); got != want {
 			return fmt.Errorf("%s has the marks %+v, want %+v", o.Name, got, want)
 		}
 	}

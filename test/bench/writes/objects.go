@@ -25,10 +25,10 @@ func (a Arm) namespace() string { return "bench-" + string(a) }
 func objectName(i int) string { return fmt.Sprintf("object-%d", i) }
 
 // marks are all that an object of the release has.
-func marks() ownership.Marks { return ownership.Wanted(fleet.SetID(bundle, ""), bundle, bundle) }
+func marks() ownership.Metadata { return ownership.Desired(fleet.SetID(bundle, ""), bundle, bundle) }
 
 // written are the marks that requests write.
-func (t Traffic) written() ownership.Marks {
+func (t Traffic) written() ownership.Metadata {
 	m := marks()
 	switch t {
 	case Fleets:
@@ -37,11 +37,11 @@ func (t Traffic) written() ownership.Marks {
 		m.Hash, m.SetID = "", ""
 		return m
 	}
-	return ownership.Marks{}
+	return ownership.Metadata{}
 }
 
 // stored are the marks that objects have afterwards.
-func (t Traffic) stored(arm Arm) ownership.Marks {
+func (t Traffic) stored(arm Arm) ownership.Metadata {
 	if t == Adopted && (arm == Constant || arm == Ours) {
 		return marks()
 	}

@@ -53,7 +53,7 @@ func TestBodies(t *testing.T) {
 				if err := json.Unmarshal(body, &o); err != nil {
 					t.Fatal(err)
 				}
-				if got, want := ownership.MarksOf(o.Labels, o.Annotations), traffic.written(); got != want || o.Name != objectName(i) || len(body) != objectBytes {
+				if got, want := ownership.MetadataOf(o.Labels, o.Annotations), traffic.written(); got != want || o.Name != objectName(i) || len(body) != objectBytes {
 					t.Errorf("%s %s %d: %s of %d bytes with %+v, want %d bytes with %+v", traffic, op, i, o.Name, len(body), got, objectBytes, want)
 				}
 			}
