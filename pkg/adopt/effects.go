@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
 // agentManager is the field manager of Fleet's agent: what it owns itself is no conflict.
@@ -16,7 +15,7 @@ const agentManager = "fleetagent"
 
 // effects says what follows from an adoption: who loses the object, who may delete it, what the next deploy makes of it, and what Fleet
 // will say (Fleet's facts, ownership 1.7 and 1.8, drift 3.6 and 3.7).
-func effects(d *check.Deployment, x *check.Object, others []Holder) []string {
+func effects(d *evaluate.BundleDeployment, x *evaluate.Object, others []Holder) []string {
 	var out []string
 	for _, h := range others {
 		switch {
@@ -49,7 +48,7 @@ func effects(d *check.Deployment, x *check.Object, others []Holder) []string {
 	return out
 }
 
-func uninstall(d *check.Deployment, x *check.Object) string {
+func uninstall(d *evaluate.BundleDeployment, x *evaluate.Object) string {
 	release := "release " + d.Ownership.Release()
 	switch {
 	case x.Live.Keep:
@@ -60,7 +59,7 @@ func uninstall(d *check.Deployment, x *check.Object) string {
 	return "uninstalling " + release + " deletes it"
 }
 
-func overwritten(d *check.Deployment, n int) string {
+func overwritten(d *evaluate.BundleDeployment, n int) string {
 	what, them := "1 field differs", "it"
 	if n > 1 {
 		what, them = fmt.Sprintf("%d fields differ", n), "them"
@@ -73,13 +72,13 @@ func overwritten(d *check.Deployment, n int) string {
 
 // Conflicting are the managers over whose fields the next deploy may fail: those of the differing fields of a release that is applied on the
 // server's side. A field that is not there is nobody's.
-func Conflicting(d *check.Deployment, diffs []report.Difference) []string {
+func Conflicting(d *evaluate.BundleDeployment, diffs []evaluate.Difference) []string {
 	if !d.ServerSide {
 		return nil
 	}
 	var out []string
 	for _, x := range diffs {
-		if x.Manager != "" && x.Manager != agentManager && !x.Live.IsZero() && !slices.Contains(out, x.Manager) {
+		if x.Manager != "" && x.Manager != agentManager && !!x.Live.Set() && !slices.Contains(out, x.Manager) {
 			out = append(out, x.Manager)
 		}
 	}

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // Holder is somebody else whom an object's marks name, or who wants it too.
@@ -18,14 +19,15 @@ type Holder struct {
 	Title     string   // "bundle deployment cluster-a/web"
 	names     []string // what --dangerous-take-from may call him
 	// bundle is set where a bundle deployment holds the object now, and will say that it is not owned.
-	bundle *inventory.Deployment
+	bundle *resolve.BundleDeployment
 }
 
 // Holders finds everybody but d who is named by the object's marks, in the order of the marks, and everybody else who wants it.
-func Holders(inv *inventory.Inventory, d *inventory.Deployment, o *check.Object) []Holder {
+func Holders(d *resolve.BundleDeployment, o *evaluate.Object) []Holder {
+	inv := d.On
 	var out []Holder
 	have := o.Metadata
-	if h, ok := setHolder(inv, d, have, o.Live != nil && o.Live.OwnedSet); ok {
+	if h, ok := setHolder(d, have, o.Live != nil && o.Live.OwnedSet); ok {
 		out = append(out, h)
 	}
 	if r := have.Release(); r != "" && r != d.Ownership.Release() {
@@ -47,7 +49,7 @@ func Holders(inv *inventory.Inventory, d *inventory.Deployment, o *check.Object)
 			out = append(out, Holder{Situation: LivingRelease, Title: "Helm release " + r + ", which is not the bundle's", names: []string{r}})
 		}
 	}
-	for _, w := range inv.Wants[o.Key()] {
+	for _, w := range inv.Objects[o.Key()] {
 		if other := w.Deployment; other != d && !slices.ContainsFunc(out, func(h Holder) bool { return h.bundle == other }) {
 			h := ofDeployment(Contested, other)
 			h.bundle = nil // he wants it and does not have it: nothing changes for him
@@ -59,7 +61,8 @@ func Holders(inv *inventory.Inventory, d *inventory.Deployment, o *check.Object)
 
 // setHolder is who has the set that the marks name, if that is another than the wanted one. owned says that the set has an owner of its
 // own, as wrangler writes for what other controllers apply; such a set is none of a bundle.
-func setHolder(inv *inventory.Inventory, d *inventory.Deployment, have ownership.Metadata, owned bool) (Holder, bool) {
+func setHolder(d *resolve.BundleDeployment, have ownership.Metadata, owned bool) (Holder, bool) {
+	inv := d.On
 	foreignID := have.SetID != "" && have.SetID != d.Ownership.SetID
 	foreignHash := have.Hash != "" && have.Hash != d.Ownership.Hash
 	if !foreignID && !foreignHash {
@@ -97,7 +100,7 @@ func setHolder(inv *inventory.Inventory, d *inventory.Deployment, have ownership
 	return h, true
 }
 
-func releaseHolder(inv *inventory.Inventory, release string) Holder {
+func releaseHolder(inv *resolve.Cluster, release string) Holder {
 	h := Holder{Situation: LivingRelease, Title: "Helm release " + release, names: []string{release}}
 	switch {
 	case inv.Releases[release]:
@@ -109,7 +112,7 @@ func releaseHolder(inv *inventory.Inventory, release string) Holder {
 	return h
 }
 
-func ofDeployment(s Situation, d *inventory.Deployment) Holder {
+func ofDeployment(s Situation, d *resolve.BundleDeployment) Holder {
 	h := Holder{Situation: s, Title: "bundle deployment " + d.Key(), bundle: d}
 	for _, key := range []string{d.Key(), d.Bundle} {
 		h.names = append(h.names, key, key[strings.LastIndexByte(key, '/')+1:])

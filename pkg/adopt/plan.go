@@ -14,12 +14,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // Options of a plan.
@@ -41,14 +42,14 @@ type Item struct {
 }
 
 // Plan says for every unowned object of a case what is to be done with it, ordered by bundle deployment and object.
-func Plan(c *check.Case, o Options) []Item {
+func Plan(c *evaluate.Result, o Options) []Item {
 	o.Policy = cmp.Or(o.Policy, IfUnowned)
 	var out []Item
 	for _, d := range c.Deployments {
 		for i := range d.Objects {
 			x := &d.Objects[i]
-			if x.State == report.Unowned && (o.Pick == nil || o.Pick(x.Ref)) {
-				out = append(out, planned(c.Inventory, d, x, o))
+			if x.State == evaluate.Unowned && (o.Pick == nil || o.Pick(x.Ref)) {
+				out = append(out, planned(d, x, o))
 			}
 		}
 	}
@@ -77,14 +78,14 @@ func refuseTwice(items []Item) {
 
 // NotHolding returns those of the names in o.TakeFrom that nobody has who is named by an unowned object's marks: a name that is mistyped
 // must not pass for one that was heeded.
-func NotHolding(c *check.Case, o Options) []string {
+func NotHolding(c *evaluate.Result, o Options) []string {
 	out := slices.Clone(o.TakeFrom)
 	for _, d := range c.Deployments {
 		for i := range d.Objects {
-			if len(out) == 0 || d.Objects[i].State != report.Unowned {
+			if len(out) == 0 || d.Objects[i].State != evaluate.Unowned {
 				continue
 			}
-			for _, h := range Holders(c.Inventory, d.Deployment, &d.Objects[i]) {
+			for _, h := range Holders(d.BundleDeployment, &d.Objects[i]) {
 				out = slices.DeleteFunc(out, func(name string) bool { return h.named([]string{name}) })
 			}
 		}
@@ -99,14 +100,14 @@ func Sort(items []Item) {
 	})
 }
 
-func planned(inv *inventory.Inventory, d *check.Deployment, x *check.Object, o Options) Item {
+func planned(d *evaluate.BundleDeployment, x *evaluate.Object, o Options) Item {
 	out := Item{AdoptedObject: report.AdoptedObject{
-		Ref: x.Ref, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Reason: x.Reason, Owner: x.Owner, Action: report.ActionAdopt,
+		Ref: x.Ref, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Reason: x.Reason, Owner: report.NewOwner(x.Owner), Action: report.ActionAdopt,
 	}}
-	others := Holders(inv, d.Deployment, x)
+	others := Holders(d.BundleDeployment, x)
 	situation, refusals := decide(o, ownership.Reason(x.Reason), others)
 	out.Situation = string(situation)
-	out.Refusals = append(never(inv, d, x), refusals...)
+	out.Refusals = append(never(d, x), refusals...)
 	if live := x.Live; live != nil {
 		out.UID, out.ResourceVersion = live.UID, live.ResourceVersion
 		out.Before, out.After = live.Stamps, d.Ownership.Stamps()
@@ -116,7 +117,7 @@ func planned(inv *inventory.Inventory, d *check.Deployment, x *check.Object, o O
 		out.Action = report.ActionRefuse
 		return out
 	}
-	out.Overwrites = slices.Clone(x.Differences) // they are masked in place before they are shown
+	out.Overwrites = report.Differences(x.Differences) // they are masked in place before they are shown
 	out.Effects = effects(d, x, others)
 	if x.Message != "" { // why what a deploy would change could not be foreseen
 		out.Effects = append(out.Effects, x.Message)
@@ -125,7 +126,7 @@ func planned(inv *inventory.Inventory, d *check.Deployment, x *check.Object, o O
 }
 
 // never are the reasons for which an object is not adopted whoever holds it.
-func never(inv *inventory.Inventory, d *check.Deployment, x *check.Object) []string {
+func never(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
 	var out []string
 	if fleet.IsAgentBundle(d.Name) {
 		out = append(out, "its bundle is one of Fleet's agent, which the manager applies by itself")
@@ -133,9 +134,9 @@ func never(inv *inventory.Inventory, d *check.Deployment, x *check.Object) []str
 	if target := d.Options().TargetNamespace; !x.Namespaced && target != "" {
 		out = append(out, fmt.Sprintf("it is cluster-scoped and the bundle has the targetNamespace %q: every deploy of it fails", target))
 	}
-	out = append(out, unproven(inv, d)...)
-	if len(d.Lacking) > 0 && (d.From == inventory.FromBundle || d.From == inventory.FromFiles) {
-		out = append(out, "what its bundle wants is not surely known: "+strings.Join(d.Lacking, "; "))
+	out = append(out, unproven(d)...)
+	if len(d.Rendering.Unresolved) > 0 && (d.From == resolve.FromBundle || d.From == resolve.FromFiles) {
+		out = append(out, "what its bundle wants is not surely known: "+strings.Join(d.Rendering.Unresolved, "; "))
 	}
 	l := x.Live
 	if l == nil {
@@ -151,7 +152,7 @@ func never(inv *inventory.Inventory, d *check.Deployment, x *check.Object) []str
 }
 
 // unproven says why nothing vouches for the set that would be written: nothing is written by a scope that is only declared, or that is disputed.
-func unproven(inv *inventory.Inventory, d *check.Deployment) []string {
+func unproven(d *evaluate.BundleDeployment) []string {
 	const remedy = "; --agent-scope=VALUE states the scope of the agent, '' that it has none"
 	switch s := d.Scope; {
 	case s.Proven():
@@ -159,10 +160,10 @@ func unproven(inv *inventory.Inventory, d *check.Deployment) []string {
 	case s.Evidence == "":
 		return []string{"the scope of the agent that deploys its bundle is not known: no running agent and no release shows it" + remedy}
 	case d.Disputed:
-		return []string{fmt.Sprintf("%s, and no running agent shows which is right", inv.DisputeOf(d.Deployment)) + remedy}
-	case s.Evidence == inventory.EvidenceReleases && d.Stated.SetID == "":
+		return []string{fmt.Sprintf("%s, and no running agent shows which is right", d.DisputeOf()) + remedy}
+	case s.Evidence == resolve.EvidenceReleases && d.Stated.SetID == "":
 		return []string{fmt.Sprintf("only %s show %s: no running agent does, and the bundle has no release of its own", s.Source, s) + remedy}
-	case s.Evidence == inventory.EvidenceDeclared:
+	case s.Evidence == resolve.EvidenceDeclared:
 		return []string{fmt.Sprintf("only %s says that the agent has %s: no running agent and no release shows it", s.Source, s) + remedy}
 	}
 	return nil

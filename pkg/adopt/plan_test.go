@@ -12,11 +12,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
@@ -73,11 +76,11 @@ func TestPlan(t *testing.T) {
 		for i, want := range c.Plans {
 			t.Run(fmt.Sprintf("%s/%d", name, i+1), func(t *testing.T) {
 				found := find(t, capture, c.Desired, want)
-				items := adopt.Plan(found.Case, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
+				items := adopt.Plan(found.Result, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
 				want.hold(t, items, found.Secrets)
 				want.holdScope(t, found)
 				slices.Reverse(capture.Documents)
-				again := adopt.Plan(find(t, capture, c.Desired, want).Case, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
+				again := adopt.Plan(find(t, capture, c.Desired, want).Result, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
 				if adopt.Digest(items) != adopt.Digest(again) {
 					t.Error("the same objects in another order give a plan of another digest")
 				}
@@ -86,7 +89,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func find(t *testing.T, capture *cases.Capture, desired cases.Desired, want expectedPlan) *audit.Found {
+func find(t *testing.T, capture *cases.Capture, desired cases.Desired, want expectedPlan) *audit.Audit {
 	t.Helper()
 	in, err := capture.Stream()
 	if err != nil {
@@ -96,13 +99,13 @@ func find(t *testing.T, capture *cases.Capture, desired cases.Desired, want expe
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := audit.Options{Foresee: true, AgentScope: want.AgentScope}
+	o := audit.Options{Predict: true, AgentScope: want.AgentScope}
 	for _, target := range want.Targets {
 		kind, name, _ := strings.Cut(target, "/")
-		o.Scope.Targets = append(o.Scope.Targets, audit.Target{Kind: kind, Name: name})
+		o.Scope.Targets = append(o.Scope.Targets, evaluate.Target{Kind: kind, Name: name})
 	}
 	desired.Write(t, &o)
-	found, err := audit.Find(t.Context(), src, o)
+	found, err := audit.Run(t.Context(), src, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +117,7 @@ func key(r object.Ref) string {
 	return r.APIVersion + "/" + r.Kind + "/" + r.Namespace + "/" + r.Name
 }
 
-func (want expectedPlan) hold(t *testing.T, items []adopt.Item, secrets *report.Secrets) {
+func (want expectedPlan) hold(t *testing.T, items []adopt.Item, secrets *redact.Secrets) {
 	t.Helper()
 	objects, overwrites := map[string]string{}, map[string][]string{}
 	for _, i := range items {
@@ -148,8 +151,7 @@ func (want expectedPlan) hold(t *testing.T, items []adopt.Item, secrets *report.
 	for _, i := range items {
 		document.Objects = append(document.Objects, i.AdoptedObject)
 	}
-	document.Close(secrets)
-	text, err := json.Marshal(document)
+	text, err := json.Marshal(document.Closed(secrets))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,9 +163,9 @@ func (want expectedPlan) hold(t *testing.T, items []adopt.Item, secrets *report.
 }
 
 // holdScope holds that nothing is audited but the targets, and what could not be read.
-func (want expectedPlan) holdScope(t *testing.T, found *audit.Found) {
+func (want expectedPlan) holdScope(t *testing.T, found *audit.Audit) {
 	t.Helper()
-	for _, d := range found.Case.Deployments {
+	for _, d := range found.Result.Deployments {
 		if len(want.Targets) > 0 && !slices.Contains(want.Targets, "bundledeployment/"+d.Name) {
 			t.Errorf("%s is audited, and is none of the targets", d.Key())
 		}
@@ -171,7 +173,7 @@ func (want expectedPlan) holdScope(t *testing.T, found *audit.Found) {
 	if want.Gaps != nil {
 		var gaps []string
 		for _, g := range found.Report().Gaps {
-			gaps = append(gaps, g.What+": "+g.Reason+": "+g.Effect)
+			gaps = append(gaps, g.What+": "+g.Why()+": "+g.Effect)
 		}
 		holdTexts(t, "gaps", want.Gaps, gaps)
 	}

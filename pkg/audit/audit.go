@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit drives one audit: it reads a source past the inventory, has every desired object judged as it streams past, and makes the
-// report. It is the one place where reading, judging and reporting meet; it has no flags and prints nothing.
+// Package audit runs the stages of an audit one after the other: collect, resolve, evaluate, check, report. It has no flags and prints nothing.
 package audit
 
 import (
@@ -10,24 +9,26 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // Options of an audit.
 type Options struct {
-	Scope Scope
+	Scope evaluate.Scope
 	// Server, where there is one, can be asked what it would make of a manifest.
-	Server Server
+	Server collect.Server
 	// ServerCheck says when it is asked.
-	ServerCheck ServerCheck
+	ServerCheck collect.ServerCheck
 	// Version of the program, and the Commands by which findings suggest what to do: only to be shown.
 	Version  string
 	Commands check.Commands
@@ -39,187 +40,369 @@ type Options struct {
 	// StatusOnly has only the status checked that Fleet reports: no release record and no live object is read.
 	StatusOnly bool
 	// Renderer renders bundles; nil renders them in this process, where nothing bounds a template.
-	Renderer Renderer
-	// Foresee has each unowned object compared too, and what adopting it takes noted, or deploying over it.
-	Foresee bool
-	// Keep has what the manifests state kept, so that the deployments can be audited again.
-	Keep bool
+	Renderer collect.Renderer
+	// Predict has each unowned object compared too, and notes what adopting it needs, or deploying over it.
+	Predict bool
 	// Progress, where set, is told what is being done, from several goroutines.
-	Progress func(Progress)
+	Progress func(collect.Progress)
 }
 
-// Renderer renders a bundle, as render.Render does. It may also return a *render.LimitError. An error of another type than those of package
-// render, or of the context, ends the audit. It is called from several goroutines.
-type Renderer interface {
-	Render(ctx context.Context, in render.Input) (*render.Result, error)
-}
+// Desired says where desired objects are taken from.
+type Desired string
 
-// Progress is how far an audit has come.
-type Progress struct {
-	Doing   string // "reading release records"
-	Objects int    // objects read so far
-}
+// The choices. Release is what Fleet's agent compares with; Bundle is what it would install now; Auto is the release where there is one, and
+// else the bundle; Files are those of Options.Files alone.
+const (
+	DesiredRelease Desired = "release"
+	DesiredAuto    Desired = "auto"
+	DesiredBundle  Desired = "bundle"
+	DesiredFiles   Desired = "files"
+)
 
-// ErrNoFleet is returned where nothing of Fleet was found. Its text says where it was looked for.
+// ErrNoFleet is returned where nothing of Fleet was found. Its text says where it was searched for.
 var ErrNoFleet = errors.New("no Fleet found here")
 
 // ErrNothingRead is returned where Fleet may be, but nothing of it could be read.
 var ErrNothingRead = errors.New("nothing could be read")
 
-// run is one audit under way.
-type run struct {
-	Options
-	src   source.Source
-	desc  source.Description
-	kinds *source.Kinds
+// ErrScopeContradicted is returned where the user states an agent scope and a running agent shows another one.
+var ErrScopeContradicted = errors.New("the running agent contradicts --agent-scope")
 
-	builder inventory.Builder
-	inv     *inventory.Inventory
-	hiding  sync.Mutex // guards secrets while bundles are rendered
-	secrets report.Secrets
-	gaps    []report.Gap
-	now     time.Time
-	counter counter
-	// rendering is what all rendered bundles came to, in bytes.
-	rendering int
+// ErrScopeAmbiguous is returned where the user states one scope and several agents do not show theirs.
+var ErrScopeAmbiguous = errors.New("--agent-scope states one scope for several agents")
 
-	records source.Coverage // of the release records
-	// agentSecretsRead says that the Secrets of all agents could be read.
-	agentSecretsRead bool
-	// configMapsRead says that the releases in ConfigMaps could be read.
-	configMapsRead bool
-	fleet          map[string]source.Coverage // of Fleet's kinds, as far as they are served
-}
-
-// Run audits what the source yields. The report is closed: sorted, summed up and free of secrets.
-func Run(ctx context.Context, src source.Source, o Options) (*report.Audit, error) {
-	f, err := Find(ctx, src, o)
-	if err != nil {
-		return nil, err
-	}
-	return f.Report(), nil
-}
-
-// Found is what an audit found out, before anything is said of it.
-type Found struct {
-	Case *check.Case
+// Audit is the outcome of one.
+type Audit struct {
+	*evaluate.Result
+	Findings []check.Finding
 	// Secrets are the values that must not be shown.
-	Secrets *report.Secrets
+	Secrets *redact.Secrets
 	// Kinds are those that the source has.
 	Kinds *source.Kinds
-	run   *run
+
+	options Options
+	reader  *collect.Reader
 }
 
-// Find audits what the source yields, for those who make something else of it than a report.
-func Find(ctx context.Context, src source.Source, o Options) (*Found, error) {
-	r := newRun(src, o)
-	if err := r.gather(ctx); err != nil {
-		return nil, err
-	}
-	scoped, err := r.Scope.pick(r.inv)
+// Input is what checks and predictions look at.
+func (a *Audit) Input() *check.Input {
+	return &check.Input{Result: a.Result, Commands: a.options.Commands}
+}
+
+// Report is the document that shows the audit.
+func (a *Audit) Report() *report.Audit {
+	return report.NewAudit(a.Result, a.Findings, a.options.Version).Redacted(a.Secrets)
+}
+
+// Run audits what the source yields.
+func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
+	r, err := read(ctx, src, o)
 	if err != nil {
 		return nil, err
 	}
-	if scoped, err = r.desired(ctx, scoped); err != nil {
+	if err := r.found(); err != nil {
 		return nil, err
 	}
-	l := r.newLive(scoped)
-	if !r.StatusOnly {
-		if err := l.read(ctx); err != nil {
-			return nil, err
-		}
-		l.unproven()
-		if err := l.confirm(ctx); err != nil {
-			return nil, err
-		}
-	}
-	found := &Found{Case: l.asCase(), Secrets: &r.secrets, Kinds: r.kinds, run: r}
-	if err := r.quotedSecrets(ctx, found.Case); err != nil {
+	if err := r.statedScope(); err != nil {
 		return nil, err
 	}
-	return found, nil
-}
-
-// Again audits some of the deployments, by their keys, once more, from live objects that are read anew; what is desired of them is as it was. It needs
-// Options.Keep. Of what nobody desires it knows nothing: nothing is counted as orphaned.
-func (f *Found) Again(ctx context.Context, keys map[string]bool) ([]*check.Deployment, error) {
-	if !f.run.Keep {
-		return nil, errors.New("auditing again: what the manifests state was not kept")
-	}
-	var scoped []*inventory.Deployment
-	for _, d := range f.Case.Deployments {
-		if keys[d.Key()] {
-			scoped = append(scoped, d.Deployment)
-		}
-	}
-	l := f.run.newLive(scoped)
-	if err := l.list(ctx, nil); err != nil {
+	if err := r.settleDisputes(ctx); err != nil {
 		return nil, err
 	}
-	out := l.asCase().Deployments
-	for _, d := range out {
-		d.Counts.Orphaned = 0
+	if _, err := r.scope(); err != nil {
+		return nil, err
 	}
-	return out, nil
+	if err := r.render(ctx); err != nil {
+		return nil, err
+	}
+	result, err := r.evaluate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, reader: r.Reader}
+	out.Findings = check.Run(out.Input())
+	gaps, err := out.quotedSecrets(ctx)
+	result.Gaps = append(result.Gaps, gaps...)
+	return out, err
 }
 
-// Report is what is to be said of it, closed.
-func (f *Found) Report() *report.Audit {
-	out := f.run.assemble(f.Case)
-	out.Findings = check.Run(f.Case)
-	out.Close(f.Secrets)
-	return out
+// reading is what was read so far, and what it comes to.
+type reading struct {
+	*collect.Reader
+	options Options
+	input   resolve.Input
+	desired *resolve.DesiredState
+	gaps    []source.Gap
 }
 
-func newRun(src source.Source, o Options) *run {
-	r := &run{Options: o, src: src, fleet: map[string]source.Coverage{}}
-	r.counter.report = o.Progress
-	if r.Renderer == nil {
-		r.Renderer = inProcess{}
+// read reads Fleet's objects and the release records.
+func read(ctx context.Context, src source.Source, o Options) (*reading, error) {
+	r := &reading{options: o}
+	var err error
+	if r.Reader, err = collect.Open(ctx, src, o.Progress); err != nil {
+		return nil, err
 	}
-	return r
+	r.gaps = slices.Clone(r.Description.Gaps)
+	f, gaps, err := r.Fleet(ctx, o.Scope.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	r.gaps = append(r.gaps, gaps...)
+	c, gaps, err := r.Cluster(ctx, f, collect.ClusterOptions{NoRecords: o.StatusOnly, OtherReleases: o.Predict})
+	if err != nil {
+		return nil, err
+	}
+	r.gaps = append(r.gaps, gaps...)
+	r.input = resolve.Input{Fleet: f, Clusters: []*state.Cluster{c}, StatedScope: o.AgentScope}
+	r.resolve()
+	r.gaps = append(r.gaps, stateGaps(r.desired, o.StatusOnly)...)
+	return r, nil
 }
 
-// gap notes something that could not be read.
-func (r *run) gap(what string, f source.Failure, effect string) {
-	reason := string(f.Reason)
-	if f.Detail != "" {
-		reason += ": " + f.Detail
+// resolve finds out what is desired from what was read so far.
+func (r *reading) resolve() {
+	r.desired = resolve.Resolve(r.input)
+	for _, c := range r.desired.Clusters {
+		r.Secrets.AddRaw(c.Secrets)
 	}
-	r.gaps = append(r.gaps, report.Gap{What: what, Reason: reason, Effect: effect})
+}
+
+// found makes sure that there is something to audit.
+func (r *reading) found() error {
+	d := r.desired
+	hidden := r.deploymentsHidden()
+	if len(d.Deployments) > 0 || slices.ContainsFunc(d.Clusters, func(c *resolve.Cluster) bool { return len(c.Leftovers) > 0 }) ||
+		!hidden && len(d.Bundles)+len(d.Fleet.Clusters)+len(d.GitRepos) > 0 {
+		return nil
+	}
+	where := r.Description.Server
+	if r.Description.Origin == source.OriginSnapshot {
+		where = strings.Join(r.Description.Paths, ", ")
+	}
+	_, _, served := r.Kinds.Lookup(v1alpha1.Kind(state.BundleDeployment))
+	switch {
+	case len(r.gaps) > 0:
+		return fmt.Errorf("%w of Fleet in %s: %s (%s)", ErrNothingRead, where, r.gaps[0].What, r.gaps[0].Why())
+	case served && r.Description.Origin == source.OriginCluster:
+		return nil // Fleet is installed and deploys nothing: that is a clean report
+	}
+	return fmt.Errorf("%w: %s has neither BundleDeployments nor Helm releases of a Fleet agent", ErrNoFleet, where)
 }
 
 // deploymentsHidden says whether there may be BundleDeployments of which none could be read, of no cluster. What a damaged snapshot does not
 // hold may be what was lost.
-func (r *run) deploymentsHidden() bool {
-	f, all := r.fleet["BundleDeployment"].Of("")
+func (r *reading) deploymentsHidden() bool {
+	f, all := r.desired.Coverage[state.BundleDeployment].Of("")
 	switch {
 	case all, f.Reason == source.KindNotServed:
 		return false
 	case f.Reason == source.NotInSnapshot:
-		return len(r.desc.Gaps) > 0
+		return len(r.Description.Gaps) > 0
 	}
-	return !slices.ContainsFunc(r.inv.Clusters, func(c *v1alpha1.Cluster) bool { return r.deploymentsRead(c.Status.Namespace) })
+	return !slices.ContainsFunc(r.desired.Fleet.Clusters, func(c *v1alpha1.Cluster) bool {
+		return r.desired.Read(state.BundleDeployment, c.Status.Namespace)
+	})
 }
 
-// found makes sure that there is something to audit.
-func (r *run) found() error {
-	if len(r.inv.Deployments) > 0 || len(r.inv.Leftovers) > 0 {
+// statedScope makes sure that the scope which the user states is not one that every running agent contradicts.
+func (r *reading) statedScope() error {
+	if r.options.AgentScope == nil {
 		return nil
 	}
-	if !r.deploymentsHidden() && (len(r.inv.Bundles) > 0 || len(r.inv.Clusters) > 0 || len(r.inv.GitRepos) > 0) {
+	for _, c := range r.desired.Clusters {
+		if agents := c.Unshown(); len(agents) > 1 {
+			return fmt.Errorf("%w: no running workload shows the scope of the agents in namespaces %s", ErrScopeAmbiguous, strings.Join(agents, ", "))
+		}
+		if running := c.Contradicts(*r.options.AgentScope); len(running) > 0 {
+			return fmt.Errorf("%w=%q: %s shows %s", ErrScopeContradicted, *r.options.AgentScope, running[0].Source, running[0])
+		}
+	}
+	return nil
+}
+
+// settleDisputes has the live objects decide between the scope that a spec declares and the one that releases state.
+func (r *reading) settleDisputes(ctx context.Context) error {
+	for _, c := range r.desired.Clusters {
+		carriers, err := r.Carriers(ctx, c)
+		if err != nil {
+			return err
+		}
+		if len(carriers) > 0 {
+			r.input.Carriers = carriers
+			r.resolve()
+		}
+	}
+	return nil
+}
+
+// scope returns the bundle deployments that are audited.
+func (r *reading) scope() ([]*resolve.BundleDeployment, error) {
+	picked, err := r.options.Scope.Pick(r.desired)
+	if err != nil || r.options.Desired != DesiredFiles {
+		return picked, err
+	}
+	d, err := r.ofFiles()
+	return []*resolve.BundleDeployment{d}, err
+}
+
+// ofFiles finds the bundle deployment that a bundle in a directory is for, or makes one of a bundle that is not on the cluster yet.
+func (r *reading) ofFiles() (*resolve.BundleDeployment, error) {
+	name := r.options.Files.Name
+	var found []*resolve.BundleDeployment
+	for _, d := range r.desired.Deployments {
+		if d.Name == name && d.Problem != resolve.ClusterNotRead {
+			found = append(found, d)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return r.desired.Clusters[0].NewBundle(name), nil
+	}
+	return nil, fmt.Errorf("finding bundle %s: %d deployments on this cluster have that name", name, len(found))
+}
+
+// render replaces what bundle deployments desire by what their bundles are rendered to, where that is asked for.
+func (r *reading) render(ctx context.Context) error {
+	scope, err := r.scope()
+	if err != nil {
+		return err
+	}
+	var bundles []collect.Bundle
+	for _, d := range scope {
+		switch r.options.Desired {
+		case DesiredFiles:
+			bundles = append(bundles, collect.Bundle{Deployment: d, Files: r.options.Files})
+		case DesiredAuto, DesiredBundle:
+			if d.BD != nil && d.Agent != "" && (r.options.Desired == DesiredBundle || d.Problem == resolve.NoReleaseRecord) {
+				bundles = append(bundles, collect.Bundle{Deployment: d})
+			}
+		}
+	}
+	if r.options.Predict {
+		bundles = append(bundles, competitors(r.desired, scope)...)
+	}
+	if len(bundles) == 0 {
 		return nil
 	}
-	where := r.desc.Server
-	if r.desc.Origin == source.OriginSnapshot {
-		where = strings.Join(r.desc.Paths, ", ")
+	renderer := r.options.Renderer
+	if renderer == nil {
+		renderer = collect.InProcess{}
 	}
-	_, _, served := r.kinds.Lookup(v1alpha1.Kind("BundleDeployment"))
-	switch {
-	case len(r.gaps) > 0:
-		return fmt.Errorf("%w of Fleet in %s: %s", ErrNothingRead, where, r.gaps[0].What+" ("+r.gaps[0].Reason+")")
-	case served && r.desc.Origin == source.OriginCluster:
-		return nil // Fleet is installed and deploys nothing: that is a clean report
+	renderings, gaps, err := r.Render(ctx, renderer, bundles)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("%w: %s has neither BundleDeployments nor Helm releases of a Fleet agent", ErrNoFleet, where)
+	r.input.Renderings, r.gaps = renderings, append(r.gaps, gaps...)
+	r.resolve()
+	return nil
+}
+
+// competitors are the bundle deployments out of scope that are not installed yet. What they desire only their contents say, and an object that
+// one of them desires is contested, however narrow the scope is.
+func competitors(desired *resolve.DesiredState, scope []*resolve.BundleDeployment) []collect.Bundle {
+	var out []collect.Bundle
+	for _, d := range desired.Deployments {
+		if d.BD != nil && d.Problem == resolve.NoReleaseRecord && !slices.Contains(scope, d) {
+			out = append(out, collect.Bundle{Deployment: d, CompetitorOnly: true})
+		}
+	}
+	return out
+}
+
+// evaluate reads the live objects and says what is true of them.
+func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {
+	o := r.options
+	scope, err := r.scope()
+	if err != nil {
+		return nil, err
+	}
+	var clusters []evaluate.Evaluated
+	for _, c := range r.desired.Clusters {
+		if o.StatusOnly {
+			break
+		}
+		e := evaluate.New(c, scope, evaluate.Options{Now: r.Description.TakenAt, Predict: o.Predict})
+		observed, err := r.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.desired.Deployments) > 0})
+		if err != nil {
+			return nil, err
+		}
+		evaluated := e.Evaluate(observed)
+		if o.Server != nil && o.ServerCheck != collect.CheckNever {
+			questions := evaluate.Questions(evaluated.Deployments, o.ServerCheck == collect.CheckAlways)
+			if observed.Answers, err = r.Ask(ctx, o.Server, o.ServerCheck, questions); err != nil {
+				return nil, err
+			}
+			evaluated = e.Evaluate(observed)
+		}
+		clusters = append(clusters, evaluated)
+	}
+	out := &evaluate.Result{Desired: r.desired, Scope: o.Scope, Whole: o.Scope.Whole() && o.Files == nil, StatusOnly: o.StatusOnly,
+		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Description, Gaps: r.gaps, Notes: slices.Clone(r.Description.Notes)}
+	for _, c := range r.desired.Clusters {
+		out.Notes = append(out.Notes, c.Notes...)
+	}
+	if o.StatusOnly {
+		out.Notes = append(out.Notes, "only the status that Fleet reports was checked (--status-only): no object was evaluated")
+	}
+	out.Complete(scope, clusters)
+	return out, nil
+}
+
+// Again evaluates some of the bundle deployments, by their keys, once more, from live objects that are read anew; what is desired of them is as it
+// was. Nothing is counted as orphaned: other objects are not read.
+func (a *Audit) Again(ctx context.Context, keys map[string]bool) ([]*evaluate.BundleDeployment, error) {
+	var scope []*resolve.BundleDeployment
+	for _, d := range a.Deployments {
+		if keys[d.Key()] {
+			scope = append(scope, d.BundleDeployment)
+		}
+	}
+	var out []*evaluate.BundleDeployment
+	for _, c := range a.Desired.Clusters {
+		e := evaluate.New(c, scope, evaluate.Options{Now: a.Now(), Predict: a.options.Predict})
+		observed, err := a.reader.Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range e.Evaluate(observed).Deployments {
+			d.Counts.Orphaned = 0
+			out = append(out, d)
+		}
+	}
+	return out, nil
+}
+
+// DesiredKinds lists the kinds that the bundles of a source deploy, as far as it serves them, ordered by group and kind.
+func DesiredKinds(ctx context.Context, src source.Source) ([]source.Kind, error) {
+	r, err := read(ctx, src, Options{})
+	if err == nil {
+		err = r.found()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return desiredKinds(r)
+}
+
+func desiredKinds(r *reading) ([]source.Kind, error) {
+	var out []source.Kind
+	for _, c := range r.desired.Clusters {
+		if f, all := c.State.Coverage.Records.Of(""); !all && len(c.Objects) == 0 {
+			return nil, fmt.Errorf("reading release records: %s", f.Reason)
+		}
+		for _, k := range r.Kinds.All() {
+			if slices.ContainsFunc(out, func(x source.Kind) bool { return x.GroupKind() == k.GroupKind() }) {
+				continue
+			}
+			for key := range c.Objects {
+				if key.GroupKind() == k.GroupKind() {
+					out = append(out, k)
+					break
+				}
+			}
+		}
+	}
+	return out, nil
 }

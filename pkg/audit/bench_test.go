@@ -30,10 +30,11 @@ func BenchmarkRunSnapshot(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		got, err := audit.Run(b.Context(), src, audit.Options{})
+		found, err := audit.Run(b.Context(), src, audit.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
+		got := found.Report()
 		if c := got.Summary.Counts; c.Ready != releases*perRelease || c.Ready != c.Desired {
 			b.Fatalf("%d of %d objects are ready, want all of %d; findings %v, gaps %v", c.Ready, c.Desired, releases*perRelease, got.Findings, got.Gaps)
 		}

@@ -38,7 +38,7 @@ func TestRecordOverBound(t *testing.T) {
 	}
 	gaps := map[string]string{}
 	for _, g := range got.Gaps {
-		gaps[g.What] = g.Reason
+		gaps[g.What] = g.Why()
 	}
 	for _, secret := range []string{"tenant/sh.helm.release.v1.bomb.v1", "tenant/sh.helm.release.v1.bomb-2.v1", "tenant/sh.helm.release.v1.bomb-3.v1"} {
 		if reason := gaps["release record "+secret]; !strings.HasPrefix(reason, "RecordUnreadable: ") || !strings.HasSuffix(reason, "1 MiB of it to parse") {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/labels"
@@ -184,7 +186,7 @@ func TestCasesAreListed(t *testing.T) {
 
 func (c *caseFile) run(t *testing.T) (*report.Audit, error) {
 	t.Helper()
-	o := audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Scope: audit.Scope{Namespace: c.Scope.Namespace}}
+	o := audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Scope: evaluate.Scope{Namespace: c.Scope.Namespace}}
 	if c.Scope.Selector != "" {
 		selector, err := labels.Parse(c.Scope.Selector)
 		if err != nil {
@@ -194,10 +196,18 @@ func (c *caseFile) run(t *testing.T) (*report.Audit, error) {
 	}
 	for _, target := range c.Scope.Targets {
 		kind, name, _ := strings.Cut(target, "/")
-		o.Scope.Targets = append(o.Scope.Targets, audit.Target{Kind: kind, Name: name})
+		o.Scope.Targets = append(o.Scope.Targets, evaluate.Target{Kind: kind, Name: name})
 	}
 	c.Desired.Write(t, &o)
-	return audit.Run(t.Context(), c.open(t), o)
+	return reportOf(audit.Run(t.Context(), c.open(t), o))
+}
+
+// reportOf is the report of an audit.
+func reportOf(a *audit.Audit, err error) (*report.Audit, error) {
+	if err != nil {
+		return nil, err
+	}
+	return a.Report(), nil
 }
 
 func (e *expected) hold(t *testing.T, got *report.Audit) {
@@ -219,7 +229,7 @@ func (e *expected) hold(t *testing.T, got *report.Audit) {
 	e.holdFindings(t, got.Findings)
 	var gaps []string
 	for _, g := range got.Gaps {
-		gaps = append(gaps, g.What+": "+g.Reason+": "+g.Effect)
+		gaps = append(gaps, g.What+": "+g.Why()+": "+g.Effect)
 	}
 	holdTexts(t, "gaps", e.Gaps, gaps)
 	holdTexts(t, "notes", e.Notes, got.Notes)

@@ -112,7 +112,7 @@ func states(t *testing.T, text string) map[string]report.State {
 	if err != nil {
 		return nil
 	}
-	got, err := audit.Run(t.Context(), s, audit.Options{})
+	got, err := reportOf(audit.Run(t.Context(), s, audit.Options{}))
 	if err != nil {
 		return nil
 	}

@@ -10,18 +10,20 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // explainer says what the marks of one object mean.
 type explainer struct {
-	*run
+	*resolve.Cluster
+	desired     *resolve.DesiredState
 	have        ownership.Metadata
-	holder      *inventory.Deployment
+	holder      *resolve.BundleDeployment
 	annotations map[string]string
 }
 
@@ -63,7 +65,7 @@ func (e explainer) writers(marks []report.Mark, raw []byte) {
 		if err != nil {
 			return
 		}
-		marks[i].Who = difference(compare.Difference{Path: path, Live: m.Value, LiveSet: true}, managers, plain).Who()
+		marks[i].Who = evaluate.Writer(compare.Difference{Path: path, Live: m.Value, LiveSet: true}, managers)
 	}
 }
 
@@ -83,7 +85,7 @@ func (e explainer) hash(value string) string {
 }
 
 func (e explainer) id(value string) string {
-	switch holder := e.inv.OwnerOf(ownership.Metadata{SetID: value}); {
+	switch holder := e.OwnerOf(ownership.Metadata{SetID: value}); {
 	case holder != nil:
 		return "set of bundle deployment " + holder.Key()
 	case fleet.IsFleetsOwnSet(value):
@@ -94,11 +96,11 @@ func (e explainer) id(value string) string {
 
 func (e explainer) release(string) string {
 	name := e.have.Release()
-	if !e.inv.Releases[name] {
+	if !e.Releases[name] {
 		return "Helm release " + name + ", of which there is no record here" + e.asFarAsRead()
 	}
-	for _, d := range e.inv.Deployments {
-		if d.Release.Release() == name {
+	for _, d := range e.desired.Deployments {
+		if d.On == e.Cluster && d.Release.Release() == name {
 			return "Helm release " + name + ": bundle deployment " + d.Key()
 		}
 	}
@@ -107,7 +109,7 @@ func (e explainer) release(string) string {
 
 // asFarAsRead qualifies what is said of records that are not there, where not all could be read.
 func (e explainer) asFarAsRead() string {
-	if e.inv.SetsComplete {
+	if e.SetsComplete {
 		return ""
 	}
 	return ", as far as records could be read"

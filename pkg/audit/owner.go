@@ -7,14 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -29,17 +28,18 @@ func (n Named) String() string {
 	return n.Kind + "/" + n.Namespace + "/" + n.Name
 }
 
-// Owner says whose an object is. Where the name stands for several, in namespaces or groups, it says so of each. One that is not there is
-// an error that names it.
+// Owner says who owns objects. Where a name stands for several, in namespaces or groups, it says so of each. One that does not exist is an
+// error that names it.
 func Owner(ctx context.Context, src source.Source, o Options, names []Named) (*report.Ownership, error) {
-	r := newRun(src, o)
-	if err := r.gather(ctx); err != nil && !errors.Is(err, ErrNoFleet) { // without Fleet an object is still somebody's
+	r, err := read(ctx, src, o)
+	if err != nil {
 		return nil, err
 	}
-	out := &report.Ownership{Tool: report.Tool{Version: o.Version}, Source: r.sourceShown()}
-	if !r.desc.TakenAt.IsZero() {
-		out.TakenAt = r.desc.TakenAt.UTC().Format(time.RFC3339)
+	if err := r.found(); err != nil && !errors.Is(err, ErrNoFleet) { // without Fleet an object still has an owner
+		return nil, err
 	}
+	out := &report.Ownership{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
+		Source: report.NewSource(r.Description, r.desired), Gaps: report.Gaps(r.gaps)}
 	for _, n := range names {
 		found, err := r.named(ctx, n)
 		if err != nil {
@@ -47,16 +47,15 @@ func Owner(ctx context.Context, src source.Source, o Options, names []Named) (*r
 		}
 		out.Objects = append(out.Objects, found...)
 	}
-	out.Gaps = r.gaps
 	out.Close()
 	return out, nil
 }
 
 // named finds what a name stands for.
-func (r *run) named(ctx context.Context, n Named) ([]report.OwnedObject, error) {
+func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, error) {
 	var out []report.OwnedObject
 	var unread []source.Failure
-	kinds := slices.DeleteFunc(r.kinds.All(), func(k source.Kind) bool { return !k.Called(n.Kind) })
+	kinds := slices.DeleteFunc(r.Kinds.All(), func(k source.Kind) bool { return !k.Called(n.Kind) })
 	if len(kinds) == 0 {
 		return nil, fmt.Errorf("finding %s: there is no kind %q here", n, n.Kind)
 	}
@@ -65,7 +64,7 @@ func (r *run) named(ctx context.Context, n Named) ([]report.OwnedObject, error) 
 		if n.Namespace != "" && k.Namespaced {
 			q.Namespaces = []string{n.Namespace}
 		}
-		cover, err := r.src.List(ctx, q, func(o source.Object) error {
+		cover, err := r.List(ctx, q, func(o source.Object) error {
 			m, err := o.ReadMeta()
 			if err != nil {
 				return fmt.Errorf("finding %s: its metadata could not be decoded", n)
@@ -90,28 +89,29 @@ func (r *run) named(ctx context.Context, n Named) ([]report.OwnedObject, error) 
 	return nil, fmt.Errorf("finding %s: there is none", n)
 }
 
-func (r *run) ownedObject(m *object.Meta, raw []byte) report.OwnedObject {
+func (r *reading) ownedObject(m *object.Meta, raw []byte) report.OwnedObject {
+	c := r.desired.Clusters[0]
 	out := report.OwnedObject{Ref: m.Ref(), UID: m.Metadata.UID, Controller: m.Controller()}
 	have := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
-	for _, w := range r.inv.Wants[out.Key()] {
+	for _, w := range c.Objects[out.Key()] {
 		reason := ownership.Classify(have, w.Deployment.Ownership).Reason
 		out.DesiredBy = append(out.DesiredBy, report.Claimant{BundleDeployment: w.Deployment.Key(), Reason: string(reason)})
 	}
-	holder := r.inv.OwnerOf(have)
+	holder := c.OwnerOf(have)
 	if have.Hash != "" && holder != nil {
 		out.Holder = holderOf(holder)
 	}
 	if len(out.DesiredBy) == 0 {
-		out.Unknown = r.desireUnknown()
+		out.Unknown = evaluate.DesireUnknown(r.desired, c)
 	}
-	out.Verdict = r.verdict(have, holder, out)
-	e := explainer{run: r, have: have, holder: holder, annotations: m.Metadata.Annotations}
+	out.Verdict = verdict(c, have, holder, out)
+	e := explainer{Cluster: c, desired: r.desired, have: have, holder: holder, annotations: m.Metadata.Annotations}
 	out.Marks = e.marks(m)
 	e.writers(out.Marks, raw)
 	return out
 }
 
-func holderOf(d *inventory.Deployment) *report.Holder {
+func holderOf(d *resolve.BundleDeployment) *report.Holder {
 	out := &report.Holder{BundleDeployment: d.Key(), Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp, Cluster: d.Cluster,
 		SetID: d.Ownership.SetID, Commit: d.Commit}
 	if d.Release.Name != "" {
@@ -121,12 +121,12 @@ func holderOf(d *inventory.Deployment) *report.Holder {
 }
 
 // verdict is whose an object is, in the order in which it is decided: Fleet looks at the hash alone.
-func (r *run) verdict(have ownership.Metadata, holder *inventory.Deployment, o report.OwnedObject) string {
-	wants := func(d *inventory.Deployment) bool {
+func verdict(c *resolve.Cluster, have ownership.Metadata, holder *resolve.BundleDeployment, o report.OwnedObject) string {
+	wants := func(d *resolve.BundleDeployment) bool {
 		return slices.ContainsFunc(o.DesiredBy, func(c report.Claimant) bool { return c.BundleDeployment == d.Key() })
 	}
 	switch {
-	case have.Hash != "" && holder == nil && r.inv.Shared(have):
+	case have.Hash != "" && holder == nil && c.Shared(have):
 		return "it carries the hash of a set that several bundle deployments here share, and its Helm annotations name none of their releases"
 	case have.Hash != "" && holder != nil && wants(holder):
 		return "Fleet counts it as an object of bundle deployment " + holder.Key() + ", which wants it"
@@ -134,7 +134,7 @@ func (r *run) verdict(have ownership.Metadata, holder *inventory.Deployment, o r
 		return "it carries the hash of bundle deployment " + holder.Key() + ", which does not want it"
 	case have.Hash != "" && fleet.IsFleetsOwnSet(have.SetID):
 		return "it belongs to Fleet itself"
-	case have.Hash != "" && !r.inv.SetsComplete:
+	case have.Hash != "" && !c.SetsComplete:
 		return "it carries the hash of a set of which nothing is known here, and not every release record could be read"
 	case have.Hash != "":
 		return "it carries the hash of a set that no release on this cluster has"
@@ -148,10 +148,4 @@ func (r *run) verdict(have ownership.Metadata, holder *inventory.Deployment, o r
 		return "it is none of Fleet's: it is an object of Helm release " + have.Release()
 	}
 	return "it is none of Fleet's, and no bundle that is installed on this cluster desires it"
-}
-
-// sourceShown is the source as a report shows it.
-func (r *run) sourceShown() report.Source {
-	return report.Source{Kind: string(r.desc.Origin), Context: r.desc.Context, Server: r.desc.Server, Path: strings.Join(r.desc.Paths, ", "),
-		KubernetesVersion: r.desc.KubernetesVersion, FleetVersions: r.versions()}
 }

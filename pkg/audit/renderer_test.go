@@ -11,8 +11,8 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // failing is a Renderer that returns an error.
@@ -24,21 +24,21 @@ func (f failing) Render(context.Context, render.Input) (*render.Result, error) {
 // audit.
 func TestRenderer(t *testing.T) {
 	c := readCase(t, casesDir+"/desired-never-deployed.yaml")
-	find := func(err error) (*audit.Found, error) {
-		return audit.Find(t.Context(), c.open(t), audit.Options{Desired: audit.DesiredAuto, Commands: check.CommandsOf("kubectl fleetdoctor"), Renderer: failing{err}})
+	find := func(err error) (*audit.Audit, error) {
+		return audit.Run(t.Context(), c.open(t), audit.Options{Desired: audit.DesiredAuto, Commands: check.CommandsOf("kubectl fleetdoctor"), Renderer: failing{err}})
 	}
 	found, err := find(&render.LimitError{Bundle: "guestbook", Limit: "10s of processor time"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := found.Case.Deployments[0]
-	if d.Problem != inventory.NoReleaseRecord || !strings.HasSuffix(d.Detail, "it could not be rendered: it exceeded 10s of processor time") || d.Refused != "" || len(d.Lacking) != 1 {
-		t.Errorf("problem %s, %q, refused %q, lacking %q", d.Problem, d.Detail, d.Refused, d.Lacking)
+	d := found.Result.Deployments[0]
+	if d.Problem != resolve.NoReleaseRecord || !strings.HasSuffix(d.Detail, "it could not be rendered: it exceeded 10s of processor time") || d.Rendering.Refused != "" || len(d.Rendering.Unresolved) != 1 {
+		t.Errorf("problem %s, %q, refused %q, lacking %q", d.Problem, d.Detail, d.Rendering.Refused, d.Rendering.Unresolved)
 	}
-	if gaps := found.Report().Gaps; len(gaps) != 1 || gaps[0].What != "rendering bundle guestbook" || gaps[0].Reason != "NotResolved: it could not be rendered: it exceeded 10s of processor time" {
+	if gaps := found.Report().Gaps; len(gaps) != 1 || gaps[0].What != "rendering bundle guestbook" || gaps[0].Why() != "NotResolved: it could not be rendered: it exceeded 10s of processor time" {
 		t.Errorf("gaps %+v", gaps)
 	}
-	if found, err = find(&render.Error{Bundle: "guestbook", Reason: "on purpose"}); err != nil || found.Case.Deployments[0].Refused != "on purpose" {
+	if found, err = find(&render.Error{Bundle: "guestbook", Reason: "on purpose"}); err != nil || found.Result.Deployments[0].Rendering.Refused != "on purpose" {
 		t.Errorf("refused: error %v", err)
 	}
 	none := errors.New("no process")
@@ -51,12 +51,12 @@ func TestRenderer(t *testing.T) {
 // record is there: the record answers another question.
 func TestRendererLimitOfInstalled(t *testing.T) {
 	c := readCase(t, casesDir+"/ready.yaml")
-	found, err := audit.Find(t.Context(), c.open(t), audit.Options{Desired: audit.DesiredBundle, Commands: check.CommandsOf("kubectl fleetdoctor"),
+	found, err := audit.Run(t.Context(), c.open(t), audit.Options{Desired: audit.DesiredBundle, Commands: check.CommandsOf("kubectl fleetdoctor"),
 		Renderer: failing{&render.LimitError{Bundle: "guestbook", Limit: "10s of processor time"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := found.Results(); n.Evaluated != 0 || n.Unread != 1 || found.NoResult() == nil {
+	if n := found.Coverage(); n.Evaluated != 0 || n.Unread != 1 || found.NoResult() == nil {
 		t.Errorf("results %+v, error %v", n, found.NoResult())
 	}
 	got := found.Report()

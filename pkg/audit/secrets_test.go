@@ -29,7 +29,7 @@ func TestSecretsThatCannotBeListed(t *testing.T) {
 		var gaps []string
 		for _, g := range got.Gaps {
 			if strings.Contains(g.What, "hide") {
-				gaps = append(gaps, g.What+": "+g.Reason)
+				gaps = append(gaps, g.What+": "+g.Why())
 			}
 		}
 		if !slices.Equal(want, gaps) {

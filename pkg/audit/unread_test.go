@@ -96,7 +96,7 @@ var forbidden = source.NotCovered(source.Failure{Reason: source.Forbidden, Detai
 func one(t *testing.T, name string, f faulty) (*report.Audit, error) {
 	t.Helper()
 	f.Source = readCase(t, casesDir+"/"+name+".yaml").open(t)
-	return audit.Run(t.Context(), f, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor")})
+	return reportOf(audit.Run(t.Context(), f, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor")}))
 }
 
 // TestUnread holds what no snapshot can show: what a server refuses is unknown, with its reason, never clean and never missing.
@@ -168,7 +168,7 @@ func TestUnread(t *testing.T) {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 			for _, g := range got.Gaps {
-				gaps = append(gaps, g.What+": "+g.Reason+": "+g.Effect)
+				gaps = append(gaps, g.What+": "+g.Why()+": "+g.Effect)
 			}
 			holdTexts(t, "gaps", tc.gaps, gaps)
 		})

@@ -8,25 +8,27 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // TestCatalogue holds codes, names and severities against the table of the design, and that every check explains itself.
 func TestCatalogue(t *testing.T) {
-	want := map[string]report.Severity{
-		"FD101 Missing": report.Error, "FD102 Unowned": report.Error, "FD103 Contested": report.Error, "FD104 Modified": report.Warning,
-		"FD105 Orphaned": report.Warning, "FD106 Abandoned": report.Warning, "FD107 NotReady": report.Warning, "FD108 IdMismatch": report.Info,
-		"FD109 CopiedHash": report.Info, "FD111 ExpiredJob": report.Info, "FD504 ScopeUnproven": report.Warning, "FD205 ClusterCounts": report.Warning, "FD207 Truncated": report.Info, "FD208 Frozen": report.Info,
-		"FD602 ReleaseRecord": report.Error, "FD606 LeftoverRelease": report.Warning, "FD607 Unread": report.Warning, "FD701 SecretInStatus": report.Error,
+	want := map[string]Severity{
+		"FD101 Missing": Error, "FD102 Unowned": Error, "FD103 Contested": Error, "FD104 Modified": Warning,
+		"FD105 Orphaned": Warning, "FD106 Abandoned": Warning, "FD107 NotReady": Warning, "FD108 IdMismatch": Info,
+		"FD109 CopiedHash": Info, "FD111 ExpiredJob": Info, "FD504 ScopeUnproven": Warning, "FD205 ClusterCounts": Warning, "FD206 GroupCounts": Warning, "FD207 Truncated": Info, "FD208 Frozen": Info,
+		"FD602 ReleaseRecord": Error, "FD606 LeftoverRelease": Warning, "FD607 Unread": Warning, "FD701 SecretInStatus": Error,
 	}
-	got := map[string]report.Severity{}
+	got := map[string]Severity{}
 	var codes []string
 	for _, c := range Catalogue() {
 		if got[c.Code+" "+c.Name] != "" {
@@ -50,25 +52,28 @@ func TestCatalogue(t *testing.T) {
 }
 
 // deployment is a deployment as the checks see it.
-func deployment() *Deployment {
+func deployment() *evaluate.BundleDeployment {
 	bd := &v1alpha1.BundleDeployment{}
 	bd.Namespace, bd.Name = "cluster-one", "guestbook"
-	return &Deployment{Deployment: &inventory.Deployment{
+	on := &resolve.Cluster{Objects: map[object.Key][]*resolve.Object{}, Sets: map[string][]*resolve.BundleDeployment{}, SetsComplete: true, State: &state.Cluster{}}
+	return &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{On: on,
 		Namespace: "cluster-one", Name: "guestbook", BD: bd, Bundle: "fleet-local/guestbook", GitRepo: "fleet-local/apps",
 		Release: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Ownership: ownership.Desired("default-guestbook", "guestbook", "web"),
 	}}
 }
 
-// caseOf is a case of one deployment with desired objects in a state.
-func caseOf(d *Deployment, state report.State, refs ...object.Ref) *Case {
-	inv := &inventory.Inventory{Wants: map[object.Key][]*inventory.Want{}, Sets: map[string][]*inventory.Deployment{d.Ownership.Hash: {d.Deployment}},
-		Releases: map[string]bool{}, SetsComplete: true, Deployments: []*inventory.Deployment{d.Deployment}}
+// inputOf is the input of one bundle deployment with desired objects in a state.
+func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref) *Input {
+	d.On.Sets[d.Ownership.Hash] = []*resolve.BundleDeployment{d.BundleDeployment}
 	for _, ref := range refs {
-		w := &inventory.Want{Ref: ref, Deployment: d.Deployment}
-		d.Objects = append(d.Objects, Object{Want: w, State: state})
-		inv.Wants[ref.Key()] = append(inv.Wants[ref.Key()], w)
+		o := &resolve.Object{Ref: ref, Deployment: d.BundleDeployment}
+		d.Objects = append(d.Objects, evaluate.Object{Object: o, State: in})
+		d.On.Objects[ref.Key()] = append(d.On.Objects[ref.Key()], o)
 	}
-	return &Case{Inventory: inv, Deployments: []*Deployment{d}, Commands: CommandsOf("kubectl fleetdoctor"), Whole: true}
+	result := &evaluate.Result{Whole: true, Desired: &resolve.DesiredState{Fleet: &state.Fleet{}, Clusters: []*resolve.Cluster{d.On},
+		Deployments: []*resolve.BundleDeployment{d.BundleDeployment}}}
+	result.Complete([]*resolve.BundleDeployment{d.BundleDeployment}, []evaluate.Evaluated{{Deployments: []*evaluate.BundleDeployment{d}}})
+	return &Input{Result: result, Commands: CommandsOf("kubectl fleetdoctor")}
 }
 
 // TestCommandsAreQuoted holds that no name can end a suggested command and begin another one. Roles may have nearly any name, and a
@@ -77,18 +82,18 @@ func TestCommandsAreQuoted(t *testing.T) {
 	const name = "edge; $(reboot) `reboot` | sh & > x"
 	ref := object.Ref{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: name}
 	said := map[string]bool{}
-	for _, state := range []report.State{report.Missing, report.Unowned, report.Modified, report.NotReady, report.Ready} {
+	for _, s := range []evaluate.State{evaluate.Missing, evaluate.Unowned, evaluate.Modified, evaluate.NotReady, evaluate.Ready} {
 		d := deployment()
 		d.GitRepo, d.Name = "fleet-local/"+name, name
 		d.BD.Name, d.BD.Status.ModifiedStatus = name, []v1alpha1.ModifiedStatus{{APIVersion: "v1", Kind: "Secret", Name: name, Patch: "{"}}
 		d.Ownership.SetID = name
-		c := caseOf(d, state, ref)
-		c.Deployments[0].Objects[0].IDMismatch = true
-		d.Trouble = []inventory.Trouble{{Record: d.Release, Status: "failed"}}
-		c.Marked = []Marked{{Ref: ref, Metadata: ownership.Metadata{Hash: d.Ownership.Hash, ReleaseName: "guestbook", ReleaseNamespace: "web"}},
-			{Ref: ref, Metadata: ownership.Metadata{Hash: "other", SetID: "default-gone"}}}
-		c.Inventory.Leftovers = []*inventory.Record{{Record: release.Record{Name: release.Name{Namespace: "web", Name: name, Revision: 1}}}}
-		for _, f := range Run(c) {
+		in := inputOf(d, s, ref)
+		in.Deployments[0].Objects[0].IDMismatch = true
+		d.RecordProblems = []resolve.RecordProblem{{Record: d.Release, Status: "failed"}}
+		in.Undesired = []evaluate.Undesired{{Ref: ref, On: d.On, Metadata: ownership.Metadata{Hash: d.Ownership.Hash, ReleaseName: "guestbook", ReleaseNamespace: "web"}},
+			{Ref: ref, On: d.On, Metadata: ownership.Metadata{Hash: "other", SetID: "default-gone"}}}
+		d.On.Leftovers = []*state.Record{{Record: release.Record{Name: release.Name{Namespace: "web", Name: name, Revision: 1}}}}
+		for _, f := range Run(in) {
 			command, ok := strings.CutPrefix(f.Remediation, "kubectl")
 			if !ok {
 				command, ok = strings.CutPrefix(f.Remediation, "helm")
@@ -106,7 +111,7 @@ func TestCommandsAreQuoted(t *testing.T) {
 }
 
 func TestPathList(t *testing.T) {
-	ds := []report.Difference{{Path: ".a"}, {Path: ".b"}, {Path: ".c"}, {Path: ".d"}, {Path: ".e"}}
+	ds := []evaluate.Difference{{Path: ".a"}, {Path: ".b"}, {Path: ".c"}, {Path: ".d"}, {Path: ".e"}}
 	for n, want := range []string{"", ".a", ".a, .b", ".a, .b, .c", ".a, .b, .c, 1 more field", ".a, .b, .c, 2 more fields"} {
 		if got := pathList(ds[:n]); got != want {
 			t.Errorf("%d paths: %q, want %q", n, got, want)
@@ -123,69 +128,34 @@ func TestList(t *testing.T) {
 	}
 }
 
-func TestIsOrphan(t *testing.T) {
-	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "dropped"}
-	ours := ownership.Desired("default-guestbook", "guestbook", "web")
-	was := map[inventory.KindName]bool{{Kind: "ConfigMap", Name: "dropped"}: true}
-	for _, tc := range []struct {
-		name   string
-		change func(*inventory.Deployment, *Marked)
-		want   bool
-	}{
-		{"in the earlier revision", func(*inventory.Deployment, *Marked) {}, true},
-		{"in no revision", func(d *inventory.Deployment, _ *Marked) { d.Earlier = nil }, false},
-		{"left alone", func(_ *inventory.Deployment, m *Marked) { m.NoPrune = true }, false},
-		{"a hook", func(d *inventory.Deployment, _ *Marked) { d.Hooks = was }, false},
-		{"of a deployment that could not be read", func(d *inventory.Deployment, _ *Marked) { d.Problem = inventory.NoReleaseRecord }, false},
-		{"the earlier revision pruned, Helm's marks there", func(d *inventory.Deployment, _ *Marked) { d.Earlier, d.EarlierKnown = nil, false }, true},
-		{"the earlier revision pruned, of another release", func(d *inventory.Deployment, m *Marked) {
-			d.Earlier, d.EarlierKnown, m.Metadata.ReleaseName = nil, false, "other"
-		}, false},
-		{"the earlier revision pruned, a child", func(d *inventory.Deployment, m *Marked) {
-			d.Earlier, d.EarlierKnown, m.Controlled = nil, false, true
-		}, false},
-		{"the earlier revision pruned, no marks of Helm's", func(d *inventory.Deployment, m *Marked) {
-			d.Earlier, d.EarlierKnown, m.Metadata = nil, false, ownership.Metadata{Hash: ours.Hash}
-		}, false},
-	} {
-		d := deployment().Deployment
-		d.Earlier, d.EarlierKnown = was, true
-		m := Marked{Ref: ref, Metadata: ours}
-		tc.change(d, &m)
-		if got := len(Orphans(d, []Marked{m})) == 1; got != tc.want {
-			t.Errorf("%s: orphan %v, want %v", tc.name, got, tc.want)
-		}
-	}
-}
-
 // TestContested holds who is said to hold an object that two bundles want.
 func TestContested(t *testing.T) {
 	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "shared"}
 	const id = "default-guestbook"
 	for _, tc := range []struct {
 		name   string
-		state  report.State
+		state  evaluate.State
 		reason ownership.Reason
-		owner  *report.Owner
+		owner  *evaluate.Owner
 		want   string
 	}{
-		{"one of them", report.Modified, "", nil, "cluster-one/guestbook holds it now"},
-		{"gone", report.Missing, "", nil, "nobody holds it now"},
-		{"not read", report.Unknown, "", nil, "could not be read"},
-		{"unmarked", report.Unowned, ownership.Unmarked, nil, "nobody holds it now"},
-		{"another bundle", report.Unowned, ownership.ForeignOwner, &report.Owner{SetID: "default-other", BundleDeployment: "cluster-one/other"},
+		{"one of them", evaluate.Modified, "", nil, "cluster-one/guestbook holds it now"},
+		{"gone", evaluate.Missing, "", nil, "nobody holds it now"},
+		{"not read", evaluate.Unknown, "", nil, "could not be read"},
+		{"unmarked", evaluate.Unowned, ownership.Unmarked, nil, "nobody holds it now"},
+		{"another bundle", evaluate.Unowned, ownership.ForeignOwner, &evaluate.Owner{SetID: "default-other", BundleDeployment: "cluster-one/other"},
 			"it is held by bundle deployment cluster-one/other"},
-		{"its own id, without hash", report.Unowned, ownership.HashStripped, &report.Owner{SetID: id}, "nobody holds it now"},
-		{"its own id, another bundle's hash", report.Unowned, ownership.Inconsistent, &report.Owner{SetID: id, Hash: "1234", BundleDeployment: "cluster-one/other"},
+		{"its own id, without hash", evaluate.Unowned, ownership.HashStripped, &evaluate.Owner{SetID: id}, "nobody holds it now"},
+		{"its own id, another bundle's hash", evaluate.Unowned, ownership.Inconsistent, &evaluate.Owner{SetID: id, Hash: "1234", BundleDeployment: "cluster-one/other"},
 			"it is held by bundle deployment cluster-one/other"},
-		{"its own id, nobody's hash", report.Unowned, ownership.Inconsistent, &report.Owner{SetID: id, Hash: "1234"}, "nobody holds it now"},
+		{"its own id, nobody's hash", evaluate.Unowned, ownership.Inconsistent, &evaluate.Owner{SetID: id, Hash: "1234"}, "nobody holds it now"},
 	} {
-		c := caseOf(deployment(), tc.state, ref)
-		o := &c.Deployments[0].Objects[0]
+		in := inputOf(deployment(), tc.state, ref)
+		o := &in.Deployments[0].Objects[0]
 		o.Reason, o.Owner = string(tc.reason), tc.owner
-		c.Inventory.Wants[ref.Key()] = append(c.Inventory.Wants[ref.Key()], &inventory.Want{Ref: ref, Deployment: &inventory.Deployment{Name: "other"}})
+		o.Deployment.On.Objects[ref.Key()] = append(o.Deployment.On.Objects[ref.Key()], &resolve.Object{Ref: ref, Deployment: &resolve.BundleDeployment{Name: "other"}})
 		var got []string
-		for _, f := range contested.run(c) {
+		for _, f := range contested.run(in) {
 			got = append(got, f.Message)
 		}
 		if len(got) != 1 || !strings.HasSuffix(got[0], tc.want) {
@@ -198,12 +168,12 @@ func TestContested(t *testing.T) {
 func TestUnread(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		d := deployment()
-		d.Problem, d.Detail = inventory.NoReleaseRecord, "no revision is deployed"
+		d.Problem, d.Detail = resolve.NoReleaseRecord, "no revision is deployed"
 		want := "kubectl -n cluster-one describe bundledeployment guestbook"
 		if alone {
 			d.BD, d.Namespace, want = nil, "", "helm -n web history guestbook"
 		}
-		got := unread.run(caseOf(d, report.Ready))
+		got := unread.run(inputOf(d, evaluate.Ready))
 		if len(got) != 1 || got[0].Remediation != want {
 			t.Errorf("release alone %v: %+v, want %q", alone, got, want)
 		}
@@ -221,9 +191,9 @@ func TestAbandonedSets(t *testing.T) {
 		{"a set that is gone", ownership.Desired("default-gone", "gone", "web"), 1},
 		{"the id of a set that is here, another hash", ownership.Metadata{SetID: "default-guestbook", Hash: "1234"}, 0},
 	} {
-		c := caseOf(deployment(), report.Ready)
-		c.Marked = []Marked{{Ref: ref, Metadata: tc.marks}}
-		if got := abandoned.run(c); len(got) != tc.want {
+		in := inputOf(deployment(), evaluate.Ready)
+		in.Undesired = []evaluate.Undesired{{Ref: ref, On: in.Desired.Clusters[0], Metadata: tc.marks}}
+		if got := abandoned.run(in); len(got) != tc.want {
 			t.Errorf("%s: %+v, want %d", tc.name, got, tc.want)
 		}
 	}
@@ -246,10 +216,10 @@ func TestTruncated(t *testing.T) {
 	} {
 		d := deployment()
 		d.BD.Status = tc.status
-		c := caseOf(d, report.Ready)
-		c.Whole = false
+		in := inputOf(d, evaluate.Ready)
+		in.Whole = false
 		var got []string
-		for _, f := range Run(c) {
+		for _, f := range Run(in) {
 			if f.Code == "FD207" {
 				got = append(got, f.Message)
 			}
@@ -263,18 +233,18 @@ func TestTruncated(t *testing.T) {
 // TestInFleetsTerms holds that our unowned is Fleet's missing (Fleet's facts, status-math 4.2), and that an unknown part makes no sum.
 func TestInFleetsTerms(t *testing.T) {
 	d := deployment()
-	d.Counts = report.Counts{Desired: 7, Ready: 1, Missing: 2, Unowned: 1, Modified: 1, NotReady: 2, Orphaned: 3}
-	got, ok := InFleetsTerms(d)
+	d.Counts = evaluate.Counts{Desired: 7, Ready: 1, Missing: 2, Unowned: 1, Modified: 1, NotReady: 2, Orphaned: 3}
+	got, ok := inFleetsTerms(d)
 	want := v1alpha1.ResourceCounts{DesiredReady: 7, Ready: 1, Missing: 3, Modified: 1, NotReady: 2, Orphaned: 3}
 	if got != want || !ok {
 		t.Errorf("%+v, known %v, want %+v", got, ok, want)
 	}
 	d.Counts.Unknown = 1
-	if _, ok := InFleetsTerms(d); ok {
+	if _, ok := inFleetsTerms(d); ok {
 		t.Error("a sum with an unknown part is known")
 	}
 	d.BD.Status.ResourceCounts = &v1alpha1.ResourceCounts{DesiredReady: 9}
-	if got, ok := InFleetsTerms(d); !ok || got.DesiredReady != 9 {
+	if got, ok := inFleetsTerms(d); !ok || got.DesiredReady != 9 {
 		t.Errorf("%+v, known %v, want what the status says", got, ok)
 	}
 }

@@ -5,27 +5,28 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 var unowned = Check{
-	Code: "FD102", Name: "Unowned", Severity: report.Error,
+	Code: "FD102", Name: "Unowned", Severity: Error,
 	Title: "the object is there, without this bundle's marks",
 	Explain: "Fleet counts an object as a bundle's only if it carries the hash label of the bundle's set. It calls this object missing, or \"not owned by us\", " +
 		"though it exists. The reason says which marks it has instead; the owner, who holds it.",
-	run: func(c *Case) []report.Finding {
-		return c.ofState(report.Unowned, func(d *Deployment, o *Object) report.Finding {
-			return report.Finding{
+	run: func(in *Input) []Finding {
+		return in.ofState(evaluate.Unowned, func(d *evaluate.BundleDeployment, o *evaluate.Object) Finding {
+			return Finding{
 				Message:     fmt.Sprintf("%s exists, but %s", o.Key(), whyUnowned(d, o)),
 				Evidence:    wantedMarks(d, o),
-				Remediation: c.claim(d, o),
+				Remediation: in.claim(d, o),
 			}
 		})
 	},
 }
 
-func whyUnowned(d *Deployment, o *Object) string {
+func whyUnowned(d *evaluate.BundleDeployment, o *evaluate.Object) string {
 	switch ownership.Reason(o.Reason) {
 	case ownership.Unmarked:
 		return "carries no mark at all"
@@ -43,7 +44,7 @@ func whyUnowned(d *Deployment, o *Object) string {
 }
 
 // holder names an owner as well as it is known.
-func holder(o *report.Owner) string {
+func holder(o *evaluate.Owner) string {
 	switch {
 	case o == nil:
 		return "nobody"
@@ -58,7 +59,7 @@ func holder(o *report.Owner) string {
 }
 
 // wantedMarks lists the exact keys that would make the object the bundle's, and what is there instead.
-func wantedMarks(d *Deployment, o *Object) []string {
+func wantedMarks(d *evaluate.BundleDeployment, o *evaluate.Object) []string {
 	var out []string
 	for _, c := range ownership.Changes(o.Metadata.Stamps(), d.Ownership.Stamps()) {
 		switch {
@@ -73,9 +74,9 @@ func wantedMarks(d *Deployment, o *Object) []string {
 }
 
 // claim is a command that shows what would make the object, and the others of its bundle, the bundle's.
-func (c *Case) claim(d *Deployment, o *Object) string {
-	if len(c.Inventory.Wants[o.Key()]) > 1 {
+func (in *Input) claim(d *evaluate.BundleDeployment, o *evaluate.Object) string {
+	if len(d.On.Objects[o.Key()]) > 1 {
 		return "decide which bundle is to have it, and take it out of the other"
 	}
-	return c.Commands.Adopt + " " + c.Commands.BundleArgs(d.Deployment)
+	return in.Commands.Adopt + " " + in.Commands.BundleArgs(d.BundleDeployment)
 }

@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
 var modified = Check{
-	Code: "FD104", Name: "Modified", Severity: report.Warning,
+	Code: "FD104", Name: "Modified", Severity: Warning,
 	Title: "desired fields differ on the cluster",
 	Explain: "A field that the manifest states has another value on the cluster, or is gone. Where the object's managedFields record it, the field's last manager " +
 		"and the time are named. What others added beside the stated fields is no difference.",
-	run: func(c *Case) []report.Finding {
-		return c.ofState(report.Modified, func(d *Deployment, o *Object) report.Finding {
-			f := report.Finding{Message: fmt.Sprintf("%s differs in %s", o.Key(), pathList(o.Differences))}
+	run: func(in *Input) []Finding {
+		return in.ofState(evaluate.Modified, func(d *evaluate.BundleDeployment, o *evaluate.Object) Finding {
+			f := Finding{Message: fmt.Sprintf("%s differs in %s", o.Key(), pathList(o.Differences))}
 			for _, diff := range o.Differences {
 				who := diff.Who()
 				if len(o.Differences) > 1 {
@@ -28,14 +28,14 @@ var modified = Check{
 				f.Evidence = append(f.Evidence, o.Message)
 			}
 			f.AsOf = newestTime(o.Differences)
-			f.Remediation = fmt.Sprintf("%s %s --diff", c.Commands.Audit, c.Commands.BundleArgs(d.Deployment))
+			f.Remediation = fmt.Sprintf("%s %s --diff", in.Commands.Audit, in.Commands.BundleArgs(d.BundleDeployment))
 			return f
 		})
 	},
 }
 
 // pathList names up to three paths.
-func pathList(ds []report.Difference) string {
+func pathList(ds []evaluate.Difference) string {
 	const most = 3
 	var paths []string
 	for _, d := range ds[:min(len(ds), most)] {
@@ -47,7 +47,7 @@ func pathList(ds []report.Difference) string {
 	return strings.Join(paths, ", ")
 }
 
-func newestTime(ds []report.Difference) string {
+func newestTime(ds []evaluate.Difference) string {
 	newest := ""
 	for _, d := range ds {
 		newest = max(newest, d.Time)

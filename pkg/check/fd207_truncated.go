@@ -6,20 +6,20 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
 // listed is how many entries Fleet keeps of the lists in a status.
 const listed = 10
 
 var truncated = Check{
-	Code: "FD207", Name: "Truncated", Severity: report.Info,
+	Code: "FD207", Name: "Truncated", Severity: Info,
 	Title: "the status lists ten objects of more",
 	Explain: "Fleet cuts the lists of modified and of not ready objects at ten and keeps saying incompleteState for as long as the BundleDeployment lives, " +
 		"also once the lists are short again. Before 0.12 it cut them without saying so.",
-	run: func(c *Case) []report.Finding {
-		var out []report.Finding
-		for _, d := range c.Deployments {
+	run: func(in *Input) []Finding {
+		var out []Finding
+		for _, d := range in.Deployments {
 			if d.BD == nil {
 				continue
 			}
@@ -45,7 +45,7 @@ var truncated = Check{
 }
 
 // listable is how many objects the longer of the two lists would hold if it held all.
-func listable(d *Deployment) (n int, known bool) {
-	c, known := InFleetsTerms(d)
+func listable(d *evaluate.BundleDeployment) (n int, known bool) {
+	c, known := inFleetsTerms(d)
 	return max(c.Missing+c.Modified+c.Orphaned, c.NotReady), known
 }

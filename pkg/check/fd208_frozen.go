@@ -5,17 +5,17 @@ package check
 import (
 	"fmt"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
 var frozen = Check{
-	Code: "FD208", Name: "Frozen", Severity: report.Info,
+	Code: "FD208", Name: "Frozen", Severity: Info,
 	Title: "the status is of another deployment, or paused: it is no evidence",
 	Explain: "While a bundle or cluster is paused or off schedule, and until the agent has applied a new deployment id, the agent leaves the status as it was. " +
 		"What it says then is about the past.",
-	run: func(c *Case) []report.Finding {
-		var out []report.Finding
-		for _, d := range c.Deployments {
+	run: func(in *Input) []Finding {
+		var out []Finding
+		for _, d := range in.Deployments {
 			why := frozenBecause(d)
 			if why == "" {
 				continue
@@ -28,7 +28,7 @@ var frozen = Check{
 	},
 }
 
-func frozenBecause(d *Deployment) string {
+func frozenBecause(d *evaluate.BundleDeployment) string {
 	if d.BD == nil {
 		return ""
 	}

@@ -7,41 +7,40 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"al.essio.dev/pkg/shellescape"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 var scopeUnproven = Check{
-	Code: "FD504", Name: "ScopeUnproven", Severity: report.Warning,
+	Code: "FD504", Name: "ScopeUnproven", Severity: Warning,
 	Title: "a Cluster declares an agent scope that its agent, releases and objects do not show",
 	Explain: "The scope of an agent is part of the id of every set. The running agent shows it in AGENT_SCOPE; without a running agent, the releases and the " +
 		"objects that carry their sets show which scope it last used. The spec of the Cluster says only what the next agent would get. The audit evaluates " +
 		"the objects by the stronger evidence, and `adopt` writes nothing by a scope that is only declared.",
-	run: func(c *Case) []report.Finding {
-		var out []report.Finding
-		for _, x := range c.Inventory.Disputes {
-			if c.anyInScope(x.Deployments) {
-				out = append(out, c.disputedScope(x))
+	run: func(in *Input) []Finding {
+		var out []Finding
+		for _, c := range in.Desired.Clusters {
+			for _, x := range c.Disputes {
+				if slices.ContainsFunc(x.Deployments, in.InScope) {
+					out = append(out, in.disputedScope(x))
+				}
 			}
 		}
-		return append(out, c.contradictedReleases()...)
+		return append(out, in.contradictedReleases()...)
 	},
 }
 
-// ScopeUnproven is the reason of the state Unknown for an object that carries the set of its bundle with another scope than its release states,
-// while nothing shows which of the two the agent uses.
-const ScopeUnproven = "ScopeUnproven"
-
 // contradictedReleases reports once for each agent that its releases state sets which no object carries.
-func (c *Case) contradictedReleases() []report.Finding {
-	objects, first := map[string]int{}, map[string]*Object{}
-	for _, d := range c.Deployments {
+func (in *Input) contradictedReleases() []Finding {
+	objects, first := map[string]int{}, map[string]*evaluate.Object{}
+	for _, d := range in.Deployments {
 		for i := range d.Objects {
-			if o := &d.Objects[i]; o.Reason == ScopeUnproven {
+			if o := &d.Objects[i]; o.Reason == evaluate.ScopeUnproven {
 				objects[d.Agent]++
 				if first[d.Agent] == nil {
 					first[d.Agent] = o
@@ -49,40 +48,31 @@ func (c *Case) contradictedReleases() []report.Finding {
 			}
 		}
 	}
-	var out []report.Finding
+	var out []Finding
 	for _, agent := range slices.Sorted(maps.Keys(objects)) {
 		o := first[agent]
-		out = append(out, report.Finding{
+		out = append(out, Finding{
 			Object: object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: agent, Name: fleet.AgentName}, Cluster: o.Deployment.Cluster,
 			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s carry other sets than the releases of their bundles state, and none carries those",
 				agent, count(objects[agent], "live object")),
 			Evidence:    []string{o.Key().String() + ": " + o.Message},
-			Remediation: c.showScope(agent),
+			Remediation: in.showScope(agent),
 		})
 	}
 	return out
 }
 
 // showScope is a command that shows the scope with which an agent runs.
-func (c *Case) showScope(agent string) string {
-	return fmt.Sprintf("%s%s get deployment %s -o jsonpath=%s", c.Commands.Kubectl, inNamespace(agent), fleet.AgentName,
+func (in *Input) showScope(agent string) string {
+	return fmt.Sprintf("%s%s get deployment %s -o jsonpath=%s", in.Commands.Kubectl, inNamespace(agent), fleet.AgentName,
 		shellescape.Quote(`{.spec.template.spec.containers[*].env[?(@.name=="`+fleet.AgentScopeEnv+`")].value}`))
 }
 
-func (c *Case) anyInScope(ds []*inventory.Deployment) bool {
-	for _, d := range ds {
-		if c.inScope(d) {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *Case) disputedScope(x *inventory.Dispute) report.Finding {
-	declared := inventory.AgentScope{Scope: x.Declared}
+func (in *Input) disputedScope(x *resolve.Dispute) Finding {
+	declared := resolve.AgentScope{Scope: x.Declared}
 	cluster := x.Cluster.Namespace + "/" + x.Cluster.Name
 	deployments := count(len(x.Deployments), "bundle deployment")
-	return report.Finding{
+	return Finding{
 		Object: Ref("Cluster", x.Cluster.Namespace, x.Cluster.Name), Cluster: cluster,
 		Message: x.String(),
 		Evidence: []string{
@@ -90,24 +80,24 @@ func (c *Case) disputedScope(x *inventory.Dispute) report.Finding {
 			fmt.Sprintf("if the agent comes back with %s, Fleet reports the objects of %s that carry another set as not owned, until it deploys each of them again",
 				declared, deployments),
 		},
-		Remediation: c.showScope(x.Agent),
+		Remediation: in.showScope(x.Agent),
 	}
 }
 
 // usedScope says which scope the audit uses, and on what evidence.
-func usedScope(x *inventory.Dispute, deployments string) string {
+func usedScope(x *resolve.Dispute, deployments string) string {
 	verb := "carry"
-	if x.CarryUsed == 1 {
+	if x.Carriers.Used == 1 {
 		verb = "carries"
 	}
-	objects := fmt.Sprintf("%s of %s %s", count(x.CarryUsed, "live object"), deployments, verb)
+	objects := fmt.Sprintf("%s of %s %s", count(x.Carriers.Used, "live object"), deployments, verb)
 	switch {
 	case x.Used.Proven():
 		return fmt.Sprintf("the audit uses %s for %s: evidence %s", x.Used, deployments, x.Used.Source)
-	case x.Used.Evidence == inventory.EvidenceDeclared:
+	case x.Used.Evidence == resolve.EvidenceDeclared:
 		return "the audit uses the declared scope: " + objects + " its sets, and none carries a set that the releases state"
-	case !x.Counted:
+	case !x.Carriers.Complete:
 		return "the audit uses what the releases state: at least " + objects + " these sets; not all objects could be read"
 	}
-	return fmt.Sprintf("the audit uses what the releases state: %s these sets, and %d carry the declared ones", objects, x.CarryDeclared)
+	return fmt.Sprintf("the audit uses what the releases state: %s these sets, and %d carry the declared ones", objects, x.Carriers.Declared)
 }

@@ -5,26 +5,24 @@ package check
 import (
 	"fmt"
 	"strings"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 var releaseRecord = Check{
-	Code: "FD602", Name: "ReleaseRecord", Severity: report.Error,
+	Code: "FD602", Name: "ReleaseRecord", Severity: Error,
 	Title: "the release record is pending, failed, pruned or damaged",
 	Explain: "What Fleet calls desired is the manifest in one revision of the Helm release. Where that revision is gone, Fleet takes the bundle for empty and says " +
 		"that all is ready. A pending revision is one at which Helm was interrupted; a failed one was not applied wholly.",
-	run: func(c *Case) []report.Finding {
-		var out []report.Finding
-		for _, d := range c.Deployments {
-			for _, t := range d.Trouble {
+	run: func(in *Input) []Finding {
+		var out []Finding
+		for _, d := range in.Deployments {
+			for _, t := range d.RecordProblems {
 				f := onDeployment(d)
 				f.Message = t.Detail
 				if name := "release " + t.Record.Release(); !strings.Contains(t.Detail, name) {
 					f.Message = name + ": " + t.Detail
 				}
 				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s", t.Record.Namespace, t.Record.SecretName(), t.Status)}
-				f.Remediation = c.redeploy(d)
+				f.Remediation = in.redeploy(d)
 				out = append(out, f)
 			}
 		}

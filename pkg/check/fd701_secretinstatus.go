@@ -11,18 +11,17 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 var secretInStatus = Check{
-	Code: "FD701", Name: "SecretInStatus", Severity: report.Error,
+	Code: "FD701", Name: "SecretInStatus", Severity: Error,
 	Title: "Fleet's status shows a Secret's value",
 	Explain: "When a Secret of a bundle differs from its manifest, Fleet writes the desired value, in base64, into the status of the BundleDeployment, and from " +
 		"there of Bundle and GitRepo. Whoever may read one of these reads it. Bring the Secret back to what the bundle wants, and change the value that was shown.",
-	run: func(c *Case) []report.Finding {
-		var out []report.Finding
+	run: func(in *Input) []Finding {
+		var out []Finding
 		shown := map[object.Ref]bool{} // what stands above a deployment that was reported
-		for _, d := range c.Deployments {
+		for _, d := range in.Deployments {
 			if d.BD == nil {
 				continue
 			}
@@ -32,49 +31,44 @@ var secretInStatus = Check{
 				f.Evidence = []string{"whoever may read BundleDeployments in " + d.Namespace + ", or Bundles or GitRepos in the bundle's namespace, reads them"}
 				f.Remediation = fmt.Sprintf("bring %s back to what the bundle wants, then change the values that were shown", list(names))
 				out = append(out, f)
-				for kind, key := range map[string]string{"Bundle": d.Bundle, "GitRepo": d.GitRepo, "HelmOp": d.HelmOp, "Cluster": d.Cluster} {
+				for kind, key := range d.Parents() {
 					namespace, name := split(key)
 					shown[Ref(kind, namespace, name)] = true
 				}
 			}
 		}
-		return append(out, summariesThatShow(c, shown)...)
+		return append(out, summariesThatShow(in, shown)...)
 	},
 }
 
 // summariesThatShow reports what stands above the deployments and shows a value that no deployment in scope shows any more: a Cluster's status
 // is up to a quarter of an hour behind.
-func summariesThatShow(c *Case, reported map[object.Ref]bool) []report.Finding {
-	if !c.Whole {
+func summariesThatShow(in *Input, reported map[object.Ref]bool) []Finding {
+	if !in.Whole {
 		return nil
 	}
-	var out []report.Finding
-	add := func(kind, namespace, name string, s v1alpha1.Summary) {
-		var entries []v1alpha1.ModifiedStatus
+	var out []Finding
+	for kind, all := range in.Tree {
+		for _, a := range all {
+			ref := Ref(kind, a.Object.GetNamespace(), a.Object.GetName())
+			if names := secretsShown(modifiedIn(a.Object.Reported().Summary)); len(names) > 0 && !reported[ref] {
+				out = append(out, Finding{
+					Object:      ref,
+					Message:     fmt.Sprintf("the status of %s %s shows values of %s", strings.ToLower(kind), a.Key(), list(names)),
+					Remediation: fmt.Sprintf("bring %s back to what the bundle wants, then change the values that were shown", list(names)),
+				})
+			}
+		}
+	}
+	return out
+}
+
+func modifiedIn(s *v1alpha1.Summary) []v1alpha1.ModifiedStatus {
+	var out []v1alpha1.ModifiedStatus
+	if s != nil {
 		for _, r := range s.NonReadyResources {
-			entries = append(entries, r.ModifiedStatus...)
+			out = append(out, r.ModifiedStatus...)
 		}
-		ref := Ref(kind, namespace, name)
-		if names := secretsShown(entries); len(names) > 0 && !reported[ref] {
-			out = append(out, report.Finding{
-				Object:      ref,
-				Message:     fmt.Sprintf("the status of %s %s/%s shows values of %s", strings.ToLower(kind), namespace, name, list(names)),
-				Remediation: fmt.Sprintf("bring %s back to what the bundle wants, then change the values that were shown", list(names)),
-			})
-		}
-	}
-	inv := c.Inventory
-	for _, o := range inv.Bundles {
-		add("Bundle", o.Namespace, o.Name, o.Status.Summary)
-	}
-	for _, o := range inv.GitRepos {
-		add("GitRepo", o.Namespace, o.Name, o.Status.Summary)
-	}
-	for _, o := range inv.HelmOps {
-		add("HelmOp", o.Namespace, o.Name, o.Status.Summary)
-	}
-	for _, o := range inv.Clusters {
-		add("Cluster", o.Namespace, o.Name, o.Status.Summary)
 	}
 	return out
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"al.essio.dev/pkg/shellescape"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -37,30 +39,13 @@ func inNamespace(namespace string) string {
 	return " -n " + shellescape.Quote(namespace)
 }
 
-// AsOf is when a BundleDeployment's status was last written, as far as it says: the newest of its conditions.
-func AsOf(bd *v1alpha1.BundleDeployment) string {
-	if bd == nil {
-		return ""
-	}
-	return Newest(bd.Status.Conditions)
-}
-
-// Newest is the newest time among conditions, "" where none has one. RFC 3339 in UTC sorts as text.
-func Newest(conditions []v1alpha1.Condition) string {
-	newest := ""
-	for _, c := range conditions {
-		newest = max(newest, c.LastUpdateTime)
-	}
-	return newest
-}
-
 // nextGeneration is a forceSyncGeneration that neither the deployment's GitRepo nor the deployment itself has had.
-func (c *Case) nextGeneration(d *Deployment) int64 {
+func (in *Input) nextGeneration(d *evaluate.BundleDeployment) int64 {
 	var last int64
 	if d.BD != nil {
 		last = d.BD.Spec.Options.ForceSyncGeneration
 	}
-	for _, g := range c.Inventory.GitRepos {
+	for _, g := range in.Desired.GitRepos {
 		if g.Namespace+"/"+g.Name == d.GitRepo {
 			last = max(last, g.Spec.ForceSyncGeneration)
 		}

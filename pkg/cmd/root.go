@@ -17,12 +17,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
@@ -43,7 +44,7 @@ var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 type Option func(*origin.Environment)
 
 // RenderIn has bundles rendered by a Renderer.
-func RenderIn(r engine.Renderer) Option {
+func RenderIn(r collect.Renderer) Option {
 	return func(env *origin.Environment) { env.Renderer = r }
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -103,26 +105,25 @@ func (c *preflightCase) run(t *testing.T, capture *cases.Capture) *report.Prefli
 	}
 	commands := check.CommandsOf("kubectl fleetdoctor")
 	commands.Files = "-f guestbook"
-	o := audit.Options{Foresee: true, Desired: audit.DesiredBundle, Commands: commands}
+	o := audit.Options{Predict: true, Desired: audit.DesiredBundle, Commands: commands}
 	if len(c.Desired.Files) > 0 {
 		c.Desired.Write(t, &o)
 	}
 	for _, target := range c.Targets {
 		kind, name, _ := strings.Cut(target, "/")
-		o.Scope.Targets = append(o.Scope.Targets, audit.Target{Kind: kind, Name: name})
+		o.Scope.Targets = append(o.Scope.Targets, evaluate.Target{Kind: kind, Name: name})
 	}
-	found, err := audit.Find(t.Context(), src, o)
+	found, err := audit.Run(t.Context(), src, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rollouts, elsewhere := preflight.Check(found.Case)
+	rollouts, elsewhere := preflight.Check(found.Input())
 	if elsewhere != c.Elsewhere {
 		t.Errorf("%d are elsewhere, want %d", elsewhere, c.Elsewhere)
 	}
 	shown := found.Report()
 	out := &report.Preflight{BundleDeployments: rollouts, Gaps: shown.Gaps, Notes: shown.Notes}
-	out.Close(found.Secrets)
-	return out
+	return out.Closed(found.Secrets)
 }
 
 func (c *preflightCase) hold(t *testing.T, got *report.Preflight, met map[string]bool) {

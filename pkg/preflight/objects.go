@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"al.essio.dev/pkg/shellescape"
 
 	adoption "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -18,32 +19,32 @@ import (
 )
 
 // object says what the rollout makes of one desired object.
-func (r *rollout) object(o *check.Object) {
+func (r *rollout) object(o *evaluate.Object) {
 	r.Counts.Desired++
 	ref := o.Ref
 	switch {
-	case o.State == report.Missing:
+	case o.State == evaluate.Missing:
 		r.Counts.Create++
-	case o.State == report.Unknown:
+	case o.State == evaluate.Unknown:
 		r.Counts.Unknown++
 		r.add(objectUnread, &ref, "%s could not be read: %s", o.Key(), o.Reason)
-	case o.State == report.Unowned:
+	case o.State == evaluate.Unowned:
 		r.Counts.TakeOver++
 	case len(o.Differences) > 0:
 		r.Counts.Change++
 	default:
 		r.Counts.Keep++
 	}
-	others := adoption.Holders(r.c.Inventory, r.d.Deployment, o)
+	others := adoption.Holders(r.d.BundleDeployment, o)
 	r.holders(&ref, others)
-	if o.State == report.Missing || o.State == report.Unknown {
+	if o.State == evaluate.Missing || o.State == evaluate.Unknown {
 		return
 	}
 	refused := r.ownership(o, &ref, others)
 	if o.Live != nil && o.Live.Deleting {
 		r.add(beingDeleted, &ref, "%s is being deleted: what is applied to it goes with it", o.Key())
 	}
-	if o.State == report.Unowned && !refused && !slices.ContainsFunc(others, adoption.Holder.Living) {
+	if o.State == evaluate.Unowned && !refused && !slices.ContainsFunc(others, adoption.Holder.Living) {
 		r.takeOver(o, &ref)
 	}
 	r.overwrites(o, &ref)
@@ -68,7 +69,7 @@ func (r *rollout) holders(ref *object.Ref, others []adoption.Holder) {
 
 // ownership says whether Helm refuses the installation for an object that exists. Of whom it is Helm knows by its own three keys alone; Fleet's
 // two do not count for it (Fleet's facts, ownership 1.7).
-func (r *rollout) ownership(o *check.Object, ref *object.Ref, others []adoption.Holder) (refused bool) {
+func (r *rollout) ownership(o *evaluate.Object, ref *object.Ref, others []adoption.Holder) (refused bool) {
 	if r.Action != report.RolloutInstall || r.takes {
 		return false
 	}
@@ -110,7 +111,7 @@ func wrongKeys(have, want ownership.Metadata) []string {
 }
 
 // takeOver says that an object changes hands, and why nobody asks.
-func (r *rollout) takeOver(o *check.Object, ref *object.Ref) {
+func (r *rollout) takeOver(o *evaluate.Object, ref *object.Ref) {
 	why := "it carries Helm's keys of this release"
 	switch {
 	case r.Action == "":
@@ -124,20 +125,19 @@ func (r *rollout) takeOver(o *check.Object, ref *object.Ref) {
 }
 
 // overwrites says which fields the rollout changes, and where it would fail over one.
-func (r *rollout) overwrites(o *check.Object, ref *object.Ref) {
+func (r *rollout) overwrites(o *evaluate.Object, ref *object.Ref) {
 	if len(o.Differences) == 0 {
 		return
 	}
-	differences := slices.Clone(o.Differences) // they are masked in place before they are shown
 	what := "1 field that differs"
-	if n := len(differences); n > 1 {
+	if n := len(o.Differences); n > 1 {
 		what = fmt.Sprintf("%d fields that differ", n)
 	}
-	if owners := adoption.Conflicting(r.d, differences); len(owners) > 0 {
+	if owners := adoption.Conflicting(r.d, o.Differences); len(owners) > 0 {
 		item := r.add(applyConflict, ref, "%s: Helm applies the release server-side, and %s owns %s: the apply fails on the conflict", o.Key(), strings.Join(owners, " and "), what)
-		item.Overwrites = differences
+		item.Overwrites = report.Differences(o.Differences)
 		item.Remediation = "set the fields to what the bundle states, or set helm.force on the bundle"
 		return
 	}
-	r.add(overwritten, ref, "%s: the rollout overwrites %s from the bundle", o.Key(), what).Overwrites = differences
+	r.add(overwritten, ref, "%s: the rollout overwrites %s from the bundle", o.Key(), what).Overwrites = report.Differences(o.Differences)
 }

@@ -10,25 +10,28 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // Check predicts the rollout of every bundle in a case that is deployed to this cluster, or may be. elsewhere counts those that are established
 // to be deployed to others.
-func Check(c *check.Case) (rollouts []report.Rollout, elsewhere int) {
+func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 	for _, d := range c.Deployments {
-		if d.Elsewhere {
+		if d.OnOtherCluster {
 			elsewhere++
 			continue
 		}
 		r := newRollout(c, d)
-		r.foretell()
+		r.predict()
 		rollouts = append(rollouts, r.Rollout)
 	}
 	return rollouts, elsewhere
@@ -37,10 +40,10 @@ func Check(c *check.Case) (rollouts []report.Rollout, elsewhere int) {
 // rollout is what is being found out of one bundle.
 type rollout struct {
 	report.Rollout
-	c *check.Case
-	d *check.Deployment
+	c *check.Input
+	d *evaluate.BundleDeployment
 	// last is the highest revision recorded of the release, nil where there is none.
-	last *inventory.Record
+	last *state.Record
 	// takes says that Helm takes over what exists.
 	takes bool
 	// agent is the version of the agent that deploys it.
@@ -48,27 +51,27 @@ type rollout struct {
 	agentKnown bool
 }
 
-func newRollout(c *check.Case, d *check.Deployment) *rollout {
+func newRollout(c *check.Input, d *evaluate.BundleDeployment) *rollout {
 	r := &rollout{c: c, d: d, Rollout: report.Rollout{
 		Namespace: d.Namespace, Name: d.Name, Cluster: d.Cluster, Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp,
 		SetID: d.Ownership.SetID, Release: d.Ownership.Release(), Verdict: report.VerdictOK,
 	}}
-	r.agent, r.agentKnown = fleet.ParseVersion(c.Inventory.Versions[c.Inventory.AgentOf(d.Deployment)])
+	r.agent, r.agentKnown = fleet.ParseVersion(agentVersion(d))
 	return r
 }
 
 // rendered says whether what the bundle states is known.
 func (r *rollout) rendered() bool {
-	return r.d.From == inventory.FromBundle || r.d.From == inventory.FromFiles
+	return r.d.From == resolve.FromBundle || r.d.From == resolve.FromFiles
 }
 
-func (r *rollout) foretell() {
+func (r *rollout) predict() {
 	r.refusals()
 	r.names()
 	if !r.rendered() {
 		r.Release = "" // that of the record may not be the one of the bundle
-		if r.d.Refused == "" {
-			why := strings.Join(r.d.Lacking, "; ")
+		if r.d.Rendering.Refused == "" {
+			why := strings.Join(r.d.Rendering.Unresolved, "; ")
 			if r.d.BD == nil && why == "" {
 				why = "its contents are on the cluster that manages this one"
 			}
@@ -77,8 +80,8 @@ func (r *rollout) foretell() {
 		return
 	}
 	r.DesiredFrom = string(r.d.From)
-	if len(r.d.Lacking) > len(r.d.ValuesMissing) { // of those it was said already
-		r.add(partial, nil, "what is foretold is not surely all: %s", strings.Join(r.d.Lacking, "; "))
+	if len(r.d.Rendering.Unresolved) > len(r.d.Rendering.ValuesMissing) { // of those it was said already
+		r.add(partial, nil, "what is foretold is not surely all: %s", strings.Join(r.d.Rendering.Unresolved, "; "))
 	}
 	r.recordSize()
 	r.release()
@@ -109,15 +112,15 @@ func (r *rollout) verdict(v report.Verdict) {
 // refusals are what Fleet's agent does not deploy at all (Fleet's facts, ownership 1.3, desired-state 2.5 and 2.7).
 func (r *rollout) refusals() {
 	d := r.d
-	for i := range d.Scoped {
-		o := &d.Scoped[i]
+	for i := range d.Rendering.ClusterScoped {
+		o := &d.Rendering.ClusterScoped[i]
 		r.add(clusterScoped, o, "%s is cluster-scoped, and the bundle has the targetNamespace %q: every deploy fails", o.Key(), d.Options().TargetNamespace).
 			Remediation = "use defaultNamespace in place of namespace, or move the object to another bundle"
 	}
-	if d.Refused != "" && len(d.Scoped) == 0 {
-		r.add(notRendered, nil, "it cannot be rendered: %s", d.Refused)
+	if d.Rendering.Refused != "" && len(d.Rendering.ClusterScoped) == 0 {
+		r.add(notRendered, nil, "it cannot be rendered: %s", d.Rendering.Refused)
 	}
-	for _, what := range d.ValuesMissing {
+	for _, what := range d.Rendering.ValuesMissing {
 		r.add(valuesMissing, nil, "its valuesFrom names %s, which is not on the cluster: every deploy fails until it is there", what)
 	}
 }
@@ -126,8 +129,8 @@ func (r *rollout) refusals() {
 func (r *rollout) recordSize() {
 	const limit, margin = corev1.MaxSecretSize, corev1.MaxSecretSize / 50
 	const remedy = "split the bundle, or move large definitions to a bundle of their own"
-	size := fmt.Sprintf("%.2f MiB", float64(r.d.RecordSize)/(1<<20))
-	switch n := r.d.RecordSize; {
+	size := fmt.Sprintf("%.2f MiB", float64(r.d.Rendering.RecordSize)/(1<<20))
+	switch n := r.d.Rendering.RecordSize; {
 	case n > limit+margin:
 		r.add(recordTooLarge, nil, "its release record would be about %s, and a Secret holds 1 MiB: Helm cannot store it, and every deploy fails (\"Too long\")", size).
 			Remediation = remedy
@@ -180,4 +183,18 @@ func (r *rollout) collected(release string) {
 func (r Rule) as(s report.Severity) Rule {
 	r.Severity = s
 	return r
+}
+
+// agentVersion is the image tag of the agent that deploys a bundle, empty where it is not known.
+func agentVersion(d *evaluate.BundleDeployment) string {
+	if d.On == nil {
+		return ""
+	}
+	return d.On.Versions()[d.On.AgentOf(d.BundleDeployment)]
+}
+
+// recordsRead says whether every release record was read in the namespace of the release.
+func recordsRead(d *evaluate.BundleDeployment) bool {
+	_, all := d.On.State.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
+	return all
 }

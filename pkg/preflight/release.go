@@ -5,19 +5,21 @@ package preflight
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"al.essio.dev/pkg/shellescape"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/inventory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // release finds out whether this installs or upgrades, and whether the release is the bundle's to have (Fleet's facts, ownership 1.6, 1.7).
 func (r *rollout) release() {
 	d := r.d
-	r.last = r.c.Inventory.Latest[d.Ownership.Release()]
+	r.last = d.On.Latest[d.Ownership.Release()]
 	options := d.Options()
 	take := options.Helm != nil && options.Helm.TakeOwnership
 	switch {
@@ -26,7 +28,7 @@ func (r *rollout) release() {
 		r.add(uninstalling, nil, "release %s is recorded as uninstalling: Fleet uninstalls it first, which deletes its objects", d.Ownership.Release())
 	case r.last != nil:
 		r.Action, r.takes = report.RolloutUpgrade, true
-	case !r.c.RecordsRead(d.Ownership.ReleaseNamespace):
+	case !recordsRead(d):
 		r.add(recordsUnread, nil, "the release records in namespace %s could not all be read: whether this installs or upgrades is not known", d.Ownership.ReleaseNamespace)
 	default:
 		r.Action, r.takes = report.RolloutInstall, take
@@ -41,7 +43,7 @@ func (r *rollout) inUse() {
 	if last == nil {
 		return
 	}
-	agent := r.c.Inventory.AgentOf(d.Deployment)
+	agent := d.On.AgentOf(d.BundleDeployment)
 	var whose string
 	switch {
 	case last.Damaged != "":
@@ -68,9 +70,9 @@ func (r *rollout) inUse() {
 }
 
 // deployed finds the deployment of a bundle on this cluster.
-func (r *rollout) deployed(bundle string) *inventory.Deployment {
-	for _, d := range r.c.Inventory.Deployments {
-		if d.Name == bundle && d.Problem != inventory.ClusterNotRead {
+func (r *rollout) deployed(bundle string) *resolve.BundleDeployment {
+	for _, d := range r.c.Desired.Deployments {
+		if d.Name == bundle && d.On == r.d.On {
 			return d
 		}
 	}
@@ -97,8 +99,8 @@ func (r *rollout) deletions() {
 	for i := range d.Objects {
 		states[d.Objects[i].Key()] = true
 	}
-	for _, w := range d.Dropped {
-		if states[w.Key()] || w.Keep() {
+	for _, w := range d.Removed {
+		if states[w.Key()] || w.Kept() {
 			continue
 		}
 		r.Counts.Delete++
@@ -115,10 +117,10 @@ func (r *rollout) deletions() {
 }
 
 // wanted are the other deployments that want an object.
-func (r *rollout) wanted(key object.Key) []*inventory.Deployment {
-	var out []*inventory.Deployment
-	for _, w := range r.c.Inventory.Wants[key] {
-		if w.Deployment != r.d.Deployment {
+func (r *rollout) wanted(key object.Key) []*resolve.BundleDeployment {
+	var out []*resolve.BundleDeployment
+	for _, w := range r.d.On.Objects[key] {
+		if w.Deployment != r.d.BundleDeployment {
 			out = append(out, w.Deployment)
 		}
 	}
@@ -126,6 +128,6 @@ func (r *rollout) wanted(key object.Key) []*inventory.Deployment {
 }
 
 // adopt is the command that would make the bundle's objects its own.
-func adopt(c *check.Case, d *check.Deployment) string {
-	return c.Commands.Adopt + " " + c.Commands.BundleArgs(d.Deployment)
+func adopt(c *check.Input, d *evaluate.BundleDeployment) string {
+	return c.Commands.Adopt + " " + c.Commands.BundleArgs(d.BundleDeployment)
 }

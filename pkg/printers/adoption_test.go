@@ -12,6 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
@@ -23,18 +24,17 @@ func planned(t *testing.T, o adopt.Options) *report.Adoption {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := audit.Find(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Version: "test", Foresee: true})
+	found, err := audit.Run(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Version: "test", Predict: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	items := adopt.Plan(found.Case, o)
+	items := adopt.Plan(found.Result, o)
 	a := &report.Adoption{Kind: report.KindAdoptionPlan, TakenAt: "2026-11-20T07:47:35Z", Tool: report.Tool{Version: "test"}, Policy: string(o.Policy),
 		Source: report.Source{Kind: "snapshot", Path: "test/testdata/sick"}, Digest: adopt.Digest(items)}
 	for _, i := range items {
 		a.Objects = append(a.Objects, i.AdoptedObject)
 	}
-	a.Close(found.Secrets)
-	return a
+	return a.Closed(found.Secrets)
 }
 
 // invented is a result of all that is hard to lay out: failures, objects that changed, and more of both than are shown.
@@ -58,8 +58,7 @@ func invented() *report.Adoption {
 		}
 		a.Objects = append(a.Objects, o)
 	}
-	a.Close(&report.Secrets{})
-	return a
+	return a.Closed(&redact.Secrets{})
 }
 
 func showAdoption(t *testing.T, a *report.Adoption, format string, o printers.Options) string {

@@ -41,5 +41,5 @@ func TestThreeSides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "three-sides.diff", show(t, a, "table", printers.Options{Diff: true}))
+	golden(t, "three-sides.diff", show(t, a.Report(), "table", printers.Options{Diff: true}))
 }

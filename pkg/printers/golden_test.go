@@ -34,10 +34,11 @@ func sample(t *testing.T, name string) *report.Audit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := audit.Run(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Version: "test"})
+	found, err := audit.Run(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	a := found.Report()
 	a.Source.Path = "test/testdata/" + name
 	return a
 }
@@ -131,10 +132,9 @@ func large() *report.Audit {
 		{Name: "downstream", Release: "web/downstream:1", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}},
 		{Namespace: "cluster-two", Name: "unread", State: report.Unknown, Reason: "ClusterNotRead", Reported: &report.Reported{State: "Ready"}}}
 	for i := range 12 {
-		a.Gaps = append(a.Gaps, report.Gap{What: fmt.Sprintf("reading Shop objects in namespace shop-%02d", i), Reason: "Forbidden: user reader may not list it", Effect: "they are Unknown"})
+		a.Gaps = append(a.Gaps, report.Gap{What: fmt.Sprintf("reading Shop objects in namespace shop-%02d", i), Reason: "Forbidden", Detail: "user reader may not list it", Effect: "they are Unknown"})
 	}
-	a.Close(&report.Secrets{})
-	return a
+	return finished(a)
 }
 
 var command = regexp.MustCompile(`^ *→ (kubectl|helm) `)
@@ -285,7 +285,7 @@ func TestQuiet(t *testing.T) {
 	} {
 		a := &report.Audit{BundleDeployments: []report.BundleDeployment{ready}}
 		change(a)
-		a.Close(&report.Secrets{})
+		a = finished(a)
 		well := strings.Contains(show(t, a, "table", printers.Options{}), "All is well")
 		if want := name == "nothing was found wrong"; well != want {
 			t.Errorf("%s: all is well %v, want %v", name, well, want)

@@ -16,15 +16,15 @@ import (
 // TestPreflightGolden holds every format of what rollouts would meet, byte for byte.
 func TestPreflightGolden(t *testing.T) {
 	for _, name := range []string{"install", "upgrade", "refused"} {
-		found, err := audit.Find(t.Context(), captured(t, "preflights/"+name+".yaml"),
-			audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Version: "test", Desired: audit.DesiredBundle, Foresee: true})
+		found, err := audit.Run(t.Context(), captured(t, "preflights/"+name+".yaml"),
+			audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Version: "test", Desired: audit.DesiredBundle, Predict: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		rollouts, _ := preflight.Check(found.Case)
+		rollouts, _ := preflight.Check(found.Input())
 		shown := found.Report()
 		p := &report.Preflight{TakenAt: shown.TakenAt, Tool: shown.Tool, Source: shown.Source, BundleDeployments: rollouts, Gaps: shown.Gaps, Notes: shown.Notes}
-		p.Close(found.Secrets)
+		p = p.Closed(found.Secrets)
 		shownAs := func(format string, o printers.Options) string {
 			show, err := printers.NewPreflight(format, o)
 			if err != nil {

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
@@ -233,7 +235,7 @@ func unescaped(t *testing.T, s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func auditOf(t *testing.T, docs []doc, targets ...audit.Target) *report.Audit {
+func auditOf(t *testing.T, docs []doc, targets ...evaluate.Target) *report.Audit {
 	t.Helper()
 	var b bytes.Buffer
 	for _, d := range docs {
@@ -245,11 +247,11 @@ func auditOf(t *testing.T, docs []doc, targets ...audit.Target) *report.Audit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := audit.Run(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Scope: audit.Scope{Targets: targets}})
+	got, err := audit.Run(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Scope: evaluate.Scope{Targets: targets}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got
+	return got.Report()
 }
 
 // printed is the report in every format.
@@ -362,7 +364,7 @@ func FuzzRedaction(f *testing.F) {
 		}
 		docs := cluster(t, value, in)
 		out := printed(t, auditOf(t, docs))
-		narrow := printed(t, auditOf(t, docs, audit.Target{Kind: audit.TargetBundleDeployment, Name: "web/guestbook"}))
+		narrow := printed(t, auditOf(t, docs, evaluate.Target{Kind: evaluate.TargetBundleDeployment, Name: "web/guestbook"}))
 		for _, format := range printers.Formats {
 			if leak(t, format, baseline[in][format], value) != "" {
 				return // the report has these letters whatever the Secret holds

@@ -3,6 +3,7 @@
 package printers_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -17,8 +19,27 @@ import (
 func closed(change func(*report.Audit)) *report.Audit {
 	a := &report.Audit{}
 	change(a)
-	a.Close(&report.Secrets{})
-	return a
+	return finished(a)
+}
+
+// finished is a report that a test made by hand: added up, and its secrets hidden.
+func finished(a *report.Audit) *report.Audit {
+	a.APIVersion, a.Kind, a.Summary = report.APIVersion, report.Kind, report.Summary{BundleDeployments: len(a.BundleDeployments)}
+	for _, bd := range a.BundleDeployments {
+		a.Summary.Counts = a.Summary.Counts.Plus(bd.Counts)
+		slices.SortFunc(bd.Resources, func(x, y report.Resource) int { return x.Compare(y.Ref) })
+	}
+	for _, f := range a.Findings {
+		*map[report.Severity]*int{report.Error: &a.Summary.Findings.Error, report.Warning: &a.Summary.Findings.Warning, report.Info: &a.Summary.Findings.Info}[f.Severity]++
+	}
+	slices.SortFunc(a.BundleDeployments, func(x, y report.BundleDeployment) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+	slices.SortFunc(a.Findings, func(x, y report.Finding) int {
+		return cmp.Or(cmp.Compare(x.Code, y.Code), cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.BundleDeployment, y.BundleDeployment),
+			x.Object.Compare(y.Object), cmp.Compare(x.Message, y.Message))
+	})
+	return a.Redacted(&redact.Secrets{})
 }
 
 // tableOf is a report as the narrow table shows it, line by line.

@@ -103,8 +103,8 @@ func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 			shown = shown[:min(len(shown), most)]
 		}
 		for _, g := range shown {
-			wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", g.What, strings.TrimSuffix(g.Reason, "."), sentence(g.Effect)))
-			forbidden = forbidden || strings.HasPrefix(g.Reason, "Forbidden")
+			wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", g.What, strings.TrimSuffix(g.Why(), "."), sentence(g.Effect)))
+			forbidden = forbidden || g.Reason == "Forbidden"
 		}
 		if n := len(gaps) - len(shown); n > 0 {
 			fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more (-o wide shows them)", n)))

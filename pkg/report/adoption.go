@@ -2,7 +2,10 @@
 
 package report
 
-import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+)
 
 // The kinds of an Adoption.
 const (
@@ -112,46 +115,52 @@ type AdoptedDeployment struct {
 	After     Counts `json:"after"`
 }
 
-// Close sums the document up and hides secrets; it is called once, last.
-func (a *Adoption) Close(s *Secrets) {
-	a.APIVersion = APIVersion
-	a.Objects, a.Gaps = present(a.Objects), present(a.Gaps)
-	a.Summary = AdoptionSummary{Objects: len(a.Objects)}
-	for _, o := range a.Objects {
+// Closed returns the document added up and with secrets hidden.
+func (a *Adoption) Closed(s *redact.Secrets) *Adoption {
+	out := newHider(s, a).adoption(a)
+	out.APIVersion = APIVersion
+	out.Objects, out.Gaps = present(out.Objects), present(out.Gaps)
+	out.Summary = AdoptionSummary{Objects: len(out.Objects)}
+	for _, o := range out.Objects {
 		switch o.Action {
 		case ActionRefuse:
-			a.Summary.Refused++
+			out.Summary.Refused++
 		case ActionNone:
-			a.Summary.Unchanged++
+			out.Summary.Unchanged++
 		default:
-			a.Summary.Change++
+			out.Summary.Change++
 		}
 		switch o.Outcome {
 		case OutcomeDone:
-			a.Summary.Done++
+			out.Summary.Done++
 		case OutcomeFailed, OutcomeChanged:
-			a.Summary.Failed++
+			out.Summary.Failed++
 		}
 	}
-	s.hide(func(h *hider) { h.adoption(a) }, a.names, func(*published) {})
+	return out
 }
 
-func (h *hider) adoption(a *Adoption) {
-	for i := range a.Objects {
-		o := &a.Objects[i]
-		h.texts(o.Refusals)
-		h.texts(o.Effects)
-		h.differences(o.Overwrites)
-		o.Message = h.replace(o.Message)
-	}
-	h.texts(a.Notes)
-	h.gaps(a.Gaps)
+func (h *hider) adoption(a *Adoption) *Adoption {
+	out := *a
+	out.Objects = each(a.Objects, func(o AdoptedObject) AdoptedObject {
+		o.Refusals, o.Effects, o.Overwrites, o.Message = h.texts(o.Refusals), h.texts(o.Effects), h.differences(o.Overwrites), h.replace(o.Message)
+		return o
+	})
+	out.Notes, out.Gaps = h.texts(a.Notes), h.gaps(a.Gaps)
+	return &out
 }
 
-// names passes on every name in the document.
-func (a *Adoption) names(add func(...string)) {
+// Texts implements redact.Document.
+func (a *Adoption) Texts(add func(...string)) { reader(add).adoption(a) }
+
+// Published implements redact.Document.
+func (*Adoption) Published(*redact.Published) {}
+
+// Names implements redact.Document.
+func (a *Adoption) Names(add func(...string)) {
 	for _, o := range a.Objects {
-		add(o.Kind, o.Namespace, o.Name, o.BundleDeployment, o.Release)
+		names(o.Ref, add)
+		add(o.BundleDeployment, o.Release)
 		if o.Owner != nil {
 			add(o.Owner.SetID, o.Owner.Release, o.Owner.BundleDeployment)
 		}

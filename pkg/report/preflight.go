@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
 // KindPreflight is the kind of a Preflight.
@@ -103,30 +104,35 @@ type PreflightItem struct {
 // severityRank puts what is in the way before what is only to be known.
 var severityRank = map[Severity]int{Error: 0, Warning: 1, Info: 2}
 
-// Close sorts the document, sums it up and hides secrets; it is called once, last.
-func (p *Preflight) Close(s *Secrets) {
-	p.APIVersion, p.Kind = APIVersion, KindPreflight
-	p.BundleDeployments, p.Gaps = present(p.BundleDeployments), present(p.Gaps)
-	slices.SortFunc(p.BundleDeployments, func(x, y Rollout) int {
+// Closed returns the document sorted, added up and with secrets hidden.
+func (p *Preflight) Closed(s *redact.Secrets) *Preflight {
+	sorted := *p
+	sorted.BundleDeployments = slices.SortedFunc(slices.Values(p.BundleDeployments), func(x, y Rollout) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Release, y.Release))
 	})
-	p.Summary = PreflightSummary{BundleDeployments: len(p.BundleDeployments)}
-	for i := range p.BundleDeployments {
-		r := &p.BundleDeployments[i]
+	for i := range sorted.BundleDeployments {
+		r := &sorted.BundleDeployments[i]
+		r.Items = slices.SortedStableFunc(slices.Values(r.Items), comparePreflightItems)
+	}
+	out := newHider(s, &sorted).preflight(&sorted)
+	out.APIVersion, out.Kind = APIVersion, KindPreflight
+	out.BundleDeployments, out.Gaps = present(out.BundleDeployments), present(out.Gaps)
+	out.Summary = PreflightSummary{BundleDeployments: len(out.BundleDeployments)}
+	for i := range out.BundleDeployments {
+		r := &out.BundleDeployments[i]
 		r.Items = present(r.Items)
-		slices.SortStableFunc(r.Items, comparePreflightItems)
 		switch r.Verdict {
 		case VerdictRefused:
-			p.Summary.Refused++
+			out.Summary.Refused++
 		case VerdictContested:
-			p.Summary.Contested++
+			out.Summary.Contested++
 		case VerdictOK:
-			p.Summary.OK++
+			out.Summary.OK++
 		default:
-			p.Summary.Unknown++
+			out.Summary.Unknown++
 		}
 	}
-	s.hide(func(h *hider) { h.preflight(p) }, p.names, func(*published) {})
+	return out
 }
 
 func comparePreflightItems(x, y PreflightItem) int {
@@ -142,25 +148,32 @@ func comparePreflightItems(x, y PreflightItem) int {
 	return cmp.Or(x.Object.Compare(*y.Object), cmp.Compare(x.Message, y.Message))
 }
 
-func (h *hider) preflight(p *Preflight) {
-	for _, r := range p.BundleDeployments {
-		for i := range r.Items {
-			item := &r.Items[i]
-			item.Message, item.Remediation = h.replace(item.Message), h.replace(item.Remediation)
-			h.differences(item.Overwrites)
-		}
-	}
-	h.texts(p.Notes)
-	h.gaps(p.Gaps)
+func (h *hider) preflight(p *Preflight) *Preflight {
+	out := *p
+	out.BundleDeployments = each(p.BundleDeployments, func(r Rollout) Rollout {
+		r.Items = each(r.Items, func(item PreflightItem) PreflightItem {
+			item.Message, item.Remediation, item.Overwrites = h.replace(item.Message), h.replace(item.Remediation), h.differences(item.Overwrites)
+			return item
+		})
+		return r
+	})
+	out.Notes, out.Gaps = h.texts(p.Notes), h.gaps(p.Gaps)
+	return &out
 }
 
-// names passes on every name in the document.
-func (p *Preflight) names(add func(...string)) {
+// Texts implements redact.Document.
+func (p *Preflight) Texts(add func(...string)) { reader(add).preflight(p) }
+
+// Published implements redact.Document.
+func (*Preflight) Published(*redact.Published) {}
+
+// Names implements redact.Document.
+func (p *Preflight) Names(add func(...string)) {
 	for _, r := range p.BundleDeployments {
 		add(r.Namespace, r.Name, r.Cluster, r.Bundle, r.GitRepo, r.HelmOp, r.SetID, r.Release)
 		for _, item := range r.Items {
 			if item.Object != nil {
-				add(item.Object.Kind, item.Object.Namespace, item.Object.Name)
+				names(*item.Object, add)
 			}
 		}
 	}

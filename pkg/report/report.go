@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package report is the result of an audit: one versioned document, every printer's only input, and an API: fields are added to it,
-// never renamed. It imports nothing of what makes it but object identity. Close sorts it, once, and hides what must not be shown.
+// never renamed. It is a copy of the result of an evaluation with the findings about it, in which secrets are hidden. Nothing else works on it.
 package report
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // The version and kind of the document.
@@ -94,12 +96,7 @@ type Counts struct {
 }
 
 // Plus returns the field-wise sum.
-func (c Counts) Plus(o Counts) Counts {
-	return Counts{
-		Desired: c.Desired + o.Desired, Ready: c.Ready + o.Ready, Missing: c.Missing + o.Missing, Unowned: c.Unowned + o.Unowned,
-		Modified: c.Modified + o.Modified, NotReady: c.NotReady + o.NotReady, Orphaned: c.Orphaned + o.Orphaned, Unknown: c.Unknown + o.Unknown,
-	}
-}
+func (c Counts) Plus(o Counts) Counts { return Counts(evaluate.Counts(c).Plus(evaluate.Counts(o))) }
 
 // Reported is what Fleet's status says. Its missing includes what we call unowned. Numbers are nil where Fleet says none.
 type Reported struct {
@@ -212,23 +209,7 @@ type Difference struct {
 
 // Who says who made the difference, and when, as far as that is recorded.
 func (d Difference) Who() string {
-	switch {
-	case d.AtAdmission:
-		return "set at admission, or by the API server itself: no field manager wrote it"
-	case d.Manager == "":
-		return "who changed it is not recorded"
-	}
-	s := "last written by " + d.Manager
-	if d.Subresource != "" {
-		s += " through " + d.Subresource
-	}
-	if d.Operation != "" {
-		s += " (" + d.Operation + ")"
-	}
-	if d.Time != "" {
-		s += " at " + d.Time
-	}
-	return s
+	return evaluate.Difference{Manager: d.Manager, Operation: d.Operation, Subresource: d.Subresource, Time: d.Time, AtAdmission: d.AtAdmission}.Who()
 }
 
 // Severity of a finding.
@@ -258,13 +239,13 @@ type Finding struct {
 
 // Gap is something that could not be read, and what follows from that.
 type Gap struct {
-	What   string `json:"what"`
+	What string `json:"what"`
+	// Reason is a word, as of the state Unknown, or a sentence.
 	Reason string `json:"reason"`
+	// Detail is what the other side said about the reason.
+	Detail string `json:"detail,omitempty"`
 	Effect string `json:"effect"`
 }
 
-// ShowsValue says whether a side of the difference is a value that is not masked.
-func (d Difference) ShowsValue() bool {
-	shown := func(v Value) bool { return v.set && !v.secret }
-	return shown(d.Desired) || shown(d.Live) || shown(d.Release)
-}
+// Why is the reason with its detail.
+func (g Gap) Why() string { return source.Gap{Reason: g.Reason, Detail: g.Detail}.Why() }

@@ -11,57 +11,75 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 func ref(kind, namespace, name string) object.Ref {
 	return object.Ref{APIVersion: "v1", Kind: kind, Namespace: namespace, Name: name}
 }
 
-// unsorted is a report with everything that is sorted, in an order of chance.
-func unsorted(r *rand.Rand) *Audit {
-	a := &Audit{}
+// unsorted is a result, with findings, of everything that a report sorts, in an order of chance.
+func unsorted(r *rand.Rand) (*evaluate.Result, []check.Finding) {
+	out := &evaluate.Result{Desired: &resolve.DesiredState{Fleet: &state.Fleet{}}, Tree: evaluate.Tree{}}
+	var findings []check.Finding
+	meta := func(ns, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
 	for _, ns := range []string{"b", "a"} {
 		for _, name := range []string{"two", "one"} {
-			agg := Aggregate{Namespace: ns, Name: name}
-			a.GitRepos, a.Bundles, a.Clusters = append(a.GitRepos, agg), append(a.Bundles, agg), append(a.Clusters, agg)
-			a.HelmOps, a.ClusterGroups = append(a.HelmOps, agg), append(a.ClusterGroups, agg)
-			bd := BundleDeployment{Namespace: ns, Name: name, Counts: Counts{Desired: 3, Ready: 1, Modified: 2}}
-			for _, kind := range []string{"Service", "ConfigMap"} {
-				bd.Resources = append(bd.Resources, Resource{Ref: ref(kind, ns, name), State: Modified,
-					Differences: []Difference{{Path: ".data.a", Desired: Secret("value-" + kind), Live: Secret("value-" + ns)}}})
-				a.Findings = append(a.Findings,
-					Finding{Code: "FD104", Severity: Warning, BundleDeployment: ns + "/" + name, Object: ref(kind, ns, name), Message: "m"},
-					Finding{Code: "FD101", Severity: Error, BundleDeployment: ns + "/" + name, Object: ref(kind, ns, name), Message: "m"},
-					Finding{Code: "FD101", Severity: Error, BundleDeployment: ns + "/" + name, Object: ref(kind, ns, name), Message: "l"})
+			for kind, o := range map[string]v1alpha1.Object{
+				state.GitRepo: &v1alpha1.GitRepo{ObjectMeta: meta(ns, name)}, state.HelmOp: &v1alpha1.HelmOp{ObjectMeta: meta(ns, name)},
+				state.Bundle: &v1alpha1.Bundle{ObjectMeta: meta(ns, name)}, state.ClusterKind: &v1alpha1.Cluster{ObjectMeta: meta(ns, name)},
+				state.ClusterGroup: &v1alpha1.ClusterGroup{ObjectMeta: meta(ns, name)},
+			} {
+				out.Tree[kind] = append(out.Tree[kind], &evaluate.Aggregate{Kind: kind, Object: o, Complete: true})
 			}
-			a.Findings = append(a.Findings, Finding{Code: "FD205", Severity: Warning, Object: ref("Cluster", ns, name)},
-				Finding{Code: "FD109", Severity: Info, Object: ref("Cluster", ns, name)}, Finding{Code: "FD109", Severity: Info, Object: ref("Cluster", ns, name), Message: "again"})
-			a.BundleDeployments = append(a.BundleDeployments, bd)
-			a.Gaps = append(a.Gaps, Gap{What: ns, Reason: name}, Gap{What: ns, Reason: name})
+			d := &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{Namespace: ns, Name: name},
+				Counts: evaluate.Counts{Desired: 3, Ready: 1, Modified: 2}}
+			for _, kind := range []string{"Service", "ConfigMap"} {
+				d.Objects = append(d.Objects, evaluate.Object{Object: &resolve.Object{Ref: ref(kind, ns, name)}, State: evaluate.Modified,
+					Differences: []evaluate.Difference{{Path: ".data.a", Desired: evaluate.Secret("value-" + kind), Live: evaluate.Secret("value-" + ns)}}})
+				findings = append(findings,
+					check.Finding{Code: "FD104", Severity: check.Warning, BundleDeployment: ns + "/" + name, Object: ref(kind, ns, name), Message: "m"},
+					check.Finding{Code: "FD101", Severity: check.Error, BundleDeployment: ns + "/" + name, Object: ref(kind, ns, name), Message: "m"},
+					check.Finding{Code: "FD101", Severity: check.Error, BundleDeployment: ns + "/" + name, Object: ref(kind, ns, name), Message: "l"})
+			}
+			cluster := ref("Cluster", ns, name)
+			findings = append(findings, check.Finding{Code: "FD205", Severity: check.Warning, Object: cluster},
+				check.Finding{Code: "FD109", Severity: check.Info, Object: cluster}, check.Finding{Code: "FD109", Severity: check.Info, Object: cluster, Message: "again"})
+			out.Deployments = append(out.Deployments, d)
+			out.Gaps = append(out.Gaps, source.Gap{What: ns, Reason: name}, source.Gap{What: ns, Reason: name})
 		}
 	}
-	r.Shuffle(len(a.Findings), func(i, j int) { a.Findings[i], a.Findings[j] = a.Findings[j], a.Findings[i] })
-	r.Shuffle(len(a.BundleDeployments), func(i, j int) {
-		a.BundleDeployments[i], a.BundleDeployments[j] = a.BundleDeployments[j], a.BundleDeployments[i]
-	})
-	r.Shuffle(len(a.Gaps), func(i, j int) { a.Gaps[i], a.Gaps[j] = a.Gaps[j], a.Gaps[i] })
-	for _, l := range [][]Aggregate{a.GitRepos, a.HelmOps, a.Bundles, a.Clusters, a.ClusterGroups} {
-		r.Shuffle(len(l), func(i, j int) { l[i], l[j] = l[j], l[i] })
+	shuffle(r, findings)
+	shuffle(r, out.Deployments)
+	shuffle(r, out.Gaps)
+	for _, l := range out.Tree {
+		shuffle(r, l)
 	}
-	for _, bd := range a.BundleDeployments {
-		r.Shuffle(len(bd.Resources), func(i, j int) { bd.Resources[i], bd.Resources[j] = bd.Resources[j], bd.Resources[i] })
+	for _, d := range out.Deployments {
+		shuffle(r, d.Objects)
 	}
-	return a
+	return out, findings
 }
 
-// TestClose holds that a report is the same, byte for byte, in whatever order it was made, ordinals of secrets included.
-func TestClose(t *testing.T) {
+func shuffle[T any](r *rand.Rand, l []T) {
+	r.Shuffle(len(l), func(i, j int) { l[i], l[j] = l[j], l[i] })
+}
+
+// TestNewAudit holds that a report is the same, byte for byte, in whatever order the result is, ordinals of secrets included.
+func TestNewAudit(t *testing.T) {
 	var first string
 	for seed := range uint64(20) {
-		a := unsorted(rand.New(rand.NewPCG(seed, 1)))
-		a.Close(&Secrets{})
+		result, findings := unsorted(rand.New(rand.NewPCG(seed, 1)))
+		a := NewAudit(result, findings, "").Redacted(&redact.Secrets{})
 		raw, err := json.MarshalIndent(a, "", " ")
 		if err != nil {
 			t.Fatal(err)
@@ -85,11 +103,9 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestEmpty holds that lists that are always there are there when they are empty, for whoever reads them by a program.
+// TestEmpty holds that lists that are always there are there when they are empty, for those who read them with a program.
 func TestEmpty(t *testing.T) {
-	a := &Audit{}
-	a.Close(&Secrets{})
-	raw, err := json.Marshal(a)
+	raw, err := json.Marshal(NewAudit(&evaluate.Result{Desired: &resolve.DesiredState{Fleet: &state.Fleet{}}}, nil, "").Redacted(&redact.Secrets{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +116,24 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestValue holds what is printed of a value: a secret never, not before the report is closed either, and not by any of fmt's verbs.
+// TestRedactedCopies holds that the document which is redacted stays as it is.
+func TestRedactedCopies(t *testing.T) {
+	const secret = "invented-secret-value"
+	var secrets redact.Secrets
+	secrets.AddPlain(secret)
+	a := &Audit{Findings: []Finding{{Message: secret, Evidence: []string{secret}}}, Gaps: []Gap{{What: secret}}, Notes: []string{secret},
+		BundleDeployments: []BundleDeployment{{Resources: []Resource{{Message: secret, Differences: []Difference{{Path: ".a", Live: Plain(secret)}}}}}}}
+	before, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Redacted(&secrets)
+	if after, err := json.Marshal(a); err != nil || string(after) != string(before) {
+		t.Errorf("it became %s, error %v", after, err)
+	}
+}
+
+// TestValue holds what is printed of a value: a secret never, not before the report is redacted either, and not by any of fmt's verbs.
 func TestValue(t *testing.T) {
 	const secret = "invented-secret-value"
 	v := Secret(secret)
@@ -145,11 +178,11 @@ func TestSecrets(t *testing.T) {
 		"base64 for URLs": base64.URLEncoding.EncodeToString(b), "base64 for URLs without padding": base64.RawURLEncoding.EncodeToString(b),
 		"as JSON": string(quoted[1 : len(quoted)-1]), "as JSON, HTML not escaped": `p@ss\"w\\rd/<&>~?~?ü`, "twice": value + value, "at the end of a word": "user:" + value,
 	} {
-		for name, add := range map[string]func(*Secrets){
-			"in the clear": func(x *Secrets) { x.AddPlain(value) },
-			"as stored":    func(x *Secrets) { x.Add(base64.StdEncoding.EncodeToString(b)) },
+		for name, add := range map[string]func(*redact.Secrets){
+			"in the clear": func(x *redact.Secrets) { x.AddPlain(value) },
+			"as stored":    func(x *redact.Secrets) { x.Add(base64.StdEncoding.EncodeToString(b)) },
 		} {
-			var secrets Secrets
+			var secrets redact.Secrets
 			add(&secrets)
 			a := hidden(&secrets, "before "+s+" after")
 			if strings.Contains(a, s) || !strings.Contains(a, "before ") || !strings.Contains(a, " after") {
@@ -161,7 +194,7 @@ func TestSecrets(t *testing.T) {
 
 // TestSecretsTrimmed holds that a value that ends in a newline, as `echo x | base64` makes it, is found where a program printed it without.
 func TestSecretsTrimmed(t *testing.T) {
-	var secrets Secrets
+	var secrets redact.Secrets
 	secrets.Add(base64.StdEncoding.EncodeToString([]byte("hunter22\n")))
 	if got := hidden(&secrets, "login with hunter22 was refused"); strings.Contains(got, "hunter22") {
 		t.Errorf("%q", got)
@@ -170,7 +203,7 @@ func TestSecretsTrimmed(t *testing.T) {
 
 // TestSecretsShort holds that values of a few letters are left in text: they are everywhere.
 func TestSecretsShort(t *testing.T) {
-	var secrets Secrets
+	var secrets redact.Secrets
 	for _, s := range []string{"", "1", "true", "admin"} {
 		secrets.AddPlain(s)
 		secrets.Add(base64.StdEncoding.EncodeToString([]byte(s)))
@@ -180,17 +213,16 @@ func TestSecretsShort(t *testing.T) {
 	}
 }
 
-// hidden is a text of a finding once the report is closed.
-func hidden(s *Secrets, text string) string {
+// hidden is a text of a finding in a redacted report.
+func hidden(s *redact.Secrets, text string) string {
 	a := &Audit{Findings: []Finding{{Evidence: []string{text}}}}
-	a.Close(s)
-	return a.Findings[0].Evidence[0]
+	return a.Redacted(s).Findings[0].Evidence[0]
 }
 
 // TestHidden holds where secrets are hidden in a report: in each text that may quote the cluster.
 func TestHidden(t *testing.T) {
 	const secret = "invented-secret-value"
-	var secrets Secrets
+	var secrets redact.Secrets
 	secrets.AddPlain(secret)
 	a := &Audit{
 		BundleDeployments: []BundleDeployment{{Resources: []Resource{{Message: secret, Differences: []Difference{
@@ -199,8 +231,7 @@ func TestHidden(t *testing.T) {
 		Gaps:     []Gap{{What: secret, Reason: secret, Effect: secret}},
 		Notes:    []string{secret},
 	}
-	a.Close(&secrets)
-	raw, err := json.MarshalIndent(a, "", " ")
+	raw, err := json.MarshalIndent(a.Redacted(&secrets), "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,10 +277,12 @@ func TestOthersHideNoSentence(t *testing.T) {
 	for _, v := range []string{"is not on the cluster", "differs in", "configmap web/gone", "release web/bbb:1", ".data.a", "2026-01-01T00:00:00Z", "again"} {
 		data[v] = v
 	}
-	var secrets Secrets
+	var secrets redact.Secrets
 	a := build()
-	secrets.AddQuoted(map[string]any{"stringData": data}, a.Quotes(), nil)
-	a.Close(&secrets)
+	var said redact.Quotes
+	a.Texts(said.Add)
+	secrets.AddQuoted(map[string]any{"stringData": data}, &said, nil)
+	a = a.Redacted(&secrets)
 	raw, err := json.Marshal(a)
 	if err != nil {
 		t.Fatal(err)
@@ -257,10 +290,9 @@ func TestOthersHideNoSentence(t *testing.T) {
 	if strings.Contains(string(raw), secret) {
 		t.Errorf("the value is shown: %s", raw)
 	}
-	clean := build()
-	var only Secrets
+	var only redact.Secrets
 	only.AddPlain(secret)
-	clean.Close(&only)
+	clean := build().Redacted(&only)
 	if diff := cmp.Diff(clean.Findings, a.Findings); diff != "" {
 		t.Errorf("a Secret of others takes text out (-want +got):\n%s", diff)
 	}
@@ -271,7 +303,7 @@ func TestOthersHideNoSentence(t *testing.T) {
 
 // TestSecretsEscaped holds that a value is hidden where a program escaped it in a way of its own.
 func TestSecretsEscaped(t *testing.T) {
-	var secrets Secrets
+	var secrets redact.Secrets
 	secrets.AddPlain(`p4ss/W0rd+x&y<z>q's!(e)*`)
 	for name, text := range map[string]string{
 		"Python":            `p4ss/W0rd%2Bx%26y%3Cz%3Eq%27s%21%28e%29%2A`,

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
-// Value is a value in a difference. The zero Value is no value. A secret one prints as an ordinal once the report is closed, and as
-// "***" before that.
+// Value is a value in a difference. The zero Value is no value. A secret one prints as an ordinal in a redacted document, and
+// as "***" before that.
 type Value struct {
 	set, secret bool
 	v           any
@@ -21,6 +23,16 @@ func Plain(v any) Value { return Value{set: true, v: v} }
 
 // Secret makes a Value that is never shown.
 func Secret(v any) Value { return Value{set: true, secret: true, v: v, mask: "***"} }
+
+func newValue(v evaluate.Value) Value {
+	switch {
+	case !v.Set():
+		return Value{}
+	case v.Secret():
+		return Secret(v.Reveal())
+	}
+	return Plain(v.Reveal())
+}
 
 // Shown returns what may be printed: decoded JSON, or the mask.
 func (v Value) Shown() any {

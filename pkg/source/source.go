@@ -7,6 +7,8 @@ package source
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,7 +49,40 @@ type Description struct {
 
 // Gap is something that could not be read, and what follows from that.
 type Gap struct {
-	What, Reason, Effect string
+	What string
+	// Reason is a word, as of a Failure, or a sentence; Detail is what the other side said, empty where it said nothing.
+	Reason, Detail string
+	Effect         string
+}
+
+// NewGap makes a gap of a failure.
+func NewGap(what string, f Failure, effect string) Gap {
+	return Gap{What: what, Reason: string(f.Reason), Detail: f.Detail, Effect: effect}
+}
+
+// Why is the reason with its detail.
+func (g Gap) Why() string {
+	if g.Detail == "" {
+		return g.Reason
+	}
+	return g.Reason + ": " + g.Detail
+}
+
+// CoverageGaps are the gaps that a list left. Namespaces that failed as the whole did are not named one by one.
+func CoverageGaps(what string, c Coverage, effect string) []Gap {
+	var out []Gap
+	failures := c.Failures()
+	for _, ns := range slices.Sorted(maps.Keys(failures)) {
+		if ns != "*" && failures[ns].Reason == failures["*"].Reason {
+			continue
+		}
+		where := ""
+		if ns != "*" && ns != "" {
+			where = " in namespace " + ns
+		}
+		out = append(out, NewGap(what+where, failures[ns], effect))
+	}
+	return out
 }
 
 // Object is one object of a List.

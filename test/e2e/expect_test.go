@@ -51,7 +51,7 @@ func outcomeOf(r result) outcome {
 		o.Findings = append(o.Findings, f.Code+" "+f.Object.Key().String())
 	}
 	for _, g := range r.report.Gaps {
-		what, reason := g.What, g.Reason
+		what, reason := g.What, g.Why()
 		if strings.HasPrefix(what, unsearched) {
 			what = unsearched // in which kinds is a matter of the server's version
 		}

@@ -10,11 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -41,7 +42,7 @@ func (s *session) apply(ctx context.Context) error {
 	done := 0
 	err := adopt.Apply(ctx, finish, &cluster.Writer{Cluster: s.cluster, Manager: adopt.FieldManager, DryRun: dry}, s.items, func(i int) error {
 		done++
-		progress.Tell(engine.Progress{Doing: "writing", Objects: done})
+		progress.Tell(collect.Progress{Doing: "writing", Objects: done})
 		return settled(i)
 	})
 	if !dry && ctx.Err() == nil {
@@ -164,10 +165,11 @@ func (s *session) again(ctx context.Context) {
 	}
 	for _, d := range now {
 		before := s.before[d.Key()]
-		d.Counts.Orphaned = before.Orphaned // of which nothing was read again
-		if n := d.Counts.Unknown - before.Unknown; n > 0 {
+		after := report.NewCounts(d.Counts)
+		after.Orphaned = before.Orphaned // of which nothing was read again
+		if n := after.Unknown - before.Unknown; n > 0 {
 			s.document.Notes = append(s.document.Notes, fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready", objects(n), d.Key()))
 		}
-		s.document.Deployments = append(s.document.Deployments, report.AdoptedDeployment{Namespace: d.Namespace, Name: d.Name, Before: before, After: d.Counts})
+		s.document.Deployments = append(s.document.Deployments, report.AdoptedDeployment{Namespace: d.Namespace, Name: d.Name, Before: before, After: after})
 	}
 }

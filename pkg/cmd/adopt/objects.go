@@ -11,8 +11,8 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -73,10 +73,10 @@ func pick(targets []objectTarget, kinds *source.Kinds) func(object.Ref) bool {
 }
 
 // settled says of each named object that needs no adoption why. One that no bundle in scope wants is an error that names it.
-func settled(targets []objectTarget, found *engine.Found, items []adopt.Item) ([]adopt.Item, error) {
+func settled(targets []objectTarget, found *engine.Audit, items []adopt.Item) ([]adopt.Item, error) {
 	for _, t := range targets {
-		var wanted []*check.Object
-		for _, d := range found.Case.Deployments {
+		var wanted []*evaluate.Object
+		for _, d := range found.Deployments {
 			for i := range d.Objects {
 				if t.names(d.Objects[i].Ref, found.Kinds) {
 					wanted = append(wanted, &d.Objects[i])
@@ -87,7 +87,7 @@ func settled(targets []objectTarget, found *engine.Found, items []adopt.Item) ([
 			return nil, fmt.Errorf("finding %s: no bundle in scope wants such an object", t.typed)
 		}
 		for _, o := range wanted {
-			if o.State == report.Unowned {
+			if o.State == evaluate.Unowned {
 				continue
 			}
 			items = append(items, adopt.Item{AdoptedObject: report.AdoptedObject{Ref: o.Ref, BundleDeployment: o.Deployment.Key(),
@@ -97,11 +97,11 @@ func settled(targets []objectTarget, found *engine.Found, items []adopt.Item) ([
 	return items, nil
 }
 
-func because(o *check.Object) string {
+func because(o *evaluate.Object) string {
 	switch o.State {
-	case report.Missing:
+	case evaluate.Missing:
 		return "it is not on the cluster: there is nothing to adopt"
-	case report.Unknown:
+	case evaluate.Unknown:
 		return "it could not be read (" + o.Reason + "): whose it is is not known"
 	}
 	return "it is its bundle's already"

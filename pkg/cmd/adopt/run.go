@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +18,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
@@ -29,8 +33,8 @@ type session struct {
 	cluster  *cluster.Cluster // nil for a snapshot
 	items    []adopt.Item
 	document report.Adoption // what is said of the plan, but for its objects
-	secrets  *report.Secrets
-	found    *engine.Found            // nil where there is no Fleet
+	secrets  *redact.Secrets
+	found    *engine.Audit            // nil where there is no Fleet
 	unread   int                      // deployments in scope without a result
 	before   map[string]report.Counts // of the deployments in scope, by key
 }
@@ -45,7 +49,7 @@ func (o *options) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return exit.UsageError(err)
 	}
-	s := &session{options: o, show: show, secrets: &report.Secrets{}, before: map[string]report.Counts{}}
+	s := &session{options: o, show: show, secrets: &redact.Secrets{}, before: map[string]report.Counts{}}
 	if err := s.plan(c.Context(), args); err != nil {
 		return o.Explain(err)
 	}
@@ -111,8 +115,8 @@ func (s *session) plan(ctx context.Context, args []string) error {
 	}
 	commands := s.Commands()
 	commands.Files = s.desired.Args()
-	found, err := engine.Find(ctx, s.src, engine.Options{Scope: scope, Version: s.Version, Renderer: s.Renderer, Commands: commands, ServerCheck: engine.CheckNever,
-		Foresee: true, Keep: true, Desired: desired, Files: files, AgentScope: agentScope, Progress: progress.Tell})
+	found, err := engine.Run(ctx, s.src, engine.Options{Scope: scope, Version: s.Version, Renderer: s.Renderer, Commands: commands, ServerCheck: collect.CheckNever,
+		Predict: true, Desired: desired, Files: files, AgentScope: agentScope, Progress: progress.Tell})
 	if err != nil {
 		return err
 	}
@@ -120,20 +124,20 @@ func (s *session) plan(ctx context.Context, args []string) error {
 		return fmt.Errorf("cannot know what to adopt: %w", err)
 	}
 	if len(objects) == 0 { // else the named objects are all that is meant
-		s.unread = found.Results().Unread
+		s.unread = found.Coverage().Unread
 	}
 	o := adopt.Options{Policy: adopt.Policy(s.policy.String()), TakeFrom: s.takeFrom, Pick: pick(objects, found.Kinds)}
-	if names := adopt.NotHolding(found.Case, o); len(names) > 0 {
+	if names := adopt.NotHolding(found.Result, o); len(names) > 0 {
 		return &exit.Error{Status: exit.Found, Err: fmt.Errorf("--dangerous-take-from=%s names nobody who holds an object in scope", names[0]),
 			Hint: s.Command("adopt") + " shows who holds what, and how he is named."}
 	}
-	s.items = adopt.Plan(found.Case, o)
+	s.items = adopt.Plan(found.Result, o)
 	if s.items, err = settled(objects, found, s.items); err != nil {
 		return err
 	}
 	adopt.Sort(s.items)
 	s.describe(found)
-	if !found.Case.Inventory.SetsComplete && s.count(adopt.Item.Writes) > 0 {
+	if !allSetsKnown(found.Desired) && s.count(adopt.Item.Writes) > 0 {
 		s.document.Notes = append(s.document.Notes, "not every release record could be read: who else wants these objects is not fully known")
 	}
 	s.document.Policy, s.document.TakeFrom = string(o.Policy), s.takeFrom
@@ -141,12 +145,12 @@ func (s *session) plan(ctx context.Context, args []string) error {
 }
 
 // describe takes over what an audit says of its source, and how its deployments stand.
-func (s *session) describe(found *engine.Found) {
-	audit := found.Report()
+func (s *session) describe(found *engine.Audit) {
 	s.found, s.secrets = found, found.Secrets
-	s.document = report.Adoption{TakenAt: audit.TakenAt, Tool: audit.Tool, Source: audit.Source, Scope: audit.Scope, Gaps: audit.Gaps, Notes: audit.Notes}
-	for _, d := range audit.BundleDeployments {
-		s.before[strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")] = d.Counts
+	s.document = report.Adoption{TakenAt: report.Time(found.Now()), Tool: report.Tool{Version: s.Version},
+		Source: report.NewSource(found.Source, found.Desired), Scope: report.NewScope(found.Scope), Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
+	for _, d := range found.Deployments {
+		s.before[d.Key()] = report.NewCounts(d.Counts)
 	}
 }
 
@@ -161,8 +165,12 @@ func (s *session) print(ctx context.Context, kind string) error {
 	for _, i := range s.items {
 		d.Objects = append(d.Objects, i.AdoptedObject)
 	}
-	d.Close(s.secrets)
-	return s.Print(ctx, func(w io.Writer) error { return s.show(w, &d) })
+	return s.Print(ctx, func(w io.Writer) error { return s.show(w, d.Closed(s.secrets)) })
+}
+
+// allSetsKnown says whether every set on the clusters is known.
+func allSetsKnown(desired *resolve.DesiredState) bool {
+	return !slices.ContainsFunc(desired.Clusters, func(c *resolve.Cluster) bool { return !c.SetsComplete })
 }
 
 // count is how many items a test holds for.

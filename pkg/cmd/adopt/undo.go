@@ -8,13 +8,15 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -32,11 +34,11 @@ func (s *session) planUndo(ctx context.Context, progress *origin.Progress) error
 	if err := s.sameCluster(ctx, header); err != nil {
 		return err
 	}
-	progress.Tell(engine.Progress{Doing: "reading the objects of the receipt"})
+	progress.Tell(collect.Progress{Doing: "reading the objects of the receipt"})
 	if s.items, err = adopt.PlanUndo(ctx, s.src, entries); err != nil {
 		return err
 	}
-	found, err := engine.Find(ctx, s.src, engine.Options{Version: s.Version, Renderer: s.Renderer, Commands: s.Commands(), ServerCheck: engine.CheckNever, Keep: true, Progress: progress.Tell})
+	found, err := engine.Run(ctx, s.src, engine.Options{Version: s.Version, Renderer: s.Renderer, Commands: s.Commands(), ServerCheck: collect.CheckNever, Progress: progress.Tell})
 	switch {
 	case errors.Is(err, engine.ErrNoFleet), errors.Is(err, engine.ErrNothingRead): // an adoption can be taken back without Fleet
 		d, err := s.src.Describe(ctx)
@@ -48,7 +50,7 @@ func (s *session) planUndo(ctx context.Context, progress *origin.Progress) error
 		return err
 	default:
 		s.describe(found)
-		s.document.Notes = append(s.document.Notes, stampedAgain(found.Case, s.items)...)
+		s.document.Notes = append(s.document.Notes, stampedAgain(found.Result, s.items)...)
 	}
 	if n := header.Objects - len(entries); n > 0 {
 		s.document.Notes = append(s.document.Notes, fmt.Sprintf("the receipt was to name %d objects and names %d: it was cut off, by a crash before anything was "+
@@ -94,18 +96,20 @@ func (s *session) readReceipt() (adopt.Header, []adopt.Entry, error) {
 }
 
 // stampedAgain says which releases will write the marks again: every upgrade takes ownership of what its manifest has.
-func stampedAgain(c *check.Case, items []adopt.Item) []string {
+func stampedAgain(r *evaluate.Result, items []adopt.Item) []string {
 	wanted := map[string]bool{}
 	for _, i := range items {
 		if i.Action != report.ActionRestore {
 			continue
 		}
-		for _, w := range c.Inventory.Wants[i.Key()] {
-			wanted[w.Deployment.Key()] = true
+		for _, c := range r.Desired.Clusters {
+			for _, o := range c.Objects[i.Key()] {
+				wanted[o.Deployment.Key()] = true
+			}
 		}
 	}
 	var out []string
-	for _, d := range c.Deployments {
+	for _, d := range r.Deployments {
 		if !wanted[d.Key()] {
 			continue
 		}

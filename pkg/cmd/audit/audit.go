@@ -6,6 +6,8 @@ package audit
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -69,7 +71,7 @@ func NewCommand(env origin.Environment) *cobra.Command {
 		output:      flags.NewEnum(printers.Formats[0], printers.Formats...),
 		failOn:      flags.NewEnum("warning", "none", "info", "warning", "error"),
 		colour:      origin.NewColour(),
-		serverCheck: flags.NewEnum(string(engine.CheckAuto), string(engine.CheckAuto), string(engine.CheckAlways), string(engine.CheckNever)),
+		serverCheck: flags.NewEnum(string(collect.CheckAuto), string(collect.CheckAuto), string(collect.CheckAlways), string(collect.CheckNever)),
 	}
 	c := &cobra.Command{
 		Use:               "audit " + origin.TargetArgs,

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -45,7 +48,7 @@ func (o *options) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	found, err := o.audit(ctx, engine.Options{Scope: scope, Version: o.Version, Renderer: o.Renderer, Commands: commands, ServerCheck: engine.ServerCheck(o.serverCheck.String()),
+	found, err := o.audit(ctx, engine.Options{Scope: scope, Version: o.Version, Renderer: o.Renderer, Commands: commands, ServerCheck: collect.ServerCheck(o.serverCheck.String()),
 		Desired: desired, Files: files, AgentScope: agentScope, StatusOnly: o.statusOnly})
 	if err != nil || found == nil {
 		return err
@@ -63,7 +66,7 @@ func (o *options) run(c *cobra.Command, args []string) error {
 // noResultHint is what to do where no deployment has a result, after the report was printed.
 func (o *options) noResultHint(c *cobra.Command, err error) string {
 	hint := "The report names what could not be read."
-	var unread *engine.NoResultError
+	var unread *evaluate.NoResultError
 	if errors.As(err, &unread) && (unread.Reason == string(source.NotInSnapshot) || unread.Reason == string(source.Forbidden)) {
 		hint = o.UnreadHint(unread.Reason)
 	}
@@ -84,7 +87,7 @@ func (o *options) readsMore(c *cobra.Command) string {
 }
 
 // audit reads and judges. Where only the role was asked for, it is printed and there is no report.
-func (o *options) audit(ctx context.Context, eo engine.Options) (*engine.Found, error) {
+func (o *options) audit(ctx context.Context, eo engine.Options) (*engine.Audit, error) {
 	progress := o.Progress()
 	defer progress.Clear()
 	src, server, err := o.Open(ctx)
@@ -103,7 +106,7 @@ func (o *options) audit(ctx context.Context, eo engine.Options) (*engine.Found, 
 		eo.Server = server
 	}
 	eo.Progress = progress.Tell
-	found, err := engine.Find(ctx, src, eo)
+	found, err := engine.Run(ctx, src, eo)
 	if err != nil {
 		return nil, o.Explain(err)
 	}
@@ -114,7 +117,7 @@ func (o *options) audit(ctx context.Context, eo engine.Options) (*engine.Found, 
 func (o *options) status(a *report.Audit) error {
 	if o.requireComplete && len(a.Gaps) > 0 {
 		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the audit is not complete: %d could not be read, the first is %s (%s)",
-			len(a.Gaps), a.Gaps[0].What, a.Gaps[0].Reason)}
+			len(a.Gaps), a.Gaps[0].What, a.Gaps[0].Why())}
 	}
 	f := a.Summary.Findings
 	found := map[string]int{"error": f.Error, "warning": f.Error + f.Warning, "info": f.Error + f.Warning + f.Info}[o.failOn.String()]

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"al.essio.dev/pkg/shellescape"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -105,7 +107,7 @@ func (f *Flags) UnreadHint(reason string) string {
 
 func (f *Flags) hint(err error) string {
 	listing := f.listing(err)
-	var unread *engine.NoResultError
+	var unread *evaluate.NoResultError
 	switch {
 	case errors.As(err, &unread):
 		return f.UnreadHint(unread.Reason)
@@ -113,7 +115,7 @@ func (f *Flags) hint(err error) string {
 		return "Leave out --agent-scope: the scope of the running agent is used."
 	case errors.Is(err, engine.ErrScopeAmbiguous):
 		return "Leave out --agent-scope, and let the agents run that do not: then each shows its own scope."
-	case errors.Is(err, engine.ErrNothingInScope):
+	case errors.Is(err, evaluate.ErrNothingInScope):
 		return f.Command("audit") + " -o wide lists all bundle deployments."
 	case f.Captured() && listing != "":
 		return f.Command("audit") + " -o wide lists what there is."
@@ -133,11 +135,11 @@ func (f *Flags) hint(err error) string {
 
 // listing is the command that lists what a target might have been, "" where the error is about no target.
 func (f *Flags) listing(err error) string {
-	var none *engine.NotFoundError
+	var none *evaluate.NotFoundError
 	if !errors.As(err, &none) {
 		return ""
 	}
-	names := engine.TargetKinds[none.Target.Kind]
+	names := evaluate.TargetKinds()[none.Target.Kind]
 	resource := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, ".") })
 	return f.Commands().Kubectl + " get " + names[resource] + " -A"
 }

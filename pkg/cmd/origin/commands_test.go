@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"github.com/google/go-cmp/cmp"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -55,8 +57,8 @@ func TestExplain(t *testing.T) {
 	}{
 		"no Fleet":           {fmt.Errorf("%w: x", engine.ErrNoFleet), "current-context", "Name a snapshot of"},
 		"nothing read":       {fmt.Errorf("%w of Fleet", engine.ErrNothingRead), "kubectl fleetdoctor audit --context prod --print-rbac", ""},
-		"an unknown bundle":  {&engine.NotFoundError{Target: engine.Target{Kind: engine.TargetBundle, Name: "x"}}, "kubectl --context prod get bundles.fleet.cattle.io -A", "kubectl fleetdoctor audit --snapshot dump.tgz -o wide"},
-		"an unknown cluster": {&engine.NotFoundError{Target: engine.Target{Kind: engine.TargetCluster, Name: "x"}}, "kubectl --context prod get clusters.fleet.cattle.io -A", "-o wide"},
+		"an unknown bundle":  {&evaluate.NotFoundError{Target: evaluate.Target{Kind: evaluate.TargetBundle, Name: "x"}}, "kubectl --context prod get bundles.fleet.cattle.io -A", "kubectl fleetdoctor audit --snapshot dump.tgz -o wide"},
+		"an unknown cluster": {&evaluate.NotFoundError{Target: evaluate.Target{Kind: evaluate.TargetCluster, Name: "x"}}, "kubectl --context prod get clusters.fleet.cattle.io -A", "-o wide"},
 		"another error":      {errors.New("reaching the cluster"), "Is this the cluster that was meant?", ""},
 	} {
 		for args, want := range map[string]string{"--context prod": tc.cluster, "--snapshot dump.tgz": tc.snapshot} {

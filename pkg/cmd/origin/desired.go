@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
@@ -67,7 +69,7 @@ func (d *Desired) Args() string {
 }
 
 // Read reads the flags, and the directory where one is named. Its errors are usage errors, and those of files.Load.
-func (d *Desired) Read(scope engine.Scope) (engine.Desired, *render.Input, error) {
+func (d *Desired) Read(scope evaluate.Scope) (engine.Desired, *render.Input, error) {
 	from := engine.Desired(d.from.String())
 	given := func(name string) bool { return d.given.Flags().Changed(name) }
 	switch {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -61,7 +63,7 @@ func TestDesired(t *testing.T) {
 		if err := c.ParseFlags(tc.args); err != nil {
 			t.Fatal(err)
 		}
-		got, in, err := d.Read(engine.Scope{})
+		got, in, err := d.Read(evaluate.Scope{})
 		if exit.Status(err) != tc.status || got != tc.want {
 			t.Errorf("%q: %q and status %d, want %q and %d: %v", tc.args, got, exit.Status(err), tc.want, tc.status, err)
 			continue

@@ -7,11 +7,11 @@ package origin
 import (
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 )
 
 // Environment is what verbs take from the root.
@@ -23,7 +23,7 @@ type Environment struct {
 	// Interruption is how a verb keeps the process from ending it; nil where nothing would.
 	Interruption *Interruption
 	// Renderer renders bundles; nil renders them in this process, where nothing bounds a template.
-	Renderer engine.Renderer
+	Renderer collect.Renderer
 }
 
 // Flags mirror the part of a command line that says what to read. Make them with New.

@@ -8,7 +8,8 @@ import (
 	"sync"
 	"time"
 
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
@@ -28,7 +29,7 @@ type Progress struct {
 	columns func() int
 
 	mu    sync.Mutex
-	state engine.Progress
+	state collect.Progress
 
 	clear sync.Once
 	stop  chan struct{} // closed to have the line taken away
@@ -49,7 +50,7 @@ func (f *Flags) Progress() *Progress {
 
 // startProgress starts the line; without a writer there is none.
 func startProgress(out io.Writer, columns func() int, begin string) *Progress {
-	p := &Progress{out: out, columns: columns, state: engine.Progress{Doing: begin}, stop: make(chan struct{}), done: make(chan struct{})}
+	p := &Progress{out: out, columns: columns, state: collect.Progress{Doing: begin}, stop: make(chan struct{}), done: make(chan struct{})}
 	if out == nil {
 		close(p.done)
 		return p
@@ -59,7 +60,7 @@ func startProgress(out io.Writer, columns func() int, begin string) *Progress {
 }
 
 // Tell says what is being done now. It may be called from several goroutines.
-func (p *Progress) Tell(now engine.Progress) {
+func (p *Progress) Tell(now collect.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state = now

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
 // screen is a terminal that keeps what was written since it was last looked at.
@@ -42,16 +42,16 @@ func TestProgress(t *testing.T) {
 		p := startProgress(&out, func() int { return 80 }, "reaching the cluster")
 		for _, step := range []struct {
 			after time.Duration
-			tell  engine.Progress
+			tell  collect.Progress
 			want  string
 		}{
 			{after: 999 * time.Millisecond},
 			{after: time.Millisecond, want: "reaching the cluster"}, // nothing was told: the server hangs
 			{after: time.Hour},                                      // and is not written anew over what else stands there
-			{tell: engine.Progress{Doing: "reading", Objects: 7}},
+			{tell: collect.Progress{Doing: "reading", Objects: 7}},
 			{after: 100 * time.Millisecond, want: "\r\x1b[Kreading (7 objects)"},
-			{after: 50 * time.Millisecond, tell: engine.Progress{Doing: "reading", Objects: 8}},
-			{after: 50 * time.Millisecond, tell: engine.Progress{Doing: "reading", Objects: 8}, want: "\r\x1b[Kreading (8 objects)"},
+			{after: 50 * time.Millisecond, tell: collect.Progress{Doing: "reading", Objects: 8}},
+			{after: 50 * time.Millisecond, tell: collect.Progress{Doing: "reading", Objects: 8}, want: "\r\x1b[Kreading (8 objects)"},
 		} {
 			if step.tell.Doing != "" {
 				p.Tell(step.tell)
@@ -66,7 +66,7 @@ func TestProgress(t *testing.T) {
 		if got := out.look(); got != "\r\x1b[K" {
 			t.Errorf("at the end: %q", got)
 		}
-		p.Tell(engine.Progress{Doing: "late"})
+		p.Tell(collect.Progress{Doing: "late"})
 		p.Clear()
 		<-time.After(time.Hour)
 		if got := out.look(); got != "" {
@@ -91,7 +91,7 @@ func TestProgressOfTheQuick(t *testing.T) {
 // TestProgressFits holds that the line stays below the terminal's width: what wraps is not erased as one line.
 func TestProgressFits(t *testing.T) {
 	for columns, want := range map[int]string{80: "größe (7 objects)", 8: "größe (", 1: "", 0: ""} {
-		p := &Progress{columns: func() int { return columns }, state: engine.Progress{Doing: "größe", Objects: 7}}
+		p := &Progress{columns: func() int { return columns }, state: collect.Progress{Doing: "größe", Objects: 7}}
 		if got := p.line(); got != want {
 			t.Errorf("on %d columns: %q, want %q", columns, got, want)
 		}
@@ -103,7 +103,7 @@ func TestNoTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out screen
 		p := New(Environment{Streams: genericiooptions.IOStreams{ErrOut: &out}}).Progress()
-		p.Tell(engine.Progress{Doing: "reading"})
+		p.Tell(collect.Progress{Doing: "reading"})
 		<-time.After(time.Hour)
 		p.Clear()
 		if got := out.look(); got != "" {

@@ -8,12 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 )
 
@@ -21,7 +22,7 @@ import (
 const TargetArgs = "[gitrepo/NAME | helmop/NAME | bundle/NAME | cluster/NAME | bundledeployment/NAME ...]"
 
 // kinds are those of targets, in the order in which they are said.
-var kinds = []string{engine.TargetGitRepo, engine.TargetHelmOp, engine.TargetBundle, engine.TargetCluster, engine.TargetBundleDeployment}
+var kinds = []string{evaluate.TargetGitRepo, evaluate.TargetHelmOp, evaluate.TargetBundle, evaluate.TargetCluster, evaluate.TargetBundleDeployment}
 
 // AddScopeFlags adds the flags that narrow a verb down to a part of the source: with --namespace, all of them.
 func (f *Flags) AddScopeFlags(fs *pflag.FlagSet) {
@@ -48,16 +49,16 @@ func (f *Flags) AgentScope() (*string, error) {
 }
 
 // Scope reads --namespace, --selector and the targets. Its errors are usage errors.
-func (f *Flags) Scope(args []string) (engine.Scope, error) {
+func (f *Flags) Scope(args []string) (evaluate.Scope, error) {
 	s, err := f.scope(args)
 	if err != nil {
-		return engine.Scope{}, exit.UsageError(err)
+		return evaluate.Scope{}, exit.UsageError(err)
 	}
 	return s, nil
 }
 
-func (f *Flags) scope(args []string) (engine.Scope, error) {
-	s := engine.Scope{Namespace: *f.Config.Namespace}
+func (f *Flags) scope(args []string) (evaluate.Scope, error) {
+	s := evaluate.Scope{Namespace: *f.Config.Namespace}
 	if s.Namespace != "" {
 		if f.allNamespaces {
 			return s, errors.New("--namespace and --all-namespaces exclude each other")
@@ -79,8 +80,8 @@ func (f *Flags) scope(args []string) (engine.Scope, error) {
 }
 
 // targets reads "gitrepo/a bundle/b" and "bundle a b": after a kind alone, what follows are its names, up to the next KIND/NAME.
-func targets(args []string) ([]engine.Target, error) {
-	var out []engine.Target
+func targets(args []string) ([]evaluate.Target, error) {
+	var out []evaluate.Target
 	for len(args) > 0 {
 		first := args[0]
 		kind, name, slash := strings.Cut(first, "/")
@@ -97,7 +98,7 @@ func targets(args []string) ([]engine.Target, error) {
 			return nil, fmt.Errorf("reading argument %q: want KIND/NAME, with one of the kinds %s", first, strings.Join(kinds, ", "))
 		}
 		for _, name := range names {
-			out = append(out, engine.Target{Kind: targetKind(kind), Name: name})
+			out = append(out, evaluate.Target{Kind: targetKind(kind), Name: name})
 		}
 	}
 	return out, nil
@@ -115,7 +116,7 @@ func IsTargetKind(s string) bool { return targetKind(s) != "" }
 // targetKind is the kind that a word names in any of the ways that kubectl takes, "" where it names none.
 func targetKind(s string) string {
 	s = strings.ToLower(s)
-	for kind, others := range engine.TargetKinds {
+	for kind, others := range evaluate.TargetKinds() {
 		if s == kind || slices.Contains(others, s) {
 			return kind
 		}

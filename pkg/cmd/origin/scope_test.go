@@ -5,10 +5,11 @@ package origin
 import (
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 )
 
@@ -26,23 +27,23 @@ func typed(t *testing.T, args ...string) *Flags {
 }
 
 func TestTargets(t *testing.T) {
-	repo := engine.Target{Kind: engine.TargetGitRepo, Name: "guestbook"}
+	repo := evaluate.Target{Kind: evaluate.TargetGitRepo, Name: "guestbook"}
 	for _, tc := range []struct {
 		args []string
-		want []engine.Target // nil where it is refused
+		want []evaluate.Target // nil where it is refused
 	}{
-		{[]string{"gitrepo/guestbook"}, []engine.Target{repo}},
-		{[]string{"gitrepos/guestbook"}, []engine.Target{repo}},
-		{[]string{"GitRepo/guestbook"}, []engine.Target{repo}},
-		{[]string{"gitrepos.fleet.cattle.io/guestbook"}, []engine.Target{repo}},
-		{[]string{"gitrepo", "guestbook"}, []engine.Target{repo}},
-		{[]string{"gitrepo/fleet-local/guestbook"}, []engine.Target{{Kind: engine.TargetGitRepo, Name: "fleet-local/guestbook"}}},
-		{[]string{"gitrepo", "fleet-local/guestbook"}, []engine.Target{{Kind: engine.TargetGitRepo, Name: "fleet-local/guestbook"}}},
-		{[]string{"bundle", "a", "b"}, []engine.Target{{Kind: engine.TargetBundle, Name: "a"}, {Kind: engine.TargetBundle, Name: "b"}}},
-		{[]string{"bundle", "a", "cluster"}, []engine.Target{{Kind: engine.TargetBundle, Name: "a"}, {Kind: engine.TargetBundle, Name: "cluster"}}}, // a name like any other
-		{[]string{"gitrepo", "guestbook", "bd/a", "cluster", "b"}, []engine.Target{repo,
-			{Kind: engine.TargetBundleDeployment, Name: "a"}, {Kind: engine.TargetCluster, Name: "b"}}},
-		{[]string{"helmop/nginx", "bundle/b"}, []engine.Target{{Kind: engine.TargetHelmOp, Name: "nginx"}, {Kind: engine.TargetBundle, Name: "b"}}},
+		{[]string{"gitrepo/guestbook"}, []evaluate.Target{repo}},
+		{[]string{"gitrepos/guestbook"}, []evaluate.Target{repo}},
+		{[]string{"GitRepo/guestbook"}, []evaluate.Target{repo}},
+		{[]string{"gitrepos.fleet.cattle.io/guestbook"}, []evaluate.Target{repo}},
+		{[]string{"gitrepo", "guestbook"}, []evaluate.Target{repo}},
+		{[]string{"gitrepo/fleet-local/guestbook"}, []evaluate.Target{{Kind: evaluate.TargetGitRepo, Name: "fleet-local/guestbook"}}},
+		{[]string{"gitrepo", "fleet-local/guestbook"}, []evaluate.Target{{Kind: evaluate.TargetGitRepo, Name: "fleet-local/guestbook"}}},
+		{[]string{"bundle", "a", "b"}, []evaluate.Target{{Kind: evaluate.TargetBundle, Name: "a"}, {Kind: evaluate.TargetBundle, Name: "b"}}},
+		{[]string{"bundle", "a", "cluster"}, []evaluate.Target{{Kind: evaluate.TargetBundle, Name: "a"}, {Kind: evaluate.TargetBundle, Name: "cluster"}}}, // a name like any other
+		{[]string{"gitrepo", "guestbook", "bd/a", "cluster", "b"}, []evaluate.Target{repo,
+			{Kind: evaluate.TargetBundleDeployment, Name: "a"}, {Kind: evaluate.TargetCluster, Name: "b"}}},
+		{[]string{"helmop/nginx", "bundle/b"}, []evaluate.Target{{Kind: evaluate.TargetHelmOp, Name: "nginx"}, {Kind: evaluate.TargetBundle, Name: "b"}}},
 		{[]string{"guestbook"}, nil},
 		{[]string{"gitrepo"}, nil},
 		{[]string{"gitrepo/"}, nil},

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -101,8 +103,8 @@ func (o *options) run(ctx context.Context, args []string) error {
 	}
 	commands := o.Commands()
 	commands.Files = o.desired.Args()
-	document, err := o.foretell(ctx, engine.Options{Scope: scope, Version: o.Version, Renderer: o.Renderer, Commands: commands, ServerCheck: engine.CheckNever,
-		Foresee: true, Desired: desired, Files: files, AgentScope: agentScope})
+	document, err := o.foretell(ctx, engine.Options{Scope: scope, Version: o.Version, Renderer: o.Renderer, Commands: commands, ServerCheck: collect.CheckNever,
+		Predict: true, Desired: desired, Files: files, AgentScope: agentScope})
 	if err != nil {
 		return err
 	}
@@ -120,19 +122,17 @@ func (o *options) foretell(ctx context.Context, eo engine.Options) (*report.Pref
 		return nil, err
 	}
 	eo.Progress = progress.Tell
-	found, err := engine.Find(ctx, src, eo)
+	found, err := engine.Run(ctx, src, eo)
 	if err != nil {
 		return nil, o.Explain(err)
 	}
-	rollouts, elsewhere := preflight.Check(found.Case)
-	audit := found.Report() // after which what it shows is masked
-	document := &report.Preflight{TakenAt: audit.TakenAt, Tool: audit.Tool, Source: audit.Source, Scope: audit.Scope, BundleDeployments: rollouts,
-		Gaps: audit.Gaps, Notes: audit.Notes}
+	rollouts, elsewhere := preflight.Check(found.Input())
+	document := &report.Preflight{TakenAt: report.Time(found.Now()), Tool: report.Tool{Version: o.Version}, Source: report.NewSource(found.Source, found.Desired),
+		Scope: report.NewScope(found.Scope), BundleDeployments: rollouts, Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
 	if elsewhere > 0 {
 		document.Notes = append(document.Notes, fmt.Sprintf("bundle deployments on other clusters, of which nothing is said here: %d", elsewhere))
 	}
-	document.Close(found.Secrets)
-	return document, nil
+	return document.Closed(found.Secrets), nil
 }
 
 // status decides what the program ends with.

@@ -169,15 +169,28 @@ type ClusterGroup struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// +kubebuilder:pruning:PreserveUnknownFields
+	Spec ClusterGroupSpec `json:"spec,omitempty"`
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Status ClusterGroupStatus `json:"status,omitempty"`
 }
 
-// ClusterGroupStatus sums the summaries of the member clusters.
+// ClusterGroupSpec says which clusters are members.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type ClusterGroupSpec struct {
+	// Selector selects Clusters of the namespace of the group by their labels; without one the group has no member.
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+}
+
+// ClusterGroupStatus is the sum of the statuses of the member clusters.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterGroupStatus struct {
+	ClusterCount   int            `json:"clusterCount,omitempty"`
 	Summary        Summary        `json:"summary,omitempty"`
 	ResourceCounts ResourceCounts `json:"resourceCounts,omitempty"`
+	Display        Display        `json:"display,omitempty"`
+	Conditions     []Condition    `json:"conditions,omitempty"`
 }
 
 // Content is a bundle's manifests, shared by all deployments of it. Its name is the manifest id.

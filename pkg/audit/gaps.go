@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// stateGaps says which of Fleet's objects and release records could not be read.
+func stateGaps(desired *resolve.DesiredState, statusOnly bool) []source.Gap {
+	out := fleetGaps(desired)
+	for _, c := range desired.Clusters {
+		if !statusOnly {
+			out = append(out, recordGaps(desired, c)...)
+		}
+		for _, u := range c.OverBound {
+			out = append(out, unreadableRecord(u, u.OverBound, "what it states is not known"))
+		}
+		for _, u := range c.Unreadable {
+			if u.OverBound == "" {
+				out = append(out, unreadableRecord(u, u.Damaged, "whose release it is cannot be said"))
+			}
+		}
+	}
+	return out
+}
+
+func unreadableRecord(r *state.Record, detail, effect string) source.Gap {
+	return source.Gap{What: "release record " + r.Namespace + "/" + r.SecretName(), Reason: string(resolve.RecordUnreadable), Detail: detail, Effect: effect}
+}
+
+// fleetGaps says which of Fleet's own objects could not be read. A snapshot need not hold what nothing in it refers to.
+func fleetGaps(desired *resolve.DesiredState) []source.Gap {
+	referred := map[string]bool{}
+	for _, d := range desired.Deployments {
+		for kind := range d.Parents() {
+			referred[kind] = true
+		}
+	}
+	var out []source.Gap
+	for _, kind := range state.Kinds {
+		cover := desired.Coverage[kind.Name]
+		switch cover.Failures()["*"].Reason {
+		case source.KindNotServed: // no Fleet, or one without HelmOps
+			continue
+		case source.NotInSnapshot:
+			if !referred[kind.Name] || len(kind.Of(desired.Fleet)) > 0 {
+				continue
+			}
+		}
+		out = append(out, source.CoverageGaps("listing "+kind.Name+" objects", cover, "what Fleet says of itself is not known")...)
+	}
+	return out
+}
+
+// recordGaps says once which release records could not be read, instead of once for each bundle deployment.
+func recordGaps(desired *resolve.DesiredState, c *resolve.Cluster) []source.Gap {
+	records := c.State.Coverage.Records
+	switch {
+	case evaluate.NoRecordCaptured(desired):
+		return []source.Gap{{What: "release records", Reason: string(source.NotInSnapshot), Detail: "the snapshot holds none (Secrets of type " + release.SecretType + ")",
+			Effect: "no object can be evaluated; what Fleet's status says is shown"}}
+	case len(records.Failures()) > 0 && !c.State.Captured:
+		return slices.Clone(source.CoverageGaps("listing release records (Secrets)", records, "the deployments whose records are there have no result"))
+	}
+	return nil
+}

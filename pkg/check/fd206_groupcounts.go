@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+var groupCounts = Check{
+	Code: "FD206", Name: "GroupCounts", Severity: Warning,
+	Title: "the counts of a ClusterGroup are not the sum of its Clusters",
+	Explain: "Fleet adds up the statuses of the Clusters that the selector of the group selects, whenever one of them changes. Wrong numbers of a Cluster are " +
+		"wrong in its groups as well: FD205 reports those.",
+	run: func(in *Input) []Finding {
+		var out []Finding
+		for _, a := range in.Tree[state.ClusterGroup] {
+			if f := in.groupSum(a); f != nil {
+				out = append(out, *f)
+			}
+		}
+		return out
+	},
+}
+
+func (in *Input) groupSum(a *evaluate.Aggregate) *Finding {
+	group, ok := a.Object.(*v1alpha1.ClusterGroup)
+	if !ok || group.Spec.Selector == nil || !in.Whole || !in.Desired.Read(state.ClusterKind, group.Namespace) {
+		return nil
+	}
+	var sum v1alpha1.ResourceCounts
+	var summary v1alpha1.Summary
+	for _, c := range a.Clusters {
+		r := c.Object.Reported()
+		sum = sum.Plus(*r.Counts)
+		summary.Ready += r.Summary.Ready
+		summary.DesiredReady += r.Summary.DesiredReady
+	}
+	wrong := wrongSums(a.Object.Reported(), sum, "its clusters sum up to", summary, "they say")
+	if len(wrong) == 0 {
+		return nil
+	}
+	return &Finding{
+		Object: Ref(a.Kind, group.Namespace, group.Name), Message: "cluster group " + a.Key() + " " + wrong[0], Evidence: wrong[1:],
+		AsOf: a.Object.Reported().AsOf, Remediation: in.Commands.Kubectl + inNamespace(group.Namespace) + " get clusters --show-labels",
+	}
+}

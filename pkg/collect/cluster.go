@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// ClusterOptions say what of a cluster is read.
+type ClusterOptions struct {
+	// NoRecords leaves the Secrets of agents and the release records out.
+	NoRecords bool
+	// OtherReleases reads the names of the releases in ConfigMaps too. None of them is Fleet's: only a plan of adoption needs to know whether the
+	// release exists that owns an object.
+	OtherReleases bool
+}
+
+// Cluster reads the agents and the release records of the cluster, knowing which revisions matter for Fleet's objects.
+func (r *Reader) Cluster(ctx context.Context, f *state.Fleet, o ClusterOptions) (*state.Cluster, []source.Gap, error) {
+	c := clusterReader{Reader: r, out: &state.Cluster{Kinds: r.Kinds, Captured: r.Description.Origin == source.OriginSnapshot}}
+	err := c.agents(ctx)
+	if err == nil {
+		err = c.records(ctx, f, o)
+	}
+	return c.out, c.gaps, err
+}
+
+// clusterReader fills a state.Cluster.
+type clusterReader struct {
+	*Reader
+	mu   sync.Mutex // guards what follows
+	out  *state.Cluster
+	gaps []source.Gap
+}
+
+// agents reads the workloads of agents.
+func (c *clusterReader) agents(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, gvk := range []schema.GroupVersionKind{deploymentKind, statefulSetKind} {
+		g.Go(func() error {
+			return c.workload(ctx, gvk, fleet.AgentName, func(o source.Object) error {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				if c.out.AddAgent(gvk.Kind, o.Raw) != nil {
+					c.gap("reading workload "+fleet.AgentName, source.ReadFailed, "its version and scope are not known")
+				}
+				return nil
+			})
+		})
+	}
+	return g.Wait()
+}
+
+func (c *clusterReader) gap(what string, reason source.Reason, effect string) {
+	c.gaps = append(c.gaps, source.NewGap(what, source.Failure{Reason: reason}, effect))
+}
+
+// records reads the Secrets by which agents know their BundleDeployments, and Helm's release records.
+func (c *clusterReader) records(ctx context.Context, f *state.Fleet, o ClusterOptions) error {
+	c.progress.start("reading release records")
+	if o.NoRecords {
+		c.out.Coverage.Records = source.NotCovered(source.Failure{Reason: source.NotInSnapshot})
+		return nil
+	}
+	if _, f, ok := c.Kinds.Lookup(secretKind); !ok {
+		c.out.Coverage.Records = source.NotCovered(f)
+		return nil
+	}
+	agents, releases := f.SecretNamespaces()
+	if err := c.agentSecrets(ctx, append(agents, SystemNamespaces...)); err != nil {
+		return err
+	}
+	if o.OtherReleases {
+		if err := c.releasesInConfigMaps(ctx); err != nil {
+			return err
+		}
+	}
+	return c.releases(ctx, f, releases)
+}
+
+func (c *clusterReader) agentSecrets(ctx context.Context, namespaces []string) (err error) {
+	slices.Sort(namespaces)
+	q := source.Query{Kind: secretKind, FieldSelector: "metadata.name=" + fleet.AgentName, Fallback: slices.Compact(namespaces)}
+	c.out.Coverage.AgentSecrets, err = c.List(ctx, q, func(o source.Object) error {
+		if c.out.AddAgentSecret(o.Raw) != nil {
+			c.gap("reading a Secret "+fleet.AgentName, source.ReadFailed, "which cluster this is must be told otherwise")
+		}
+		return nil
+	})
+	return err
+}
+
+func (c *clusterReader) releasesInConfigMaps(ctx context.Context) error {
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), LabelSelector: "owner=helm", MetadataOnly: true}
+	bad := 0
+	cover, err := c.List(ctx, q, func(o source.Object) error {
+		m, err := o.ReadMeta()
+		if err != nil {
+			bad++
+			return nil
+		}
+		if name, err := release.ParseSecretName(m.Metadata.Namespace, m.Metadata.Name); err == nil {
+			c.out.AddRelease(name)
+		}
+		return nil
+	})
+	if bad > 0 {
+		cover = undecoded(bad)
+	}
+	c.out.Coverage.ConfigMaps = cover
+	return err
+}
+
+// atOnceUnpacked bounds, in bytes, what the records that are decoded at the same time unpack to: decoding one needs a multiple of that. A
+// record that unpacks to more is decoded alone.
+const atOnceUnpacked = 4 << 20
+
+// releases reads the release records. Decoding is spread over the processors.
+func (c *clusterReader) releases(ctx context.Context, f *state.Fleet, namespaces []string) error {
+	needed := f.NeedsManifest()
+	var work state.Work
+	decoders, ctx := errgroup.WithContext(ctx)
+	decoders.SetLimit(runtime.GOMAXPROCS(0))
+	unpacked := semaphore.NewWeighted(atOnceUnpacked)
+	q := source.Query{Kind: secretKind, FieldSelector: "type=" + release.SecretType, Fallback: namespaces}
+	cover, err := c.List(ctx, q, func(o source.Object) error {
+		c.progress.object()
+		name, value, ok := c.record(o.Raw)
+		if !ok {
+			return nil
+		}
+		decoders.Go(func() error {
+			whole := release.UnpackedSize(value)
+			size := int64(min(whole, atOnceUnpacked))
+			if err := unpacked.Acquire(ctx, size); err != nil {
+				return err
+			}
+			rec := work.ReadRecord(name, value, whole, needed(name))
+			unpacked.Release(size)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.out.AddRecord(rec)
+			return nil
+		})
+		return ctx.Err()
+	})
+	if waited := decoders.Wait(); err == nil {
+		err = waited
+	}
+	c.out.Coverage.Records = cover
+	return err
+}
+
+// record takes a release record out of its Secret.
+func (c *clusterReader) record(raw []byte) (release.Name, []byte, bool) {
+	var s struct {
+		Metadata struct {
+			Name      string `json:"name"`
+			Namespace string `json:"namespace"`
+		} `json:"metadata"`
+		Type string `json:"type"`
+		Data struct {
+			Release []byte `json:"release"`
+		} `json:"data"`
+	}
+	err := object.Into(raw, &s)
+	name, nameErr := release.ParseSecretName(s.Metadata.Namespace, s.Metadata.Name)
+	switch {
+	case err == nil && s.Type != release.SecretType:
+		return name, nil, false
+	case err != nil && nameErr == nil:
+		return name, nil, true // a damaged record, which decoding will say
+	case nameErr != nil:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.gap("release record "+s.Metadata.Namespace+"/"+s.Metadata.Name, "RecordUnreadable", "it is left out")
+		return name, nil, false
+	}
+	return name, s.Data.Release, true
+}

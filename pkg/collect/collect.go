@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package collect reads a source: Fleet's own objects into a state.Fleet, agents and release records into a state.Cluster, what bundles are
+// rendered to, and the live objects, each of which it shows to an evaluate.Evaluator and does not keep. What it cannot read it returns as gaps.
+package collect
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
+
+// SystemNamespaces are where Fleet's agents are unless told otherwise, for users who may not list Secrets everywhere.
+var SystemNamespaces = []string{"cattle-fleet-system", "cattle-fleet-local-system"}
+
+// Reader reads one source.
+type Reader struct {
+	source.Source
+	Description source.Description
+	Kinds       *source.Kinds
+	// Secrets are the values that must not be shown, as far as they were read.
+	Secrets Secrets
+
+	progress progress
+}
+
+// Open begins to read a source. progress, where it is not nil, is told what is being done, from several goroutines.
+func Open(ctx context.Context, src source.Source, report func(Progress)) (*Reader, error) {
+	r := &Reader{Source: src}
+	r.progress.report = report
+	var err error
+	if r.Description, err = src.Describe(ctx); err != nil {
+		return nil, err
+	}
+	r.Kinds, err = src.Kinds(ctx)
+	return r, err
+}
+
+// Secrets gathers the values that must not be shown. It may be used from several goroutines.
+type Secrets struct {
+	mu sync.Mutex
+	redact.Secrets
+}
+
+// AddSecret adds the values of a Secret, as decoded JSON.
+func (s *Secrets) AddSecret(c object.Content) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Secrets.AddSecret(c)
+}
+
+// AddText adds a text with values that came from a Secret.
+func (s *Secrets) AddText(text []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Secrets.AddText(text)
+}
+
+// AddRaw adds the values of Secrets, as JSON. What cannot be decoded has no value that could be shown.
+func (s *Secrets) AddRaw(secrets [][]byte) {
+	for _, raw := range secrets {
+		if c, _, err := object.Decode(raw); err == nil {
+			s.AddSecret(c)
+		}
+	}
+}
+
+// QuotedSecrets lists all Secrets except release records and adds the values that may be quoted. Those of except are no secrets. namespaces are
+// read where listing all of them is not allowed.
+func (r *Reader) QuotedSecrets(ctx context.Context, said *redact.Quotes, except map[string]bool, namespaces []string) (source.Coverage, error) {
+	r.progress.start("reading Secrets, to hide their values")
+	bad := 0
+	q := source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType, Fallback: namespaces}
+	cover, err := r.List(ctx, q, func(o source.Object) error {
+		r.progress.object()
+		if content, _, err := object.Decode(o.Raw); err == nil {
+			r.Secrets.AddQuoted(content, said, except)
+		} else {
+			bad++
+		}
+		return nil
+	})
+	if bad > 0 {
+		cover = undecoded(bad)
+	}
+	return cover, err
+}
+
+// undecoded is the coverage of a list some of whose objects could not be decoded: any of them may be the one that is looked for.
+func undecoded(n int) source.Coverage {
+	return source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: count(n) + " of the objects could not be decoded"})
+}
+
+// notFound is why an object was not read that is provably absent.
+const notFound source.Reason = "NotFound"
+
+// get reads one object by its name into v. Where it is absent, or may not be read, the failure says why.
+func (r *Reader) get(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, v any) (*source.Failure, error) {
+	q := source.Query{Kind: gvk, FieldSelector: "metadata.name=" + name}
+	if namespace != "" {
+		q.Namespaces = []string{namespace}
+	}
+	var bad *source.Failure
+	found := false
+	cover, err := r.List(ctx, q, func(o source.Object) error {
+		found = true
+		if object.Into(o.Raw, v) != nil {
+			bad = &source.Failure{Reason: source.ReadFailed, Detail: "it could not be decoded"}
+		}
+		return nil
+	})
+	if err != nil || found {
+		return bad, err
+	}
+	if f, covered := cover.Of(namespace); !covered {
+		return &f, nil
+	}
+	return &source.Failure{Reason: notFound}, nil
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// apiVersions lists what a cluster serves as charts ask for it.
+func apiVersions(kinds *source.Kinds) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, k := range kinds.Every() {
+		gv := k.GroupVersion().String()
+		if !seen[gv] {
+			seen[gv] = true
+			out = append(out, gv)
+		}
+		out = append(out, gv+"/"+k.Kind)
+	}
+	return out
+}
+
+// clusterScoped says of the kinds that a cluster serves whether they have no namespace.
+func clusterScoped(kinds *source.Kinds) map[string]bool {
+	out := map[string]bool{}
+	for _, k := range kinds.All() {
+		out[k.GroupKind().String()] = !k.Namespaced
+	}
+	return out
+}
+
+// contents reads the files of a bundle, its options and values, from the management cluster's own objects.
+func (r *Reader) contents(ctx context.Context, d *resolve.BundleDeployment) (render.Input, error) {
+	spec := &d.BD.Spec
+	in := render.Input{Options: spec.Options, ValuesHash: spec.ValuesHash, Commit: d.BD.Labels[fleet.CommitLabel], HelmOp: len(spec.HelmChartOptions) > 0}
+	id, _, _ := strings.Cut(spec.DeploymentID, ":")
+	switch {
+	case in.HelmOp:
+	case spec.OCIContents:
+		in.Gaps = append(in.Gaps, "its contents are in an OCI registry")
+	case id == "":
+		in.Gaps = append(in.Gaps, "its BundleDeployment names no contents")
+	default:
+		var c v1alpha1.Content
+		f, err := r.get(ctx, v1alpha1.Kind("Content"), "", id, &c)
+		if err != nil {
+			return in, err
+		}
+		if f == nil {
+			if in.Resources, err = render.DecodeContent(&c); err != nil {
+				in.Gaps = append(in.Gaps, err.Error())
+			}
+			break
+		}
+		if err := r.bundleResources(ctx, d, id, &in, *f); err != nil {
+			return in, err
+		}
+	}
+	err := r.values(ctx, d, &in)
+	return in, err
+}
+
+// bundleResources takes the files from the Bundle where the Content cannot be read, if they are still the ones that were deployed.
+func (r *Reader) bundleResources(ctx context.Context, d *resolve.BundleDeployment, id string, in *render.Input, f source.Failure) error {
+	namespace, name, _ := strings.Cut(d.Bundle, "/")
+	var b v1alpha1.BundleContents
+	bad, err := r.get(ctx, v1alpha1.Kind("Bundle"), namespace, name, &b)
+	if err != nil {
+		return err
+	}
+	if have, _, err := render.ManifestID(b.Spec.Resources); bad == nil && err == nil && have == id {
+		in.Resources = b.Spec.Resources
+		return nil
+	}
+	in.Gaps = append(in.Gaps, fmt.Sprintf("its contents, %s, could not be read: %s", id, f.Reason))
+	return nil
+}
+
+// values reads the Secret in which newer Fleets keep a deployment's values. The agent takes none but the one that the valuesHash names
+// (Fleet's facts, values-secret 6.2 and 6.3).
+func (r *Reader) values(ctx context.Context, d *resolve.BundleDeployment, in *render.Input) error {
+	if in.ValuesHash == "" {
+		return nil
+	}
+	var s secret
+	f, err := r.get(ctx, secretKind, d.Namespace, d.Name, &s)
+	if f != nil || err != nil {
+		return err // render says what was not read
+	}
+	for _, v := range s.Data {
+		r.Secrets.AddText(v)
+	}
+	if sum := sha256.Sum256(slices.Concat(s.Data["values"], s.Data["stagedValues"])); hex.EncodeToString(sum[:]) != in.ValuesHash {
+		in.Gaps = append(in.Gaps, "the Secret with the values is not the one that its valuesHash names")
+		in.ValuesHash = ""
+		return nil
+	}
+	in.Values = append([]byte{}, s.Data["values"]...) // never nil: it was read
+	return nil
+}
+
+// valuesFrom reads what the valuesFrom of a deployment name on this cluster.
+func (r *Reader) valuesFrom(ctx context.Context, x *rendering) error {
+	x.input.ValuesFrom = map[render.ValuesRef][]byte{}
+	for _, ref := range render.ValuesRefs(&x.input.Options) {
+		data, f, err := r.data(ctx, ref)
+		switch {
+		case err != nil:
+			return err
+		case f == nil:
+			x.input.ValuesFrom[ref] = data
+		case f.Reason == notFound && !copied(&x.input.Options, ref):
+			x.missing = append(x.missing, ref)
+		}
+	}
+	return nil
+}
+
+// copied says whether Fleet copies a text with values to the cluster itself, before it deploys.
+func copied(o *v1alpha1.Options, ref render.ValuesRef) bool {
+	return slices.ContainsFunc(o.DownstreamResources, func(d v1alpha1.DownstreamResource) bool {
+		return d.Name == ref.Name && strings.EqualFold(d.Kind, ref.Kind)
+	})
+}
+
+// secret is what is read of a Secret.
+type secret struct {
+	Data map[string][]byte `json:"data"`
+}
+
+// data reads one key of a ConfigMap or Secret. Where it is not there, or may not be read, the failure says why. A Secret's is never to be
+// shown.
+func (r *Reader) data(ctx context.Context, ref render.ValuesRef) ([]byte, *source.Failure, error) {
+	if ref.Kind == "ConfigMap" {
+		var c struct {
+			Data map[string]string `json:"data"`
+		}
+		f, err := r.get(ctx, secretKind.GroupVersion().WithKind(ref.Kind), ref.Namespace, ref.Name, &c)
+		if f != nil || err != nil {
+			return nil, f, err
+		}
+		if v, ok := c.Data[ref.Key]; ok {
+			return []byte(v), nil, nil
+		}
+		return nil, &source.Failure{Reason: notFound}, nil
+	}
+	var s secret
+	f, err := r.get(ctx, secretKind, ref.Namespace, ref.Name, &s)
+	if f != nil || err != nil {
+		return nil, f, err
+	}
+	v, ok := s.Data[ref.Key]
+	if !ok {
+		return nil, &source.Failure{Reason: notFound}, nil
+	}
+	r.Secrets.AddText(v)
+	return v, nil, nil
+}

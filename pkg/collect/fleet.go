@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+var (
+	deploymentKind  = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	statefulSetKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}
+)
+
+// Fleet reads Fleet's own objects. workspace is the namespace that the user names, empty for none: it is read where reading all of them is not
+// allowed.
+func (r *Reader) Fleet(ctx context.Context, workspace string) (*state.Fleet, []source.Gap, error) {
+	r.progress.start("reading Fleet's objects")
+	workspaces := []string{"fleet-default", "fleet-local"}
+	if workspace != "" && !slices.Contains(workspaces, workspace) {
+		workspaces = append(workspaces, workspace)
+	}
+	out := &state.Fleet{Coverage: map[string]source.Coverage{}}
+	var gaps []source.Gap
+	var mu sync.Mutex // guards out and gaps
+	g, lists := errgroup.WithContext(ctx)
+	for _, kind := range state.Kinds {
+		q := source.Query{Kind: v1alpha1.Kind(kind.Name), Fallback: workspaces}
+		g.Go(func() error { return r.fleetKind(lists, out, &mu, kind, q) })
+	}
+	g.Go(func() error {
+		return r.workload(lists, deploymentKind, fleet.ControllerName, func(o source.Object) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if out.AddController(o.Raw) != nil {
+				gaps = append(gaps, source.NewGap("reading workload "+fleet.ControllerName, source.Failure{Reason: source.ReadFailed}, "its version is not known"))
+			}
+			return nil
+		})
+	})
+	if err := g.Wait(); err != nil {
+		return nil, nil, err
+	}
+	return out, gaps, r.deploymentsOfClusters(ctx, out, &mu)
+}
+
+// fleetKind lists one of Fleet's kinds into out, which mu guards.
+func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex, kind state.Kind, q source.Query) error {
+	cover := func() (source.Coverage, error) {
+		if _, f, ok := r.Kinds.Lookup(q.Kind); !ok {
+			return source.NotCovered(f), nil
+		}
+		bad := 0
+		cover, err := r.List(ctx, q, func(o source.Object) error {
+			r.progress.object()
+			mu.Lock()
+			defer mu.Unlock()
+			if kind.Add(out, o.Raw) != nil {
+				bad++
+			}
+			return nil
+		})
+		if err == nil && bad > 0 {
+			cover = undecoded(bad)
+		}
+		return cover, err
+	}
+	c, err := cover()
+	mu.Lock()
+	defer mu.Unlock()
+	out.Coverage[kind.Name] = c
+	return err
+}
+
+// deploymentsOfClusters reads the BundleDeployments cluster by cluster for users who may not list them everywhere.
+func (r *Reader) deploymentsOfClusters(ctx context.Context, out *state.Fleet, mu *sync.Mutex) error {
+	namespaces := out.ClusterNamespaces()
+	f, all := out.Coverage[state.BundleDeployment].Of("")
+	if all || f.Reason != source.Forbidden || len(namespaces) == 0 {
+		return nil
+	}
+	i := slices.IndexFunc(state.Kinds, func(k state.Kind) bool { return k.Name == state.BundleDeployment })
+	return r.fleetKind(ctx, out, mu, state.Kinds[i], source.Query{Kind: v1alpha1.Kind(state.BundleDeployment), Namespaces: namespaces})
+}
+
+// workload lists the workloads of a name. That one could not be read is no gap: the scope of an agent is then found out from its releases.
+func (r *Reader) workload(ctx context.Context, gvk schema.GroupVersionKind, name string, add func(source.Object) error) error {
+	if _, _, ok := r.Kinds.Lookup(gvk); !ok {
+		return nil
+	}
+	_, err := r.List(ctx, source.Query{Kind: gvk, FieldSelector: "metadata.name=" + name, Fallback: SystemNamespaces}, add)
+	return err
+}

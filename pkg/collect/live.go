@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// LiveOptions say which live objects are read.
+type LiveOptions struct {
+	// Whole says that everything is in scope: kinds are then listed in all namespaces.
+	Whole bool
+	// Search looks for objects that no release desires in the other kinds too: what is left over there Fleet never sees. It needs one list of
+	// metadata for each kind, narrowed to the hash label.
+	Search bool
+}
+
+// Live lists the kinds that are desired and shows every object to the evaluator.
+func (r *Reader) Live(ctx context.Context, e *evaluate.Evaluator, o LiveOptions) (evaluate.Observed, error) {
+	r.progress.start("reading live objects")
+	l := lists{Reader: r, evaluator: e, options: o, out: evaluate.Observed{Lists: map[schema.GroupVersionKind]*evaluate.List{}, Searched: o.Search}}
+	g, listing := errgroup.WithContext(ctx)
+	for gvk, objects := range e.Kinds() {
+		g.Go(func() error {
+			list, err := l.kind(listing, gvk, namespacesOf(objects))
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.out.Lists[gvk] = list
+			return err
+		})
+	}
+	if o.Search {
+		l.search(listing, g)
+	}
+	if err := g.Wait(); err != nil {
+		return l.out, err
+	}
+	return l.out, l.autoscalers(ctx)
+}
+
+// lists reads the live objects of a cluster.
+type lists struct {
+	*Reader
+	evaluator *evaluate.Evaluator
+	options   LiveOptions
+	mu        sync.Mutex // guards out
+	out       evaluate.Observed
+}
+
+// kind lists one desired kind.
+func (l *lists) kind(ctx context.Context, gvk schema.GroupVersionKind, namespaces []string) (*evaluate.List, error) {
+	out := &evaluate.List{Whole: l.options.Whole}
+	read := gvk
+	if _, f, ok := l.Kinds.Lookup(gvk); !ok {
+		k, other := l.Kinds.Preferred(gvk.GroupKind())
+		if !other || l.Description.Origin == source.OriginCluster { // Fleet does not look at another version either
+			out.Coverage = source.NotCovered(f)
+			return out, nil
+		}
+		read = k.GroupVersionKind
+	}
+	q := source.Query{Kind: read, Fallback: namespaces}
+	if gvk == secretKind {
+		q.FieldSelector = "type!=" + release.SecretType
+	}
+	if !l.options.Whole {
+		q.Namespaces = slices.DeleteFunc(slices.Clone(namespaces), func(ns string) bool { return ns == "" })
+		out.Whole = len(q.Namespaces) == 0
+	}
+	bad := 0
+	cover, err := l.List(ctx, q, func(o source.Object) error {
+		l.progress.object()
+		seen, err := l.evaluator.Observe(o, gvk)
+		if err != nil {
+			bad++
+			return nil
+		}
+		if seen.Secret != nil {
+			l.Secrets.AddSecret(seen.Secret)
+		}
+		out.Add(seen)
+		return nil
+	})
+	if bad > 0 {
+		cover = undecoded(bad)
+	}
+	out.Coverage = cover
+	return out, err
+}
+
+func namespacesOf(objects []*resolve.Object) []string {
+	seen := map[string]bool{}
+	for _, o := range objects {
+		seen[o.Namespace] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// autoscalers lists autoscalers where something differs that they may explain, whichever bundle they are of.
+func (l *lists) autoscalers(ctx context.Context) error {
+	namespaces := evaluate.AutoscalersMatter(l.out.Lists)
+	k, served := l.Kinds.Preferred(evaluate.AutoscalerKind)
+	if len(namespaces) == 0 || !served {
+		return nil
+	}
+	cover, err := l.List(ctx, source.Query{Kind: k.GroupVersionKind, Fallback: namespaces}, func(o source.Object) error {
+		if a := evaluate.ReadAutoscaler(o.Raw); a != nil {
+			l.out.Autoscalers = append(l.out.Autoscalers, *a)
+		}
+		return nil
+	})
+	l.out.AutoscalersRead = &cover
+	return err
+}
+
+// transientGroups are API groups whose objects nobody deploys: they are answers of a server, or come and go by the second.
+var transientGroups = map[string]bool{"metrics.k8s.io": true, "custom.metrics.k8s.io": true, "external.metrics.k8s.io": true, "events.k8s.io": true}
+
+// mostHashes is the number of sets up to which a search names them; beyond, it lists every object that has the label.
+const mostHashes = 20
+
+// search looks for objects of sets in the kinds that are not listed whole.
+func (l *lists) search(ctx context.Context, g *errgroup.Group) {
+	selector, ok := l.searchSelector()
+	if !ok {
+		return
+	}
+	listed := map[schema.GroupKind]bool{}
+	if l.options.Whole {
+		for gvk := range l.evaluator.Kinds() {
+			_, _, served := l.Kinds.Lookup(gvk)
+			listed[gvk.GroupKind()] = listed[gvk.GroupKind()] || served
+		}
+	}
+	for _, k := range l.Kinds.All() {
+		if listed[k.GroupKind()] || transientGroups[k.Group] || k.Group == "" && k.Kind == "Event" {
+			continue
+		}
+		g.Go(func() error { return l.searchKind(ctx, k, selector) })
+	}
+}
+
+func (l *lists) searchKind(ctx context.Context, k source.Kind, selector string) error {
+	whole := true
+	var found []evaluate.Undesired
+	cover, err := l.List(ctx, source.Query{Kind: k.GroupVersionKind, LabelSelector: selector, MetadataOnly: true}, func(o source.Object) error {
+		l.progress.object()
+		m, err := o.ReadMeta()
+		if err != nil {
+			whole = false
+			return nil
+		}
+		if u := l.evaluator.ObserveUndesired(m); u != nil {
+			found = append(found, *u)
+		}
+		return nil
+	})
+	for _, f := range cover.Failures() {
+		whole = whole && f.Reason == source.NotInSnapshot
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.out.Undesired = append(l.out.Undesired, found...)
+	if !whole {
+		name := k.Resource
+		if k.Group != "" {
+			name += "." + k.Group
+		}
+		l.out.Unsearched = append(l.out.Unsearched, name)
+	}
+	return err
+}
+
+// searchSelector selects the objects that matter; ok is false where none can.
+func (l *lists) searchSelector() (selector string, ok bool) {
+	hashes := l.evaluator.Hashes()
+	switch {
+	case l.options.Whole:
+		return fleet.HashLabel, true
+	case len(hashes) == 0:
+		return "", false
+	case len(hashes) > mostHashes:
+		return fleet.HashLabel, true
+	}
+	return fmt.Sprintf("%s in (%s)", fleet.HashLabel, strings.Join(slices.Sorted(maps.Keys(hashes)), ",")), true
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// Renderer renders a bundle, as render.Render does. It may also return a *render.LimitError. An error of another type than those of package
+// render, or of the context, ends the audit. It is called from several goroutines.
+type Renderer interface {
+	Render(ctx context.Context, in render.Input) (*render.Result, error)
+}
+
+// Bundle is a bundle that is to be rendered.
+type Bundle struct {
+	// Deployment is the bundle deployment that it is rendered for, on the cluster of that index.
+	Deployment *resolve.BundleDeployment
+	Cluster    int
+	// Files are those of a bundle that was taken from files; nil for one that is on the management cluster.
+	Files *render.Input
+	// CompetitorOnly says that it is not audited: it only matters which objects it desires.
+	CompetitorOnly bool
+}
+
+const (
+	// atOnce bounds how many bundles are rendered at the same time: each may unpack to 64 MiB.
+	atOnce = 2
+	// inBatch is how many bundles are rendered before their inputs are released.
+	inBatch = 8
+	// maxRendered bounds, in bytes, what all bundles of an audit may be rendered to.
+	maxRendered = 512 << 20
+)
+
+// rendering is a bundle on its way.
+type rendering struct {
+	Bundle
+	input render.Input
+	// missing are the texts with values that are provably not on the cluster.
+	missing []render.ValuesRef
+	result  *render.Result
+	err     error // what render refuses
+}
+
+// Render renders bundles, each from its contents on the management cluster or from its files.
+func (r *Reader) Render(ctx context.Context, renderer Renderer, bundles []Bundle) ([]*resolve.Rendering, []source.Gap, error) {
+	if len(bundles) == 0 {
+		return nil, nil, nil
+	}
+	r.progress.start("rendering bundles")
+	var out []*resolve.Rendering
+	var gaps []source.Gap
+	total := 0
+	for batch := range slices.Chunk(bundles, inBatch) {
+		under := make([]rendering, len(batch))
+		g, rendering := errgroup.WithContext(ctx)
+		g.SetLimit(atOnce)
+		for i, b := range batch {
+			x := &under[i]
+			x.Bundle = b
+			g.Go(func() error { return r.render(rendering, renderer, x) })
+		}
+		if err := g.Wait(); err != nil {
+			return nil, nil, err
+		}
+		for i := range under {
+			x := &under[i]
+			over := x.overLimit(&total)
+			done := x.outcome(over)
+			out, gaps = append(out, done), append(gaps, x.gaps(done)...)
+		}
+	}
+	return out, gaps, nil
+}
+
+// overLimit says which bound a bundle exceeds, and leaves out what it was rendered to. That is a gap: Fleet's agent may well deploy it.
+func (x *rendering) overLimit(total *int) string {
+	var limit *render.LimitError
+	switch {
+	case errors.As(x.err, &limit):
+		x.err = nil
+		return "it could not be rendered: " + limit.Detail()
+	case x.err != nil:
+		return ""
+	}
+	size := 0
+	for _, o := range x.result.Objects {
+		size += len(o.Raw)
+	}
+	if *total+size > maxRendered {
+		return "it is left out: with it, the rendered bundles come to more than 512 MiB"
+	}
+	*total += size
+	return ""
+}
+
+// outcome is what the bundle was rendered to.
+func (x *rendering) outcome(overLimit string) *resolve.Rendering {
+	d := x.Deployment
+	out := &resolve.Rendering{Cluster: x.Cluster, Key: d.Key(), CompetitorOnly: x.CompetitorOnly, OverLimit: overLimit}
+	if x.Files != nil {
+		out.FileOptions = &x.input.Options
+	}
+	var refused *render.ClusterScopedError
+	if errors.As(x.err, &refused) {
+		out.ClusterScoped = refused.Objects
+	}
+	switch {
+	case x.err != nil:
+		out.Refused = strings.TrimPrefix(x.err.Error(), "rendering bundle "+d.Name+": ")
+		return out
+	case overLimit != "":
+		out.Unresolved = []string{overLimit}
+		return out
+	}
+	res := x.result
+	out.Unresolved, out.Notes = res.Gaps, res.Notes
+	for _, ref := range x.missing {
+		out.ValuesMissing = append(out.ValuesMissing, ref.String())
+	}
+	out.ReleaseName, out.ReleaseNamespace, out.Objects, out.RecordSize = res.ReleaseName, res.ReleaseNamespace, res.Objects, res.RecordSize
+	for _, o := range res.Hooks {
+		if o.Kind == secretKind.Kind && object.Group(o.APIVersion) == "" {
+			out.Secrets = append(out.Secrets, o.Raw)
+		}
+	}
+	out.Unstable = map[object.Ref][]string{}
+	for _, u := range res.Unstable {
+		out.Unstable[u.Object] = append(out.Unstable[u.Object], u.Pointers...)
+	}
+	return out
+}
+
+// gaps says what is missing from a rendering, and what follows from that.
+func (x *rendering) gaps(done *resolve.Rendering) []source.Gap {
+	d := x.Deployment
+	what, instead := "rendering bundle "+d.Name, "it has no result"
+	if done.Refused != "" && d.From == resolve.FromRelease {
+		instead = "its release record is taken in its place"
+	}
+	if x.CompetitorOnly {
+		instead = "who else wants its objects is not known"
+	}
+	if done.Refused != "" {
+		effect := "Fleet's agent would refuse it as well; " + instead
+		switch {
+		case x.CompetitorOnly:
+			effect = instead
+		case done.ClusterScoped != nil:
+			effect = "every deploy of it fails; " + instead
+		}
+		return []source.Gap{{What: what, Reason: "RenderFailed", Detail: done.Refused, Effect: effect}}
+	}
+	effect := "its objects are those that can be made without it"
+	if len(done.Objects) == 0 || x.CompetitorOnly {
+		effect = instead
+	}
+	var out []source.Gap
+	for _, detail := range done.Unresolved {
+		out = append(out, source.Gap{What: what, Reason: "NotResolved", Detail: detail, Effect: effect})
+	}
+	return out
+}
+
+// render reads what a bundle is made of, and renders it.
+func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) error {
+	d := x.Deployment
+	if x.Files != nil {
+		x.input = *x.Files
+	} else {
+		in, err := r.contents(ctx, d)
+		if err != nil {
+			return err
+		}
+		x.input = in
+	}
+	in := &x.input
+	if err := r.valuesFrom(ctx, x); err != nil {
+		return err
+	}
+	in.Name, in.SetID, in.KubeVersion, in.Now, in.Revision = d.Name, d.Ownership.SetID, r.Description.KubernetesVersion, r.Description.TakenAt, x.revision()
+	version, known := fleet.ParseVersion(d.On.Versions()[d.On.AgentOf(d)])
+	in.Helm3 = known && version.Minor < 15
+	in.ClusterScoped = clusterScoped(r.Kinds)
+	if r.Description.Origin == source.OriginCluster {
+		in.APIVersions = apiVersions(r.Kinds)
+	}
+	x.result, x.err = renderer.Render(ctx, *in)
+	in.Resources, in.Values, in.ValuesFrom = nil, nil, nil // memory must not grow with them
+	return fatal(ctx, x.err)
+}
+
+// fatal returns the errors of a rendering that say nothing about the bundle.
+func fatal(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil, errors.As(err, new(*render.Error)), errors.As(err, new(*render.ClusterScopedError)), errors.As(err, new(*render.LimitError)):
+		return nil
+	}
+	return err
+}
+
+// InProcess is a Renderer that renders in this process, where nothing bounds a template.
+type InProcess struct{}
+
+// Render implements Renderer.
+func (InProcess) Render(ctx context.Context, in render.Input) (*render.Result, error) {
+	return render.Render(ctx, in)
+}
+
+// revision is that of the release which a bundle is rendered for: the one that is there where it is of these contents, else the next one.
+func (x *rendering) revision() int {
+	d := x.Deployment
+	if d.BD != nil && x.Files == nil && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {
+		return d.Release.Revision
+	}
+	return d.Release.Revision + 1
+}

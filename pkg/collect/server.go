@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// Server can be asked what it would make of a manifest. Nothing is stored.
+type Server interface {
+	KindOf(ctx context.Context, gvk schema.GroupVersionKind) (source.Kind, error)
+	// MayApply says whether we may ask for a kind in a namespace.
+	MayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error)
+	// Get returns the object as it is.
+	Get(ctx context.Context, kind source.Kind, ref object.Ref) (object.Content, error)
+	// DryRunApply returns what the object would be if the manifest were applied over it.
+	DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte) (object.Content, error)
+}
+
+// ServerCheck says when the server is asked.
+type ServerCheck string
+
+// The choices. Auto asks about objects that differ, if we may; always asks about every object that is there, without asking first whether
+// we may.
+const (
+	CheckAuto   ServerCheck = "auto"
+	CheckAlways ServerCheck = "always"
+	CheckNever  ServerCheck = "never"
+)
+
+// mostAsked bounds how many objects wait for an answer at once: with --server-check=always every object does.
+const mostAsked = 32
+
+// Ask asks the server what it would make of the manifests of objects. An object of which it was not asked, because CheckAuto does not ask where
+// that is not allowed, has no answer. The error is the context's alone: what the server says against being asked is its answer.
+func (r *Reader) Ask(ctx context.Context, server Server, check ServerCheck, objects []*evaluate.Object) (map[*resolve.Object]evaluate.Answer, error) {
+	out := map[*resolve.Object]evaluate.Answer{}
+	if len(objects) == 0 {
+		return out, nil
+	}
+	r.progress.start("asking the server about differences")
+	q := questions{Server: server, check: check, allowed: map[string]*permission{}}
+	var mu sync.Mutex // guards out
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(mostAsked)
+	for _, o := range objects {
+		g.Go(func() error {
+			a, asked := q.ask(ctx, o)
+			if ctx.Err() != nil || !asked {
+				return ctx.Err()
+			}
+			for _, c := range []object.Content{a.Before, a.After} {
+				if o.Kind == secretKind.Kind && object.Group(o.APIVersion) == "" && c != nil {
+					r.Secrets.AddSecret(c)
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			out[o.Object] = a
+			return nil
+		})
+	}
+	err := g.Wait()
+	return out, err
+}
+
+// questions asks a server, once for each permission.
+type questions struct {
+	Server
+	check   ServerCheck
+	mu      sync.Mutex // guards allowed
+	allowed map[string]*permission
+}
+
+// permission is the answer for one kind in one namespace, asked for once.
+type permission struct {
+	once    sync.Once
+	allowed bool
+	err     error
+}
+
+func (q *questions) ask(ctx context.Context, o *evaluate.Object) (a evaluate.Answer, asked bool) {
+	kind, err := q.KindOf(ctx, o.GroupVersionKind())
+	if err == nil && q.check == CheckAuto {
+		var allowed bool
+		if allowed, err = q.mayApply(ctx, kind, o.Namespace); err == nil && !allowed {
+			return a, false
+		}
+	}
+	if err == nil {
+		a.Before, err = q.Get(ctx, kind, o.Ref)
+	}
+	if err == nil {
+		a.After, err = q.DryRunApply(ctx, kind, o.Ref, o.Raw)
+	}
+	if err != nil {
+		a.Refusal = refusal(err)
+	}
+	return a, true
+}
+
+func (q *questions) mayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error) {
+	key := kind.String() + " " + namespace
+	q.mu.Lock()
+	p, ok := q.allowed[key]
+	if !ok {
+		p = &permission{}
+		q.allowed[key] = p
+	}
+	q.mu.Unlock()
+	p.once.Do(func() { p.allowed, p.err = q.MayApply(ctx, kind, namespace) })
+	return p.allowed, p.err
+}
+
+// refusal says why the server did not confirm.
+func refusal(err error) string {
+	switch {
+	case apierrors.IsInvalid(err):
+		return "cannot be applied in place: the server refuses the manifest as an update" + causes(err)
+	case apierrors.IsForbidden(err):
+		return "not confirmed by the server: a dry run is not permitted"
+	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "dry run"):
+		return "not confirmed by the server: an admission webhook does not support dry runs"
+	case apierrors.IsNotFound(err):
+		return "not confirmed by the server: the object is gone by now"
+	}
+	return fmt.Sprintf("not confirmed by the server: %v", err)
+}
+
+// causes names the fields for which the server refused a manifest, and why in a word. Its own words may quote values.
+func causes(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return ""
+	}
+	var out []string
+	for _, c := range status.Status().Details.Causes {
+		why := string(c.Type)
+		if strings.Contains(c.Message, "immutable") {
+			why = "immutable"
+		}
+		if c.Field != "" {
+			out = append(out, c.Field+": "+why)
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	slices.Sort(out)
+	return " (" + strings.Join(slices.Compact(out), ", ") + ")"
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// Evaluated is what is true of one cluster.
+type Evaluated struct {
+	Deployments []*BundleDeployment
+	Undesired   []Undesired
+	Gaps        []source.Gap
+}
+
+// Evaluate puts together what the live objects show. It may be called again with more of it, such as the server's answers.
+func (e *Evaluator) Evaluate(observed Observed) Evaluated {
+	var out Evaluated
+	seen := map[*resolve.Object]*Object{}
+	for gvk, l := range observed.Lists {
+		for i := range l.Objects {
+			seen[l.Objects[i].Object] = &l.Objects[i]
+		}
+		out.Gaps = append(out.Gaps, e.listGaps(e.kinds[gvk], seen, l, observed.Searched)...)
+	}
+	for _, d := range e.scope {
+		x := &BundleDeployment{BundleDeployment: d, Objects: make([]Object, len(d.Desired))}
+		for i, o := range d.Desired {
+			if s := seen[o]; s != nil {
+				x.Objects[i] = *s
+			} else {
+				x.Objects[i] = unseen(o, observed.Lists[o.GroupVersionKind()])
+			}
+		}
+		out.Deployments = append(out.Deployments, x)
+	}
+	scaled := e.scaled(out.Deployments, observed, &out)
+	unproven(out.Deployments)
+	for _, d := range out.Deployments {
+		for i := range d.Objects {
+			if a, ok := observed.Answers[d.Objects[i].Object]; ok {
+				e.answered(&d.Objects[i], a, scaled[d.Objects[i].Object])
+			}
+		}
+	}
+	out.Undesired = observed.undesired()
+	e.count(out.Deployments, out.Undesired)
+	if g := unsearched(observed.Unsearched); g != nil {
+		out.Gaps = append(out.Gaps, *g)
+	}
+	return out
+}
+
+// unseen is a desired object of which no live one was listed.
+func unseen(o *resolve.Object, l *List) Object {
+	out := Object{Object: o}
+	var coverage source.Coverage
+	if l != nil {
+		coverage = l.Coverage
+	}
+	if f, covered := coverage.Of(o.Namespace); !covered {
+		out.State, out.Reason, out.Message = Unknown, string(f.Reason), f.Detail
+		return out
+	}
+	out.State, out.TTLAfterFinished = Missing, ttlAfterFinished(o)
+	return out
+}
+
+// ttlAfterFinished is what the manifest of a Job states of its own end, nil for any other object.
+func ttlAfterFinished(o *resolve.Object) *int64 {
+	if o.Kind != "Job" || object.Group(o.APIVersion) != "batch" {
+		return nil
+	}
+	var job struct {
+		Spec struct {
+			TTLSecondsAfterFinished *int64 `json:"ttlSecondsAfterFinished"`
+		} `json:"spec"`
+	}
+	if object.Into(o.Raw, &job) != nil {
+		return nil // a manifest that cannot be decoded states nothing
+	}
+	return job.Spec.TTLSecondsAfterFinished
+}
+
+// scaled takes back the differences in replicas that autoscalers explain, and returns the objects of which they do.
+func (e *Evaluator) scaled(deployments []*BundleDeployment, observed Observed, out *Evaluated) map[*resolve.Object]bool {
+	scalers := slices.Clone(observed.Autoscalers)
+	for _, l := range observed.Lists {
+		scalers = append(scalers, l.Autoscalers...)
+	}
+	unread := observed.AutoscalersRead != nil && len(observed.AutoscalersRead.Failures()) > 0
+	if unread {
+		out.Gaps = append(out.Gaps, source.CoverageGaps("listing HorizontalPodAutoscalers", *observed.AutoscalersRead,
+			"a number of replicas that one of them has set shows as modified")...)
+	}
+	explained := map[*resolve.Object]bool{}
+	for _, d := range deployments {
+		for i := range d.Objects {
+			if o := &d.Objects[i]; o.replicasDiffer() && o.explainReplicas(scalers, unread) {
+				explained[o.Object] = true
+			}
+		}
+	}
+	return explained
+}
+
+// listGaps are the gaps that the list of a kind leaves. searched says that objects which no release desires are looked for too.
+func (e *Evaluator) listGaps(objects []*resolve.Object, seen map[*resolve.Object]*Object, l *List, searched bool) []source.Gap {
+	if len(objects) == 0 {
+		return nil
+	}
+	unread := map[string]source.Failure{}
+	for _, o := range objects {
+		if f, covered := l.Coverage.Of(o.Namespace); !covered && seen[o] == nil {
+			unread[o.Namespace] = f
+		}
+	}
+	var out []source.Gap
+	what := "reading " + objects[0].Kind + " objects"
+	for _, ns := range slices.Sorted(maps.Keys(unread)) {
+		out = append(out, source.NewGap(what+inNamespace(ns), unread[ns], "the bundles' objects of this kind are Unknown"))
+	}
+	if searched {
+		out = append(out, orphanGaps(what, unread, l.Coverage.Failures())...)
+	}
+	return out
+}
+
+// orphanGaps are the other failures of a list. Where every desired object was read before the list failed, objects that no release desires may
+// still be missing. What a snapshot does not hold, and what is not served, is no failure of the list.
+func orphanGaps(what string, noted, failures map[string]source.Failure) []source.Gap {
+	var out []source.Gap
+	for _, ns := range slices.Sorted(maps.Keys(failures)) {
+		f := failures[ns]
+		_, again := noted[ns]
+		for _, n := range noted {
+			again = again || ns == "*" && n == f
+		}
+		const effect = "orphaned objects of this kind may be missed"
+		switch {
+		case again, f.Reason == source.NotInSnapshot, f.Reason == source.KindNotServed:
+		case ns == "*":
+			out = append(out, source.NewGap(what, f, effect))
+		case f.Reason != failures["*"].Reason:
+			out = append(out, source.NewGap(what+inNamespace(ns), f, effect))
+		}
+	}
+	return out
+}
+
+func inNamespace(ns string) string {
+	if ns == "" {
+		return ""
+	}
+	return " in namespace " + ns
+}
+
+// unsearched says once in which kinds leftovers were not looked for.
+func unsearched(kinds []string) *source.Gap {
+	if len(kinds) == 0 {
+		return nil
+	}
+	const most = 5
+	kinds = slices.Sorted(slices.Values(kinds))
+	names := strings.Join(kinds[:min(most, len(kinds))], ", ")
+	if n := len(kinds) - most; n > 0 {
+		names += fmt.Sprintf(" and %d more", n)
+	}
+	return &source.Gap{What: "searching for marked objects in " + names, Reason: "not readable",
+		Effect: "orphaned and abandoned objects of these kinds are not found"}
+}
+
+// count fills in what follows from the states of the objects. Absent objects that the bundle's own rules excuse are left out.
+func (e *Evaluator) count(deployments []*BundleDeployment, undesired []Undesired) {
+	byHash := map[string][]Undesired{}
+	for _, u := range undesired {
+		byHash[u.Metadata.Hash] = append(byHash[u.Metadata.Hash], u)
+	}
+	for _, d := range deployments {
+		rules := e.rules[d.BundleDeployment]
+		d.Objects = slices.DeleteFunc(d.Objects, func(o Object) bool { return o.State == Missing && compare.Excused(rules, o.Ref) })
+		for i := range d.Objects {
+			d.Counts.add(d.Objects[i].State)
+		}
+		for _, u := range byHash[d.Ownership.Hash] {
+			if IsOrphan(d.BundleDeployment, u) {
+				d.Orphans = append(d.Orphans, u)
+			}
+		}
+		d.Counts.Orphaned = len(d.Orphans)
+		d.State = stateOf(d)
+		d.ServerSide = serverSide(d.BundleDeployment)
+	}
+}
+
+// IsOrphan says whether an object that has the set of a bundle deployment was in an earlier revision. Fleet asks only the revision before, and by
+// kind and name alone. Where that revision is not recorded any more, Helm's own annotations prove that the object came with the release: a
+// controller's child copies labels, it does not have the annotations of the release without an owner.
+func IsOrphan(d *resolve.BundleDeployment, u Undesired) bool {
+	k := resolve.KindName{Kind: u.Kind, Name: u.Name}
+	if u.NoPrune || d.Problem != "" || d.Hooks[k] {
+		return false
+	}
+	return d.Earlier[k] || !d.EarlierKnown && !u.Controlled && u.Metadata.ReleaseName != "" && u.Metadata.Release() == d.Release.Release()
+}
+
+// stateOf is the true state of a bundle deployment, in the order in which Fleet decides it (Fleet's facts, status-math 4.3).
+func stateOf(d *BundleDeployment) State {
+	if d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID && d.Problem != resolve.ClusterNotRead {
+		if condition(d.BD.Status.Conditions, "Deployed") == "False" {
+			return ErrApplied
+		}
+		return WaitApplied
+	}
+	if d.Problem != "" {
+		return Unknown
+	}
+	for i := range d.Objects {
+		if d.Objects[i].NotReady {
+			return NotReady
+		}
+	}
+	c := d.Counts
+	switch {
+	case d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Spec.StagedDeploymentID:
+		return OutOfSync
+	case c.Missing+c.Unowned+c.Modified+c.Orphaned > 0:
+		return Modified
+	case c.Unknown > 0:
+		return Unknown
+	}
+	return Ready
+}
+
+func condition(conditions []v1alpha1.Condition, kind string) string {
+	for _, c := range conditions {
+		if c.Type == kind {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+// applyServerSide is Helm's word for a release that it applies server-side.
+const applyServerSide = "ssa"
+
+// helm4 is the first minor version of Fleet with Helm 4, which installs server-side.
+const helm4 = 15
+
+// serverSide says whether Helm applies the next deploy server-side, where a field that another manager owns is a conflict: an upgrade as the
+// release was applied before, an installation with Helm 4, and neither where it is told to force or to take over (Fleet's facts, ownership 1.6
+// and 1.7). Where not all records could be read, nothing is said.
+func serverSide(d *resolve.BundleDeployment) bool {
+	options := d.Options()
+	if d.On == nil || options.Helm != nil && options.Helm.Force || options.CorrectDrift != nil && options.CorrectDrift.Force {
+		return false
+	}
+	_, recordsRead := d.On.State.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
+	switch last := d.On.Latest[d.Ownership.Release()]; {
+	case last != nil:
+		return last.ApplyMethod == applyServerSide && last.Status != release.StatusUninstalling
+	case !recordsRead, options.Helm != nil && options.Helm.TakeOwnership:
+		return false
+	}
+	agent, known := fleet.ParseVersion(d.On.Versions()[d.On.AgentOf(d)])
+	return !known || !agent.Before(helm4, 0)
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluate
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// Options of an evaluation.
+type Options struct {
+	// Now is when the live objects were read; zero where that is not known.
+	Now time.Time
+	// Predict has each unowned object compared too, and notes what adopting it needs, or deploying over it.
+	Predict bool
+	// ServerCheck says that the server is asked what applying a manifest would change.
+	ServerCheck bool
+	// Whole says that everything is in scope.
+	Whole bool
+}
+
+// Evaluator evaluates the live objects of one cluster. It does not change, and may be used from several goroutines.
+type Evaluator struct {
+	options Options
+	cluster *resolve.Cluster
+	scope   []*resolve.BundleDeployment
+	rules   map[*resolve.BundleDeployment][]compare.Rule
+	// kinds are the desired objects in scope by kind.
+	kinds map[schema.GroupVersionKind][]*resolve.Object
+}
+
+// New returns the Evaluator of a cluster for those of its bundle deployments that are in scope.
+func New(c *resolve.Cluster, scope []*resolve.BundleDeployment, o Options) *Evaluator {
+	e := &Evaluator{options: o, cluster: c, rules: map[*resolve.BundleDeployment][]compare.Rule{}, kinds: map[schema.GroupVersionKind][]*resolve.Object{}}
+	for _, d := range scope {
+		if d.On != c {
+			continue
+		}
+		e.scope = append(e.scope, d)
+		e.rules[d] = rulesOf(d)
+		for _, o := range d.Desired {
+			gvk := o.GroupVersionKind()
+			e.kinds[gvk] = append(e.kinds[gvk], o)
+		}
+	}
+	return e
+}
+
+// Cluster is the cluster that is evaluated.
+func (e *Evaluator) Cluster() *resolve.Cluster { return e.cluster }
+
+// Kinds are the desired objects in scope by kind.
+func (e *Evaluator) Kinds() map[schema.GroupVersionKind][]*resolve.Object { return e.kinds }
+
+// Hashes are the set hashes of the bundle deployments in scope.
+func (e *Evaluator) Hashes() map[string]bool {
+	out := map[string]bool{}
+	for _, d := range e.scope {
+		if d.Ownership.Hash != "" {
+			out[d.Ownership.Hash] = true
+		}
+	}
+	return out
+}
+
+// rulesOf are the bundle's own comparePatches.
+func rulesOf(d *resolve.BundleDeployment) []compare.Rule {
+	diff := d.Options().Diff
+	if diff == nil {
+		return nil
+	}
+	var out []compare.Rule
+	for _, p := range diff.ComparePatches {
+		r := compare.Rule{APIVersion: p.APIVersion, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, JSONPointers: p.JSONPointers}
+		for _, op := range p.Operations {
+			r.Operations = append(r.Operations, compare.Operation{Op: op.Op, Path: op.Path, Value: op.Value})
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// Observation is what one live object shows.
+type Observation struct {
+	// Objects are the desired objects that it is, each with its state.
+	Objects []Object
+	// Undesired is set where it has a hash and no release desires it.
+	Undesired *Undesired
+	// Autoscaler is set where it is one.
+	Autoscaler *Autoscaler
+	// Secret is its content where it is a desired Secret: its values must not be shown.
+	Secret object.Content
+}
+
+// Observe evaluates one live object that was listed for the desired objects of a kind. A snapshot may have captured it in another version. The
+// error means that its name could not be read.
+func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Observation, error) {
+	m, err := live.ReadMeta()
+	if err != nil {
+		return Observation{}, err
+	}
+	var out Observation
+	if IsAutoscaler(live.Kind) {
+		out.Autoscaler = ReadAutoscaler(live.Raw)
+	}
+	desired := e.cluster.Objects[m.Ref().Key()]
+	if len(desired) == 0 {
+		out.Undesired = undesired(e.cluster, m)
+		return out, nil
+	}
+	l := liveObject{Evaluator: e, source: live, meta: m}
+	for _, o := range desired {
+		// A bundle deployment with a problem desires nothing that is known; its record may still claim the object.
+		if rules, inScope := e.rules[o.Deployment]; inScope && o.Deployment.Problem == "" && o.GroupVersionKind() == gvk {
+			if isSecret(o.Ref) && l.decode() == nil {
+				out.Secret = l.content
+			}
+			out.Objects = append(out.Objects, l.evaluate(o, rules))
+		}
+	}
+	return out, nil
+}
+
+// ObserveUndesired returns the live object that m is of, where it has a hash and no release desires it; else nil.
+func (e *Evaluator) ObserveUndesired(m *object.Meta) *Undesired {
+	if len(e.cluster.Objects[m.Ref().Key()]) > 0 {
+		return nil
+	}
+	return undesired(e.cluster, m)
+}
+
+func undesired(c *resolve.Cluster, m *object.Meta) *Undesired {
+	metadata := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
+	if metadata.Hash == "" {
+		return nil
+	}
+	out := &Undesired{Ref: m.Ref(), On: c, Metadata: metadata, NoPrune: m.Metadata.Labels[fleet.PruneLabel] == "false",
+		OwnedSet: ownership.OwnedSet(m.Metadata.Annotations)}
+	for _, owner := range m.Metadata.OwnerReferences {
+		out.Controlled = true
+		if owner.Controller || out.Controller == "" {
+			out.Controller = strings.ToLower(owner.Kind) + " " + owner.Name
+		}
+	}
+	return out
+}
+
+// List is what the live objects of one kind show.
+type List struct {
+	Objects     []Object
+	Undesired   []Undesired
+	Autoscalers []Autoscaler
+	// Coverage says which objects of the kind were read.
+	Coverage source.Coverage
+	// Whole says that the objects of all namespaces were asked for.
+	Whole bool
+}
+
+// Add adds an observation.
+func (l *List) Add(o Observation) {
+	l.Objects = append(l.Objects, o.Objects...)
+	if o.Undesired != nil {
+		l.Undesired = append(l.Undesired, *o.Undesired)
+	}
+	if o.Autoscaler != nil {
+		l.Autoscalers = append(l.Autoscalers, *o.Autoscaler)
+	}
+}
+
+// Observed is what all live objects of a cluster show.
+type Observed struct {
+	// Lists are by the kind that is desired.
+	Lists map[schema.GroupVersionKind]*List
+	// Undesired are what the search in other kinds found; nil where nothing was searched. Unsearched are the kinds ("pods", "jobs.batch") that
+	// could not be searched.
+	Undesired  []Undesired
+	Unsearched []string
+	Searched   bool
+	// Autoscalers were listed because a number of replicas differs, as far as AutoscalersRead says; it is nil where they were not listed.
+	Autoscalers     []Autoscaler
+	AutoscalersRead *source.Coverage
+	// Answers are what the server says of objects that it was asked about.
+	Answers map[*resolve.Object]Answer
+}
+
+// undesired returns all objects that no release desires, ordered. A kind that is listed in two versions, or for its desired objects and by its
+// labels, shows an object twice.
+func (o *Observed) undesired() []Undesired {
+	all := slices.Clone(o.Undesired)
+	for _, l := range o.Lists {
+		all = append(all, l.Undesired...)
+	}
+	slices.SortFunc(all, func(a, b Undesired) int { return a.Compare(b.Ref) })
+	return slices.CompactFunc(all, func(a, b Undesired) bool { return a.Key() == b.Key() })
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluate
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/health"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// liveObject is one live object, decoded at most once, and compared with each desired object of its name.
+type liveObject struct {
+	*Evaluator
+	source  source.Object
+	meta    *object.Meta
+	content object.Content
+	managed []byte
+}
+
+func (l *liveObject) decode() (err error) {
+	if l.content == nil {
+		if l.content, l.managed, err = object.Decode(l.source.Raw); err == nil {
+			// API servers leave them out in the items of a list, and readiness goes by the kind.
+			l.content["apiVersion"], l.content["kind"] = l.meta.APIVersion, l.meta.Kind
+		}
+	}
+	return err
+}
+
+// evaluate finds out the state of a desired object, of which this is the live one.
+func (l *liveObject) evaluate(desired *resolve.Object, rules []compare.Rule) Object {
+	o := Object{Object: desired}
+	d := desired.Deployment
+	have := ownership.MetadataOf(l.meta.Metadata.Labels, l.meta.Metadata.Annotations)
+	if l.options.Predict {
+		o.Live = l.live()
+	}
+	class := ownership.Classify(have, d.Ownership)
+	if class.Reason != ownership.Owned {
+		o.State, o.Reason, o.Metadata, o.Owner = Unowned, string(class.Reason), have, l.owner(have, d)
+		if l.options.Predict {
+			l.predict(&o, rules)
+		}
+		return o
+	}
+	o.IDMismatch = class.IDMismatch
+	o.Metadata = d.Ownership // its strings are shared by the whole set
+	if class.IDMismatch || l.options.Predict {
+		o.Metadata = have
+	}
+	if err := l.decode(); err != nil {
+		o.State, o.Reason, o.Message = Unknown, string(source.ReadFailed), "the live object could not be decoded"
+		return o
+	}
+	content, _, err := object.Decode(desired.Raw)
+	if err != nil {
+		o.State, o.Reason, o.Message = Unknown, string(resolve.RecordUnreadable), "the manifest's object could not be decoded"
+		return o
+	}
+	l.compare(&o, content, rules)
+	return o
+}
+
+// compare decides between Modified, NotReady and Ready.
+func (l *liveObject) compare(o *Object, desired object.Content, rules []compare.Rule) {
+	readiness := health.Judge(l.content, ignored(o.Deployment), l.options.Now)
+	diffs := l.differences(o, desired, rules)
+	if len(diffs) > 0 && l.source.Kind != o.GroupVersionKind() {
+		o.State, o.Reason, o.NotReady = Unknown, string(source.NotInSnapshot), !readiness.Ready
+		o.Message = "it was captured as " + l.source.Kind.GroupVersion().String() + ", in which its fields cannot be compared"
+		return
+	}
+	o.setReadiness(readiness)
+	if len(diffs) > 0 {
+		o.Differences = l.attributed(o, desired, diffs)
+		o.State = Modified
+	}
+}
+
+// setReadiness makes the object Ready or NotReady.
+func (o *Object) setReadiness(v health.Verdict) {
+	o.State, o.NotReady, o.Condition, o.Message = Ready, !v.Ready, "", ""
+	if !v.Ready {
+		o.State, o.Condition, o.Message = NotReady, v.Condition.String(), strings.Join(v.Messages, "; ")
+	}
+}
+
+// differences compares under the bundle's own rules, and leaves out what comes out otherwise each time it is rendered.
+func (l *liveObject) differences(o *Object, desired object.Content, rules []compare.Rule) []compare.Difference {
+	live := l.content
+	if len(o.Unstable) > 0 {
+		if slices.Contains(o.Unstable, "") {
+			return nil
+		}
+		rules = append(slices.Clone(rules), compare.Rule{APIVersion: o.APIVersion, Kind: o.Kind, JSONPointers: o.Unstable})
+	}
+	desired, live = applied(rules, o.Ref, desired, live)
+	return compare.Objects(desired, live, o.GroupVersionKind())
+}
+
+// applied returns two states of an object under a bundle's rules; as they are where a rule cannot be applied to one of them.
+func applied(rules []compare.Rule, ref object.Ref, a, b object.Content) (object.Content, object.Content) {
+	if !compare.Applies(rules, ref) {
+		return a, b
+	}
+	x, xErr := compare.Apply(rules, ref, a)
+	y, yErr := compare.Apply(rules, ref, b)
+	if xErr != nil || yErr != nil {
+		return a, b
+	}
+	return x, y
+}
+
+// attributed returns the differences with who made them, and with what the release record states where the bundle states something else.
+func (l *liveObject) attributed(o *Object, desired object.Content, diffs []compare.Difference) []Difference {
+	managers, err := compare.ReadManagers(l.managed, l.content)
+	if err != nil {
+		managers = &compare.Managers{} // who it was could not be read
+	}
+	recorded := recordedFields(o, desired)
+	value := valuesOf(o.Ref, desired, l.content)
+	out := make([]Difference, 0, len(diffs))
+	for _, d := range diffs {
+		x := difference(d, managers, value)
+		if r, other := recorded[x.Path]; other && r.LiveSet {
+			x.Release = value(d, r.Live)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// recordedFields are the fields in which the release record states something else than the bundle, by path.
+func recordedFields(o *Object, desired object.Content) map[string]compare.Difference {
+	raw, ok := o.Deployment.Recorded[o.Key()]
+	if !ok {
+		return nil
+	}
+	recorded, _, err := object.Decode(raw)
+	if err != nil {
+		return nil // that is said of the record
+	}
+	out := map[string]compare.Difference{}
+	for _, d := range compare.Objects(desired, recorded, o.GroupVersionKind()) {
+		out[d.Path.String()] = d
+	}
+	return out
+}
+
+func difference(d compare.Difference, managers *compare.Managers, value valueOf) Difference {
+	out := Difference{Path: d.Path.String()}
+	if d.DesiredSet {
+		out.Desired = value(d, d.Desired)
+	}
+	if d.LiveSet {
+		out.Live = value(d, d.Live)
+	}
+	if d.Order {
+		out.Note = "the order differs"
+	}
+	if m := managers.Of(d); m != nil {
+		out.Manager, out.Operation, out.Subresource = m.Name, m.Operation, m.Subresource
+		if !m.Time.IsZero() {
+			out.Time = m.Time.Format(time.RFC3339)
+		}
+	}
+	out.AtAdmission = managers.Unclaimed(d)
+	return out
+}
+
+// Writer says who wrote a field, and when, as far as the object records it.
+func Writer(d compare.Difference, managers *compare.Managers) string {
+	return difference(d, managers, plain).Who()
+}
+
+func isSecret(r object.Ref) bool { return r.Kind == "Secret" && object.Group(r.APIVersion) == "" }
+
+func ignored(d *resolve.BundleDeployment) []map[string]string {
+	if o := d.Options(); o.Ignore != nil {
+		return o.Ignore.Conditions
+	}
+	return nil
+}
+
+// owner says who owns an object that its bundle does not; nil where nobody does.
+func (l *liveObject) owner(have ownership.Metadata, d *resolve.BundleDeployment) *Owner {
+	if have.Hash == "" && have.SetID == "" && (have.ReleaseName == "" || have.Release() == d.Ownership.Release()) {
+		return nil
+	}
+	out := &Owner{SetID: have.SetID, Hash: have.Hash, Release: have.Release()}
+	if owner := l.cluster.OwnerOf(have); owner != nil && owner != d {
+		out.BundleDeployment = owner.Key()
+	}
+	return out
+}

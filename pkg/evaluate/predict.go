@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluate
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+)
+
+// predict finds out what adopting an unowned object needs, and what would follow: its differences are those that the next deploy of the bundle
+// overwrites.
+func (l *liveObject) predict(o *Object, rules []compare.Rule) {
+	desired, _, err := object.Decode(o.Raw)
+	if err != nil || l.decode() != nil || l.source.Kind != o.GroupVersionKind() {
+		o.Message = "what the next deploy would change could not be predicted: the live object was not read in the version of the manifest"
+		return
+	}
+	if diffs := l.differences(o, desired, rules); len(diffs) > 0 {
+		o.Differences = l.attributed(o, desired, diffs)
+	}
+	o.Live.LastApplied = leftBehind(l.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation], desired, l.content, o)
+}
+
+// live is what is known of the live object beside its ownership metadata.
+func (l *liveObject) live() *Live {
+	m := l.meta.Metadata
+	return &Live{
+		UID: m.UID, ResourceVersion: m.ResourceVersion, Stamps: ownership.StampsOf(m.Labels, m.Annotations), Deleting: m.DeletionTimestamp != "",
+		Controller: l.meta.Controller(), Keep: m.Annotations[fleet.ResourcePolicyAnnotation] == "keep", OwnedSet: ownership.OwnedSet(m.Annotations),
+	}
+}
+
+// leftBehind lists what a last-applied annotation states and the manifest does not, as far as the object has it: Fleet would have it removed,
+// and calls the object modified until it is (Fleet's facts, drift 3.2).
+func leftBehind(applied string, desired, live object.Content, o *Object) []string {
+	last, _, err := object.Decode([]byte(applied))
+	if applied == "" || err != nil {
+		return nil
+	}
+	gone := map[string]bool{}
+	for _, d := range compare.Objects(last, live, o.GroupVersionKind()) {
+		if !d.LiveSet {
+			gone[d.Path.String()] = true
+		}
+	}
+	var out []string
+	for _, d := range compare.Objects(last, desired, o.GroupVersionKind()) {
+		if path := d.Path.String(); !d.LiveSet && !gone[path] {
+			out = append(out, path)
+		}
+	}
+	return out
+}

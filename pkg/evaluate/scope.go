@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluate
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Scope says which bundle deployments are evaluated. The zero value is all of them.
+type Scope struct {
+	// Namespace is a workspace: that of GitRepos, HelmOps and Bundles. Of a release alone it is the release's namespace.
+	Namespace string
+	// Selector selects BundleDeployments by their labels; nil selects all.
+	Selector labels.Selector
+	// Targets narrow it down; a bundle deployment is in scope if any of them has it.
+	Targets []Target
+}
+
+// Target is one named thing, such as gitrepo/guestbook. Kind is the name of one of Fleet's kinds in lower case.
+type Target struct{ Kind, Name string }
+
+// The kinds of targets.
+const (
+	TargetGitRepo          = "gitrepo"
+	TargetHelmOp           = "helmop"
+	TargetBundle           = "bundle"
+	TargetCluster          = "cluster"
+	TargetBundleDeployment = "bundledeployment"
+)
+
+// TargetKinds returns the kinds of targets with the other names that are accepted for them, as kubectl does.
+func TargetKinds() map[string][]string {
+	out := map[string][]string{}
+	for _, k := range state.Kinds {
+		if k.Name == state.ClusterGroup {
+			continue
+		}
+		name, group := strings.ToLower(k.Name), "."+v1alpha1.GroupVersion.Group
+		out[name] = append([]string{k.Resource, k.Resource + group, name + group}, k.ShortNames...)
+	}
+	return out
+}
+
+// String writes the target as it is typed.
+func (t Target) String() string { return t.Kind + "/" + t.Name }
+
+// Whole says whether everything is in scope.
+func (s Scope) Whole() bool { return s.Namespace == "" && s.Selector == nil && len(s.Targets) == 0 }
+
+// Pick returns the bundle deployments in scope. A target that names nothing is an error of type *NotFoundError; that nothing is in scope is
+// ErrNothingInScope.
+func (s Scope) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeployment, error) {
+	if known := workspaces(desired); s.Namespace != "" && len(known) > 0 && !slices.Contains(known, s.Namespace) {
+		return nil, fmt.Errorf("finding namespace %s: nothing of Fleet's is in it; there is in %s", s.Namespace, strings.Join(known, ", "))
+	}
+	var out []*resolve.BundleDeployment
+	hit := make([]bool, len(s.Targets))
+	for _, d := range desired.Deployments {
+		if !s.inNamespace(d) || !s.selected(d) {
+			continue
+		}
+		in := len(s.Targets) == 0
+		for i, t := range s.Targets {
+			if t.names(d) {
+				in, hit[i] = true, true
+			}
+		}
+		if in {
+			out = append(out, d)
+		}
+	}
+	for i, t := range s.Targets {
+		if !hit[i] && !s.exists(desired.Fleet, t) {
+			return nil, &NotFoundError{Target: t, Namespace: s.Namespace}
+		}
+	}
+	if len(out) == 0 && !s.Whole() {
+		return nil, s.nothing()
+	}
+	return out, nil
+}
+
+// nothing says that no bundle deployment is in scope.
+func (s Scope) nothing() error {
+	var parts []string
+	for _, t := range s.Targets {
+		parts = append(parts, t.String())
+	}
+	if s.Namespace != "" {
+		parts = append(parts, "namespace "+s.Namespace)
+	}
+	if s.Selector != nil {
+		parts = append(parts, fmt.Sprintf("selector %q", s.Selector))
+	}
+	return fmt.Errorf("%w: %s", ErrNothingInScope, strings.Join(parts, ", "))
+}
+
+// ErrNothingInScope is returned where targets exist, or a namespace or selector is valid, and no bundle deployment matches.
+var ErrNothingInScope = errors.New("no bundle deployment matches")
+
+// NotFoundError says that a target names nothing.
+type NotFoundError struct {
+	Target    Target
+	Namespace string
+}
+
+// Error implements error.
+func (e *NotFoundError) Error() string {
+	where := ""
+	if e.Namespace != "" {
+		where = " in namespace " + e.Namespace
+	}
+	return fmt.Sprintf("finding %s%s: there is none with a bundle deployment here", e.Target, where)
+}
+
+// workspaces are the namespaces that a scope may name, in order.
+func workspaces(desired *resolve.DesiredState) []string {
+	seen := map[string]bool{}
+	for _, d := range desired.Deployments {
+		if d.BD == nil {
+			seen[d.Release.Namespace] = true
+		} else if ns := d.BD.Labels[fleet.BundleNamespaceLabel]; ns != "" {
+			seen[ns] = true
+		}
+	}
+	for _, k := range state.Kinds {
+		if k.Name == state.BundleDeployment || k.Name == state.ClusterGroup {
+			continue
+		}
+		for _, o := range k.Of(desired.Fleet) {
+			seen[o.GetNamespace()] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+func (s Scope) inNamespace(d *resolve.BundleDeployment) bool {
+	if s.Namespace == "" {
+		return true
+	}
+	if d.BD == nil {
+		return d.Release.Namespace == s.Namespace
+	}
+	return d.BD.Labels[fleet.BundleNamespaceLabel] == s.Namespace
+}
+
+func (s Scope) selected(d *resolve.BundleDeployment) bool {
+	if s.Selector == nil {
+		return true
+	}
+	return d.BD != nil && s.Selector.Matches(labels.Set(d.BD.Labels))
+}
+
+func (t Target) is(kind string) bool { return t.Kind == strings.ToLower(kind) }
+
+func (t Target) names(d *resolve.BundleDeployment) bool {
+	key := ""
+	if t.is(state.BundleDeployment) {
+		key = d.Key()
+	}
+	for kind, parent := range d.Parents() {
+		if t.is(kind) {
+			key = parent
+		}
+	}
+	return key != "" && (key == t.Name || strings.HasSuffix(key, "/"+t.Name))
+}
+
+// exists says whether there is an object of that name, though it has no bundle deployment.
+func (s Scope) exists(f *state.Fleet, t Target) bool {
+	for _, k := range state.Kinds {
+		if !t.is(k.Name) || k.Name == state.BundleDeployment {
+			continue
+		}
+		for _, o := range k.Of(f) {
+			ns, name := o.GetNamespace(), o.GetName()
+			if (name == t.Name || ns+"/"+name == t.Name) && (s.Namespace == "" || s.Namespace == ns) {
+				return true
+			}
+		}
+	}
+	return false
+}

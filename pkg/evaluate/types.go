@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package evaluate says what is true of the objects that bundles desire: of each object a state, of each bundle deployment its counts, of
+// everything above it the aggregates. It is a pure function of the desired state and of the live objects, which it is shown one by one and does
+// not keep.
+package evaluate
+
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+)
+
+// State is the state of an object or of a bundle deployment.
+type State string
+
+// The states. An object has the first that holds of Unknown, Missing, Unowned, Modified, NotReady, Ready. A bundle deployment may also be
+// OutOfSync, WaitApplied or ErrApplied.
+const (
+	Unknown     State = "Unknown"
+	Missing     State = "Missing"
+	Unowned     State = "Unowned"
+	Modified    State = "Modified"
+	NotReady    State = "NotReady"
+	Ready       State = "Ready"
+	OutOfSync   State = "OutOfSync"
+	WaitApplied State = "WaitApplied"
+	ErrApplied  State = "ErrApplied"
+)
+
+// ScopeUnproven is the reason of the state Unknown for an object that has the set of its bundle with another scope than its release states,
+// while nothing shows which of the two the agent uses.
+const ScopeUnproven = "ScopeUnproven"
+
+// Counts count the objects of a bundle by their state: Desired = Ready + Missing + Unowned + Modified + NotReady + Unknown. Orphaned is not part
+// of it.
+type Counts struct {
+	Desired, Ready, Missing, Unowned, Modified, NotReady, Orphaned, Unknown int
+}
+
+// Plus returns the field-wise sum.
+func (c Counts) Plus(o Counts) Counts {
+	return Counts{
+		Desired: c.Desired + o.Desired, Ready: c.Ready + o.Ready, Missing: c.Missing + o.Missing, Unowned: c.Unowned + o.Unowned,
+		Modified: c.Modified + o.Modified, NotReady: c.NotReady + o.NotReady, Orphaned: c.Orphaned + o.Orphaned, Unknown: c.Unknown + o.Unknown,
+	}
+}
+
+func (c *Counts) add(s State) {
+	c.Desired++
+	switch s {
+	case Missing:
+		c.Missing++
+	case Unowned:
+		c.Unowned++
+	case Modified:
+		c.Modified++
+	case NotReady:
+		c.NotReady++
+	case Ready:
+		c.Ready++
+	default:
+		c.Unknown++
+	}
+}
+
+// Object is one desired object with its state.
+type Object struct {
+	*resolve.Object
+	State State
+	// Reason says more about the states Unowned and Unknown, in a word; Message in a sentence.
+	Reason, Message string
+	// Metadata is the ownership metadata of the live object, where there is one.
+	Metadata ownership.Metadata
+	// IDMismatch says that an owned object has another set id than its bundle. Fleet ignores that.
+	IDMismatch bool
+	// Owner is who owns it, when another than its bundle does.
+	Owner       *Owner
+	Differences []Difference
+	// NotReady says that the object is not ready, also where its state is another one; Condition names what decided it.
+	NotReady  bool
+	Condition string
+	// TTLAfterFinished is, of a missing Job, the spec.ttlSecondsAfterFinished that its manifest states; nil where it states none.
+	TTLAfterFinished *int64
+	// Live is what adopting the object needs to know; nil unless Options.Predict is set and there is a live object.
+	Live *Live
+}
+
+// Owner is who owns an object.
+type Owner struct {
+	SetID, Hash string
+	Release     string // "namespace/name"
+	// BundleDeployment is the key of the one on this cluster that has the set; empty where none has.
+	BundleDeployment string
+}
+
+// Live is what is known of a live object beside its ownership metadata.
+type Live struct {
+	UID, ResourceVersion string
+	// Stamps are its five keys.
+	Stamps   ownership.Stamps
+	Deleting bool
+	// Controller is "Kind name" of the object that controls it.
+	Controller string
+	// Keep says that Helm leaves it in place when its release is uninstalled, OwnedSet that its set has an owner of its own.
+	Keep, OwnedSet bool
+	// LastApplied are, of an unowned object, the paths that its last-applied annotation states, the bundle does not, and the object has: Fleet
+	// calls them modified.
+	LastApplied []string
+}
+
+// Difference is one field that differs. Manager, operation and time are set where the object's managedFields record them.
+type Difference struct {
+	Path                   string
+	Desired, Live, Release Value // Release is what the release record states, where the bundle was rendered and states something else
+	Manager, Operation     string
+	Subresource, Time      string
+	// AtAdmission says that no manager is recorded for this value, though managers are for others: an admission webhook set it, or the API server
+	// itself.
+	AtAdmission bool
+	// Note qualifies the difference: another order, or what the server's dry run says.
+	Note string
+}
+
+// Who says who made the difference, and when, as far as that is recorded.
+func (d Difference) Who() string {
+	switch {
+	case d.AtAdmission:
+		return "set at admission, or by the API server itself: no field manager wrote it"
+	case d.Manager == "":
+		return "who changed it is not recorded"
+	}
+	s := "last written by " + d.Manager
+	if d.Subresource != "" {
+		s += " through " + d.Subresource
+	}
+	if d.Operation != "" {
+		s += " (" + d.Operation + ")"
+	}
+	if d.Time != "" {
+		s += " at " + d.Time
+	}
+	return s
+}
+
+// ShowsValue says whether a side of the difference is a value that is not masked.
+func (d Difference) ShowsValue() bool {
+	return d.Desired.shown() || d.Live.shown() || d.Release.shown()
+}
+
+// Undesired is a live object that has a hash and that no release desires.
+type Undesired struct {
+	object.Ref
+	// On is the cluster that it is on.
+	On       *resolve.Cluster
+	Metadata ownership.Metadata
+	// NoPrune says that a label excludes the object from what Fleet calls orphaned, Controlled that another object controls it, OwnedSet that its
+	// set has an owner.
+	NoPrune, Controlled, OwnedSet bool
+	Controller                    string // "kind name" of the controlling object
+}
+
+// BundleDeployment is one bundle on one cluster with the state of its objects.
+type BundleDeployment struct {
+	*resolve.BundleDeployment
+	Objects []Object
+	// Orphans are left over from earlier revisions.
+	Orphans []Undesired
+	Counts  Counts
+	State   State
+	// ServerSide says that Helm applies its next deploy server-side.
+	ServerSide bool
+}

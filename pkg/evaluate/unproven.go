@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluate
+
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+)
+
+// unproven makes objects Unknown whose releases state sets that none of them has, while they have sets of the same bundles with another scope:
+// release and objects disagree, and no running agent shows which of the two its scope makes.
+func unproven(deployments []*BundleDeployment) {
+	byAgent := map[string][]*BundleDeployment{}
+	for _, d := range deployments {
+		if d.Scope.Evidence == resolve.EvidenceReleases && d.Stated.Hash != "" && !d.Disputed {
+			byAgent[d.Agent] = append(byAgent[d.Agent], d)
+		}
+	}
+	for _, all := range byAgent {
+		var others []*Object
+		agree := false
+		for _, d := range all {
+			for i := range d.Objects {
+				o := &d.Objects[i]
+				agree = agree || o.Metadata.Hash == d.Ownership.Hash
+				if o.State == Unowned && otherScope(d, o) {
+					others = append(others, o)
+				}
+			}
+		}
+		if agree {
+			continue
+		}
+		for _, o := range others {
+			o.State, o.Reason, o.Owner, o.Differences = Unknown, ScopeUnproven, nil, nil
+			o.Message = "it has set " + o.Metadata.SetID + ", and its release states set " + o.Deployment.Stated.SetID + ": no running agent shows which one it uses"
+		}
+	}
+}
+
+// otherScope says whether an object has the set of its own bundle, made with another scope.
+func otherScope(d *BundleDeployment, o *Object) bool {
+	_, ok := fleet.ScopeOfSet(o.Metadata.SetID, d.Name)
+	return ok && o.Metadata.SetID != d.Ownership.SetID && o.Metadata.Hash == fleet.Hash(o.Metadata.SetID)
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Object is one of Fleet's own objects.
+type Object interface {
+	metav1.Object
+	// Reported is what the status of the object says, in the form that all kinds share.
+	Reported() Reported
+}
+
+// Reported is what a status says. What a kind does not have is nil or empty.
+type Reported struct {
+	State  string
+	Counts *ResourceCounts
+	// Summary counts BundleDeployments.
+	Summary *Summary
+	// AsOf is when Fleet last wrote the status (RFC 3339), as far as that is recorded.
+	AsOf string
+}
+
+// Reported implements Object. A BundleDeployment has no summary.
+func (d *BundleDeployment) Reported() Reported {
+	return Reported{State: d.Status.Display.State, Counts: d.Status.ResourceCounts, AsOf: newest(d.Status.Conditions)}
+}
+
+// Reported implements Object. A Bundle has no counts of objects.
+func (b *Bundle) Reported() Reported {
+	return Reported{State: b.Status.Display.State, Summary: &b.Status.Summary, AsOf: newest(b.Status.Conditions)}
+}
+
+// Reported implements Object.
+func (r *GitRepo) Reported() Reported { return r.Status.reported() }
+
+// Reported implements Object.
+func (o *HelmOp) Reported() Reported { return o.Status.reported() }
+
+func (s *RepoStatus) reported() Reported {
+	return Reported{State: s.Display.State, Counts: s.ResourceCounts, Summary: &s.Summary, AsOf: newest(s.Conditions)}
+}
+
+// Reported implements Object. The status of a Cluster is as old as the last heartbeat of its agent.
+func (c *Cluster) Reported() Reported {
+	return Reported{State: c.Status.Display.State, Counts: &c.Status.ResourceCounts, Summary: &c.Status.Summary, AsOf: c.Status.Agent.LastSeen}
+}
+
+// Reported implements Object.
+func (g *ClusterGroup) Reported() Reported {
+	return Reported{State: g.Status.Display.State, Counts: &g.Status.ResourceCounts, Summary: &g.Status.Summary, AsOf: newest(g.Status.Conditions)}
+}
+
+// newest is the newest time among conditions, empty where none has one. RFC 3339 in UTC sorts as text.
+func newest(conditions []Condition) string {
+	out := ""
+	for _, c := range conditions {
+		out = max(out, c.LastUpdateTime)
+	}
+	return out
+}
+
+// Plus returns the field-wise sum.
+func (c ResourceCounts) Plus(o ResourceCounts) ResourceCounts {
+	return ResourceCounts{
+		DesiredReady: c.DesiredReady + o.DesiredReady, Ready: c.Ready + o.Ready, WaitApplied: c.WaitApplied + o.WaitApplied,
+		Modified: c.Modified + o.Modified, Orphaned: c.Orphaned + o.Orphaned, Missing: c.Missing + o.Missing, Unknown: c.Unknown + o.Unknown,
+		NotReady: c.NotReady + o.NotReady,
+	}
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// NewAudit makes the report of a result with its findings: sorted and added up, so that the same input gives the same bytes. Values of Secrets
+// are in it until it is Redacted. version is that of the program.
+func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Audit {
+	out := &Audit{APIVersion: APIVersion, Kind: Kind, Tool: Tool{Version: version}, TakenAt: Time(r.Now()),
+		Source: NewSource(r.Source, r.Desired), Scope: NewScope(r.Scope), Gaps: Gaps(r.Gaps), Notes: r.Notes,
+		BundleDeployments: []BundleDeployment{}, Findings: []Finding{}}
+	for _, d := range r.Deployments {
+		out.BundleDeployments = append(out.BundleDeployments, newBundleDeployment(d))
+	}
+	for _, f := range findings {
+		out.Findings = append(out.Findings, Finding{Code: f.Code, Severity: Severity(f.Severity), Title: f.Title, Object: f.Object, Cluster: f.Cluster,
+			BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence, Remediation: f.Remediation, AsOf: f.AsOf})
+	}
+	out.sort()
+	codes := out.sum()
+	for kind, list := range map[string]*[]Aggregate{state.GitRepo: &out.GitRepos, state.HelmOp: &out.HelmOps, state.Bundle: &out.Bundles,
+		state.ClusterKind: &out.Clusters, state.ClusterGroup: &out.ClusterGroups} {
+		*list = newAggregates(r.Tree[kind], codes)
+	}
+	return out
+}
+
+// Time writes when data was taken, empty where that is not known.
+func Time(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// NewSource says what a document was made from.
+func NewSource(d source.Description, desired *resolve.DesiredState) Source {
+	out := Source{Kind: string(d.Origin), Context: d.Context, Server: d.Server, Path: strings.Join(d.Paths, ", "), KubernetesVersion: d.KubernetesVersion}
+	versions := FleetVersions{Controller: desired.ControllerVersion}
+	for _, c := range desired.Clusters {
+		for ns, v := range c.Versions() {
+			if v == "" {
+				continue
+			}
+			if versions.Agents == nil {
+				versions.Agents = map[string]string{}
+			}
+			versions.Agents[c.ClusterOfAgent(ns)] = v
+		}
+	}
+	if versions.Controller != "" || versions.Agents != nil {
+		out.FleetVersions = &versions
+	}
+	return out
+}
+
+// NewScope says what was asked for.
+func NewScope(s evaluate.Scope) Scope {
+	var out Scope
+	if s.Namespace != "" {
+		out.Namespaces = []string{s.Namespace}
+	}
+	if s.Selector != nil {
+		out.Selectors = []string{s.Selector.String()}
+	}
+	for _, t := range s.Targets {
+		out.Targets = append(out.Targets, t.String())
+	}
+	return out
+}
+
+// Gaps are the gaps of a document, ordered, each once.
+func Gaps(gaps []source.Gap) []Gap {
+	out := make([]Gap, 0, len(gaps))
+	for _, g := range gaps {
+		out = append(out, Gap(g))
+	}
+	slices.SortFunc(out, func(x, y Gap) int {
+		return cmp.Or(cmp.Compare(x.What, y.What), cmp.Compare(x.Why(), y.Why()), cmp.Compare(x.Effect, y.Effect))
+	})
+	return slices.Compact(out)
+}
+
+// NewCounts copies counts.
+func NewCounts(c evaluate.Counts) Counts { return Counts(c) }
+
+func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
+	out := BundleDeployment{
+		Namespace: d.Namespace, Name: d.Name, Cluster: d.Cluster, Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp,
+		SetID: d.Ownership.SetID, Hash: d.Ownership.Hash, State: State(d.State), Reason: string(d.Problem), Counts: NewCounts(d.Counts),
+		Resources: make([]Resource, 0, len(d.Objects)+len(d.Orphans)),
+	}
+	if d.BD != nil {
+		out.Reported = newReported(d.BD.Reported())
+	}
+	if d.Release.Revision > 0 { // else nothing is installed yet
+		out.Release = d.Release.String()
+	}
+	if d.Problem == "" {
+		out.DesiredFrom = string(d.From)
+	}
+	for _, o := range d.Objects {
+		out.Resources = append(out.Resources, Resource{
+			Ref: o.Ref, State: State(o.State), Reason: o.Reason, Message: o.Message, Owner: NewOwner(o.Owner), Differences: Differences(o.Differences),
+		})
+	}
+	for _, u := range d.Orphans {
+		out.Resources = append(out.Resources, Resource{Ref: u.Ref, State: Orphaned})
+	}
+	slices.SortFunc(out.Resources, func(x, y Resource) int { return x.Compare(y.Ref) })
+	return out
+}
+
+// NewOwner copies an owner; nil stays nil.
+func NewOwner(o *evaluate.Owner) *Owner {
+	if o == nil {
+		return nil
+	}
+	return &Owner{SetID: o.SetID, Hash: o.Hash, Release: o.Release, BundleDeployment: o.BundleDeployment}
+}
+
+// Differences copies differences.
+func Differences(all []evaluate.Difference) []Difference {
+	var out []Difference
+	for _, d := range all {
+		out = append(out, Difference{Path: d.Path, Desired: newValue(d.Desired), Live: newValue(d.Live), Release: newValue(d.Release), Manager: d.Manager,
+			Operation: d.Operation, Subresource: d.Subresource, Time: d.Time, AtAdmission: d.AtAdmission, Note: d.Note})
+	}
+	return out
+}
+
+// newAggregates are those of which every bundle deployment is known: the aggregate of a part says nothing about the whole. codes are the
+// findings by object.
+func newAggregates(all []*evaluate.Aggregate, codes map[string][]string) []Aggregate {
+	var out []Aggregate
+	for _, a := range all {
+		if !a.Complete {
+			continue
+		}
+		x := Aggregate{Namespace: a.Object.GetNamespace(), Name: a.Object.GetName(), Reported: newReported(a.Object.Reported()),
+			Findings: slices.Compact(codes[a.Kind+" "+a.Key()])}
+		x.Actual = Actual{BundleDeployments: a.Actual.BundleDeployments, ReadyBundleDeployments: a.Actual.ReadyBundleDeployments,
+			Counts: NewCounts(a.Actual.Counts)}
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(x, y Aggregate) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+	return out
+}
+
+func newReported(r v1alpha1.Reported) *Reported {
+	out := &Reported{State: r.State, AsOf: r.AsOf}
+	if c := r.Counts; c != nil {
+		out.DesiredReady, out.Ready, out.Missing = &c.DesiredReady, &c.Ready, &c.Missing
+		out.Modified, out.NotReady, out.Orphaned = &c.Modified, &c.NotReady, &c.Orphaned
+	}
+	if s := r.Summary; s != nil {
+		out.BundleDeployments, out.ReadyBundleDeployments = &s.DesiredReady, &s.Ready
+	}
+	return out
+}
+
+func (a *Audit) sort() {
+	slices.SortFunc(a.BundleDeployments, func(x, y BundleDeployment) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Release, y.Release))
+	})
+	slices.SortFunc(a.Findings, func(x, y Finding) int {
+		return cmp.Or(cmp.Compare(x.Code, y.Code), cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.BundleDeployment, y.BundleDeployment),
+			x.Object.Compare(y.Object), cmp.Compare(x.Message, y.Message))
+	})
+}
+
+// sum fills in the summary, and returns the codes of the findings on each object ("Kind namespace/name").
+func (a *Audit) sum() map[string][]string {
+	a.Summary = Summary{BundleDeployments: len(a.BundleDeployments)}
+	for _, bd := range a.BundleDeployments {
+		a.Summary.Counts = a.Summary.Counts.Plus(bd.Counts)
+	}
+	codes := map[string][]string{}
+	for _, f := range a.Findings {
+		switch f.Severity {
+		case Error:
+			a.Summary.Findings.Error++
+		case Warning:
+			a.Summary.Findings.Warning++
+		default:
+			a.Summary.Findings.Info++
+		}
+		k := f.Object.Kind + " " + f.Object.Namespace + "/" + f.Object.Name
+		codes[k] = append(codes[k], f.Code)
+	}
+	return codes
+}
+
+// names passes on the names of an object.
+func names(r object.Ref, add func(...string)) { add(r.Kind, r.Namespace, r.Name) }

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+)
+
+// Redacted returns a copy in which secrets are hidden.
+func (a *Audit) Redacted(s *redact.Secrets) *Audit {
+	return newHider(s, a).audit(a)
+}
+
+// hider copies documents and hides secrets in the copies.
+type hider struct {
+	replace  func(text string) string
+	ordinals map[string]string // nil for one that only reads
+}
+
+func newHider(s *redact.Secrets, d redact.Document) *hider {
+	return &hider{replace: s.Hider(d), ordinals: map[string]string{}}
+}
+
+// reader returns a hider that changes nothing and shows f every text.
+func reader(f func(...string)) *hider {
+	return &hider{replace: func(text string) string {
+		f(text)
+		return text
+	}}
+}
+
+// Texts implements redact.Document.
+func (a *Audit) Texts(add func(...string)) { reader(add).audit(a) }
+
+// Names implements redact.Document.
+func (a *Audit) Names(add func(...string)) {
+	for _, bd := range a.BundleDeployments {
+		add(bd.Namespace, bd.Name, bd.Cluster, bd.Bundle, bd.GitRepo, bd.HelmOp, bd.Release, bd.SetID)
+		for _, r := range bd.Resources {
+			names(r.Ref, add)
+		}
+	}
+	for _, f := range a.Findings {
+		names(f.Object, add)
+		add(f.Cluster, f.BundleDeployment)
+	}
+}
+
+// ownSentences are the codes of findings whose message quotes nothing of the cluster but paths.
+var ownSentences = map[string]bool{"FD101": true, "FD104": true, "FD105": true, "FD107": true, "FD111": true}
+
+// Published implements redact.Document.
+func (a *Audit) Published(p *redact.Published) {
+	paths := map[object.Ref][]string{}
+	for _, bd := range a.BundleDeployments {
+		key := bd.Namespace + "/" + bd.Name
+		p.Sentence("bundle deployment "+key+"\x00release "+bd.Release+"\x00cluster "+bd.Cluster, nil)
+		for _, r := range bd.Resources {
+			p.Sentence(strings.ToLower(r.Kind)+" "+r.Namespace+"/"+r.Name, nil)
+			for _, d := range r.Differences {
+				paths[r.Ref] = append(paths[r.Ref], d.Path)
+				p.Sentence(d.Time, nil)
+				p.Path(d.Path)
+			}
+		}
+	}
+	for _, f := range a.Findings {
+		p.Sentence(f.Code+"\x00"+f.Title, nil)
+		if ownSentences[f.Code] {
+			p.Sentence(f.Message, paths[f.Object])
+			p.Sentence(f.Remediation, nil)
+		}
+	}
+}
+
+func (h *hider) audit(a *Audit) *Audit {
+	out := *a
+	out.BundleDeployments = each(a.BundleDeployments, func(bd BundleDeployment) BundleDeployment {
+		bd.Resources = each(bd.Resources, func(r Resource) Resource {
+			r.Message, r.Differences = h.replace(r.Message), h.differences(r.Differences)
+			return r
+		})
+		return bd
+	})
+	out.Findings = each(a.Findings, func(f Finding) Finding {
+		f.Message, f.Remediation, f.Evidence = h.replace(f.Message), h.replace(f.Remediation), h.texts(f.Evidence)
+		return f
+	})
+	out.Notes, out.Gaps = h.texts(a.Notes), h.gaps(a.Gaps)
+	return &out
+}
+
+func (h *hider) differences(list []Difference) []Difference {
+	return each(list, func(d Difference) Difference {
+		d.Desired, d.Live, d.Release, d.Note = h.value(d.Desired), h.value(d.Live), h.value(d.Release), h.replace(d.Note)
+		d.Manager = h.replace(d.Manager) // anyone may choose any name
+		d.Path = h.replace(d.Path)       // which has keys, and elements of sets
+		return d
+	})
+}
+
+func (h *hider) texts(list []string) []string { return each(list, h.replace) }
+
+func (h *hider) gaps(list []Gap) []Gap {
+	return each(list, func(g Gap) Gap {
+		return Gap{What: h.replace(g.What), Reason: h.replace(g.Reason), Detail: h.replace(g.Detail), Effect: h.replace(g.Effect)}
+	})
+}
+
+// each returns a copy of a list with every element changed; nil stays nil.
+func each[T any](list []T, change func(T) T) []T {
+	if list == nil {
+		return nil
+	}
+	out := make([]T, len(list))
+	for i, x := range list {
+		out[i] = change(x)
+	}
+	return out
+}
+
+// present makes a list that is always there be there when it is empty too: [] and not null.
+func present[T any](l []T) []T {
+	if l == nil {
+		return []T{}
+	}
+	return l
+}
+
+// value gives a secret its ordinal by first appearance, so that equal values look equal, and hides secrets inside others.
+func (h *hider) value(v Value) Value {
+	switch {
+	case !v.set:
+		return v
+	case !v.secret:
+		v.v = h.inside(v.v)
+		return v
+	case h.ordinals == nil:
+		return v
+	}
+	raw, err := json.Marshal(v.v)
+	if err != nil {
+		raw = []byte(fmt.Sprint(v.v))
+	}
+	mask, ok := h.ordinals[string(raw)]
+	if !ok {
+		mask = fmt.Sprintf("***%d", len(h.ordinals)+1)
+		h.ordinals[string(raw)] = mask
+	}
+	return Value{set: true, secret: true, mask: mask}
+}
+
+// inside hides secrets in the strings of a value that is none itself.
+func (h *hider) inside(v any) any {
+	switch v := v.(type) {
+	case string:
+		return h.replace(v)
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = h.inside(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[h.replace(k)] = h.inside(v[k])
+		}
+		return out
+	}
+	return v
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Input is what the desired state is found out from.
+type Input struct {
+	Fleet    *state.Fleet
+	Clusters []*state.Cluster
+	// StatedScope is the scope that the user states for the agents whose running workload does not show one; nil where none is stated.
+	StatedScope *string
+	// Carriers count the live objects of disputes, as far as they were counted.
+	Carriers map[DisputeKey]Carriers
+	// Renderings replace what the release records of their bundle deployments state.
+	Renderings []*Rendering
+}
+
+// Resolve finds out what is desired.
+func Resolve(in Input) *DesiredState {
+	out := &DesiredState{Fleet: in.Fleet}
+	byNamespace := map[string]*v1alpha1.Cluster{}
+	for _, c := range in.Fleet.Clusters {
+		if c.Status.Namespace != "" {
+			byNamespace[c.Status.Namespace] = c
+		}
+	}
+	var resolvers []*resolver
+	for _, c := range in.Clusters {
+		r := newResolver(in, c, byNamespace)
+		r.findWatches()
+		r.findScopes()
+		resolvers = append(resolvers, r)
+		out.Clusters = append(out.Clusters, r.out)
+	}
+	for _, bd := range in.Fleet.BundleDeployments {
+		out.Deployments = append(out.Deployments, place(resolvers, bd, byNamespace))
+	}
+	for _, r := range resolvers {
+		out.Deployments = append(out.Deployments, r.releasesAlone(out.Deployments)...)
+		r.out.ReleasesComplete = r.out.SetsComplete && covered(r.State.Coverage.ConfigMaps)
+		r.outdatedNotes()
+		slices.Sort(r.out.Notes)
+		r.settleDisputes(in.Carriers)
+	}
+	slices.SortFunc(out.Deployments, func(x, y *BundleDeployment) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Release.Release(), y.Release.Release()))
+	})
+	out.render(in.Renderings)
+	for _, d := range out.Deployments {
+		if d.On != nil {
+			d.On.index(d)
+		}
+	}
+	return out
+}
+
+// resolver finds out what is desired on one cluster.
+type resolver struct {
+	*state.Fleet
+	State *state.Cluster
+	out   *Cluster
+	// histories are the revisions of each release ("namespace/name"), ascending.
+	histories map[string][]*state.Record
+	// byNamespace finds a Cluster by the namespace of its BundleDeployments.
+	byNamespace map[string]*v1alpha1.Cluster
+	// outdated are, by agent, the bundle deployments whose release states another set than the agent uses.
+	outdated map[string][]*BundleDeployment
+}
+
+func newResolver(in Input, c *state.Cluster, byNamespace map[string]*v1alpha1.Cluster) *resolver {
+	out := &Cluster{State: c.WithoutRecords(), Objects: map[object.Key][]*Object{}, Sets: map[string][]*BundleDeployment{}, Releases: c.Releases, Latest: c.Latest,
+		scopes: map[string]AgentScope{}, stated: in.StatedScope, fleet: in.Fleet, watches: map[string]string{}}
+	out.SetsComplete = covered(c.Coverage.Records)
+	r := &resolver{Fleet: in.Fleet, State: c, out: out, histories: c.Histories(), byNamespace: byNamespace, outdated: map[string][]*BundleDeployment{}}
+	for _, rec := range c.Records {
+		if rec.OverBound != "" {
+			out.OverBound = append(out.OverBound, rec.Identity())
+		}
+		for _, o := range slices.Concat(rec.Objects, rec.Secrets) {
+			if isSecret(o.Ref) {
+				out.Secrets = append(out.Secrets, o.Raw)
+			}
+		}
+	}
+	slices.SortFunc(out.OverBound, func(x, y *state.Record) int { return cmp.Compare(x.String(), y.String()) })
+	return r
+}
+
+func covered(c source.Coverage) bool {
+	_, all := c.Of("")
+	return all
+}
+
+// RecordsProblem says why release records of a namespace may be missing ("" for any namespace), in a word and in a sentence; empty where all were
+// read.
+func RecordsProblem(c *state.Cluster, namespace string) (Problem, string) {
+	f, ok := c.Coverage.Records.Of(namespace)
+	if ok {
+		return "", ""
+	}
+	switch f.Reason {
+	case source.Forbidden:
+		return RecordsForbidden, "its release record may not be read (Secrets)"
+	case source.NotInSnapshot, source.KindNotServed:
+		return RecordNotCaptured, "its release record is not in the snapshot"
+	}
+	return RecordsFailed, fmt.Sprintf("reading its release record failed (%s)", f.Detail)
+}
+
+// place finds the cluster of a BundleDeployment among those that are read, and what is desired there.
+func place(resolvers []*resolver, bd *v1alpha1.BundleDeployment, byNamespace map[string]*v1alpha1.Cluster) *BundleDeployment {
+	d := &BundleDeployment{Namespace: bd.Namespace, Name: bd.Name, BD: bd}
+	d.setParents(byNamespace[bd.Namespace])
+	d.OnOtherCluster = len(resolvers) > 0
+	for _, r := range resolvers {
+		if agent, here := r.agentOf(bd); here {
+			d.On, d.OnOtherCluster = r.out, false
+			r.deployment(d, agent)
+			return d
+		}
+		if problem, detail := r.placementUnknown(d); problem != "" && d.Problem == "" {
+			d.Problem, d.Detail = problem, detail
+		}
+		d.OnOtherCluster = d.OnOtherCluster && r.elsewhere()
+	}
+	if d.Problem != "" {
+		d.OnOtherCluster = false
+		return d
+	}
+	d.Problem, d.Detail = ClusterNotRead, "nothing that could be read shows on which cluster it is deployed"
+	if d.OnOtherCluster {
+		d.Detail = "it is deployed on another cluster than the one that was read"
+	}
+	return d
+}
+
+// deployment finds out what a BundleDeployment of this cluster desires.
+func (r *resolver) deployment(d *BundleDeployment, agent string) {
+	if d.BD.Status.Release == "" {
+		d.Problem, d.Detail = NoReleaseRecord, "nothing is installed yet: its status names no release"
+		r.ownership(d, nil, agent)
+		r.firstProblems(d, agent)
+		return
+	}
+	named, err := release.ParseName(d.BD.Status.Release)
+	if err != nil {
+		d.Problem, d.Detail = NoReleaseRecord, err.Error()
+		r.ownership(d, nil, agent)
+		return
+	}
+	d.Release = named
+	r.desired(d, agent)
+}
+
+// placementUnknown says why a BundleDeployment may be of this cluster though nothing places it here: no release record could be read.
+func (r *resolver) placementUnknown(d *BundleDeployment) (Problem, string) {
+	if len(r.out.watches) > 0 || r.agentElsewhere(d.Namespace) {
+		return "", ""
+	}
+	problem, detail := RecordsProblem(r.State, "")
+	if problem == RecordNotCaptured {
+		return "", ""
+	}
+	return problem, detail
+}
+
+// agentElsewhere says whether the workloads of agents on this cluster were seen, and the agent of a BundleDeployment's Cluster is not among them.
+func (r *resolver) agentElsewhere(namespace string) bool {
+	c := r.byNamespace[namespace]
+	if c == nil || c.Status.Agent.Namespace == "" || len(r.State.Workloads) == 0 {
+		return false
+	}
+	_, here := r.State.Workloads[c.Status.Agent.Namespace]
+	return !here
+}
+
+// elsewhere says whether a BundleDeployment that nothing places on this cluster is surely of another one: this cluster is recognised as another,
+// its agents have another manager, or it has no agent at all.
+func (r *resolver) elsewhere() bool {
+	if len(r.out.watches) > 0 || len(r.State.AgentSecrets) > 0 {
+		return true
+	}
+	return covered(r.State.Coverage.AgentSecrets) && covered(r.State.Coverage.Records) && len(r.State.AgentNamespaces()) == 0
+}
+
+// setParents fills in what the bundle deployment is part of, from its labels. c is the Cluster of its namespace, nil where none is known.
+func (d *BundleDeployment) setParents(c *v1alpha1.Cluster) {
+	l := d.BD.Labels
+	ns := l[fleet.BundleNamespaceLabel]
+	join := func(namespace, name string) string {
+		if name == "" {
+			return ""
+		}
+		return namespace + "/" + name
+	}
+	d.Bundle = join(ns, l[fleet.BundleLabel])
+	d.GitRepo = join(ns, l[fleet.RepoLabel])
+	if d.GitRepo == "" {
+		d.HelmOp = join(ns, l[fleet.HelmOpLabel])
+	}
+	d.Cluster = join(l[fleet.ClusterNamespaceLabel], l[fleet.ClusterLabel])
+	if c != nil && d.Cluster == "" {
+		d.Cluster = join(c.Namespace, c.Name)
+	}
+}
+
+// desired reads the desired objects of a deployment from the record of its release.
+func (r *resolver) desired(d *BundleDeployment, agent string) {
+	history := r.histories[d.Release.Release()]
+	i := slices.IndexFunc(history, func(rec *state.Record) bool { return rec.Name == d.Release })
+	d.addRecordProblems(history)
+	if i < 0 {
+		r.ownership(d, nil, agent)
+		problem, detail := RecordsProblem(r.State, d.Release.Namespace)
+		if problem == "" && r.State.Captured && len(r.State.Records) == 0 {
+			problem, detail = RecordNotCaptured, "no release record of Fleet is in the snapshot"
+			r.out.SetsComplete = false
+		}
+		if problem != "" {
+			d.Problem, d.Detail = problem, detail
+			return
+		}
+		d.Problem = NoReleaseRecord
+		d.Detail = fmt.Sprintf("revision %d of release %s is not recorded any more", d.Release.Revision, d.Release.Release())
+		d.RecordProblems = append(d.RecordProblems, RecordProblem{d.Release, "pruned", d.Detail + "; Fleet takes that for an empty bundle"})
+		return
+	}
+	rec := history[i]
+	r.ownership(d, rec, agent)
+	d.KeepResources, d.Commit, d.Deployed = rec.KeepResources, rec.Commit, rec.Deployed
+	if rec.Damaged != "" || rec.ManifestError != nil {
+		d.Problem, d.Detail = RecordUnreadable, rec.Damaged
+		if rec.ManifestError != nil {
+			d.Detail = rec.ManifestError.Error()
+		}
+		if rec.OverBound == "" && !errors.Is(rec.ManifestError, release.ErrNoManifest) { // what was not read is not known to be damaged
+			d.RecordProblems = append(d.RecordProblems, RecordProblem{d.Release, "damaged", d.Detail})
+		}
+		return
+	}
+	d.Earlier, d.Hooks = map[KindName]bool{}, map[KindName]bool{}
+	d.From, d.Desired = FromRelease, distinct(d, d.Release.Namespace, rec.Objects, r.State.Namespaced)
+	d.earlier(history[:i])
+	for _, h := range rec.Hooks {
+		d.Hooks[KindName{h.Kind, h.Name}] = true
+	}
+}
+
+// distinct are the objects that a deployment desires, each once: of duplicates the last. namespace is that of objects which state none.
+func distinct(d *BundleDeployment, namespace string, objects []release.Object, namespaced func(schema.GroupVersionKind) bool) []*Object {
+	var out []*Object
+	at := map[object.Key]int{}
+	for _, o := range objects {
+		w := &Object{Ref: o.Ref, Deployment: d, Raw: o.Raw, Namespaced: namespaced(o.GroupVersionKind())}
+		switch {
+		case !w.Namespaced:
+			w.Namespace = ""
+		case w.Namespace == "":
+			w.Namespace = namespace
+		}
+		if i, ok := at[w.Key()]; ok {
+			w.Index, out[i] = i, w
+			continue
+		}
+		w.Index = len(out)
+		at[w.Key()] = w.Index
+		out = append(out, w)
+	}
+	return out
+}
+
+// earlier gathers the objects of the revision before, of which Fleet reports what still carries the hash as extra.
+func (d *BundleDeployment) earlier(before []*state.Record) {
+	d.EarlierKnown = d.Release.Revision == 1
+	for _, r := range before {
+		for _, h := range r.Hooks {
+			d.Hooks[KindName{h.Kind, h.Name}] = true
+		}
+		if r.Damaged != "" || r.ManifestError != nil {
+			continue
+		}
+		if r.Revision == d.Release.Revision-1 {
+			d.EarlierKnown = true
+		}
+		for _, o := range r.Objects {
+			d.Earlier[KindName{o.Kind, o.Name}] = true
+		}
+	}
+}
+
+// addRecordProblems notes what is wrong with the named revision and with newer ones.
+func (d *BundleDeployment) addRecordProblems(history []*state.Record) {
+	for _, rec := range history {
+		if rec.Revision < d.Release.Revision {
+			continue
+		}
+		var what string
+		switch {
+		case rec.Damaged != "":
+			if rec.Name != d.Release && rec.OverBound == "" { // else it is said with what follows from it
+				d.RecordProblems = append(d.RecordProblems, RecordProblem{rec.Name, "damaged", fmt.Sprintf("revision %d: %s", rec.Revision, rec.Damaged)})
+			}
+			continue
+		case rec.Pending():
+			what = "Helm was interrupted, or is still at work"
+		case rec.Status == release.StatusFailed:
+			what = "Helm could not finish it"
+		case rec.Status != release.StatusDeployed && rec.Status != release.StatusSuperseded:
+			what = "it is no deployed release"
+		default:
+			continue
+		}
+		d.RecordProblems = append(d.RecordProblems, RecordProblem{rec.Name, rec.Status, fmt.Sprintf("revision %d is %s: %s", rec.Revision, rec.Status, what)})
+	}
+}
+
+// firstProblems notes what is wrong with the records of a release that no status names yet: its first installation was interrupted, or failed.
+func (r *resolver) firstProblems(d *BundleDeployment, agent string) {
+	for _, name := range slices.Sorted(maps.Keys(r.histories)) {
+		if last := latest(r.histories[name]); last != nil && last.BundleID == d.Name && last.AgentNamespace == agent {
+			d.addRecordProblems(r.histories[name])
+		}
+	}
+}

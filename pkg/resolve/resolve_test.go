@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+)
+
+// TestDesired holds what a manifest's objects become: defaulted namespaces, duplicates once, in order, by the last statement.
+func TestDesired(t *testing.T) {
+	w := &world{tb: t}
+	w.secret("system", "one").bd("one", "a", "web/a:2").
+		record("web/a:1", "superseded", "a", "system", "dropped", "theme").
+		record("web/a:2", "deployed", "a", "system", "theme", "other", "theme").
+		record("web/a:3", "failed", "a", "system", "later")
+	w.c.Records[release.Name{Namespace: "web", Name: "a", Revision: 2}].Hooks = []release.Hook{{Kind: "Job", Name: "migrate"}}
+	w.c.Records[release.Name{Namespace: "web", Name: "a", Revision: 2}].Objects[2].Raw = []byte("last")
+	s := w.build()
+	d := s.Deployments[0]
+	var got []string
+	for i, want := range d.Desired {
+		if want.Index != i || want.Deployment != d {
+			t.Errorf("%s has index %d at %d", want.Key(), want.Index, i)
+		}
+		got = append(got, want.Key().String())
+	}
+	if diff := cmp.Diff([]string{"configmap web/theme", "configmap web/other"}, got); diff != "" {
+		t.Errorf("desired (-want +got):\n%s", diff)
+	}
+	if string(d.Desired[0].Raw) != "last" {
+		t.Errorf("of two statements the first counts: %s", d.Desired[0].Raw)
+	}
+	earlier := map[KindName]bool{{"ConfigMap", "dropped"}: true, {"ConfigMap", "theme"}: true}
+	if diff := cmp.Diff(earlier, d.Earlier); diff != "" || !d.EarlierKnown {
+		t.Errorf("earlier (-want +got), known %v:\n%s", d.EarlierKnown, diff)
+	}
+	if !d.Hooks[KindName{"Job", "migrate"}] {
+		t.Error("the hook is not known")
+	}
+	if len(d.RecordProblems) != 1 || d.RecordProblems[0].Status != "failed" || d.RecordProblems[0].Record.Revision != 3 {
+		t.Errorf("record problems %+v", d.RecordProblems)
+	}
+	key := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "theme"}.Key()
+	if len(s.Clusters[0].Objects[key]) != 1 {
+		t.Errorf("%d want it", len(s.Clusters[0].Objects[key]))
+	}
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package state holds what was read, before anything is evaluated: Fleet is what a management cluster says, Cluster what was read of one
+// cluster that bundles are deployed to. It decodes objects and does no I/O. After everything was added nobody changes a value.
+package state
+
+import (
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// Fleet is what one management cluster says. Its Add methods must not be called concurrently.
+type Fleet struct {
+	BundleDeployments []*v1alpha1.BundleDeployment
+	Bundles           []*v1alpha1.Bundle
+	GitRepos          []*v1alpha1.GitRepo
+	HelmOps           []*v1alpha1.HelmOp
+	Clusters          []*v1alpha1.Cluster
+	ClusterGroups     []*v1alpha1.ClusterGroup
+
+	// ControllerVersion is the image tag of fleet-controller, empty where it was not read.
+	ControllerVersion string
+	// Coverage says, by kind, which of these objects were read.
+	Coverage map[string]source.Coverage
+}
+
+// Read says whether every object of a kind in a namespace was read, everywhere for the namespace "".
+func (f *Fleet) Read(kind, namespace string) bool {
+	_, all := f.Coverage[kind].Of(namespace)
+	return all
+}
+
+// AddController adds the Deployment of fleet-controller, given as JSON.
+func (f *Fleet) AddController(raw []byte) error {
+	_, _, w, err := readWorkload(kindDeployment, raw)
+	if err == nil {
+		f.ControllerVersion = w.Version
+	}
+	return err
+}
+
+// ClusterNamespaces returns the namespaces of the Clusters' BundleDeployments, in order.
+func (f *Fleet) ClusterNamespaces() []string {
+	var out []string
+	for _, c := range f.Clusters {
+		if ns := c.Status.Namespace; ns != "" {
+			out = append(out, ns)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// SecretNamespaces returns the namespaces of the Secrets that matter, as far as Fleet's objects tell: those of agents, and of release records.
+func (f *Fleet) SecretNamespaces() (agents, releases []string) {
+	for _, c := range f.Clusters {
+		if ns := c.Status.Agent.Namespace; ns != "" {
+			agents = append(agents, ns)
+		}
+	}
+	for _, bd := range f.BundleDeployments {
+		if n, err := release.ParseName(bd.Status.Release); err == nil {
+			releases = append(releases, n.Namespace)
+		}
+	}
+	slices.Sort(releases)
+	return agents, slices.Compact(releases)
+}
+
+// NeedsManifest returns whether the manifest of a revision can matter that is not deployed. That of a revision which is newer than the one that
+// a BundleDeployment names cannot.
+func (f *Fleet) NeedsManifest() func(release.Name) bool {
+	named := map[string]int{}
+	for _, bd := range f.BundleDeployments {
+		if n, err := release.ParseName(bd.Status.Release); err == nil {
+			named[n.Release()] = max(named[n.Release()], n.Revision)
+		}
+	}
+	return func(n release.Name) bool {
+		last, known := named[n.Release()]
+		return !known || n.Revision <= last
+	}
+}
+
+// Kind is one of Fleet's kinds.
+type Kind struct {
+	Name string // "GitRepo"
+	// Resource is the plural name in the API's paths, ShortNames are other names that kubectl takes.
+	Resource   string
+	ShortNames []string
+
+	add  func(f *Fleet, raw []byte) error
+	list func(f *Fleet) []v1alpha1.Object
+}
+
+// The names of the kinds.
+const (
+	BundleDeployment = "BundleDeployment"
+	Bundle           = "Bundle"
+	GitRepo          = "GitRepo"
+	HelmOp           = "HelmOp"
+	ClusterKind      = "Cluster"
+	ClusterGroup     = "ClusterGroup"
+)
+
+// Kinds are Fleet's kinds that are read. It is the only table of them.
+var Kinds = []Kind{
+	kind(BundleDeployment, "bundledeployments", func(f *Fleet) *[]*v1alpha1.BundleDeployment { return &f.BundleDeployments }, "bd"),
+	kind(Bundle, "bundles", func(f *Fleet) *[]*v1alpha1.Bundle { return &f.Bundles }),
+	kind(GitRepo, "gitrepos", func(f *Fleet) *[]*v1alpha1.GitRepo { return &f.GitRepos }),
+	kind(HelmOp, "helmops", func(f *Fleet) *[]*v1alpha1.HelmOp { return &f.HelmOps }),
+	kind(ClusterKind, "clusters", func(f *Fleet) *[]*v1alpha1.Cluster { return &f.Clusters }),
+	kind(ClusterGroup, "clustergroups", func(f *Fleet) *[]*v1alpha1.ClusterGroup { return &f.ClusterGroups }),
+}
+
+func kind[T any, P interface {
+	*T
+	v1alpha1.Object
+}](name, resource string, objects func(*Fleet) *[]P, short ...string) Kind {
+	return Kind{
+		Name: name, Resource: resource, ShortNames: short,
+		add: func(f *Fleet, raw []byte) error {
+			o := P(new(T))
+			if err := object.Into(raw, o); err != nil {
+				return err
+			}
+			list := objects(f)
+			*list = append(*list, o)
+			return nil
+		},
+		list: func(f *Fleet) []v1alpha1.Object {
+			var out []v1alpha1.Object
+			for _, o := range *objects(f) {
+				out = append(out, o)
+			}
+			return out
+		},
+	}
+}
+
+// Add adds an object of the kind, given as JSON. It keeps nothing of raw.
+func (k Kind) Add(f *Fleet, raw []byte) error { return k.add(f, raw) }
+
+// Of returns the objects of the kind.
+func (k Kind) Of(f *Fleet) []v1alpha1.Object { return k.list(f) }

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"errors"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+)
+
+// Record is a Helm release record. Of a release that is none of Fleet's only its identity is read.
+type Record struct {
+	release.Record
+	// Objects are those of the manifest, with their JSON; nil where the manifest was not needed or could not be read.
+	Objects []release.Object
+	// Secrets are the Secrets of the manifest that are not among Objects.
+	Secrets []release.Object
+	// ManifestError says why the manifest could not be read.
+	ManifestError error
+	// Damaged says why the record could not be decoded; then only its name is known.
+	Damaged string
+	// OverBound says which bound the record or its manifest exceeds. The release itself is not at fault: it is only not read.
+	OverBound string
+	// packed is the size of the record in the cluster, kept about its size in memory, in bytes. charged is what it unpacks to, 0 for a record
+	// that is not dense.
+	packed, kept, charged int
+}
+
+// Identity returns the record without its objects and hooks, for those who keep it.
+func (r *Record) Identity() *Record {
+	out := &Record{Record: r.Record, Damaged: r.Damaged, OverBound: r.OverBound}
+	out.Hooks = nil
+	return out
+}
+
+// ReadRecord decodes the release record in a Secret, and its manifest where that is wanted. That of a deployed revision always is: what made
+// it seem too new may be the BundleDeployment of another cluster, with a release of the same name. It is a pure function, and the costly
+// part of filling a Builder: it may run in several goroutines, which share a Work. unpacked is the record's release.UnpackedSize.
+func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int, manifest bool) *Record {
+	out := &Record{packed: len(value)}
+	out.Name = secret
+	if unpacked > release.MostUnpacked(len(value)) {
+		out.Damaged, out.OverBound = errUnpacked.Error(), errUnpacked.Error()
+		return out
+	}
+	var bound *release.BoundError
+	r, err := release.Decode(value)
+	switch {
+	case err != nil:
+		out.Damaged = err.Error()
+	case r.Name != secret:
+		out.Damaged = "decoding release record: it is the record of release " + r.String()
+	default:
+		out.Record = *r
+		parsed := w.charge(out, unpacked)
+		if parsed && (manifest || r.Status == release.StatusDeployed) && r.BundleID != "" {
+			out.Objects, out.ManifestError = r.Objects()
+		}
+		if parsed && r.BundleID != "" {
+			out.Secrets = r.Secrets(out.Objects == nil)
+		}
+		if !parsed {
+			out.drop(errDense)
+		}
+		out.Manifest = ""
+		for i := range out.Hooks {
+			out.Hooks[i].Manifest = ""
+		}
+	}
+	if errors.As(err, &bound) || errors.As(out.ManifestError, &bound) {
+		out.OverBound = bound.Error()
+	}
+	return out
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+const kindDeployment = "Deployment"
+
+// Workload is what an agent's Deployment or StatefulSet shows.
+type Workload struct {
+	Kind string
+	// Version is the tag of its image.
+	Version string
+	// Scope is the value of AGENT_SCOPE, empty where the variable is not set.
+	Scope string
+	// Doubt says why the workload does not prove the scope: it does not run, or does not show its value. Empty where it proves it.
+	Doubt string
+}
+
+// readWorkload reads a Deployment or StatefulSet, given as JSON.
+func readWorkload(kind string, raw []byte) (namespace, name string, out Workload, err error) {
+	var w workloadObject
+	if err := object.Into(raw, &w); err != nil {
+		return "", "", Workload{}, err
+	}
+	out = Workload{Kind: kind, Doubt: w.idle()}
+	for _, c := range w.Spec.Template.Spec.Containers {
+		if out.Version == "" {
+			out.Version = tag(c.Image)
+		}
+	}
+	if scope, ok := w.scope(); ok {
+		out.Scope = scope
+	} else {
+		out.Doubt = "its " + fleet.AgentScopeEnv + " is not shown"
+	}
+	return w.Metadata.Namespace, w.Metadata.Name, out, nil
+}
+
+// workloadObject is the part of a Deployment or StatefulSet that is read.
+type workloadObject struct {
+	Metadata struct {
+		Name       string `json:"name"`
+		Namespace  string `json:"namespace"`
+		Generation int64  `json:"generation"`
+	} `json:"metadata"`
+	Spec struct {
+		Replicas *int64 `json:"replicas"`
+		Template struct {
+			Spec struct {
+				Containers []struct {
+					Image   string           `json:"image"`
+					Env     []workloadEnv    `json:"env"`
+					EnvFrom []jsontext.Value `json:"envFrom"`
+				} `json:"containers"`
+			} `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+	Status struct {
+		ObservedGeneration int64 `json:"observedGeneration"`
+		Replicas           int64 `json:"replicas"`
+		UpdatedReplicas    int64 `json:"updatedReplicas"`
+		ReadyReplicas      int64 `json:"readyReplicas"`
+	} `json:"status"`
+}
+
+type workloadEnv struct {
+	Name      string         `json:"name"`
+	Value     string         `json:"value"`
+	ValueFrom jsontext.Value `json:"valueFrom"`
+}
+
+// idle says why no pod runs what the template states, "" where one does. A workload without a status, as in a capture that leaves it out, is
+// taken to run.
+func (w *workloadObject) idle() string {
+	s := w.Status
+	switch {
+	case w.Spec.Replicas != nil && *w.Spec.Replicas == 0:
+		return "it is scaled to zero"
+	case s.ObservedGeneration == 0:
+		return ""
+	case s.ObservedGeneration < w.Metadata.Generation || s.UpdatedReplicas < s.Replicas:
+		return "its rollout is not complete"
+	case s.ReadyReplicas == 0:
+		return "none of its pods is ready"
+	}
+	return ""
+}
+
+// scope returns the value of AGENT_SCOPE, which is empty where the variable is not there. ok is false where the value comes from elsewhere or
+// the capture replaced it.
+func (w *workloadObject) scope() (scope string, ok bool) {
+	values := map[string]bool{}
+	elsewhere := false
+	for _, c := range w.Spec.Template.Spec.Containers {
+		elsewhere = elsewhere || len(c.EnvFrom) > 0
+		for _, e := range c.Env {
+			if e.Name == fleet.AgentScopeEnv {
+				scope, values[e.Value] = e.Value, true
+				elsewhere = elsewhere || e.ValueFrom != nil
+			}
+		}
+	}
+	return scope, !elsewhere && len(values) < 2 && (scope == "" || len(validation.IsDNS1123Label(scope)) == 0)
+}
+
+// tag returns an image's tag, "" where it has none.
+func tag(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	i := strings.LastIndexByte(image, ':')
+	if i < 0 || strings.Contains(image[i:], "/") {
+		return ""
+	}
+	return image[i+1:]
+}
