@@ -14,7 +14,7 @@ import (
 const agentManager = "fleetagent"
 
 // effects says what follows from an adoption: who loses the object, who may delete it, what the next deploy makes of it, and what Fleet
-// will say (Fleet's facts, ownership 1.7 and 1.8, drift 3.6 and 3.7).
+// will say (docs/fleet-behavior.md, 1.7 and 1.8, 3.6 and 3.7).
 func effects(d *evaluate.BundleDeployment, x *evaluate.Object, others []Holder) []string {
 	var out []string
 	for _, h := range others {

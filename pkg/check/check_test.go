@@ -230,7 +230,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestInFleetsTerms holds that our unowned is Fleet's missing (Fleet's facts, status-math 4.2), and that an unknown part makes no sum.
+// TestInFleetsTerms holds that our unowned is Fleet's missing (docs/fleet-behavior.md, 4.2), and that an unknown part makes no sum.
 func TestInFleetsTerms(t *testing.T) {
 	d := deployment()
 	d.Counts = evaluate.Counts{Desired: 7, Ready: 1, Missing: 2, Unowned: 1, Modified: 1, NotReady: 2, Orphaned: 3}

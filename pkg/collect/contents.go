@@ -89,7 +89,7 @@ func (r *Reader) bundleResources(ctx context.Context, d *resolve.BundleDeploymen
 }
 
 // values reads the Secret in which newer Fleets keep a deployment's values. The agent takes none but the one that the valuesHash names
-// (Fleet's facts, values-secret 6.2 and 6.3).
+// (docs/fleet-behavior.md, 6.2 and 6.3).
 func (r *Reader) values(ctx context.Context, d *resolve.BundleDeployment, in *render.Input) error {
 	if in.ValuesHash == "" {
 		return nil

@@ -4,7 +4,7 @@
 //
 // It is pure. Only what the manifest states counts: fields, map keys and elements that others added are theirs. Built-in kinds are
 // compared by the merge keys and types of their Go structs, all other kinds as plain JSON whose lists count as a whole, which is where
-// Fleet's agent draws the line as well (Fleet's facts, drift). The outcome of a comparison is one of:
+// Fleet's agent draws the line as well (docs/fleet-behavior.md, 3). The outcome of a comparison is one of:
 //
 //   - no difference;
 //   - a stated field whose live value means something else;

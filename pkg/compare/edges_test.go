@@ -82,7 +82,7 @@ func pod(container string) string {
 	return `spec: {template: {spec: {containers: [{name: c, image: i, ` + container + `}]}}}`
 }
 
-// TestWorkedExamples are those of Fleet's facts, drift 3.8.
+// TestWorkedExamples are those of docs/fleet-behavior.md, 3.8.
 func TestWorkedExamples(t *testing.T) {
 	const c = `.spec.template.spec.containers[name="c"]`
 	check(t, []pairOf{
@@ -106,7 +106,7 @@ func TestWorkedExamples(t *testing.T) {
 	})
 }
 
-// TestEdges are the edge cases that Fleet's facts ask for, drift, as far as they are a matter of two objects; whose an object is, what is
+// TestEdges are the edge cases of docs/fleet-behavior.md, 3, as far as they are a matter of two objects; whose an object is, what is
 // missing and what is counted are tested where they are decided.
 func TestEdges(t *testing.T) {
 	const c = `.spec.template.spec.containers[name="c"]`

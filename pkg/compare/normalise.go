@@ -37,7 +37,7 @@ type normaliser struct {
 
 func both(f func(map[string]any) map[string]any) normaliser { return normaliser{f, f} }
 
-// normalisers are those of the kinds that have several ways (Fleet's facts, drift 3.2.2).
+// normalisers are those of the kinds that have several ways (docs/fleet-behavior.md, 3.2).
 var normalisers = map[schema.GroupKind]normaliser{
 	{Kind: "Secret"}:                               both(foldStringData),
 	{Kind: "Endpoints"}:                            both(sortSubsets),

@@ -15,7 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Rule is one of a bundle's comparePatches: what it does not want to hear of. Source: Fleet's facts, drift 3.3.
+// Rule is one of a bundle's comparePatches: what it does not want to hear of. Source: docs/fleet-behavior.md, 3.3.
 type Rule struct {
 	APIVersion, Kind, Namespace, Name string
 	// JSONPointers are removed before comparing, one by one; group and kind are patterns, an empty namespace or name matches any.

@@ -98,7 +98,7 @@ func scales(t *testing.T, c cell, ref object.Ref) bool {
 		(target.APIVersion == "" || target.APIVersion == ref.APIVersion) && bounds.Holds(scaled.Spec.Replicas)
 }
 
-// TestApply takes its cases from Fleet's facts, drift 3.3.
+// TestApply takes its cases from docs/fleet-behavior.md, 3.3.
 func TestApply(t *testing.T) {
 	deploymentRef := object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web"}
 	replicas := compare.Operation{Op: "remove", Path: "/spec/replicas"}
@@ -183,7 +183,7 @@ func TestOperationsTogether(t *testing.T) {
 	}
 }
 
-// TestExcused takes its cases from Fleet's facts, drift 3.3.
+// TestExcused takes its cases from docs/fleet-behavior.md, 3.3.
 func TestExcused(t *testing.T) {
 	ignore := []compare.Operation{{Op: "ignore"}}
 	rule := func(namespace, name string) compare.Rule {

@@ -16,7 +16,7 @@ import (
 )
 
 // typeOf returns the Go type of a built-in kind, or nil for all others. That is where Fleet draws its line too: kinds of client-go's
-// scheme are compared by their struct's merge keys, all others as plain JSON (Fleet's facts, drift 3.1).
+// scheme are compared by their struct's merge keys, all others as plain JSON (docs/fleet-behavior.md, 3.1).
 func typeOf(gvk schema.GroupVersionKind) reflect.Type { return scheme.Scheme.AllKnownTypes()[gvk] }
 
 // listKind says how two lists are held against each other.
@@ -119,7 +119,8 @@ func listKindOf(owner reflect.Type, f reflect.StructField, name string) listKind
 		return listAtomic
 	}
 	if owner == reflect.TypeFor[appsv1.StatefulSetSpec]() && name == "volumeClaimTemplates" {
-		return listReduced // the API server fills these in beyond its defaults; Fleet looks at the stated fields only (drift 3.2.4)
+		// The API server sets more than its defaults here; Fleet compares the stated fields only (docs/fleet-behavior.md, 3.2).
+		return listReduced
 	}
 	if !slices.Contains(strings.Split(f.Tag.Get("patchStrategy"), ","), "merge") {
 		return listAtomic

@@ -215,7 +215,7 @@ func IsOrphan(d *resolve.BundleDeployment, u Undesired) bool {
 	return d.Earlier[k] || !d.EarlierKnown && !u.Controlled && u.Metadata.ReleaseName != "" && u.Metadata.Release() == d.Release.Release()
 }
 
-// stateOf is the true state of a bundle deployment, in the order in which Fleet decides it (Fleet's facts, status-math 4.3).
+// stateOf is the true state of a bundle deployment, in the order in which Fleet decides it (docs/fleet-behavior.md, 4.3).
 func stateOf(d *BundleDeployment) State {
 	if d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID && d.Problem != resolve.ClusterNotRead {
 		if condition(d.BD.Status.Conditions, "Deployed") == "False" {
@@ -259,7 +259,7 @@ const applyServerSide = "ssa"
 const helm4 = 15
 
 // serverSide says whether Helm applies the next deploy server-side, where a field that another manager owns is a conflict: an upgrade as the
-// release was applied before, an installation with Helm 4, and neither where it is told to force or to take over (Fleet's facts, ownership 1.6
+// release was applied before, an installation with Helm 4, and neither where it is told to force or to take over (docs/fleet-behavior.md, 1.6
 // and 1.7). Where not all records could be read, nothing is said.
 func serverSide(d *resolve.BundleDeployment) bool {
 	options := d.Options()

@@ -35,7 +35,7 @@ func (l *liveObject) live() *Live {
 }
 
 // leftBehind lists what a last-applied annotation states and the manifest does not, as far as the object has it: Fleet would have it removed,
-// and calls the object modified until it is (Fleet's facts, drift 3.2).
+// and calls the object modified until it is (docs/fleet-behavior.md, 3.2).
 func leftBehind(applied string, desired, live object.Content, o *Object) []string {
 	last, _, err := object.Decode([]byte(applied))
 	if applied == "" || err != nil {

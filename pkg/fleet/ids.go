@@ -23,7 +23,7 @@ const (
 
 // SetID returns the id of the set of objects that a BundleDeployment deploys. scope is the agent's AGENT_SCOPE, usually empty.
 // Every BundleDeployment whose name starts with "fleet-agent" gets the agent's own id, whoever made it.
-// Source: Fleet's facts, ownership 1.1.
+// Source: docs/fleet-behavior.md, 1.1.
 func SetID(bundleDeployment, scope string) string {
 	parts := []string{setIDPrefix, bundleDeployment}
 	if IsAgentBundle(bundleDeployment) {
@@ -56,7 +56,7 @@ func IsAgentBundle(bundleDeployment string) bool {
 }
 
 // Hash returns the value of HashLabel for a set id of an agent: 40 hexadecimal digits.
-// Source: ownership 1.2; the agent sets none of the owner annotations that would enter it.
+// Source: docs/fleet-behavior.md, 1.2; the agent sets none of the owner annotations that would enter it.
 func Hash(setID string) string { return HashOf(setID, "", "", "") }
 
 // HashOf returns the hash of a set that may have an owner, as the sets of Fleet's controllers do.
@@ -93,7 +93,7 @@ var (
 	releaseValid   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 )
 
-// HelmReleaseName turns any name into one that Helm takes: at most 53 bytes of a-z, 0-9 and "-". Source: ownership 1.4.
+// HelmReleaseName turns any name into one that Helm takes: at most 53 bytes of a-z, 0-9 and "-". Source: docs/fleet-behavior.md, 1.4.
 func HelmReleaseName(name string) string {
 	s := strings.ReplaceAll(name, "/", "-")
 	if s != strings.ToLower(s) || releaseUnclean.MatchString(s) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The values of Fleet's facts, ownership 1.1 to 1.4.
+// The values of docs/fleet-behavior.md, 1.1 to 1.4.
 
 func TestSafeConcat(t *testing.T) {
 	a56 := strings.Repeat("a", 56)

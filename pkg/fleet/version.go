@@ -17,7 +17,7 @@ type Version struct {
 var version = regexp.MustCompile(`(?:^v?|up)0\.(\d+)\.(\d+)(-)?`)
 
 // ParseVersion reads the version in an image's tag; ok is false for one that says none, such as "dev".
-// Source: Fleet's facts, versions 8.3.
+// Source: docs/fleet-behavior.md, 8.3.
 func ParseVersion(tag string) (v Version, ok bool) {
 	m := version.FindStringSubmatch(tag)
 	if m == nil {
@@ -40,7 +40,8 @@ func (v Version) Before(minor, patch int) bool {
 }
 
 // CollectsByBundleName says whether an agent of that version holds the name of a release against the name of its BundleDeployment, and not
-// against the name that it gave the release itself: it uninstalls what it has just installed where the two differ. Source: ownership 1.6.
+// against the name that it gave the release itself: it uninstalls what it has just installed where the two differ. Source:
+// docs/fleet-behavior.md, 1.6.
 func (v Version) CollectsByBundleName() bool {
 	return v.Before(15, 6) || v.Minor == 16 && v.Before(16, 1)
 }

@@ -5,9 +5,9 @@
 //
 // The package is pure: it has no client, no clock and no state, does not keep
 // or change what it is given, and has an answer for every object, however
-// malformed. The rules and their order are those of Fleet's facts, "Status
-// math", section 4.1, for agents since 0.11; the removal of ignored conditions
-// that comes before them is "Drift", section 3.3. Wherever they read oddly (a
+// malformed. The rules and their order are those of docs/fleet-behavior.md, 4.1,
+// for agents since 0.11; the removal of ignored conditions that comes before
+// them is section 3.3. Wherever they read oddly (a
 // suspended Job that never started is not ready, a custom resource nobody has
 // ever reconciled is) the oddity is the agent's, and reproducing it is the
 // point: a verdict that is merely sensible would contradict the status it is

@@ -68,7 +68,7 @@ func (r *rollout) holders(ref *object.Ref, others []adoption.Holder) {
 }
 
 // ownership says whether Helm refuses the installation for an object that exists. Of whom it is Helm knows by its own three keys alone; Fleet's
-// two do not count for it (Fleet's facts, ownership 1.7).
+// two do not count for it (docs/fleet-behavior.md, 1.7).
 func (r *rollout) ownership(o *evaluate.Object, ref *object.Ref, others []adoption.Holder) (refused bool) {
 	if r.Action != report.RolloutInstall || r.takes {
 		return false

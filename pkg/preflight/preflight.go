@@ -109,7 +109,7 @@ func (r *rollout) verdict(v report.Verdict) {
 	}
 }
 
-// refusals are what Fleet's agent does not deploy at all (Fleet's facts, ownership 1.3, desired-state 2.5 and 2.7).
+// refusals are what Fleet's agent does not deploy at all (docs/fleet-behavior.md, 1.3, 2.5 and 2.7).
 func (r *rollout) refusals() {
 	d := r.d
 	for i := range d.Rendering.ClusterScoped {
@@ -140,7 +140,7 @@ func (r *rollout) recordSize() {
 	}
 }
 
-// names are those that some version of Fleet mishandles (ownership 1.1, 1.6 and 1.8).
+// names are those that some version of Fleet mishandles (docs/fleet-behavior.md, 1.1, 1.6 and 1.8).
 func (r *rollout) names() {
 	d := r.d
 	if fleet.IsAgentBundle(d.Name) && !r.ofAgent() {

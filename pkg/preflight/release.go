@@ -16,7 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// release finds out whether this installs or upgrades, and whether the release is the bundle's to have (Fleet's facts, ownership 1.6, 1.7).
+// release finds out whether this installs or upgrades, and whether the release is the bundle's to have (docs/fleet-behavior.md, 1.6, 1.7).
 func (r *rollout) release() {
 	d := r.d
 	r.last = d.On.Latest[d.Ownership.Release()]

@@ -28,7 +28,7 @@ const maxNumber = 50_000
 var ErrTooLarge = errors.New("it unpacks to more than 64 MiB, or has more than 50,000 parts")
 
 // DecodeContent reads the manifest document of a Content: gzip of JSON, whose SHA-256 must be the stated one where one is stated.
-// Source: Fleet's facts, desired-state 2.2.
+// Source: docs/fleet-behavior.md, 2.2.
 func DecodeContent(c *v1alpha1.Content) ([]v1alpha1.BundleResource, error) {
 	document, err := gunzip(c.Content, maxBytes)
 	if err != nil {
@@ -54,7 +54,7 @@ type manifest struct {
 }
 
 // ManifestID returns the name of the Content that holds the resources, and the SHA-256 of its document in hexadecimal.
-// Source: desired-state 2.1.
+// Source: docs/fleet-behavior.md, 2.1.
 func ManifestID(resources []v1alpha1.BundleResource) (id, sum string, err error) {
 	h := sha256.New()
 	if err := json.NewEncoder(h).Encode(manifest{resources}); err != nil {
@@ -65,7 +65,7 @@ func ManifestID(resources []v1alpha1.BundleResource) (id, sum string, err error)
 	return ("s-" + sum)[:maxName], sum, nil
 }
 
-// DecodeResource returns the bytes of a file. Source: desired-state 2.1.
+// DecodeResource returns the bytes of a file. Source: docs/fleet-behavior.md, 2.1.
 func DecodeResource(r v1alpha1.BundleResource) ([]byte, error) {
 	return decodeResource(r, maxBytes)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 )
 
-// TestManifestID holds the vectors of Fleet's facts, desired-state 2.1.
+// TestManifestID holds the vectors of docs/fleet-behavior.md, 2.1.
 func TestManifestID(t *testing.T) {
 	for _, tc := range []struct {
 		name      string

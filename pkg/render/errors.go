@@ -36,7 +36,7 @@ func (in Input) fail(file, reason string) error {
 }
 
 // ClusterScopedError is returned for a bundle whose targetNamespace forbids its cluster-scoped objects. The agent refuses to deploy any of it.
-// Source: Fleet's facts, ownership 1.3.
+// Source: docs/fleet-behavior.md, 1.3.
 type ClusterScopedError struct {
 	Bundle  string
 	Objects []object.Ref

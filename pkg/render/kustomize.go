@@ -35,7 +35,7 @@ func (b *bundle) kustomizable() bool {
 }
 
 // kustomize runs the kustomization of the options over the contents and what Helm made. It has not processed them where there is no
-// kustomization.yaml: the agent knows no other name for the first one. Source: Fleet's facts, desired-state 2.7.
+// kustomization.yaml: the agent knows no other name for the first one. Source: docs/fleet-behavior.md, 2.7.
 func (b *bundle) kustomize(manifests []byte) (objs []*unstructured.Unstructured, processed bool, err error) {
 	dir := path.Join(".", kustomizeDir(&b.in.Options))
 	fs := filesys.MakeEmptyDirInMemory()

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-// ReleaseName returns the name of the release of a BundleDeployment. Source: Fleet's facts, ownership 1.4.
+// ReleaseName returns the name of the release of a BundleDeployment. Source: docs/fleet-behavior.md, 1.4.
 func ReleaseName(bundleDeployment string, o *v1alpha1.Options) string {
 	if o.Helm != nil && o.Helm.ReleaseName != "" {
 		return o.Helm.ReleaseName
@@ -17,7 +17,8 @@ func ReleaseName(bundleDeployment string, o *v1alpha1.Options) string {
 	return fleet.HelmReleaseName(bundleDeployment)
 }
 
-// ReleaseNamespace returns the namespace of the release, which is also that of namespaced objects that state none. Source: ownership 1.4.
+// ReleaseNamespace returns the namespace of the release, which is also that of namespaced objects that state none.
+// Source: docs/fleet-behavior.md, 1.4.
 func ReleaseNamespace(o *v1alpha1.Options) string {
 	return cmp.Or(o.TargetNamespace, o.DefaultNamespace, fleet.DefaultNamespace)
 }

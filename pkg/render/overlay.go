@@ -23,7 +23,7 @@ import (
 const overlayDir = "overlays/"
 
 // overlay names the nameless files, applies the overlays of the options and drops the directory of them all.
-// Source: Fleet's facts, desired-state 2.6.
+// Source: docs/fleet-behavior.md, 2.6.
 func (b *bundle) overlay(m manifestFiles) (manifestFiles, error) {
 	out := manifestFiles{resources: slices.Clone(m.resources), data: m.data, commit: m.commit}
 	for i, r := range out.resources {

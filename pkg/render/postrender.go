@@ -26,7 +26,7 @@ const (
 	keepPolicy = "keep"
 )
 
-// postRenderer is what the agent does between Helm's templates and Helm's manifest. Source: Fleet's facts, desired-state 2.7.
+// postRenderer is what the agent does between Helm's templates and Helm's manifest. Source: docs/fleet-behavior.md, 2.7.
 type postRenderer struct {
 	b     *bundle
 	chart *chart.Chart
@@ -109,7 +109,7 @@ func (p *postRenderer) plain() ([]*unstructured.Unstructured, error) {
 }
 
 // mark sets the agent's keys. Those that an object has already stay, but for the agent's own.
-// Source: ownership 1.3.
+// Source: docs/fleet-behavior.md, 1.3.
 func (p *postRenderer) mark(objs []*unstructured.Unstructured) error {
 	o := &p.b.in.Options
 	var misplaced []object.Ref

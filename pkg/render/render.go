@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package render makes of a bundle's contents the objects that Fleet's agent would store in the manifest of a release, step by step as
-// the agent does (Fleet's facts, desired-state 2.6 and 2.7, ownership 1.3 and 1.4).
+// the agent does (docs/fleet-behavior.md, 2.6 and 2.7, 1.3 and 1.4).
 //
 // It asks nobody: no client, no network, no file. What only a cluster or a registry could tell is a gap, which the Result names. Sizes
 // are bounded. The time and the memory of a template are not, since a chart is a program that nothing within its process can stop: package

@@ -50,7 +50,7 @@ func (s style) name() Style {
 	}
 }
 
-// detectStyle looks for the chart and the kustomization that the options name. Source: Fleet's facts, desired-state 2.6.
+// detectStyle looks for the chart and the kustomization that the options name. Source: docs/fleet-behavior.md, 2.6.
 func detectStyle(resources []v1alpha1.BundleResource, o *v1alpha1.Options) style {
 	helm := v1alpha1.HelmOptions{}
 	if o.Helm != nil {
@@ -75,7 +75,7 @@ func detectStyle(resources []v1alpha1.BundleResource, o *v1alpha1.Options) style
 	return s
 }
 
-// EmbeddedChartDir is where among the contents a downloaded chart is kept. Source: desired-state 2.6.
+// EmbeddedChartDir is where among the contents a downloaded chart is kept. Source: docs/fleet-behavior.md, 2.6.
 func EmbeddedChartDir(helm *v1alpha1.HelmOptions) string {
 	sum := sha256.Sum256([]byte(helm.Chart + ":" + helm.Repo + ":" + helm.Version))
 	return ".chart/" + hex.EncodeToString(sum[:])
@@ -102,7 +102,7 @@ func kustomizeDir(o *v1alpha1.Options) string {
 	return o.Kustomize.Dir
 }
 
-// layOut makes the chart that the agent hands to Helm. Source: desired-state 2.6.
+// layOut makes the chart that the agent hands to Helm. Source: docs/fleet-behavior.md, 2.6.
 func (b *bundle) layOut() error {
 	m := manifestFiles{resources: b.resources, data: b.data, commit: b.in.Commit}
 	if b.style.raw() {

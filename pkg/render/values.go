@@ -40,7 +40,7 @@ func (r *ValuesRef) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ValuesRefs returns the texts that the agent merges over the values, the first of them first. Source: Fleet's facts, desired-state 2.5.
+// ValuesRefs returns the texts that the agent merges over the values, the first of them first. Source: docs/fleet-behavior.md, 2.5.
 func ValuesRefs(o *v1alpha1.Options) []ValuesRef {
 	if o.Helm == nil {
 		return nil
@@ -116,8 +116,8 @@ func ReadValues(text []byte) (map[string]any, error) {
 // MergeValues merges maps deeply; all else in over replaces what is in base. Neither is changed.
 func MergeValues(base, over map[string]any) map[string]any { return loader.MergeMaps(base, over) }
 
-// ClusterValues names what of the values Fleet's management cluster fills in for each cluster by its labels; see desired-state 2.5. Only values
-// that did not go through it yet, those of a fleet.yaml, hold such.
+// ClusterValues returns the paths of the values that Fleet's management cluster fills in for each cluster from its labels
+// (docs/fleet-behavior.md, 2.5). Only values that were not processed there, such as those of a fleet.yaml, have any.
 func ClusterValues(helm *v1alpha1.HelmOptions, values map[string]any) []string {
 	var found []string
 	const labels = "global.fleet.clusterLabels."

@@ -19,7 +19,7 @@ import (
 type Evidence string
 
 // The kinds of evidence, the strongest first; the zero value means that the scope is not known. Only the first two may lead to a write that
-// the releases contradict: what a spec declares is what the next agent would get (Fleet's facts, ownership 1.5).
+// the releases contradict: what a spec declares is what the next agent would get (docs/fleet-behavior.md, 1.5).
 const (
 	EvidenceRunning  Evidence = "running"  // AGENT_SCOPE of the agent's running workload
 	EvidenceStated   Evidence = "stated"   // the user states it

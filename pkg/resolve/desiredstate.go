@@ -205,7 +205,7 @@ func (o *Object) Kept() bool {
 	return err == nil && m.Metadata.Annotations[fleet.ResourcePolicyAnnotation] == "keep"
 }
 
-// KindName is how Fleet recognises an object of an earlier revision: it looks at nothing else (Fleet's facts, drift 3.5).
+// KindName is how Fleet recognises an object of an earlier revision: it looks at nothing else (docs/fleet-behavior.md, 3.5).
 type KindName struct{ Kind, Name string }
 
 // RecordProblem is one thing that is wrong with the records of a release.

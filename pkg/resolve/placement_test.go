@@ -235,7 +235,7 @@ func TestHomes(t *testing.T) {
 	}
 }
 
-// TestScope holds where an agent's scope is read (Fleet's facts, ownership 1.5).
+// TestScope holds where an agent's scope is read (docs/fleet-behavior.md, 1.5).
 func TestScope(t *testing.T) {
 	const agent = "cattle-fleet-system"
 	for _, tc := range []struct {

@@ -72,7 +72,7 @@ func (c *Cluster) AddAgentSecret(raw []byte) error {
 }
 
 // AddAgent adds the Deployment or StatefulSet of an agent, given as JSON; others are ignored. The StatefulSet of an agent (before Fleet 0.12)
-// beside its Deployment is a leftover, in whatever order they are added (Fleet's facts, versions 8.2).
+// beside its Deployment is a leftover, in whatever order they are added (docs/fleet-behavior.md, 8.2).
 func (c *Cluster) AddAgent(kind string, raw []byte) error {
 	namespace, name, w, err := readWorkload(kind, raw)
 	if err != nil || name != fleet.AgentName {

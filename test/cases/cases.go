@@ -173,7 +173,7 @@ func captured(o map[string]any) error {
 	return nil
 }
 
-// caseMarks are the marks of Fleet and of Helm on an object (Fleet's facts, ownership 1.3). Hash is computed from Set unless it is given.
+// caseMarks are the marks of Fleet and of Helm on an object (docs/fleet-behavior.md, 1.3). Hash is computed from Set unless it is given.
 type caseMarks struct {
 	Set     string `json:"set"`
 	Hash    string `json:"hash"`

@@ -20,7 +20,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 )
 
-// caseContents are the files of a bundle, as the management cluster stores them (Fleet's facts, desired-state 2.1 to 2.3): in a Content that is
+// caseContents are the files of a bundle, as the management cluster stores them (docs/fleet-behavior.md, 2.1 to 2.3): in a Content that is
 // named after them, and by that name in the deploymentID of a BundleDeployment.
 type caseContents struct {
 	Kind string `json:"kind"`

@@ -33,7 +33,7 @@ type fixture struct {
 	kubeconfig string
 }
 
-// setHash is the mark of the set default-guestbook (ownership.md 1.2).
+// setHash is the mark of the set default-guestbook (docs/fleet-behavior.md, 1.2).
 const setHash = "c5c68538ff9800def965853a87784a250ad1f566"
 
 // shared is a real API server. No controllers run there: no pod ever starts, and a namespace that is deleted stays until its test ends.

@@ -58,7 +58,7 @@ type bundleFile struct {
 	v1alpha1.Options
 	Targets              []json.RawMessage `json:"targets"`
 	TargetCustomizations []json.RawMessage `json:"targetCustomizations"`
-	// OverrideTargets that are there and empty restrict nothing (Fleet's facts, targeting 5.1).
+	// OverrideTargets that are there and empty restrict nothing (docs/fleet-behavior.md, 5.1).
 	OverrideTargets *[]json.RawMessage `json:"overrideTargets"`
 	// unknown says which keys Fleet ignores.
 	unknown []string
@@ -182,7 +182,7 @@ func lineOf(err error, text []byte) string {
 	return fmt.Sprintf(" (line %d)", min(line, last))
 }
 
-// bundleName names the bundle as Fleet does. Source: Fleet's facts, ownership 1.4.
+// bundleName names the bundle as Fleet does. Source: docs/fleet-behavior.md, 1.4.
 func bundleName(stated string, o Options) (string, error) {
 	if stated != "" {
 		return stated, nil
