@@ -264,7 +264,7 @@ type caseRelease struct {
 	Encoding string `json:"encoding"`
 }
 
-// secret encodes the record as Helm does: JSON, gzip, base64, and base64 once more as the data of a Secret (desired-state 2.8).
+// secret encodes the record as Helm does: JSON, gzip, base64, and base64 once more as the data of a Secret (docs/fleet-behavior.md, 2.8).
 func (r caseRelease) secret(kinds map[string]bool) (map[string]any, error) {
 	manifest, err := r.stamped(kinds)
 	if err != nil {

@@ -38,7 +38,7 @@ type caseContents struct {
 	Bundle string `json:"bundle"`
 }
 
-// caseValues are the values of a BundleDeployment in the Secret where newer Fleets keep them (values-secret 6.2).
+// caseValues are the values of a BundleDeployment in the Secret where newer Fleets keep them (docs/fleet-behavior.md, 6.2).
 type caseValues struct {
 	Kind   string         `json:"kind"`
 	Of     string         `json:"of"`

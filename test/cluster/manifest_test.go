@@ -4,7 +4,7 @@ package cluster
 
 import "testing"
 
-// TestManifestID takes its values from desired-state.md 2.1.
+// TestManifestID takes its values from docs/fleet-behavior.md, 2.1.
 func TestManifestID(t *testing.T) {
 	t.Parallel()
 	for want, file := range map[string]bundleFile{

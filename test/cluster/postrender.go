@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rawDir is the folder of a chart in which Fleet's agent keeps manifests that are no templates (desired-state.md 2.6).
+// rawDir is the folder of a chart in which Fleet's agent keeps manifests that are no templates (docs/fleet-behavior.md, 2.6).
 const rawDir = "raw-yaml/"
 
-// postRenderer does to Helm's output what Fleet's agent does (desired-state.md 2.7, ownership.md 1.3), kustomize left
+// postRenderer does to Helm's output what Fleet's agent does (docs/fleet-behavior.md, 2.7, 1.3), kustomize left
 // out: it appends the raw manifests of the chart and marks every object.
 type postRenderer struct {
 	chart           *chart.Chart

@@ -34,7 +34,7 @@ import (
 // AgentManager is the field manager of the objects of a release: the name that Fleet's agent goes by.
 const AgentManager = "fleetagent"
 
-// agentHistory is how many revisions Fleet's agent keeps (desired-state.md 2.8).
+// agentHistory is how many revisions Fleet's agent keeps (docs/fleet-behavior.md, 2.8).
 const agentHistory = 2
 
 // ReleaseOptions describe a release as Fleet's agent deploys a bundle. Without BundleID, SetID and Hash it is a release
@@ -46,7 +46,7 @@ type ReleaseOptions struct {
 	// Namespace is the release namespace, in which the records lie. It is created where it is absent.
 	Namespace string
 	// SetID and Hash are the marks on every object: the annotation objectset.rio.cattle.io/id and the label
-	// objectset.rio.cattle.io/hash (ownership.md 1.1, 1.2).
+	// objectset.rio.cattle.io/hash (docs/fleet-behavior.md, 1.1, 1.2).
 	SetID, Hash string
 
 	// Manifest holds the raw objects as YAML documents, Templates the chart's templates by file name, CRDs the
@@ -56,7 +56,7 @@ type ReleaseOptions struct {
 	CRDs      string
 	Values    map[string]any
 
-	// The chart's annotations (ownership.md 1.6). Commit is left out when empty.
+	// The chart's annotations (docs/fleet-behavior.md, 1.6). Commit is left out when empty.
 	AgentNamespace, ServiceAccount, Commit string
 	KeepResources                          bool
 
@@ -65,7 +65,7 @@ type ReleaseOptions struct {
 	// DeleteCRDResources leaves the resource policy "keep" off CustomResourceDefinitions.
 	DeleteCRDResources bool
 	// TakeOwnership lets an install adopt objects that are not of this release. An upgrade always does. An install
-	// that takes ownership applies on the client's side (ownership.md 1.7).
+	// that takes ownership applies on the client's side (docs/fleet-behavior.md, 1.7).
 	TakeOwnership bool
 	// ClientSideApply makes an install apply as Fleet did before 0.15. An upgrade does what the revision before it did.
 	ClientSideApply bool
@@ -233,7 +233,7 @@ func (o ReleaseOptions) values() map[string]any {
 	return o.Values
 }
 
-// chart returns the chart that Fleet's agent makes of a bundle without one (desired-state.md 2.6).
+// chart returns the chart that Fleet's agent makes of a bundle without one (docs/fleet-behavior.md, 2.6).
 func (o ReleaseOptions) chart() (*chart.Chart, error) {
 	epoch := time.Unix(0, 0).UTC()
 	ch := &chart.Chart{ModTime: epoch}
@@ -270,7 +270,7 @@ type bundleFile struct {
 	Content string `json:"content"`
 }
 
-// manifestID is the name of the Content that holds these files of a bundle (desired-state.md 2.1).
+// manifestID is the name of the Content that holds these files of a bundle (docs/fleet-behavior.md, 2.1).
 func manifestID(files []bundleFile) (string, error) {
 	document, err := json.Marshal(map[string][]bundleFile{"resources": files})
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
-// guestbook is the bundle whose marks ownership.md 1.2 gives. Its namespace goes with the test.
+// guestbook is the example bundle of docs/fleet-behavior.md, 1.2. Its namespace differs from test to test.
 func guestbook(t *testing.T, namespace string) cluster.ReleaseOptions {
 	t.Helper()
 	shared.RemoveNamespacesAfter(t, namespace)
@@ -261,7 +261,7 @@ type metadata struct {
 
 type info struct{ Status string }
 
-// decode reads a record as it is stored, with no help from Helm (desired-state.md 2.8).
+// decode reads a record as it is stored, with no help from Helm (docs/fleet-behavior.md, 2.8).
 func decode(t *testing.T, namespace, name string) release {
 	t.Helper()
 	secret := &corev1.Secret{}

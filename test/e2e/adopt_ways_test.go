@@ -30,7 +30,8 @@ func (f *fleetServer) byHand(obj *unstructured.Unstructured, document string) {
 		`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"apiVersion\":\"v1\",\"kind\":\"`+obj.GetKind()+`\"}"}}}`)
 }
 
-// TestWaysIn has objects exist that are not the bundle's, in every way that is known from running Fleets (ownership 1.7), and adopts them.
+// TestWaysIn adopts objects that exist and are not owned by the bundle, in every way that is known from running Fleets
+// (docs/fleet-behavior.md, 1.7).
 func TestWaysIn(t *testing.T) {
 	gone := ownership.Metadata{SetID: "default-gone", Hash: fleet.Hash("default-gone"), ManagedBy: "Helm", ReleaseName: "gone", ReleaseNamespace: apps}.Stamps()
 	const settingsByHand = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps, labels: {app: guestbook, mine: \"1\"}}, " +

@@ -17,7 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
-// The names of a management cluster that manages itself (ownership 1.5).
+// The names of a management cluster that manages itself (docs/fleet-behavior.md, 1.5).
 const (
 	workspace        = "fleet-local"
 	clusterNamespace = "cluster-fleet-local-local-1a3d67d0a899"

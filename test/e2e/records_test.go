@@ -144,7 +144,7 @@ func (b *bundle) writeRecord(revision int, status string) {
 		b.record(revision).GetName(), b.options.Namespace, b.name, status, fmt.Sprint(revision), packed))
 }
 
-// unpack reads the data of a record: base64 of base64 of gzip of JSON (desired-state 2.8).
+// unpack reads the data of a record: base64 of base64 of gzip of JSON (docs/fleet-behavior.md, 2.8).
 func unpack(data string, into any) error {
 	once, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
