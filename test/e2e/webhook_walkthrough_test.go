@@ -71,7 +71,7 @@ func (w *walk) do(line string, status int, wanted ...string) {
 	fmt.Fprintf(&w.told, "```\n$ %s\n%s```\n\n", line, shown)
 }
 
-// TestWalkthroughWebhook goes through the mission's case with and without the webhook, as docs/webhook-walkthrough.md tells it.
+// TestWalkthroughWebhook runs the commands of docs/webhook-walkthrough.md, with and without the webhook.
 func TestWalkthroughWebhook(t *testing.T) {
 	w := &walk{fleetServer: newFleet(t, shared), dir: t.TempDir()}
 	w.deploy("guestbook", guestbook)
@@ -81,35 +81,35 @@ func TestWalkthroughWebhook(t *testing.T) {
 	}
 	w.remove(configMap("texts"))
 
-	w.says("Bundle guestbook has three objects. One of them was deleted, and somebody brings it back: with Helm's marks, as `helm.takeOwnership` leaves an object, and without Fleet's.")
+	w.says("The bundle guestbook has three objects. One of them was deleted. Somebody creates it again, with Helm's label and annotations but without Fleet's. `helm.takeOwnership` can leave an object in this state.")
 	w.says("```\n$ cat texts.yaml\n" + texts + "```")
-	w.says("Without the webhook it is there, just as the bundle wants it, and Fleet calls it missing:")
+	w.says("Without the webhook, the object exists as the bundle desires it, and Fleet reports it as missing:")
 	w.do("kubectl create -f texts.yaml", 0)
 	w.do("kubectl fleetdoctor audit --fail-on=none", 0, "FD102")
 	w.do("kubectl delete -f texts.yaml", 0)
 
 	h := w.serveWebhook("default")
-	w.says("With the webhook the same object gets, as it is created, the two keys that it lacks:")
+	w.says("With the webhook, the same object gets the missing label and annotation when it is created:")
 	w.do("kubectl create -f texts.yaml", 0)
 	w.do("kubectl get configmap texts -n apps -o yaml", 0, "objectset.rio.cattle.io/hash: c5c68538ff9800def965853a87784a250ad1f566", "objectset.rio.cattle.io/id: default-guestbook",
 		"app.kubernetes.io/managed-by: Helm", "meta.helm.sh/release-name: guestbook", "meta.helm.sh/release-namespace: apps")
 	w.do("kubectl fleetdoctor audit", 0, "3/3")
-	w.says("Who set them?")
+	w.says("`owner` shows who set them:")
 	w.do("kubectl fleetdoctor owner configmap/texts -n apps", 0, "set at admission")
 
-	w.says("Whoever takes a mark away is told, and it is put back:")
+	w.says("If somebody removes ownership metadata, the webhook warns and restores it:")
 	w.do("kubectl label configmap/texts -n apps objectset.rio.cattle.io/hash-", 0, "guestbook will be at most 2/3", "put back")
 	w.do("kubectl fleetdoctor audit", 0, "3/3")
-	w.says("So is whoever deletes the object:")
+	w.says("It also warns if somebody deletes the object:")
 	w.do("kubectl delete configmap/texts -n apps --dry-run=server", 0, "guestbook will be at most 2/3")
-	w.says("In a namespace that says so, both are refused:")
+	w.says("With the label `fleetdoctor.io/guard=deny` on the namespace, both requests are denied:")
 	w.do("kubectl label namespace apps fleetdoctor.io/guard=deny", 0)
 	h.awaitGuard("denied")
 	w.do("kubectl delete configmap/texts -n apps", 1, "guestbook will be at most 2/3", "fleetdoctor.io/ignore=true first")
 	w.do("kubectl label configmap/texts -n apps objectset.rio.cattle.io/hash-", 1, "denied the request")
 	w.do("kubectl label namespace apps fleetdoctor.io/guard-", 0)
 	h.awaitGuard("warned")
-	w.says("Does it work? A dry run goes through the webhook and back; nothing is changed:")
+	w.says("`webhook test` sends a dry run through the webhook. Nothing is changed:")
 	w.do("kubectl fleetdoctor webhook test configmap/texts -n apps", 0)
 	holdDocument(t, "../../docs/webhook-walkthrough.md", w.told.String())
 }
