@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package release_test
+package release
 
 import (
 	"bytes"
@@ -11,30 +11,32 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 // BenchmarkDecodeRecord reads a record of 500 objects: the record alone, with the objects of its manifest, and with their heads.
 func BenchmarkDecodeRecord(b *testing.B) {
 	const objects = 500
-	value := packed(b, manifestOf(objects))
+	value := recordOf(b, manifestOf(objects))
 	b.Run("record", func(b *testing.B) {
 		b.SetBytes(int64(len(value)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := release.Decode(value); err != nil {
+			if _, err := Decode(value); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
-	for name, read := range map[string]func(*release.Record) ([]release.Object, error){
-		"objects": (*release.Record).Objects, "heads": (*release.Record).Heads,
+	for name, read := range map[string]func(*Record) ([]Object, error){
+		"objects": (*Record).Objects, "heads": (*Record).Heads,
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(value)))
 			b.ReportAllocs()
 			for b.Loop() {
-				r, err := release.Decode(value)
+				r, err := Decode(value)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -44,6 +46,56 @@ func BenchmarkDecodeRecord(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkManifest reads the manifest of 500 objects: all of them, their metadata alone, and with the library. The floor is what it takes to
+// decode the same objects from JSON.
+func BenchmarkManifest(b *testing.B) {
+	r := Record{Manifest: manifestOf(500)}
+	objects, err := r.Objects()
+	if err != nil {
+		b.Fatal(err)
+	}
+	run := func(name string, read func() error) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(r.Manifest)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := read(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	run("objects", func() error {
+		_, err := r.Objects()
+		return err
+	})
+	run("heads", func() error {
+		_, err := r.Heads()
+		return err
+	})
+	run("library", func() error {
+		var out []Object
+		for doc := range documents(r.Manifest) {
+			raw, err := sigsyaml.YAMLToJSON([]byte(doc))
+			if err != nil {
+				return err
+			}
+			if out, err = appendObjects(out, raw, 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	run("floor", func() error {
+		for _, o := range objects {
+			if _, _, err := object.Decode(o.Raw); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // manifestOf is a manifest as Fleet's agent writes it: a document an object, keys in order; in turns a Deployment and a ConfigMap that
@@ -111,7 +163,7 @@ metadata:
 
 // packed is a record with that manifest as the Secret's data decodes to. As in a record of Fleet's agent the chart holds the manifest once
 // more, as a file.
-func packed(tb testing.TB, manifest string) []byte {
+func recordOf(tb testing.TB, manifest string) []byte {
 	tb.Helper()
 	document, err := json.Marshal(map[string]any{
 		"name": "shop", "namespace": "shop", "version": 1, "apply_method": "ssa", "info": map[string]any{"status": "deployed"},

@@ -3,6 +3,7 @@
 package release
 
 import (
+	"errors"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -19,8 +20,8 @@ const (
 	maxParsed = 8 << 20
 	// maxNodes bounds how many YAML nodes are parsed of a manifest. Each takes some 250 bytes while its document is parsed.
 	maxNodes = 500_000
-	// maxHeadNodes is that bound for Heads: an object that Fleet's agent writes has about twenty nodes in its head.
-	maxHeadNodes = 400_000
+	// maxMetadataNodes is that bound for Heads: an object that Fleet's agent writes has about twenty nodes in its head.
+	maxMetadataNodes = 400_000
 	// maxDocuments bounds the documents, of which not every one need be an object.
 	maxDocuments = 40_000
 	// maxObjects bounds how many objects a manifest may have.
@@ -34,18 +35,20 @@ type BoundError struct{ bound string }
 func (e *BoundError) Error() string { return e.bound }
 
 var (
-	errLargeDocument error = &BoundError{"there is more than 1 MiB of it to parse"}
-	errLargeManifest error = &BoundError{"there is more than 8 MiB of it to parse"}
-	errManyNodes     error = &BoundError{"it has more than 500,000 YAML nodes"}
-	errManyHeadNodes error = &BoundError{"the heads of its documents have more than 400,000 YAML nodes"}
-	errManyDocuments error = &BoundError{"it has more than 40,000 documents"}
-	errExpands       error = &BoundError{"its YAML aliases expand to more than 8 MiB or 500,000 nodes"}
-	errManyObjects   error = &BoundError{"it has more than 20,000 objects"}
+	errLargeDocument     error = &BoundError{"there is more than 1 MiB of it to parse"}
+	errLargeManifest     error = &BoundError{"there is more than 8 MiB of it to parse"}
+	errManyNodes         error = &BoundError{"it has more than 500,000 YAML nodes"}
+	errManyMetadataNodes error = &BoundError{"the heads of its documents have more than 400,000 YAML nodes"}
+	errManyDocuments     error = &BoundError{"it has more than 40,000 documents"}
+	errExpands           error = &BoundError{"its YAML aliases expand to more than 8 MiB or 500,000 nodes"}
+	errManyObjects       error = &BoundError{"it has more than 20,000 objects"}
 )
 
 // limits are those of one way to read a manifest.
 type limits struct {
-	// document bounds, in bytes, what is parsed of a document in the plain form.
+	// metadata says that only the metadata of objects is read where it can be.
+	metadata bool
+	// document bounds, in bytes, what is read of a document in the usual form.
 	document int
 	// nodes bounds the nodes of the manifest; tooMany is the error for more.
 	nodes   int
@@ -53,37 +56,50 @@ type limits struct {
 }
 
 var (
-	objectLimits = limits{maxParsed, maxNodes, errManyNodes}
-	headLimits   = limits{maxDocument, maxHeadNodes, errManyHeadNodes}
-	secretLimits = limits{maxSecret, maxNodes, errManyNodes}
+	objectLimits   = limits{false, maxParsed, maxNodes, errManyNodes}
+	metadataLimits = limits{true, maxDocument, maxMetadataNodes, errManyMetadataNodes}
+	secretLimits   = limits{false, maxSecret, maxNodes, errManyNodes}
 )
 
-// meter adds up what is parsed of one manifest.
-type meter struct {
+// decoder decodes the documents of one manifest into JSON. bytes and nodes add up what it has read of them.
+type decoder struct {
 	limits
-	bytes, read int
+	reader       reader
+	bytes, nodes int
 }
 
-// json parses a document, or the part of it that is needed, into JSON. Errors are of type *BoundError, or say what the parser met and may
-// quote the document.
-func (m *meter) json(doc string) ([]byte, error) {
-	if m.bytes += len(doc); m.bytes > maxParsed {
+// json decodes a document. Errors are of type *BoundError, or say what the library met and may quote the document.
+func (d *decoder) json(doc string) ([]byte, error) {
+	r := &d.reader
+	r.metadata, r.maxNodes, r.tooMany = d.metadata, d.limits.nodes-d.nodes, d.tooMany
+	r.maxBytes, r.tooLarge = maxParsed-d.bytes, errLargeManifest
+	if d.document < r.maxBytes {
+		r.maxBytes, r.tooLarge = d.document, errLargeDocument
+	}
+	raw, err := r.read(doc)
+	if errors.Is(err, errUnusual) {
+		return d.library(doc)
+	}
+	d.bytes += r.bytes
+	d.nodes += r.nodes
+	return raw, err
+}
+
+// library decodes a document that may be any YAML.
+func (d *decoder) library(doc string) ([]byte, error) {
+	if d.bytes += len(doc); d.bytes > maxParsed {
 		return nil, errLargeManifest
 	}
-	nodes, plain := plainNodes(doc)
-	longest := m.document
-	aliased := false
-	if !plain {
-		nodes, longest = mostNodes(doc), maxDocument
-		if aliased = strings.Contains(doc, "&") && strings.Contains(doc, "*"); aliased {
-			nodes *= nested // it is parsed to be measured, too
-		}
-	}
-	if len(doc) > longest {
+	if len(doc) > maxDocument {
 		return nil, errLargeDocument
 	}
-	if m.read += nodes; m.read > m.nodes {
-		return nil, m.tooMany
+	nodes := mostNodes(doc)
+	aliased := strings.Contains(doc, "&") && strings.Contains(doc, "*")
+	if aliased {
+		nodes *= nestedNode // it is parsed to be measured, too
+	}
+	if d.nodes += nodes; d.nodes > d.limits.nodes {
+		return nil, d.tooMany
 	}
 	if aliased {
 		if err := expansion(doc); err != nil {
@@ -93,41 +109,8 @@ func (m *meter) json(doc string) ([]byte, error) {
 	return sigsyaml.YAMLToJSON([]byte(doc))
 }
 
-// plainNodes bounds the number of nodes in a document of the plain form that Fleet's agent writes: the text of a scalar counts as one, how
-// ever many lines it has. ok is false for a document of another form.
-func plainNodes(doc string) (n int, ok bool) {
-	for _, b := range breaks {
-		if strings.Contains(doc, b) {
-			return 0, false
-		}
-	}
-	n = 1
-	const perLine = 2 // a key and its value; an entry of a sequence is counted by its dash
-	s := scanner{text: none}
-	for line := range strings.Lines(doc) {
-		whole := strings.TrimSuffix(line, "\n")
-		text := strings.TrimLeft(whole, " ")
-		indent := len(whole) - len(text)
-		if s.outside(text, indent) {
-			if strings.Contains(text, "\t") {
-				return 0, false
-			}
-			n += perLine
-			each := 1 // what is nested within an entry counts for more
-			for rest := text; isEntry(rest); rest = strings.TrimLeft(rest[1:], " ") {
-				n += each
-				each = nested
-			}
-		}
-		if !s.line(text, indent) {
-			return 0, false
-		}
-	}
-	return n, s.quote == 0
-}
-
-// nested is what a bracket, or the dash of a sequence, counts for: the parser takes several times as long for what is nested deeply.
-const nested = 4
+// nestedNode is what a bracket, or the dash of a sequence, counts for: the parser takes several times as long for what is nested deeply.
+const nestedNode = 4
 
 // mostNodes bounds the number of nodes in any document: each is begun, ended or separated from the next by one of these characters.
 func mostNodes(doc string) int {
@@ -137,10 +120,10 @@ func mostNodes(doc string) int {
 		case '\n', '\r', ',', ':':
 			n++
 		case '[', '{':
-			n += nested
+			n += nestedNode
 		case '-', '?':
 			if i+1 == len(doc) || strings.IndexByte(" \t\r\n", doc[i+1]) >= 0 {
-				n += nested
+				n += nestedNode
 			}
 		}
 	}

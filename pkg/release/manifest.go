@@ -50,17 +50,28 @@ func (r *Record) Objects() ([]Object, error) {
 	if r.ManifestLost {
 		return nil, fmt.Errorf("reading the manifest of release %s: %w", r.Name, ErrNoManifest)
 	}
-	out, err := r.read(objectLimits, func(doc string) string { return doc })
+	out, err := r.read(objectLimits)
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest of release %s: %w", r.Name, err)
 	}
 	return out, nil
 }
 
-// read reads the objects of the manifest, of each document the part that needed returns, within limits.
-func (r *Record) read(within limits, needed func(doc string) string) ([]Object, error) {
+// Heads is Objects without the parts of an object that are not its identity or metadata, which costs less memory: of an object as Fleet's
+// agent writes it, Raw has only apiVersion, kind and metadata. Of a record without manifest it returns no objects. Errors name neither the
+// release nor its content.
+func (r *Record) Heads() ([]Object, error) {
+	out, err := r.read(metadataLimits)
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifest: %w", err)
+	}
+	return out, nil
+}
+
+// read reads the objects of the manifest within limits.
+func (r *Record) read(within limits) ([]Object, error) {
 	var out []Object
-	m := meter{limits: within}
+	d := decoder{limits: within}
 	i := 0
 	for doc := range documents(r.Manifest) {
 		if strings.TrimSpace(doc) == "" {
@@ -69,11 +80,7 @@ func (r *Record) read(within limits, needed func(doc string) string) ([]Object, 
 		if i++; i > maxDocuments {
 			return nil, errManyDocuments
 		}
-		part := needed(doc)
-		if part == "" {
-			continue // it is no object
-		}
-		raw, err := m.json(part)
+		raw, err := d.json(doc)
 		var bound *BoundError
 		switch {
 		case errors.As(err, &bound):

@@ -16,13 +16,13 @@ const maxSecret = 3 << 19
 // are not wanted or cannot be read. Documents that cannot be read are passed over, and so is what is beyond the bounds of Objects.
 func (r *Record) Secrets(all bool) []Object {
 	var out []Object
-	m := meter{limits: secretLimits}
+	d := decoder{limits: secretLimits}
 	read := func(manifest string) {
 		for doc := range documents(manifest) {
 			if !strings.Contains(doc, secretKind) || len(doc) > maxSecret {
 				continue
 			}
-			raw, err := m.json(doc)
+			raw, err := d.json(doc)
 			if err != nil {
 				continue
 			}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"encoding/json"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// head is what is compared of an object that was read in two ways: Raw as far as Heads promises it.
+type head struct {
+	object.Ref
+	Metadata json.RawMessage `json:"metadata"`
+}
+
+func headsOf(t *testing.T, objects []Object) []head {
+	t.Helper()
+	var out []head
+	for _, o := range objects {
+		h := head{Ref: o.Ref}
+		var raw struct {
+			Metadata json.RawMessage `json:"metadata"`
+		}
+		if err := object.Into(o.Raw, &raw); err != nil {
+			t.Fatal(err)
+		}
+		h.Metadata = raw.Metadata
+		out = append(out, h)
+	}
+	return out
+}
+
+func TestHeads(t *testing.T) {
+	r := Record{Name: Name{"web", "guestbook", 1}, Manifest: "---\n" + usual + "---\n" +
+		"{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: web, labels: {a: b}}}]}\n---\n# nothing\n"}
+	want, err := r.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Heads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(headsOf(t, want), headsOf(t, got)); diff != "" || len(got) != 2 {
+		t.Errorf("heads (-want +got):\n%s", diff)
+	}
+	const head = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{},"creationTimestamp":null,"name":"a"}}`
+	if string(got[0].Raw) != head {
+		t.Errorf("of the first object %s is read, want %s", got[0].Raw, head)
+	}
+}
+
+func TestHeadsRefuse(t *testing.T) {
+	const ok = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
+	for _, tc := range []struct{ name, manifest, want string }{
+		{"no YAML", "---\n" + ok + "---\na: [" + secretValue, "document 2"},
+		{"no YAML in the head", ok + "  " + secretValue + ": [", "document 1"},
+		{"text", secretValue + " and nothing else", "document 1"},
+		{"a large document in no plain form", "{a: [" + strings.Repeat(secretValue+",", maxDocument/len(secretValue)) + "]}", errLargeDocument.Error()},
+		{"a large head", ok + "  labels:\n" + strings.Repeat("    a: b\n", maxDocument/9), errLargeDocument.Error()},
+		{"many objects", strings.Repeat("---\nkind: a\napiVersion: b\n", maxObjects+1), errManyObjects.Error()},
+	} {
+		r := Record{Name: Name{secretValue, secretValue, 1}, Manifest: tc.manifest}
+		got, err := r.Heads()
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %d objects, error %v; want an error that says %q", tc.name, len(got), err, tc.want)
+		}
+		quiet(t, tc.name, err)
+	}
+	for _, manifest := range []string{
+		ok + "data:\n  text: |\n" + strings.Repeat("    - a: [{b, c}]\n", maxMetadataNodes/4),
+		strings.Repeat("---\n"+ok+"  labels:\n    a: b\n    c: d\n    e: f\n    g: h\n", maxObjects),
+	} {
+		r := Record{Manifest: manifest}
+		if got, err := r.Heads(); err != nil || len(got) != strings.Count(manifest, "kind") {
+			t.Errorf("%.50q: %d objects, error %v", manifest, len(got), err)
+		}
+	}
+	large := Record{Manifest: ok + "data:\n  text: |\n" + strings.Repeat("    some text\n", maxDocument/10)}
+	if got, err := large.Heads(); err != nil || len(got) != 1 {
+		t.Errorf("a large document in plain form: %d objects, error %v", len(got), err)
+	}
+}
+
+// TestHeadsWork holds that what takes long to parse, though it is short once packed, is refused before it is parsed: each of these took seconds.
+func TestHeadsWork(t *testing.T) {
+	const ok, most = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n", 160 << 20
+	of := func(doc string) string { return strings.Repeat("---\n"+doc, maxParsed/(len(doc)+4)) }
+	for name, tc := range map[string]struct {
+		manifest string
+		want     error
+	}{
+		"brackets":              {of("a: " + strings.Repeat("[", 9990) + strings.Repeat("]", 9990) + "\n"), errManyMetadataNodes},
+		"braces":                {of("a: " + strings.Repeat("{a: ", 9990) + strings.Repeat("}", 9990) + "\n"), errManyMetadataNodes},
+		"a flat sequence":       {of("a: [" + strings.Repeat("1,", 400_000) + "]\n"), errManyMetadataNodes},
+		"dashes in a head":      {of(ok + "  x:\n  " + strings.Repeat("- ", 5000) + "a\n"), errManyMetadataNodes},
+		"dashes in lines":       {of(ok + "  x:\n" + strings.Repeat("  -\n", 200_000)), errManyMetadataNodes},
+		"keys in a head":        {of(ok + strings.Repeat("  a:\n", 180_000)), errManyMetadataNodes},
+		"documents":             {strings.Repeat("---\na: \n", maxDocuments+1), errManyDocuments},
+		"a long text, aliased":  {"a: &a " + strings.Repeat("x", 50_000) + "\nb: [" + strings.Repeat("*a,", 990) + "]\n", errExpands},
+		"aliases within others": {of("a: &a [x,x,x,x]\nb: &b [*a,*a,*a]\nc: [*b,*b,*b]\n"), errManyMetadataNodes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			r := Record{Manifest: tc.manifest}
+			if _, err := r.Heads(); !errors.Is(err, tc.want) {
+				t.Errorf("error %v, want %v", err, tc.want)
+			}
+			if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > most {
+				t.Errorf("%d MiB were allocated, want at most %d", (after.TotalAlloc-before.TotalAlloc)>>20, most>>20)
+			}
+		})
+	}
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/kustomize/kyaml/kio"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// direct reads a document with the reader alone.
+func direct(doc string) ([]byte, error) {
+	return (&reader{maxBytes: maxParsed, maxNodes: maxNodes, tooLarge: errLargeManifest, tooMany: errManyNodes}).read(doc)
+}
+
+// compareWithLibrary fails the test if the reader accepts a document and does not return what the library returns. It says whether the
+// reader accepts it.
+func compareWithLibrary(t *testing.T, doc string) (accepted bool) {
+	t.Helper()
+	got, err := direct(doc)
+	if err != nil {
+		if !errors.Is(err, errUnusual) {
+			t.Errorf("error %v, want %v, of %q", err, errUnusual, doc)
+		}
+		return false
+	}
+	want, err := sigsyaml.YAMLToJSON([]byte(doc))
+	if err != nil {
+		t.Errorf("the reader returns %s of %q, the library error %v", got, doc, err)
+	} else if string(got) != string(want) {
+		t.Errorf("%q (-library +reader):\n%s", doc, cmp.Diff(string(want), string(got)))
+	}
+	return true
+}
+
+// usual is a document in the form that Fleet's agent and Helm write, with an example of everything that the form has.
+const usual = `# Source: guestbook/templates/all.yaml
+apiVersion: v1
+data:
+  "8080": web
+  ".hidden": 'it''s: "quoted"'
+  script: |-
+    kind: NotThis
+    "and an open quote
+      deeper
+    # no comment
+
+    last
+  clipped: |
+    <b>&
+  kept: |+
+    a
+
+  blank: |2
+
+     b
+  indented: |2-
+      a
+    b
+  escaped: "\tn\x1b \u2028 \U0001F600\"\\ \e"
+  unicode: žluťoučký 🐎
+  long: some text that goes on
+    and on
+  folded: 'some quoted text
+    that goes on'
+  folded too: "a \"text\"
+    that goes on"
+kind: ConfigMap
+metadata:
+  annotations: {}
+  creationTimestamp: null
+  name: a
+spec:
+  # a comment
+  empty: []
+  numbers:
+  - 0
+  - -12
+  - 1.5
+  - 123456789012345678
+  sequences:
+  - - a
+    - b: c
+      d:
+      - e
+    - ""
+  texts:
+  - 100m
+  - 10.0.0.1
+  - 2026-01-02
+  - 52c94e17de42f0d0c4b9e3c2ac4de69be94614d6
+  - --flag=a
+  - http://example.com:80/#a
+  - 'true'
+  truth: true
+zero:
+`
+
+// TestReader holds that the usual form is read without the library.
+func TestReader(t *testing.T) {
+	for doc := range strings.SplitSeq(usual, "~") {
+		if !compareWithLibrary(t, doc) {
+			t.Errorf("it is not read:\n%s", doc)
+		}
+	}
+}
+
+// TestReaderLeavesToLibrary holds what is not in the usual form: either the library reads it in another way than its lines suggest, or no writer
+// of manifests writes it.
+func TestReaderLeavesToLibrary(t *testing.T) {
+	for name, doc := range map[string]string{
+		"nothing":                     "",
+		"only comments":               "# nothing\n",
+		"no line feed at the end":     "kind: a",
+		"JSON":                        `{"apiVersion":"v1"}` + "\n",
+		"text":                        "text\n",
+		"a sequence":                  "- kind: a\n",
+		"an indented mapping":         "  kind: a\n",
+		"a directive":                 "%YAML 1.1\n",
+		"the end of a document":       "kind: a\n...\n",
+		"a merged mapping":            "kind: a\n<<: {kind: b}\n",
+		"a complex key":               "? kind\n: a\n",
+		"an anchor":                   "a: &a\n  name: b\nmetadata:\n  labels: *a\n",
+		"an anchored entry":           "a:\n- &a b\n",
+		"a tag":                       "a: !!str b\n",
+		"a flow mapping":              "a: {b: c}\n",
+		"a flow mapping over lines":   "a: {\nkind: b\n }\n",
+		"a flow sequence over lines":  "a:\n  b: [\nkind: b,\n  ]\n",
+		"a flow mapping in an entry":  "a:\n- {b: c}\n",
+		"text behind a quote":         "a: \"b\" {\n",
+		"a comment behind a value":    "a: b # c\n",
+		"a quote at the margin":       "a: \"b\nkind: c\n  \"\n",
+		"a single quote":              "a:\n  b: 'c\nkind: d'\n",
+		"a quote that does not end":   "a: 'b\n",
+		"an empty line in quotes":     "a: 'b\n\n  c'\n",
+		"an escaped line feed":        "a: \"b\\\n  c\"\n",
+		"an unknown escape":           "a: \"\\q\"\n",
+		"a surrogate":                 "a: \"\\uD83D\\uDE00\"\n",
+		"a key with an escape":        "\"\\x61\": b\n",
+		"a long key":                  strings.Repeat("a", maxKey+1) + ": b\n",
+		"a scalar in a line alone":    "a:\n  b\n  \"c\n",
+		"a literal in a line alone":   "a:\n  |\n  b\n",
+		"a folded block scalar":       "a: >\n  b\n",
+		"an empty literal":            "a: |\nb: c\n",
+		"a literal after blanks":      "a: |\n    \n  b\n",
+		"another order in a header":   "a: |-2\n  b\n",
+		"a tab":                       "a:\n  b:\t\"c\n",
+		"a tab in a literal":          "a: |\n  b\tc\n",
+		"a carriage return":           "a: b\rkind: c\n",
+		"lines that end in CR LF":     "a: b\r\n",
+		"a next line":                 "a: |\n  b\u0085kind: c\n",
+		"a line separator":            "a: |\n  b\u2028kind: c\n",
+		"a byte order mark":           "\ufeffkind: c\n",
+		"a control character":         "a: b\x7f\n",
+		"another encoding":            "a: \xff\n",
+		"a key that is there twice":   "a: 1\nb: 2\na: 3\n",
+		"a number as a key":           "1: a\n",
+		"a truth value as a key":      "true: a\n",
+		"two keys in a line":          "a: b: c\n",
+		"an entry behind a key":       "a: - b\n",
+		"an empty entry":              "a:\n-\n  b: c\n",
+		"blanks behind a dash":        "a:\n-   b: c\n",
+		"blanks behind a value":       "a: b \n",
+		"a line that is too deep":     "a: b\n\n  c\n",
+		"a line that is not deep":     "a:\n  - b: c\n   d: e\n",
+		"an octal number":             "a: 0755\n",
+		"a hexadecimal number":        "a: 0x10\n",
+		"a binary number":             "a: 0b1\n",
+		"a number with an underscore": "a: 1_000\n",
+		"a number with a plus":        "a: +1\n",
+		"a negative zero":             "a: -0\n",
+		"a large number":              "a: 12345678901234567890\n",
+		"an exponent":                 "a: 1e+06\n",
+		"a last zero":                 "a: 1.50\n",
+		"a small fraction":            "a: 0.0000001\n",
+		"a long fraction":             "a: 0.12345678901234567\n",
+		"no digit before the point":   "a: .5\n",
+		"infinity":                    "a: -.inf\n",
+		"no number":                   "a: .NaN\n",
+		"yes":                         "a: yes\n",
+		"another spelling of true":    "a: TRUE\n",
+		"a tilde":                     "a: ~\n",
+		"nested too deeply":           "a:\n" + strings.Repeat("- ", maxDepth+1) + "b\n",
+	} {
+		if got, err := direct(doc); !errors.Is(err, errUnusual) {
+			t.Errorf("%s: %s, error %v", name, got, err)
+		}
+	}
+}
+
+// FuzzReader holds that whatever the reader reads of a document is what the library reads, and that the metadata is that of the objects.
+func FuzzReader(f *testing.F) {
+	for doc := range strings.SplitSeq(usual, "~") {
+		f.Add(doc)
+		f.Add("---\n" + doc + "---\n# Source: b\nkind: a\napiVersion: b\nmetadata: {name: c}\n")
+	}
+	f.Add("a: |1\n b\n  \"\nkind: b\napiVersion: c\nmetadata:\n name: d\n")
+	f.Add("a: b\n  'c\nkind: b\napiVersion: c\n")
+	f.Add("a:\n- b: |\n    \"\n  c: '\n   kind: x'\nkind: b\napiVersion: c\nmetadata:\n  name: e\n  labels:\n    x: \"y\\\n      z\"\n")
+	f.Add("a: {\nkind: b\n }\napiVersion: c\n")
+	f.Add("a: \"\nkind: b\n \"\napiVersion: c\n")
+	f.Add("a: &a {kind: b}\n<<: *a\napiVersion: c\n")
+	f.Add("a:\n  b\n  \"c: d\nkind: b\napiVersion: c\n")
+	f.Add("a: - b\n- c: >+\n\n\n   d\nkind: b\napiVersion: c\n")
+	f.Add("apiVersion: v1\nkind: List\nitems:\n- kind: a\n  apiVersion: b\n")
+	f.Add("? a\n: b\nkind: c\napiVersion: d\n")
+	f.Fuzz(compareManifest)
+}
+
+// compareManifest compares what is read of a manifest in different ways.
+func compareManifest(t *testing.T, manifest string) {
+	t.Helper()
+	for doc := range documents(manifest) {
+		compareWithLibrary(t, doc)
+	}
+	r := Record{Manifest: manifest}
+	want, err := r.Objects()
+	if err != nil {
+		return // what is wrong may be where Heads reads nothing
+	}
+	got, err := r.Heads()
+	if errors.Is(err, errManyMetadataNodes) {
+		return // as it may be with aliases
+	}
+	if err != nil {
+		t.Fatalf("Objects reads it, Heads does not: %v\n%q", err, manifest)
+	}
+	if diff := cmp.Diff(headsOf(t, want), headsOf(t, got)); diff != "" {
+		t.Errorf("metadata of %q (-want +got):\n%s", manifest, diff)
+	}
+}
+
+// fragments are what documents are made of that could mislead.
+var fragments = []string{
+	"\n", "\n", "\n ", "\n  ", "\n    ", " ", "- ", "-", "a: ", "a:", "b: x", "x", "\"", "'", "''", "\\", "|", ">-", "|2", "{", "}", "{}", "[", "]", ",", "# c", " # c",
+	"&a", "*a", "!!str ", "? ", ": ", ":", "\nkind: k\n", "\napiVersion: v\n", "\nmetadata:\n  name: n\n", "\nmetadata:", "\n---\n", "\nitems:\n", "kind: l", "\t", "%", "~",
+	"\n- ", "\n  - ", "|-", "|+", "|1", "-2\n", "\n\n", "\\n", "\\u2028", "\\x0", "0", "1", "12", ".", "e", "_", "+", "true", "no", "null", "<<", "Z", "\u0085", "é", "b:", "c: ", "\"c\": ", "  ",
+}
+
+// FuzzReaderFragments is FuzzReader with documents that are more often YAML: each byte stands for a fragment.
+func FuzzReaderFragments(f *testing.F) {
+	for i := range fragments {
+		f.Add([]byte{byte(i), byte(i * 7), byte(i * 3)})
+	}
+	f.Fuzz(func(t *testing.T, which []byte) {
+		doc := textOf(which)
+		compareWithLibrary(t, "a: "+doc+"\n")
+		compareWithLibrary(t, "- "+doc+"\n")
+		compareManifest(t, "a: b\nkind: c\napiVersion: d\n"+doc+"\nkind: e\nmetadata:\n  name: f\n")
+	})
+}
+
+func textOf(which []byte) string {
+	var out strings.Builder
+	for _, i := range which {
+		out.WriteString(fragments[int(i)%len(fragments)])
+	}
+	return out.String()
+}
+
+// bytesOf hands out bytes one by one, and zeros when there are no more.
+type bytesOf []byte
+
+func (b *bytesOf) next() int {
+	if len(*b) == 0 {
+		return 0
+	}
+	first := (*b)[0]
+	*b = (*b)[1:]
+	return int(first)
+}
+
+// text returns some text.
+func (b *bytesOf) text() string {
+	n := min(b.next()%12, len(*b))
+	which := (*b)[:n]
+	*b = (*b)[n:]
+	if n > 1 && which[0]%8 == 0 {
+		return strings.ToValidUTF8(string(which[1:]), "?")
+	}
+	return textOf(which)
+}
+
+// value returns a value as an object can have it.
+func (b *bytesOf) value(depth int) any {
+	kind := b.next()
+	if depth == 0 {
+		kind %= 10
+	}
+	switch kind % 16 {
+	case 0:
+		return nil
+	case 1:
+		return kind&16 == 0
+	case 2:
+		return b.next() - 100
+	case 3:
+		return float64(b.next()*256+b.next()) / float64(1+b.next())
+	case 4:
+		return strings.Repeat(b.text(), 1+b.next()%20)
+	case 5, 6, 7, 8, 9:
+		return b.text()
+	case 10, 11, 12:
+		list := []any{}
+		for range b.next() % 6 {
+			list = append(list, b.value(depth-1))
+		}
+		return list
+	default:
+		return b.object(depth - 1)
+	}
+}
+
+// object returns a JSON object.
+func (b *bytesOf) object(depth int) map[string]any {
+	out := map[string]any{}
+	for range b.next() % 8 {
+		out[b.text()] = b.value(depth)
+	}
+	return out
+}
+
+// FuzzWritten is FuzzReader with documents as the real writers write them, the library of Fleet's agent and that of Helm 4 behind it, and with
+// changes in one place of them. Without a change the reader must read most of them itself.
+func FuzzWritten(f *testing.F) {
+	f.Add([]byte("spec"), uint(0), "")
+	f.Add([]byte{5, 3, 9, 9, 9, 13, 4, 2, 1, 1, 11, 3, 5, 2, 10, 10, 13, 2, 2, 8, 9, 2, 99, 2, 7, 8, 3, 99, 99, 7}, uint(40), "x")
+	f.Add([]byte("\x03\x01\x0b\x04\x08ab\ncd ef\x13\x0a\x02\x05\x03\x0c\x0d\x0e\x05\x04\x10\x11\x12\x13"), uint(90), " #")
+	f.Fuzz(func(t *testing.T, from []byte, at uint, change string) {
+		b := bytesOf(from)
+		o := b.object(5)
+		o["apiVersion"], o["kind"] = "v1", "ConfigMap"
+		o["metadata"] = map[string]any{"name": "a", "labels": b.object(0)}
+		fleet, err := sigsyaml.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs := []string{string(fleet)}
+		if nodes, err := kio.ParseAll(string(fleet)); err == nil && len(nodes) == 1 {
+			if helm, err := kio.StringAll(nodes); err == nil {
+				docs = append(docs, "# Source: a.yaml\n"+helm+"\n")
+			}
+		}
+		for _, doc := range docs {
+			compareManifest(t, doc)
+			i := int(at % uint(len(doc)+1))
+			for _, change := range []string{change, textOf([]byte(change))} {
+				compareManifest(t, doc[:i]+change+doc[i:])
+				compareManifest(t, doc[:i]+change+doc[min(len(doc), i+len(change)):])
+			}
+		}
+	})
+}
