@@ -4,6 +4,7 @@ package release
 
 import (
 	"errors"
+	"math"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -15,6 +16,8 @@ const (
 	// maxDocument bounds, in bytes, the head of a document, and a whole one that is not in the plain form: parsed YAML may take two hundred
 	// times its size.
 	maxDocument = 1 << 20
+	// maxMetadata bounds, in bytes, the metadata of an object as JSON.
+	maxMetadata = 2 << 20
 	// maxParsed bounds, in bytes, what is parsed of a manifest. A manifest that fits into a Secret beside its chart has 4 MiB at most,
 	// unless it repeats itself.
 	maxParsed = 8 << 20
@@ -37,6 +40,7 @@ func (e *BoundError) Error() string { return e.bound }
 var (
 	errLargeDocument     error = &BoundError{"there is more than 1 MiB of it to parse"}
 	errLargeManifest     error = &BoundError{"there is more than 8 MiB of it to parse"}
+	errLargeMetadata     error = &BoundError{"the metadata of an object in it is larger than 2 MiB"}
 	errManyNodes         error = &BoundError{"it has more than 500,000 YAML nodes"}
 	errManyMetadataNodes error = &BoundError{"the heads of its documents have more than 400,000 YAML nodes"}
 	errManyDocuments     error = &BoundError{"it has more than 40,000 documents"}
@@ -48,58 +52,42 @@ var (
 type limits struct {
 	// metadata says that only the metadata of objects is read where it can be.
 	metadata bool
-	// document bounds, in bytes, what is read of a document in the usual form.
-	document int
-	// nodes bounds the nodes of the manifest; tooMany is the error for more.
-	nodes   int
-	tooMany error
+	// maxJSON bounds, in bytes, the JSON of a document in the usual form.
+	maxJSON int
+	// maxNodes bounds the nodes of the manifest; tooMany is the error for more.
+	maxNodes int
+	tooMany  error
 }
 
 var (
-	objectLimits   = limits{false, maxParsed, maxNodes, errManyNodes}
-	metadataLimits = limits{true, maxDocument, maxMetadataNodes, errManyMetadataNodes}
-	secretLimits   = limits{false, maxSecret, maxNodes, errManyNodes}
+	objectLimits   = limits{false, math.MaxInt, maxNodes, errManyNodes}
+	metadataLimits = limits{true, maxMetadata, maxMetadataNodes, errManyMetadataNodes}
 )
 
-// decoder decodes the documents of one manifest into JSON. bytes and nodes add up what it has read of them.
-type decoder struct {
-	limits
-	reader       reader
-	bytes, nodes int
-}
-
-// json decodes a document. Errors are of type *BoundError, or say what the library met and may quote the document.
-func (d *decoder) json(doc string) ([]byte, error) {
-	r := &d.reader
-	r.metadata, r.maxNodes, r.tooMany = d.metadata, d.limits.nodes-d.nodes, d.tooMany
-	r.maxBytes, r.tooLarge = maxParsed-d.bytes, errLargeManifest
-	if d.document < r.maxBytes {
-		r.maxBytes, r.tooLarge = d.document, errLargeDocument
+// json reads a document. Errors are of type *BoundError, or say what the library met and may quote the document.
+func (r *reader) json(doc string) ([]byte, error) {
+	bytes, nodes := r.bytes, r.nodes
+	raw, err := r.usual(doc)
+	switch {
+	case !errors.Is(err, errUnusual):
+		return raw, err
+	case r.metadata && r.bytes > maxParsed:
+		return nil, errLargeManifest
 	}
-	raw, err := r.read(doc)
-	if errors.Is(err, errUnusual) {
-		return d.library(doc)
-	}
-	d.bytes += r.bytes
-	d.nodes += r.nodes
-	return raw, err
-}
-
-// library decodes a document that may be any YAML.
-func (d *decoder) library(doc string) ([]byte, error) {
-	if d.bytes += len(doc); d.bytes > maxParsed {
+	r.bytes, r.nodes = bytes+len(doc), nodes
+	if r.bytes > maxParsed {
 		return nil, errLargeManifest
 	}
 	if len(doc) > maxDocument {
 		return nil, errLargeDocument
 	}
-	nodes := mostNodes(doc)
+	nodes = mostNodes(doc)
 	aliased := strings.Contains(doc, "&") && strings.Contains(doc, "*")
 	if aliased {
 		nodes *= nestedNode // it is parsed to be measured, too
 	}
-	if d.nodes += nodes; d.nodes > d.limits.nodes {
-		return nil, d.tooMany
+	if r.nodes += nodes; r.nodes > r.maxNodes {
+		return nil, r.tooMany
 	}
 	if aliased {
 		if err := expansion(doc); err != nil {
@@ -109,8 +97,12 @@ func (d *decoder) library(doc string) ([]byte, error) {
 	return sigsyaml.YAMLToJSON([]byte(doc))
 }
 
-// nestedNode is what a bracket, or the dash of a sequence, counts for: the parser takes several times as long for what is nested deeply.
-const nestedNode = 4
+const (
+	// perLine is what a line counts for: a key and its value. The text of a scalar counts as one line.
+	perLine = 2
+	// nestedNode is what a bracket, or the dash of a sequence, counts for: the library takes several times as long for what is nested deeply.
+	nestedNode = 4
+)
 
 // mostNodes bounds the number of nodes in any document: each is begun, ended or separated from the next by one of these characters.
 func mostNodes(doc string) int {

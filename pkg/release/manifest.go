@@ -71,7 +71,7 @@ func (r *Record) Heads() ([]Object, error) {
 // read reads the objects of the manifest within limits.
 func (r *Record) read(within limits) ([]Object, error) {
 	var out []Object
-	d := decoder{limits: within}
+	d := reader{limits: within}
 	i := 0
 	for doc := range documents(r.Manifest) {
 		if strings.TrimSpace(doc) == "" {

@@ -65,6 +65,7 @@ func TestHeadsRefuse(t *testing.T) {
 		{"text", secretValue + " and nothing else", "document 1"},
 		{"a large document in no plain form", "{a: [" + strings.Repeat(secretValue+",", maxDocument/len(secretValue)) + "]}", errLargeDocument.Error()},
 		{"a large head", ok + "  labels:\n" + strings.Repeat("    a: b\n", maxDocument/9), errLargeDocument.Error()},
+		{"a large name", ok[:len(ok)-2] + strings.Repeat("a<", maxMetadata/5) + "\n", errLargeMetadata.Error()},
 		{"many objects", strings.Repeat("---\nkind: a\napiVersion: b\n", maxObjects+1), errManyObjects.Error()},
 	} {
 		r := Record{Name: Name{secretValue, secretValue, 1}, Manifest: tc.manifest}

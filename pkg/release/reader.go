@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// errUnusual says that a document is not in the form that the reader knows. It may be YAML all the same.
+// errUnusual says that a document is not in the usual form. It may be YAML all the same.
 var errUnusual = errors.New("the document is not in the usual form")
 
 const (
@@ -21,64 +21,56 @@ const (
 	maxKey = 1000
 )
 
-// reader reads documents in the form that Fleet's agent and Helm write: block mappings, block sequences, scalars that are plain, quoted or
-// literal, and comments on lines of their own. Of any other document it returns errUnusual: it never guesses. Its result is the same, byte for
-// byte, as that of sigs.k8s.io/yaml.
+// reader reads the documents of one manifest into JSON, within limits.
+//
+// It reads the usual form itself: the one that Fleet's agent and Helm write, of block mappings, block sequences, scalars that are plain, quoted or
+// literal, and comments in lines of their own. The result is the same, byte for byte, as that of sigs.k8s.io/yaml, to which it leaves every
+// other document.
 type reader struct {
-	// metadata says that only apiVersion, kind, metadata and items are read.
-	metadata bool
-	// maxBytes and maxNodes bound what is read of the document. tooLarge and tooMany are the errors for more.
-	maxBytes, maxNodes int
-	tooLarge, tooMany  error
-
-	doc string
-	// next is where the line behind the current one begins.
-	next int
-	// start, indent and text are the current line: where it begins, its indentation, and what follows that. In a sequence the dash and
-	// the space behind it count as indentation of what follows them.
-	start, indent int
-	text          string
-	nested        bool // the current line has a dash already
-	depth         int
-	err           error
-
-	// skip says that the current part of the document is not kept. bytes and nodes are the sizes of the other parts, of which the current
-	// one begins at from and must end before until.
-	skip         bool
+	limits
+	// bytes and nodes are how much of the manifest was read.
 	bytes, nodes int
-	from, until  int
+
+	doc  string
+	next int // where the line behind the current one begins
+	// indent and text are the current line. In a sequence the dash and the space behind it count as indentation of what follows them.
+	indent int
+	text   string
+	nested bool // the current line has a dash already
+	depth  int
+	skip   bool // what is read is not kept
+	err    error
 
 	out     []byte // the JSON
 	members []member
-	sorting []byte
 }
 
-// member is one member of a JSON object: its key, and where it begins and ends in reader.out.
+// member is one member of a JSON object: its key, and where in reader.out it begins and ends.
 type member struct {
 	key        string
 	begin, end int
 }
 
-// read returns the document as JSON. The caller must not change maxBytes and maxNodes meanwhile.
-func (r *reader) read(doc string) ([]byte, error) {
-	if !usualText(doc) {
+// usual reads a document in the usual form. Of any other document it returns errUnusual.
+func (r *reader) usual(doc string) ([]byte, error) {
+	r.doc, r.next, r.depth, r.skip, r.err, r.out, r.members = doc, 0, 0, false, nil, r.out[:0], r.members[:0]
+	if !r.metadata {
+		r.bytes += len(doc)
+	}
+	if r.nextLine(); r.bytes > maxParsed || !usualText(doc) || r.indent != 0 || isEntry(r.text) {
 		return nil, errUnusual
 	}
-	*r = reader{metadata: r.metadata, maxBytes: r.maxBytes, maxNodes: r.maxNodes, tooLarge: r.tooLarge, tooMany: r.tooMany,
-		doc: doc, until: r.maxBytes, out: r.out[:0], members: r.members[:0], sorting: r.sorting}
-	r.nextLine()
-	if r.indent != 0 || isEntry(r.text) {
-		return nil, errUnusual
+	if r.collection(); r.metadata {
+		r.bytes += len(r.out)
 	}
-	r.collection()
-	if r.indent != endOfDocument {
-		r.fail(errUnusual)
+	if r.err != nil {
+		return nil, r.err
 	}
-	return bytes.Clone(r.out), r.err
+	return bytes.Clone(r.out), nil
 }
 
-// usualText says whether a document ends with a line feed, and has no characters that are not allowed in YAML, or end a line besides a line
-// feed, or indent it besides a space.
+// usualText says whether a document ends with a line feed, and has neither characters that YAML does not allow, nor tabs, nor line breaks besides
+// line feeds.
 func usualText(doc string) bool {
 	for _, c := range doc {
 		switch {
@@ -95,16 +87,12 @@ func (r *reader) fail(err error) {
 	if r.err == nil {
 		r.err = err
 	}
-	r.next, r.indent, r.text = len(r.doc), endOfDocument, ""
+	r.next, r.indent, r.text, r.skip = len(r.doc), endOfDocument, "", true
 }
 
 // peek returns the next line, without its line feed, and its indentation. At the end of the document it returns an empty line.
 func (r *reader) peek() (line string, indent int) {
-	if r.next == len(r.doc) {
-		return "", 0
-	}
-	line = r.doc[r.next:]
-	line = line[:strings.IndexByte(line, '\n')]
+	line, _, _ = strings.Cut(r.doc[r.next:], "\n")
 	for indent < len(line) && line[indent] == ' ' {
 		indent++
 	}
@@ -115,28 +103,16 @@ func (r *reader) peek() (line string, indent int) {
 func (r *reader) nextLine() {
 	for r.next < len(r.doc) {
 		line, indent := r.peek()
-		r.start = r.next
-		r.next += len(line) + 1
+		r.next = min(r.next+len(line)+1, len(r.doc))
 		if indent < len(line) && line[indent] != '#' {
 			r.indent, r.text, r.nested = indent, line[indent:], false
 			return
 		}
 	}
-	r.start, r.indent, r.text = len(r.doc), endOfDocument, ""
+	r.indent, r.text = endOfDocument, ""
 }
 
-// keep says whether the part of the document that begins in the current line is kept.
-func (r *reader) keep(kept bool) {
-	if !r.skip {
-		r.bytes += r.start - r.from
-	}
-	r.skip, r.from, r.until = !kept, r.start, len(r.doc)
-	if kept {
-		r.until = r.start + r.maxBytes - r.bytes
-	}
-}
-
-// count adds nodes to those that were read, and fails where there are too many, or where too much of the document was read.
+// count adds nodes to those that were read.
 func (r *reader) count(nodes int) {
 	if r.skip {
 		return
@@ -144,38 +120,32 @@ func (r *reader) count(nodes int) {
 	if r.nodes += nodes; r.nodes > r.maxNodes {
 		r.fail(r.tooMany)
 	}
-	if r.next > r.until {
-		r.fail(r.tooLarge)
-	}
 }
 
 // put writes JSON.
 func (r *reader) put(s string) {
-	if !r.skip {
-		r.out = append(r.out, s...)
+	if r.skip {
+		return
+	}
+	if r.out = append(r.out, s...); len(r.out) > r.maxJSON {
+		r.fail(errLargeMetadata)
 	}
 }
 
 // collection reads the mapping or sequence that begins in the current line.
 func (r *reader) collection() {
+	column := r.indent
 	if r.depth++; r.depth > maxDepth {
 		r.fail(errUnusual)
-		return
-	}
-	column := r.indent
-	if isEntry(r.text) {
+	} else if isEntry(r.text) {
 		r.sequence(column)
 	} else {
 		r.mapping(column)
 	}
-	if r.indent > column {
+	if r.depth--; r.indent > column {
 		r.fail(errUnusual)
 	}
-	r.depth--
 }
-
-// perLine is how many nodes a line counts for, beside its dashes: a key and its value.
-const perLine = 2
 
 // mapping reads the mapping in a column.
 func (r *reader) mapping(column int) {
@@ -188,7 +158,7 @@ func (r *reader) mapping(column int) {
 			return
 		}
 		if column == 0 && r.metadata {
-			r.keep(key == "apiVersion" || key == "kind" || key == "metadata" || key == "items")
+			r.skip = key != "apiVersion" && key != "kind" && key != "metadata" && key != "items"
 		}
 		if r.count(perLine); !r.skip {
 			if n := len(r.members); n > first {
@@ -203,9 +173,9 @@ func (r *reader) mapping(column int) {
 		r.value(value, column)
 	}
 	if column == 0 {
-		r.keep(true) // the end of the object
+		r.skip = r.err != nil
 	}
-	if !sorted && r.err == nil {
+	if !sorted && !r.skip {
 		r.sort(r.members[first:])
 	}
 	r.members = r.members[:first]
@@ -228,12 +198,11 @@ func (r *reader) value(text string, column int) {
 
 // sort sorts the members of the last object by their keys, as the library does.
 func (r *reader) sort(members []member) {
-	for i := range members[1:] {
-		members[i].end = members[i+1].begin - 1
+	end, begin := len(r.out), members[0].begin
+	for i := len(members) - 1; i >= 0; i-- {
+		members[i].end, end = end, members[i].begin-1
 	}
-	members[len(members)-1].end = len(r.out)
-	begin := members[0].begin
-	r.sorting = append(r.sorting[:0], r.out[begin:]...)
+	unsorted := string(r.out[begin:])
 	r.out = r.out[:begin]
 	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.key, b.key) })
 	for i, m := range members {
@@ -243,7 +212,7 @@ func (r *reader) sort(members []member) {
 				r.fail(errUnusual)
 			}
 		}
-		r.out = append(r.out, r.sorting[m.begin-begin:m.end-begin]...)
+		r.out = append(r.out, unsorted[m.begin-begin:m.end-begin]...)
 	}
 }
 
@@ -252,30 +221,23 @@ func (r *reader) sequence(column int) {
 	r.put("[")
 	for comma := ""; r.indent == column && isEntry(r.text); comma = "," {
 		r.put(comma)
-		r.entry(column)
+		weight := 1
+		if r.nested {
+			weight = nestedNode
+		}
+		r.count(weight)
+		text := strings.TrimPrefix(r.text, "- ")
+		if text == "" || text == "-" {
+			r.fail(errUnusual)
+		} else if _, _, isKey := splitKey(text); isKey || isEntry(text) {
+			r.indent, r.text, r.nested = column+2, text, true
+			r.collection()
+		} else {
+			r.count(perLine)
+			r.scalar(text, column)
+		}
 	}
 	r.put("]")
-}
-
-// entry reads the entry of a sequence in a column.
-func (r *reader) entry(column int) {
-	if r.nested {
-		r.count(nestedNode)
-	} else {
-		r.count(1)
-	}
-	if len(r.text) < 3 {
-		r.fail(errUnusual)
-		return
-	}
-	text := r.text[2:]
-	if _, _, isKey := splitKey(text); isKey || isEntry(text) {
-		r.indent, r.text, r.nested = column+2, text, true
-		r.collection()
-		return
-	}
-	r.count(perLine)
-	r.scalar(text, column)
 }
 
 // isEntry says whether a line begins with the dash of a sequence.
@@ -284,30 +246,19 @@ func isEntry(text string) bool { return text == "-" || strings.HasPrefix(text, "
 // splitKey parts a line into its key and what follows that. ok is false where the line does not begin with a key in the usual form.
 func splitKey(text string) (key, rest string, ok bool) {
 	if quote := text[0]; quote == '"' || quote == '\'' {
-		end := closingQuote(text[1:], quote)
-		if end < 0 {
-			return "", "", false
-		}
-		if key, rest = text[1:1+end], text[1+end+1:]; strings.Contains(key, "''") || strings.Contains(key, `\`) {
-			return "", "", false
-		}
-		if rest, ok = strings.CutPrefix(rest, ":"); !ok || rest != "" && rest[0] != ' ' {
-			return "", "", false
-		}
+		end := closingQuote(text[1:], quote) + 1
+		key, rest = text[1:max(end, 1)], text[end+1:]
+		ok = end > 0 && !strings.Contains(key, "''") && !strings.Contains(key, `\`) && (rest == ":" || strings.HasPrefix(rest, ": "))
 	} else {
-		colon := 0
-		for ; ; colon++ {
-			i := strings.IndexByte(text[colon:], ':')
-			if i < 0 {
-				return "", "", false
-			}
-			if colon += i; colon+1 == len(text) || text[colon+1] == ' ' {
-				break
-			}
+		colon := strings.Index(text, ": ")
+		if colon < 0 {
+			colon = len(text) - 1
 		}
-		if key, rest = text[:colon], text[colon+1:]; key == "" || !isPlain(key) || typeOf(key) != isText {
-			return "", "", false
-		}
+		key, rest = text[:colon], text[colon:]
+		ok = rest[0] == ':' && key != "" && isPlain(key) && typeOf(key) == isText
 	}
-	return key, strings.TrimPrefix(rest, " "), len(key) <= maxKey
+	if !ok || len(key) > maxKey {
+		return "", "", false
+	}
+	return key, strings.TrimPrefix(rest[1:], " "), true
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // scalar reads the scalar that begins with text in the current line. Its further lines are indented more than column.
@@ -27,31 +26,38 @@ func (r *reader) scalar(text string, column int) {
 	r.nextLine()
 }
 
+// continued returns the next line of a plain or quoted scalar, without its indentation. ok is false where the next line is not one.
+func (r *reader) continued(column int) (text string, ok bool) {
+	line, indent := r.peek()
+	if indent <= column || indent == len(line) {
+		return "", false
+	}
+	r.next += len(line) + 1
+	return line[indent:], true
+}
+
 // plain reads a plain scalar.
 func (r *reader) plain(text string, column int) {
-	line, indent := r.peek()
-	folded := indent > column && indent < len(line) && line[indent] != '#'
-	kind := typeOf(text)
-	if !isPlain(text) || !folded && kind == isUnsure {
+	if !isPlain(text) {
 		r.fail(errUnusual)
 		return
 	}
-	if !folded && kind == isJSON {
-		r.put(text)
+	next, folded := r.continued(column)
+	if kind := typeOf(text); !folded && kind != isText {
+		if r.put(text); kind == isUnsure {
+			r.fail(errUnusual)
+		}
 		return
 	}
 	r.put(`"`)
 	r.escape(text)
-	for indent > column && indent < len(line) && line[indent] != '#' { // what has a space in it is text
-		if !isPlainLine(line[indent:]) {
+	for ; folded; next, folded = r.continued(column) { // it is text, since no number has a space in it
+		if next[0] == '#' || !isPlainLine(next) {
 			r.fail(errUnusual)
 			return
 		}
 		r.put(" ")
-		r.escape(line[indent:])
-		r.next += len(line) + 1
-		r.count(0)
-		line, indent = r.peek()
+		r.escape(next)
 	}
 	r.put(`"`)
 }
@@ -63,43 +69,27 @@ func isPlain(text string) bool {
 
 // isPlainLine says whether a text can be a line of a plain scalar.
 func isPlainLine(text string) bool {
-	last := len(text) - 1
-	for i := range len(text) {
-		switch text[i] {
-		case ':':
-			if i == last || text[i+1] == ' ' {
-				return false
-			}
-		case '#':
-			if i > 0 && text[i-1] == ' ' {
-				return false
-			}
-		}
-	}
-	return text[last] != ' '
+	last := text[len(text)-1]
+	return last != ':' && last != ' ' && !strings.Contains(text, ": ") && !strings.Contains(text, " #")
 }
 
 // quoted reads a quoted scalar. text is what follows its first quote.
 func (r *reader) quoted(text string, quote byte, column int) {
 	r.put(`"`)
-	for {
-		end := closingQuote(text, quote)
-		if end >= 0 {
-			if r.unquote(text[:end], quote); end+1 < len(text) {
-				r.fail(errUnusual)
-			}
-			break
-		}
-		line, indent := r.peek()
-		if text = strings.TrimRight(text, " "); strings.HasSuffix(text, `\`) || indent <= column || indent == len(line) {
-			r.fail(errUnusual)
-			break
-		}
+	end := closingQuote(text, quote)
+	for ; end < 0; end = closingQuote(text, quote) {
+		text = strings.TrimRight(text, " ")
 		r.unquote(text, quote)
 		r.put(" ")
-		text = line[indent:]
-		r.next += len(line) + 1
-		r.count(0)
+		next, ok := r.continued(column)
+		if !ok || strings.HasSuffix(text, `\`) {
+			r.fail(errUnusual)
+			return
+		}
+		text = next
+	}
+	if r.unquote(text[:end], quote); end+1 < len(text) {
+		r.fail(errUnusual)
 	}
 	r.put(`"`)
 }
@@ -108,9 +98,7 @@ func (r *reader) quoted(text string, quote byte, column int) {
 func closingQuote(text string, quote byte) int {
 	for i := 0; i < len(text); i++ {
 		switch {
-		case quote == '"' && text[i] == '\\':
-			i++
-		case quote == '\'' && strings.HasPrefix(text[i:], "''"):
+		case quote == '"' && text[i] == '\\', quote == '\'' && strings.HasPrefix(text[i:], "''"):
 			i++
 		case text[i] == quote:
 			return i
@@ -121,65 +109,31 @@ func closingQuote(text string, quote byte) int {
 
 // unquote writes text that stands between quotes.
 func (r *reader) unquote(text string, quote byte) {
-	special := `\`
 	if quote == '\'' {
-		special = `''`
+		r.escape(strings.ReplaceAll(text, "''", "'"))
+		return
 	}
 	for {
-		i := strings.Index(text, special)
-		if i < 0 {
-			r.escape(text)
+		before, after, found := strings.Cut(text, `\`)
+		if r.escape(before); !found {
 			return
 		}
-		r.escape(text[:i])
-		if text = text[i+1:]; quote == '\'' {
-			r.escape("'")
-			text = text[1:]
-			continue
-		}
-		c, length := unescape(text)
-		if length == 0 {
+		if after == "" || strings.IndexByte(goEscapes, after[0]) < 0 {
 			r.fail(errUnusual)
 			return
 		}
-		if text = text[length:]; c == '\u2028' || c == '\u2029' {
-			r.put(fmt.Sprintf(`\u%04x`, c))
-			continue
+		c, _, rest, err := strconv.UnquoteChar(text[len(before):], quote)
+		if err != nil || c == '\u2028' || c == '\u2029' {
+			r.fail(errUnusual)
+			return
 		}
 		r.escape(string(c))
+		text = rest
 	}
 }
 
-// escapes are the characters that stand behind a backslash, and what each stands for.
-var escapes = map[byte]rune{'0': 0, 'a': '\a', 'b': '\b', 't': '\t', 'n': '\n', 'v': '\v', 'f': '\f', 'r': '\r', 'e': 0x1B, ' ': ' ', '"': '"',
-	'\'': '\'', '\\': '\\', 'N': 0x85, '_': 0xA0, 'L': '\u2028', 'P': '\u2029'}
-
-// unescape reads the escape sequence behind a backslash, and returns its length, which is 0 where it is not valid.
-func unescape(text string) (c rune, length int) {
-	if text == "" {
-		return 0, 0
-	}
-	digits := 0
-	switch text[0] {
-	case 'x':
-		digits = 2
-	case 'u':
-		digits = 4
-	case 'U':
-		digits = 8
-	default:
-		c, ok := escapes[text[0]]
-		if !ok {
-			return 0, 0
-		}
-		return c, 1
-	}
-	n, err := strconv.ParseUint(text[1:min(1+digits, len(text))], 16, 32)
-	if err != nil || len(text) < 1+digits || n > utf8.MaxRune || !utf8.ValidRune(rune(n)) {
-		return 0, 0
-	}
-	return rune(n), 1 + digits
-}
+// goEscapes stand behind a backslash for the same character in Go as in YAML.
+const goEscapes = `abtnvfr"\xuU`
 
 // literal reads a literal block scalar. header is what follows its indicator in the line.
 func (r *reader) literal(header string, column int) {
@@ -187,42 +141,31 @@ func (r *reader) literal(header string, column int) {
 	if header != "" && header[0] >= '1' && header[0] <= '9' {
 		indent, header = column+int(header[0]-'0'), header[1:]
 	}
-	if header != "" && header != "-" && header != "+" {
-		r.fail(errUnusual)
-		return
-	}
 	r.put(`"`)
-	feeds, empty := 0, true // line feeds that are not written yet
+	feeds, empty := 0, true // feeds are line feeds that are not written yet
 	for r.next < len(r.doc) {
 		line, spaces := r.peek()
 		blank := spaces == len(line)
-		switch {
-		case indent == 0 && blank && spaces > 0, indent == 0 && !blank && spaces <= column:
-			r.fail(errUnusual)
-			return
-		case indent == 0 && !blank:
-			indent = spaces
-		}
-		if !blank && spaces < indent {
-			break
+		if indent == 0 && !blank {
+			indent = max(spaces, column+1)
 		}
 		if blank && spaces <= indent {
 			feeds++
-		} else {
+		} else if spaces >= indent && indent > 0 {
 			r.feed(feeds)
 			r.escape(line[indent:])
 			feeds, empty = 1, false
+		} else {
+			break
 		}
 		r.next += len(line) + 1
-		r.count(0)
 	}
-	if empty {
+	switch {
+	case empty, header != "" && header != "-" && header != "+":
 		r.fail(errUnusual)
-	}
-	switch header {
-	case "":
+	case header == "":
 		r.feed(1)
-	case "+":
+	case header == "+":
 		r.feed(feeds)
 	}
 	r.put(`"`)
@@ -237,24 +180,20 @@ func (r *reader) feed(n int) {
 
 // escape writes text as part of a JSON string, with the escapes of encoding/json.
 func (r *reader) escape(text string) {
-	if r.skip {
-		return
-	}
 	done := 0
 	for i := range len(text) {
 		c := text[i]
 		if c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' {
 			continue
 		}
-		r.out = append(r.out, text[done:i]...)
-		done = i + 1
-		if short := strings.IndexByte("\b\f\n\r\t\"\\", c); short >= 0 {
-			r.out = append(r.out, '\\', `bfnrt"\`[short])
+		r.put(text[done:i])
+		if done = i + 1; c < ' ' && strings.IndexByte("\b\f\n\r\t", c) < 0 || c == '<' || c == '>' || c == '&' {
+			r.put(fmt.Sprintf(`\u%04x`, c))
 		} else {
-			r.out = fmt.Appendf(r.out, `\u%04x`, c)
+			r.put(strconv.Quote(text[i:done])[1:3])
 		}
 	}
-	r.out = append(r.out, text[done:]...)
+	r.put(text[done:])
 }
 
 // scalarType is what a plain scalar stands for.
@@ -262,7 +201,7 @@ type scalarType int
 
 const (
 	isText scalarType = iota
-	// isJSON is a truth value, null or a number that JSON writes with the same characters.
+	// isJSON is a truth value, null or an integer that JSON writes with the same characters.
 	isJSON
 	// isUnsure is anything else that may not be text.
 	isUnsure
@@ -273,7 +212,7 @@ func typeOf(text string) scalarType {
 	switch c := text[0]; {
 	case c >= '0' && c <= '9', c == '+', c == '-', c == '.':
 		return numberType(text)
-	case strings.IndexByte("yYnNtTfFoO~", c) < 0, len(text) > len("false"):
+	case len(text) > len("false"):
 		return isText
 	}
 	switch text {
@@ -289,45 +228,21 @@ func typeOf(text string) scalarType {
 
 // numberType is typeOf for a text that begins like a number.
 func numberType(text string) scalarType {
-	number := strings.TrimLeft(text[:1], "+-") + text[1:]
-	if number == "" {
-		return isText
-	}
-	if c := number[0]; c == '.' && (len(number) == 1 || strings.IndexByte("0123456789_iInN", number[1]) < 0) {
-		return isText // ".inf", ".nan" and ".5" are numbers
-	} else if c != '.' && c != '_' && (c < '0' || c > '9') {
-		return isText
-	}
-	dots, exponents, signs, others := 0, 0, 0, 0
-	for i := range len(number) {
-		switch c := number[i]; c {
-		case '.':
-			dots++
-		case 'e', 'E':
-			exponents++
-		case '+', '-':
-			signs++
-		case '_':
-			return isUnsure
-		default:
-			if c < '0' || c > '9' {
-				others++
-			}
-		}
-	}
+	unsigned := strings.TrimLeft(text[:1], "+-") + text[1:]
+	digits := strings.TrimPrefix(unsigned, ".")
 	switch {
-	case number[0] == '.', number[0] == '0' && len(number) > 1 && strings.IndexByte("xXoObB", number[1]) >= 0:
+	case strings.EqualFold(unsigned, ".inf"), strings.EqualFold(unsigned, ".nan"):
 		return isUnsure
-	case others > 0, dots > 1, exponents > 1, exponents == 0 && signs > 0:
+	case digits == "" || strings.IndexByte("0123456789_", digits[0]) < 0:
 		return isText
-	case exponents > 0, text[0] == '+', text == "-0":
+	case digits != unsigned, strings.Contains(text, "_"), digits[0] == '0' && len(digits) > 1 && strings.IndexByte("xXoObB", digits[1]) >= 0:
 		return isUnsure
+	case strings.TrimLeft(digits, "0123456789.eE+-") != "", strings.Count(digits, ".") > 1,
+		strings.ContainsAny(digits, "+-") && !strings.ContainsAny(digits, "eE"):
+		return isText // a quantity, a hash, an address or a range
 	}
-	// A number keeps its digits where they are fewer than an integer, or a float of 64 bits, can have.
-	whole, fraction, isFraction := strings.Cut(number, ".")
-	if whole != "0" && whole[0] == '0' || !isFraction && len(whole) > 18 ||
-		isFraction && (len(number) > 16 || fraction == "" || len(fraction) > 6 || strings.HasSuffix(fraction, "0")) {
-		return isUnsure
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
+		return isJSON
 	}
-	return isJSON
+	return isUnsure
 }

@@ -16,7 +16,7 @@ const maxSecret = 3 << 19
 // are not wanted or cannot be read. Documents that cannot be read are passed over, and so is what is beyond the bounds of Objects.
 func (r *Record) Secrets(all bool) []Object {
 	var out []Object
-	d := decoder{limits: secretLimits}
+	d := reader{limits: objectLimits}
 	read := func(manifest string) {
 		for doc := range documents(manifest) {
 			if !strings.Contains(doc, secretKind) || len(doc) > maxSecret {
