@@ -36,7 +36,6 @@ type reader struct {
 	// indent and text are the current line. In a sequence the dash and the space behind it count as indentation of what follows them.
 	indent int
 	text   string
-	nested bool // the current line has a dash already
 	depth  int
 	skip   bool // what is read is not kept
 	err    error
@@ -105,7 +104,7 @@ func (r *reader) nextLine() {
 		line, indent := r.peek()
 		r.next = min(r.next+len(line)+1, len(r.doc))
 		if indent < len(line) && line[indent] != '#' {
-			r.indent, r.text, r.nested = indent, line[indent:], false
+			r.indent, r.text = indent, line[indent:]
 			return
 		}
 	}
@@ -221,16 +220,12 @@ func (r *reader) sequence(column int) {
 	r.put("[")
 	for comma := ""; r.indent == column && isEntry(r.text); comma = "," {
 		r.put(comma)
-		weight := 1
-		if r.nested {
-			weight = nestedNode
-		}
-		r.count(weight)
+		r.count(1)
 		text := strings.TrimPrefix(r.text, "- ")
 		if text == "" || text == "-" {
 			r.fail(errUnusual)
 		} else if _, _, isKey := splitKey(text); isKey || isEntry(text) {
-			r.indent, r.text, r.nested = column+2, text, true
+			r.indent, r.text = column+2, text
 			r.collection()
 		} else {
 			r.count(perLine)
@@ -255,7 +250,7 @@ func splitKey(text string) (key, rest string, ok bool) {
 			colon = len(text) - 1
 		}
 		key, rest = text[:colon], text[colon:]
-		ok = rest[0] == ':' && key != "" && isPlain(key) && typeOf(key) == isText
+		ok = rest[0] == ':' && key != "" && key != "<<" && isPlain(key) && isText(key)
 	}
 	if !ok || len(key) > maxKey {
 		return "", "", false

@@ -4,6 +4,7 @@ package release
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -43,8 +44,8 @@ func (r *reader) plain(text string, column int) {
 		return
 	}
 	next, folded := r.continued(column)
-	if kind := typeOf(text); !folded && kind != isText {
-		if r.put(text); kind == isUnsure {
+	if !folded && !isText(text) {
+		if r.put(text); !isJSON(text) {
 			r.fail(errUnusual)
 		}
 		return
@@ -164,10 +165,11 @@ func (r *reader) literal(header string, column int) {
 	case empty, header != "" && header != "-" && header != "+":
 		r.fail(errUnusual)
 	case header == "":
-		r.feed(1)
-	case header == "+":
-		r.feed(feeds)
+		feeds = 1
+	case header == "-":
+		feeds = 0
 	}
+	r.feed(feeds)
 	r.put(`"`)
 }
 
@@ -196,53 +198,31 @@ func (r *reader) escape(text string) {
 	r.put(text[done:])
 }
 
-// scalarType is what a plain scalar stands for.
-type scalarType int
-
-const (
-	isText scalarType = iota
-	// isJSON is a truth value, null or an integer that JSON writes with the same characters.
-	isJSON
-	// isUnsure is anything else that may not be text.
-	isUnsure
-)
-
-// typeOf tells a plain scalar's type by the rules of YAML 1.1.
-func typeOf(text string) scalarType {
-	switch c := text[0]; {
-	case c >= '0' && c <= '9', c == '+', c == '-', c == '.':
-		return numberType(text)
-	case len(text) > len("false"):
-		return isText
+// isText says whether a plain scalar is text by the rules of YAML 1.1. It returns false where that is not sure.
+func isText(text string) bool {
+	unsigned := text
+	if text[0] == '+' || text[0] == '-' {
+		unsigned = text[1:]
 	}
-	switch text {
-	case "true", "false", "null":
-		return isJSON
-	}
-	switch strings.ToLower(text) {
-	case "true", "false", "null", "~", "y", "n", "yes", "no", "on", "off":
-		return isUnsure
-	}
-	return isText
-}
-
-// numberType is typeOf for a text that begins like a number.
-func numberType(text string) scalarType {
-	unsigned := strings.TrimLeft(text[:1], "+-") + text[1:]
 	digits := strings.TrimPrefix(unsigned, ".")
 	switch {
-	case strings.EqualFold(unsigned, ".inf"), strings.EqualFold(unsigned, ".nan"):
-		return isUnsure
+	case len(unsigned) <= len("false") && slices.Contains(words, strings.ToLower(unsigned)):
+		return false
 	case digits == "" || strings.IndexByte("0123456789_", digits[0]) < 0:
-		return isText
-	case digits != unsigned, strings.Contains(text, "_"), digits[0] == '0' && len(digits) > 1 && strings.IndexByte("xXoObB", digits[1]) >= 0:
-		return isUnsure
-	case strings.TrimLeft(digits, "0123456789.eE+-") != "", strings.Count(digits, ".") > 1,
-		strings.ContainsAny(digits, "+-") && !strings.ContainsAny(digits, "eE"):
-		return isText // a quantity, a hash, an address or a range
+		return true
+	case digits != unsigned, strings.Contains(digits, "_"), digits[0] == '0' && len(digits) > 1 && strings.IndexByte("xXoObB", digits[1]) >= 0:
+		return false
 	}
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
-		return isJSON
-	}
-	return isUnsure
+	// A quantity, a hash, an address or a range.
+	return strings.TrimLeft(digits, "0123456789.eE+-") != "" || strings.Count(digits, ".") > 1 ||
+		strings.ContainsAny(digits, "+-") && !strings.ContainsAny(digits, "eE")
+}
+
+// words are those plain scalars that are not text, in lower case.
+var words = []string{"true", "false", "yes", "no", "on", "off", "y", "n", "null", "~", ".inf", ".nan"}
+
+// isJSON says whether a plain scalar is a truth value, null or an integer that JSON writes in the same way.
+func isJSON(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return text == "true" || text == "false" || text == "null" || err == nil && strconv.FormatInt(n, 10) == text
 }
