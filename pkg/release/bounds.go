@@ -11,27 +11,26 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// Bounds of Objects and Heads. A record is at most 1 MiB packed, and anyone who may create Secrets in a namespace can write one.
+// Bounds of Objects and Heads. A record has at most 1 MiB when it is packed, and anyone who may create Secrets in a namespace can write one.
 const (
-	// maxDocument bounds, in bytes, the head of a document, and a whole one that is not in the plain form: parsed YAML may take two hundred
-	// times its size.
+	// maxDocument bounds, in bytes, a document that the library parses: that may take two hundred times the size of the document.
 	maxDocument = 1 << 20
 	// maxMetadata bounds, in bytes, the metadata of an object as JSON.
 	maxMetadata = 2 << 20
-	// maxParsed bounds, in bytes, what is parsed of a manifest. A manifest that fits into a Secret beside its chart has 4 MiB at most,
+	// maxParsed bounds, in bytes, what is parsed of a manifest. A manifest that fits into a Secret beside its chart has at most 4 MiB,
 	// unless it repeats itself.
 	maxParsed = 8 << 20
-	// maxNodes bounds how many YAML nodes are parsed of a manifest. Each takes some 250 bytes while its document is parsed.
+	// maxNodes bounds the YAML nodes that are parsed of a manifest. In the library each takes about 250 bytes while its document is parsed.
 	maxNodes = 500_000
-	// maxMetadataNodes is that bound for Heads: an object that Fleet's agent writes has about twenty nodes in its head.
+	// maxMetadataNodes is that bound for Heads. The metadata of an object that Fleet's agent writes has about twenty nodes.
 	maxMetadataNodes = 400_000
-	// maxDocuments bounds the documents, of which not every one need be an object.
+	// maxDocuments bounds the documents of a manifest. Not every document is an object.
 	maxDocuments = 40_000
-	// maxObjects bounds how many objects a manifest may have.
+	// maxObjects bounds the objects of a manifest.
 	maxObjects = 20_000
 )
 
-// BoundError is returned for a record that exceeds a bound of this package. Its text names the bound, and nothing of the record.
+// BoundError is returned for a record that exceeds a bound of this package. Its text names the bound and does not quote the record.
 type BoundError struct{ bound string }
 
 // Error implements error.
@@ -42,7 +41,7 @@ var (
 	errLargeManifest     error = &BoundError{"there is more than 8 MiB of it to parse"}
 	errLargeMetadata     error = &BoundError{"the metadata of an object in it is larger than 2 MiB"}
 	errManyNodes         error = &BoundError{"it has more than 500,000 YAML nodes"}
-	errManyMetadataNodes error = &BoundError{"the heads of its documents have more than 400,000 YAML nodes"}
+	errManyMetadataNodes error = &BoundError{"the metadata of its objects has more than 400,000 YAML nodes"}
 	errManyDocuments     error = &BoundError{"it has more than 40,000 documents"}
 	errExpands           error = &BoundError{"its YAML aliases expand to more than 8 MiB or 500,000 nodes"}
 	errManyObjects       error = &BoundError{"it has more than 20,000 objects"}
@@ -50,7 +49,7 @@ var (
 
 // limits are those of one way to read a manifest.
 type limits struct {
-	// metadata says that only the metadata of objects is read where it can be.
+	// metadata says that of a document in the usual form only apiVersion, kind, metadata and items are kept.
 	metadata bool
 	// maxJSON bounds, in bytes, the JSON of a document in the usual form.
 	maxJSON int
@@ -64,29 +63,24 @@ var (
 	metadataLimits = limits{true, maxMetadata, maxMetadataNodes, errManyMetadataNodes}
 )
 
-// json reads a document. Errors are of type *BoundError, or say what the library met and may quote the document.
+// json reads a document into JSON. Errors are of type *BoundError, or come from the library and may quote the document.
 func (r *reader) json(doc string) ([]byte, error) {
 	bytes, nodes := r.bytes, r.nodes
 	raw, err := r.usual(doc)
-	switch {
-	case !errors.Is(err, errUnusual):
+	if !errors.Is(err, errUnusual) {
 		return raw, err
-	case r.metadata && r.bytes > maxParsed:
-		return nil, errLargeManifest
 	}
-	r.bytes, r.nodes = bytes+len(doc), nodes
-	if r.bytes > maxParsed {
-		return nil, errLargeManifest
-	}
-	if len(doc) > maxDocument {
-		return nil, errLargeDocument
-	}
-	nodes = mostNodes(doc)
-	aliased := strings.Contains(doc, "&") && strings.Contains(doc, "*")
+	size, aliased := mostNodes(doc), strings.Contains(doc, "&") && strings.Contains(doc, "*")
 	if aliased {
-		nodes *= nestedNode // it is parsed to be measured, too
+		size *= nestedNode // the document is parsed once more, to measure it
 	}
-	if r.nodes += nodes; r.nodes > r.maxNodes {
+	r.bytes, r.nodes = bytes+len(doc), nodes+size
+	switch {
+	case r.bytes > maxParsed:
+		return nil, errLargeManifest
+	case len(doc) > maxDocument:
+		return nil, errLargeDocument
+	case r.nodes > r.maxNodes:
 		return nil, r.tooMany
 	}
 	if aliased {
@@ -104,7 +98,7 @@ const (
 	nestedNode = 4
 )
 
-// mostNodes bounds the number of nodes in any document: each is begun, ended or separated from the next by one of these characters.
+// mostNodes bounds the number of nodes in any document: one of these characters begins or ends each node, or separates it from the next.
 func mostNodes(doc string) int {
 	n := 2
 	for i := range len(doc) {
@@ -122,8 +116,8 @@ func mostNodes(doc string) int {
 	return n
 }
 
-// expansion returns an error for a document whose aliases expand to more than a manifest may have. The parser bounds how often it follows
-// an alias, and not how long the text is that it repeats.
+// expansion returns an error for a document whose aliases expand to more than a manifest may have. The library bounds how often it follows
+// an alias, but not the length of the text that the alias repeats.
 func expansion(doc string) error {
 	var root yaml.Node
 	if err := yaml.Unmarshal([]byte(doc), &root); err != nil {
@@ -146,7 +140,7 @@ func (x *expander) size(n *yaml.Node) expanse {
 	if size, ok := x.sizes[n]; ok {
 		return size
 	}
-	x.sizes[n] = expanse{bytes: maxParsed + 1} // until it is measured: an anchor that contains itself has no end
+	x.sizes[n] = expanse{bytes: maxParsed + 1} // until it is measured, since an anchor may contain itself
 	size := expanse{bytes: len(n.Value) + 1, nodes: 1}
 	if n.Kind == yaml.AliasNode {
 		size = x.size(n.Alias)

@@ -11,16 +11,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// rawDir is where in a chart Fleet's agent puts the manifests that are no templates.
+// rawDir is the directory of a chart in which Fleet's agent puts manifests that are not templates.
 const rawDir = "raw-yaml/"
 
 // templateNames are those templates of a chart that may render to an object.
 type templateNames []string
 
-// manifestNames are the files of a chart that are plain manifests of a bundle.
+// manifestNames are the files of a chart that are manifests of a bundle and not templates.
 type manifestNames []string
 
-// maxTemplates bounds how many names of templates and files are kept. More cannot be explained by hooks one by one.
+// maxTemplates bounds the names of templates and files that are kept.
 const maxTemplates = 1000
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
@@ -36,7 +36,7 @@ func (m *manifestNames) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return fileNames(d, (*[]string)(m), func(name string) bool { return strings.HasPrefix(name, rawDir) })
 }
 
-// fileNames reads the names of a list of files that count, and nothing of their contents.
+// fileNames reads the names of those files of a list that count, without their contents.
 func fileNames(d *jsontext.Decoder, into *[]string, counts func(name string) bool) error {
 	*into = nil
 	return eachIn(d, func() error {
@@ -60,7 +60,7 @@ func eachIn(d *jsontext.Decoder, each func() error) error {
 		return err
 	}
 	if begin.Kind() != jsontext.KindBeginArray {
-		return errors.New("it is no list")
+		return errors.New("it is not a list")
 	}
 	for d.PeekKind() != jsontext.KindEndArray {
 		if err := each(); err != nil {

@@ -13,22 +13,23 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Object is one object of a manifest: who it is, and its JSON.
+// Object is one object of a manifest: its identity, and its JSON.
 type Object struct {
 	object.Ref
 	Raw []byte
 }
 
-// separator begins each document but the first, and what stands behind it in its line is of that document.
+// separator begins each document but the first. The rest of its line belongs to that document.
 const separator = "\n---"
 
-// documents parts a manifest where Helm does. It leaves a document its last newline, which a block scalar at its end keeps in the API too.
+// documents splits a manifest where Helm does. A document keeps its last line feed: where a block scalar ends the document, the line feed is
+// part of the object.
 func documents(manifest string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		rest, ruled := strings.CutPrefix(manifest, separator[1:])
 		for {
 			if ruled {
-				rest = strings.TrimLeft(rest, " \t") // a tab would be no YAML
+				rest = strings.TrimLeft(rest, " \t") // YAML does not allow a tab there
 			}
 			i := strings.Index(rest, separator)
 			if i < 0 {
@@ -43,9 +44,9 @@ func documents(manifest string) iter.Seq[string] {
 	}
 }
 
-// Objects reads the manifest's objects in their order. Lists are flattened; documents without apiVersion or kind are passed over, as
-// Fleet does; an object of only a generateName is named by that. Namespaces stay as stated. Errors name the document by its number,
-// beginning with 1, and never quote it; of a manifest beyond a bound they wrap a *BoundError, of one that is not in the record ErrNoManifest.
+// Objects reads the objects of the manifest in their order. It flattens Lists and, as Fleet does, ignores documents without apiVersion or
+// kind. An object without a name has its generateName as name. Namespaces are those that the manifest states. Errors name the document by its
+// number, from 1, and never quote it. They wrap a *BoundError for a manifest beyond a bound, and ErrNoManifest for one that is not in the record.
 func (r *Record) Objects() ([]Object, error) {
 	if r.ManifestLost {
 		return nil, fmt.Errorf("reading the manifest of release %s: %w", r.Name, ErrNoManifest)
@@ -57,9 +58,8 @@ func (r *Record) Objects() ([]Object, error) {
 	return out, nil
 }
 
-// Heads is Objects without the parts of an object that are not its identity or metadata, which costs less memory: of an object as Fleet's
-// agent writes it, Raw has only apiVersion, kind and metadata. Of a record without manifest it returns no objects. Errors name neither the
-// release nor its content.
+// Heads is Objects for callers that need only the metadata. In Raw an object as Fleet's agent writes it has only apiVersion, kind and metadata.
+// A record without a manifest has no objects. Errors name neither the release nor what is in it.
 func (r *Record) Heads() ([]Object, error) {
 	out, err := r.read(metadataLimits)
 	if err != nil {
@@ -86,7 +86,7 @@ func (r *Record) read(within limits) ([]Object, error) {
 		case errors.As(err, &bound):
 			return nil, fmt.Errorf("document %d: %w", i, err)
 		case err != nil:
-			return nil, fmt.Errorf("document %d is no YAML", i)
+			return nil, fmt.Errorf("document %d is not valid YAML", i)
 		}
 		if out, err = appendObjects(out, raw, 0); err != nil {
 			return nil, fmt.Errorf("document %d: %w", i, err)
@@ -116,7 +116,7 @@ func appendObjects(out []Object, raw []byte, depth int) ([]Object, error) {
 		} `json:"metadata"`
 	}
 	if err := object.Into(raw, &head); err != nil {
-		return nil, fmt.Errorf("it is no Kubernetes object")
+		return nil, fmt.Errorf("it is not a Kubernetes object")
 	}
 	if head.APIVersion == "" || head.Kind == "" {
 		return out, nil

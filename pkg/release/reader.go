@@ -16,7 +16,7 @@ const (
 	// endOfDocument is the indentation behind the last line.
 	endOfDocument = -1
 	// maxDepth bounds how deeply collections are nested in the usual form. Schemas of CustomResourceDefinitions have about 50 levels.
-	maxDepth = 200
+	maxDepth = 100
 	// maxKey bounds, in bytes, a key in the usual form. The library accepts 1024 characters.
 	maxKey = 1000
 )
@@ -40,8 +40,9 @@ type reader struct {
 	skip   bool // what is read is not kept
 	err    error
 
-	out     []byte // the JSON
-	members []member
+	out      []byte // the JSON
+	members  []member
+	unsorted []byte
 }
 
 // member is one member of a JSON object: its key, and where in reader.out it begins and ends.
@@ -56,7 +57,10 @@ func (r *reader) usual(doc string) ([]byte, error) {
 	if !r.metadata {
 		r.bytes += len(doc)
 	}
-	if r.nextLine(); r.bytes > maxParsed || !usualText(doc) || r.indent != 0 || isEntry(r.text) {
+	if r.bytes > maxParsed {
+		return nil, errLargeManifest
+	}
+	if r.nextLine(); !usualText(doc) || r.indent != 0 || isEntry(r.text) {
 		return nil, errUnusual
 	}
 	if r.collection(); r.metadata {
@@ -201,7 +205,7 @@ func (r *reader) sort(members []member) {
 	for i := len(members) - 1; i >= 0; i-- {
 		members[i].end, end = end, members[i].begin-1
 	}
-	unsorted := string(r.out[begin:])
+	r.unsorted = append(r.unsorted[:0], r.out[begin:]...)
 	r.out = r.out[:begin]
 	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.key, b.key) })
 	for i, m := range members {
@@ -211,7 +215,7 @@ func (r *reader) sort(members []member) {
 				r.fail(errUnusual)
 			}
 		}
-		r.out = append(r.out, unsorted[m.begin-begin:m.end-begin]...)
+		r.out = append(r.out, r.unsorted[m.begin-begin:m.end-begin]...)
 	}
 }
 

@@ -152,6 +152,8 @@ func TestReaderLeavesToLibrary(t *testing.T) {
 		"an indented mapping":         "  kind: a\n",
 		"a directive":                 "%YAML 1.1\n",
 		"the end of a document":       "kind: a\n...\n",
+		"text behind the end":         "kind: a\n... b: c\n",
+		"a second beginning":          "--- a: b\n",
 		"a merged mapping":            "kind: a\n<<: {kind: b}\n",
 		"a merged block":              "a:\n  <<:\n    b: c\n",
 		"a complex key":               "? kind\n: a\n",

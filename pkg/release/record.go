@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release reads Helm's release records: which release it is, what Fleet wrote into its chart, and the manifest, whose objects are
-// what Fleet's agent calls desired (Fleet's facts, desired-state 2.8). It is pure, and bounded in what it unpacks.
+// Package release reads Helm's release records: the name of the release, what Fleet wrote into its chart, and the manifest, whose objects are
+// the desired objects of Fleet's agent. It is pure, and bounds what it unpacks and parses.
 package release
 
 import (
@@ -22,34 +22,34 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
-// SecretType is the type of the Secrets in which Helm keeps its records, one for each revision, with the record under DataKey.
+// SecretType is the type of the Secrets in which Helm stores its records, one for each revision. DataKey is the key of the record.
 const (
 	SecretType = "helm.sh/release.v1"
 	DataKey    = "release"
 )
 
-// The states of a release that matter here; the values are Helm's.
+// Those of Helm's states of a release that this program distinguishes.
 const (
 	StatusDeployed   = "deployed"
 	StatusSuperseded = "superseded"
 	StatusFailed     = "failed"
-	// StatusUninstalling is that of a release that Helm was taking away.
+	// StatusUninstalling is the state of a release that Helm is uninstalling.
 	StatusUninstalling = "uninstalling"
 )
 
-// maxRecord bounds what a record may unpack to. A record is at most about 1 MiB packed, the limit of a Secret; text shrinks tenfold.
+// maxRecord bounds, in bytes, what a record may unpack to. A packed record has at most about 1 MiB, the limit of a Secret, and text shrinks tenfold.
 const maxRecord = 64 << 20
 
-// maxHooks bounds how many hooks a record may have: of each more is kept than the three bytes that it takes to write one.
+// maxHooks bounds the hooks of a record. A hook takes more memory than the three bytes that it has in the record at least.
 const maxHooks = 20_000
 
-// maxField bounds, in bytes, each name that is kept of a record. No name in Kubernetes, and no annotation of Fleet's, is longer.
+// maxField bounds, in bytes, each name that is kept of a record. No name in Kubernetes and no annotation of Fleet is longer.
 const maxField = 1 << 10
 
 // ErrTooLarge is returned for a record that unpacks to more than the bound. It is a *BoundError.
 var ErrTooLarge error = &BoundError{"it unpacks to more than 64 MiB"}
 
-// ErrNoManifest is returned for a record that has no manifest, though its chart has something to make one of.
+// ErrNoManifest is returned for a record without a manifest whose chart has templates or manifests.
 var ErrNoManifest = errors.New("the record has no manifest, and its chart has templates: the record is incomplete, or every template renders to nothing")
 
 var (
@@ -57,7 +57,7 @@ var (
 	errLongFields error = &BoundError{"a name in it is longer than 1 KiB"}
 )
 
-// Name names one revision of a release.
+// Name is the name of one revision of a release.
 type Name struct {
 	Namespace, Name string
 	Revision        int
@@ -69,7 +69,7 @@ func (n Name) String() string { return fmt.Sprintf("%s/%s:%d", n.Namespace, n.Na
 // Release returns the name without the revision.
 func (n Name) Release() string { return n.Namespace + "/" + n.Name }
 
-// ParseName reads what String writes.
+// ParseName parses a name as String writes it.
 func ParseName(s string) (Name, error) {
 	ns, rest, ok := strings.Cut(s, "/")
 	name, rev, ok2 := strings.Cut(rest, ":")
@@ -80,7 +80,7 @@ func ParseName(s string) (Name, error) {
 	return Name{ns, name, n}, nil
 }
 
-// ParseSecretName reads the name of the Secret of a record: "sh.helm.release.v1.NAME.vREVISION".
+// ParseSecretName parses the name of a record's Secret: "sh.helm.release.v1.NAME.vREVISION".
 func ParseSecretName(namespace, secret string) (Name, error) {
 	rest, ok := strings.CutPrefix(secret, "sh.helm.release.v1.")
 	i := strings.LastIndex(rest, ".v")
@@ -89,43 +89,42 @@ func ParseSecretName(namespace, secret string) (Name, error) {
 	}
 	rev, err := strconv.Atoi(rest[i+2:])
 	n := Name{namespace, rest[:i], rev}
-	if err != nil || rev < 1 || n.SecretName() != secret { // "01" would be one more name of revision 1
-		return Name{}, fmt.Errorf("parsing secret name %q: the revision is no number as Helm writes it", secret)
+	if err != nil || rev < 1 || n.SecretName() != secret { // "01" would be a second name of revision 1
+		return Name{}, fmt.Errorf("parsing secret name %q: the revision is not a number as Helm writes it", secret)
 	}
 	return n, nil
 }
 
-// Record is the part of a release record that is read. The chart's templates and files and the values are passed over, but for their names.
+// Record is the part of a release record that is read. Of the chart's templates and files only the names are read.
 type Record struct {
 	Name
 	Status         string // Helm's: deployed, superseded, failed, pending-install, ...
-	BundleID       string // the BundleDeployment's name; empty where the release is none of Fleet's
+	BundleID       string // the name of the BundleDeployment; empty where Fleet did not install the release
 	AgentNamespace string
-	ServiceAccount string // that Helm ran as, in the agent's namespace; empty for the agent's own
+	ServiceAccount string // of Helm, in the agent's namespace; empty for that of the agent
 	KeepResources  bool
 	Commit         string
 	Deployed       time.Time // when this revision was deployed; zero where the record does not say
 	ApplyMethod    string    // "ssa" or "csa"; empty before Helm 4
 	Manifest       string
-	// ManifestLost says that the record has no manifest, and nothing in it explains why: whoever captured it may have left the manifest out.
+	// ManifestLost says that the record has no manifest and that its chart does not explain why: a capture may have left the manifest out.
 	//
-	// Helm writes no key for an empty manifest, so an empty one and a lost one look the same. An empty one is taken for Helm's own where the
-	// chart has neither templates nor plain manifests below raw-yaml/, or where each of its templates made a hook. Partials (a name that
-	// begins with "_") and NOTES.txt make no object, and do not count. A chart whose templates all render to nothing cannot be told from a
-	// damaged record: its objects are unknown, not none.
+	// Helm writes no key for an empty manifest, so an empty manifest and a lost one look the same. It is empty where the chart has neither
+	// templates nor manifests below raw-yaml/, or where each template made a hook. Partials (a name that begins with "_") and NOTES.txt make
+	// no object and do not count. A chart whose templates all render to nothing looks like a damaged record: its objects are unknown.
 	ManifestLost bool
 	Hooks        []Hook
 }
 
-// Hook is an object that Helm applies beside the manifest. It is never desired; since Helm 4 it carries Fleet's hash all the same.
+// Hook is an object that Helm applies beside the manifest. It is never a desired object, but since Helm 4 it has Fleet's hash label.
 type Hook struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Manifest is the hook as YAML; of a Secret alone, for its values.
+	// Manifest is the hook as YAML. It is kept only for Secrets, whose values must be hidden.
 	Manifest string `json:"manifest"`
 }
 
-// Pending says whether Helm was at work on the record when it was written: it stores the record first.
+// Pending says whether Helm wrote the record before it installed the release, and did not finish since.
 func (r *Record) Pending() bool { return strings.HasPrefix(r.Status, "pending-") }
 
 type document struct {
@@ -148,7 +147,7 @@ type document struct {
 	Hooks       hooks  `json:"hooks"`
 }
 
-// annotations are those of a chart that are read. All others are passed over: a record has room for millions.
+// annotations are those of a chart that are read. All others are ignored: a record has room for millions.
 type annotations map[string]string
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
@@ -159,7 +158,7 @@ func (a *annotations) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return err
 	}
 	if begin.Kind() != jsontext.KindBeginObject {
-		return errors.New("the annotations are no object")
+		return errors.New("the annotations are not an object")
 	}
 	for d.PeekKind() != jsontext.KindEndObject {
 		key, err := d.ReadToken()
@@ -185,16 +184,16 @@ func (a *annotations) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 type hooks []madeHook
 
-// madeHook is a hook with the template that made it.
+// madeHook is a hook and the template that made it.
 type madeHook struct {
 	Hook
-	// Path is that of the template, which begins with the name of its chart: "guestbook/templates/migrate.yaml".
+	// Path is the path of the template. It begins with the name of the chart: "guestbook/templates/migrate.yaml".
 	Path string `json:"path"`
 }
 
-// UnmarshalJSONFrom implements json.UnmarshalerFrom. It reads no more than may be kept.
+// UnmarshalJSONFrom implements json.UnmarshalerFrom. It fails where there are too many hooks.
 func (h *hooks) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	*h = (*h)[:0] // of a key that is there again, the last one counts
+	*h = (*h)[:0] // of a repeated key the last value counts
 	return eachIn(d, func() error {
 		if len(*h) == maxHooks {
 			return errManyHooks
@@ -214,7 +213,7 @@ func (h *hooks) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-// unpack reads a record's JSON from the Secret's value under DataKey: base64 of gzip of JSON, or of plain JSON.
+// unpack returns a record's JSON. value is the Secret's value under DataKey: base64 of gzip of JSON, or of JSON.
 func unpack(value []byte) (io.Reader, error) {
 	b := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(value)))
 	if magic, err := b.Peek(3); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b, 0x08}) {
@@ -223,26 +222,26 @@ func unpack(value []byte) (io.Reader, error) {
 	return b, nil
 }
 
-// MostUnpacked is how many bytes a record of packed bytes may unpack to: a hundred times its size, and 4 MiB in any case. Helm's own records
-// unpack to about ten times theirs, one of many similar objects to sixty times.
+// MostUnpacked returns how many bytes a record of packed bytes may unpack to: a hundred times its size, but at least 4 MiB. Records of Helm
+// unpack to about ten times their size, and those with many similar objects to sixty times.
 func MostUnpacked(packed int) int {
 	const density, always = 100, 4 << 20
 	return min(maxRecord, max(always, density*packed))
 }
 
-// UnpackedSize is how many bytes a record unpacks to, up to one more than MostUnpacked: what decoding it takes is a multiple of that. It
-// takes little memory itself, and returns the size of what could be unpacked of a damaged record.
+// UnpackedSize returns how many bytes a record unpacks to, at most MostUnpacked and one more. Decoding takes a multiple of that, UnpackedSize
+// itself little memory. Of a damaged record it returns the size of the part before the damage.
 func UnpackedSize(value []byte) int {
 	r, err := unpack(value)
 	if err != nil {
 		return 0
 	}
-	n, _ := io.Copy(io.Discard, io.LimitReader(r, int64(MostUnpacked(len(value)))+1)) // what is behind damage is not decoded either
+	n, _ := io.Copy(io.Discard, io.LimitReader(r, int64(MostUnpacked(len(value)))+1)) // what follows the damage is not decoded either
 	return int(n)
 }
 
-// Decode reads a record from the Secret's value under DataKey, as the API's base64 decodes to: base64 of gzip of JSON, or of plain JSON.
-// Its errors say what is wrong with the record and never quote it.
+// Decode reads a record. value is the Secret's value under DataKey, without the base64 of the API: base64 of gzip of JSON, or of JSON. Errors
+// say what is wrong with the record and never quote it.
 func Decode(value []byte) (*Record, error) {
 	r, err := unpack(value)
 	if err != nil {
@@ -266,7 +265,7 @@ func Decode(value []byte) (*Record, error) {
 	a := d.Chart.Metadata.Annotations
 	deployed, err := time.Parse(time.RFC3339, d.Info.LastDeployed)
 	if err != nil {
-		deployed = time.Time{} // Helm writes an empty text where it has none
+		deployed = time.Time{} // Helm writes an empty string where there is no time
 	}
 	out := &Record{
 		Name:           Name{d.Namespace, d.Name, d.Version},
@@ -287,7 +286,7 @@ func Decode(value []byte) (*Record, error) {
 	return out, nil
 }
 
-// long says whether a name that is kept of the record is too long to be one.
+// long says whether a name that is kept of the record is longer than maxField.
 func (d *document) long() bool {
 	a := d.Chart.Metadata.Annotations
 	for _, s := range []string{d.Name, d.Namespace, d.Info.Status, d.ApplyMethod, a[fleet.BundleIDAnnotation], a[fleet.AgentNamespaceAnnotation],
@@ -299,7 +298,7 @@ func (d *document) long() bool {
 	return false
 }
 
-// SecretName is the name of the Secret that holds the record of a revision.
+// SecretName returns the name of the Secret with the record of this revision.
 func (n Name) SecretName() string {
 	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", n.Name, n.Revision)
 }

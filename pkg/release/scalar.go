@@ -65,7 +65,8 @@ func (r *reader) plain(text string, column int) {
 
 // isPlain says whether a text can be a plain scalar, or its first line.
 func isPlain(text string) bool {
-	return strings.IndexByte("?:,[]{}#&*!|>'\"%@` ", text[0]) < 0 && !isEntry(text) && isPlainLine(text)
+	marker := strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...") // of a document
+	return !marker && strings.IndexByte("?:,[]{}#&*!|>'\"%@` ", text[0]) < 0 && !isEntry(text) && isPlainLine(text)
 }
 
 // isPlainLine says whether a text can be a line of a plain scalar.

@@ -9,11 +9,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// maxSecret bounds a document that is read by Secrets, in bytes: a Secret holds at most 1 MiB, and base64 makes a third more of it.
+// maxSecret bounds, in bytes, a document that Secrets reads: a Secret holds at most 1 MiB, and base64 adds a third to it.
 const maxSecret = 3 << 19
 
-// Secrets reads the Secrets of the record's hooks, and with all of those of its manifest too: what must not be shown, of a revision whose objects
-// are not wanted or cannot be read. Documents that cannot be read are passed over, and so is what is beyond the bounds of Objects.
+// Secrets reads the Secrets of the record's hooks and, where all is set, those of its manifest. Their values must not be shown, even where the
+// objects of the revision are not needed or could not be read. It ignores documents that could not be read, or are beyond the bounds of Objects.
 func (r *Record) Secrets(all bool) []Object {
 	var out []Object
 	d := reader{limits: objectLimits}
