@@ -225,6 +225,39 @@ func TestReaderLeavesToLibrary(t *testing.T) {
 	}
 }
 
+// TestReaderEnumerated compares the reader with the library on all short documents that are made of parts which could mislead.
+func TestReaderEnumerated(t *testing.T) {
+	blanksAnd := func(parts string) []string { return append(strings.Fields(parts), " ") }
+	for _, tc := range []struct {
+		before, after string
+		parts         []string
+		most          int
+	}{
+		{"a: ", "\n", blanksAnd("0 1 . - + _ e x b o i n f y ~ : # a ' | < ["), 3},
+		{"", ": a\n", blanksAnd("0 1 . - ? : # a ' \" < & % ,"), 3},
+		{"a: \"", "\"\n", append(blanksAnd(`a \ n x 1 u " ' #`), "\n  "), 4},
+		{"a: '", "'\n", append(blanksAnd("a \\ ' :"), "\n  "), 5},
+		{"a:\n- |", "\n", append(blanksAnd("- + 2 a # b:"), "\n", "\n  "), 4},
+		{"a:\n", "", []string{"a:\n", "b: x\n", "- c\n", "- d: |\n", "  ", " ", "\n", "# h\n", "- ", "t\n", "'l\n", "...\n"}, 4},
+	} {
+		accepted := 0
+		var enumerate func(doc string, most int)
+		enumerate = func(doc string, most int) {
+			if compareWithLibrary(t, tc.before+doc+tc.after) {
+				accepted++
+			}
+			for _, part := range tc.parts {
+				if most > 0 && !t.Failed() {
+					enumerate(doc+part, most-1)
+				}
+			}
+		}
+		if enumerate("", tc.most); accepted == 0 {
+			t.Errorf("no document that begins with %q is read", tc.before)
+		}
+	}
+}
+
 // FuzzReader holds that whatever the reader reads of a document is what the library reads, and that the metadata is that of the objects.
 func FuzzReader(f *testing.F) {
 	for doc := range strings.SplitSeq(usual, "~") {
