@@ -72,6 +72,27 @@ func TestObjectsWithinBounds(t *testing.T) {
 	}
 }
 
+// TestReaderSorts holds what it may take to sort the keys of nested mappings, each of which has all others in it.
+func TestReaderSorts(t *testing.T) {
+	const mostAllocated = 64 << 20
+	var doc, end strings.Builder
+	for i := range maxDepth - 1 {
+		doc.WriteString(strings.Repeat(" ", i) + "z:\n")
+		end.WriteString(strings.Repeat(" ", maxDepth-1-i) + "a: 1\n")
+	}
+	doc.WriteString(strings.Repeat(" ", maxDepth-1) + "z: " + strings.Repeat("x", 4<<20) + "\n" + end.String() + "a: 1\n")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	raw, err := direct(doc.String())
+	runtime.ReadMemStats(&after)
+	if err != nil || !strings.HasPrefix(string(raw), `{"a":1,"z":{"a":1,"z":`) {
+		t.Errorf("%.50s, error %v", raw, err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > mostAllocated {
+		t.Errorf("%d MiB were allocated, want at most %d", n>>20, mostAllocated>>20)
+	}
+}
+
 // TestManifestLost holds when a record without a manifest is incomplete.
 func TestManifestLost(t *testing.T) {
 	const manifest, templates = "---\na: b\n", "templates/"

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// errUnusual says that a document is not in the usual form. It may be YAML all the same.
+// errUnusual says that a document is not in the usual form. It may still be YAML.
 var errUnusual = errors.New("the document is not in the usual form")
 
 const (
-	// endOfDocument is the indentation behind the last line.
+	// endOfDocument is the indentation after the last line.
 	endOfDocument = -1
 	// maxDepth bounds how deeply collections are nested in the usual form. Schemas of CustomResourceDefinitions have about 50 levels.
 	maxDepth = 100
@@ -23,21 +23,20 @@ const (
 
 // reader reads the documents of one manifest into JSON, within limits.
 //
-// It reads the usual form itself: the one that Fleet's agent and Helm write, of block mappings, block sequences, scalars that are plain, quoted or
-// literal, and comments in lines of their own. The result is the same, byte for byte, as that of sigs.k8s.io/yaml, to which it leaves every
-// other document.
+// It reads the usual form itself, which is the form that Fleet's agent and Helm write: block mappings, block sequences, plain, quoted and literal
+// scalars, and comments in lines of their own. The result is byte for byte that of sigs.k8s.io/yaml, which reads all other documents.
 type reader struct {
 	limits
 	// bytes and nodes are how much of the manifest was read.
 	bytes, nodes int
 
 	doc  string
-	next int // where the line behind the current one begins
-	// indent and text are the current line. In a sequence the dash and the space behind it count as indentation of what follows them.
+	next int // the offset of the line after the current one
+	// indent and text are the current line. The dash of a sequence and the space after it count as indentation.
 	indent int
 	text   string
 	depth  int
-	skip   bool // what is read is not kept
+	skip   bool // nothing is written
 	err    error
 
 	out      []byte // the JSON
@@ -45,13 +44,13 @@ type reader struct {
 	unsorted []byte
 }
 
-// member is one member of a JSON object: its key, and where in reader.out it begins and ends.
+// member is one member of a JSON object: its key, and the offsets of its JSON in reader.out.
 type member struct {
 	key        string
 	begin, end int
 }
 
-// usual reads a document in the usual form. Of any other document it returns errUnusual.
+// usual reads a document in the usual form. For any other document it returns errUnusual.
 func (r *reader) usual(doc string) ([]byte, error) {
 	r.doc, r.next, r.depth, r.skip, r.err, r.out, r.members = doc, 0, 0, false, nil, r.out[:0], r.members[:0]
 	if !r.metadata {
@@ -60,7 +59,10 @@ func (r *reader) usual(doc string) ([]byte, error) {
 	if r.bytes > maxParsed {
 		return nil, errLargeManifest
 	}
-	if r.nextLine(); !usualText(doc) || r.indent != 0 || isEntry(r.text) {
+	if !usualText(doc) {
+		return nil, errUnusual
+	}
+	if r.nextLine(); r.indent != 0 || isEntry(r.text) {
 		return nil, errUnusual
 	}
 	if r.collection(); r.metadata {
@@ -72,8 +74,7 @@ func (r *reader) usual(doc string) ([]byte, error) {
 	return bytes.Clone(r.out), nil
 }
 
-// usualText says whether a document ends with a line feed, and has neither characters that YAML does not allow, nor tabs, nor line breaks besides
-// line feeds.
+// usualText says whether a document ends with a line feed, and has no tabs, no other line breaks, and no characters that YAML does not allow.
 func usualText(doc string) bool {
 	for _, c := range doc {
 		switch {
@@ -106,7 +107,7 @@ func (r *reader) peek() (line string, indent int) {
 func (r *reader) nextLine() {
 	for r.next < len(r.doc) {
 		line, indent := r.peek()
-		r.next = min(r.next+len(line)+1, len(r.doc))
+		r.next += len(line) + 1
 		if indent < len(line) && line[indent] != '#' {
 			r.indent, r.text = indent, line[indent:]
 			return
@@ -242,7 +243,7 @@ func (r *reader) sequence(column int) {
 // isEntry says whether a line begins with the dash of a sequence.
 func isEntry(text string) bool { return text == "-" || strings.HasPrefix(text, "- ") }
 
-// splitKey parts a line into its key and what follows that. ok is false where the line does not begin with a key in the usual form.
+// splitKey splits a line into its key and the text after the colon. ok is false where it does not begin with a key in the usual form.
 func splitKey(text string) (key, rest string, ok bool) {
 	if quote := text[0]; quote == '"' || quote == '\'' {
 		end := closingQuote(text[1:], quote) + 1

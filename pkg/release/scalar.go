@@ -52,7 +52,7 @@ func (r *reader) plain(text string, column int) {
 	}
 	r.put(`"`)
 	r.escape(text)
-	for ; folded; next, folded = r.continued(column) { // it is text, since no number has a space in it
+	for ; folded; next, folded = r.continued(column) { // with a space in it the scalar is text
 		if next[0] == '#' || !isPlainLine(next) {
 			r.fail(errUnusual)
 			return
@@ -65,7 +65,7 @@ func (r *reader) plain(text string, column int) {
 
 // isPlain says whether a text can be a plain scalar, or its first line.
 func isPlain(text string) bool {
-	marker := strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...") // of a document
+	marker := strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...") // may begin or end a document
 	return !marker && strings.IndexByte("?:,[]{}#&*!|>'\"%@` ", text[0]) < 0 && !isEntry(text) && isPlainLine(text)
 }
 
@@ -120,12 +120,8 @@ func (r *reader) unquote(text string, quote byte) {
 		if r.escape(before); !found {
 			return
 		}
-		if after == "" || strings.IndexByte(goEscapes, after[0]) < 0 {
-			r.fail(errUnusual)
-			return
-		}
 		c, _, rest, err := strconv.UnquoteChar(text[len(before):], quote)
-		if err != nil || c == '\u2028' || c == '\u2029' {
+		if err != nil || strings.IndexByte(goEscapes, after[0]) < 0 || c == '\u2028' || c == '\u2029' {
 			r.fail(errUnusual)
 			return
 		}
@@ -134,17 +130,17 @@ func (r *reader) unquote(text string, quote byte) {
 	}
 }
 
-// goEscapes stand behind a backslash for the same character in Go as in YAML.
+// goEscapes are the characters that have the same meaning behind a backslash in Go as in YAML.
 const goEscapes = `abtnvfr"\xuU`
 
 // literal reads a literal block scalar. header is what follows its indicator in the line.
 func (r *reader) literal(header string, column int) {
-	indent := 0 // of the text; 0 where it is not known yet
+	indent := 0 // of the text, 0 until it is known
 	if header != "" && header[0] >= '1' && header[0] <= '9' {
 		indent, header = column+int(header[0]-'0'), header[1:]
 	}
 	r.put(`"`)
-	feeds, empty := 0, true // feeds are line feeds that are not written yet
+	feeds, empty := 0, true // feeds counts line feeds that are not written yet
 	for r.next < len(r.doc) {
 		line, spaces := r.peek()
 		blank := spaces == len(line)
@@ -190,11 +186,12 @@ func (r *reader) escape(text string) {
 			continue
 		}
 		r.put(text[done:i])
-		if done = i + 1; c < ' ' && strings.IndexByte("\b\f\n\r\t", c) < 0 || c == '<' || c == '>' || c == '&' {
-			r.put(fmt.Sprintf(`\u%04x`, c))
+		if short := strings.IndexByte("\b\f\n\r\t\"\\", c); short >= 0 {
+			r.put(`\b\f\n\r\t\"\\`[2*short : 2*short+2])
 		} else {
-			r.put(strconv.Quote(text[i:done])[1:3])
+			r.put(fmt.Sprintf(`\u%04x`, c))
 		}
+		done = i + 1
 	}
 	r.put(text[done:])
 }
