@@ -70,11 +70,11 @@ func (r *reader) json(doc string) ([]byte, error) {
 	if !errors.Is(err, errUnusual) {
 		return raw, err
 	}
-	size, aliased := mostNodes(doc), strings.Contains(doc, "&") && strings.Contains(doc, "*")
+	weight, aliased := mostNodes(doc), strings.Contains(doc, "&") && strings.Contains(doc, "*")
 	if aliased {
-		size *= nestedNode // the document is parsed once more, to measure it
+		weight *= nestedNode // the document is parsed once more, to measure it
 	}
-	r.bytes, r.nodes = bytes+len(doc), nodes+size
+	r.bytes, r.nodes = bytes+len(doc), nodes+weight
 	switch {
 	case r.bytes > maxParsed:
 		return nil, errLargeManifest
@@ -123,33 +123,31 @@ func expansion(doc string) error {
 	if err := yaml.Unmarshal([]byte(doc), &root); err != nil {
 		return err
 	}
-	x := expander{sizes: map[*yaml.Node]expanse{}}
-	if size := x.size(&root); size.bytes > maxParsed || size.nodes > maxNodes {
+	if size := (expander{}).size(&root); size.bytes > maxParsed || size.nodes > maxNodes {
 		return errExpands
 	}
 	return nil
 }
 
-// expander measures nodes with their aliases expanded. A node is measured once.
-type expander struct{ sizes map[*yaml.Node]expanse }
+// expander has the sizes of nodes with their aliases expanded, so that each node is measured once.
+type expander map[*yaml.Node]size
 
-// expanse is the size of a node.
-type expanse struct{ bytes, nodes int }
+type size struct{ bytes, nodes int }
 
-func (x *expander) size(n *yaml.Node) expanse {
-	if size, ok := x.sizes[n]; ok {
-		return size
+func (x expander) size(n *yaml.Node) size {
+	if known, ok := x[n]; ok {
+		return known
 	}
-	x.sizes[n] = expanse{bytes: maxParsed + 1} // until it is measured, since an anchor may contain itself
-	size := expanse{bytes: len(n.Value) + 1, nodes: 1}
+	x[n] = size{bytes: maxParsed + 1} // until it is measured, since an anchor may contain itself
+	total := size{bytes: len(n.Value) + 1, nodes: 1}
 	if n.Kind == yaml.AliasNode {
-		size = x.size(n.Alias)
+		total = x.size(n.Alias)
 	}
 	for _, each := range n.Content {
 		part := x.size(each)
-		size.bytes = min(size.bytes+part.bytes, maxParsed+1) // so that no sum overflows
-		size.nodes = min(size.nodes+part.nodes, maxNodes+1)
+		total.bytes = min(total.bytes+part.bytes, maxParsed+1) // so that no sum overflows
+		total.nodes = min(total.nodes+part.nodes, maxNodes+1)
 	}
-	x.sizes[n] = size
-	return size
+	x[n] = total
+	return total
 }

@@ -18,8 +18,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
 // SecretType is the type of the Secrets in which Helm stores its records, one for each revision. DataKey is the key of the record.
@@ -147,39 +145,13 @@ type document struct {
 	Hooks       hooks  `json:"hooks"`
 }
 
-// annotations are those of a chart that are read. All others are ignored: a record has room for millions.
-type annotations map[string]string
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (a *annotations) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	*a = annotations{}
-	begin, err := d.ReadToken()
-	if err != nil || begin.Kind() == jsontext.KindNull {
-		return err
-	}
-	if begin.Kind() != jsontext.KindBeginObject {
-		return errors.New("the annotations are not an object")
-	}
-	for d.PeekKind() != jsontext.KindEndObject {
-		key, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		switch key := key.String(); key {
-		case fleet.BundleIDAnnotation, fleet.AgentNamespaceAnnotation, fleet.ServiceAccountAnnotation, fleet.KeepResourcesAnnotation, fleet.CommitLabel:
-			var value string
-			if err := json.UnmarshalDecode(d, &value); err != nil {
-				return err
-			}
-			(*a)[key] = value
-		default:
-			if err := d.SkipValue(); err != nil {
-				return err
-			}
-		}
-	}
-	_, err = d.ReadToken()
-	return err
+// annotations are those of a chart that are read. All others are ignored: a record has room for millions. The keys are those of package fleet.
+type annotations struct {
+	BundleID       string `json:"fleet.cattle.io/bundle-id"`
+	AgentNamespace string `json:"fleet.cattle.io/agent-namespace"`
+	ServiceAccount string `json:"fleet.cattle.io/service-account"`
+	KeepResources  string `json:"fleet.cattle.io/keep-resources"`
+	Commit         string `json:"fleet.cattle.io/commit"`
 }
 
 type hooks []madeHook
@@ -270,11 +242,11 @@ func Decode(value []byte) (*Record, error) {
 	out := &Record{
 		Name:           Name{d.Namespace, d.Name, d.Version},
 		Status:         d.Info.Status,
-		BundleID:       a[fleet.BundleIDAnnotation],
-		AgentNamespace: a[fleet.AgentNamespaceAnnotation],
-		ServiceAccount: a[fleet.ServiceAccountAnnotation],
-		KeepResources:  a[fleet.KeepResourcesAnnotation] == "true",
-		Commit:         a[fleet.CommitLabel],
+		BundleID:       a.BundleID,
+		AgentNamespace: a.AgentNamespace,
+		ServiceAccount: a.ServiceAccount,
+		KeepResources:  a.KeepResources == "true",
+		Commit:         a.Commit,
 		Deployed:       deployed,
 		ApplyMethod:    d.ApplyMethod,
 		Manifest:       d.Manifest,
@@ -289,8 +261,8 @@ func Decode(value []byte) (*Record, error) {
 // long says whether a name that is kept of the record is longer than maxField.
 func (d *document) long() bool {
 	a := d.Chart.Metadata.Annotations
-	for _, s := range []string{d.Name, d.Namespace, d.Info.Status, d.ApplyMethod, a[fleet.BundleIDAnnotation], a[fleet.AgentNamespaceAnnotation],
-		a[fleet.ServiceAccountAnnotation], a[fleet.CommitLabel]} {
+	for _, s := range []string{d.Name, d.Namespace, d.Info.Status, d.ApplyMethod, a.BundleID, a.AgentNamespace,
+		a.ServiceAccount, a.Commit} {
 		if len(s) > maxField {
 			return true
 		}
