@@ -16,7 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// BenchmarkDecodeRecord reads a record of 500 objects: the record alone, with the objects of its manifest, and with their heads.
+// BenchmarkDecodeRecord reads a record of 500 objects: the record alone, with the objects of its manifest, and with their metadata.
 func BenchmarkDecodeRecord(b *testing.B) {
 	const objects = 500
 	value := recordOf(b, manifestOf(objects))
@@ -30,7 +30,7 @@ func BenchmarkDecodeRecord(b *testing.B) {
 		}
 	})
 	for name, read := range map[string]func(*Record) ([]Object, error){
-		"objects": (*Record).Objects, "heads": (*Record).Heads,
+		"objects": (*Record).Objects, "metadata": (*Record).Heads,
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(value)))
@@ -71,7 +71,7 @@ func BenchmarkManifest(b *testing.B) {
 		_, err := r.Objects()
 		return err
 	})
-	run("heads", func() error {
+	run("metadata", func() error {
 		_, err := r.Heads()
 		return err
 	})

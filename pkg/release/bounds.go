@@ -11,7 +11,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// Bounds of Objects and Heads. A record has at most 1 MiB when it is packed, and anyone who may create Secrets in a namespace can write one.
+// Bounds of Objects and ObjectMetadata. A record has at most 1 MiB when it is packed, and anyone who may create Secrets in a namespace can write one.
 const (
 	// maxDocument bounds, in bytes, a document that the library parses: that may take two hundred times the size of the document.
 	maxDocument = 1 << 20
@@ -22,7 +22,7 @@ const (
 	maxParsed = 8 << 20
 	// maxNodes bounds the YAML nodes that are parsed of a manifest. In the library each takes about 250 bytes while its document is parsed.
 	maxNodes = 500_000
-	// maxMetadataNodes is that bound for Heads. The metadata of an object that Fleet's agent writes has about twenty nodes.
+	// maxMetadataNodes is that bound for ObjectMetadata. The metadata of an object that Fleet's agent writes has about twenty nodes.
 	maxMetadataNodes = 400_000
 	// maxDocuments bounds the documents of a manifest. Not every document is an object.
 	maxDocuments = 40_000

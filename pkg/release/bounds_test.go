@@ -144,7 +144,7 @@ func TestManifestLost(t *testing.T) {
 			t.Errorf("%s: lost %v, want %v; error %v", tc.name, r.ManifestLost, tc.want, err)
 		}
 		if _, err := r.Heads(); err != nil {
-			t.Errorf("%s: heads: %v", tc.name, err)
+			t.Errorf("%s: metadata: %v", tc.name, err)
 		}
 	}
 }

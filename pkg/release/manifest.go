@@ -101,11 +101,12 @@ func (r *Record) read(within limits) ([]Object, error) {
 // maxListDepth bounds Lists within Lists.
 const maxListDepth = 8
 
+// appendObjects appends the objects of a document, given as JSON. depth counts the Lists around it.
 func appendObjects(out []Object, raw []byte, depth int) ([]Object, error) {
 	if string(raw) == "null" {
 		return out, nil // comments only
 	}
-	var head struct {
+	var o struct {
 		APIVersion string           `json:"apiVersion"`
 		Kind       string           `json:"kind"`
 		Items      []jsontext.Value `json:"items"`
@@ -115,14 +116,14 @@ func appendObjects(out []Object, raw []byte, depth int) ([]Object, error) {
 			Namespace    string `json:"namespace"`
 		} `json:"metadata"`
 	}
-	if err := object.Into(raw, &head); err != nil {
-		return nil, fmt.Errorf("it is not a Kubernetes object")
+	if err := object.Into(raw, &o); err != nil {
+		return nil, errors.New("it is not a Kubernetes object")
 	}
-	if head.APIVersion == "" || head.Kind == "" {
+	if o.APIVersion == "" || o.Kind == "" {
 		return out, nil
 	}
-	if strings.HasSuffix(head.Kind, "List") && head.Items != nil && depth < maxListDepth {
-		for _, item := range head.Items {
+	if strings.HasSuffix(o.Kind, "List") && o.Items != nil && depth < maxListDepth {
+		for _, item := range o.Items {
 			var err error
 			if out, err = appendObjects(out, item, depth+1); err != nil {
 				return nil, err
@@ -130,10 +131,10 @@ func appendObjects(out []Object, raw []byte, depth int) ([]Object, error) {
 		}
 		return out, nil
 	}
-	name := head.Metadata.Name
+	name := o.Metadata.Name
 	if name == "" {
-		name = head.Metadata.GenerateName
+		name = o.Metadata.GenerateName
 	}
-	ref := object.Ref{APIVersion: head.APIVersion, Kind: head.Kind, Namespace: head.Metadata.Namespace, Name: name}
+	ref := object.Ref{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Metadata.Namespace, Name: name}
 	return append(out, Object{Ref: ref, Raw: raw}), nil
 }

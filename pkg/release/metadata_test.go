@@ -14,17 +14,17 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// head is what is compared of an object that was read in two ways: Raw as far as Heads promises it.
-type head struct {
+// identity is the part of an object that Objects and ObjectMetadata must agree on.
+type identity struct {
 	object.Ref
 	Metadata json.RawMessage `json:"metadata"`
 }
 
-func headsOf(t *testing.T, objects []Object) []head {
+func metadataOf(t *testing.T, objects []Object) []identity {
 	t.Helper()
-	var out []head
+	var out []identity
 	for _, o := range objects {
-		h := head{Ref: o.Ref}
+		h := identity{Ref: o.Ref}
 		var raw struct {
 			Metadata json.RawMessage `json:"metadata"`
 		}
@@ -37,7 +37,7 @@ func headsOf(t *testing.T, objects []Object) []head {
 	return out
 }
 
-func TestHeads(t *testing.T) {
+func TestObjectMetadata(t *testing.T) {
 	r := Record{Name: Name{"web", "guestbook", 1}, Manifest: "---\n" + usual + "---\n" +
 		"{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: web, labels: {a: b}}}]}\n---\n# nothing\n"}
 	want, err := r.Objects()
@@ -48,23 +48,23 @@ func TestHeads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(headsOf(t, want), headsOf(t, got)); diff != "" || len(got) != 2 {
-		t.Errorf("heads (-want +got):\n%s", diff)
+	if diff := cmp.Diff(metadataOf(t, want), metadataOf(t, got)); diff != "" || len(got) != 2 {
+		t.Errorf("metadata (-want +got):\n%s", diff)
 	}
-	const head = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{},"creationTimestamp":null,"name":"a"}}`
-	if string(got[0].Raw) != head {
-		t.Errorf("of the first object %s is read, want %s", got[0].Raw, head)
+	const metadata = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{},"creationTimestamp":null,"name":"a"}}`
+	if string(got[0].Raw) != metadata {
+		t.Errorf("of the first object %s is read, want %s", got[0].Raw, metadata)
 	}
 }
 
-func TestHeadsRefuse(t *testing.T) {
+func TestObjectMetadataRefuses(t *testing.T) {
 	const ok = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
 	for _, tc := range []struct{ name, manifest, want string }{
 		{"no YAML", "---\n" + ok + "---\na: [" + secretValue, "document 2"},
-		{"no YAML in the head", ok + "  " + secretValue + ": [", "document 1"},
+		{"no YAML in the metadata", ok + "  " + secretValue + ": [", "document 1"},
 		{"text", secretValue + " and nothing else", "document 1"},
 		{"a large document in no plain form", "{a: [" + strings.Repeat(secretValue+",", maxDocument/len(secretValue)) + "]}", errLargeDocument.Error()},
-		{"a large head", ok + "  labels:\n" + strings.Repeat("    a: b\n", maxDocument/9), errLargeDocument.Error()},
+		{"large metadata", ok + "  labels:\n" + strings.Repeat("    a: b\n", maxDocument/9), errLargeDocument.Error()},
 		{"a large name", ok[:len(ok)-2] + strings.Repeat("a<", maxMetadata/5) + "\n", errLargeMetadata.Error()},
 		{"many objects", strings.Repeat("---\nkind: a\napiVersion: b\n", maxObjects+1), errManyObjects.Error()},
 	} {
@@ -90,8 +90,8 @@ func TestHeadsRefuse(t *testing.T) {
 	}
 }
 
-// TestHeadsWork holds that what takes long to parse, though it is short once packed, is refused before it is parsed: each of these took seconds.
-func TestHeadsWork(t *testing.T) {
+// TestObjectMetadataWork holds that what takes long to parse, though it is short once packed, is refused before it is parsed: each of these took seconds.
+func TestObjectMetadataWork(t *testing.T) {
 	const ok, most = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n", 160 << 20
 	of := func(doc string) string { return strings.Repeat("---\n"+doc, maxParsed/(len(doc)+4)) }
 	for name, tc := range map[string]struct {
@@ -101,9 +101,9 @@ func TestHeadsWork(t *testing.T) {
 		"brackets":              {of("a: " + strings.Repeat("[", 9990) + strings.Repeat("]", 9990) + "\n"), errManyMetadataNodes},
 		"braces":                {of("a: " + strings.Repeat("{a: ", 9990) + strings.Repeat("}", 9990) + "\n"), errManyMetadataNodes},
 		"a flat sequence":       {of("a: [" + strings.Repeat("1,", 400_000) + "]\n"), errManyMetadataNodes},
-		"dashes in a head":      {of(ok + "  x:\n  " + strings.Repeat("- ", 5000) + "a\n"), errManyMetadataNodes},
+		"dashes in metadata":    {of(ok + "  x:\n  " + strings.Repeat("- ", 5000) + "a\n"), errManyMetadataNodes},
 		"dashes in lines":       {of(ok + "  x:\n" + strings.Repeat("  -\n", 200_000)), errManyMetadataNodes},
-		"keys in a head":        {of(ok + strings.Repeat("  a:\n", 180_000)), errManyMetadataNodes},
+		"keys in metadata":      {of(ok + strings.Repeat("  a:\n", 180_000)), errManyMetadataNodes},
 		"documents":             {strings.Repeat("---\na: \n", maxDocuments+1), errManyDocuments},
 		"a long text, aliased":  {"a: &a " + strings.Repeat("x", 50_000) + "\nb: [" + strings.Repeat("*a,", 990) + "]\n", errExpands},
 		"aliases within others": {of("a: &a [x,x,x,x]\nb: &b [*a,*a,*a]\nc: [*b,*b,*b]\n"), errManyMetadataNodes},

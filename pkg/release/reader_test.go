@@ -286,16 +286,16 @@ func compareManifest(t *testing.T, manifest string) {
 	r := Record{Manifest: manifest}
 	want, err := r.Objects()
 	if err != nil {
-		return // what is wrong may be where Heads reads nothing
+		return // what is wrong may be where ObjectMetadata reads nothing
 	}
 	got, err := r.Heads()
 	if errors.Is(err, errManyMetadataNodes) {
 		return // as it may be with aliases
 	}
 	if err != nil {
-		t.Fatalf("Objects reads it, Heads does not: %v\n%q", err, manifest)
+		t.Fatalf("Objects reads it, ObjectMetadata does not: %v\n%q", err, manifest)
 	}
-	if diff := cmp.Diff(headsOf(t, want), headsOf(t, got)); diff != "" {
+	if diff := cmp.Diff(metadataOf(t, want), metadataOf(t, got)); diff != "" {
 		t.Errorf("metadata of %q (-want +got):\n%s", manifest, diff)
 	}
 }
