@@ -30,7 +30,7 @@ func BenchmarkDecodeRecord(b *testing.B) {
 		}
 	})
 	for name, read := range map[string]func(*Record) ([]Object, error){
-		"objects": (*Record).Objects, "metadata": (*Record).Heads,
+		"objects": (*Record).Objects, "metadata": (*Record).ObjectMetadata,
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(value)))
@@ -72,7 +72,7 @@ func BenchmarkManifest(b *testing.B) {
 		return err
 	})
 	run("metadata", func() error {
-		_, err := r.Heads()
+		_, err := r.ObjectMetadata()
 		return err
 	})
 	run("library", func() error {

@@ -143,7 +143,7 @@ func TestManifestLost(t *testing.T) {
 		if r.ManifestLost != tc.want || errors.Is(err, ErrNoManifest) != tc.want {
 			t.Errorf("%s: lost %v, want %v; error %v", tc.name, r.ManifestLost, tc.want, err)
 		}
-		if _, err := r.Heads(); err != nil {
+		if _, err := r.ObjectMetadata(); err != nil {
 			t.Errorf("%s: metadata: %v", tc.name, err)
 		}
 	}

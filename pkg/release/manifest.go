@@ -58,9 +58,9 @@ func (r *Record) Objects() ([]Object, error) {
 	return out, nil
 }
 
-// Heads is Objects for callers that need only the metadata. In Raw an object as Fleet's agent writes it has only apiVersion, kind and metadata.
+// ObjectMetadata is Objects for callers that need only the metadata. In Raw an object as Fleet's agent writes it has only apiVersion, kind and metadata.
 // A record without a manifest has no objects. Errors name neither the release nor what is in it.
-func (r *Record) Heads() ([]Object, error) {
+func (r *Record) ObjectMetadata() ([]Object, error) {
 	out, err := r.read(metadataLimits)
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest: %w", err)

@@ -44,7 +44,7 @@ func TestObjectMetadata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := r.Heads()
+	got, err := r.ObjectMetadata()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestObjectMetadataRefuses(t *testing.T) {
 		{"many objects", strings.Repeat("---\nkind: a\napiVersion: b\n", maxObjects+1), errManyObjects.Error()},
 	} {
 		r := Record{Name: Name{secretValue, secretValue, 1}, Manifest: tc.manifest}
-		got, err := r.Heads()
+		got, err := r.ObjectMetadata()
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %d objects, error %v; want an error that says %q", tc.name, len(got), err, tc.want)
 		}
@@ -80,12 +80,12 @@ func TestObjectMetadataRefuses(t *testing.T) {
 		strings.Repeat("---\n"+ok+"  labels:\n    a: b\n    c: d\n    e: f\n    g: h\n", maxObjects),
 	} {
 		r := Record{Manifest: manifest}
-		if got, err := r.Heads(); err != nil || len(got) != strings.Count(manifest, "kind") {
+		if got, err := r.ObjectMetadata(); err != nil || len(got) != strings.Count(manifest, "kind") {
 			t.Errorf("%.50q: %d objects, error %v", manifest, len(got), err)
 		}
 	}
 	large := Record{Manifest: ok + "data:\n  text: |\n" + strings.Repeat("    some text\n", maxDocument/10)}
-	if got, err := large.Heads(); err != nil || len(got) != 1 {
+	if got, err := large.ObjectMetadata(); err != nil || len(got) != 1 {
 		t.Errorf("a large document in plain form: %d objects, error %v", len(got), err)
 	}
 }
@@ -112,7 +112,7 @@ func TestObjectMetadataWork(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			r := Record{Manifest: tc.manifest}
-			if _, err := r.Heads(); !errors.Is(err, tc.want) {
+			if _, err := r.ObjectMetadata(); !errors.Is(err, tc.want) {
 				t.Errorf("error %v, want %v", err, tc.want)
 			}
 			if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > most {

@@ -79,7 +79,7 @@ func Read(value []byte) (*Entry, error) {
 	if err := named(r); err != nil {
 		return nil, err
 	}
-	objects, err := r.Heads()
+	objects, err := r.ObjectMetadata()
 	if err != nil {
 		return nil, err
 	}
