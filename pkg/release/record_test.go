@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
 // secretValue stands in records of tests; no error may quote it.
@@ -48,7 +50,7 @@ func TestParseName(t *testing.T) {
 		{"web/guestbook:1", Name{"web", "guestbook", 1}, true},
 		{"web/bundle-name-example-com-645ef821:12", Name{"web", "bundle-name-example-com-645ef821", 12}, true},
 		{"web/a.b:1", Name{"web", "a.b", 1}, true},
-		// Split at the first "/" and then at the first ":" (Fleet's facts, desired-state 2.8).
+		// Split at the first "/" and then at the first ":", as Fleet does.
 		{"web/a/b:1", Name{"web", "a/b", 1}, true},
 		{"web/a:1:2", Name{}, false},
 		{"", Name{}, false},
@@ -106,15 +108,15 @@ func TestParseSecretName(t *testing.T) {
 func TestDecode(t *testing.T) {
 	const full = `{"name":"guestbook","namespace":"web","version":3,"apply_method":"ssa",
 		"info":{"status":"pending-upgrade","description":"Preparing upgrade","first_deployed":"2026-01-02T03:04:05Z"},
-		"chart":{"metadata":{"name":"guestbook","annotations":{"fleet.cattle.io/bundle-id":"apps-guestbook","fleet.cattle.io/agent-namespace":"cattle-fleet-system",
-			"fleet.cattle.io/keep-resources":"true","fleet.cattle.io/commit":"0123abcd","fleet.cattle.io/service-account":""}},
+		"chart":{"metadata":{"name":"guestbook","annotations":{"` + fleet.BundleIDAnnotation + `":"apps-guestbook","` + fleet.AgentNamespaceAnnotation + `":"cattle-fleet-system",
+			"` + fleet.KeepResourcesAnnotation + `":"true","` + fleet.CommitLabel + `":"0123abcd","` + fleet.ServiceAccountAnnotation + `":"helm"}},
 			"templates":[{"name":"a","data":"eA=="}],"values":{"a":{"b":[1,2]}},"files":null},
 		"config":{"password":"` + secretValue + `"},
 		"manifest":"---\napiVersion: v1\n",
 		"hooks":[{"name":"migrate","kind":"Job","path":"x","manifest":"y","events":["pre-install"],"last_run":{"phase":"Succeeded"}}]}`
 	want := &Record{
 		Name: Name{"web", "guestbook", 3}, Status: "pending-upgrade", BundleID: "apps-guestbook", AgentNamespace: "cattle-fleet-system",
-		KeepResources: true, Commit: "0123abcd", ApplyMethod: "ssa", Manifest: "---\napiVersion: v1\n", Hooks: []Hook{{Kind: "Job", Name: "migrate"}},
+		ServiceAccount: "helm", KeepResources: true, Commit: "0123abcd", ApplyMethod: "ssa", Manifest: "---\napiVersion: v1\n", Hooks: []Hook{{Kind: "Job", Name: "migrate"}},
 	}
 	for name, value := range map[string][]byte{
 		"gzip":                 base64Of(packed(t, full)),
