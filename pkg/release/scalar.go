@@ -147,16 +147,17 @@ func (r *reader) literal(header string, column int) {
 		if indent == 0 && !blank {
 			indent = max(spaces, column+1)
 		}
-		if blank && spaces <= indent {
-			feeds++
-		} else if spaces >= indent && indent > 0 {
-			r.feed(feeds)
-			r.escape(line[indent:])
-			feeds, empty = 1, false
-		} else {
+		noText := blank && spaces <= indent
+		if !noText && (indent == 0 || spaces < indent) {
 			break
 		}
-		r.next += len(line) + 1
+		if r.next += len(line) + 1; noText {
+			feeds++
+			continue
+		}
+		r.feed(feeds)
+		r.escape(line[indent:])
+		feeds, empty = 1, false
 	}
 	switch {
 	case empty, header != "" && header != "-" && header != "+":
