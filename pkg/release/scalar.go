@@ -4,7 +4,6 @@ package release
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -180,6 +179,9 @@ func (r *reader) feed(n int) {
 
 // escape writes text as part of a JSON string, with the escapes of encoding/json.
 func (r *reader) escape(text string) {
+	if r.skip {
+		return
+	}
 	done := 0
 	for i := range len(text) {
 		c := text[i]
@@ -203,10 +205,14 @@ func isText(text string) bool {
 	if text[0] == '+' || text[0] == '-' {
 		unsigned = text[1:]
 	}
+	if len(unsigned) <= len("false") {
+		switch strings.ToLower(unsigned) {
+		case "true", "false", "yes", "no", "on", "off", "y", "n", "null", "~", ".inf", ".nan":
+			return false
+		}
+	}
 	digits := strings.TrimPrefix(unsigned, ".")
 	switch {
-	case len(unsigned) <= len("false") && slices.Contains(words, strings.ToLower(unsigned)):
-		return false
 	case digits == "" || strings.IndexByte("0123456789_", digits[0]) < 0:
 		return true
 	case digits != unsigned, strings.Contains(digits, "_"), digits[0] == '0' && len(digits) > 1 && strings.IndexByte("xXoObB", digits[1]) >= 0:
@@ -216,9 +222,6 @@ func isText(text string) bool {
 	return strings.TrimLeft(digits, "0123456789.eE+-") != "" || strings.Count(digits, ".") > 1 ||
 		strings.ContainsAny(digits, "+-") && !strings.ContainsAny(digits, "eE")
 }
-
-// words are those plain scalars that are not text, in lower case.
-var words = []string{"true", "false", "yes", "no", "on", "off", "y", "n", "null", "~", ".inf", ".nan"}
 
 // isJSON says whether a plain scalar is a truth value, null or an integer that JSON writes in the same way.
 func isJSON(text string) bool {
