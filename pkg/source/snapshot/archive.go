@@ -6,43 +6,44 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // gzip reads a compressed file: a tar archive, or one file of documents.
 func (r *reader) gzip(f *file, in io.Reader) error {
-	packed := &counted{r: in}
-	if !f.archived { // what is within an archive was counted
-		packed.total = &r.spent.packed
-	}
-	gz, err := gzip.NewReader(packed)
+	var packed int64
+	gz, err := gzip.NewReader(&metered{in, func() (int64, error) { return math.MaxInt64, nil }, func(n int64) {
+		packed += n
+		if !f.counted {
+			r.budget.packed += n
+		}
+	}})
 	if err != nil {
 		return r.cut(f, f.name, err)
 	}
 	inner := *f
-	inner.packed, inner.depth, inner.whole = true, f.depth+1, nil
+	inner.packed, inner.counted, inner.depth, inner.whole = true, true, f.depth+1, nil
 	switch ext := path.Ext(f.file); strings.ToLower(ext) {
 	case ".gz":
 		inner.file = strings.TrimSuffix(f.file, ext)
 	case ".tgz":
 		inner.file = strings.TrimSuffix(f.file, ext) + ".tar"
 	}
-	err = r.read(&inner, &inflated{r: r, in: gz, packed: packed})
-	if errors.Is(err, errRatio) {
+	err = r.read(&inner, r.decompressedStream(gz, &packed))
+	if endsOneFile(err) {
 		return r.cut(f, f.name, err)
 	}
 	return err
-}
-
-func isBomb(err error) bool {
-	return errors.Is(err, errPassed) || errors.Is(err, errTotalRatio) || errors.Is(err, errRatio)
 }
 
 // cut notes that the rest of a file could not be read.
@@ -50,64 +51,85 @@ func (r *reader) cut(f *file, what string, err error) error {
 	if r.ended() != nil {
 		return r.ended()
 	}
-	r.gaps.add(what, r.reason(err), effectCut)
+	r.gaps.add(what, reason(err), effectRest)
 	r.evidence.cut(f.arg.index)
 	return nil
 }
 
-// tar reads the files of a tar archive.
+// tar reads the files of a tar archive. Package tar does not report an archive that is cut between two files: only the zeros at its end
+// are missing then.
 func (r *reader) tar(f *file, in io.Reader) error {
-	end := &blocks{ended: r.ended, r: in}
-	tr := tar.NewReader(end)
-	last := "its beginning"
-	for {
+	stream := &zeroCounter{ended: r.ended, in: in}
+	tr := tar.NewReader(stream)
+	for last := "its beginning"; ; {
 		h, err := tr.Next()
 		switch {
-		case errors.Is(err, io.EOF) && !end.missing:
+		case errors.Is(err, io.EOF) && stream.zeros >= 512:
 			return nil
-		case err != nil && (stops(err) && !isBomb(err)):
+		case stops(err):
 			return err
-		case err != nil && !errors.Is(err, tar.ErrInsecurePath): // which entry looks at itself
+		case err != nil && !errors.Is(err, tar.ErrInsecurePath): // entry checks the names
 			return r.cut(f, f.name+", after "+last, err)
 		case h.Typeflag == tar.TypeXGlobalHeader:
 			continue
 		}
 		last = shown(h.Name)
-		e, ok := r.entry(f, h.Name, h.FileInfo().Mode(), h.Typeflag == tar.TypeLink)
-		if !ok {
-			continue
+		e, err := r.entry(f, h.Name, h.FileInfo().Mode(), h.Typeflag == tar.TypeLink)
+		if err != nil {
+			return r.cut(f, f.name, err)
 		}
-		if e == nil {
-			return r.tooMany(f)
-		}
-		if err := r.read(e, tr); err != nil && !isBomb(err) { // Next says it again
-			return err
+		if e != nil {
+			e.counted = f.counted
+			if err := r.read(e, tr); err != nil {
+				return err
+			}
 		}
 	}
 }
 
-// entry is a file of an archive: nothing and true if there are too many, false if it is passed over.
-func (r *reader) entry(f *file, name string, mode fs.FileMode, link bool) (*file, bool) {
+// zeroCounter counts the zeros with which a stream ends.
+type zeroCounter struct {
+	ended func() error // the context's Err
+	in    io.Reader
+	zeros int
+}
+
+func (z *zeroCounter) Read(p []byte) (int, error) {
+	if err := z.ended(); err != nil {
+		return 0, err
+	}
+	n, err := z.in.Read(p)
+	if text := len(bytes.TrimRight(p[:n], "\x00")); text > 0 {
+		z.zeros = n - text
+	} else {
+		z.zeros += n
+	}
+	return n, err
+}
+
+// entry is a file of an archive, nil if it is not to be read. Its error says that there are too many.
+func (r *reader) entry(f *file, name string, mode fs.FileMode, link bool) (*file, error) {
 	if mode.IsDir() {
-		return nil, false
+		return nil, nil
 	}
-	if f.arg.entries++; f.arg.entries > r.limits.Entries {
-		return nil, true
+	if err := r.countFile(f.arg); err != nil {
+		return nil, err
 	}
-	clean := path.Clean(strings.TrimPrefix(strings.ReplaceAll(name, `\`, "/"), "./"))
-	why := numRefusals
+	slashed := strings.ReplaceAll(name, `\`, "/")
+	clean := path.Clean(strings.TrimPrefix(slashed, "./"))
+	refused := -1
 	switch {
 	case link || mode&fs.ModeSymlink != 0:
-		why = refusedLink
+		refused = links
 	case !mode.IsRegular():
-		why = refusedDevice
-	case strings.Contains("/"+strings.ReplaceAll(name, `\`, "/")+"/", "/../") || !filepath.IsLocal(clean):
-		why = refusedName
+		refused = specialFiles
+	case strings.Contains("/"+slashed+"/", "/../") || !filepath.IsLocal(clean):
+		refused = outsideNames
 	}
-	if why != numRefusals {
-		f.arg.refused[why].add(shown(name))
+	if refused >= 0 {
+		f.arg.tallies[refused].add(shown(name))
 		r.evidence.cut(f.arg.index)
-		return nil, false
+		return nil, nil
 	}
 	e := &file{
 		r: r, arg: f.arg, archived: true, depth: f.depth + 1,
@@ -117,127 +139,119 @@ func (r *reader) entry(f *file, name string, mode fs.FileMode, link bool) (*file
 	if !f.explicit {
 		e.rel = f.rel + ": " + e.rel
 	}
-	if passedOver.MatchString(e.file) {
-		f.arg.unknown.add(e.rel)
-		return nil, false
+	if skipped.MatchString(e.file) {
+		f.arg.tallies[noObjects].add(e.rel)
+		return nil, nil
 	}
-	return e, true
+	return e, nil
 }
 
-func (r *reader) tooMany(f *file) error {
-	r.gaps.add(f.name, fmt.Sprintf("it has more than %d files", r.limits.Entries), effectCut)
-	r.evidence.cut(f.arg.index)
+// countFile counts a file of a folder or archive.
+func (r *reader) countFile(a *argument) error {
+	if a.files++; a.files > r.budget.limits.files() {
+		return r.tooManyFiles()
+	}
 	return nil
 }
 
-// blocks is the stream of a tar archive. A tar that was cut off between two entries lacks only the zeros that end it, which package tar
-// does not miss.
-type blocks struct {
-	ended   func() error // the context's Err
-	r       io.Reader
-	n       int  // bytes of the current block
-	zero    bool // they are zeros
-	last    bool // the last block was zeros
-	missing bool // the stream ended without
+func (r *reader) tooManyFiles() error {
+	return &failure{text: fmt.Sprintf("it has more than %d files", r.budget.limits.files())}
 }
 
-const tarBlock = 512
-
-func (b *blocks) Read(p []byte) (int, error) {
-	if err := b.ended(); err != nil {
-		return 0, err
-	}
-	n, err := b.r.Read(p)
-	for rest := p[:n]; len(rest) > 0; {
-		part := rest[:min(len(rest), tarBlock-b.n)]
-		rest = rest[len(part):]
-		b.zero = (b.zero || b.n == 0) && bytes.Count(part, []byte{0}) == len(part)
-		if b.n = (b.n + len(part)) % tarBlock; b.n == 0 {
-			b.last = b.zero
-		}
-	}
-	if n == 0 && errors.Is(err, io.EOF) {
-		b.missing = !b.last || b.n > 0
-	}
-	return n, err
-}
-
-// zipStream reads a zip archive, whose list of files stands at its end: what is no file has to be held in memory.
-func (r *reader) zipStream(f *file, in io.Reader) error {
+// zip reads a zip archive. Its list of files is at its end, so one that is not a file has to be held in memory.
+func (r *reader) zip(f *file, in io.Reader) error {
 	if f.whole != nil {
-		return r.zip(f, f.whole, f.size)
+		return r.zipFiles(f, f.whole, f.size)
 	}
-	held, err := io.ReadAll(io.LimitReader(in, r.limits.Archive+1))
-	switch {
-	case err != nil:
+	most := r.budget.limits.pipedZip()
+	held, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err == nil && int64(len(held)) > most {
+		err = &failure{text: "a zip archive from a pipe may have at most " + size(most) + "; write it to a file"}
+	}
+	if err != nil {
 		return r.cut(f, f.name, err)
-	case int64(len(held)) > r.limits.Archive:
-		r.gaps.add(f.name, "a zip archive that is no file can have "+size(r.limits.Archive), effectCut)
-		r.evidence.cut(f.arg.index)
-		return nil
 	}
-	return r.zip(f, bytes.NewReader(held), int64(len(held)))
+	return r.zipFiles(f, bytes.NewReader(held), int64(len(held)))
 }
 
-// zip reads the files of a zip archive.
-func (r *reader) zip(f *file, at io.ReaderAt, length int64) error {
-	directory := &bounded{r: at, left: 256*int64(r.limits.Entries) + 1<<20}
+func (r *reader) zipFiles(f *file, at io.ReaderAt, length int64) error {
+	directory := &boundedAt{at: at, left: r.budget.limits.directory()}
 	z, err := zip.NewReader(directory, length)
 	switch {
 	case directory.left < 0:
-		return r.tooMany(f)
-	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // which entry looks at itself
+		return r.cut(f, f.name, r.tooManyFiles())
+	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // entry checks the names
 		return r.cut(f, f.name, err)
 	}
-	directory.off = true
-	if err := overlap(z.File, length); err != nil {
-		return r.cut(f, f.name, err)
+	directory.left = math.MaxInt64
+	if overlap(z.File, length) {
+		return r.cut(f, f.name, errOverlap)
 	}
 	for _, zf := range z.File {
-		e, ok := r.entry(f, zf.Name, zf.Mode(), false)
-		if !ok {
-			continue
+		e, err := r.entry(f, zf.Name, zf.Mode(), false)
+		if err != nil {
+			return r.cut(f, f.name, err)
 		}
-		if e == nil {
-			return r.tooMany(f)
-		}
-		if err := r.zipEntry(e, zf); err != nil {
-			return err
+		if e != nil {
+			if err := r.zipFile(e, zf); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (r *reader) zipEntry(e *file, zf *zip.File) error {
-	rc, err := zf.Open()
+func (r *reader) zipFile(e *file, zf *zip.File) error {
+	in, err := zf.Open()
 	if err != nil {
-		e.sure = true
-		e.damaged(e.name, r.reason(err))
-		e.done()
+		e.unreadable(err)
 		return nil
 	}
-	defer closed(rc)
-	packed := &counted{n: int64(zf.CompressedSize64)}
-	r.spent.packed += packed.n
-	err = r.read(e, &inflated{r: r, in: rc, packed: packed})
-	if errors.Is(err, errRatio) {
+	defer closed(in)
+	e.counted = true
+	packed := int64(zf.CompressedSize64)
+	r.budget.packed += packed
+	err = r.read(e, r.decompressedStream(in, &packed))
+	if endsOneFile(err) {
 		return r.cut(e, e.name, err)
 	}
 	return err
 }
 
-// bounded bounds how much of an archive its list of files may be: package zip holds all of it.
-type bounded struct {
-	r    io.ReaderAt
+// boundedAt bounds how much is read: package zip holds an archive's whole list of files in memory.
+type boundedAt struct {
+	at   io.ReaderAt
 	left int64
-	off  bool
 }
 
-func (b *bounded) ReadAt(p []byte, offset int64) (int, error) {
-	if !b.off {
-		if b.left -= int64(len(p)); b.left < 0 {
-			return 0, zip.ErrFormat
+func (b *boundedAt) ReadAt(p []byte, offset int64) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		return 0, zip.ErrFormat
+	}
+	return b.at.ReadAt(p, offset)
+}
+
+// overlap says whether compressed data of an archive of that length belongs to several of its files: a small archive could decompress
+// to any size.
+func overlap(files []*zip.File, length int64) bool {
+	type span struct{ begin, end int64 }
+	var spans []span
+	left := uint64(length)
+	for _, f := range files {
+		if f.CompressedSize64 > left {
+			return true
+		}
+		left -= f.CompressedSize64
+		// Opening the file reports the error.
+		if begin, err := f.DataOffset(); err == nil && f.CompressedSize64 > 0 {
+			spans = append(spans, span{begin, begin + int64(f.CompressedSize64)})
 		}
 	}
-	return b.r.ReadAt(p, offset)
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.begin, b.begin) })
+	for i := 1; i < len(spans); i++ {
+		if spans[i].begin < spans[i-1].end {
+			return true
+		}
+	}
+	return false
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func TestManyKinds(t *testing.T) {
 		},
 	}
 	for name, text := range texts {
-		limits, most := snapshot.Limits{Kinds: 2_000}, 2_000
+		limits, most := snapshot.Limits{Objects: 100_000}, 2_000
 		if name == "objects" {
 			limits, most = snapshot.Limits{}, 20_000
 		}
@@ -45,7 +46,7 @@ func TestManyKinds(t *testing.T) {
 		if n := len(kinds.Every()); n > most || n < most-10 {
 			t.Errorf("%s: %d kinds", name, n)
 		}
-		want := []string{fmt.Sprintf("standard input | the snapshot holds more than %d kinds", most) + perPath}
+		want := []string{fmt.Sprintf("standard input | the snapshot holds more than %d kinds; capture fewer kinds", most) + perPath}
 		if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
 			t.Errorf("%s: gaps (-want +got):\n%s", name, diff)
 		}
@@ -68,7 +69,7 @@ func TestManyAliases(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s, err := openText(t, b.String(), snapshot.WithLimits(snapshot.Limits{Aliases: 8 * mib}))
+	s, err := openText(t, b.String(), snapshot.WithLimits(snapshot.Limits{Bytes: 512 * mib}))
 	must(t, err)
 	runtime.ReadMemStats(&after)
 	if got := (after.TotalAlloc - before.TotalAlloc) / mib; got > 500 {
@@ -78,9 +79,9 @@ func TestManyAliases(t *testing.T) {
 	if n := len(contents(t, s)); n < 8 || n > 30 {
 		t.Errorf("%d objects were read", n)
 	}
-	got := gapLines(describe(t, s), "")
-	if len(got) != 51 || !strings.Contains(got[0], " | the YAML aliases of the snapshot expand to more than 8 MiB | ") {
-		t.Errorf("%d gaps: %.300q", len(got), got)
+	want := []string{"standard input | the snapshot holds more than 8 MiB that YAML aliases expand to; capture fewer kinds" + perPath}
+	if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
+		t.Errorf("gaps (-want +got):\n%s", diff)
 	}
 	if got := covered(t, s, "v1 ConfigMap", "a"); len(got) > 0 {
 		t.Errorf("ConfigMaps are covered in %v", got)
@@ -151,14 +152,14 @@ func TestTotals(t *testing.T) {
 		limits snapshot.Limits
 		gap    string
 	}{
-		{"decompressed", packed, snapshot.Limits{Passed: 10 * mib, Ratio: 5000}, "with what was read before it decompresses to more than 10 MiB"},
-		{"decompressed in an archive", logs, snapshot.Limits{Passed: 10 * mib, Ratio: 5000}, "with what was read before it decompresses to more than 10 MiB"},
-		{"parts of YAML", parts, snapshot.Limits{AllNodes: 20_000}, "the snapshot holds more than 20000 scalars, lists and maps of YAML"},
-		{"documents", documents, snapshot.Limits{Documents: 2_000}, "the snapshot holds more than 2000 documents"},
+		{"decompressed", packed, snapshot.Limits{Decompressed: 10 * mib, Ratio: 5000}, "the snapshot holds more than 10 MiB after decompression, skipped files included; capture fewer kinds"},
+		{"decompressed in an archive", logs, snapshot.Limits{Decompressed: 10 * mib, Ratio: 5000}, "the snapshot holds more than 10 MiB after decompression, skipped files included; capture fewer kinds"},
+		{"parts of YAML", parts, snapshot.Limits{Objects: 400}, "the snapshot holds more than 20000 scalars, lists and maps of YAML; capture fewer kinds"},
+		{"documents", documents, snapshot.Limits{Objects: 2_000}, "the snapshot holds more than 2000 documents and items of Lists; capture fewer kinds"},
 	} {
 		folder := write(t, append([]entry{{"+.yaml", yml(cmA)}}, tc.files...)...)
-		for form, text := range map[string]string{"folder": "", "zip": zipOf(t, tc.files...), "tgz": gz(t, tarOf(t, tc.files...))} {
-			if form == "folder" && tc.name == "decompressed in an archive" {
+		for form, text := range map[string]string{"folder": "", "zip": zipOf(t, tc.files...), "tar": tarOf(t, tc.files...), "tgz": gz(t, tarOf(t, tc.files...))} {
+			if (form == "folder" || form == "tar") && tc.name == "decompressed in an archive" { // nothing is compressed
 				continue
 			}
 			dir := folder
@@ -193,5 +194,26 @@ func TestTotalRatio(t *testing.T) {
 	}
 	if got := covered(t, s, "v1 ConfigMap", "a"); len(got) > 0 {
 		t.Errorf("ConfigMaps are covered in %v", got)
+	}
+}
+
+// TestRatioInTar has a tar archive of compressed files, which together are larger than what the total ratio counts from.
+func TestRatioInTar(t *testing.T) {
+	var seed [32]byte
+	noise := make([]byte, 128<<10)
+	_, err := rand.NewChaCha8(seed).Read(noise)
+	must(t, err)
+	one := gz(t, "["+strings.Repeat(" ", 15<<20)+"]"+string(noise))
+	files := []entry{{"+.yaml", yml(cmA)}}
+	for i := range 18 {
+		files = append(files, entry{fmt.Sprintf("%02d.txt.gz", i), one})
+	}
+	s, err := openText(t, tarOf(t, files...))
+	must(t, err)
+	if got := gapLines(describe(t, s), ""); len(got) != 1 || !strings.HasPrefix(got[0], "18 files in standard input, the first being 00.txt.gz, ") {
+		t.Errorf("gaps %q", got)
+	}
+	if diff := cmp.Diff([]string{"a"}, covered(t, s, "v1 ConfigMap", "a")); diff != "" {
+		t.Errorf("ConfigMaps (-want +got):\n%s", diff)
 	}
 }

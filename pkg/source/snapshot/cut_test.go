@@ -284,7 +284,7 @@ func isCovered(t *testing.T, s *snapshot.Snapshot, ref object.Ref) bool {
 
 // TestNotWhole has documents that are no more than the beginning of an object, and others that only look like it.
 func TestNotWhole(t *testing.T) {
-	const more = " | the rest was not read; what was read of it proves no absence, whole Lists apart"
+	const more = perPath
 	dated := func(id string) string { return strings.Replace(yml(id), "metadata:\n", "metadata:\n  uid: u\n", 1) }
 	for _, tc := range []struct {
 		name, text string
@@ -306,8 +306,8 @@ func TestNotWhole(t *testing.T) {
 		{"last after a key", yml(cmA) + "---\n" + yml(cmB, "data:"), nil, []string{"standard input, line 7 (document 2) | it ends after a key: it is not whole" + more}},
 		{"without name, not last", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n---\n" + yml(cmA), nil, []string{"standard input, line 1 | it has no name: it is not whole" + perDocument}},
 		{"List without kind", "apiVersion: v1\nitems:\n- " + obj(cmA) + "\n- " + obj(cmB) + "\n", nil, []string{"standard input, line 4, item 2 | it has no kind: it is not whole" + perDocument}},
-		{"chart beside", yml(cmA) + "---\napiVersion: v2\nname: web\nversion: 1.0.0\n", []string{"a"}, []string{"1 file in standard input: standard input line 7 | they also have documents that are no Kubernetes objects | those documents are not counted"}},
-		{"configuration beside", yml(cmA) + "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", []string{"a"}, []string{"1 file in standard input: standard input line 7 | they also have documents that are no Kubernetes objects | those documents are not counted"}},
+		{"chart beside", yml(cmA) + "---\napiVersion: v2\nname: web\nversion: 1.0.0\n", []string{"a"}, []string{"1 file in standard input: standard input line 7 | they also have documents that are not Kubernetes objects | those documents do not count"}},
+		{"configuration beside", yml(cmA) + "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", []string{"a"}, []string{"1 file in standard input: standard input line 7 | they also have documents that are not Kubernetes objects | those documents do not count"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, err := openText(t, tc.text)
@@ -413,7 +413,7 @@ func TestSelected(t *testing.T) {
 		}
 		var gaps []string
 		if want == nil {
-			gaps = []string{"1 file in DIR: " + name + " | the name states a selector, so that objects which it does not match were not captured | they prove no absence"}
+			gaps = []string{"1 file in DIR: " + name + " | the name states a selector, so objects that do not match it were not captured | they do not prove that an object is missing; capture without a selector"}
 		}
 		if diff := cmp.Diff(gaps, gapLines(describe(t, s), dir)); diff != "" {
 			t.Errorf("%s: gaps (-want +got):\n%s", name, diff)

@@ -20,7 +20,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
-const beside = " | they are not counted; what lies beside them proves no absence, whole Lists apart"
+const beside = " | they do not count; only whole Lists beside them prove that an object is missing"
 
 func TestRefusedEntries(t *testing.T) {
 	headers := []tar.Header{
@@ -48,7 +48,7 @@ func TestRefusedEntries(t *testing.T) {
 	}
 	want := []string{
 		"2 links in standard input: sym.yaml, hard.yaml | links are not followed" + beside,
-		"3 special files in standard input: null, sda, fifo | only plain files are read" + beside,
+		"3 special files in standard input: null, sda, fifo | only regular files are read" + beside,
 		"3 files in standard input: ../up.yaml, a/../../up.yaml, /etc/abs.yaml | their names lead out of the archive" + beside,
 	}
 	if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
@@ -76,7 +76,7 @@ func TestFolderOfLinksAndPipes(t *testing.T) {
 	}
 	want := []string{
 		"3 links in DIR: link.yaml, linked, loop | links are not followed" + beside,
-		"1 special file in DIR: pipe.yaml | only plain files are read" + beside,
+		"1 special file in DIR: pipe.yaml | only regular files are read" + beside,
 	}
 	if diff := cmp.Diff(want, gapLines(describe(t, s), dir)); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
@@ -98,45 +98,46 @@ func TestBounded(t *testing.T) {
 		fmt.Fprintf(&laughs, "a%d: &a%d [*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d]\n", i, i, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1)
 	}
 	zeros := strings.Repeat("apiVersion:\n", 3*mib/2)
-	small := snapshot.Limits{Document: 4 * mib, YAML: mib, Nodes: 50_000, Bytes: 32 * mib}
+	small := snapshot.Limits{Object: 4 * mib, Bytes: 32 * mib} // of YAML: 1 MiB, 32,768 scalars, aliases to 512 KiB
+	large := snapshot.Limits{Object: 4 * mib}
 	for _, tc := range []struct {
 		name, text string
 		limits     snapshot.Limits
 		most       uint64 // MiB
 		gap        string
 	}{
-		{"deep JSON objects", deep(`{"a":`, "1", "}"), small, 32, "line 1, column 50001 | it is no valid JSON"},
-		{"deep JSON lists", deep(`[`, "", "]"), small, 32, "it is no valid JSON"},
-		{"deep in a field", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"deep"},"data":` + deep(`[`, "", "]") + "}", small, 32, "it is no valid JSON"},
-		{"deep YAML flow lists", "apiVersion: v1\nx: " + deep("[", "", "]"), snapshot.Limits{}, 32, "it is no valid YAML"},
-		{"deep YAML flow lists, counted", "apiVersion: v1\nx: " + deep("[", "", "]"), small, 32, "it has more than 50000 scalars, lists and maps"},
-		{"deep YAML flow maps", "apiVersion: v1\nx: " + deep("{a: ", "1", "}"), snapshot.Limits{}, 32, "it is no valid YAML"},
-		{"deep YAML dashes", "apiVersion: v1\nx:\n" + deep("- ", "1", ""), snapshot.Limits{}, 32, "it is no valid YAML"},
+		{"deep JSON objects", deep(`{"a":`, "1", "}"), small, 32, "line 1, column 50001 | it is not valid JSON"},
+		{"deep JSON lists", deep(`[`, "", "]"), small, 32, "it is not valid JSON"},
+		{"deep in a field", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"deep"},"data":` + deep(`[`, "", "]") + "}", small, 32, "it is not valid JSON"},
+		{"deep YAML flow lists", "apiVersion: v1\nx: " + deep("[", "", "]"), snapshot.Limits{}, 32, "it is not valid YAML"},
+		{"deep YAML flow lists, counted", "apiVersion: v1\nx: " + deep("[", "", "]"), small, 32, "it has more than 32768 scalars, lists and maps"},
+		{"deep YAML flow maps", "apiVersion: v1\nx: " + deep("{a: ", "1", "}"), snapshot.Limits{}, 32, "it is not valid YAML"},
+		{"deep YAML dashes", "apiVersion: v1\nx:\n" + deep("- ", "1", ""), snapshot.Limits{}, 32, "it is not valid YAML"},
 		{"nearly too deep YAML", yml(cmA, "x: "+strings.Repeat("[", 9_899)+strings.Repeat("]", 9_899)) + "---\n" + yml(cmB, "x: "+strings.Repeat("[", 9_900)+strings.Repeat("]", 9_900)), snapshot.Limits{}, 32, "(document 2) | it is nested deeper than 9900 levels"},
-		{"aliases", "apiVersion: v1\n" + laughs.String(), small, 64, "it is larger than the limit"},
-		{"aliases in each of many documents", strings.Repeat("apiVersion: v1\nx: &x ["+strings.Repeat("aaaaaaaa,", 1000)+"]\ny: ["+strings.Repeat("*x,", 300)+"]\n---\n", 40), small, 512, "the snapshot holds more than 32 MiB of documents"},
-		{"too many aliases in each of many documents", strings.Repeat("apiVersion: v1\n"+laughs.String()+"---\n", 40), small, 512, "the snapshot holds more than 32 MiB of documents"},
+		{"aliases", "apiVersion: v1\n" + laughs.String(), large, 64, "it is larger than the limit"},
+		{"aliases in each of many documents", strings.Repeat("apiVersion: v1\nx: &x ["+strings.Repeat("aaaaaaaa,", 1000)+"]\ny: ["+strings.Repeat("*x,", 300)+"]\n---\n", 40), small, 64, "the snapshot holds more than 512 KiB that YAML aliases expand to"},
+		{"too many aliases in each of many documents", strings.Repeat("apiVersion: v1\n"+laughs.String()+"---\n", 40), small, 64, "the snapshot holds more than 512 KiB that YAML aliases expand to"},
 		{"alias of itself", "apiVersion: v1\nx: &a [*a]\n", small, 64, "it is nested deeper than 9900 levels"},
-		{"aliases of nothing", "apiVersion: v1\n" + strings.ReplaceAll(laughs.String(), "lol,", ""), small, 64, "it is larger than the limit"},
-		{"many YAML scalars", "apiVersion: v1\nx: [" + strings.Repeat("a,", 400_000) + "a]\n", small, 32, "it has more than 50000 scalars, lists and maps"},
+		{"aliases of nothing", "apiVersion: v1\n" + strings.ReplaceAll(laughs.String(), "lol,", ""), large, 64, "it is larger than the limit"},
+		{"many YAML scalars", "apiVersion: v1\nx: [" + strings.Repeat("a,", 400_000) + "a]\n", small, 32, "it has more than 32768 scalars, lists and maps"},
 		{"long YAML line", "apiVersion: v1\nx: " + strings.Repeat("a", 30*mib), small, 32, "it is larger than the limit"},
 		{"long YAML document", "apiVersion: v1\n" + strings.Repeat("# comment\n", 3*mib), small, 32, "it is larger than the limit"},
 		{"long JSON string", `{"apiVersion":"` + strings.Repeat("a", 30*mib) + `"}`, small, 64, "it is larger than the limit"},
 		{"long JSON document between items", "{" + strings.Repeat(`"items":[1],"a":"`+strings.Repeat("a", mib)+`",`, 20) + `"b":1}`, small, 64, "it is larger than the limit"},
-		{"many lines", obj(cmA) + strings.Repeat("\n", 4*mib) + "{]", snapshot.Limits{}, 96, "standard input, line 4194305, column 2 (document 2) | it is no valid JSON"},
+		{"many lines", obj(cmA) + strings.Repeat("\n", 4*mib) + "{]", snapshot.Limits{}, 96, "standard input, line 4194305, column 2 (document 2) | it is not valid JSON"},
 		{"bomb in an archive", tarOf(t, entry{"a.yaml.gz", gz(t, zeros)}, entry{"b.yaml", yml(cmA)}), snapshot.Limits{}, 128, "standard input: a.yaml.gz | it decompresses to more than 250 times its size"},
-		{"many objects", strings.Repeat(obj("v1 ConfigMap a/b"), 1000), snapshot.Limits{Objects: 100}, 32, "the snapshot holds more than 100 objects"},
-		{"many Lists", strings.Repeat(listOf(), 1000), snapshot.Limits{Objects: 100}, 32, "the snapshot holds more than 100 objects"},
-		{"many items", listOf(strings.Repeat(`{},`, 1000) + `{}`), snapshot.Limits{Objects: 100}, 32, "the snapshot holds more than 100 objects"},
-		{"many YAML items", "apiVersion: v1\nitems:\n" + strings.Repeat("- {}\n", 1000), snapshot.Limits{Objects: 100}, 32, "the snapshot holds more than 100 objects"},
+		{"many objects", strings.Repeat(obj("v1 ConfigMap a/b"), 1000), snapshot.Limits{Objects: 100}, 32, "the snapshot holds more than 100 documents and items of Lists"},
+		{"many Lists", strings.Repeat(listOf(), 1000), snapshot.Limits{Objects: 100}, 32, "the snapshot holds more than 100 documents and items of Lists"},
+		{"many items", listOf(strings.Repeat(`{},`, 1000) + `{}`), snapshot.Limits{Objects: 100}, 32, "the snapshot holds more than 100 documents and items of Lists"},
+		{"many YAML items", "apiVersion: v1\nitems:\n" + strings.Repeat("- {}\n", 1000), snapshot.Limits{Objects: 100}, 32, "the snapshot holds more than 100 documents and items of Lists"},
 		{"many bytes", strings.Repeat(obj("v1 ConfigMap a/b")+"\n", 1000), snapshot.Limits{Bytes: 10 << 10}, 32, "the snapshot holds more than 10 KiB of documents"},
 		{"gzip bomb", gz(t, zeros), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
 		{"tar bomb", gz(t, tarOf(t, entry{"zeros.yaml", zeros})), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
 		{"passed over bomb", gz(t, tarOf(t, entry{"zeros.log", zeros})), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
 		{"zip bomb", zipOf(t, entry{"zeros.yaml", zeros}), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
 		{"gzip in gzip", gz(t, gz(t, zeros)), snapshot.Limits{}, 64, "standard input | no Kubernetes objects were found in it"},
-		{"long stream", gz(t, tarOf(t, entry{"x.log", zeros}, entry{"y.yaml", yml(cmA)})), snapshot.Limits{Passed: 10 * mib, Ratio: 5000}, 64, "it decompresses to more than 10 MiB"},
-		{"zip from a stream", zipOf(t, entry{"a.yaml", yml(cmA)}), snapshot.Limits{Archive: 64}, 32, "a zip archive that is no file can have 64 bytes"},
+		{"long stream", gz(t, tarOf(t, entry{"x.log", zeros}, entry{"y.yaml", yml(cmA)})), snapshot.Limits{Decompressed: 10 * mib, Ratio: 5000}, 64, "the snapshot holds more than 10 MiB after decompression"},
+		{"zip from a stream", zipOf(t, entry{"a.yaml", yml(cmA)}), snapshot.Limits{Bytes: 256}, 32, "a zip archive from a pipe may have at most 64 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := write(t, entry{"0.yaml", yml("v1 ConfigMap z/z")})
@@ -166,12 +167,12 @@ func TestManyFiles(t *testing.T) {
 		if name != "folder" {
 			dir = filepath.Join(write(t, entry{"x." + name, text}), "x."+name)
 		}
-		s, err := snapshot.Open(t.Context(), []string{dir}, nil, snapshot.WithLimits(snapshot.Limits{Entries: 10}))
+		s, err := snapshot.Open(t.Context(), []string{dir}, nil, snapshot.WithLimits(snapshot.Limits{Objects: 50}))
 		must(t, err)
 		if got := len(contents(t, s)); got != 10 {
 			t.Errorf("%s: %d objects", name, got)
 		}
-		want := []string{"DIR | it has more than 10 files | the rest was not read; what was read of it proves no absence, whole Lists apart"}
+		want := []string{"DIR | it has more than 10 files" + perPath}
 		if diff := cmp.Diff(want, gapLines(describe(t, s), dir)); diff != "" {
 			t.Errorf("%s: gaps (-want +got):\n%s", name, diff)
 		}
@@ -185,7 +186,7 @@ func TestManyFiles(t *testing.T) {
 	_, err := rand.NewChaCha8(seed).Read(noise)
 	must(t, err)
 	large := write(t, entry{"x.zip", zipOf(t, entry{"a.yaml", yml(cmA, "x: "+base64.StdEncoding.EncodeToString(noise))})})
-	whole, err := snapshot.Open(t.Context(), []string{large}, nil, snapshot.WithLimits(snapshot.Limits{Entries: 2}))
+	whole, err := snapshot.Open(t.Context(), []string{large}, nil, snapshot.WithLimits(snapshot.Limits{Objects: 10}))
 	must(t, err)
 	if diff := cmp.Diff([]string{cmA}, contents(t, whole)); diff != "" {
 		t.Errorf("a large file in a zip (-want +got):\n%s", diff)
@@ -196,7 +197,7 @@ func TestManyFiles(t *testing.T) {
 		many = append(many, entry{fmt.Sprintf("%060d", i), ""})
 	}
 	dir := write(t, entry{"x.zip", zipOf(t, many...)}, entry{"a.yaml", yml(cmA)})
-	s, err := snapshot.Open(t.Context(), []string{dir}, nil, snapshot.WithLimits(snapshot.Limits{Entries: 10}))
+	s, err := snapshot.Open(t.Context(), []string{dir}, nil, snapshot.WithLimits(snapshot.Limits{Objects: 50}))
 	must(t, err)
 	if got := gapLines(describe(t, s), dir); len(got) != 1 || !strings.HasPrefix(got[0], "DIR/x.zip | it has more than 10 files") {
 		t.Errorf("gaps: %q", got)

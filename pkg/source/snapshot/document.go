@@ -33,7 +33,7 @@ func (r *reader) take(f *file, d *document) error {
 	head, err := r.scan.scan(d.body)
 	if err != nil && !d.damaged {
 		d.damaged = true
-		f.damaged(f.at(d.line, 0, d.number), r.reason(err))
+		f.damaged(f.at(d.line, 0, d.number), reason(err))
 	}
 	switch {
 	case d.listed && (head.isList() || d.damaged && head.name == ""):
@@ -41,13 +41,10 @@ func (r *reader) take(f *file, d *document) error {
 	case d.damaged:
 		return nil
 	case head.isObject() && slices.ContainsFunc(d.items, func(it item) bool { return it.err != nil }):
-		f.damaged(f.at(d.line, 0, d.number), r.reason(errDuplicate))
+		f.damaged(f.at(d.line, 0, d.number), reason(errDuplicate))
 		return nil
 	case head.isObject():
 		f.found++
-		if err := r.count(); err != nil {
-			return err
-		}
 		o, err := r.object(f, d.assemble(), head)
 		if err == nil && !f.partial {
 			r.evidence.found(o, f.dir)
@@ -93,9 +90,6 @@ func (d *document) assemble() []byte {
 // list keeps the items of a List and what it proves. In a damaged one the head may be that of an object, or empty.
 func (r *reader) list(f *file, d *document, head facts, depth int) error {
 	f.found++
-	if err := r.count(); err != nil && !d.damaged { // a damaged one may be what the limit has left of a List
-		return err
-	}
 	l := list{file: f.file, complete: !d.damaged && !head.continued, selected: f.partial}
 	var apiVersion, kind string
 	if head.isList() {
@@ -103,14 +97,14 @@ func (r *reader) list(f *file, d *document, head facts, depth int) error {
 	}
 	if kind != "" {
 		l.typed(schema.FromAPIVersionAndKind(apiVersion, kind))
-		if err := r.kind(l.element); err != nil {
+		if err := r.budget.kind(l.element); err != nil {
 			return err
 		}
 	}
 	for i, it := range d.items {
 		if it.err != nil {
 			l.complete = false
-			f.gap(f.at(it.line, 0, d.number)+fmt.Sprintf(", item %d", i+1), r.reason(it.err), effectItem)
+			f.gap(f.at(it.line, 0, d.number)+fmt.Sprintf(", item %d", i+1), reason(it.err), effectItem)
 			continue
 		}
 		x, err := r.scan.scan(it.raw)
@@ -137,7 +131,7 @@ func (r *reader) list(f *file, d *document, head facts, depth int) error {
 		}
 		l.complete = false
 		if !d.damaged { // the damage was said, and what lies beyond it may have been the kind of all items
-			f.gap(f.at(it.line, 0, d.number)+fmt.Sprintf(", item %d", i+1), "it is no Kubernetes object", effectItem)
+			f.gap(f.at(it.line, 0, d.number)+fmt.Sprintf(", item %d", i+1), "it is not a Kubernetes object", effectItem)
 		}
 	}
 	r.evidence.lists = append(r.evidence.lists, l)
@@ -147,7 +141,7 @@ func (r *reader) list(f *file, d *document, head facts, depth int) error {
 // split takes one JSON object apart. The body is good until the next split.
 func (r *reader) split(raw []byte) (*document, error) {
 	s := &r.pieces
-	s.limits.Document = int64(len(raw)) + 1
+	s.limits.Object = int64(len(raw)) + 1
 	s.in = &lined{r: bytes.NewReader(raw)}
 	if s.dec == nil {
 		s.dec = jsontext.NewDecoder(s.in, lenient, lenientUTF8)

@@ -22,27 +22,38 @@ import (
 type argument struct {
 	index   int
 	name    string // as it is shown
-	entries int
-	// unknown files hold no objects; foreign documents are none, in files that have some; nested are archives in archives; selected are
-	// files whose names state a selector.
-	unknown, foreign, nested, selected tally
-	refused                            [numRefusals]tally
+	files   int
+	tallies [len(tallied)]tally
 }
 
-// refusal is why a file is not even looked at.
-type refusal int
-
+// What is too common for a gap of its own.
 const (
-	refusedLink refusal = iota
-	refusedDevice
-	refusedName
-	numRefusals
+	noObjects    = iota
+	otherObjects // documents that are not objects, in files with objects
+	nested       // archives
+	selectedOnly // files whose names state a selector
+	links
+	specialFiles
+	outsideNames
 )
 
-var refusals = [numRefusals]struct{ one, many, reason string }{
-	refusedLink:   {"link", "links", "links are not followed"},
-	refusedDevice: {"special file", "special files", "only plain files are read"},
-	refusedName:   {"file", "files", "their names lead out of the archive"},
+var tallied = [...]struct{ one, many, reason, effect string }{
+	noObjects:    {"file", "files", "no Kubernetes objects were found in them", effectIgnored},
+	otherObjects: {"file", "files", "they also have documents that are not Kubernetes objects", "those documents do not count"},
+	nested:       {"file", "files", "archives in archives are not read", effectIgnored},
+	selectedOnly: {"file", "files", "the name states a selector, so objects that do not match it were not captured", "they do not prove that an object is missing; capture without a selector"},
+	links:        {"link", "links", "links are not followed", effectRefused},
+	specialFiles: {"special file", "special files", "only regular files are read", effectRefused},
+	outsideNames: {"file", "files", "their names lead out of the archive", effectRefused},
+}
+
+// finish adds the gaps of what was tallied.
+func (a *argument) finish(g *gaps) {
+	for i, text := range tallied {
+		if t := &a.tallies[i]; t.count > 0 {
+			g.add(t.of(text.one+" in "+a.name, text.many+" in "+a.name), text.reason, text.effect)
+		}
+	}
 }
 
 // file is one file, or one entry of an archive, while it is read.
@@ -54,21 +65,23 @@ type file struct {
 	file string // its own name, without folders
 	dir  int    // the folder, for evidence
 
-	explicit         bool        // it is the argument itself
-	packed, archived bool        // it came out of a gzip stream, an archive
-	depth            int         // of the readers below it
-	whole            io.ReaderAt // the whole of it, and its length, where it lies on a disk
-	size             int64
+	explicit bool        // it is the argument itself
+	packed   bool        // it came out of a gzip stream
+	archived bool        // it came out of an archive
+	counted  bool        // as compressed data, by what it is in
+	depth    int         // of the readers below it
+	whole    io.ReaderAt // the whole of it, and its length, if it is on a disk
+	size     int64
 
-	sure     bool   // it means to hold objects. If nothing can be made of a file that does not, it is unknown, not damaged.
+	sure     bool   // it is meant to have objects. A file that is not is unknown, not damaged, if it cannot be read.
 	partial  bool   // its name states a selector
-	known    bool   // it holds no objects, but what it says is made use of
+	known    bool   // it has no objects, but what it says is used
 	found    int    // objects and Lists
-	others   int    // documents that are no objects
-	other1   string // where the first of them is
+	others   int    // documents that are not objects
+	other1   string // the place of the first of them
 	problems []source.Gap
 	more     int  // problems
-	harmed   bool // it may have held objects that were not read
+	harmed   bool // it may have had objects that were not read
 }
 
 // at names a position in the file. A line or column of 0 is not known.
@@ -86,50 +99,57 @@ func (f *file) at(line, column, document int) string {
 	return s
 }
 
-// damaged notes that a document, or more, of the file could not be read.
+// damaged notes that one or more documents of the file could not be read.
 func (f *file) damaged(where, reason string) {
 	f.harmed = true
 	f.gap(where, reason, effectDocument)
 }
 
+// unreadable notes that the whole file could not be read.
+func (f *file) unreadable(err error) {
+	f.sure = true
+	f.damaged(f.name, reason(err))
+	f.done()
+}
+
 func (f *file) gap(where, reason, effect string) {
-	if len(f.problems) > f.r.limits.Damaged { // more than will be shown
+	if len(f.problems) > maxDamaged { // more than will be shown
 		f.more++
 		return
 	}
 	f.problems = append(f.problems, source.Gap{What: where, Reason: reason, Effect: effect})
 }
 
-// other notes a document that is no object.
+// other notes a document that is not an object.
 func (f *file) other(line int) {
 	if f.others++; f.others == 1 {
 		f.other1 = fmt.Sprintf("%s line %d", f.rel, line)
 	}
 }
 
-// done settles what kind of file it was.
+// done decides what kind of file it was.
 func (f *file) done() {
 	if f.harmed && !f.sure && f.found == 0 {
 		f.harmed, f.problems, f.more = false, nil, 0
 	}
 	for _, g := range f.problems {
-		f.r.gaps.document(g)
+		f.r.gaps.addDamaged(g)
 	}
 	f.r.gaps.damaged += f.more
 	if f.harmed {
 		f.r.evidence.harm(f.dir)
 	}
 	if f.partial && f.found > 0 {
-		f.arg.selected.add(f.rel)
+		f.arg.tallies[selectedOnly].add(f.rel)
 	}
 	switch {
 	case f.found > 0 && f.others > 0:
-		f.arg.foreign.add(f.other1)
+		f.arg.tallies[otherObjects].add(f.other1)
 	case f.found > 0 || f.known || f.harmed || len(f.problems) > 0:
 	case f.explicit:
-		f.r.gaps.add(f.name, "no Kubernetes objects were found in it", "it is not counted")
+		f.r.gaps.add(f.name, "no Kubernetes objects were found in it", "it does not count")
 	default:
-		f.arg.unknown.add(f.rel)
+		f.arg.tallies[noObjects].add(f.rel)
 	}
 }
 
@@ -146,20 +166,18 @@ func (r *reader) read(f *file, in io.Reader) error {
 	case len(head) == 0 && stops(err):
 		return err
 	case len(head) == 0 && err != io.EOF:
-		f.sure = true
-		f.damaged(f.name, r.reason(err))
-		f.done()
+		f.unreadable(err)
 		return nil
 	}
 	isZip := bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06"))
 	isTar := len(head) > 262 && string(head[257:262]) == "ustar" || strings.HasSuffix(strings.ToLower(f.file), ".tar") && len(head) >= 512
 	switch {
 	case (isZip || isTar) && f.archived:
-		f.arg.nested.add(f.rel)
+		f.arg.tallies[nested].add(f.rel)
 		r.evidence.harm(f.dir)
 		return nil
 	case isZip:
-		return r.zipStream(f, br)
+		return r.zip(f, br)
 	case isTar:
 		return r.tar(f, br)
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}) && !f.packed:
@@ -186,7 +204,7 @@ func (r *reader) documents(f *file, br *bufio.Reader, head []byte) error {
 	f.partial = selected.MatchString(f.file)
 	format, sure := sniff(f.file, head)
 	f.sure = sure || f.explicit
-	in := &meter{ended: r.ended, r: br, left: &r.left}
+	in := r.documentStream(br)
 	switch format {
 	case formatJSON:
 		return r.json(f, in)
@@ -212,10 +230,10 @@ const (
 var (
 	objectJSON = regexp.MustCompile(`^[\[\s]*\{\s*"(apiVersion|kind|items|metadata)"`)
 	objectYAML = regexp.MustCompile(`^(apiVersion|kind|items|metadata):`)
-	// passedOver are logs, and what macOS puts beside each file of an archive.
+	// skipped are logs, and what macOS puts beside each file of an archive.
 	// selected are files whose names state a label or field selector: "pods-app=web.yaml", "pods_labelSelector.json".
-	selected   = regexp.MustCompile(`[A-Za-z0-9]!?==?[A-Za-z0-9]|(?i)(?:label|field)-?selector`)
-	passedOver = regexp.MustCompile(`^\._|(?i)\.log(\.[0-9]+)?$`)
+	selected = regexp.MustCompile(`[A-Za-z0-9]!?==?[A-Za-z0-9]|(?i)(?:label|field)-?selector`)
+	skipped  = regexp.MustCompile(`^\._|(?i)\.log(\.[0-9]+)?$`)
 )
 
 // keyVersion is the key apiVersion on a line of its own.

@@ -4,7 +4,6 @@ package snapshot
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"strings"
@@ -26,13 +25,13 @@ type jsonStream struct {
 // json reads a file of JSON documents. After a damaged one it goes on with the next line that begins with "{": that is where the next
 // document begins both in JSON lines and in indented JSON.
 func (r *reader) json(f *file, in io.Reader) error {
-	s := jsonStream{limits: r.limits, count: r.count, in: &lined{r: in, left: r.limits.Document}}
+	s := jsonStream{limits: r.budget.limits, count: r.budget.object, in: &lined{r: in, left: r.budget.limits.Object}}
 	s.dec = jsontext.NewDecoder(s.in, lenient, lenientUTF8)
 	for n, damaged := 1, 0; ; n++ {
 		d := &document{number: n, body: s.body[:0]}
 		kind, err := s.next(d)
 		if err == nil && kind != 0 {
-			err = r.document()
+			err = r.budget.object()
 		}
 		if err == nil && kind == '{' {
 			err = s.document(d)
@@ -44,7 +43,7 @@ func (r *reader) json(f *file, in io.Reader) error {
 		case err == nil && kind == '{':
 			if d.twice > 0 {
 				d.damaged = true
-				f.damaged(f.at(d.twice, 0, n), r.reason(errDuplicate))
+				f.damaged(f.at(d.twice, 0, n), reason(errDuplicate))
 			}
 			if err := r.take(f, d); err != nil {
 				return err
@@ -61,10 +60,10 @@ func (r *reader) json(f *file, in io.Reader) error {
 		line, column := s.position(err)
 		if n > 1 && broken(err) { // documents of any kind may be lost after it
 			f.harmed = true
-			f.gap(f.at(line, column, n), r.reason(err), effectCut)
+			f.gap(f.at(line, column, n), reason(err), effectRest)
 			r.evidence.cut(f.arg.index)
 		} else {
-			f.damaged(f.at(line, column, n), r.reason(err))
+			f.damaged(f.at(line, column, n), reason(err))
 		}
 		if d.listed {
 			if err := r.take(f, d); err != nil {
@@ -74,32 +73,19 @@ func (r *reader) json(f *file, in io.Reader) error {
 		if broken(err) {
 			return nil
 		}
-		if damaged > r.limits.Damaged {
+		if damaged > maxDamaged {
 			f.damaged(f.name, "most of it is damaged; the rest was not read")
 			return nil
 		}
 		more, err := s.resync()
 		if err != nil && !stops(err) {
-			f.damaged(f.name, r.reason(err))
+			f.damaged(f.name, reason(err))
 			return nil
 		}
 		if !more {
 			return err
 		}
 	}
-}
-
-// stops says that an error ends the reading of the path, or of all.
-func stops(err error) bool {
-	for _, stop := range []error{
-		errBytes, errPassed, errRatio, errTotalRatio, errObjects, errDocuments, errNodes, errKinds,
-		errTwoClusters, context.Canceled, context.DeadlineExceeded,
-	} {
-		if errors.Is(err, stop) {
-			return true
-		}
-	}
-	return false
 }
 
 // broken says that nothing more can be read of the stream.
@@ -189,7 +175,7 @@ func (s *jsonStream) document(d *document) error {
 		} else if err != nil {
 			return err
 		}
-		if int64(len(d.body)) > s.limits.Document { // each item arms anew, and there may be items again and again
+		if int64(len(d.body)) > s.limits.Object { // each item arms anew, and there may be items again and again
 			return errTooLarge
 		}
 	}
@@ -263,7 +249,7 @@ func compact(dst []byte, value jsontext.Value) ([]byte, error) {
 
 func (s *jsonStream) offset() int64 { return s.base + s.dec.InputOffset() }
 
-func (s *jsonStream) arm() { s.in.arm(s.offset(), s.limits.Document) }
+func (s *jsonStream) arm() { s.in.arm(s.offset(), s.limits.Object) }
 
 // position says where an error is.
 func (s *jsonStream) position(err error) (line, column int) {
@@ -313,7 +299,7 @@ func (s *jsonStream) skipLines(wanted func(first byte) bool) error {
 	buf := make([]byte, 4096)
 	begins := false
 	for {
-		s.in.arm(s.in.offset, s.limits.Document)
+		s.in.arm(s.in.offset, s.limits.Object)
 		n, err := s.in.Read(buf)
 		for i, b := range buf[:n] {
 			if begins && wanted(b) {

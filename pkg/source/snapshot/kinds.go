@@ -40,12 +40,12 @@ func (d *definition) kind() schema.GroupKind {
 	return schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
 }
 
-// define takes a definition. One that cannot be read defines nothing; the object is kept all the same. Its error is errKinds.
+// define takes a definition. One that cannot be read defines nothing; the object is kept all the same. Its error is that of a limit.
 func (r *reader) define(raw []byte) error {
 	var d definition
 	if object.Into(raw, &d) == nil && d.Spec.Names.Kind != "" && d.Spec.Names.Plural != "" {
 		for _, v := range d.Spec.Versions {
-			if err := r.kind(d.kind().WithVersion(v.Name)); err != nil {
+			if err := r.budget.kind(d.kind().WithVersion(v.Name)); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,10 +21,7 @@ import (
 // reader is one Open. It reads file after file, so that the same files always give the same snapshot.
 type reader struct {
 	ended   func() error // the context's Err
-	limits  Limits
-	left    int64 // of Limits.Bytes
-	objects int   // and Lists
-	spent   spent
+	budget  budget
 	scan    *scanner
 	pieces  jsonStream // for JSON that is at hand
 	buffers []*bufio.Reader
@@ -39,28 +37,26 @@ type reader struct {
 	kubeletVersion string // the same as it is written
 }
 
-// expected is said where a path holds nothing that can be read.
-const expected = "expected Kubernetes objects or Lists in YAML or JSON, in a folder, a file, a .tar, .tar.gz or .zip archive, or standard input (-)"
+const remedy = "expected Kubernetes objects or Lists in YAML or JSON, in a folder, a file, a .tar, .tar.gz or .zip archive, or standard input (-)"
 
-// Open reads a captured cluster from paths: folders, files, archives, and "-" for stdin, all of which together are one set. Everything
-// is read at once, into memory only. What cannot be read is a gap of the snapshot's Description, never a stop.
+// Open reads a captured cluster from paths: folders, files, archives, and "-" for stdin. All paths together are one snapshot. Everything
+// is read at once, into memory only. What cannot be read is a gap of the snapshot's Description, never an error.
 //
-// Its errors: the context's; a path that does not exist or is a device; two clusters in one set; nothing at all that is readable.
+// Its errors: the context's; a path that does not exist or is a device; two clusters in one snapshot; nothing at all that is readable.
 func Open(ctx context.Context, paths []string, stdin io.Reader, opts ...Option) (*Snapshot, error) {
-	r := &reader{ended: ctx.Err, limits: Limits{}.withDefaults(), scan: newScanner()}
-	for _, o := range opts {
+	r := &reader{ended: ctx.Err, scan: newScanner()}
+	for _, o := range append([]Option{WithLimits(Limits{})}, opts...) {
 		o(r)
 	}
-	r.left, r.gaps.limit = r.limits.Bytes, r.limits.Damaged
-	r.pieces.count = r.count
+	r.pieces.count = r.budget.object
 	if len(paths) == 0 {
-		return nil, errors.New("opening snapshot: no path was given; " + expected)
+		return nil, errors.New("opening snapshot: no path was given; " + remedy)
 	}
 	used := false // stdin
 	for i, p := range paths {
 		if p == "-" {
 			if used || stdin == nil {
-				return nil, errors.New("opening snapshot: standard input can be read once, and only where there is one")
+				return nil, errors.New("opening snapshot: standard input can be read once, and only if there is one")
 			}
 			used = true
 		}
@@ -69,12 +65,11 @@ func Open(ctx context.Context, paths []string, stdin io.Reader, opts ...Option) 
 		}
 	}
 	if len(r.store.entries) == 0 && len(r.evidence.lists) == 0 {
-		list := r.gaps.finish()
 		hint := ""
-		if len(list) > 0 {
+		if list := r.gaps.all(); len(list) > 0 {
 			hint = fmt.Sprintf(" (%s: %s)", list[0].What, list[0].Reason)
 		}
-		return nil, fmt.Errorf("opening snapshot: nothing in %s can be read%s; %s", strings.Join(paths, ", "), hint, expected)
+		return nil, fmt.Errorf("opening snapshot: nothing in %s can be read%s; %s", strings.Join(paths, ", "), hint, remedy)
 	}
 	return r.snapshot(paths), nil
 }
@@ -85,7 +80,7 @@ func (r *reader) path(ctx context.Context, index int, name string, stdin io.Read
 	f := &file{r: r, arg: a, name: a.name, rel: filepath.Base(a.name), file: filepath.Base(name), explicit: true}
 	f.dir = r.evidence.folder(index, "")
 	err := r.argument(ctx, f, name, stdin)
-	if err != nil && stops(err) && !errors.Is(err, errTwoClusters) && r.ended() == nil {
+	if stops(err) && !errors.Is(err, errTwoClusters) && r.ended() == nil {
 		err = r.cut(f, a.name, err)
 	}
 	a.finish(&r.gaps)
@@ -95,9 +90,7 @@ func (r *reader) path(ctx context.Context, index int, name string, stdin io.Read
 func (r *reader) argument(ctx context.Context, f *file, name string, stdin io.Reader) error {
 	if name == "-" {
 		f.name, f.arg.name, f.rel, f.file = "standard input", "standard input", "standard input", ""
-		in := interruptible(ctx, stdin)
-		defer closed(in)
-		return r.read(f, in)
+		return r.stream(ctx, f, stdin)
 	}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -108,20 +101,18 @@ func (r *reader) argument(ctx context.Context, f *file, name string, stdin io.Re
 	case mode.IsDir():
 		return r.folder(f, name)
 	case !mode.IsRegular() && mode&fs.ModeNamedPipe == 0:
-		return fmt.Errorf("%s is no file, folder or pipe", f.name)
+		return fmt.Errorf("%s is not a file, folder or pipe", f.name)
 	}
 	in, err := opened(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer closed(in)
-	if mode.IsRegular() {
-		f.whole, f.size = in, info.Size()
-		return r.read(f, in)
+	if !mode.IsRegular() {
+		return r.stream(ctx, f, in)
 	}
-	pipe := interruptible(ctx, in)
-	defer closed(pipe)
-	return r.read(f, pipe)
+	f.whole, f.size = in, info.Size()
+	return r.read(f, in)
 }
 
 // opened opens a file or a named pipe. Opening a pipe blocks until something opens it for writing, but not longer than the context.
@@ -148,32 +139,23 @@ func opened(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// closed closes what was only read: all that could go wrong with it has gone wrong in reading.
+// closed closes what was only read. Reading has reported every error that matters.
 func closed(c io.Closer) { _ = c.Close() }
 
-// interruptible reads from a stream whose Read may block for ever, as that of a terminal, but not longer than the context.
-func interruptible(ctx context.Context, in io.Reader) io.ReadCloser {
+// stream reads what may block for ever, such as a terminal, but not longer than the context.
+func (r *reader) stream(ctx context.Context, f *file, in io.Reader) error {
 	pr, pw := io.Pipe()
+	defer closed(pr)
 	go func() {
 		_, err := io.Copy(pw, in)
 		pw.CloseWithError(err)
 	}()
-	stop := context.AfterFunc(ctx, func() { pr.CloseWithError(ctx.Err()) })
-	return pipe{pr, stop}
-}
-
-type pipe struct {
-	*io.PipeReader
-	stop func() bool
-}
-
-func (p pipe) Close() error {
-	p.stop()
-	return p.PipeReader.Close()
+	defer context.AfterFunc(ctx, func() { pr.CloseWithError(ctx.Err()) })()
+	return r.read(f, pr)
 }
 
 // folder reads the files of a folder and the folders in it, in the order of their names. Links are not followed, and nothing outside
-// the folder is opened, whatever happens to it meanwhile.
+// the folder is opened, even if the folder changes meanwhile.
 func (r *reader) folder(f *file, name string) error {
 	root, err := os.OpenRoot(name)
 	if err != nil {
@@ -190,27 +172,22 @@ func (r *reader) folder(f *file, name string) error {
 		case r.ended() != nil:
 			return r.ended()
 		case err != nil:
-			e.sure = true
-			e.damaged(e.name, r.reason(err))
-			e.done()
+			e.unreadable(err)
 			return nil
 		case d.IsDir():
 			return nil
 		}
-		if f.arg.entries++; f.arg.entries > r.limits.Entries {
-			if err := r.tooMany(f); err != nil {
-				return err
-			}
-			return fs.SkipAll
+		if err := r.countFile(f.arg); err != nil {
+			return cmp.Or(r.cut(f, f.name, err), fs.SkipAll)
 		}
 		switch {
 		case d.Type()&fs.ModeSymlink != 0:
-			f.arg.refused[refusedLink].add(e.rel)
+			f.arg.tallies[links].add(e.rel)
 			r.evidence.harm(e.dir)
 		case !d.Type().IsRegular():
-			f.arg.refused[refusedDevice].add(e.rel)
-		case passedOver.MatchString(e.file):
-			f.arg.unknown.add(e.rel)
+			f.arg.tallies[specialFiles].add(e.rel)
+		case skipped.MatchString(e.file):
+			f.arg.tallies[noObjects].add(e.rel)
 		default:
 			return r.folderFile(root, e, p)
 		}
@@ -228,32 +205,6 @@ func (r *reader) folderFile(root *os.Root, e *file, p string) error {
 			return r.read(e, in)
 		}
 	}
-	e.sure = true
-	e.damaged(e.name, r.reason(err))
-	e.done()
+	e.unreadable(err)
 	return nil
-}
-
-// finish says what was passed over.
-func (a *argument) finish(g *gaps) {
-	in := " in " + a.name
-	if a.unknown.count > 0 {
-		g.add(a.unknown.of("file"+in, "files"+in), "no Kubernetes objects were found in them", effectIgnored)
-	}
-	if a.foreign.count > 0 {
-		g.add(a.foreign.of("file"+in, "files"+in), "they also have documents that are no Kubernetes objects", "those documents are not counted")
-	}
-	if a.nested.count > 0 {
-		g.add(a.nested.of("file"+in, "files"+in), "archives in archives are not read", effectIgnored)
-	}
-	if a.selected.count > 0 {
-		g.add(a.selected.of("file"+in, "files"+in), "the name states a selector, so that objects which it does not match were not captured",
-			"they prove no absence")
-	}
-	for why, t := range a.refused {
-		if t.count > 0 {
-			texts := refusals[why]
-			g.add(t.of(texts.one+in, texts.many+in), texts.reason, "they are not counted; what lies beside them proves no absence, whole Lists apart")
-		}
-	}
 }

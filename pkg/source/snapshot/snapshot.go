@@ -65,7 +65,7 @@ func (r *reader) snapshot(paths []string) *Snapshot {
 		Origin: source.OriginSnapshot, Paths: slices.Clone(paths),
 		KubernetesVersion: cmp.Or(r.server, r.kubeletVersion),
 		TakenAt:           r.newest,
-		Gaps:              r.gaps.finish(),
+		Gaps:              r.gaps.all(),
 	}
 	if !r.taken.IsZero() {
 		s.description.TakenAt = r.taken

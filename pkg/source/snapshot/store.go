@@ -4,7 +4,6 @@ package snapshot
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -14,9 +13,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
-
-// errTwoClusters ends Open: what is missing from one of two clusters may be in the other.
-var errTwoClusters = errors.New("two clusters in one snapshot")
 
 // entry is one object.
 type entry struct {
@@ -42,7 +38,7 @@ type store struct {
 }
 
 // object keeps an object, whose JSON is raw, and what it says of its cluster. Its error
-// is errTwoClusters or errKinds.
+// is errTwoClusters or that of a limit.
 func (r *reader) object(f *file, raw []byte, x facts) (object.Key, error) {
 	ref := object.Ref{APIVersion: x.apiVersion, Kind: x.kind, Namespace: x.namespace, Name: x.name}
 	e := entry{
@@ -50,7 +46,7 @@ func (r *reader) object(f *file, raw []byte, x facts) (object.Key, error) {
 		labels:          [2]int32{int32(x.labels[0]), int32(x.labels[1])},
 		resourceVersion: x.resourceVersion, file: f.name,
 	}
-	if err := r.kind(ref.GroupVersionKind()); err != nil {
+	if err := r.budget.kind(ref.GroupVersionKind()); err != nil {
 		return e.key, err
 	}
 	r.newest = later(r.newest, x.newest)

@@ -9,65 +9,6 @@ import (
 	"sort"
 )
 
-// meter passes on a stream of documents until the context ends or the snapshot has had its bytes.
-type meter struct {
-	ended func() error // the context's Err
-	r     io.Reader
-	left  *int64 // of Limits.Bytes, of all streams together
-}
-
-func (m *meter) Read(p []byte) (int, error) {
-	if err := m.ended(); err != nil {
-		return 0, err
-	}
-	if *m.left <= 0 {
-		return 0, errBytes
-	}
-	n, err := m.r.Read(p[:min(int64(len(p)), *m.left)])
-	*m.left -= int64(n)
-	return n, err
-}
-
-// counted counts the bytes of a stream, and in total, if there is one, those of several.
-type counted struct {
-	r     io.Reader
-	n     int64
-	total *int64
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	if c.total != nil {
-		*c.total += int64(n)
-	}
-	return n, err
-}
-
-// inflated is a decompressed stream, cut off when it turns out to be a bomb.
-type inflated struct {
-	r      *reader
-	in     io.Reader
-	packed *counted
-	n      int64
-}
-
-func (i *inflated) Read(p []byte) (int, error) {
-	if err := i.r.ended(); err != nil {
-		return 0, err
-	}
-	if err := i.r.inflate(); err != nil {
-		return 0, err
-	}
-	if i.n > ratioFloor && i.n/i.r.limits.Ratio > i.packed.n {
-		return 0, errRatio
-	}
-	n, err := i.in.Read(p)
-	i.n += int64(n)
-	i.r.spent.inflated += int64(n)
-	return n, err
-}
-
 // lined is a stream that knows the lines and columns of what was last read of it, bounds one document, and takes bytes back.
 // Lines are forgotten on arm, so that a file of a million lines costs what one of its documents costs.
 type lined struct {

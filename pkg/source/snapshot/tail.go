@@ -143,7 +143,7 @@ func (s *yamlStream) doubt(raw []byte, x facts, item bool) string {
 func (s *yamlStream) refuse(reason string, open bool) {
 	effect := effectDocument
 	if s.tail.reached && s.number > 1 {
-		effect = effectCut
+		effect = effectRest
 	}
 	where := s.f.at(s.doc.line, 0, s.number)
 	if n := len(s.doc.items); open && n > 0 {

@@ -77,7 +77,7 @@ func (r *reader) yaml(f *file, in *bufio.Reader) error {
 		case !errors.Is(err, io.EOF):
 			s.tail.broken, s.doc.damaged = true, true
 			s.cut(false)
-			f.damaged(f.at(s.line, 0, s.number), r.reason(err))
+			f.damaged(f.at(s.line, 0, s.number), reason(err))
 		}
 		return s.end()
 	}
@@ -92,7 +92,7 @@ func (s *yamlStream) readLine(in *bufio.Reader) ([]byte, error) {
 		if long == nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return part, err
 		}
-		if int64(len(long)) <= s.r.limits.YAML {
+		if int64(len(long)) <= s.r.budget.limits.yaml() {
 			long = append(long, part...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -177,11 +177,11 @@ func (s *yamlStream) begin(line int) error {
 	s.state = outside
 	s.doc = &document{number: s.number, line: line}
 	s.text = piece{text: s.text.text[:0]}
-	return s.r.document()
+	return s.r.budget.object()
 }
 
 func (s *yamlStream) keep(p *piece, line []byte) {
-	if int64(len(p.text)+len(line)) > s.r.limits.YAML {
+	if int64(len(p.text)+len(line)) > s.r.budget.limits.yaml() {
 		p.tooLarge = true
 		return
 	}
@@ -199,7 +199,7 @@ func (s *yamlStream) endItem() error {
 		return err
 	}
 	s.doc.items = append(s.doc.items, item{raw: raw, line: s.item.line})
-	return s.r.count()
+	return s.r.budget.object()
 }
 
 // end parses and takes the document that has been read. Its error ends the reading of the path.
@@ -245,7 +245,7 @@ func (s *yamlStream) end() error {
 	}
 	if inner.listed && s.doc.listed { // in block style, and again in flow style
 		s.doc.damaged = true
-		s.f.damaged(s.f.at(s.doc.line, 0, s.number), s.r.reason(errDuplicate))
+		s.f.damaged(s.f.at(s.doc.line, 0, s.number), reason(errDuplicate))
 	}
 	s.doc.body, s.doc.items = inner.body, append(inner.items, s.doc.items...)
 	s.doc.listed = s.doc.listed || inner.listed
@@ -263,9 +263,9 @@ func (s *yamlStream) parse(p *piece, which string) ([]byte, error) {
 	if p.tooLarge {
 		bad = &yamlError{line: 1, err: errTooLarge}
 	} else {
-		raw, bad = yamlToJSON(p.text, s.r.limits, &s.r.spent)
-		if s.r.left -= int64(max(len(raw)-len(p.text), 0)); s.r.left < 0 { // by aliases, a page can become what fills a disk
-			return nil, errBytes
+		raw, bad = yamlToJSON(p.text, &s.r.budget)
+		if err := s.r.budget.documents(int64(max(len(raw)-len(p.text), 0))); err != nil {
+			return nil, err
 		}
 		if bad == nil {
 			return raw, nil
@@ -273,15 +273,12 @@ func (s *yamlStream) parse(p *piece, which string) ([]byte, error) {
 		if stops(bad.err) {
 			return nil, bad.err
 		}
-		if errors.Is(bad.err, errAliases) {
-			s.r.evidence.cut(s.f.arg.index)
-		}
 	}
 	where := s.f.at(p.at(bad.line), bad.column, s.number) + which
 	if which != "" {
-		s.f.gap(where, s.r.reason(bad.err), effectItem)
+		s.f.gap(where, reason(bad.err), effectItem)
 	} else {
-		s.f.damaged(where, s.r.reason(bad.err))
+		s.f.damaged(where, reason(bad.err))
 	}
 	return nil, nil
 }

@@ -20,20 +20,15 @@ type yamlError struct {
 // expand to is bounded by bytes and not by the parser's guess, so that strings that look like dates stay as they are written, and so
 // that numbers keep all their digits. A key twice in one map is an error: it is what a file leaves of two documents without a marker
 // between them. With an error comes what was written until then, whose size counts too.
-func yamlToJSON(text []byte, limits Limits, s *spent) ([]byte, *yamlError) {
-	nodes := mostNodes(text)
-	if nodes > limits.Nodes {
-		return nil, &yamlError{line: 1, err: errTooMany}
-	}
-	if s.nodes += int64(nodes); s.nodes > limits.AllNodes {
-		return nil, &yamlError{line: 1, err: errNodes}
+func yamlToJSON(text []byte, b *budget) ([]byte, *yamlError) {
+	if err := b.yaml(mostNodes(text)); err != nil {
+		return nil, &yamlError{line: 1, err: err}
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {
-		return nil, &yamlError{line: lineOf(err), err: errDamaged}
+		return nil, &yamlError{line: lineOf(err), err: errNoYAML}
 	}
-	c := converter{limit: limits.Document, aliases: limits.Aliases - s.aliases, alias: -1}
-	defer func() { s.aliases += c.expanded }()
+	c := converter{limit: b.limits.Object, budget: b, alias: -1}
 	if root.Kind != yaml.DocumentNode || len(root.Content) != 1 { // nothing but comments
 		return []byte("null"), nil
 	}
@@ -80,10 +75,10 @@ func lineOf(err error) int {
 
 // converter writes nodes as JSON.
 type converter struct {
-	out            []byte
-	limit, aliases int64 // of bytes: of out, and of what aliases expand to
-	expanded       int64 // what they have expanded to
-	alias          int   // where in out the outermost alias begins, -1 outside aliases
+	out    []byte
+	limit  int64 // of out
+	budget *budget
+	alias  int // where in out the outermost alias begins, -1 outside aliases
 }
 
 func (c *converter) node(n *yaml.Node, depth int) *yamlError {
@@ -92,8 +87,8 @@ func (c *converter) node(n *yaml.Node, depth int) *yamlError {
 		return &yamlError{n.Line, n.Column, errTooDeep}
 	case int64(len(c.out)) > c.limit:
 		return &yamlError{n.Line, n.Column, errTooLarge}
-	case c.alias >= 0 && c.expanded+int64(len(c.out)-c.alias) > c.aliases:
-		return &yamlError{n.Line, n.Column, errAliases}
+	case c.alias >= 0 && c.budget.aliases+int64(len(c.out)-c.alias) > c.budget.limits.aliases():
+		return &yamlError{n.Line, n.Column, exceeded("%s that YAML aliases expand to", size(c.budget.limits.aliases()))}
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
@@ -124,7 +119,7 @@ func (c *converter) expand(n *yaml.Node, depth int) *yamlError {
 	}
 	c.alias = len(c.out)
 	err := c.node(n.Alias, depth+1)
-	c.expanded += int64(len(c.out) - c.alias)
+	c.budget.aliases += int64(len(c.out) - c.alias)
 	c.alias = -1
 	return err
 }
@@ -138,7 +133,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) *yamlError {
 			key = key.Alias
 		}
 		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
-			return &yamlError{key.Line, key.Column, errForeign}
+			return &yamlError{key.Line, key.Column, errYAMLOnly}
 		}
 		if _, ok := seen[key.Value]; ok {
 			return &yamlError{n.Content[i].Line, n.Content[i].Column, errDuplicate}
@@ -168,13 +163,13 @@ func (c *converter) scalar(n *yaml.Node) *yamlError {
 	case "!!bool":
 		var v bool
 		if n.Decode(&v) != nil {
-			return &yamlError{n.Line, n.Column, errForeign}
+			return &yamlError{n.Line, n.Column, errYAMLOnly}
 		}
 		c.out = strconv.AppendBool(c.out, v)
 	case "!!int", "!!float":
 		return c.number(n)
 	default:
-		return &yamlError{n.Line, n.Column, errForeign}
+		return &yamlError{n.Line, n.Column, errYAMLOnly}
 	}
 	return nil
 }
@@ -187,7 +182,7 @@ func (c *converter) number(n *yaml.Node) *yamlError {
 	}
 	var v any
 	if n.Decode(&v) != nil {
-		return &yamlError{n.Line, n.Column, errForeign}
+		return &yamlError{n.Line, n.Column, errYAMLOnly}
 	}
 	switch v := v.(type) {
 	case int:
@@ -199,11 +194,11 @@ func (c *converter) number(n *yaml.Node) *yamlError {
 	case float64:
 		out := strconv.AppendFloat(nil, v, 'g', -1, 64)
 		if !jsontext.Value(out).IsValid() { // not a number, or infinite
-			return &yamlError{n.Line, n.Column, errForeign}
+			return &yamlError{n.Line, n.Column, errYAMLOnly}
 		}
 		c.out = append(c.out, out...)
 	default:
-		return &yamlError{n.Line, n.Column, errForeign}
+		return &yamlError{n.Line, n.Column, errYAMLOnly}
 	}
 	return nil
 }
@@ -211,7 +206,7 @@ func (c *converter) number(n *yaml.Node) *yamlError {
 func (c *converter) quote(n *yaml.Node) *yamlError {
 	out, err := jsontext.AppendQuote(c.out, n.Value)
 	if err != nil {
-		return &yamlError{n.Line, n.Column, errDamaged}
+		return &yamlError{n.Line, n.Column, errNoYAML}
 	}
 	c.out = out
 	return nil
