@@ -294,18 +294,18 @@ func TestNotWhole(t *testing.T) {
 		{"stream", yml(cmA) + "---\n" + yml(cmB), []string{"a", "b"}, nil},
 		{"stream that ends with a marker", yml(cmA) + "---\n" + yml(cmB) + "---\n", []string{"a", "b"}, nil},
 		{"stream that ends in a comment without an end of the line", yml(cmA) + "---\n" + yml(cmB) + "# end", []string{"a", "b"}, nil},
-		{"stream that ends with a key and a comment", yml(cmA) + "---\n" + yml(cmB, "data:") + "# end", nil, []string{"standard input, line 7 (document 2) | it ends after a key: it is not whole" + more}},
+		{"stream that ends with a key and a comment", yml(cmA) + "---\n" + yml(cmB, "data:") + "# end", nil, []string{"standard input, line 7 (document 2) | it ends after a key, so it is not complete" + more}},
 		{"stream of one document without an end of the last line", strings.TrimSpace(yml(cmA)), []string{"a"}, nil},
-		{"stream without an end of the last line", yml(cmA) + "---\n" + strings.TrimSpace(yml(cmB)), nil, []string{"standard input, line 7 (document 2) | it ends in the middle of a line: it is not whole" + more}},
-		{"stream of Lists without an end of the last line", yml(cmA) + "---\napiVersion: v1\nitems: []\nkind: ConfigMapLis", nil, []string{"standard input, line 7 (document 2) | it ends in the middle of a line: it is not whole" + more}},
-		{"last without name", yml(cmA) + "---\napiVersion: v1\nkind: Secret\nmetadata:\n", nil, []string{"standard input, line 7 (document 2) | it has no name: it is not whole" + more}},
-		{"last without kind", yml(cmA) + "---\napiVersion: v1\ndata:\n  a: b\n", nil, []string{"standard input, line 7 (document 2) | it has no kind: it is not whole" + more}},
-		{"last without namespace", yml(cmA) + "---\n" + yml("v1 ConfigMap b"), nil, []string{"standard input, line 7 (document 2) | it has no namespace: it is not whole" + more}},
-		{"last without uid", dated(cmA) + "---\n" + yml(cmB), nil, []string{"standard input, line 8 (document 2) | it has no uid, unlike the objects before it: it is not whole" + more}},
-		{"last without status", dated(cmA) + "---\n" + dated(depA), nil, []string{"standard input, line 8 (document 2) | it has no status: it is not whole" + more}},
-		{"last after a key", yml(cmA) + "---\n" + yml(cmB, "data:"), nil, []string{"standard input, line 7 (document 2) | it ends after a key: it is not whole" + more}},
-		{"without name, not last", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n---\n" + yml(cmA), nil, []string{"standard input, line 1 | it has no name: it is not whole" + perDocument}},
-		{"List without kind", "apiVersion: v1\nitems:\n- " + obj(cmA) + "\n- " + obj(cmB) + "\n", nil, []string{"standard input, line 4, item 2 | it has no kind: it is not whole" + perDocument}},
+		{"stream without an end of the last line", yml(cmA) + "---\n" + strings.TrimSpace(yml(cmB)), nil, []string{"standard input, line 7 (document 2) | it ends in the middle of a line, so it is not complete" + more}},
+		{"stream of Lists without an end of the last line", yml(cmA) + "---\napiVersion: v1\nitems: []\nkind: ConfigMapLis", nil, []string{"standard input, line 7 (document 2) | it ends in the middle of a line, so it is not complete" + more}},
+		{"last without name", yml(cmA) + "---\napiVersion: v1\nkind: Secret\nmetadata:\n", nil, []string{"standard input, line 7 (document 2) | it has no name, so it is not complete" + more}},
+		{"last without kind", yml(cmA) + "---\napiVersion: v1\ndata:\n  a: b\n", nil, []string{"standard input, line 7 (document 2) | it has no kind, so it is not complete" + more}},
+		{"last without namespace", yml(cmA) + "---\n" + yml("v1 ConfigMap b"), nil, []string{"standard input, line 7 (document 2) | it has no namespace, so it is not complete" + more}},
+		{"last without uid", dated(cmA) + "---\n" + yml(cmB), nil, []string{"standard input, line 8 (document 2) | it has no uid, unlike the objects before it, so it is not complete" + more}},
+		{"last without status", dated(cmA) + "---\n" + dated(depA), nil, []string{"standard input, line 8 (document 2) | it has no status, so it is not complete" + more}},
+		{"last after a key", yml(cmA) + "---\n" + yml(cmB, "data:"), nil, []string{"standard input, line 7 (document 2) | it ends after a key, so it is not complete" + more}},
+		{"without name, not last", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n---\n" + yml(cmA), nil, []string{"standard input, line 1 | it has no name, so it is not complete" + perDocument}},
+		{"List without kind", "apiVersion: v1\nitems:\n- " + obj(cmA) + "\n- " + obj(cmB) + "\n", nil, []string{"standard input, line 4, item 2 | it has no kind, so it is not complete" + perDocument}},
 		{"chart beside", yml(cmA) + "---\napiVersion: v2\nname: web\nversion: 1.0.0\n", []string{"a"}, []string{"1 file in standard input: standard input line 7 | they also have documents that are not Kubernetes objects | those documents do not count"}},
 		{"configuration beside", yml(cmA) + "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", []string{"a"}, []string{"1 file in standard input: standard input line 7 | they also have documents that are not Kubernetes objects | those documents do not count"}},
 	} {
@@ -349,7 +349,7 @@ func TestOnlyDocumentNotWhole(t *testing.T) {
 			var gaps []string
 			want := []string{"a"}
 			if tc.reason != "" {
-				gaps, want = []string{"DIR/x.yaml, line 1 | " + tc.reason + ": it is not whole" + perDocument}, nil
+				gaps, want = []string{"DIR/x.yaml, line 1 | " + tc.reason + ", so it is not complete" + perDocument}, nil
 			}
 			if diff := cmp.Diff(gaps, gapLines(describe(t, s), dir)); diff != "" {
 				t.Errorf("gaps (-want +got):\n%s", diff)
@@ -371,7 +371,7 @@ func TestDuplicateKeys(t *testing.T) {
 		{"YAML in a list", yml(cmA) + "---\n" + yml(cmB, "x:", "- - {1: a, \"1\": b}"), "standard input, line 13, column 12 (document 2) | it has a key twice in one map" + perDocument},
 		{"YAML by an alias", yml(cmA) + "---\n" + yml(cmB, "x: {&k a: 1, *k : 2}"), "standard input, line 12, column 14 (document 2) | it has a key twice in one map" + perDocument},
 		{"YAML item", "apiVersion: v1\nitems:\n- " + obj(cmA) + "\n- " + twice + "\nkind: List\n", "standard input, line 4, column 116, item 2 | it has a key twice in one map" + perItem},
-		{"YAML List with items twice", "apiVersion: v1\nkind: List\nitems:\n- " + obj(cmA) + "\nitems:\n- " + obj(cmA) + "\n", "standard input, line 1 | it has a key twice in one map" + perDocument},
+		{"YAML List with items twice", "apiVersion: v1\nkind: List\nitems:\n- " + obj(cmA) + "\nitems:\n- " + obj(cmA) + "\n", "standard input, line 5, column 1 | it has a key twice in one map" + perDocument},
 		{"two documents without a marker", yml(cmA) + "---\n" + yml(cmB) + yml(cmB), "standard input, line 12, column 1 (document 2) | it has a key twice in one map" + perDocument},
 		{"JSON", obj(cmA) + "\n" + twice, "standard input, line 2 (document 2) | it has a key twice in one map" + perDocument},
 		{"JSON at the top", obj(cmA) + obj(cmB, `"kind":"ConfigMap"`), "standard input, line 1 (document 2) | it has a key twice in one map" + perDocument},

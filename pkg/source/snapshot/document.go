@@ -7,19 +7,18 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// document is one document of a file, as compact JSON: its items, if it has any, apart from its other members, since a List's kind
-// often comes after its items, and since the items of a List of 200 MB must not be held twice.
+// document is one document of a file, as compact JSON. Its items are apart from its other members, because a List's kind often comes
+// after its items, and because the items of a List of 200 MB must not be held twice.
 type document struct {
-	number, line int // within the file, from 1
-	body         []byte
+	number, line int    // within the file, from 1
+	body         []byte // without the items; valid until the next document is read
 	items        []item
 	listed       bool // it has items, perhaps none
 	damaged      bool // what could be read of it is here
-	twice        int  // the line at which JSON has a key twice, 0 for none
+	duplicate    int  // the line at which JSON has a key twice, 0 for none
 }
 
 type item struct {
@@ -28,30 +27,30 @@ type item struct {
 	err  error // it was read to its end, but cannot be used
 }
 
-// take keeps what a document holds. Its error ends the reading of the path.
+// take keeps what a document has. Its error ends the reading of the path.
 func (r *reader) take(f *file, d *document) error {
-	head, err := r.scan.scan(d.body)
+	h, err := r.heads.read(d.body)
 	if err != nil && !d.damaged {
 		d.damaged = true
 		f.damaged(f.at(d.line, 0, d.number), reason(err))
 	}
 	switch {
-	case d.listed && (head.isList() || d.damaged && head.name == ""):
-		return r.list(f, d, head, 1)
+	case d.listed && (h.isList() || d.damaged && h.name == ""):
+		return r.list(f, d, &h, 1)
 	case d.damaged:
 		return nil
-	case head.isObject() && slices.ContainsFunc(d.items, func(it item) bool { return it.err != nil }):
+	case h.isObject() && slices.ContainsFunc(d.items, func(it item) bool { return it.err != nil }):
 		f.damaged(f.at(d.line, 0, d.number), reason(errDuplicate))
 		return nil
-	case head.isObject():
+	case h.isObject():
 		f.found++
-		o, err := r.object(f, d.assemble(), head)
+		key, err := r.object(f, d.assemble(), h)
 		if err == nil && !f.partial {
-			r.evidence.found(o, f.dir)
+			r.evidence.found(key, f.dir)
 		}
 		return err
 	}
-	if !r.learn(f, head) && string(d.body) != "{}" {
+	if !r.learn(f, &h) && string(d.body) != "{}" {
 		f.other(d.line)
 	}
 	return nil
@@ -68,88 +67,71 @@ func (r *reader) keep(f *file, d *document, err error) error {
 	return err
 }
 
-// assemble is the JSON of a document that is no List, in memory of its own. Its items, a field like any other then, come last.
+// assemble is the JSON of a document that is not a List, in memory of its own. Its items, a field like any other then, come last.
 func (d *document) assemble() []byte {
 	if !d.listed {
 		return bytes.Clone(d.body)
 	}
-	out := bytes.Clone(d.body[:len(d.body)-1])
-	if len(out) > 1 {
-		out = append(out, ',')
-	}
-	out = append(out, `"items":[`...)
+	items := make([][]byte, len(d.items))
 	for i, it := range d.items {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, it.raw...)
+		items[i] = it.raw
 	}
-	return append(out, `]}`...)
+	return slices.Concat(d.body[:len(d.body)-1], []byte(`,"items":[`), bytes.Join(items, []byte(",")), []byte(`]}`))
 }
 
-// list keeps the items of a List and what it proves. In a damaged one the head may be that of an object, or empty.
-func (r *reader) list(f *file, d *document, head facts, depth int) error {
+// list keeps the items of a List and what it proves. A damaged one may have the head of an object, or an empty head.
+func (r *reader) list(f *file, d *document, h *head, depth int) error {
 	f.found++
-	l := list{file: f.file, complete: !d.damaged && !head.continued, selected: f.partial}
-	var apiVersion, kind string
-	if head.isList() {
-		apiVersion, kind = head.element()
-	}
-	if kind != "" {
-		l.typed(schema.FromAPIVersionAndKind(apiVersion, kind))
+	l := list{file: f.file, complete: !d.damaged && !h.partial, selected: f.partial}
+	if l.apiVersion, l.kind = h.element(); l.kind != "" {
+		l.element = schema.FromAPIVersionAndKind(l.apiVersion, l.kind)
+		l.kinds = map[schema.GroupKind]bool{l.element.GroupKind(): false}
 		if err := r.budget.kind(l.element); err != nil {
 			return err
 		}
 	}
 	for i, it := range d.items {
-		if it.err != nil {
+		why, err := r.item(f, d, it, &l, depth)
+		if err != nil {
+			return err
+		}
+		if why != "" {
 			l.complete = false
-			f.gap(f.at(it.line, 0, d.number)+fmt.Sprintf(", item %d", i+1), reason(it.err), effectItem)
-			continue
-		}
-		x, err := r.scan.scan(it.raw)
-		if x.kind == "" && x.apiVersion == "" {
-			x.apiVersion, x.kind = apiVersion, kind
-		}
-		switch {
-		case err == nil && x.isObject():
-			o, err := r.object(f, it.raw, x)
-			if err != nil {
-				return err
-			}
-			l.add(o)
-			continue
-		case err == nil && x.isList() && depth < maxListNesting:
-			inner, err := r.split(it.raw)
-			if err == nil && inner.listed {
-				inner.number, inner.line = d.number, it.line
-				if err := r.list(f, inner, x, depth+1); err != nil {
-					return err
-				}
-				continue
-			}
-		}
-		l.complete = false
-		if !d.damaged { // the damage was said, and what lies beyond it may have been the kind of all items
-			f.gap(f.at(it.line, 0, d.number)+fmt.Sprintf(", item %d", i+1), "it is not a Kubernetes object", effectItem)
+			f.gap(f.at(it.line, 0, d.number)+fmt.Sprintf(", item %d", i+1), why, effectItem)
 		}
 	}
 	r.evidence.lists = append(r.evidence.lists, l)
 	return nil
 }
 
-// split takes one JSON object apart. The body is good until the next split.
-func (r *reader) split(raw []byte) (*document, error) {
-	s := &r.pieces
-	s.limits.Object = int64(len(raw)) + 1
-	s.in = &lined{r: bytes.NewReader(raw)}
-	if s.dec == nil {
-		s.dec = jsontext.NewDecoder(s.in, lenient, lenientUTF8)
+// item keeps an item of a List, or says why it does not count.
+func (r *reader) item(f *file, d *document, it item, l *list, depth int) (string, error) {
+	if it.err != nil {
+		return reason(it.err), nil
 	}
-	s.restart()
-	s.arm()
-	d := &document{number: 1, line: 1, body: s.body[:0]}
-	err := s.document(d)
-	s.body = d.body
-	return d, err
+	h, err := r.heads.read(it.raw)
+	if h.kind == "" && h.apiVersion == "" {
+		h.apiVersion, h.kind = l.apiVersion, l.kind
+	}
+	switch {
+	case err == nil && h.isObject():
+		key, err := r.object(f, it.raw, h)
+		l.add(key)
+		return "", err
+	case err == nil && h.isList() && depth < maxListNesting:
+		inner := &document{number: d.number}
+		err := newJSONReader(&r.budget, bytes.NewReader(it.raw)).document(inner)
+		if stops(err) {
+			return "", err
+		}
+		if err == nil && inner.listed {
+			for i := range inner.items {
+				inner.items[i].line = it.line
+			}
+			return "", r.list(f, inner, &h, depth+1)
+		}
+	case d.damaged: // which was reported, and the kind of all items may be in what is damaged
+		return "", nil
+	}
+	return "it is not a Kubernetes object", nil
 }

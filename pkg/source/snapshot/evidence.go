@@ -44,11 +44,8 @@ type list struct {
 	items      int
 	namespaces map[string]struct{}
 	element    schema.GroupVersionKind // of a typed List
-}
 
-func (l *list) typed(gvk schema.GroupVersionKind) {
-	l.element = gvk
-	l.kinds = map[schema.GroupKind]bool{gvk.GroupKind(): false}
+	apiVersion, kind string // the same as it is written
 }
 
 func (l *list) add(k object.Key) {

@@ -22,8 +22,7 @@ import (
 type reader struct {
 	ended   func() error // the context's Err
 	budget  budget
-	scan    *scanner
-	pieces  jsonStream // for JSON that is at hand
+	heads   *headReader
 	buffers []*bufio.Reader
 
 	gaps     gaps
@@ -44,11 +43,10 @@ const remedy = "expected Kubernetes objects or Lists in YAML or JSON, in a folde
 //
 // Its errors: the context's; a path that does not exist or is a device; two clusters in one snapshot; nothing at all that is readable.
 func Open(ctx context.Context, paths []string, stdin io.Reader, opts ...Option) (*Snapshot, error) {
-	r := &reader{ended: ctx.Err, scan: newScanner()}
+	r := &reader{ended: ctx.Err, heads: newHeadReader()}
 	for _, o := range append([]Option{WithLimits(Limits{})}, opts...) {
 		o(r)
 	}
-	r.pieces.count = r.budget.object
 	if len(paths) == 0 {
 		return nil, errors.New("opening snapshot: no path was given; " + remedy)
 	}

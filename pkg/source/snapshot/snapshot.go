@@ -32,7 +32,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -158,13 +157,15 @@ func matcher(q source.Query) (func(*entry) bool, *source.Failure) {
 	}, nil
 }
 
-// labelSet decodes the labels, which hardly a query asks for.
+// labelSet decodes the labels. Few queries ask for them.
 func (e *entry) labelSet() labels.Set {
-	set := labels.Set{}
-	if raw := e.raw[e.labels[0]:e.labels[1]]; strings.HasPrefix(string(raw), "{") {
-		if err := object.Into(raw, &set); err != nil {
-			return labels.Set{}
-		}
+	var o struct {
+		Metadata struct {
+			Labels labels.Set `json:"labels"`
+		} `json:"metadata"`
 	}
-	return set
+	if err := object.Into(e.raw, &o); err != nil {
+		return labels.Set{}
+	}
+	return o.Metadata.Labels
 }

@@ -19,9 +19,8 @@ type entry struct {
 	key     object.Key
 	version string // of its kind
 	raw     []byte // compact JSON
-	labels  [2]int32
-	typ     string
-	double  bool // it was found more than once
+	typ     string // the field "type"
+	double  bool   // it was found more than once
 
 	resourceVersion string
 	file            string // as it is shown
@@ -37,29 +36,27 @@ type store struct {
 	definitions          []definition
 }
 
-// object keeps an object, whose JSON is raw, and what it says of its cluster. Its error
-// is errTwoClusters or that of a limit.
-func (r *reader) object(f *file, raw []byte, x facts) (object.Key, error) {
-	ref := object.Ref{APIVersion: x.apiVersion, Kind: x.kind, Namespace: x.namespace, Name: x.name}
+// object keeps an object, whose JSON is raw, and what it says of its cluster. Its error is errTwoClusters or that of a limit.
+func (r *reader) object(f *file, raw []byte, h head) (object.Key, error) {
+	gvk := h.groupVersionKind()
 	e := entry{
-		key: ref.Key(), version: ref.GroupVersionKind().Version, raw: raw, typ: x.typ,
-		labels:          [2]int32{int32(x.labels[0]), int32(x.labels[1])},
-		resourceVersion: x.resourceVersion, file: f.name,
+		key:     object.Key{Group: r.heads.share(gvk.Group), Kind: r.heads.share(gvk.Kind), Namespace: r.heads.share(h.namespace), Name: h.name},
+		version: r.heads.share(gvk.Version), raw: raw, typ: r.heads.share(h.typ), resourceVersion: h.resourceVersion, file: f.name,
 	}
-	if err := r.budget.kind(ref.GroupVersionKind()); err != nil {
+	if err := r.budget.kind(gvk); err != nil {
 		return e.key, err
 	}
-	r.newest = later(r.newest, x.newest)
-	switch e.key.GroupKind() {
+	r.newest = later(r.newest, h.newest)
+	switch gvk.GroupKind() {
 	case schema.GroupKind{Kind: "Namespace"}:
-		if x.name == "kube-system" && x.uid != "" {
-			if err := r.store.identify(x.uid, f.name); err != nil {
+		if h.name == "kube-system" && h.uid != "" {
+			if err := r.store.identify(h.uid, f.name); err != nil {
 				return e.key, err
 			}
 		}
 	case schema.GroupKind{Kind: "Node"}:
-		if v, err := version.ParseGeneric(x.kubelet); err == nil && (r.kubelet == nil || r.kubelet.LessThan(v)) {
-			r.kubelet, r.kubeletVersion = v, x.kubelet
+		if v, err := version.ParseGeneric(h.kubelet); err == nil && (r.kubelet == nil || r.kubelet.LessThan(v)) {
+			r.kubelet, r.kubeletVersion = v, h.kubelet
 		}
 	case definitionKind:
 		if err := r.define(raw); err != nil {
@@ -79,8 +76,8 @@ func (s *store) identify(uid, file string) error {
 	return nil
 }
 
-// put keeps the newest of what is found of one object. One that says how new it is comes before one that does not: it was stripped of more
-// than that. Where neither says, it is the one that was read last.
+// put keeps the newest of what is found of one object. One with a valid resourceVersion is preferred to one without, from which more
+// may have been removed. Of two without, the one that was read last is kept.
 func (s *store) put(e entry) {
 	if s.byKey == nil {
 		s.byKey = map[object.Key]int{}
@@ -96,21 +93,12 @@ func (s *store) put(e entry) {
 		s.double.add(shown(e.key.String()) + " in " + old.file + " and " + e.file)
 	}
 	e.double, old.double = true, true
-	c, err := resourceversion.CompareResourceVersion(e.resourceVersion, old.resourceVersion)
-	if err != nil {
-		c = 1
-		if dated(old.resourceVersion) && !dated(e.resourceVersion) {
-			c = -1
-		}
-	}
-	if c > 0 {
+	newer, err := resourceversion.CompareResourceVersion(e.resourceVersion, old.resourceVersion)
+	_, bad := resourceversion.CompareResourceVersion(e.resourceVersion, e.resourceVersion)
+	_, badOld := resourceversion.CompareResourceVersion(old.resourceVersion, old.resourceVersion)
+	if newer > 0 || err != nil && (bad == nil || badOld != nil) {
 		*old = e
 	}
-}
-
-func dated(version string) bool {
-	_, err := resourceversion.CompareResourceVersion(version, version)
-	return err == nil
 }
 
 // byKind sorts the objects by kind, and within it by namespace and name.
@@ -128,16 +116,16 @@ func (s *store) byKind() map[schema.GroupKind][]entry {
 	return out
 }
 
-// learn takes what a document that is no object says of the capture, and says whether that is any.
-func (r *reader) learn(f *file, x facts) bool {
-	known := x.isDiscovery()
-	if v, err := version.ParseGeneric(x.about.gitVersion); err == nil && v != nil {
+// learn takes what a document that is not an object says of the capture, and says whether that is anything.
+func (r *reader) learn(f *file, h *head) bool {
+	known := h.isDiscovery()
+	if _, err := version.ParseGeneric(h.server); err == nil {
 		known = true
-		r.server = cmp.Or(r.server, x.about.gitVersion)
+		r.server = cmp.Or(r.server, h.server)
 	}
-	if !x.about.taken.IsZero() {
+	if !h.taken.IsZero() {
 		known = true
-		r.taken = later(r.taken, x.about.taken)
+		r.taken = later(r.taken, h.taken)
 	}
 	f.known = f.known || known
 	return known

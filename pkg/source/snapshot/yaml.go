@@ -11,14 +11,15 @@ import (
 	"strings"
 )
 
-// yamlStream cuts a file of YAML documents into pieces that are parsed one by one: documents, and in a document the items of a block
-// list under the top-level key "items". A YAML parser takes hundreds of bytes for each scalar, which nobody has for a List of 50 MB in
-// one piece, and a damaged item then costs its List no other item. Cutting needs no parser: a line that begins with "---" ends a
-// document whatever it is in, and inside an item every line is indented deeper than the item's dash. An alias of another item's anchor
-// is lost by it, and said to be damaged; nothing that writes clusters down makes any.
-type yamlStream struct {
-	r *reader
-	f *file
+// yamlReader cuts a file of YAML documents into pieces that are parsed one by one: documents, and in a document the items of a block
+// list under the top-level key "items". A YAML parser needs hundreds of bytes for each scalar, too many for a List of 50 MB in one
+// piece, and a damaged item does not damage the other items of its List. Cutting needs no parser: a line that begins with "---" ends a
+// document wherever it is, and in an item every line is indented deeper than the item's dash. An item with an alias of another item's
+// anchor is reported as damaged; no program that captures clusters writes any.
+type yamlReader struct {
+	r       *reader
+	f       *file
+	convert converter
 
 	line, number int // of the current line; of the current document
 	doc          *document
@@ -26,7 +27,7 @@ type yamlStream struct {
 	item         piece
 	state        yamlState
 	indent       int // of the items' dashes
-	tail         tail
+	end          fileEnd
 }
 
 type yamlState int
@@ -54,37 +55,37 @@ func (p *piece) at(line int) int {
 	return p.line + line - 1
 }
 
-// yaml reads a file of YAML documents. After a damaged document or item it goes on with the next.
+// yaml reads a file of YAML documents. After a damaged document or item it continues with the next.
 func (r *reader) yaml(f *file, in *bufio.Reader) error {
-	s := &yamlStream{r: r, f: f}
+	s := &yamlReader{r: r, f: f, convert: converter{budget: &r.budget}}
 	if err := s.begin(1); err != nil {
 		return err
 	}
 	for {
 		line, err := s.readLine(in)
 		if len(line) > 0 {
-			s.tail.read(line)
+			s.end.torn = line[len(line)-1] != '\n' && line[0] != '#' // the end of a comment says nothing about the lines before it
 			if err := s.next(line); err != nil {
 				return r.keep(f, s.doc, err)
 			}
 		}
-		s.tail.reached = err != nil
+		s.end.reached = err != nil
 		switch {
 		case err == nil:
 			continue
 		case stops(err):
 			return r.keep(f, s.doc, err)
 		case !errors.Is(err, io.EOF):
-			s.tail.broken, s.doc.damaged = true, true
+			s.end.failed, s.doc.damaged = true, true
 			s.cut(false)
 			f.damaged(f.at(s.line, 0, s.number), reason(err))
 		}
-		return s.end()
+		return s.endDocument()
 	}
 }
 
-// readLine reads a line with its end. Of one that is longer than a piece may be, the rest is passed over.
-func (s *yamlStream) readLine(in *bufio.Reader) ([]byte, error) {
+// readLine reads a line with its end. Of one that is longer than a piece may be, the rest is skipped.
+func (s *yamlReader) readLine(in *bufio.Reader) ([]byte, error) {
 	s.line++
 	var long []byte
 	for {
@@ -102,10 +103,10 @@ func (s *yamlStream) readLine(in *bufio.Reader) ([]byte, error) {
 }
 
 // next takes a line.
-func (s *yamlStream) next(line []byte) error {
+func (s *yamlReader) next(line []byte) error {
 	switch {
 	case isMarker(line, "---"):
-		if err := s.end(); err != nil {
+		if err := s.endDocument(); err != nil {
 			return err
 		}
 		if err := s.begin(s.line); err != nil {
@@ -116,7 +117,7 @@ func (s *yamlStream) next(line []byte) error {
 		}
 		return nil
 	case isMarker(line, "..."):
-		if err := s.end(); err != nil {
+		if err := s.endDocument(); err != nil {
 			return err
 		}
 		return s.begin(s.line + 1)
@@ -141,7 +142,7 @@ func (s *yamlStream) next(line []byte) error {
 }
 
 // nextOfItems takes a line that is not blank, after the line "items:".
-func (s *yamlStream) nextOfItems(line []byte) error {
+func (s *yamlReader) nextOfItems(line []byte) error {
 	indent, dash := indentation(line)
 	var err error
 	switch {
@@ -172,7 +173,7 @@ func (s *yamlStream) nextOfItems(line []byte) error {
 }
 
 // begin begins a document.
-func (s *yamlStream) begin(line int) error {
+func (s *yamlReader) begin(line int) error {
 	s.number++
 	s.state = outside
 	s.doc = &document{number: s.number, line: line}
@@ -180,7 +181,7 @@ func (s *yamlStream) begin(line int) error {
 	return s.r.budget.object()
 }
 
-func (s *yamlStream) keep(p *piece, line []byte) {
+func (s *yamlReader) keep(p *piece, line []byte) {
 	if int64(len(p.text)+len(line)) > s.r.budget.limits.yaml() {
 		p.tooLarge = true
 		return
@@ -191,92 +192,77 @@ func (s *yamlStream) keep(p *piece, line []byte) {
 	p.text = append(p.text, line...)
 }
 
-// endItem parses the item that has been read. Its error ends the reading of the path.
-func (s *yamlStream) endItem() error {
-	raw, err := s.parse(&s.item, fmt.Sprintf(", item %d", len(s.doc.items)+1))
+// endItem converts the item that has been read. Its error ends the reading of the path.
+func (s *yamlReader) endItem() error {
+	raw, err := s.parse(&s.item, nil)
 	if raw == nil {
 		s.doc.damaged = true
 		return err
 	}
-	s.doc.items = append(s.doc.items, item{raw: raw, line: s.item.line})
+	s.doc.items = append(s.doc.items, item{raw: bytes.Clone(raw), line: s.item.line})
 	return s.r.budget.object()
 }
 
-// end parses and takes the document that has been read. Its error ends the reading of the path.
-func (s *yamlStream) end() error {
+// endDocument converts and takes the document that has been read. Its error ends the reading of the path.
+func (s *yamlReader) endDocument() error {
 	open := s.state == inItems
-	if open && !s.tail.broken {
+	if open && !s.end.failed {
 		if err := s.endItem(); err != nil {
 			return s.r.keep(s.f, s.doc, err)
 		}
 	}
-	s.doc.listed = s.doc.listed || s.state == atItems // "items:" and nothing after it
-	if !s.doc.listed && isBlank(s.text.text) && !s.text.tooLarge {
+	d := s.doc
+	d.listed = d.listed || s.state == atItems // "items:" and nothing after it
+	if !d.listed && isBlank(s.text.text) && !s.text.tooLarge {
 		s.number--
 		return nil
 	}
 	if s.text.line > 0 {
-		s.doc.line = s.text.line
+		d.line = s.text.line
 	}
-	raw, err := s.parse(&s.text, "")
-	if err != nil {
+	var err error
+	if d.body, err = s.parse(&s.text, d); err != nil {
 		return err
 	}
-	s.doc.damaged = s.doc.damaged || raw == nil
+	d.damaged = d.damaged || d.body == nil
 	switch {
-	case !s.tail.reached:
-	case s.doc.damaged:
+	case !s.end.reached:
+	case d.damaged:
 		s.cut(open)
-	case s.tail.torn && s.number > 1 && !isClosed(s.text.text):
+	case s.end.torn && s.number > 1 && !isClosed(s.text.text):
 		s.refuse(cutLine, open)
 	}
 	switch {
-	case raw == nil && !s.doc.listed:
+	case d.body == nil && !d.listed:
 		return nil
-	case raw == nil:
-		return s.r.take(s.f, s.doc)
-	case raw[0] != '{':
-		s.f.other(s.doc.line)
+	case d.body != nil && d.body[0] != '{':
+		s.f.other(d.line)
 		return nil
+	case d.body != nil:
+		s.check(open)
 	}
-	inner, err := s.r.split(raw)
-	if stops(err) {
-		return err
-	}
-	if inner.listed && s.doc.listed { // in block style, and again in flow style
-		s.doc.damaged = true
-		s.f.damaged(s.f.at(s.doc.line, 0, s.number), reason(errDuplicate))
-	}
-	s.doc.body, s.doc.items = inner.body, append(inner.items, s.doc.items...)
-	s.doc.listed = s.doc.listed || inner.listed
-	s.check(open)
-	return s.r.take(s.f, s.doc)
+	return s.r.take(s.f, d)
 }
 
-// parse turns a piece into JSON. It is nil for a damaged one, whose gap was made; the error ends the reading.
-func (s *yamlStream) parse(p *piece, which string) ([]byte, error) {
+// parse converts a piece to JSON: the text of a document, or of an item if d is nil. The JSON of a damaged one, whose gap was added, is
+// nil; the error ends the reading.
+func (s *yamlReader) parse(p *piece, d *document) ([]byte, error) {
 	if err := s.r.ended(); err != nil {
 		return nil, err
 	}
-	var raw []byte
-	var bad *yamlError
-	if p.tooLarge {
-		bad = &yamlError{line: 1, err: errTooLarge}
-	} else {
-		raw, bad = yamlToJSON(p.text, &s.r.budget)
-		if err := s.r.budget.documents(int64(max(len(raw)-len(p.text), 0))); err != nil {
-			return nil, err
-		}
-		if bad == nil {
+	bad := &yamlError{line: 1, err: errTooLarge}
+	if !p.tooLarge {
+		var raw []byte
+		if raw, bad = s.convert.convert(p.text, d); bad == nil {
 			return raw, nil
 		}
-		if stops(bad.err) {
-			return nil, bad.err
-		}
 	}
-	where := s.f.at(p.at(bad.line), bad.column, s.number) + which
-	if which != "" {
-		s.f.gap(where, reason(bad.err), effectItem)
+	if stops(bad.err) {
+		return nil, bad.err
+	}
+	where := s.f.at(p.at(bad.line), bad.column, s.number)
+	if d == nil {
+		s.f.gap(where+fmt.Sprintf(", item %d", len(s.doc.items)+1), reason(bad.err), effectItem)
 	} else {
 		s.f.damaged(where, reason(bad.err))
 	}

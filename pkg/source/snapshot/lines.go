@@ -9,19 +9,22 @@ import (
 	"sort"
 )
 
-// lined is a stream that knows the lines and columns of what was last read of it, bounds one document, and takes bytes back.
-// Lines are forgotten on arm, so that a file of a million lines costs what one of its documents costs.
-type lined struct {
+// lineReader is a stream that knows the lines and columns of what was last read of it, bounds one document, and takes bytes back.
+// Lines are forgotten on arm, so that a file of a million lines costs no more than one of its documents.
+type lineReader struct {
 	r       io.Reader
 	left    int64  // of the document
 	pending []byte // taken back
 	offset  int64
-	lines   int     // that begin at or before begin, but for the first
+	lines   int     // that begin at or before begin, without the first
 	begin   int64   // of the line at the last arm
 	starts  []int64 // of the lines that begin after begin
 }
 
-func (l *lined) Read(p []byte) (int, error) {
+// maxStarts bounds the lines of one document that are remembered. Errors are near the end of what was read.
+const maxStarts = 1 << 20
+
+func (l *lineReader) Read(p []byte) (int, error) {
 	if l.left <= 0 {
 		return 0, errTooLarge
 	}
@@ -44,51 +47,41 @@ func (l *lined) Read(p []byte) (int, error) {
 	}
 	l.offset += int64(n)
 	l.left -= int64(n)
-	if n := len(l.starts); n > mostStarts {
-		l.forget(n - mostStarts/2)
+	if n := len(l.starts); n > maxStarts {
+		l.forget(n - maxStarts/2)
 	}
 	return n, err
 }
 
-// mostStarts bounds the lines of one document that are remembered. Errors are found where reading is, not far behind it.
-const mostStarts = 1 << 20
-
 // forget forgets the first n known lines.
-func (l *lined) forget(n int) {
-	l.lines += n
-	l.begin = l.starts[n-1]
-	l.starts = slices.Delete(l.starts, 0, n)
-}
-
-// readByte reads one byte.
-func (l *lined) readByte() (byte, error) {
-	var b [1]byte
-	_, err := io.ReadFull(l, b[:])
-	return b[0], err
+func (l *lineReader) forget(n int) {
+	if n > 0 {
+		l.lines += n
+		l.begin = l.starts[n-1]
+		l.starts = slices.Delete(l.starts, 0, n)
+	}
 }
 
 // unread takes back the last bytes that were read.
-func (l *lined) unread(b []byte) {
+func (l *lineReader) unread(b []byte) {
 	l.pending = slices.Concat(b, l.pending)
 	l.offset -= int64(len(b))
 	l.starts = l.starts[:l.after(l.offset)]
 }
 
 // arm gives the next document, which begins at offset, its bytes, and forgets the lines before it.
-func (l *lined) arm(offset, limit int64) {
+func (l *lineReader) arm(offset, limit int64) {
 	l.left = limit
-	if n := l.after(offset); n > 0 {
-		l.forget(n)
-	}
+	l.forget(l.after(offset))
 }
 
 // after is how many of the known lines begin at or before the offset.
-func (l *lined) after(offset int64) int {
+func (l *lineReader) after(offset int64) int {
 	return sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > offset })
 }
 
 // position is the line and the column, in bytes, from 1, of an offset that is not before the last arm.
-func (l *lined) position(offset int64) (line, column int) {
+func (l *lineReader) position(offset int64) (line, column int) {
 	n := l.after(offset)
 	begin := l.begin
 	if n > 0 {

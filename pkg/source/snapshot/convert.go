@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"go.yaml.in/yaml/v3"
+)
+
+// converter converts YAML to JSON. It writes the parser's nodes itself and does not decode them into maps, so that what aliases expand
+// to is bounded by bytes, strings that look like dates stay as they are written, and numbers keep all their digits. A key twice in one
+// map is an error: two documents without a marker between them look like that.
+type converter struct {
+	budget *budget
+	doc    *document // that takes the top-level items; nil for the text of an item
+	out    []byte    // used again
+	kept   int       // bytes of the items
+	alias  int       // where in out the outermost alias begins, -1 outside aliases
+}
+
+// yamlError is what is wrong with a piece of YAML, and where in it. A line or column of 0 is not known.
+type yamlError struct {
+	line, column int
+	err          error
+}
+
+// convert converts one YAML document. The JSON is valid until the next call.
+func (c *converter) convert(text []byte, doc *document) ([]byte, *yamlError) {
+	if err := c.budget.yaml(maxNodes(text)); err != nil {
+		return nil, &yamlError{line: 1, err: err}
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(text, &root); err != nil {
+		return nil, &yamlError{line: lineOf(err), err: errNoYAML}
+	}
+	c.doc, c.out, c.kept, c.alias = doc, c.out[:0], 0, -1
+	if root.Kind != yaml.DocumentNode || len(root.Content) != 1 { // nothing but comments
+		return []byte("null"), nil
+	}
+	bad := c.node(root.Content[0], 1)
+	if err := c.budget.documents(int64(max(len(c.out)+c.kept-len(text), 0))); err != nil {
+		return nil, &yamlError{line: 1, err: err}
+	}
+	return c.out, bad
+}
+
+// maxNodes bounds the number of nodes that a parser can make of the text: each is begun, ended or separated by one of these.
+func maxNodes(text []byte) int {
+	n := 2
+	for i, b := range text {
+		switch b {
+		case '\n', ',', ':', '[', '{':
+			n++
+		case '-', '?':
+			if i+1 < len(text) && (text[i+1] == ' ' || text[i+1] == '\t') {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// inError finds the line in an error of the parser. Nothing else of the error may be shown, because it quotes the text. The parser
+// counts lines from 0, the scanner below it from 1.
+var inError = regexp.MustCompile(`^yaml: line (\d+): (did not find expected (?:<document start>|node content|'-' indicator|key|',' or))?`)
+
+func lineOf(err error) int {
+	m := inError.FindStringSubmatch(err.Error())
+	if m == nil {
+		return 1
+	}
+	n, err := strconv.Atoi(m[1])
+	if err == nil && m[2] != "" {
+		n++
+	}
+	return max(n, 1)
+}
+
+func (c *converter) node(n *yaml.Node, depth int) *yamlError {
+	switch most := c.budget.limits.aliases(); {
+	case depth > maxNesting:
+		return &yamlError{n.Line, n.Column, errTooDeep}
+	case int64(len(c.out)+c.kept) > c.budget.limits.Object:
+		return &yamlError{n.Line, n.Column, errTooLarge}
+	case c.alias >= 0 && c.budget.aliases+int64(len(c.out)-c.alias) > most:
+		return &yamlError{n.Line, n.Column, exceeded("%s that YAML aliases expand to", size(most))}
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		if c.alias >= 0 {
+			return c.node(n.Alias, depth+1)
+		}
+		c.alias = len(c.out)
+		err := c.node(n.Alias, depth+1)
+		c.budget.aliases += int64(len(c.out) - c.alias)
+		c.alias = -1
+		return err
+	case yaml.MappingNode:
+		return c.mapping(n, depth)
+	case yaml.SequenceNode:
+		c.out = append(c.out, '[')
+		for i, e := range n.Content {
+			if i > 0 {
+				c.out = append(c.out, ',')
+			}
+			if err := c.node(e, depth+1); err != nil {
+				return err
+			}
+		}
+		c.out = append(c.out, ']')
+		return nil
+	}
+	return c.scalar(n)
+}
+
+func (c *converter) mapping(n *yaml.Node, depth int) *yamlError {
+	c.out = append(c.out, '{')
+	seen := make(map[string]struct{}, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := resolved(n.Content[i]), n.Content[i+1]
+		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
+			return &yamlError{key.Line, key.Column, errYAMLOnly}
+		}
+		if _, ok := seen[key.Value]; ok {
+			return &yamlError{n.Content[i].Line, n.Content[i].Column, errDuplicate}
+		}
+		seen[key.Value] = struct{}{}
+		if list := resolved(value); depth == 1 && c.doc != nil && key.Value == "items" && (list.Kind == yaml.SequenceNode || list.Tag == "!!null") {
+			if err := c.items(key, list); err != nil {
+				return err
+			}
+			continue
+		}
+		if c.out[len(c.out)-1] != '{' {
+			c.out = append(c.out, ',')
+		}
+		if err := c.quote(key); err != nil {
+			return err
+		}
+		c.out = append(c.out, ':')
+		if err := c.node(value, depth+1); err != nil {
+			return err
+		}
+	}
+	c.out = append(c.out, '}')
+	return nil
+}
+
+// items gives the items of a document, which are not in block style, to the document.
+func (c *converter) items(key, list *yaml.Node) *yamlError {
+	if c.doc.listed { // in block style before
+		return &yamlError{key.Line, key.Column, errDuplicate}
+	}
+	c.doc.listed = true
+	for _, n := range list.Content {
+		begin := len(c.out)
+		if err := c.node(n, 3); err != nil {
+			return err
+		}
+		if err := c.budget.object(); err != nil {
+			return &yamlError{n.Line, n.Column, err}
+		}
+		c.doc.items = append(c.doc.items, item{raw: bytes.Clone(c.out[begin:]), line: n.Line})
+		c.kept += len(c.out) - begin
+		c.out = c.out[:begin]
+	}
+	return nil
+}
+
+// resolved is what an alias refers to.
+func resolved(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+func (c *converter) scalar(n *yaml.Node) *yamlError {
+	switch n.Tag {
+	case "!!str", "!!timestamp":
+		return c.quote(n)
+	case "!!null":
+		c.out = append(c.out, "null"...)
+	case "!!bool":
+		var v bool
+		if n.Decode(&v) != nil {
+			return &yamlError{n.Line, n.Column, errYAMLOnly}
+		}
+		c.out = strconv.AppendBool(c.out, v)
+	case "!!int", "!!float":
+		// What is a number in JSON too is kept, as all that API servers write is. The rest, such as 0x1F and 1_000, is decoded.
+		if v := jsontext.Value(n.Value); v.Kind() == jsontext.KindNumber && v.IsValid() {
+			c.out = append(c.out, n.Value...)
+			return nil
+		}
+		var v any
+		if n.Decode(&v) != nil {
+			return &yamlError{n.Line, n.Column, errYAMLOnly}
+		}
+		out, err := json.Marshal(v)
+		if err != nil { // not a number, or infinite
+			return &yamlError{n.Line, n.Column, errYAMLOnly}
+		}
+		c.out = append(c.out, out...)
+	default:
+		return &yamlError{n.Line, n.Column, errYAMLOnly}
+	}
+	return nil
+}
+
+func (c *converter) quote(n *yaml.Node) *yamlError {
+	out, err := jsontext.AppendQuote(c.out, n.Value)
+	if err != nil {
+		return &yamlError{n.Line, n.Column, errNoYAML}
+	}
+	c.out = out
+	return nil
+}
