@@ -52,7 +52,7 @@ func (r *reader) cut(f *file, what string, err error) error {
 		return r.ended()
 	}
 	r.gaps.add(what, reason(err), effectRest)
-	r.evidence.cut(f.arg.index)
+	r.evidence.cuts[f.arg.index] = true
 	return nil
 }
 
@@ -128,13 +128,13 @@ func (r *reader) entry(f *file, name string, mode fs.FileMode, link bool) (*file
 	}
 	if refused >= 0 {
 		f.arg.tallies[refused].add(shown(name))
-		r.evidence.cut(f.arg.index)
+		r.evidence.cuts[f.arg.index] = true
 		return nil, nil
 	}
 	e := &file{
 		r: r, arg: f.arg, archived: true, depth: f.depth + 1,
 		name: f.name + ": " + shown(clean), rel: shown(clean), file: path.Base(clean),
-		dir: r.evidence.folder(f.arg.index, f.name+"\x00"+path.Dir(clean)),
+		dir: folder{f.arg.index, f.name + "\x00" + path.Dir(clean)},
 	}
 	if !f.explicit {
 		e.rel = f.rel + ": " + e.rel

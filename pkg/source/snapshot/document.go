@@ -46,7 +46,7 @@ func (r *reader) take(f *file, d *document) error {
 		f.found++
 		key, err := r.object(f, d.assemble(), h)
 		if err == nil && !f.partial {
-			r.evidence.found(key, f.dir)
+			r.evidence.objects[single{key.GroupKind(), key.Namespace, f.dir}] = struct{}{}
 		}
 		return err
 	}

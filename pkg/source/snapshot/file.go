@@ -63,7 +63,7 @@ type file struct {
 	name string // as it is shown, with the argument
 	rel  string // within the argument, as it is shown
 	file string // its own name, without folders
-	dir  int    // the folder, for evidence
+	dir  folder
 
 	explicit bool        // it is the argument itself
 	packed   bool        // it came out of a gzip stream
@@ -137,7 +137,7 @@ func (f *file) done() {
 	}
 	f.r.gaps.damaged += f.more
 	if f.harmed {
-		f.r.evidence.harm(f.dir)
+		f.r.evidence.harmed[f.dir] = true
 	}
 	if f.partial && f.found > 0 {
 		f.arg.tallies[selectedOnly].add(f.rel)
@@ -174,7 +174,7 @@ func (r *reader) read(f *file, in io.Reader) error {
 	switch {
 	case (isZip || isTar) && f.archived:
 		f.arg.tallies[nested].add(f.rel)
-		r.evidence.harm(f.dir)
+		r.evidence.harmed[f.dir] = true
 		return nil
 	case isZip:
 		return r.zip(f, br)

@@ -81,7 +81,7 @@ func (r *reader) damagedJSON(f *file, s *jsonReader, n int, err error) {
 	effect := effectDocument
 	if n > 1 && isBroken(err) {
 		effect = effectRest
-		r.evidence.cut(f.arg.index)
+		r.evidence.cuts[f.arg.index] = true
 	}
 	f.harmed = true
 	f.gap(f.at(line, column, n), reason(err), effect)

@@ -4,7 +4,6 @@ package snapshot
 
 import (
 	"cmp"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -16,6 +15,93 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
+
+// builtin are the kinds of Kubernetes 1.36 that can be listed, and of Fleet, with the version that the API server prefers. A captured
+// definition overrules it. The words after a kind are its short names, and after "=" a member that follows metadata in kubectl's order
+// and that each object has that an API server returns. Whether it has namespaces is known to object.ClusterScoped.
+var builtin = []struct{ group, version, kinds string }{
+	{"", "v1", "ConfigMap cm; Endpoints ep; Event; LimitRange limits; Namespace ns =status; Node no =status; PersistentVolume pv =status; " +
+		"PersistentVolumeClaim pvc =status; Pod po =status; PodTemplate; ReplicationController rc =status; ResourceQuota quota =status; " +
+		"Secret =type; Service svc =status; ServiceAccount sa"},
+	{"admissionregistration.k8s.io", "v1", "MutatingAdmissionPolicy; MutatingAdmissionPolicyBinding; MutatingWebhookConfiguration; " +
+		"ValidatingAdmissionPolicy; ValidatingAdmissionPolicyBinding; ValidatingWebhookConfiguration"},
+	{"apiextensions.k8s.io", "v1", "CustomResourceDefinition crd crds =status"},
+	{"apiregistration.k8s.io", "v1", "APIService =status"},
+	{"apps", "v1", "ControllerRevision; DaemonSet ds =status; Deployment deploy =status; ReplicaSet rs =status; StatefulSet sts =status"},
+	{"autoscaling", "v2", "HorizontalPodAutoscaler hpa =status"},
+	{"batch", "v1", "CronJob cj =status; Job =status"},
+	{"certificates.k8s.io", "v1", "CertificateSigningRequest csr"},
+	{"coordination.k8s.io", "v1", "Lease"},
+	{"discovery.k8s.io", "v1", "EndpointSlice"},
+	{"events.k8s.io", "v1", "Event"},
+	{"flowcontrol.apiserver.k8s.io", "v1", "FlowSchema; PriorityLevelConfiguration"},
+	{"networking.k8s.io", "v1", "IPAddress ip; Ingress ing =status; IngressClass =spec; NetworkPolicy netpol =spec; ServiceCIDR"},
+	{"node.k8s.io", "v1", "RuntimeClass"},
+	{"policy", "v1", "PodDisruptionBudget pdb =status"},
+	{"rbac.authorization.k8s.io", "v1", "ClusterRole =rules; ClusterRoleBinding =roleRef; Role =rules; RoleBinding =roleRef"},
+	{"resource.k8s.io", "v1", "DeviceClass; ResourceClaim; ResourceClaimTemplate; ResourceSlice"},
+	{"scheduling.k8s.io", "v1", "PriorityClass pc"},
+	{"storage.k8s.io", "v1", "CSIDriver =spec; CSINode =spec; CSIStorageCapacity; StorageClass sc =provisioner; VolumeAttachment =spec; " +
+		"VolumeAttributesClass vac"},
+	{"fleet.cattle.io", "v1alpha1", "Bundle; BundleDeployment; BundleNamespaceMapping; Cluster; ClusterGroup; ClusterRegistration; " +
+		"ClusterRegistrationToken; Content; GitRepo; GitRepoRestriction; HelmOp; ImageScan; Policy; Schedule"},
+}
+
+// knownKind is a kind that Kubernetes, Fleet or a definition in the snapshot defines. Its version is that of a built-in kind.
+type knownKind struct {
+	source.Kind
+	lastMember string
+}
+
+// catalog has the known kinds, and those among them that a file can be named for: by "deployments.apps", and by "deployments" where that
+// is the first.
+type catalog struct {
+	kinds map[schema.GroupKind]*knownKind
+	files map[string]schema.GroupKind
+}
+
+func newCatalog() *catalog {
+	c := &catalog{map[schema.GroupKind]*knownKind{}, map[string]schema.GroupKind{}}
+	for _, row := range builtin {
+		for text := range strings.SplitSeq(row.kinds, "; ") {
+			text, member, _ := strings.Cut(text, " =")
+			words := strings.Fields(text)
+			gvk := schema.GroupVersionKind{Group: row.group, Version: row.version, Kind: words[0]}
+			c.add(source.Kind{GroupVersionKind: gvk, ShortNames: words[1:], Namespaced: !object.ClusterScoped(gvk.GroupKind())})
+			c.kinds[gvk.GroupKind()].lastMember = member
+		}
+	}
+	return c
+}
+
+func (c *catalog) add(k source.Kind) {
+	k.Resource = cmp.Or(k.Resource, guess(k.GroupKind()))
+	if old, ok := c.kinds[k.GroupKind()]; ok {
+		k.Version = cmp.Or(k.Version, old.Version)
+	}
+	c.kinds[k.GroupKind()] = &knownKind{Kind: k}
+	c.files[schema.GroupResource{Group: k.Group, Resource: k.Resource}.String()] = k.GroupKind()
+	if _, taken := c.files[k.Resource]; !taken {
+		c.files[k.Resource] = k.GroupKind()
+	}
+}
+
+// guess is the plural of a kind that nothing defines.
+func guess(gk schema.GroupKind) string {
+	plural, _ := meta.UnsafeGuessKindToResource(gk.WithVersion(""))
+	return plural.Resource
+}
+
+// named is the kind whose resource a file is named for: "deployments.apps.json", "pods.yaml.gz".
+func (c *catalog) named(file string) (schema.GroupKind, bool) {
+	name := strings.TrimSuffix(strings.ToLower(file), ".gz")
+	switch ext := path.Ext(name); ext {
+	case ".json", ".yaml", ".yml":
+		name = strings.TrimSuffix(name, ext)
+	}
+	gk, ok := c.files[name]
+	return gk, ok
+}
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
@@ -43,115 +129,69 @@ func (d *definition) kind() schema.GroupKind {
 // define takes a definition. One that cannot be read defines nothing; the object is kept all the same. Its error is that of a limit.
 func (r *reader) define(raw []byte) error {
 	var d definition
-	if object.Into(raw, &d) == nil && d.Spec.Names.Kind != "" && d.Spec.Names.Plural != "" {
-		for _, v := range d.Spec.Versions {
-			if err := r.budget.kind(d.kind().WithVersion(v.Name)); err != nil {
-				return err
-			}
-		}
-		r.store.definitions = append(r.store.definitions, d)
+	if object.Into(raw, &d) != nil || d.Spec.Names.Kind == "" || d.Spec.Names.Plural == "" {
+		return nil
 	}
+	for _, v := range d.Spec.Versions {
+		if err := r.budget.kind(d.kind().WithVersion(v.Name)); err != nil {
+			return err
+		}
+	}
+	r.store.definitions = append(r.store.definitions, d)
 	return nil
 }
 
-// catalog is what is known of kinds from the definitions in the snapshot and from Kubernetes itself.
-type catalog struct {
-	resources  map[schema.GroupKind]string
-	namespaced map[schema.GroupKind]bool
-	versions   map[schema.GroupKind]string // of the builtin
-	short      map[schema.GroupKind][]string
-	files      map[string]schema.GroupKind // by "deployments.apps", and by "deployments" where that is the first
-}
-
-func newCatalog(definitions []definition) *catalog {
-	c := &catalog{
-		resources: map[schema.GroupKind]string{}, namespaced: map[schema.GroupKind]bool{},
-		versions: map[schema.GroupKind]string{}, files: map[string]schema.GroupKind{}, short: maps.Clone(short),
-	}
-	for _, row := range builtin {
-		for _, kind := range strings.Fields(row.kinds) {
-			gk := schema.GroupKind{Group: row.group, Kind: kind}
-			c.add(gk, guess(gk), !object.ClusterScoped(gk))
-			c.versions[gk] = row.version
-		}
-	}
+// addDefinitions adds the kinds of the definitions that were captured.
+func (c *catalog) addDefinitions(definitions []definition) {
 	for i := range definitions {
-		d := &definitions[i]
-		c.add(d.kind(), d.Spec.Names.Plural, d.Spec.Scope != "Cluster")
-		c.short[d.kind()] = d.Spec.Names.ShortNames
+		spec := &definitions[i].Spec
+		c.add(source.Kind{
+			GroupVersionKind: definitions[i].kind().WithVersion(""), Resource: spec.Names.Plural, ShortNames: spec.Names.ShortNames,
+			Namespaced: spec.Scope != "Cluster",
+		})
 	}
-	return c
-}
-
-// guess is the plural of a kind that nothing defines.
-func guess(gk schema.GroupKind) string {
-	plural, _ := meta.UnsafeGuessKindToResource(gk.WithVersion(""))
-	return plural.Resource
-}
-
-func (c *catalog) add(gk schema.GroupKind, resource string, namespaced bool) {
-	c.resources[gk], c.namespaced[gk] = resource, namespaced
-	c.files[schema.GroupResource{Group: gk.Group, Resource: resource}.String()] = gk
-	if _, taken := c.files[resource]; !taken {
-		c.files[resource] = gk
-	}
-}
-
-// named is the kind whose resource a file is named for: "deployments.apps.json", "pods.yaml.gz".
-func (c *catalog) named(file string) (schema.GroupKind, bool) {
-	name := strings.TrimSuffix(strings.ToLower(file), ".gz")
-	switch ext := path.Ext(name); ext {
-	case ".json", ".yaml", ".yml":
-		name = strings.TrimSuffix(name, ext)
-	}
-	gk, ok := c.files[name]
-	return gk, ok
-}
-
-func (c *catalog) resource(gk schema.GroupKind) string {
-	return cmp.Or(c.resources[gk], guess(gk))
 }
 
 // kinds lists the kinds of a snapshot: those with objects, in the versions they were captured in, the most frequent first; those that
 // a List was captured of; and those that a captured definition defines, in the versions it serves.
-func (r *reader) kinds(c *catalog, objects map[schema.GroupKind][]entry, extents map[schema.GroupKind]*extent) *source.Kinds {
+func (r *reader) kinds(objects map[schema.GroupKind][]entry, extents map[schema.GroupKind]*extent) *source.Kinds {
 	out := &source.Kinds{}
 	out.MissingMeans(source.Failure{Reason: source.NotInSnapshot, Detail: "neither an object nor a definition of this kind was captured"})
-	add := func(gk schema.GroupKind, versions []string, namespaced bool) {
+	add := func(gk schema.GroupKind, namespaced bool, versions ...string) {
+		k := source.Kind{Resource: guess(gk), Namespaced: namespaced}
+		if known, ok := r.catalog.kinds[gk]; ok {
+			k = known.Kind
+		}
 		for _, v := range versions {
-			out.Add(source.Kind{GroupVersionKind: gk.WithVersion(v), Resource: c.resource(gk), ShortNames: c.short[gk], Namespaced: namespaced})
+			k.GroupVersionKind = gk.WithVersion(v)
+			out.Add(k)
 		}
 	}
 	for gk, entries := range objects {
-		count, scoped := map[string]int{}, false
+		count := map[string]int{}
 		for i := range entries {
 			count[entries[i].version]++
-			scoped = scoped || entries[i].key.Namespace != ""
 		}
-		if known, ok := c.namespaced[gk]; ok {
-			scoped = known
-		}
-		add(gk, ordered(count), scoped)
+		// Objects without a namespace come first.
+		add(gk, entries[len(entries)-1].key.Namespace != "", ordered(count)...)
 	}
 	for _, l := range r.evidence.lists {
-		if gk := l.element.GroupKind(); gk.Kind != "" {
-			namespaced, ok := c.namespaced[gk]
-			add(gk, []string{l.element.Version}, namespaced || !ok)
+		if l.element.Kind != "" {
+			add(l.element.GroupKind(), true, l.element.Version)
 		}
 	}
 	for i := range r.store.definitions {
-		d := &r.store.definitions[i]
 		served := map[string]int{}
-		for _, v := range d.Spec.Versions {
+		for _, v := range r.store.definitions[i].Spec.Versions {
 			if v.Served {
 				served[v.Name] = 1
 			}
 		}
-		add(d.kind(), ordered(served), c.namespaced[d.kind()])
+		add(r.store.definitions[i].kind(), true, ordered(served)...)
 	}
 	for gk := range extents {
 		if _, ok := out.Preferred(gk); !ok { // an empty List in a file named for its resource
-			add(gk, []string{c.versions[gk]}, c.namespaced[gk])
+			add(gk, true, r.catalog.kinds[gk].Version)
 		}
 	}
 	return out

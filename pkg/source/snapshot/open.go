@@ -23,6 +23,7 @@ type reader struct {
 	ended   func() error // the context's Err
 	budget  budget
 	heads   *headReader
+	catalog *catalog
 	buffers []*bufio.Reader
 
 	gaps     gaps
@@ -43,7 +44,7 @@ const remedy = "expected Kubernetes objects or Lists in YAML or JSON, in a folde
 //
 // Its errors: the context's; a path that does not exist or is a device; two clusters in one snapshot; nothing at all that is readable.
 func Open(ctx context.Context, paths []string, stdin io.Reader, opts ...Option) (*Snapshot, error) {
-	r := &reader{ended: ctx.Err, heads: newHeadReader()}
+	r := &reader{ended: ctx.Err, heads: newHeadReader(), catalog: newCatalog(), evidence: newEvidence()}
 	for _, o := range append([]Option{WithLimits(Limits{})}, opts...) {
 		o(r)
 	}
@@ -76,7 +77,7 @@ func Open(ctx context.Context, paths []string, stdin io.Reader, opts ...Option) 
 func (r *reader) path(ctx context.Context, index int, name string, stdin io.Reader) error {
 	a := &argument{index: index, name: shown(name)}
 	f := &file{r: r, arg: a, name: a.name, rel: filepath.Base(a.name), file: filepath.Base(name), explicit: true}
-	f.dir = r.evidence.folder(index, "")
+	f.dir = folder{index, ""}
 	err := r.argument(ctx, f, name, stdin)
 	if stops(err) && !errors.Is(err, errTwoClusters) && r.ended() == nil {
 		err = r.cut(f, a.name, err)
@@ -88,7 +89,7 @@ func (r *reader) path(ctx context.Context, index int, name string, stdin io.Read
 func (r *reader) argument(ctx context.Context, f *file, name string, stdin io.Reader) error {
 	if name == "-" {
 		f.name, f.arg.name, f.rel, f.file = "standard input", "standard input", "standard input", ""
-		return r.stream(ctx, f, stdin)
+		return r.stream(ctx, f, func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil })
 	}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -101,51 +102,31 @@ func (r *reader) argument(ctx context.Context, f *file, name string, stdin io.Re
 	case !mode.IsRegular() && mode&fs.ModeNamedPipe == 0:
 		return fmt.Errorf("%s is not a file, folder or pipe", f.name)
 	}
-	in, err := opened(ctx, name)
+	if !mode.IsRegular() {
+		return r.stream(ctx, f, func() (io.ReadCloser, error) { return os.Open(name) })
+	}
+	in, err := os.Open(name)
 	if err != nil {
 		return err
 	}
 	defer closed(in)
-	if !mode.IsRegular() {
-		return r.stream(ctx, f, in)
-	}
 	f.whole, f.size = in, info.Size()
 	return r.read(f, in)
-}
-
-// opened opens a file or a named pipe. Opening a pipe blocks until something opens it for writing, but not longer than the context.
-func opened(ctx context.Context, name string) (*os.File, error) {
-	type result struct {
-		file *os.File
-		err  error
-	}
-	out := make(chan result, 1)
-	go func() {
-		in, err := os.Open(name)
-		out <- result{in, err}
-	}()
-	select {
-	case x := <-out:
-		return x.file, x.err
-	case <-ctx.Done():
-		go func() {
-			if x := <-out; x.err == nil {
-				closed(x.file)
-			}
-		}()
-		return nil, ctx.Err()
-	}
 }
 
 // closed closes what was only read. Reading has reported every error that matters.
 func closed(c io.Closer) { _ = c.Close() }
 
-// stream reads what may block for ever, such as a terminal, but not longer than the context.
-func (r *reader) stream(ctx context.Context, f *file, in io.Reader) error {
+// stream reads what may block for ever when it is opened or read, such as a named pipe or a terminal, but not longer than the context.
+func (r *reader) stream(ctx context.Context, f *file, open func() (io.ReadCloser, error)) error {
 	pr, pw := io.Pipe()
 	defer closed(pr)
 	go func() {
-		_, err := io.Copy(pw, in)
+		in, err := open()
+		if err == nil {
+			_, err = io.Copy(pw, in)
+			closed(in)
+		}
 		pw.CloseWithError(err)
 	}()
 	defer context.AfterFunc(ctx, func() { pr.CloseWithError(ctx.Err()) })()
@@ -164,7 +145,7 @@ func (r *reader) folder(f *file, name string) error {
 		e := &file{
 			r: r, arg: f.arg, depth: f.depth,
 			name: shown(filepath.Join(name, p)), rel: shown(p), file: filepath.Base(p),
-			dir: r.evidence.folder(f.arg.index, filepath.Dir(p)),
+			dir: folder{f.arg.index, filepath.Dir(p)},
 		}
 		switch {
 		case r.ended() != nil:
@@ -181,7 +162,7 @@ func (r *reader) folder(f *file, name string) error {
 		switch {
 		case d.Type()&fs.ModeSymlink != 0:
 			f.arg.tallies[links].add(e.rel)
-			r.evidence.harm(e.dir)
+			r.evidence.harmed[e.dir] = true
 		case !d.Type().IsRegular():
 			f.arg.tallies[specialFiles].add(e.rel)
 		case skipped.MatchString(e.file):

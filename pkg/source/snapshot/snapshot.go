@@ -30,7 +30,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -53,12 +52,13 @@ var _ source.Source = (*Snapshot)(nil)
 
 // snapshot is what was read.
 func (r *reader) snapshot(paths []string) *Snapshot {
-	c := newCatalog(r.store.definitions)
-	extents := r.evidence.extents(c.named)
+	r.catalog.addDefinitions(r.store.definitions)
+	extents := r.evidence.extents(r.catalog.named)
 	s := &Snapshot{objects: r.store.byKind(), coverage: map[schema.GroupKind]source.Coverage{}}
-	s.kinds = r.kinds(c, s.objects, extents)
+	s.kinds = r.kinds(s.objects, extents)
 	for _, k := range s.kinds.All() {
-		s.coverage[k.GroupKind()] = coverage(c.resource(k.GroupKind()), extents[k.GroupKind()])
+		x := cmp.Or(extents[k.GroupKind()], &extent{})
+		s.coverage[k.GroupKind()] = x.coverage(k.Resource)
 	}
 	s.description = source.Description{
 		Origin: source.OriginSnapshot, Paths: slices.Clone(paths),
@@ -75,20 +75,6 @@ func (r *reader) snapshot(paths []string) *Snapshot {
 			"objects were found more than once; the newest resourceVersion of each was kept"))
 	}
 	return s
-}
-
-// coverage makes the coverage of a kind.
-func coverage(resource string, x *extent) source.Coverage {
-	if x == nil {
-		x = &extent{}
-	}
-	if x.everywhere {
-		return source.Covered()
-	}
-	return source.CoveredIn(slices.Collect(maps.Keys(x.namespaces)), source.Failure{
-		Reason: source.NotInSnapshot,
-		Detail: fmt.Sprintf("neither a whole List of %s nor, in that namespace, objects of that kind were captured", resource),
-	})
 }
 
 // Describe says what was read, and what could not be. It never fails.

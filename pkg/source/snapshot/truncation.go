@@ -53,11 +53,11 @@ func (s *yamlReader) check(open bool) {
 			s.refuse(cutKind, false)
 		}
 	case h.name == "":
-		s.r.evidence.lose(h.groupVersionKind().GroupKind())
+		s.r.evidence.lost[h.groupVersionKind().GroupKind()] = true
 		s.refuse(cutName, false)
 	case s.end.reached:
 		if reason := s.doubt(d.body, &h, s.text.text, false); reason != "" {
-			s.r.evidence.lose(h.groupVersionKind().GroupKind())
+			s.r.evidence.lost[h.groupVersionKind().GroupKind()] = true
 			s.refuse(reason, false)
 		}
 	default:
@@ -98,23 +98,23 @@ func (e *fileEnd) count(h *head) {
 // several documents more is a sign than in a file of one, which people write without an end of the last line. Only an API server sets a
 // resourceVersion and managedFields, and it sets a uid with them, which kubectl writes after them.
 func (s *yamlReader) doubt(raw []byte, h *head, text []byte, item bool) string {
-	gk := h.groupVersionKind().GroupKind()
 	flow := !item && isClosed(text)
 	closed := flow || !item && s.number == 1
 	lastLine := text[bytes.LastIndexByte(text, '\n')+1:]
-	switch member := lastMember[gk]; {
+	known := s.r.catalog.kinds[h.groupVersionKind().GroupKind()]
+	switch {
 	case s.end.torn && !closed && len(bytes.TrimSpace(lastLine)) > 0:
 		return cutLine
 	case (!closed || s.end.torn && !flow) && endsAfterKey(text):
 		return cutKey
-	case h.namespace == "" && namespaced[gk]:
+	case h.namespace == "" && known != nil && known.Namespaced:
 		return cutNamespace
 	case h.uid == "" && s.end.withUID > 0 && s.end.withoutUID == 0:
 		return cutUID
 	case h.uid == "" && (h.managed || h.resourceVersion != "") && !flow && !item && s.number == 1:
 		return cutNoUID
-	case h.uid != "" && member != "" && !hasMember(raw, member):
-		return cutMember + member
+	case h.uid != "" && known != nil && known.lastMember != "" && !hasMember(raw, known.lastMember):
+		return cutMember + known.lastMember
 	}
 	return ""
 }
@@ -159,7 +159,7 @@ func (s *yamlReader) cut(open bool) {
 	}
 	s.f.harmed = true
 	if s.number > 1 {
-		s.r.evidence.cut(s.f.arg.index)
+		s.r.evidence.cuts[s.f.arg.index] = true
 	}
 }
 

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// evidence is what a snapshot proves by what it does not have. The package's documentation has the rules.
+type evidence struct {
+	lists   []list
+	objects map[single]struct{}
+	harmed  map[folder]bool           // something in it that may have been an object could not be read
+	cuts    map[int]bool              // arguments that were not read to their end
+	lost    map[schema.GroupKind]bool // kinds of which an object is known to be damaged
+}
+
+func newEvidence() evidence {
+	return evidence{objects: map[single]struct{}{}, harmed: map[folder]bool{}, cuts: map[int]bool{}, lost: map[schema.GroupKind]bool{}}
+}
+
+// folder is a folder of an argument.
+type folder struct {
+	argument int
+	path     string
+}
+
+// single stands for documents of their own with objects of the kind in the namespace.
+type single struct {
+	kind      schema.GroupKind
+	namespace string
+	folder    folder
+}
+
+// list is one List.
+type list struct {
+	file       string // its file's name without folders, which may name the resource of an empty one
+	complete   bool
+	selected   bool                      // it was captured with a selector
+	kinds      map[schema.GroupKind]bool // of the items, and whether they have namespaces
+	namespace  string                    // of its items
+	namespaces int                       // of its items: 0, 1, or 2 for more
+	element    schema.GroupVersionKind   // of a typed List
+
+	apiVersion, kind string // the same as it is written
+}
+
+// add notes an item.
+func (l *list) add(k object.Key) {
+	if l.kinds == nil {
+		l.kinds = map[schema.GroupKind]bool{}
+	}
+	l.kinds[k.GroupKind()] = l.kinds[k.GroupKind()] || k.Namespace != ""
+	if k.Namespace != "" && k.Namespace != l.namespace && l.namespaces < 2 {
+		l.namespaces++
+		l.namespace = k.Namespace
+	}
+}
+
+// hasOneKind says whether items of only one kind have namespaces.
+func (l *list) hasOneKind() bool {
+	n := 0
+	for _, namespaced := range l.kinds {
+		if namespaced {
+			n++
+		}
+	}
+	return n == 1
+}
+
+// extent says in which namespaces all objects of a kind were captured, "" being that of cluster-scoped ones.
+type extent struct {
+	everywhere bool
+	namespaces []string
+}
+
+// coverage is the coverage of a kind with that resource.
+func (x *extent) coverage(resource string) source.Coverage {
+	if x.everywhere {
+		return source.Covered()
+	}
+	return source.CoveredIn(x.namespaces, source.Failure{
+		Reason: source.NotInSnapshot,
+		Detail: fmt.Sprintf("neither a whole List of %s nor, in that namespace, objects of that kind were captured", resource),
+	})
+}
+
+// extents evaluates all that was found. The function named turns the name of a file into the kind it is named for.
+func (e *evidence) extents(named func(file string) (schema.GroupKind, bool)) map[schema.GroupKind]*extent {
+	out := map[schema.GroupKind]*extent{}
+	of := func(k schema.GroupKind) *extent {
+		if out[k] == nil {
+			out[k] = &extent{}
+		}
+		return out[k]
+	}
+	// Whether there are Lists that span namespaces, and whether there are Lists within one, or may have been in what was cut off.
+	wide, narrow := false, len(e.cuts) > 0
+	for _, l := range e.lists {
+		wide = wide || !l.selected && l.namespaces > 1
+		narrow = narrow || !l.selected && l.namespaces == 1
+	}
+	for _, l := range e.lists {
+		if k, ok := named(l.file); ok && l.complete && len(l.kinds) == 0 {
+			l.kinds = map[schema.GroupKind]bool{k: false}
+		}
+		for k, namespaced := range l.kinds {
+			if l.selected {
+				continue
+			}
+			if !l.complete {
+				e.lost[k] = true
+				continue
+			}
+			x := of(k)
+			x.namespaces = append(x.namespaces, "")
+			switch n := l.namespaces; {
+			case n > 1, n == 1 && wide && l.hasOneKind(), n == 0 && (wide || !narrow):
+				x.everywhere = true
+			case n == 1 && namespaced:
+				x.namespaces = append(x.namespaces, l.namespace)
+			}
+		}
+	}
+	for d := range e.objects {
+		if !e.harmed[d.folder] && !e.cuts[d.folder.argument] && !e.lost[d.kind] {
+			of(d.kind).namespaces = append(of(d.kind).namespaces, d.namespace)
+		}
+	}
+	return out
+}
