@@ -18,7 +18,6 @@ type document struct {
 	items        []item
 	listed       bool // it has items, perhaps none
 	damaged      bool // what could be read of it is here
-	duplicate    int  // the line at which JSON has a key twice, 0 for none
 }
 
 type item struct {

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -38,6 +37,9 @@ func (r *reader) json(f *file, in io.Reader) error {
 		switch {
 		case stops(err):
 			return r.keep(f, d, err)
+		case errors.Is(err, errDuplicate): // it was read to its end
+			d.damaged, err = true, nil
+			f.damaged(f.at(d.line, 0, n), reason(errDuplicate))
 		case err != nil:
 			d.damaged = true
 			r.damagedJSON(f, s, n, err)
@@ -46,9 +48,6 @@ func (r *reader) json(f *file, in io.Reader) error {
 		case kind != jsontext.KindBeginObject:
 			f.other(d.line)
 			continue
-		case d.duplicate > 0:
-			d.damaged = true
-			f.damaged(f.at(d.duplicate, 0, n), reason(errDuplicate))
 		}
 		if err := r.take(f, d); err != nil {
 			return err
@@ -140,30 +139,27 @@ func (s *jsonReader) next(d *document) (jsontext.Kind, error) {
 	}
 }
 
-// document reads an object, of which nothing was read yet, into d.
+// document reads an object, of which nothing was read yet, into d. If it has a key twice, the error is errDuplicate.
 func (s *jsonReader) document(d *document) error {
 	d.body = append(d.body, '{')
 	if _, err := s.dec.ReadToken(); err != nil {
 		return err
 	}
-	seen := map[string]struct{}{}
+	twice := false
 	for s.dec.PeekKind() != jsontext.KindEndObject {
 		name, err := s.dec.ReadValue()
 		if err != nil {
 			return err
 		}
-		isItems := string(name) == `"items"`
-		if !s.isFirst(seen, name) {
-			s.duplicate(d)
-		}
-		before := len(d.body)
+		isItems, before := string(name) == `"items"`, len(d.body)
 		if before > 1 {
 			d.body = append(d.body, ',')
 		}
 		d.body = append(append(d.body, name...), ':') // name is gone after the next call of dec
 		if k := s.dec.PeekKind(); isItems && (k == jsontext.KindBeginArray || k == jsontext.KindNull) {
 			d.body = d.body[:before]
-			if err := s.items(d); err != nil {
+			twice, d.listed = twice || d.listed, true
+			if err := s.items(d, k); err != nil {
 				return err
 			}
 			continue
@@ -172,46 +168,28 @@ func (s *jsonReader) document(d *document) error {
 		if err != nil {
 			return err
 		}
-		if d.body, err = compact(d.body, value); errors.Is(err, errDuplicate) {
-			s.duplicate(d)
-			d.body = append(d.body, "null"...)
-		} else if err != nil {
-			return err
-		}
+		d.body = append(d.body, value...)
 		if int64(len(d.body)) > s.budget.limits.Object { // each item arms anew, and there may be items again and again
 			return errTooLarge
 		}
 	}
 	d.body = append(d.body, '}')
-	_, err := s.dec.ReadToken()
+	if _, err := s.dec.ReadToken(); err != nil {
+		return err
+	}
+	compacted, err := compact(s.scratch[:0], d.body)
+	switch {
+	case err == nil && !twice:
+		s.scratch, d.body = d.body, compacted
+	case err == nil:
+		err = errDuplicate
+	}
 	return err
 }
 
-// isFirst says whether a name is in an object for the first time. It may be written with escapes.
-func (s *jsonReader) isFirst(seen map[string]struct{}, name jsontext.Value) bool {
-	key := string(name)
-	if strings.Contains(key, `\`) {
-		plain, err := jsontext.AppendUnquote(nil, name)
-		if err == nil {
-			key = `"` + string(plain) + `"`
-		}
-	}
-	_, ok := seen[key]
-	seen[key] = struct{}{}
-	return !ok
-}
-
-// duplicate notes that the document has a key twice. It is read to its end, so that the next document is found.
-func (s *jsonReader) duplicate(d *document) {
-	if d.duplicate == 0 {
-		d.duplicate, _ = s.in.position(s.offset())
-	}
-}
-
 // items reads the array of a document's items.
-func (s *jsonReader) items(d *document) error {
-	d.listed = true
-	if s.dec.PeekKind() == jsontext.KindNull { // which typed clients write for an empty list
+func (s *jsonReader) items(d *document, kind jsontext.Kind) error {
+	if kind == jsontext.KindNull { // which typed clients write for an empty list
 		return s.dec.SkipValue()
 	}
 	if _, err := s.dec.ReadToken(); err != nil {
@@ -237,12 +215,11 @@ func (s *jsonReader) items(d *document) error {
 	return err
 }
 
-// compact appends a JSON value without white space. If one of its objects has a name twice, the error is errDuplicate and nothing is
-// appended.
+// compact appends a JSON value without white space. If one of its objects has a name twice, the error is errDuplicate.
 func compact(dst []byte, value jsontext.Value) ([]byte, error) {
 	out, err := jsontext.AppendFormat(dst, value, jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
 	if errors.Is(err, jsontext.ErrDuplicateName) {
-		return dst, errDuplicate
+		err = errDuplicate
 	}
 	return out, err
 }
