@@ -17,6 +17,7 @@ import (
 // map is an error: two documents without a marker between them look like that.
 type converter struct {
 	budget *budget
+	piece  *piece
 	doc    *document // that takes the top-level items; nil for the text of an item
 	out    []byte    // used again
 	kept   int       // bytes of the items
@@ -29,8 +30,9 @@ type yamlError struct {
 	err          error
 }
 
-// convert converts one YAML document. The JSON is valid until the next call.
-func (c *converter) convert(text []byte, doc *document) ([]byte, *yamlError) {
+// convert converts the text of a document, or of an item if doc is nil. The JSON is valid until the next call.
+func (c *converter) convert(p *piece, doc *document) ([]byte, *yamlError) {
+	text := p.text
 	if err := c.budget.yaml(maxNodes(text)); err != nil {
 		return nil, &yamlError{line: 1, err: err}
 	}
@@ -38,7 +40,7 @@ func (c *converter) convert(text []byte, doc *document) ([]byte, *yamlError) {
 	if err := yaml.Unmarshal(text, &root); err != nil {
 		return nil, &yamlError{line: lineOf(err), err: errNoYAML}
 	}
-	c.doc, c.out, c.kept, c.alias = doc, c.out[:0], 0, -1
+	c.piece, c.doc, c.out, c.kept, c.alias = p, doc, c.out[:0], 0, -1
 	if root.Kind != yaml.DocumentNode || len(root.Content) != 1 { // nothing but comments
 		return []byte("null"), nil
 	}
@@ -151,7 +153,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) *yamlError {
 	return nil
 }
 
-// items gives the items of a document, which are not in block style, to the document.
+// items adds the items of a document that are not in block style.
 func (c *converter) items(key, list *yaml.Node) *yamlError {
 	if c.doc.listed { // in block style before
 		return &yamlError{key.Line, key.Column, errDuplicate}
@@ -165,7 +167,7 @@ func (c *converter) items(key, list *yaml.Node) *yamlError {
 		if err := c.budget.object(); err != nil {
 			return &yamlError{n.Line, n.Column, err}
 		}
-		c.doc.items = append(c.doc.items, item{raw: bytes.Clone(c.out[begin:]), line: n.Line})
+		c.doc.items = append(c.doc.items, item{raw: bytes.Clone(c.out[begin:]), line: c.piece.at(n.Line)})
 		c.kept += len(c.out) - begin
 		c.out = c.out[:begin]
 	}

@@ -21,9 +21,9 @@ type document struct {
 }
 
 type item struct {
-	raw  []byte
-	line int
-	err  error // it was read to its end, but cannot be used
+	raw       []byte
+	line      int
+	duplicate bool // it has a key twice
 }
 
 // take keeps what a document has. Its error ends the reading of the path.
@@ -38,7 +38,7 @@ func (r *reader) take(f *file, d *document) error {
 		return r.list(f, d, &h, 1)
 	case d.damaged:
 		return nil
-	case h.isObject() && slices.ContainsFunc(d.items, func(it item) bool { return it.err != nil }):
+	case h.isObject() && slices.ContainsFunc(d.items, func(it item) bool { return it.duplicate }):
 		f.damaged(f.at(d.line, 0, d.number), reason(errDuplicate))
 		return nil
 	case h.isObject():
@@ -105,8 +105,8 @@ func (r *reader) list(f *file, d *document, h *head, depth int) error {
 
 // item keeps an item of a List, or says why it does not count.
 func (r *reader) item(f *file, d *document, it item, l *list, depth int) (string, error) {
-	if it.err != nil {
-		return reason(it.err), nil
+	if it.duplicate {
+		return reason(errDuplicate), nil
 	}
 	h, err := r.heads.read(it.raw)
 	if h.kind == "" && h.apiVersion == "" {

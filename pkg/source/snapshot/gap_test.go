@@ -117,6 +117,12 @@ func TestGaps(t *testing.T) {
 			},
 		},
 		{
+			name:  "items in flow style that are not objects",
+			files: []entry{{"x.yaml", yml(cmA) + "---\napiVersion: v1\nkind: List\nitems:\n  [" + obj(cmB) + ",\n  {}]\n"}},
+			want:  []string{cmA, cmB},
+			gaps:  []string{"DIR/x.yaml, line 11 (document 2), item 2 | it is not a Kubernetes object" + perItem},
+		},
+		{
 			name:  "damaged gzip",
 			files: []entry{{"a.yaml", yml(cmA)}, {"x.yaml.gz", "\x1f\x8b\x00nothing"}, {"y.yaml.gz", gz(t, strings.Repeat(yml(cmB)+"---\n", 50))[:70]}},
 			want:  []string{cmA},

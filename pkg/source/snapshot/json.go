@@ -206,7 +206,7 @@ func (s *jsonReader) items(d *document, kind jsontext.Kind) error {
 		if err != nil && !errors.Is(err, errDuplicate) {
 			return err
 		}
-		d.items = append(d.items, item{raw: bytes.Clone(s.scratch), line: line, err: err})
+		d.items = append(d.items, item{raw: bytes.Clone(s.scratch), line: line, duplicate: err != nil})
 		if err := s.budget.object(); err != nil {
 			return err
 		}

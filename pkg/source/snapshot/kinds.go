@@ -129,15 +129,14 @@ func (d *definition) kind() schema.GroupKind {
 // define takes a definition. One that cannot be read defines nothing; the object is kept all the same. Its error is that of a limit.
 func (r *reader) define(raw []byte) error {
 	var d definition
-	if object.Into(raw, &d) != nil || d.Spec.Names.Kind == "" || d.Spec.Names.Plural == "" {
-		return nil
-	}
-	for _, v := range d.Spec.Versions {
-		if err := r.budget.kind(d.kind().WithVersion(v.Name)); err != nil {
-			return err
+	if object.Into(raw, &d) == nil && d.Spec.Names.Kind != "" && d.Spec.Names.Plural != "" {
+		for _, v := range d.Spec.Versions {
+			if err := r.budget.kind(d.kind().WithVersion(v.Name)); err != nil {
+				return err
+			}
 		}
+		r.store.definitions = append(r.store.definitions, d)
 	}
-	r.store.definitions = append(r.store.definitions, d)
 	return nil
 }
 

@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package snapshot reads a captured cluster from files, without any cluster: folders, files and archives of whatever layout, in which
-// every YAML or JSON document that is a Kubernetes object or List counts. That takes in `kubectl get -o yaml`, `fleet dump`,
-// crust-gather and support bundles. Nothing is written to disk, nothing of a document's content comes into an error or gap, and what a
-// hostile archive can cost is bounded (see Limits).
+// Package snapshot reads a captured cluster from files: folders, files and archives of any layout. Every YAML or JSON document that is
+// a Kubernetes object or List counts, so that it reads `kubectl get -o yaml`, `fleet dump`, crust-gather and support bundles. It writes
+// nothing to disk, no error or gap quotes a document, and the cost of a hostile archive is bounded (see Limits).
 //
-// # What is proven absent
+// # When an object is missing
 //
-// An object that is not in a snapshot was either missing from the cluster, or not captured. It counts as missing only where its kind
-// was provably captured:
+// An object that is not in a snapshot was missing on the cluster, or was not captured. It counts as missing only if the snapshot proves
+// that its kind was captured in its namespace:
 //
-//   - A List proves that there is no other object of the kinds among its items, and of its own kind if it is typed (ConfigMapList). An
+//   - A List proves that there are no other objects of the kinds of its items, and of its own kind if it is typed (ConfigMapList). An
 //     empty untyped List proves it of the resource that its file is named for (configmaps.json, bundles.fleet.cattle.io.json), or
-//     nothing. A List that has metadata.continue or remainingItemCount, or a damaged item, or whose end was not read, proves nothing,
-//     and neither does one in a file whose name states a selector.
-//   - A List proves it in all namespaces if its items lie in several. If they all lie in one, it may be from `kubectl get -n`: it then
-//     proves it in that namespace only, unless it has one namespaced kind and another List of the snapshot spans namespaces, for who
-//     captured one resource of all namespaces mostly did so with each. An empty List proves it in all namespaces, unless there are
-//     Lists within one namespace and none that spans several. Objects without namespace have one scope, which any List proves.
-//   - Documents of their own prove it in each namespace in which there is one of the kind: collectors that write a file for each object
-//     take whole namespaces. They prove nothing if something in their folder could not be read, as it may have been the very object,
-//     or if the path that they came from was not read to its end. Items of incomplete Lists do not prove their namespaces either.
-//     A kind of which a List is incomplete, or an object is known to be damaged, is proven by whole Lists only.
-//   - A YAML file that is cut is valid YAML in most cases. A document that lacks what each object has is damaged (see tail), and in a
-//     file of several documents the path then counts as not read to its end.
+//     nothing. A List with metadata.continue or remainingItemCount, with a damaged item or without an end proves nothing, and neither
+//     does one in a file whose name states a selector.
+//   - A List whose items are in several namespaces proves it in all namespaces. A List whose items are in one namespace may be from
+//     `kubectl get -n`: it proves it in that namespace only, unless the List has one namespaced kind and another List of the snapshot
+//     spans namespaces, because a script mostly captures each resource in the same way. An empty List proves it in all namespaces,
+//     unless there are Lists within one namespace and none that spans several. Any List proves it for objects without a namespace.
+//   - Documents of their own prove it in each namespace that has one of the kind: collectors that write a file for each object capture
+//     whole namespaces. They prove nothing if something in their folder could not be read, which may have been that object, or if their
+//     path was not read to its end. A kind of which a List is incomplete, or an object is damaged, is proven by whole Lists only.
+//   - A YAML file that is cut is often valid YAML. A document that lacks what each object has is damaged (truncation.go), and if the
+//     file has several documents, its path was not read to its end.
 package snapshot
 
 import (
@@ -84,13 +82,12 @@ func (s *Snapshot) Describe(context.Context) (source.Description, error) {
 	return d, nil
 }
 
-// Kinds lists the kinds that objects, typed Lists or definitions were captured of. That a kind is listed does not mean that any of its
-// objects were captured: the coverage of a List says that. It never fails.
+// Kinds lists the kinds of which objects, typed Lists or definitions were captured. The coverage of a List says whether all objects of a
+// kind were. It never fails.
 func (s *Snapshot) Kinds(context.Context) (*source.Kinds, error) { return s.kinds, nil }
 
-// List passes on the objects of a kind, ordered by namespace and name, in the version in which each was captured, be it another than
-// the one asked for. The namespaces of a query do not matter for objects that have none. A selector that a snapshot does not understand
-// makes a List that covers nothing.
+// List yields the objects of a kind, ordered by namespace and name, each in the version in which it was captured. The namespaces of a
+// query do not matter for objects without one. A List with a selector that a snapshot does not understand covers nothing.
 func (s *Snapshot) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
 	match, failure := matcher(q)
 	if failure != nil {
@@ -117,7 +114,7 @@ func (s *Snapshot) List(ctx context.Context, q source.Query, yield func(source.O
 	return covered, nil
 }
 
-// matcher is the condition of a query on an object of its kind. The failure says why a snapshot does not understand it.
+// matcher is the condition of a query on an object of its kind. The failure says why a snapshot does not understand the query.
 func matcher(q source.Query) (func(*entry) bool, *source.Failure) {
 	byLabel, err := labels.Parse(q.LabelSelector)
 	if err != nil {

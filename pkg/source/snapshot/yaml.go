@@ -44,7 +44,7 @@ type piece struct {
 	tooLarge bool
 	line     int // of its first line, in the file
 	kept     int // how many of its lines come before the items that were cut out of it
-	resumed  int // the line in the file with which it goes on after them
+	resumed  int // the line in the file at which it continues after them
 }
 
 // at is the line in the file of a line of the text.
@@ -58,7 +58,7 @@ func (p *piece) at(line int) int {
 // yaml reads a file of YAML documents. After a damaged document or item it continues with the next.
 func (r *reader) yaml(f *file, in *bufio.Reader) error {
 	s := &yamlReader{r: r, f: f, convert: converter{budget: &r.budget}}
-	if err := s.begin(1); err != nil {
+	if err := s.begin(); err != nil {
 		return err
 	}
 	for {
@@ -105,22 +105,15 @@ func (s *yamlReader) readLine(in *bufio.Reader) ([]byte, error) {
 // next takes a line.
 func (s *yamlReader) next(line []byte) error {
 	switch {
-	case isMarker(line, "---"):
+	case isMarker(line, "---"), isMarker(line, "..."):
 		if err := s.endDocument(); err != nil {
 			return err
 		}
-		if err := s.begin(s.line); err != nil {
-			return err
-		}
-		if rest := bytes.TrimSpace(line[3:]); len(rest) > 0 && rest[0] != '#' {
+		err := s.begin()
+		if rest := bytes.TrimSpace(line[3:]); line[0] == '-' && len(rest) > 0 && rest[0] != '#' {
 			s.keep(&s.text, append([]byte("   "), line[3:]...))
 		}
-		return nil
-	case isMarker(line, "..."):
-		if err := s.endDocument(); err != nil {
-			return err
-		}
-		return s.begin(s.line + 1)
+		return err
 	case line[0] == '%' && s.state == outside && isBlank(s.text.text):
 		return nil // a directive
 	}
@@ -151,7 +144,7 @@ func (s *yamlReader) nextOfItems(line []byte) error {
 		return nil
 	case s.state == inItems:
 		err = s.endItem()
-	case !dash: // "items:" is followed by something else than a block list
+	case !dash: // what follows "items:" is not a block list
 		s.keep(&s.text, []byte("items:\n"))
 	}
 	switch {
@@ -173,10 +166,10 @@ func (s *yamlReader) nextOfItems(line []byte) error {
 }
 
 // begin begins a document.
-func (s *yamlReader) begin(line int) error {
+func (s *yamlReader) begin() error {
 	s.number++
 	s.state = outside
-	s.doc = &document{number: s.number, line: line}
+	s.doc = &document{number: s.number, line: s.line + 1}
 	s.text = piece{text: s.text.text[:0]}
 	return s.r.budget.object()
 }
@@ -235,7 +228,7 @@ func (s *yamlReader) endDocument() error {
 	switch {
 	case d.body == nil && !d.listed:
 		return nil
-	case d.body != nil && d.body[0] != '{':
+	case len(d.body) > 0 && d.body[0] != '{':
 		s.f.other(d.line)
 		return nil
 	case d.body != nil:
@@ -253,7 +246,7 @@ func (s *yamlReader) parse(p *piece, d *document) ([]byte, error) {
 	bad := &yamlError{line: 1, err: errTooLarge}
 	if !p.tooLarge {
 		var raw []byte
-		if raw, bad = s.convert.convert(p.text, d); bad == nil {
+		if raw, bad = s.convert.convert(p, d); bad == nil {
 			return raw, nil
 		}
 	}
