@@ -73,15 +73,15 @@ type file struct {
 	whole    io.ReaderAt // the whole of it, and its length, if it is on a disk
 	size     int64
 
-	sure     bool   // it is meant to have objects. A file that is not is unknown, not damaged, if it cannot be read.
-	partial  bool   // its name states a selector
-	known    bool   // it has no objects, but what it says is used
-	found    int    // objects and Lists
-	others   int    // documents that are not objects
-	other1   string // the place of the first of them
-	problems []source.Gap
-	more     int  // problems
-	harmed   bool // it may have had objects that were not read
+	sure       bool   // it is meant to have objects. A file that is not is unknown, not damaged, if it cannot be read.
+	partial    bool   // its name states a selector
+	known      bool   // it has no objects, but what it says is used
+	found      int    // objects and Lists
+	others     int    // documents that are not objects
+	firstOther string // its place
+	problems   []source.Gap
+	more       int  // problems
+	harmed     bool // it may have had objects that were not read
 }
 
 // at names a position in the file. A line or column of 0 is not known.
@@ -123,7 +123,7 @@ func (f *file) gap(where, reason, effect string) {
 // other notes a document that is not an object.
 func (f *file) other(line int) {
 	if f.others++; f.others == 1 {
-		f.other1 = fmt.Sprintf("%s line %d", f.rel, line)
+		f.firstOther = fmt.Sprintf("%s line %d", f.rel, line)
 	}
 }
 
@@ -144,7 +144,7 @@ func (f *file) done() {
 	}
 	switch {
 	case f.found > 0 && f.others > 0:
-		f.arg.tallies[otherObjects].add(f.other1)
+		f.arg.tallies[otherObjects].add(f.firstOther)
 	case f.found > 0 || f.known || f.harmed || len(f.problems) > 0:
 	case f.explicit:
 		f.r.gaps.add(f.name, "no Kubernetes objects were found in it", "it does not count")
@@ -153,10 +153,10 @@ func (f *file) done() {
 	}
 }
 
-// sniffed is how much of a file is looked at to see what it is.
+// sniffed is how much of a file is examined to find its format.
 const sniffed = 64 << 10
 
-// read reads a file, whatever it is. Its error ends the reading of the argument.
+// read reads a file of any format. Its error ends the reading of the argument.
 func (r *reader) read(f *file, in io.Reader) error {
 	br := r.buffer(f.depth, in)
 	head, err := br.Peek(sniffed)
@@ -187,10 +187,10 @@ func (r *reader) read(f *file, in io.Reader) error {
 	return r.documents(f, br, head)
 }
 
-// documents reads a file that is no archive.
+// documents reads a file that is not an archive.
 func (r *reader) documents(f *file, br *bufio.Reader, head []byte) error {
 	if f.file == "collected.timestamp" {
-		f.known = r.stamp(string(bytes.Trim(head, "\" \r\n")))
+		f.known = r.collectedAt(string(bytes.Trim(head, "\" \r\n")))
 		return nil
 	}
 	if hasMark(head) {
@@ -214,7 +214,7 @@ func (r *reader) documents(f *file, br *bufio.Reader, head []byte) error {
 	return nil
 }
 
-// hasMark says whether a text begins with a byte order mark. PowerShell writes what kubectl says in UTF-16.
+// hasMark says whether a text begins with a byte order mark. PowerShell writes the output of kubectl in UTF-16.
 func hasMark(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff"))
 }
@@ -230,18 +230,18 @@ const (
 var (
 	objectJSON = regexp.MustCompile(`^[\[\s]*\{\s*"(apiVersion|kind|items|metadata)"`)
 	objectYAML = regexp.MustCompile(`^(apiVersion|kind|items|metadata):`)
-	// skipped are logs, and what macOS puts beside each file of an archive.
-	// selected are files whose names state a label or field selector: "pods-app=web.yaml", "pods_labelSelector.json".
+	// selected are names of files that state a label or field selector: "pods-app=web.yaml", "pods_labelSelector.json".
 	selected = regexp.MustCompile(`[A-Za-z0-9]!?==?[A-Za-z0-9]|(?i)(?:label|field)-?selector`)
-	skipped  = regexp.MustCompile(`^\._|(?i)\.log(\.[0-9]+)?$`)
+	// skipped are names of logs, and of what macOS adds to an archive for each file.
+	skipped = regexp.MustCompile(`^\._|(?i)\.log(\.[0-9]+)?$`)
 )
 
 // keyVersion is the key apiVersion on a line of its own.
 var keyVersion = []byte("\napiVersion:")
 
-// preamble cuts off what may be before the first document: blank lines, comments, and lines "---". An archive can have 200,000 files that
-// are looked at, which a regular expression takes long for.
-func preamble(head []byte) []byte {
+// withoutPreamble removes what may be before the first document: blank lines, comments, and lines "---". A regular expression would be
+// slow for an archive of 200,000 files.
+func withoutPreamble(head []byte) []byte {
 	for {
 		head = bytes.TrimLeft(head, " \t\r\n")
 		line, rest, ended := bytes.Cut(head, []byte("\n"))
@@ -252,8 +252,8 @@ func preamble(head []byte) []byte {
 	}
 }
 
-// sniff finds the format of a file, and whether it means to hold objects: by its name, or by how it begins. Fleet's own dumps name
-// files without an ending: bundles_fleet-local_guestbook.
+// sniff finds the format of a file, and whether it is meant to have objects, by its name or its beginning. `fleet dump` writes names
+// without an ending: bundles_fleet-local_guestbook.
 func sniff(name string, head []byte) (format, bool) {
 	byName := formatUnknown
 	switch strings.ToLower(path.Ext(name)) {
@@ -263,13 +263,13 @@ func sniff(name string, head []byte) (format, bool) {
 		byName = formatYAML
 	}
 	named := byName != formatUnknown
-	start := preamble(head)
+	start := withoutPreamble(head)
 	switch {
-	case len(start) == 0 && len(head) == sniffed: // what the file holds comes later
+	case len(start) == 0 && len(head) == sniffed: // the documents come later
 		return byName, named
 	case len(start) == 0:
 		return formatUnknown, false
-	case byName == formatJSON && (start[0] == '}' || start[0] == ']'): // no YAML begins so
+	case byName == formatJSON && (start[0] == '}' || start[0] == ']'): // YAML cannot begin so
 		return formatJSON, true
 	case start[0] == '{' || start[0] == '[':
 		return formatJSON, named || objectJSON.Match(start)
@@ -281,8 +281,8 @@ func sniff(name string, head []byte) (format, bool) {
 	return formatUnknown, false
 }
 
-// stamp takes the time at which crust-gather says it collected.
-func (r *reader) stamp(s string) bool {
+// collectedAt takes the time that crust-gather writes down.
+func (r *reader) collectedAt(s string) bool {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05 MST"} {
 		if t, err := time.Parse(layout, s); err == nil {
 			r.taken = later(r.taken, t)

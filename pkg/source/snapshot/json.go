@@ -111,7 +111,7 @@ func (s *jsonReader) read(d *document) (jsontext.Kind, error) {
 // next finds the next document. Of an object nothing is read yet.
 func (s *jsonReader) next(d *document) (jsontext.Kind, error) {
 	for {
-		s.arm()
+		s.startDocument()
 		kind := s.dec.PeekKind()
 		unread := s.dec.UnreadBuffer()
 		blank := len(unread) - len(bytes.TrimLeft(unread, " \t\r\n,"))
@@ -169,7 +169,7 @@ func (s *jsonReader) document(d *document) error {
 			return err
 		}
 		d.body = append(d.body, value...)
-		if int64(len(d.body)) > s.budget.limits.Object { // each item arms anew, and there may be items again and again
+		if int64(len(d.body)) > s.budget.limits.Object { // the limit begins anew with each item, and a document may have "items" many times
 			return errTooLarge
 		}
 	}
@@ -196,7 +196,7 @@ func (s *jsonReader) items(d *document, kind jsontext.Kind) error {
 		return err
 	}
 	for s.dec.PeekKind() != jsontext.KindEndArray {
-		s.arm()
+		s.startDocument()
 		value, err := s.dec.ReadValue()
 		if err != nil {
 			return err
@@ -226,7 +226,7 @@ func compact(dst []byte, value jsontext.Value) ([]byte, error) {
 
 func (s *jsonReader) offset() int64 { return s.base + s.dec.InputOffset() }
 
-func (s *jsonReader) arm() { s.in.arm(s.offset(), s.budget.limits.Object) }
+func (s *jsonReader) startDocument() { s.in.startDocument(s.offset(), s.budget.limits.Object) }
 
 // position is the place of an error.
 func (s *jsonReader) position(err error) (line, column int) {
@@ -260,7 +260,7 @@ func (s *jsonReader) skipLines(match func(first byte) bool) error {
 	buf := make([]byte, 4096)
 	begins := false
 	for {
-		s.in.arm(s.in.offset, s.budget.limits.Object)
+		s.in.startDocument(s.in.offset, s.budget.limits.Object)
 		n, err := s.in.Read(buf)
 		for i, b := range buf[:n] {
 			if begins && match(b) {

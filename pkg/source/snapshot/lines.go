@@ -10,15 +10,15 @@ import (
 )
 
 // lineReader is a stream that knows the lines and columns of what was last read of it, bounds one document, and takes bytes back.
-// Lines are forgotten on arm, so that a file of a million lines costs no more than one of its documents.
+// It forgets the lines before a document, so that a file of a million lines costs no more than one of its documents.
 type lineReader struct {
 	r       io.Reader
 	left    int64  // of the document
 	pending []byte // taken back
 	offset  int64
-	lines   int     // that begin at or before begin, without the first
-	begin   int64   // of the line at the last arm
-	starts  []int64 // of the lines that begin after begin
+	lines   int     // before that line
+	begin   int64   // of the line in which the document begins
+	starts  []int64 // of the lines that begin after it
 }
 
 // maxStarts bounds the lines of one document that are remembered. Errors are near the end of what was read.
@@ -69,8 +69,8 @@ func (l *lineReader) unread(b []byte) {
 	l.starts = l.starts[:l.after(l.offset)]
 }
 
-// arm gives the next document, which begins at offset, its bytes, and forgets the lines before it.
-func (l *lineReader) arm(offset, limit int64) {
+// startDocument begins a document at the offset, which may have so many bytes, and forgets the lines before it.
+func (l *lineReader) startDocument(offset, limit int64) {
 	l.left = limit
 	l.forget(l.after(offset))
 }
@@ -80,7 +80,7 @@ func (l *lineReader) after(offset int64) int {
 	return sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > offset })
 }
 
-// position is the line and the column, in bytes, from 1, of an offset that is not before the last arm.
+// position is the line and the column, in bytes, from 1, of an offset in the document.
 func (l *lineReader) position(offset int64) (line, column int) {
 	n := l.after(offset)
 	begin := l.begin

@@ -20,7 +20,7 @@ type entry struct {
 	version string // of its kind
 	raw     []byte // compact JSON
 	typ     string // the field "type"
-	double  bool   // it was found more than once
+	again   bool   // it was found more than once
 
 	resourceVersion string
 	file            string // as it is shown
@@ -30,7 +30,7 @@ type entry struct {
 type store struct {
 	entries []entry
 	byKey   map[object.Key]int
-	double  tally
+	again   tally // of objects that were found more than once
 
 	cluster, clusterFile string // the uid of the Namespace kube-system, and where it was found
 	definitions          []definition
@@ -67,7 +67,7 @@ func (r *reader) object(f *file, raw []byte, h head) (object.Key, error) {
 	return e.key, nil
 }
 
-// identify takes the identity of a cluster, of which there must be one.
+// identify takes the identity of a cluster. All paths must be of one cluster.
 func (s *store) identify(uid, file string) error {
 	if s.cluster != "" && s.cluster != uid {
 		return fmt.Errorf("%w: the Namespace kube-system has one uid in %s and another in %s", errTwoClusters, s.clusterFile, file)
@@ -89,10 +89,10 @@ func (s *store) put(e entry) {
 		return
 	}
 	old := &s.entries[i]
-	if !old.double {
-		s.double.add(shown(e.key.String()) + " in " + old.file + " and " + e.file)
+	if !old.again {
+		s.again.add(shown(e.key.String()) + " in " + old.file + " and " + e.file)
 	}
-	e.double, old.double = true, true
+	e.again, old.again = true, true
 	newer, err := resourceversion.CompareResourceVersion(e.resourceVersion, old.resourceVersion)
 	_, bad := resourceversion.CompareResourceVersion(e.resourceVersion, e.resourceVersion)
 	_, badOld := resourceversion.CompareResourceVersion(old.resourceVersion, old.resourceVersion)

@@ -15,7 +15,7 @@ import (
 // A YAML file that is cut is often still valid YAML, and what is left of its last document can look like an object that lacks fields, or
 // like another object. API servers and kubectl write each object with certain members, and end each line: what lacks them was cut.
 
-// fileEnd is what tells how a YAML file ends.
+// fileEnd says how a YAML file ends.
 type fileEnd struct {
 	reached             bool // the end of the file
 	failed              bool // by an error
@@ -35,8 +35,8 @@ const (
 	cutKey       = "it ends after a key"
 )
 
-// check looks for signs that the document at hand, of which the YAML is valid, is not complete. It is damaged then. In a List whose
-// items were being read at its end (open), the last item is.
+// check looks for signs that the document at hand, which is valid YAML, is not complete. It is damaged then, or only its last item
+// if it is a List that ends with its items (open).
 func (s *yamlReader) check(open bool) {
 	d := s.doc
 	h, err := s.r.heads.read(d.body)
@@ -47,18 +47,18 @@ func (s *yamlReader) check(open bool) {
 			s.checkLastItem(&h)
 		}
 	case d.listed && h.kind == "" && h.name == "": // kubectl writes a List's kind after its items
-		s.refuse(cutKind, open)
+		s.reject(cutKind, open)
 	case h.kind == "":
 		if s.end.reached && !h.titled {
-			s.refuse(cutKind, false)
+			s.reject(cutKind, false)
 		}
 	case h.name == "":
 		s.r.evidence.lost[h.groupVersionKind().GroupKind()] = true
-		s.refuse(cutName, false)
+		s.reject(cutName, false)
 	case s.end.reached:
-		if reason := s.doubt(d.body, &h, s.text.text, false); reason != "" {
+		if reason := s.whyIncomplete(d.body, &h, s.text.text, false); reason != "" {
 			s.r.evidence.lost[h.groupVersionKind().GroupKind()] = true
-			s.refuse(reason, false)
+			s.reject(reason, false)
 		}
 	default:
 		s.end.count(&h)
@@ -80,8 +80,8 @@ func (s *yamlReader) checkLastItem(list *head) {
 		h.apiVersion, h.kind = list.element()
 	}
 	if err == nil && h.name != "" {
-		if reason := s.doubt(raw, &h, s.item.text, true); reason != "" {
-			s.refuse(reason, true)
+		if reason := s.whyIncomplete(raw, &h, s.item.text, true); reason != "" {
+			s.reject(reason, true)
 		}
 	}
 }
@@ -94,10 +94,10 @@ func (e *fileEnd) count(h *head) {
 	}
 }
 
-// doubt says why an object, or the item of a List, with which the file ends may be the beginning of one; text is its YAML. In a file of
-// several documents more is a sign than in a file of one, which people write without an end of the last line. Only an API server sets a
-// resourceVersion and managedFields, and it sets a uid with them, which kubectl writes after them.
-func (s *yamlReader) doubt(raw []byte, h *head, text []byte, item bool) string {
+// whyIncomplete says why an object, or an item of a List, at the end of the file is probably cut; text is its YAML. A file of several documents has
+// more signs than a file of one, which people write without an end of the last line. Only an API server sets a resourceVersion and
+// managedFields, and it sets a uid with them, which kubectl writes after them.
+func (s *yamlReader) whyIncomplete(raw []byte, h *head, text []byte, item bool) string {
 	flow := !item && isClosed(text)
 	closed := flow || !item && s.number == 1
 	lastLine := text[bytes.LastIndexByte(text, '\n')+1:]
@@ -119,7 +119,7 @@ func (s *yamlReader) doubt(raw []byte, h *head, text []byte, item bool) string {
 	return ""
 }
 
-// endsAfterKey says whether the last line, blank lines and comments apart, announces something that does not follow.
+// endsAfterKey says whether the last line that is not blank and not a comment lacks its value.
 func endsAfterKey(text []byte) bool {
 	for len(text) > 0 {
 		begin := bytes.LastIndexByte(bytes.TrimRight(text, " \t\r\n"), '\n') + 1
@@ -133,8 +133,8 @@ func endsAfterKey(text []byte) bool {
 	return false
 }
 
-// refuse notes that the document at hand, or its last item, is not complete.
-func (s *yamlReader) refuse(reason string, open bool) {
+// reject notes that the document at hand, or its last item, is not complete.
+func (s *yamlReader) reject(reason string, open bool) {
 	effect := effectDocument
 	if s.end.reached && s.number > 1 {
 		effect = effectRest
@@ -148,7 +148,7 @@ func (s *yamlReader) refuse(reason string, open bool) {
 	s.cut(open)
 }
 
-// cut notes that what is read of the document at hand may be a part of it. In a file of several documents, documents of any kind may be
+// cut notes that the document at hand may not have been read to its end. In a file of several documents, documents of any kind may be
 // missing after it.
 func (s *yamlReader) cut(open bool) {
 	if n := len(s.doc.items); open && n > 0 && !s.end.failed {

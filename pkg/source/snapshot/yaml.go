@@ -223,7 +223,7 @@ func (s *yamlReader) endDocument() error {
 	case d.damaged:
 		s.cut(open)
 	case s.end.torn && s.number > 1 && !isClosed(s.text.text):
-		s.refuse(cutLine, open)
+		s.reject(cutLine, open)
 	}
 	switch {
 	case d.body == nil && !d.listed:
