@@ -6,24 +6,58 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // jsonReader reads JSON documents one after the other, or in an array, with or without lines between them.
 type jsonReader struct {
-	budget  *budget
-	in      *lineReader
-	dec     *jsontext.Decoder
-	base    int64  // the offset in the file at which the decoder began
-	body    []byte // of the last document, to be used again
-	scratch []byte
+	budget    *budget
+	in        *jsonInput
+	dec       *jsontext.Decoder
+	base      int64  // the offset in the file at which the decoder began
+	seen      int64  // the offset to which lines were counted
+	lines     int    // that end before it
+	lineStart int64  // the offset of the line in which it is
+	body      []byte // of the last document, to be used again
+	scratch   []byte
 }
 
 func newJSONReader(b *budget, in io.Reader) *jsonReader {
-	s := &jsonReader{budget: b, in: &lineReader{r: in, left: b.limits.Object}}
+	s := &jsonReader{budget: b, in: &jsonInput{in: in, left: b.limits.Object}}
 	s.dec = jsontext.NewDecoder(s.in, lenient)
 	return s
+}
+
+// jsonInput is a stream that bounds one document and takes bytes back.
+type jsonInput struct {
+	in      io.Reader
+	left    int64 // of the document
+	offset  int64
+	pending []byte // taken back
+}
+
+func (l *jsonInput) Read(p []byte) (n int, err error) {
+	if l.left <= 0 {
+		return 0, errTooLarge
+	}
+	p = p[:min(int64(len(p)), l.left)]
+	if len(l.pending) > 0 {
+		n = copy(p, l.pending)
+		l.pending = l.pending[n:]
+	} else {
+		n, err = l.in.Read(p)
+	}
+	l.offset += int64(n)
+	l.left -= int64(n)
+	return n, err
+}
+
+// unread takes back the last bytes that were read.
+func (l *jsonInput) unread(b []byte) {
+	l.pending = slices.Concat(b, l.pending)
+	l.offset -= int64(len(b))
 }
 
 // json reads a file of JSON documents. After a damaged one it continues at the next line that begins with "{": that is where the next
@@ -112,10 +146,8 @@ func (s *jsonReader) read(d *document) (jsontext.Kind, error) {
 func (s *jsonReader) next(d *document) (jsontext.Kind, error) {
 	for {
 		s.startDocument()
-		kind := s.dec.PeekKind()
-		unread := s.dec.UnreadBuffer()
-		blank := len(unread) - len(bytes.TrimLeft(unread, " \t\r\n,"))
-		d.line, _ = s.in.position(s.offset() + int64(blank))
+		kind := s.peek()
+		d.line = 1 + s.lines
 		var err error
 		switch kind {
 		case jsontext.KindBeginObject:
@@ -123,7 +155,7 @@ func (s *jsonReader) next(d *document) (jsontext.Kind, error) {
 		case jsontext.KindBeginArray, jsontext.KindEndArray:
 			_, err = s.dec.ReadToken()
 		default: // not a document, or what only looks like one: "---" begins as a number does
-			if err = s.dec.SkipValue(); err == nil {
+			if _, err = s.value(); err == nil {
 				return kind, nil
 			}
 			if !isBroken(err) && s.atSeparator() {
@@ -146,8 +178,8 @@ func (s *jsonReader) document(d *document) error {
 		return err
 	}
 	twice := false
-	for s.dec.PeekKind() != jsontext.KindEndObject {
-		name, err := s.dec.ReadValue()
+	for s.peek() != jsontext.KindEndObject {
+		name, err := s.value()
 		if err != nil {
 			return err
 		}
@@ -156,7 +188,7 @@ func (s *jsonReader) document(d *document) error {
 			d.body = append(d.body, ',')
 		}
 		d.body = append(append(d.body, name...), ':') // name is gone after the next call of dec
-		if k := s.dec.PeekKind(); isItems && (k == jsontext.KindBeginArray || k == jsontext.KindNull) {
+		if k := s.peek(); isItems && (k == jsontext.KindBeginArray || k == jsontext.KindNull) {
 			d.body = d.body[:before]
 			twice, d.listed = twice || d.listed, true
 			if err := s.items(d, k); err != nil {
@@ -164,7 +196,7 @@ func (s *jsonReader) document(d *document) error {
 			}
 			continue
 		}
-		value, err := s.dec.ReadValue()
+		value, err := s.value()
 		if err != nil {
 			return err
 		}
@@ -195,13 +227,13 @@ func (s *jsonReader) items(d *document, kind jsontext.Kind) error {
 	if _, err := s.dec.ReadToken(); err != nil {
 		return err
 	}
-	for s.dec.PeekKind() != jsontext.KindEndArray {
+	for s.peek() != jsontext.KindEndArray {
 		s.startDocument()
-		value, err := s.dec.ReadValue()
+		line := 1 + s.lines
+		value, err := s.value()
 		if err != nil {
 			return err
 		}
-		line, _ := s.in.position(s.offset() - int64(len(value)))
 		s.scratch, err = compact(s.scratch[:0], value)
 		if err != nil && !errors.Is(err, errDuplicate) {
 			return err
@@ -226,16 +258,48 @@ func compact(dst []byte, value jsontext.Value) ([]byte, error) {
 
 func (s *jsonReader) offset() int64 { return s.base + s.dec.InputOffset() }
 
-func (s *jsonReader) startDocument() { s.in.startDocument(s.offset(), s.budget.limits.Object) }
+func (s *jsonReader) startDocument() { s.in.left = s.budget.limits.Object }
+
+// peek is the kind of the next token.
+func (s *jsonReader) peek() jsontext.Kind {
+	kind := s.dec.PeekKind()
+	unread := s.dec.UnreadBuffer()
+	token := bytes.TrimLeft(unread, " \t\r\n")
+	if len(token) > 0 && (token[0] == ',' || token[0] == ':') {
+		token = bytes.TrimLeft(token[1:], " \t\r\n")
+	}
+	s.see(s.offset(), unread[:len(unread)-len(token)])
+	return kind
+}
+
+// value reads the value that follows.
+func (s *jsonReader) value() (jsontext.Value, error) {
+	v, err := s.dec.ReadValue()
+	s.see(s.offset()-int64(len(v)), v)
+	return v, err
+}
+
+// see counts the lines of what is at the offset.
+func (s *jsonReader) see(offset int64, b []byte) {
+	if skip := max(s.seen-offset, 0); skip < int64(len(b)) {
+		b, offset = b[skip:], offset+skip
+		s.seen = offset + int64(len(b))
+		if i := bytes.LastIndexByte(b, '\n'); i >= 0 {
+			s.lines += bytes.Count(b, []byte("\n"))
+			s.lineStart = offset + int64(i) + 1
+		}
+	}
+}
 
 // position is the place of an error.
 func (s *jsonReader) position(err error) (line, column int) {
-	offset := s.offset()
+	offset, unread := s.offset(), s.dec.UnreadBuffer()
 	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) {
-		offset = max(offset, s.base+syntax.ByteOffset)
+	if errors.As(err, &syntax) && s.base+syntax.ByteOffset > offset {
+		s.see(offset, unread[:min(s.base+syntax.ByteOffset-offset, int64(len(unread)))])
+		offset = s.base + syntax.ByteOffset
 	}
-	return s.in.position(offset)
+	return 1 + s.lines, int(max(offset-s.lineStart, 0)) + 1
 }
 
 // atSeparator says whether a line "---" or "# comment" is next, which JSON does not have but files of JSON documents do.
@@ -260,15 +324,18 @@ func (s *jsonReader) skipLines(match func(first byte) bool) error {
 	buf := make([]byte, 4096)
 	begins := false
 	for {
-		s.in.startDocument(s.in.offset, s.budget.limits.Object)
+		s.startDocument()
+		offset := s.in.offset
 		n, err := s.in.Read(buf)
 		for i, b := range buf[:n] {
 			if begins && match(b) {
+				s.see(offset, buf[:i])
 				s.in.unread(buf[i:n])
 				return nil
 			}
 			begins = b == '\n'
 		}
+		s.see(offset, buf[:n])
 		if err != nil {
 			return err
 		}
