@@ -44,7 +44,11 @@ func (c *converter) convert(p *piece, doc *document) ([]byte, *yamlError) {
 	if root.Kind != yaml.DocumentNode || len(root.Content) != 1 { // nothing but comments
 		return []byte("null"), nil
 	}
+	cutBefore := doc != nil && doc.listed // its items were in block style
 	bad := c.node(root.Content[0], 1)
+	if bad != nil && doc != nil && !cutBefore {
+		doc.items, doc.listed = nil, false
+	}
 	if err := c.budget.documents(int64(max(len(c.out)+c.kept-len(text), 0))); err != nil {
 		return nil, &yamlError{line: 1, err: err}
 	}
@@ -132,11 +136,13 @@ func (c *converter) mapping(n *yaml.Node, depth int) *yamlError {
 			return &yamlError{n.Content[i].Line, n.Content[i].Column, errDuplicate}
 		}
 		seen[key.Value] = struct{}{}
-		if list := resolved(value); depth == 1 && c.doc != nil && key.Value == "items" && (list.Kind == yaml.SequenceNode || list.Tag == "!!null") {
-			if err := c.items(key, list); err != nil {
-				return err
+		if depth == 1 && c.doc != nil && key.Value == "items" {
+			if list := resolved(value); list.Kind == yaml.SequenceNode || list.Kind == yaml.ScalarNode && list.Tag == "!!null" {
+				if err := c.items(key, list); err != nil {
+					return err
+				}
+				continue
 			}
-			continue
 		}
 		if c.out[len(c.out)-1] != '{' {
 			c.out = append(c.out, ',')

@@ -123,6 +123,12 @@ func TestGaps(t *testing.T) {
 			gaps:  []string{"DIR/x.yaml, line 11 (document 2), item 2 | it is not a Kubernetes object" + perItem},
 		},
 		{
+			name:  "damaged List in flow style",
+			files: []entry{{"x.yaml", yml(cmA) + "---\napiVersion: v1\nkind: List\nitems: [" + obj(cmB) + ", {a: 1, a: 2}]\n"}},
+			want:  []string{cmA},
+			gaps:  []string{"DIR/x.yaml, line 9, column 98 (document 2) | it has a key twice in one map" + perDocument},
+		},
+		{
 			name:  "damaged gzip",
 			files: []entry{{"a.yaml", yml(cmA)}, {"x.yaml.gz", "\x1f\x8b\x00nothing"}, {"y.yaml.gz", gz(t, strings.Repeat(yml(cmB)+"---\n", 50))[:70]}},
 			want:  []string{cmA},

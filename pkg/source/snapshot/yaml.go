@@ -17,9 +17,9 @@ import (
 // document wherever it is, and in an item every line is indented deeper than the item's dash. An item with an alias of another item's
 // anchor is reported as damaged; no program that captures clusters writes any.
 type yamlReader struct {
-	r       *reader
-	f       *file
-	convert converter
+	r    *reader
+	f    *file
+	conv converter
 
 	line, number int // of the current line; of the current document
 	doc          *document
@@ -57,7 +57,7 @@ func (p *piece) at(line int) int {
 
 // yaml reads a file of YAML documents. After a damaged document or item it continues with the next.
 func (r *reader) yaml(f *file, in *bufio.Reader) error {
-	s := &yamlReader{r: r, f: f, convert: converter{budget: &r.budget}}
+	s := &yamlReader{r: r, f: f, conv: converter{budget: &r.budget}}
 	if err := s.begin(); err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (s *yamlReader) parse(p *piece, d *document) ([]byte, error) {
 	bad := &yamlError{line: 1, err: errTooLarge}
 	if !p.tooLarge {
 		var raw []byte
-		if raw, bad = s.convert.convert(p, d); bad == nil {
+		if raw, bad = s.conv.convert(p, d); bad == nil {
 			return raw, nil
 		}
 	}
