@@ -41,7 +41,10 @@ var tallied = [...]struct{ one, many, reason, effect string }{
 	noObjects:    {"file", "files", "no Kubernetes objects were found in them", effectIgnored},
 	otherObjects: {"file", "files", "they also have documents that are not Kubernetes objects", "those documents do not count"},
 	nested:       {"file", "files", "archives in archives are not read", effectIgnored},
-	selectedOnly: {"file", "files", "the name states a selector, so objects that do not match it were not captured", "they do not prove that an object is missing; capture without a selector"},
+	selectedOnly: {
+		"file", "files", "the name states a selector, so objects that do not match it were not captured",
+		"they do not prove that an object is missing; capture without a selector",
+	},
 	links:        {"link", "links", "links are not followed", effectRefused},
 	specialFiles: {"special file", "special files", "only regular files are read", effectRefused},
 	outsideNames: {"file", "files", "their names lead out of the archive", effectRefused},

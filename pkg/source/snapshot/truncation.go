@@ -94,9 +94,9 @@ func (e *fileEnd) count(h *head) {
 	}
 }
 
-// whyIncomplete says why an object, or an item of a List, at the end of the file is probably cut; text is its YAML. A file of several documents has
-// more signs than a file of one, which people write without an end of the last line. Only an API server sets a resourceVersion and
-// managedFields, and it sets a uid with them, which kubectl writes after them.
+// whyIncomplete says why an object, or an item of a List, at the end of the file is probably cut; text is its YAML. A file of several
+// documents has more signs than a file of one, which people write without an end of the last line. Only an API server sets a
+// resourceVersion and managedFields, and it sets a uid with them, which kubectl writes after them.
 func (s *yamlReader) whyIncomplete(raw []byte, h *head, text []byte, item bool) string {
 	flow := !item && isClosed(text)
 	closed := flow || !item && s.number == 1
