@@ -26,13 +26,8 @@ type item struct {
 	duplicate bool // it has a key twice
 }
 
-// take keeps what a document has. Its error ends the reading of the path.
-func (r *reader) take(f *file, d *document) error {
-	h, err := r.heads.read(d.body)
-	if err != nil && !d.damaged {
-		d.damaged = true
-		f.damaged(f.at(d.line, 0, d.number), reason(err))
-	}
+// take keeps what a document has whose head is h. Its error ends the reading of the path.
+func (r *reader) take(f *file, d *document, h head) error {
 	switch {
 	case d.listed && (h.isList() || d.damaged && h.name == ""):
 		return r.list(f, d, &h, 1)
@@ -58,8 +53,8 @@ func (r *reader) take(f *file, d *document) error {
 // keep keeps the items of a document in which the reading of the path ended with err, and returns err.
 func (r *reader) keep(f *file, d *document, err error) error {
 	if d.listed && r.ended() == nil {
-		d.damaged, d.body = true, nil
-		if err := r.take(f, d); err != nil {
+		d.damaged = true
+		if err := r.take(f, d, head{}); err != nil {
 			return err
 		}
 	}

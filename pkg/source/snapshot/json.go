@@ -83,7 +83,8 @@ func (r *reader) json(f *file, in io.Reader) error {
 			f.other(d.line)
 			continue
 		}
-		if err := r.take(f, d); err != nil {
+		h, _ := r.heads.read(d.body) // which may be cut
+		if err := r.take(f, d, h); err != nil {
 			return err
 		}
 		if err == nil {
@@ -284,9 +285,9 @@ func (s *jsonReader) see(offset int64, b []byte) {
 	if skip := max(s.seen-offset, 0); skip < int64(len(b)) {
 		b, offset = b[skip:], offset+skip
 		s.seen = offset + int64(len(b))
-		if i := bytes.LastIndexByte(b, '\n'); i >= 0 {
-			s.lines += bytes.Count(b, []byte("\n"))
-			s.lineStart = offset + int64(i) + 1
+		if n := bytes.Count(b, []byte("\n")); n > 0 { // much faster than to look for the last one in a long line
+			s.lines += n
+			s.lineStart = offset + int64(bytes.LastIndexByte(b, '\n')) + 1
 		}
 	}
 }

@@ -35,13 +35,12 @@ const (
 	cutKey       = "it ends after a key"
 )
 
-// check looks for signs that the document at hand, which is valid YAML, is not complete. It is damaged then, or only its last item
-// if it is a List that ends with its items (open).
-func (s *yamlReader) check(open bool) {
+// check looks for signs that the document at hand, which is valid YAML with the head h, is not complete. It is damaged then, or only
+// its last item if it is a List that ends with its items (open).
+func (s *yamlReader) check(h head, open bool) {
 	d := s.doc
-	h, err := s.r.heads.read(d.body)
 	switch {
-	case err != nil || d.damaged || h.isDiscovery() || h.server != "" || !h.taken.IsZero() || !h.hasVersion() || h.isConfiguration():
+	case h.isDiscovery() || h.server != "" || !h.taken.IsZero() || !h.hasVersion() || h.isConfiguration():
 	case d.listed && h.isList():
 		if s.end.reached && open && len(d.items) > 0 {
 			s.checkLastItem(&h)

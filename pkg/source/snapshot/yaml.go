@@ -225,16 +225,18 @@ func (s *yamlReader) endDocument() error {
 	case s.end.torn && s.number > 1 && !isClosed(s.text.text):
 		s.reject(cutLine, open)
 	}
-	switch {
-	case d.body == nil && !d.listed:
-		return nil
-	case len(d.body) > 0 && d.body[0] != '{':
+	if d.body == nil {
+		return s.r.take(s.f, d, head{})
+	}
+	if d.body[0] != '{' {
 		s.f.other(d.line)
 		return nil
-	case d.body != nil:
-		s.check(open)
 	}
-	return s.r.take(s.f, d)
+	h, err := s.r.heads.read(d.body)
+	if err == nil && !d.damaged {
+		s.check(h, open)
+	}
+	return s.r.take(s.f, d, h)
 }
 
 // parse converts a piece to JSON: the text of a document, or of an item if d is nil. The JSON of a damaged one, whose gap was added, is
