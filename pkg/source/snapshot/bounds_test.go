@@ -217,3 +217,20 @@ func TestRatioInTar(t *testing.T) {
 		t.Errorf("ConfigMaps (-want +got):\n%s", diff)
 	}
 }
+
+// TestLimitAfterItems meets a limit in what follows the items of a List: the items are kept, and prove nothing.
+func TestLimitAfterItems(t *testing.T) {
+	text := "apiVersion: v1\nitems:\n- " + obj(cmA) + "\nkind: List\nx: [" + strings.Repeat("a,", 3_000) + "]\n"
+	s, err := openText(t, text, snapshot.WithLimits(snapshot.Limits{Objects: 50}))
+	must(t, err)
+	if diff := cmp.Diff([]string{cmA}, contents(t, s)); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	want := []string{"standard input | the snapshot holds more than 2500 scalars, lists and maps of YAML; capture fewer kinds" + perPath}
+	if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
+		t.Errorf("gaps (-want +got):\n%s", diff)
+	}
+	if got := covered(t, s, "v1 ConfigMap", "a"); len(got) > 0 {
+		t.Errorf("ConfigMaps are covered in %v", got)
+	}
+}

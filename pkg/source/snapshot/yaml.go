@@ -215,7 +215,7 @@ func (s *yamlReader) endDocument() error {
 	}
 	var err error
 	if d.body, err = s.parse(&s.text, d); err != nil {
-		return err
+		return s.r.keep(s.f, d, err)
 	}
 	d.damaged = d.damaged || d.body == nil
 	switch {
