@@ -15,13 +15,13 @@ const (
 	NotInSnapshot Reason = "NotInSnapshot"
 )
 
-// Failure is a reason with what the other side said, fit to be shown.
+// Failure is a reason with the detail that the other side gave, which may be printed.
 type Failure struct {
 	Reason Reason
 	Detail string
 }
 
-// Coverage says for which namespaces a List passed on every object there is. The zero value covers nothing.
+// Coverage says for which namespaces a List yielded all objects. The zero value covers nothing.
 type Coverage struct {
 	all        bool
 	namespaces map[string]Failure // a zero Failure means covered
@@ -34,7 +34,7 @@ func Covered() Coverage { return Coverage{all: true} }
 // NotCovered is the coverage of a List that failed with f.
 func NotCovered(f Failure) Coverage { return Coverage{elsewhere: f} }
 
-// CoveredIn is the coverage of a List that read some namespaces wholly; f holds for all others.
+// CoveredIn is the coverage of a List that read all objects of some namespaces; f applies to all others.
 func CoveredIn(namespaces []string, f Failure) Coverage {
 	c := Coverage{namespaces: make(map[string]Failure, len(namespaces)), elsewhere: f}
 	for _, ns := range namespaces {
@@ -43,7 +43,8 @@ func CoveredIn(namespaces []string, f Failure) Coverage {
 	return c
 }
 
-// With returns the coverage with one namespace's outcome set; nil means that it was read wholly. Cluster-scoped objects have the namespace "".
+// With returns the coverage with the outcome of one namespace set; nil means that all of it was read. Cluster-scoped objects have the
+// namespace "".
 func (c Coverage) With(namespace string, f *Failure) Coverage {
 	n := make(map[string]Failure, len(c.namespaces)+1)
 	maps.Copy(n, c.namespaces)
@@ -54,8 +55,8 @@ func (c Coverage) With(namespace string, f *Failure) Coverage {
 	return Coverage{all: c.all, namespaces: n, elsewhere: c.elsewhere}
 }
 
-// Of says whether an object that was not yielded would have been, had it existed in that namespace ("" for cluster-scoped objects).
-// Where it would not, the failure says why.
+// Of says whether a List yielded all objects of that namespace ("" for cluster-scoped objects), so that an object that it did not yield
+// does not exist. If it did not, the failure says why.
 func (c Coverage) Of(namespace string) (Failure, bool) {
 	if f, ok := c.namespaces[namespace]; ok {
 		return f, f == Failure{}
@@ -63,7 +64,7 @@ func (c Coverage) Of(namespace string) (Failure, bool) {
 	return c.elsewhere, c.all
 }
 
-// Failures lists what failed: by namespace, and under "*" what holds for all others. It is empty for a complete coverage.
+// Failures lists what failed by namespace, and under "*" for all other namespaces. It is empty for a complete coverage.
 func (c Coverage) Failures() map[string]Failure {
 	out := map[string]Failure{}
 	for ns, f := range c.namespaces {

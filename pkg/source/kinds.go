@@ -18,8 +18,8 @@ type Kind struct {
 	Namespaced bool
 }
 
-// Called says whether a kind answers to a word that somebody types, as kubectl takes it: the kind, its plural or a short name, with or
-// without its group.
+// Called says whether word names the kind in the way that kubectl accepts: the kind, its plural or a short name, with or without its
+// group.
 func (k Kind) Called(word string) bool {
 	word, group, grouped := strings.Cut(strings.ToLower(word), ".")
 	if grouped && group != k.Group {
@@ -47,7 +47,7 @@ func (s *Kinds) Add(k Kind) {
 	}
 }
 
-// Break says that the kinds of a group version are not known, because its API did not answer.
+// Break notes that the kinds of a group version are not known, because its API did not answer.
 func (s *Kinds) Break(gv schema.GroupVersion, f Failure) {
 	if s.broken == nil {
 		s.broken = map[schema.GroupVersion]Failure{}
@@ -55,7 +55,7 @@ func (s *Kinds) Break(gv schema.GroupVersion, f Failure) {
 	s.broken[gv] = f
 }
 
-// MissingMeans says what it means that a kind is not in the set: KindNotServed for a cluster, NotInSnapshot for a snapshot.
+// MissingMeans sets the failure of Lookup for a kind that is not in the set: KindNotServed for a cluster, NotInSnapshot for a snapshot.
 func (s *Kinds) MissingMeans(f Failure) { s.missing = f }
 
 // Lookup finds the kind in exactly that version. Where it cannot be listed, the failure says why.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source says how objects are read, from a cluster or from a captured snapshot, without saying which.
-// A source yields objects one by one as they arrive and keeps none; what it could not read it says as data, not as an error,
-// so that a failed read can never pass for an empty cluster.
+// Package source is the interface through which objects are read from a cluster or from a captured snapshot.
+// A source yields objects one by one as they arrive and keeps none. What it could not read is data, not an error, so that a failed read
+// is never taken for an empty cluster.
 package source
 
 import (
@@ -22,12 +22,12 @@ type Source interface {
 	Describe(ctx context.Context) (Description, error)
 	// Kinds lists the kinds that can be read.
 	Kinds(ctx context.Context) (*Kinds, error)
-	// List passes the objects of one kind to yield, each once, in no particular order, and says for which namespaces that was all of
-	// them. Objects already yielded stay yielded when a later page fails; the coverage then says so. The error is yield's, or the context's.
+	// List passes the objects of one kind to yield, each once, in no particular order. The coverage says for which namespaces these are
+	// all objects; if a later page fails, earlier ones were still yielded. The error is that of yield, or the context's.
 	List(ctx context.Context, q Query, yield func(Object) error) (Coverage, error)
 }
 
-// Origin says what kind of thing a source reads.
+// Origin says whether a source reads a cluster or a snapshot.
 type Origin string
 
 // The two origins.
@@ -41,9 +41,9 @@ type Description struct {
 	Origin            Origin
 	Context, Server   string   // of a cluster: the kubeconfig's context and the server's address
 	Paths             []string // of a snapshot
-	KubernetesVersion string   // as the server says it, "" where unknown
+	KubernetesVersion string   // as the server writes it, "" if unknown
 	TakenAt           time.Time
-	Notes             []string // worth saying, but no gap: the same object found twice
+	Notes             []string // for the reader, but not gaps: the same object found twice
 	Gaps              []Gap    // what could not be read on opening
 }
 
@@ -89,9 +89,9 @@ func CoverageGaps(what string, c Coverage, effect string) []Gap {
 type Object struct {
 	// Raw is its JSON. It is valid until yield returns.
 	Raw []byte
-	// Kind is the kind in the version it was read in. Raw need not repeat it: API servers leave it out in the items of a list.
+	// Kind is the kind in the version in which it was read. Raw may lack it: API servers leave it out in the items of a list.
 	Kind schema.GroupVersionKind
-	// Meta is what ReadMeta would read of Raw, for a source that had to read it anyway; else nil.
+	// Meta is the result of ReadMeta if the source had to read it anyway, otherwise nil.
 	Meta *object.Meta
 }
 
@@ -113,7 +113,7 @@ type Query struct {
 	Kind schema.GroupVersionKind
 	// Namespaces restricts the query; empty means all of them.
 	Namespaces []string
-	// Fallback are the namespaces that matter, read one by one where reading all at once is forbidden.
+	// Fallback are the namespaces of interest. They are read one by one if reading all at once is forbidden.
 	Fallback []string
 	// LabelSelector and FieldSelector have the API's syntax. A snapshot understands the fields metadata.name, metadata.namespace and type.
 	LabelSelector, FieldSelector string
