@@ -88,7 +88,7 @@ func TestInterrupted(t *testing.T) {
 					<-ended // this server never answers
 				}
 			})
-			r := run(ctx, t, "audit", "--kubeconfig", p.kubeconfig, "-o", "json")
+			r := run(ctx, t, "audit", "--kubeconfig", p.kubeconfig, "-o", "json", "--server-check=auto")
 			close(ended)
 			if r.status != 3 || r.stdout != "" || r.stderr != "interrupted: nothing was printed\n" {
 				t.Errorf("status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)

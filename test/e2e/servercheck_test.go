@@ -121,7 +121,7 @@ spec:
 `, marks))
 	f.rollOut("web")
 	const theme = "configmap apps/theme"
-	r := f.audit()
+	r := f.audit("--server-check=auto")
 	expect(t, r, outcome{Status: 1, Deployments: map[string]string{"guestbook": "Modified"},
 		Objects:  map[string]string{theme: "Modified", webKey: "Modified"},
 		Findings: []string{"FD104 " + theme, "FD104 " + webKey}})

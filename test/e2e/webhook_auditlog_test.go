@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// auditLog is where the shared server writes of each request to a ConfigMap, without the object.
+// auditLog is the file to which the shared server logs each write of a ConfigMap once it is done, without the object, and each request of
+// the auditor before it is handled.
 func auditLog() string { return filepath.Join(built.dir, "audit.log") }
 
 // withAuditLog are the options of such a server.
@@ -26,8 +25,9 @@ func withAuditLog() ([]cluster.Option, error) {
 	const rules = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
-omitStages: [RequestReceived]
-rules: [{level: Metadata, verbs: [create, update, patch, delete], resources: [{resources: [configmaps]}]}]
+rules:
+- {level: Metadata, users: [` + auditor + `], omitStages: [ResponseStarted, ResponseComplete, Panic]}
+- {level: Metadata, verbs: [create, update, patch, delete], resources: [{resources: [configmaps]}], omitStages: [RequestReceived]}
 `
 	if err := os.WriteFile(policy, []byte(rules), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the audit policy: %w", err)
@@ -38,25 +38,8 @@ rules: [{level: Metadata, verbs: [create, update, patch, delete], resources: [{r
 // told returns the annotations that the audit log has of the last request of this verb for an object.
 func told(t *testing.T, verb, namespace, name string) map[string]string {
 	t.Helper()
-	file, err := os.Open(auditLog())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := file.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
 	var last map[string]string
-	for decoder := json.NewDecoder(bufio.NewReader(file)); decoder.More(); {
-		var event struct {
-			Verb        string
-			ObjectRef   struct{ Namespace, Name string }
-			Annotations map[string]string
-		}
-		if err := decoder.Decode(&event); err != nil {
-			t.Fatal(err)
-		}
+	for _, event := range auditEvents(t) {
 		if event.Verb == verb && event.ObjectRef.Namespace == namespace && event.ObjectRef.Name == name {
 			last = event.Annotations
 		}

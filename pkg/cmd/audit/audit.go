@@ -24,6 +24,9 @@ Missing or Unknown (it could not be read). The true fraction of ready objects st
 that Fleet's status claims, and each finding names what is wrong, who did it and when, as far as the
 cluster recorded it, and the next command to type.
 
+An audit only reads. Only --server-check sends server-side dry runs, which store nothing but call
+the admission webhooks of the cluster.
+
 -o name prints each bundle deployment that is not ready as arguments of kubectl, one a line.
 
 Exit status: 0 nothing found at or above --fail-on, 1 findings, 2 wrong usage, 3 the audit could not
@@ -71,7 +74,7 @@ func NewCommand(env origin.Environment) *cobra.Command {
 		output:      flags.NewEnum(printers.Formats[0], printers.Formats...),
 		failOn:      flags.NewEnum("warning", "none", "info", "warning", "error"),
 		colour:      origin.NewColour(),
-		serverCheck: flags.NewEnum(string(collect.CheckAuto), string(collect.CheckAuto), string(collect.CheckAlways), string(collect.CheckNever)),
+		serverCheck: flags.NewEnum(string(collect.CheckNever), string(collect.CheckAuto), string(collect.CheckAlways), string(collect.CheckNever)),
 	}
 	c := &cobra.Command{
 		Use:               "audit " + origin.TargetArgs,
@@ -93,7 +96,7 @@ func NewCommand(env origin.Environment) *cobra.Command {
 	f.Var(o.failOn, "fail-on", "Exit with 1 on findings of this severity or above")
 	f.BoolVar(&o.requireComplete, "require-complete", false, "Exit with 3 if anything could not be read")
 	f.BoolVar(&o.statusOnly, statusOnlyFlag, false, "Check only the status that Fleet reports; read no release record and no live object")
-	f.Var(o.serverCheck, serverCheckFlag, "Confirm differences by a server-side dry run: where permitted, of every object, or never")
+	f.Var(o.serverCheck, serverCheckFlag, "Confirm differences by a server-side dry run, which calls admission webhooks: where permitted (auto), of every object (always), or never")
 	f.Var(o.colour, "color", "Use colours")
 	f.BoolVar(&o.printRBAC, "print-rbac", false, "Print the least ClusterRole that may read what an audit reads here, and exit")
 	for name, e := range map[string]*flags.Enum{"output": o.output, "fail-on": o.failOn, serverCheckFlag: o.serverCheck, "color": o.colour} {

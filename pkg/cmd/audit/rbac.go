@@ -34,8 +34,8 @@ const (
 # fleet.cattle.io, and on configmaps where a valuesFrom names one.
 # To adopt, add list on namespaces (kube-system alone is enough: its uid identifies the cluster in
 # the receipt), and get and patch on the kinds.
-# To have differences confirmed by the server (--server-check), add get and patch on the kinds;
-# nothing is stored.
+# To confirm differences by server-side dry runs (--server-check=auto), add get and patch on the
+# kinds; nothing is stored.
 # Bind it with:
 #   kubectl create clusterrolebinding ` + roleName + ` --clusterrole=` + roleName + ` --user=NAME
 `

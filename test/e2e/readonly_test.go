@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
+	admissionreviewv1 "k8s.io/api/admission/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
+)
+
+// auditor is the user whose requests the shared API server writes to its audit log, all of them, before it handles them.
+const auditor = "auditor"
+
+// TestAuditOnlyReads asserts, from the API server's audit log and metrics, that an audit sends read requests only and causes no admission
+// call, also where objects differ. --server-check=auto then shows that both would have told of more.
+func TestAuditOnlyReads(t *testing.T) {
+	f := newFleet(t, shared)
+	b := f.deploy("guestbook", guestbook+"\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: stripped}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: gone}}")
+	f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":"red"}}`)
+	f.merge("kubectl-edit", object("v1", "Service", apps, "frontend"), `{"spec":{"sessionAffinity":"ClientIP","selector":{"app":"other"}}}`)
+	f.strip(configMap("stripped"))
+	f.remove(configMap("gone"))
+	kubeconfig := f.user(auditor, rule("*", "*", "*"))
+	calls := f.countAdmission(b)
+	want := outcome{Status: 1, Deployments: map[string]string{"guestbook": "Modified"}, Objects: map[string]string{
+		settings: "Modified", "service apps/frontend": "Modified", "configmap apps/stripped": "Unowned Unmarked", "configmap apps/gone": "Missing",
+	}}
+	for _, test := range []struct {
+		args []string
+		// beside are the requests beside lists and discovery, by verb and resource.
+		beside map[string]int
+	}{
+		{nil, map[string]int{}},
+		{[]string{"--diff", "--require-complete"}, map[string]int{}},
+		{[]string{"--desired=auto"}, map[string]int{}},
+		{[]string{"--server-check=auto"}, map[string]int{
+			"get configmaps": 1, "get services": 1, "patch configmaps": 1, "patch services": 1, "create selfsubjectaccessreviews": 2}},
+	} {
+		read, counted, called := len(auditorsRequests(t)), f.countRequests(), calls()
+		got := f.audit(append(test.args, "--kubeconfig", kubeconfig)...)
+		if got.report == nil || got.status != want.Status {
+			t.Fatalf("%v: status %d: %s", test.args, got.status, got.stderr)
+		}
+		if diff := cmp.Diff(want.Objects, outcomeOf(got).Objects); diff != "" {
+			t.Errorf("%v: objects (-want +got):\n%s", test.args, diff)
+		}
+		lists, beside := map[string]int{}, map[string]int{}
+		for _, r := range auditorsRequests(t)[read:] {
+			switch {
+			case r.Verb == "list":
+				lists[r.ObjectRef.Resource]++
+			case r.Verb != "get" || r.ObjectRef.Resource != "": // discovery has no resource
+				beside[r.Verb+" "+r.ObjectRef.Resource]++
+			}
+		}
+		if diff := cmp.Diff(test.beside, beside); diff != "" || lists["configmaps"] == 0 {
+			t.Errorf("%v: the audit log has lists %v, and beside them (-want +got):\n%s", test.args, lists, diff)
+		}
+		f.awaitCounted(counted, lists, test.beside)
+		if more := calls() - called; (more > 0) != (len(test.beside) > 0) {
+			t.Errorf("%v: %d admission calls", test.args, more)
+		}
+	}
+}
+
+// auditEvent is what is read of an entry of the audit log.
+type auditEvent struct {
+	Verb      string
+	User      struct{ Username string }
+	ObjectRef struct{ Resource, Namespace, Name string }
+	// Annotations are there at the end of a request only.
+	Annotations map[string]string
+}
+
+// auditorsRequests are the requests of the auditor so far. The server logs each one before it handles it, so that none is missing.
+func auditorsRequests(t *testing.T) []auditEvent {
+	t.Helper()
+	return slices.DeleteFunc(auditEvents(t), func(e auditEvent) bool { return e.User.Username != auditor })
+}
+
+// auditEvents are the entries of the shared server's audit log. An entry that is being written is not returned.
+func auditEvents(t *testing.T) []auditEvent {
+	t.Helper()
+	file, err := os.Open(auditLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	var out []auditEvent
+	for decoder := json.NewDecoder(file); ; {
+		var e auditEvent
+		switch err := decoder.Decode(&e); {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return out
+		case err != nil:
+			t.Fatal(err)
+		}
+		out = append(out, e)
+	}
+}
+
+// countRequests returns the API server's own count of the requests for resources, by verb and resource.
+func (f *fleetServer) countRequests() map[string]int {
+	f.t.Helper()
+	out := map[string]int{}
+	for _, m := range f.serverMetrics()["apiserver_request_total"].GetMetric() {
+		labels := labelsOf(m)
+		verb := map[string]string{"POST": "create", "PUT": "update", "APPLY": "patch"}[labels["verb"]]
+		if verb == "" {
+			verb = strings.ToLower(labels["verb"])
+		}
+		out[verb+" "+labels["resource"]] += int(m.GetCounter().GetValue())
+	}
+	return out
+}
+
+// awaitCounted returns when the API server has counted, since before, these lists and as many other requests as wanted. It counts those for
+// ConfigMaps, Services and Secrets, which the server does not write itself here, and those for reviews.
+func (f *fleetServer) awaitCounted(before, lists, want map[string]int) {
+	f.t.Helper()
+	poll.Until(f.t, func() error {
+		got := map[string]int{}
+		for key, n := range f.countRequests() {
+			verb, resource, _ := strings.Cut(key, " ")
+			n -= before[key]
+			if verb == "list" && n < lists[resource] {
+				return fmt.Errorf("%d lists of %s are counted, want %d", n, resource, lists[resource])
+			}
+			counts := strings.HasSuffix(resource, "reviews") || slices.Contains([]string{"configmaps", "secrets", "services"}, resource)
+			if counts && n > 0 && verb != "list" && verb != "watch" {
+				got[key] = n
+			}
+		}
+		if !maps.Equal(want, got) {
+			return fmt.Errorf("requests by the server's count (-want +got):\n%s", cmp.Diff(want, got))
+		}
+		return nil
+	})
+}
+
+// countAdmission registers webhooks for every write of the auditor, and returns a count of the calls, which the API server's metrics confirm.
+func (f *fleetServer) countAdmission(b *bundle) (calls func() int) {
+	f.t.Helper()
+	var served atomic.Int64
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		served.Add(1)
+		review := &admissionreviewv1.AdmissionReview{}
+		if err := json.NewDecoder(r.Body).Decode(review); err != nil || review.Request == nil {
+			http.Error(w, "no review", http.StatusBadRequest)
+			return
+		}
+		review.Response = &admissionreviewv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+		review.Request = nil
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(review); err != nil {
+			f.t.Error(err)
+		}
+	}))
+	f.t.Cleanup(server.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	const name = "count.e2e.fleetdoctor.io"
+	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+		f.ApplyYAML(f.t, "admin", fmt.Sprintf(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: %s
+metadata: {name: e2e-count}
+webhooks:
+- name: %s
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  timeoutSeconds: 30
+  clientConfig: {url: %q, caBundle: %q}
+  matchConditions: [{name: auditor, expression: 'request.userInfo.username == %q'}]
+  rules: [{apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"], operations: ["*"]}]
+`, kind, name, server.URL, base64.StdEncoding.EncodeToString(authority), auditor))
+		f.removeAtEnd(object("admissionregistration.k8s.io/v1", kind, "", "e2e-count"))
+	}
+	before := int64(f.countAdmissionMetrics(name))
+	calls = func() int {
+		f.t.Helper()
+		n := served.Load()
+		poll.Until(f.t, func() error {
+			if m := int64(f.countAdmissionMetrics(name)) - before; m != n {
+				return fmt.Errorf("the API server counts %d admission calls, and the webhooks %d", m, n)
+			}
+			return nil
+		})
+		return int(n)
+	}
+	probe := f.person(auditor)
+	poll.Until(f.t, func() error {
+		was := calls()
+		if err := probe.Create(f.t.Context(), b.helmMarked(configMap("is-it-called")), client.DryRunAll); err != nil {
+			return err
+		}
+		if calls() != was+2 {
+			return errors.New("the webhooks are not called")
+		}
+		return nil
+	})
+	return calls
+}
+
+func (f *fleetServer) countAdmissionMetrics(name string) int {
+	f.t.Helper()
+	n := 0
+	for _, m := range f.serverMetrics()["apiserver_admission_webhook_request_total"].GetMetric() {
+		if labelsOf(m)["name"] == name {
+			n += int(m.GetCounter().GetValue())
+		}
+	}
+	return n
+}
+
+// serverMetrics are the metrics of the API server.
+func (f *fleetServer) serverMetrics() map[string]*dto.MetricFamily {
+	f.t.Helper()
+	c, err := rest.HTTPClientFor(f.Config())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return families(f.t, c, strings.TrimSuffix(f.Config().Host, "/")+"/metrics")
+}
+
+func labelsOf(m *dto.Metric) map[string]string {
+	out := map[string]string{}
+	for _, l := range m.GetLabel() {
+		out[l.GetName()] = l.GetValue()
+	}
+	return out
+}
