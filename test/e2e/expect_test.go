@@ -97,7 +97,10 @@ func (r result) deployment(t *testing.T, name string) report.BundleDeployment {
 	return report.BundleDeployment{}
 }
 
-// resource finds an object in a report: "configmap apps/settings". A time of the last minutes becomes justNow.
+// begun is when the tests began, in whole seconds, as API servers state times.
+var begun = time.Now().Truncate(time.Second)
+
+// resource finds an object in a report: "configmap apps/settings". A time since the tests began becomes justNow.
 func (r result) resource(t *testing.T, deployment, key string) report.Resource {
 	t.Helper()
 	for _, res := range r.deployment(t, deployment).Resources {
@@ -106,7 +109,7 @@ func (r result) resource(t *testing.T, deployment, key string) report.Resource {
 		}
 		for i := range res.Differences {
 			d := &res.Differences[i]
-			if at, err := time.Parse(time.RFC3339, d.Time); err == nil && time.Since(at) < 5*time.Minute {
+			if at, err := time.Parse(time.RFC3339, d.Time); err == nil && !at.Before(begun) {
 				d.Time = justNow
 			}
 		}

@@ -56,9 +56,15 @@ type result struct {
 // run runs the program as it is called on a command line.
 func run(ctx context.Context, t *testing.T, args ...string) result {
 	t.Helper()
+	return runWith(ctx, t, nil, args...)
+}
+
+// runWith runs the program in another environment.
+func runWith(ctx context.Context, t *testing.T, options []cmd.Option, args ...string) result {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	status := cmd.Main(ctx, append([]string{"kubectl-fleetdoctor"}, args...),
-		genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &stdout, ErrOut: &stderr})
+		genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &stdout, ErrOut: &stderr}, options...)
 	return result{status: status, stdout: stdout.String(), stderr: stderr.String()}
 }
 

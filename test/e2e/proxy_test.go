@@ -34,6 +34,8 @@ type proxy struct {
 	before func(*http.Request)
 	// loses says of which requests the answer is lost, after the server has given it.
 	loses func(*http.Request) bool
+	// after is called with each answer.
+	after func(request)
 }
 
 // request is one request and the status of its answer.
@@ -80,7 +82,11 @@ func (f *fleetServer) proxy() *proxy {
 func (p *proxy) note(r *http.Response) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.requests = append(p.requests, request{method: r.Request.Method, url: r.Request.URL, status: r.StatusCode})
+	got := request{method: r.Request.Method, url: r.Request.URL, status: r.StatusCode}
+	p.requests = append(p.requests, got)
+	if p.after != nil {
+		p.after(got)
+	}
 	if p.loses != nil && p.loses(r.Request) {
 		return errors.New("the answer is lost")
 	}
@@ -94,34 +100,39 @@ func (p *proxy) lose(which func(*http.Request) bool) {
 	p.loses = which
 }
 
-// stallAfter lets n PATCHes through and holds up what comes after them: the next ones, and with all let through any other request. The
-// channel is closed when the n are answered and something is held up. What is held up goes on when it is let go, or when the test ends, and
-// never if its client left before.
+// stallAfter lets n PATCHes through and holds up what comes after them: the next ones, and once the n are answered any other request. The
+// channel is closed when the n are answered and something is held up. Held requests go on after letGo, or when the test ends, and never if
+// their client has left.
 func (p *proxy) stallAfter(n int) (stalled <-chan struct{}, letGo func()) {
-	begun, reached, free := 0, make(chan struct{}), make(chan struct{})
-	var mu sync.Mutex
-	var once sync.Once
+	begun, answered, held := 0, 0, false
+	reached, free := make(chan struct{}), make(chan struct{})
+	var mu sync.Mutex // guards the counts
+	reach := sync.OnceFunc(func() { close(reached) })
+	p.onAnswer(func(r request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.method == http.MethodPatch {
+			answered++
+		}
+		if held && answered >= n {
+			reach()
+		}
+	})
 	p.intercept(func(r *http.Request) {
 		mu.Lock()
 		if r.Method == http.MethodPatch {
 			begun++
 		}
-		holds := begun > n && r.Method == http.MethodPatch || begun >= n && n > 0 && r.Method != http.MethodPatch && p.answered(http.MethodPatch) >= n
+		holds := begun > n && r.Method == http.MethodPatch || n > 0 && answered >= n && r.Method != http.MethodPatch
+		held = held || holds
+		if held && answered >= n {
+			reach()
+		}
 		mu.Unlock()
 		if !holds {
 			return
 		}
-		once.Do(func() {
-			go func() {
-				tick := time.NewTicker(poll.Interval)
-				defer tick.Stop()
-				for p.answered(http.MethodPatch) < n {
-					<-tick.C
-				}
-				close(reached)
-			}()
-		})
-		if body, err := io.ReadAll(r.Body); err == nil { // a server notices that the client left only when it has read all that he sent
+		if body, err := io.ReadAll(r.Body); err == nil { // a server notices that the client left only after it has read the whole body
 			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
 		select {
@@ -134,14 +145,30 @@ func (p *proxy) stallAfter(n int) (stalled <-chan struct{}, letGo func()) {
 	return reached, letGo
 }
 
-// answered counts the answers to a method.
-func (p *proxy) answered(method string) int { return len(p.matching(method)) }
+// await returns when an event has happened. The deadline is an emergency stop.
+func await(t *testing.T, what string, event <-chan struct{}) {
+	t.Helper()
+	late := time.NewTimer(poll.Deadline)
+	defer late.Stop()
+	select {
+	case <-event:
+	case <-late.C:
+		t.Fatalf("waited %s for this: %s", poll.Deadline, what)
+	}
+}
 
 // intercept has a function called with each request from now on.
 func (p *proxy) intercept(before func(*http.Request)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.before = before
+}
+
+// onAnswer has a function called with each answer from now on.
+func (p *proxy) onAnswer(after func(request)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.after = after
 }
 
 // seen returns the requests in the order of their answers.

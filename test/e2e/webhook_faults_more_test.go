@@ -68,7 +68,7 @@ func TestWebhookFaultRotation(t *testing.T) {
 	h := f.newWebhook()
 	h.start()
 	h.awaitReady()
-	w, next := h.wire(0), newPair(t, certutil.SelfSignedCertKeyOptions{})
+	w, next := h.wire(), newPair(t, certutil.SelfSignedCertKeyOptions{})
 	h.registerAs(h.at("127.0.0.1", w.port), trusting(h.authority(), next.authority()))
 	h.awaitCalls()
 	l := b.underLoad("busy-0", "busy-1")
@@ -89,7 +89,7 @@ func (h *hook) reconnected(w *wire, b *bundle) {
 	before := w.connected()
 	w.cut()
 	poll.Until(h.t, func() error {
-		switch stamped, _ := b.takeOver("texts"); {
+		switch stamped := b.takeOver("texts"); {
 		case w.connected() == before:
 			return errors.New("the server has not connected anew")
 		case !stamped:
@@ -111,7 +111,7 @@ func (f *fleetServer) serveSelfSigned() (*hook, *wire) {
 	h := f.newWebhook("--certificates=self-signed", "--cert-dir", f.t.TempDir(), "--extra-names=localhost")
 	h.start()
 	h.awaitReady()
-	w := h.wire(0)
+	w := h.wire()
 	h.registerAs(h.at("localhost", w.port), func(clientConfig map[string]any) { delete(clientConfig, "caBundle") })
 	h.awaitCalls()
 	return h, w
@@ -166,7 +166,7 @@ func TestWebhookFaultAPIServer(t *testing.T) {
 	later.isStamped("more")
 	f.removeRecords(b)
 	poll.Until(t, func() error {
-		if stamped, _ := b.takeOver("texts"); stamped {
+		if stamped := b.takeOver("texts"); stamped {
 			return errors.New("what no release desires any more is stamped")
 		}
 		return nil
@@ -216,7 +216,7 @@ func (b *bundle) passed(h *hook, name, reason string) {
 	b.t.Helper()
 	poll.Until(b.t, func() error {
 		before := h.counted("stamp", "", reason)
-		stamped, _ := b.takeOver(name)
+		stamped := b.takeOver(name)
 		switch {
 		case stamped:
 			return fmt.Errorf("%s is stamped", name)

@@ -23,7 +23,6 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,9 +46,9 @@ func faulty(t *testing.T, names ...string) (*hook, *bundle) {
 	return f.serveWebhook("default"), b
 }
 
-// take makes one of the greetings anew, as helm.takeOwnership leaves it: with Helm's marks and no others. stamped says whether it got those,
-// took how long the creation alone took.
-func (b *bundle) take(ctx context.Context, name string, ballast ...string) (stamped bool, took time.Duration, err error) {
+// take creates one of the greetings again, as helm.takeOwnership leaves it: with Helm's ownership metadata only. stamped says whether the
+// webhook added the bundle's.
+func (b *bundle) take(ctx context.Context, name string, ballast ...string) (stamped bool, err error) {
 	cm := b.helmMarked(configMap(name))
 	data := map[string]any{"greeting": "hello"}
 	for i, s := range ballast {
@@ -57,35 +56,34 @@ func (b *bundle) take(ctx context.Context, name string, ballast ...string) (stam
 	}
 	cm.Object["data"] = data
 	if err := client.IgnoreNotFound(b.Client().Delete(ctx, configMap(name))); err != nil {
-		return false, 0, fmt.Errorf("deleting %s: %w", name, err)
+		return false, fmt.Errorf("deleting %s: %w", name, err)
 	}
-	start := time.Now()
 	if err := b.Client().Create(ctx, cm, client.FieldOwner("helm")); err != nil {
-		return false, 0, fmt.Errorf("creating %s: %w", name, err)
+		return false, fmt.Errorf("creating %s: %w", name, err)
 	}
-	return maps.Equal(stampsOf(cm), b.stamps()), time.Since(start), nil
+	return maps.Equal(stampsOf(cm), b.stamps()), nil
 }
 
 // takeOver is take, which has to succeed whatever becomes of the webhook.
-func (b *bundle) takeOver(name string) (stamped bool, took time.Duration) {
+func (b *bundle) takeOver(name string) (stamped bool) {
 	b.t.Helper()
-	stamped, took, err := b.take(b.t.Context(), name)
+	stamped, err := b.take(b.t.Context(), name)
 	if err != nil {
 		b.t.Fatalf("a write does not go on: %v", err)
 	}
-	return stamped, took
+	return stamped
 }
 
 // goesOn returns when a write went on unstamped because the webhook could not be asked.
 func (b *bundle) goesOn(name string) {
 	b.t.Helper()
 	poll.Until(b.t, func() error {
-		before := b.failedOpen()
-		stamped, _ := b.takeOver(name)
+		before := b.failedOpen()[stampWebhook]
+		stamped := b.takeOver(name)
 		switch {
 		case stamped:
 			return errors.New("the webhook still stamps")
-		case b.failedOpen() == before:
+		case b.failedOpen()[stampWebhook] == before:
 			return errors.New("the webhook was not called")
 		}
 		return nil
@@ -96,7 +94,7 @@ func (b *bundle) goesOn(name string) {
 func (b *bundle) isStamped(name string) {
 	b.t.Helper()
 	poll.Until(b.t, func() error {
-		if stamped, _ := b.takeOver(name); !stamped {
+		if stamped := b.takeOver(name); !stamped {
 			return fmt.Errorf("%s is not stamped", name)
 		}
 		return nil
@@ -175,7 +173,7 @@ func (l *load) write(name string) {
 	tick := time.NewTicker(poll.Interval)
 	defer tick.Stop()
 	for {
-		stamped, _, err := l.b.take(l.b.t.Context(), name)
+		stamped, err := l.b.take(l.b.t.Context(), name)
 		if l.b.t.Context().Err() != nil {
 			return
 		}
@@ -241,22 +239,20 @@ func families(t *testing.T, c *http.Client, url string) map[string]*dto.MetricFa
 	return out
 }
 
-// failedOpen is how many requests went on, by the API server's own count, because it could not ask the webhook that stamps.
-func (f *fleetServer) failedOpen() int {
+// The names of the webhooks in manifests/.
+const (
+	stampWebhook = "stamp.fleetdoctor.io"
+	guardWebhook = "guard.fleetdoctor.io"
+)
+
+// failedOpen returns, by webhook, how many requests went on because the API server could not ask it, by the API server's own count.
+func (f *fleetServer) failedOpen() map[string]int {
 	f.t.Helper()
-	c, err := rest.HTTPClientFor(f.Config())
-	if err != nil {
-		f.t.Fatal(err)
+	out := map[string]int{}
+	for _, m := range f.serverMetrics()["apiserver_admission_webhook_fail_open_count"].GetMetric() {
+		out[labelsOf(m)["name"]] += int(m.GetCounter().GetValue())
 	}
-	sum := 0
-	for _, m := range families(f.t, c, strings.TrimSuffix(f.Config().Host, "/")+"/metrics")["apiserver_admission_webhook_fail_open_count"].GetMetric() {
-		for _, l := range m.GetLabel() {
-			if l.GetName() == "name" && l.GetValue() == "stamp.fleetdoctor.io" {
-				sum += int(m.GetCounter().GetValue())
-			}
-		}
-	}
-	return sum
+	return out
 }
 
 // registerAs has the server call the webhook in another way: it replaces the configurations, or makes them.

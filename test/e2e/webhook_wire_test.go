@@ -7,7 +7,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 )
 
 // wire carries bytes between the API server and the webhook.
@@ -15,18 +14,18 @@ type wire struct {
 	t    *testing.T
 	port int // where the API server calls
 	to   string
-	// delay is how much later each answer comes.
-	delay time.Duration
 
 	mu          sync.Mutex // guards what follows
 	connections map[net.Conn]bool
 	dials       int
 	// before is called with how many bytes are about to go to the webhook.
 	before func(n int)
+	// pass is called before bytes of an answer go to the API server.
+	pass func()
 }
 
 // wire makes a wire to the webhook, which is gone when the test ends.
-func (h *hook) wire(delay time.Duration) *wire {
+func (h *hook) wire() *wire {
 	h.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -36,7 +35,7 @@ func (h *hook) wire(delay time.Duration) *wire {
 	if !ok {
 		h.t.Fatalf("listening at %v", l.Addr())
 	}
-	w := &wire{t: h.t, port: addr.Port, to: fmt.Sprintf("127.0.0.1:%d", h.port), delay: delay, connections: map[net.Conn]bool{}}
+	w := &wire{t: h.t, port: addr.Port, to: fmt.Sprintf("127.0.0.1:%d", h.port), connections: map[net.Conn]bool{}}
 	var accepting sync.WaitGroup
 	accepting.Go(func() {
 		for {
@@ -60,6 +59,19 @@ func (w *wire) intercept(before func(n int)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.before = before
+}
+
+// holdAnswers holds up the bytes of answers from now on. The channel is closed when some are held up. They go on after letGo, or when the
+// test ends.
+func (w *wire) holdAnswers() (held <-chan struct{}, letGo func()) {
+	reached, free := make(chan struct{}), make(chan struct{})
+	reach := sync.OnceFunc(func() { close(reached) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pass = func() { reach(); <-free }
+	letGo = sync.OnceFunc(func() { close(free) })
+	w.t.Cleanup(letGo)
+	return reached, letGo
 }
 
 // cut ends every connection, so that the next request has to make a new one.
@@ -116,30 +128,20 @@ func (w *wire) ask(caller, webhook net.Conn) {
 	}
 }
 
-// answer carries answers, each as much later as it came.
+// answer carries answers.
 func (w *wire) answer(webhook, caller net.Conn) {
 	defer hangUp(caller)
-	type piece struct {
-		due     time.Time
-		content []byte
-	}
-	pieces := make(chan piece, 1024)
-	go func() {
-		defer close(pieces)
-		for {
-			buffer := make([]byte, 4096)
-			n, err := webhook.Read(buffer)
-			pieces <- piece{time.Now().Add(w.delay), buffer[:n]}
-			if err != nil {
-				return
-			}
+	buffer := make([]byte, 4096)
+	for {
+		n, err := webhook.Read(buffer)
+		w.mu.Lock()
+		pass := w.pass
+		w.mu.Unlock()
+		if pass != nil && n > 0 {
+			pass()
 		}
-	}()
-	for p := range pieces {
-		timer := time.NewTimer(time.Until(p.due))
-		<-timer.C
-		if _, err := caller.Write(p.content); err != nil {
-			hangUp(webhook) // and so no more pieces come
+		if _, failed := caller.Write(buffer[:n]); err != nil || failed != nil {
+			return
 		}
 	}
 }
