@@ -3,6 +3,7 @@
 package check
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -81,7 +82,7 @@ func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref
 func TestCommandsAreQuoted(t *testing.T) {
 	const name = "edge; $(reboot) `reboot` | sh & > x"
 	ref := object.Ref{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: name}
-	said := map[string]bool{}
+	said, commands := map[string]bool{}, map[string]bool{}
 	for _, s := range []evaluate.State{evaluate.Missing, evaluate.Unowned, evaluate.Modified, evaluate.NotReady, evaluate.Ready} {
 		d := deployment()
 		d.GitRepo, d.Name = "fleet-local/"+name, name
@@ -101,12 +102,19 @@ func TestCommandsAreQuoted(t *testing.T) {
 			if !ok {
 				continue
 			}
+			if strings.Contains(command, name) {
+				commands[f.Code] = true
+			}
 			bare := regexp.MustCompile(`'[^']*'`).ReplaceAllString(command, "")
 			if strings.ContainsAny(bare, ";$`|&>") && !said[f.Remediation] {
 				said[f.Remediation] = true
 				t.Errorf("%s: %s", f.Code, f.Remediation)
 			}
 		}
+	}
+	want := []string{"FD101", "FD105", "FD106", "FD107", "FD108", "FD602", "FD606"}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(commands))); diff != "" {
+		t.Errorf("checks that suggest a command with the name (-want +got):\n%s", diff)
 	}
 }
 
