@@ -5,6 +5,7 @@ package link_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -12,6 +13,23 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/link"
 )
+
+// TestBackoff holds how long a cache waits: half a second at first, with up to half as much by chance, then longer, and never much more than
+// five seconds.
+func TestBackoff(t *testing.T) {
+	b := link.Backoff()
+	var last time.Duration
+	for i := range 20 {
+		wait := b.Step()
+		if wait < 500*time.Millisecond || wait > 7500*time.Millisecond || i == 0 && wait > 750*time.Millisecond {
+			t.Errorf("wait %d is %s", i+1, wait)
+		}
+		last = wait
+	}
+	if last < 5*time.Second {
+		t.Errorf("the last wait is %s", last)
+	}
+}
 
 func same(e watch.Event) watch.Event { return e }
 
