@@ -86,7 +86,18 @@ func TestFolderOfLinksAndPipes(t *testing.T) {
 	}
 }
 
-// TestBounded opens what is made to cost memory, and looks at what it cost: all that was allocated, given back or not.
+// allocated opens a snapshot and returns how many MiB that allocated, given back or not.
+func allocated(t *testing.T, dir, text string, limits snapshot.Limits) (*snapshot.Snapshot, uint64) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s, err := snapshotOf(t, dir, text, limits)
+	runtime.ReadMemStats(&after)
+	must(t, err)
+	return s, (after.TotalAlloc - before.TotalAlloc) >> 20
+}
+
+// TestBounded opens what is made to cost memory, and looks at what it allocates. TestUnbounded is its counterpart.
 func TestBounded(t *testing.T) {
 	const mib = 1 << 20
 	deep := func(open, leaf, end string) string {
@@ -141,17 +152,33 @@ func TestBounded(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := write(t, entry{"0.yaml", yml("v1 ConfigMap z/z")})
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			s, err := snapshotOf(t, dir, tc.text, tc.limits)
-			runtime.ReadMemStats(&after)
-			must(t, err)
-			if got := (after.TotalAlloc - before.TotalAlloc) / mib; got > tc.most {
-				t.Errorf("allocated %d MiB, want at most %d", got, tc.most)
+			s, cost := allocated(t, dir, tc.text, tc.limits)
+			if cost > tc.most {
+				t.Errorf("allocated %d MiB, want at most %d", cost, tc.most)
 			}
 			got := strings.Join(gapLines(describe(t, s), dir), "\n")
 			if !strings.Contains(got, tc.gap) || len(got) > 10_000 {
 				t.Errorf("gaps:\n%.10000s\nwant one with %q", got, tc.gap)
+			}
+		})
+	}
+}
+
+// TestUnbounded opens documents of TestBounded within wider limits: they cost more than TestBounded allows, so that it is the limits which
+// save memory, and the measure that shows it.
+func TestUnbounded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		more uint64 // MiB
+	}{
+		"long JSON string":   {`{"apiVersion":"` + strings.Repeat("a", 30<<20) + `"}`, 64},
+		"long YAML document": {"apiVersion: v1\n" + strings.Repeat("# comment\n", 3<<20), 32},
+		"many YAML scalars":  {"apiVersion: v1\nx: [" + strings.Repeat("a,", 400_000) + "a]\n", 32},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := write(t, entry{"0.yaml", yml("v1 ConfigMap z/z")})
+			if _, cost := allocated(t, dir, tc.text, snapshot.Limits{}); cost <= tc.more {
+				t.Errorf("allocated %d MiB, want more than %d", cost, tc.more)
 			}
 		})
 	}

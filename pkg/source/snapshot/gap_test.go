@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 const (
@@ -359,7 +360,7 @@ func TestCancelledPipe(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("written %t: error %v", written, err)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(poll.Deadline):
 			t.Fatalf("written %t: Open did not end", written)
 		}
 	}
