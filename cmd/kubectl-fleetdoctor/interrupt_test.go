@@ -24,7 +24,7 @@ import (
 )
 
 // emergency ends what hangs. What ends as it should takes less than a second, or what a slow machine makes of that.
-const emergency = 2 * time.Minute
+const emergency = 5 * time.Minute
 
 // obstacle is something that the program waits for, and that never comes.
 type obstacle struct {
@@ -116,7 +116,6 @@ func interrupt(t *testing.T, o obstacle) {
 		t.Fatalf("it did not come to wait: %v, stdout %q, stderr %q", err, stdout.String(), stderr.String())
 	case <-reached:
 	}
-	start := time.Now()
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +124,6 @@ func interrupt(t *testing.T, o obstacle) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
 		t.Errorf("it ended with %v", err)
 	}
-	t.Logf("that took %s", time.Since(start))
 	if stdout.Len() > 0 || stderr.String() != "interrupted: nothing was printed\n" {
 		t.Errorf("stdout %q, stderr %q", stdout.String(), stderr.String())
 	}

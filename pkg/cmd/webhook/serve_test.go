@@ -26,6 +26,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 )
 
@@ -85,7 +86,7 @@ func awaitProbe(t *testing.T, url string, status int) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	timeout := time.After(time.Minute)
+	timeout := time.After(poll.Deadline)
 	for {
 		if r, err := http.Get(url); err == nil {
 			if r.Body.Close() == nil && r.StatusCode == status {
@@ -95,7 +96,7 @@ func awaitProbe(t *testing.T, url string, status int) {
 		select {
 		case <-tick.C:
 		case <-timeout:
-			t.Fatalf("%s did not answer %d within a minute", url, status)
+			t.Fatalf("%s did not answer %d within %s", url, status, poll.Deadline)
 		}
 	}
 }
