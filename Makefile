@@ -14,7 +14,8 @@ PLATFORMS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 # The linters are pinned in a module of their own, so that what they need never enters go.mod.
 TOOL       := $(GO) tool -modfile=test/tools/go.mod
 # kube-apiserver, etcd and kubectl for the tests: a set KUBEBUILDER_ASSETS is used as it is, else they are built once
-# into the user's cache. Done before the tests, so that it shows its progress and counts against no test's timeout.
+# into the user's cache, at the version of K8S (1.32 or 1.34) or, where that is not set, of test/apiserver/go.mod. Done
+# before the tests, so that it shows its progress and counts against no test's timeout.
 ASSETS     := assets=$$($(GO) run -C test/apiserver .) && KUBEBUILDER_ASSETS=$$assets
 TIMEOUT    ?= 40m
 N          ?= 5000
@@ -22,10 +23,10 @@ ADOPT_N    ?= 10000
 FUZZTIME   ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-race bench bench-adopt bench-webhook fuzz generate format format-check lint vuln verify dist clean
+.PHONY: help build demo test test-short test-e2e test-race bench bench-adopt bench-webhook fuzz generate format format-check lint vuln verify dist clean
 
 help: ## Show this list
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build bin/kubectl-fleetdoctor
 	$(GO) build $(BUILDFLAGS) -o $(BINARY) $(MAIN)
@@ -37,6 +38,9 @@ demo: build ## Audit a captured sick cluster; needs no cluster
 
 test: ## Run every test; the real API server is built on the first run, then cached
 	$(ASSETS) $(GO) test -timeout $(TIMEOUT) ./...
+
+test-e2e: ## Run the end-to-end tests; K8S=1.32 or K8S=1.34 runs them against that kube-apiserver
+	$(ASSETS) $(GO) test -timeout $(TIMEOUT) ./test/e2e
 
 test-race: ## Run every test under the race detector
 	$(ASSETS) $(GO) test -race -timeout $(TIMEOUT) ./...

@@ -91,8 +91,8 @@ func TestCommandsAreQuoted(t *testing.T) {
 		in := inputOf(d, s, ref)
 		in.Deployments[0].Objects[0].IDMismatch = true
 		d.RecordProblems = []resolve.RecordProblem{{Record: d.Release, Status: "failed"}}
-		in.Undesired = []evaluate.Undesired{{Ref: ref, On: d.On, Metadata: ownership.Metadata{Hash: d.Ownership.Hash, ReleaseName: "guestbook", ReleaseNamespace: "web"}},
-			{Ref: ref, On: d.On, Metadata: ownership.Metadata{Hash: "other", SetID: "default-gone"}}}
+		d.Orphans = []evaluate.Undesired{{Ref: ref, On: d.On, Metadata: ownership.Metadata{Hash: d.Ownership.Hash}}}
+		in.Undesired = []evaluate.Undesired{{Ref: ref, On: d.On, Metadata: ownership.Metadata{Hash: "other", SetID: "default-gone"}}}
 		d.On.Leftovers = []*state.Record{{Record: release.Record{Name: release.Name{Namespace: "web", Name: name, Revision: 1}}}}
 		for _, f := range Run(in) {
 			command, ok := strings.CutPrefix(f.Remediation, "kubectl")

@@ -6,12 +6,15 @@
 //
 //	go run -C test/apiserver .
 //
+// K8S=1.34 selects another version of Kubernetes: that of the go.mod in the directory 1.34.
+//
 // The directory lies in the user's cache, outside the checkout, and its name carries everything that decides what is
 // built, so that a second run only prints it. With KUBEBUILDER_ASSETS set and not empty nothing is built: that
 // directory is checked and printed.
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -30,6 +33,7 @@ import (
 const (
 	kubernetesModule = "k8s.io/kubernetes"
 	etcdModule       = "go.etcd.io/etcd/server/v3"
+	versionVariable  = "K8S"
 )
 
 // binaries are the files that envtest expects in one directory, and the package that each is built from.
@@ -56,7 +60,7 @@ func assets(ctx context.Context) (string, error) {
 		if !filepath.IsAbs(dir) {
 			return "", fmt.Errorf("using KUBEBUILDER_ASSETS: %q is not an absolute path", dir)
 		}
-		if err := complete(dir); err != nil {
+		if err := cmp.Or(complete(dir), checkVersion(ctx, dir)); err != nil {
 			return "", fmt.Errorf("using KUBEBUILDER_ASSETS: %w", err)
 		}
 		return dir, nil
@@ -65,11 +69,15 @@ func assets(ctx context.Context) (string, error) {
 	if err := os.Setenv("GOWORK", "off"); err != nil {
 		return "", fmt.Errorf("turning workspaces off: %w", err)
 	}
-	versions, err := requiredVersions(ctx)
+	module, err := moduleDir()
 	if err != nil {
 		return "", err
 	}
-	name, err := cacheKey(versions)
+	versions, err := requiredVersions(ctx, module)
+	if err != nil {
+		return "", err
+	}
+	name, err := cacheKey(module, versions)
 	if err != nil {
 		return "", err
 	}
@@ -81,7 +89,44 @@ func assets(ctx context.Context) (string, error) {
 	if complete(dir) == nil {
 		return dir, nil
 	}
-	return dir, buildLocked(ctx, dir, versions[kubernetesModule])
+	return dir, buildLocked(ctx, module, dir, versions[kubernetesModule])
+}
+
+// moduleDir returns the directory of the go.mod that decides what is built: this one, or that of the version in K8S.
+func moduleDir() (string, error) {
+	version := os.Getenv(versionVariable)
+	if version == "" {
+		return ".", nil
+	}
+	modules, err := filepath.Glob("[0-9]*/go.mod")
+	if err != nil {
+		return "", fmt.Errorf("listing the versions: %w", err)
+	}
+	var known []string
+	for _, m := range modules {
+		known = append(known, filepath.Dir(m))
+	}
+	if !slices.Contains(known, version) {
+		return "", fmt.Errorf("using %s: unknown version %q (known: %s; unset, the version of go.mod)",
+			versionVariable, version, strings.Join(known, ", "))
+	}
+	return version, nil
+}
+
+// checkVersion compares a kube-apiserver that is there already with the version in K8S, where that is set.
+func checkVersion(ctx context.Context, dir string) error {
+	want := os.Getenv(versionVariable)
+	if want == "" {
+		return nil
+	}
+	out, err := exec.CommandContext(ctx, filepath.Join(dir, "kube-apiserver"), "--version").Output()
+	if err != nil {
+		return fmt.Errorf("asking kube-apiserver for its version: %w", err)
+	}
+	if got := strings.TrimSpace(string(out)); !strings.HasPrefix(got, "Kubernetes v"+want+".") {
+		return fmt.Errorf("found %q in %s, but %s is %q", got, dir, versionVariable, want)
+	}
+	return nil
 }
 
 // complete says which of the binaries is not in dir, nil if all are.
@@ -94,9 +139,9 @@ func complete(dir string) error {
 	return nil
 }
 
-// requiredVersions returns the version of each module that go.mod requires, by module path.
-func requiredVersions(ctx context.Context) (map[string]string, error) {
-	out, err := exec.CommandContext(ctx, "go", "mod", "edit", "-json").Output()
+// requiredVersions returns the version of each module that the go.mod in a directory requires, by module path.
+func requiredVersions(ctx context.Context, module string) (map[string]string, error) {
+	out, err := exec.CommandContext(ctx, "go", "mod", "edit", "-json", filepath.Join(module, "go.mod")).Output()
 	if err != nil {
 		return nil, fmt.Errorf("reading go.mod: %w", err)
 	}
@@ -120,10 +165,10 @@ func requiredVersions(ctx context.Context) (map[string]string, error) {
 
 // cacheKey names the directory after all that decides its content: both versions for the eye; for the rest a hash of
 // go.mod, go.sum, the toolchain and the flags of this program.
-func cacheKey(versions map[string]string) (string, error) {
+func cacheKey(module string, versions map[string]string) (string, error) {
 	hash := sha256.New()
 	for _, file := range []string{"go.mod", "go.sum"} {
-		content, err := os.ReadFile(file)
+		content, err := os.ReadFile(filepath.Join(module, file))
 		if err != nil {
 			return "", fmt.Errorf("hashing the module: %w", err)
 		}
@@ -167,7 +212,7 @@ func cacheDir() (string, error) {
 // buildLocked fills dir. Test packages run side by side and each asks for the binaries: the first one builds, the
 // others wait for its lock, which the kernel releases however the holder ends. dir appears with one rename, so that
 // nobody ever sees half of it.
-func buildLocked(ctx context.Context, dir, kubernetesVersion string) error {
+func buildLocked(ctx context.Context, module, dir, kubernetesVersion string) error {
 	lock, err := os.OpenFile(dir+".lock", os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return fmt.Errorf("opening the lock: %w", err)
@@ -192,7 +237,7 @@ func buildLocked(ctx context.Context, dir, kubernetesVersion string) error {
 			return fmt.Errorf("clearing an unfinished build: %w", err)
 		}
 	}
-	if err := build(ctx, partial, kubernetesVersion); err != nil {
+	if err := build(ctx, module, partial, kubernetesVersion); err != nil {
 		return err
 	}
 	if err := os.Rename(partial, dir); err != nil {
@@ -201,13 +246,14 @@ func buildLocked(ctx context.Context, dir, kubernetesVersion string) error {
 	return nil
 }
 
-// build puts the three binaries into dir.
-func build(ctx context.Context, dir, kubernetesVersion string) error {
-	fmt.Fprintln(os.Stderr, "test/apiserver: building etcd, kube-apiserver and kubectl; this takes some minutes, once")
+// build puts the three binaries of a module into dir.
+func build(ctx context.Context, module, dir, kubernetesVersion string) error {
+	fmt.Fprintln(os.Stderr, "test/apiserver: building etcd, kube-apiserver and kubectl, "+kubernetesVersion+"; this takes some minutes, once")
 	start := time.Now()
 	for _, b := range binaries {
 		args := slices.Concat([]string{"build", "-o", filepath.Join(dir, b.name)}, buildArgs(kubernetesVersion), []string{b.pkg})
 		cmd := exec.CommandContext(ctx, "go", args...)
+		cmd.Dir = module
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		// A compiler that is asked to stop removes its own temporary files.

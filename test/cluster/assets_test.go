@@ -12,6 +12,7 @@ import (
 func TestAssetsFromEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("KUBEBUILDER_ASSETS", dir)
+	t.Setenv("K8S", "")
 	for _, name := range []string{"etcd", "kube-apiserver", "kubectl"} {
 		if got, err := assets(t.Context()); err == nil {
 			t.Errorf("assets() = %q without %s, want an error", got, name)
@@ -22,5 +23,31 @@ func TestAssetsFromEnvironment(t *testing.T) {
 	}
 	if got, err := assets(t.Context()); err != nil || got != dir {
 		t.Errorf("assets() = %q, %v, want %q", got, err, dir)
+	}
+}
+
+// TestAssetsOfVersion holds that K8S names a version that is known, and that no other kube-apiserver passes for it.
+func TestAssetsOfVersion(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"etcd", "kube-apiserver", "kubectl"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho Kubernetes v1.34.1\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("KUBEBUILDER_ASSETS", dir)
+	t.Setenv("K8S", "1.34")
+	if got, err := assets(t.Context()); err != nil || got != dir {
+		t.Errorf("assets() = %q, %v, want %q", got, err, dir)
+	}
+	for _, version := range []string{"1.3", "1.32"} {
+		t.Setenv("K8S", version)
+		if got, err := assets(t.Context()); err == nil {
+			t.Errorf("K8S=%s: assets() = %q, want an error", version, got)
+		}
+	}
+	t.Setenv("KUBEBUILDER_ASSETS", "")
+	t.Setenv("K8S", "../tools")
+	if got, err := assets(t.Context()); err == nil {
+		t.Errorf("assets() = %q of an unknown version, want an error", got)
 	}
 }

@@ -29,6 +29,7 @@ var changing = []struct {
 	{regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "2026-01-02T03:04:05Z"},
 	{regexp.MustCompile(`in [0-9.]+m?s\b`), "in 10ms"},
 	{regexp.MustCompile(`context \S+ taken at`), "context prod taken at"},
+	{regexp.MustCompile(`Kubernetes v1\.\d+\.\d+`), "Kubernetes v1.36.3"},
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), strings.Repeat("0123456789abcdef", 4)},
 }
 
