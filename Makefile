@@ -18,6 +18,9 @@ TOOL       := $(GO) tool -modfile=test/tools/go.mod
 # before the tests, so that it shows its progress and counts against no test's timeout.
 ASSETS     := assets=$$($(GO) run -C test/apiserver .) && KUBEBUILDER_ASSETS=$$assets
 TIMEOUT    ?= 40m
+# The packages whose tests need no API server: those that import test/cluster neither in their code nor in their tests.
+SHORT      = $(GO) list -f '{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}} ' ./... | \
+	grep -v '$(MODULE)/test/cluster ' | cut -d ' ' -f 1
 N          ?= 5000
 ADOPT_N    ?= 10000
 FUZZTIME   ?= 20s
@@ -38,6 +41,9 @@ demo: build ## Audit a captured sick cluster; needs no cluster
 
 test: ## Run every test; the real API server is built on the first run, then cached
 	$(ASSETS) $(GO) test -timeout $(TIMEOUT) ./...
+
+test-short: ## Run the tests that need no API server
+	packages=$$($(SHORT)) && $(GO) test -timeout $(TIMEOUT) $$packages
 
 test-e2e: ## Run the end-to-end tests; K8S=1.32 or K8S=1.34 runs them against that kube-apiserver
 	$(ASSETS) $(GO) test -timeout $(TIMEOUT) ./test/e2e

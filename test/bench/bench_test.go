@@ -62,14 +62,14 @@ func TestRun(t *testing.T) {
 // TestRunAdoption measures the adoption of a handful of objects.
 func TestRunAdoption(t *testing.T) {
 	var out, progress bytes.Buffer
-	if err := run(t.Context(), []string{"-adopt", "-n", "505", "-rounds", "2", "-json"}, &out, &progress); err != nil {
+	if err := run(t.Context(), []string{"-adopt", "-n", "20", "-rounds", "2", "-json"}, &out, &progress); err != nil {
 		t.Fatalf("%v\n%s", err, &progress)
 	}
 	var doc document
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if len(doc.Adoptions) != 1 || len(doc.Adoptions[0].Rounds) != 2 || doc.Adoptions[0].Objects != 505 || len(doc.Targets) != 2 {
+	if len(doc.Adoptions) != 1 || len(doc.Adoptions[0].Rounds) != 2 || doc.Adoptions[0].Objects != 20 || len(doc.Targets) != 2 {
 		t.Fatalf("measured: %s", &out)
 	}
 	for _, r := range doc.Adoptions[0].Rounds {
@@ -81,7 +81,7 @@ func TestRunAdoption(t *testing.T) {
 	if err := doc.print(&table); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"fleetdoctor adopt, measured", "505 objects in 2 releases", "bare patches ", "adopt --undo ", "objects per second: bare"} {
+	for _, want := range []string{"fleetdoctor adopt, measured", "20 objects in 1 releases", "bare patches ", "adopt --undo ", "objects per second: bare"} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("the table does not say %q:\n%s", want, &table)
 		}

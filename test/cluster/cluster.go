@@ -29,9 +29,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// processTimeout bounds the start and the stop of one process. Both take a few seconds; a machine that compiles at
+// processTimeout is an emergency stop for the start and the stop of one process. Both take a few seconds; a machine that compiles at
 // the same time needs more.
-const processTimeout = 2 * time.Minute
+const processTimeout = 5 * time.Minute
 
 //go:embed crds/*.yaml
 var fleetCRDs embed.FS
@@ -161,7 +161,7 @@ func environment(dir string, opts []Option) (*envtest.Environment, error) {
 		ErrorIfCRDPathMissing:    true,
 		ControlPlaneStartTimeout: processTimeout,
 		ControlPlaneStopTimeout:  processTimeout,
-		CRDInstallOptions:        envtest.CRDInstallOptions{PollInterval: 20 * time.Millisecond, MaxTime: time.Minute},
+		CRDInstallOptions:        envtest.CRDInstallOptions{PollInterval: 20 * time.Millisecond, MaxTime: processTimeout},
 	}
 	// Paths that are set here win over the environment variables that envtest would look at.
 	env.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(dir, "etcd")}

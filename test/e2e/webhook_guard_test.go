@@ -294,6 +294,7 @@ func TestWebhookGuardKnowsFleet(t *testing.T) {
 	}
 	for name, want := range may {
 		t.Run(strings.ReplaceAll("as "+name, ":", " "), func(t *testing.T) {
+			t.Parallel() // a refusal waits for a record that may be late
 			p := f.person(name)
 			for what, err := range map[string]error{
 				"delete":            p.Delete(t.Context(), objs[0].DeepCopy(), client.DryRunAll),
