@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the walk through docs/adoption.md with what comes out")
 
-// changing is what differs each time in what is printed, with what stands in its place.
+// changing is what differs each time, or with the version of Kubernetes, in what is printed, and what replaces it.
 var changing = []struct {
 	pattern *regexp.Regexp
 	shown   string
@@ -29,6 +29,7 @@ var changing = []struct {
 	{regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "2026-01-02T03:04:05Z"},
 	{regexp.MustCompile(`in [0-9.]+m?s\b`), "in 10ms"},
 	{regexp.MustCompile(`context \S+ taken at`), "context prod taken at"},
+	{regexp.MustCompile(`(configmap "texts" deleted)( from apps namespace)?`), "$1 from apps namespace"}, // which kubectl 1.32 leaves out
 	{regexp.MustCompile(`Kubernetes v1\.\d+\.\d+`), "Kubernetes v1.36.3"},
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), strings.Repeat("0123456789abcdef", 4)},
 }
