@@ -130,7 +130,7 @@ var rooms = []room{
 	{packages: []string{"pkg/cmd/origin"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/escape", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/render", "pkg/render/files", "pkg/check"}},
 	{packages: []string{"pkg/cmd/webhook"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/escape", "pkg/object", "pkg/transport", "manifests", "webhook/certs", "webhook/guard", "webhook/install", "webhook/probe", "webhook/server", "webhook/status"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/escape", "pkg/object", "pkg/transport", "manifests", "webhook/guard", "webhook/install", "webhook/probe", "webhook/server", "webhook/status"}},
 	{packages: []string{"pkg/cmd/*"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/adopt",
 			"pkg/preflight", "pkg/object", "pkg/check", "pkg/report", "pkg/printers", "pkg/escape"}},
@@ -154,11 +154,8 @@ var rooms = []room{
 		may: []string{"pkg/release", "webhook/link", "webhook/registry"}},
 	{packages: []string{"webhook/namespaces"}, never: printing,
 		may: []string{"webhook/link"}},
-	{packages: []string{"webhook/certs"}, never: printing},
-	{packages: []string{"webhook/metrics"}, never: slices.Concat(asking, printing),
-		may: []string{"webhook/admit"}},
 	{packages: []string{"webhook/server"}, never: printing,
-		may: []string{"pkg/transport", "webhook/admit", "webhook/brake", "webhook/certs", "webhook/guard", "webhook/metrics", "webhook/namespaces", "webhook/records", "webhook/registry"}},
+		may: []string{"pkg/transport", "webhook/admit", "webhook/brake", "webhook/guard", "webhook/namespaces", "webhook/records", "webhook/registry"}},
 	{packages: []string{"webhook/install"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
 		may: []string{"pkg/object", "pkg/fleet", "webhook/guard"}},
 	// What looks at an installation knows what it was made of; what tests it also asks why it does not answer.
@@ -172,7 +169,7 @@ var rooms = []room{
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report",
 			"pkg/check", "pkg/escape", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin",
 			"pkg/cmd/webhook", "webhook/registry", "webhook/stamp", "webhook/guard", "webhook/brake", "webhook/admit", "webhook/records",
-			"webhook/link", "webhook/namespaces", "webhook/certs", "webhook/metrics", "webhook/server", "webhook/install", "webhook/status", "webhook/probe", "manifests"}},
+			"webhook/link", "webhook/namespaces", "webhook/server", "webhook/install", "webhook/status", "webhook/probe", "manifests"}},
 }
 
 // TestLayering holds the table against the imports that the go command sees.

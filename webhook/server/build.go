@@ -20,12 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	controllermetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 )
 
 // build adds to a manager what it runs.
-func build(m manager.Manager, o Options, source certs.Source, p parts) (*Server, error) {
+func build(m manager.Manager, o Options, source certificateSource, p parts) (*Server, error) {
 	s := &Server{log: o.Log, delay: o.ShutdownDelay, over: time.After, manager: m, listeners: map[string]net.Listener{}}
 	hook := newHook(o, source, p.handlers, s.draining.Load)
 	run := append([]manager.Runnable{hook, source}, p.run...)
@@ -114,10 +112,10 @@ func all(checks map[string]healthz.Checker) http.Handler {
 }
 
 // checks are what has to be true before the API server may call.
-func (s *Server) checks(source certs.Source, hook webhook.Server, p parts) map[string]healthz.Checker {
+func (s *Server) checks(source certificateSource, hook webhook.Server, p parts) map[string]healthz.Checker {
 	listening := hook.StartedChecker()
 	checks := map[string]healthz.Checker{
-		"certificate": func(*http.Request) error { return certs.Check(source, time.Now()) },
+		"certificate": func(*http.Request) error { return checkCertificate(source, time.Now()) },
 		"draining": func(*http.Request) error {
 			if s.draining.Load() {
 				return errors.New("the webhook is shutting down")
@@ -125,7 +123,7 @@ func (s *Server) checks(source certs.Source, hook webhook.Server, p parts) map[s
 			return nil
 		},
 		"webhook": func(r *http.Request) error {
-			if err := certs.Check(source, time.Now()); err != nil {
+			if err := checkCertificate(source, time.Now()); err != nil {
 				return err // a handshake would fail, and be logged
 			}
 			return listening(r)

@@ -26,7 +26,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
 )
 
@@ -175,7 +174,7 @@ func rotate(t *testing.T, admin client.Client, port int) {
 	if len(bundle) == 0 {
 		t.Error("there is no caBundle")
 	}
-	removeFromSecret(t, admin, certs.CertName)
+	removeFromSecret(t, admin, CertName)
 	poll.True(t, "another certificate", func() bool { return !bytes.Equal(served(t, port), first) })
 	before := calls.Load()
 	poll.True(t, "calls with the other certificate", func() bool { return calls.Load() > before+20 })
@@ -184,7 +183,7 @@ func rotate(t *testing.T, admin client.Client, port int) {
 	if !bytes.Equal(bundleOf(t, admin), bundle) {
 		t.Error("the authority changed with the certificate")
 	}
-	removeFromSecret(t, admin, certs.CertName, certs.KeyName, "ca.crt", "ca.key")
+	removeFromSecret(t, admin, CertName, KeyName, "ca.crt", "ca.key")
 	poll.True(t, "another authority", func() bool { return !bytes.Equal(bundleOf(t, admin), bundle) })
 	poll.True(t, "the API server calls it again", func() bool { return tryOne(t.Context(), admin) == nil })
 }
@@ -265,7 +264,7 @@ func recordEvent(t *testing.T, admin client.Client, o Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := certs.NewFiles(options(t).Certificates.Dir)
+	source, err := newCertificateFiles(options(t).Certificates.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 )
 
 const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE"}}`
@@ -54,7 +53,7 @@ func options(t *testing.T) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{certs.CertName: public, certs.KeyName: private} {
+	for name, content := range map[string][]byte{CertName: public, KeyName: private} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
@@ -115,7 +114,7 @@ func newServe(env origin.Environment) *cobra.Command {
 	o.config.AddFlags(f)
 	f.Lookup("namespace").Usage = "Namespace of the webhook itself, where its Secret and its Service are; in a pod, the pod's"
 	f.Var(o.certificates, "certificates", "Where the serving certificate comes from")
-	f.StringVar(&o.certDir, "cert-dir", "", "Folder of "+certs.CertName+" and "+certs.KeyName+", with --certificates=files; else one to write the public certificate to (default one below the system's temporary folder)")
+	f.StringVar(&o.certDir, "cert-dir", "", "Folder of "+server.CertName+" and "+server.KeyName+", with --certificates=files; else one to write the public certificate to (default one below the system's temporary folder)")
 	f.StringVar(&o.certSecret, "cert-secret", install.SecretName, "Secret that keeps a self-signed certificate")
 	f.StringVar(&o.service, "service", install.Name, "Service that a self-signed certificate is for")
 	f.StringVar(&o.configuration, "configuration", install.Name, "Webhook configurations, mutating and validating, whose caBundle is set to the authority of a self-signed certificate")

@@ -15,7 +15,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
@@ -125,9 +124,9 @@ func (o *serveOptions) checkAddresses() error {
 func (o *serveOptions) checkCertificates() error {
 	if o.certificates.String() == fromFiles {
 		if o.certDir == "" {
-			return fmt.Errorf("--certificates=%s needs --cert-dir: the folder of %s and %s", fromFiles, certs.CertName, certs.KeyName)
+			return fmt.Errorf("--certificates=%s needs --cert-dir: the folder of %s and %s", fromFiles, server.CertName, server.KeyName)
 		}
-		for _, name := range []string{certs.CertName, certs.KeyName} {
+		for _, name := range []string{server.CertName, server.KeyName} {
 			f, err := os.Open(filepath.Join(o.certDir, name))
 			if err != nil {
 				return fmt.Errorf("--certificates=%s: %w; name another folder with --cert-dir, or mount the Secret of the certificate there", fromFiles, err)

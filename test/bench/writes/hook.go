@@ -23,7 +23,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/metrics"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 	webhookserver "github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
@@ -118,7 +117,7 @@ func ours(memory *registry.Registry) map[string]admission.Handler {
 		GuardDefault: guard.Warn,
 		Brake:        brake.New(time.Now),
 		Events:       unheard{},
-		Observe:      metrics.New(metrics.Sources{}).Observe, // which nobody reads
+		Observe:      webhookserver.NewCollector(webhookserver.MetricSources{}).Observe, // which nobody reads
 		Log:          logr.Discard(),
 	}
 	return map[string]admission.Handler{webhookserver.StampPath: admit.Stamp(o), webhookserver.GuardPath: admit.Guard(o)}

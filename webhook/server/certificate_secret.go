@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package certs
+package server
 
 import (
 	"context"
@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Client is as much of client-go's clientset as is used: all of it would make the program a sixth larger.
-type Client interface {
+// coreClient is as much of client-go's clientset as is used: all of it would make the program a sixth larger.
+type coreClient interface {
 	CoreV1() typedcorev1.CoreV1Interface
 }
 
@@ -33,11 +33,11 @@ const authorityName = "ca.crt"
 
 // Secret serves the certificate of one Secret, and each that replaces it. A pair that cannot be used is logged and counted, and the one
 // before stays in use, also where the Secret is emptied or deleted.
-type Secret struct {
+type certificateSecret struct {
 	key    types.NamespacedName
 	names  []string
 	marker string
-	client Client
+	client coreClient
 	log    logr.Logger
 
 	current  atomic.Pointer[tls.Certificate]
@@ -46,22 +46,22 @@ type Secret struct {
 	told     func(authority []byte)
 }
 
-var _ Source = (*Secret)(nil)
+var _ certificateSource = (*certificateSecret)(nil)
 
-// NewSecret makes the source. names are the DNS names that the certificate should have: it is logged where one has not. dir is a folder
+// newCertificateSecret makes the source. names are the DNS names that the certificate should have: it is logged where one has not. dir is a folder
 // that exists and may be written to; the public certificate is put there, once, as cert-controller waits for.
-func NewSecret(client Client, key types.NamespacedName, names []string, dir string, log logr.Logger) *Secret {
-	return &Secret{key: key, names: names, marker: filepath.Join(dir, CertName), client: client, log: log.WithValues("secret", key.String())}
+func newCertificateSecret(client coreClient, key types.NamespacedName, names []string, dir string, log logr.Logger) *certificateSecret {
+	return &certificateSecret{key: key, names: names, marker: filepath.Join(dir, CertName), client: client, log: log.WithValues("secret", key.String())}
 }
 
 // Tell has f told of the authority, in PEM, with each state of the Secret that has one. It is called before Start.
-func (s *Secret) Tell(f func(authority []byte)) { s.told = f }
+func (s *certificateSecret) Tell(f func(authority []byte)) { s.told = f }
 
-// NeedLeaderElection implements Source.
-func (*Secret) NeedLeaderElection() bool { return false }
+// NeedLeaderElection implements certificateSource.
+func (*certificateSecret) NeedLeaderElection() bool { return false }
 
 // Start watches the Secret until the context ends. Its error is that of writing the marker.
-func (s *Secret) Start(ctx context.Context) error {
+func (s *certificateSecret) Start(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	take := func(o any) {
@@ -72,7 +72,7 @@ func (s *Secret) Start(ctx context.Context) error {
 		}
 	}
 	secrets, selector := s.client.CoreV1().Secrets(s.key.Namespace), fields.OneTermEqualSelector("metadata.name", s.key.Name).String()
-	// Client-go's fakes stream no lists, and say so through the client.
+	// coreClient-go's fakes stream no lists, and say so through the client.
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector = selector
@@ -101,7 +101,7 @@ func (s *Secret) Start(ctx context.Context) error {
 }
 
 // take makes the pair of a Secret the one in use, if it can be used. Neither a log nor an error quotes it.
-func (s *Secret) take(secret *corev1.Secret) error {
+func (s *certificateSecret) take(secret *corev1.Secret) error {
 	if authority := secret.Data[authorityName]; s.told != nil && len(authority) > 0 {
 		s.told(authority)
 	}
@@ -131,7 +131,7 @@ func (s *Secret) take(secret *corev1.Secret) error {
 }
 
 // mark tells cert-controller, which looks for a file, that the certificate is in use.
-func (s *Secret) mark(public []byte) error {
+func (s *certificateSecret) mark(public []byte) error {
 	if s.marked {
 		return nil
 	}
@@ -142,13 +142,13 @@ func (s *Secret) mark(public []byte) error {
 	return nil
 }
 
-// GetCertificate implements Source.
-func (s *Secret) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// GetCertificate implements certificateSource.
+func (s *certificateSecret) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if c := s.current.Load(); c != nil {
 		return c, nil
 	}
 	return nil, fmt.Errorf("no certificate yet: none was read from Secret %s", s.key)
 }
 
-// Failures implements Source.
-func (s *Secret) Failures() float64 { return float64(s.failures.Load()) }
+// Failures implements certificateSource.
+func (s *certificateSecret) Failures() float64 { return float64(s.failures.Load()) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package certs_test
+package server
 
 import (
 	"bytes"
@@ -23,12 +23,11 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 )
 
 // watched is a Secret source that runs, with the Secret that it watches, empty at first.
 type watched struct {
-	*certs.Secret
+	*certificateSecret
 	secrets typedcorev1.SecretInterface
 	dir     string
 	logged  *lockedBuffer
@@ -45,7 +44,7 @@ func (b *lockedBuffer) String() string {
 	return b.Buffer.String()
 }
 
-func watch(t *testing.T) watched {
+func watchSecret(t *testing.T) watched {
 	t.Helper()
 	key := types.NamespacedName{Namespace: "system", Name: "cert"}
 	client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
@@ -55,7 +54,7 @@ func watch(t *testing.T) watched {
 		defer w.logged.mu.Unlock()
 		w.logged.WriteString(prefix + " " + args + "\n")
 	}, funcr.Options{})
-	w.Secret = certs.NewSecret(client, key, []string{"hook.system.svc"}, w.dir, log)
+	w.certificateSecret = newCertificateSecret(client, key, []string{"hook.system.svc"}, w.dir, log)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Start(ctx) }()
@@ -72,7 +71,7 @@ func (w watched) put(t *testing.T, public, private []byte) {
 	t.Helper()
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"}}
 	if public != nil || private != nil {
-		s.Data = map[string][]byte{certs.CertName: public, certs.KeyName: private}
+		s.Data = map[string][]byte{CertName: public, KeyName: private}
 	}
 	if _, err := w.secrets.Update(t.Context(), s, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -83,24 +82,24 @@ func (w watched) put(t *testing.T, public, private []byte) {
 func TestSecret(t *testing.T) {
 	now := time.Now()
 	first, second := newPair(t, 1, now.Add(time.Minute), "hook.system.svc"), newPair(t, 2, now.Add(-time.Minute), "other")
-	w := watch(t)
+	w := watchSecret(t)
 
-	if err := certs.Check(w, now); err == nil || !strings.Contains(err.Error(), "none was read from Secret system/cert") {
+	if err := checkCertificate(w, now); err == nil || !strings.Contains(err.Error(), "none was read from Secret system/cert") {
 		t.Errorf("empty: got error %v", err)
 	}
-	if _, ok := certs.Expiry(w); ok {
+	if _, ok := expiryOf(w); ok {
 		t.Error("empty: there is an expiry")
 	}
 	w.put(t, first.public, first.private)
 	poll.True(t, "the first certificate", func() bool { return serial(w) == 1 })
-	if err := certs.Check(w, now); err != nil {
+	if err := checkCertificate(w, now); err != nil {
 		t.Error(err)
 	}
-	if at, ok := certs.Expiry(w); !ok || at.Unix() != now.Add(time.Minute).Unix() {
+	if at, ok := expiryOf(w); !ok || at.Unix() != now.Add(time.Minute).Unix() {
 		t.Errorf("expiry: got %v, %v", at, ok)
 	}
 	poll.True(t, "the marker", func() bool {
-		marker, err := os.ReadFile(filepath.Join(w.dir, certs.CertName))
+		marker, err := os.ReadFile(filepath.Join(w.dir, CertName))
 		return err == nil && bytes.Equal(marker, first.public)
 	})
 
@@ -124,12 +123,12 @@ func TestSecret(t *testing.T) {
 	}
 
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"},
-		Data: map[string][]byte{certs.CertName: second.public, certs.KeyName: second.private}}
+		Data: map[string][]byte{CertName: second.public, KeyName: second.private}}
 	if _, err := w.secrets.Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	poll.True(t, "the second certificate", func() bool { return serial(w) == 2 })
-	if err := certs.Check(w, now); err == nil || !strings.Contains(err.Error(), "has expired at") {
+	if err := checkCertificate(w, now); err == nil || !strings.Contains(err.Error(), "has expired at") {
 		t.Errorf("expired: got error %v", err)
 	}
 	poll.True(t, "a word of the missing name", func() bool { return strings.Contains(w.logged.String(), "lacks a name") })
@@ -144,8 +143,8 @@ func TestSecret(t *testing.T) {
 func TestSecretWithoutMarker(t *testing.T) {
 	p := newPair(t, 1, time.Now().Add(time.Hour))
 	client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"},
-		Data: map[string][]byte{certs.CertName: p.public, certs.KeyName: p.private}})
-	s := certs.NewSecret(client, types.NamespacedName{Namespace: "system", Name: "cert"}, nil, filepath.Join(t.TempDir(), "none"), funcr.New(func(string, string) {}, funcr.Options{}))
+		Data: map[string][]byte{CertName: p.public, KeyName: p.private}})
+	s := newCertificateSecret(client, types.NamespacedName{Namespace: "system", Name: "cert"}, nil, filepath.Join(t.TempDir(), "none"), funcr.New(func(string, string) {}, funcr.Options{}))
 	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "writing the public certificate") {
 		t.Errorf("got error %v", err)
 	}
@@ -156,7 +155,7 @@ func TestSecretWithoutMarker(t *testing.T) {
 func TestRotationUnderHandshakes(t *testing.T) {
 	const rotations, several = 8, 4
 	end := time.Now().Add(time.Hour)
-	w, trusted := watch(t), x509.NewCertPool()
+	w, trusted := watchSecret(t), x509.NewCertPool()
 	pairs := make([]pair, rotations)
 	for i := range pairs {
 		pairs[i] = newPair(t, int64(i+1), end, "hook.system.svc")

@@ -20,8 +20,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/metrics"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/namespaces"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/records"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
@@ -37,7 +35,7 @@ const (
 // parts are what a Server serves and runs.
 type parts struct {
 	handlers map[string]admission.Handler // by path
-	metrics  *metrics.Metrics
+	metrics  *Collector
 	run      []manager.Runnable
 	// synced are the parts that have to know everything first, by name.
 	synced map[string]func() bool
@@ -77,10 +75,10 @@ func newClient(c *rest.Config) (core, error) {
 }
 
 // certificate makes the source of the certificate; where it is self-signed, its rotation is added to the manager.
-func certificate(m manager.Manager, o Options) (certs.Source, error) {
+func certificate(m manager.Manager, o Options) (certificateSource, error) {
 	c := o.Certificates
 	if c.Files {
-		return certs.NewFiles(c.Dir)
+		return newCertificateFiles(c.Dir)
 	}
 	client, err := newClient(o.Config)
 	if err != nil {
@@ -91,21 +89,21 @@ func certificate(m manager.Manager, o Options) (certs.Source, error) {
 		return nil, fmt.Errorf("creating a client of webhook configurations: %w", err)
 	}
 	key := types.NamespacedName{Namespace: o.Namespace, Name: c.Secret}
-	names := certs.Names(c.Service, o.Namespace, c.ExtraNames...)
-	if err := certs.Rotate(m, certs.Rotation{Secret: key, Names: names, Dir: c.Dir, Instance: o.Instance}); err != nil {
+	names := certificateNames(c.Service, o.Namespace, c.ExtraNames...)
+	if err := addRotation(m, rotation{Secret: key, Names: names, Dir: c.Dir, Instance: o.Instance}); err != nil {
 		return nil, err
 	}
-	trust := certs.NewTrust(configurations, c.Configuration, o.Log.WithName("trust"))
+	trust := newCAInjector(configurations, c.Configuration, o.Log.WithName("trust"))
 	if err := m.Add(trust); err != nil {
 		return nil, fmt.Errorf("adding the keeper of the caBundle: %w", err)
 	}
-	source := certs.NewSecret(client, key, names, c.Dir, o.Log.WithName("certificate"))
+	source := newCertificateSecret(client, key, names, c.Dir, o.Log.WithName("certificate"))
 	source.Tell(trust.Set)
 	return source, nil
 }
 
 // product makes the webhook's own parts: the memory, what fills it, and the handlers that answer from it.
-func product(m manager.Manager, o Options, source certs.Source) (parts, error) {
+func product(m manager.Manager, o Options, source certificateSource) (parts, error) {
 	client, err := newClient(o.Config)
 	if err != nil {
 		return parts{}, err
@@ -117,8 +115,8 @@ func product(m manager.Manager, o Options, source certs.Source) (parts, error) {
 	memory := registry.New(o.ReleaseNamespaces...)
 	releases := records.New(client, o.ReleaseNamespaces, memory, o.Log.WithName("records"))
 	spaces := namespaces.New(labels, o.Log.WithName("namespaces"))
-	measured := metrics.New(metrics.Sources{Size: memory.Size, Heard: releases.Heard, Waiting: releases.Waiting, Failures: source.Failures, Now: time.Now,
-		Expiry: func() (time.Time, bool) { return certs.Expiry(source) }})
+	measured := NewCollector(MetricSources{Size: memory.Size, Heard: releases.Heard, Waiting: releases.Waiting, Failures: source.Failures, Now: time.Now,
+		Expiry: func() (time.Time, bool) { return expiryOf(source) }})
 	told := newRecorder(m.GetEventRecorder(Name), measured)
 	options := admit.Options{
 		Registry:     memory,

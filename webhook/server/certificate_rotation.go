@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package certs
+package server
 
 import (
 	"fmt"
@@ -19,8 +19,8 @@ const (
 	organization = "fleetdoctor"
 )
 
-// Rotation says which certificate to make.
-type Rotation struct {
+// rotation says which certificate to make.
+type rotation struct {
 	// Secret holds the authority and the certificate. It has to exist, and may be empty.
 	Secret types.NamespacedName
 	// Names are the DNS names of the certificate. Only by the first is it judged whether a certificate still fits.
@@ -35,18 +35,18 @@ type Rotation struct {
 }
 
 // Names are the DNS names by which the API server calls a Service, and others.
-func Names(service, namespace string, others ...string) []string {
+func certificateNames(service, namespace string, others ...string) []string {
 	name := service + "." + namespace + ".svc"
 	return append([]string{name, name + ".cluster.local"}, others...)
 }
 
-// Rotate has cert-controller, in the manager, make the certificate and replace it in time. It would also write the webhook configurations, but
-// whole: a Trust writes no more than their caBundle.
+// Rotate has cert-controller, in the manager, make the certificate and replace it in time. It would also write the webhook webhookConfigurations, but
+// whole: a caInjector writes no more than their caBundle.
 //
 // It never ends the process because a certificate is new: a Secret source serves it as it is. It does end it, through an error of the
 // manager, where the Secret does not exist at the start, where it cannot be read within two minutes, and where no source has marked a
 // certificate in Dir within about 17 minutes.
-func Rotate(m manager.Manager, r Rotation) error {
+func addRotation(m manager.Manager, r rotation) error {
 	// Every replica does it: of two that write at once one is refused by the API server, and reads again.
 	err := rotator.AddRotator(m, &rotator.CertRotator{
 		SecretKey:          r.Secret,

@@ -16,8 +16,6 @@ import (
 	"golang.org/x/sync/semaphore"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 )
 
 // maxBody is the size of a body that is refused: as much as controller-runtime reads. It holds an object as it was and as it will be, of 3 MiB
@@ -34,7 +32,7 @@ const readTimeout = 2 * time.Second
 const writeTimeout = 2 * readTimeout
 
 // newHook makes controller-runtime's webhook server, which times out on headers and idle connections by itself.
-func newHook(o Options, source certs.Source, handlers map[string]admission.Handler, draining func() bool) webhook.Server {
+func newHook(o Options, source certificateSource, handlers map[string]admission.Handler, draining func() bool) webhook.Server {
 	s := webhook.NewServer(webhook.Options{Host: o.Host, Port: o.Port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
 		c.MinVersion = tls.VersionTLS12
 		c.NextProtos = []string{"http/1.1"} // not h2: one connection could ask for any number of streams at once, and reset them (CVE-2023-44487)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package certs_test
+package server
 
 import (
 	"context"
@@ -11,18 +11,17 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 )
 
 // TestFiles replaces a certificate as the kubelet does, by turning a symbolic link.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	end := time.Now().Add(time.Hour)
-	if _, err := certs.NewFiles(dir); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, certs.CertName)) {
+	if _, err := newCertificateFiles(dir); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, CertName)) {
 		t.Errorf("no files: got error %v", err)
 	}
 	mount(t, dir, "v1", newPair(t, 1, end))
-	f, err := certs.NewFiles(dir)
+	f, err := newCertificateFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +32,7 @@ func TestFiles(t *testing.T) {
 	if got := serial(f); got != 1 {
 		t.Errorf("got certificate %d, want the first", got)
 	}
-	if at, ok := certs.Expiry(f); !ok || at.Unix() != end.Unix() {
+	if at, ok := expiryOf(f); !ok || at.Unix() != end.Unix() {
 		t.Errorf("expiry: got %v, %v, want %v", at, ok, end)
 	}
 	mount(t, dir, "v2", newPair(t, 2, end))
@@ -56,7 +55,7 @@ func mount(t *testing.T, dir, version string, p pair) {
 	if err := os.Mkdir(filepath.Join(dir, version), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{certs.CertName: p.public, certs.KeyName: p.private} {
+	for name, content := range map[string][]byte{CertName: p.public, KeyName: p.private} {
 		if err := os.WriteFile(filepath.Join(dir, version, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package certs
+package server
 
 import (
 	"bytes"
@@ -22,18 +22,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// configurations are the resources that state which authority the API server trusts.
-var configurations = []schema.GroupVersionResource{
+// webhookConfigurations are the resources that state which authority the API server trusts.
+var webhookConfigurations = []schema.GroupVersionResource{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
 }
 
-// retryAfter is how long a configuration that could not be written is left alone.
-const retryAfter = 2 * time.Second
+// caRetryAfter is how long a configuration that could not be written is left alone.
+const caRetryAfter = 2 * time.Second
 
-// Trust keeps the caBundle of the webhooks of one mutating and one validating configuration as the authority is. It applies these fields alone,
-// server-side, so that all others stay those of whoever installed the configurations. One that does not exist is no error.
-type Trust struct {
+// caInjector keeps the caBundle of the webhooks of one mutating and one validating configuration as the authority is. It applies these fields alone,
+// server-side, so that all others stay those of whoever installed the webhookConfigurations. One that does not exist is no error.
+type caInjector struct {
 	name    string
 	client  dynamic.Interface
 	log     logr.Logger
@@ -43,23 +43,23 @@ type Trust struct {
 	authority []byte
 }
 
-// NewTrust makes the Trust of the configurations of a name, which is also the field manager. It makes no request.
-func NewTrust(client dynamic.Interface, name string, log logr.Logger) *Trust {
-	return &Trust{name: name, client: client, log: log, changed: make(chan struct{}, 1)}
+// newCAInjector makes the caInjector of the webhookConfigurations of a name, which is also the field manager. It makes no request.
+func newCAInjector(client dynamic.Interface, name string, log logr.Logger) *caInjector {
+	return &caInjector{name: name, client: client, log: log, changed: make(chan struct{}, 1)}
 }
 
 // NeedLeaderElection is false: every replica may write, and all write the same.
-func (*Trust) NeedLeaderElection() bool { return false }
+func (*caInjector) NeedLeaderElection() bool { return false }
 
 // Set says which authority, in PEM, is to be trusted.
-func (t *Trust) Set(authority []byte) {
+func (t *caInjector) Set(authority []byte) {
 	t.mu.Lock()
 	t.authority = bytes.Clone(authority)
 	t.mu.Unlock()
 	t.wake()
 }
 
-func (t *Trust) wake() {
+func (t *caInjector) wake() {
 	select {
 	case t.changed <- struct{}{}:
 	default:
@@ -67,11 +67,11 @@ func (t *Trust) wake() {
 }
 
 // Start writes until the context ends, and returns nil.
-func (t *Trust) Start(ctx context.Context) error {
-	stores := make([]cache.Store, len(configurations))
+func (t *caInjector) Start(ctx context.Context) error {
+	stores := make([]cache.Store, len(webhookConfigurations))
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	for i, resource := range configurations {
+	for i, resource := range webhookConfigurations {
 		store, informer := t.informer(resource)
 		stores[i] = store
 		watching.Go(func() { informer.RunWithContext(logr.NewContext(ctx, t.log)) })
@@ -87,13 +87,13 @@ func (t *Trust) Start(ctx context.Context) error {
 		retry = nil
 		if err := t.write(ctx, stores); err != nil && ctx.Err() == nil {
 			t.log.Error(err, "the caBundle was not written; it is tried again")
-			retry = time.After(retryAfter)
+			retry = time.After(caRetryAfter)
 		}
 	}
 }
 
 // informer watches one configuration. Lists are narrowed by name, as the role is.
-func (t *Trust) informer(resource schema.GroupVersionResource) (cache.Store, cache.Controller) {
+func (t *caInjector) informer(resource schema.GroupVersionResource) (cache.Store, cache.Controller) {
 	selector := fields.OneTermEqualSelector("metadata.name", t.name).String()
 	client := t.client.Resource(resource)
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
@@ -111,7 +111,7 @@ func (t *Trust) informer(resource schema.GroupVersionResource) (cache.Store, cac
 }
 
 // write applies the authority where it is not that of a configuration.
-func (t *Trust) write(ctx context.Context, stores []cache.Store) error {
+func (t *caInjector) write(ctx context.Context, stores []cache.Store) error {
 	t.mu.Lock()
 	authority := t.authority
 	t.mu.Unlock()
@@ -129,7 +129,7 @@ func (t *Trust) write(ctx context.Context, stores []cache.Store) error {
 			if patch == nil {
 				continue
 			}
-			_, err := t.client.Resource(configurations[i]).Apply(ctx, t.name, patch, metav1.ApplyOptions{FieldManager: t.name, Force: true})
+			_, err := t.client.Resource(webhookConfigurations[i]).Apply(ctx, t.name, patch, metav1.ApplyOptions{FieldManager: t.name, Force: true})
 			if err != nil {
 				failed = append(failed, fmt.Errorf("applying the caBundle of %s %q: %w", live.GetKind(), t.name, err))
 				continue

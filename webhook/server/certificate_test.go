@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package certs_test
+package server
 
 import (
 	"crypto/ecdsa"
@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/certs"
 )
 
 // pair is a certificate that signs itself, and its key, in PEM. The serial tells one from another.
@@ -40,7 +38,7 @@ func newPair(t *testing.T, serial int64, notAfter time.Time, names ...string) pa
 }
 
 // serial is that of the certificate in use, 0 where there is none.
-func serial(s certs.Source) int64 {
+func serial(s certificateSource) int64 {
 	c, err := s.GetCertificate(nil)
 	if err != nil || c == nil {
 		return 0
@@ -50,7 +48,7 @@ func serial(s certs.Source) int64 {
 
 func TestNames(t *testing.T) {
 	want := []string{"hook.system.svc", "hook.system.svc.cluster.local", "localhost"}
-	if diff := cmp.Diff(want, certs.Names("hook", "system", "localhost")); diff != "" {
+	if diff := cmp.Diff(want, certificateNames("hook", "system", "localhost")); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }

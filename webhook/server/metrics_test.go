@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package metrics_test
+package server
 
 import (
 	"strings"
@@ -13,11 +13,10 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/metrics"
 )
 
-func sources(heard, expiry time.Time, now time.Time) metrics.Sources {
-	return metrics.Sources{
+func sources(heard, expiry time.Time, now time.Time) MetricSources {
+	return MetricSources{
 		Size:     func() (objects, releases, damaged int) { return 3, 2, 1 },
 		Heard:    func() time.Time { return heard },
 		Expiry:   func() (time.Time, bool) { return expiry, !expiry.IsZero() },
@@ -29,7 +28,7 @@ func sources(heard, expiry time.Time, now time.Time) metrics.Sources {
 
 func TestMetrics(t *testing.T) {
 	now := time.Unix(2000, 0)
-	m := metrics.New(sources(now.Add(-90*time.Second), now.Add(time.Hour), now))
+	m := NewCollector(sources(now.Add(-90*time.Second), now.Add(time.Hour), now))
 	m.Observe(admit.Outcome{Handler: "stamp", Decision: admit.Stamped, Reason: "Adopted", Took: 60 * time.Microsecond})
 	m.Observe(admit.Outcome{Handler: "stamp", Decision: admit.Passed, Reason: "NotWanted", Took: 3 * time.Second})
 	m.Braked()
@@ -116,7 +115,7 @@ fleetdoctor_webhook_requests_total{decision="stamped",handler="stamp",reason="Ad
 func TestUnknown(t *testing.T) {
 	for range 2 {
 		r := prometheus.NewPedanticRegistry()
-		if err := r.Register(metrics.New(sources(time.Time{}, time.Time{}, time.Unix(2000, 0)))); err != nil {
+		if err := r.Register(NewCollector(sources(time.Time{}, time.Time{}, time.Unix(2000, 0)))); err != nil {
 			t.Fatal(err)
 		}
 		families, err := r.Gather()

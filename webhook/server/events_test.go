@@ -13,12 +13,11 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/metrics"
 )
 
 // TestRecorder drops Events, and does not wait, while nobody records them.
 func TestRecorder(t *testing.T) {
-	measured := metrics.New(metrics.Sources{
+	measured := NewCollector(MetricSources{
 		Size: func() (a, b, c int) { return }, Heard: func() (t time.Time) { return }, Waiting: func() int { return 0 }, Failures: func() float64 { return 0 },
 		Expiry: func() (at time.Time, ok bool) { return }, Now: time.Now})
 	to := events.NewFakeRecorder(waiting)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certs is where the webhook's serving certificate comes from: a Secret that cert-controller keeps filled and this package watches,
-// or files that somebody else keeps, cert-manager for one. Either way a new certificate is served without a restart.
-package certs
+package server
 
 import (
 	"context"
@@ -19,8 +17,8 @@ const (
 	KeyName  = "tls.key"
 )
 
-// Source is where the certificate in use comes from. Start blocks until the context ends; the manager of controller-runtime runs it.
-type Source interface {
+// certificateSource is where the certificate in use comes from. Start blocks until the context ends; the manager of controller-runtime runs it.
+type certificateSource interface {
 	Start(context.Context) error
 	// NeedLeaderElection is false: every replica serves.
 	NeedLeaderElection() bool
@@ -32,7 +30,7 @@ type Source interface {
 }
 
 // Expiry is when the certificate in use ends; ok is false where there is none.
-func Expiry(s Source) (at time.Time, ok bool) {
+func expiryOf(s certificateSource) (at time.Time, ok bool) {
 	leaf, err := leafOf(s)
 	if err != nil {
 		return time.Time{}, false
@@ -41,7 +39,7 @@ func Expiry(s Source) (at time.Time, ok bool) {
 }
 
 // Check returns an error where there is no certificate, or none that is valid now.
-func Check(s Source, now time.Time) error {
+func checkCertificate(s certificateSource, now time.Time) error {
 	leaf, err := leafOf(s)
 	switch {
 	case err != nil:
@@ -54,7 +52,7 @@ func Check(s Source, now time.Time) error {
 	return nil
 }
 
-func leafOf(s Source) (*x509.Certificate, error) {
+func leafOf(s certificateSource) (*x509.Certificate, error) {
 	c, err := s.GetCertificate(nil)
 	if err != nil {
 		return nil, err

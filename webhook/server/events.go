@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/metrics"
 )
 
 // waiting is how many Events may wait for being recorded. They are rare; more are dropped, and counted.
@@ -19,7 +18,7 @@ const waiting = 64
 // recorder records Events off the path of the requests that they tell of. It is asked for none of a dry run, which has no effects.
 type recorder struct {
 	to      events.EventRecorder
-	metrics *metrics.Metrics
+	metrics *Collector
 	queue   chan event
 }
 
@@ -30,7 +29,7 @@ type event struct {
 
 var _ admit.Events = (*recorder)(nil)
 
-func newRecorder(to events.EventRecorder, m *metrics.Metrics) *recorder {
+func newRecorder(to events.EventRecorder, m *Collector) *recorder {
 	return &recorder{to: to, metrics: m, queue: make(chan event, waiting)}
 }
 

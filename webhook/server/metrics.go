@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics is what the webhook tells Prometheus. No label holds the name of an object, a namespace or a user.
-package metrics
+package server
 
 import (
 	"time"
@@ -11,10 +10,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 )
 
-const prefix = "fleetdoctor_webhook_"
+const metricPrefix = "fleetdoctor_webhook_"
 
-// Sources are asked when metrics are read.
-type Sources struct {
+// MetricSources are asked when metrics are read.
+type MetricSources struct {
 	// Size of the cache: objects that are desired, releases, and records that could not be read.
 	Size func() (objects, releases, damaged int)
 	// Heard is when the API server last told of the records; zero where it never has.
@@ -28,9 +27,9 @@ type Sources struct {
 	Now      func() time.Time
 }
 
-// Metrics is a prometheus.Collector.
-type Metrics struct {
-	sources  Sources
+// Collector is a prometheus.Collector.
+type Collector struct {
+	sources  MetricSources
 	requests *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
 	brakes   prometheus.Counter
@@ -39,23 +38,23 @@ type Metrics struct {
 	objects, releases, damaged, waiting, age, expiry, failures *prometheus.Desc
 }
 
-var _ prometheus.Collector = (*Metrics)(nil)
+var _ prometheus.Collector = (*Collector)(nil)
 
-// buckets are seconds, from 50 µs, which is slow for a decision from memory, to 2 s, where the API server gives up.
-var buckets = []float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2}
+// latencyBuckets are seconds, from 50 µs, which is slow for a decision from memory, to 2 s, where the API server gives up.
+var latencyBuckets = []float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2}
 
 // New makes the metrics. They are for a registry of the caller's.
-func New(s Sources) *Metrics {
-	value := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(prefix+name, help, nil, nil) }
-	return &Metrics{
+func NewCollector(s MetricSources) *Collector {
+	value := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(metricPrefix+name, help, nil, nil) }
+	return &Collector{
 		sources: s,
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "requests_total",
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: metricPrefix + "requests_total",
 			Help: "Admission requests, by handler, what was decided, and why."}, []string{"handler", "decision", "reason"}),
-		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + "request_duration_seconds",
-			Help: "How long it took to answer an admission request.", Buckets: buckets}, []string{"handler"}),
-		brakes: prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "brakes_total",
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: metricPrefix + "request_duration_seconds",
+			Help: "How long it took to answer an admission request.", Buckets: latencyBuckets}, []string{"handler"}),
+		brakes: prometheus.NewCounter(prometheus.CounterOpts{Name: metricPrefix + "brakes_total",
 			Help: "Objects that are stamped no more, because somebody strips them each time."}),
-		dropped: prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "events_dropped_total",
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{Name: metricPrefix + "events_dropped_total",
 			Help: "Events that were not recorded, because too many were waiting."}),
 		objects:  value("cache_objects", "Objects that the releases known desire."),
 		releases: value("cache_releases", "Helm releases known."),
@@ -68,19 +67,19 @@ func New(s Sources) *Metrics {
 }
 
 // Observe counts a request.
-func (m *Metrics) Observe(o admit.Outcome) {
+func (m *Collector) Observe(o admit.Outcome) {
 	m.requests.WithLabelValues(o.Handler, string(o.Decision), o.Reason).Inc()
 	m.latency.WithLabelValues(o.Handler).Observe(o.Took.Seconds())
 }
 
 // Braked counts an object that is stamped no more.
-func (m *Metrics) Braked() { m.brakes.Inc() }
+func (m *Collector) Braked() { m.brakes.Inc() }
 
 // Dropped counts an Event that was not recorded.
-func (m *Metrics) Dropped() { m.dropped.Inc() }
+func (m *Collector) Dropped() { m.dropped.Inc() }
 
 // Describe implements prometheus.Collector.
-func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+func (m *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range []prometheus.Collector{m.requests, m.latency, m.brakes, m.dropped} {
 		c.Describe(ch)
 	}
@@ -90,7 +89,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector. What is not known is left out: it is not zero.
-func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+func (m *Collector) Collect(ch chan<- prometheus.Metric) {
 	for _, c := range []prometheus.Collector{m.requests, m.latency, m.brakes, m.dropped} {
 		c.Collect(ch)
 	}
