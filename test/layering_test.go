@@ -149,13 +149,10 @@ var rooms = []room{
 		may: []string{"pkg/object"}},
 	{packages: []string{"webhook/admit"}, never: slices.Concat(asking, printing),
 		may: []string{"pkg/object", "pkg/ownership", "webhook/registry", "webhook/stamp", "webhook/guard", "webhook/brake"}},
-	{packages: []string{"webhook/link"}, never: printing},
-	{packages: []string{"webhook/records"}, never: printing,
-		may: []string{"pkg/release", "webhook/link", "webhook/registry"}},
-	{packages: []string{"webhook/namespaces"}, never: printing,
-		may: []string{"webhook/link"}},
+	{packages: []string{"webhook/index"}, never: printing,
+		may: []string{"pkg/release", "webhook/registry"}},
 	{packages: []string{"webhook/server"}, never: printing,
-		may: []string{"pkg/transport", "webhook/admit", "webhook/brake", "webhook/guard", "webhook/namespaces", "webhook/records", "webhook/registry"}},
+		may: []string{"pkg/transport", "webhook/admit", "webhook/brake", "webhook/guard", "webhook/index", "webhook/registry"}},
 	{packages: []string{"webhook/install"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
 		may: []string{"pkg/object", "pkg/fleet", "webhook/guard"}},
 	// What looks at an installation knows what it was made of; what tests it also asks why it does not answer.
@@ -168,8 +165,8 @@ var rooms = []room{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report",
 			"pkg/check", "pkg/escape", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin",
-			"pkg/cmd/webhook", "webhook/registry", "webhook/stamp", "webhook/guard", "webhook/brake", "webhook/admit", "webhook/records",
-			"webhook/link", "webhook/namespaces", "webhook/server", "webhook/install", "webhook/status", "webhook/probe", "manifests"}},
+			"pkg/cmd/webhook", "webhook/registry", "webhook/stamp", "webhook/guard", "webhook/brake", "webhook/admit", "webhook/index",
+			"webhook/server", "webhook/install", "webhook/status", "webhook/probe", "manifests"}},
 }
 
 // TestLayering holds the table against the imports that the go command sees.

@@ -20,8 +20,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/namespaces"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/records"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
 
@@ -113,8 +112,8 @@ func product(m manager.Manager, o Options, source certificateSource) (parts, err
 		return parts{}, fmt.Errorf("creating a client of metadata: %w", err)
 	}
 	memory := registry.New(o.ReleaseNamespaces...)
-	releases := records.New(client, o.ReleaseNamespaces, memory, o.Log.WithName("records"))
-	spaces := namespaces.New(labels, o.Log.WithName("namespaces"))
+	releases := index.NewReleases(client, o.ReleaseNamespaces, memory, o.Log.WithName("records"))
+	spaces := index.NewNamespaces(labels, o.Log.WithName("namespaces"))
 	measured := NewCollector(MetricSources{Size: memory.Size, Heard: releases.Heard, Waiting: releases.Waiting, Failures: source.Failures, Now: time.Now,
 		Expiry: func() (time.Time, bool) { return expiryOf(source) }})
 	told := newRecorder(m.GetEventRecorder(Name), measured)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package link
+package index
 
 import (
 	"sync"
@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// mapped hands on the events of a watch, each as a function makes it. Unlike watch.Filter it ends when it is stopped, also where nobody takes
+// mappedWatch hands on the events of a watch, each as a function makes it. Unlike watch.Filter it ends when it is stopped, also where nobody takes
 // the event that it holds.
-type mapped struct {
+type mappedWatch struct {
 	from    watch.Interface
 	events  chan watch.Event
 	stopped chan struct{}
@@ -20,8 +20,8 @@ type mapped struct {
 	complete atomic.Bool
 }
 
-func newMapped(from watch.Interface) *mapped {
-	m := &mapped{from: from, events: make(chan watch.Event), stopped: make(chan struct{})}
+func newMappedWatch(from watch.Interface) *mappedWatch {
+	m := &mappedWatch{from: from, events: make(chan watch.Event), stopped: make(chan struct{})}
 	m.stop = sync.OnceFunc(func() {
 		close(m.stopped)
 		from.Stop()
@@ -30,7 +30,7 @@ func newMapped(from watch.Interface) *mapped {
 }
 
 // run returns when the watch ends, or is stopped.
-func (m *mapped) run(f func(watch.Event) watch.Event) {
+func (m *mappedWatch) run(f func(watch.Event) watch.Event) {
 	defer close(m.events)
 	for e := range m.from.ResultChan() {
 		select {
@@ -42,7 +42,7 @@ func (m *mapped) run(f func(watch.Event) watch.Event) {
 }
 
 // Stop implements watch.Interface.
-func (m *mapped) Stop() { m.stop() }
+func (m *mappedWatch) Stop() { m.stop() }
 
 // ResultChan implements watch.Interface.
-func (m *mapped) ResultChan() <-chan watch.Event { return m.events }
+func (m *mappedWatch) ResultChan() <-chan watch.Event { return m.events }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package records_test
+package index_test
 
 import (
 	"errors"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package link is what the webhook's caches have in common: how long they wait for an API server that is away, and whether they hear of
-// changes as they happen.
-package link
+package index
 
 import (
 	"sync/atomic"
@@ -15,23 +13,23 @@ import (
 
 // Backoff is how long a cache waits before it asks again. client-go's own wait grows to a minute, and so long after an API server came back
 // nothing new would be known.
-func Backoff() *wait.Backoff {
+func newBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 5 * time.Second}
 }
 
-// Link is the connection of one cache to the API server. The cache says what becomes of its lists and watches; anybody may ask.
-type Link struct{ watch atomic.Pointer[mapped] }
+// watchState is the connection of one cache to the API server. The cache says what becomes of its lists and watches; anybody may ask.
+type watchState struct{ watch atomic.Pointer[mappedWatch] }
 
 // Live says whether changes are heard of as they happen: a watch is open, and what was there before it is known. A connection that hangs is
 // found out by client-go's pings, in 45 seconds at most.
-func (l *Link) Live() bool {
+func (l *watchState) live() bool {
 	w := l.watch.Load()
 	return w != nil && w.complete.Load()
 }
 
 // Watch hands on the events of a watch that was opened with these options, each as f makes it.
-func (l *Link) Watch(from watch.Interface, o metav1.ListOptions, f func(watch.Event) watch.Event) watch.Interface {
-	m := newMapped(from)
+func (l *watchState) wrap(from watch.Interface, o metav1.ListOptions, f func(watch.Event) watch.Event) watch.Interface {
+	m := newMappedWatch(from)
 	m.complete.Store(o.SendInitialEvents == nil || !*o.SendInitialEvents) // else it begins with a list
 	l.watch.Store(m)
 	go func() {
@@ -42,7 +40,7 @@ func (l *Link) Watch(from watch.Interface, o metav1.ListOptions, f func(watch.Ev
 }
 
 // Listed says that a list is complete. Where a watch began with it, its changes follow.
-func (l *Link) Listed() {
+func (l *watchState) listed() {
 	if w := l.watch.Load(); w != nil {
 		w.complete.Store(true)
 	}

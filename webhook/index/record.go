@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package records
+package index
 
 import (
 	corev1 "k8s.io/api/core/v1"

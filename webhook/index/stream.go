@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package records
+package index
 
 import (
 	"context"
@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/link"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
 
@@ -27,8 +26,8 @@ import (
 // of Secrets could have 500 MiB.
 const pageSize = 10
 
-// records narrows on the API server what is sent.
-var records = fields.OneTermEqualSelector("type", release.SecretType)
+// releaseSecrets narrows on the API server what is sent.
+var releaseSecrets = fields.OneTermEqualSelector("type", release.SecretType)
 
 // stream keeps the registry filled from one namespace, or from all. It is what the reflector lists and watches with, and where it stores.
 type stream struct {
@@ -37,7 +36,7 @@ type stream struct {
 	secrets   typedcorev1.SecretInterface
 	reflector *cache.Reflector
 
-	link   link.Link
+	state  watchState
 	synced atomic.Bool
 	heard  atomic.Int64 // nanoseconds since 1970
 }
@@ -47,7 +46,7 @@ func newStream(client Client, namespace string, log logr.Logger, shared *reader)
 	// Client-go's fakes stream no lists, and say so through the client.
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}, client)
 	s.reflector = cache.NewReflectorWithOptions(source, &record{}, s, cache.ReflectorOptions{
-		Logger: &log, Name: "release records", TypeDescription: "release records of " + placeOf(namespace), Backoff: link.Backoff()})
+		Logger: &log, Name: "release records", TypeDescription: "release records of " + placeOf(namespace), Backoff: newBackoff()})
 	s.reflector.WatchListPageSize = pageSize
 	return s
 }
@@ -63,7 +62,7 @@ func (s *stream) run(ctx context.Context) { s.reflector.RunWithContext(ctx) }
 
 // list reads one page.
 func (s *stream) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	o.FieldSelector = records.String()
+	o.FieldSelector = releaseSecrets.String()
 	if o.ResourceVersion == "0" {
 		// "Any state will do" is answered from the API server's cache, which knows no limit: all would come at once.
 		o.ResourceVersion = ""
@@ -85,12 +84,12 @@ func (s *stream) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 
 // watch opens a watch, which may begin with a list.
 func (s *stream) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	o.FieldSelector = records.String()
+	o.FieldSelector = releaseSecrets.String()
 	w, err := s.secrets.Watch(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return s.link.Watch(w, o, s.event), nil
+	return s.state.wrap(w, o, s.event), nil
 }
 
 // event reduces what a watch says.
@@ -103,7 +102,7 @@ func (s *stream) event(e watch.Event) watch.Event {
 	switch e.Type {
 	case watch.Added, watch.Modified:
 		changed := recordOf(secret)
-		if s.link.Live() {
+		if s.state.live() {
 			s.changed(secret)
 		} else { // the watch begins with a list
 			changed.entry = s.listed(secret)
@@ -159,7 +158,7 @@ func (s *stream) Replace(list []any, _ string) error {
 	}
 	s.keepOnly(s.namespace, there)
 	s.into.Replace(s.namespace, entries)
-	s.link.Listed() // before it is ready, and relied upon
+	s.state.listed() // before it is ready, and relied upon
 	s.synced.Store(true)
 	return nil
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package records_test
+package index_test
 
 import (
 	"bytes"
@@ -27,16 +27,16 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/records"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
 
 // secretValue stands in records of these tests; no log may quote it.
 const secretValue = "invented-secret-value"
 
-// watched is a Watcher that runs until the test ends, and what it filled.
+// watched is a Releases that runs until the test ends, and what it filled.
 type watched struct {
-	*records.Watcher
+	*index.Releases
 	*registry.Registry
 	log *lines
 }
@@ -48,7 +48,7 @@ func watchRecords(t *testing.T, config *rest.Config, namespaces ...string) watch
 		t.Fatal(err)
 	}
 	w := watched{Registry: registry.New(namespaces...), log: &lines{}}
-	w.Watcher = records.New(client, namespaces, w.Registry, w.log.logger())
+	w.Releases = index.NewReleases(client, namespaces, w.Registry, w.log.logger())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Start(t.Context()) }()
 	t.Cleanup(func() { // after the test's context is done

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package records keeps a registry filled from the release records of a cluster: Secrets of type helm.sh/release.v1, watched. A Secret is
+// Package index keeps a registry filled from the release records of a cluster: Secrets of type helm.sh/release.v1, watched. A Secret is
 // reduced to its entry as it comes off the wire, so that no more than a few of them are in memory at once, and nothing of one is kept.
 //
 // What was read stays when the API server cannot be reached: an old answer is better than none. Heard tells how old.
-package records
+package index
 
 import (
 	"context"
@@ -28,21 +28,21 @@ type Client interface {
 	CoreV1() typedcorev1.CoreV1Interface
 }
 
-// Watcher fills a registry.
-type Watcher struct {
+// Releases fills a registry.
+type Releases struct {
 	streams []*stream
 	shared  *reader
 	log     logr.Logger
 }
 
-// New makes a Watcher of the release records of some namespaces; none stands for all. The registry must have been made for the same. Watches
+// New makes a Releases of the release records of some namespaces; none stands for all. The registry must have been made for the same. Watches
 // of a client have no rate limit, the pages of lists have: where the API server streams no lists, a client with client-go's default of five
 // requests a second takes two seconds for a hundred records.
-func New(client Client, namespaces []string, into *registry.Registry, log logr.Logger) *Watcher {
+func NewReleases(client Client, namespaces []string, into *registry.Registry, log logr.Logger) *Releases {
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
-	w := &Watcher{log: log, shared: newReader(into, log, fetcher(client))}
+	w := &Releases{log: log, shared: newReader(into, log, fetcher(client))}
 	for _, ns := range slices.Compact(slices.Sorted(slices.Values(namespaces))) {
 		w.streams = append(w.streams, newStream(client, ns, log, w.shared))
 	}
@@ -57,7 +57,7 @@ func fetcher(client Client) func(context.Context, cache.ObjectName) (*corev1.Sec
 	return func(ctx context.Context, name cache.ObjectName) (*corev1.Secret, error) {
 		ctx, stop := context.WithTimeout(ctx, fetchTimeout)
 		defer stop()
-		one := fields.AndSelectors(records, fields.OneTermEqualSelector("metadata.name", name.Name)).String()
+		one := fields.AndSelectors(releaseSecrets, fields.OneTermEqualSelector("metadata.name", name.Name)).String()
 		list, err := client.CoreV1().Secrets(name.Namespace).List(ctx, metav1.ListOptions{FieldSelector: one})
 		if err != nil || len(list.Items) == 0 {
 			return nil, err
@@ -67,7 +67,7 @@ func fetcher(client Client) func(context.Context, cache.ObjectName) (*corev1.Sec
 }
 
 // Start watches until ctx is done, and returns nil. It is called once.
-func (w *Watcher) Start(ctx context.Context) error {
+func (w *Releases) Start(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, w.log)
 	var streams sync.WaitGroup
 	streams.Go(func() { w.shared.run(ctx) })
@@ -79,25 +79,25 @@ func (w *Watcher) Start(ctx context.Context) error {
 }
 
 // NeedLeaderElection says that every replica watches: each answers requests.
-func (w *Watcher) NeedLeaderElection() bool { return false }
+func (w *Releases) NeedLeaderElection() bool { return false }
 
 // Synced says whether every record was read once. It stays true when the API server is lost later.
-func (w *Watcher) Synced() bool {
+func (w *Releases) Synced() bool {
 	return !slices.ContainsFunc(w.streams, func(s *stream) bool { return !s.synced.Load() })
 }
 
 // Live says whether it hears of changes as they happen, and has read all that it heard of in a namespace; the namespace "" stands for all.
 // Where it does not, what it filled may be out of date.
-func (w *Watcher) Live(namespace string) bool {
-	return !slices.ContainsFunc(w.streams, func(s *stream) bool { return !s.link.Live() }) && !w.shared.behindIn(namespace)
+func (w *Releases) Live(namespace string) bool {
+	return !slices.ContainsFunc(w.streams, func(s *stream) bool { return !s.state.live() }) && !w.shared.behindIn(namespace)
 }
 
 // Waiting is how many records are heard of and not read yet.
-func (w *Watcher) Waiting() int { return w.shared.waiting() }
+func (w *Releases) Waiting() int { return w.shared.waiting() }
 
 // Heard is when the API server last said something of the namespaces that it has been silent about longest: the API server sends a bookmark
 // about once a minute where nothing happens. It is zero before each has been heard of.
-func (w *Watcher) Heard() time.Time {
+func (w *Releases) Heard() time.Time {
 	var oldest time.Time
 	for i, s := range w.streams {
 		heard := s.heard.Load()

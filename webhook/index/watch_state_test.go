@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package link_test
+package index
 
 import (
 	"testing"
@@ -10,8 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/link"
 )
 
 // TestBackoff holds how long a cache waits: half a second at first, with up to half as much by chance, then longer, and never much more than
@@ -38,32 +36,32 @@ var begun = metav1.ListOptions{SendInitialEvents: ptr.To(true)}
 
 func TestLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l link.Link
+		var l watchState
 		is := func(want bool, when string) {
 			t.Helper()
 			synctest.Wait()
-			if got := l.Live(); got != want {
+			if got := l.live(); got != want {
 				t.Errorf("%s: live %t, want %t", when, got, want)
 			}
 		}
 		is(false, "before anything")
-		l.Listed()
+		l.listed()
 		is(false, "after a list, before its watch")
 
 		first := watch.NewFake()
-		l.Watch(first, metav1.ListOptions{}, same)
+		l.wrap(first, metav1.ListOptions{}, same)
 		is(true, "with a watch after a list")
 		first.Stop()
 		is(false, "when the API server ended it")
 
 		second := watch.NewFake()
-		w := l.Watch(second, begun, same)
+		w := l.wrap(second, begun, same)
 		is(false, "while a watch begins with a list")
-		l.Listed()
+		l.listed()
 		is(true, "when that list is complete")
 
 		third := watch.NewFake()
-		l.Watch(third, metav1.ListOptions{}, same)
+		l.wrap(third, metav1.ListOptions{}, same)
 		w.Stop()
 		is(true, "when an earlier watch ends after the next was opened")
 		third.Stop()
@@ -74,9 +72,9 @@ func TestLive(t *testing.T) {
 // TestWatch holds that events are handed on as they were made, and that a watch ends also where nobody takes the event that it holds.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l link.Link
+		var l watchState
 		from := watch.NewFake()
-		w := l.Watch(from, metav1.ListOptions{}, func(e watch.Event) watch.Event {
+		w := l.wrap(from, metav1.ListOptions{}, func(e watch.Event) watch.Event {
 			e.Type = watch.Bookmark
 			return e
 		})
@@ -90,7 +88,7 @@ func TestWatch(t *testing.T) {
 		synctest.Wait()
 		for range w.ResultChan() { // one may be on its way
 		}
-		if l.Live() {
+		if l.live() {
 			t.Error("it is live after its watch was stopped")
 		}
 	})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package records
+package index
 
 import (
 	"context"
@@ -59,7 +59,7 @@ func (s *stepped) desired(namespace string) int {
 // TestTurns floods the reader with records of one namespace: those of others are read next, and it is known which namespace is behind.
 func TestTurns(t *testing.T) {
 	s := newStepped()
-	w := &Watcher{shared: s.reader} // whose watches are all open
+	w := &Releases{shared: s.reader} // whose watches are all open
 	if !w.Live("") {
 		t.Error("it is not live when nothing waits")
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package records_test
+package index_test
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/records"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
 
@@ -101,7 +101,7 @@ func coldSync(server string, to io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	into := registry.New()
-	w := records.New(client, nil, into, logr.Discard())
+	w := index.NewReleases(client, nil, into, logr.Discard())
 	m := measure{Before: resident("VmRSS")}
 	start, ended := time.Now(), make(chan error, 1)
 	go func() { ended <- w.Start(ctx) }()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package namespaces_test
+package index_test
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 
@@ -22,19 +21,14 @@ import (
 	"k8s.io/client-go/metadata/fake"
 	"k8s.io/client-go/rest"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/namespaces"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-var shared *cluster.Cluster
-
-func TestMain(m *testing.M) { os.Exit(cluster.Run(m, &shared)) }
-
-// start runs a Watcher until the test ends.
-func start(t *testing.T, client metadata.Interface) *namespaces.Watcher {
+// start runs a Releases until the test ends.
+func startNamespaces(t *testing.T, client metadata.Interface) *index.Namespaces {
 	t.Helper()
-	w := namespaces.New(client, logr.Discard())
+	w := index.NewNamespaces(client, logr.Discard())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Start(t.Context()) }()
 	t.Cleanup(func() { // after the test's context is done
@@ -45,7 +39,7 @@ func start(t *testing.T, client metadata.Interface) *namespaces.Watcher {
 	return w
 }
 
-func awaitSync(t *testing.T, w *namespaces.Watcher) {
+func awaitNamespaces(t *testing.T, w *index.Namespaces) {
 	t.Helper()
 	poll.Until(t, func() error {
 		if !w.Synced() {
@@ -56,7 +50,7 @@ func awaitSync(t *testing.T, w *namespaces.Watcher) {
 }
 
 // await waits until a namespace has these labels.
-func await(t *testing.T, w *namespaces.Watcher, name string, want map[string]string) {
+func awaitLabels(t *testing.T, w *index.Namespaces, name string, want map[string]string) {
 	t.Helper()
 	poll.Until(t, func() error {
 		if diff := cmp.Diff(want, w.Labels(name)); diff != "" {
@@ -68,37 +62,37 @@ func await(t *testing.T, w *namespaces.Watcher, name string, want map[string]str
 
 // TestLabels follows namespaces of a real API server, behind a proxy that loses connections.
 func TestLabels(t *testing.T) {
-	forward, client := proxyOf(t)
+	forward, client := metadataProxy(t)
 	apply := func(name, labels string) {
 		t.Helper()
 		shared.ApplyYAML(t, "someone", fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {%s}}}", name, labels))
 	}
 	shared.RemoveNamespacesAfter(t, "guarded", "absent")
 	apply("guarded", "fleetdoctor.io/guard: deny, fleetdoctor.iox: none, team: a")
-	w := start(t, client)
+	w := startNamespaces(t, client)
 	if w.NeedLeaderElection() {
 		t.Error("only one replica would watch")
 	}
-	awaitSync(t, w)
-	await(t, w, "guarded", map[string]string{"fleetdoctor.io/guard": "deny"})
+	awaitNamespaces(t, w)
+	awaitLabels(t, w, "guarded", map[string]string{"fleetdoctor.io/guard": "deny"})
 
 	apply("guarded", `fleetdoctor.io/guard: warn, fleetdoctor.io/ignore: "true"`)
 	apply("absent", "fleetdoctor.io/adopt: exact")
-	await(t, w, "guarded", map[string]string{"fleetdoctor.io/guard": "warn", "fleetdoctor.io/ignore": "true"})
-	await(t, w, "absent", map[string]string{"fleetdoctor.io/adopt": "exact"})
+	awaitLabels(t, w, "guarded", map[string]string{"fleetdoctor.io/guard": "warn", "fleetdoctor.io/ignore": "true"})
+	awaitLabels(t, w, "absent", map[string]string{"fleetdoctor.io/adopt": "exact"})
 
 	poll.True(t, "it is live", w.Live)
 	forward.CloseClientConnections()
 	apply("absent", "")
-	await(t, w, "absent", nil)
+	awaitLabels(t, w, "absent", nil)
 	if !w.Synced() {
 		t.Error("it is no longer synced")
 	}
 	poll.True(t, "it is live again", w.Live)
 }
 
-// proxyOf stands before the API server, as an administrator, and lets pass only what asks for metadata.
-func proxyOf(t *testing.T) (*httptest.Server, metadata.Interface) {
+// metadataProxy stands before the API server, as an administrator, and lets pass only what asks for metadata.
+func metadataProxy(t *testing.T) (*httptest.Server, metadata.Interface) {
 	t.Helper()
 	config := shared.Config()
 	transport, err := rest.TransportFor(config)
@@ -149,9 +143,9 @@ func TestGone(t *testing.T) {
 		objects = append(objects, of(name))
 	}
 	client := fake.NewSimpleMetadataClient(scheme, objects...)
-	w := start(t, client)
-	awaitSync(t, w)
-	await(t, w, "a", map[string]string{"fleetdoctor.io/guard": "warn"})
+	w := startNamespaces(t, client)
+	awaitNamespaces(t, w)
+	awaitLabels(t, w, "a", map[string]string{"fleetdoctor.io/guard": "warn"})
 	poll.Until(t, func() error { // of a fake what happens before it is watched is lost
 		for _, a := range client.Actions() {
 			if a.GetVerb() == "watch" {
@@ -163,6 +157,6 @@ func TestGone(t *testing.T) {
 	if err := client.Resource(gvr).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, w, "a", nil)
-	await(t, w, "b", map[string]string{"fleetdoctor.io/guard": "warn"})
+	awaitLabels(t, w, "a", nil)
+	awaitLabels(t, w, "b", map[string]string{"fleetdoctor.io/guard": "warn"})
 }
