@@ -100,6 +100,8 @@ var rooms = []room{
 
 	{packages: []string{"pkg/inventory"}, pure: true, never: judging,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership"}},
+	{packages: []string{"pkg/desired"}, pure: true, never: judging,
+		may: []string{"pkg/object", "pkg/release", "pkg/ownership"}},
 	{packages: []string{"pkg/compare"}, pure: true, never: judging,
 		may: []string{"pkg/object"}},
 	{packages: []string{"pkg/health"}, pure: true, never: judging},
@@ -139,20 +141,18 @@ var rooms = []room{
 	// Files, and the variable that holds them.
 	{packages: []string{"manifests"}},
 	// What the webhook decides with is pure, what answers requests has no client to ask with, and only what keeps it up to date connects.
-	{packages: []string{"webhook/registry"}, pure: true, never: judging,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership"}},
 	{packages: []string{"webhook/stamp"}, pure: true, never: judging,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "webhook/registry"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/desired"}},
 	{packages: []string{"webhook/guard"}, pure: true, never: judging,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "webhook/registry", "webhook/stamp"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/desired", "webhook/stamp"}},
 	{packages: []string{"webhook/brake"}, pure: true, never: judging,
 		may: []string{"pkg/object"}},
 	{packages: []string{"webhook/admit"}, never: slices.Concat(asking, printing),
-		may: []string{"pkg/object", "pkg/ownership", "webhook/registry", "webhook/stamp", "webhook/guard", "webhook/brake"}},
+		may: []string{"pkg/object", "pkg/ownership", "pkg/desired", "webhook/stamp", "webhook/guard", "webhook/brake"}},
 	{packages: []string{"webhook/index"}, never: printing,
-		may: []string{"pkg/release", "webhook/registry"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/desired"}},
 	{packages: []string{"webhook/server"}, never: printing,
-		may: []string{"pkg/transport", "webhook/admit", "webhook/brake", "webhook/guard", "webhook/index", "webhook/registry"}},
+		may: []string{"pkg/transport", "webhook/admit", "webhook/brake", "webhook/guard", "webhook/index"}},
 	{packages: []string{"webhook/install"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
 		may: []string{"pkg/object", "pkg/fleet", "webhook/guard"}},
 	// What looks at an installation knows what it was made of; what tests it also asks why it does not answer.
@@ -165,7 +165,7 @@ var rooms = []room{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report",
 			"pkg/check", "pkg/escape", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin",
-			"pkg/cmd/webhook", "webhook/registry", "webhook/stamp", "webhook/guard", "webhook/brake", "webhook/admit", "webhook/index",
+			"pkg/cmd/webhook", "pkg/desired", "webhook/stamp", "webhook/guard", "webhook/brake", "webhook/admit", "webhook/index",
 			"webhook/server", "webhook/install", "webhook/status", "webhook/probe", "manifests"}},
 }
 

@@ -16,18 +16,15 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
 
 // Registry knows who desires an object, who claims it, and who is there.
 type Registry interface {
 	stamp.Registry
-	Owners(object.Key) []registry.Release
-	Claims(object.Key) []registry.Release
 }
 
 // Namespaces knows the labels of namespaces that are meant for the webhook. A namespace that is not known has none.
@@ -109,12 +106,12 @@ type answer struct {
 	admission.Response
 	decision Decision
 	reason   string
-	release  registry.Release
+	release  desired.Release
 	// unsure says that what is not known yet might change it.
 	unsure bool
 }
 
-func pass(reason string, release registry.Release) answer {
+func pass(reason string, release desired.Release) answer {
 	return answer{Response: admission.Allowed(""), decision: Passed, reason: reason, release: release}
 }
 
@@ -122,12 +119,12 @@ func pass(reason string, release registry.Release) answer {
 func handler(o Options, name string, decide func(req admission.Request, again bool) answer) admission.Handler {
 	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) (response admission.Response) {
 		start := time.Now()
-		a := pass(notReady, registry.Release{})
+		a := pass(notReady, desired.Release{})
 		defer func() {
 			if fault := recover(); fault != nil {
 				// What is recovered may quote the request; the stack does not.
 				o.Log.Error(fmt.Errorf("fault of type %T", fault), "a request passed unseen", "handler", name, "stack", string(debug.Stack()))
-				a = pass(failed, registry.Release{})
+				a = pass(failed, desired.Release{})
 			}
 			o.Observe(Outcome{Handler: name, Decision: a.decision, Reason: a.reason, Took: time.Since(start)})
 			response = a.annotated()

@@ -23,7 +23,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
 var eleven = ownership.Wanted("default-eleven", "eleven", "web")
@@ -31,7 +31,7 @@ var eleven = ownership.Wanted("default-eleven", "eleven", "web")
 // bench is the handlers with a world around them that a test can look at and change.
 type bench struct {
 	admit.Options
-	registry   *registry.Registry
+	registry   *index.Index
 	namespaces namespaces
 	ready      bool
 	stale      bool
@@ -50,12 +50,12 @@ func (b *bench) Braked(o admit.Object, message string) {
 // setUp makes a cluster with bundle eleven, of eleven ConfigMaps in namespace web.
 func setUp(tb testing.TB) *bench {
 	tb.Helper()
-	r := registry.New()
-	e, err := registry.Read(record.Record{Bundle: "eleven", Objects: record.ConfigMaps("web", 11)}.Value())
+	r := index.New()
+	e, err := index.Read(record.Record{Bundle: "eleven", Objects: record.ConfigMaps("web", 11)}.Value())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r.Put(e)
+	r.Set(e)
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	b := &bench{registry: r, namespaces: namespaces{"web": {}}, ready: true}
 	b.Options = admit.Options{Registry: r, Namespaces: b.namespaces, Ready: func() bool { return b.ready }, Live: func(string) bool { return !b.stale }, GuardDefault: guard.Warn,
@@ -296,12 +296,12 @@ func TestGuard(t *testing.T) {
 			all := record.ConfigMaps("web", 10)
 			viewer := all[0]
 			viewer.APIVersion, viewer.Kind, viewer.Namespace, viewer.Name = "rbac.authorization.k8s.io/v1", "ClusterRole", "", "viewer"
-			e, err := registry.Read(record.Record{Bundle: "eleven", Objects: append(all, viewer)}.Value())
+			e, err := index.Read(record.Record{Bundle: "eleven", Objects: append(all, viewer)}.Value())
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := registry.New()
-			r.Put(e)
+			r := index.New()
+			r.Set(e)
 			b.Registry = r
 			for k, v := range tc.namespace {
 				b.namespaces["web"][k] = v
@@ -376,12 +376,12 @@ func TestNamespace(t *testing.T) {
 	b := setUp(t)
 	ref := record.ConfigMaps("", 1)[0]
 	ref.Kind, ref.Name = "Namespace", "shop"
-	e, err := registry.Read(record.Record{Bundle: "eleven", Objects: append(record.ConfigMaps("web", 10), ref)}.Value())
+	e, err := index.Read(record.Record{Bundle: "eleven", Objects: append(record.ConfigMaps("web", 10), ref)}.Value())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := registry.New()
-	r.Put(e)
+	r := index.New()
+	r.Set(e)
 	b.Registry = r
 	req := request(admissionv1.Create, nil, []byte(`{"metadata":{"name":"shop"`+helmOnly()+`}}`))
 	req.Kind.Kind, req.Namespace, req.Name = "Namespace", "shop", "shop"

@@ -10,23 +10,24 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
 // TestForgedRecord has a tenant's record claim bundle eleven's set for an agent of the tenant, under deny. Fleet's own agent is refused nothing,
 // also where the real record is not there or the object lacks Helm's annotations; everybody else is refused what they were.
 func TestForgedRecord(t *testing.T) {
 	const fleet, tenant = "system:serviceaccount:cattle-fleet-system:fleet-agent", "system:serviceaccount:a-tenant:fleet-agent"
-	e, err := registry.Read(record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}.Value())
+	e, err := index.Read(record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}.Value())
 	if err != nil {
 		t.Fatal(err)
 	}
-	unread := registry.Damaged(release.Name{Namespace: "web", Name: "eleven", Revision: 1})
+	unread := desired.NewRevision[struct{}](desired.Release{Name: release.Name{Namespace: "web", Name: "eleven", Revision: 1}, Status: desired.Unreadable}, nil)
 	bare := eleven
 	bare.ReleaseName, bare.ReleaseNamespace = "", ""
 	for _, tc := range []struct {
@@ -48,9 +49,9 @@ func TestForgedRecord(t *testing.T) {
 			b := setUp(t)
 			b.GuardDefault = guard.Deny
 			if tc.alone {
-				b.registry.Put(unread)
+				b.registry.Set(unread)
 			}
-			b.registry.Put(e)
+			b.registry.Set(e)
 			req := request(admissionv1.Delete, configMap(marked(tc.old)), nil)
 			req.UserInfo.Username = tc.user
 			got := admit.Guard(b.Options).Handle(t.Context(), req)
@@ -105,11 +106,11 @@ func TestForgedBacklog(t *testing.T) {
 			b := setUp(t)
 			b.GuardDefault = guard.Deny
 			b.Live = func(namespace string) bool { return namespace != "" && !slices.Contains(tc.behind, namespace) }
-			e, err := registry.Read(record.Record{Bundle: tc.bundle, SetID: eleven.SetID, Namespace: "a-tenant", Objects: record.ConfigMaps("web", 1)}.Value())
+			e, err := index.Read(record.Record{Bundle: tc.bundle, SetID: eleven.SetID, Namespace: "a-tenant", Objects: record.ConfigMaps("web", 1)}.Value())
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.registry.Put(e)
+			b.registry.Set(e)
 			op := admissionv1.Delete
 			if tc.after != nil {
 				op = admissionv1.Update

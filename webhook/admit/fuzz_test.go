@@ -21,7 +21,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
 // call sends a body to a handler as the API server would.
@@ -124,11 +124,11 @@ func BenchmarkHandler(b *testing.B) {
 	known := setUp(b)
 	known.Observe = func(admit.Outcome) {}
 	for i := range 200 {
-		e, err := registry.Read(record.Record{Bundle: "other", Namespace: fmt.Sprintf("web-%d", i), Objects: record.ConfigMaps("", 500)}.Value())
+		e, err := index.Read(record.Record{Bundle: "other", Namespace: fmt.Sprintf("web-%d", i), Objects: record.ConfigMaps("", 500)}.Value())
 		if err != nil {
 			b.Fatal(err)
 		}
-		known.registry.Put(e)
+		known.registry.Set(e)
 	}
 	for _, size := range []struct {
 		name  string

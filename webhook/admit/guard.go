@@ -9,9 +9,9 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
 
@@ -20,21 +20,21 @@ type guardian struct{ Options }
 
 func (g guardian) answer(req admission.Request, _ bool) answer {
 	if req.Operation != admissionv1.Update && req.Operation != admissionv1.Delete || req.SubResource != "" {
-		return pass(unasked, registry.Release{})
+		return pass(unasked, desired.Release{})
 	}
 	key := keyOf(&req)
-	claims := g.Registry.Claims(key)
+	claims := g.Registry.Lookup(key)
 	if len(claims) == 0 { // most have none: nothing of them is decoded
-		return pass(string(guard.NotOwned), registry.Release{})
+		return pass(string(guard.NotOwned), desired.Release{})
 	}
 	before, after, err := objects(&req)
 	if err != nil || before == nil {
-		return pass(undecodable, registry.Release{})
+		return pass(undecodable, desired.Release{})
 	}
 	if req.Operation == admissionv1.Delete {
 		after = nil
 	} else if after == nil {
-		return pass(undecodable, registry.Release{})
+		return pass(undecodable, desired.Release{})
 	}
 	return g.judge(&req, key, claims, g.Namespaces.Labels(key.Namespace), before, after)
 }
@@ -43,7 +43,7 @@ func (g guardian) answer(req admission.Request, _ bool) answer {
 const stale = "this would be denied, but the webhook does not hear of changes from the API server at present, or has not read them all"
 
 // judge has the guard look at a request, in the mode that holds for the object.
-func (g guardian) judge(req *admission.Request, key object.Key, claims []registry.Release, labels map[string]string, before, after *object.Meta) answer {
+func (g guardian) judge(req *admission.Request, key object.Key, claims []desired.Release, labels map[string]string, before, after *object.Meta) answer {
 	v := guard.Judge(claims, guard.Request{Key: key, User: req.UserInfo.Username, Manager: manager(req), Old: before, New: after,
 		Ignored: labels[stamp.IgnoreLabel] == "true", Partial: !g.Registry.Complete()})
 	a := pass(string(v.Reason), v.Release)

@@ -14,7 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
 // TestPatience has a new service account of a release delete what the record that names it, which comes later, does not want any more.
@@ -33,12 +33,12 @@ func TestPatience(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := setUp(t)
 				b.GuardDefault, b.Patience = guard.Deny, patience
-				next, err := registry.Read(record.Record{Bundle: "eleven", Revision: 2, Status: "pending-upgrade", AgentNamespace: "agents", ServiceAccount: "deployer",
+				next, err := index.Read(record.Record{Bundle: "eleven", Revision: 2, Status: "pending-upgrade", AgentNamespace: "agents", ServiceAccount: "deployer",
 					Objects: nil}.Value())
 				if err != nil {
 					t.Fatal(err)
 				}
-				time.AfterFunc(test.recordAfter, func() { b.registry.Put(next) })
+				time.AfterFunc(test.recordAfter, func() { b.registry.Set(next) })
 				req := request(admissionv1.Delete, configMap(marked(eleven)), nil)
 				req.UserInfo.Username = "system:serviceaccount:agents:deployer"
 				ctx, cancel := context.WithTimeout(t.Context(), test.requestFor)
@@ -89,11 +89,11 @@ func TestHandover(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := setUp(t)
 				b.Patience = patience
-				next, err := registry.Read(record.Record{Bundle: "renamed", Status: "pending-install", Objects: record.ConfigMaps("web", 11)}.Value())
+				next, err := index.Read(record.Record{Bundle: "renamed", Status: "pending-install", Objects: record.ConfigMaps("web", 11)}.Value())
 				if err != nil {
 					t.Fatal(err)
 				}
-				time.AfterFunc(test.recordAfter, func() { b.registry.Put(next) })
+				time.AfterFunc(test.recordAfter, func() { b.registry.Set(next) })
 				req := request(admissionv1.Update, configMap(marked(eleven)), configMap(marked(renamed)))
 				req.UserInfo.Username = test.user
 				if got := said(admit.Stamp(b.Options).Handle(t.Context(), req)); got != test.want {

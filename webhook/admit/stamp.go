@@ -11,11 +11,11 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
 
@@ -29,13 +29,13 @@ func (s stamper) answer(req admission.Request, again bool) answer {
 	key := keyOf(&req)
 	switch {
 	case req.Operation != admissionv1.Create && req.Operation != admissionv1.Update || req.SubResource != "":
-		return pass(unasked, registry.Release{})
-	case key.Name == "" || len(s.Registry.Owners(key)) == 0: // most are not: nothing of them is decoded
-		return pass(string(stamp.NotWanted), registry.Release{})
+		return pass(unasked, desired.Release{})
+	case key.Name == "" || len(s.Registry.Lookup(key)) == 0: // most are not: nothing of them is decoded
+		return pass(string(stamp.NotWanted), desired.Release{})
 	}
 	before, after, err := objects(&req)
 	if err != nil || after == nil || after.Metadata.Name != key.Name {
-		return pass(undecodable, registry.Release{}) // a patch that does not apply would fail the request, whatever the failurePolicy
+		return pass(undecodable, desired.Release{}) // a patch that does not apply would fail the request, whatever the failurePolicy
 	}
 	labels := s.Namespaces.Labels(key.Namespace)
 	d := stamp.Decide(s.Registry, stamp.Request{Key: key, Manager: manager(&req), Old: before, New: after, Exact: s.exact,
@@ -54,7 +54,7 @@ func (s stamper) answer(req admission.Request, again bool) answer {
 	var told []string
 	if d.Reason == stamp.Restored {
 		// The guard would not see it: it is called when the marks are back.
-		g := guardian{s.Options}.judge(&req, key, s.Registry.Claims(key), labels, before, after)
+		g := guardian{s.Options}.judge(&req, key, s.Registry.Lookup(key), labels, before, after)
 		switch {
 		case g.decision == Denied, g.unsure && !again:
 			return g

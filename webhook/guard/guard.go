@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
 
@@ -49,7 +49,7 @@ type Verdict struct {
 	Reason Reason
 	// Release owns the object; the zero value where none does. Where several releases may own it, no more is set than the Bundle that all of
 	// their records name.
-	Release registry.Release
+	Release desired.Release
 	// Namespaces are those of the releases that may own the object, in the order of the claims.
 	Namespaces []string
 	// MayBeFleet says that a record which is not read yet could make the request Fleet's own: Fleet has no users but service accounts.
@@ -65,7 +65,7 @@ func (v Verdict) Harm() bool { return v.Message != "" }
 
 // Judge judges a request for an object, of which it is told all claims; it may reorder them. What adopt or its undo write is no harm: it was done
 // on purpose.
-func Judge(claims []registry.Release, req Request) Verdict {
+func Judge(claims []desired.Release, req Request) Verdict {
 	have := stampsOf(req.Old).Marks()
 	owners := ownersOf(claims, have)
 	if len(owners) == 0 {
@@ -82,7 +82,7 @@ func Judge(claims []registry.Release, req Request) Verdict {
 		v.Reason = Ignored
 	case system(req.User, req.Key):
 		v.Reason = System
-	case !slices.ContainsFunc(owners, func(o registry.Release) bool { return !isFleet(o, req.User) }):
+	case !slices.ContainsFunc(owners, func(o desired.Release) bool { return !isFleet(o, req.User) }):
 		v.Reason = Fleet
 	case req.Old.Metadata.DeletionTimestamp != "":
 		v.Reason = Deleting
@@ -97,54 +97,54 @@ func Judge(claims []registry.Release, req Request) Verdict {
 
 // ownersOf are the claims by the hash that an object carries. Of several it is the one whose release the object's Helm annotations name: the
 // hash does not include that, and anybody who may write a record can claim a hash, but not in another's namespace.
-func ownersOf(claims []registry.Release, have ownership.Marks) []registry.Release {
-	owners := slices.DeleteFunc(claims, func(o registry.Release) bool {
-		return o.Want.Hash == "" || o.Want.Hash != have.Hash || fleet.IsAgentBundle(o.Bundle) // an agent, and who installs it, look after its objects
+func ownersOf(claims []desired.Release, have ownership.Marks) []desired.Release {
+	owners := slices.DeleteFunc(claims, func(o desired.Release) bool {
+		return o.Metadata.Hash == "" || o.Metadata.Hash != have.Hash || fleet.IsAgentBundle(o.Bundle) // an agent, and who installs it, look after its objects
 	})
-	if i := slices.IndexFunc(owners, func(o registry.Release) bool { return o.Want.Release() == have.Release() }); i >= 0 {
+	if i := slices.IndexFunc(owners, func(o desired.Release) bool { return o.Metadata.Release() == have.Release() }); i >= 0 {
 		return owners[i : i+1]
 	}
 	return owners
 }
 
 // several says whether the owners are more than one release. Two revisions of a release are one.
-func several(owners []registry.Release) bool {
-	return slices.ContainsFunc(owners, func(o registry.Release) bool { return o.Release() != owners[0].Release() })
+func several(owners []desired.Release) bool {
+	return slices.ContainsFunc(owners, func(o desired.Release) bool { return o.Release() != owners[0].Release() })
 }
 
 // agreed is the owner. Of several releases it is what does not depend on which of them owns the object.
-func agreed(owners []registry.Release) registry.Release {
+func agreed(owners []desired.Release) desired.Release {
 	switch {
 	case !several(owners):
 		return owners[0]
-	case slices.ContainsFunc(owners, func(o registry.Release) bool { return o.Bundle != owners[0].Bundle }):
-		return registry.Release{}
+	case slices.ContainsFunc(owners, func(o desired.Release) bool { return o.Bundle != owners[0].Bundle }):
+		return desired.Release{}
 	}
-	return registry.Release{Bundle: owners[0].Bundle}
+	return desired.Release{Bundle: owners[0].Bundle}
 }
 
 // doubt says why the claims that are left need not be those of the object's owner. Where nothing but the hash speaks for them, the record of
 // its owner may be missing, or be one of several.
-func doubt(owners []registry.Release, have ownership.Marks, req Request) string {
-	if have.ReleaseName != "" && owners[0].Want.Release() != have.Release() {
+func doubt(owners []desired.Release, have ownership.Marks, req Request) string {
+	if have.ReleaseName != "" && owners[0].Metadata.Release() != have.Release() {
 		return "Helm's annotations name release " + have.Release() + ", which is not known to own it"
 	}
 	if have.ReleaseName == "" && req.Partial && strings.HasPrefix(req.User, serviceAccount) {
 		return "it lacks Helm's annotations, and not every release record is known"
 	}
-	if several(owners) && slices.ContainsFunc(owners, func(o registry.Release) bool { return isFleet(o, req.User) }) {
+	if several(owners) && slices.ContainsFunc(owners, func(o desired.Release) bool { return isFleet(o, req.User) }) {
 		return "several releases state its set, Helm's annotations name none of them, and it is Fleet for one"
 	}
 	return ""
 }
 
 // judgeMarks looks for marks that are as one of the owners wants them, and would not be any more.
-func (v *Verdict) judgeMarks(owners []registry.Release, req Request, count string) {
+func (v *Verdict) judgeMarks(owners []desired.Release, req Request, count string) {
 	v.Reason = Harmless
 	var gone, changed []string
 	counted, helm := false, false
 	for _, c := range ownership.Changes(stampsOf(req.Old), stampsOf(req.New)) {
-		if c.Old == nil || !slices.ContainsFunc(owners, func(o registry.Release) bool { return o.Want.Stamps()[c.Name] == *c.Old }) {
+		if c.Old == nil || !slices.ContainsFunc(owners, func(o desired.Release) bool { return o.Metadata.Stamps()[c.Name] == *c.Old }) {
 			continue
 		}
 		counted = counted || c.Name == fleet.HashLabel
@@ -181,7 +181,7 @@ func (v *Verdict) judgeMarks(owners []registry.Release, req Request, count strin
 const maxNamed = 3
 
 // bundles names the bundles of the owners.
-func bundles(owners []registry.Release) string {
+func bundles(owners []desired.Release) string {
 	var names []string
 	for _, o := range owners {
 		if slices.Contains(names, o.Bundle) {
@@ -198,9 +198,9 @@ func bundles(owners []registry.Release) string {
 
 // fewer adds the count that Fleet reports of a bundle afterwards. It is an upper bound: other objects may be missing or modified already, which
 // the release record does not tell. Where another release may own the object, there is no count.
-func fewer(owners []registry.Release, have ownership.Marks, req Request) string {
+func fewer(owners []desired.Release, have ownership.Marks, req Request) string {
 	r := owners[0]
-	named := r.Want.Release() == have.Release()
+	named := r.Metadata.Release() == have.Release()
 	if !named && (several(owners) || have.ReleaseName != "" || req.Partial) {
 		return ""
 	}
@@ -218,8 +218,8 @@ var accounts = []string{fleet.AgentName, fleet.DefaultAccount}
 const serviceAccount = "system:serviceaccount:"
 
 // isFleet says whether a user is Fleet, as far as one release is concerned.
-func isFleet(r registry.Release, user string) bool {
-	return slices.ContainsFunc(r.Agents, func(a registry.Agent) bool {
+func isFleet(r desired.Release, user string) bool {
+	return slices.ContainsFunc(r.Agents, func(a desired.Agent) bool {
 		name, ok := strings.CutPrefix(user, serviceAccount+a.Namespace+":")
 		return ok && a.Namespace != "" && name != "" && (name == a.ServiceAccount || slices.Contains(accounts, name))
 	})

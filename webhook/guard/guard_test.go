@@ -13,7 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
 const alice, agent = "alice", "system:serviceaccount:cattle-fleet-system:fleet-agent"
@@ -21,9 +21,9 @@ const alice, agent = "alice", "system:serviceaccount:cattle-fleet-system:fleet-a
 var eleven = ownership.Wanted("default-eleven", "eleven", "web")
 
 // cluster has bundle eleven, which desires eleven ConfigMaps and is deployed as deployer, and bundle other, which desires the first of them too.
-func cluster(tb testing.TB) *registry.Registry {
+func cluster(tb testing.TB) *index.Index {
 	tb.Helper()
-	r := registry.New()
+	r := index.New()
 	for _, rec := range []record.Record{
 		{Bundle: "eleven", ServiceAccount: "deployer", Objects: append(record.ConfigMaps("web", 10), object.Ref{APIVersion: "v1", Kind: "Pod", Namespace: "web", Name: "p"})},
 		{Bundle: "eleven", Revision: 2, Status: "pending-upgrade", AgentNamespace: "agents", ServiceAccount: "upgrader",
@@ -31,11 +31,11 @@ func cluster(tb testing.TB) *registry.Registry {
 		{Bundle: "fleet-agent-local", SetID: "fleet-agent-bootstrap", Objects: []object.Ref{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "of-agent"}}},
 		{Bundle: "other", Namespace: "web", Objects: record.ConfigMaps("web", 1)},
 	} {
-		e, err := registry.Read(rec.Value())
+		e, err := index.Read(rec.Value())
 		if err != nil {
 			tb.Fatal(err)
 		}
-		r.Put(e)
+		r.Set(e)
 	}
 	return r
 }
@@ -122,7 +122,7 @@ func TestJudge(t *testing.T) {
 			if tc.req.User == "" {
 				tc.req.User = alice
 			}
-			got := guard.Judge(cluster(t).Claims(tc.req.Key), tc.req)
+			got := guard.Judge(cluster(t).Lookup(tc.req.Key), tc.req)
 			if got.Reason != tc.want || got.Harm() != (tc.says != nil) {
 				t.Errorf("%s: %q, want %s", got.Reason, got.Message, tc.want)
 			}
@@ -139,15 +139,15 @@ func TestJudge(t *testing.T) {
 func TestForgedOwner(t *testing.T) {
 	r := cluster(t)
 	forged := record.Record{Bundle: "eleven", Namespace: "evil", AgentNamespace: "evil", Objects: record.ConfigMaps("web", 11)}
-	e, err := registry.Read(forged.Value())
+	e, err := index.Read(forged.Value())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Put(e)
+	r.Set(e)
 	req := guard.Request{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-3"}, Old: marked(eleven)}
 	for user, want := range map[string]guard.Reason{"system:serviceaccount:evil:fleet-agent": guard.Deleted, agent: guard.Fleet} {
 		req.User = user
-		if v := guard.Judge(r.Claims(req.Key), req); v.Reason != want || v.Release.Namespace != "web" {
+		if v := guard.Judge(r.Lookup(req.Key), req); v.Reason != want || v.Release.Namespace != "web" {
 			t.Errorf("%s: %s, of release %s", user, v.Reason, v.Release.Name)
 		}
 	}
@@ -155,7 +155,7 @@ func TestForgedOwner(t *testing.T) {
 	bare := eleven
 	bare.ReleaseName, bare.ReleaseNamespace = "", ""
 	req.Old, req.User = marked(bare), "system:serviceaccount:evil:fleet-agent"
-	if v := guard.Judge(r.Claims(req.Key), req); v.Reason != guard.Deleted {
+	if v := guard.Judge(r.Lookup(req.Key), req); v.Reason != guard.Deleted {
 		t.Errorf("without Helm's marks: %s", v.Reason)
 	}
 }
@@ -166,16 +166,16 @@ func TestDoubt(t *testing.T) {
 	bare.ReleaseName, bare.ReleaseNamespace = "", ""
 	other.ReleaseName = "other" // a release whose record is missing, or does not desire the object
 	forged := record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}
-	e, err := registry.Read(forged.Value())
+	e, err := index.Read(forged.Value())
 	if err != nil {
 		t.Fatal(err)
 	}
-	both, alone := cluster(t), registry.New()
-	both.Put(e)
-	alone.Put(e)
+	both, alone := cluster(t), index.New()
+	both.Set(e)
+	alone.Set(e)
 	for _, tc := range []struct {
 		name  string
-		r     *registry.Registry
+		r     *index.Index
 		old   ownership.Marks
 		user  string
 		doubt string
@@ -190,7 +190,7 @@ func TestDoubt(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			req := guard.Request{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-3"}, User: tc.user, Old: marked(tc.old)}
-			v := guard.Judge(tc.r.Claims(req.Key), req)
+			v := guard.Judge(tc.r.Lookup(req.Key), req)
 			if v.Reason != guard.Deleted || (v.Doubt == "") != (tc.doubt == "") || !strings.Contains(v.Doubt, tc.doubt) {
 				t.Errorf("%s, doubt %q; want %s, %q", v.Reason, v.Doubt, guard.Deleted, tc.doubt)
 			}
@@ -205,13 +205,13 @@ func TestPartial(t *testing.T) {
 	bare.ReleaseName, bare.ReleaseNamespace = "", ""
 	for user, doubt := range map[string]bool{alice: false, agent: true, "system:serviceaccount:elsewhere:deployer": true} {
 		req := guard.Request{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-10"}, User: user, Old: marked(bare), Partial: true}
-		r := registry.New()
-		e, err := registry.Read(record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}.Value())
+		r := index.New()
+		e, err := index.Read(record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}.Value())
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Put(e)
-		v := guard.Judge(r.Claims(req.Key), req)
+		r.Set(e)
+		v := guard.Judge(r.Lookup(req.Key), req)
 		if v.Reason != guard.Deleted || (v.Doubt != "") != doubt || v.MayBeFleet != doubt || strings.Contains(v.Message, "at most") {
 			t.Errorf("%s: %s, doubt %q, %s", user, v.Reason, v.Doubt, v.Message)
 		}
@@ -228,13 +228,13 @@ func TestSeveralOwners(t *testing.T) {
 		if i == 0 {
 			bundle = "eleven"
 		}
-		e, err := registry.Read(record.Record{Bundle: bundle, SetID: eleven.SetID, Namespace: fmt.Sprint("a-tenant-", i), Objects: record.ConfigMaps("web", 11)}.Value())
+		e, err := index.Read(record.Record{Bundle: bundle, SetID: eleven.SetID, Namespace: fmt.Sprint("a-tenant-", i), Objects: record.ConfigMaps("web", 11)}.Value())
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Put(e)
+		r.Set(e)
 		req := guard.Request{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-9"}, User: alice, Old: marked(bare)}
-		v := guard.Judge(r.Claims(req.Key), req)
+		v := guard.Judge(r.Lookup(req.Key), req)
 		if !strings.Contains(v.Message, said) || strings.Contains(v.Message, "at most") || v.Doubt != "" {
 			t.Errorf("it says %q, in doubt %q; want %q", v.Message, v.Doubt, said)
 		}

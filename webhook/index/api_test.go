@@ -28,7 +28,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
 
 // secretValue stands in records of these tests; no log may quote it.
@@ -37,7 +36,7 @@ const secretValue = "invented-secret-value"
 // watched is a Releases that runs until the test ends, and what it filled.
 type watched struct {
 	*index.Releases
-	*registry.Registry
+	*index.Index
 	log *lines
 }
 
@@ -47,8 +46,8 @@ func watchRecords(t *testing.T, config *rest.Config, namespaces ...string) watch
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := watched{Registry: registry.New(namespaces...), log: &lines{}}
-	w.Releases = index.NewReleases(client, namespaces, w.Registry, w.log.logger())
+	w := watched{Index: index.New(namespaces...), log: &lines{}}
+	w.Releases = index.NewReleases(client, namespaces, w.Index, w.log.logger())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Start(t.Context()) }()
 	t.Cleanup(func() { // after the test's context is done
@@ -79,7 +78,7 @@ func (w watched) awaitOwners(t *testing.T, k object.Key, want ...string) {
 	t.Helper()
 	poll.Until(t, func() error {
 		var got []string
-		for _, r := range w.Owners(k) {
+		for _, r := range owners(w.Index, k) {
 			got = append(got, r.String())
 		}
 		if !slices.Equal(got, want) {

@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
 
 const (
@@ -100,7 +99,7 @@ func coldSync(server string, to io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	into := registry.New()
+	into := index.New()
 	w := index.NewReleases(client, nil, into, logr.Discard())
 	m := measure{Before: resident("VmRSS")}
 	start, ended := time.Now(), make(chan error, 1)

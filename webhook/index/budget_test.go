@@ -13,7 +13,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	rec "github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
 
 // secretOf is the Secret of a release's record with so many objects.
@@ -27,12 +26,12 @@ func secretOf(namespace, name string, revision int, version, status string, obje
 // TestRoom has a reader with room for four records, one of each namespace, and none reserved: what has room keeps it.
 func TestRoom(t *testing.T) {
 	named := 0
-	r := newReader(registry.New(), funcr.New(func(_, _ string) { named++ }, funcr.Options{}), nil)
-	one, err := registry.Read(secretOf("web", "guestbook", 1, "1", "deployed", 30).Data[release.DataKey])
+	r := newRecordReader(New(), funcr.New(func(_, _ string) { named++ }, funcr.Options{}), nil)
+	one, err := Read(secretOf("web", "guestbook", 1, "1", "deployed", 30).Data[release.DataKey])
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.room.limits = limits{most: one.Bytes * 9 / 2, share: one.Bytes * 7 / 4}
+	r.budget.limits = limits{total: one.Bytes() * 9 / 2, perNamespace: one.Bytes() * 7 / 4}
 	secret := func(namespace, name string, revision int, version, status string) *corev1.Secret {
 		return secretOf(namespace, name, revision, version, status, 30)
 	}
@@ -65,50 +64,50 @@ func TestRoom(t *testing.T) {
 		if step.before != nil {
 			step.before()
 		}
-		into := registry.New()
-		into.Put(r.keepNow(t, step.secret))
-		if into.Complete() != step.room || r.room.taken() > r.room.most {
-			t.Errorf("%s: there is room: %t, want %t; %d bytes are taken of %d: %v", step.name, into.Complete(), step.room, r.room.taken(), r.room.most, r.room.spaces)
+		into := New()
+		into.Set(r.keepNow(t, step.secret))
+		if into.Complete() != step.room || r.budget.taken() > r.budget.total {
+			t.Errorf("%s: there is room: %t, want %t; %d bytes are taken of %d: %v", step.name, into.Complete(), step.room, r.budget.taken(), r.budget.total, r.budget.namespaces)
 		}
 	}
 	if named == 0 {
 		t.Error("whom there is no room for was not named")
 	}
-	if r.keepOnly("", nil); r.room.taken() != 0 || len(r.room.spaces)+len(r.room.revisions) > 0 {
-		t.Errorf("when all is gone, %d bytes are taken: %v, %v", r.room.taken(), r.room.spaces, r.room.revisions)
+	if r.keepOnly("", nil); r.budget.taken() != 0 || len(r.budget.namespaces)+len(r.budget.revisions) > 0 {
+		t.Errorf("when all is gone, %d bytes are taken: %v, %v", r.budget.taken(), r.budget.namespaces, r.budget.revisions)
 	}
 }
 
 // keepNow reads a Secret as a list does, without the queue.
-func (r *reader) keepNow(t *testing.T, s *corev1.Secret) *registry.Entry {
+func (r *recordReader) keepNow(t *testing.T, s *corev1.Secret) *Revision {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if known, ok := r.current(s); ok {
-		return known.entry
+		return known.revision
 	}
-	return r.keep(s, r.read(s)).entry
+	return r.keep(s, r.read(s)).revision
 }
 
 // TestFlood fills all that one namespace may have, as often as it likes: a namespace that comes later still has room.
 func TestFlood(t *testing.T) {
-	r := newRoom()
+	r := newBudget()
 	for i := range 10_000 {
 		r.take(release.Name{Namespace: "evil", Name: "a", Revision: i}, 1<<20)
 		r.take(release.Name{Namespace: "more-evil", Name: "b", Revision: i}, 1<<20)
 	}
 	for i := range 15 {
 		if !r.take(release.Name{Namespace: "web", Name: "guestbook", Revision: i}, 1<<20) {
-			t.Fatalf("no room for MiB %d of another namespace, %d of %d are taken: %v", i, r.taken(), r.most, r.spaces)
+			t.Fatalf("no room for MiB %d of another namespace, %d of %d are taken: %v", i, r.taken(), r.total, r.namespaces)
 		}
 	}
 }
 
 // taken is how many bytes are taken of all.
-func (r *room) taken() int { return r.reserve + r.rest }
+func (r *budget) taken() int { return r.used.reserved + r.used.shared }
 
 // fill takes all that a namespace can have, in releases of so many bytes, and says how much that was.
-func (r *room) fill(namespace string, bytes int) (sum int) {
+func (r *budget) fill(namespace string, bytes int) (sum int) {
 	for i := 0; r.take(release.Name{Namespace: namespace, Name: fmt.Sprint("r", i), Revision: 1}, bytes); i++ {
 		sum += bytes
 	}
@@ -118,25 +117,25 @@ func (r *room) fill(namespace string, bytes int) (sum int) {
 // TestShares has namespaces, one after another, take all that they can. Each has no more than its share, all together no more than there is, and
 // one that has no record yet has room, until there are very many of them.
 func TestShares(t *testing.T) {
-	r := newRoom()
+	r := newBudget()
 	for i := range 100 {
 		namespace := fmt.Sprintf("a-tenant-%d", i)
-		if sum := r.fill(namespace, 100<<10); sum < 100<<10 || sum > maxShare {
+		if sum := r.fill(namespace, 100<<10); sum < 100<<10 || sum > defaultLimits.perNamespace {
 			t.Fatalf("%s takes %d KiB", namespace, sum>>10)
 		}
 	}
-	if r.taken() > maxKept {
+	if r.taken() > defaultLimits.total {
 		t.Errorf("%d bytes are taken", r.taken())
 	}
 	guestbook := release.Name{Namespace: "kube-apps", Name: "guestbook", Revision: 1}
 	if !r.take(guestbook, 200*2*110) {
 		t.Error("no room for a release of 200 objects in a namespace without a record")
 	}
-	spaces := len(r.spaces)
+	spaces := len(r.namespaces)
 	for i := range 1000 {
 		r.fill(fmt.Sprintf("b-tenant-%d", i), 128<<10)
 	}
-	if got := len(r.spaces); got < 256 || r.taken() > maxKept {
+	if got := len(r.namespaces); got < 256 || r.taken() > defaultLimits.total {
 		t.Errorf("%d namespaces have room, %d before; %d bytes are taken", got, spaces, r.taken())
 	}
 	if !r.take(guestbook, 200*2*110) {
@@ -153,7 +152,7 @@ func TestShares(t *testing.T) {
 func TestSharesInOrder(t *testing.T) {
 	const namespaces, small = 200, 100 << 10
 	for name, first := range map[string]int{"by name": 0, "in reverse": namespaces - 1} {
-		r := newRoom()
+		r := newBudget()
 		for i := range namespaces {
 			i = max(i, first) - min(i, first) // from either end
 			namespace := fmt.Sprintf("tenant-%03d", i)
@@ -168,8 +167,8 @@ func TestSharesInOrder(t *testing.T) {
 
 // TestSpacesReturned has a random-looking sequence of releases grow, shrink and go: what is counted as taken is what the releases have.
 func TestSpacesReturned(t *testing.T) {
-	r := newRoom()
-	r.limits = limits{most: 100, share: 40, reserved: 40, first: 10}
+	r := newBudget()
+	r.limits = limits{total: 100, perNamespace: 40, reserved: 40, first: 10}
 	for i := range 20_000 {
 		n := release.Name{Namespace: fmt.Sprint(i * 7 % 11), Name: fmt.Sprint(i * 13 % 5), Revision: i % 3}
 		had := r.revisions[n.Release()][n.Revision]
@@ -177,14 +176,14 @@ func TestSpacesReturned(t *testing.T) {
 			t.Fatalf("step %d: no room for %d bytes in place of %d", i, bytes, had)
 		}
 		reserve, rest, charged := 0, 0, 0
-		for _, s := range r.spaces {
-			reserve, rest = reserve+s.reserve, rest+s.rest
+		for _, s := range r.namespaces {
+			reserve, rest = reserve+s.reserved, rest+s.shared
 		}
 		for name := range r.revisions {
 			charged += r.charge(name)
 		}
-		if reserve != r.reserve || rest != r.rest || reserve+rest != charged || reserve > r.reserved || rest > r.most-r.reserved {
-			t.Fatalf("step %d: %d and %d bytes are taken, of namespaces %d and %d, for releases of %d bytes", i, r.reserve, r.rest, reserve, rest, charged)
+		if reserve != r.used.reserved || rest != r.used.shared || reserve+rest != charged || reserve > r.reserved || rest > r.total-r.reserved {
+			t.Fatalf("step %d: %d and %d bytes are taken, of namespaces %d and %d, for releases of %d bytes", i, r.used.reserved, r.used.shared, reserve, rest, charged)
 		}
 	}
 	for name := range r.revisions {
@@ -193,7 +192,7 @@ func TestSpacesReturned(t *testing.T) {
 			r.take(release.Name{Namespace: namespace, Name: named, Revision: revision}, 0)
 		}
 	}
-	if r.taken() != 0 || len(r.spaces)+len(r.revisions) > 0 {
-		t.Errorf("when all is gone, %d bytes are taken: %v", r.taken(), r.spaces)
+	if r.taken() != 0 || len(r.namespaces)+len(r.revisions) > 0 {
+		t.Errorf("when all is gone, %d bytes are taken: %v", r.taken(), r.namespaces)
 	}
 }

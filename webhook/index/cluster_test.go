@@ -45,8 +45,8 @@ func TestLife(t *testing.T) {
 	shared.InstallRelease(t, options)
 	w.awaitOwners(t, a, ns+"/life:1")
 	w.awaitOwners(t, role, ns+"/life:1")
-	got := w.Owners(a)[0]
-	if diff := cmp.Diff(ownership.Wanted("default-life", "life", ns), got.Want); diff != "" || got.Objects != 2 || got.Agents[0].ServiceAccount != "deployer" || got.Bundle != "life" {
+	got := owners(w.Index, a)[0]
+	if diff := cmp.Diff(ownership.Wanted("default-life", "life", ns), got.Metadata); diff != "" || got.Objects != 2 || got.Agents[0].ServiceAccount != "deployer" || got.Bundle != "life" {
 		t.Errorf("the release is %+v, its marks (-want +got):\n%s", got, diff)
 	}
 
@@ -133,14 +133,14 @@ func TestRecordsOnly(t *testing.T) {
 	w.awaitOwners(t, keyOf(ns, "a"), ns+"/kept:1")
 	all.awaitOwners(t, keyOf(other, "a"), other+"/elsewhere:1")
 	poll.Until(t, func() error {
-		if !w.Release(ns + "/plain") {
+		if !w.HasRelease(ns + "/plain") {
 			return errors.New("a release that is none of Fleet's is not there")
 		}
 		return nil
 	})
 	w.awaitOwners(t, keyOf(ns, "b"))
 	w.awaitOwners(t, keyOf(other, "a"))
-	if w.Release(other + "/elsewhere") {
+	if w.HasRelease(other + "/elsewhere") {
 		t.Error("a record of a namespace is known that was not asked for")
 	}
 
@@ -215,7 +215,7 @@ func TestAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	poll.True(t, "it knows that nobody answers", func() bool { return !w.Live("") })
-	if owners := w.Owners(keyOf(ns, "a")); len(owners) != 1 || !w.Synced() || !w.Heard().Equal(heard) {
+	if owners := owners(w.Index, keyOf(ns, "a")); len(owners) != 1 || !w.Synced() || !w.Heard().Equal(heard) {
 		t.Errorf("while nobody answers: owners %v, synced %t, heard %s, want %s", owners, w.Synced(), w.Heard(), heard)
 	}
 	p.comeBack()

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
@@ -19,146 +18,93 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// labelPrefix begins the labels that are ownLabels.
+// labelPrefix begins the labels that are kept.
 const labelPrefix = "fleetdoctor.io/"
 
-// Namespaces knows the namespaces. It may be asked while it runs.
+// Namespaces knows the fleetdoctor.io labels of all namespaces. It watches metadata only.
 type Namespaces struct {
 	reflector *cache.Reflector
 	log       logr.Logger
-	store     namespaceStore
+	store     *namespaceStore
 }
 
-// New makes a Namespaces. It makes no request.
+// NewNamespaces makes a Namespaces. It makes no request.
 func NewNamespaces(client metadata.Interface, log logr.Logger) *Namespaces {
-	w := &Namespaces{log: log, store: namespaceStore{labels: map[string]map[string]string{}}}
+	n := &Namespaces{log: log, store: &namespaceStore{Store: cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(reduceNamespace))}}
 	namespaces := client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return namespaces.List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			from, err := namespaces.Watch(ctx, o)
+			w, err := namespaces.Watch(ctx, o)
 			if err != nil {
 				return nil, err
 			}
-			return w.store.state.wrap(from, o, func(e watch.Event) watch.Event { return e }), nil
+			return n.store.state.wrap(w, o, func(e watch.Event) watch.Event { return e }), nil
 		},
 	}, client)
-	w.reflector = cache.NewReflectorWithOptions(source, &metav1.PartialObjectMetadata{}, &w.store, cache.ReflectorOptions{
+	n.reflector = cache.NewReflectorWithOptions(source, &metav1.PartialObjectMetadata{}, n.store, cache.ReflectorOptions{
 		Logger: &log, Name: "namespaces", TypeDescription: "namespaces", Backoff: newBackoff()})
-	return w
+	return n
 }
 
 // Start watches until ctx is done, and returns nil. It is called once.
-func (w *Namespaces) Start(ctx context.Context) error {
-	w.reflector.RunWithContext(klog.NewContext(ctx, w.log))
+func (n *Namespaces) Start(ctx context.Context) error {
+	n.reflector.RunWithContext(klog.NewContext(ctx, n.log))
 	return nil
 }
 
-// NeedLeaderElection says that every replica watches: each answers requests.
-func (w *Namespaces) NeedLeaderElection() bool { return false }
+// NeedLeaderElection is false: every replica answers requests.
+func (n *Namespaces) NeedLeaderElection() bool { return false }
 
-// Synced says whether every namespace was read once. It stays true when the API server is lost later; what was read stays too.
-func (w *Namespaces) Synced() bool { return w.store.synced.Load() }
+// Synced says whether all namespaces were read once. It stays true while the API server cannot be reached.
+func (n *Namespaces) Synced() bool { return n.store.synced.Load() }
 
-// Live says whether it hears of changes as they happen. Where it does not, a label may have changed meanwhile.
-func (w *Namespaces) Live() bool { return w.store.state.live() }
+// Live says whether changes are received as they happen. If not, a label may have changed.
+func (n *Namespaces) Live() bool { return n.store.state.live() }
 
-// Labels returns the labels of a namespace whose keys begin with "fleetdoctor.io/", which is nil where it has none or is not there; the
-// caller does not change them.
-func (w *Namespaces) Labels(name string) map[string]string {
-	w.store.mu.RLock()
-	defer w.store.mu.RUnlock()
-	return w.store.labels[name]
+// Labels returns the labels of a namespace that begin with "fleetdoctor.io/"; nil if it has none or does not exist.
+// Callers do not change the map.
+func (n *Namespaces) Labels(name string) map[string]string {
+	stored, _, err := n.store.GetByKey(name)
+	if m, ok := stored.(*metav1.PartialObjectMetadata); ok && err == nil {
+		return m.Labels
+	}
+	return nil
 }
 
-// namespaceStore is where the reflector stores. The maps of labels are never changed, but replaced.
+// namespaceStore is the store of the reflector. It notes when a list is complete.
 type namespaceStore struct {
+	cache.Store
 	state  watchState
 	synced atomic.Bool
-	mu     sync.RWMutex
-	labels map[string]map[string]string // by namespace
 }
 
-// Add implements cache.ReflectorStore, as do those that follow.
-func (s *namespaceStore) Add(obj any) error {
-	m, err := namespaceMeta(obj)
-	if err != nil {
+// Replace implements cache.Store.
+func (s *namespaceStore) Replace(list []any, version string) error {
+	if err := s.Store.Replace(list, version); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.labels[m.Name] = ownLabels(m.Labels)
-	return nil
-}
-
-// Update is Add.
-func (s *namespaceStore) Update(obj any) error { return s.Add(obj) }
-
-// Delete forgets a namespace.
-func (s *namespaceStore) Delete(obj any) error {
-	m, err := namespaceMeta(obj)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.labels, m.Name)
-	return nil
-}
-
-// Replace takes a whole list.
-func (s *namespaceStore) Replace(list []any, _ string) error {
-	labels := make(map[string]map[string]string, len(list))
-	for _, obj := range list {
-		m, err := namespaceMeta(obj)
-		if err != nil {
-			return err
-		}
-		labels[m.Name] = ownLabels(m.Labels)
-	}
-	s.mu.Lock()
-	s.labels = labels
-	s.mu.Unlock()
-	s.state.listed() // before it is ready, and relied upon
+	s.state.listed() // first: whoever sees that it is synced may rely on live
 	s.synced.Store(true)
 	return nil
 }
 
-// Resync has nothing to do: nothing is forgotten.
-func (s *namespaceStore) Resync() error { return nil }
+// Transformer implements cache.TransformingStore, so that a list is reduced while it arrives.
+func (s *namespaceStore) Transformer() cache.TransformFunc { return reduceNamespace }
 
-// Transformer implements cache.TransformingStore: the most of a namespace's metadata is who wrote it.
-func (s *namespaceStore) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) {
-		m, err := namespaceMeta(obj)
-		if err != nil {
-			return nil, err
-		}
-		m.ManagedFields = nil
-		return m, nil
-	}
-}
-
-func namespaceMeta(obj any) (*metav1.PartialObjectMetadata, error) {
+// reduceNamespace keeps the name and the labels of fleetdoctor. Most of the metadata is managedFields.
+func reduceNamespace(obj any) (any, error) {
 	m, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {
-		return nil, fmt.Errorf("storing a namespace: %T is no metadata", obj)
+		return nil, fmt.Errorf("storing a namespace: unexpected type %T", obj)
 	}
-	return m, nil
-}
-
-func ownLabels(labels map[string]string) map[string]string {
-	var out map[string]string
-	for k, v := range labels {
-		if !strings.HasPrefix(k, labelPrefix) {
-			continue
+	out := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
+	for k, v := range m.Labels {
+		if strings.HasPrefix(k, labelPrefix) {
+			metav1.SetMetaDataLabel(&out.ObjectMeta, k, v)
 		}
-		if out == nil {
-			out = map[string]string{}
-		}
-		out[k] = v
 	}
-	return out
+	return out, nil
 }

@@ -7,105 +7,106 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
 
-// maxHeld bounds the bytes of Secrets that wait to be read.
-const maxHeld = 16 << 20
+// maxQueued bounds the bytes of the Secrets in the queue.
+const maxQueued = 16 << 20
 
-// item is a Secret that is to be read, or is being read.
-type item struct {
+// queued is a Secret that waits to be read, or is being read.
+type queued struct {
 	name cache.ObjectName
-	// secret is nil where there was no room to hold it: it is fetched when its turn comes.
+	// secret is nil if the queue was full: it is fetched when it is first in the queue.
 	secret *corev1.Secret
-	size   int // of the secret, 0 where it is nil
-	// version is the state that was announced; what is fetched may be a later one.
+	size   int // of the secret in bytes, 0 if it is nil
+	// version is that of the announced state; a fetched Secret may be newer.
 	version string
-	// stored says that the entry is for the registry as soon as it is known.
+	// stored says that the revision is set in the index as soon as it is read.
 	stored bool
-	// listed says that somebody waits for done. Then the entry is set; it is nil where it is not wanted any more.
-	listed bool
-	done   chan struct{}
-	entry  *registry.Entry
+	// listed says that a list waits for done, and then takes the revision; nil if the Secret changed or was deleted.
+	listed   bool
+	done     chan struct{}
+	revision *Revision
 
-	place *list.Element // in its namespace's line; nil once it is being read
+	element *list.Element // in the queue of its namespace; nil while it is being read
 }
 
-// queue has the namespaces take turns: however many Secrets of one wait, another's Secret waits for one of them.
-type queue struct {
-	most  int // bytes that may be held
-	held  int
-	lines map[string]*line
-	turns list.List // of the namespaces that have items waiting, the next first
+// fairQueue serves the namespaces in turn, so that one with many Secrets does not delay the others.
+type fairQueue struct {
+	limit      int // of bytes
+	bytes      int
+	namespaces map[string]*namespaceQueue
+	order      list.List // of the names of namespaces with waiting Secrets, the next first
 }
 
-// line is what waits of one namespace.
-type line struct {
-	items list.List
-	held  int
-	turn  *list.Element
+// namespaceQueue holds the waiting Secrets of one namespace.
+type namespaceQueue struct {
+	waiting list.List
+	bytes   int
+	element *list.Element // in the order of namespaces
 }
 
-func newQueue() queue { return queue{most: maxHeld, lines: map[string]*line{}} }
+func newFairQueue() fairQueue {
+	return fairQueue{limit: maxQueued, namespaces: map[string]*namespaceQueue{}}
+}
 
-// push adds an item at the end of its namespace's line.
-func (q *queue) push(it *item) {
-	l := q.lines[it.name.Namespace]
-	if l == nil {
-		l = &line{turn: q.turns.PushBack(it.name.Namespace)}
-		q.lines[it.name.Namespace] = l
+// push appends a Secret to the queue of its namespace.
+func (q *fairQueue) push(s *queued) {
+	n := q.namespaces[s.name.Namespace]
+	if n == nil {
+		n = &namespaceQueue{element: q.order.PushBack(s.name.Namespace)}
+		q.namespaces[s.name.Namespace] = n
 	}
-	it.place = l.items.PushBack(it)
-	q.hold(l, it)
+	s.element = n.waiting.PushBack(s)
+	q.account(n, s)
 }
 
-// renew gives an item that waits a later state of its Secret.
-func (q *queue) renew(it *item, s *corev1.Secret) {
-	l := q.lines[it.name.Namespace]
-	l.held -= it.size
-	q.held -= it.size
-	it.secret, it.size, it.version, it.stored = s, 0, s.ResourceVersion, false
-	q.hold(l, it)
+// renew replaces the Secret of a waiting element by a newer state.
+func (q *fairQueue) renew(s *queued, secret *corev1.Secret) {
+	n := q.namespaces[s.name.Namespace]
+	n.bytes -= s.size
+	q.bytes -= s.size
+	s.secret, s.size, s.version, s.stored = secret, 0, secret.ResourceVersion, false
+	q.account(n, s)
 }
 
-// hold takes room for an item's Secret, or lets that go. A namespace may hold as many bytes as it leaves free.
-func (q *queue) hold(l *line, it *item) {
-	if it.secret == nil {
+// account adds the bytes of a Secret. It drops a Secret, unless a list waits for it, if its namespace would take more bytes
+// than it leaves free.
+func (q *fairQueue) account(n *namespaceQueue, s *queued) {
+	if s.secret == nil {
 		return
 	}
-	if it.size = it.secret.Size(); !it.listed && l.held+it.size > q.most-q.held-it.size {
-		it.secret, it.size = nil, 0
+	if s.size = s.secret.Size(); !s.listed && n.bytes+s.size > q.limit-q.bytes-s.size {
+		s.secret, s.size = nil, 0
 	}
-	l.held += it.size
-	q.held += it.size
+	n.bytes += s.size
+	q.bytes += s.size
 }
 
-// pop takes the first item of the namespace whose turn it is; nil where nothing waits.
-func (q *queue) pop() *item {
-	front := q.turns.Front()
+// pop removes the first Secret of the next namespace; nil if the queue is empty.
+func (q *fairQueue) pop() *queued {
+	front := q.order.Front()
 	if front == nil {
 		return nil
 	}
 	namespace, _ := front.Value.(string)
-	q.turns.MoveToBack(front)
-	it, _ := q.lines[namespace].items.Front().Value.(*item)
-	q.remove(it)
-	return it
+	q.order.MoveToBack(front)
+	s, _ := q.namespaces[namespace].waiting.Front().Value.(*queued)
+	q.remove(s)
+	return s
 }
 
-// remove takes an item out of its line, if it waits there.
-func (q *queue) remove(it *item) {
-	if it.place == nil {
+// remove removes a Secret from the queue, if it waits there.
+func (q *fairQueue) remove(s *queued) {
+	if s.element == nil {
 		return
 	}
-	l := q.lines[it.name.Namespace]
-	l.items.Remove(it.place)
-	it.place = nil
-	l.held -= it.size
-	q.held -= it.size
-	if l.items.Len() == 0 {
-		q.turns.Remove(l.turn)
-		delete(q.lines, it.name.Namespace)
+	n := q.namespaces[s.name.Namespace]
+	n.waiting.Remove(s.element)
+	s.element = nil
+	n.bytes -= s.size
+	q.bytes -= s.size
+	if n.waiting.Len() == 0 {
+		q.order.Remove(n.element)
+		delete(q.namespaces, s.name.Namespace)
 	}
 }

@@ -13,74 +13,78 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
 
-// errForeign is said of a record that is, by its own words, of another release than its Secret. What it says is not repeated.
-var errForeign = errors.New("it names another release than its secret does")
+// errOtherRelease is the error of a record that states another release than its Secret's name. It does not quote the
+// record.
+var errOtherRelease = errors.New("it names another release than its secret does")
 
-// errNoRoom is said of a record that is sound, but comes when too much is kept already.
-var errNoRoom = errors.New("there is no room for what it desires: its namespace has its share of 16 MiB, or what all namespaces have together is taken")
+// errBudget is the error of a sound record that the memory budget does not allow.
+var errBudget = errors.New("its namespace uses its share of the memory for records (16 MiB), or all namespaces together use the rest")
 
-// retryAfter is how long a Secret waits that could not be fetched.
+// retryAfter is the wait before a Secret that could not be fetched is fetched again.
 const retryAfter = time.Second
 
-// reader reads each state of a Secret once: a list that starts again, or one after the API server was lost, brings mostly what is known. All
-// streams share one, and so what may be kept. Beside that the registry holds, while a list is under way, what the list is about to replace.
+// recordReader reads each state of a Secret once: a list that starts again, or one after the API server was lost, brings
+// mostly known states. All watches share a reader, so the budget is for all of them. Beside the budget, the index holds
+// what a list is about to replace.
 //
-// It unpacks one record at a time, because one of 1 MiB may unpack to much. A watch does not wait for that: it leaves what changed in the queue.
-// A list does, one record after the other.
-type reader struct {
+// The reader unpacks one record at a time, because a record of 1 MiB may unpack to a lot. A watch does not wait for it,
+// and leaves what changed in the queue. A list waits for each of its records.
+type recordReader struct {
 	log   logr.Logger
-	into  *registry.Registry
-	fetch func(context.Context, cache.ObjectName) (*corev1.Secret, error) // nil where it is gone
-	work  chan struct{}                                                   // holds a token where something may wait
-	ended chan struct{}                                                   // closed when nothing is read any more
+	into  *Index
+	fetch func(context.Context, cache.ObjectName) (*corev1.Secret, error) // nil if it does not exist
+	work  chan struct{}                                                   // holds a token if the queue may be filled
+	ended chan struct{}                                                   // closed when the reader has stopped
 
-	mu    sync.Mutex // guards what follows; no record is read while it is held
-	known map[cache.ObjectName]state
-	room  room
-	queue queue
-	// pending are the Secrets whose newest state is not known yet, and behind how many of them a namespace is.
-	pending map[cache.ObjectName]*item
+	mu     sync.Mutex // guards the following fields; it is not held while a record is read
+	known  map[cache.ObjectName]recordState
+	budget budget
+	queue  fairQueue
+	// pending are the Secrets whose newest state is not read yet, and behind is their number by namespace.
+	pending map[cache.ObjectName]*queued
 	behind  map[string]int
 }
 
-// state is what a Secret was read as.
-type state struct {
-	uid     types.UID
-	version string
-	entry   *registry.Entry
-	refused bool // for want of room
+// recordState is the result of reading a Secret.
+type recordState struct {
+	uid        types.UID
+	version    string
+	revision   *Revision
+	overBudget bool
 }
 
-func newReader(into *registry.Registry, log logr.Logger, fetch func(context.Context, cache.ObjectName) (*corev1.Secret, error)) *reader {
-	return &reader{log: log, into: into, fetch: fetch, work: make(chan struct{}, 1), ended: make(chan struct{}), known: map[cache.ObjectName]state{},
-		room: newRoom(), queue: newQueue(), pending: map[cache.ObjectName]*item{}, behind: map[string]int{}}
+func newRecordReader(into *Index, log logr.Logger, fetch func(context.Context, cache.ObjectName) (*corev1.Secret, error)) *recordReader {
+	return &recordReader{log: log, into: into, fetch: fetch, work: make(chan struct{}, 1), ended: make(chan struct{}),
+		known: map[cache.ObjectName]recordState{}, budget: newBudget(), queue: newFairQueue(),
+		pending: map[cache.ObjectName]*queued{}, behind: map[string]int{}}
 }
 
-// listed returns the entry of a Secret that a list brought, once it is read. The registry is not told: it takes the list as a whole.
-func (r *reader) listed(s *corev1.Secret) *registry.Entry {
+// listed returns the revision of a listed Secret when it is read. The caller sets the whole list in the index.
+func (r *recordReader) listed(s *corev1.Secret) *Revision {
 	r.mu.Lock()
 	if known, ok := r.current(s); ok {
 		r.mu.Unlock()
-		return known.entry
+		return known.revision
 	}
-	it := r.enqueue(s, true)
+	q := r.enqueue(s, true)
 	r.mu.Unlock()
 	select {
-	case <-it.done:
+	case <-q.done:
 	case <-r.ended:
 	}
-	if it.entry == nil {
-		return registry.Damaged(nameOf(s)) // nobody reads any more
+	if q.revision == nil {
+		return withoutObjects(nameOf(q.name), desired.Unreadable) // the reader has stopped
 	}
-	return it.entry
+	return q.revision
 }
 
-// changed has a Secret's new state read, unless it is known. The registry is told after both: it is read, and stored is called.
-func (r *reader) changed(s *corev1.Secret) {
+// changed puts a Secret's new state into the queue, unless it is known. The index gets it when it is read and stored was
+// called.
+func (r *recordReader) changed(s *corev1.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.current(s); !ok {
@@ -88,47 +92,47 @@ func (r *reader) changed(s *corev1.Secret) {
 	}
 }
 
-// stored tells the registry of a state, or has it told once it is read. There is nothing to tell of where a later state came meanwhile.
-func (r *reader) stored(rec *record) {
+// stored sets a state in the index, now or when it is read. It does nothing if a later state was announced.
+func (r *recordReader) stored(rec *record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := cache.MetaObjectToName(rec)
-	if it := r.pending[name]; it != nil {
-		it.stored = it.stored || it.version == rec.ResourceVersion
+	if q := r.pending[name]; q != nil {
+		q.stored = q.stored || q.version == rec.ResourceVersion
 		return
 	}
 	known, ok := r.known[name]
 	switch {
 	case ok && known.uid == rec.UID && known.version == rec.ResourceVersion:
-		r.into.Put(known.entry)
-	case !ok && rec.entry != nil:
-		r.into.Put(rec.entry)
+		r.into.Set(known.revision)
+	case !ok && rec.revision != nil:
+		r.into.Set(rec.revision)
 	}
 }
 
-// deleted tells the registry that a Secret is gone, unless it is there again.
-func (r *reader) deleted(rec *record) {
+// deleted removes a Secret's revision from the index, unless the Secret exists again.
+func (r *recordReader) deleted(rec *record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := cache.MetaObjectToName(rec)
 	if _, known := r.known[name]; !known && r.pending[name] == nil {
-		r.into.Delete(nameOf(rec))
+		r.into.Delete(nameOf(name))
 	}
 }
 
-// forget lets go of a Secret that is gone.
-func (r *reader) forget(s *corev1.Secret) {
+// forget drops a deleted Secret.
+func (r *recordReader) forget(s *corev1.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drop(cache.MetaObjectToName(s))
 }
 
-// keepOnly forgets the Secrets of a namespace that a whole list of it did not bring; the namespace "" stands for all.
-func (r *reader) keepOnly(namespace string, there map[cache.ObjectName]bool) {
+// keepOnly forgets the Secrets of a namespace that are not in its list; the namespace "" stands for all.
+func (r *recordReader) keepOnly(namespace string, present map[cache.ObjectName]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	drop := func(name cache.ObjectName) {
-		if (namespace == "" || name.Namespace == namespace) && !there[name] {
+		if (namespace == "" || name.Namespace == namespace) && !present[name] {
 			r.drop(name)
 		}
 	}
@@ -141,25 +145,26 @@ func (r *reader) keepOnly(namespace string, there map[cache.ObjectName]bool) {
 }
 
 // behindIn says whether records of a namespace wait to be read; the namespace "" stands for all.
-func (r *reader) behindIn(namespace string) bool {
+func (r *recordReader) behindIn(namespace string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return namespace == "" && len(r.pending) > 0 || r.behind[namespace] > 0
 }
 
-// waiting is how many records wait to be read.
-func (r *reader) waiting() int {
+// waiting is the number of records that wait to be read.
+func (r *recordReader) waiting() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.pending)
 }
 
-// current is the state of a Secret, if it is known or need not be read. It is called with mu held.
-func (r *reader) current(s *corev1.Secret) (state, bool) {
+// current returns the state of a Secret if it is known, or need not be read. The caller holds mu.
+func (r *recordReader) current(s *corev1.Secret) (recordState, bool) {
 	name := cache.MetaObjectToName(s)
 	known, ok := r.known[name]
-	if ok = ok && !known.refused && known.uid == s.UID && known.version == s.ResourceVersion; !ok && s.Labels[statusLabel] == release.StatusSuperseded {
-		known, ok = r.keep(s, registry.Known(nameOf(s))), true
+	ok = ok && !known.overBudget && known.uid == s.UID && known.version == s.ResourceVersion
+	if !ok && s.Labels[statusLabel] == release.StatusSuperseded {
+		known, ok = r.keep(s, withoutObjects(nameOf(name), desired.Inactive)), true
 	}
 	if ok {
 		r.settle(name)
@@ -167,51 +172,51 @@ func (r *reader) current(s *corev1.Secret) (state, bool) {
 	return known, ok
 }
 
-// enqueue has a Secret read. One that waits already keeps its place. It is called with mu held.
-func (r *reader) enqueue(s *corev1.Secret, listed bool) *item {
-	it := &item{name: cache.MetaObjectToName(s), secret: s, version: s.ResourceVersion, listed: listed, done: make(chan struct{})}
-	if before := r.pending[it.name]; before != nil && before.place != nil && before.listed == listed {
+// enqueue puts a Secret into the queue. One that waits already keeps its place. The caller holds mu.
+func (r *recordReader) enqueue(s *corev1.Secret, listed bool) *queued {
+	q := &queued{name: cache.MetaObjectToName(s), secret: s, version: s.ResourceVersion, listed: listed, done: make(chan struct{})}
+	if before := r.pending[q.name]; before != nil && before.element != nil && before.listed == listed {
 		r.queue.renew(before, s)
 		return before
 	}
-	r.settle(it.name)
-	r.pending[it.name] = it
-	r.behind[it.name.Namespace]++
-	r.push(it)
-	return it
+	r.settle(q.name)
+	r.pending[q.name] = q
+	r.behind[q.name.Namespace]++
+	r.push(q)
+	return q
 }
 
-func (r *reader) push(it *item) {
-	r.queue.push(it)
+func (r *recordReader) push(q *queued) {
+	r.queue.push(q)
 	select {
 	case r.work <- struct{}{}:
 	default:
 	}
 }
 
-// settle says that a Secret does not wait to be read any more. It is called with mu held.
-func (r *reader) settle(name cache.ObjectName) {
-	it := r.pending[name]
-	if it == nil {
+// settle ends the wait of a Secret. The caller holds mu.
+func (r *recordReader) settle(name cache.ObjectName) {
+	q := r.pending[name]
+	if q == nil {
 		return
 	}
-	r.queue.remove(it)
+	r.queue.remove(q)
 	delete(r.pending, name)
 	if r.behind[name.Namespace]--; r.behind[name.Namespace] == 0 {
 		delete(r.behind, name.Namespace)
 	}
-	close(it.done)
+	close(q.done)
 }
 
-// run reads what waits until ctx is done.
-func (r *reader) run(ctx context.Context) {
+// run reads what is in the queue until ctx is done.
+func (r *recordReader) run(ctx context.Context) {
 	defer close(r.ended)
 	for ctx.Err() == nil {
 		r.mu.Lock()
-		it := r.queue.pop()
+		q := r.queue.pop()
 		r.mu.Unlock()
-		if it != nil {
-			r.handle(ctx, it)
+		if q != nil {
+			r.handle(ctx, q)
 			continue
 		}
 		select {
@@ -221,79 +226,81 @@ func (r *reader) run(ctx context.Context) {
 	}
 }
 
-// handle reads one Secret, with no lock held.
-func (r *reader) handle(ctx context.Context, it *item) {
-	s := it.secret
+// handle reads one Secret, without holding mu.
+func (r *recordReader) handle(ctx context.Context, q *queued) {
+	s := q.secret
 	if s == nil {
 		var err error
-		if s, err = r.fetch(ctx, it.name); err != nil {
-			r.log.Error(err, "A release record was not fetched; it is tried again", "secret", it.name.String(), "after", retryAfter.String())
-			time.AfterFunc(retryAfter, func() { r.again(it) })
+		if s, err = r.fetch(ctx, q.name); err != nil {
+			r.log.Error(err, "A release record could not be fetched; it is fetched again", "secret", q.name.String(), "after", retryAfter.String())
+			time.AfterFunc(retryAfter, func() { r.again(q) })
 			return
 		}
 	}
-	var entry *registry.Entry
+	var revision *Revision
 	if s != nil {
-		entry = r.read(s)
+		revision = r.read(s)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.pending[it.name] != it {
-		return // it changed again meanwhile, or is gone
+	if r.pending[q.name] != q {
+		return // it changed meanwhile, or was deleted
 	}
 	if s != nil {
-		it.entry = r.keep(s, entry).entry
-		if it.stored {
-			r.into.Put(it.entry)
+		q.revision = r.keep(s, revision).revision
+		if q.stored {
+			r.into.Set(q.revision)
 		}
 	}
-	r.settle(it.name)
+	r.settle(q.name)
 }
 
-// again has an item wait once more, if it is still wanted.
-func (r *reader) again(it *item) {
+// again puts a Secret back into the queue, if its state is still the newest.
+func (r *recordReader) again(q *queued) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.pending[it.name] == it {
-		r.push(it)
+	if r.pending[q.name] == q {
+		r.push(q)
 	}
 }
 
-// read never fails: a reflector would begin anew, and find the same.
-func (r *reader) read(s *corev1.Secret) *registry.Entry {
-	name := nameOf(s)
-	entry, err := registry.Read(s.Data[release.DataKey])
-	if err == nil && entry.Name != name {
-		if entry.Bundle == "" {
-			return registry.Known(name) // none of Fleet's, as out of a backup of another namespace
+// read never fails: a reflector would begin again, and get the same record.
+func (r *recordReader) read(s *corev1.Secret) *Revision {
+	name := nameOf(cache.MetaObjectToName(s))
+	revision, err := Read(s.Data[release.DataKey])
+	if err == nil && revision.Name != name {
+		if revision.Bundle == "" {
+			return withoutObjects(name, desired.Inactive) // not Fleet's, for example from a backup of another namespace
 		}
-		err = errForeign
+		err = errOtherRelease
 	}
 	if err != nil {
-		return r.damaged(s, err)
+		return r.unreadable(s, err)
 	}
-	return entry
+	return revision
 }
 
-func (r *reader) damaged(s *corev1.Secret, err error) *registry.Entry {
-	r.log.Error(err, "A release record cannot be read", "secret", cache.MetaObjectToName(s).String())
-	return registry.Damaged(nameOf(s))
+func (r *recordReader) unreadable(s *corev1.Secret, err error) *Revision {
+	name := cache.MetaObjectToName(s)
+	r.log.Error(err, "A release record cannot be read", "secret", name.String())
+	return withoutObjects(nameOf(name), desired.Unreadable)
 }
 
-// keep makes an entry what is known of a Secret. One for which there is no room counts as damaged. It is read again when it changes, and with
-// the next list; that there is room again does not make it so. It is called with mu held.
-func (r *reader) keep(s *corev1.Secret, entry *registry.Entry) state {
-	known := state{uid: s.UID, version: s.ResourceVersion, entry: entry}
-	if !r.room.take(nameOf(s), entry.Bytes) {
-		known.entry, known.refused = r.damaged(s, errNoRoom), true
+// keep makes a revision the known state of a Secret. A revision over the budget counts as unreadable. It is read again when
+// the Secret changes and with the next list, not when others free memory. The caller holds mu.
+func (r *recordReader) keep(s *corev1.Secret, revision *Revision) recordState {
+	name := cache.MetaObjectToName(s)
+	known := recordState{uid: s.UID, version: s.ResourceVersion, revision: revision}
+	if !r.budget.take(nameOf(name), revision.Bytes()) {
+		known.revision, known.overBudget = r.unreadable(s, errBudget), true
 	}
-	r.known[cache.MetaObjectToName(s)] = known
+	r.known[name] = known
 	return known
 }
 
-// drop is called with mu held.
-func (r *reader) drop(name cache.ObjectName) {
+// drop forgets a Secret. The caller holds mu.
+func (r *recordReader) drop(name cache.ObjectName) {
 	r.settle(name)
 	delete(r.known, name)
-	r.room.take(nameOfSecret(name), 0)
+	r.budget.take(nameOf(name), 0)
 }

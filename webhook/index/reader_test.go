@@ -14,12 +14,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
 
 // stepped is a reader whose Secrets a test has read one by one.
 type stepped struct {
-	*reader
+	*recordReader
 	fetched []string
 	stock   map[cache.ObjectName]*corev1.Secret // what the API server has
 	refuses error
@@ -27,7 +26,7 @@ type stepped struct {
 
 func newStepped() *stepped {
 	s := &stepped{stock: map[cache.ObjectName]*corev1.Secret{}}
-	s.reader = newReader(registry.New(), logr.Discard(), func(_ context.Context, name cache.ObjectName) (*corev1.Secret, error) {
+	s.recordReader = newRecordReader(New(), logr.Discard(), func(_ context.Context, name cache.ObjectName) (*corev1.Secret, error) {
 		s.fetched = append(s.fetched, name.Namespace)
 		return s.stock[name], s.refuses
 	})
@@ -53,13 +52,13 @@ func (s *stepped) next(t *testing.T) string {
 
 // desired is how many releases desire the first ConfigMap of a namespace.
 func (s *stepped) desired(namespace string) int {
-	return len(s.into.Owners(object.Key{Kind: "ConfigMap", Namespace: namespace, Name: "object-0"}))
+	return len(s.into.Lookup(object.Key{Kind: "ConfigMap", Namespace: namespace, Name: "object-0"}))
 }
 
 // TestTurns floods the reader with records of one namespace: those of others are read next, and it is known which namespace is behind.
 func TestTurns(t *testing.T) {
 	s := newStepped()
-	w := &Releases{shared: s.reader} // whose watches are all open
+	w := &Releases{reader: s.recordReader} // whose watches are all open
 	if !w.Live("") {
 		t.Error("it is not live when nothing waits")
 	}
@@ -86,8 +85,8 @@ func TestTurns(t *testing.T) {
 	}
 	for s.next(t) != "" {
 	}
-	if w.Waiting() != 0 || !w.Live("") || s.desired("evil") != 100 || s.queue.held != 0 || s.queue.turns.Len() > 0 {
-		t.Errorf("%d wait in the end, %d of evil are known, %d bytes are held", s.waiting(), s.desired("evil"), s.queue.held)
+	if w.Waiting() != 0 || !w.Live("") || s.desired("evil") != 100 || s.queue.bytes != 0 || s.queue.order.Len() > 0 {
+		t.Errorf("%d wait in the end, %d of evil are known, %d bytes are held", s.waiting(), s.desired("evil"), s.queue.bytes)
 	}
 }
 
@@ -95,15 +94,15 @@ func TestTurns(t *testing.T) {
 func TestHeld(t *testing.T) {
 	s := newStepped()
 	size := secretOf("evil", "r0", 1, "1", "deployed", 1).Size()
-	s.queue.most = size * 5
+	s.queue.limit = size * 5
 	for i := range 10 {
 		secret := secretOf("evil", fmt.Sprintf("r%d", i), 1, "1", "deployed", 1)
 		s.stock[cache.MetaObjectToName(secret)] = secret
 		s.hears(secret)
 	}
 	s.hears(secretOf("web", "guestbook", 1, "1", "deployed", 1))
-	if s.queue.held > s.queue.most {
-		t.Errorf("%d bytes are held, of %d", s.queue.held, s.queue.most)
+	if s.queue.bytes > s.queue.limit {
+		t.Errorf("%d bytes are held, of %d", s.queue.bytes, s.queue.limit)
 	}
 	for s.next(t) != "" {
 	}
@@ -121,7 +120,7 @@ func TestFetched(t *testing.T) {
 	name := cache.MetaObjectToName(old)
 	setUp := func() *stepped {
 		s := newStepped()
-		s.queue.most = 0
+		s.queue.limit = 0
 		s.hears(old)
 		return s
 	}
@@ -229,8 +228,8 @@ func TestEnded(t *testing.T) {
 	if s.run(ctx); s.waiting() != 3 {
 		t.Errorf("%d wait after the end, want 3", s.waiting())
 	}
-	into := registry.New()
-	if into.Put(s.listed(secretOf("db", "r", 1, "1", "deployed", 1))); into.Complete() {
+	into := New()
+	if into.Set(s.listed(secretOf("db", "r", 1, "1", "deployed", 1))); into.Complete() {
 		t.Error("what was not read counts as known")
 	}
 }

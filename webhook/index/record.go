@@ -10,24 +10,23 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
 
-// statusLabel is where Helm repeats the status of a record, beside the record.
+// statusLabel is the label of a record's Secret in which Helm repeats the status.
 const statusLabel = "status"
 
-// record is a release's Secret without its content: what a reflector wants to know of an object, and the entry.
+// record is the metadata of a release record's Secret that a reflector needs, and the revision of a listed one.
 type record struct {
 	metav1.ObjectMeta
-	entry *registry.Entry // of one that was listed
+	revision *Revision
 }
 
 // GetObjectKind implements runtime.Object.
 func (r *record) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
-// DeepCopyObject implements runtime.Object. An entry is never changed.
+// DeepCopyObject implements runtime.Object. A revision does not change.
 func (r *record) DeepCopyObject() runtime.Object {
-	out := &record{entry: r.entry}
+	out := &record{revision: r.revision}
 	r.DeepCopyInto(&out.ObjectMeta)
 	return out
 }
@@ -36,11 +35,9 @@ func recordOf(s *corev1.Secret) *record {
 	return &record{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion}}
 }
 
-// nameOf is the revision that a Secret is the record of. One that is named like no record stands for itself: it is of no release that Helm
-// would find, but what it is for nobody can tell.
-func nameOf(o metav1.Object) release.Name { return nameOfSecret(cache.MetaObjectToName(o)) }
-
-func nameOfSecret(secret cache.ObjectName) release.Name {
+// nameOf is the revision that a Secret is the record of. A Secret whose name is not that of a record gets its own name:
+// Helm finds it for no release, and its content is unknown.
+func nameOf(secret cache.ObjectName) release.Name {
 	n, err := release.ParseSecretName(secret.Namespace, secret.Name)
 	if err != nil {
 		return release.Name{Namespace: secret.Namespace, Name: secret.Name}

@@ -180,7 +180,7 @@ func TestDamaged(t *testing.T) {
 	list.listed("10")
 	w.awaitSync(t)
 	w.awaitDamaged(t, len(bad))
-	if !w.Release("web/old") || !w.Release("web/bad") || w.Complete() {
+	if !w.HasRelease("web/old") || !w.HasRelease("web/bad") || w.Complete() {
 		t.Error("releases whose records are not read are not there")
 	}
 	w.awaitOwners(t, keyOf("web", "a"))
@@ -193,7 +193,7 @@ func TestDamaged(t *testing.T) {
 	}
 	relist.listed("11")
 	poll.Until(t, func() error {
-		if w.Release("web/old") {
+		if w.HasRelease("web/old") {
 			return errors.New("the list is not complete")
 		}
 		return nil

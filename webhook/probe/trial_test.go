@@ -20,7 +20,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
 // TestRefusal holds whom a refusal is put down to, by the API server's own texts.
@@ -62,17 +62,17 @@ func (namespaces) Labels(string) map[string]string { return nil }
 // TestSpoke holds that the webhooks are told apart by what they really say of a request that strips the mark.
 func TestSpoke(t *testing.T) {
 	t.Parallel()
-	r := registry.New()
+	r := index.New()
 	for bundle, namespace := range map[string]string{"one": "web", "two": "web", "three": "web", "other": "elsewhere"} {
 		o := record.ConfigMaps(namespace, 1)
 		if bundle == "two" || bundle == "three" {
 			o[0].Name = "contested"
 		}
-		e, err := registry.Read(record.Record{Bundle: bundle, Namespace: namespace, Objects: o}.Value())
+		e, err := index.Read(record.Record{Bundle: bundle, Namespace: namespace, Objects: o}.Value())
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Put(e)
+		r.Set(e)
 	}
 	o := admit.Options{Registry: r, Namespaces: namespaces{}, Ready: func() bool { return true }, Live: func(string) bool { return true }, GuardDefault: guard.Warn,
 		Brake: brake.New(time.Now), Observe: func(admit.Outcome) {}, Log: logr.Discard()}

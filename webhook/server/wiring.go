@@ -21,7 +21,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
 
 // The paths that the webhook configurations name.
@@ -111,7 +110,7 @@ func product(m manager.Manager, o Options, source certificateSource) (parts, err
 	if err != nil {
 		return parts{}, fmt.Errorf("creating a client of metadata: %w", err)
 	}
-	memory := registry.New(o.ReleaseNamespaces...)
+	memory := index.New(o.ReleaseNamespaces...)
 	releases := index.NewReleases(client, o.ReleaseNamespaces, memory, o.Log.WithName("records"))
 	spaces := index.NewNamespaces(labels, o.Log.WithName("namespaces"))
 	measured := NewCollector(MetricSources{Size: memory.Size, Heard: releases.Heard, Waiting: releases.Waiting, Failures: source.Failures, Now: time.Now,

@@ -6,23 +6,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
 
 // with adds records to a registry.
-func with(tb testing.TB, r *registry.Registry, records ...record.Record) *registry.Registry {
+func with(tb testing.TB, r *index.Index, records ...record.Record) *index.Index {
 	tb.Helper()
 	for _, rec := range records {
-		e, err := registry.Read(rec.Value())
+		e, err := index.Read(rec.Value())
 		if err != nil {
 			tb.Fatal(err)
 		}
-		r.Put(e)
+		r.Set(e)
 	}
 	return r
 }
@@ -77,8 +78,8 @@ func TestForgedRecord(t *testing.T) {
 
 // TestForgedAlone has a forged record state the set of a bundle whose own record cannot be read: what says no more than the set is left alone.
 func TestForgedAlone(t *testing.T) {
-	r := registry.New()
-	r.Put(registry.Damaged(release.Name{Namespace: "web", Name: "guestbook", Revision: 1}))
+	r := index.New()
+	r.Set(desired.NewRevision[struct{}](desired.Release{Name: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Status: desired.Unreadable}, nil))
 	with(t, r, record.Record{Bundle: "guestbook", Namespace: "a-tenant", Objects: record.ConfigMaps("web", 1)})
 	for name, req := range map[string]stamp.Request{
 		"the hash":                {New: marked(ownership.Marks{Hash: guestbook.Hash})},
@@ -152,7 +153,7 @@ func TestDeployedSet(t *testing.T) {
 			if got.Reason != tc.want {
 				t.Errorf("%s, %q; want %s", got.Reason, got.Warning, tc.want)
 			}
-			if tc.writes == "" && len(got.Set) > 0 || tc.writes != "" && got.Release.Want.SetID != tc.writes {
+			if tc.writes == "" && len(got.Set) > 0 || tc.writes != "" && got.Release.Metadata.SetID != tc.writes {
 				t.Errorf("writes %v, want the set %q", got.Set, tc.writes)
 			}
 			again(t, r, tc.req, got)

@@ -14,17 +14,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validation"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
 )
 
 // Registry knows who desires an object, and who is there.
 type Registry interface {
-	Revisions(object.Key) []registry.Release
-	Holders(hash string) []registry.Release
-	Release(name string) bool
+	Lookup(object.Key) []desired.Release
+	BySet(hash string) []desired.Release
+	HasRelease(name string) bool
 	Complete() bool
 }
 
@@ -69,8 +69,8 @@ const (
 func (r Reason) Stamps() bool { return r == Adopted || r == Restored || r == Exact }
 
 // setAlone says whether nothing but its set says that an object is the release's. A record that is not known may state the same.
-func (r Reason) setAlone(owner registry.Release, have, had ownership.Marks) bool {
-	name := owner.Want.Release()
+func (r Reason) setAlone(owner desired.Release, have, had ownership.Marks) bool {
+	name := owner.Metadata.Release()
 	return (r == Adopted || r == Restored) && have.Release() != name && had.Release() != name
 }
 
@@ -78,7 +78,7 @@ func (r Reason) setAlone(owner registry.Release, have, had ownership.Marks) bool
 type Decision struct {
 	Reason Reason
 	// Release desires the object; it is the zero value where none does, or which one cannot be said.
-	Release registry.Release
+	Release desired.Release
 	// Set are the keys to be written, with their values; empty where nothing is.
 	Set ownership.Stamps
 	// Over says that marks of another owner are written over, of whom nothing is known.
@@ -91,8 +91,8 @@ type Decision struct {
 
 // Decide decides about a request. What adopt or its undo write is left alone: it was done on purpose.
 func Decide(r Registry, req Request) Decision {
-	owners := slices.DeleteFunc(r.Revisions(req.Key), func(o registry.Release) bool {
-		return o.Want.Hash == "" || fleet.IsAgentBundle(o.Bundle) // an agent looks after its own objects
+	owners := slices.DeleteFunc(r.Lookup(req.Key), func(o desired.Release) bool {
+		return o.Status == desired.Uninstalling || o.Metadata.Hash == "" || fleet.IsAgentBundle(o.Bundle) // an agent looks after its own objects
 	})
 	switch {
 	case len(owners) == 0:
@@ -112,9 +112,9 @@ func Decide(r Registry, req Request) Decision {
 		return d
 	}
 	holder, unknown := foreign(r, owner, req.New)
-	if d.Reason == Restored && holder == "" && had.ReleaseName != "" && had.Release() != owner.Want.Release() {
+	if d.Reason == Restored && holder == "" && had.ReleaseName != "" && had.Release() != owner.Metadata.Release() {
 		// The hash alone says it is the release's, and anybody may state that in a record. Helm's annotations are about to be gone.
-		if holder, unknown = "", true; r.Release(had.Release()) {
+		if holder, unknown = "", true; r.HasRelease(had.Release()) {
 			holder = "Helm release " + had.Release()
 		}
 	}
@@ -129,9 +129,9 @@ func Decide(r Registry, req Request) Decision {
 	if !d.Reason.Stamps() {
 		return d
 	}
-	d.Set = lacking(ownership.StampsOf(req.New.Metadata.Labels, req.New.Metadata.Annotations), owner.Want.Stamps())
+	d.Set = lacking(ownership.StampsOf(req.New.Metadata.Labels, req.New.Metadata.Annotations), owner.Metadata.Stamps())
 	d.Over = unknown
-	d.Lost = req.Old != nil && (had.Hash != owner.Want.Hash || had.SetID != owner.Want.SetID)
+	d.Lost = req.Old != nil && (had.Hash != owner.Metadata.Hash || had.SetID != owner.Metadata.SetID)
 	if tooLarge(req.New, d.Set) {
 		return Decision{Release: owner, Reason: TooLarge,
 			Warning: fmt.Sprintf("%s is desired by bundle %s, and its annotations leave no room for the marks", req.Key, owner.Bundle)}
@@ -140,15 +140,15 @@ func Decide(r Registry, req Request) Decision {
 }
 
 // reason says whether an object is to be stamped for a release, were it nobody else's.
-func reason(owner registry.Release, req Request, have, had ownership.Marks) Reason {
+func reason(owner desired.Release, req Request, have, had ownership.Marks) Reason {
 	switch {
-	case have.Hash == owner.Want.Hash && have.SetID == owner.Want.SetID:
+	case have.Hash == owner.Metadata.Hash && have.SetID == owner.Metadata.SetID:
 		return Owned
-	case had.Hash == owner.Want.Hash:
+	case had.Hash == owner.Metadata.Hash:
 		return Restored
 	case req.New.Controller() != "":
 		return Controlled
-	case have.Release() == owner.Want.Release() || have.SetID == owner.Want.SetID || have.Hash == owner.Want.Hash:
+	case have.Release() == owner.Metadata.Release() || have.SetID == owner.Metadata.SetID || have.Hash == owner.Metadata.Hash:
 		return Adopted
 	case req.Exact:
 		return Exact
@@ -161,22 +161,22 @@ func reason(owner registry.Release, req Request, have, had ownership.Marks) Reas
 // A set's id is no secret, and anybody who may write a release record can state one, but none in another's namespace. So of several releases
 // that state the set which the object carries it is the one that Helm's annotations name, else none. Where one is found, owners has no others
 // afterwards.
-func ownerOf(owners []registry.Release, have, had ownership.Marks) (registry.Release, bool) {
+func ownerOf(owners []desired.Release, have, had ownership.Marks) (desired.Release, bool) {
 	if len(owners) == 1 {
 		return owners[0], true
 	}
 	name, ok := owners[0].Release(), true
-	if slices.ContainsFunc(owners, func(o registry.Release) bool { return o.Release() != name }) {
+	if slices.ContainsFunc(owners, func(o desired.Release) bool { return o.Release() != name }) {
 		name, ok = releaseOf(owners, have, had)
 	}
 	if !ok {
-		return registry.Release{}, false
+		return desired.Release{}, false
 	}
-	return revisionOf(slices.DeleteFunc(owners, func(o registry.Release) bool { return o.Release() != name }), have, had), true
+	return revisionOf(slices.DeleteFunc(owners, func(o desired.Release) bool { return o.Release() != name }), have, had), true
 }
 
 // releaseOf picks one of several releases.
-func releaseOf(owners []registry.Release, have, had ownership.Marks) (name string, ok bool) {
+func releaseOf(owners []desired.Release, have, had ownership.Marks) (name string, ok bool) {
 	is, was := named(owners, have), named(owners, had)
 	if sets := ofSet(owners, have); len(sets) > 0 {
 		if is != "" {
@@ -209,22 +209,22 @@ func only(releases []string, named string) (string, bool) {
 }
 
 // named is the release that Helm's annotations name, if that is an owner.
-func named(owners []registry.Release, m ownership.Marks) string {
-	if slices.ContainsFunc(owners, func(o registry.Release) bool { return o.Want.Release() == m.Release() }) {
+func named(owners []desired.Release, m ownership.Marks) string {
+	if slices.ContainsFunc(owners, func(o desired.Release) bool { return o.Metadata.Release() == m.Release() }) {
 		return m.Release()
 	}
 	return ""
 }
 
 // ofSet are the releases that have the set which marks name, by the hash, else by the id.
-func ofSet(owners []registry.Release, m ownership.Marks) []string {
+func ofSet(owners []desired.Release, m ownership.Marks) []string {
 	for _, says := range []func(want ownership.Marks) bool{
 		func(want ownership.Marks) bool { return m.Hash == want.Hash },
 		func(want ownership.Marks) bool { return m.SetID == want.SetID },
 	} {
 		var out []string
 		for _, o := range owners {
-			if says(o.Want) {
+			if says(o.Metadata) {
 				out = append(out, o.Release())
 			}
 		}
@@ -237,14 +237,14 @@ func ofSet(owners []registry.Release, m ownership.Marks) []string {
 
 // revisionOf picks one of a release's revisions that count, of which the newest is first: the one whose set the object has, or had. So what
 // agrees with the deployed revision is not changed for one that Helm began to deploy, and may never have.
-func revisionOf(revisions []registry.Release, have, had ownership.Marks) registry.Release {
+func revisionOf(revisions []desired.Release, have, had ownership.Marks) desired.Release {
 	for _, says := range []func(want ownership.Marks) bool{
 		func(want ownership.Marks) bool { return have.Hash == want.Hash },
 		func(want ownership.Marks) bool { return have.SetID == want.SetID },
 		func(want ownership.Marks) bool { return had.Hash == want.Hash },
 		func(want ownership.Marks) bool { return had.SetID == want.SetID },
 	} {
-		if i := slices.IndexFunc(revisions, func(o registry.Release) bool { return says(o.Want) }); i >= 0 {
+		if i := slices.IndexFunc(revisions, func(o desired.Release) bool { return says(o.Metadata) }); i >= 0 {
 			return revisions[i]
 		}
 	}
@@ -253,19 +253,19 @@ func revisionOf(revisions []registry.Release, have, had ownership.Marks) registr
 
 // foreign says who else holds an object, by the rules of `adopt --policy=if-unowned`: a set or a release that is here, or a set of another
 // program. It is empty where nobody does; unknown says that the object carries marks of somebody of whom nothing is known.
-func foreign(r Registry, owner registry.Release, m *object.Meta) (holder string, unknown bool) {
-	have, want := marks(m), owner.Want
+func foreign(r Registry, owner desired.Release, m *object.Meta) (holder string, unknown bool) {
+	have, want := marks(m), owner.Metadata
 	foreignID := have.SetID != "" && have.SetID != want.SetID
 	foreignHash := have.Hash != "" && have.Hash != want.Hash
 	foreignRelease := have.ReleaseName != "" && have.Release() != want.Release()
-	var sets []registry.Release
+	var sets []desired.Release
 	if foreignHash {
-		sets = r.Holders(have.Hash)
+		sets = r.BySet(have.Hash)
 	}
 	if foreignID && len(sets) == 0 {
-		sets = r.Holders(fleet.Hash(have.SetID))
+		sets = r.BySet(fleet.Hash(have.SetID))
 	}
-	if i := slices.IndexFunc(sets, func(o registry.Release) bool { return o.Want.Release() == have.Release() }); i >= 0 {
+	if i := slices.IndexFunc(sets, func(o desired.Release) bool { return o.Metadata.Release() == have.Release() }); i >= 0 {
 		sets = sets[i : i+1]
 	}
 	switch {
@@ -279,26 +279,26 @@ func foreign(r Registry, owner registry.Release, m *object.Meta) (holder string,
 		return fmt.Sprintf("set %q, which is no bundle's", have.SetID), false
 	case (foreignID || foreignHash) && ownership.OwnedSet(m.Metadata.Annotations):
 		return "a set that is no bundle's", false
-	case foreignRelease && r.Release(have.Release()):
+	case foreignRelease && r.HasRelease(have.Release()):
 		return "Helm release " + have.Release(), false
 	}
 	return "", foreignID || foreignHash || foreignRelease
 }
 
 // contested names the bundles, and their releases where bundles are called alike.
-func contested(k object.Key, owners []registry.Release) string {
-	owners = slices.CompactFunc(owners, func(a, b registry.Release) bool { return a.Release() == b.Release() })
+func contested(k object.Key, owners []desired.Release) string {
+	owners = slices.CompactFunc(owners, func(a, b desired.Release) bool { return a.Release() == b.Release() })
 	names := make([]string, len(owners))
 	for i, o := range owners {
 		names[i] = "bundle " + o.Bundle
-		if slices.ContainsFunc(owners, func(other registry.Release) bool { return other.Bundle == o.Bundle && other.Release() != o.Release() }) {
+		if slices.ContainsFunc(owners, func(other desired.Release) bool { return other.Bundle == o.Bundle && other.Release() != o.Release() }) {
 			names[i] += " (release " + o.Release() + ")"
 		}
 	}
 	return fmt.Sprintf("%s is desired by %s, and does not say which of them owns it: its marks are left as they are", k, strings.Join(names, " and by "))
 }
 
-func releases(all []registry.Release) string {
+func releases(all []desired.Release) string {
 	names := make([]string, len(all))
 	for i, o := range all {
 		names[i] = o.Release()

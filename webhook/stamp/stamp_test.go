@@ -11,12 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
 
@@ -30,12 +31,12 @@ var (
 	beta      = ownership.Wanted("default-beta", "beta", "web")
 )
 
-func cluster(tb testing.TB) *registry.Registry {
+func cluster(tb testing.TB) *index.Index {
 	tb.Helper()
 	named := func(name string) []object.Ref {
 		return []object.Ref{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: name}}
 	}
-	r := registry.New()
+	r := index.New()
 	for _, rec := range []record.Record{
 		{Bundle: "guestbook", Objects: named("object-0")},
 		{Bundle: "shop", Objects: named("object-1")},
@@ -44,11 +45,11 @@ func cluster(tb testing.TB) *registry.Registry {
 		{Bundle: "beta", Objects: named("object-5")},
 		{Bundle: "fleet-agent-local", Objects: named("object-9")},
 	} {
-		e, err := registry.Read(rec.Value())
+		e, err := index.Read(rec.Value())
 		if err != nil {
 			tb.Fatal(err)
 		}
-		r.Put(e)
+		r.Set(e)
 	}
 	return r
 }
@@ -205,7 +206,7 @@ func again(tb testing.TB, r stamp.Registry, req stamp.Request, d stamp.Decision)
 	}
 	set(req.New, d.Set)
 	after := ownership.StampsOf(req.New.Metadata.Labels, req.New.Metadata.Annotations)
-	if diff := cmp.Diff(d.Release.Want.Stamps(), after); diff != "" {
+	if diff := cmp.Diff(d.Release.Metadata.Stamps(), after); diff != "" {
 		tb.Errorf("keys (-want +got):\n%s", diff)
 	}
 	if d := stamp.Decide(r, req); d.Reason != stamp.Owned || len(d.Set) > 0 {
@@ -234,7 +235,7 @@ func TestScopeChanged(t *testing.T) {
 // TestUndecided holds that where not all is known, an owner who is not known is not one who is gone.
 func TestUndecided(t *testing.T) {
 	r := cluster(t)
-	r.Put(registry.Damaged(release.Name{Namespace: "web", Name: "broken", Revision: 1}))
+	r.Set(desired.NewRevision[struct{}](desired.Release{Name: release.Name{Namespace: "web", Name: "broken", Revision: 1}, Status: desired.Unreadable}, nil))
 	stale := guestbook
 	stale.Hash, stale.SetID = gone.Hash, gone.SetID
 	for name, m := range map[string]ownership.Marks{"a set": stale, "a release": helmOnly(gone)} {
@@ -300,11 +301,11 @@ func TestProperties(t *testing.T) {
 			had = req.Old.Metadata.Labels[fleet.HashLabel]
 		}
 		// What is stored counts as long as the request names no other: stripping it makes nobody else the owner.
-		desirers := r.Owners(req.Key)
-		if have.Hash == "" && have.SetID == "" && slices.ContainsFunc(desirers, func(o registry.Release) bool { return o.Want.Hash == had }) && d.Release.Want.Hash != had {
+		desirers := r.Lookup(req.Key)
+		if have.Hash == "" && have.SetID == "" && slices.ContainsFunc(desirers, func(o desired.Release) bool { return o.Metadata.Hash == had }) && d.Release.Metadata.Hash != had {
 			t.Fatalf("taken from a living owner that desires it: %+v, before %+v", have, req.Old)
 		}
-		if have.Hash != d.Release.Want.Hash && slices.Contains(living, have.Hash) {
+		if have.Hash != d.Release.Metadata.Hash && slices.Contains(living, have.Hash) {
 			t.Fatalf("the hash of a living owner is overwritten: %+v, before %+v", have, req.Old)
 		}
 		if !maps.Equal(d.Set, d.Set.Marks().Stamps()) || !d.Set.Whole() {
@@ -321,14 +322,14 @@ func TestProperties(t *testing.T) {
 
 // BenchmarkDecide decides with 100,000 known objects.
 func BenchmarkDecide(b *testing.B) {
-	r := registry.New()
+	r := index.New()
 	const bundles, objects = 200, 500
 	for i := range bundles {
-		e, err := registry.Read(record.Record{Bundle: "bundle", Namespace: "web" + string(rune('a'+i/26)) + string(rune('a'+i%26)), Objects: record.ConfigMaps("", objects)}.Value())
+		e, err := index.Read(record.Record{Bundle: "bundle", Namespace: "web" + string(rune('a'+i/26)) + string(rune('a'+i%26)), Objects: record.ConfigMaps("", objects)}.Value())
 		if err != nil {
 			b.Fatal(err)
 		}
-		r.Put(e)
+		r.Set(e)
 	}
 	if known, _, _ := r.Size(); known != bundles*objects {
 		b.Fatalf("%d objects are known", known)

@@ -23,7 +23,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 	webhookserver "github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
 
@@ -108,7 +108,7 @@ func missing() []jsonpatch.Operation {
 }
 
 // ours are the product's handlers, over a memory that is filled already.
-func ours(memory *registry.Registry) map[string]admission.Handler {
+func ours(memory *index.Index) map[string]admission.Handler {
 	o := admit.Options{
 		Registry:     memory,
 		Namespaces:   unlabelled{},

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
 const (
@@ -85,10 +85,10 @@ func (t Traffic) bodies(op Operation, n int) ([][]byte, error) {
 }
 
 // fill makes a registry of releases that desire at least known objects, and of the one that desires what is written.
-func fill(known, written int) (*registry.Registry, error) {
-	var entries []*registry.Entry
+func fill(known, written int) (*index.Index, error) {
+	var entries []*index.Revision
 	add := func(r record.Record) error {
-		e, err := registry.Read(r.Value())
+		e, err := index.Read(r.Value())
 		if err != nil {
 			return fmt.Errorf("reading the record of %s: %w", r.Bundle, err)
 		}
@@ -104,7 +104,7 @@ func fill(known, written int) (*registry.Registry, error) {
 			return nil, err
 		}
 	}
-	r := registry.New()
+	r := index.New()
 	r.Replace("", entries)
 	return r, nil
 }

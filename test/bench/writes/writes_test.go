@@ -69,11 +69,11 @@ func TestFill(t *testing.T) {
 	if objects, releases, damaged := r.Size(); objects != 1003 || releases != 3 || damaged != 0 {
 		t.Errorf("%d objects, %d releases, %d damaged; want 1003, 3 and none", objects, releases, damaged)
 	}
-	owners := r.Owners(object.Key{Kind: "ConfigMap", Namespace: Ours.namespace(), Name: objectName(2)})
-	if len(owners) != 1 || owners[0].Want != marks() {
+	owners := r.Lookup(object.Key{Kind: "ConfigMap", Namespace: Ours.namespace(), Name: objectName(2)})
+	if len(owners) != 1 || owners[0].Metadata != marks() {
 		t.Errorf("owners %+v, want one with %+v", owners, marks())
 	}
-	if owners := r.Owners(object.Key{Kind: "ConfigMap", Namespace: None.namespace(), Name: objectName(2)}); len(owners) != 0 {
+	if owners := r.Lookup(object.Key{Kind: "ConfigMap", Namespace: None.namespace(), Name: objectName(2)}); len(owners) != 0 {
 		t.Errorf("where there is no webhook: %+v", owners)
 	}
 }

@@ -1,42 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registry_test
+package index_test
 
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-func read(tb testing.TB, r record.Record) *registry.Entry {
+func read(tb testing.TB, r record.Record) *index.Revision {
 	tb.Helper()
-	e, err := registry.Read(r.Value())
+	e, err := index.Read(r.Value())
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return e
 }
 
-func configMap(namespace, name string) object.Key {
+func configMapKey(namespace, name string) object.Key {
 	return object.Key{Kind: "ConfigMap", Namespace: namespace, Name: name}
 }
 
-// owners says who desires an object, as "bundle:revision".
-func owners(r *registry.Registry, k object.Key) string {
+// owners returns the newest revision of each release that desires an object and is not being uninstalled.
+func owners(x *index.Index, k object.Key) []desired.Release {
+	out := slices.DeleteFunc(x.Lookup(k), func(r desired.Release) bool { return r.Status == desired.Uninstalling })
+	return slices.CompactFunc(out, func(a, b desired.Release) bool { return a.Name.Release() == b.Name.Release() })
+}
+
+// desiredBy says who desires an object, as "bundle:revision".
+func desiredBy(x *index.Index, k object.Key) string {
 	var out []string
-	for _, o := range r.Owners(k) {
+	for _, o := range owners(x, k) {
 		out = append(out, fmt.Sprintf("%s:%d", o.Bundle, o.Revision))
 	}
 	return strings.Join(out, " ")
+}
+
+func inactive(n release.Name) *index.Revision {
+	return desired.NewRevision[struct{}](desired.Release{Name: n, Status: desired.Inactive}, nil)
+}
+
+func unreadable(n release.Name) *index.Revision {
+	return desired.NewRevision[struct{}](desired.Release{Name: n, Status: desired.Unreadable}, nil)
 }
 
 func TestRead(t *testing.T) {
@@ -47,26 +63,26 @@ func TestRead(t *testing.T) {
 		{APIVersion: "apps/v1", Kind: "Deployment", Name: "d"},
 		{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "c"},
 	}})
-	want := registry.Release{Name: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Bundle: "guestbook",
-		Agents: []registry.Agent{{Namespace: "cattle-fleet-system", ServiceAccount: "deployer"}}, Objects: 4,
-		Want: ownership.Wanted("default-guestbook", "guestbook", "web")}
+	want := desired.Release{Name: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Status: desired.Deployed, Bundle: "guestbook",
+		Agents: []desired.Agent{{Namespace: "cattle-fleet-system", ServiceAccount: "deployer"}}, Objects: 4,
+		Metadata: ownership.Wanted("default-guestbook", "guestbook", "web")}
 	if diff := cmp.Diff(want, e.Release); diff != "" {
 		t.Errorf("release (-want +got):\n%s", diff)
 	}
-	r := registry.New()
-	r.Put(e)
+	r := index.New()
+	r.Set(e)
 	for k, want := range map[object.Key]string{
-		configMap("other", "a"):                       "guestbook:1",
-		configMap("web", "a"):                         "",
-		configMap("", "a"):                            "guestbook:1", // as what is in no namespace, whatever the chart states; no ConfigMap is asked for like this
-		configMap("web", "b"):                         "guestbook:1",
-		configMap("WEB", "b"):                         "",
-		{Kind: "Secret", Namespace: "web", Name: "b"}: "",
+		configMapKey("other", "a"):                                           "guestbook:1",
+		configMapKey("web", "a"):                                             "",
+		configMapKey("", "a"):                                                "guestbook:1", // as what is in no namespace, whatever the chart states; no ConfigMap is asked for like this
+		configMapKey("web", "b"):                                             "guestbook:1",
+		configMapKey("WEB", "b"):                                             "",
+		{Kind: "Secret", Namespace: "web", Name: "b"}:                        "",
 		{Group: "apps", Kind: "Deployment", Namespace: "web", Name: "d"}:     "guestbook:1",
 		{Kind: "Deployment", Namespace: "web", Name: "d"}:                    "",
 		{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "c"}: "guestbook:1",
 	} {
-		if got := owners(r, k); got != want {
+		if got := desiredBy(r, k); got != want {
 			t.Errorf("%s is desired by %q, want %q", k, got, want)
 		}
 	}
@@ -79,7 +95,7 @@ func TestReadRefuses(t *testing.T) {
 		"an account that is no name": string(record.Record{Bundle: "a", ServiceAccount: "a:b"}.Value()),
 		"too many objects":           string(record.Record{Bundle: "a", Objects: record.ConfigMaps("web", 20_001)}.Value()),
 	} {
-		if e, err := registry.Read([]byte(value)); err == nil {
+		if e, err := index.Read([]byte(value)); err == nil {
 			t.Errorf("%s: no error, but %+v", name, e)
 		}
 	}
@@ -88,46 +104,46 @@ func TestReadRefuses(t *testing.T) {
 // TestRevisions goes through the lives of a release: which of its revisions says what is desired.
 func TestRevisions(t *testing.T) {
 	one, two := record.ConfigMaps("web", 1), record.ConfigMaps("web", 2)
-	rev := func(revision int, status string, objects []object.Ref) *registry.Entry {
+	rev := func(revision int, status string, objects []object.Ref) *index.Revision {
 		return read(t, record.Record{Bundle: "guestbook", Revision: revision, Status: status, Objects: objects})
 	}
 	for _, tc := range []struct {
 		name          string
-		entries       []*registry.Entry
+		entries       []*index.Revision
 		first, second string // who desires object-0 and object-1
 	}{
 		{"none", nil, "", ""},
-		{"installing", []*registry.Entry{rev(1, "pending-install", one)}, "guestbook:1", ""},
-		{"installed", []*registry.Entry{rev(1, "deployed", one)}, "guestbook:1", ""},
-		{"failed at first", []*registry.Entry{rev(1, "failed", one)}, "", ""},
-		{"upgrading to more", []*registry.Entry{rev(1, "deployed", one), rev(2, "pending-upgrade", two)}, "guestbook:2", "guestbook:2"},
-		{"upgrading to less", []*registry.Entry{rev(1, "deployed", two), rev(2, "pending-upgrade", one)}, "guestbook:2", "guestbook:1"},
-		{"upgraded", []*registry.Entry{rev(2, "deployed", two), rev(1, "superseded", one)}, "guestbook:2", "guestbook:2"},
-		{"upgraded to less", []*registry.Entry{rev(1, "superseded", two), rev(2, "deployed", one)}, "guestbook:2", ""},
-		{"both deployed for a moment", []*registry.Entry{rev(1, "deployed", two), rev(2, "deployed", one)}, "guestbook:2", ""},
-		{"upgrade failed", []*registry.Entry{rev(1, "deployed", one), rev(2, "failed", two)}, "guestbook:1", ""},
-		{"an old one left pending", []*registry.Entry{rev(1, "pending-install", two), rev(2, "deployed", one)}, "guestbook:2", ""},
-		{"interrupted twice", []*registry.Entry{rev(1, "deployed", one), rev(2, "pending-upgrade", two), rev(3, "pending-rollback", one)}, "guestbook:3", ""},
-		{"interrupted twice at first", []*registry.Entry{rev(1, "pending-install", two), rev(2, "pending-upgrade", one)}, "guestbook:2", ""},
-		{"interrupted, then failed", []*registry.Entry{rev(1, "deployed", one), rev(2, "pending-upgrade", two), rev(3, "failed", two)}, "guestbook:1", ""},
-		{"uninstalling", []*registry.Entry{rev(1, "uninstalling", one)}, "", ""},
-		{"the newest damaged", []*registry.Entry{rev(1, "deployed", one), registry.Damaged(release.Name{Namespace: "web", Name: "guestbook", Revision: 2})}, "guestbook:1", ""},
+		{"installing", []*index.Revision{rev(1, "pending-install", one)}, "guestbook:1", ""},
+		{"installed", []*index.Revision{rev(1, "deployed", one)}, "guestbook:1", ""},
+		{"failed at first", []*index.Revision{rev(1, "failed", one)}, "", ""},
+		{"upgrading to more", []*index.Revision{rev(1, "deployed", one), rev(2, "pending-upgrade", two)}, "guestbook:2", "guestbook:2"},
+		{"upgrading to less", []*index.Revision{rev(1, "deployed", two), rev(2, "pending-upgrade", one)}, "guestbook:2", "guestbook:1"},
+		{"upgraded", []*index.Revision{rev(2, "deployed", two), rev(1, "superseded", one)}, "guestbook:2", "guestbook:2"},
+		{"upgraded to less", []*index.Revision{rev(1, "superseded", two), rev(2, "deployed", one)}, "guestbook:2", ""},
+		{"both deployed for a moment", []*index.Revision{rev(1, "deployed", two), rev(2, "deployed", one)}, "guestbook:2", ""},
+		{"upgrade failed", []*index.Revision{rev(1, "deployed", one), rev(2, "failed", two)}, "guestbook:1", ""},
+		{"an old one left pending", []*index.Revision{rev(1, "pending-install", two), rev(2, "deployed", one)}, "guestbook:2", ""},
+		{"interrupted twice", []*index.Revision{rev(1, "deployed", one), rev(2, "pending-upgrade", two), rev(3, "pending-rollback", one)}, "guestbook:3", ""},
+		{"interrupted twice at first", []*index.Revision{rev(1, "pending-install", two), rev(2, "pending-upgrade", one)}, "guestbook:2", ""},
+		{"interrupted, then failed", []*index.Revision{rev(1, "deployed", one), rev(2, "pending-upgrade", two), rev(3, "failed", two)}, "guestbook:1", ""},
+		{"uninstalling", []*index.Revision{rev(1, "uninstalling", one)}, "", ""},
+		{"the newest damaged", []*index.Revision{rev(1, "deployed", one), unreadable(release.Name{Namespace: "web", Name: "guestbook", Revision: 2})}, "guestbook:1", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, order := range []string{"put", "put backwards", "replaced"} {
-				r := registry.New()
+				r := index.New()
 				for i := range tc.entries {
 					switch order {
 					case "put":
-						r.Put(tc.entries[i])
+						r.Set(tc.entries[i])
 					case "put backwards":
-						r.Put(tc.entries[len(tc.entries)-1-i])
+						r.Set(tc.entries[len(tc.entries)-1-i])
 					}
 				}
 				if order == "replaced" {
 					r.Replace("", tc.entries)
 				}
-				if first, second := owners(r, configMap("web", "object-0")), owners(r, configMap("web", "object-1")); first != tc.first || second != tc.second {
+				if first, second := desiredBy(r, configMapKey("web", "object-0")), desiredBy(r, configMapKey("web", "object-1")); first != tc.first || second != tc.second {
 					t.Errorf("%s: desired by %q and %q, want %q and %q", order, first, second, tc.first, tc.second)
 				}
 			}
@@ -136,22 +152,22 @@ func TestRevisions(t *testing.T) {
 }
 
 func TestSeveral(t *testing.T) {
-	r := registry.New()
+	r := index.New()
 	for _, bundle := range []string{"beta", "alpha"} {
-		r.Put(read(t, record.Record{Bundle: bundle, Objects: record.ConfigMaps("web", 2)}))
+		r.Set(read(t, record.Record{Bundle: bundle, Objects: record.ConfigMaps("web", 2)}))
 	}
-	r.Put(read(t, record.Record{Bundle: "plain", Plain: true, Objects: record.ConfigMaps("web", 2)}))
-	if got, want := owners(r, configMap("web", "object-0")), "alpha:1 beta:1"; got != want {
+	r.Set(read(t, record.Record{Bundle: "plain", Plain: true, Objects: record.ConfigMaps("web", 2)}))
+	if got, want := desiredBy(r, configMapKey("web", "object-0")), "alpha:1 beta:1"; got != want {
 		t.Errorf("desired by %q, want %q", got, want)
 	}
-	if holders := r.Holders(ownership.Wanted("default-beta", "", "").Hash); len(holders) != 1 || holders[0].Bundle != "beta" {
+	if holders := r.BySet(ownership.Wanted("default-beta", "", "").Hash); len(holders) != 1 || holders[0].Bundle != "beta" {
 		t.Errorf("beta's hash is held by %v", holders)
 	}
-	if holders := r.Holders(""); len(holders) > 0 {
+	if holders := r.BySet(""); len(holders) > 0 {
 		t.Errorf("the empty hash is held by %v", holders)
 	}
 	for name, want := range map[string]bool{"web/beta": true, "web/plain": true, "web/gamma": false, "beta": false} {
-		if got := r.Release(name); got != want {
+		if got := r.HasRelease(name); got != want {
 			t.Errorf("release %s: %t, want %t", name, got, want)
 		}
 	}
@@ -160,7 +176,7 @@ func TestSeveral(t *testing.T) {
 	}
 	r.Replace("elsewhere", nil)
 	r.Delete(release.Name{Namespace: "web", Name: "alpha", Revision: 1})
-	if got, want := owners(r, configMap("web", "object-0")), "beta:1"; got != want {
+	if got, want := desiredBy(r, configMapKey("web", "object-0")), "beta:1"; got != want {
 		t.Errorf("after one is gone: desired by %q, want %q", got, want)
 	}
 	r.Replace("web", nil)
@@ -170,7 +186,7 @@ func TestSeveral(t *testing.T) {
 }
 
 func TestComplete(t *testing.T) {
-	r := registry.New()
+	r := index.New()
 	name := release.Name{Namespace: "web", Name: "guestbook", Revision: 1}
 	for _, step := range []struct {
 		name string
@@ -178,31 +194,31 @@ func TestComplete(t *testing.T) {
 		want bool
 	}{
 		{"empty", func() {}, true},
-		{"one damaged", func() { r.Put(registry.Damaged(name)) }, false},
-		{"the same again", func() { r.Put(registry.Damaged(name)) }, false},
-		{"mended", func() { r.Put(registry.Known(name)) }, true},
-		{"damaged again", func() { r.Replace("", []*registry.Entry{registry.Damaged(name)}) }, false},
+		{"one damaged", func() { r.Set(unreadable(name)) }, false},
+		{"the same again", func() { r.Set(unreadable(name)) }, false},
+		{"mended", func() { r.Set(inactive(name)) }, true},
+		{"damaged again", func() { r.Replace("", []*index.Revision{unreadable(name)}) }, false},
 		{"gone", func() { r.Delete(name) }, true},
 	} {
 		if step.do(); r.Complete() != step.want {
 			t.Errorf("%s: complete is %t", step.name, r.Complete())
 		}
 	}
-	if registry.New("web").Complete() {
+	if index.New("web").Complete() {
 		t.Error("a registry of one namespace calls itself complete")
 	}
 }
 
 // TestHolders holds that all releases whose records state one set are told, in an order that does not depend on which came first.
 func TestHolders(t *testing.T) {
-	r := registry.New()
+	r := index.New()
 	for _, rec := range []record.Record{{Namespace: "web", Revision: 1}, {Namespace: "b-tenant"}, {Namespace: "a-tenant"},
 		{Namespace: "web", Revision: 2, Status: "pending-upgrade"}} {
 		rec.Bundle, rec.Objects = "beta", record.ConfigMaps("web", 1)
-		r.Put(read(t, rec))
+		r.Set(read(t, rec))
 	}
 	var got []string
-	for _, h := range r.Holders(ownership.Wanted("default-beta", "", "").Hash) {
+	for _, h := range r.BySet(ownership.Wanted("default-beta", "", "").Hash) {
 		got = append(got, h.String())
 	}
 	if diff := cmp.Diff([]string{"a-tenant/beta:1", "b-tenant/beta:1", "web/beta:2"}, got); diff != "" {
@@ -215,7 +231,7 @@ func TestAnyOrder(t *testing.T) {
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, seed))
 	statuses := []string{"deployed", "superseded", "failed", "pending-upgrade"}
-	live, left := registry.New(), map[release.Name]*registry.Entry{}
+	live, left := index.New(), map[release.Name]*index.Revision{}
 	for range 2000 {
 		e := read(t, record.Record{Bundle: fmt.Sprintf("b%d", random.IntN(4)), Revision: 1 + random.IntN(4), Status: statuses[random.IntN(len(statuses))],
 			Objects: record.ConfigMaps("web", random.IntN(5))})
@@ -224,16 +240,16 @@ func TestAnyOrder(t *testing.T) {
 			delete(left, e.Name)
 			continue
 		}
-		live.Put(e)
+		live.Set(e)
 		left[e.Name] = e
 	}
-	fresh := registry.New()
+	fresh := index.New()
 	for _, e := range left {
-		fresh.Put(e)
+		fresh.Set(e)
 	}
 	for i := range 5 {
-		k := configMap("web", fmt.Sprintf("object-%d", i))
-		if diff := cmp.Diff(fresh.Owners(k), live.Owners(k)); diff != "" {
+		k := configMapKey("web", fmt.Sprintf("object-%d", i))
+		if diff := cmp.Diff(owners(fresh, k), owners(live, k)); diff != "" {
 			t.Errorf("%s (-fresh +live):\n%s", k, diff)
 		}
 	}

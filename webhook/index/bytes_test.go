@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registry_test
+package index_test
 
 import (
 	"fmt"
@@ -10,14 +10,14 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/registry"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
 // TestBytes compares what entries take with what they say, whatever their objects are called. Tables of the registry grow in steps, which one
 // name may pay for another: a single name is held to less than all together.
 func TestBytes(t *testing.T) {
 	const records, objects = 4, 1000
-	r := registry.New() // one for all, so that nothing is given back while it is measured
+	r := index.New() // one for all, so that nothing is given back while it is measured
 	all, allSaid := 0, 0
 	long := strings.Repeat("a", 150)
 	for name, objectOf := range map[string]func(record, i int) object.Ref{
@@ -44,8 +44,8 @@ func TestBytes(t *testing.T) {
 					rec.Objects = append(rec.Objects, objectOf(i, j))
 				}
 				e := read(t, rec)
-				said += e.Bytes
-				r.Put(e)
+				said += e.Bytes()
+				r.Set(e)
 			}
 			got := live() - before
 			if got > said*5/4 || got < said/5 {

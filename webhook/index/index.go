@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package index keeps an index of desired objects and the labels of namespaces current: it watches Secrets of type
+// helm.sh/release.v1, and Namespaces. It answers from memory, without a request, and decides nothing.
+//
+// What was read stays when the API server cannot be reached: an old answer is better than none. Releases.Heard says how
+// old it is.
+package index
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+)
+
+// Revision is a revision of a release without the manifests of its objects: the webhook has no use for them.
+type Revision = desired.Revision[struct{}]
+
+// Index is a desired.Index that goroutines may fill and ask at the same time.
+type Index struct {
+	partial bool
+
+	mu       sync.RWMutex
+	releases *desired.Index[struct{}]
+}
+
+// New makes an empty Index. namespaces are those whose release records fill it; none stands for all.
+func New(namespaces ...string) *Index {
+	return &Index{partial: len(namespaces) > 0, releases: desired.New[struct{}]()}
+}
+
+// Set adds a revision, or replaces what is known about it.
+func (x *Index) Set(r *Revision) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.releases.Set(r)
+}
+
+// Delete removes a revision.
+func (x *Index) Delete(n release.Name) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.releases.Delete(n)
+}
+
+// Replace makes the revisions all that is known about the releases of a namespace; the namespace "" stands for all. It
+// locks for one release at a time, so that requests do not wait for all of them.
+func (x *Index) Replace(namespace string, revisions []*Revision) {
+	byRelease := map[string][]*Revision{}
+	x.mu.RLock()
+	for name := range x.releases.Releases() {
+		if namespace == "" || strings.HasPrefix(name, namespace+"/") {
+			byRelease[name] = nil
+		}
+	}
+	x.mu.RUnlock()
+	for _, r := range revisions {
+		name := r.Name.Release()
+		byRelease[name] = append(byRelease[name], r)
+	}
+	for name, all := range byRelease {
+		x.mu.Lock()
+		x.releases.SetRelease(name, all)
+		x.mu.Unlock()
+	}
+}
+
+// Lookup returns the releases that desire an object; see desired.Index.
+func (x *Index) Lookup(k object.Key) []desired.Release {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var out []desired.Release
+	for r := range x.releases.Lookup(k) {
+		out = append(out, r)
+	}
+	return out
+}
+
+// BySet returns the releases whose records state the set of a hash; see desired.Index.
+func (x *Index) BySet(hash string) []desired.Release {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.releases.BySet(hash)
+}
+
+// HasRelease says whether a release ("namespace/name") has a record, of Fleet's or of another program.
+func (x *Index) HasRelease(name string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.releases.HasRelease(name)
+}
+
+// Complete says whether all release records of the cluster were read: only then a release that is not known does not
+// exist.
+func (x *Index) Complete() bool {
+	_, _, unreadable := x.Size()
+	return !x.partial && unreadable == 0
+}
+
+// Size counts the desired objects, once for each revision that counts; the releases; and the unreadable records.
+func (x *Index) Size() (objects, releases, unreadable int) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.releases.Size()
+}

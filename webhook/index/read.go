@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"errors"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+)
+
+// withoutObjects is the revision of a record whose objects do not matter, or are unknown.
+func withoutObjects(n release.Name, s desired.Status) *Revision {
+	return desired.NewRevision[struct{}](desired.Release{Name: n, Status: s}, nil)
+}
+
+// Read reduces a release record, given as the value of its Secret under release.DataKey, to what the index keeps of it.
+// Errors do not quote the record.
+func Read(value []byte) (*Revision, error) {
+	r, err := release.Decode(value)
+	if err != nil {
+		return nil, err
+	}
+	status := statusOf(r)
+	if r.BundleID == "" || status == desired.Inactive {
+		return withoutObjects(r.Name, desired.Inactive), nil
+	}
+	if err := checkNames(r); err != nil {
+		return nil, err
+	}
+	objects, err := r.Heads()
+	if err != nil {
+		return nil, err
+	}
+	keys := keysOf(objects, r.Namespace)
+	out := desired.Release{Name: r.Name, Status: status, Bundle: r.BundleID, Metadata: metadataOf(r, objects),
+		Agents: []desired.Agent{{Namespace: r.AgentNamespace, ServiceAccount: r.ServiceAccount}}, Objects: len(keys)}
+	all := make([]desired.Object[struct{}], 0, 2*len(keys))
+	for _, k := range keys {
+		all = append(all, desired.Object[struct{}]{Key: k})
+		// A record does not say which kinds are cluster-scoped, and a chart may state a namespace for their objects too.
+		// Requests for namespaced objects always have a namespace, so this key matches no other object.
+		k.Namespace = ""
+		all = append(all, desired.Object[struct{}]{Key: k})
+	}
+	return desired.NewRevision(out, all), nil
+}
+
+// statusOf reduces Helm's status. While Helm uninstalls a release, the status is in its last deployed record.
+func statusOf(r *release.Record) desired.Status {
+	switch {
+	case r.Status == release.StatusDeployed:
+		return desired.Deployed
+	case r.Status == release.StatusUninstalling:
+		return desired.Uninstalling
+	case r.Pending():
+		return desired.Pending
+	}
+	return desired.Inactive
+}
+
+// keysOf returns the distinct keys of objects that can exist. The namespace is that of the release where the manifest
+// states none.
+func keysOf(objects []release.Object, namespace string) []object.Key {
+	var out []object.Key
+	seen := map[object.Key]bool{}
+	for _, o := range objects {
+		k := o.Key()
+		if !possible(k) || strings.HasSuffix(k.Name, "-") && hasGeneratedName(o) {
+			continue
+		}
+		k.Name = strings.Clone(k.Name) // so that the manifest is not kept with it
+		if k.Namespace == "" {
+			k.Namespace = namespace
+		}
+		if !seen[k] {
+			seen[k] = true
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// possible says whether the API server could store an object with this key. Others would only take memory.
+func possible(k object.Key) bool {
+	const label, subdomain = validation.DNS1123LabelMaxLength, validation.DNS1123SubdomainMaxLength
+	return k.Name != "" && len(k.Name) <= subdomain && len(k.Group) <= subdomain && len(k.Kind) <= label && len(k.Namespace) <= label
+}
+
+// errInvalidName is the error of a record whose chart states a name that no object can have. It does not quote the name.
+var errInvalidName = errors.New("it names a bundle, an agent's namespace or a service account that cannot exist")
+
+// checkNames checks the names in a chart's annotations, because warnings and logs repeat them.
+func checkNames(r *release.Record) error {
+	for _, name := range []string{r.BundleID, r.AgentNamespace, r.ServiceAccount} {
+		if name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return errInvalidName
+		}
+	}
+	return nil
+}
+
+// hasGeneratedName says whether an object has no name, only a prefix for one.
+func hasGeneratedName(o release.Object) bool {
+	m, err := object.ReadMeta(o.Raw)
+	return err != nil || m.Metadata.Name == ""
+}
+
+// maxSetID bounds the set ids that Fleet makes (docs/fleet-behavior.md, 1.1).
+const maxSetID = 63
+
+// metadataOf returns the ownership metadata of a release's objects. Fleet's part is in the manifest, because the agent
+// wrote it with its scope, which the record does not state (docs/fleet-behavior.md, 1.3).
+func metadataOf(r *release.Record, objects []release.Object) ownership.Marks {
+	out := ownership.Marks{ManagedBy: fleet.ManagedByHelm, ReleaseName: r.Name.Name, ReleaseNamespace: r.Namespace}
+	for _, o := range objects {
+		m, err := object.ReadMeta(o.Raw)
+		if err != nil {
+			continue
+		}
+		// An agent derives the hash from the id. Any other pair is forged, and would be copied onto objects.
+		stated := ownership.MarksOf(m.Metadata.Labels, m.Metadata.Annotations)
+		if len(stated.SetID) <= maxSetID && stated.Hash == fleet.Hash(stated.SetID) {
+			out.Hash, out.SetID = stated.Hash, stated.SetID
+			break
+		}
+	}
+	return out
+}
