@@ -132,7 +132,7 @@ var rooms = []room{
 	{packages: []string{"pkg/cmd/origin"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/escape", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/render", "pkg/render/files", "pkg/check"}},
 	{packages: []string{"pkg/cmd/webhook"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/escape", "pkg/object", "pkg/transport", "manifests", "webhook/guard", "webhook/install", "webhook/probe", "webhook/server", "webhook/status"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/escape", "pkg/object", "pkg/transport", "manifests", "webhook/admission", "webhook/install", "webhook/probe", "webhook/server", "webhook/status"}},
 	{packages: []string{"pkg/cmd/*"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/adopt",
 			"pkg/preflight", "pkg/object", "pkg/check", "pkg/report", "pkg/printers", "pkg/escape"}},
@@ -140,32 +140,26 @@ var rooms = []room{
 		may: []string{"pkg/cmd"}},
 	// Files, and the variable that holds them.
 	{packages: []string{"manifests"}},
-	// What the webhook decides with is pure, what answers requests has no client to ask with, and only what keeps it up to date connects.
-	{packages: []string{"webhook/stamp"}, pure: true, never: judging,
+	// What answers requests has no client to ask the API server with; only the watches that keep the index current connect.
+	{packages: []string{"webhook/admission"}, never: slices.Concat(asking, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/desired"}},
-	{packages: []string{"webhook/guard"}, pure: true, never: judging,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/desired", "webhook/stamp"}},
-	{packages: []string{"webhook/brake"}, pure: true, never: judging,
-		may: []string{"pkg/object"}},
-	{packages: []string{"webhook/admit"}, never: slices.Concat(asking, printing),
-		may: []string{"pkg/object", "pkg/ownership", "pkg/desired", "webhook/stamp", "webhook/guard", "webhook/brake"}},
 	{packages: []string{"webhook/index"}, never: printing,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/desired"}},
 	{packages: []string{"webhook/server"}, never: printing,
-		may: []string{"pkg/transport", "webhook/admit", "webhook/brake", "webhook/guard", "webhook/index"}},
+		may: []string{"pkg/transport", "webhook/admission", "webhook/index"}},
 	{packages: []string{"webhook/install"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
-		may: []string{"pkg/object", "pkg/fleet", "webhook/guard"}},
+		may: []string{"pkg/object", "pkg/fleet", "webhook/admission"}},
 	// What looks at an installation knows what it was made of; what tests it also asks why it does not answer.
 	{packages: []string{"webhook/status"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
-		may: []string{"pkg/object", "webhook/guard", "webhook/install", "webhook/stamp"}},
+		may: []string{"pkg/object", "webhook/admission", "webhook/install"}},
 	{packages: []string{"webhook/probe"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "webhook/install", "webhook/stamp", "webhook/status"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "webhook/admission", "webhook/install", "webhook/status"}},
 	// Tests import what they test. Nothing imports them: no row above names this one.
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report",
 			"pkg/check", "pkg/escape", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin",
-			"pkg/cmd/webhook", "pkg/desired", "webhook/stamp", "webhook/guard", "webhook/brake", "webhook/admit", "webhook/index",
+			"pkg/cmd/webhook", "pkg/desired", "webhook/admission", "webhook/index",
 			"webhook/server", "webhook/install", "webhook/status", "webhook/probe", "manifests"}},
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 // Change is an option by which a plan differs from the installation that is there. Is and Was are in words.
@@ -39,7 +39,7 @@ func Changes(steps []Step, stale []Target) []Change {
 		add("certificates", string(is.Certificates), string(was.Certificates))
 	}
 	if live.deployment != nil {
-		add("guard-default", string(cmp.Or(is.GuardDefault, guard.Warn)), string(cmp.Or(was.GuardDefault, guard.Warn)))
+		add("guard-default", string(cmp.Or(is.GuardDefault, admission.GuardWarn)), string(cmp.Or(was.GuardDefault, admission.GuardWarn)))
 		add("image", is.Image, was.Image)
 		add("replicas", strconv.Itoa(is.Replicas), strconv.Itoa(was.Replicas))
 	}

@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 // TestChanges holds what is told of options that an installation changes.
 func TestChanges(t *testing.T) {
 	t.Parallel()
-	scoped := Options{ReleaseNamespaces: []string{"platform", "apps"}, Exact: true, GuardDefault: guard.Deny, Image: "example.com/webhook:1", Replicas: 3, Certificates: CertManager}
+	scoped := Options{ReleaseNamespaces: []string{"platform", "apps"}, Exact: true, GuardDefault: admission.GuardDeny, Image: "example.com/webhook:1", Replicas: 3, Certificates: CertManager}
 	reads := "--release-namespaces: it now reads Secrets in every namespace; it was: apps, platform"
 	for _, tc := range []struct {
 		name     string
@@ -25,7 +25,7 @@ func TestChanges(t *testing.T) {
 		want     []string
 	}{
 		{name: "the same", was: scoped, now: scoped},
-		{name: "what is a default", was: Options{}, now: Options{GuardDefault: guard.Warn, Certificates: SelfSigned, Replicas: Replicas}},
+		{name: "what is a default", was: Options{}, now: Options{GuardDefault: admission.GuardWarn, Certificates: SelfSigned, Replicas: Replicas}},
 		{name: "all", was: scoped, now: Options{}, want: []string{reads, "--exact: it is now false; it was: true", "--certificates: it is now self-signed; it was: cert-manager",
 			"--guard-default: it is now warn; it was: deny", "--image: it is now " + Image + "; it was: example.com/webhook:1", "--replicas: it is now 2; it was: 3"}},
 		{name: "fewer rights", was: Options{}, now: Options{ReleaseNamespaces: []string{"apps"}},

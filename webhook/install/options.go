@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 // Certificates says who makes the webhook's certificate.
@@ -31,7 +31,7 @@ type Options struct {
 	Exact bool
 	// ReleaseNamespaces are the only namespaces whose Secrets the webhook may read; none stands for all.
 	ReleaseNamespaces []string
-	GuardDefault      guard.Mode
+	GuardDefault      admission.GuardMode
 	Image             string
 	Replicas          int
 }
@@ -87,8 +87,8 @@ func OptionsOf(namespace string, deployment *unstructured.Unstructured, configur
 		if v, ok := strings.CutPrefix(a, "--release-namespaces="); ok && v != "" {
 			o.ReleaseNamespaces = strings.Split(v, ",")
 		}
-		if v, ok := strings.CutPrefix(a, "--guard-default="); ok && slices.Contains(guard.Modes(), guard.Mode(v)) {
-			o.GuardDefault = guard.Mode(v)
+		if v, ok := strings.CutPrefix(a, "--guard-default="); ok && slices.Contains(admission.GuardModes(), admission.GuardMode(v)) {
+			o.GuardDefault = admission.GuardMode(v)
 		}
 	}
 	if deployment != nil {
@@ -99,8 +99,8 @@ func OptionsOf(namespace string, deployment *unstructured.Unstructured, configur
 
 // GuardOff says whether the guard does nothing by labels, which are those of a namespace, or of an object that is in none.
 func (o Options) GuardOff(labels map[string]string) bool {
-	mode, _ := guard.ModeOf(labels, cmp.Or(o.GuardDefault, guard.Warn))
-	return mode == guard.Off
+	mode, _ := admission.GuardModeOf(labels, cmp.Or(o.GuardDefault, admission.GuardWarn))
+	return mode == admission.GuardOff
 }
 
 // container is the first container of a Deployment, nil where there is none.

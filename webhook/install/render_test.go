@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 func render(t *testing.T, o Options) []*unstructured.Unstructured {
@@ -102,7 +102,7 @@ func TestRenderElsewhere(t *testing.T) {
 
 func TestRenderOptions(t *testing.T) {
 	t.Parallel()
-	objs := render(t, Options{GuardDefault: guard.Deny, Image: "example/doctor:1", Replicas: 3, ReleaseNamespaces: []string{"shop", "bank", "shop"}})
+	objs := render(t, Options{GuardDefault: admission.GuardDeny, Image: "example/doctor:1", Replicas: 3, ReleaseNamespaces: []string{"shop", "bank", "shop"}})
 	var kinds, bound []string
 	for _, u := range objs {
 		if n := len(kinds); n == 0 || kinds[n-1] != u.GetKind() {
@@ -162,7 +162,7 @@ func TestOptionsOf(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]Options{
 		"plain":        {Certificates: SelfSigned, Image: Image, Replicas: Replicas},
-		"all of them":  {Certificates: SelfSigned, Exact: true, ReleaseNamespaces: []string{"shop", "bank"}, GuardDefault: guard.Off, Image: "example/doctor:1", Replicas: 5},
+		"all of them":  {Certificates: SelfSigned, Exact: true, ReleaseNamespaces: []string{"shop", "bank"}, GuardDefault: admission.GuardOff, Image: "example/doctor:1", Replicas: 5},
 		"cert-manager": {Certificates: CertManager, Image: Image, Replicas: Replicas},
 	} {
 		want.Namespace = "ops"

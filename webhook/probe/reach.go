@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
 
 // reach is whom a webhook is called for, as the cluster has it.
@@ -71,7 +71,7 @@ func selector(webhook map[string]any, field string) labels.Selector {
 // excludes says why the webhook is not called for an object, "" where it should be.
 func (r reach) excludes(o *unstructured.Unstructured) string {
 	if r.known && r.configured && !r.objects.Matches(labels.Set(o.GetLabels())) {
-		return "the object is labelled " + stamp.IgnoreLabel + "=true, or otherwise outside of the webhook's objectSelector"
+		return "the object is labelled " + admission.IgnoreLabel + "=true, or otherwise outside of the webhook's objectSelector"
 	}
 	return ""
 }
@@ -85,8 +85,8 @@ func (t *Tester) shuts(ctx context.Context, r reach, namespace string) string {
 	switch {
 	case err != nil || o == nil:
 		return ""
-	case o.GetLabels()[stamp.IgnoreLabel] == "true":
-		return "the namespace " + namespace + " is labelled " + stamp.IgnoreLabel + "=true"
+	case o.GetLabels()[admission.IgnoreLabel] == "true":
+		return "the namespace " + namespace + " is labelled " + admission.IgnoreLabel + "=true"
 	case !r.namespaces.Matches(labels.Set(o.GetLabels())):
 		return "the namespace " + namespace + " is outside of the webhook's namespaceSelector"
 	}

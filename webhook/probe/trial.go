@@ -15,6 +15,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 )
 
@@ -109,15 +110,18 @@ func (t *Tester) try(ctx context.Context, ref object.Ref) (*Trial, *unstructured
 	return trial, live, nil
 }
 
-// spoke says whose the warnings about an object are. The API server does not say which webhook warned, so it is told by the texts: those of the
-// stamp say what became of the marks, the guard's whose the object is. The stamp says the guard's too, but only where it puts the marks back.
+// spoke says which handlers gave the warnings about an object: the mutating one, the validating one. The mutating one also
+// gives the guard's warnings where it restores the ownership metadata.
 func spoke(warnings []string, key object.Key) (stamp, guard bool) {
-	for _, w := range warnings {
-		switch {
-		case w == "the marks of "+key.String()+" were put back",
-			strings.HasPrefix(w, key.String()+" is desired by ") && strings.HasSuffix(w, ": its marks are left as they are"):
+	for _, text := range warnings {
+		w, ok := admission.ParseWarning(text)
+		if !ok || !strings.Contains(w.Message, key.String()+" ") {
+			continue
+		}
+		switch w.Code {
+		case admission.WarnRestored, admission.WarnForeign, admission.WarnContested:
 			stamp = true
-		case strings.HasPrefix(w, key.String()+" belongs to bundle "):
+		case admission.WarnStripped, admission.WarnChanged, admission.WarnDeleted:
 			guard = true
 		}
 	}

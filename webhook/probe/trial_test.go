@@ -12,14 +12,12 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
@@ -74,21 +72,21 @@ func TestSpoke(t *testing.T) {
 		}
 		r.Set(e)
 	}
-	o := admit.Options{Registry: r, Namespaces: namespaces{}, Ready: func() bool { return true }, Live: func(string) bool { return true }, GuardDefault: guard.Warn,
-		Brake: brake.New(time.Now), Observe: func(admit.Outcome) {}, Log: logr.Discard()}
+	o := admission.Options{Index: r, Namespaces: namespaces{}, Ready: func() bool { return true }, Live: func(string) bool { return true }, GuardDefault: admission.GuardWarn,
+		RateLimiter: admission.NewRateLimiter(time.Now), Observe: func(admission.Outcome) {}, Log: logr.Discard()}
 	hash := func(bundle string) string { return fleet.Hash(fleet.SetID(bundle, "")) }
 	for _, tc := range []struct {
 		name, object string
-		handler      admission.Handler
+		handler      ctrladmission.Handler
 		hash         string // of the stored object
 		annotations  map[string]string
 		stamp, guard bool
 	}{
-		{"the stamp puts the mark back, and says the guard's too", "object-0", admit.Stamp(o), hash("one"), nil, true, true},
-		{"the guard", "object-0", admit.Guard(o), hash("one"), nil, false, true},
-		{"the stamp finds another owner", "object-0", admit.Stamp(o), hash("other"), map[string]string{fleet.IDAnnotation: fleet.SetID("other", "")}, true, false},
-		{"the stamp finds several releases", "contested", admit.Stamp(o), "0a", nil, true, false},
-		{"the guard has nothing to say", "contested", admit.Guard(o), "0a", nil, false, false},
+		{"the stamp puts the mark back, and says the guard's too", "object-0", admission.Mutating(o), hash("one"), nil, true, true},
+		{"the guard", "object-0", admission.Validating(o), hash("one"), nil, false, true},
+		{"the stamp finds another owner", "object-0", admission.Mutating(o), hash("other"), map[string]string{fleet.IDAnnotation: fleet.SetID("other", "")}, true, false},
+		{"the stamp finds several releases", "contested", admission.Mutating(o), "0a", nil, true, false},
+		{"the guard has nothing to say", "contested", admission.Validating(o), "0a", nil, false, false},
 	} {
 		meta := func(labels map[string]string) runtime.RawExtension {
 			raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"namespace": "web", "name": tc.object, "labels": labels, "annotations": tc.annotations}})
@@ -97,7 +95,7 @@ func TestSpoke(t *testing.T) {
 			}
 			return runtime.RawExtension{Raw: raw}
 		}
-		response := tc.handler.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Update, DryRun: new(true),
+		response := tc.handler.Handle(t.Context(), ctrladmission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Update, DryRun: new(true),
 			Kind: metav1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "web", Name: tc.object,
 			OldObject: meta(map[string]string{Mark: tc.hash}), Object: meta(nil)}})
 		key := object.Key{Kind: "ConfigMap", Namespace: "web", Name: tc.object}

@@ -25,8 +25,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 const (
@@ -102,7 +101,7 @@ func TestCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Config: config, Namespace: system, Host: "localhost", Port: port, Metrics: "127.0.0.1:0", Probes: "127.0.0.1:0", GuardDefault: guard.Warn,
+	o := Options{Config: config, Namespace: system, Host: "localhost", Port: port, Metrics: "127.0.0.1:0", Probes: "127.0.0.1:0", GuardDefault: admission.GuardWarn,
 		Certificates: Certificates{Dir: t.TempDir(), Secret: secret, Service: Name, Configuration: Name, ExtraNames: []string{"localhost"}}, Log: logr.Discard(),
 		Instance: strconv.Itoa(port)}
 	s, err := New(o)
@@ -279,7 +278,7 @@ func recordEvent(t *testing.T, admin client.Client, o Options) {
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()
-	told.Braked(admit.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "settings", UID: "1"}, "it is left alone")
+	told.RateLimited(admission.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "settings", UID: "1"}, "it is left alone")
 	poll.True(t, "an Event", func() bool {
 		var all eventsv1.EventList
 		if err := admin.List(t.Context(), &all, client.InNamespace("default")); err != nil {

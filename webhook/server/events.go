@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 // waiting is how many Events may wait for being recorded. They are rare; more are dropped, and counted.
@@ -27,15 +27,15 @@ type event struct {
 	reason, message string
 }
 
-var _ admit.Events = (*recorder)(nil)
+var _ admission.Events = (*recorder)(nil)
 
 func newRecorder(to events.EventRecorder, m *Collector) *recorder {
 	return &recorder{to: to, metrics: m, queue: make(chan event, waiting)}
 }
 
-// Braked implements admit.Events.
-func (r *recorder) Braked(o admit.Object, message string) {
-	r.metrics.Braked()
+// RateLimited implements admission.Events.
+func (r *recorder) RateLimited(o admission.Object, message string) {
+	r.metrics.CountRateLimited()
 	about := corev1.ObjectReference{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: types.UID(o.UID)}
 	select {
 	case r.queue <- event{about, "StampingPaused", message}:

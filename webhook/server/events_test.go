@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/tools/events"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 // TestRecorder drops Events, and does not wait, while nobody records them.
@@ -23,7 +23,7 @@ func TestRecorder(t *testing.T) {
 	to := events.NewFakeRecorder(waiting)
 	r := newRecorder(to, measured)
 	for i := range waiting + 3 {
-		r.Braked(admit.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "settings"}, fmt.Sprintf("100%% %d", i))
+		r.RateLimited(admission.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "settings"}, fmt.Sprintf("100%% %d", i))
 	}
 	registry, got := prometheus.NewRegistry(), map[string]float64{}
 	registry.MustRegister(measured)

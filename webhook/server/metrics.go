@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 const metricPrefix = "fleetdoctor_webhook_"
@@ -67,13 +67,13 @@ func NewCollector(s MetricSources) *Collector {
 }
 
 // Observe counts a request.
-func (m *Collector) Observe(o admit.Outcome) {
-	m.requests.WithLabelValues(o.Handler, string(o.Decision), o.Reason).Inc()
+func (m *Collector) Observe(o admission.Outcome) {
+	m.requests.WithLabelValues(o.Handler, string(o.Decision), string(o.Reason)).Inc()
 	m.latency.WithLabelValues(o.Handler).Observe(o.Took.Seconds())
 }
 
-// Braked counts an object that is stamped no more.
-func (m *Collector) Braked() { m.brakes.Inc() }
+// CountRateLimited counts an object that exceeds the rate limit of stamps.
+func (m *Collector) CountRateLimited() { m.brakes.Inc() }
 
 // Dropped counts an Event that was not recorded.
 func (m *Collector) Dropped() { m.dropped.Inc() }

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 func sources(heard, expiry time.Time, now time.Time) MetricSources {
@@ -29,9 +29,9 @@ func sources(heard, expiry time.Time, now time.Time) MetricSources {
 func TestMetrics(t *testing.T) {
 	now := time.Unix(2000, 0)
 	m := NewCollector(sources(now.Add(-90*time.Second), now.Add(time.Hour), now))
-	m.Observe(admit.Outcome{Handler: "stamp", Decision: admit.Stamped, Reason: "Adopted", Took: 60 * time.Microsecond})
-	m.Observe(admit.Outcome{Handler: "stamp", Decision: admit.Passed, Reason: "NotWanted", Took: 3 * time.Second})
-	m.Braked()
+	m.Observe(admission.Outcome{Handler: "stamp", Decision: admission.Stamped, Reason: "Adopted", Took: 60 * time.Microsecond})
+	m.Observe(admission.Outcome{Handler: "stamp", Decision: admission.Passed, Reason: "NotWanted", Took: 3 * time.Second})
+	m.CountRateLimited()
 	want := `
 # HELP fleetdoctor_webhook_brakes_total Objects that are stamped no more, because somebody strips them each time.
 # TYPE fleetdoctor_webhook_brakes_total counter

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 // Name is what the webhook calls itself: in the user agent, and as who reports its Events.
@@ -38,7 +38,7 @@ type Options struct {
 	// Metrics and Probes are addresses, "host:port"; "0" stands for none.
 	Metrics, Probes string
 	Certificates    Certificates
-	GuardDefault    guard.Mode
+	GuardDefault    admission.GuardMode
 	// ReleaseNamespaces are those whose release records are read; none stands for all.
 	ReleaseNamespaces []string
 	// ShutdownDelay is how long requests are still taken while readyz already says no.

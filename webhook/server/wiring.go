@@ -15,11 +15,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
@@ -32,7 +31,7 @@ const (
 
 // parts are what a Server serves and runs.
 type parts struct {
-	handlers map[string]admission.Handler // by path
+	handlers map[string]ctrladmission.Handler // by path
 	metrics  *Collector
 	run      []manager.Runnable
 	// synced are the parts that have to know everything first, by name.
@@ -116,20 +115,20 @@ func product(m manager.Manager, o Options, source certificateSource) (parts, err
 	measured := NewCollector(MetricSources{Size: memory.Size, Heard: releases.Heard, Waiting: releases.Waiting, Failures: source.Failures, Now: time.Now,
 		Expiry: func() (time.Time, bool) { return expiryOf(source) }})
 	told := newRecorder(m.GetEventRecorder(Name), measured)
-	options := admit.Options{
-		Registry:     memory,
+	options := admission.Options{
+		Index:        memory,
 		Namespaces:   spaces,
 		Ready:        func() bool { return releases.Synced() && spaces.Synced() },
 		Live:         func(namespace string) bool { return releases.Live(namespace) && spaces.Live() },
 		GuardDefault: o.GuardDefault,
-		Patience:     patience,
-		Brake:        brake.New(time.Now),
+		RecheckDelay: patience,
+		RateLimiter:  admission.NewRateLimiter(time.Now),
 		Events:       told,
 		Observe:      measured.Observe,
 		Log:          o.Log.WithName("admission"),
 	}
 	return parts{
-		handlers: map[string]admission.Handler{StampPath: admit.Stamp(options), StampExactPath: admit.StampExact(options), GuardPath: admit.Guard(options)},
+		handlers: map[string]ctrladmission.Handler{StampPath: admission.Mutating(options), StampExactPath: admission.MutatingExact(options), GuardPath: admission.Validating(options)},
 		metrics:  measured,
 		run:      []manager.Runnable{releases, spaces, told},
 		synced:   map[string]func() bool{"records": releases.Synced, "namespaces": spaces.Synced},

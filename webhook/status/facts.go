@@ -22,9 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
 
 // Facts are what was read of an installation. What could not be read has a reason, and is never taken for absent.
@@ -100,7 +99,7 @@ func (r Reader) Gather(ctx context.Context, namespace string, now time.Time) (*F
 	f.EndpointsReason = reason(r.Cluster.List(ctx, sliceKind, namespace, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + install.Name}, f.count))
 	f.LabelsReason = reason(r.Cluster.List(ctx, namespaceKind, metav1.NamespaceAll, metav1.ListOptions{}, func(o *unstructured.Unstructured) error {
 		for k, v := range o.GetLabels() {
-			if k != stamp.IgnoreLabel && k != adoptLabel && k != guard.Label {
+			if k != admission.IgnoreLabel && k != adoptLabel && k != admission.GuardLabel {
 				continue
 			}
 			if f.Labels[o.GetName()] == nil {

@@ -21,9 +21,8 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -231,7 +230,7 @@ func TestJudge(t *testing.T) {
 				"d: fleetdoctor.io/adopt=exact has no effect: `webhook install --exact` adds the webhook for it",
 				"c: fleetdoctor.io/guard=deny", "c: fleetdoctor.io/ignore=true, the webhook is not called here"}}},
 			change: func(f *Facts) {
-				f.Labels = map[string]map[string]string{"a": {guard.Label: "denny"}, "b": {stamp.IgnoreLabel: "yes"}, "c": {stamp.IgnoreLabel: "true", guard.Label: "deny"}, "d": {adoptLabel: "exact"}}
+				f.Labels = map[string]map[string]string{"a": {admission.GuardLabel: "denny"}, "b": {admission.IgnoreLabel: "yes"}, "c": {admission.IgnoreLabel: "true", admission.GuardLabel: "deny"}, "d": {adoptLabel: "exact"}}
 			},
 		},
 		{

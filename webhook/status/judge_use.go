@@ -7,9 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/stamp"
 )
 
 // namespaces looks at the labels that users set.
@@ -24,11 +23,11 @@ func (j *judgement) namespaces() {
 			value := j.Labels[name][label]
 			text := fmt.Sprintf("%s: %s=%s", name, label, value)
 			switch {
-			case label == stamp.IgnoreLabel && value == "true":
+			case label == admission.IgnoreLabel && value == "true":
 				notes = append(notes, text+", the webhook is not called here")
-			case label == stamp.IgnoreLabel:
+			case label == admission.IgnoreLabel:
 				wrong = append(wrong, text+" is no value that means anything: only true does")
-			case label == guard.Label && !slices.Contains(guard.Modes(), guard.Mode(value)):
+			case label == admission.GuardLabel && !slices.Contains(admission.GuardModes(), admission.GuardMode(value)):
 				wrong = append(wrong, text+" is no mode: off, warn or deny")
 			case label == adoptLabel && value != "exact":
 				wrong = append(wrong, text+" is no value that means anything: only exact does")

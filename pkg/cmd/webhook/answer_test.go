@@ -182,7 +182,7 @@ func pass(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 
 func restamp(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	kind := admissionv1.PatchTypeJSONPatch
-	return &admissionv1.AdmissionResponse{Allowed: true, PatchType: &kind, Warnings: []string{"the marks of configmap shop/settings were put back"},
+	return &admissionv1.AdmissionResponse{Allowed: true, PatchType: &kind, Warnings: []string{"fleetdoctor/Restored: the ownership metadata of configmap shop/settings was restored"},
 		Patch: []byte(`[{"op":"add","path":"/metadata/labels/objectset.rio.cattle.io~1hash","value":"` + setHash + `"}]`)}
 }
 
@@ -191,15 +191,15 @@ func warnOfDeletion(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionRespo
 	if r.Operation != admissionv1.Delete {
 		return pass(r)
 	}
-	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"configmap " + r.Namespace + "/" + r.Name + " belongs to bundle guestbook: Fleet will report it as missing, and guestbook will be at most 0/1"}}
+	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"fleetdoctor/Deleted: configmap " + r.Namespace + "/" + r.Name + " is owned by bundle guestbook: Fleet will report it as missing, and guestbook will be at most 0/1"}}
 }
 
 func deny(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Code: http.StatusForbidden, Message: "configmap shop/settings belongs to bundle guestbook"}}
+	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Code: http.StatusForbidden, Message: "configmap shop/settings is owned by bundle guestbook"}}
 }
 
 func warn(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"configmap shop/settings is desired by bundle guestbook and held by bundle other: its marks are left as they are"}}
+	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"fleetdoctor/Foreign: configmap shop/settings is desired by bundle guestbook and owned by bundle other: its ownership metadata is not changed"}}
 }
 
 // TestTest holds what test says of each thing that a webhook may answer.
@@ -224,10 +224,10 @@ func TestTest(t *testing.T) {
 		status int
 		says   []string
 	}{
-		{"stamped", restamp, nil, 0, []string{"configmap shop/settings, of bundle guestbook (release shop/guestbook)", "Came back: with the mark", "Warning:   the marks of", "Guard:     warned: configmap shop/settings belongs to bundle guestbook", "Result:    works"}},
+		{"stamped", restamp, nil, 0, []string{"configmap shop/settings, of bundle guestbook (release shop/guestbook)", "Came back: with the mark", "Warning:   fleetdoctor/Restored: ", "Guard:     warned: fleetdoctor/Deleted: ", "Result:    works"}},
 		{"stamped, named", restamp, []string{"cm/settings", "-n", "shop"}, 0, []string{"Result:    works"}},
 		{"denied", deny, []string{"configmaps/shop/settings"}, 0, []string{"Came back: denied by the webhook", `admission webhook "stamp.fleetdoctor.io"`, "Result:    works"}},
-		{"warned", warn, nil, 0, []string{"Came back: without the mark, and with a warning", "Warning:   configmap shop/settings is desired", "Result:    works"}},
+		{"warned", warn, nil, 0, []string{"Came back: without the mark, and with a warning", "Warning:   fleetdoctor/Foreign: ", "Result:    works"}},
 		{"not answered", pass, nil, 1, []string{"Came back: without the mark (", "Result:    not called", "- certificate: Secret fleetdoctor-webhook-cert: there is no certificate in it yet", "the API server called it, and it passed the request unchanged"}},
 		{"not answered, named", pass, []string{"cm/settings", "-n", "shop"}, 1, []string{"of bundle guestbook", "Result:    not called"}},
 		{"an orphan", pass, []string{"cm/orphan", "-n", "shop"}, 3, []string{"Result:    no object to test with", "it is an orphan"}},

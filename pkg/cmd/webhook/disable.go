@@ -16,7 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 )
 
@@ -145,7 +145,7 @@ func installFlags(made install.Options) string {
 	add(made.Certificates == install.CertManager, "certificates", string(made.Certificates))
 	add(made.Exact, "exact", "true")
 	add(len(made.ReleaseNamespaces) > 0, "release-namespaces", strings.Join(made.ReleaseNamespaces, ","))
-	add(made.GuardDefault != "" && made.GuardDefault != guard.Warn, "guard-default", string(made.GuardDefault))
+	add(made.GuardDefault != "" && made.GuardDefault != admission.GuardWarn, "guard-default", string(made.GuardDefault))
 	add(made.Image != "" && made.Image != install.Image, "image", made.Image)
 	add(made.Replicas != 0 && made.Replicas != install.Replicas, "replicas", strconv.Itoa(made.Replicas))
 	return text

@@ -29,7 +29,7 @@ func TestTestGuardOnly(t *testing.T) {
 		return strings.Contains(f.call(t, "test").said(), `admission webhook "guard.fleetdoctor.io" denied`)
 	})
 	guarding := func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-		return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"configmap shop/settings belongs to bundle guestbook, and this takes away its mark"}}
+		return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"fleetdoctor/Stripped: configmap shop/settings is owned by bundle guestbook, and this request removes its hash"}}
 	}
 	for _, tc := range []struct {
 		name         string

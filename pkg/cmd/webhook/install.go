@@ -20,7 +20,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 )
 
@@ -96,7 +96,7 @@ func newInstall(env origin.Environment) *cobra.Command {
 	f.Var(o.certificates, "certificates", "Who makes the webhook's certificate: it itself, or cert-manager, which has to be there")
 	f.BoolVar(&o.exact, "exact", false, "Also stamp objects that carry no mark at all, in namespaces labelled fleetdoctor.io/adopt=exact")
 	f.StringSliceVar(&o.releases, "release-namespaces", nil, "Namespaces whose release records are read, and in which alone Secrets may be (default all)")
-	f.Var(o.guardDefault, "guard-default", "What the guard does where no label "+guard.Label+" says it")
+	f.Var(o.guardDefault, "guard-default", "What the guard does where no label "+admission.GuardLabel+" says it")
 	f.StringVar(&o.image, "image", "", "Image to run (default that of the manifests)")
 	f.IntVar(&o.replicas, "replicas", install.Replicas, "How many replicas to run")
 	f.Var(o.dryRun, "dry-run", "Only say what would be applied, or have the server check it and store nothing")
@@ -177,7 +177,7 @@ func (o *installOptions) run(c *cobra.Command) error {
 
 func (o *installOptions) render(namespace string) ([]*unstructured.Unstructured, error) {
 	return install.Render(manifests.Files, install.Options{Namespace: namespace, Certificates: install.Certificates(o.certificates.String()),
-		Exact: o.exact, ReleaseNamespaces: o.releases, GuardDefault: guard.Mode(o.guardDefault.String()), Image: o.image, Replicas: o.replicas})
+		Exact: o.exact, ReleaseNamespaces: o.releases, GuardDefault: admission.GuardMode(o.guardDefault.String()), Image: o.image, Replicas: o.replicas})
 }
 
 // apply reads, refuses or applies, and clears away what other options have left.

@@ -23,7 +23,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
@@ -119,7 +119,7 @@ func newServe(env origin.Environment) *cobra.Command {
 	f.StringVar(&o.service, "service", install.Name, "Service that a self-signed certificate is for")
 	f.StringVar(&o.configuration, "configuration", install.Name, "Webhook configurations, mutating and validating, whose caBundle is set to the authority of a self-signed certificate")
 	f.StringSliceVar(&o.extraNames, "extra-names", nil, "Further DNS names of a self-signed certificate. Those of one that exists do not change")
-	f.Var(o.guardDefault, "guard-default", "What the guard does where no label "+guard.Label+" says it")
+	f.Var(o.guardDefault, "guard-default", "What the guard does where no label "+admission.GuardLabel+" says it")
 	f.StringSliceVar(&o.releases, "release-namespaces", nil, "Namespaces whose release records are read (default all)")
 	f.IntVar(&o.port, "port", 9443, "Port for admission requests")
 	f.StringVar(&o.host, "bind-address", "", "IP address for admission requests (default all)")

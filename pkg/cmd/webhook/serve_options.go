@@ -15,7 +15,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
 
@@ -44,7 +44,7 @@ func (o *serveOptions) toOptions() (server.Options, error) {
 		Probes:    o.probes,
 		Certificates: server.Certificates{Files: o.certificates.String() == fromFiles, Dir: o.certDir, Secret: o.certSecret,
 			Configuration: o.configuration, Service: o.service, ExtraNames: o.extraNames},
-		GuardDefault:      guard.Mode(o.guardDefault.String()),
+		GuardDefault:      admission.GuardMode(o.guardDefault.String()),
 		ReleaseNamespaces: o.releases,
 		ShutdownDelay:     o.shutdownDelay,
 	}, nil

@@ -33,7 +33,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/status"
 )
@@ -82,10 +82,10 @@ func newDryRun() *flags.Enum {
 // newGuardDefault makes the flag --guard-default.
 func newGuardDefault() *flags.Enum {
 	var modes []string
-	for _, m := range guard.Modes() {
+	for _, m := range admission.GuardModes() {
 		modes = append(modes, string(m))
 	}
-	return flags.NewEnum(string(guard.Warn), modes...)
+	return flags.NewEnum(string(admission.GuardWarn), modes...)
 }
 
 // dryRunMark is what kubectl writes behind what it only would have done.

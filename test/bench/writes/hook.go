@@ -16,13 +16,11 @@ import (
 	jsonpatch "gomodules.xyz/jsonpatch/v2"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 	webhookserver "github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
@@ -37,7 +35,7 @@ type hook struct {
 }
 
 // newHook makes the server of an arm, as package server makes the product's: what differs between two arms are the handlers, by path.
-func newHook(arm Arm, handlers map[string]admission.Handler) (*hook, error) {
+func newHook(arm Arm, handlers map[string]ctrladmission.Handler) (*hook, error) {
 	free, err := ports.Free(1)
 	if err != nil {
 		return nil, err
@@ -59,7 +57,7 @@ func newHook(arm Arm, handlers map[string]admission.Handler) (*hook, error) {
 	for path, handler := range handlers {
 		calls := &atomic.Int64{}
 		h.calls[path] = calls
-		served := &admission.Webhook{Handler: handler, LogConstructor: func(logr.Logger, *admission.Request) logr.Logger { return logr.Discard() }}
+		served := &ctrladmission.Webhook{Handler: handler, LogConstructor: func(logr.Logger, *ctrladmission.Request) logr.Logger { return logr.Discard() }}
 		served.WithRecoverPanic(false)
 		h.server.Register(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			calls.Add(1)
@@ -79,15 +77,15 @@ func (h *hook) called() int {
 }
 
 // always are handlers that look at nothing, let everything pass, and answer with the same patch each time, or none.
-func always(patches ...jsonpatch.Operation) map[string]admission.Handler {
-	answer := func(patches []jsonpatch.Operation) admission.HandlerFunc {
-		return func(context.Context, admission.Request) admission.Response {
-			a := admission.Allowed("")
+func always(patches ...jsonpatch.Operation) map[string]ctrladmission.Handler {
+	answer := func(patches []jsonpatch.Operation) ctrladmission.HandlerFunc {
+		return func(context.Context, ctrladmission.Request) ctrladmission.Response {
+			a := ctrladmission.Allowed("")
 			a.Patches = patches
 			return a
 		}
 	}
-	return map[string]admission.Handler{webhookserver.StampPath: answer(patches), webhookserver.GuardPath: answer(nil)}
+	return map[string]ctrladmission.Handler{webhookserver.StampPath: answer(patches), webhookserver.GuardPath: answer(nil)}
 }
 
 // missing is the patch that gives an object, as Adopted writes it, the marks that it lacks.
@@ -108,19 +106,19 @@ func missing() []jsonpatch.Operation {
 }
 
 // ours are the product's handlers, over a memory that is filled already.
-func ours(memory *index.Index) map[string]admission.Handler {
-	o := admit.Options{
-		Registry:     memory,
+func ours(memory *index.Index) map[string]ctrladmission.Handler {
+	o := admission.Options{
+		Index:        memory,
 		Namespaces:   unlabelled{},
 		Ready:        func() bool { return true },
 		Live:         func(string) bool { return true },
-		GuardDefault: guard.Warn,
-		Brake:        brake.New(time.Now),
+		GuardDefault: admission.GuardWarn,
+		RateLimiter:  admission.NewRateLimiter(time.Now),
 		Events:       unheard{},
 		Observe:      webhookserver.NewCollector(webhookserver.MetricSources{}).Observe, // which nobody reads
 		Log:          logr.Discard(),
 	}
-	return map[string]admission.Handler{webhookserver.StampPath: admit.Stamp(o), webhookserver.GuardPath: admit.Guard(o)}
+	return map[string]ctrladmission.Handler{webhookserver.StampPath: admission.Mutating(o), webhookserver.GuardPath: admission.Validating(o)}
 }
 
 // unlabelled are namespaces without a label for the webhook.
@@ -131,4 +129,4 @@ func (unlabelled) Labels(string) map[string]string { return nil }
 // unheard are events that nobody records.
 type unheard struct{}
 
-func (unheard) Braked(admit.Object, string) {}
+func (unheard) RateLimited(admission.Object, string) {}

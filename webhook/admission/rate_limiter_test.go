@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package brake_test
+package admission
 
 import (
 	"testing"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
 )
 
-func TestBrake(t *testing.T) {
+func TestRateLimit(t *testing.T) {
 	object := object.Key{Kind: "ConfigMap", Namespace: "web", Name: "a"}
 	for _, tc := range []struct {
 		name  string
@@ -25,7 +24,7 @@ func TestBrake(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
-			b := brake.New(func() time.Time { return now })
+			b := NewRateLimiter(func() time.Time { return now })
 			first := 0
 			for i := 1; i <= 1000; i++ {
 				held, since := b.Count(object)
@@ -46,25 +45,25 @@ func TestBrake(t *testing.T) {
 	}
 }
 
-func TestBrakeLetsGo(t *testing.T) {
+func TestRateLimitEnds(t *testing.T) {
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
-	b := brake.New(func() time.Time { return now })
+	b := NewRateLimiter(func() time.Time { return now })
 	busy, other := object.Key{Kind: "ConfigMap", Name: "busy"}, object.Key{Kind: "ConfigMap", Name: "other"}
 	for range 100 {
 		b.Count(busy)
 	}
-	if held, _ := b.Count(other); held || b.Held(other) || b.Held(object.Key{}) {
+	if held, _ := b.Count(other); held || b.Paused(other) || b.Paused(object.Key{}) {
 		t.Error("another object is held too")
 	}
-	if !b.Held(busy) {
+	if !b.Paused(busy) {
 		t.Error("a look says that it is not held")
 	}
-	now = now.Add(brake.Hold - time.Second)
+	now = now.Add(RateLimitPause - time.Second)
 	if held, _ := b.Count(busy); !held {
 		t.Error("let go too early")
 	}
 	now = now.Add(2 * time.Second)
-	if held, _ := b.Count(busy); held || b.Held(busy) {
+	if held, _ := b.Count(busy); held || b.Paused(busy) {
 		t.Error("held for ever")
 	}
 }

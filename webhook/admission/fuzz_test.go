@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit_test
+package admission
 
 import (
 	"bytes"
@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
@@ -56,15 +55,15 @@ func review(tb testing.TB, req admission.Request) []byte {
 // FuzzReview holds that no body, however it came about, makes an answer that the API server would take for a refusal: the guard only warns
 // here. An answer without the request's uid is none for it.
 func FuzzReview(f *testing.F) {
-	f.Add(review(f, request(admissionv1.Create, nil, configMap(helmOnly()))))
-	f.Add(review(f, request(admissionv1.Update, configMap(marked(eleven)), configMap(""))))
-	f.Add(review(f, request(admissionv1.Delete, configMap(marked(eleven)), nil)))
+	f.Add(review(f, request(admissionv1.Create, nil, configMap(helmOnlyJSON()))))
+	f.Add(review(f, request(admissionv1.Update, configMap(metadataJSON(eleven)), configMap(""))))
+	f.Add(review(f, request(admissionv1.Delete, configMap(metadataJSON(eleven)), nil)))
 	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`))
 	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"r","operation":"CREATE","object":[]}}`))
 	f.Add([]byte(`{`))
 	b := setUp(f)
-	b.Observe = func(admit.Outcome) {}
-	handlers := []http.Handler{serving(f, admit.Stamp(b.Options)), serving(f, admit.StampExact(b.Options)), serving(f, admit.Guard(b.Options))}
+	b.Observe = func(Outcome) {}
+	handlers := []http.Handler{serving(f, Mutating(b.Options)), serving(f, MutatingExact(b.Options)), serving(f, Validating(b.Options))}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for i, h := range handlers {
 			var got admissionv1.AdmissionReview
@@ -81,14 +80,14 @@ func FuzzReview(f *testing.F) {
 // FuzzObject holds, for any object that the API may send, that a patch applies to it, that it writes nothing but the five keys, and that a
 // second pass writes nothing.
 func FuzzObject(f *testing.F) {
-	f.Add(configMap(helmOnly()), configMap(marked(eleven)))
+	f.Add(configMap(helmOnlyJSON()), configMap(metadataJSON(eleven)))
 	f.Add(configMap(`,"labels":null,"annotations":{"a":null}`), configMap(""))
 	f.Add(configMap(`,"labels":{"a":"1"},"labels":null`), []byte("null"))
 	f.Add([]byte(`{"metadata":{}}`), []byte(`{}`))
 	f.Add([]byte(`{"metadata":null}`), []byte(`[]`))
 	b := setUp(f)
-	b.Observe = func(admit.Outcome) {}
-	handler := admit.StampExact(b.Options)
+	b.Observe = func(Outcome) {}
+	handler := MutatingExact(b.Options)
 	f.Fuzz(func(t *testing.T, after, before []byte) {
 		if !json.Valid(after) || duplicates(after) {
 			return // the API server writes no such JSON
@@ -122,13 +121,13 @@ func duplicates(raw []byte) bool {
 func BenchmarkHandler(b *testing.B) {
 	log.SetLogger(logr.Discard()) // else controller-runtime complains, after half a minute, in the middle of a line
 	known := setUp(b)
-	known.Observe = func(admit.Outcome) {}
+	known.Observe = func(Outcome) {}
 	for i := range 200 {
 		e, err := index.Read(record.Record{Bundle: "other", Namespace: fmt.Sprintf("web-%d", i), Objects: record.ConfigMaps("", 500)}.Value())
 		if err != nil {
 			b.Fatal(err)
 		}
-		known.registry.Set(e)
+		known.index.Set(e)
 	}
 	for _, size := range []struct {
 		name  string
@@ -143,14 +142,14 @@ func BenchmarkHandler(b *testing.B) {
 			handler admission.Handler
 			req     admission.Request
 		}{
-			{"no-op", admission.HandlerFunc(noOp), request(admissionv1.Create, nil, object(helmOnly()))},
-			{"stamped", admit.Stamp(known.Options), request(admissionv1.Create, nil, object(helmOnly()))},
-			{"not-wanted", admit.Stamp(known.Options), func() admission.Request {
-				r := request(admissionv1.Create, nil, object(helmOnly()))
+			{"no-op", admission.HandlerFunc(noOp), request(admissionv1.Create, nil, object(helmOnlyJSON()))},
+			{"stamped", Mutating(known.Options), request(admissionv1.Create, nil, object(helmOnlyJSON()))},
+			{"not-wanted", Mutating(known.Options), func() admission.Request {
+				r := request(admissionv1.Create, nil, object(helmOnlyJSON()))
 				r.Name = "x"
 				return r
 			}()},
-			{"guarded", admit.Guard(known.Options), request(admissionv1.Delete, object(marked(eleven)), nil)},
+			{"guarded", Validating(known.Options), request(admissionv1.Delete, object(metadataJSON(eleven)), nil)},
 		} {
 			b.Run(size.name+"/"+tc.name, func(b *testing.B) {
 				handler, body := serving(b, tc.handler), review(b, tc.req)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit_test
+package admission
 
 import (
 	"encoding/json"
@@ -20,9 +20,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/brake"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
@@ -30,12 +27,12 @@ var eleven = ownership.Wanted("default-eleven", "eleven", "web")
 
 // bench is the handlers with a world around them that a test can look at and change.
 type bench struct {
-	admit.Options
-	registry   *index.Index
+	Options
+	index      *index.Index
 	namespaces namespaces
 	ready      bool
 	stale      bool
-	outcomes   []admit.Outcome
+	outcomes   []Outcome
 	events     []string
 }
 
@@ -43,7 +40,7 @@ type namespaces map[string]map[string]string
 
 func (n namespaces) Labels(name string) map[string]string { return n[name] }
 
-func (b *bench) Braked(o admit.Object, message string) {
+func (b *bench) RateLimited(o Object, message string) {
 	b.events = append(b.events, fmt.Sprintf("%s %s/%s %s: %s", o.Kind, o.Namespace, o.Name, o.UID, message))
 }
 
@@ -57,10 +54,10 @@ func setUp(tb testing.TB) *bench {
 	}
 	r.Set(e)
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
-	b := &bench{registry: r, namespaces: namespaces{"web": {}}, ready: true}
-	b.Options = admit.Options{Registry: r, Namespaces: b.namespaces, Ready: func() bool { return b.ready }, Live: func(string) bool { return !b.stale }, GuardDefault: guard.Warn,
-		Brake: brake.New(func() time.Time { return now }), Events: b, Log: logr.Discard(),
-		Observe: func(o admit.Outcome) { b.outcomes = append(b.outcomes, o) }}
+	b := &bench{index: r, namespaces: namespaces{"web": {}}, ready: true}
+	b.Options = Options{Index: r, Namespaces: b.namespaces, Ready: func() bool { return b.ready }, Live: func(string) bool { return !b.stale }, GuardDefault: GuardWarn,
+		RateLimiter: NewRateLimiter(func() time.Time { return now }), Events: b, Log: logr.Discard(),
+		Observe: func(o Outcome) { b.outcomes = append(b.outcomes, o) }}
 	return b
 }
 
@@ -70,7 +67,7 @@ func configMap(metadata string) []byte {
 }
 
 // marked is metadata with marks.
-func marked(m ownership.Marks) string {
+func metadataJSON(m ownership.Marks) string {
 	labels, annotations := map[string]string{}, map[string]string{}
 	for _, k := range ownership.Keys() {
 		if v, ok := m.Stamps()[k.Name]; ok && k.Label {
@@ -90,10 +87,10 @@ func marked(m ownership.Marks) string {
 	return fmt.Sprintf(`,"labels":%s,"annotations":%s`, l, a)
 }
 
-func helmOnly() string {
+func helmOnlyJSON() string {
 	m := eleven
 	m.Hash, m.SetID = "", ""
-	return marked(m)
+	return metadataJSON(m)
 }
 
 // request is one about ConfigMap web/object-0. before and after are nil where there is none.
@@ -113,7 +110,7 @@ func said(r admission.Response) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %d", strings.TrimSpace(out), len(r.Patches)))
 }
 
-func TestStamp(t *testing.T) {
+func TestMutating(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
 		before, after []byte
@@ -122,42 +119,42 @@ func TestStamp(t *testing.T) {
 		want          string
 		warnings      []string
 	}{
-		{name: "the mission's case", after: configMap(helmOnly()), want: "stamped Adopted eleven 2"},
-		{name: "updated", before: configMap(""), after: configMap(helmOnly()), want: "stamped Adopted eleven 2"},
-		{name: "stripped", before: configMap(marked(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
-			warnings: []string{"eleven will be at most 10/11", "put back"}},
-		{name: "owned", after: configMap(marked(eleven)), want: "passed Owned eleven 0"},
+		{name: "the mission's case", after: configMap(helmOnlyJSON()), want: "stamped Adopted eleven 2"},
+		{name: "updated", before: configMap(""), after: configMap(helmOnlyJSON()), want: "stamped Adopted eleven 2"},
+		{name: "stripped", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
+			warnings: []string{"Stripped eleven will be at most 10/11", "Restored"}},
+		{name: "owned", after: configMap(metadataJSON(eleven)), want: "passed Owned eleven 0"},
 		{name: "bare", after: configMap(""), want: "passed Unmarked eleven 0"},
 		{name: "bare, exact", after: configMap(""), exact: true, want: "stamped Exact eleven 2"},
 		{name: "bare with null maps, exact", after: configMap(`,"labels":null,"annotations":null`), exact: true, want: "stamped Exact eleven 2"},
 		{name: "bare with empty maps, exact", after: configMap(`,"labels":{},"annotations":{}`), exact: true, want: "stamped Exact eleven 5"},
-		{name: "not desired", after: configMap(helmOnly()), change: func(_ *bench, r *admission.Request) { r.Name = "x" }, want: "passed NotWanted 0"},
+		{name: "not desired", after: configMap(helmOnlyJSON()), change: func(_ *bench, r *admission.Request) { r.Name = "x" }, want: "passed NotWanted 0"},
 		{name: "a foreign owner", after: configMap(`,"annotations":{"meta.helm.sh/release-name":"eleven","meta.helm.sh/release-namespace":"web","objectset.rio.cattle.io/id":"cattle"}`),
-			want: "warned Foreign eleven 0", warnings: []string{"bundle eleven"}},
-		{name: "not ready", after: configMap(helmOnly()), change: func(b *bench, _ *admission.Request) { b.ready = false }, want: "passed NotReady 0"},
+			want: "warned Foreign eleven 0", warnings: []string{"Foreign bundle eleven"}},
+		{name: "not ready", after: configMap(helmOnlyJSON()), change: func(b *bench, _ *admission.Request) { b.ready = false }, want: "passed NotReady 0"},
 		{name: "no JSON", after: []byte(`{"metadata": nonsense`), want: "passed Undecodable 0"},
 		{name: "labels that are no map", after: configMap(`,"labels":7`), want: "passed Undecodable 0"},
 		{name: "no object", want: "passed Undecodable 0"},
-		{name: "a subresource", after: configMap(helmOnly()), change: func(_ *bench, r *admission.Request) { r.SubResource = "status" }, want: "passed Unasked 0"},
-		{name: "a deletion", before: configMap(marked(eleven)), change: func(_ *bench, r *admission.Request) { r.Operation = admissionv1.Delete }, want: "passed Unasked 0"},
-		{name: "an undo", before: configMap(marked(eleven)), after: configMap(""), want: "passed Ignored 0",
+		{name: "a subresource", after: configMap(helmOnlyJSON()), change: func(_ *bench, r *admission.Request) { r.SubResource = "status" }, want: "passed Unasked 0"},
+		{name: "a deletion", before: configMap(metadataJSON(eleven)), change: func(_ *bench, r *admission.Request) { r.Operation = admissionv1.Delete }, want: "passed Unasked 0"},
+		{name: "an undo", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "passed Ignored 0",
 			change: func(_ *bench, r *admission.Request) {
 				r.Options.Raw = []byte(`{"kind":"PatchOptions","fieldManager":"fleetdoctor-adopt"}`)
 			}},
-		{name: "an ignored namespace", after: configMap(helmOnly()), want: "passed Ignored 0",
+		{name: "an ignored namespace", after: configMap(helmOnlyJSON()), want: "passed Ignored 0",
 			change: func(b *bench, _ *admission.Request) { b.namespaces["web"]["fleetdoctor.io/ignore"] = "true" }},
-		{name: "a namespace that is not known", after: configMap(helmOnly()), want: "stamped Adopted eleven 2",
+		{name: "a namespace that is not known", after: configMap(helmOnlyJSON()), want: "stamped Adopted eleven 2",
 			change: func(b *bench, _ *admission.Request) { delete(b.namespaces, "web") }},
-		{name: "stripped where that is denied", before: configMap(marked(eleven)), after: configMap(""), want: "denied Stripped eleven forbidden 0",
+		{name: "stripped where that is denied", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "denied Stripped eleven forbidden 0",
 			change: func(b *bench, _ *admission.Request) { b.namespaces["web"]["fleetdoctor.io/guard"] = "deny" }},
-		{name: "stripped by Fleet", before: configMap(marked(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
+		{name: "stripped by Fleet", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
 			change: func(b *bench, r *admission.Request) {
 				b.namespaces["web"]["fleetdoctor.io/guard"] = "deny"
 				r.UserInfo.Username = "system:serviceaccount:cattle-fleet-system:fleet-agent"
 			}},
-		{name: "stripped where nobody guards", before: configMap(marked(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
+		{name: "stripped where nobody guards", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
 			change: func(b *bench, _ *admission.Request) { b.namespaces["web"]["fleetdoctor.io/guard"] = "off" }},
-		{name: "a fault", after: configMap(helmOnly()), change: func(b *bench, _ *admission.Request) { b.Namespaces = nil }, want: "passed Failed 0"},
+		{name: "a fault", after: configMap(helmOnlyJSON()), change: func(b *bench, _ *admission.Request) { b.Namespaces = nil }, want: "passed Failed 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := setUp(t)
@@ -169,16 +166,16 @@ func TestStamp(t *testing.T) {
 			if tc.change != nil {
 				tc.change(b, &req)
 			}
-			handler := admit.Stamp(b.Options)
+			handler := Mutating(b.Options)
 			if tc.exact {
-				handler = admit.StampExact(b.Options)
+				handler = MutatingExact(b.Options)
 			}
 			got := handler.Handle(t.Context(), req)
 			if diff := cmp.Diff(tc.want, said(got)); diff != "" {
 				t.Errorf("answer (-want +got):\n%s%v", diff, got.Result)
 			}
 			checkWarnings(t, tc.warnings, got.Warnings)
-			if len(b.outcomes) != 1 || !strings.HasPrefix(tc.want, string(b.outcomes[0].Decision)+" "+b.outcomes[0].Reason) {
+			if len(b.outcomes) != 1 || !strings.HasPrefix(tc.want, string(b.outcomes[0].Decision)+" "+string(b.outcomes[0].Reason)) {
 				t.Errorf("observed %+v", b.outcomes)
 			}
 			if len(got.Patches) > 0 {
@@ -191,14 +188,16 @@ func TestStamp(t *testing.T) {
 	}
 }
 
+// checkWarnings compares warnings: each wanted one is a code, and perhaps a text that the sentence contains.
 func checkWarnings(t *testing.T, want, got []string) {
 	t.Helper()
 	if len(want) != len(got) {
 		t.Fatalf("warnings %q, want %q", got, want)
 	}
 	for i := range want {
-		if !strings.Contains(got[i], want[i]) {
-			t.Errorf("warning %q does not say %q", got[i], want[i])
+		code, part, _ := strings.Cut(want[i], " ")
+		if w, ok := ParseWarning(got[i]); !ok || w.Code != WarningCode(code) || !strings.Contains(w.Message, part) {
+			t.Errorf("warning %q, want %q", got[i], want[i])
 		}
 	}
 }
@@ -218,7 +217,7 @@ func patched(tb testing.TB, object []byte, r admission.Response) []byte {
 	if err != nil {
 		tb.Fatalf("applying %s: %v", raw, err)
 	}
-	if got := stampsOf(tb, out); !cmp.Equal(got, eleven.Stamps()) {
+	if got := keysIn(tb, out); !cmp.Equal(got, eleven.Stamps()) {
 		tb.Errorf("keys (-want +got):\n%s", cmp.Diff(eleven.Stamps(), got))
 	}
 	if diff := cmp.Diff(withoutKeys(tb, object), withoutKeys(tb, out)); diff != "" {
@@ -233,7 +232,7 @@ type metadata struct {
 	}
 }
 
-func stampsOf(tb testing.TB, object []byte) ownership.Stamps {
+func keysIn(tb testing.TB, object []byte) ownership.Stamps {
 	tb.Helper()
 	var m metadata
 	if err := json.Unmarshal(object, &m); err != nil {
@@ -262,7 +261,7 @@ func withoutKeys(tb testing.TB, object []byte) map[string]any {
 	return all
 }
 
-func TestGuard(t *testing.T) {
+func TestValidating(t *testing.T) {
 	clusterRole := func(labels string) []byte {
 		return []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"viewer","labels":{"objectset.rio.cattle.io/hash":"` + eleven.Hash + `"` + labels + `}}}`)
 	}
@@ -270,23 +269,23 @@ func TestGuard(t *testing.T) {
 		name          string
 		before, after []byte
 		namespace     map[string]string
-		fallback      guard.Mode
+		fallback      GuardMode
 		want          string
 		warnings      []string
 	}{
-		{name: "deleted", before: configMap(marked(eleven)), want: "warned Deleted eleven 0", warnings: []string{"eleven will be at most 10/11"}},
-		{name: "deleted with others", before: configMap(marked(eleven)), want: "warned Deleted eleven 0", warnings: []string{"eleven will be at most 10/11"}},
-		{name: "deleted where that is denied", before: configMap(marked(eleven)), namespace: map[string]string{guard.Label: "deny"}, want: "denied Deleted eleven forbidden 0"},
-		{name: "deleted where nobody guards", before: configMap(marked(eleven)), namespace: map[string]string{guard.Label: "off"}, want: "passed Deleted eleven 0"},
-		{name: "denied by default", before: configMap(marked(eleven)), fallback: guard.Deny, want: "denied Deleted eleven forbidden 0"},
-		{name: "a mode that is none", before: configMap(marked(eleven)), namespace: map[string]string{guard.Label: "denny"}, want: "warned Deleted eleven 0",
-			warnings: []string{"10/11", `"denny" is none of [off warn deny]`}},
-		{name: "changed", before: configMap(marked(eleven)), after: configMap(`,"labels":{"objectset.rio.cattle.io/hash":"x"}`), want: "warned Stripped eleven 0",
-			warnings: []string{"changes label objectset.rio.cattle.io/hash"}},
-		{name: "an ignored namespace", before: configMap(marked(eleven)), namespace: map[string]string{"fleetdoctor.io/ignore": "true"}, want: "passed Ignored eleven 0"},
+		{name: "deleted", before: configMap(metadataJSON(eleven)), want: "warned Deleted eleven 0", warnings: []string{"Deleted eleven will be at most 10/11"}},
+		{name: "deleted with others", before: configMap(metadataJSON(eleven)), want: "warned Deleted eleven 0", warnings: []string{"Deleted eleven will be at most 10/11"}},
+		{name: "deleted where that is denied", before: configMap(metadataJSON(eleven)), namespace: map[string]string{GuardLabel: "deny"}, want: "denied Deleted eleven forbidden 0"},
+		{name: "deleted where nobody guards", before: configMap(metadataJSON(eleven)), namespace: map[string]string{GuardLabel: "off"}, want: "passed Deleted eleven 0"},
+		{name: "denied by default", before: configMap(metadataJSON(eleven)), fallback: GuardDeny, want: "denied Deleted eleven forbidden 0"},
+		{name: "a mode that is none", before: configMap(metadataJSON(eleven)), namespace: map[string]string{GuardLabel: "denny"}, want: "warned Deleted eleven 0",
+			warnings: []string{"Deleted 10/11", `InvalidGuardMode "denny" is none of [off warn deny]`}},
+		{name: "changed", before: configMap(metadataJSON(eleven)), after: configMap(`,"labels":{"objectset.rio.cattle.io/hash":"x"}`), want: "warned Stripped eleven 0",
+			warnings: []string{"Stripped changes label objectset.rio.cattle.io/hash"}},
+		{name: "an ignored namespace", before: configMap(metadataJSON(eleven)), namespace: map[string]string{"fleetdoctor.io/ignore": "true"}, want: "passed Ignored eleven 0"},
 		{name: "not owned", before: configMap(""), want: "passed NotOwned 0"},
 		{name: "no JSON", before: []byte("nonsense"), want: "passed Undecodable 0"},
-		{name: "cluster-scoped", before: clusterRole(""), want: "warned Deleted eleven 0", warnings: []string{"clusterrole.rbac.authorization.k8s.io viewer"}},
+		{name: "cluster-scoped", before: clusterRole(""), want: "warned Deleted eleven 0", warnings: []string{"Deleted clusterrole.rbac.authorization.k8s.io viewer"}},
 		{name: "cluster-scoped, denied by its own label", before: clusterRole(`,"fleetdoctor.io/guard":"deny"`), want: "denied Deleted eleven forbidden 0"},
 		{name: "cluster-scoped, denied by the label that a request takes away", before: clusterRole(`,"fleetdoctor.io/guard":"deny"`),
 			after: []byte(`{"metadata":{"name":"viewer"}}`), want: "denied Stripped eleven forbidden 0"},
@@ -302,7 +301,7 @@ func TestGuard(t *testing.T) {
 			}
 			r := index.New()
 			r.Set(e)
-			b.Registry = r
+			b.Index = r
 			for k, v := range tc.namespace {
 				b.namespaces["web"][k] = v
 			}
@@ -320,7 +319,7 @@ func TestGuard(t *testing.T) {
 			if strings.Contains(string(tc.before), "ClusterRole") {
 				req.Kind, req.Namespace, req.Name = metav1.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}, "", "viewer"
 			}
-			got := admit.Guard(b.Options).Handle(t.Context(), req)
+			got := Validating(b.Options).Handle(t.Context(), req)
 			if diff := cmp.Diff(tc.want, said(got)); diff != "" {
 				t.Errorf("answer (-want +got):\n%s%v", diff, got.Result)
 			}
@@ -332,11 +331,11 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestBrake goes round in a loop: what is stored has lost its marks each time.
-func TestBrake(t *testing.T) {
+// TestRateLimitOfHandler goes round in a loop: what is stored has lost its marks each time.
+func TestRateLimitOfHandler(t *testing.T) {
 	b := setUp(t)
-	handler := admit.Stamp(b.Options)
-	loop := request(admissionv1.Update, configMap(helmOnly()), configMap(helmOnly()))
+	handler := Mutating(b.Options)
+	loop := request(admissionv1.Update, configMap(helmOnlyJSON()), configMap(helmOnlyJSON()))
 	dry := loop
 	yes := true
 	dry.DryRun = &yes
@@ -350,7 +349,7 @@ func TestBrake(t *testing.T) {
 		want := "stamped Adopted eleven 2"
 		if i > 60 {
 			want = "warned Braked eleven 0"
-			checkWarnings(t, []string{"is left alone for 1h0m0s"}, got.Warnings)
+			checkWarnings(t, []string{"RateLimited 1h0m0s"}, got.Warnings)
 		}
 		if said(got) != want {
 			t.Fatalf("round %d: %s, want %s", i, said(got), want)
@@ -364,7 +363,7 @@ func TestBrake(t *testing.T) {
 	}
 	// An operator that writes without the labels finds them there each time: nothing was lost.
 	for range 1000 {
-		req := request(admissionv1.Update, configMap(marked(eleven)), configMap(""))
+		req := request(admissionv1.Update, configMap(metadataJSON(eleven)), configMap(""))
 		if got := said(handler.Handle(t.Context(), req)); got != "stamped Restored eleven 2" {
 			t.Fatalf("an operator's write: %s", got)
 		}
@@ -382,10 +381,10 @@ func TestNamespace(t *testing.T) {
 	}
 	r := index.New()
 	r.Set(e)
-	b.Registry = r
-	req := request(admissionv1.Create, nil, []byte(`{"metadata":{"name":"shop"`+helmOnly()+`}}`))
+	b.Index = r
+	req := request(admissionv1.Create, nil, []byte(`{"metadata":{"name":"shop"`+helmOnlyJSON()+`}}`))
 	req.Kind.Kind, req.Namespace, req.Name = "Namespace", "shop", "shop"
-	if got := said(admit.Stamp(b.Options).Handle(t.Context(), req)); got != "stamped Adopted eleven 2" {
+	if got := said(Mutating(b.Options).Handle(t.Context(), req)); got != "stamped Adopted eleven 2" {
 		t.Error(got)
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit_test
+package admission
 
 import (
 	"context"
@@ -12,39 +12,37 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-// TestPatience has a new service account of a release delete what the record that names it, which comes later, does not want any more.
-func TestPatience(t *testing.T) {
-	const patience = 300 * time.Millisecond
+// TestRecheck has a new service account of a release delete what the record that names it, which comes later, does not want any more.
+func TestRecheck(t *testing.T) {
+	const delay = 300 * time.Millisecond
 	for name, test := range map[string]struct {
 		recordAfter, requestFor time.Duration
 		want                    string
 		took                    time.Duration
 	}{
-		"the record is a moment late": {recordAfter: patience / 2, requestFor: time.Second, want: "passed Fleet eleven 0", took: patience},
-		"the record is too late":      {recordAfter: 2 * patience, requestFor: time.Second, want: "denied Deleted eleven forbidden 0", took: patience},
-		"nobody waits for an answer":  {recordAfter: patience / 2, requestFor: patience / 3, want: "denied Deleted eleven forbidden 0", took: patience / 3},
+		"the record is a moment late": {recordAfter: delay / 2, requestFor: time.Second, want: "passed Fleet eleven 0", took: delay},
+		"the record is too late":      {recordAfter: 2 * delay, requestFor: time.Second, want: "denied Deleted eleven forbidden 0", took: delay},
+		"nobody waits for an answer":  {recordAfter: delay / 2, requestFor: delay / 3, want: "denied Deleted eleven forbidden 0", took: delay / 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := setUp(t)
-				b.GuardDefault, b.Patience = guard.Deny, patience
+				b.GuardDefault, b.RecheckDelay = GuardDeny, delay
 				next, err := index.Read(record.Record{Bundle: "eleven", Revision: 2, Status: "pending-upgrade", AgentNamespace: "agents", ServiceAccount: "deployer",
 					Objects: nil}.Value())
 				if err != nil {
 					t.Fatal(err)
 				}
-				time.AfterFunc(test.recordAfter, func() { b.registry.Set(next) })
-				req := request(admissionv1.Delete, configMap(marked(eleven)), nil)
+				time.AfterFunc(test.recordAfter, func() { b.index.Set(next) })
+				req := request(admissionv1.Delete, configMap(metadataJSON(eleven)), nil)
 				req.UserInfo.Username = "system:serviceaccount:agents:deployer"
 				ctx, cancel := context.WithTimeout(t.Context(), test.requestFor)
 				defer cancel()
 				start := time.Now()
-				if got := said(admit.Guard(b.Options).Handle(ctx, req)); got != test.want {
+				if got := said(Validating(b.Options).Handle(ctx, req)); got != test.want {
 					t.Errorf("answer: %s, want %s", got, test.want)
 				}
 				if took := time.Since(start); took != test.took || len(b.outcomes) != 1 {
@@ -55,16 +53,16 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestPatienceIsForDenials holds that nothing else waits.
-func TestPatienceIsForDenials(t *testing.T) {
+// TestOnlyDenialsWait holds that nothing else waits.
+func TestOnlyDenialsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setUp(t)
-		b.Patience = time.Hour
+		b.RecheckDelay = time.Hour
 		start := time.Now()
-		if got := said(admit.Guard(b.Options).Handle(t.Context(), request(admissionv1.Delete, configMap(marked(eleven)), nil))); got != "warned Deleted eleven 0" {
+		if got := said(Validating(b.Options).Handle(t.Context(), request(admissionv1.Delete, configMap(metadataJSON(eleven)), nil))); got != "warned Deleted eleven 0" {
 			t.Errorf("answer: %s", got)
 		}
-		if got := said(admit.Stamp(b.Options).Handle(t.Context(), request(admissionv1.Update, configMap(marked(eleven)), configMap("")))); got != "stamped Restored eleven 2" {
+		if got := said(Mutating(b.Options).Handle(t.Context(), request(admissionv1.Update, configMap(metadataJSON(eleven)), configMap("")))); got != "stamped Restored eleven 2" {
 			t.Errorf("answer: %s", got)
 		}
 		if took := time.Since(start); took != 0 {
@@ -75,28 +73,28 @@ func TestPatienceIsForDenials(t *testing.T) {
 
 // TestHandover has Fleet's agent write the marks of another bundle, whose record comes later, over those of the one that owns the object.
 func TestHandover(t *testing.T) {
-	const patience = 300 * time.Millisecond
+	const delay = 300 * time.Millisecond
 	renamed := ownership.Wanted("default-renamed", "renamed", "web")
 	for name, test := range map[string]struct {
 		recordAfter time.Duration
 		user, want  string
 	}{
-		"the record is a moment late": {patience / 2, "system:serviceaccount:agents:deployer", "passed Owned renamed 0"},
-		"the record is too late":      {2 * patience, "system:serviceaccount:cattle-fleet-system:fleet-agent", "passed Foreign eleven 0"},
-		"it is not Fleet":             {2 * patience, "alice", "stamped Restored eleven 3"},
+		"the record is a moment late": {delay / 2, "system:serviceaccount:agents:deployer", "passed Owned renamed 0"},
+		"the record is too late":      {2 * delay, "system:serviceaccount:cattle-fleet-system:fleet-agent", "passed Foreign eleven 0"},
+		"it is not Fleet":             {2 * delay, "alice", "stamped Restored eleven 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := setUp(t)
-				b.Patience = patience
+				b.RecheckDelay = delay
 				next, err := index.Read(record.Record{Bundle: "renamed", Status: "pending-install", Objects: record.ConfigMaps("web", 11)}.Value())
 				if err != nil {
 					t.Fatal(err)
 				}
-				time.AfterFunc(test.recordAfter, func() { b.registry.Set(next) })
-				req := request(admissionv1.Update, configMap(marked(eleven)), configMap(marked(renamed)))
+				time.AfterFunc(test.recordAfter, func() { b.index.Set(next) })
+				req := request(admissionv1.Update, configMap(metadataJSON(eleven)), configMap(metadataJSON(renamed)))
 				req.UserInfo.Username = test.user
-				if got := said(admit.Stamp(b.Options).Handle(t.Context(), req)); got != test.want {
+				if got := said(Mutating(b.Options).Handle(t.Context(), req)); got != test.want {
 					t.Errorf("answer: %s, want %s", got, test.want)
 				}
 			})
@@ -104,18 +102,18 @@ func TestHandover(t *testing.T) {
 	}
 }
 
-// TestStale holds that where changes are not heard of nothing is denied, and nobody's marks are written over; all else is as ever.
-func TestStale(t *testing.T) {
+// TestStaleGuard holds that where changes are not heard of nothing is denied, and nobody's marks are written over; all else is as ever.
+func TestStaleGuard(t *testing.T) {
 	b := setUp(t)
-	b.GuardDefault, b.stale = guard.Deny, true
+	b.GuardDefault, b.stale = GuardDeny, true
 	renamed := ownership.Wanted("default-renamed", "renamed", "web")
-	got := admit.Guard(b.Options).Handle(t.Context(), request(admissionv1.Delete, configMap(marked(eleven)), nil))
+	got := Validating(b.Options).Handle(t.Context(), request(admissionv1.Delete, configMap(metadataJSON(eleven)), nil))
 	if said(got) != "warned Deleted eleven 0" {
 		t.Errorf("a deletion: %s", said(got))
 	}
-	checkWarnings(t, []string{"eleven will be at most 10/11", "would be denied, but"}, got.Warnings)
-	for want, after := range map[string][]byte{"warned Foreign eleven 0": configMap(marked(renamed)), "stamped Restored eleven 2": configMap("")} {
-		if got := said(admit.Stamp(b.Options).Handle(t.Context(), request(admissionv1.Update, configMap(marked(eleven)), after))); got != want {
+	checkWarnings(t, []string{"Deleted eleven will be at most 10/11", "Stale"}, got.Warnings)
+	for want, after := range map[string][]byte{"warned Foreign eleven 0": configMap(metadataJSON(renamed)), "stamped Restored eleven 2": configMap("")} {
+		if got := said(Mutating(b.Options).Handle(t.Context(), request(admissionv1.Update, configMap(metadataJSON(eleven)), after))); got != want {
 			t.Errorf("an update: %s, want %s", got, want)
 		}
 	}
@@ -130,12 +128,12 @@ func TestBehind(t *testing.T) {
 		"evil": {"denied Deleted eleven forbidden 0", "warned Foreign eleven 0"},
 	} {
 		b := setUp(t)
-		b.GuardDefault = guard.Deny
+		b.GuardDefault = GuardDeny
 		b.Live = func(namespace string) bool { return namespace != "" && namespace != behind }
-		if got := said(admit.Guard(b.Options).Handle(t.Context(), request(admissionv1.Delete, configMap(marked(eleven)), nil))); got != want[0] {
+		if got := said(Validating(b.Options).Handle(t.Context(), request(admissionv1.Delete, configMap(metadataJSON(eleven)), nil))); got != want[0] {
 			t.Errorf("%s is behind: a deletion: %s, want %s", behind, got, want[0])
 		}
-		if got := said(admit.Stamp(b.Options).Handle(t.Context(), request(admissionv1.Update, configMap(marked(eleven)), configMap(marked(renamed))))); got != want[1] {
+		if got := said(Mutating(b.Options).Handle(t.Context(), request(admissionv1.Update, configMap(metadataJSON(eleven)), configMap(metadataJSON(renamed))))); got != want[1] {
 			t.Errorf("%s is behind: an update: %s, want %s", behind, got, want[1])
 		}
 	}
@@ -146,14 +144,14 @@ func TestLiveAgain(t *testing.T) {
 	for want, after := range map[string][]byte{"denied Deleted eleven forbidden 0": nil, "denied Stripped eleven forbidden 0": configMap("")} {
 		synctest.Test(t, func(t *testing.T) {
 			b := setUp(t)
-			b.GuardDefault, b.Patience = guard.Deny, 300*time.Millisecond
+			b.GuardDefault, b.RecheckDelay = GuardDeny, 300*time.Millisecond
 			start := time.Now()
 			b.Live = func(string) bool { return time.Since(start) > 100*time.Millisecond }
-			handler, op := admit.Guard(b.Options), admissionv1.Delete
+			handler, op := Validating(b.Options), admissionv1.Delete
 			if after != nil {
-				handler, op = admit.Stamp(b.Options), admissionv1.Update
+				handler, op = Mutating(b.Options), admissionv1.Update
 			}
-			if got := said(handler.Handle(t.Context(), request(op, configMap(marked(eleven)), after))); got != want {
+			if got := said(handler.Handle(t.Context(), request(op, configMap(metadataJSON(eleven)), after))); got != want {
 				t.Errorf("answer: %s, want %s", got, want)
 			}
 		})

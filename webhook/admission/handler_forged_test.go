@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit_test
+package admission
 
 import (
 	"slices"
@@ -14,14 +14,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/guard"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-// TestForgedRecord has a tenant's record claim bundle eleven's set for an agent of the tenant, under deny. Fleet's own agent is refused nothing,
+// TestForgedRecordGuard has a tenant's record claim bundle eleven's set for an agent of the tenant, under deny. Fleet's own agent is refused nothing,
 // also where the real record is not there or the object lacks Helm's annotations; everybody else is refused what they were.
-func TestForgedRecord(t *testing.T) {
+func TestForgedRecordGuard(t *testing.T) {
 	const fleet, tenant = "system:serviceaccount:cattle-fleet-system:fleet-agent", "system:serviceaccount:a-tenant:fleet-agent"
 	e, err := index.Read(record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}.Value())
 	if err != nil {
@@ -39,22 +37,22 @@ func TestForgedRecord(t *testing.T) {
 	}{
 		{"Fleet", fleet, eleven, false, "passed Fleet eleven 0", nil},
 		{"the tenant", tenant, eleven, false, "denied Deleted eleven forbidden 0", nil},
-		{"Fleet, of what lacks Helm's annotations", fleet, bare, false, "warned Deleted eleven 0", []string{"missing", "several releases state its set"}},
+		{"Fleet, of what lacks Helm's annotations", fleet, bare, false, "warned Deleted eleven 0", []string{"Deleted", "OwnerInDoubt several releases state its set"}},
 		{"somebody, of what lacks Helm's annotations", "alice", bare, false, "denied Deleted eleven forbidden 0", nil},
-		{"Fleet, without the real record, of what lacks Helm's annotations", fleet, bare, true, "warned Deleted eleven 0", []string{"missing", "not every release"}},
+		{"Fleet, without the real record, of what lacks Helm's annotations", fleet, bare, true, "warned Deleted eleven 0", []string{"Deleted", "OwnerInDoubt not all release records"}},
 		{"somebody, without the real record, of what lacks Helm's annotations", "alice", bare, true, "denied Deleted eleven forbidden 0", nil},
-		{"Fleet, without the real record", fleet, eleven, true, "warned Deleted eleven 0", []string{"missing", "name release web/eleven"}},
+		{"Fleet, without the real record", fleet, eleven, true, "warned Deleted eleven 0", []string{"Deleted", "OwnerInDoubt name release web/eleven"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := setUp(t)
-			b.GuardDefault = guard.Deny
+			b.GuardDefault = GuardDeny
 			if tc.alone {
-				b.registry.Set(unread)
+				b.index.Set(unread)
 			}
-			b.registry.Set(e)
-			req := request(admissionv1.Delete, configMap(marked(tc.old)), nil)
+			b.index.Set(e)
+			req := request(admissionv1.Delete, configMap(metadataJSON(tc.old)), nil)
 			req.UserInfo.Username = tc.user
-			got := admit.Guard(b.Options).Handle(t.Context(), req)
+			got := Validating(b.Options).Handle(t.Context(), req)
 			if said(got) != tc.want {
 				t.Errorf("answer: %s, want %s", said(got), tc.want)
 			}
@@ -94,7 +92,7 @@ func TestForgedBacklog(t *testing.T) {
 		{"deleted", "alice", "eleven", bare, deleted, tenant, "denied Deleted eleven forbidden 0"},
 		{"stripped", "alice", "eleven", bare, stripped, tenant, "denied Stripped eleven forbidden 0"},
 		{"deleted, which the tenant calls otherwise", "alice", "mine", bare, deleted, tenant, "denied Deleted  forbidden 0"},
-		{"Helm's last annotation taken away", "alice", "eleven", named, configMap(marked(bare)), tenant, "denied Stripped eleven forbidden 0"},
+		{"Helm's last annotation taken away", "alice", "eleven", named, configMap(metadataJSON(bare)), tenant, "denied Stripped eleven forbidden 0"},
 		{"deleted, the real one's records wait too", "alice", "eleven", bare, deleted, all, "warned Deleted eleven 0"},
 		{"deleted by a service account", operator, "eleven", bare, deleted, nil, "denied Deleted eleven forbidden 0"},
 		{"deleted by one that a record of the tenant may name", operator, "eleven", bare, deleted, tenant, "warned Deleted eleven 0"},
@@ -104,25 +102,25 @@ func TestForgedBacklog(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := setUp(t)
-			b.GuardDefault = guard.Deny
+			b.GuardDefault = GuardDeny
 			b.Live = func(namespace string) bool { return namespace != "" && !slices.Contains(tc.behind, namespace) }
 			e, err := index.Read(record.Record{Bundle: tc.bundle, SetID: eleven.SetID, Namespace: "a-tenant", Objects: record.ConfigMaps("web", 1)}.Value())
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.registry.Set(e)
+			b.index.Set(e)
 			op := admissionv1.Delete
 			if tc.after != nil {
 				op = admissionv1.Update
 			}
-			req := request(op, configMap(marked(tc.old)), tc.after)
+			req := request(op, configMap(metadataJSON(tc.old)), tc.after)
 			req.UserInfo.Username = tc.user
-			got := admit.Guard(b.Options).Handle(t.Context(), req)
+			got := Validating(b.Options).Handle(t.Context(), req)
 			if said(got) != tc.want {
 				t.Errorf("answer: %s, want %s", said(got), tc.want)
 			}
 			text := spoken(got)
-			if strings.Contains(text, " 0/1") || strings.Contains(text, "at most") != (tc.old == eleven) || !strings.Contains(text, "belongs to bundle "+tc.bundle) {
+			if strings.Contains(text, " 0/1") || strings.Contains(text, "at most") != (tc.old == eleven) || !strings.Contains(text, "is owned by bundle "+tc.bundle) {
 				t.Errorf("it says: %s", text)
 			}
 		})

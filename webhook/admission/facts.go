@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+)
+
+// Index knows which releases desire an object, and which exist. It answers from memory.
+type Index interface {
+	Lookup(object.Key) []desired.Release
+	BySet(hash string) []desired.Release
+	HasRelease(name string) bool
+	Complete() bool
+}
+
+// Namespaces knows the fleetdoctor.io labels of namespaces; none for a namespace that is not known. Nobody changes the map.
+type Namespaces interface {
+	Labels(namespace string) map[string]string
+}
+
+// Facts are what is known about the object of a request, looked up before the decision.
+type Facts struct {
+	// Releases desire the object: of each the one or two revisions that count, the newest first.
+	Releases []desired.Release
+	// ByHash and ByID state the set of the object as it would be stored: by its hash, and by the hash of its id.
+	ByHash, ByID []desired.Release
+	// ReleaseExists and OldReleaseExists say whether the Helm release has a record that the object's annotations name: as
+	// it would be stored, and as it is stored.
+	ReleaseExists, OldReleaseExists bool
+	// Complete says that all release records of the cluster were read.
+	Complete bool
+	// Live says that changes are received as they happen and are read, and LiveIn says so for the namespaces of Releases.
+	Live   bool
+	LiveIn map[string]bool
+	// NamespaceLabels are the labels of the object's namespace that begin with fleetdoctor.io/.
+	NamespaceLabels map[string]string
+}
+
+// facts looks up what is known about a request for an object that some releases desire.
+func (o Options) facts(req Request, releases []desired.Release) Facts {
+	out := Facts{Releases: releases, Complete: o.Index.Complete(), Live: o.Live(""), LiveIn: map[string]bool{},
+		NamespaceLabels: o.Namespaces.Labels(req.Key.Namespace)}
+	for _, r := range releases {
+		out.LiveIn[r.Namespace] = o.Live(r.Namespace)
+	}
+	have, had := metadataOf(req.New), metadataOf(req.Old)
+	out.ByHash, out.ByID = o.Index.BySet(have.Hash), o.Index.BySet(fleet.Hash(have.SetID))
+	out.ReleaseExists, out.OldReleaseExists = o.Index.HasRelease(have.Release()), o.Index.HasRelease(had.Release())
+	return out
+}
+
+// ignored says whether somebody asked to leave an object alone: by a label, or as adopt and its undo, whose writes are
+// deliberate.
+func (f Facts) ignored(req Request, m *object.Meta) bool {
+	return req.Manager == ownership.FieldManager || f.NamespaceLabels[IgnoreLabel] == "true" || m.Metadata.Labels[IgnoreLabel] == "true"
+}
+
+// metadataOf reads the ownership metadata of an object, which may be nil.
+func metadataOf(m *object.Meta) ownership.Marks {
+	if m == nil {
+		return ownership.Marks{}
+	}
+	return ownership.MarksOf(m.Metadata.Labels, m.Metadata.Annotations)
+}
+
+// keysOf reads the same key by key, which tells an empty value from a missing key.
+func keysOf(m *object.Meta) ownership.Stamps {
+	return ownership.StampsOf(m.Metadata.Labels, m.Metadata.Annotations)
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package admission answers admission requests. A handler decodes as little of a request as it needs, looks up facts in
+// memory, and passes both to pure functions that decide: decideMutation and decideValidation. Nothing in this package can
+// ask the API server while a request waits.
+//
+// Whatever goes wrong, the request passes: a denial would bind the API server, whatever its failurePolicy.
+package admission
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
+)
+
+// Events reports what an answer does not, on the object that it is about. It must not block.
+type Events interface {
+	RateLimited(o Object, message string)
+}
+
+// Options are what handlers need.
+type Options struct {
+	Index      Index
+	Namespaces Namespaces
+	// Ready says whether all records were read once. Until then requests pass unchanged.
+	Ready func() bool
+	// Live says whether changes are received as they happen, and the release records of a namespace are read; the namespace
+	// "" stands for all. If not, no request is denied because of a release in the namespace, and the ownership metadata of an
+	// unknown owner is not replaced.
+	Live         func(namespace string) bool
+	GuardDefault GuardMode
+	// RecheckDelay is how long a request waits, before it is decided again, if a record that is not known yet may change the
+	// decision: before it is denied, and before the ownership metadata of an unknown owner is replaced. Helm stores a record
+	// a few requests before it acts on it, and only that record shows that a new service account, or a new set, is Fleet's.
+	RecheckDelay time.Duration
+	RateLimiter  *RateLimiter
+	Events       Events
+	Observe      func(Outcome)
+	Log          logr.Logger
+}
+
+// Outcome is what became of a request. Its texts are few, and fit for labels of a metric.
+type Outcome struct {
+	Handler  string // "stamp", "stamp-exact" or "guard"
+	Decision Decision
+	Reason   Reason
+	Took     time.Duration
+}
+
+// Mutating is the handler that gives ownership metadata to objects that state that they are a release's, or would lose
+// it.
+func Mutating(o Options) admission.Handler {
+	return o.handler("stamp", func(req admission.Request, rechecked bool) (result, Request) {
+		return o.mutating(req, false, rechecked)
+	})
+}
+
+// MutatingExact is the handler that gives it also to objects that have none.
+func MutatingExact(o Options) admission.Handler {
+	return o.handler("stamp-exact", func(req admission.Request, rechecked bool) (result, Request) { return o.mutating(req, true, rechecked) })
+}
+
+// Validating is the handler that guards what a release owns.
+func Validating(o Options) admission.Handler {
+	return o.handler("guard", func(req admission.Request, _ bool) (result, Request) { return o.validating(req) })
+}
+
+// handler makes a handler of a function that decides about a request: again after a while if a record may change the
+// result.
+func (o Options) handler(name string, decide func(req admission.Request, rechecked bool) (result, Request)) admission.Handler {
+	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) (response admission.Response) {
+		start := time.Now()
+		r, decoded := pass(NotReady), Request{}
+		defer func() {
+			if fault := recover(); fault != nil {
+				// The recovered value may quote the request; the stack does not.
+				o.Log.Error(fmt.Errorf("fault of type %T", fault), "a request passed without a decision", "handler", name, "stack", string(debug.Stack()))
+				r = pass(Failed)
+			}
+			o.Observe(Outcome{Handler: name, Decision: r.decision, Reason: r.reason, Took: time.Since(start)})
+			response = r.response(decoded)
+		}()
+		if !o.Ready() {
+			return response
+		}
+		if r, decoded = decide(req, false); r.recheck && wait(ctx, o.RecheckDelay) {
+			r, decoded = decide(req, true)
+		}
+		if r.decision == Denied {
+			o.Log.Info("a request was denied", "object", decoded.Key.String(), "user", decoded.User, "operation", string(req.Operation),
+				"bundle", r.release.Bundle, "reason", string(r.reason))
+		}
+		return response
+	})
+}
+
+// wait is false if the request ends earlier.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// response is the answer to the API server, with annotations for its audit log.
+func (r result) response(req Request) admission.Response {
+	out := admission.Allowed("")
+	if r.decision == Denied {
+		out = admission.Denied(r.denial)
+	}
+	if len(r.set) > 0 {
+		out.Patches = patch(req.New, r.set)
+	}
+	for _, w := range r.warnings {
+		out.Warnings = append(out.Warnings, w.String())
+	}
+	out.AuditAnnotations = map[string]string{"decision": string(r.decision), "reason": string(r.reason)}
+	if r.release.Bundle != "" {
+		out.AuditAnnotations["bundle"] = r.release.Bundle
+	}
+	return out
+}
+
+// mutating decides about a request as a mutating handler.
+func (o Options) mutating(req admission.Request, exact, rechecked bool) (result, Request) {
+	if req.Operation != admissionv1.Create && req.Operation != admissionv1.Update || req.SubResource != "" {
+		return pass(NotHandled), Request{}
+	}
+	key := keyOf(&req)
+	var releases []desired.Release
+	if key.Name != "" {
+		releases = o.Index.Lookup(key)
+	}
+	if len(releases) == 0 { // most objects are not desired: nothing of them is decoded
+		return pass(NotDesired), Request{}
+	}
+	decoded, err := decode(&req, key)
+	if err != nil || decoded.New == nil || decoded.New.Metadata.Name != key.Name {
+		return pass(Undecodable), Request{} // a patch that cannot be applied would fail the request, whatever the failurePolicy
+	}
+	r := decideMutation(decoded, o.facts(decoded, releases), exact, o.GuardDefault, rechecked)
+	if r.lost {
+		r = o.limit(r, &req, decoded)
+	}
+	return r, decoded
+}
+
+// validating decides about a request as the validating handler.
+func (o Options) validating(req admission.Request) (result, Request) {
+	if req.Operation != admissionv1.Update && req.Operation != admissionv1.Delete || req.SubResource != "" {
+		return pass(NotHandled), Request{}
+	}
+	key := keyOf(&req)
+	releases := o.Index.Lookup(key)
+	if len(releases) == 0 { // most objects are not owned: nothing of them is decoded
+		return pass(NotOwned), Request{}
+	}
+	decoded, err := decode(&req, key)
+	if err != nil || decoded.Old == nil || decoded.New == nil && req.Operation != admissionv1.Delete {
+		return pass(Undecodable), Request{}
+	}
+	return decideValidation(decoded, o.facts(decoded, releases), o.GuardDefault), decoded
+}
+
+// limit counts a stamp of an object that had lost its ownership metadata, except in a dry run. Over the rate limit the
+// object is not stamped.
+func (o Options) limit(r result, req *admission.Request, decoded Request) result {
+	var paused, first bool
+	if dryRun := req.DryRun != nil && *req.DryRun; dryRun {
+		paused = o.RateLimiter.Paused(decoded.Key)
+	} else {
+		paused, first = o.RateLimiter.Count(decoded.Key)
+	}
+	if !paused {
+		return r
+	}
+	message := fmt.Sprintf("%s loses its ownership metadata each time it is restored, so it is left alone for %s; `kubectl fleetdoctor owner` shows who removes it",
+		decoded.Key, RateLimitPause)
+	if first {
+		o.Log.Info("an object exceeds the rate limit of stamps and is left alone", "object", decoded.Key.String(), "for", RateLimitPause.String())
+		o.Events.RateLimited(reference(req, decoded), message)
+	}
+	return result{decision: Warned, reason: RateLimited, release: r.release, warnings: []Warning{{WarnRateLimited, message}}}
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
+)
+
+// with adds records to a index.
+func with(tb testing.TB, r *index.Index, records ...record.Record) *index.Index {
+	tb.Helper()
+	for _, rec := range records {
+		e, err := index.Read(rec.Value())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		r.Set(e)
+	}
+	return r
+}
+
+// TestForgedRecord has a tenant's record, of a namespace that sorts first, claim the object and the set id of another bundle. No request gives
+// the object to the tenant's release.
+func TestForgedRecord(t *testing.T) {
+	forged, none := ownership.Wanted("default-guestbook", "guestbook", "a-tenant"), ownership.Marks{}
+	bare := ownership.Marks{Hash: guestbook.Hash, SetID: guestbook.SetID}
+	left := guestbook
+	left.Hash, left.SetID = gone.Hash, gone.SetID
+	same := record.Record{Bundle: "guestbook", Namespace: "a-tenant", Objects: record.ConfigMaps("web", 1)}
+	old := same
+	old.SetID = gone.SetID
+	undesired := same
+	undesired.Objects = []object.Ref{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "object-7"}}
+	for _, tc := range []struct {
+		name      string
+		forged    record.Record
+		req       write
+		want      Reason
+		namespace string // of the release that it is decided for, empty for none
+	}{
+		{"Helm's alone", same, write{New: withMetadata(helmOnly(guestbook))}, Adopted, "web"},
+		{"all there", same, write{New: withMetadata(guestbook)}, Owned, "web"},
+		{"all taken away", same, write{Old: withMetadata(guestbook), New: withMetadata(none)}, Restored, "web"},
+		{"hash and id taken away", same, write{Old: withMetadata(guestbook), New: withMetadata(helmOnly(guestbook))}, Restored, "web"},
+		{"Helm's taken away", same, write{Old: withMetadata(guestbook), New: withMetadata(bare)}, Owned, "web"},
+		{"the id alone left", same, write{Old: withMetadata(guestbook), New: withMetadata(ownership.Marks{SetID: guestbook.SetID})}, Restored, "web"},
+		{"the set alone", same, write{New: withMetadata(bare)}, Contested, ""},
+		{"the hash alone", same, write{New: withMetadata(ownership.Marks{Hash: guestbook.Hash})}, Contested, ""},
+		{"the set alone, taken away", same, write{Old: withMetadata(bare), New: withMetadata(none)}, Contested, ""},
+		{"nothing, exact", same, write{Exact: true, New: withMetadata(none)}, Contested, ""},
+		{"Helm's changed to the tenant's", same, write{Old: withMetadata(guestbook), New: withMetadata(helmOnly(forged))}, Foreign, "web"},
+		{"a set from before, taken away", old, write{Exact: true, Old: withMetadata(left), New: withMetadata(none)}, Contested, ""},
+		{"a set from before", old, write{Old: withMetadata(left), New: withMetadata(left)}, Foreign, "web"},
+		{"no more desired, taken away", undesired, write{Key: configMapKey("object-7"), Exact: true, Old: withMetadata(guestbook), New: withMetadata(none)}, Foreign, "a-tenant"},
+		{"no more desired, the hash taken away", undesired, write{Key: configMapKey("object-7"), Old: withMetadata(guestbook), New: withMetadata(helmOnly(guestbook))},
+			Foreign, "a-tenant"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.req.Key == (object.Key{}) {
+				tc.req.Key = configMapKey("object-0")
+			}
+			got := mutateIn(with(t, mutatingIndex(t), tc.forged), tc.req)
+			if got.reason != tc.want || got.release.Namespace != tc.namespace || got.reason.stamps() != (len(got.set) > 0) {
+				t.Errorf("%s for %q, writes %v; want %s for %q", got.reason, got.release.Release(), got.set, tc.want, tc.namespace)
+			}
+		})
+	}
+}
+
+// TestForgedAlone has a forged record state the set of a bundle whose own record cannot be read: what says no more than the set is left alone.
+func TestForgedAlone(t *testing.T) {
+	r := index.New()
+	r.Set(desired.NewRevision[struct{}](desired.Release{Name: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Status: desired.Unreadable}, nil))
+	with(t, r, record.Record{Bundle: "guestbook", Namespace: "a-tenant", Objects: record.ConfigMaps("web", 1)})
+	for name, req := range map[string]write{
+		"the hash":                {New: withMetadata(ownership.Marks{Hash: guestbook.Hash})},
+		"the id":                  {New: withMetadata(ownership.Marks{SetID: guestbook.SetID})},
+		"the hash, taken away":    {Old: withMetadata(ownership.Marks{Hash: guestbook.Hash}), New: withMetadata(ownership.Marks{})},
+		"all there, taken away":   {Old: withMetadata(guestbook), New: withMetadata(ownership.Marks{})},
+		"Helm's of the other one": {New: withMetadata(helmOnly(guestbook))},
+	} {
+		req.Key = configMapKey("object-0")
+		if d := mutateIn(r, req); len(d.set) > 0 {
+			t.Errorf("%s: %s, writes %v", name, d.reason, d.set)
+		}
+	}
+}
+
+// TestHolders has two other records state the set that an object carries: the one that the object's Helm annotations name is its owner, else
+// neither is, and nothing is written.
+func TestHolders(t *testing.T) {
+	r := with(t, mutatingIndex(t), record.Record{Bundle: "shop", Namespace: "a-tenant", Objects: record.ConfigMaps("a-tenant", 1)})
+	both, one := []string{"a-tenant/shop", "web/shop"}, []string{"bundle shop"}
+	for _, tc := range []struct {
+		marks ownership.Marks
+		names []string
+	}{{ownership.Marks{Hash: shop.Hash}, both}, {ownership.Marks{SetID: shop.SetID}, both}, {shop, one}} {
+		d := mutateIn(r, write{Key: configMapKey("object-0"), Exact: true, New: withMetadata(tc.marks)})
+		if d.reason != Foreign || len(d.set) > 0 {
+			t.Errorf("%+v: %s, writes %v", tc.marks, d.reason, d.set)
+		}
+		for _, name := range tc.names {
+			if !strings.Contains(text(d.warnings), name) {
+				t.Errorf("%+v: the warning does not name %s: %s", tc.marks, name, text(d.warnings))
+			}
+		}
+	}
+}
+
+// TestDeployedSet holds that ownership metadata which agrees with the deployed release stays, whatever another record states that nobody has
+// deployed: one of an agent that moved or got another scope, or one of another release.
+func TestDeployedSet(t *testing.T) {
+	scoped := ownership.Wanted("default-guestbook-scope", "guestbook", "web")
+	objects := record.ConfigMaps("web", 1)
+	pending := record.Record{Bundle: "guestbook", SetID: scoped.SetID, AgentNamespace: "other-agents", Revision: 2, Status: "pending-upgrade", Objects: objects}
+	failed, deployed := pending, pending
+	failed.Status, deployed.Status = "failed", "deployed"
+	without := guestbook
+	without.SetID = ""
+	moved := record.Record{Bundle: "guestbook-moved", SetID: scoped.SetID, AgentNamespace: "other-agents", Objects: objects}
+	for _, tc := range []struct {
+		name   string
+		other  record.Record
+		req    write
+		want   Reason
+		writes string // the set id
+	}{
+		{"pending, all there", pending, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Owned, ""},
+		{"pending, what Fleet writes", pending, write{Old: withMetadata(guestbook), New: withMetadata(scoped)}, Owned, ""},
+		{"pending, all taken away", pending, write{Old: withMetadata(guestbook), New: withMetadata(ownership.Marks{})}, Restored, guestbook.SetID},
+		{"pending, of the new set, all taken away", pending, write{Old: withMetadata(scoped), New: withMetadata(ownership.Marks{})}, Restored, scoped.SetID},
+		{"pending, the id is lacking", pending, write{Old: withMetadata(without), New: withMetadata(without)}, Restored, guestbook.SetID},
+		{"failed, all there", failed, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Owned, ""},
+		{"deployed, what was before", deployed, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Adopted, scoped.SetID},
+		{"another release, all there", moved, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Owned, ""},
+		{"another release, all taken away", moved, write{Old: withMetadata(guestbook), New: withMetadata(ownership.Marks{})}, Restored, guestbook.SetID},
+		{"another release, that takes it over", moved, write{Old: withMetadata(guestbook),
+			New: withMetadata(ownership.Wanted(scoped.SetID, "guestbook-moved", "web"))}, Owned, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.req.Key = configMapKey("object-0")
+			r := with(t, mutatingIndex(t), tc.other)
+			got := mutateIn(r, tc.req)
+			if got.reason != tc.want {
+				t.Errorf("%s, %q; want %s", got.reason, text(got.warnings), tc.want)
+			}
+			if tc.writes == "" && len(got.set) > 0 || tc.writes != "" && got.release.Metadata.SetID != tc.writes {
+				t.Errorf("writes %v, want the set %q", got.set, tc.writes)
+			}
+			again(t, r, tc.req, got)
+		})
+	}
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
+)
+
+// The cluster of these tests: bundle guestbook desires ConfigMap object-0; shop is another bundle that lives; plain a Helm release that is
+// none of Fleet's; alpha and beta both desire object-5; the agent's own bundle desires object-9.
+var (
+	guestbook = ownership.Wanted("default-guestbook", "guestbook", "web")
+	shop      = ownership.Wanted("default-shop", "shop", "web")
+	gone      = ownership.Wanted("default-gone", "gone", "web")
+	alpha     = ownership.Wanted("default-alpha", "alpha", "web")
+	beta      = ownership.Wanted("default-beta", "beta", "web")
+)
+
+func mutatingIndex(tb testing.TB) *index.Index {
+	tb.Helper()
+	named := func(name string) []object.Ref {
+		return []object.Ref{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: name}}
+	}
+	r := index.New()
+	for _, rec := range []record.Record{
+		{Bundle: "guestbook", Objects: named("object-0")},
+		{Bundle: "shop", Objects: named("object-1")},
+		{Bundle: "plain", Plain: true, Objects: named("object-0")},
+		{Bundle: "alpha", Objects: named("object-5")},
+		{Bundle: "beta", Objects: named("object-5")},
+		{Bundle: "fleet-agent-local", Objects: named("object-9")},
+	} {
+		e, err := index.Read(rec.Value())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		r.Set(e)
+	}
+	return r
+}
+
+// write is a request with what is known about it beside the index.
+type write struct {
+	Key                   object.Key
+	Manager               string
+	Old, New              *object.Meta
+	Exact, Ignored, Stale bool
+}
+
+// mutateIn decides about a write with the facts of an index.
+func mutateIn(x *index.Index, w write) mutation {
+	labels := map[string]string{IgnoreLabel: fmt.Sprint(w.Ignored)}
+	o := Options{Index: x, Namespaces: namespaces{w.Key.Namespace: labels}, Live: func(string) bool { return !w.Stale }}
+	req := Request{Key: w.Key, Manager: w.Manager, Old: w.Old, New: w.New}
+	return mutate(req, o.facts(req, x.Lookup(w.Key)), w.Exact)
+}
+
+// text is what warnings say, with their codes.
+func text(warnings []Warning) string {
+	var out []string
+	for _, w := range warnings {
+		out = append(out, w.String())
+	}
+	return strings.Join(out, "\n")
+}
+
+func configMapKey(name string) object.Key {
+	return object.Key{Kind: "ConfigMap", Namespace: "web", Name: name}
+}
+
+// marked is an object with marks; what follows changes it further.
+func withMetadata(m ownership.Marks, changes ...func(*object.Meta)) *object.Meta {
+	out := &object.Meta{APIVersion: "v1", Kind: "ConfigMap"}
+	out.Metadata.Labels, out.Metadata.Annotations = map[string]string{"app": "web"}, map[string]string{}
+	writeKeys(out, m.Stamps())
+	for _, change := range changes {
+		change(out)
+	}
+	return out
+}
+
+// set writes keys as a patch would.
+func writeKeys(m *object.Meta, s ownership.Stamps) {
+	for _, k := range ownership.Keys() {
+		if v, ok := s[k.Name]; ok && k.Label {
+			m.Metadata.Labels[k.Name] = v
+		} else if ok {
+			m.Metadata.Annotations[k.Name] = v
+		}
+	}
+}
+
+// helmOnly are marks as takeOwnership leaves them.
+func helmOnly(m ownership.Marks) ownership.Marks { m.Hash, m.SetID = "", ""; return m }
+
+func label(k, v string) func(*object.Meta) {
+	return func(m *object.Meta) { m.Metadata.Labels[k] = v }
+}
+
+func annotation(k, v string) func(*object.Meta) {
+	return func(m *object.Meta) { m.Metadata.Annotations[k] = v }
+}
+
+func controller(m *object.Meta) {
+	m.Metadata.OwnerReferences = append(m.Metadata.OwnerReferences, object.Owner{Kind: "Shop", Name: "shop", Controller: true})
+}
+
+func deleting(m *object.Meta) { m.Metadata.DeletionTimestamp = "2026-11-20T08:00:00Z" }
+
+func TestDecide(t *testing.T) {
+	none := ownership.Marks{}
+	mixed := func(change func(*ownership.Marks)) ownership.Marks { m := guestbook; change(&m); return m }
+	for _, tc := range []struct {
+		name    string
+		req     write
+		want    Reason
+		bundle  string // not looked at where it is empty
+		lost    bool
+		warning []string
+	}{
+		// What takeOwnership leaves behind, at creation and later.
+		{"Helm's marks, created", write{New: withMetadata(helmOnly(guestbook))}, Adopted, "guestbook", false, nil},
+		{"Helm's marks, written again", write{Old: withMetadata(helmOnly(guestbook)), New: withMetadata(helmOnly(guestbook))}, Adopted, "", true, nil},
+		{"Helm's marks now", write{Old: withMetadata(none), New: withMetadata(helmOnly(guestbook))}, Adopted, "", true, nil},
+		{"the id without the hash", write{New: withMetadata(ownership.Marks{SetID: guestbook.SetID})}, Adopted, "", false, nil},
+		{"the hash without the id", write{New: withMetadata(ownership.Marks{Hash: guestbook.Hash})}, Adopted, "", false, nil},
+		{"the id with a wrong hash", write{New: withMetadata(mixed(func(m *ownership.Marks) { m.Hash = gone.Hash }))}, Adopted, "", false, nil},
+		{"Helm's marks with a dead set's", write{New: withMetadata(mixed(func(m *ownership.Marks) { m.Hash, m.SetID = gone.Hash, gone.SetID }))}, Adopted, "", false, nil},
+
+		// What loses its marks.
+		{"all gone", write{Old: withMetadata(guestbook), New: withMetadata(none)}, Restored, "guestbook", false, nil},
+		{"the hash gone", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Marks) { m.Hash = "" }))}, Restored, "", false, nil},
+		{"the id gone", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Marks) { m.SetID = "" }))}, Restored, "", false, nil},
+		{"a nonsense hash", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Marks) { m.Hash = "x" }))}, Restored, "", false, nil},
+		{"made by a controller", write{Old: withMetadata(guestbook), New: withMetadata(none, controller)}, Restored, "", false, nil},
+		{"Helm's alone gone", write{Old: withMetadata(guestbook), New: withMetadata(ownership.Marks{Hash: guestbook.Hash, SetID: guestbook.SetID})}, Owned, "", false, nil},
+
+		// What is as it should be, or nobody's business.
+		{"owned", write{New: withMetadata(guestbook)}, Owned, "guestbook", false, nil},
+		{"not desired", write{Key: configMapKey("object-2"), New: withMetadata(helmOnly(guestbook))}, NotDesired, "", false, nil},
+		{"a copied label", write{Key: configMapKey("object-2"), New: withMetadata(guestbook)}, NotDesired, "", false, nil},
+		{"another kind", write{Key: object.Key{Kind: "Secret", Namespace: "web", Name: "object-0"}, New: withMetadata(helmOnly(guestbook))}, NotDesired, "", false, nil},
+		{"of the agent", write{Key: configMapKey("object-9"), New: withMetadata(ownership.Marks{ReleaseName: "fleet-agent-local", ReleaseNamespace: "web"})}, NotDesired, "", false, nil},
+		{"no mark", write{New: withMetadata(none)}, NoMetadata, "", false, nil},
+		{"managed-by alone", write{New: withMetadata(ownership.Marks{ManagedBy: "Helm"})}, NoMetadata, "", false, nil},
+		{"ignored", write{New: withMetadata(helmOnly(guestbook), label(IgnoreLabel, "true"))}, Ignored, "", false, nil},
+		{"ignored by its namespace", write{Ignored: true, New: withMetadata(helmOnly(guestbook))}, Ignored, "", false, nil},
+		{"ignore is false", write{New: withMetadata(helmOnly(guestbook), label(IgnoreLabel, "false"))}, Adopted, "", false, nil},
+		{"an undo", write{Manager: "fleetdoctor-adopt", Old: withMetadata(guestbook), New: withMetadata(none)}, Ignored, "", false, nil},
+		{"being deleted", write{Old: withMetadata(guestbook), New: withMetadata(none, deleting)}, Deleting, "", false, nil},
+		{"Helm's marks on a controller's", write{New: withMetadata(helmOnly(guestbook), controller)}, Controlled, "", false, nil},
+
+		{"no room for the id", write{New: withMetadata(helmOnly(guestbook), annotation("big", strings.Repeat("x", 256<<10-100)))}, TooLarge, "", false, []string{"bundle guestbook"}},
+		{"hardly any room", write{New: withMetadata(helmOnly(guestbook), annotation("big", strings.Repeat("x", 256<<10-200)))}, Adopted, "", false, nil},
+
+		// Bare objects.
+		{"no mark, exact", write{Exact: true, New: withMetadata(none)}, Exact, "guestbook", false, nil},
+		{"no mark, exact, stored", write{Exact: true, Old: withMetadata(none), New: withMetadata(none)}, Exact, "", true, nil},
+		{"a controller's, exact", write{Exact: true, New: withMetadata(none, controller)}, Controlled, "", false, nil},
+		{"a dead set's, exact", write{Exact: true, New: withMetadata(gone)}, Exact, "", false, nil},
+		{"a dead release's, exact", write{Exact: true, New: withMetadata(helmOnly(gone))}, Exact, "", false, nil},
+
+		// Others.
+		{"a dead set's", write{New: withMetadata(gone)}, NoMetadata, "", false, nil},
+		{"another bundle's", write{Exact: true, New: withMetadata(shop)}, Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
+		{"another bundle's id", write{Exact: true, New: withMetadata(ownership.Marks{SetID: shop.SetID})}, Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
+		{"another bundle's hash with Helm's marks of this", write{New: withMetadata(mixed(func(m *ownership.Marks) { m.Hash, m.SetID = shop.Hash, shop.SetID }))},
+			Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
+		{"taken by another bundle", write{Old: withMetadata(guestbook), New: withMetadata(shop)}, Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
+		{"another release's", write{Exact: true, New: withMetadata(ownership.Marks{ReleaseName: "plain", ReleaseNamespace: "web"})},
+			Foreign, "", false, []string{"bundle guestbook", "Helm release web/plain"}},
+		{"another program's", write{Exact: true, New: withMetadata(ownership.Marks{Hash: "x", SetID: "cattle-cluster"})}, Foreign, "", false, []string{"bundle guestbook", `"cattle-cluster"`}},
+		{"a controller's set", write{Exact: true, New: withMetadata(ownership.Marks{Hash: "x"}, annotation("objectset.rio.cattle.io/owner-name", "a"))},
+			Foreign, "", false, []string{"bundle guestbook", "not a bundle's"}},
+
+		// Two that desire it.
+		{"of two, none named", write{Key: configMapKey("object-5"), Exact: true, New: withMetadata(none)}, Contested, "", false, []string{"bundle alpha", "bundle beta"}},
+		{"of two, Helm's marks of one", write{Key: configMapKey("object-5"), New: withMetadata(helmOnly(beta))}, Adopted, "beta", false, nil},
+		{"of two, one lost it", write{Key: configMapKey("object-5"), Old: withMetadata(beta), New: withMetadata(none)}, Restored, "beta", false, nil},
+		{"of two, one has it", write{Key: configMapKey("object-5"), New: withMetadata(alpha)}, Owned, "alpha", false, nil},
+		{"of two, the id of one", write{Key: configMapKey("object-5"), New: withMetadata(ownership.Marks{SetID: beta.SetID})}, Adopted, "beta", false, nil},
+		{"of two, one loses it and the other's release is named", write{Key: configMapKey("object-5"), Old: withMetadata(alpha), New: withMetadata(helmOnly(beta))},
+			Foreign, "alpha", false, []string{"bundle alpha", "Helm release web/beta"}},
+		{"of two, the other takes it", write{Key: configMapKey("object-5"), Old: withMetadata(alpha), New: withMetadata(beta)}, Owned, "beta", false, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.req.Key == (object.Key{}) {
+				tc.req.Key = configMapKey("object-0")
+			}
+			got := mutateIn(mutatingIndex(t), tc.req)
+			if got.reason != tc.want || got.lost != tc.lost {
+				t.Errorf("%s, lost %t; want %s, %t", got.reason, got.lost, tc.want, tc.lost)
+			}
+			if got.reason.stamps() != (len(got.set) > 0) {
+				t.Errorf("%s writes %v", got.reason, got.set)
+			}
+			if tc.bundle != "" && got.release.Bundle != tc.bundle {
+				t.Errorf("for bundle %q, want %q", got.release.Bundle, tc.bundle)
+			}
+			if (len(got.warnings) == 0) != (tc.warning == nil) || tc.warning != nil && got.warnings[0].Code != WarningCode(tc.want) {
+				t.Errorf("warning %q", text(got.warnings))
+			}
+			for _, s := range tc.warning {
+				if !strings.Contains(text(got.warnings), s) {
+					t.Errorf("the warning does not name %s: %s", s, text(got.warnings))
+				}
+			}
+			again(t, mutatingIndex(t), tc.req, got)
+		})
+	}
+}
+
+// again holds that all five keys are there after a stamp, and that a second pass changes nothing.
+func again(tb testing.TB, r *index.Index, req write, d mutation) {
+	tb.Helper()
+	if len(d.set) == 0 {
+		return
+	}
+	writeKeys(req.New, d.set)
+	after := ownership.StampsOf(req.New.Metadata.Labels, req.New.Metadata.Annotations)
+	if diff := cmp.Diff(d.release.Metadata.Stamps(), after); diff != "" {
+		tb.Errorf("keys (-want +got):\n%s", diff)
+	}
+	if d := mutateIn(r, req); d.reason != Owned || len(d.set) > 0 {
+		tb.Errorf("a second pass: %s, writes %v", d.reason, d.set)
+	}
+}
+
+// TestScopeChanged is an upgrade of an agent that got a scope: the set has another hash, and what carries the old one is nobody else's. While
+// Helm is at work the old one stays, as the upgrade may fail.
+func TestScopeChanged(t *testing.T) {
+	const scoped = "default-guestbook-scope"
+	r := mutatingIndex(t)
+	for _, tc := range []struct {
+		status string
+		want   Reason
+		writes string
+	}{{"pending-upgrade", Owned, ""}, {"deployed", Adopted, scoped}} {
+		with(t, r, record.Record{Bundle: "guestbook", SetID: scoped, Revision: 2, Status: tc.status, Objects: record.ConfigMaps("web", 1)})
+		d := mutateIn(r, write{Key: configMapKey("object-0"), Old: withMetadata(guestbook), New: withMetadata(guestbook)})
+		if d.reason != tc.want || d.set["objectset.rio.cattle.io/id"] != tc.writes {
+			t.Errorf("%s: %s, %v, %q", tc.status, d.reason, d.set, text(d.warnings))
+		}
+	}
+}
+
+// TestUndecided holds that where not all is known, an owner who is not known is not one who is gone.
+func TestUndecided(t *testing.T) {
+	r := mutatingIndex(t)
+	r.Set(desired.NewRevision[struct{}](desired.Release{Name: release.Name{Namespace: "web", Name: "broken", Revision: 1}, Status: desired.Unreadable}, nil))
+	stale := guestbook
+	stale.Hash, stale.SetID = gone.Hash, gone.SetID
+	for name, m := range map[string]ownership.Marks{"a set": stale, "a release": helmOnly(gone)} {
+		if d := mutateIn(r, write{Key: configMapKey("object-0"), Exact: true, New: withMetadata(m)}); d.reason != Foreign || len(d.warnings) == 0 {
+			t.Errorf("%s: %s, %q", name, d.reason, text(d.warnings))
+		}
+	}
+	if d := mutateIn(r, write{Key: configMapKey("object-0"), New: withMetadata(helmOnly(guestbook))}); d.reason != Adopted {
+		t.Errorf("Helm's marks of this release: %s", d.reason)
+	}
+}
+
+// TestStale holds the same where the index may be out of date; where it is not, marks of nobody are written over, and that is said.
+func TestStale(t *testing.T) {
+	r := mutatingIndex(t)
+	left := guestbook
+	left.Hash, left.SetID = gone.Hash, gone.SetID
+	for _, tc := range []struct {
+		marks ownership.Marks
+		stale bool
+		want  Reason
+		over  bool
+	}{
+		{left, true, Foreign, false},
+		{left, false, Adopted, true},
+		{helmOnly(guestbook), true, Adopted, false},
+		{helmOnly(guestbook), false, Adopted, false},
+	} {
+		d := mutateIn(r, write{Key: configMapKey("object-0"), New: withMetadata(tc.marks), Stale: tc.stale})
+		if d.reason != tc.want || d.overUnknown != tc.over {
+			t.Errorf("%+v, stale %t: %s, over %t; want %s, %t", tc.marks, tc.stale, d.reason, d.overUnknown, tc.want, tc.over)
+		}
+	}
+}
+
+// TestProperties holds for any marks before and after: a living owner's are never overwritten, only the five keys are written, and a second
+// pass writes nothing.
+func TestProperties(t *testing.T) {
+	const seed = 7
+	random := rand.New(rand.NewPCG(seed, seed))
+	r := mutatingIndex(t)
+	sets := []ownership.Marks{{}, guestbook, shop, gone, alpha, beta, {Hash: "x", SetID: "cattle", ReleaseName: "plain", ReleaseNamespace: "web"}}
+	pick := func() ownership.Marks { return sets[random.IntN(len(sets))] }
+	mixed := func() *object.Meta {
+		helm := pick()
+		return withMetadata(ownership.Marks{Hash: pick().Hash, SetID: pick().SetID, ManagedBy: pick().ManagedBy, ReleaseName: helm.ReleaseName, ReleaseNamespace: helm.ReleaseNamespace})
+	}
+	living := []string{guestbook.Hash, shop.Hash, alpha.Hash, beta.Hash}
+	stamped := 0
+	for range 20000 {
+		req := write{Key: configMapKey([]string{"object-0", "object-1", "object-5"}[random.IntN(3)]), New: mixed(), Exact: random.IntN(2) == 0}
+		if random.IntN(2) == 0 {
+			req.Old = mixed()
+		}
+		d := mutateIn(r, req)
+		if len(d.set) == 0 {
+			continue
+		}
+		stamped++
+		have := ownership.MarksOf(req.New.Metadata.Labels, req.New.Metadata.Annotations)
+		had := ""
+		if req.Old != nil {
+			had = req.Old.Metadata.Labels[fleet.HashLabel]
+		}
+		// What is stored counts as long as the request names no other: stripping it makes nobody else the owner.
+		desirers := r.Lookup(req.Key)
+		if have.Hash == "" && have.SetID == "" && slices.ContainsFunc(desirers, func(o desired.Release) bool { return o.Metadata.Hash == had }) && d.release.Metadata.Hash != had {
+			t.Fatalf("taken from a living owner that desires it: %+v, before %+v", have, req.Old)
+		}
+		if have.Hash != d.release.Metadata.Hash && slices.Contains(living, have.Hash) {
+			t.Fatalf("the hash of a living owner is overwritten: %+v, before %+v", have, req.Old)
+		}
+		if !maps.Equal(d.set, d.set.Marks().Stamps()) || !d.set.Whole() {
+			t.Fatalf("other keys: %v", d.set)
+		}
+		if again(t, r, req, d); t.Failed() {
+			t.Fatalf("marks %+v, before %+v", have, req.Old)
+		}
+	}
+	if stamped < 1000 {
+		t.Errorf("only %d requests were stamped", stamped)
+	}
+}
+
+// BenchmarkDecide decides with 100,000 known objects.
+func BenchmarkDecide(b *testing.B) {
+	r := index.New()
+	const bundles, objects = 200, 500
+	for i := range bundles {
+		e, err := index.Read(record.Record{Bundle: "bundle", Namespace: "web" + string(rune('a'+i/26)) + string(rune('a'+i%26)), Objects: record.ConfigMaps("", objects)}.Value())
+		if err != nil {
+			b.Fatal(err)
+		}
+		r.Set(e)
+	}
+	if known, _, _ := r.Size(); known != bundles*objects {
+		b.Fatalf("%d objects are known", known)
+	}
+	want := ownership.Wanted("default-bundle", "bundle", "webaa")
+	at := func(name string) object.Key { return object.Key{Kind: "ConfigMap", Namespace: "webaa", Name: name} }
+	for name, req := range map[string]write{
+		"stamped":    {Key: at("object-7"), New: withMetadata(helmOnly(want))},
+		"owned":      {Key: at("object-7"), New: withMetadata(want)},
+		"not-wanted": {Key: at("other"), New: withMetadata(helmOnly(want))},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				mutateIn(r, req)
+			}
+		})
+	}
+}

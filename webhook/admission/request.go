@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"errors"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// Request is an admission request reduced to what a decision needs.
+type Request struct {
+	Key object.Key
+	// User makes the request, and Manager is the field manager that it states. Most requests state none: the API server
+	// derives it from the user agent, which it does not pass on.
+	User, Manager string
+	// Old is the object as it is stored, nil if it is created; New as it would be stored, nil if it is deleted.
+	Old, New *object.Meta
+}
+
+// errMetadata does not quote the object.
+var errMetadata = errors.New("reading metadata: the object is not as the API server writes it")
+
+// decode reads a request about the object of a key.
+func decode(req *admission.Request, key object.Key) (Request, error) {
+	out := Request{Key: key, User: req.UserInfo.Username, Manager: fieldManager(req)}
+	var err error
+	if out.Old, err = readMeta(req.OldObject); err != nil {
+		return Request{}, err
+	}
+	if req.Operation == admissionv1.Delete {
+		return out, nil
+	}
+	if out.New, err = readMeta(req.Object); err != nil {
+		return Request{}, err
+	}
+	return out, nil
+}
+
+// keyOf returns the key of a request's object. The request of a Namespace states the name as the namespace too. The
+// request of an object in a deletecollection states no name.
+func keyOf(req *admission.Request) object.Key {
+	k := object.Key{Group: req.Kind.Group, Kind: req.Kind.Kind, Namespace: req.Namespace, Name: req.Name}
+	if k.Group == "" && k.Kind == "Namespace" {
+		k.Namespace = ""
+	}
+	if k.Name == "" && req.Operation == admissionv1.Delete {
+		if m, err := readMeta(req.OldObject); err == nil && m != nil {
+			k.Name = m.Metadata.Name
+		}
+	}
+	return k
+}
+
+// readMeta reads an object's metadata; nil if there is no object.
+func readMeta(raw runtime.RawExtension) (*object.Meta, error) {
+	if len(raw.Raw) == 0 || string(raw.Raw) == "null" {
+		return nil, nil
+	}
+	m, err := object.ReadMeta(raw.Raw)
+	if err != nil {
+		return nil, errMetadata
+	}
+	return m, nil
+}
+
+func fieldManager(req *admission.Request) string {
+	var options struct {
+		FieldManager string `json:"fieldManager"`
+	}
+	if len(req.Options.Raw) == 0 || object.Into(req.Options.Raw, &options) != nil {
+		return ""
+	}
+	return options.FieldManager
+}
+
+// Object is what a log, an Event or a metric may say about an object.
+type Object struct {
+	APIVersion, Kind, Namespace, Name, UID string
+}
+
+// reference describes the object of a request. An Event needs the uid of the stored object.
+func reference(req *admission.Request, r Request) Object {
+	gv := schema.GroupVersion{Group: r.Key.Group, Version: req.Kind.Version}
+	return Object{APIVersion: gv.String(), Kind: r.Key.Kind, Namespace: r.Key.Namespace, Name: r.Key.Name, UID: r.Old.Metadata.UID}
+}

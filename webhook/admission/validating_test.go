@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
+)
+
+const alice, agent = "alice", "system:serviceaccount:cattle-fleet-system:fleet-agent"
+
+// cluster has bundle eleven, which desires eleven ConfigMaps and is deployed as deployer, and bundle other, which desires the first of them too.
+func validatingIndex(tb testing.TB) *index.Index {
+	tb.Helper()
+	r := index.New()
+	for _, rec := range []record.Record{
+		{Bundle: "eleven", ServiceAccount: "deployer", Objects: append(record.ConfigMaps("web", 10), object.Ref{APIVersion: "v1", Kind: "Pod", Namespace: "web", Name: "p"})},
+		{Bundle: "eleven", Revision: 2, Status: "pending-upgrade", AgentNamespace: "agents", ServiceAccount: "upgrader",
+			Objects: append(record.ConfigMaps("web", 9), object.Ref{APIVersion: "v1", Kind: "Pod", Namespace: "web", Name: "p"}, object.Ref{APIVersion: "v1", Kind: "Service", Namespace: "web", Name: "new"})},
+		{Bundle: "fleet-agent-local", SetID: "fleet-agent-bootstrap", Objects: []object.Ref{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "of-agent"}}},
+		{Bundle: "other", Namespace: "web", Objects: record.ConfigMaps("web", 1)},
+	} {
+		e, err := index.Read(rec.Value())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		r.Set(e)
+	}
+	return r
+}
+
+// marked is an object with marks and further labels, given as pairs.
+func labelled(m ownership.Marks, labels ...string) *object.Meta {
+	out := &object.Meta{}
+	out.Metadata.Labels, out.Metadata.Annotations = map[string]string{}, map[string]string{}
+	for _, k := range ownership.Keys() {
+		if v, ok := m.Stamps()[k.Name]; ok && k.Label {
+			out.Metadata.Labels[k.Name] = v
+		} else if ok {
+			out.Metadata.Annotations[k.Name] = v
+		}
+	}
+	for i := 0; i < len(labels); i += 2 {
+		out.Metadata.Labels[labels[i]] = labels[i+1]
+	}
+	return out
+}
+
+// change is a request with what is known about it beside the index.
+type change struct {
+	Key              object.Key
+	User, Manager    string
+	Old, New         *object.Meta
+	Ignored, Partial bool
+}
+
+// validateIn evaluates a change with the facts of an index.
+func validateIn(x *index.Index, c change) validation {
+	labels := map[string]string{IgnoreLabel: fmt.Sprint(c.Ignored)}
+	o := Options{Index: x, Namespaces: namespaces{c.Key.Namespace: labels}, Live: func(string) bool { return true }}
+	req := Request{Key: c.Key, User: c.User, Manager: c.Manager, Old: c.Old, New: c.New}
+	f := o.facts(req, x.Lookup(c.Key))
+	f.Complete = f.Complete && !c.Partial
+	return validate(req, f)
+}
+
+func TestValidate(t *testing.T) {
+	with := func(change func(*ownership.Marks)) *object.Meta { m := eleven; change(&m); return labelled(m) }
+	deleting := labelled(eleven)
+	deleting.Metadata.DeletionTimestamp = "2026-11-20T08:00:00Z"
+	key := object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-3"}
+	for _, tc := range []struct {
+		name string
+		req  change
+		want Reason
+		says []string
+	}{
+		{"deleted", change{Old: labelled(eleven)}, Deleted, []string{"configmap web/object-3 is owned by bundle eleven", "missing", "eleven will be at most 10/11"}},
+		{"the hash stripped", change{Old: labelled(eleven), New: with(func(m *ownership.Marks) { m.Hash = "" })}, Stripped,
+			[]string{"removes label objectset.rio.cattle.io/hash: Fleet will report", "eleven will be at most 10/11"}},
+		{"all stripped", change{Old: labelled(eleven), New: labelled(ownership.Marks{})}, Stripped, []string{"annotation meta.helm.sh/release-name", "10/11"}},
+		{"the hash changed", change{Old: labelled(eleven), New: with(func(m *ownership.Marks) { m.Hash = "x" })}, Changed,
+			[]string{"changes label objectset.rio.cattle.io/hash:", "eleven will be at most 10/11"}},
+		{"Helm's mark changed", change{Old: labelled(eleven), New: with(func(m *ownership.Marks) { m.ReleaseName = "x" })}, Changed,
+			[]string{"annotation meta.helm.sh/release-name", "Helm may not recognize it"}},
+		{"the id stripped", change{Old: labelled(eleven), New: with(func(m *ownership.Marks) { m.SetID = "" })}, Stripped,
+			[]string{"removes annotation objectset.rio.cattle.io/id: Fleet still counts the object"}},
+		{"stripped and changed", change{Old: labelled(eleven), New: with(func(m *ownership.Marks) { m.Hash, m.SetID = "", "x" })}, Stripped,
+			[]string{"removes label objectset.rio.cattle.io/hash and changes annotation objectset.rio.cattle.io/id"}},
+		{"a wrong mark put right", change{Old: with(func(m *ownership.Marks) { m.SetID = "x" }), New: labelled(eleven)}, Harmless, nil},
+		{"a wrong mark made wronger", change{Old: with(func(m *ownership.Marks) { m.SetID = "x" }), New: with(func(m *ownership.Marks) { m.SetID = "y" })}, Harmless, nil},
+		{"something else changed", change{Old: labelled(eleven), New: labelled(eleven, "app", "web")}, Harmless, nil},
+
+		{"not owned", change{Old: with(func(m *ownership.Marks) { m.Hash = "" })}, NotOwned, nil},
+		{"a copied hash", change{Key: object.Key{Kind: "Secret", Namespace: "web", Name: "object-3"}, Old: labelled(eleven)}, NotOwned, nil},
+		{"another's, which desires it too", change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-0"}, Old: labelled(ownership.Wanted("default-other", "other", "web"))},
+			Deleted, []string{"bundle other", "other will be at most 0/1"}},
+
+		{"by the agent", change{User: agent, Old: labelled(eleven)}, Fleet, nil},
+		{"by fleet-default", change{User: "system:serviceaccount:cattle-fleet-system:fleet-default", Old: labelled(eleven)}, Fleet, nil},
+		{"by the release's account", change{User: "system:serviceaccount:cattle-fleet-system:deployer", Old: labelled(eleven)}, Fleet, nil},
+		{"by an account of that name elsewhere", change{User: "system:serviceaccount:web:deployer", Old: labelled(eleven)}, Deleted, []string{"10/11"}},
+		{"by another account there", change{User: "system:serviceaccount:cattle-fleet-system:somebody", Old: labelled(eleven)}, Deleted, []string{"10/11"}},
+		{"by the account without a name", change{User: "system:serviceaccount:cattle-fleet-system:", Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-0"},
+			Old: labelled(ownership.Wanted("default-other", "other", "web"))}, Deleted, []string{"0/1"}},
+		{"by another account of the agent's, while it upgrades", change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-9"},
+			User: "system:serviceaccount:agents:upgrader", Old: labelled(eleven)}, Fleet, nil},
+		{"a Pod, by the scheduler", change{Key: object.Key{Kind: "Pod", Namespace: "web", Name: "p"}, User: "system:kube-scheduler", Old: labelled(eleven)}, System, nil},
+		{"a Pod, by a controller", change{Key: object.Key{Kind: "Pod", Namespace: "web", Name: "p"}, User: "system:serviceaccount:kube-system:pod-garbage-collector", Old: labelled(eleven)}, System, nil},
+		{"a Pod, by somebody", change{Key: object.Key{Kind: "Pod", Namespace: "web", Name: "p"}, Old: labelled(eleven)}, Deleted, []string{"pod web/p"}},
+		{"by the scheduler, and no Pod", change{User: "system:kube-scheduler", Old: labelled(eleven)}, Deleted, []string{"10/11"}},
+		{"of the agent", change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "of-agent"}, Old: labelled(ownership.Wanted("fleet-agent-bootstrap", "fleet-agent-local", "web"))},
+			NotOwned, nil},
+		{"by garbage collection", change{User: "system:serviceaccount:kube-system:generic-garbage-collector", Old: labelled(eleven)}, System, nil},
+		{"by namespace deletion", change{User: "system:serviceaccount:kube-system:namespace-controller", Old: labelled(eleven)}, System, nil},
+		{"by the controller manager", change{User: "system:kube-controller-manager", Old: labelled(eleven)}, System, nil},
+		{"by an undo", change{Manager: "fleetdoctor-adopt", Old: labelled(eleven), New: labelled(ownership.Marks{})}, Ignored, nil},
+
+		{"being deleted", change{Old: deleting}, Deleting, nil},
+		{"ignored", change{Old: labelled(eleven, "fleetdoctor.io/ignore", "true")}, Ignored, nil},
+		{"ignored in the same breath", change{Old: labelled(eleven), New: labelled(ownership.Marks{}, "fleetdoctor.io/ignore", "true")}, Stripped, []string{"10/11"}},
+		{"ignored from now on", change{Old: labelled(eleven), New: labelled(eleven, "fleetdoctor.io/ignore", "true")}, Harmless, nil},
+		{"ignored by its namespace", change{Ignored: true, Old: labelled(eleven)}, Ignored, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.req.Key == (object.Key{}) {
+				tc.req.Key = key
+			}
+			if tc.req.User == "" {
+				tc.req.User = alice
+			}
+			got := validateIn(validatingIndex(t), tc.req)
+			if got.reason != tc.want || got.harm != "" != (tc.says != nil) {
+				t.Errorf("%s: %q, want %s", got.reason, got.harm, tc.want)
+			}
+			for _, s := range tc.says {
+				if !strings.Contains(got.harm, s) {
+					t.Errorf("the message does not say %q: %s", s, got.harm)
+				}
+			}
+		})
+	}
+}
+
+// TestForgedOwner holds that a record which claims the same set for another agent makes nobody Fleet, and takes that from nobody.
+func TestForgedOwner(t *testing.T) {
+	r := validatingIndex(t)
+	forged := record.Record{Bundle: "eleven", Namespace: "evil", AgentNamespace: "evil", Objects: record.ConfigMaps("web", 11)}
+	e, err := index.Read(forged.Value())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Set(e)
+	req := change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-3"}, Old: labelled(eleven)}
+	for user, want := range map[string]Reason{"system:serviceaccount:evil:fleet-agent": Deleted, agent: Fleet} {
+		req.User = user
+		if v := validateIn(r, req); v.reason != want || v.release.Namespace != "web" {
+			t.Errorf("%s: %s, of release %s", user, v.reason, v.release.Name)
+		}
+	}
+	// Without Helm's marks it cannot be told whose it is: then nobody is Fleet who is not for all of them.
+	bare := eleven
+	bare.ReleaseName, bare.ReleaseNamespace = "", ""
+	req.Old, req.User = labelled(bare), "system:serviceaccount:evil:fleet-agent"
+	if v := validateIn(r, req); v.reason != Deleted {
+		t.Errorf("without Helm's marks: %s", v.reason)
+	}
+}
+
+// TestDoubt has records that claim an object by its set alone: they deny Fleet nothing.
+func TestDoubt(t *testing.T) {
+	bare, other := eleven, eleven
+	bare.ReleaseName, bare.ReleaseNamespace = "", ""
+	other.ReleaseName = "other" // a release whose record is missing, or does not desire the object
+	forged := record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}
+	e, err := index.Read(forged.Value())
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, alone := validatingIndex(t), index.New()
+	both.Set(e)
+	alone.Set(e)
+	for _, tc := range []struct {
+		name  string
+		r     *index.Index
+		old   ownership.Marks
+		user  string
+		doubt string
+	}{
+		{"the owner's record is missing", alone, eleven, agent, "release web/eleven"},
+		{"another release is named", both, other, alice, "release web/other"},
+		{"nothing is named, by Fleet", both, bare, agent, "several releases"},
+		{"nothing is named, by the tenant's agent", both, bare, "system:serviceaccount:a-tenant:fleet-agent", "several releases"},
+		{"nothing is named, by somebody", both, bare, alice, ""},
+		{"the owner is named", both, eleven, alice, ""},
+		{"the owner is named, by the tenant's agent", both, eleven, "system:serviceaccount:a-tenant:fleet-agent", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			req := change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-3"}, User: tc.user, Old: labelled(tc.old)}
+			v := validateIn(tc.r, req)
+			if v.reason != Deleted || (v.doubt == "") != (tc.doubt == "") || !strings.Contains(v.doubt, tc.doubt) {
+				t.Errorf("%s, doubt %q; want %s, %q", v.reason, v.doubt, Deleted, tc.doubt)
+			}
+		})
+	}
+}
+
+// TestPartial holds that records which are not read put an owner in doubt only where the request may be Fleet's, which has no users but service
+// accounts. A tenant can have such a record.
+func TestPartial(t *testing.T) {
+	bare := eleven
+	bare.ReleaseName, bare.ReleaseNamespace = "", ""
+	for user, doubt := range map[string]bool{alice: false, agent: true, "system:serviceaccount:elsewhere:deployer": true} {
+		req := change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-10"}, User: user, Old: labelled(bare), Partial: true}
+		r := index.New()
+		e, err := index.Read(record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}.Value())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Set(e)
+		v := validateIn(r, req)
+		if v.reason != Deleted || (v.doubt != "") != doubt || v.mayBeFleet != doubt || strings.Contains(v.harm, "at most") {
+			t.Errorf("%s: %s, doubt %q, %s", user, v.reason, v.doubt, v.harm)
+		}
+	}
+}
+
+// TestSeveralOwners has records of several releases state the set of an object that names none of them. Nothing is said that only one of them says.
+func TestSeveralOwners(t *testing.T) {
+	bare := eleven
+	bare.ReleaseName, bare.ReleaseNamespace = "", ""
+	r := validatingIndex(t)
+	for i, said := range []string{"bundle eleven:", "bundle eleven or b-1:", "bundle eleven or b-1 or b-2:", "bundle eleven or b-1 or b-2 or another:", "bundle eleven or b-1 or b-2 or another:"} {
+		bundle := fmt.Sprint("b-", i)
+		if i == 0 {
+			bundle = "eleven"
+		}
+		e, err := index.Read(record.Record{Bundle: bundle, SetID: eleven.SetID, Namespace: fmt.Sprint("a-tenant-", i), Objects: record.ConfigMaps("web", 11)}.Value())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Set(e)
+		req := change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-9"}, User: alice, Old: labelled(bare)}
+		v := validateIn(r, req)
+		if !strings.Contains(v.harm, said) || strings.Contains(v.harm, "at most") || v.doubt != "" {
+			t.Errorf("it says %q, in doubt %q; want %q", v.harm, v.doubt, said)
+		}
+		if v.release.Namespace != "" || (v.release.Bundle == "eleven") != (i == 0) || len(v.namespaces) < i+2 {
+			t.Errorf("of release %q, bundle %q, namespaces %v", v.release.Release(), v.release.Bundle, v.namespaces)
+		}
+	}
+}
+
+func TestGuardMode(t *testing.T) {
+	for _, tc := range []struct {
+		labels map[string]string
+		want   GuardMode
+		note   bool
+	}{
+		{nil, GuardWarn, false},
+		{map[string]string{GuardLabel: "deny"}, GuardDeny, false},
+		{map[string]string{GuardLabel: "off"}, GuardOff, false},
+		{map[string]string{GuardLabel: "denny"}, GuardWarn, true},
+		{map[string]string{GuardLabel: ""}, GuardWarn, true},
+	} {
+		mode, note := GuardModeOf(tc.labels, GuardWarn)
+		if mode != tc.want || (len(note) == 1 && note[0].Code == WarnInvalidGuardMode) != tc.note {
+			t.Errorf("%v: mode %s, want %s; warnings %v", tc.labels, mode, tc.want, note)
+		}
+	}
+}
