@@ -89,14 +89,14 @@ func TestWebhookBrake(t *testing.T) {
 		return nil
 	})
 	told := ""
-	for start := n; !strings.Contains(told, "left alone") && n < start+500; {
+	for start := n; !strings.Contains(told, "fleetdoctor/RateLimited") && n < start+500; {
 		told = write()
 	}
-	says(t, "the warning", told, "configmap apps/texts", "left alone for 1h", "kubectl fleetdoctor owner")
+	says(t, "the warning", told, "fleetdoctor/RateLimited: configmap apps/texts", "1h0m0s", "kubectl fleetdoctor owner")
 	t.Logf("braked after %d writes, %d stamps", n, h.counted("stamp", "stamped", "Adopted")+h.counted("stamp", "stamped", "Restored"))
 	stamped := h.counted("stamp", "stamped", "")
 	for range 5 {
-		says(t, "the next warning", write(), "left alone")
+		says(t, "the next warning", write(), "fleetdoctor/RateLimited")
 	}
 	if got := h.counted("stamp", "stamped", ""); got != stamped {
 		t.Errorf("it was stamped %d times more", got-stamped)

@@ -165,7 +165,7 @@ func TestWebhookContested(t *testing.T) {
 		admin.must("creating it", admin.Create(t.Context(), obj.DeepCopy()))
 		return admin.told()
 	}
-	says(t, "the warning about a bare object", remake(bare), "bundle first", "bundle second", "does not say which of them owns it")
+	says(t, "the warning about a bare object", remake(bare), "bundle first", "bundle second", "fleetdoctor/Contested")
 	f.carries(ownership.Stamps{}, bare)
 	for name, b := range bundles {
 		if told := remake(b.helmMarked(configMap("theme"))); told != "" {
@@ -179,5 +179,5 @@ func TestWebhookContested(t *testing.T) {
 	theirs := configMap("theme")
 	theirs.SetLabels(map[string]string{fleet.ManagedByLabel: "Helm"})
 	theirs.SetAnnotations(map[string]string{fleet.ReleaseNameAnnotation: "chart", fleet.ReleaseNamespaceAnnotation: "tools"})
-	says(t, "the warning about an object of somebody else", remake(theirs), "bundle first", "bundle second")
+	says(t, "the warning about an object of somebody else", remake(theirs), "fleetdoctor/Contested", "bundle first", "bundle second")
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 // ten is how Fleet will count a bundle of eleven objects that lost one.
@@ -73,6 +74,8 @@ func (b *bundle) awaitMode(mode string, probe *unstructured.Unstructured) {
 type harm struct {
 	does func(*person, *unstructured.Unstructured) error
 	says []string
+	// code is that of the warning.
+	code admission.WarningCode
 	// kept says that the marks come back where it is not refused.
 	kept bool
 }
@@ -82,23 +85,23 @@ func harms(other *bundle) map[string]harm {
 	write := func(keys map[string]any) func(*person, *unstructured.Unstructured) error {
 		return func(p *person, obj *unstructured.Unstructured) error { return p.remark(obj, keys) }
 	}
-	const owned, hash = "belongs to bundle eleven", "label " + fleet.HashLabel
+	const owned, hash = "is owned by bundle eleven", "label " + fleet.HashLabel
 	return map[string]harm{
-		"strip all": {write(none()), []string{owned, ten, "takes away " + hash}, true},
+		"strip all": {write(none()), []string{owned, ten, "removes " + hash}, admission.WarnStripped, true},
 		"strip every label": {func(p *person, obj *unstructured.Unstructured) error {
 			return p.patch(obj, `{"metadata":{"labels":null,"annotations":null}}`)
-		}, []string{owned, ten, "takes away " + hash}, true},
-		"strip the hash":   {write(map[string]any{fleet.HashLabel: nil}), []string{owned, ten, "takes away " + hash}, true},
-		"strip the id":     {write(map[string]any{fleet.IDAnnotation: nil}), []string{owned, "still counts it"}, true},
-		"strip Helm's":     {write(map[string]any{fleet.ReleaseNameAnnotation: nil}), []string{owned, "still counts it", "takes away"}, false},
-		"change Helm's":    {write(map[string]any{fleet.ManagedByLabel: "kustomize"}), []string{owned, "still counts it", "changes"}, false},
-		"change the hash":  {write(map[string]any{fleet.HashLabel: fleet.Hash("default-gone")}), []string{owned, ten, "changes " + hash}, true},
-		"give it to other": {write(toAny(other.stamps())), []string{owned, ten, "changes " + hash}, false},
+		}, []string{owned, ten, "removes " + hash}, admission.WarnStripped, true},
+		"strip the hash":   {write(map[string]any{fleet.HashLabel: nil}), []string{owned, ten, "removes " + hash}, admission.WarnStripped, true},
+		"strip the id":     {write(map[string]any{fleet.IDAnnotation: nil}), []string{owned, "still counts the object"}, admission.WarnStripped, true},
+		"strip Helm's":     {write(map[string]any{fleet.ReleaseNameAnnotation: nil}), []string{owned, "still counts the object", "removes"}, admission.WarnStripped, false},
+		"change Helm's":    {write(map[string]any{fleet.ManagedByLabel: "kustomize"}), []string{owned, "still counts the object", "changes"}, admission.WarnChanged, false},
+		"change the hash":  {write(map[string]any{fleet.HashLabel: fleet.Hash("default-gone")}), []string{owned, ten, "changes " + hash}, admission.WarnChanged, true},
+		"give it to other": {write(toAny(other.stamps())), []string{owned, ten, "changes " + hash}, admission.WarnChanged, false},
 		"delete": {func(p *person, obj *unstructured.Unstructured) error { return p.Delete(p.t.Context(), obj.DeepCopy()) },
-			[]string{owned, ten, "as missing"}, false},
+			[]string{owned, ten, "as missing"}, admission.WarnDeleted, false},
 		"delete with others": {func(p *person, obj *unstructured.Unstructured) error {
 			return p.DeleteAllOf(p.t.Context(), obj.DeepCopy(), client.InNamespace(obj.GetNamespace()), client.MatchingFields{"metadata.name": obj.GetName()})
-		}, []string{owned, ten, "as missing"}, false},
+		}, []string{owned, ten, "as missing"}, admission.WarnDeleted, false},
 	}
 }
 
@@ -154,15 +157,15 @@ func testHarm(t *testing.T, b *bundle, mode string, harm harm, obj *unstructured
 		if !apierrors.IsForbidden(err) {
 			t.Fatalf("it is not denied: %v", err)
 		}
-		says(t, "the refusal", err.Error(), append(harm.says, "To do it all the same")...)
+		says(t, "the refusal", err.Error(), append(harm.says, "To do it anyway")...)
 		b.unchanged(before)
 		return
 	case "off":
-		if strings.Contains(told, "eleven will be") || strings.Contains(told, "still counts it") {
+		if strings.Contains(told, "fleetdoctor/"+string(harm.code)) {
 			t.Errorf("warnings: %s", told)
 		}
 	default:
-		says(t, "the warning", told, harm.says...)
+		says(t, "the warning", told, append(harm.says, "fleetdoctor/"+string(harm.code))...)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +179,7 @@ func testHarm(t *testing.T, b *bundle, mode string, harm harm, obj *unstructured
 		if err := carry(b.stamps(), live); err != nil {
 			t.Error(err)
 		}
-		if put := strings.Contains(told, "were put back"); put != (mode != "off") {
+		if put := strings.Contains(told, "fleetdoctor/Restored"); put != (mode != "off") {
 			t.Errorf("warnings: %s", told)
 		}
 	case err == nil && carry(b.stamps(), live) == nil:
@@ -223,11 +226,11 @@ func testScopeless(t *testing.T, b *bundle, mode string, noted bool) {
 		}
 	}
 	told := admin.told()
-	if got := strings.Count(told, "belongs to bundle eleven"); got != map[string]int{"warn": 4}[mode] {
+	if got := strings.Count(told, "is owned by bundle eleven"); got != map[string]int{"warn": 4}[mode] {
 		t.Errorf("%d warnings under %s: %s", got, mode, told)
 	}
 	if noted && mode != "off" {
-		says(t, "the note", told, `"none-of-these" is none of`)
+		says(t, "the note", told, "fleetdoctor/InvalidGuardMode", `"none-of-these"`)
 	}
 	if mode == "warn" {
 		says(t, "the warning", told, "eleven will be at most 0/1")

@@ -97,8 +97,8 @@ func TestWalkthroughWebhook(t *testing.T) {
 	w.says("`owner` shows who set them:")
 	w.do("kubectl fleetdoctor owner configmap/texts -n apps", 0, "set at admission")
 
-	w.says("If somebody removes ownership metadata, the webhook warns and restores it:")
-	w.do("kubectl label configmap/texts -n apps objectset.rio.cattle.io/hash-", 0, "guestbook will be at most 2/3", "put back")
+	w.says("A request that removes ownership metadata gets a warning, and the metadata is restored:")
+	w.do("kubectl label configmap/texts -n apps objectset.rio.cattle.io/hash-", 0, "guestbook will be at most 2/3", "fleetdoctor/Restored")
 	w.do("kubectl fleetdoctor audit", 0, "3/3")
 	w.says("It also warns if somebody deletes the object:")
 	w.do("kubectl delete configmap/texts -n apps --dry-run=server", 0, "guestbook will be at most 2/3")

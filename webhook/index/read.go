@@ -34,7 +34,7 @@ func Read(value []byte) (*Revision, error) {
 	if err := checkNames(r); err != nil {
 		return nil, err
 	}
-	objects, err := r.Heads()
+	objects, err := r.ObjectMetadata()
 	if err != nil {
 		return nil, err
 	}
