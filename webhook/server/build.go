@@ -22,14 +22,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// build adds to a manager what it runs.
-func build(m manager.Manager, o Options, source certificateSource, p parts) (*Server, error) {
-	s := &Server{log: o.Log, delay: o.ShutdownDelay, over: time.After, manager: m, listeners: map[string]net.Listener{}}
-	hook := newHook(o, source, p.handlers, s.draining.Load)
-	run := append([]manager.Runnable{hook, source}, p.run...)
+// build makes a Server, and adds to the manager what it runs.
+func build(m manager.Manager, o Options, source certificateSource, c components) (*Server, error) {
+	s := &Server{log: o.Log, delay: o.ShutdownDelay, after: time.After, manager: m, listeners: map[string]net.Listener{}}
+	endpoint := newEndpoint(o, source, c.handlers, s.draining.Load)
+	run := append([]manager.Runnable{endpoint, source}, c.run...)
 	served, err := s.endpoints(o, map[string]http.Handler{
-		Metrics: metricsHandler(p),
-		Probes:  probesHandler(s.checks(source, hook, p)),
+		Metrics: metricsHandler(c),
+		Probes:  probesHandler(s.checks(source, endpoint, c)),
 	})
 	if err != nil {
 		return nil, err
@@ -42,8 +42,8 @@ func build(m manager.Manager, o Options, source certificateSource, p parts) (*Se
 	return s, nil
 }
 
-// endpoints listens where metrics and probes are asked for. Both are servers of controller-runtime; its manager would listen for them itself,
-// but serves metrics only from a registry that is shared by the whole process.
+// endpoints listens at the addresses of metrics and probes. Both are servers of controller-runtime. Its manager could
+// listen itself, but serves metrics only from a registry that the whole process shares.
 func (s *Server) endpoints(o Options, handlers map[string]http.Handler) ([]manager.Runnable, error) {
 	var out []manager.Runnable
 	for endpoint, address := range map[string]string{Metrics: o.Metrics, Probes: o.Probes} {
@@ -61,7 +61,7 @@ func (s *Server) endpoints(o Options, handlers map[string]http.Handler) ([]manag
 	return out, nil
 }
 
-// close gives up the addresses of a server that will not run.
+// close closes the listeners of a server that will not run.
 func (s *Server) close() error {
 	var all []error
 	for _, l := range s.listeners {
@@ -70,22 +70,22 @@ func (s *Server) close() error {
 	return errors.Join(all...)
 }
 
-func metricsHandler(p parts) http.Handler {
+func metricsHandler(c components) http.Handler {
 	own := prometheus.NewRegistry()
-	if p.metrics != nil {
-		own.MustRegister(p.metrics) // nothing else is in there
+	if c.metrics != nil {
+		own.MustRegister(c.metrics) // cannot fail: nothing else is registered
 	}
 	mux := http.NewServeMux()
-	// The others are controller-runtime's: of its webhook server, of requests to the API server, of this process.
+	// controller-runtime has the metrics of its webhook server, of requests to the API server, and of this process.
 	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{own, controllermetrics.Registry}, promhttp.HandlerOpts{}))
 	return mux
 }
 
-// probesHandler serves livez, which says only that the process answers, and readyz; what fails is said in its answer.
+// probesHandler serves livez, which only says that the process answers, and readyz, which names the checks that fail.
 func probesHandler(ready map[string]healthz.Checker) http.Handler {
 	mux := http.NewServeMux()
 	for path, checks := range map[string]map[string]healthz.Checker{"/livez": {"ping": healthz.Ping}, "/readyz": ready} {
-		mux.Handle(path, all(checks))
+		mux.Handle(path, allChecks(checks))
 		for name, check := range checks {
 			mux.Handle(path+"/"+name, healthz.CheckHandler{Checker: check})
 		}
@@ -93,27 +93,27 @@ func probesHandler(ready map[string]healthz.Checker) http.Handler {
 	return mux
 }
 
-// all answers for all checks, and names those that fail. controller-runtime's own handler does the same, and logs every failed probe without
-// saying why.
-func all(checks map[string]healthz.Checker) http.Handler {
+// allChecks answers for all checks, and names those that fail. controller-runtime's own handler does the same, but logs each
+// failed probe without the reason.
+func allChecks(checks map[string]healthz.Checker) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		status, said := http.StatusOK, ""
+		status, text := http.StatusOK, ""
 		for _, name := range slices.Sorted(maps.Keys(checks)) {
 			if err := checks[name](r); err != nil {
 				status = http.StatusInternalServerError
-				said += fmt.Sprintf("[-]%s failed: %v\n", name, err)
+				text += fmt.Sprintf("[-]%s failed: %v\n", name, err)
 				continue
 			}
-			said += fmt.Sprintf("[+]%s ok\n", name)
+			text += fmt.Sprintf("[+]%s ok\n", name)
 		}
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, said) // to a probe that may have gone
+		_, _ = io.WriteString(w, text) // the prober may have left
 	})
 }
 
-// checks are what has to be true before the API server may call.
-func (s *Server) checks(source certificateSource, hook webhook.Server, p parts) map[string]healthz.Checker {
-	listening := hook.StartedChecker()
+// checks are the conditions under which the API server may call the webhook.
+func (s *Server) checks(source certificateSource, endpoint webhook.Server, c components) map[string]healthz.Checker {
+	listening := endpoint.StartedChecker()
 	checks := map[string]healthz.Checker{
 		"certificate": func(*http.Request) error { return checkCertificate(source, time.Now()) },
 		"draining": func(*http.Request) error {
@@ -124,18 +124,13 @@ func (s *Server) checks(source certificateSource, hook webhook.Server, p parts) 
 		},
 		"webhook": func(r *http.Request) error {
 			if err := checkCertificate(source, time.Now()); err != nil {
-				return err // a handshake would fail, and be logged
+				return err // the started check would fail in the handshake, which is logged
 			}
 			return listening(r)
 		},
 	}
-	for part, synced := range p.synced {
-		checks[part] = func(*http.Request) error {
-			if !synced() {
-				return errNotSynced
-			}
-			return nil
-		}
+	for component, synced := range c.synced {
+		checks[component] = syncedCheck(synced)
 	}
 	for name, check := range checks {
 		checks[name] = logged(check, s.log.WithName("readyz").WithValues("check", name))
@@ -143,8 +138,8 @@ func (s *Server) checks(source certificateSource, hook webhook.Server, p parts) 
 	return checks
 }
 
-// logged logs when a check begins to fail, fails for another reason, or does no longer. The handler of checks itself keeps the reason back, and
-// so does client-go where an API server refuses connections.
+// logged logs when a check begins to fail, fails for another reason, or passes again. Neither the handler of checks nor
+// client-go logs the reason.
 func logged(check healthz.Checker, log logr.Logger) healthz.Checker {
 	var mu sync.Mutex
 	before := ""

@@ -22,80 +22,81 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// webhookConfigurations are the resources that state which authority the API server trusts.
+// webhookConfigurations are the resources in whose webhooks the API server finds the authority that it trusts.
 var webhookConfigurations = []schema.GroupVersionResource{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
 }
 
-// caRetryAfter is how long a configuration that could not be written is left alone.
+// caRetryAfter is the wait before a configuration that could not be written is written again.
 const caRetryAfter = 2 * time.Second
 
-// caInjector keeps the caBundle of the webhooks of one mutating and one validating configuration as the authority is. It applies these fields alone,
-// server-side, so that all others stay those of whoever installed the webhookConfigurations. One that does not exist is no error.
+// caInjector writes the authority into the caBundle of the webhooks of one mutating and one validating configuration. It
+// applies only these fields, server-side: all others stay with whoever installed the configurations. A configuration that
+// does not exist is not an error.
 type caInjector struct {
 	name    string
 	client  dynamic.Interface
 	log     logr.Logger
-	changed chan struct{} // holds a token where something may have to be written
+	changed chan struct{} // holds a token if a configuration may have to be written
 
 	mu        sync.Mutex
 	authority []byte
 }
 
-// newCAInjector makes the caInjector of the webhookConfigurations of a name, which is also the field manager. It makes no request.
+// newCAInjector makes the caInjector of the configurations with a name, which is also the field manager. It makes no request.
 func newCAInjector(client dynamic.Interface, name string, log logr.Logger) *caInjector {
 	return &caInjector{name: name, client: client, log: log, changed: make(chan struct{}, 1)}
 }
 
-// NeedLeaderElection is false: every replica may write, and all write the same.
+// NeedLeaderElection is false: all replicas write the same.
 func (*caInjector) NeedLeaderElection() bool { return false }
 
-// Set says which authority, in PEM, is to be trusted.
-func (t *caInjector) Set(authority []byte) {
-	t.mu.Lock()
-	t.authority = bytes.Clone(authority)
-	t.mu.Unlock()
-	t.wake()
+// Set sets the authority to trust, in PEM.
+func (c *caInjector) Set(authority []byte) {
+	c.mu.Lock()
+	c.authority = bytes.Clone(authority)
+	c.mu.Unlock()
+	c.wake()
 }
 
-func (t *caInjector) wake() {
+func (c *caInjector) wake() {
 	select {
-	case t.changed <- struct{}{}:
+	case c.changed <- struct{}{}:
 	default:
 	}
 }
 
 // Start writes until the context ends, and returns nil.
-func (t *caInjector) Start(ctx context.Context) error {
+func (c *caInjector) Start(ctx context.Context) error {
 	stores := make([]cache.Store, len(webhookConfigurations))
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	for i, resource := range webhookConfigurations {
-		store, informer := t.informer(resource)
+		store, informer := c.informer(resource)
 		stores[i] = store
-		watching.Go(func() { informer.RunWithContext(logr.NewContext(ctx, t.log)) })
+		watching.Go(func() { informer.RunWithContext(logr.NewContext(ctx, c.log)) })
 	}
 	var retry <-chan time.Time
 	for {
 		select {
-		case <-t.changed:
+		case <-c.changed:
 		case <-retry:
 		case <-ctx.Done():
 			return nil
 		}
 		retry = nil
-		if err := t.write(ctx, stores); err != nil && ctx.Err() == nil {
-			t.log.Error(err, "the caBundle was not written; it is tried again")
+		if err := c.write(ctx, stores); err != nil && ctx.Err() == nil {
+			c.log.Error(err, "the caBundle could not be written; it is written again")
 			retry = time.After(caRetryAfter)
 		}
 	}
 }
 
-// informer watches one configuration. Lists are narrowed by name, as the role is.
-func (t *caInjector) informer(resource schema.GroupVersionResource) (cache.Store, cache.Controller) {
-	selector := fields.OneTermEqualSelector("metadata.name", t.name).String()
-	client := t.client.Resource(resource)
+// informer watches one configuration. It lists by name, because the role allows no more.
+func (c *caInjector) informer(resource schema.GroupVersionResource) (cache.Store, cache.Controller) {
+	selector := fields.OneTermEqualSelector("metadata.name", c.name).String()
+	client := c.client.Resource(resource)
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector = selector
@@ -105,16 +106,16 @@ func (t *caInjector) informer(resource schema.GroupVersionResource) (cache.Store
 			o.FieldSelector = selector
 			return client.Watch(ctx, o)
 		},
-	}, t.client)
-	return cache.NewInformerWithOptions(cache.InformerOptions{Logger: &t.log, ObjectType: &unstructured.Unstructured{}, ListerWatcher: source,
-		Handler: cache.ResourceEventHandlerFuncs{AddFunc: func(any) { t.wake() }, UpdateFunc: func(_, _ any) { t.wake() }}})
+	}, c.client)
+	return cache.NewInformerWithOptions(cache.InformerOptions{Logger: &c.log, ObjectType: &unstructured.Unstructured{}, ListerWatcher: source,
+		Handler: cache.ResourceEventHandlerFuncs{AddFunc: func(any) { c.wake() }, UpdateFunc: func(_, _ any) { c.wake() }}})
 }
 
-// write applies the authority where it is not that of a configuration.
-func (t *caInjector) write(ctx context.Context, stores []cache.Store) error {
-	t.mu.Lock()
-	authority := t.authority
-	t.mu.Unlock()
+// write applies the authority to the configurations that do not have it.
+func (c *caInjector) write(ctx context.Context, stores []cache.Store) error {
+	c.mu.Lock()
+	authority := c.authority
+	c.mu.Unlock()
 	if len(authority) == 0 {
 		return nil
 	}
@@ -129,19 +130,19 @@ func (t *caInjector) write(ctx context.Context, stores []cache.Store) error {
 			if patch == nil {
 				continue
 			}
-			_, err := t.client.Resource(webhookConfigurations[i]).Apply(ctx, t.name, patch, metav1.ApplyOptions{FieldManager: t.name, Force: true})
+			_, err := c.client.Resource(webhookConfigurations[i]).Apply(ctx, c.name, patch, metav1.ApplyOptions{FieldManager: c.name, Force: true})
 			if err != nil {
-				failed = append(failed, fmt.Errorf("applying the caBundle of %s %q: %w", live.GetKind(), t.name, err))
+				failed = append(failed, fmt.Errorf("applying the caBundle of %s %q: %w", live.GetKind(), c.name, err))
 				continue
 			}
-			t.log.Info("the API server is told whom to trust", "kind", live.GetKind(), "name", t.name)
+			c.log.Info("wrote the caBundle", "kind", live.GetKind(), "name", c.name)
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// bundlePatch is what to apply to a configuration whose webhooks do not all have the authority; nil where they do. It is of the very state that
-// was seen: to apply to a configuration, or a webhook, that is gone would make it anew.
+// bundlePatch is the patch for a configuration whose webhooks do not all have the authority; nil if they have. It states the
+// uid and the resource version, because applying to a configuration, or a webhook, that was deleted would create it again.
 func bundlePatch(live *unstructured.Unstructured, authority []byte) *unstructured.Unstructured {
 	webhooks, _, err := unstructured.NestedSlice(live.Object, "webhooks")
 	if err != nil || live.GetDeletionTimestamp() != nil {

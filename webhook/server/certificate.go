@@ -11,25 +11,27 @@ import (
 	"time"
 )
 
-// The names of a certificate and its key, as keys of a Secret of type kubernetes.io/tls, and as files where such a Secret is mounted.
+// The names of a certificate and its key: as keys of a Secret of type kubernetes.io/tls, and as files if it is mounted.
 const (
 	CertName = "tls.crt"
 	KeyName  = "tls.key"
 )
 
-// certificateSource is where the certificate in use comes from. Start blocks until the context ends; the manager of controller-runtime runs it.
+// certificateSource provides the serving certificate: a Secret that cert-controller fills, or files that somebody else
+// writes, for example cert-manager. A new certificate is served without a restart. The manager of controller-runtime runs
+// Start, which blocks until the context ends.
 type certificateSource interface {
 	Start(context.Context) error
 	// NeedLeaderElection is false: every replica serves.
 	NeedLeaderElection() bool
-	// GetCertificate is for tls.Config. Without a certificate it is an error, and so the handshake ends: the API server then goes on as the
-	// failurePolicy says.
+	// GetCertificate is for tls.Config. Without a certificate it returns an error, which ends the handshake; the API server
+	// then continues by the failurePolicy.
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Failures counts how often what was found could not be used.
+	// Failures counts the certificates that could not be used.
 	Failures() float64
 }
 
-// Expiry is when the certificate in use ends; ok is false where there is none.
+// expiryOf is the end of the certificate in use; ok is false if there is none.
 func expiryOf(s certificateSource) (at time.Time, ok bool) {
 	leaf, err := leafOf(s)
 	if err != nil {
@@ -38,14 +40,14 @@ func expiryOf(s certificateSource) (at time.Time, ok bool) {
 	return leaf.NotAfter, true
 }
 
-// Check returns an error where there is no certificate, or none that is valid now.
+// checkCertificate returns an error if there is no certificate that is valid now.
 func checkCertificate(s certificateSource, now time.Time) error {
 	leaf, err := leafOf(s)
 	switch {
 	case err != nil:
 		return err
 	case now.After(leaf.NotAfter):
-		return fmt.Errorf("the certificate in use has expired at %s", leaf.NotAfter.Format(time.RFC3339))
+		return fmt.Errorf("the certificate in use expired at %s", leaf.NotAfter.Format(time.RFC3339))
 	case now.Before(leaf.NotBefore):
 		return fmt.Errorf("the certificate in use is not valid before %s", leaf.NotBefore.Format(time.RFC3339))
 	}
@@ -57,7 +59,7 @@ func leafOf(s certificateSource) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c == nil || c.Leaf == nil { // crypto/tls fills in the leaf of every pair that it reads
+	if c == nil || c.Leaf == nil { // crypto/tls sets the leaf of each pair that it reads
 		return nil, errors.New("no certificate yet")
 	}
 	return c.Leaf, nil

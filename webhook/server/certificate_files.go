@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher/metrics"
 )
 
-// certificateFiles serves the certificate in a folder, and each that replaces it: controller-runtime's watcher reads it again when it changes, and
-// every ten seconds, and keeps the last that it could use.
+// certificateFiles serves the certificate in a folder, and each that replaces it. controller-runtime's watcher reads the
+// files when they change and every ten seconds, and keeps the last certificate that it could use.
 type certificateFiles struct{ watcher *certwatcher.CertWatcher }
 
 var _ certificateSource = (*certificateFiles)(nil)
 
-// newCertificateFiles reads the certificate of a folder. The files are named as in a mounted Secret, and have to be there.
+// newCertificateFiles reads the certificate of a folder. The files have the names of a mounted Secret, and must exist.
 func newCertificateFiles(dir string) (*certificateFiles, error) {
 	public, private := filepath.Join(dir, CertName), filepath.Join(dir, KeyName)
 	w, err := certwatcher.New(public, private)
@@ -32,7 +32,7 @@ func newCertificateFiles(dir string) (*certificateFiles, error) {
 // Start implements certificateSource.
 func (f *certificateFiles) Start(ctx context.Context) error {
 	if err := f.watcher.Start(ctx); err != nil {
-		return fmt.Errorf("watching the certificate's files: %w", err)
+		return fmt.Errorf("watching the files of the certificate: %w", err)
 	}
 	return nil
 }
@@ -45,7 +45,7 @@ func (f *certificateFiles) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Cert
 	return f.watcher.GetCertificate(hello)
 }
 
-// Failures implements certificateSource. controller-runtime counts them for all watchers of the process; there is one.
+// Failures implements certificateSource. controller-runtime counts for all watchers of the process; there is only one.
 func (f *certificateFiles) Failures() float64 {
 	var m dto.Metric
 	if err := metrics.ReadCertificateErrors.Write(&m); err != nil {

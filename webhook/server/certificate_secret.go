@@ -19,48 +19,44 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-// coreClient is as much of client-go's clientset as is used: all of it would make the program a sixth larger.
-type coreClient interface {
-	CoreV1() typedcorev1.CoreV1Interface
-}
-
-// authorityName is where cert-controller keeps the certificate of its authority.
+// authorityName is the key in the Secret with the certificate of cert-controller's authority.
 const authorityName = "ca.crt"
 
-// Secret serves the certificate of one Secret, and each that replaces it. A pair that cannot be used is logged and counted, and the one
-// before stays in use, also where the Secret is emptied or deleted.
+// certificateSecret serves the certificate of one Secret, and each that replaces it. A pair that cannot be used is logged
+// and counted, and the previous one stays in use; also if the Secret becomes empty or is deleted.
 type certificateSecret struct {
 	key    types.NamespacedName
 	names  []string
 	marker string
-	client coreClient
+	client index.Client
 	log    logr.Logger
 
 	current  atomic.Pointer[tls.Certificate]
 	failures atomic.Uint64
-	marked   bool // only of the goroutine that hears of changes
-	told     func(authority []byte)
+	marked   bool // used only by the goroutine that receives changes
+	// onAuthority gets the authority, in PEM, of each state of the Secret that has one.
+	onAuthority func(authority []byte)
 }
 
 var _ certificateSource = (*certificateSecret)(nil)
 
-// newCertificateSecret makes the source. names are the DNS names that the certificate should have: it is logged where one has not. dir is a folder
-// that exists and may be written to; the public certificate is put there, once, as cert-controller waits for.
-func newCertificateSecret(client coreClient, key types.NamespacedName, names []string, dir string, log logr.Logger) *certificateSecret {
-	return &certificateSecret{key: key, names: names, marker: filepath.Join(dir, CertName), client: client, log: log.WithValues("secret", key.String())}
+// newCertificateSecret makes the source. names are the DNS names that the certificate should have; a missing one is logged.
+// dir is an existing, writable folder: the source writes the public certificate there once, because cert-controller waits
+// for it.
+func newCertificateSecret(client index.Client, key types.NamespacedName, names []string, dir string, onAuthority func([]byte), log logr.Logger) *certificateSecret {
+	return &certificateSecret{key: key, names: names, marker: filepath.Join(dir, CertName), client: client, onAuthority: onAuthority,
+		log: log.WithValues("secret", key.String())}
 }
-
-// Tell has f told of the authority, in PEM, with each state of the Secret that has one. It is called before Start.
-func (s *certificateSecret) Tell(f func(authority []byte)) { s.told = f }
 
 // NeedLeaderElection implements certificateSource.
 func (*certificateSecret) NeedLeaderElection() bool { return false }
 
-// Start watches the Secret until the context ends. Its error is that of writing the marker.
+// Start watches the Secret until the context ends. It returns an error if the marker cannot be written.
 func (s *certificateSecret) Start(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -72,7 +68,7 @@ func (s *certificateSecret) Start(ctx context.Context) error {
 		}
 	}
 	secrets, selector := s.client.CoreV1().Secrets(s.key.Namespace), fields.OneTermEqualSelector("metadata.name", s.key.Name).String()
-	// coreClient-go's fakes stream no lists, and say so through the client.
+	// Client-go's fakes stream no lists; ToListWatcherWithWatchListSemantics asks the client.
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector = selector
@@ -100,21 +96,21 @@ func (s *certificateSecret) Start(ctx context.Context) error {
 	return nil
 }
 
-// take makes the pair of a Secret the one in use, if it can be used. Neither a log nor an error quotes it.
+// take serves the pair of a Secret, if it can be used. Logs and errors do not quote it.
 func (s *certificateSecret) take(secret *corev1.Secret) error {
-	if authority := secret.Data[authorityName]; s.told != nil && len(authority) > 0 {
-		s.told(authority)
+	if authority := secret.Data[authorityName]; len(authority) > 0 {
+		s.onAuthority(authority)
 	}
 	public, private := secret.Data[CertName], secret.Data[KeyName]
 	before := s.current.Load()
 	if len(public)+len(private) == 0 {
-		s.log.Info("the Secret holds no certificate yet", "served", before != nil)
+		s.log.Info("the Secret has no certificate yet", "served", before != nil)
 		return nil
 	}
 	pair, err := tls.X509KeyPair(public, private)
 	if err != nil {
 		s.failures.Add(1)
-		s.log.Error(err, "the Secret holds no pair of certificate and key that fit", "served", before != nil)
+		s.log.Error(err, "the certificate and the key in the Secret do not match", "served", before != nil)
 		return nil
 	}
 	if before != nil && slices.EqualFunc(before.Certificate, pair.Certificate, slices.Equal) {
@@ -124,19 +120,19 @@ func (s *certificateSecret) take(secret *corev1.Secret) error {
 	s.log.Info("serving a certificate", "names", pair.Leaf.DNSNames, "notAfter", pair.Leaf.NotAfter)
 	for _, name := range s.names {
 		if err := pair.Leaf.VerifyHostname(name); err != nil {
-			s.log.Info("the certificate lacks a name: remove "+CertName+" from the Secret, and another is made", "name", name)
+			s.log.Info("the certificate lacks a name: remove "+CertName+" from the Secret, so that a new one is made", "name", name)
 		}
 	}
 	return s.mark(public)
 }
 
-// mark tells cert-controller, which looks for a file, that the certificate is in use.
+// mark writes the file that tells cert-controller that the certificate is in use.
 func (s *certificateSecret) mark(public []byte) error {
 	if s.marked {
 		return nil
 	}
 	if err := os.WriteFile(s.marker, public, 0o600); err != nil {
-		return fmt.Errorf("writing the public certificate, which certificates are rotated by: %w", err)
+		return fmt.Errorf("writing the public certificate, which the rotation of certificates waits for: %w", err)
 	}
 	s.marked = true
 	return nil

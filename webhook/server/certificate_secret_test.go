@@ -54,7 +54,7 @@ func watchSecret(t *testing.T) watched {
 		defer w.logged.mu.Unlock()
 		w.logged.WriteString(prefix + " " + args + "\n")
 	}, funcr.Options{})
-	w.certificateSecret = newCertificateSecret(client, key, []string{"hook.system.svc"}, w.dir, log)
+	w.certificateSecret = newCertificateSecret(client, key, []string{"hook.system.svc"}, w.dir, func([]byte) {}, log)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Start(ctx) }()
@@ -128,7 +128,7 @@ func TestSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	poll.True(t, "the second certificate", func() bool { return serial(w) == 2 })
-	if err := checkCertificate(w, now); err == nil || !strings.Contains(err.Error(), "has expired at") {
+	if err := checkCertificate(w, now); err == nil || !strings.Contains(err.Error(), "expired at") {
 		t.Errorf("expired: got error %v", err)
 	}
 	poll.True(t, "a word of the missing name", func() bool { return strings.Contains(w.logged.String(), "lacks a name") })
@@ -144,7 +144,7 @@ func TestSecretWithoutMarker(t *testing.T) {
 	p := newPair(t, 1, time.Now().Add(time.Hour))
 	client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"},
 		Data: map[string][]byte{CertName: p.public, KeyName: p.private}})
-	s := newCertificateSecret(client, types.NamespacedName{Namespace: "system", Name: "cert"}, nil, filepath.Join(t.TempDir(), "none"), funcr.New(func(string, string) {}, funcr.Options{}))
+	s := newCertificateSecret(client, types.NamespacedName{Namespace: "system", Name: "cert"}, nil, filepath.Join(t.TempDir(), "none"), func([]byte) {}, funcr.New(func(string, string) {}, funcr.Options{}))
 	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "writing the public certificate") {
 		t.Errorf("got error %v", err)
 	}

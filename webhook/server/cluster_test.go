@@ -267,11 +267,11 @@ func recordEvent(t *testing.T, admin client.Client, o Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := product(m, o, source)
+	p, err := newComponents(m, o, source)
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := newRecorder(m.GetEventRecorder(Name), p.metrics)
+	told := newEventRecorder(m.GetEventRecorder(Name), p.metrics)
 	if err := m.Add(told); err != nil {
 		t.Fatal(err)
 	}

@@ -15,97 +15,99 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/semaphore"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// maxBody is the size of a body that is refused: as much as controller-runtime reads. It holds an object as it was and as it will be, of 3 MiB
+// maxBody is the size of a body that is refused, as in controller-runtime. A review holds two states of an object of 3 MiB
 // each, which is twice what the API server stores.
 const maxBody = 7 << 20
 
-// maxUsual is the size of the largest body that the API server sends from day to day.
+// maxUsual is the size of the largest body that the API server usually sends.
 const maxUsual = 1 << 20
 
-// readTimeout is for a whole request: the API server waits no longer for the answer to one.
+// readTimeout is for a whole request: the API server does not wait longer for an answer.
 const readTimeout = 2 * time.Second
 
-// writeTimeout is for its answer, from the same moment on. It leaves time to answer what came late, as the API server can be told to wait longer.
+// writeTimeout is for the answer, from the start of the request. It leaves time to answer a request that arrived late,
+// because the API server can be configured to wait longer.
 const writeTimeout = 2 * readTimeout
 
-// newHook makes controller-runtime's webhook server, which times out on headers and idle connections by itself.
-func newHook(o Options, source certificateSource, handlers map[string]admission.Handler, draining func() bool) webhook.Server {
+// newEndpoint makes controller-runtime's webhook server, which has its own timeouts for headers and idle connections.
+func newEndpoint(o Options, source certificateSource, handlers map[string]ctrladmission.Handler, draining func() bool) webhook.Server {
 	s := webhook.NewServer(webhook.Options{Host: o.Host, Port: o.Port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
 		c.MinVersion = tls.VersionTLS12
-		c.NextProtos = []string{"http/1.1"} // not h2: one connection could ask for any number of streams at once, and reset them (CVE-2023-44487)
+		c.NextProtos = []string{"http/1.1"} // not h2: one connection could open and reset any number of streams (CVE-2023-44487)
 		c.GetCertificate = source.GetCertificate
 	}}})
-	room := newRooms()
+	limits := newBodyLimits()
 	for path, handler := range handlers {
-		w := &admission.Webhook{Handler: handler, LogConstructor: func(logr.Logger, *admission.Request) logr.Logger { return o.Log }}
-		// A recovered panic would be answered with a denial, whatever the failurePolicy.
-		s.Register(path, protect(w.WithRecoverPanic(false), room, draining, o.Log))
+		w := &ctrladmission.Webhook{Handler: handler, LogConstructor: func(logr.Logger, *ctrladmission.Request) logr.Logger { return o.Log }}
+		// controller-runtime would answer a panic with a denial, whatever the failurePolicy.
+		s.Register(path, protect(w.WithRecoverPanic(false), limits, draining, o.Log))
 	}
 	return s
 }
 
-// rooms bound, in bytes, the bodies that are held at once: whoever can reach the port may post, and decoding one takes some twenty times its
-// size. Bodies that are large, or do not say how large they are, have a room of their own: in the other they would leave none for the usual ones.
-type rooms struct{ usual, large *semaphore.Weighted }
+// bodyLimits bound the bytes of all bodies in memory, because whoever reaches the port may send some, and decoding takes
+// some twenty times their size. Bodies that are large, or do not state their size, have a limit of their own, so that they
+// cannot keep the usual ones out.
+type bodyLimits struct{ usual, large *semaphore.Weighted }
 
-func newRooms() rooms {
-	return rooms{usual: semaphore.NewWeighted(maxBody), large: semaphore.NewWeighted(maxBody)}
+func newBodyLimits() bodyLimits {
+	return bodyLimits{usual: semaphore.NewWeighted(maxBody), large: semaphore.NewWeighted(maxBody)}
 }
 
-// of is the room for the body of a request.
-func (r rooms) of(req *http.Request) *semaphore.Weighted {
+// of is the limit for the body of a request.
+func (l bodyLimits) of(req *http.Request) *semaphore.Weighted {
 	if req.ContentLength < 0 || req.ContentLength > maxUsual {
-		return r.large
+		return l.large
 	}
-	return r.usual
+	return l.usual
 }
 
-// body takes room for what has arrived of it; what its header promises takes none.
-type body struct {
+// limitedBody counts the bytes that have arrived, not those that the header promises.
+type limitedBody struct {
 	io.ReadCloser
-	room  *semaphore.Weighted
+	limit *semaphore.Weighted
 	taken int64
 }
 
-var errNoRoom = errors.New("there is too much to read")
+var errTooManyBytes = errors.New("too many bytes of admission reviews arrive at the same time")
 
 // Read implements io.Reader.
-func (b *body) Read(p []byte) (int, error) {
+func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if !b.room.TryAcquire(int64(n)) {
-		return 0, errNoRoom
+	if !b.limit.TryAcquire(int64(n)) {
+		return 0, errTooManyBytes
 	}
 	b.taken += int64(n)
 	return n, err
 }
 
-// leave gives the room back.
-func (b *body) leave() { b.room.Release(b.taken) }
+// release returns the bytes to the limit.
+func (b *limitedBody) release() { b.limit.Release(b.taken) }
 
 // refuse answers that a body cannot be read, and why.
 func refuse(w http.ResponseWriter, err error) {
-	w.Header().Set("Connection", "close") // and the rest of it is not read
+	w.Header().Set("Connection", "close") // the rest of the body is not read
 	large, ok := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case ok:
 		http.Error(w, fmt.Sprintf("the admission review is larger than %d bytes", large.Limit), http.StatusRequestEntityTooLarge)
-	case errors.Is(err, errNoRoom):
-		http.Error(w, errNoRoom.Error(), http.StatusServiceUnavailable)
+	case errors.Is(err, errTooManyBytes):
+		http.Error(w, errTooManyBytes.Error(), http.StatusServiceUnavailable)
 	default:
 		http.Error(w, "the admission review did not arrive", http.StatusBadRequest)
 	}
 }
 
-// protect keeps from a handler what is no request for it, and from the API server what is no answer. What goes wrong is an HTTP error: to that
-// the failurePolicy applies.
-func protect(next http.Handler, room rooms, draining func() bool, log logr.Logger) http.Handler {
+// protect passes only requests with an admission review to a handler. All failures are HTTP errors: to those the
+// failurePolicy applies.
+func protect(next http.Handler, limits bodyLimits, draining func() bool, log logr.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
-			http.Error(w, "admission reviews are posted", http.StatusMethodNotAllowed)
+			http.Error(w, "admission reviews are sent by POST", http.StatusMethodNotAllowed)
 			return
 		}
 		now, connection := time.Now(), http.NewResponseController(w)
@@ -116,20 +118,20 @@ func protect(next http.Handler, room rooms, draining func() bool, log logr.Logge
 			refuse(w, &http.MaxBytesError{Limit: maxBody - 1})
 			return
 		}
-		arriving := &body{ReadCloser: r.Body, room: room.of(r)}
-		defer arriving.leave()
-		review, err := io.ReadAll(http.MaxBytesReader(w, arriving, maxBody-1))
+		body := &limitedBody{ReadCloser: r.Body, limit: limits.of(r)}
+		defer body.release()
+		review, err := io.ReadAll(http.MaxBytesReader(w, body, maxBody-1))
 		if err != nil {
 			refuse(w, err)
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(review))
 		if draining() {
-			w.Header().Set("Connection", "close") // the next request finds another replica, and no connection that is about to end
+			w.Header().Set("Connection", "close") // so that the next request goes to another replica
 		}
 		defer func() {
 			if fault := recover(); fault != nil {
-				// What is recovered may quote the request; the stack does not.
+				// The recovered value may quote the request; the stack does not.
 				log.Error(fmt.Errorf("fault of type %T", fault), "a request was not answered", "path", r.URL.Path, "stack", string(debug.Stack()))
 				http.Error(w, "the webhook failed", http.StatusInternalServerError)
 			}

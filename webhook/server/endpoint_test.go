@@ -36,10 +36,10 @@ func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
 type caller struct{ net.Conn }
 
 // protected serves a handler, and connects to it.
-func protected(t *testing.T, room rooms, next http.HandlerFunc) (connect func() caller) {
+func protected(t *testing.T, limits bodyLimits, next http.HandlerFunc) (connect func() caller) {
 	t.Helper()
 	listener := make(pipes)
-	s := http.Server{Handler: protect(next, room, func() bool { return false }, logr.Discard())}
+	s := http.Server{Handler: protect(next, limits, func() bool { return false }, logr.Discard())}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
 	t.Cleanup(func() {
@@ -94,7 +94,7 @@ func taken(w http.ResponseWriter, r *http.Request) {
 // TestPromised holds that bodies which are only promised keep nobody out, however many there are.
 func TestPromised(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		connect := protected(t, newRooms(), taken)
+		connect := protected(t, newBodyLimits(), taken)
 		for range 20 {
 			connect().send(maxBody-1, 0)
 			connect().send(maxUsual, 0)
@@ -107,7 +107,7 @@ func TestPromised(t *testing.T) {
 // TestHalfSent holds that large bodies which stay half sent keep out only large ones, and these no longer than the API server waits.
 func TestHalfSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		connect := protected(t, newRooms(), taken)
+		connect := protected(t, newBodyLimits(), taken)
 		start := time.Now()
 		half := []caller{connect().send(maxBody-1, maxBody/2), connect().send(maxBody-1, maxBody/2-1)}
 		connect().send(maxBody/2, maxBody/2).expect(t, "a large body", http.StatusServiceUnavailable)
@@ -122,16 +122,16 @@ func TestHalfSent(t *testing.T) {
 	})
 }
 
-// TestUnread holds that a client which does not read its answer is given up, and its room is given back.
+// TestUnread holds that a client which does not read its answer is given up, and its limits is given back.
 func TestUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		room, gaveUp := newRooms(), make(chan error, 1)
+		limits, gaveUp := newBodyLimits(), make(chan error, 1)
 		start := time.Now()
-		protected(t, room, func(w http.ResponseWriter, _ *http.Request) {
+		protected(t, limits, func(w http.ResponseWriter, _ *http.Request) {
 			_, err := w.Write(make([]byte, maxUsual))
 			gaveUp <- err
 		})().send(maxUsual, maxUsual)
-		if room.usual.TryAcquire(maxBody) {
+		if limits.usual.TryAcquire(maxBody) {
 			t.Error("nothing is held while the answer is written")
 		}
 		err := <-gaveUp
@@ -139,8 +139,8 @@ func TestUnread(t *testing.T) {
 			t.Errorf("gave up after %s, with error %v; want %s", took, err, writeTimeout)
 		}
 		synctest.Wait()
-		if !room.usual.TryAcquire(maxBody) {
-			t.Error("the room is not given back")
+		if !limits.usual.TryAcquire(maxBody) {
+			t.Error("the limits is not given back")
 		}
 	})
 }

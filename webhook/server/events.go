@@ -12,11 +12,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// waiting is how many Events may wait for being recorded. They are rare; more are dropped, and counted.
-const waiting = 64
+// maxQueuedEvents bounds the Events that wait to be recorded. They are rare; more are dropped and counted.
+const maxQueuedEvents = 64
 
-// recorder records Events off the path of the requests that they tell of. It is asked for none of a dry run, which has no effects.
-type recorder struct {
+// eventRecorder records Events without delaying the requests that cause them.
+type eventRecorder struct {
 	to      events.EventRecorder
 	metrics *Collector
 	queue   chan event
@@ -27,14 +27,14 @@ type event struct {
 	reason, message string
 }
 
-var _ admission.Events = (*recorder)(nil)
+var _ admission.Events = (*eventRecorder)(nil)
 
-func newRecorder(to events.EventRecorder, m *Collector) *recorder {
-	return &recorder{to: to, metrics: m, queue: make(chan event, waiting)}
+func newEventRecorder(to events.EventRecorder, m *Collector) *eventRecorder {
+	return &eventRecorder{to: to, metrics: m, queue: make(chan event, maxQueuedEvents)}
 }
 
 // RateLimited implements admission.Events.
-func (r *recorder) RateLimited(o admission.Object, message string) {
+func (r *eventRecorder) RateLimited(o admission.Object, message string) {
 	r.metrics.CountRateLimited()
 	about := corev1.ObjectReference{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: types.UID(o.UID)}
 	select {
@@ -45,10 +45,10 @@ func (r *recorder) RateLimited(o admission.Object, message string) {
 }
 
 // NeedLeaderElection is false: every replica answers requests.
-func (*recorder) NeedLeaderElection() bool { return false }
+func (*eventRecorder) NeedLeaderElection() bool { return false }
 
-// Start records until the context ends.
-func (r *recorder) Start(ctx context.Context) error {
+// Start records Events until the context ends.
+func (r *eventRecorder) Start(ctx context.Context) error {
 	for {
 		select {
 		case e := <-r.queue:

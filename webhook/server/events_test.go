@@ -20,9 +20,9 @@ func TestRecorder(t *testing.T) {
 	measured := NewCollector(MetricSources{
 		Size: func() (a, b, c int) { return }, Heard: func() (t time.Time) { return }, Waiting: func() int { return 0 }, Failures: func() float64 { return 0 },
 		Expiry: func() (at time.Time, ok bool) { return }, Now: time.Now})
-	to := events.NewFakeRecorder(waiting)
-	r := newRecorder(to, measured)
-	for i := range waiting + 3 {
+	to := events.NewFakeRecorder(maxQueuedEvents)
+	r := newEventRecorder(to, measured)
+	for i := range maxQueuedEvents + 3 {
 		r.RateLimited(admission.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "settings"}, fmt.Sprintf("100%% %d", i))
 	}
 	registry, got := prometheus.NewRegistry(), map[string]float64{}
@@ -36,14 +36,14 @@ func TestRecorder(t *testing.T) {
 			got[f.GetName()] = c.GetValue()
 		}
 	}
-	want := map[string]float64{"fleetdoctor_webhook_brakes_total": waiting + 3, "fleetdoctor_webhook_events_dropped_total": 3}
+	want := map[string]float64{"fleetdoctor_webhook_brakes_total": maxQueuedEvents + 3, "fleetdoctor_webhook_events_dropped_total": 3}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("counters (-want +got):\n%s", diff)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Start(ctx) }()
-	for i := range waiting {
+	for i := range maxQueuedEvents {
 		if got, want := <-to.Events, fmt.Sprintf("Warning StampingPaused 100%% %d", i); got != want {
 			t.Fatalf("got event %q, want %q", got, want)
 		}

@@ -12,27 +12,27 @@ import (
 
 const metricPrefix = "fleetdoctor_webhook_"
 
-// MetricSources are asked when metrics are read.
+// MetricSources are called when metrics are read.
 type MetricSources struct {
-	// Size of the cache: objects that are desired, releases, and records that could not be read.
+	// Size of the index: desired objects, releases, and unreadable records.
 	Size func() (objects, releases, damaged int)
-	// Heard is when the API server last told of the records; zero where it never has.
+	// Heard is the time of the API server's last message about the records; zero if there was none.
 	Heard func() time.Time
-	// Waiting is how many records were heard of and not read yet.
+	// Waiting is the number of records that were received and are not read yet.
 	Waiting func() int
-	// Expiry of the certificate in use; ok is false where there is none.
+	// Expiry of the certificate in use; ok is false if there is none.
 	Expiry func() (at time.Time, ok bool)
-	// Failures is how often a certificate could not be used.
+	// Failures is the number of certificates that could not be used.
 	Failures func() float64
 	Now      func() time.Time
 }
 
-// Collector is a prometheus.Collector.
+// Collector collects the metrics of the webhook. No label is the name of an object, a namespace or a user.
 type Collector struct {
 	sources  MetricSources
 	requests *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
-	brakes   prometheus.Counter
+	limited  prometheus.Counter
 	dropped  prometheus.Counter
 
 	objects, releases, damaged, waiting, age, expiry, failures *prometheus.Desc
@@ -40,29 +40,29 @@ type Collector struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// latencyBuckets are seconds, from 50 µs, which is slow for a decision from memory, to 2 s, where the API server gives up.
+// latencyBuckets are in seconds: from 50 µs, which is slow for a decision from memory, to 2 s, the timeout of the API server.
 var latencyBuckets = []float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2}
 
-// New makes the metrics. They are for a registry of the caller's.
+// NewCollector makes a Collector. The caller registers it.
 func NewCollector(s MetricSources) *Collector {
 	value := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(metricPrefix+name, help, nil, nil) }
 	return &Collector{
 		sources: s,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: metricPrefix + "requests_total",
-			Help: "Admission requests, by handler, what was decided, and why."}, []string{"handler", "decision", "reason"}),
+			Help: "Admission requests, by handler, decision and reason."}, []string{"handler", "decision", "reason"}),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: metricPrefix + "request_duration_seconds",
-			Help: "How long it took to answer an admission request.", Buckets: latencyBuckets}, []string{"handler"}),
-		brakes: prometheus.NewCounter(prometheus.CounterOpts{Name: metricPrefix + "brakes_total",
-			Help: "Objects that are stamped no more, because somebody strips them each time."}),
+			Help: "Time to answer an admission request.", Buckets: latencyBuckets}, []string{"handler"}),
+		limited: prometheus.NewCounter(prometheus.CounterOpts{Name: metricPrefix + "brakes_total",
+			Help: "Objects that exceeded the rate limit of stamps, because another program removes their ownership metadata each time."}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{Name: metricPrefix + "events_dropped_total",
-			Help: "Events that were not recorded, because too many were waiting."}),
-		objects:  value("cache_objects", "Objects that the releases known desire."),
-		releases: value("cache_releases", "Helm releases known."),
+			Help: "Events that were not recorded, because too many waited."}),
+		objects:  value("cache_objects", "Objects that the known releases desire."),
+		releases: value("cache_releases", "Known Helm releases."),
 		damaged:  value("cache_damaged_records", "Release records that could not be read."),
-		waiting:  value("cache_waiting_records", "Release records that have changed and are not read yet."),
-		age:      value("cache_age_seconds", "Time since the API server last told of the release records."),
-		expiry:   value("certificate_expiration_timestamp_seconds", "When the certificate in use expires, in seconds since 1970."),
-		failures: value("certificate_reload_failures_total", "How often a certificate that was found could not be used."),
+		waiting:  value("cache_waiting_records", "Release records that changed and are not read yet."),
+		age:      value("cache_age_seconds", "Time since the last message of the API server about release records."),
+		expiry:   value("certificate_expiration_timestamp_seconds", "Time when the certificate in use expires, in seconds since 1970."),
+		failures: value("certificate_reload_failures_total", "Certificates that were found and could not be used."),
 	}
 }
 
@@ -73,14 +73,14 @@ func (m *Collector) Observe(o admission.Outcome) {
 }
 
 // CountRateLimited counts an object that exceeds the rate limit of stamps.
-func (m *Collector) CountRateLimited() { m.brakes.Inc() }
+func (m *Collector) CountRateLimited() { m.limited.Inc() }
 
 // Dropped counts an Event that was not recorded.
 func (m *Collector) Dropped() { m.dropped.Inc() }
 
 // Describe implements prometheus.Collector.
 func (m *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, c := range []prometheus.Collector{m.requests, m.latency, m.brakes, m.dropped} {
+	for _, c := range []prometheus.Collector{m.requests, m.latency, m.limited, m.dropped} {
 		c.Describe(ch)
 	}
 	for _, d := range []*prometheus.Desc{m.objects, m.releases, m.damaged, m.waiting, m.age, m.expiry, m.failures} {
@@ -88,9 +88,9 @@ func (m *Collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. What is not known is left out: it is not zero.
+// Collect implements prometheus.Collector. It leaves out unknown values: they are not zero.
 func (m *Collector) Collect(ch chan<- prometheus.Metric) {
-	for _, c := range []prometheus.Collector{m.requests, m.latency, m.brakes, m.dropped} {
+	for _, c := range []prometheus.Collector{m.requests, m.latency, m.limited, m.dropped} {
 		c.Collect(ch)
 	}
 	gauge := func(d *prometheus.Desc, v float64) {

@@ -33,34 +33,34 @@ func TestMetrics(t *testing.T) {
 	m.Observe(admission.Outcome{Handler: "stamp", Decision: admission.Passed, Reason: "NotWanted", Took: 3 * time.Second})
 	m.CountRateLimited()
 	want := `
-# HELP fleetdoctor_webhook_brakes_total Objects that are stamped no more, because somebody strips them each time.
+# HELP fleetdoctor_webhook_brakes_total Objects that exceeded the rate limit of stamps, because another program removes their ownership metadata each time.
 # TYPE fleetdoctor_webhook_brakes_total counter
 fleetdoctor_webhook_brakes_total 1
-# HELP fleetdoctor_webhook_cache_age_seconds Time since the API server last told of the release records.
+# HELP fleetdoctor_webhook_cache_age_seconds Time since the last message of the API server about release records.
 # TYPE fleetdoctor_webhook_cache_age_seconds gauge
 fleetdoctor_webhook_cache_age_seconds 90
 # HELP fleetdoctor_webhook_cache_damaged_records Release records that could not be read.
 # TYPE fleetdoctor_webhook_cache_damaged_records gauge
 fleetdoctor_webhook_cache_damaged_records 1
-# HELP fleetdoctor_webhook_cache_objects Objects that the releases known desire.
+# HELP fleetdoctor_webhook_cache_objects Objects that the known releases desire.
 # TYPE fleetdoctor_webhook_cache_objects gauge
 fleetdoctor_webhook_cache_objects 3
-# HELP fleetdoctor_webhook_cache_releases Helm releases known.
+# HELP fleetdoctor_webhook_cache_releases Known Helm releases.
 # TYPE fleetdoctor_webhook_cache_releases gauge
 fleetdoctor_webhook_cache_releases 2
-# HELP fleetdoctor_webhook_cache_waiting_records Release records that have changed and are not read yet.
+# HELP fleetdoctor_webhook_cache_waiting_records Release records that changed and are not read yet.
 # TYPE fleetdoctor_webhook_cache_waiting_records gauge
 fleetdoctor_webhook_cache_waiting_records 5
-# HELP fleetdoctor_webhook_certificate_expiration_timestamp_seconds When the certificate in use expires, in seconds since 1970.
+# HELP fleetdoctor_webhook_certificate_expiration_timestamp_seconds Time when the certificate in use expires, in seconds since 1970.
 # TYPE fleetdoctor_webhook_certificate_expiration_timestamp_seconds gauge
 fleetdoctor_webhook_certificate_expiration_timestamp_seconds 5600
-# HELP fleetdoctor_webhook_certificate_reload_failures_total How often a certificate that was found could not be used.
+# HELP fleetdoctor_webhook_certificate_reload_failures_total Certificates that were found and could not be used.
 # TYPE fleetdoctor_webhook_certificate_reload_failures_total counter
 fleetdoctor_webhook_certificate_reload_failures_total 4
-# HELP fleetdoctor_webhook_events_dropped_total Events that were not recorded, because too many were waiting.
+# HELP fleetdoctor_webhook_events_dropped_total Events that were not recorded, because too many waited.
 # TYPE fleetdoctor_webhook_events_dropped_total counter
 fleetdoctor_webhook_events_dropped_total 0
-# HELP fleetdoctor_webhook_request_duration_seconds How long it took to answer an admission request.
+# HELP fleetdoctor_webhook_request_duration_seconds Time to answer an admission request.
 # TYPE fleetdoctor_webhook_request_duration_seconds histogram
 fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="5e-05"} 0
 fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="0.0001"} 1
@@ -80,7 +80,7 @@ fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="2"} 1
 fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="+Inf"} 2
 fleetdoctor_webhook_request_duration_seconds_sum{handler="stamp"} 3.00006
 fleetdoctor_webhook_request_duration_seconds_count{handler="stamp"} 2
-# HELP fleetdoctor_webhook_requests_total Admission requests, by handler, what was decided, and why.
+# HELP fleetdoctor_webhook_requests_total Admission requests, by handler, decision and reason.
 # TYPE fleetdoctor_webhook_requests_total counter
 fleetdoctor_webhook_requests_total{decision="passed",handler="stamp",reason="NotWanted"} 1
 fleetdoctor_webhook_requests_total{decision="stamped",handler="stamp",reason="Adopted"} 1

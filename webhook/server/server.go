@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server puts the webhook together and runs it: the watches that fill its memory, its handlers behind TLS, its certificate, what it
-// says of its health and in metrics, and a way out that no request falls into.
+// Package server wires the webhook and runs it: the watches, the handlers behind TLS, the certificate, probes, metrics, and
+// a shutdown that fails no request.
 package server
 
 import (
@@ -20,41 +20,41 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// Name is what the webhook calls itself: in the user agent, and as who reports its Events.
+// Name is the webhook's name in the user agent, and as the reporter of Events.
 const Name = "fleetdoctor-webhook"
 
-// Grace is how long everything may take to stop, after the delay. Requests are short, as the API server waits for two seconds.
+// Grace bounds the shutdown after the delay. Requests are short: the API server waits for two seconds.
 const Grace = 15 * time.Second
 
-// Options say what to serve, where, and as whom.
+// Options configure a Server.
 type Options struct {
-	// Config leads to the cluster. Its rate limit, timeout and warning handler are replaced.
+	// Config is for the cluster. Its rate limit, timeout and warning handler are replaced.
 	Config *rest.Config
 	// Namespace is the webhook's own.
 	Namespace string
-	// Host and Port are where the API server calls; an empty Host stands for all addresses.
+	// Host and Port are the address for the API server; an empty Host stands for all addresses.
 	Host string
 	Port int
 	// Metrics and Probes are addresses, "host:port"; "0" stands for none.
 	Metrics, Probes string
 	Certificates    Certificates
 	GuardDefault    admission.GuardMode
-	// ReleaseNamespaces are those whose release records are read; none stands for all.
+	// ReleaseNamespaces are the namespaces whose release records are read; none stands for all.
 	ReleaseNamespaces []string
-	// ShutdownDelay is how long requests are still taken while readyz already says no.
+	// ShutdownDelay is how long requests are still answered while readyz already fails.
 	ShutdownDelay time.Duration
 	Log           logr.Logger
-	// Instance tells servers of one process apart, which tests have.
+	// Instance distinguishes servers in one process, for tests.
 	Instance string
 }
 
-// Certificates say where the serving certificate comes from: with Files from the folder Dir, where somebody else keeps it.
+// Certificates configure the serving certificate: with Files it is read from the folder Dir, which somebody else writes.
 type Certificates struct {
 	Files bool
-	// Dir, without Files, is a folder that may be written to.
+	// Dir, without Files, is a writable folder.
 	Dir string
-	// Secret keeps the certificate that is made here, and its authority; Configuration names the webhook configurations that are told of
-	// the authority. The certificate is for the names of Service, and for ExtraNames.
+	// Secret holds the self-signed certificate and its authority. Configuration names the webhook configurations that get the
+	// authority. The certificate is for the names of Service, and for ExtraNames.
 	Secret, Configuration, Service string
 	ExtraNames                     []string
 }
@@ -66,7 +66,7 @@ const (
 	Probes   = "probes"
 )
 
-// ListenError says at which endpoint nobody can listen.
+// ListenError is the error of an endpoint whose address cannot be listened at.
 type ListenError struct {
 	Endpoint, Address string
 	Err               error
@@ -84,34 +84,34 @@ func (e *ListenError) Unwrap() error { return e.Err }
 type Server struct {
 	log     logr.Logger
 	delay   time.Duration
-	over    func(time.Duration) <-chan time.Time // time.After, but in a test
+	after   func(time.Duration) <-chan time.Time // time.After; tests replace it
 	manager manager.Manager
-	// draining is set when no more requests are wanted.
+	// draining is set when the shutdown begins.
 	draining atomic.Bool
-	// listeners are the endpoints that are listened at already, by name.
+	// listeners are the open listeners of metrics and probes, by endpoint.
 	listeners map[string]net.Listener
 }
 
-// New puts a Server together, and listens at its addresses for metrics and probes. It makes no request. Its errors are a ListenError, and those
-// of a kubeconfig, or of files, that cannot be used.
+// New makes a Server, and listens at its addresses for metrics and probes. It makes no request. It returns a ListenError, or
+// an error of a kubeconfig or of files that cannot be used.
 func New(o Options) (*Server, error) {
 	o.Config = connection(o.Config)
 	m, err := newManager(o)
 	if err != nil {
 		return nil, err
 	}
-	source, err := certificate(m, o)
+	source, err := newCertificateSource(m, o)
 	if err != nil {
 		return nil, err
 	}
-	p, err := product(m, o, source)
+	c, err := newComponents(m, o, source)
 	if err != nil {
 		return nil, err
 	}
-	return build(m, o, source, p)
+	return build(m, o, source, c)
 }
 
-// newManager makes the manager that starts and stops everything. It elects no leader, as every replica serves; and it serves nothing by itself.
+// newManager makes the manager that starts and stops everything. It elects no leader, because every replica serves.
 func newManager(o Options) (manager.Manager, error) {
 	grace := Grace
 	m, err := manager.New(o.Config, manager.Options{
@@ -126,10 +126,10 @@ func newManager(o Options) (manager.Manager, error) {
 	return m, nil
 }
 
-// Run serves until the context ends, and then lets go: readyz says no, so that the API server is told to call somebody else; requests are still
-// taken for the delay; those that are being answered are ended. It returns nil after that.
+// Run serves until the context ends. Then readyz fails, so that new requests go to other replicas; requests are still
+// answered for the delay; the last ones are completed, and Run returns nil.
 func (s *Server) Run(ctx context.Context) error {
-	// The end of the context begins the drain, and does not cut it short.
+	// The end of the context begins the drain, and does not shorten it.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	undo := context.AfterFunc(ctx, func() { s.drain(running, stop) })
@@ -150,13 +150,13 @@ func (s *Server) drain(running context.Context, stop func()) {
 	s.draining.Store(true)
 	s.log.Info("draining", "delay", s.delay.String())
 	select {
-	case <-s.over(s.delay):
+	case <-s.after(s.delay):
 	case <-running.Done():
 	}
 	stop()
 }
 
-// Address is where an endpoint is listened at: Metrics or Probes. It is nil where it is not.
+// Address is the address of an endpoint, Metrics or Probes; nil if it is not served.
 func (s *Server) Address(endpoint string) net.Addr {
 	if l := s.listeners[endpoint]; l != nil {
 		return l.Addr()

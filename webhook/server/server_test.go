@@ -92,12 +92,12 @@ func start(t *testing.T, o Options, handle admission.HandlerFunc) offline {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := certificate(m, o)
+	source, err := newCertificateSource(m, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	synced := &atomic.Bool{}
-	s, err := build(m, o, source, parts{handlers: map[string]admission.Handler{StampPath: handle}, synced: map[string]func() bool{"records": synced.Load}})
+	s, err := build(m, o, source, components{handlers: map[string]admission.Handler{StampPath: handle}, synced: map[string]func() bool{"records": synced.Load}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestDrain(t *testing.T) {
 		answered <- fmt.Sprint(string(b), errors.Join(err, r.Body.Close()))
 	}()
 	<-entered
-	f.over = func(d time.Duration) <-chan time.Time {
+	f.after = func(d time.Duration) <-chan time.Time {
 		if d != o.ShutdownDelay {
 			t.Errorf("requests are taken for %s more, want %s", d, o.ShutdownDelay)
 		}
@@ -332,9 +332,9 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// TestTooMuchToRead holds that bodies which would take too much together are turned away, each with an HTTP error, and that room is given back.
+// TestTooMuchToRead holds that bodies which would take too much together are turned away, each with an HTTP error, and that limits is given back.
 func TestTooMuchToRead(t *testing.T) {
-	room := rooms{usual: semaphore.NewWeighted(16)}
+	limits := bodyLimits{usual: semaphore.NewWeighted(16)}
 	within := make(chan int, 1)
 	var handler http.Handler
 	handler = protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -342,7 +342,7 @@ func TestTooMuchToRead(t *testing.T) {
 		handler.ServeHTTP(second, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat("x", 10))))
 		within <- second.Code
 		w.WriteHeader(http.StatusOK)
-	}), room, func() bool { return false }, logr.Discard())
+	}), limits, func() bool { return false }, logr.Discard())
 	for range 2 {
 		first := httptest.NewRecorder()
 		handler.ServeHTTP(first, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat("x", 10))))
