@@ -107,7 +107,7 @@ func (t *Tester) remove(ctx context.Context, trial *Trial) *Guard {
 
 // judgeRemoval judges what came back of a deletion.
 func judgeRemoval(key object.Key, err error, warnings []string) *Guard {
-	said := slices.IndexFunc(warnings, func(w string) bool { return strings.HasPrefix(w, key.String()+" belongs to bundle ") })
+	said := slices.IndexFunc(warnings, func(text string) bool { _, guard := spoke([]string{text}, key); return guard })
 	switch {
 	case err != nil && strings.Contains(err.Error(), `admission webhook "`+install.GuardWebhook+`" denied the request`):
 		return &Guard{GuardDenied, err.Error()}

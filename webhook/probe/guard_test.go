@@ -22,7 +22,7 @@ import (
 // TestJudgeRemoval holds what a deletion tells of the guard, and what it does not.
 func TestJudgeRemoval(t *testing.T) {
 	t.Parallel()
-	const ours, theirs = "configmap shop/settings belongs to bundle guestbook: Fleet will report it as missing", "policy: configmap shop/settings is old"
+	const ours, theirs = "fleetdoctor/Deleted: configmap shop/settings is owned by bundle guestbook: Fleet will report it as missing", "policy: configmap shop/settings is old"
 	for name, tc := range map[string]struct {
 		err      string
 		warnings []string

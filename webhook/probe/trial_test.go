@@ -25,9 +25,9 @@ import (
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Answer{
-		`admission webhook "stamp.fleetdoctor.io" denied the request: configmap shop/settings belongs to bundle guestbook`:                Denied,
+		`admission webhook "stamp.fleetdoctor.io" denied the request: configmap shop/settings is owned by bundle guestbook`:               Denied,
 		`admission webhook "guard.fleetdoctor.io" denied the request without explanation`:                                                 Guarded,
-		`admission webhook "stamp-exact.fleetdoctor.io" denied the request: configmap shop/settings belongs to bundle guestbook`:          Guarded,
+		`admission webhook "stamp-exact.fleetdoctor.io" denied the request: configmap shop/settings is owned by bundle guestbook`:         Guarded,
 		`Internal error occurred: failed calling webhook "stamp-exact.fleetdoctor.io": failed to call webhook: context deadline exceeded`: Broken,
 		`admission webhook "policy.example.com" denied the request: label missing`:                                                        Refused,
 		`Internal error occurred: failed calling webhook "policy.example.com": failed to call webhook: connection refused`:                Refused,
