@@ -25,8 +25,10 @@ type room struct {
 	may []string
 	// never lists packages that must not be reached, however long the path; each stands for all below it too.
 	never []string
-	// pure rooms have no client, file, clock, goroutine or logger: see pureImports and pureNames.
-	pure bool
+	// pure rooms have no client, file, clock, goroutine or logger: see pureImports and pureNames. pureFiles are files of
+	// another room that have none.
+	pure      bool
+	pureFiles []string
 }
 
 // commands are the packages that only a command has a use for.
@@ -142,7 +144,8 @@ var rooms = []room{
 	{packages: []string{"manifests"}},
 	// What answers requests has no client to ask the API server with; only the watches that keep the index current connect.
 	{packages: []string{"webhook/admission"}, never: slices.Concat(asking, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/desired"}},
+		pureFiles: []string{"candidates.go", "decision.go", "facts.go", "guard_mode.go", "mutating.go", "request.go", "validating.go", "warning.go"},
+		may:       []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/desired"}},
 	{packages: []string{"webhook/index"}, never: printing,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/desired"}},
 	{packages: []string{"webhook/server"}, never: printing,

@@ -209,19 +209,19 @@ func TestAway(t *testing.T) {
 	shared.Create(t, last) // when it is known, nothing of what Helm wrote is still under way
 	w.awaitOwners(t, keyOf(ns, "last"), ns+"/last:1")
 	p.goAway()
-	heard := w.Heard()
+	heard := w.LastMessage()
 	shared.InstallRelease(t, optionsOf(ns, "b", configMap("b")))
 	if err := shared.Client().Delete(t.Context(), secret(t, ns, "sh.helm.release.v1.a.v1")); err != nil {
 		t.Fatal(err)
 	}
 	poll.True(t, "it knows that nobody answers", func() bool { return !w.Live("") })
-	if owners := owners(w.Index, keyOf(ns, "a")); len(owners) != 1 || !w.Synced() || !w.Heard().Equal(heard) {
-		t.Errorf("while nobody answers: owners %v, synced %t, heard %s, want %s", owners, w.Synced(), w.Heard(), heard)
+	if owners := owners(w.Index, keyOf(ns, "a")); len(owners) != 1 || !w.Synced() || !w.LastMessage().Equal(heard) {
+		t.Errorf("while nobody answers: owners %v, synced %t, heard %s, want %s", owners, w.Synced(), w.LastMessage(), heard)
 	}
 	p.comeBack()
 	w.awaitOwners(t, keyOf(ns, "b"), ns+"/b:1")
 	w.awaitOwners(t, keyOf(ns, "a"))
-	if !w.Heard().After(heard) {
+	if !w.LastMessage().After(heard) {
 		t.Error("nothing was heard since")
 	}
 	poll.True(t, "it is live again", func() bool { return w.Live("") })

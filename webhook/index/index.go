@@ -3,8 +3,8 @@
 // Package index keeps an index of desired objects and the labels of namespaces current: it watches Secrets of type
 // helm.sh/release.v1, and Namespaces. It answers from memory, without a request, and decides nothing.
 //
-// What was read stays when the API server cannot be reached: an old answer is better than none. Releases.Heard says how
-// old it is.
+// What was read stays when the API server cannot be reached: an old answer is better than none.
+// Releases.LastMessage says how old it is.
 package index
 
 import (

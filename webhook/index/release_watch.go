@@ -35,9 +35,9 @@ type releaseWatch struct {
 	secrets   typedcorev1.SecretInterface
 	reflector *cache.Reflector
 
-	state  watchState
-	synced atomic.Bool
-	heard  atomic.Int64 // nanoseconds since 1970
+	state       watchState
+	synced      atomic.Bool
+	lastMessage atomic.Int64 // nanoseconds since 1970
 }
 
 func newReleaseWatch(client Client, namespace string, log logr.Logger, reader *recordReader) *releaseWatch {
@@ -65,7 +65,7 @@ func (w *releaseWatch) list(ctx context.Context, o metav1.ListOptions) (runtime.
 	if err != nil {
 		return nil, err
 	}
-	w.hear()
+	w.received()
 	out := &metainternalversion.List{ListMeta: page.ListMeta, Items: make([]runtime.Object, 0, len(page.Items))}
 	for i := range page.Items {
 		listed := recordOf(&page.Items[i])
@@ -92,7 +92,7 @@ func (w *releaseWatch) reduce(e watch.Event) watch.Event {
 	if !ok {
 		return e // an error
 	}
-	w.hear()
+	w.received()
 	reduced := recordOf(secret)
 	switch e.Type {
 	case watch.Added, watch.Modified:
@@ -110,7 +110,7 @@ func (w *releaseWatch) reduce(e watch.Event) watch.Event {
 	return e
 }
 
-func (w *releaseWatch) hear() { w.heard.Store(time.Now().UnixNano()) }
+func (w *releaseWatch) received() { w.lastMessage.Store(time.Now().UnixNano()) }
 
 // Add implements cache.ReflectorStore.
 func (w *releaseWatch) Add(obj any) error {

@@ -90,16 +90,16 @@ func (r *Releases) Live(namespace string) bool {
 // Waiting is the number of records that were received and are not read yet.
 func (r *Releases) Waiting() int { return r.reader.waiting() }
 
-// Heard is the time of the last message about the namespace that was silent longest. Without changes the API server sends
-// a bookmark about once a minute. The time is zero before the first message about each namespace.
-func (r *Releases) Heard() time.Time {
+// LastMessage is the time of the API server's last message about the namespace that was silent longest. Without changes
+// it sends a bookmark about once a minute. The time is zero until there was a message about each namespace.
+func (r *Releases) LastMessage() time.Time {
 	var oldest time.Time
 	for i, w := range r.watches {
-		heard := w.heard.Load()
-		if heard == 0 {
+		nanoseconds := w.lastMessage.Load()
+		if nanoseconds == 0 {
 			return time.Time{}
 		}
-		if t := time.Unix(0, heard); i == 0 || t.Before(oldest) {
+		if t := time.Unix(0, nanoseconds); i == 0 || t.Before(oldest) {
 			oldest = t
 		}
 	}

@@ -34,7 +34,7 @@ func TestStream(t *testing.T) {
 	list.send("ADDED", deployed(t, "web", "a", 1, "5"))
 	list.send("ADDED", deployed(t, "web", "b", 1, "6"))
 	poll.Until(t, func() error {
-		if w.Heard().IsZero() {
+		if w.LastMessage().IsZero() {
 			return errors.New("nothing was heard")
 		}
 		return nil
@@ -53,10 +53,10 @@ func TestStream(t *testing.T) {
 	w.awaitOwners(t, keyOf("web", "a"), "web/a:1")
 	list.send("DELETED", deployed(t, "web", "a", 1, "10"))
 	w.awaitOwners(t, keyOf("web", "a"))
-	before := w.Heard()
+	before := w.LastMessage()
 	list.send("BOOKMARK", secretOf("", "", "20", nil, nil))
 	poll.Until(t, func() error {
-		if !w.Heard().After(before) {
+		if !w.LastMessage().After(before) {
 			return errors.New("the bookmark was not heard")
 		}
 		return nil
@@ -74,7 +74,7 @@ func TestStream(t *testing.T) {
 	// The version is forgotten: all is listed anew, what is not there any more is forgotten, and until then nothing is.
 	again.expire()
 	relist := server.next()
-	if !w.Synced() || w.Heard().IsZero() {
+	if !w.Synced() || w.LastMessage().IsZero() {
 		t.Error("old answers are none any more")
 	}
 	w.awaitOwners(t, keyOf("web", "b"), "web/b:1")
@@ -128,24 +128,24 @@ func TestScoped(t *testing.T) {
 	web.send("ADDED", deployed(t, "web", "a", 1, "5"))
 	web.listed("6")
 	w.awaitOwners(t, keyOf("web", "a"), "web/a:1")
-	if w.Synced() || !w.Heard().IsZero() {
-		t.Errorf("synced %t, heard %s, before one namespace was heard of", w.Synced(), w.Heard())
+	if w.Synced() || !w.LastMessage().IsZero() {
+		t.Errorf("synced %t, heard %s, before one namespace was heard of", w.Synced(), w.LastMessage())
 	}
 	db.send("ADDED", deployed(t, "db", "a", 1, "7"))
 	db.listed("8")
 	w.awaitSync(t)
-	heard := w.Heard() // of web, which was first
+	heard := w.LastMessage() // of web, which was first
 	web.send("BOOKMARK", secretOf("", "", "9", nil, nil))
 	poll.Until(t, func() error {
-		if !w.Heard().After(heard) {
+		if !w.LastMessage().After(heard) {
 			return errors.New("the bookmark was not heard")
 		}
 		return nil
 	})
-	heard = w.Heard() // of db
+	heard = w.LastMessage() // of db
 	web.send("ADDED", deployed(t, "web", "b", 1, "10"))
 	w.awaitOwners(t, keyOf("web", "b"), "web/b:1")
-	if !w.Heard().Equal(heard) {
+	if !w.LastMessage().Equal(heard) {
 		t.Error("the namespace that is silent is not the one that counts")
 	}
 	// A list of one namespace says nothing of the other.
@@ -271,8 +271,8 @@ func TestRefused(t *testing.T) {
 	for range 4 { // a watch and a list each
 		server.next().answer(http.StatusForbidden, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden, Message: "not you"})
 	}
-	if w.Synced() || !w.Heard().IsZero() {
-		t.Errorf("synced %t, heard %s", w.Synced(), w.Heard())
+	if w.Synced() || !w.LastMessage().IsZero() {
+		t.Errorf("synced %t, heard %s", w.Synced(), w.LastMessage())
 	}
 	server.next().listed("1")
 	w.awaitSync(t)

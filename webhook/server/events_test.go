@@ -18,7 +18,7 @@ import (
 // TestRecorder drops Events, and does not wait, while nobody records them.
 func TestRecorder(t *testing.T) {
 	measured := NewCollector(MetricSources{
-		Size: func() (a, b, c int) { return }, Heard: func() (t time.Time) { return }, Waiting: func() int { return 0 }, Failures: func() float64 { return 0 },
+		Size: func() (a, b, c int) { return }, LastMessage: func() (t time.Time) { return }, Waiting: func() int { return 0 }, Failures: func() float64 { return 0 },
 		Expiry: func() (at time.Time, ok bool) { return }, Now: time.Now})
 	to := events.NewFakeRecorder(maxQueuedEvents)
 	r := newEventRecorder(to, measured)

@@ -16,8 +16,8 @@ const metricPrefix = "fleetdoctor_webhook_"
 type MetricSources struct {
 	// Size of the index: desired objects, releases, and unreadable records.
 	Size func() (objects, releases, damaged int)
-	// Heard is the time of the API server's last message about the records; zero if there was none.
-	Heard func() time.Time
+	// LastMessage is the time of the API server's last message about the records; zero if there was none.
+	LastMessage func() time.Time
 	// Waiting is the number of records that were received and are not read yet.
 	Waiting func() int
 	// Expiry of the certificate in use; ok is false if there is none.
@@ -101,8 +101,8 @@ func (m *Collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(m.releases, float64(releases))
 	gauge(m.damaged, float64(damaged))
 	gauge(m.waiting, float64(m.sources.Waiting()))
-	if heard := m.sources.Heard(); !heard.IsZero() {
-		gauge(m.age, m.sources.Now().Sub(heard).Seconds())
+	if lastMessage := m.sources.LastMessage(); !lastMessage.IsZero() {
+		gauge(m.age, m.sources.Now().Sub(lastMessage).Seconds())
 	}
 	if at, ok := m.sources.Expiry(); ok {
 		gauge(m.expiry, float64(at.Unix()))

@@ -15,14 +15,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-func sources(heard, expiry time.Time, now time.Time) MetricSources {
+func sources(lastMessage, expiry time.Time, now time.Time) MetricSources {
 	return MetricSources{
-		Size:     func() (objects, releases, damaged int) { return 3, 2, 1 },
-		Heard:    func() time.Time { return heard },
-		Expiry:   func() (time.Time, bool) { return expiry, !expiry.IsZero() },
-		Failures: func() float64 { return 4 },
-		Waiting:  func() int { return 5 },
-		Now:      func() time.Time { return now },
+		Size:        func() (objects, releases, damaged int) { return 3, 2, 1 },
+		LastMessage: func() time.Time { return lastMessage },
+		Expiry:      func() (time.Time, bool) { return expiry, !expiry.IsZero() },
+		Failures:    func() float64 { return 4 },
+		Waiting:     func() int { return 5 },
+		Now:         func() time.Time { return now },
 	}
 }
 

@@ -112,7 +112,7 @@ func newComponents(m manager.Manager, o Options, source certificateSource) (comp
 	desired := index.New(o.ReleaseNamespaces...)
 	releases := index.NewReleases(client, o.ReleaseNamespaces, desired, o.Log.WithName("records"))
 	namespaces := index.NewNamespaces(metadataClient, o.Log.WithName("namespaces"))
-	collector := NewCollector(MetricSources{Size: desired.Size, Heard: releases.Heard, Waiting: releases.Waiting, Failures: source.Failures, Now: time.Now,
+	collector := NewCollector(MetricSources{Size: desired.Size, LastMessage: releases.LastMessage, Waiting: releases.Waiting, Failures: source.Failures, Now: time.Now,
 		Expiry: func() (time.Time, bool) { return expiryOf(source) }})
 	recorder := newEventRecorder(m.GetEventRecorder(Name), collector)
 	options := admission.Options{
