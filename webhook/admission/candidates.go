@@ -73,34 +73,32 @@ func namedRelease(candidates []desired.Release, m ownership.Marks) string {
 
 // withSet returns the releases with the set that the metadata states, by the hash, else by the id.
 func withSet(candidates []desired.Release, m ownership.Marks) []string {
-	for _, same := range []func(want ownership.Marks) bool{
-		func(want ownership.Marks) bool { return m.Hash == want.Hash },
-		func(want ownership.Marks) bool { return m.SetID == want.SetID },
-	} {
-		var out []string
-		for _, r := range candidates {
-			if same(r.Metadata) {
-				out = append(out, r.Release())
-			}
+	var byHash, byID []string
+	for _, r := range candidates {
+		if r.Metadata.Hash == m.Hash {
+			byHash = append(byHash, r.Release())
 		}
-		if len(out) > 0 {
-			return slices.Compact(out) // the revisions of a release follow each other
+		if r.Metadata.SetID == m.SetID {
+			byID = append(byID, r.Release())
 		}
 	}
-	return nil
+	if len(byHash) > 0 {
+		byID = byHash
+	}
+	return slices.Compact(byID) // the revisions of a release follow each other
 }
 
 // matching chooses one of a release's revisions, the newest first: the one whose set the object has, or had. So an object
 // that agrees with the deployed revision is not changed for one that Helm has begun to deploy, and may never finish.
 func matching(revisions []desired.Release, have, had ownership.Marks) desired.Release {
-	for _, same := range []func(want ownership.Marks) bool{
-		func(want ownership.Marks) bool { return have.Hash == want.Hash },
-		func(want ownership.Marks) bool { return have.SetID == want.SetID },
-		func(want ownership.Marks) bool { return had.Hash == want.Hash },
-		func(want ownership.Marks) bool { return had.SetID == want.SetID },
-	} {
-		if i := slices.IndexFunc(revisions, func(r desired.Release) bool { return same(r.Metadata) }); i >= 0 {
-			return revisions[i]
+	for _, m := range []ownership.Marks{have, had} {
+		for _, same := range []func(r desired.Release) bool{
+			func(r desired.Release) bool { return r.Metadata.Hash == m.Hash },
+			func(r desired.Release) bool { return r.Metadata.SetID == m.SetID },
+		} {
+			if i := slices.IndexFunc(revisions, same); i >= 0 {
+				return revisions[i]
+			}
 		}
 	}
 	return revisions[0]
