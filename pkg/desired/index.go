@@ -143,7 +143,7 @@ func (x *Index[D]) Lookup(k object.Key) iter.Seq2[Release, D] {
 		for _, c := range x.claims[keyOf(k)] {
 			r := c.revision.Release
 			r.Agents = slices.Clone(r.Agents)
-			for _, other := range active(x.revisions[r.Name.Release()]) {
+			for _, other := range active(x.revisions[r.Release()]) {
 				if other != c.revision {
 					r.Agents = append(r.Agents, other.Agents...)
 				}
@@ -160,7 +160,7 @@ func (x *Index[D]) Lookup(k object.Key) iter.Seq2[Release, D] {
 func (x *Index[D]) BySet(hash string) []Release {
 	var out []Release
 	for _, r := range x.sets[hash] {
-		if n := len(out); n == 0 || out[n-1].Name.Release() != r.Name.Release() {
+		if n := len(out); n == 0 || out[n-1].Release() != r.Release.Release() {
 			out = append(out, r.Release)
 		}
 	}

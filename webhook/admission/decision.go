@@ -106,7 +106,7 @@ func decideMutation(req Request, f Facts, exact bool, guardDefault GuardMode, re
 		case guard.reason == Fleet && m.overUnknown: // Fleet gives the object to another of its sets
 			return result{decision: Passed, reason: Foreign, release: m.release}
 		case guard.decision == Warned:
-			r.warnings = append(guard.warnings, Warning{WarnRestored, "the ownership metadata of " + req.Key.String() + " was restored"})
+			r.warnings = slices.Concat(guard.warnings, []Warning{{WarnRestored, "the ownership metadata of " + req.Key.String() + " was restored"}})
 		}
 	}
 	r.decision, r.set, r.lost = Stamped, m.set, m.lost

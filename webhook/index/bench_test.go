@@ -39,7 +39,7 @@ type measure struct {
 	Heap, HeapPeak, Allocd uint64 // of the heap: live at the end, the most that was in use, all that was asked for
 }
 
-// BenchmarkColdSync fills an empty registry with 100,000 objects from 1,000 records of 500 KiB, each time in a process of its own. The server
+// BenchmarkColdSync fills an empty index with 100,000 objects from 1,000 records of 500 KiB, each time in a process of its own. The server
 // is in this one.
 func BenchmarkColdSync(b *testing.B) {
 	for _, mode := range []struct {
@@ -91,7 +91,7 @@ func measured(b *testing.B, server string) measure {
 	return m
 }
 
-// coldSync fills a registry from a server, and writes what it took.
+// coldSync fills an index from a server, and writes what it took.
 func coldSync(server string, to io.Writer) error {
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: server, QPS: -1})
 	if err != nil {

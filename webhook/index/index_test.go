@@ -35,7 +35,7 @@ func configMapKey(namespace, name string) object.Key {
 // owners returns the newest revision of each release that desires an object and is not being uninstalled.
 func owners(x *index.Index, k object.Key) []desired.Release {
 	out := slices.DeleteFunc(x.Lookup(k), func(r desired.Release) bool { return r.Status == desired.Uninstalling })
-	return slices.CompactFunc(out, func(a, b desired.Release) bool { return a.Name.Release() == b.Name.Release() })
+	return slices.CompactFunc(out, func(a, b desired.Release) bool { return a.Release() == b.Release() })
 }
 
 // desiredBy says who desires an object, as "bundle:revision".
@@ -205,7 +205,7 @@ func TestComplete(t *testing.T) {
 		}
 	}
 	if index.New("web").Complete() {
-		t.Error("a registry of one namespace calls itself complete")
+		t.Error("an index of one namespace calls itself complete")
 	}
 }
 
@@ -226,7 +226,7 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// TestAnyOrder holds a registry that went through changes in any order against one that was filled once with what is left.
+// TestAnyOrder compares an index after changes in any order with one that is filled once with what is left.
 func TestAnyOrder(t *testing.T) {
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, seed))
