@@ -15,7 +15,7 @@ import (
 // TestBackoff holds how long a cache waits: half a second at first, with up to half as much by chance, then longer, and never much more than
 // five seconds.
 func TestBackoff(t *testing.T) {
-	b := link.Backoff()
+	b := newBackoff()
 	var last time.Duration
 	for i := range 20 {
 		wait := b.Step()
