@@ -122,7 +122,7 @@ var rooms = []room{
 	{packages: []string{"pkg/adopt"}, never: judging,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/inventory", "pkg/report", "pkg/check", "pkg/escape"}},
 
-	// Preflight foretells from what an audit found out, and asks adopt who holds what.
+	// Preflight predicts from the result of an audit.
 	{packages: []string{"pkg/preflight"}, pure: true, never: judging,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/inventory", "pkg/report", "pkg/check", "pkg/adopt"}},
 
@@ -137,7 +137,7 @@ var rooms = []room{
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/escape", "pkg/object", "pkg/transport", "manifests", "webhook/admission", "webhook/install", "webhook/probe", "webhook/server", "webhook/status"}},
 	{packages: []string{"pkg/cmd/*"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/adopt",
-			"pkg/preflight", "pkg/object", "pkg/check", "pkg/report", "pkg/printers", "pkg/escape"}},
+			"pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/escape"}},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},
 		may: []string{"pkg/cmd"}},
 	// Files, and the variable that holds them.
@@ -265,7 +265,7 @@ func TestLayeringRefuses(t *testing.T) {
 		}, want: []string{
 			"pkg/cmd/explain must not import pkg/cmd/audit:\n\tpkg/cmd/explain -> pkg/cmd/audit\n" +
 				"\tof this module it may import only pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/origin, pkg/source, pkg/source/cluster, pkg/source/snapshot, pkg/audit, " +
-				"pkg/adopt, pkg/preflight, pkg/object, pkg/check, pkg/report, pkg/printers, pkg/escape",
+				"pkg/adopt, pkg/preflight, pkg/object, pkg/ownership, pkg/check, pkg/report, pkg/printers, pkg/escape",
 		}},
 		{name: "main past the root command", graph: importGraph{
 			"cmd/kubectl-fleetdoctor": {"pkg/audit"},

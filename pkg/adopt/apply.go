@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -21,10 +20,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// FieldManager is the field manager of every write, by which an adoption can be told from what others write.
+// FieldManager is the field manager of every write. It distinguishes an adoption from other writes.
 const FieldManager = ownership.FieldManager
 
-// WebhookLabel selects the configurations of the admission webhook that applies the same marks.
+// WebhookLabel selects the configurations of the admission webhook that sets the same ownership metadata.
 const WebhookLabel = "app.kubernetes.io/name=fleetdoctor-webhook"
 
 // Patcher reads and writes the metadata of live objects. Its errors are those of the API server (apimachinery's api/errors).
@@ -38,27 +37,26 @@ type Patcher interface {
 // Concurrency is how many writes are under way at once.
 const Concurrency = 8
 
-// patience bounds one try, so that an interrupted adoption does not wait for a server that answers no more.
-const patience = 30 * time.Second
+// requestTimeout bounds one request, so that an interrupted adoption does not wait for a server that no longer answers.
+const requestTimeout = 30 * time.Second
 
-// retries is how an object that others write to at the same time is tried again: after 10 ms at first, for some seconds in all.
+// retries is the backoff for an object that others write to at the same time: 10 ms at first, some seconds in total.
 func retries() wait.Backoff {
 	return wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.7, Jitter: 0.5, Steps: 12}
 }
 
-// Unanswered is the message of an item whose write was given up before the server answered.
+// Unanswered is the message of an item whose write was interrupted before the server answered.
 const Unanswered = "interrupted before the server answered: whether it was written is not known"
 
-// Apply writes what the items say, and sets their outcomes. settled is called once for each item that was tried, as it is settled; an error
-// of it, which means that it cannot be recorded what was done, stops the rest, and so does the end of ctx: writes that are under way are
-// waited for until finish ends, and no other is begun. The error is one of these two; what servers refuse is an outcome, and so is a write
-// that was given up (Unanswered).
+// Apply writes the items, and sets their outcomes. It calls settled once for each item that it tried. An error of settled, which means that
+// an outcome cannot be recorded, stops the rest, and so does the end of ctx: Apply begins no other write, and waits for writes in progress
+// until finish ends. The error is one of these two. What a server refuses is an outcome, and so is an interrupted write (Unanswered).
 func Apply(ctx, finish context.Context, p Patcher, items []Item, settled func(index int) error) error {
 	g := errgroup.Group{}
 	g.SetLimit(Concurrency)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var mu sync.Mutex // settled is for one at a time
+	var mu sync.Mutex // for settled
 	for i := range items {
 		if !items[i].Writes() {
 			continue
@@ -71,7 +69,7 @@ func Apply(ctx, finish context.Context, p Patcher, items []Item, settled func(in
 			if ctx.Err() != nil {
 				return nil
 			}
-			// What was begun is brought to its end: a write that was sent may be stored, whether we wait for the answer or not.
+			// A write in progress is completed: it may be stored whether or not we wait for the answer.
 			items[i].Outcome, items[i].Message = write(finish, p, items[i], ctx.Done())
 			mu.Lock()
 			defer mu.Unlock()
@@ -91,7 +89,7 @@ func Apply(ctx, finish context.Context, p Patcher, items []Item, settled func(in
 	return context.Cause(ctx)
 }
 
-// write brings one item to its outcome. The end of ended keeps it from another try.
+// write writes one item. The end of ended prevents another try.
 func write(ctx context.Context, p Patcher, item Item, ended <-chan struct{}) (report.Outcome, string) {
 	backoff := retries()
 	for {
@@ -112,7 +110,7 @@ func write(ctx context.Context, p Patcher, item Item, ended <-chan struct{}) (re
 			return report.OutcomeFailed, err.Error()
 		}
 		if backoff.Steps == 0 {
-			return report.OutcomeFailed, fmt.Sprintf("others write to it all the time: %v", err)
+			return report.OutcomeFailed, fmt.Sprintf("other programs write to it all the time: %v", err)
 		}
 		item.ResourceVersion = version
 		select {
@@ -123,22 +121,22 @@ func write(ctx context.Context, p Patcher, item Item, ended <-chan struct{}) (re
 	}
 }
 
-// gone is what is known of an object that is not there.
+// gone stands for an object that does not exist.
 var gone = &object.Meta{}
 
-// try writes once. Where that failed in a way that leaves open what the object is now, it reads it again.
+// try writes once. If it fails and the state of the object is not known, it reads the object again.
 func try(ctx context.Context, p Patcher, item Item) (*object.Meta, error) {
 	patch, err := patchOf(item)
 	if err != nil {
 		return nil, err
 	}
-	writing, cancel := context.WithTimeout(ctx, patience)
+	writing, cancel := context.WithTimeout(ctx, requestTimeout)
 	err = p.Patch(writing, item.Ref, patch)
 	cancel()
 	if err == nil || refused(err) && !apierrors.IsInvalid(err) {
 		return nil, err
 	}
-	reading, cancel := context.WithTimeout(ctx, patience) // of its own: what was not answered in time may be stored
+	reading, cancel := context.WithTimeout(ctx, requestTimeout) // a new timeout: the write may be stored although it was not answered in time
 	defer cancel()
 	now, readErr := p.Read(reading, item.Ref)
 	switch {
@@ -150,28 +148,28 @@ func try(ctx context.Context, p Patcher, item Item) (*object.Meta, error) {
 	return now, err
 }
 
-// refused says whether the server said no for good. Everything else may go away, or may have come after the write was stored: somebody else
-// wrote to the object, it is not the same any more, or no answer came.
+// refused says whether a retry is useless. Every other error may be temporary, or may have followed a stored write: another program wrote to
+// the object, it is another object now, or no answer came.
 func refused(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsTooManyRequests(err) &&
 		!apierrors.IsServerTimeout(err) && !apierrors.IsTimeout(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsInternalError(err)
 }
 
-// again judges an item anew by what its object is now. settled is false where the verdict is the same.
+// again evaluates an item by the present state of its object. settled is false if the item is to be written still.
 func again(item Item, now *object.Meta) (outcome report.Outcome, message string, settled bool) {
 	if now == gone {
 		return report.OutcomeChanged, "it was deleted in the meantime", true
 	}
 	m := now.Metadata
-	stamps := ownership.StampsOf(m.Labels, m.Annotations)
+	present := ownership.MetadataOf(m.Labels, m.Annotations)
 	switch {
 	case m.UID != item.UID:
 		return report.OutcomeChanged, "it was deleted and created again in the meantime", true
-	case maps.Equal(stamps, item.After):
-		return report.OutcomeDone, "", true // our own write, whose answer was lost, or somebody else's with the same aim
-	case !maps.Equal(stamps, item.Before):
-		return report.OutcomeChanged, "its marks were changed in the meantime", true
+	case present.Equal(item.After):
+		return report.OutcomeDone, "", true // our own write, whose answer was lost, or the same write by another program
+	case !present.Equal(item.Before):
+		return report.OutcomeChanged, "its ownership metadata was changed in the meantime", true
 	case m.DeletionTimestamp != "":
 		return report.OutcomeChanged, "it is being deleted", true
 	case item.Action == report.ActionAdopt && now.Controller() != "":
@@ -180,8 +178,8 @@ func again(item Item, now *object.Meta) (outcome report.Outcome, message string,
 	return "", "", false
 }
 
-// patchOf is the JSON merge patch that changes an item's keys and nothing else. uid and resourceVersion in it are preconditions: the server
-// refuses it for an object that is another one, or was written to since it was read.
+// patchOf is the JSON merge patch that changes an item's keys and nothing else. Its uid and resourceVersion are preconditions: the server
+// refuses it if the object was replaced, or written to since it was read.
 func patchOf(item Item) ([]byte, error) {
 	metadata := map[string]any{"uid": item.UID, "resourceVersion": item.ResourceVersion}
 	for _, c := range item.Changes {

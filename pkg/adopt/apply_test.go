@@ -108,13 +108,13 @@ var theme = object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Na
 
 // item is the adoption of an object that has no mark.
 func item() Item {
-	after := ownership.Desired("default-guestbook", "guestbook", "web").Stamps()
+	after := ownership.Desired("default-guestbook", "guestbook", "web")
 	return Item{AdoptedObject: report.AdoptedObject{Ref: theme, UID: "u-1", BundleDeployment: "cluster-one/guestbook", Release: "web/guestbook",
-		Action: report.ActionAdopt, Changes: changes(ownership.Stamps{}, after)}, ResourceVersion: "1", Before: ownership.Stamps{}, After: after}
+		Action: report.ActionAdopt, Changes: changes(ownership.Metadata{}, after)}, ResourceVersion: "1", After: after}
 }
 
 func TestApply(t *testing.T) {
-	marked := ownership.Desired("default-guestbook", "guestbook", "web").Stamps()
+	marked := ownership.Desired("default-guestbook", "guestbook", "web")
 	for name, tc := range map[string]struct {
 		before  func(*server, int) error
 		after   func(int) error
@@ -125,7 +125,7 @@ func TestApply(t *testing.T) {
 	}{
 		"at once":    {want: report.OutcomeDone, writes: 1, stamped: true},
 		"a conflict": {before: func(s *server, n int) error { s.once(n, s.written); return nil }, want: report.OutcomeDone, writes: 2, stamped: true},
-		"a storm":    {before: func(s *server, _ int) error { s.written(); return nil }, want: report.OutcomeFailed, says: "others write to it all the time: ", writes: 13},
+		"a storm":    {before: func(s *server, _ int) error { s.written(); return nil }, want: report.OutcomeFailed, says: "other programs write to it all the time: ", writes: 13},
 		"deleted":    {before: func(s *server, _ int) error { s.deleted = true; return nil }, want: report.OutcomeChanged, says: "it was deleted", writes: 1},
 		"created anew": {before: func(s *server, _ int) error { s.uid = "u-2"; return nil }, want: report.OutcomeChanged,
 			says: "it was deleted and created again", writes: 1},
@@ -133,14 +133,14 @@ func TestApply(t *testing.T) {
 			s.labels = map[string]string{"objectset.rio.cattle.io/hash": "another"}
 			s.written()
 			return nil
-		}, want: report.OutcomeChanged, says: "its marks were changed", writes: 1},
+		}, want: report.OutcomeChanged, says: "its ownership metadata was changed", writes: 1},
 		"adopted by another run": {before: func(s *server, _ int) error {
 			s.labels, s.notes = map[string]string{}, map[string]string{}
 			for _, k := range ownership.Keys() {
 				if k.Label {
-					s.labels[k.Name] = marked[k.Name]
+					s.labels[k.Name] = marked.Values()[k.Name]
 				} else {
-					s.notes[k.Name] = marked[k.Name]
+					s.notes[k.Name] = marked.Values()[k.Name]
 				}
 			}
 			s.written()
@@ -177,7 +177,7 @@ func TestApply(t *testing.T) {
 				if !contains(items[0].Message, tc.says) {
 					t.Errorf("message %q, want %q", items[0].Message, tc.says)
 				}
-				if got := maps.Equal(ownership.StampsOf(s.labels, s.notes), marked); got != tc.stamped {
+				if got := ownership.MetadataOf(s.labels, s.notes) == marked; got != tc.stamped {
 					t.Errorf("labels %v, annotations %v", s.labels, s.notes)
 				}
 			})
@@ -196,7 +196,7 @@ func contains(s, part string) bool { return (part == "") == (s == "") && strings
 // TestPatch holds that a write has its preconditions, the keys that change, and nothing else.
 func TestPatch(t *testing.T) {
 	i := item()
-	i.Before = ownership.Stamps{"objectset.rio.cattle.io/id": "", "app.kubernetes.io/managed-by": "Helm"}
+	i.Before = ownership.FromValues(map[string]string{"objectset.rio.cattle.io/id": "", "app.kubernetes.io/managed-by": "Helm"})
 	i.Changes = changes(i.Before, i.After)
 	got, err := patchOf(i)
 	const want = `{"metadata":{"annotations":{"meta.helm.sh/release-name":"guestbook","meta.helm.sh/release-namespace":"web",` +

@@ -8,29 +8,31 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-// agentManager is the field manager of Fleet's agent: what it owns itself is no conflict.
+// agentManager is the field manager of Fleet's agent: its own fields are no conflict.
 const agentManager = "fleetagent"
 
-// effects says what follows from an adoption: who loses the object, who may delete it, what the next deploy makes of it, and what Fleet
-// will say (docs/fleet-behavior.md, 1.7 and 1.8, 3.6 and 3.7).
-func effects(d *evaluate.BundleDeployment, x *evaluate.Object, others []Holder) []string {
+// effects says what follows from an adoption: who loses the object, what may delete it, what the next deploy changes, and what Fleet reports.
+func effects(d *evaluate.BundleDeployment, x *evaluate.Object, owners []ownership.Owner) []string {
 	var out []string
-	for _, h := range others {
+	for _, o := range owners {
 		switch {
-		case h.bundle != nil:
-			out = append(out, h.Title+" loses it: while it wants the object it will report it \"not owned by us\", its next deploy takes it back, and "+
+		case o.Situation == ownership.Contested: // it does not have the object: nothing changes for it
+		case len(o.Bundles) > 0:
+			out = append(out, o.String()+" loses it: while it desires the object it will report it \"not owned by us\", its next deploy takes it back, and "+
 				"uninstalling it deletes the object by its name")
-		case h.Situation == LivingRelease:
-			out = append(out, h.Title+" loses it: its next upgrade writes Helm's keys back, and uninstalling it deletes the object by its name")
-		case h.Situation == SystemSet, h.Situation == Undecided:
-			out = append(out, h.Title+" loses it: whoever applies that may take it back")
-		case h.Situation != Contested && x.Metadata.Hash != "" && x.Metadata.Hash == d.Stated.Hash:
-			out = append(out, fmt.Sprintf("release %s states the set that it carries now: Fleet will report it as not owned if its agent runs with another scope than the one used here (%s)",
+		case o.Situation == ownership.LivingRelease:
+			out = append(out, o.String()+" loses it: its next upgrade restores Helm's label and annotations, and uninstalling it deletes the object by its name")
+		case o.Exists():
+			out = append(out, o.String()+" loses it: the program that applies it may take it back")
+		case x.Metadata.Hash != "" && x.Metadata.Hash == d.Stated.Hash:
+			out = append(out, fmt.Sprintf("release %s states the set that it has now: Fleet will report it as not owned if its agent runs with another scope than the one used here (%s)",
 				d.Release.Release(), d.Scope))
-		case h.Situation != Contested:
-			out = append(out, "nobody loses it: "+h.Title+", whose marks it carries, is not on this cluster any more")
+		default:
+			out = append(out, "no owner loses it: "+o.String()+" is not on this cluster any more")
 		}
 	}
 	out = append(out, uninstall(d, x))
@@ -43,7 +45,7 @@ func effects(d *evaluate.BundleDeployment, x *evaluate.Object, others []Holder) 
 	}
 	if paths := x.Live.LastApplied; len(paths) > 0 {
 		out = append(out, fmt.Sprintf("its annotation kubectl.kubernetes.io/last-applied-configuration states %s, which the bundle does not: Fleet will report "+
-			"the object as modified although it is not, until the annotation is removed", strings.Join(paths, ", ")))
+			"the object as modified, although it is not, until the annotation is removed", strings.Join(paths, ", ")))
 	}
 	return out
 }
@@ -52,8 +54,8 @@ func uninstall(d *evaluate.BundleDeployment, x *evaluate.Object) string {
 	release := "release " + d.Ownership.Release()
 	switch {
 	case x.Live.Keep:
-		return "uninstalling " + release + " leaves it: it carries helm.sh/resource-policy: keep"
-	case d.KeepResources, d.Release.Revision == 0 && d.Options().KeepResources: // as it would be installed
+		return "uninstalling " + release + " leaves it: it has the annotation helm.sh/resource-policy: keep"
+	case d.KeepResources, d.Release.Revision == 0 && d.Options().KeepResources: // as it will be installed
 		return "uninstalling " + release + " leaves it: the bundle has keepResources"
 	}
 	return "uninstalling " + release + " deletes it"
@@ -70,8 +72,8 @@ func overwritten(d *evaluate.BundleDeployment, n int) string {
 	return what + " from the bundle: the next deploy overwrites " + them
 }
 
-// Conflicting are the managers over whose fields the next deploy may fail: those of the differing fields of a release that is applied on the
-// server's side. A field that is not there is nobody's.
+// Conflicting lists the managers with whose fields the next deploy may conflict: those of the differing fields of a release that is applied
+// server-side. A field that is absent has no manager.
 func Conflicting(d *evaluate.BundleDeployment, diffs []evaluate.Difference) []string {
 	if !d.ServerSide {
 		return nil

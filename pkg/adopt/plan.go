@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adopt makes objects that exist their bundles', and takes that back. A plan is made first, and is a pure function of what an audit
-// found out; applying it writes through a small interface, five keys an object and nothing else; a receipt holds what each object had
-// before. It prints nothing and asks nobody.
+// Package adopt assigns existing objects to the bundles that desire them, and undoes that. Plan is a pure function of the result of an audit;
+// Apply writes through a small interface, and nothing but ownership metadata; a receipt holds the previous metadata of each object.
 package adopt
 
 import (
@@ -10,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,25 +25,25 @@ import (
 
 // Options of a plan.
 type Options struct {
-	Policy Policy // IfUnowned where it is empty
-	// TakeFrom names holders from whom objects may be taken: a bundle, a bundle deployment, a set id or a release ("namespace/name").
+	Policy ownership.Policy // IfUnowned if it is empty
+	// TakeFrom names owners from which objects may be taken: a bundle, a bundle deployment, a set id or a release ("namespace/name").
 	TakeFrom []string
-	// Pick says which objects are meant; nil means all.
+	// Pick selects objects; nil selects all.
 	Pick func(object.Ref) bool
 }
 
-// Item is one object of a plan: what is shown of it, and what writing it needs.
+// Item is one object of a plan: what is shown, and what a write needs.
 type Item struct {
 	report.AdoptedObject
-	// ResourceVersion is that of the object as the plan saw it.
+	// ResourceVersion is the one that the plan was made from.
 	ResourceVersion string
-	// Before are its five keys as the plan saw them, After as they are to be.
-	Before, After ownership.Stamps
+	// Before is the ownership metadata that the plan was made from, After the desired one.
+	Before, After ownership.Metadata
 }
 
-// Plan says for every unowned object of a case what is to be done with it, ordered by bundle deployment and object.
+// Plan decides what to do with each unowned object of a case. The items are ordered by bundle deployment and object.
 func Plan(c *evaluate.Result, o Options) []Item {
-	o.Policy = cmp.Or(o.Policy, IfUnowned)
+	o.Policy = cmp.Or(o.Policy, ownership.IfUnowned)
 	var out []Item
 	for _, d := range c.Deployments {
 		for i := range d.Objects {
@@ -58,7 +58,7 @@ func Plan(c *evaluate.Result, o Options) []Item {
 	return out
 }
 
-// refuseTwice refuses an object that would be adopted for more than one bundle, because all who want it were named.
+// refuseTwice refuses an object that would be adopted for more than one bundle, because all that desire it were named.
 func refuseTwice(items []Item) {
 	by := map[object.Key][]*Item{}
 	for i := range items {
@@ -70,23 +70,22 @@ func refuseTwice(items []Item) {
 		for _, i := range same {
 			if len(same) > 1 {
 				i.Action, i.Effects, i.Overwrites = report.ActionRefuse, nil, nil
-				i.Refusals = append(i.Refusals, "--dangerous-take-from names all who want it: it can be adopted for one of them")
+				i.Refusals = append(i.Refusals, "--dangerous-take-from names all bundles that desire it: only one of them can adopt it")
 			}
 		}
 	}
 }
 
-// NotHolding returns those of the names in o.TakeFrom that nobody has who is named by an unowned object's marks: a name that is mistyped
-// must not pass for one that was heeded.
-func NotHolding(c *evaluate.Result, o Options) []string {
+// NotOwners returns the names in o.TakeFrom of which no unowned object has an owner: a mistyped name is an error.
+func NotOwners(c *evaluate.Result, o Options) []string {
 	out := slices.Clone(o.TakeFrom)
 	for _, d := range c.Deployments {
 		for i := range d.Objects {
 			if len(out) == 0 || d.Objects[i].State != evaluate.Unowned {
 				continue
 			}
-			for _, h := range Holders(d.BundleDeployment, &d.Objects[i]) {
-				out = slices.DeleteFunc(out, func(name string) bool { return h.named([]string{name}) })
+			for _, owner := range d.On.Owners(d.BundleDeployment, d.Objects[i].Key(), d.Objects[i].Metadata).Owners {
+				out = slices.DeleteFunc(out, func(name string) bool { return slices.Contains(owner.Names(), name) })
 			}
 		}
 	}
@@ -104,43 +103,43 @@ func planned(d *evaluate.BundleDeployment, x *evaluate.Object, o Options) Item {
 	out := Item{AdoptedObject: report.AdoptedObject{
 		Ref: x.Ref, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Reason: x.Reason, Owner: report.NewOwner(x.Owner), Action: report.ActionAdopt,
 	}}
-	others := Holders(d.BundleDeployment, x)
-	situation, refusals := decide(o, ownership.Reason(x.Reason), others)
+	owners := d.On.Owners(d.BundleDeployment, x.Key(), x.Metadata)
+	situation, err := owners.Decide(o.Policy, o.TakeFrom)
 	out.Situation = string(situation)
-	out.Refusals = append(never(d, x), refusals...)
+	out.Refusals = append(never(d, x), refusals(err)...)
 	if live := x.Live; live != nil {
 		out.UID, out.ResourceVersion = live.UID, live.ResourceVersion
-		out.Before, out.After = live.Stamps, d.Ownership.Stamps()
+		out.Before, out.After = x.Metadata, d.Ownership
 		out.Changes = changes(out.Before, out.After)
 	}
 	if len(out.Refusals) > 0 {
 		out.Action = report.ActionRefuse
 		return out
 	}
-	out.Overwrites = report.Differences(x.Differences) // they are masked in place before they are shown
-	out.Effects = effects(d, x, others)
-	if x.Message != "" { // why what a deploy would change could not be foreseen
+	out.Overwrites = report.Differences(x.Differences)
+	out.Effects = effects(d, x, owners.Owners)
+	if x.Message != "" { // why the changes of the next deploy could not be predicted
 		out.Effects = append(out.Effects, x.Message)
 	}
 	return out
 }
 
-// never are the reasons for which an object is not adopted whoever holds it.
+// never lists the reasons for which an object is not adopted, whoever owns it.
 func never(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
 	var out []string
 	if fleet.IsAgentBundle(d.Name) {
-		out = append(out, "its bundle is one of Fleet's agent, which the manager applies by itself")
+		out = append(out, "its bundle is one of Fleet's agent, which the manager applies itself")
 	}
 	if target := d.Options().TargetNamespace; !x.Namespaced && target != "" {
-		out = append(out, fmt.Sprintf("it is cluster-scoped and the bundle has the targetNamespace %q: every deploy of it fails", target))
+		out = append(out, fmt.Sprintf("it is cluster-scoped and the bundle has the targetNamespace %q: every deploy fails", target))
 	}
 	out = append(out, unproven(d)...)
 	if len(d.Rendering.Unresolved) > 0 && (d.From == resolve.FromBundle || d.From == resolve.FromFiles) {
-		out = append(out, "what its bundle wants is not surely known: "+strings.Join(d.Rendering.Unresolved, "; "))
+		out = append(out, "the desired objects of its bundle are not certain: "+strings.Join(d.Rendering.Unresolved, "; "))
 	}
 	l := x.Live
 	if l == nil {
-		return append(out, "nothing is known of the live object")
+		return append(out, "the live object is not known")
 	}
 	if l.Deleting {
 		out = append(out, "it is being deleted")
@@ -151,9 +150,9 @@ func never(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
 	return out
 }
 
-// unproven says why nothing vouches for the set that would be written: nothing is written by a scope that is only declared, or that is disputed.
+// unproven says why the set that would be written is not proven: a scope that is only declared, or that is disputed, is not written.
 func unproven(d *evaluate.BundleDeployment) []string {
-	const remedy = "; --agent-scope=VALUE states the scope of the agent, '' that it has none"
+	const remedy = "; --agent-scope=VALUE sets the scope of the agent, '' sets none"
 	switch s := d.Scope; {
 	case s.Proven():
 		return nil
@@ -169,54 +168,30 @@ func unproven(d *evaluate.BundleDeployment) []string {
 	return nil
 }
 
-// decide asks the policy about each holder; the first that is not to be taken from gives the situation, else the first of all.
-func decide(o Options, reason ownership.Reason, others []Holder) (Situation, []string) {
-	own := NoMark
-	switch reason {
-	case ownership.HelmOnly:
-		own = OwnRelease
-	case ownership.HashStripped, ownership.Inconsistent:
-		own = OwnID
+// refusals says what is in the way, and what would allow the adoption.
+func refusals(err error) []string {
+	var refusal *ownership.RefusalError
+	if !errors.As(err, &refusal) {
+		return nil
 	}
-	if len(others) == 0 {
-		return own, nil
-	}
-	situation := others[0].Situation
-	var refusals []string
-	for _, h := range others {
-		if h.named(o.TakeFrom) {
-			continue
-		}
-		switch answer(o.Policy, h.Situation) {
-		case Leave:
-			refusals = append(refusals, fmt.Sprintf("it carries marks of %s, which is not on this cluster any more; --policy=%s takes it", h.Title, IfUnowned))
-		case OnlyNamed:
-			refusals = append(refusals, h.refusal())
+	var out []string
+	for _, c := range refusal.Conflicts {
+		remedy := ""
+		switch {
+		case c.AllowedBy != "":
+			remedy = fmt.Sprintf("; --policy=%s takes it", c.AllowedBy)
+		case c.Situation == ownership.Contested:
+			remedy = fmt.Sprintf(": remove it from one of the two bundles; --dangerous-take-from=%s takes it anyway", c.Name())
 		default:
-			continue
+			remedy = fmt.Sprintf("; --dangerous-take-from=%s takes it anyway", c.Name())
 		}
-		if len(refusals) == 1 {
-			situation = h.Situation
-		}
+		out = append(out, "it "+c.Says()+remedy)
 	}
-	return situation, refusals
+	return out
 }
 
-func (h Holder) refusal() string {
-	take := fmt.Sprintf("; --dangerous-take-from=%s takes it all the same", h.Name())
-	switch h.Situation {
-	case Contested:
-		return h.Title + " wants it too: take it out of one of the two bundles" + take
-	case Undecided:
-		return fmt.Sprintf("it carries marks of %s, and not every release record could be read: whether that is gone is not known", h.Title) + take
-	case SystemSet:
-		return fmt.Sprintf("it carries marks of %s, which is none of a bundle: Fleet itself or another program applies it", h.Title) + take
-	}
-	return "it is held by " + h.Title + take
-}
-
-// changes lists the keys that differ, as they are shown.
-func changes(before, after ownership.Stamps) []report.KeyChange {
+// changes lists the keys that differ, as the report shows them.
+func changes(before, after ownership.Metadata) []report.KeyChange {
 	var out []report.KeyChange
 	for _, c := range ownership.Changes(before, after) {
 		out = append(out, report.KeyChange{Field: c.Field(), Key: c.Name, Old: c.Old, New: c.New})
@@ -224,20 +199,20 @@ func changes(before, after ownership.Stamps) []report.KeyChange {
 	return out
 }
 
-// Digest stands for what the items would write: sha256, in hex, over bundle deployment, object, uid, situation and keys of those that are
-// to be changed. It holds no resourceVersion: a plan stays the same while a controller writes an object's status.
+// Digest identifies what the items would write: sha256, in hex, over bundle deployment, object, uid, situation and keys of the items that
+// write. It excludes the resourceVersion: a plan stays the same while a controller writes an object's status.
 func Digest(items []Item) string {
 	h := sha256.New()
 	e := json.NewEncoder(h)
 	for _, i := range items {
 		if i.Writes() {
-			_ = e.Encode([]any{i.BundleDeployment, i.Ref, i.UID, i.Situation, i.Action, i.Changes}) // of these nothing can fail
+			_ = e.Encode([]any{i.BundleDeployment, i.Ref, i.UID, i.Situation, i.Action, i.Changes}) // encoding these cannot fail
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Writes says whether the object is to be changed.
+// Writes says whether the item changes the object.
 func (i Item) Writes() bool {
 	return i.Action == report.ActionAdopt || i.Action == report.ActionRestore
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -37,7 +38,7 @@ type adoptionCase struct {
 }
 
 type expectedPlan struct {
-	Policy     adopt.Policy        `json:"policy"`
+	Policy     ownership.Policy    `json:"policy"`
 	TakeFrom   []string            `json:"takeFrom"`
 	AgentScope *string             `json:"agentScope"`
 	Targets    []string            `json:"targets"`
@@ -165,7 +166,7 @@ func (want expectedPlan) hold(t *testing.T, items []adopt.Item, secrets *redact.
 // holdScope holds that nothing is audited but the targets, and what could not be read.
 func (want expectedPlan) holdScope(t *testing.T, found *audit.Audit) {
 	t.Helper()
-	for _, d := range found.Result.Deployments {
+	for _, d := range found.Deployments {
 		if len(want.Targets) > 0 && !slices.Contains(want.Targets, "bundledeployment/"+d.Name) {
 			t.Errorf("%s is audited, and is none of the targets", d.Key())
 		}
@@ -209,20 +210,5 @@ func holdTexts(t *testing.T, what string, parts, texts []string) {
 	}
 	for _, p := range parts {
 		holdText(t, what, p, texts)
-	}
-}
-
-// TestTruthTable holds that every situation is in the table once, with an answer of each policy.
-func TestTruthTable(t *testing.T) {
-	seen := map[adopt.Situation]bool{}
-	for _, r := range adopt.TruthTable() {
-		if seen[r.Situation] || r.Says == "" || len(r.Answers) != len(adopt.Policies) {
-			t.Errorf("row %+v", r)
-		}
-		seen[r.Situation] = true
-		// What the stricter policy takes, the other takes too.
-		if r.Answers[adopt.Unmarked] == adopt.Take && r.Answers[adopt.IfUnowned] != adopt.Take {
-			t.Errorf("%s: %s takes it and %s does not", r.Situation, adopt.Unmarked, adopt.IfUnowned)
-		}
 	}
 }

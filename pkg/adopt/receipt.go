@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -16,13 +17,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// KindReceipt is the kind of a receipt's first line. A receipt is a file of JSON lines: a header, one line for each object that is to be
-// written with the values of its five keys before and after, all of them stored before the first write, and then one line for each outcome.
+// KindReceipt is the kind of a receipt's first line. A receipt is a file of JSON lines: a header, one line for each object to write with its
+// ownership metadata before and after, all of them stored before the first write, and then one line for each outcome.
 // The header and the lines of objects end with a digest of all lines so far; see chain.
 const KindReceipt = "AdoptionReceipt"
 
-// receiptFormat is the format of the receipts that are written, and the only one that is read. Receipts of format 1 had neither digests nor
-// this number.
+// receiptFormat is the only format that is written and read. Receipts of format 1 had neither digests nor this number.
 const receiptFormat = 2
 
 // Header is the first line of a receipt.
@@ -42,20 +42,24 @@ type Header struct {
 // Entry is one object of a receipt.
 type Entry struct {
 	object.Ref
-	UID              string           `json:"uid"`
-	BundleDeployment string           `json:"bundleDeployment"`
-	Release          string           `json:"release"`
-	Before           ownership.Stamps `json:"before"`
-	After            ownership.Stamps `json:"after"`
+	UID              string `json:"uid"`
+	BundleDeployment string `json:"bundleDeployment"`
+	Release          string `json:"release"`
+	// Before and After are the values of ownership metadata, by key.
+	Before map[string]string `json:"before"`
+	After  map[string]string `json:"after"`
 }
 
-// whole says whether an entry has all that taking it back needs, and nothing that this version would pass over.
-func (e Entry) whole() bool {
-	return e.Name != "" && e.Kind != "" && e.UID != "" && e.Before.Whole() && e.After.Whole()
+// complete says whether an entry has everything that an undo needs, and nothing that this version would ignore.
+func (e Entry) complete() bool {
+	known := func(values map[string]string) bool {
+		return values != nil && maps.Equal(values, ownership.FromValues(values).Values())
+	}
+	return e.Name != "" && e.Kind != "" && e.UID != "" && known(e.Before) && known(e.After)
 }
 
-// outcome is a later line of a receipt: what came of the object on line Entry, counted from 1. The values before it suffice to undo: it is
-// for people. Why a write failed is not in it: a cluster's own policy may quote the value of a Secret, which only a report knows how to hide.
+// outcome is a later line of a receipt: the outcome of the object on line Entry, counted from 1. It is for people; an undo does not need it.
+// It excludes the reason of a failure: a cluster's policy may quote the value of a Secret, and only a report can hide that.
 type outcome struct {
 	Entry   int            `json:"entry"`
 	Outcome report.Outcome `json:"outcome"`
@@ -67,8 +71,8 @@ type Receipt struct {
 	entries map[int]int // by index of the item
 }
 
-// CreateReceipt stores the header and all items that are to be written, safely on disk, before it returns. The file must not exist yet:
-// a receipt may be the only way back.
+// CreateReceipt stores the header and all items to write, synced to disk, before it returns. The file must not exist: a receipt may be the only
+// way to undo an adoption.
 func CreateReceipt(path string, h Header, items []Item) (_ *Receipt, err error) {
 	h.APIVersion, h.Kind, h.Format, h.Objects = report.APIVersion, KindReceipt, receiptFormat, 0
 	entries := map[int]int{}
@@ -79,7 +83,7 @@ func CreateReceipt(path string, h Header, items []Item) (_ *Receipt, err error) 
 		}
 		h.Objects++
 		entries[i] = h.Objects
-		lines = append(lines, Entry{item.Ref, item.UID, item.BundleDeployment, item.Release, item.Before, item.After})
+		lines = append(lines, Entry{item.Ref, item.UID, item.BundleDeployment, item.Release, item.Before.Values(), item.After.Values()})
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
@@ -106,7 +110,7 @@ func CreateReceipt(path string, h Header, items []Item) (_ *Receipt, err error) 
 	return r, errors.Join(file.Sync(), syncFolder(filepath.Dir(path)))
 }
 
-// syncFolder makes a new file's name as safe as its content. Where folders cannot be synced (Windows) there is nothing more to be done.
+// syncFolder syncs the directory entry of a new file. Windows cannot sync directories.
 func syncFolder(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
@@ -119,7 +123,7 @@ func syncFolder(path string) error {
 // encode writes one line of a receipt. Characters that are not printable are escaped: people read receipts in terminals.
 func encode(w io.Writer, v any) error { return escape.EncodeJSON(w, v, "") }
 
-// Settled appends what came of an item.
+// Settled appends the outcome of an item.
 func (r *Receipt) Settled(index int, item Item) error {
 	var b bytes.Buffer
 	if err := encode(&b, outcome{r.entries[index], item.Outcome}); err != nil {

@@ -17,8 +17,8 @@ import (
 )
 
 // chain is the running digest of a receipt's header and lines of objects. Each of them ends with the sha256 of the digest on the line before
-// and of its own text. So every prefix of the file can be verified, and a line that was changed, added, removed or moved is noticed.
-// Nothing in it is secret: who rewrites all lines can compute it again.
+// and of its own text. So every prefix of the file can be verified, and a line that was changed, added, removed or moved is detected.
+// It is not secret: whoever rewrites all lines can compute it again.
 type chain struct{ last string }
 
 // chainField begins the last field of a line, chainEnd ends the line.
@@ -69,7 +69,7 @@ func (e *ReceiptError) Error() string {
 const useCopy = "Nothing was changed on the cluster. Name a copy of the receipt as adopt wrote it."
 
 // ReadReceipt reads and verifies what CreateReceipt stored. Fewer entries than the header counts mean that the file was cut off: by a crash
-// before the first write, or later by somebody else; what is there can be undone all the same. Its errors are ReceiptErrors, and those of in.
+// before the first write, or later by another program; the remaining entries can be undone. Its errors are ReceiptErrors, and those of in.
 func ReadReceipt(in io.Reader) (Header, []Entry, error) {
 	r := receiptReader{lines: bufio.NewScanner(in)}
 	r.lines.Buffer(nil, maxLine)
@@ -176,7 +176,7 @@ func (r *receiptReader) entries(n int) ([]Entry, error) {
 			return nil, r.joined()
 		case !verified:
 			return nil, r.changed()
-		case json.Unmarshal(line, &e) != nil || !e.whole():
+		case json.Unmarshal(line, &e) != nil || !e.complete():
 			return nil, r.wrong("is damaged: it names no object with its five keys before and after", useCopy)
 		}
 		out = append(out, e)

@@ -23,7 +23,7 @@ func two() []Item {
 	items := []Item{item(), item(), item()}
 	items[1].Action, items[1].Name = report.ActionRefuse, "refused"
 	items[2].Name, items[2].UID = "other", "u-2"
-	items[2].Before = ownership.Stamps{"objectset.rio.cattle.io/id": "", "app.kubernetes.io/managed-by": "<hand>"}
+	items[2].Before = ownership.FromValues(map[string]string{"objectset.rio.cattle.io/id": "", "app.kubernetes.io/managed-by": "<hand>"})
 	return items
 }
 
@@ -67,7 +67,7 @@ func TestReceipt(t *testing.T) {
 		t.Errorf("header (-want +got):\n%s", diff)
 	}
 	entry := func(i Item) Entry {
-		return Entry{i.Ref, i.UID, i.BundleDeployment, i.Release, i.Before, i.After}
+		return Entry{i.Ref, i.UID, i.BundleDeployment, i.Release, i.Before.Values(), i.After.Values()}
 	}
 	if diff := cmp.Diff([]Entry{entry(items[0]), entry(items[2])}, entries); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
@@ -164,9 +164,9 @@ func FuzzReadReceipt(f *testing.F) {
 			if (e.Ref == object.Ref{}) || e.Name == "" || e.UID == "" {
 				t.Errorf("entry %+v", e)
 			}
-			m := &object.Meta{} // whatever the object is now, it can be judged
+			m := &object.Meta{} // whatever the object is now, an undo can be planned
 			m.Metadata.UID = e.UID
-			judgeUndo(&Item{Before: e.After, After: e.Before, AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID}}, m)
+			planUndo(&Item{Before: ownership.FromValues(e.After), After: ownership.FromValues(e.Before), AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID}}, m)
 		}
 		if _, _, err2 := ReadReceipt(strings.NewReader(strings.ReplaceAll(text, "a", marker))); err2 != nil && strings.Contains(err2.Error(), marker) {
 			t.Errorf("the error quotes the receipt: %v (before: %v)", err2, err)
@@ -182,8 +182,8 @@ func FuzzDigest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, uid, release, name, old string) {
 		base := item()
 		base.UID, base.Name = uid, name
-		base.After = ownership.Desired("default-"+release, release, "web").Stamps()
-		base.Before = ownership.Stamps{"app.kubernetes.io/managed-by": old}
+		base.After = ownership.Desired("default-"+release, release, "web")
+		base.Before = ownership.FromValues(map[string]string{"app.kubernetes.io/managed-by": old})
 		base.Changes = changes(base.Before, base.After)
 		digest := Digest([]Item{base})
 		shown := base
@@ -199,7 +199,7 @@ func FuzzDigest(f *testing.F) {
 			"situation": func(i *Item) { i.Situation += "x" },
 			"bundle":    func(i *Item) { i.BundleDeployment += "x" },
 			"old value": func(i *Item) {
-				i.Before = ownership.Stamps{"app.kubernetes.io/managed-by": old + "x"}
+				i.Before = ownership.FromValues(map[string]string{"app.kubernetes.io/managed-by": old + "x"})
 				i.Changes = changes(i.Before, i.After)
 			},
 			"action": func(i *Item) { i.Action = report.ActionRestore },
@@ -227,7 +227,7 @@ func TestReceiptInATerminal(t *testing.T) {
 	const hostile = "a\x1b[2J\u009b\u202e\u2028"
 	path := filepath.Join(t.TempDir(), "receipt.jsonl")
 	i := item()
-	i.Before = ownership.Stamps{"objectset.rio.cattle.io/id": hostile}
+	i.Before = ownership.Metadata{SetID: hostile}
 	h := header
 	h.Server = hostile
 	r, err := CreateReceipt(path, h, []Item{i})

@@ -17,17 +17,17 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// mostNamespaces is up to how many namespaces objects are looked for one by one; beyond, the whole kind is listed.
+// mostNamespaces is the number of namespaces up to which each is listed by itself; beyond, the whole kind is listed.
 const mostNamespaces = 20
 
-// PlanUndo says for every object of a receipt how it gets back what it had. What the receipt's own outcomes say does not matter: an object
-// whose keys are as they were needs nothing, and one whose keys are neither as they were nor as they were written has changed hands. So an
-// undo can be repeated, and an adoption that was killed at any point can be undone.
+// PlanUndo decides for every object of a receipt how it gets its previous ownership metadata. It ignores the outcomes in the receipt: an object
+// with its previous metadata needs nothing, and one with neither the previous nor the written metadata has another owner. So an undo can be
+// repeated, and an adoption that was killed at any point can be undone.
 func PlanUndo(ctx context.Context, src source.Source, entries []Entry) ([]Item, error) {
 	byKind := map[schema.GroupVersionKind][]int{}
 	out := make([]Item, len(entries))
 	for i, e := range entries {
-		out[i] = Item{Before: e.After, After: e.Before, AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID,
+		out[i] = Item{Before: ownership.FromValues(e.After), After: ownership.FromValues(e.Before), AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID,
 			BundleDeployment: e.BundleDeployment, Release: e.Release}}
 		byKind[e.GroupVersionKind()] = append(byKind[e.GroupVersionKind()], i)
 	}
@@ -42,25 +42,25 @@ func PlanUndo(ctx context.Context, src source.Source, entries []Entry) ([]Item, 
 	return out, nil
 }
 
-// undoKind lists one kind and judges its objects.
+// undoKind lists one kind and plans the undo of its objects.
 func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKind, indexes []int, items []Item) error {
-	wanted, namespaces := map[object.Key][]int{}, map[string]bool{}
+	byKey, namespaces := map[object.Key][]int{}, map[string]bool{}
 	for _, i := range indexes {
-		wanted[items[i].Key()] = append(wanted[items[i].Key()], i)
+		byKey[items[i].Key()] = append(byKey[items[i].Key()], i)
 		namespaces[items[i].Namespace] = true
 	}
 	q := source.Query{Kind: gvk, MetadataOnly: true, Fallback: slices.Sorted(maps.Keys(namespaces))}
 	if len(namespaces) <= mostNamespaces && !namespaces[""] {
 		q.Namespaces = q.Fallback
 	}
-	found, illegible := map[int]bool{}, false
+	found, undecoded := map[int]bool{}, false
 	cover, err := src.List(ctx, q, func(o source.Object) error {
 		m, err := o.ReadMeta()
-		illegible = illegible || err != nil // it may be any of those that are not found
+		undecoded = undecoded || err != nil // it may be any of those that are not found
 		if err == nil {
-			for _, i := range wanted[m.Ref().Key()] {
+			for _, i := range byKey[m.Ref().Key()] {
 				found[i] = true
-				judgeUndo(&items[i], m)
+				planUndo(&items[i], m)
 			}
 		}
 		return nil
@@ -68,7 +68,7 @@ func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKin
 	if err != nil {
 		return err
 	}
-	if illegible {
+	if undecoded {
 		cover = source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: "an object of its kind could not be decoded"})
 	}
 	for _, i := range indexes {
@@ -79,22 +79,22 @@ func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKin
 			items[i].Action, items[i].Refusals = report.ActionRefuse, []string{fmt.Sprintf("it could not be read: %s %s", f.Reason, f.Detail)}
 			continue
 		}
-		items[i].Action, items[i].Message = report.ActionNone, "it is not there any more"
+		items[i].Action, items[i].Message = report.ActionNone, "it does not exist any more"
 	}
 	return nil
 }
 
-func judgeUndo(item *Item, m *object.Meta) {
+func planUndo(item *Item, m *object.Meta) {
 	item.ResourceVersion = m.Metadata.ResourceVersion
-	now := ownership.StampsOf(m.Metadata.Labels, m.Metadata.Annotations)
+	now := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 	item.Action = report.ActionRefuse
 	switch {
 	case m.Metadata.UID != item.UID:
 		item.Refusals = []string{"it was deleted and created again since: it is another object"}
-	case maps.Equal(now, item.After):
-		item.Action, item.Message = report.ActionNone, "it is as it was before"
-	case !maps.Equal(now, item.Before):
-		item.Refusals = []string{"it changed hands since: " + firstChange(item.Before, now)}
+	case now.Equal(item.After):
+		item.Action, item.Message = report.ActionNone, "it has its previous ownership metadata"
+	case !now.Equal(item.Before):
+		item.Refusals = []string{"its owner was changed since: " + firstChange(item.Before, now)}
 	case m.Metadata.DeletionTimestamp != "":
 		item.Refusals = []string{"it is being deleted"}
 	default:
@@ -102,8 +102,8 @@ func judgeUndo(item *Item, m *object.Meta) {
 	}
 }
 
-// firstChange says in which key an object is not as it was left; there is one.
-func firstChange(left, now ownership.Stamps) string {
+// firstChange names the first key that was changed since; there is at least one.
+func firstChange(left, now ownership.Metadata) string {
 	c := changes(left, now)[0]
 	if c.New == nil {
 		return fmt.Sprintf("%s %s is gone", c.Field, c.Key)

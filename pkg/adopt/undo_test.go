@@ -37,11 +37,11 @@ func (l *listed) List(_ context.Context, q source.Query, yield func(source.Objec
 	return l.coverage, l.err
 }
 
-func live(t *testing.T, uid string, stamps ownership.Stamps, more map[string]any) string {
+func live(t *testing.T, uid string, have ownership.Metadata, more map[string]any) string {
 	t.Helper()
 	labels, annotations := map[string]string{"app": "x"}, map[string]string{}
 	for _, k := range ownership.Keys() {
-		v, ok := stamps[k.Name]
+		v, ok := have.Values()[k.Name]
 		switch {
 		case !ok:
 		case k.Label:
@@ -61,12 +61,10 @@ func live(t *testing.T, uid string, stamps ownership.Stamps, more map[string]any
 
 func TestPlanUndo(t *testing.T) {
 	adopted := item()
-	before := ownership.Stamps{"app.kubernetes.io/managed-by": "kustomize", "objectset.rio.cattle.io/id": ""}
-	entry := Entry{theme, "u-1", "cluster-one/guestbook", "web/guestbook", before, adopted.After}
-	other := maps.Clone(adopted.After)
-	other["objectset.rio.cattle.io/hash"] = "another"
-	none := maps.Clone(adopted.After)
-	delete(none, "objectset.rio.cattle.io/hash")
+	before := ownership.FromValues(map[string]string{"app.kubernetes.io/managed-by": "kustomize", "objectset.rio.cattle.io/id": ""})
+	entry := Entry{theme, "u-1", "cluster-one/guestbook", "web/guestbook", before.Values(), adopted.After.Values()}
+	other, none := adopted.After, adopted.After
+	other.Hash, none.Hash = "another", ""
 	for name, tc := range map[string]struct {
 		raw      []string
 		coverage source.Coverage
@@ -75,14 +73,14 @@ func TestPlanUndo(t *testing.T) {
 		changes  int
 	}{
 		"adopted":       {[]string{live(t, "u-1", adopted.After, nil)}, source.Covered(), report.ActionRestore, "", 5},
-		"never written": {[]string{live(t, "u-1", before, nil)}, source.Covered(), report.ActionNone, "it is as it was before", 0},
-		"taken since":   {[]string{live(t, "u-1", other, nil)}, source.Covered(), report.ActionRefuse, `it changed hands since: label objectset.rio.cattle.io/hash is "another"`, 0},
+		"never written": {[]string{live(t, "u-1", before, nil)}, source.Covered(), report.ActionNone, "it has its previous ownership metadata", 0},
+		"taken since":   {[]string{live(t, "u-1", other, nil)}, source.Covered(), report.ActionRefuse, `its owner was changed since: label objectset.rio.cattle.io/hash is "another"`, 0},
 		"stripped since": {[]string{live(t, "u-1", none, nil)}, source.Covered(), report.ActionRefuse,
-			"it changed hands since: label objectset.rio.cattle.io/hash is gone", 0},
+			"its owner was changed since: label objectset.rio.cattle.io/hash is gone", 0},
 		"created anew": {[]string{live(t, "u-2", adopted.After, nil)}, source.Covered(), report.ActionRefuse, "created again", 0},
 		"being deleted": {[]string{live(t, "u-1", adopted.After, map[string]any{"deletionTimestamp": "2026-01-02T03:04:05Z"})}, source.Covered(),
 			report.ActionRefuse, "it is being deleted", 0},
-		"gone":     {nil, source.Covered(), report.ActionNone, "it is not there any more", 0},
+		"gone":     {nil, source.Covered(), report.ActionNone, "it does not exist any more", 0},
 		"not read": {nil, source.NotCovered(source.Failure{Reason: source.Forbidden, Detail: "no"}), report.ActionRefuse, "it could not be read: Forbidden no", 0},
 		"damaged":  {[]string{`{"metadata":{"name":["x"]}}`}, source.Covered(), report.ActionRefuse, "ReadFailed", 0},
 	} {
@@ -96,7 +94,7 @@ func TestPlanUndo(t *testing.T) {
 			if got.Action != tc.want || len(got.Changes) != tc.changes || !strings.Contains(strings.Join(append(got.Refusals, got.Message), " "), tc.says) {
 				t.Errorf("action %s, refusals %q, message %q, changes %v", got.Action, got.Refusals, got.Message, got.Changes)
 			}
-			if tc.want == report.ActionRestore && (got.ResourceVersion != "7" || !maps.Equal(got.After, before) || !maps.Equal(got.Before, adopted.After)) {
+			if tc.want == report.ActionRestore && (got.ResourceVersion != "7" || got.After != before || got.Before != adopted.After) {
 				t.Errorf("it would write %+v", got)
 			}
 		})

@@ -18,16 +18,16 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// explainer says what the marks of one object mean.
+// explainer explains the labels and annotations of one object.
 type explainer struct {
 	*resolve.Cluster
 	desired     *resolve.DesiredState
 	have        ownership.Metadata
-	holder      *resolve.BundleDeployment
+	owner       *resolve.BundleDeployment // nil if none has its hash
 	annotations map[string]string
 }
 
-// marks explains every label and annotation that says something of an object's owner, labels first.
+// marks explains every label and annotation that is about the owner, labels first.
 func (e explainer) marks(m *object.Meta) []report.Mark {
 	var out []report.Mark
 	for field, explain := range map[string]map[string]func(string) string{
@@ -50,7 +50,7 @@ func (e explainer) marks(m *object.Meta) []report.Mark {
 	return out
 }
 
-// writers says of each mark who wrote it. What the object does not record, or not in a form that can be read, is left out.
+// writers adds who wrote each label and annotation, if the object records that and it can be read.
 func (e explainer) writers(marks []report.Mark, raw []byte) {
 	live, managedFields, err := object.Decode(raw)
 	if err != nil || len(managedFields) == 0 {
@@ -70,26 +70,26 @@ func (e explainer) writers(marks []report.Mark, raw []byte) {
 }
 
 func (e explainer) hash(value string) string {
-	of := "of a set that is not known here"
-	if e.holder != nil {
-		of = fmt.Sprintf("of set %q: bundle deployment %s", e.holder.Ownership.SetID, e.holder.Key())
+	of := "hash of a set that is not known here"
+	if e.owner != nil {
+		of = fmt.Sprintf("hash of set %q: bundle deployment %s", e.owner.Ownership.SetID, e.owner.Key())
 	}
 	gvk, name, ns := e.annotations[fleet.OwnerGVKAnnotation], e.annotations[fleet.OwnerNameAnnotation], e.annotations[fleet.OwnerNamespaceAnnotation]
 	switch id := e.have.SetID; {
 	case id == "":
-		return "hash " + of
+		return of
 	case fleet.HashOf(id, gvk, name, ns) == value:
-		return "hash " + of + "; it is that of the id beside it"
+		return of + "; the id matches it"
 	}
-	return "hash " + of + "; it is not that of the id beside it"
+	return of + "; the id does not match it"
 }
 
 func (e explainer) id(value string) string {
-	switch holder := e.OwnerOf(ownership.Metadata{SetID: value}); {
-	case holder != nil:
-		return "set of bundle deployment " + holder.Key()
+	switch owner := e.OwnerOf(ownership.Metadata{SetID: value}); {
+	case owner != nil:
+		return "set of bundle deployment " + owner.Key()
 	case fleet.IsFleetsOwnSet(value):
-		return "set of Fleet's own"
+		return "set of Fleet itself"
 	}
 	return "set that no release here has" + e.asFarAsRead()
 }
@@ -97,17 +97,17 @@ func (e explainer) id(value string) string {
 func (e explainer) release(string) string {
 	name := e.have.Release()
 	if !e.Releases[name] {
-		return "Helm release " + name + ", of which there is no record here" + e.asFarAsRead()
+		return "Helm release " + name + ", which has no record here" + e.asFarAsRead()
 	}
 	for _, d := range e.desired.Deployments {
 		if d.On == e.Cluster && d.Release.Release() == name {
 			return "Helm release " + name + ": bundle deployment " + d.Key()
 		}
 	}
-	return "Helm release " + name + ", which is none of a bundle deployment here"
+	return "Helm release " + name + ", which is not of a bundle deployment here"
 }
 
-// asFarAsRead qualifies what is said of records that are not there, where not all could be read.
+// asFarAsRead qualifies statements about absent records if not all records could be read.
 func (e explainer) asFarAsRead() string {
 	if e.SetsComplete {
 		return ""
@@ -119,23 +119,23 @@ func releaseNamespace(string) string { return "the namespace of that release" }
 
 func managedBy(value string) string {
 	if value == fleet.ManagedByHelm {
-		return "applied by Helm; charts write it themselves, and it names no release"
+		return "applied by Helm; charts set it themselves, and it names no release"
 	}
-	return "applied by " + value + ", as it says"
+	return "applied by " + value + ", according to the label"
 }
 
 func prune(value string) string {
 	if value == "false" {
-		return "Fleet never calls it orphaned"
+		return "Fleet never reports it as orphaned"
 	}
-	return "without effect: only false has one"
+	return "no effect: only the value false has one"
 }
 
 func policy(value string) string {
 	if value == "keep" {
-		return "Helm leaves it where it is when its release is uninstalled"
+		return "Helm keeps it when its release is uninstalled"
 	}
-	return "without effect: only keep has one"
+	return "no effect: only the value keep has one"
 }
 
-func setOwner(string) string { return "its set has an owner: a controller applied it, and no bundle" }
+func setOwner(string) string { return "its set has an owner: a controller applied it, not a bundle" }

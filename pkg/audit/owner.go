@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -17,10 +16,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Named is an object as somebody names it. Kind is a word that source.Kind's Called understands; an empty Namespace stands for all.
+// Named is an object as a user names it. Kind is a word that source.Kind's Called understands; an empty Namespace stands for all.
 type Named struct{ Kind, Namespace, Name string }
 
-// String writes the name as it may be typed.
+// String writes the name as on the command line.
 func (n Named) String() string {
 	if n.Namespace == "" {
 		return n.Kind + "/" + n.Name
@@ -28,14 +27,14 @@ func (n Named) String() string {
 	return n.Kind + "/" + n.Namespace + "/" + n.Name
 }
 
-// Owner says who owns objects. Where a name stands for several, in namespaces or groups, it says so of each. One that does not exist is an
-// error that names it.
+// Owner reports the owners of objects. A name may stand for several objects, in several namespaces or API groups. An object that is not found
+// is an error that names it.
 func Owner(ctx context.Context, src source.Source, o Options, names []Named) (*report.Ownership, error) {
 	r, err := read(ctx, src, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.found(); err != nil && !errors.Is(err, ErrNoFleet) { // without Fleet an object still has an owner
+	if err := r.found(); err != nil && !errors.Is(err, ErrNoFleet) { // without Fleet an object may have another owner
 		return nil, err
 	}
 	out := &report.Ownership{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
@@ -51,13 +50,13 @@ func Owner(ctx context.Context, src source.Source, o Options, names []Named) (*r
 	return out, nil
 }
 
-// named finds what a name stands for.
+// named finds the objects that a name stands for.
 func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, error) {
 	var out []report.OwnedObject
 	var unread []source.Failure
 	kinds := slices.DeleteFunc(r.Kinds.All(), func(k source.Kind) bool { return !k.Called(n.Kind) })
 	if len(kinds) == 0 {
-		return nil, fmt.Errorf("finding %s: there is no kind %q here", n, n.Kind)
+		return nil, fmt.Errorf("finding %s: kind %q not found", n, n.Kind)
 	}
 	for _, k := range kinds {
 		q := source.Query{Kind: k.GroupVersionKind, FieldSelector: "metadata.name=" + n.Name, MetadataOnly: true}
@@ -86,7 +85,7 @@ func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, err
 	case len(unread) > 0:
 		return nil, fmt.Errorf("finding %s: %s: %s", n, unread[0].Reason, unread[0].Detail)
 	}
-	return nil, fmt.Errorf("finding %s: there is none", n)
+	return nil, fmt.Errorf("finding %s: not found", n)
 }
 
 func (r *reading) ownedObject(m *object.Meta, raw []byte) report.OwnedObject {
@@ -94,24 +93,27 @@ func (r *reading) ownedObject(m *object.Meta, raw []byte) report.OwnedObject {
 	out := report.OwnedObject{Ref: m.Ref(), UID: m.Metadata.UID, Controller: m.Controller()}
 	have := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 	for _, w := range c.Objects[out.Key()] {
-		reason := ownership.Classify(have, w.Deployment.Ownership).Reason
-		out.DesiredBy = append(out.DesiredBy, report.Claimant{BundleDeployment: w.Deployment.Key(), Reason: string(reason)})
+		class, _ := ownership.Classify(have, w.Deployment.Ownership)
+		out.DesiredBy = append(out.DesiredBy, report.Claimant{BundleDeployment: w.Deployment.Key(), Reason: string(class)})
 	}
-	holder := c.OwnerOf(have)
-	if have.Hash != "" && holder != nil {
-		out.Holder = holderOf(holder)
+	e := explainer{Cluster: c, desired: r.desired, have: have, annotations: m.Metadata.Annotations}
+	if have.Hash != "" {
+		e.owner = c.OwnerOf(have)
+		out.Holder = ownerOf(e.owner)
 	}
 	if len(out.DesiredBy) == 0 {
 		out.Unknown = evaluate.DesireUnknown(r.desired, c)
 	}
-	out.Verdict = verdict(c, have, holder, out)
-	e := explainer{Cluster: c, desired: r.desired, have: have, holder: holder, annotations: m.Metadata.Annotations}
+	out.Result, out.Verdict = result(c, have, out)
 	out.Marks = e.marks(m)
 	e.writers(out.Marks, raw)
 	return out
 }
 
-func holderOf(d *resolve.BundleDeployment) *report.Holder {
+func ownerOf(d *resolve.BundleDeployment) *report.Holder {
+	if d == nil {
+		return nil
+	}
 	out := &report.Holder{BundleDeployment: d.Key(), Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp, Cluster: d.Cluster,
 		SetID: d.Ownership.SetID, Commit: d.Commit}
 	if d.Release.Name != "" {
@@ -120,32 +122,39 @@ func holderOf(d *resolve.BundleDeployment) *report.Holder {
 	return out
 }
 
-// verdict is whose an object is, in the order in which it is decided: Fleet looks at the hash alone.
-func verdict(c *resolve.Cluster, have ownership.Metadata, holder *resolve.BundleDeployment, o report.OwnedObject) string {
-	wants := func(d *resolve.BundleDeployment) bool {
-		return slices.ContainsFunc(o.DesiredBy, func(c report.Claimant) bool { return c.BundleDeployment == d.Key() })
+// result says in one word and in one sentence who owns an object. Fleet looks at the hash alone.
+func result(c *resolve.Cluster, have ownership.Metadata, o report.OwnedObject) (report.OwnerResult, string) {
+	if have.Hash != "" {
+		return setResult(c, have, o)
 	}
 	switch {
-	case have.Hash != "" && holder == nil && c.Shared(have):
-		return "it carries the hash of a set that several bundle deployments here share, and its Helm annotations name none of their releases"
-	case have.Hash != "" && holder != nil && wants(holder):
-		return "Fleet counts it as an object of bundle deployment " + holder.Key() + ", which wants it"
-	case have.Hash != "" && holder != nil:
-		return "it carries the hash of bundle deployment " + holder.Key() + ", which does not want it"
-	case have.Hash != "" && fleet.IsFleetsOwnSet(have.SetID):
-		return "it belongs to Fleet itself"
-	case have.Hash != "" && !c.SetsComplete:
-		return "it carries the hash of a set of which nothing is known here, and not every release record could be read"
-	case have.Hash != "":
-		return "it carries the hash of a set that no release on this cluster has"
 	case len(o.DesiredBy) > 0:
-		return "Fleet counts it as nobody's, though " + o.DesiredBy[0].BundleDeployment + " wants it: it carries no hash"
+		return report.OwnerNotOwned, "it has no hash label: Fleet does not count it as an object of " + o.DesiredBy[0].BundleDeployment + ", which desires it"
 	case o.Unknown != "" && have.ReleaseName != "":
-		return "it is an object of Helm release " + have.Release() + "; whether a bundle desires it is not known: " + o.Unknown
+		return report.OwnerUnknown, "it is an object of Helm release " + have.Release() + "; whether a bundle desires it is not known: " + o.Unknown
 	case o.Unknown != "":
-		return "whether a bundle desires it is not known: " + o.Unknown
+		return report.OwnerUnknown, "whether a bundle desires it is not known: " + o.Unknown
 	case have.ReleaseName != "":
-		return "it is none of Fleet's: it is an object of Helm release " + have.Release()
+		return report.OwnerHelmRelease, "it is not an object of Fleet: it is an object of Helm release " + have.Release()
 	}
-	return "it is none of Fleet's, and no bundle that is installed on this cluster desires it"
+	return report.OwnerNone, "it is not an object of Fleet, and no bundle that is installed on this cluster desires it"
+}
+
+// setResult is the result of an object that has a hash.
+func setResult(c *resolve.Cluster, have ownership.Metadata, o report.OwnedObject) (report.OwnerResult, string) {
+	owner := ownership.Evaluate(c, ownership.Claim{Object: o.Key(), Have: have}).Owners[0]
+	known := owner.Situation == ownership.KnownHash
+	switch {
+	case known && len(owner.Bundles) > 1:
+		return report.OwnerSharedSet, "several bundle deployments share its set, and its Helm annotations name none of their releases"
+	case known && slices.ContainsFunc(o.DesiredBy, func(d report.Claimant) bool { return d.BundleDeployment == owner.Bundles[0].Deployment }):
+		return report.OwnerOwned, "Fleet counts it as an object of " + owner.String() + ", which desires it"
+	case known:
+		return report.OwnerNotDesired, "it has the hash of " + owner.String() + ", which does not desire it"
+	case owner.Situation == ownership.SystemSet:
+		return report.OwnerSystemSet, "it " + owner.Says()
+	case !c.SetsComplete:
+		return report.OwnerUnknownSet, "it has the hash of a set that is not known here, and not every release record could be read"
+	}
+	return report.OwnerLostSet, "it has the hash of a set that no release on this cluster has"
 }

@@ -19,26 +19,26 @@ func TestOwner(t *testing.T) {
 	for _, tc := range []struct {
 		of      string // the case
 		object  audit.Named
-		verdict string
-		holder  string   // the bundle deployment, "" for none
-		wanted  string   // bundle deployments, with reasons
-		means   []string // what each mark means, by a part, in their order
+		result  report.OwnerResult
+		owner   string   // the bundle deployment, "" for none
+		desired string   // bundle deployments, with reasons
+		means   []string // a part of the explanation of each label and annotation, in their order
 	}{
-		{"unowned-reasons", audit.Named{Kind: "cm", Name: "owned"}, "Fleet counts it as an object of bundle deployment cluster-one/guestbook, which wants it", "cluster-one/guestbook",
-			"cluster-one/guestbook", []string{"applied by Helm", `of set "default-guestbook": bundle deployment cluster-one/guestbook; it is that of the id beside it`,
+		{"unowned-reasons", audit.Named{Kind: "cm", Name: "owned"}, report.OwnerOwned, "cluster-one/guestbook",
+			"cluster-one/guestbook", []string{"applied by Helm", `of set "default-guestbook": bundle deployment cluster-one/guestbook; the id matches it`,
 				"Helm release web/guestbook: bundle deployment cluster-one/guestbook", "namespace of that release", "set of bundle deployment cluster-one/guestbook"}},
-		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "unmarked"}, "nobody's, though cluster-one/guestbook wants it", "", "cluster-one/guestbook Unmarked", nil},
-		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "of-bundle"}, "it carries the hash of bundle deployment cluster-one/other, which does not want it", "cluster-one/other",
+		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "unmarked"}, report.OwnerNotOwned, "", "cluster-one/guestbook Unmarked", nil},
+		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "of-bundle"}, report.OwnerNotDesired, "cluster-one/other",
 			"cluster-one/guestbook ForeignOwner", []string{"applied by Helm", `of set "default-other"`, "Helm release web/other", "namespace", "set of bundle deployment cluster-one/other"}},
-		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "of-nobody"}, "it carries the hash of a set that no release on this cluster has", "",
-			"cluster-one/guestbook ForeignOwner", []string{"applied by Helm", "of a set that is not known here; it is that of the id beside it",
-				"Helm release web/gone, of which there is no record here", "namespace", "set that no release here has"}},
-		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "inconsistent"}, "no release on this cluster has", "", "cluster-one/guestbook Inconsistent",
-			[]string{"applied by Helm", "it is not that of the id beside it", "Helm release web/guestbook", "namespace", "set of bundle deployment cluster-one/guestbook"}},
-		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "hash-alone"}, "Fleet counts it as", "cluster-one/guestbook", "cluster-one/guestbook", []string{"of set"}},
-		{"unowned-reasons", audit.Named{Kind: "secret", Namespace: "cattle-fleet-system", Name: "fleet-agent"}, "none of Fleet's, and no bundle that is installed on this cluster desires it", "", "", nil},
-		{"abandoned-records-incomplete", audit.Named{Kind: "cm", Name: "other"}, "not every release record could be read", "", "", []string{"applied by Helm", "not known here",
-			"of which there is no record here, as far as records could be read", "namespace", "set that no release here has, as far as records could be read"}},
+		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "of-nobody"}, report.OwnerLostSet, "",
+			"cluster-one/guestbook ForeignOwner", []string{"applied by Helm", "of a set that is not known here; the id matches it",
+				"Helm release web/gone, which has no record here", "namespace", "set that no release here has"}},
+		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "inconsistent"}, report.OwnerLostSet, "", "cluster-one/guestbook Inconsistent",
+			[]string{"applied by Helm", "the id does not match it", "Helm release web/guestbook", "namespace", "set of bundle deployment cluster-one/guestbook"}},
+		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "hash-alone"}, report.OwnerOwned, "cluster-one/guestbook", "cluster-one/guestbook", []string{"of set"}},
+		{"unowned-reasons", audit.Named{Kind: "secret", Namespace: "cattle-fleet-system", Name: "fleet-agent"}, report.OwnerNone, "", "", nil},
+		{"abandoned-records-incomplete", audit.Named{Kind: "cm", Name: "other"}, report.OwnerUnknownSet, "", "", []string{"applied by Helm", "not known here",
+			"which has no record here, as far as records could be read", "namespace", "set that no release here has, as far as records could be read"}},
 	} {
 		c := readCase(t, casesDir+"/"+tc.of+".yaml")
 		got, err := audit.Owner(t.Context(), c.open(t), audit.Options{Version: "test"}, []audit.Named{tc.object})
@@ -47,15 +47,15 @@ func TestOwner(t *testing.T) {
 			continue
 		}
 		o := got.Objects[0]
-		holder, wanted := "", ""
+		owner, desired := "", ""
 		if o.Holder != nil {
-			holder = o.Holder.BundleDeployment
+			owner = o.Holder.BundleDeployment
 		}
 		for _, c := range o.DesiredBy {
-			wanted = strings.TrimSpace(wanted + " " + c.BundleDeployment + " " + c.Reason)
+			desired = strings.TrimSpace(desired + " " + c.BundleDeployment + " " + c.Reason)
 		}
-		if !strings.Contains(o.Verdict, tc.verdict) || holder != tc.holder || wanted != tc.wanted {
-			t.Errorf("%s of %s: verdict %q, holder %q, wanted by %q", tc.object, tc.of, o.Verdict, holder, wanted)
+		if o.Result != tc.result || o.Verdict == "" || owner != tc.owner || desired != tc.desired {
+			t.Errorf("%s of %s: %s (%q), owner %q, desired by %q", tc.object, tc.of, o.Result, o.Verdict, owner, desired)
 		}
 		if len(o.Marks) != len(tc.means) {
 			t.Errorf("%s of %s: marks %+v", tc.object, tc.of, o.Marks)
@@ -90,9 +90,9 @@ func TestOwnerFinds(t *testing.T) {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 	for name, says := range map[audit.Named]string{
-		{Kind: "frobnicator", Name: "x"}:                    `there is no kind "frobnicator" here`,
-		{Kind: "svc", Name: "nowhere"}:                      "finding svc/nowhere: there is none",
-		{Kind: "svc", Namespace: "guestbook", Name: "edge"}: "finding svc/guestbook/edge: there is none",
+		{Kind: "frobnicator", Name: "x"}:                    `kind "frobnicator" not found`,
+		{Kind: "svc", Name: "nowhere"}:                      "finding svc/nowhere: not found",
+		{Kind: "svc", Namespace: "guestbook", Name: "edge"}: "finding svc/guestbook/edge: not found",
 	} {
 		if _, err := audit.Owner(t.Context(), sick, audit.Options{}, []audit.Named{name}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", name, err)
@@ -105,7 +105,7 @@ func TestOwnerFinds(t *testing.T) {
 	}
 }
 
-// TestOwnerWithoutFleet holds that an object is somebody's where there is no Fleet, too.
+// TestOwnerWithoutFleet holds that the Helm release of an object is reported without Fleet too; a capture without records leaves open what a bundle desires.
 func TestOwnerWithoutFleet(t *testing.T) {
 	const captured = `{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[{"metadata":{"name":"a","namespace":"b","annotations":{"meta.helm.sh/release-name":"r","meta.helm.sh/release-namespace":"b"}}}]}`
 	s, err := snapshot.Open(t.Context(), []string{"-"}, strings.NewReader(captured))
@@ -113,7 +113,7 @@ func TestOwnerWithoutFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := audit.Owner(t.Context(), s, audit.Options{}, []audit.Named{{Kind: "cm", Name: "a"}})
-	if err != nil || len(got.Objects) != 1 || !strings.Contains(got.Objects[0].Verdict, "Helm release b/r") {
+	if err != nil || len(got.Objects) != 1 || got.Objects[0].Result != report.OwnerUnknown || !strings.Contains(got.Objects[0].Verdict, "Helm release b/r") {
 		t.Errorf("%+v, error %v", got, err)
 	}
 }

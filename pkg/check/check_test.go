@@ -136,32 +136,31 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestContested holds who is said to hold an object that two bundles want.
+// TestContested holds which owner is reported for an object that two bundles desire.
 func TestContested(t *testing.T) {
 	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "shared"}
 	const id = "default-guestbook"
+	other := &resolve.BundleDeployment{Namespace: "cluster-one", Name: "other", Ownership: ownership.Desired("default-other", "other", "web")}
 	for _, tc := range []struct {
-		name   string
-		state  evaluate.State
-		reason ownership.Reason
-		owner  *evaluate.Owner
-		want   string
+		name  string
+		state evaluate.State
+		have  ownership.Metadata
+		want  string
 	}{
-		{"one of them", evaluate.Modified, "", nil, "cluster-one/guestbook holds it now"},
-		{"gone", evaluate.Missing, "", nil, "nobody holds it now"},
-		{"not read", evaluate.Unknown, "", nil, "could not be read"},
-		{"unmarked", evaluate.Unowned, ownership.Unmarked, nil, "nobody holds it now"},
-		{"another bundle", evaluate.Unowned, ownership.ForeignOwner, &evaluate.Owner{SetID: "default-other", BundleDeployment: "cluster-one/other"},
-			"it is held by bundle deployment cluster-one/other"},
-		{"its own id, without hash", evaluate.Unowned, ownership.HashStripped, &evaluate.Owner{SetID: id}, "nobody holds it now"},
-		{"its own id, another bundle's hash", evaluate.Unowned, ownership.Inconsistent, &evaluate.Owner{SetID: id, Hash: "1234", BundleDeployment: "cluster-one/other"},
-			"it is held by bundle deployment cluster-one/other"},
-		{"its own id, nobody's hash", evaluate.Unowned, ownership.Inconsistent, &evaluate.Owner{SetID: id, Hash: "1234"}, "nobody holds it now"},
+		{"one of them", evaluate.Modified, ownership.Metadata{}, "cluster-one/guestbook owns it now"},
+		{"gone", evaluate.Missing, ownership.Metadata{}, "nobody owns it now"},
+		{"not read", evaluate.Unknown, ownership.Metadata{}, "could not be read"},
+		{"unmarked", evaluate.Unowned, ownership.Metadata{}, "nobody owns it now"},
+		{"another bundle", evaluate.Unowned, other.Ownership, "it is owned by bundle deployment cluster-one/other"},
+		{"its own id, without hash", evaluate.Unowned, ownership.Metadata{SetID: id}, "nobody owns it now"},
+		{"its own id, another bundle's hash", evaluate.Unowned, ownership.Metadata{SetID: id, Hash: other.Ownership.Hash}, "it is owned by bundle deployment cluster-one/other"},
+		{"its own id, nobody's hash", evaluate.Unowned, ownership.Metadata{SetID: id, Hash: "1234"}, "nobody owns it now"},
 	} {
 		in := inputOf(deployment(), tc.state, ref)
-		o := &in.Deployments[0].Objects[0]
-		o.Reason, o.Owner = string(tc.reason), tc.owner
-		o.Deployment.On.Objects[ref.Key()] = append(o.Deployment.On.Objects[ref.Key()], &resolve.Object{Ref: ref, Deployment: &resolve.BundleDeployment{Name: "other"}})
+		in.Deployments[0].Objects[0].Metadata = tc.have
+		c := in.Desired.Clusters[0]
+		c.Sets[other.Ownership.Hash] = []*resolve.BundleDeployment{other}
+		c.Objects[ref.Key()] = append(c.Objects[ref.Key()], &resolve.Object{Ref: ref, Deployment: other})
 		var got []string
 		for _, f := range contested.run(in) {
 			got = append(got, f.Message)

@@ -4,19 +4,20 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 var contested = Check{
 	Code: "FD103", Name: "Contested", Severity: Error,
-	Title: "two bundles on one cluster want the same object",
-	Explain: "The bundle that deployed last holds it and is Ready; every other one says \"not owned by us\" for ever, and still deletes the object by name " +
-		"when it is uninstalled. Take the object out of all bundles but one.",
+	Title: "two bundles on one cluster desire the same object",
+	Explain: "The bundle that deployed last owns it and is Ready; every other one reports \"not owned by us\" for ever, and still deletes the object by name " +
+		"when it is uninstalled. Remove the object from all bundles but one.",
 	run: func(in *Input) []Finding {
 		type place struct {
 			on  *resolve.Cluster
@@ -43,20 +44,24 @@ func contest(desired []*resolve.Object, o *evaluate.Object) Finding {
 	for i, other := range desired {
 		names[i] = other.Deployment.Key()
 	}
-	held := "nobody holds it now"
-	switch {
-	case o.State == evaluate.Unknown:
-		held = "who holds it now could not be read"
-	case o.State == evaluate.Missing:
-	case o.State != evaluate.Unowned:
-		held = o.Deployment.Key() + " holds it now"
-	case o.Owner == nil || o.Owner.SetID == o.Deployment.Ownership.SetID && o.Owner.BundleDeployment == "": // only its own id is left of its marks
+	owned := "nobody owns it now"
+	switch o.State {
+	case evaluate.Unknown:
+		owned = "its present owner could not be read"
+	case evaluate.Missing:
+	case evaluate.Unowned:
+		r := o.Deployment.On.Owners(o.Deployment, o.Key(), o.Metadata)
+		if i := slices.IndexFunc(r.Owners, func(owner ownership.Owner) bool {
+			return owner.Situation != ownership.Contested && (owner.Exists() || r.Class == ownership.ForeignOwner)
+		}); i >= 0 {
+			owned = "it " + r.Owners[i].Says()
+		}
 	default:
-		held = "it is held by " + holder(o.Owner)
+		owned = o.Deployment.Key() + " owns it now"
 	}
 	return Finding{
 		Object: o.Ref, Cluster: o.Deployment.Cluster,
-		Message:     fmt.Sprintf("%s is wanted by %s; %s", o.Key(), strings.Join(names, " and "), held),
-		Remediation: "take it out of all bundles but one",
+		Message:     fmt.Sprintf("%s is desired by %s; %s", o.Key(), strings.Join(names, " and "), owned),
+		Remediation: "remove it from all bundles but one",
 	}
 }

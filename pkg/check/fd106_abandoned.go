@@ -37,7 +37,7 @@ var abandoned = Check{
 
 func abandonedByAgent(m evaluate.Undesired) bool {
 	switch {
-	case m.OwnedSet || fleet.IsFleetsOwnSet(m.Metadata.SetID):
+	case m.Metadata.SetHasOwner || fleet.IsFleetsOwnSet(m.Metadata.SetID):
 		return false
 	case m.Metadata.SetID == "": // the id was lost; only Helm's marks can still say where it came from
 		return !m.Controlled && m.Metadata.ReleaseName != "" && !m.On.Releases[m.Metadata.Release()]

@@ -23,7 +23,7 @@ func receiptOf(t *testing.T, clusterUID string) string {
 	path := filepath.Join(t.TempDir(), "receipt.jsonl")
 	var items []adopt.Item
 	for name, uid := range map[string]string{"edge": "5c08cc84-9db4-443d-8b4a-977b419f68b7", "edge2": "u"} {
-		items = append(items, adopt.Item{Before: ownership.Stamps{}, After: ownership.Stamps{"objectset.rio.cattle.io/hash": "x"},
+		items = append(items, adopt.Item{After: ownership.Metadata{Hash: "x"},
 			AdoptedObject: report.AdoptedObject{Action: report.ActionAdopt, UID: uid,
 				Ref: object.Ref{APIVersion: "v1", Kind: "Service", Namespace: "ingress", Name: name}}})
 	}
@@ -41,7 +41,7 @@ func receiptOf(t *testing.T, clusterUID string) string {
 // TestAdoptUndoOfSnapshot checks that an undo can be planned for a snapshot too.
 func TestAdoptUndoOfSnapshot(t *testing.T) {
 	got := run(t, "adopt", "--snapshot", sick, "--undo", receiptOf(t, sickUID))
-	if got.status != 0 || !strings.Contains(got.out, "It is as it was before.") || !strings.Contains(got.out, "Nothing to restore, 2 left as they are.") {
+	if got.status != 0 || !strings.Contains(got.out, "It has its previous ownership metadata.") || !strings.Contains(got.out, "Nothing to restore, 2 left as they are.") {
 		t.Errorf("status %d:\n%s%s", got.status, got.out, got.errOut)
 	}
 }

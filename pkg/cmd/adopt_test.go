@@ -82,7 +82,7 @@ func TestAdoptPlans(t *testing.T) {
 		{[]string{"-o", "name"}, 1, "-n ingress service/edge\n", ""},
 		{[]string{"pod/nobody"}, 3, "", "finding pod/nobody: no bundle in scope wants such an object"},
 		{[]string{"bundle/nobody"}, 3, "", "finding bundle/nobody"},
-		{[]string{"--dangerous-take-from=nobody"}, 1, "", "--dangerous-take-from=nobody names nobody who holds an object in scope"},
+		{[]string{"--dangerous-take-from=nobody"}, 1, "", "--dangerous-take-from=nobody names no owner of an object in scope"},
 		{[]string{"--undo", "not-there.jsonl"}, 3, "", "not-there.jsonl"},
 		{[]string{"-f", "../../test/testdata/sick"}, 3, "", "../../test/testdata/sick"},
 	} {
@@ -110,9 +110,9 @@ func TestOwner(t *testing.T) {
 		says   string
 	}{
 		{[]string{"deploy/frontend"}, 0, "Fleet counts it as an object of bundle deployment"},
-		{[]string{"service", "edge", "-n", "ingress"}, 0, "no mark at all"},
+		{[]string{"service", "edge", "-n", "ingress"}, 0, "no ownership labels or annotations"},
 		{[]string{"service/ingress/edge", "-o", "yaml"}, 0, "kind: OwnerReport"},
-		{[]string{"service/guestbook/edge"}, 3, "finding service/guestbook/edge: there is none"},
+		{[]string{"service/guestbook/edge"}, 3, "finding service/guestbook/edge: not found"},
 		{[]string{"service//edge", "-n", "guestbook"}, 2, `"service//edge"`},
 		{[]string{"a/b/c/d"}, 2, `"a/b/c/d"`},
 		{[]string{"edge"}, 2, `"edge"`},

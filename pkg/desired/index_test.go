@@ -23,7 +23,7 @@ func configMap(i int) object.Key {
 // revision is one of release "namespace/guestbook" that desires n ConfigMaps, with their manifests as payload.
 func revision(namespace string, number int, status desired.Status, n int) *desired.Revision[string] {
 	r := desired.Release{Name: release.Name{Namespace: namespace, Name: "guestbook", Revision: number}, Status: status, Bundle: "guestbook",
-		Agents: []desired.Agent{{Namespace: fmt.Sprint("agents-", number)}}, Metadata: ownership.Wanted("default-guestbook", "guestbook", namespace), Objects: n}
+		Agents: []desired.Agent{{Namespace: fmt.Sprint("agents-", number)}}, Metadata: ownership.Desired("default-guestbook", "guestbook", namespace), Objects: n}
 	var objects []desired.Object[string]
 	for i := range n {
 		objects = append(objects, desired.Object[string]{Key: configMap(i), Desired: fmt.Sprintf("%s:%d manifest %d", namespace, number, i)})
@@ -96,7 +96,7 @@ func TestBySet(t *testing.T) {
 		x.Set(r)
 	}
 	var got []string
-	for _, r := range x.BySet(ownership.Wanted("default-guestbook", "", "").Hash) {
+	for _, r := range x.BySet(ownership.Desired("default-guestbook", "", "").Hash) {
 		got = append(got, r.String())
 	}
 	if diff := cmp.Diff([]string{"db/guestbook:1", "web/guestbook:2"}, got); diff != "" {
@@ -132,7 +132,7 @@ func TestAnyOrder(t *testing.T) {
 			t.Errorf("object %d (-fresh +changed):\n%s", i, diff)
 		}
 	}
-	hash := ownership.Wanted("default-guestbook", "", "").Hash
+	hash := ownership.Desired("default-guestbook", "", "").Hash
 	if diff := cmp.Diff(fresh.BySet(hash), changed.BySet(hash)); diff != "" {
 		t.Errorf("releases of the set (-fresh +changed):\n%s", diff)
 	}

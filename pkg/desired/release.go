@@ -39,7 +39,7 @@ type Release struct {
 	// is one.
 	Agents []Agent
 	// Metadata is the ownership metadata of the objects in the manifest.
-	Metadata ownership.Marks
+	Metadata ownership.Metadata
 	// Objects is the number of distinct objects that the revision desires.
 	Objects int
 }

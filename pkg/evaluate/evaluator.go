@@ -144,8 +144,7 @@ func undesired(c *resolve.Cluster, m *object.Meta) *Undesired {
 	if metadata.Hash == "" {
 		return nil
 	}
-	out := &Undesired{Ref: m.Ref(), On: c, Metadata: metadata, NoPrune: m.Metadata.Labels[fleet.PruneLabel] == "false",
-		OwnedSet: ownership.OwnedSet(m.Metadata.Annotations)}
+	out := &Undesired{Ref: m.Ref(), On: c, Metadata: metadata, NoPrune: m.Metadata.Labels[fleet.PruneLabel] == "false"}
 	for _, owner := range m.Metadata.OwnerReferences {
 		out.Controlled = true
 		if owner.Controller || out.Controller == "" {

@@ -42,17 +42,17 @@ func (l *liveObject) evaluate(desired *resolve.Object, rules []compare.Rule) Obj
 	if l.options.Predict {
 		o.Live = l.live()
 	}
-	class := ownership.Classify(have, d.Ownership)
-	if class.Reason != ownership.Owned {
-		o.State, o.Reason, o.Metadata, o.Owner = Unowned, string(class.Reason), have, l.owner(have, d)
+	class, idMismatch := ownership.Classify(have, d.Ownership)
+	if class != ownership.Owned {
+		o.State, o.Reason, o.Metadata, o.Owner = Unowned, string(class), have, l.owner(have, d)
 		if l.options.Predict {
 			l.predict(&o, rules)
 		}
 		return o
 	}
-	o.IDMismatch = class.IDMismatch
+	o.IDMismatch = idMismatch
 	o.Metadata = d.Ownership // its strings are shared by the whole set
-	if class.IDMismatch || l.options.Predict {
+	if idMismatch || l.options.Predict {
 		o.Metadata = have
 	}
 	if err := l.decode(); err != nil {

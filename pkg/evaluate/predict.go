@@ -8,7 +8,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
 // predict finds out what adopting an unowned object needs, and what would follow: its differences are those that the next deploy of the bundle
@@ -29,8 +28,8 @@ func (l *liveObject) predict(o *Object, rules []compare.Rule) {
 func (l *liveObject) live() *Live {
 	m := l.meta.Metadata
 	return &Live{
-		UID: m.UID, ResourceVersion: m.ResourceVersion, Stamps: ownership.StampsOf(m.Labels, m.Annotations), Deleting: m.DeletionTimestamp != "",
-		Controller: l.meta.Controller(), Keep: m.Annotations[fleet.ResourcePolicyAnnotation] == "keep", OwnedSet: ownership.OwnedSet(m.Annotations),
+		UID: m.UID, ResourceVersion: m.ResourceVersion, Deleting: m.DeletionTimestamp != "",
+		Controller: l.meta.Controller(), Keep: m.Annotations[fleet.ResourcePolicyAnnotation] == "keep",
 	}
 }
 

@@ -97,13 +97,11 @@ type Owner struct {
 // Live is what is known of a live object beside its ownership metadata.
 type Live struct {
 	UID, ResourceVersion string
-	// Stamps are its five keys.
-	Stamps   ownership.Stamps
-	Deleting bool
+	Deleting             bool
 	// Controller is "Kind name" of the object that controls it.
 	Controller string
-	// Keep says that Helm leaves it in place when its release is uninstalled, OwnedSet that its set has an owner of its own.
-	Keep, OwnedSet bool
+	// Keep says that Helm leaves it in place when its release is uninstalled.
+	Keep bool
 	// LastApplied are, of an unowned object, the paths that its last-applied annotation states, the bundle does not, and the object has: Fleet
 	// calls them modified.
 	LastApplied []string
@@ -154,10 +152,9 @@ type Undesired struct {
 	// On is the cluster that it is on.
 	On       *resolve.Cluster
 	Metadata ownership.Metadata
-	// NoPrune says that a label excludes the object from what Fleet calls orphaned, Controlled that another object controls it, OwnedSet that its
-	// set has an owner.
-	NoPrune, Controlled, OwnedSet bool
-	Controller                    string // "kind name" of the controlling object
+	// NoPrune says that a label excludes the object from what Fleet calls orphaned, Controlled that another object controls it.
+	NoPrune, Controlled bool
+	Controller          string // "kind name" of the controlling object
 }
 
 // BundleDeployment is one bundle on one cluster with the state of its objects.

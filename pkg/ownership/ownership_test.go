@@ -3,7 +3,6 @@
 package ownership
 
 import (
-	"maps"
 	"strconv"
 	"testing"
 
@@ -19,38 +18,39 @@ func TestClassify(t *testing.T) {
 		return m
 	}
 	for _, tc := range []struct {
-		name string
-		have Metadata
-		want Verdict
+		name       string
+		have       Metadata
+		want       Class
+		idMismatch bool
 	}{
-		{"all five", want, Verdict{}},
-		{"hash alone", Metadata{Hash: want.Hash}, Verdict{IDMismatch: true}},
-		{"hash with another id", with(func(m *Metadata) { m.SetID = "default-x" }), Verdict{IDMismatch: true}},
-		{"hash with another release", with(func(m *Metadata) { m.ReleaseName = "x" }), Verdict{}},
-		{"nothing", Metadata{}, Verdict{Reason: Unmarked}},
-		{"managed-by alone", Metadata{ManagedBy: "Helm"}, Verdict{Reason: Unmarked}},
-		{"managed by another tool", Metadata{ManagedBy: "kustomize"}, Verdict{Reason: Unmarked}},
-		{"Helm's marks of this release", with(func(m *Metadata) { m.Hash, m.SetID = "", "" }), Verdict{Reason: HelmOnly}},
-		{"the release without managed-by", with(func(m *Metadata) { m.Hash, m.SetID, m.ManagedBy = "", "", "" }), Verdict{Reason: HelmOnly}},
-		{"Helm's marks of another release", Metadata{ManagedBy: "Helm", ReleaseName: "other", ReleaseNamespace: "web"}, Verdict{Reason: ForeignOwner}},
-		{"that release in another namespace", Metadata{ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: "x"}, Verdict{Reason: ForeignOwner}},
-		{"id without hash", with(func(m *Metadata) { m.Hash = "" }), Verdict{Reason: HashStripped}},
-		{"id with another hash", with(func(m *Metadata) { m.Hash = other.Hash }), Verdict{Reason: Inconsistent}},
-		{"another set", other, Verdict{Reason: ForeignOwner}},
-		{"another hash alone", Metadata{Hash: other.Hash}, Verdict{Reason: ForeignOwner}},
-		{"another id alone", Metadata{SetID: other.SetID}, Verdict{Reason: ForeignOwner}},
-		{"another id with Helm's marks of this release", with(func(m *Metadata) { m.Hash, m.SetID = "", other.SetID }), Verdict{Reason: ForeignOwner}},
+		{"all five", want, Owned, false},
+		{"hash alone", Metadata{Hash: want.Hash}, Owned, true},
+		{"hash with another id", with(func(m *Metadata) { m.SetID = "default-x" }), Owned, true},
+		{"hash with another release", with(func(m *Metadata) { m.ReleaseName = "x" }), Owned, false},
+		{"nothing", Metadata{}, Unmarked, false},
+		{"managed-by alone", Metadata{ManagedBy: "Helm"}, Unmarked, false},
+		{"managed by another tool", Metadata{ManagedBy: "kustomize"}, Unmarked, false},
+		{"Helm's marks of this release", with(func(m *Metadata) { m.Hash, m.SetID = "", "" }), HelmOnly, false},
+		{"the release without managed-by", with(func(m *Metadata) { m.Hash, m.SetID, m.ManagedBy = "", "", "" }), HelmOnly, false},
+		{"Helm's marks of another release", Metadata{ManagedBy: "Helm", ReleaseName: "other", ReleaseNamespace: "web"}, ForeignOwner, false},
+		{"that release in another namespace", Metadata{ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: "x"}, ForeignOwner, false},
+		{"id without hash", with(func(m *Metadata) { m.Hash = "" }), HashStripped, false},
+		{"id with another hash", with(func(m *Metadata) { m.Hash = other.Hash }), Inconsistent, false},
+		{"another set", other, ForeignOwner, false},
+		{"another hash alone", Metadata{Hash: other.Hash}, ForeignOwner, false},
+		{"another id alone", Metadata{SetID: other.SetID}, ForeignOwner, false},
+		{"another id with Helm's marks of this release", with(func(m *Metadata) { m.Hash, m.SetID = "", other.SetID }), ForeignOwner, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := Classify(tc.have, want); got != tc.want {
-				t.Errorf("got %+v, want %+v", got, tc.want)
+			if got, idMismatch := Classify(tc.have, want); got != tc.want || idMismatch != tc.idMismatch {
+				t.Errorf("got %q, %v, want %q, %v", got, idMismatch, tc.want, tc.idMismatch)
 			}
 		})
 	}
 }
 
 func TestChanges(t *testing.T) {
-	want := Desired("default-guestbook", "guestbook", "web").Stamps()
+	want := Desired("default-guestbook", "guestbook", "web")
 	if got := Changes(want, want); len(got) != 0 {
 		t.Errorf("an owned object is changed: %v", got)
 	}
@@ -70,7 +70,7 @@ func TestChanges(t *testing.T) {
 		return out
 	}
 	// A key that is empty is not one that is not there.
-	have := Stamps{"objectset.rio.cattle.io/id": "default-old", "meta.helm.sh/release-name": "", "app.kubernetes.io/managed-by": "Helm"}
+	have := FromValues(map[string]string{"objectset.rio.cattle.io/id": "default-old", "meta.helm.sh/release-name": "", "app.kubernetes.io/managed-by": "Helm"})
 	diff := cmp.Diff([]string{
 		`label objectset.rio.cattle.io/hash none "c5c68538ff9800def965853a87784a250ad1f566"`,
 		`annotation objectset.rio.cattle.io/id "default-old" "default-guestbook"`,
@@ -89,10 +89,27 @@ func TestChanges(t *testing.T) {
 	if diff != "" {
 		t.Errorf("back (-want +got):\n%s", diff)
 	}
-	if got := Changes(Stamps{}, want); len(got) != 5 {
+	if got := Changes(Metadata{}, want); len(got) != 5 {
 		t.Errorf("an unmarked object needs %d keys, want 5", len(got))
 	}
-	if got := want.Marks().Stamps(); !maps.Equal(got, want) {
-		t.Errorf("%v became %v", want, got)
+	for _, m := range []Metadata{want, have, {}} {
+		if got := FromValues(m.Values()); !got.Equal(m) {
+			t.Errorf("%v became %v", m, got)
+		}
+	}
+}
+
+// TestTruthTable holds that every situation is in the table once, with an answer of each policy.
+func TestTruthTable(t *testing.T) {
+	seen := map[Situation]bool{}
+	for _, r := range TruthTable() {
+		if seen[r.Situation] || r.Says == "" || len(r.Answers) != len(Policies) {
+			t.Errorf("row %+v", r)
+		}
+		seen[r.Situation] = true
+		// What the stricter policy takes, the other takes too.
+		if r.Answers[TakeUnmarked] == Take && r.Answers[IfUnowned] != Take {
+			t.Errorf("%s: %s takes it and %s does not", r.Situation, TakeUnmarked, IfUnowned)
+		}
 	}
 }

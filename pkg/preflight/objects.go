@@ -11,14 +11,13 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
-	adoption "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// object says what the rollout makes of one desired object.
+// object predicts what the rollout does with one desired object.
 func (r *rollout) object(o *evaluate.Object) {
 	r.Counts.Desired++
 	ref := o.Ref
@@ -35,41 +34,41 @@ func (r *rollout) object(o *evaluate.Object) {
 	default:
 		r.Counts.Keep++
 	}
-	others := adoption.Holders(r.d.BundleDeployment, o)
-	r.holders(&ref, others)
+	owners := r.d.On.Owners(r.d.BundleDeployment, o.Key(), o.Metadata).Owners
+	owned := slices.ContainsFunc(owners, ownership.Owner.Exists)
+	r.owners(&ref, owners)
 	if o.State == evaluate.Missing || o.State == evaluate.Unknown {
 		return
 	}
-	refused := r.ownership(o, &ref, others)
+	refused := r.ownership(o, &ref, owned)
 	if o.Live != nil && o.Live.Deleting {
-		r.add(beingDeleted, &ref, "%s is being deleted: what is applied to it goes with it", o.Key())
+		r.add(beingDeleted, &ref, "%s is being deleted: the changes of the rollout are lost with it", o.Key())
 	}
-	if o.State == evaluate.Unowned && !refused && !slices.ContainsFunc(others, adoption.Holder.Living) {
+	if o.State == evaluate.Unowned && !refused && !owned {
 		r.takeOver(o, &ref)
 	}
 	r.overwrites(o, &ref)
 }
 
-// holders says who else has the object or wants it.
-func (r *rollout) holders(ref *object.Ref, others []adoption.Holder) {
-	for _, h := range others {
+// owners reports the other owners of an object, and the other bundles that desire it.
+func (r *rollout) owners(ref *object.Ref, owners []ownership.Owner) {
+	for _, o := range owners {
 		switch {
-		case !h.Living():
+		case !o.Exists():
 			continue
-		case h.Situation == adoption.Contested:
-			r.add(contested, ref, "%s wants %s too: each deploy of one takes it from the other", h.Title, ref.Key()).
-				Remediation = "decide which bundle is to have it, and take it out of the other"
+		case o.Situation == ownership.Contested:
+			r.add(contested, ref, "%s desires %s too: each deploy of one takes it from the other", o, ref.Key()).
+				Remediation = "decide which bundle is to own it, and remove it from the other"
 		default:
-			r.add(held, ref, "%s is held by %s, which would lose it or take it back", ref.Key(), h.Title).
-				Remediation = fmt.Sprintf("take it out of one of the two, or take it for good: %s --dangerous-take-from=%s", adopt(r.c, r.d), shellescape.Quote(h.Name()))
+			r.add(held, ref, "%s %s; that owner would lose it, or take it back", ref.Key(), o.Says()).
+				Remediation = fmt.Sprintf("remove it from one of the two, or take it: %s --dangerous-take-from=%s", adoptCommand(r.c, r.d), shellescape.Quote(o.Name()))
 		}
-		r.Items[len(r.Items)-1].Holder = h.Title
+		r.Items[len(r.Items)-1].Holder = o.String()
 	}
 }
 
-// ownership says whether Helm refuses the installation for an object that exists. Of whom it is Helm knows by its own three keys alone; Fleet's
-// two do not count for it (docs/fleet-behavior.md, 1.7).
-func (r *rollout) ownership(o *evaluate.Object, ref *object.Ref, others []adoption.Holder) (refused bool) {
+// ownership says whether Helm refuses the installation because of an object that exists. Helm looks at its own three keys alone.
+func (r *rollout) ownership(o *evaluate.Object, ref *object.Ref, owned bool) (refused bool) {
 	if r.Action != report.RolloutInstall || r.takes {
 		return false
 	}
@@ -77,54 +76,48 @@ func (r *rollout) ownership(o *evaluate.Object, ref *object.Ref, others []adopti
 	if len(wrong) == 0 {
 		return false
 	}
-	// What Fleet makes of it depends on whether Helm complains of an annotation.
-	after := "Fleet says that it is not installed, and does not try again"
+	// The reaction of Fleet depends on whether Helm's message is about an annotation.
+	after := "Fleet reports that it is not installed, and does not retry"
 	if len(wrong) == 1 && strings.HasPrefix(wrong[0], "label") {
-		after = "Fleet tries again and again"
+		after = "Fleet retries for ever"
 	}
 	item := r.add(invalidOwnership, ref, "%s exists, and Helm would refuse to install release %s over it (invalid ownership metadata): %s; %s", ref.Key(),
 		r.d.Ownership.Release(), strings.Join(wrong, ", "), after)
-	item.Remediation = adopt(r.c, r.d)
-	if slices.ContainsFunc(others, adoption.Holder.Living) {
-		item.Remediation = ""
+	if !owned {
+		item.Remediation = adoptCommand(r.c, r.d)
 	}
 	return true
 }
 
-// wrongKeys says which of Helm's keys are not those of the release.
-func wrongKeys(have, want ownership.Metadata) []string {
+// wrongKeys says which of Helm's keys do not have the values of the release.
+func wrongKeys(have, desired ownership.Metadata) []string {
+	have.Hash, have.SetID = desired.Hash, desired.SetID
 	var out []string
-	for _, k := range []struct{ kind, name, have, want string }{
-		{"label", fleet.ManagedByLabel, have.ManagedBy, want.ManagedBy},
-		{"annotation", fleet.ReleaseNameAnnotation, have.ReleaseName, want.ReleaseName},
-		{"annotation", fleet.ReleaseNamespaceAnnotation, have.ReleaseNamespace, want.ReleaseNamespace},
-	} {
-		switch k.have {
-		case k.want:
-		case "":
-			out = append(out, fmt.Sprintf("%s %s is not there", k.kind, k.name))
-		default:
-			out = append(out, fmt.Sprintf("%s %s is %q", k.kind, k.name, k.have))
+	for _, c := range ownership.Changes(have, desired) {
+		if c.Old == nil || *c.Old == "" {
+			out = append(out, fmt.Sprintf("%s %s is not set", c.Field(), c.Name))
+		} else {
+			out = append(out, fmt.Sprintf("%s %s is %q", c.Field(), c.Name, *c.Old))
 		}
 	}
 	return out
 }
 
-// takeOver says that an object changes hands, and why nobody asks.
+// takeOver reports that an object gets another owner without an error, and why.
 func (r *rollout) takeOver(o *evaluate.Object, ref *object.Ref) {
-	why := "it carries Helm's keys of this release"
+	why := "it has Helm's label and annotations of this release"
 	switch {
 	case r.Action == "":
 		return
 	case r.Action == report.RolloutUpgrade:
-		why = "Fleet has every upgrade take over whatever exists"
+		why = "every upgrade by Fleet takes over existing objects"
 	case r.takes:
 		why = "the bundle has helm.takeOwnership"
 	}
-	r.add(takenOver, ref, "%s exists and becomes the bundle's without a word: %s", o.Key(), why)
+	r.add(takenOver, ref, "%s exists and will be taken over silently: %s", o.Key(), why)
 }
 
-// overwrites says which fields the rollout changes, and where it would fail over one.
+// overwrites reports the fields that the rollout changes, and those on which it would fail.
 func (r *rollout) overwrites(o *evaluate.Object, ref *object.Ref) {
 	if len(o.Differences) == 0 {
 		return
@@ -133,7 +126,7 @@ func (r *rollout) overwrites(o *evaluate.Object, ref *object.Ref) {
 	if n := len(o.Differences); n > 1 {
 		what = fmt.Sprintf("%d fields that differ", n)
 	}
-	if owners := adoption.Conflicting(r.d, o.Differences); len(owners) > 0 {
+	if owners := adopt.Conflicting(r.d, o.Differences); len(owners) > 0 {
 		item := r.add(applyConflict, ref, "%s: Helm applies the release server-side, and %s owns %s: the apply fails on the conflict", o.Key(), strings.Join(owners, " and "), what)
 		item.Overwrites = report.Differences(o.Differences)
 		item.Remediation = "set the fields to what the bundle states, or set helm.force on the bundle"

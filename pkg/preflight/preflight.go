@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight says before a rollout what it would meet: what Helm or Fleet's agent would refuse, what somebody else has or wants, what
-// would be taken over, overwritten and deleted. It is a pure function of what an audit found out that was asked for the bundles' own contents
-// and to foresee; it changes nothing.
+// Package preflight predicts problems before a rollout: what Helm or Fleet's agent would refuse, which objects have another owner, and which
+// would be taken over, overwritten or deleted. It is a pure function of the result of an audit with the bundles' own contents.
 package preflight
 
 import (
@@ -22,8 +21,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// Check predicts the rollout of every bundle in a case that is deployed to this cluster, or may be. elsewhere counts those that are established
-// to be deployed to others.
+// Check predicts the rollout of every bundle in a case that is deployed to this cluster, or may be. elsewhere counts the bundles that are known
+// to be deployed to other clusters.
 func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 	for _, d := range c.Deployments {
 		if d.OnOtherCluster {
@@ -37,14 +36,14 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 	return rollouts, elsewhere
 }
 
-// rollout is what is being found out of one bundle.
+// rollout is the prediction for one bundle.
 type rollout struct {
 	report.Rollout
 	c *check.Input
 	d *evaluate.BundleDeployment
-	// last is the highest revision recorded of the release, nil where there is none.
+	// last is the highest recorded revision of the release, nil if there is none.
 	last *state.Record
-	// takes says that Helm takes over what exists.
+	// takes says that Helm takes over existing objects.
 	takes bool
 	// agent is the version of the agent that deploys it.
 	agent      fleet.Version
@@ -60,7 +59,7 @@ func newRollout(c *check.Input, d *evaluate.BundleDeployment) *rollout {
 	return r
 }
 
-// rendered says whether what the bundle states is known.
+// rendered says whether the desired objects of the bundle are known.
 func (r *rollout) rendered() bool {
 	return r.d.From == resolve.FromBundle || r.d.From == resolve.FromFiles
 }
@@ -69,19 +68,19 @@ func (r *rollout) predict() {
 	r.refusals()
 	r.names()
 	if !r.rendered() {
-		r.Release = "" // that of the record may not be the one of the bundle
+		r.Release = "" // the release in the record may not be that of the bundle
 		if r.d.Rendering.Refused == "" {
 			why := strings.Join(r.d.Rendering.Unresolved, "; ")
 			if r.d.BD == nil && why == "" {
 				why = "its contents are on the cluster that manages this one"
 			}
-			r.add(unknownObjects, nil, "nothing can be foretold: %s", cmp.Or(why, r.d.Detail))
+			r.add(unknownObjects, nil, "nothing can be predicted: %s", cmp.Or(why, r.d.Detail))
 		}
 		return
 	}
 	r.DesiredFrom = string(r.d.From)
-	if len(r.d.Rendering.Unresolved) > len(r.d.Rendering.ValuesMissing) { // of those it was said already
-		r.add(partial, nil, "what is foretold is not surely all: %s", strings.Join(r.d.Rendering.Unresolved, "; "))
+	if len(r.d.Rendering.Unresolved) > len(r.d.Rendering.ValuesMissing) { // missing values are reported already
+		r.add(partial, nil, "the prediction may be incomplete: %s", strings.Join(r.d.Rendering.Unresolved, "; "))
 	}
 	r.recordSize()
 	r.release()
@@ -91,7 +90,7 @@ func (r *rollout) predict() {
 	r.deletions()
 }
 
-// add notes an item, and what it means for the rollout.
+// add adds an item, and its verdict.
 func (r *rollout) add(rule Rule, o *object.Ref, format string, args ...any) *report.PreflightItem {
 	if rule.Severity == report.Error || rule.Verdict == report.VerdictUnknown {
 		r.verdict(rule.Verdict)
@@ -100,7 +99,7 @@ func (r *rollout) add(rule Rule, o *object.Ref, format string, args ...any) *rep
 	return &r.Items[len(r.Items)-1]
 }
 
-// verdicts are in the order in which one gives way to another.
+// verdicts has the order of the verdicts; the highest decides.
 var verdicts = map[report.Verdict]int{report.VerdictOK: 0, report.VerdictUnknown: 1, report.VerdictContested: 2, report.VerdictRefused: 3}
 
 func (r *rollout) verdict(v report.Verdict) {
@@ -109,7 +108,7 @@ func (r *rollout) verdict(v report.Verdict) {
 	}
 }
 
-// refusals are what Fleet's agent does not deploy at all (docs/fleet-behavior.md, 1.3, 2.5 and 2.7).
+// refusals reports what Fleet's agent does not deploy at all.
 func (r *rollout) refusals() {
 	d := r.d
 	for i := range d.Rendering.ClusterScoped {
@@ -121,7 +120,7 @@ func (r *rollout) refusals() {
 		r.add(notRendered, nil, "it cannot be rendered: %s", d.Rendering.Refused)
 	}
 	for _, what := range d.Rendering.ValuesMissing {
-		r.add(valuesMissing, nil, "its valuesFrom names %s, which is not on the cluster: every deploy fails until it is there", what)
+		r.add(valuesMissing, nil, "its valuesFrom names %s, which is not on the cluster: every deploy fails until it exists", what)
 	}
 }
 
@@ -140,11 +139,11 @@ func (r *rollout) recordSize() {
 	}
 }
 
-// names are those that some version of Fleet mishandles (docs/fleet-behavior.md, 1.1, 1.6 and 1.8).
+// names reports names that some version of Fleet mishandles.
 func (r *rollout) names() {
 	d := r.d
 	if fleet.IsAgentBundle(d.Name) && !r.ofAgent() {
-		r.add(agentName, nil, "its name begins with fleet-agent: its objects get the set id of Fleet's agent, and Fleet takes it for the agent's own").
+		r.add(agentName, nil, "its name begins with fleet-agent: its objects get the set id of Fleet's agent, and Fleet treats it as the agent's bundle").
 			Remediation = "give the bundle another name"
 	}
 	given := ""
@@ -156,7 +155,7 @@ func (r *rollout) names() {
 		r.collected(made)
 	}
 	if d.Options().KeepResources && cmp.Or(given, made) != d.Name {
-		r.add(keptRecords, nil, "it has keepResources, and its release is not called as the bundle is: when the bundle goes, the records of release %s stay behind", cmp.Or(given, made))
+		r.add(keptRecords, nil, "it has keepResources, and its release does not have the name of the bundle: when the bundle is deleted, the records of release %s stay", cmp.Or(given, made))
 	}
 }
 
@@ -170,16 +169,16 @@ func (r *rollout) collected(release string) {
 	const remedy = "set helm.releaseName, or update the agent"
 	switch {
 	case !r.agentKnown:
-		item := r.add(garbageCollected.as(report.Warning), nil, "its release is called %s, not %s: agents older than 0.15.6, and 0.16.0, uninstall it again, and this agent's version is "+
+		item := r.add(garbageCollected.as(report.Warning), nil, "the name of its release is %s, not %s: agents older than 0.15.6, and 0.16.0, uninstall it again, and this agent's version is "+
 			"not known", release, r.d.Name)
 		item.Remediation = remedy
 	case r.agent.CollectsByBundleName():
-		r.add(garbageCollected, nil, "its release is called %s, not %s: this agent's garbage collection takes it for nobody's and uninstalls it", release, r.d.Name).
+		r.add(garbageCollected, nil, "the name of its release is %s, not %s: this agent's garbage collection does not find its bundle, and uninstalls it", release, r.d.Name).
 			Remediation = remedy
 	}
 }
 
-// as is the rule with another severity.
+// as returns the rule with another severity.
 func (r Rule) as(s report.Severity) Rule {
 	r.Severity = s
 	return r

@@ -16,7 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// release finds out whether this installs or upgrades, and whether the release is the bundle's to have (docs/fleet-behavior.md, 1.6, 1.7).
+// release decides whether the rollout installs or upgrades, and whether another owner has the release.
 func (r *rollout) release() {
 	d := r.d
 	r.last = d.On.Latest[d.Ownership.Release()]
@@ -37,35 +37,35 @@ func (r *rollout) release() {
 	r.renamed()
 }
 
-// inUse says whose the release is, where it is not the bundle's.
+// inUse reports the owner of the release, if it is not the bundle.
 func (r *rollout) inUse() {
 	last, d := r.last, r.d
 	if last == nil {
 		return
 	}
 	agent := d.On.AgentOf(d.BundleDeployment)
-	var whose string
+	var owner string
 	switch {
 	case last.Damaged != "":
-		r.add(recordsUnread, nil, "release %s is there already, and whose it is cannot be said: its record is damaged", last.Release())
+		r.add(recordsUnread, nil, "release %s exists already, and its owner is not known: its record is damaged", last.Release())
 		return
 	case last.BundleID == "":
-		whose = "none of Fleet's"
+		owner = "is not a release of Fleet"
 	case last.BundleID != d.Name:
-		whose = "that of bundle " + last.BundleID
+		owner = "belongs to bundle " + last.BundleID
 		if other := r.deployed(last.BundleID); other == nil {
-			whose += ", which is not deployed here any more"
+			owner += ", which is not deployed here any more"
 		} else {
-			whose = "that of bundle deployment " + other.Key()
+			owner = "belongs to bundle deployment " + other.Key()
 		}
 	case agent != "" && last.AgentNamespace != "" && last.AgentNamespace != agent:
-		whose = "that of the agent in namespace " + last.AgentNamespace
+		owner = "belongs to the agent in namespace " + last.AgentNamespace
 	default:
 		return
 	}
-	item := r.add(releaseInUse, nil, "release %s is there already, and is %s: Fleet would upgrade it as its own, and objects that the bundle does not state would go", last.Release(), whose)
+	item := r.add(releaseInUse, nil, "release %s exists already, and %s: Fleet would upgrade it, and delete its objects that the bundle does not have", last.Release(), owner)
 	item.Holder = "Helm release " + last.Release()
-	item.Remediation = fmt.Sprintf("set another helm.releaseName; %s -n %s history %s shows what is there", r.c.Commands.Helm,
+	item.Remediation = fmt.Sprintf("set another helm.releaseName; %s -n %s history %s shows its revisions", r.c.Commands.Helm,
 		shellescape.Quote(last.Namespace), shellescape.Quote(last.Name.Name))
 }
 
@@ -79,45 +79,45 @@ func (r *rollout) deployed(bundle string) *resolve.BundleDeployment {
 	return nil
 }
 
-// renamed says what follows if the bundle is deployed as another release already.
+// renamed reports a bundle that is deployed as another release.
 func (r *rollout) renamed() {
 	was := r.d.Release
 	if was.Revision == 0 || was.Release() == r.d.Ownership.Release() {
 		return
 	}
-	r.add(releaseRenamed, nil, "it is deployed as release %s now, and would be installed as %s: Fleet's garbage collection then uninstalls the first, and deletes what both have",
+	r.add(releaseRenamed, nil, "it is deployed as release %s now, and would be installed as %s: Fleet's garbage collection then uninstalls the first, and deletes the objects that both have",
 		was.Release(), r.d.Ownership.Release())
 }
 
-// deletions are the objects of the release that the bundle states no more.
+// deletions reports the objects of the release that the bundle does not have any more.
 func (r *rollout) deletions() {
 	d := r.d
 	if d.Release.Release() != d.Ownership.Release() {
-		return // the garbage collection's
+		return // the garbage collection deletes them
 	}
-	states := map[object.Key]bool{}
+	desired := map[object.Key]bool{}
 	for i := range d.Objects {
-		states[d.Objects[i].Key()] = true
+		desired[d.Objects[i].Key()] = true
 	}
 	for _, w := range d.Removed {
-		if states[w.Key()] || w.Kept() {
+		if desired[w.Key()] || w.Kept() {
 			continue
 		}
 		r.Counts.Delete++
 		ref := w.Ref
-		others := r.wanted(w.Key())
+		others := r.desiredBy(w.Key())
 		if len(others) == 0 {
-			r.add(deleted, &ref, "%s is in release %s and no more in the bundle: the rollout deletes it", w.Key(), d.Release.Release())
+			r.add(deleted, &ref, "%s is in release %s and not in the bundle any more: the rollout deletes it", w.Key(), d.Release.Release())
 			continue
 		}
-		item := r.add(deletesWanted, &ref, "%s is in release %s and no more in the bundle: the rollout deletes it, though bundle deployment %s wants it", w.Key(),
+		item := r.add(deletesWanted, &ref, "%s is in release %s and not in the bundle any more: the rollout deletes it, though bundle deployment %s desires it", w.Key(),
 			d.Release.Release(), others[0].Key())
 		item.Holder = "bundle deployment " + others[0].Key()
 	}
 }
 
-// wanted are the other deployments that want an object.
-func (r *rollout) wanted(key object.Key) []*resolve.BundleDeployment {
+// desiredBy returns the other deployments that desire an object.
+func (r *rollout) desiredBy(key object.Key) []*resolve.BundleDeployment {
 	var out []*resolve.BundleDeployment
 	for _, w := range r.d.On.Objects[key] {
 		if w.Deployment != r.d.BundleDeployment {
@@ -127,7 +127,7 @@ func (r *rollout) wanted(key object.Key) []*resolve.BundleDeployment {
 	return out
 }
 
-// adopt is the command that would make the bundle's objects its own.
-func adopt(c *check.Input, d *evaluate.BundleDeployment) string {
+// adoptCommand is the command that assigns the existing objects to the bundle.
+func adoptCommand(c *check.Input, d *evaluate.BundleDeployment) string {
 	return c.Commands.Adopt + " " + c.Commands.BundleArgs(d.BundleDeployment)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -77,7 +78,7 @@ func showAdoption(t *testing.T, a *report.Adoption, format string, o printers.Op
 
 // TestGoldenAdoption holds every format of plans and results, byte for byte.
 func TestGoldenAdoption(t *testing.T) {
-	plan, strict := planned(t, adopt.Options{Policy: adopt.IfUnowned}), planned(t, adopt.Options{Policy: adopt.Unmarked})
+	plan, strict := planned(t, adopt.Options{Policy: ownership.IfUnowned}), planned(t, adopt.Options{Policy: ownership.TakeUnmarked})
 	for _, format := range printers.Formats {
 		golden(t, "adopt."+format, showAdoption(t, plan, format, printers.Options{}))
 	}

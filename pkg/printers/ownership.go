@@ -10,7 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// OwnershipPrinter shows whose objects are.
+// OwnershipPrinter shows the owners of objects.
 type OwnershipPrinter func(io.Writer, *report.Ownership) error
 
 // OwnershipFormats lists the formats of an Ownership, the default first.
@@ -40,11 +40,11 @@ func (t text) ownership(w io.Writer, d *report.Ownership) error {
 		wrapped(&b, "  ", sentence(o.Verdict)+".")
 		t.holder(&b, o.Holder)
 		for _, c := range o.DesiredBy {
-			reason := "it is its own"
+			reason := "owned"
 			if c.Reason != "" {
-				reason = "not its own: " + c.Reason
+				reason = "not owned: " + c.Reason
 			}
-			t.fact(&b, "wanted by", c.BundleDeployment+" ("+reason+")")
+			t.fact(&b, "desired by", c.BundleDeployment+" ("+reason+")")
 		}
 		t.fact(&b, "controlled by", o.Controller)
 		for _, m := range o.Marks {
@@ -55,7 +55,7 @@ func (t text) ownership(w io.Writer, d *report.Ownership) error {
 			}
 		}
 		if len(o.Marks) == 0 {
-			fmt.Fprintf(&b, "  %s\n", t.faint("no mark at all"))
+			fmt.Fprintf(&b, "  %s\n", t.faint("no ownership labels or annotations"))
 		}
 	}
 	_, err := w.Write(b.Bytes())

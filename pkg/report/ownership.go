@@ -19,11 +19,29 @@ type Ownership struct {
 	Gaps    []Gap         `json:"gaps"`
 }
 
-// OwnedObject is one object with its marks.
+// OwnerResult says who owns an object.
+type OwnerResult string
+
+// The results.
+const (
+	OwnerOwned       OwnerResult = "Owned"       // Fleet counts it as an object of a bundle deployment that desires it
+	OwnerNotDesired  OwnerResult = "NotDesired"  // it has the hash of a bundle deployment that does not desire it
+	OwnerSharedSet   OwnerResult = "SharedSet"   // several bundle deployments share its set, and its Helm annotations name none of their releases
+	OwnerSystemSet   OwnerResult = "SystemSet"   // Fleet itself, or another program than Fleet, applies its set
+	OwnerUnknownSet  OwnerResult = "UnknownSet"  // its set is not known, and not every release record could be read
+	OwnerLostSet     OwnerResult = "LostSet"     // no release on the cluster has its set
+	OwnerNotOwned    OwnerResult = "NotOwned"    // a bundle deployment desires it, and it has no hash
+	OwnerHelmRelease OwnerResult = "HelmRelease" // no bundle desires it, and its Helm annotations name a release
+	OwnerNone        OwnerResult = "NoOwner"     // no bundle desires it, and it names no owner
+	OwnerUnknown     OwnerResult = "Unknown"     // it has no hash, and whether a bundle desires it is not known
+)
+
+// OwnedObject is one object with its ownership metadata.
 type OwnedObject struct {
 	object.Ref
-	UID string `json:"uid,omitempty"`
-	// Verdict says whose it is in one sentence.
+	UID    string      `json:"uid,omitempty"`
+	Result OwnerResult `json:"result"`
+	// Verdict says the result in a sentence.
 	Verdict string `json:"verdict"`
 	// Unknown says why it is not known which bundle desires the object; not there where it is known.
 	Unknown string `json:"unknown,omitempty"`

@@ -249,36 +249,6 @@ func (c *Cluster) AgentOf(d *BundleDeployment) string {
 	return ""
 }
 
-// OwnerOf finds the bundle deployment of this cluster that an object belongs to by its hash, or, where it has none, by the id of its set. Of
-// several that share the set it is the one whose release the object names. It is nil where no bundle deployment here has that set, and where
-// several share it and none of them is named: Shared tells the two apart.
-func (c *Cluster) OwnerOf(marks ownership.Metadata) *BundleDeployment {
-	sharers := c.sharers(marks)
-	for _, d := range sharers {
-		if d.Release.Release() == marks.Release() {
-			return d
-		}
-	}
-	if len(sharers) == 1 {
-		return sharers[0]
-	}
-	return nil
-}
-
-// Shared says whether several bundle deployments of this cluster share the set that an object carries, so that it belongs to one of them and
-// its Helm annotations do not say to which.
-func (c *Cluster) Shared(marks ownership.Metadata) bool {
-	return len(c.sharers(marks)) > 1 && c.OwnerOf(marks) == nil
-}
-
-func (c *Cluster) sharers(marks ownership.Metadata) []*BundleDeployment {
-	hash := marks.Hash
-	if hash == "" {
-		hash = fleet.Hash(marks.SetID)
-	}
-	return c.Sets[hash]
-}
-
 // index makes the desired objects and the set of a bundle deployment known.
 func (c *Cluster) index(d *BundleDeployment) {
 	for _, o := range slices.Concat(d.claimed, d.Desired) {

@@ -344,8 +344,8 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestHolder holds that an object of a shared set belongs to the deployment that its Helm annotations name, and otherwise to none that is named.
-func TestHolder(t *testing.T) {
+// TestOwnerOf holds that an object of a shared set belongs to the deployment that its Helm annotations name, and otherwise to none that is named.
+func TestOwnerOf(t *testing.T) {
 	w := &world{tb: t}
 	w.secret("a-system", "one").secret("b-system", "two").workload("a-system", "").workload("b-system", "").
 		bd("one", "web", "web/web:1").bd("two", "web", "shop/web:1").bd("one", "alone", "web/alone:1").
@@ -370,8 +370,9 @@ func TestHolder(t *testing.T) {
 		if d := c.OwnerOf(tc.marks); d != nil {
 			got = d.Key()
 		}
-		if got != tc.holder || c.Shared(tc.marks) != tc.shared {
-			t.Errorf("%+v: %q, shared %v, want %q, %v", tc.marks, got, c.Shared(tc.marks), tc.holder, tc.shared)
+		shared := len(ownership.BundlesOf(c, tc.marks)) > 1
+		if got != tc.holder || shared != tc.shared {
+			t.Errorf("%+v: %q, shared %v, want %q, %v", tc.marks, got, shared, tc.holder, tc.shared)
 		}
 	}
 }

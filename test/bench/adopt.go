@@ -93,7 +93,7 @@ func (p *patcher) stamp(ctx context.Context, away bool) (time.Duration, error) {
 // stamps is the merge patch of the marks of a release, which has the name of its namespace.
 func stamps(release string, away bool) ([]byte, error) {
 	id := fleet.SetID(release, "")
-	values := ownership.Metadata{SetID: id, Hash: fleet.Hash(id), ManagedBy: "Helm", ReleaseName: release, ReleaseNamespace: release}.Stamps()
+	values := ownership.Metadata{SetID: id, Hash: fleet.Hash(id), ManagedBy: "Helm", ReleaseName: release, ReleaseNamespace: release}.Values()
 	labels, annotations := map[string]any{}, map[string]any{}
 	for _, k := range ownership.Keys() {
 		into := annotations

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -24,7 +23,7 @@ type stray struct {
 	name  string
 	marks ownership.Metadata
 	// situation is the row of the truth table that it is, holder how he may be named from whom it is to be taken.
-	situation adopt.Situation
+	situation ownership.Situation
 	holder    string
 }
 
@@ -37,20 +36,20 @@ func strays() []stray {
 	}
 	none := ownership.Metadata{}
 	return []stray{
-		{"unmarked", none, adopt.NoMark, ""},
-		{"managed-by-alone", ownership.Metadata{ManagedBy: "kustomize"}, adopt.NoMark, ""},
-		{"helm-only", helm(none, apps, "guestbook"), adopt.OwnRelease, ""},
-		{"stripped", helm(ownership.Metadata{SetID: "default-guestbook"}, apps, "guestbook"), adopt.OwnID, ""},
-		{"of-helm", helm(none, "tools", "chart"), adopt.LivingRelease, "tools/chart"},
-		{"of-lost-helm", helm(none, "tools", "lost"), adopt.LostRelease, "tools/lost"},
-		{"id-of-bundle", ownership.Metadata{SetID: "default-other"}, adopt.KnownID, "other"},
-		{"id-of-nobody", ownership.Metadata{SetID: "default-gone"}, adopt.UnknownID, "default-gone"},
-		{"of-bundle", helm(of("default-other"), apps, "other"), adopt.KnownHash, "other"},
-		{"of-nobody", helm(of("default-gone"), apps, "gone"), adopt.UnknownHash, "default-gone"},
-		{"hash-of-nobody", ownership.Metadata{Hash: fleet.Hash("default-lost")}, adopt.UnknownHash, fleet.Hash("default-lost")},
-		{"of-fleet", of("fleet-agent-bootstrap"), adopt.SystemSet, "fleet-agent-bootstrap"},
-		{"of-rancher", of("monitoring"), adopt.SystemSet, "monitoring"},
-		{"contested", none, adopt.Contested, "other"},
+		{"unmarked", none, ownership.NoMark, ""},
+		{"managed-by-alone", ownership.Metadata{ManagedBy: "kustomize"}, ownership.NoMark, ""},
+		{"helm-only", helm(none, apps, "guestbook"), ownership.OwnRelease, ""},
+		{"stripped", helm(ownership.Metadata{SetID: "default-guestbook"}, apps, "guestbook"), ownership.OwnID, ""},
+		{"of-helm", helm(none, "tools", "chart"), ownership.LivingRelease, "tools/chart"},
+		{"of-lost-helm", helm(none, "tools", "lost"), ownership.LostRelease, "tools/lost"},
+		{"id-of-bundle", ownership.Metadata{SetID: "default-other"}, ownership.KnownID, "other"},
+		{"id-of-nobody", ownership.Metadata{SetID: "default-gone"}, ownership.UnknownID, "default-gone"},
+		{"of-bundle", helm(of("default-other"), apps, "other"), ownership.KnownHash, "other"},
+		{"of-nobody", helm(of("default-gone"), apps, "gone"), ownership.UnknownHash, "default-gone"},
+		{"hash-of-nobody", ownership.Metadata{Hash: fleet.Hash("default-lost")}, ownership.UnknownHash, fleet.Hash("default-lost")},
+		{"of-fleet", of("fleet-agent-bootstrap"), ownership.SystemSet, "fleet-agent-bootstrap"},
+		{"of-rancher", of("monitoring"), ownership.SystemSet, "monitoring"},
+		{"contested", none, ownership.Contested, "other"},
 	}
 }
 
@@ -70,7 +69,7 @@ func world(t *testing.T) (guestbook *bundle, all []*unstructured.Unstructured) {
 	other.options.TakeOwnership = true
 	other.deploy()
 	for _, s := range strays() {
-		f.mark(configMap(s.name), s.marks.Stamps())
+		f.mark(configMap(s.name), s.marks.Values())
 	}
 	return guestbook, all
 }
@@ -79,12 +78,12 @@ func world(t *testing.T) (guestbook *bundle, all []*unstructured.Unstructured) {
 // and else what it was, what is not was not written to.
 func TestTruthTable(t *testing.T) {
 	b, all := world(t)
-	rows := map[adopt.Situation]adopt.Rule{}
-	for _, rule := range adopt.TruthTable() {
+	rows := map[ownership.Situation]ownership.Rule{}
+	for _, rule := range ownership.TruthTable() {
 		rows[rule.Situation] = rule
 	}
 	unseen := maps.Clone(rows)
-	delete(unseen, adopt.Undecided) // see TestUndecided
+	delete(unseen, ownership.Undecided) // see TestUndecided
 	var holders []string
 	for _, s := range strays() {
 		delete(unseen, s.situation)
@@ -95,12 +94,12 @@ func TestTruthTable(t *testing.T) {
 	if len(unseen) > 0 {
 		t.Errorf("no stray is of %v", slices.Collect(maps.Keys(unseen)))
 	}
-	for _, policy := range adopt.Policies {
+	for _, policy := range ownership.Policies {
 		for name, named := range map[string][]string{"nobody named": nil, "everybody named": holders} {
 			t.Run(string(policy)+", "+name, func(t *testing.T) {
 				takes := map[string]bool{}
 				for _, s := range strays() {
-					takes[s.name] = named != nil || rows[s.situation].Answers[policy] == adopt.Take
+					takes[s.name] = named != nil || rows[s.situation].Answers[policy] == ownership.Take
 				}
 				testPolicy(t, b, b.getAll(all...), takes, append(named, "--policy", string(policy)))
 			})
@@ -160,9 +159,9 @@ func TestUndecided(t *testing.T) {
 	mystery := f.deploy("mystery", "{apiVersion: v1, kind: ConfigMap, metadata: {name: mystery}}")
 	f.merge("kubectl", mystery.record(1), `{"data":{"release":"bm90IGEgcmVjb3Jk"}}`)
 	f.remove(object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, "mystery"))
-	f.mark(configMap("theme"), ownership.Metadata{SetID: "default-somebody", Hash: fleet.Hash("default-somebody")}.Stamps())
+	f.mark(configMap("theme"), ownership.Metadata{SetID: "default-somebody", Hash: fleet.Hash("default-somebody")}.Values())
 	before := f.get(configMap("theme"))
-	for _, policy := range adopt.Policies {
+	for _, policy := range ownership.Policies {
 		a := f.adopt("--yes", "--policy", string(policy))
 		expectAdoption(t, a, 1, map[string]string{"configmap apps/theme": "Refuse Undecided"})
 		f.unchanged(before)
@@ -185,6 +184,6 @@ func TestTakeFromNobody(t *testing.T) {
 	if a.status != 1 || a.stdout != "" {
 		t.Errorf("status %d, want 1; %s", a.status, a.stdout)
 	}
-	says(t, "stderr", a.stderr, "default-gohne", "names nobody")
+	says(t, "stderr", a.stderr, "default-gohne", "names no owner")
 	f.unchanged(before)
 }

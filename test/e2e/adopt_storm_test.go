@@ -94,7 +94,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	f.strip(objs...)
 	before := f.getAll(objs...)
 	left := map[string]string{ // what is said of it
-		"item-00": "deleted in the meantime", "item-01": "deleted and created again", "item-02": "marks were changed", "item-03": "being deleted",
+		"item-00": "deleted in the meantime", "item-01": "deleted and created again", "item-02": "ownership metadata was changed", "item-03": "being deleted",
 		"item-04": "controlled by Service boss",
 	}
 	f.merge("wait", objs[3], `{"metadata":{"finalizers":["example.com/wait"]}}`)

@@ -96,7 +96,7 @@ func (a adoption) object(t *testing.T, key string) report.AdoptedObject {
 }
 
 // mark writes exactly these of the five keys on an object, and takes the others away.
-func (f *fleetServer) mark(obj *unstructured.Unstructured, stamps ownership.Stamps) {
+func (f *fleetServer) mark(obj *unstructured.Unstructured, stamps map[string]string) {
 	f.t.Helper()
 	labels, annotations := map[string]any{}, map[string]any{}
 	for _, k := range ownership.Keys() {
@@ -125,12 +125,12 @@ func (f *fleetServer) strip(objs ...*unstructured.Unstructured) {
 }
 
 // stamps are the five keys that an object of the bundle carries.
-func (b *bundle) stamps() ownership.Stamps {
-	return ownership.Metadata{Hash: b.options.Hash, SetID: b.options.SetID, ManagedBy: "Helm", ReleaseName: b.name, ReleaseNamespace: b.options.Namespace}.Stamps()
+func (b *bundle) stamps() map[string]string {
+	return ownership.Metadata{Hash: b.options.Hash, SetID: b.options.SetID, ManagedBy: "Helm", ReleaseName: b.name, ReleaseNamespace: b.options.Namespace}.Values()
 }
 
-func stampsOf(obj *unstructured.Unstructured) ownership.Stamps {
-	return ownership.StampsOf(obj.GetLabels(), obj.GetAnnotations())
+func stampsOf(obj *unstructured.Unstructured) map[string]string {
+	return ownership.MetadataOf(obj.GetLabels(), obj.GetAnnotations()).Values()
 }
 
 // getAll reads objects.
@@ -155,7 +155,7 @@ func (f *fleetServer) unchanged(before ...*unstructured.Unstructured) {
 
 // onlyMarks holds that objects carry these stamps, and are all else what they were: every field but the five keys, the resourceVersion and
 // whose they are in managedFields.
-func (f *fleetServer) onlyMarks(want ownership.Stamps, before ...*unstructured.Unstructured) {
+func (f *fleetServer) onlyMarks(want map[string]string, before ...*unstructured.Unstructured) {
 	f.t.Helper()
 	for _, b := range before {
 		f.marked(want, b)
@@ -164,7 +164,7 @@ func (f *fleetServer) onlyMarks(want ownership.Stamps, before ...*unstructured.U
 }
 
 // marked is onlyMarks without regard to managedFields: who gives a key back keeps owning the map that he once made for it.
-func (f *fleetServer) marked(want ownership.Stamps, before *unstructured.Unstructured) {
+func (f *fleetServer) marked(want map[string]string, before *unstructured.Unstructured) {
 	f.t.Helper()
 	now := f.get(before)
 	if diff := cmp.Diff(want, stampsOf(now)); diff != "" {

@@ -35,8 +35,8 @@ func adopted(t *testing.T) (b *bundle, before []*unstructured.Unstructured, a ad
 	f := newFleet(t, shared)
 	b = f.deploy("guestbook", guestbook)
 	f.strip(configMap("settings"))
-	f.mark(configMap("texts"), ownership.Metadata{SetID: "default-gone", Hash: fleet.Hash("default-gone"), ManagedBy: "kustomize"}.Stamps())
-	f.mark(object("v1", "Service", apps, "frontend"), ownership.Stamps{fleet.IDAnnotation: "", fleet.ManagedByLabel: ""}) // empty is not absent
+	f.mark(configMap("texts"), ownership.Metadata{SetID: "default-gone", Hash: fleet.Hash("default-gone"), ManagedBy: "kustomize"}.Values())
+	f.mark(object("v1", "Service", apps, "frontend"), map[string]string{fleet.IDAnnotation: "", fleet.ManagedByLabel: ""}) // empty is not absent
 	before = f.getAll(parts()...)
 	a = f.adopt("--yes")
 	expectAdoption(t, a, 0, map[string]string{settings: "Adopt NoMark Done", textsKey: "Adopt UnknownHash Done", frontendKey: "Adopt NoMark Done"})
@@ -81,10 +81,10 @@ func TestUndoAfterChanges(t *testing.T) {
 	}{
 		{"untouched", "Restore Done", "", func(*bundle, *unstructured.Unstructured) {}},
 		{"other-fields", "Restore Done", "", set(`{"data":{"a":"2"},"metadata":{"labels":{"more":"1"}}}`)}, // no reason to keep it
-		{"mark-changed", "Refuse", "changed hands", set(`{"metadata":{"labels":{"objectset.rio.cattle.io/hash":"` + fleet.Hash("default-thief") + `"}}}`)},
+		{"mark-changed", "Refuse", "its owner was changed", set(`{"metadata":{"labels":{"objectset.rio.cattle.io/hash":"` + fleet.Hash("default-thief") + `"}}}`)},
 		{"mark-gone", "Refuse", "meta.helm.sh/release-name is gone", set(`{"metadata":{"annotations":{"meta.helm.sh/release-name":null}}}`)},
-		{"by-hand", "None", "as it was before", func(b *bundle, obj *unstructured.Unstructured) { b.strip(obj) }},
-		{"deleted", "None", "not there any more", func(b *bundle, obj *unstructured.Unstructured) { b.remove(obj) }},
+		{"by-hand", "None", "has its previous ownership metadata", func(b *bundle, obj *unstructured.Unstructured) { b.strip(obj) }},
+		{"deleted", "None", "does not exist any more", func(b *bundle, obj *unstructured.Unstructured) { b.remove(obj) }},
 		{"made-anew", "Refuse", "deleted and created again", func(b *bundle, obj *unstructured.Unstructured) {
 			b.remove(obj)
 			b.ApplyYAML(b.t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: made-anew, namespace: apps}}")
@@ -194,7 +194,7 @@ func rewritten(t *testing.T, content []byte, clusterUID string) []byte {
 	}
 	var items []adopt.Item
 	for _, e := range entries {
-		items = append(items, adopt.Item{Before: e.Before, After: e.After, AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID,
+		items = append(items, adopt.Item{Before: ownership.FromValues(e.Before), After: ownership.FromValues(e.After), AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID,
 			BundleDeployment: e.BundleDeployment, Release: e.Release, Action: report.ActionAdopt}})
 	}
 	h.ClusterUID = clusterUID

@@ -33,7 +33,7 @@ func (f *fleetServer) byHand(obj *unstructured.Unstructured, document string) {
 // TestWaysIn adopts objects that exist and are not owned by the bundle, in every way that is known from running Fleets
 // (docs/fleet-behavior.md, 1.7).
 func TestWaysIn(t *testing.T) {
-	gone := ownership.Metadata{SetID: "default-gone", Hash: fleet.Hash("default-gone"), ManagedBy: "Helm", ReleaseName: "gone", ReleaseNamespace: apps}.Stamps()
+	gone := ownership.Metadata{SetID: "default-gone", Hash: fleet.Hash("default-gone"), ManagedBy: "Helm", ReleaseName: "gone", ReleaseNamespace: apps}.Values()
 	const settingsByHand = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps, labels: {app: guestbook, mine: \"1\"}}, " +
 		"data: {colour: blue, size: large, extra: more}, binaryData: {b: AAECAw==}, immutable: true}"
 	for name, test := range map[string]struct {
@@ -49,7 +49,7 @@ func TestWaysIn(t *testing.T) {
 		"takeOwnership, which leaves Helm's marks alone": {
 			manifest: guestbook, object: configMap("settings"), becomes: "Adopt OwnRelease",
 			happens: func(b *bundle) {
-				b.mark(configMap("settings"), ownership.Metadata{ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: apps}.Stamps())
+				b.mark(configMap("settings"), ownership.Metadata{ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: apps}.Values())
 			},
 		},
 		"a custom resource that no write reached": {

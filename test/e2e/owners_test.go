@@ -46,7 +46,7 @@ func TestContested(t *testing.T) {
 		Findings:    []string{"FD102 " + settings, "FD103 " + settings},
 	})
 	contested := r.finding(t, "FD103")
-	says(t, "the finding", contested.Message, first.key(), second.key()+" holds it now")
+	says(t, "the finding", contested.Message, first.key(), second.key()+" owns it now")
 	want := &report.Owner{SetID: second.options.SetID, Hash: second.options.Hash, Release: "apps/second", BundleDeployment: second.key()}
 	if diff := cmp.Diff(want, r.resource(t, "first", settings).Owner); diff != "" {
 		t.Errorf("owner (-want +got):\n%s", diff)

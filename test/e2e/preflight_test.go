@@ -180,7 +180,7 @@ func TestPreflightInUse(t *testing.T) {
 	dir := directory(t, threeWanted)
 	status, r := f.preflight("-f", dir)
 	expectRollout(t, status, r, 1, report.VerdictContested, "ReleaseInUse")
-	says(t, "the message", r.Items[0].Message, "none of Fleet's")
+	says(t, "the message", r.Items[0].Message, "is not a release of Fleet")
 
 	blind := *f
 	blind.kubeconfig = f.user("blind", rule("fleet.cattle.io", "bundledeployments,bundles,gitrepos,helmops,clusters,clustergroups", "list"), rule("", "configmaps", "list"))

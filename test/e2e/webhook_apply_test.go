@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
@@ -142,7 +141,7 @@ func TestWebhookAdoptAndUndo(t *testing.T) {
 	admin.must("writing to one", admin.patch(configMap("settings"), `{"data":{"touched":"yes"}}`))
 	admin.must("writing to the other", admin.patch(configMap("texts"), `{"data":{"touched":"yes"}}`))
 	f.carries(b.stamps(), configMap("settings"))
-	f.carries(ownership.Stamps{}, configMap("texts"))
+	f.carries(map[string]string{}, configMap("texts"))
 	if told := admin.told(); told != "" {
 		t.Errorf("warnings: %s", told)
 	}
@@ -182,7 +181,7 @@ func TestWebhookIgnore(t *testing.T) {
 		t.Helper()
 		calls := h.counted("", "", "")
 		admin.must("stripping what is ignored", admin.remark(obj, none()))
-		f.carries(ownership.Stamps{}, obj)
+		f.carries(map[string]string{}, obj)
 		admin.must("writing Helm's marks", admin.remark(obj, toAny(b.helmOnly())))
 		f.carries(b.helmOnly(), obj)
 		if got := h.counted("", "", "") - calls; got != 0 {

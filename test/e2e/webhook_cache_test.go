@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
@@ -53,7 +52,7 @@ func TestWebhookCold(t *testing.T) {
 			admin.must("creating an object", admin.Create(t.Context(), texts.DeepCopy()))
 			f.carries(b.helmOnly(), texts)
 			admin.must("stripping another", admin.remark(configMap("settings"), none()))
-			f.carries(ownership.Stamps{}, configMap("settings"))
+			f.carries(map[string]string{}, configMap("settings"))
 			admin.must("deleting a third", admin.Delete(t.Context(), object("v1", "Service", apps, "frontend")))
 			if got := admin.told(); got != "" {
 				t.Errorf("warnings: %s", got)
@@ -166,7 +165,7 @@ func TestWebhookContested(t *testing.T) {
 		return admin.told()
 	}
 	says(t, "the warning about a bare object", remake(bare), "bundle first", "bundle second", "fleetdoctor/Contested")
-	f.carries(ownership.Stamps{}, bare)
+	f.carries(map[string]string{}, bare)
 	for name, b := range bundles {
 		if told := remake(b.helmMarked(configMap("theme"))); told != "" {
 			t.Errorf("as Helm says, it is %s's: warnings %s", name, told)

@@ -106,7 +106,7 @@ func none() map[string]any {
 }
 
 // leave writes exactly these keys on objects, as adopt's undo does, which the webhook leaves alone.
-func (f *fleetServer) leave(stamps ownership.Stamps, objs ...*unstructured.Unstructured) {
+func (f *fleetServer) leave(stamps map[string]string, objs ...*unstructured.Unstructured) {
 	f.t.Helper()
 	keys := none()
 	for k, v := range stamps {
@@ -119,8 +119,8 @@ func (f *fleetServer) leave(stamps ownership.Stamps, objs ...*unstructured.Unstr
 }
 
 // helmOnly are the keys that are Helm's, of an object of the bundle.
-func (b *bundle) helmOnly() ownership.Stamps {
-	return ownership.Metadata{ManagedBy: "Helm", ReleaseName: b.name, ReleaseNamespace: b.options.Namespace}.Stamps()
+func (b *bundle) helmOnly() map[string]string {
+	return ownership.Metadata{ManagedBy: "Helm", ReleaseName: b.name, ReleaseNamespace: b.options.Namespace}.Values()
 }
 
 // labelled gives a namespace labels until the test ends; an empty value takes one away.
@@ -205,7 +205,7 @@ func (h *hook) gauge(name string) int {
 }
 
 // carries holds that objects carry these of the five keys, and no others.
-func (f *fleetServer) carries(want ownership.Stamps, objs ...*unstructured.Unstructured) {
+func (f *fleetServer) carries(want map[string]string, objs ...*unstructured.Unstructured) {
 	f.t.Helper()
 	for _, obj := range objs {
 		if err := carry(want, f.get(obj)); err != nil {
@@ -215,7 +215,7 @@ func (f *fleetServer) carries(want ownership.Stamps, objs ...*unstructured.Unstr
 }
 
 // carry says how an object's keys differ from these.
-func carry(want ownership.Stamps, live *unstructured.Unstructured) error {
+func carry(want map[string]string, live *unstructured.Unstructured) error {
 	if diff := cmp.Diff(want, stampsOf(live)); diff != "" {
 		return fmt.Errorf("stamps of %s %s (-want +got):\n%s", live.GetKind(), live.GetName(), diff)
 	}

@@ -71,7 +71,7 @@ func TestWebhookScoped(t *testing.T) {
 	f.carries(b.stamps(), texts)
 	f.carries(elsewhere.helmOnly(), theirs)
 	for _, set := range []string{"default-gone", elsewhere.options.SetID} {
-		held := ownership.Metadata{SetID: set, Hash: fleet.Hash(set), ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: "guestbook"}.Stamps()
+		held := ownership.Metadata{SetID: set, Hash: fleet.Hash(set), ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: "guestbook"}.Values()
 		admin.must("deleting it", admin.Delete(t.Context(), texts.DeepCopy()))
 		admin.told()
 		made := b.helmMarked(texts.DeepCopy())

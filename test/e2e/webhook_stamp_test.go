@@ -199,10 +199,10 @@ func TestWebhookBare(t *testing.T) {
 				unowned.Deployments["inside"], unowned.Findings = "Ready", unowned.Findings[1:]
 				delete(unowned.Objects, "configmap exact/theme")
 			} else {
-				want = ownership.Stamps{}
+				want = map[string]string{}
 			}
 			f.carries(want, mine)
-			f.carries(ownership.Stamps{}, theirs)
+			f.carries(map[string]string{}, theirs)
 			expect(t, f.audit(), unowned)
 			f.remove(mine)
 			admin.must("creating it", admin.Create(t.Context(), object("v1", "ConfigMap", "exact", "theme")))
@@ -239,20 +239,20 @@ func TestWebhookForeign(t *testing.T) {
 	f.InstallRelease(t, cluster.ReleaseOptions{Name: "chart", Namespace: "tools", Manifest: theme})
 	f.serveWebhook("default")
 	gone := ownership.Metadata{SetID: "default-gone", Hash: fleet.Hash("default-gone")}
-	of := func(m ownership.Metadata) ownership.Stamps {
+	of := func(m ownership.Metadata) map[string]string {
 		m.ManagedBy, m.ReleaseName, m.ReleaseNamespace = "Helm", "guestbook", apps
-		return m.Stamps()
+		return m.Values()
 	}
 	for name, test := range map[string]struct {
-		marks ownership.Stamps
+		marks map[string]string
 		says  []string // nothing where it is taken
 		// whole says that hash and id are there: a later write that changes neither does not come here.
 		whole bool
 	}{
 		"a bundle":                     {other.stamps(), []string{"bundle guestbook", "bundle other"}, true},
-		"the id of a bundle":           {ownership.Metadata{SetID: other.options.SetID}.Stamps(), []string{"bundle guestbook", "bundle other"}, false},
+		"the id of a bundle":           {ownership.Metadata{SetID: other.options.SetID}.Values(), []string{"bundle guestbook", "bundle other"}, false},
 		"a bundle, and Helm says ours": {of(ownership.Metadata{SetID: other.options.SetID, Hash: other.options.Hash}), []string{"bundle guestbook", "bundle other"}, true},
-		"a release of Helm's":          {ownership.Metadata{ManagedBy: "Helm", ReleaseName: "chart", ReleaseNamespace: "tools"}.Stamps(), []string{"bundle guestbook", "Helm release tools/chart"}, false},
+		"a release of Helm's":          {ownership.Metadata{ManagedBy: "Helm", ReleaseName: "chart", ReleaseNamespace: "tools"}.Values(), []string{"bundle guestbook", "Helm release tools/chart"}, false},
 		"a set of Rancher's":           {of(ownership.Metadata{SetID: "monitoring", Hash: fleet.Hash("monitoring")}), []string{"bundle guestbook", `set "monitoring"`}, true},
 		"a set that is gone":           {of(gone), nil, true},
 		"a hash that is gone":          {of(ownership.Metadata{Hash: gone.Hash}), nil, false},

@@ -23,6 +23,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -105,13 +106,13 @@ var heading = regexp.MustCompile(`(?m)^#+ `)
 // truthTable is what adopt decides by.
 func truthTable(b *bytes.Buffer) {
 	b.WriteString("\n## What is taken\n\nThis table is the policy: nothing else decides. Where several rows hold for an object, each has to be satisfied.\n\n| the object carries |")
-	for _, p := range adopt.Policies {
+	for _, p := range ownership.Policies {
 		fmt.Fprintf(b, " `--policy=%s` |", p)
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(adopt.Policies)) + "\n")
-	for _, r := range adopt.TruthTable() {
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(ownership.Policies)) + "\n")
+	for _, r := range ownership.TruthTable() {
 		fmt.Fprintf(b, "| %s (`%s`) |", r.Says, r.Situation)
-		for _, p := range adopt.Policies {
+		for _, p := range ownership.Policies {
 			fmt.Fprintf(b, " %s |", r.Answers[p])
 		}
 		b.WriteByte('\n')

@@ -71,7 +71,7 @@ type result struct {
 	reason   Reason
 	release  desired.Release
 	// set are the keys to write into the object with their values.
-	set ownership.Stamps
+	set map[string]string
 	// lost says that the rate limit counts the stamp.
 	lost bool
 	// denial is the message of a denied request.
@@ -169,7 +169,7 @@ func remedy(key object.Key) string {
 
 // patch writes the keys into an object, and nothing else. A map that does not exist is created, because RFC 6902 cannot add
 // to it.
-func patch(m *object.Meta, set ownership.Stamps) []jsonpatch.JsonPatchOperation {
+func patch(m *object.Meta, set map[string]string) []jsonpatch.JsonPatchOperation {
 	var out []jsonpatch.JsonPatchOperation
 	for _, field := range []struct {
 		label bool

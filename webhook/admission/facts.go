@@ -26,11 +26,11 @@ type Namespaces interface {
 type Facts struct {
 	// Releases desire the object: of each the one or two revisions that count, the newest first.
 	Releases []desired.Release
-	// ByHash and ByID state the set of the object as it would be stored: by its hash, and by the hash of its id.
-	ByHash, ByID []desired.Release
-	// ReleaseExists and OldReleaseExists say whether the Helm release has a record that the object's annotations name: as
-	// it would be stored, and as it is stored.
-	ReleaseExists, OldReleaseExists bool
+	// WithSet are the releases with the set of the object as it would be stored: by its hash, and by the hash of its id.
+	WithSet map[string][]desired.Release
+	// Exists says whether the Helm releases have a record that the object's annotations name: as it would be stored, and as
+	// it is stored.
+	Exists map[string]bool
 	// Complete says that all release records of the cluster were read.
 	Complete bool
 	// Live says that changes are received as they happen and are read, and LiveIn says so for the namespaces of Releases.
@@ -48,10 +48,47 @@ func (o Options) facts(req Request, releases []desired.Release) Facts {
 		out.LiveIn[r.Namespace] = o.Live(r.Namespace)
 	}
 	have, had := metadataOf(req.New), metadataOf(req.Old)
-	out.ByHash, out.ByID = o.Index.BySet(have.Hash), o.Index.BySet(fleet.Hash(have.SetID))
-	out.ReleaseExists, out.OldReleaseExists = o.Index.HasRelease(have.Release()), o.Index.HasRelease(had.Release())
+	out.WithSet, out.Exists = map[string][]desired.Release{}, map[string]bool{}
+	for _, hash := range []string{have.Hash, fleet.Hash(have.SetID)} {
+		out.WithSet[hash] = o.Index.BySet(hash)
+	}
+	for _, name := range []string{have.Release(), had.Release()} {
+		out.Exists[name] = o.Index.HasRelease(name)
+	}
 	return out
 }
+
+// asOwner is a release as package ownership knows it.
+func asOwner(r desired.Release) ownership.Bundle {
+	return ownership.Bundle{Bundle: r.Bundle, Release: r.Release(), Desired: r.Metadata}
+}
+
+func asOwners(releases []desired.Release) []ownership.Bundle {
+	out := make([]ownership.Bundle, len(releases))
+	for i, r := range releases {
+		out[i] = asOwner(r)
+	}
+	return out
+}
+
+// BundlesOf implements ownership.Facts.
+func (f Facts) BundlesOf(hash string) []ownership.Bundle { return asOwners(f.WithSet[hash]) }
+
+// Release implements ownership.Facts.
+func (f Facts) Release(name string, bundle ownership.Bundle) ownership.Existence {
+	switch {
+	case name == bundle.Release:
+		return ownership.Own
+	case f.Exists[name]:
+		return ownership.Exists
+	case f.SetsRead():
+		return ownership.Absent
+	}
+	return ownership.NotDecided
+}
+
+// SetsRead implements ownership.Facts.
+func (f Facts) SetsRead() bool { return f.Live && f.Complete }
 
 // ignored says whether somebody asked to leave an object alone: by a label, or as adopt and its undo, whose writes are
 // deliberate.
@@ -60,14 +97,9 @@ func (f Facts) ignored(req Request, m *object.Meta) bool {
 }
 
 // metadataOf reads the ownership metadata of an object, which may be nil.
-func metadataOf(m *object.Meta) ownership.Marks {
+func metadataOf(m *object.Meta) ownership.Metadata {
 	if m == nil {
-		return ownership.Marks{}
+		return ownership.Metadata{}
 	}
-	return ownership.MarksOf(m.Metadata.Labels, m.Metadata.Annotations)
-}
-
-// keysOf reads the same key by key, which tells an empty value from a missing key.
-func keysOf(m *object.Meta) ownership.Stamps {
-	return ownership.StampsOf(m.Metadata.Labels, m.Metadata.Annotations)
+	return ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 }

@@ -30,7 +30,7 @@ func TestForgedRecordGuard(t *testing.T) {
 	bare.ReleaseName, bare.ReleaseNamespace = "", ""
 	for _, tc := range []struct {
 		name, user string
-		old        ownership.Marks
+		old        ownership.Metadata
 		alone      bool
 		want       string
 		warnings   []string
@@ -84,7 +84,7 @@ func TestForgedBacklog(t *testing.T) {
 	tenant, owner, all := []string{"a-tenant"}, []string{"web"}, []string{"a-tenant", "web"}
 	for _, tc := range []struct {
 		name, user, bundle string
-		old                ownership.Marks
+		old                ownership.Metadata
 		after              []byte
 		behind             []string
 		want               string

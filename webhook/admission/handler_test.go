@@ -23,7 +23,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-var eleven = ownership.Wanted("default-eleven", "eleven", "web")
+var eleven = ownership.Desired("default-eleven", "eleven", "web")
 
 // bench is the handlers with a world around them that a test can look at and change.
 type bench struct {
@@ -67,10 +67,10 @@ func configMap(metadata string) []byte {
 }
 
 // marked is metadata with marks.
-func metadataJSON(m ownership.Marks) string {
+func metadataJSON(m ownership.Metadata) string {
 	labels, annotations := map[string]string{}, map[string]string{}
 	for _, k := range ownership.Keys() {
-		if v, ok := m.Stamps()[k.Name]; ok && k.Label {
+		if v, ok := m.Values()[k.Name]; ok && k.Label {
 			labels[k.Name] = v
 		} else if ok {
 			annotations[k.Name] = v
@@ -217,8 +217,8 @@ func patched(tb testing.TB, object []byte, r admission.Response) []byte {
 	if err != nil {
 		tb.Fatalf("applying %s: %v", raw, err)
 	}
-	if got := keysIn(tb, out); !cmp.Equal(got, eleven.Stamps()) {
-		tb.Errorf("keys (-want +got):\n%s", cmp.Diff(eleven.Stamps(), got))
+	if got := keysIn(tb, out); !cmp.Equal(got, eleven.Values()) {
+		tb.Errorf("keys (-want +got):\n%s", cmp.Diff(eleven.Values(), got))
 	}
 	if diff := cmp.Diff(withoutKeys(tb, object), withoutKeys(tb, out)); diff != "" {
 		tb.Errorf("the rest (-before +after):\n%s", diff)
@@ -232,13 +232,13 @@ type metadata struct {
 	}
 }
 
-func keysIn(tb testing.TB, object []byte) ownership.Stamps {
+func keysIn(tb testing.TB, object []byte) map[string]string {
 	tb.Helper()
 	var m metadata
 	if err := json.Unmarshal(object, &m); err != nil {
 		tb.Fatal(err)
 	}
-	return ownership.StampsOf(m.Metadata.Labels, m.Metadata.Annotations)
+	return ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations).Values()
 }
 
 // withoutKeys is an object without the five keys, and without maps that are empty.

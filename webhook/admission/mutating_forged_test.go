@@ -30,8 +30,8 @@ func with(tb testing.TB, r *index.Index, records ...record.Record) *index.Index 
 // TestForgedRecord has a tenant's record, of a namespace that sorts first, claim the object and the set id of another bundle. No request gives
 // the object to the tenant's release.
 func TestForgedRecord(t *testing.T) {
-	forged, none := ownership.Wanted("default-guestbook", "guestbook", "a-tenant"), ownership.Marks{}
-	bare := ownership.Marks{Hash: guestbook.Hash, SetID: guestbook.SetID}
+	forged, none := ownership.Desired("default-guestbook", "guestbook", "a-tenant"), ownership.Metadata{}
+	bare := ownership.Metadata{Hash: guestbook.Hash, SetID: guestbook.SetID}
 	left := guestbook
 	left.Hash, left.SetID = gone.Hash, gone.SetID
 	same := record.Record{Bundle: "guestbook", Namespace: "a-tenant", Objects: record.ConfigMaps("web", 1)}
@@ -51,9 +51,9 @@ func TestForgedRecord(t *testing.T) {
 		{"all taken away", same, write{Old: withMetadata(guestbook), New: withMetadata(none)}, Restored, "web"},
 		{"hash and id taken away", same, write{Old: withMetadata(guestbook), New: withMetadata(helmOnly(guestbook))}, Restored, "web"},
 		{"Helm's taken away", same, write{Old: withMetadata(guestbook), New: withMetadata(bare)}, Owned, "web"},
-		{"the id alone left", same, write{Old: withMetadata(guestbook), New: withMetadata(ownership.Marks{SetID: guestbook.SetID})}, Restored, "web"},
+		{"the id alone left", same, write{Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{SetID: guestbook.SetID})}, Restored, "web"},
 		{"the set alone", same, write{New: withMetadata(bare)}, Contested, ""},
-		{"the hash alone", same, write{New: withMetadata(ownership.Marks{Hash: guestbook.Hash})}, Contested, ""},
+		{"the hash alone", same, write{New: withMetadata(ownership.Metadata{Hash: guestbook.Hash})}, Contested, ""},
 		{"the set alone, taken away", same, write{Old: withMetadata(bare), New: withMetadata(none)}, Contested, ""},
 		{"nothing, exact", same, write{Exact: true, New: withMetadata(none)}, Contested, ""},
 		{"Helm's changed to the tenant's", same, write{Old: withMetadata(guestbook), New: withMetadata(helmOnly(forged))}, Foreign, "web"},
@@ -81,10 +81,10 @@ func TestForgedAlone(t *testing.T) {
 	r.Set(desired.NewRevision[struct{}](desired.Release{Name: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Status: desired.Unreadable}, nil))
 	with(t, r, record.Record{Bundle: "guestbook", Namespace: "a-tenant", Objects: record.ConfigMaps("web", 1)})
 	for name, req := range map[string]write{
-		"the hash":                {New: withMetadata(ownership.Marks{Hash: guestbook.Hash})},
-		"the id":                  {New: withMetadata(ownership.Marks{SetID: guestbook.SetID})},
-		"the hash, taken away":    {Old: withMetadata(ownership.Marks{Hash: guestbook.Hash}), New: withMetadata(ownership.Marks{})},
-		"all there, taken away":   {Old: withMetadata(guestbook), New: withMetadata(ownership.Marks{})},
+		"the hash":                {New: withMetadata(ownership.Metadata{Hash: guestbook.Hash})},
+		"the id":                  {New: withMetadata(ownership.Metadata{SetID: guestbook.SetID})},
+		"the hash, taken away":    {Old: withMetadata(ownership.Metadata{Hash: guestbook.Hash}), New: withMetadata(ownership.Metadata{})},
+		"all there, taken away":   {Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{})},
 		"Helm's of the other one": {New: withMetadata(helmOnly(guestbook))},
 	} {
 		req.Key = configMapKey("object-0")
@@ -100,9 +100,9 @@ func TestHolders(t *testing.T) {
 	r := with(t, mutatingIndex(t), record.Record{Bundle: "shop", Namespace: "a-tenant", Objects: record.ConfigMaps("a-tenant", 1)})
 	both, one := []string{"a-tenant/shop", "web/shop"}, []string{"bundle shop"}
 	for _, tc := range []struct {
-		marks ownership.Marks
+		marks ownership.Metadata
 		names []string
-	}{{ownership.Marks{Hash: shop.Hash}, both}, {ownership.Marks{SetID: shop.SetID}, both}, {shop, one}} {
+	}{{ownership.Metadata{Hash: shop.Hash}, both}, {ownership.Metadata{SetID: shop.SetID}, both}, {shop, one}} {
 		d := mutateIn(r, write{Key: configMapKey("object-0"), Exact: true, New: withMetadata(tc.marks)})
 		if d.reason != Foreign || len(d.set) > 0 {
 			t.Errorf("%+v: %s, writes %v", tc.marks, d.reason, d.set)
@@ -118,7 +118,7 @@ func TestHolders(t *testing.T) {
 // TestDeployedSet holds that ownership metadata which agrees with the deployed release stays, whatever another record states that nobody has
 // deployed: one of an agent that moved or got another scope, or one of another release.
 func TestDeployedSet(t *testing.T) {
-	scoped := ownership.Wanted("default-guestbook-scope", "guestbook", "web")
+	scoped := ownership.Desired("default-guestbook-scope", "guestbook", "web")
 	objects := record.ConfigMaps("web", 1)
 	pending := record.Record{Bundle: "guestbook", SetID: scoped.SetID, AgentNamespace: "other-agents", Revision: 2, Status: "pending-upgrade", Objects: objects}
 	failed, deployed := pending, pending
@@ -135,15 +135,15 @@ func TestDeployedSet(t *testing.T) {
 	}{
 		{"pending, all there", pending, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Owned, ""},
 		{"pending, what Fleet writes", pending, write{Old: withMetadata(guestbook), New: withMetadata(scoped)}, Owned, ""},
-		{"pending, all taken away", pending, write{Old: withMetadata(guestbook), New: withMetadata(ownership.Marks{})}, Restored, guestbook.SetID},
-		{"pending, of the new set, all taken away", pending, write{Old: withMetadata(scoped), New: withMetadata(ownership.Marks{})}, Restored, scoped.SetID},
+		{"pending, all taken away", pending, write{Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{})}, Restored, guestbook.SetID},
+		{"pending, of the new set, all taken away", pending, write{Old: withMetadata(scoped), New: withMetadata(ownership.Metadata{})}, Restored, scoped.SetID},
 		{"pending, the id is lacking", pending, write{Old: withMetadata(without), New: withMetadata(without)}, Restored, guestbook.SetID},
 		{"failed, all there", failed, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Owned, ""},
 		{"deployed, what was before", deployed, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Adopted, scoped.SetID},
 		{"another release, all there", moved, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Owned, ""},
-		{"another release, all taken away", moved, write{Old: withMetadata(guestbook), New: withMetadata(ownership.Marks{})}, Restored, guestbook.SetID},
+		{"another release, all taken away", moved, write{Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{})}, Restored, guestbook.SetID},
 		{"another release, that takes it over", moved, write{Old: withMetadata(guestbook),
-			New: withMetadata(ownership.Wanted(scoped.SetID, "guestbook-moved", "web"))}, Owned, ""},
+			New: withMetadata(ownership.Desired(scoped.SetID, "guestbook-moved", "web"))}, Owned, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.req.Key = configMapKey("object-0")

@@ -24,11 +24,11 @@ import (
 // The cluster of these tests: bundle guestbook desires ConfigMap object-0; shop is another bundle that lives; plain a Helm release that is
 // none of Fleet's; alpha and beta both desire object-5; the agent's own bundle desires object-9.
 var (
-	guestbook = ownership.Wanted("default-guestbook", "guestbook", "web")
-	shop      = ownership.Wanted("default-shop", "shop", "web")
-	gone      = ownership.Wanted("default-gone", "gone", "web")
-	alpha     = ownership.Wanted("default-alpha", "alpha", "web")
-	beta      = ownership.Wanted("default-beta", "beta", "web")
+	guestbook = ownership.Desired("default-guestbook", "guestbook", "web")
+	shop      = ownership.Desired("default-shop", "shop", "web")
+	gone      = ownership.Desired("default-gone", "gone", "web")
+	alpha     = ownership.Desired("default-alpha", "alpha", "web")
+	beta      = ownership.Desired("default-beta", "beta", "web")
 )
 
 func mutatingIndex(tb testing.TB) *index.Index {
@@ -84,10 +84,10 @@ func configMapKey(name string) object.Key {
 }
 
 // marked is an object with marks; what follows changes it further.
-func withMetadata(m ownership.Marks, changes ...func(*object.Meta)) *object.Meta {
+func withMetadata(m ownership.Metadata, changes ...func(*object.Meta)) *object.Meta {
 	out := &object.Meta{APIVersion: "v1", Kind: "ConfigMap"}
 	out.Metadata.Labels, out.Metadata.Annotations = map[string]string{"app": "web"}, map[string]string{}
-	writeKeys(out, m.Stamps())
+	writeKeys(out, m.Values())
 	for _, change := range changes {
 		change(out)
 	}
@@ -95,7 +95,7 @@ func withMetadata(m ownership.Marks, changes ...func(*object.Meta)) *object.Meta
 }
 
 // set writes keys as a patch would.
-func writeKeys(m *object.Meta, s ownership.Stamps) {
+func writeKeys(m *object.Meta, s map[string]string) {
 	for _, k := range ownership.Keys() {
 		if v, ok := s[k.Name]; ok && k.Label {
 			m.Metadata.Labels[k.Name] = v
@@ -106,7 +106,7 @@ func writeKeys(m *object.Meta, s ownership.Stamps) {
 }
 
 // helmOnly are marks as takeOwnership leaves them.
-func helmOnly(m ownership.Marks) ownership.Marks { m.Hash, m.SetID = "", ""; return m }
+func helmOnly(m ownership.Metadata) ownership.Metadata { m.Hash, m.SetID = "", ""; return m }
 
 func label(k, v string) func(*object.Meta) {
 	return func(m *object.Meta) { m.Metadata.Labels[k] = v }
@@ -123,8 +123,8 @@ func controller(m *object.Meta) {
 func deleting(m *object.Meta) { m.Metadata.DeletionTimestamp = "2026-11-20T08:00:00Z" }
 
 func TestDecide(t *testing.T) {
-	none := ownership.Marks{}
-	mixed := func(change func(*ownership.Marks)) ownership.Marks { m := guestbook; change(&m); return m }
+	none := ownership.Metadata{}
+	mixed := func(change func(*ownership.Metadata)) ownership.Metadata { m := guestbook; change(&m); return m }
 	for _, tc := range []struct {
 		name    string
 		req     write
@@ -137,27 +137,27 @@ func TestDecide(t *testing.T) {
 		{"Helm's marks, created", write{New: withMetadata(helmOnly(guestbook))}, Adopted, "guestbook", false, nil},
 		{"Helm's marks, written again", write{Old: withMetadata(helmOnly(guestbook)), New: withMetadata(helmOnly(guestbook))}, Adopted, "", true, nil},
 		{"Helm's marks now", write{Old: withMetadata(none), New: withMetadata(helmOnly(guestbook))}, Adopted, "", true, nil},
-		{"the id without the hash", write{New: withMetadata(ownership.Marks{SetID: guestbook.SetID})}, Adopted, "", false, nil},
-		{"the hash without the id", write{New: withMetadata(ownership.Marks{Hash: guestbook.Hash})}, Adopted, "", false, nil},
-		{"the id with a wrong hash", write{New: withMetadata(mixed(func(m *ownership.Marks) { m.Hash = gone.Hash }))}, Adopted, "", false, nil},
-		{"Helm's marks with a dead set's", write{New: withMetadata(mixed(func(m *ownership.Marks) { m.Hash, m.SetID = gone.Hash, gone.SetID }))}, Adopted, "", false, nil},
+		{"the id without the hash", write{New: withMetadata(ownership.Metadata{SetID: guestbook.SetID})}, Adopted, "", false, nil},
+		{"the hash without the id", write{New: withMetadata(ownership.Metadata{Hash: guestbook.Hash})}, Adopted, "", false, nil},
+		{"the id with a wrong hash", write{New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = gone.Hash }))}, Adopted, "", false, nil},
+		{"Helm's marks with a dead set's", write{New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash, m.SetID = gone.Hash, gone.SetID }))}, Adopted, "", false, nil},
 
 		// What loses its marks.
 		{"all gone", write{Old: withMetadata(guestbook), New: withMetadata(none)}, Restored, "guestbook", false, nil},
-		{"the hash gone", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Marks) { m.Hash = "" }))}, Restored, "", false, nil},
-		{"the id gone", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Marks) { m.SetID = "" }))}, Restored, "", false, nil},
-		{"a nonsense hash", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Marks) { m.Hash = "x" }))}, Restored, "", false, nil},
+		{"the hash gone", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = "" }))}, Restored, "", false, nil},
+		{"the id gone", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Metadata) { m.SetID = "" }))}, Restored, "", false, nil},
+		{"a nonsense hash", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = "x" }))}, Restored, "", false, nil},
 		{"made by a controller", write{Old: withMetadata(guestbook), New: withMetadata(none, controller)}, Restored, "", false, nil},
-		{"Helm's alone gone", write{Old: withMetadata(guestbook), New: withMetadata(ownership.Marks{Hash: guestbook.Hash, SetID: guestbook.SetID})}, Owned, "", false, nil},
+		{"Helm's alone gone", write{Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{Hash: guestbook.Hash, SetID: guestbook.SetID})}, Owned, "", false, nil},
 
 		// What is as it should be, or nobody's business.
 		{"owned", write{New: withMetadata(guestbook)}, Owned, "guestbook", false, nil},
 		{"not desired", write{Key: configMapKey("object-2"), New: withMetadata(helmOnly(guestbook))}, NotDesired, "", false, nil},
 		{"a copied label", write{Key: configMapKey("object-2"), New: withMetadata(guestbook)}, NotDesired, "", false, nil},
 		{"another kind", write{Key: object.Key{Kind: "Secret", Namespace: "web", Name: "object-0"}, New: withMetadata(helmOnly(guestbook))}, NotDesired, "", false, nil},
-		{"of the agent", write{Key: configMapKey("object-9"), New: withMetadata(ownership.Marks{ReleaseName: "fleet-agent-local", ReleaseNamespace: "web"})}, NotDesired, "", false, nil},
+		{"of the agent", write{Key: configMapKey("object-9"), New: withMetadata(ownership.Metadata{ReleaseName: "fleet-agent-local", ReleaseNamespace: "web"})}, NotDesired, "", false, nil},
 		{"no mark", write{New: withMetadata(none)}, NoMetadata, "", false, nil},
-		{"managed-by alone", write{New: withMetadata(ownership.Marks{ManagedBy: "Helm"})}, NoMetadata, "", false, nil},
+		{"managed-by alone", write{New: withMetadata(ownership.Metadata{ManagedBy: "Helm"})}, NoMetadata, "", false, nil},
 		{"ignored", write{New: withMetadata(helmOnly(guestbook), label(IgnoreLabel, "true"))}, Ignored, "", false, nil},
 		{"ignored by its namespace", write{Ignored: true, New: withMetadata(helmOnly(guestbook))}, Ignored, "", false, nil},
 		{"ignore is false", write{New: withMetadata(helmOnly(guestbook), label(IgnoreLabel, "false"))}, Adopted, "", false, nil},
@@ -178,22 +178,22 @@ func TestDecide(t *testing.T) {
 		// Others.
 		{"a dead set's", write{New: withMetadata(gone)}, NoMetadata, "", false, nil},
 		{"another bundle's", write{Exact: true, New: withMetadata(shop)}, Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
-		{"another bundle's id", write{Exact: true, New: withMetadata(ownership.Marks{SetID: shop.SetID})}, Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
-		{"another bundle's hash with Helm's marks of this", write{New: withMetadata(mixed(func(m *ownership.Marks) { m.Hash, m.SetID = shop.Hash, shop.SetID }))},
+		{"another bundle's id", write{Exact: true, New: withMetadata(ownership.Metadata{SetID: shop.SetID})}, Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
+		{"another bundle's hash with Helm's marks of this", write{New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash, m.SetID = shop.Hash, shop.SetID }))},
 			Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
 		{"taken by another bundle", write{Old: withMetadata(guestbook), New: withMetadata(shop)}, Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
-		{"another release's", write{Exact: true, New: withMetadata(ownership.Marks{ReleaseName: "plain", ReleaseNamespace: "web"})},
+		{"another release's", write{Exact: true, New: withMetadata(ownership.Metadata{ReleaseName: "plain", ReleaseNamespace: "web"})},
 			Foreign, "", false, []string{"bundle guestbook", "Helm release web/plain"}},
-		{"another program's", write{Exact: true, New: withMetadata(ownership.Marks{Hash: "x", SetID: "cattle-cluster"})}, Foreign, "", false, []string{"bundle guestbook", `"cattle-cluster"`}},
-		{"a controller's set", write{Exact: true, New: withMetadata(ownership.Marks{Hash: "x"}, annotation("objectset.rio.cattle.io/owner-name", "a"))},
-			Foreign, "", false, []string{"bundle guestbook", "not a bundle's"}},
+		{"another program's", write{Exact: true, New: withMetadata(ownership.Metadata{Hash: "x", SetID: "cattle-cluster"})}, Foreign, "", false, []string{"bundle guestbook", `"cattle-cluster"`}},
+		{"a controller's set", write{Exact: true, New: withMetadata(ownership.Metadata{Hash: "x"}, annotation("objectset.rio.cattle.io/owner-name", "a"))},
+			Foreign, "", false, []string{"bundle guestbook", "belongs to no bundle"}},
 
 		// Two that desire it.
 		{"of two, none named", write{Key: configMapKey("object-5"), Exact: true, New: withMetadata(none)}, Contested, "", false, []string{"bundle alpha", "bundle beta"}},
 		{"of two, Helm's marks of one", write{Key: configMapKey("object-5"), New: withMetadata(helmOnly(beta))}, Adopted, "beta", false, nil},
 		{"of two, one lost it", write{Key: configMapKey("object-5"), Old: withMetadata(beta), New: withMetadata(none)}, Restored, "beta", false, nil},
 		{"of two, one has it", write{Key: configMapKey("object-5"), New: withMetadata(alpha)}, Owned, "alpha", false, nil},
-		{"of two, the id of one", write{Key: configMapKey("object-5"), New: withMetadata(ownership.Marks{SetID: beta.SetID})}, Adopted, "beta", false, nil},
+		{"of two, the id of one", write{Key: configMapKey("object-5"), New: withMetadata(ownership.Metadata{SetID: beta.SetID})}, Adopted, "beta", false, nil},
 		{"of two, one loses it and the other's release is named", write{Key: configMapKey("object-5"), Old: withMetadata(alpha), New: withMetadata(helmOnly(beta))},
 			Foreign, "alpha", false, []string{"bundle alpha", "Helm release web/beta"}},
 		{"of two, the other takes it", write{Key: configMapKey("object-5"), Old: withMetadata(alpha), New: withMetadata(beta)}, Owned, "beta", false, nil},
@@ -232,8 +232,8 @@ func again(tb testing.TB, r *index.Index, req write, d mutation) {
 		return
 	}
 	writeKeys(req.New, d.set)
-	after := ownership.StampsOf(req.New.Metadata.Labels, req.New.Metadata.Annotations)
-	if diff := cmp.Diff(d.release.Metadata.Stamps(), after); diff != "" {
+	after := ownership.MetadataOf(req.New.Metadata.Labels, req.New.Metadata.Annotations).Values()
+	if diff := cmp.Diff(d.release.Metadata.Values(), after); diff != "" {
 		tb.Errorf("keys (-want +got):\n%s", diff)
 	}
 	if d := mutateIn(r, req); d.reason != Owned || len(d.set) > 0 {
@@ -265,7 +265,7 @@ func TestUndecided(t *testing.T) {
 	r.Set(desired.NewRevision[struct{}](desired.Release{Name: release.Name{Namespace: "web", Name: "broken", Revision: 1}, Status: desired.Unreadable}, nil))
 	stale := guestbook
 	stale.Hash, stale.SetID = gone.Hash, gone.SetID
-	for name, m := range map[string]ownership.Marks{"a set": stale, "a release": helmOnly(gone)} {
+	for name, m := range map[string]ownership.Metadata{"a set": stale, "a release": helmOnly(gone)} {
 		if d := mutateIn(r, write{Key: configMapKey("object-0"), Exact: true, New: withMetadata(m)}); d.reason != Foreign || len(d.warnings) == 0 {
 			t.Errorf("%s: %s, %q", name, d.reason, text(d.warnings))
 		}
@@ -281,7 +281,7 @@ func TestStale(t *testing.T) {
 	left := guestbook
 	left.Hash, left.SetID = gone.Hash, gone.SetID
 	for _, tc := range []struct {
-		marks ownership.Marks
+		marks ownership.Metadata
 		stale bool
 		want  Reason
 		over  bool
@@ -304,11 +304,11 @@ func TestProperties(t *testing.T) {
 	const seed = 7
 	random := rand.New(rand.NewPCG(seed, seed))
 	r := mutatingIndex(t)
-	sets := []ownership.Marks{{}, guestbook, shop, gone, alpha, beta, {Hash: "x", SetID: "cattle", ReleaseName: "plain", ReleaseNamespace: "web"}}
-	pick := func() ownership.Marks { return sets[random.IntN(len(sets))] }
+	sets := []ownership.Metadata{{}, guestbook, shop, gone, alpha, beta, {Hash: "x", SetID: "cattle", ReleaseName: "plain", ReleaseNamespace: "web"}}
+	pick := func() ownership.Metadata { return sets[random.IntN(len(sets))] }
 	mixed := func() *object.Meta {
 		helm := pick()
-		return withMetadata(ownership.Marks{Hash: pick().Hash, SetID: pick().SetID, ManagedBy: pick().ManagedBy, ReleaseName: helm.ReleaseName, ReleaseNamespace: helm.ReleaseNamespace})
+		return withMetadata(ownership.Metadata{Hash: pick().Hash, SetID: pick().SetID, ManagedBy: pick().ManagedBy, ReleaseName: helm.ReleaseName, ReleaseNamespace: helm.ReleaseNamespace})
 	}
 	living := []string{guestbook.Hash, shop.Hash, alpha.Hash, beta.Hash}
 	stamped := 0
@@ -322,7 +322,7 @@ func TestProperties(t *testing.T) {
 			continue
 		}
 		stamped++
-		have := ownership.MarksOf(req.New.Metadata.Labels, req.New.Metadata.Annotations)
+		have := ownership.MetadataOf(req.New.Metadata.Labels, req.New.Metadata.Annotations)
 		had := ""
 		if req.Old != nil {
 			had = req.Old.Metadata.Labels[fleet.HashLabel]
@@ -335,7 +335,7 @@ func TestProperties(t *testing.T) {
 		if have.Hash != d.release.Metadata.Hash && slices.Contains(living, have.Hash) {
 			t.Fatalf("the hash of a living owner is overwritten: %+v, before %+v", have, req.Old)
 		}
-		if !maps.Equal(d.set, d.set.Marks().Stamps()) || !d.set.Whole() {
+		if !maps.Equal(d.set, ownership.FromValues(d.set).Values()) {
 			t.Fatalf("other keys: %v", d.set)
 		}
 		if again(t, r, req, d); t.Failed() {
@@ -361,7 +361,7 @@ func BenchmarkDecide(b *testing.B) {
 	if known, _, _ := r.Size(); known != bundles*objects {
 		b.Fatalf("%d objects are known", known)
 	}
-	want := ownership.Wanted("default-bundle", "bundle", "webaa")
+	want := ownership.Desired("default-bundle", "bundle", "webaa")
 	at := func(name string) object.Key { return object.Key{Kind: "ConfigMap", Namespace: "webaa", Name: name} }
 	for name, req := range map[string]write{
 		"stamped":    {Key: at("object-7"), New: withMetadata(helmOnly(want))},

@@ -74,7 +74,7 @@ func TestOnlyDenialsWait(t *testing.T) {
 // TestHandover has Fleet's agent write the marks of another bundle, whose record comes later, over those of the one that owns the object.
 func TestHandover(t *testing.T) {
 	const delay = 300 * time.Millisecond
-	renamed := ownership.Wanted("default-renamed", "renamed", "web")
+	renamed := ownership.Desired("default-renamed", "renamed", "web")
 	for name, test := range map[string]struct {
 		recordAfter time.Duration
 		user, want  string
@@ -106,7 +106,7 @@ func TestHandover(t *testing.T) {
 func TestStaleGuard(t *testing.T) {
 	b := setUp(t)
 	b.GuardDefault, b.stale = GuardDeny, true
-	renamed := ownership.Wanted("default-renamed", "renamed", "web")
+	renamed := ownership.Desired("default-renamed", "renamed", "web")
 	got := Validating(b.Options).Handle(t.Context(), request(admissionv1.Delete, configMap(metadataJSON(eleven)), nil))
 	if said(got) != "warned Deleted eleven 0" {
 		t.Errorf("a deletion: %s", said(got))
@@ -122,7 +122,7 @@ func TestStaleGuard(t *testing.T) {
 // TestBehind holds that only records of the release's own namespace that are not read yet weaken a denial, and that of any namespace they keep
 // an owner who is not known.
 func TestBehind(t *testing.T) {
-	renamed := ownership.Wanted("default-renamed", "renamed", "web")
+	renamed := ownership.Desired("default-renamed", "renamed", "web")
 	for behind, want := range map[string][]string{
 		"web":  {"warned Deleted eleven 0", "warned Foreign eleven 0"},
 		"evil": {"denied Deleted eleven forbidden 0", "warned Foreign eleven 0"},

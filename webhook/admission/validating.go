@@ -63,7 +63,7 @@ func validate(req Request, f Facts) validation {
 
 // ownersOf returns the releases with the hash that an object has. Of several it is the one that the Helm annotations name:
 // anybody who may write a record can state a hash, but not a release in the namespace of another.
-func ownersOf(releases []desired.Release, have ownership.Marks) []desired.Release {
+func ownersOf(releases []desired.Release, have ownership.Metadata) []desired.Release {
 	owners := slices.DeleteFunc(slices.Clone(releases), func(r desired.Release) bool {
 		return r.Metadata.Hash == "" || r.Metadata.Hash != have.Hash || fleet.IsAgentBundle(r.Bundle) // an agent keeps its own objects
 	})
@@ -91,7 +91,7 @@ func commonOwner(owners []desired.Release) desired.Release {
 
 // doubt says why the real owner may be another release. If only the hash connects the owners with the object, the record of
 // the real owner may be missing, or be one of several.
-func doubt(owners []desired.Release, have ownership.Marks, req Request, f Facts) string {
+func doubt(owners []desired.Release, have ownership.Metadata, req Request, f Facts) string {
 	if have.ReleaseName != "" && owners[0].Metadata.Release() != have.Release() {
 		return "its Helm annotations name release " + have.Release() + ", which is not known to own it"
 	}
@@ -109,8 +109,8 @@ func (v *validation) compareMetadata(owners []desired.Release, req Request, coun
 	v.reason = Harmless
 	var removed, changed []string
 	hash, helm := false, false
-	for _, c := range ownership.Changes(keysOf(req.Old), keysOf(req.New)) {
-		if c.Old == nil || !slices.ContainsFunc(owners, func(r desired.Release) bool { return r.Metadata.Stamps()[c.Name] == *c.Old }) {
+	for _, c := range ownership.Changes(metadataOf(req.Old), metadataOf(req.New)) {
+		if c.Old == nil || !slices.ContainsFunc(owners, func(r desired.Release) bool { return r.Metadata.Values()[c.Name] == *c.Old }) {
 			continue
 		}
 		hash = hash || c.Name == fleet.HashLabel
@@ -163,7 +163,7 @@ func bundleNames(owners []desired.Release) string {
 
 // predictedCount predicts the count that Fleet reports for the bundle afterwards. It is an upper bound: a record does not
 // say which other objects are missing or modified already. It is empty if another release may own the object.
-func predictedCount(owners []desired.Release, have ownership.Marks, f Facts) string {
+func predictedCount(owners []desired.Release, have ownership.Metadata, f Facts) string {
 	r := owners[0]
 	named := r.Metadata.Release() == have.Release()
 	if !named && (several(owners) || have.ReleaseName != "" || !f.Complete) {

@@ -36,11 +36,11 @@ func validatingIndex(tb testing.TB) *index.Index {
 }
 
 // marked is an object with marks and further labels, given as pairs.
-func labelled(m ownership.Marks, labels ...string) *object.Meta {
+func labelled(m ownership.Metadata, labels ...string) *object.Meta {
 	out := &object.Meta{}
 	out.Metadata.Labels, out.Metadata.Annotations = map[string]string{}, map[string]string{}
 	for _, k := range ownership.Keys() {
-		if v, ok := m.Stamps()[k.Name]; ok && k.Label {
+		if v, ok := m.Values()[k.Name]; ok && k.Label {
 			out.Metadata.Labels[k.Name] = v
 		} else if ok {
 			out.Metadata.Annotations[k.Name] = v
@@ -71,7 +71,7 @@ func validateIn(x *index.Index, c change) validation {
 }
 
 func TestValidate(t *testing.T) {
-	with := func(change func(*ownership.Marks)) *object.Meta { m := eleven; change(&m); return labelled(m) }
+	with := func(change func(*ownership.Metadata)) *object.Meta { m := eleven; change(&m); return labelled(m) }
 	deleting := labelled(eleven)
 	deleting.Metadata.DeletionTimestamp = "2026-11-20T08:00:00Z"
 	key := object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-3"}
@@ -82,24 +82,24 @@ func TestValidate(t *testing.T) {
 		says []string
 	}{
 		{"deleted", change{Old: labelled(eleven)}, Deleted, []string{"configmap web/object-3 is owned by bundle eleven", "missing", "eleven will be at most 10/11"}},
-		{"the hash stripped", change{Old: labelled(eleven), New: with(func(m *ownership.Marks) { m.Hash = "" })}, Stripped,
+		{"the hash stripped", change{Old: labelled(eleven), New: with(func(m *ownership.Metadata) { m.Hash = "" })}, Stripped,
 			[]string{"removes label objectset.rio.cattle.io/hash: Fleet will report", "eleven will be at most 10/11"}},
-		{"all stripped", change{Old: labelled(eleven), New: labelled(ownership.Marks{})}, Stripped, []string{"annotation meta.helm.sh/release-name", "10/11"}},
-		{"the hash changed", change{Old: labelled(eleven), New: with(func(m *ownership.Marks) { m.Hash = "x" })}, Changed,
+		{"all stripped", change{Old: labelled(eleven), New: labelled(ownership.Metadata{})}, Stripped, []string{"annotation meta.helm.sh/release-name", "10/11"}},
+		{"the hash changed", change{Old: labelled(eleven), New: with(func(m *ownership.Metadata) { m.Hash = "x" })}, Changed,
 			[]string{"changes label objectset.rio.cattle.io/hash:", "eleven will be at most 10/11"}},
-		{"Helm's mark changed", change{Old: labelled(eleven), New: with(func(m *ownership.Marks) { m.ReleaseName = "x" })}, Changed,
+		{"Helm's mark changed", change{Old: labelled(eleven), New: with(func(m *ownership.Metadata) { m.ReleaseName = "x" })}, Changed,
 			[]string{"annotation meta.helm.sh/release-name", "Helm may not recognize it"}},
-		{"the id stripped", change{Old: labelled(eleven), New: with(func(m *ownership.Marks) { m.SetID = "" })}, Stripped,
+		{"the id stripped", change{Old: labelled(eleven), New: with(func(m *ownership.Metadata) { m.SetID = "" })}, Stripped,
 			[]string{"removes annotation objectset.rio.cattle.io/id: Fleet still counts the object"}},
-		{"stripped and changed", change{Old: labelled(eleven), New: with(func(m *ownership.Marks) { m.Hash, m.SetID = "", "x" })}, Stripped,
+		{"stripped and changed", change{Old: labelled(eleven), New: with(func(m *ownership.Metadata) { m.Hash, m.SetID = "", "x" })}, Stripped,
 			[]string{"removes label objectset.rio.cattle.io/hash and changes annotation objectset.rio.cattle.io/id"}},
-		{"a wrong mark put right", change{Old: with(func(m *ownership.Marks) { m.SetID = "x" }), New: labelled(eleven)}, Harmless, nil},
-		{"a wrong mark made wronger", change{Old: with(func(m *ownership.Marks) { m.SetID = "x" }), New: with(func(m *ownership.Marks) { m.SetID = "y" })}, Harmless, nil},
+		{"a wrong mark put right", change{Old: with(func(m *ownership.Metadata) { m.SetID = "x" }), New: labelled(eleven)}, Harmless, nil},
+		{"a wrong mark made wronger", change{Old: with(func(m *ownership.Metadata) { m.SetID = "x" }), New: with(func(m *ownership.Metadata) { m.SetID = "y" })}, Harmless, nil},
 		{"something else changed", change{Old: labelled(eleven), New: labelled(eleven, "app", "web")}, Harmless, nil},
 
-		{"not owned", change{Old: with(func(m *ownership.Marks) { m.Hash = "" })}, NotOwned, nil},
+		{"not owned", change{Old: with(func(m *ownership.Metadata) { m.Hash = "" })}, NotOwned, nil},
 		{"a copied hash", change{Key: object.Key{Kind: "Secret", Namespace: "web", Name: "object-3"}, Old: labelled(eleven)}, NotOwned, nil},
-		{"another's, which desires it too", change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-0"}, Old: labelled(ownership.Wanted("default-other", "other", "web"))},
+		{"another's, which desires it too", change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-0"}, Old: labelled(ownership.Desired("default-other", "other", "web"))},
 			Deleted, []string{"bundle other", "other will be at most 0/1"}},
 
 		{"by the agent", change{User: agent, Old: labelled(eleven)}, Fleet, nil},
@@ -108,23 +108,23 @@ func TestValidate(t *testing.T) {
 		{"by an account of that name elsewhere", change{User: "system:serviceaccount:web:deployer", Old: labelled(eleven)}, Deleted, []string{"10/11"}},
 		{"by another account there", change{User: "system:serviceaccount:cattle-fleet-system:somebody", Old: labelled(eleven)}, Deleted, []string{"10/11"}},
 		{"by the account without a name", change{User: "system:serviceaccount:cattle-fleet-system:", Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-0"},
-			Old: labelled(ownership.Wanted("default-other", "other", "web"))}, Deleted, []string{"0/1"}},
+			Old: labelled(ownership.Desired("default-other", "other", "web"))}, Deleted, []string{"0/1"}},
 		{"by another account of the agent's, while it upgrades", change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-9"},
 			User: "system:serviceaccount:agents:upgrader", Old: labelled(eleven)}, Fleet, nil},
 		{"a Pod, by the scheduler", change{Key: object.Key{Kind: "Pod", Namespace: "web", Name: "p"}, User: "system:kube-scheduler", Old: labelled(eleven)}, System, nil},
 		{"a Pod, by a controller", change{Key: object.Key{Kind: "Pod", Namespace: "web", Name: "p"}, User: "system:serviceaccount:kube-system:pod-garbage-collector", Old: labelled(eleven)}, System, nil},
 		{"a Pod, by somebody", change{Key: object.Key{Kind: "Pod", Namespace: "web", Name: "p"}, Old: labelled(eleven)}, Deleted, []string{"pod web/p"}},
 		{"by the scheduler, and no Pod", change{User: "system:kube-scheduler", Old: labelled(eleven)}, Deleted, []string{"10/11"}},
-		{"of the agent", change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "of-agent"}, Old: labelled(ownership.Wanted("fleet-agent-bootstrap", "fleet-agent-local", "web"))},
+		{"of the agent", change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "of-agent"}, Old: labelled(ownership.Desired("fleet-agent-bootstrap", "fleet-agent-local", "web"))},
 			NotOwned, nil},
 		{"by garbage collection", change{User: "system:serviceaccount:kube-system:generic-garbage-collector", Old: labelled(eleven)}, System, nil},
 		{"by namespace deletion", change{User: "system:serviceaccount:kube-system:namespace-controller", Old: labelled(eleven)}, System, nil},
 		{"by the controller manager", change{User: "system:kube-controller-manager", Old: labelled(eleven)}, System, nil},
-		{"by an undo", change{Manager: "fleetdoctor-adopt", Old: labelled(eleven), New: labelled(ownership.Marks{})}, Ignored, nil},
+		{"by an undo", change{Manager: "fleetdoctor-adopt", Old: labelled(eleven), New: labelled(ownership.Metadata{})}, Ignored, nil},
 
 		{"being deleted", change{Old: deleting}, Deleting, nil},
 		{"ignored", change{Old: labelled(eleven, "fleetdoctor.io/ignore", "true")}, Ignored, nil},
-		{"ignored in the same breath", change{Old: labelled(eleven), New: labelled(ownership.Marks{}, "fleetdoctor.io/ignore", "true")}, Stripped, []string{"10/11"}},
+		{"ignored in the same breath", change{Old: labelled(eleven), New: labelled(ownership.Metadata{}, "fleetdoctor.io/ignore", "true")}, Stripped, []string{"10/11"}},
 		{"ignored from now on", change{Old: labelled(eleven), New: labelled(eleven, "fleetdoctor.io/ignore", "true")}, Harmless, nil},
 		{"ignored by its namespace", change{Ignored: true, Old: labelled(eleven)}, Ignored, nil},
 	} {
@@ -189,7 +189,7 @@ func TestDoubt(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		r     *index.Index
-		old   ownership.Marks
+		old   ownership.Metadata
 		user  string
 		doubt string
 	}{

@@ -37,7 +37,7 @@ func TestReadPassesOver(t *testing.T) {
 	if e := read(t, record.Record{Bundle: "guestbook", Objects: []object.Ref{longest}}); e.Objects != 1 {
 		t.Errorf("what is as long as may be: %d objects", e.Objects)
 	}
-	for name, hash := range map[string]string{"no label": "not a label!", "another set's": ownership.Wanted("default-x", "", "").Hash} {
+	for name, hash := range map[string]string{"no label": "not a label!", "another set's": ownership.Desired("default-x", "", "").Hash} {
 		if e := read(t, record.Record{Bundle: "guestbook", Hash: hash, Objects: record.ConfigMaps("web", 1)}); e.Metadata.Hash != "" || e.Metadata.SetID != "" {
 			t.Errorf("%s: it wants %q", name, e.Metadata.Hash)
 		}

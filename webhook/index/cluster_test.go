@@ -24,7 +24,7 @@ import (
 )
 
 func optionsOf(namespace, bundle, manifest string) cluster.ReleaseOptions {
-	marks := ownership.Wanted("default-"+bundle, bundle, namespace)
+	marks := ownership.Desired("default-"+bundle, bundle, namespace)
 	return cluster.ReleaseOptions{BundleID: bundle, Namespace: namespace, SetID: marks.SetID, Hash: marks.Hash,
 		AgentNamespace: "cattle-fleet-system", ServiceAccount: "deployer", Manifest: manifest}
 }
@@ -46,7 +46,7 @@ func TestLife(t *testing.T) {
 	w.awaitOwners(t, a, ns+"/life:1")
 	w.awaitOwners(t, role, ns+"/life:1")
 	got := owners(w.Index, a)[0]
-	if diff := cmp.Diff(ownership.Wanted("default-life", "life", ns), got.Metadata); diff != "" || got.Objects != 2 || got.Agents[0].ServiceAccount != "deployer" || got.Bundle != "life" {
+	if diff := cmp.Diff(ownership.Desired("default-life", "life", ns), got.Metadata); diff != "" || got.Objects != 2 || got.Agents[0].ServiceAccount != "deployer" || got.Bundle != "life" {
 		t.Errorf("the release is %+v, its marks (-want +got):\n%s", got, diff)
 	}
 

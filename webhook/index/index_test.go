@@ -65,7 +65,7 @@ func TestRead(t *testing.T) {
 	}})
 	want := desired.Release{Name: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Status: desired.Deployed, Bundle: "guestbook",
 		Agents: []desired.Agent{{Namespace: "cattle-fleet-system", ServiceAccount: "deployer"}}, Objects: 4,
-		Metadata: ownership.Wanted("default-guestbook", "guestbook", "web")}
+		Metadata: ownership.Desired("default-guestbook", "guestbook", "web")}
 	if diff := cmp.Diff(want, e.Release); diff != "" {
 		t.Errorf("release (-want +got):\n%s", diff)
 	}
@@ -160,7 +160,7 @@ func TestSeveral(t *testing.T) {
 	if got, want := desiredBy(r, configMapKey("web", "object-0")), "alpha:1 beta:1"; got != want {
 		t.Errorf("desired by %q, want %q", got, want)
 	}
-	if holders := r.BySet(ownership.Wanted("default-beta", "", "").Hash); len(holders) != 1 || holders[0].Bundle != "beta" {
+	if holders := r.BySet(ownership.Desired("default-beta", "", "").Hash); len(holders) != 1 || holders[0].Bundle != "beta" {
 		t.Errorf("beta's hash is held by %v", holders)
 	}
 	if holders := r.BySet(""); len(holders) > 0 {
@@ -218,7 +218,7 @@ func TestHolders(t *testing.T) {
 		r.Set(read(t, rec))
 	}
 	var got []string
-	for _, h := range r.BySet(ownership.Wanted("default-beta", "", "").Hash) {
+	for _, h := range r.BySet(ownership.Desired("default-beta", "", "").Hash) {
 		got = append(got, h.String())
 	}
 	if diff := cmp.Diff([]string{"a-tenant/beta:1", "b-tenant/beta:1", "web/beta:2"}, got); diff != "" {

@@ -117,15 +117,15 @@ const maxSetID = 63
 
 // metadataOf returns the ownership metadata of a release's objects. Fleet's part is in the manifest, because the agent
 // wrote it with its scope, which the record does not state (docs/fleet-behavior.md, 1.3).
-func metadataOf(r *release.Record, objects []release.Object) ownership.Marks {
-	out := ownership.Marks{ManagedBy: fleet.ManagedByHelm, ReleaseName: r.Name.Name, ReleaseNamespace: r.Namespace}
+func metadataOf(r *release.Record, objects []release.Object) ownership.Metadata {
+	out := ownership.Metadata{ManagedBy: fleet.ManagedByHelm, ReleaseName: r.Name.Name, ReleaseNamespace: r.Namespace}
 	for _, o := range objects {
 		m, err := object.ReadMeta(o.Raw)
 		if err != nil {
 			continue
 		}
 		// An agent derives the hash from the id. Any other pair is forged, and would be copied onto objects.
-		stated := ownership.MarksOf(m.Metadata.Labels, m.Metadata.Annotations)
+		stated := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 		if len(stated.SetID) <= maxSetID && stated.Hash == fleet.Hash(stated.SetID) {
 			out.Hash, out.SetID = stated.Hash, stated.SetID
 			break

@@ -252,19 +252,10 @@ func TestReduced(t *testing.T) {
 	}
 }
 
-// live is how many bytes of the heap are in use. What pools hold goes with the second collection.
-func live() int {
-	runtime.GC()
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int(stats.HeapAlloc)
-}
-
 // secretValueless is the name of a Secret that is named like no record.
 const secretValueless = "named-like-no-record"
 
-// TestRefused has an API server that lets nobody read: it is not synced, and asks again.
+// TestRefused has an API server that lets nobody read: it is not synced, and asked again. TestBackoff holds how often.
 func TestRefused(t *testing.T) {
 	server := serveAPI(t)
 	w := watchRecords(t, server.config())

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 )
 
@@ -74,7 +74,7 @@ type options struct {
 // NewCommand makes the verb.
 func NewCommand(env origin.Environment) *cobra.Command {
 	var policies []string
-	for _, p := range adopt.Policies {
+	for _, p := range ownership.Policies {
 		policies = append(policies, string(p))
 	}
 	o := &options{

@@ -17,6 +17,7 @@ import (
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -126,10 +127,10 @@ func (s *session) plan(ctx context.Context, args []string) error {
 	if len(objects) == 0 { // else the named objects are all that is meant
 		s.unread = found.Coverage().Unread
 	}
-	o := adopt.Options{Policy: adopt.Policy(s.policy.String()), TakeFrom: s.takeFrom, Pick: pick(objects, found.Kinds)}
-	if names := adopt.NotHolding(found.Result, o); len(names) > 0 {
-		return &exit.Error{Status: exit.Found, Err: fmt.Errorf("--dangerous-take-from=%s names nobody who holds an object in scope", names[0]),
-			Hint: s.Command("adopt") + " shows who holds what, and how he is named."}
+	o := adopt.Options{Policy: ownership.Policy(s.policy.String()), TakeFrom: s.takeFrom, Pick: pick(objects, found.Kinds)}
+	if names := adopt.NotOwners(found.Result, o); len(names) > 0 {
+		return &exit.Error{Status: exit.Found, Err: fmt.Errorf("--dangerous-take-from=%s names no owner of an object in scope", names[0]),
+			Hint: s.Command("adopt") + " shows the owners of the objects, and their names."}
 	}
 	s.items = adopt.Plan(found.Result, o)
 	if s.items, err = settled(objects, found, s.items); err != nil {

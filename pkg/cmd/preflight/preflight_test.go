@@ -71,7 +71,7 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", refused, "bundledeployment/helmop"}, exit.Failed, "1 not known"},
 		{[]string{"--snapshot", refused, "bundledeployment/elsewhere"}, exit.Failed, "nothing in scope is deployed to this cluster"},
 		{[]string{"--snapshot", install, "-f", dir}, exit.Found, "adopt --snapshot " + install + " -f " + dir},
-		{[]string{"--snapshot", install, "-f", rival}, exit.Found, "bundle deployment cluster-one/guestbook wants configmap web/unmarked too"},
+		{[]string{"--snapshot", install, "-f", rival}, exit.Found, "bundle deployment cluster-one/guestbook desires configmap web/unmarked too"},
 		{[]string{"--snapshot", install, "-f", dir, "bundle/guestbook"}, exit.Usage, "the directory is the scope"},
 		{[]string{"--snapshot", install, "-f", dir, "-n", "fleet-local"}, exit.Usage, "the directory is the scope"},
 		{[]string{"--snapshot", install, "--gitrepo", "apps"}, exit.Usage, "there is none"},

@@ -90,7 +90,7 @@ func always(patches ...jsonpatch.Operation) map[string]ctrladmission.Handler {
 
 // missing is the patch that gives an object, as Adopted writes it, the marks that it lacks.
 func missing() []jsonpatch.Operation {
-	want, have := marks().Stamps(), Adopted.written().Stamps()
+	want, have := marks().Values(), Adopted.written().Values()
 	var out []jsonpatch.Operation
 	for _, k := range ownership.Keys() {
 		if want[k.Name] == have[k.Name] {

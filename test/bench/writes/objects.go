@@ -59,7 +59,7 @@ func (t Traffic) calls(n int) int {
 // bodies are those of the requests that write n objects, of the same size each.
 func (t Traffic) bodies(op Operation, n int) ([][]byte, error) {
 	labels, annotations := map[string]string{}, map[string]string{}
-	values := t.written().Stamps()
+	values := t.written().Values()
 	for _, k := range ownership.Keys() {
 		if v := values[k.Name]; v != "" && k.Label {
 			labels[k.Name] = v

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// cluster is a cluster of which everything is known, unless unread is set.
+type cluster struct {
+	bundles  []Bundle
+	releases []string // of no bundle
+	unread   bool
+}
+
+func (c cluster) BundlesOf(hash string) []Bundle {
+	var out []Bundle
+	for _, b := range c.bundles {
+		if b.Desired.Hash == hash {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+func (c cluster) Release(name string, bundle Bundle) Existence {
+	for _, b := range c.bundles {
+		if b.Release == name {
+			if b.same(bundle) {
+				return Own
+			}
+			return Exists
+		}
+	}
+	for _, r := range c.releases {
+		if r == name {
+			return Exists
+		}
+	}
+	if c.unread {
+		return NotDecided
+	}
+	return Absent
+}
+
+func (c cluster) SetsRead() bool { return !c.unread }
+
+func bundle(name, namespace string) Bundle {
+	return Bundle{Deployment: "cluster-one/" + name, Bundle: "fleet-local/" + name, Release: namespace + "/" + name,
+		Desired: Desired("default-"+name, name, namespace)}
+}
+
+// TestEvaluate finds the owners of an object for the bundle guestbook, and holds what each policy says.
+func TestEvaluate(t *testing.T) {
+	guestbook, shop, twin := bundle("guestbook", "web"), bundle("shop", "web"), bundle("shop", "other")
+	twin.Deployment = "cluster-two/shop"
+	earlier := guestbook
+	earlier.Desired = Desired("default-guestbook-scope", "guestbook", "web")
+	gone := Desired("default-gone", "gone", "web")
+	helm := func(m Metadata, name string) Metadata {
+		m.ReleaseName, m.ReleaseNamespace = name, "web"
+		return m
+	}
+	one := cluster{bundles: []Bundle{guestbook, shop}, releases: []string{"web/chart"}}
+	for name, tc := range map[string]struct {
+		facts  cluster
+		claim  Claim
+		owners string // situation and name of each
+		// decided is the situation under if-unowned, with a "!" if that refuses.
+		decided string
+	}{
+		"nothing":                            {one, Claim{}, "", "NoMark"},
+		"owned":                              {one, Claim{Have: guestbook.Desired}, "", "NoMark"},
+		"Helm's of this release":             {one, Claim{Have: helm(Metadata{}, "guestbook")}, "", "OwnRelease"},
+		"its id":                             {one, Claim{Have: Metadata{SetID: "default-guestbook"}}, "", "OwnID"},
+		"a bundle":                           {one, Claim{Have: shop.Desired}, "KnownHash cluster-one/shop", "KnownHash!"},
+		"a bundle's id":                      {one, Claim{Have: Metadata{SetID: "default-shop"}}, "KnownID cluster-one/shop", "KnownID!"},
+		"a bundle's id, another hash":        {one, Claim{Have: Metadata{SetID: "default-shop", Hash: "x"}}, "KnownID cluster-one/shop", "KnownID!"},
+		"a bundle, and a release":            {one, Claim{Have: helm(shop.Desired, "chart")}, "KnownHash cluster-one/shop, LivingRelease web/chart", "KnownHash!"},
+		"a lost set":                         {one, Claim{Have: gone}, "UnknownHash default-gone", "UnknownHash"},
+		"a lost set, and a release":          {one, Claim{Have: helm(gone, "chart")}, "UnknownHash default-gone, LivingRelease web/chart", "LivingRelease!"},
+		"a lost hash":                        {one, Claim{Have: Metadata{Hash: "x"}}, "UnknownHash x", "UnknownHash"},
+		"a lost release":                     {one, Claim{Have: helm(Metadata{}, "gone")}, "LostRelease web/gone", "LostRelease"},
+		"a release":                          {one, Claim{Have: helm(Metadata{}, "chart")}, "LivingRelease web/chart", "LivingRelease!"},
+		"a lost set, records unread":         {cluster{unread: true}, Claim{Have: gone}, "Undecided default-gone, Undecided web/gone", "Undecided!"},
+		"another program":                    {one, Claim{Have: Metadata{SetID: "monitoring", Hash: fleet.Hash("monitoring")}}, "SystemSet monitoring", "SystemSet!"},
+		"a set with an owner":                {one, Claim{Have: Metadata{SetID: gone.SetID, Hash: gone.Hash, SetHasOwner: true}}, "SystemSet default-gone", "SystemSet!"},
+		"shared":                             {cluster{bundles: []Bundle{shop, twin}}, Claim{Have: Metadata{Hash: shop.Desired.Hash}}, "KnownHash " + shop.Desired.Hash, "KnownHash!"},
+		"shared by its id, another hash":     {cluster{bundles: []Bundle{shop, twin}}, Claim{Have: Metadata{SetID: "default-shop", Hash: "x"}}, "KnownID default-shop", "KnownID!"},
+		"shared, and Helm names one":         {cluster{bundles: []Bundle{shop, twin}}, Claim{Have: twin.Desired}, "KnownHash cluster-two/shop", "KnownHash!"},
+		"another bundle desires it":          {one, Claim{DesiredBy: []Bundle{shop}}, "Contested cluster-one/shop", "Contested!"},
+		"another bundle desires and owns it": {one, Claim{Have: shop.Desired, DesiredBy: []Bundle{shop}}, "KnownHash cluster-one/shop", "KnownHash!"},
+		"a release that the update drops":    {one, Claim{Before: helm(Metadata{}, "chart")}, "LivingRelease web/chart", "LivingRelease!"},
+		"the set of an earlier revision":     {cluster{bundles: []Bundle{earlier}, releases: []string{"web/chart"}}, Claim{Have: earlier.Desired}, "", "NoMark"},
+		"the set of an earlier revision, and a release": {cluster{bundles: []Bundle{earlier}, releases: []string{"web/chart"}},
+			Claim{Have: helm(earlier.Desired, "chart")}, "LivingRelease web/chart", "LivingRelease!"},
+		"its set alone":                     {one, Claim{Have: Metadata{Hash: guestbook.Desired.Hash}, BySet: true}, "", "NoMark"},
+		"its set alone, records unread":     {cluster{unread: true}, Claim{Have: Metadata{Hash: guestbook.Desired.Hash}, BySet: true}, "Undecided ", "Undecided!"},
+		"the release's name in other hands": {cluster{releases: []string{"web/guestbook"}}, Claim{Have: helm(Metadata{}, "guestbook")}, "LivingRelease web/guestbook", "LivingRelease!"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.claim.Bundle, tc.claim.Object = guestbook, object.Key{Kind: "ConfigMap", Namespace: "web", Name: "theme"}
+			r := Evaluate(tc.facts, tc.claim)
+			var owners []string
+			for _, o := range r.Owners {
+				owners = append(owners, string(o.Situation)+" "+o.Name())
+			}
+			if diff := cmp.Diff(tc.owners, strings.Join(owners, ", ")); diff != "" {
+				t.Errorf("owners (-want +got):\n%s", diff)
+			}
+			situation, err := r.Decide(IfUnowned, nil)
+			decided := string(situation)
+			if err != nil {
+				decided += "!"
+			}
+			if decided != tc.decided {
+				t.Errorf("decided %s, want %s", decided, tc.decided)
+			}
+			var refusal *RefusalError
+			if err != nil && (!errors.As(err, &refusal) || len(refusal.Conflicts) == 0 || refusal.Object.Name != "theme" || !strings.Contains(err.Error(), "web/theme")) {
+				t.Errorf("error %v", err)
+			}
+			// An owner that is named is no conflict.
+			var names []string
+			for _, o := range r.Owners {
+				names = append(names, o.Name())
+			}
+			if _, err := r.Decide(TakeUnmarked, names); err != nil && tc.owners != "Undecided " {
+				t.Errorf("with all owners named: %v", err)
+			}
+		})
+	}
+}
+
+// TestRefusal holds that a refusal has all owners that are in the way, and what would allow the change.
+func TestRefusal(t *testing.T) {
+	guestbook, shop := bundle("guestbook", "web"), bundle("shop", "web")
+	claim := Claim{Bundle: guestbook, Have: Desired("default-gone", "gone", "web"), DesiredBy: []Bundle{shop}}
+	_, err := Evaluate(cluster{bundles: []Bundle{guestbook, shop}}, claim).Decide(TakeUnmarked, nil)
+	var refusal *RefusalError
+	if !errors.As(err, &refusal) || len(refusal.Conflicts) != 2 || refusal.Conflicts[0].AllowedBy != IfUnowned || refusal.Conflicts[1].AllowedBy != "" ||
+		len(refusal.Patch()) != 3 {
+		t.Errorf("%+v", err)
+	}
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import "slices"
+
+// Policy says which unowned objects may get another owner without naming the present owner.
+type Policy string
+
+// The policies.
+const (
+	// TakeUnmarked allows objects without metadata of another owner.
+	TakeUnmarked Policy = "unmarked"
+	// IfUnowned also allows objects of an owner that is not on the cluster any more.
+	IfUnowned Policy = "if-unowned"
+)
+
+// Policies lists the policies, the default first.
+var Policies = []Policy{IfUnowned, TakeUnmarked}
+
+// Situation is one row of the truth table: what the ownership metadata of an object says about its owner, seen from a bundle that desires it.
+type Situation string
+
+// The situations. If several hold for one object, the strictest decides.
+const (
+	NoMark        Situation = "NoMark"
+	OwnRelease    Situation = "OwnRelease"
+	OwnID         Situation = "OwnID"
+	LivingRelease Situation = "LivingRelease"
+	LostRelease   Situation = "LostRelease"
+	KnownID       Situation = "KnownID"
+	UnknownID     Situation = "UnknownID"
+	KnownHash     Situation = "KnownHash"
+	UnknownHash   Situation = "UnknownHash"
+	SystemSet     Situation = "SystemSet"
+	Contested     Situation = "Contested"
+	Undecided     Situation = "Undecided"
+)
+
+// Answer is what a policy says about a situation.
+type Answer string
+
+// The answers. OnlyNamed allows the change if --dangerous-take-from names the present owner.
+const (
+	Take      Answer = "take"
+	Leave     Answer = "leave"
+	OnlyNamed Answer = "only with --dangerous-take-from"
+)
+
+// Rule is one row of the truth table.
+type Rule struct {
+	Situation Situation
+	// Says describes the situation in the documentation.
+	Says string
+	// Answers holds the answer of each policy.
+	Answers map[Policy]Answer
+}
+
+// TruthTable is the answer of each policy to each situation. Nothing else decides, and docs/adopt.md is made from it.
+func TruthTable() []Rule { return slices.Clone(truthTable) }
+
+var truthTable = []Rule{
+	row(NoMark, Take, Take, "no ownership metadata, or `app.kubernetes.io/managed-by` alone, which names no owner"),
+	row(OwnRelease, Take, Take, "Helm's label and annotations of this release, which is the bundle's or does not exist yet, and neither id nor hash: what "+
+		"`helm.takeOwnership` leaves behind"),
+	row(OwnID, Take, Take, "this set's id without its hash"),
+	row(LivingRelease, OnlyNamed, OnlyNamed, "Helm's annotations of another release that exists, or of a release with this name that is not the bundle's"),
+	row(LostRelease, Leave, Take, "Helm's annotations of another release that does not exist"),
+	row(KnownID, OnlyNamed, OnlyNamed, "another set's id without a hash, and a release here has that set"),
+	row(UnknownID, Leave, Take, "another set's id without a hash, and no release here has that set"),
+	row(KnownHash, OnlyNamed, OnlyNamed, "the hash of a set that a release here has"),
+	row(UnknownHash, Leave, Take, "the hash of a set that no release here has"),
+	row(SystemSet, OnlyNamed, OnlyNamed, "a set of Fleet itself, or of another program that uses the same label and annotations (Rancher, K3s)"),
+	row(Contested, OnlyNamed, OnlyNamed, "another bundle of this cluster desires the object too"),
+	row(Undecided, OnlyNamed, OnlyNamed, "an owner that is not known here, while not every release record could be read"),
+}
+
+func row(s Situation, unmarked, ifUnowned Answer, says string) Rule {
+	return Rule{s, says, map[Policy]Answer{TakeUnmarked: unmarked, IfUnowned: ifUnowned}}
+}
+
+// answer looks a situation up. A situation that is not in the table needs the owner's name.
+func answer(p Policy, s Situation) Answer {
+	for _, r := range truthTable {
+		if a, ok := r.Answers[p]; ok && r.Situation == s {
+			return a
+		}
+	}
+	return OnlyNamed
+}
