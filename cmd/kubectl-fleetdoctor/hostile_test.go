@@ -61,13 +61,13 @@ func TestHostileBundle(t *testing.T) {
 		status := cmd.Process(t.Context(), self, slices.Concat([]string{"kubectl-fleetdoctor"}, args, []string{"--snapshot", snapshot, "-o", "json"}),
 			genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut})
 		var document struct {
-			Gaps []struct{ What, Reason string } `json:"gaps"`
+			Gaps []struct{ What, Detail string } `json:"gaps"`
 		}
 		if err := json.Unmarshal(out.Bytes(), &document); err != nil {
 			t.Errorf("%v: status %d, %v: %s", args, status, err, &errOut)
 			continue
 		}
-		if len(document.Gaps) != 1 || document.Gaps[0].What != "rendering bundle a-hostile" || !strings.Contains(document.Gaps[0].Reason, "512 MiB of memory") {
+		if len(document.Gaps) != 1 || document.Gaps[0].What != "rendering bundle a-hostile" || !strings.Contains(document.Gaps[0].Detail, "512 MiB of memory") {
 			t.Errorf("%v: gaps %+v", args, document.Gaps)
 		}
 		if !strings.Contains(out.String(), "b-healthy") {
