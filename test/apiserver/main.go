@@ -14,7 +14,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -60,7 +59,11 @@ func assets(ctx context.Context) (string, error) {
 		if !filepath.IsAbs(dir) {
 			return "", fmt.Errorf("using KUBEBUILDER_ASSETS: %q is not an absolute path", dir)
 		}
-		if err := cmp.Or(complete(dir), checkVersion(ctx, dir)); err != nil {
+		err := complete(dir)
+		if err == nil {
+			err = checkVersion(ctx, dir)
+		}
+		if err != nil {
 			return "", fmt.Errorf("using KUBEBUILDER_ASSETS: %w", err)
 		}
 		return dir, nil

@@ -240,7 +240,7 @@ func TestWebhookFaultSlow(t *testing.T) {
 	await(t, "an answer is held up", held)
 	select {
 	case <-written:
-		t.Error("the write did not wait for the answer")
+		t.Fatal("the write did not wait for the answer")
 	default:
 	}
 	letGo()
