@@ -100,70 +100,79 @@ var rooms = []room{
 	{packages: []string{"pkg/source/snapshot"}, never: judging,
 		may: []string{"pkg/object", "pkg/source"}},
 
-	{packages: []string{"pkg/inventory"}, pure: true, never: judging,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership"}},
+	// What was read, what is desired, and what is true of it: each stage knows those before it.
+	{packages: []string{"pkg/state"}, pure: true, never: judging,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/source"}},
+	{packages: []string{"pkg/resolve"}, pure: true, never: judging,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state"}},
 	{packages: []string{"pkg/desired"}, pure: true, never: judging,
 		may: []string{"pkg/object", "pkg/release", "pkg/ownership"}},
 	{packages: []string{"pkg/compare"}, pure: true, never: judging,
 		may: []string{"pkg/object"}},
 	{packages: []string{"pkg/health"}, pure: true, never: judging},
-	{packages: []string{"pkg/report"}, pure: true, never: judging,
+	{packages: []string{"pkg/redact"}, pure: true, never: judging,
 		may: []string{"pkg/object"}},
+	{packages: []string{"pkg/evaluate"}, pure: true, never: judging,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state", "pkg/resolve", "pkg/compare", "pkg/health", "pkg/redact"}},
 	{packages: []string{"pkg/check"}, pure: true, never: judging,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate"}},
+	{packages: []string{"pkg/report"}, pure: true, never: judging,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/redact"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
 		may: []string{"pkg/object", "pkg/report", "pkg/escape"}},
-	// The engine streams a source through the pure rooms. It meets a source only as an interface; the clients that it reaches are those
-	// of Helm's engine, below.
+	// It meets a source only as an interface; the clients that it reaches are those of Helm's engine, below.
+	{packages: []string{"pkg/collect"}, never: slices.Concat(commands, printing),
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/redact"}},
+	// The stages one after the other.
 	{packages: []string{"pkg/audit"}, never: slices.Concat(commands, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/source", "pkg/inventory",
-			"pkg/compare", "pkg/health", "pkg/report", "pkg/check"}},
-	// Adopt plans from what an audit found out, and writes through a small interface of its own.
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/source", "pkg/state", "pkg/resolve",
+			"pkg/collect", "pkg/evaluate", "pkg/compare", "pkg/check", "pkg/report", "pkg/redact"}},
+	// Adopt plans from the result of an audit, and writes through a small interface of its own.
 	{packages: []string{"pkg/adopt"}, never: judging,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/inventory", "pkg/report", "pkg/check", "pkg/escape"}},
-
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/escape"}},
 	// Preflight predicts from the result of an audit.
 	{packages: []string{"pkg/preflight"}, pure: true, never: judging,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/inventory", "pkg/report", "pkg/check", "pkg/adopt"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/check", "pkg/adopt"}},
 
 	{packages: []string{"pkg/cmd"},
-		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/audit", "pkg/escape", "pkg/render/process"}},
-	// What verbs share. The first row that matches a package is its room.
+		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/exit", "pkg/cmd/verb", "pkg/audit", "pkg/collect", "pkg/escape", "pkg/render/process"}},
+	// What verbs share. The first row that matches a package is its layer.
 	{packages: []string{"pkg/cmd/exit"}, never: judging},
 	{packages: []string{"pkg/cmd/flags"}, never: printing},
-	{packages: []string{"pkg/cmd/origin"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/escape", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/render", "pkg/render/files", "pkg/check"}},
+	// It prints documents whose table somebody else lays out.
+	{packages: []string{"pkg/cmd/output"}, never: printing,
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/escape", "pkg/collect"}},
+	{packages: []string{"pkg/cmd/verb"}, never: printing,
+		may: []string{"pkg/cmd/exit", "pkg/audit", "pkg/collect"}},
+	{packages: []string{"pkg/cmd/input"}, never: printing,
+		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/verb", "pkg/escape", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/collect", "pkg/evaluate", "pkg/check"}},
+	{packages: []string{"pkg/cmd/scope"}, never: printing,
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/audit", "pkg/evaluate", "pkg/render/files"}},
 	{packages: []string{"pkg/cmd/webhook"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/escape", "pkg/object", "pkg/transport", "manifests", "webhook/admission", "webhook/install", "webhook/probe", "webhook/server", "webhook/status"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/transport", "manifests", "webhook/admission", "webhook/installation", "webhook/server"}},
 	{packages: []string{"pkg/cmd/*"},
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/adopt",
-			"pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/escape"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
+			"pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/escape"}},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},
 		may: []string{"pkg/cmd"}},
 	// Files, and the variable that holds them.
 	{packages: []string{"manifests"}},
 	// What answers requests has no client to ask the API server with; only the watches that keep the index current connect.
 	{packages: []string{"webhook/admission"}, never: slices.Concat(asking, printing),
-		pureFiles: []string{"candidates.go", "decision.go", "facts.go", "guard_mode.go", "mutating.go", "request.go", "validating.go", "warning.go"},
+		pureFiles: []string{"decision.go", "facts.go", "guard_mode.go", "mutating.go", "request.go", "validating.go", "warning.go"},
 		may:       []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/desired"}},
 	{packages: []string{"webhook/index"}, never: printing,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/desired"}},
 	{packages: []string{"webhook/server"}, never: printing,
 		may: []string{"pkg/transport", "webhook/admission", "webhook/index"}},
-	{packages: []string{"webhook/install"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
-		may: []string{"pkg/object", "pkg/fleet", "webhook/admission"}},
-	// What looks at an installation knows what it was made of; what tests it also asks why it does not answer.
-	{packages: []string{"webhook/status"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
-		may: []string{"pkg/object", "webhook/admission", "webhook/install"}},
-	{packages: []string{"webhook/probe"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "webhook/admission", "webhook/install", "webhook/status"}},
+	{packages: []string{"webhook/installation"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/compare", "webhook/admission"}},
 	// Tests import what they test. Nothing imports them: no row above names this one.
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
-			"pkg/source/cluster", "pkg/source/snapshot", "pkg/inventory", "pkg/compare", "pkg/health", "pkg/report",
-			"pkg/check", "pkg/escape", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/origin",
-			"pkg/cmd/webhook", "pkg/desired", "webhook/admission", "webhook/index",
-			"webhook/server", "webhook/install", "webhook/status", "webhook/probe", "manifests"}},
+			"pkg/source/cluster", "pkg/source/snapshot", "pkg/state", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
+			"pkg/check", "pkg/escape", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb",
+			"pkg/cmd/webhook", "pkg/desired", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
 }
 
 // TestLayering holds the table against the imports that the go command sees.
@@ -242,10 +251,10 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/check must not reach github.com/fatih/color:\n\tpkg/check -> github.com/fatih/color",
 		}},
 		{name: "a room to the left", graph: importGraph{
-			"pkg/report": {"pkg/object", "pkg/fleet/v1alpha1"},
+			"pkg/compare": {"pkg/object", "pkg/evaluate"},
 		}, want: []string{
-			"pkg/report must not import pkg/fleet/v1alpha1:\n" +
-				"\tpkg/report -> pkg/fleet/v1alpha1\n\tof this module it may import only pkg/object",
+			"pkg/compare must not import pkg/evaluate:\n" +
+				"\tpkg/compare -> pkg/evaluate\n\tof this module it may import only pkg/object",
 		}},
 		{name: "a leaf that imports a room", graph: importGraph{
 			"pkg/object": {"pkg/fleet"},
@@ -258,14 +267,14 @@ func TestLayeringRefuses(t *testing.T) {
 		}, want: []string{
 			"pkg/audit must not import pkg/source/cluster:\n\tpkg/audit -> pkg/source/cluster\n" +
 				"\tof this module it may import only pkg/object, pkg/fleet, pkg/release, pkg/ownership, pkg/render, pkg/source, " +
-				"pkg/inventory, pkg/compare, pkg/health, pkg/report, pkg/check",
+				"pkg/state, pkg/resolve, pkg/collect, pkg/evaluate, pkg/compare, pkg/check, pkg/report, pkg/redact",
 		}},
 		{name: "a verb and another verb", graph: importGraph{
 			"pkg/cmd/explain": {"pkg/cmd/audit"},
 		}, want: []string{
 			"pkg/cmd/explain must not import pkg/cmd/audit:\n\tpkg/cmd/explain -> pkg/cmd/audit\n" +
-				"\tof this module it may import only pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/origin, pkg/source, pkg/source/cluster, pkg/source/snapshot, pkg/audit, " +
-				"pkg/adopt, pkg/preflight, pkg/object, pkg/ownership, pkg/check, pkg/report, pkg/printers, pkg/escape",
+				"\tof this module it may import only pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/input, pkg/cmd/output, pkg/cmd/scope, pkg/cmd/verb, pkg/source, pkg/source/cluster, pkg/source/snapshot, " +
+				"pkg/resolve, pkg/collect, pkg/evaluate, pkg/redact, pkg/audit, pkg/adopt, pkg/preflight, pkg/object, pkg/ownership, pkg/check, pkg/report, pkg/printers, pkg/escape",
 		}},
 		{name: "main past the root command", graph: importGraph{
 			"cmd/kubectl-fleetdoctor": {"pkg/audit"},
@@ -277,7 +286,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/cmd": {"test/bench"},
 		}, want: []string{
 			"pkg/cmd must not import test/bench:\n\tpkg/cmd -> test/bench\n" +
-				"\tof this module it may import only pkg/cmd/*, pkg/cmd/webhook, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/origin, pkg/audit, pkg/escape, pkg/render/process",
+				"\tof this module it may import only pkg/cmd/*, pkg/cmd/webhook, pkg/cmd/exit, pkg/cmd/verb, pkg/audit, pkg/collect, pkg/escape, pkg/render/process",
 		}},
 		{name: "no room", graph: importGraph{
 			"pkg/fleet/v1beta1": nil,

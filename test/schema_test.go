@@ -4,7 +4,11 @@ package test
 
 import (
 	"bytes"
-	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -12,28 +16,151 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
-// TestReportFollowsItsSchema holds what `-o json` prints against the schema in docs/, which is made from the Go types.
-func TestReportFollowsItsSchema(t *testing.T) {
-	schema, err := jsonschema.NewCompiler().Compile("../docs/report.schema.json")
+// schemas are the schemas of docs/ by the kind of the document.
+var schemas = map[string]string{
+	"AuditReport":     "report.schema.json",
+	"AdoptionPlan":    "adoption-plan.schema.json",
+	"AdoptionResult":  "adoption-plan.schema.json",
+	"PreflightReport": "preflight-report.schema.json",
+	"OwnerReport":     "owner-report.schema.json",
+}
+
+// schema compiles the schema of a kind. A strict one refuses fields that it does not list.
+func schema(t *testing.T, kind string, strict bool) *jsonschema.Schema {
+	t.Helper()
+	file, ok := schemas[kind]
+	if !ok {
+		t.Fatalf("there is no schema of kind %q", kind)
+	}
+	raw, err := os.ReadFile("../docs/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]int{"sick": exit.Found, "clean": exit.OK, "drift": exit.Found} {
-		t.Run(name, func(t *testing.T) {
+	var document map[string]any
+	if err := json.Unmarshal(raw, &document); err != nil {
+		t.Fatal(err)
+	}
+	definitions, ok := document["$defs"].(map[string]any)
+	if !ok {
+		t.Fatalf("%s has no definitions", file)
+	}
+	for _, definition := range definitions {
+		if d, ok := definition.(map[string]any); strict && ok && d["properties"] != nil {
+			d["additionalProperties"] = false
+		}
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", document); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// follows checks a document against the schema of its kind, and that the schema lists all of its fields.
+func follows(t *testing.T, document []byte) {
+	t.Helper()
+	d, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var head struct{ Kind string }
+	if err := json.Unmarshal(document, &head); err != nil {
+		t.Fatal(err)
+	}
+	for _, strict := range []bool{false, true} {
+		if err := schema(t, head.Kind, strict).Validate(d); err != nil {
+			t.Errorf("strict %v: %v", strict, err)
+		}
+	}
+}
+
+// captured is the content of a file with a case of preflight, as a snapshot on standard input.
+func captured(t *testing.T, file string) io.Reader {
+	t.Helper()
+	var head map[string]any
+	c, err := cases.Read(file, &head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Complete(nil); err != nil {
+		t.Fatal(err)
+	}
+	in, err := c.Stream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// TestOutputFollowsItsSchema checks what -o json prints against the schemas in docs/, which are made from the Go types.
+func TestOutputFollowsItsSchema(t *testing.T) {
+	for _, tc := range []struct {
+		args   string
+		in     string // a file with a case
+		status int
+	}{
+		{args: "audit --snapshot testdata/sick", status: exit.Found},
+		{args: "audit --snapshot testdata/clean", status: exit.OK},
+		{args: "audit --snapshot testdata/drift", status: exit.Found},
+		{args: "adopt --snapshot testdata/sick", status: exit.Found},
+		{args: "adopt --snapshot testdata/sick --policy=unmarked deployment/frontend", status: exit.OK},
+		{args: "owner --snapshot testdata/sick deployment/frontend service/edge clusterrole/edge-reader", status: exit.OK},
+		{args: "preflight --snapshot -", in: "testdata/preflights/install.yaml", status: exit.Found},
+		{args: "preflight --snapshot -", in: "testdata/preflights/upgrade.yaml", status: exit.Found},
+		{args: "preflight --snapshot -", in: "testdata/preflights/refused.yaml", status: exit.Found},
+	} {
+		t.Run(tc.args+tc.in, func(t *testing.T) {
 			streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-			args := []string{"kubectl-fleetdoctor", "audit", "--snapshot", "testdata/" + name, "-o", "json"}
-			if got := cmd.Main(context.Background(), args, streams); got != want {
-				t.Fatalf("status %d, want %d: %s", got, want, errOut)
+			if tc.in != "" {
+				streams.In = captured(t, tc.in)
 			}
-			report, err := jsonschema.UnmarshalJSON(bytes.NewReader(out.Bytes()))
-			if err != nil {
-				t.Fatal(err)
+			if got := cmd.Main(t.Context(), append([]string{"kubectl-fleetdoctor"}, strings.Fields(tc.args+" -o json")...), streams); got != tc.status {
+				t.Fatalf("status %d, want %d: %s", got, tc.status, errOut)
 			}
-			if err := schema.Validate(report); err != nil {
-				t.Error(err)
-			}
+			follows(t, out.Bytes())
 		})
+	}
+}
+
+// TestGoldenFilesFollowTheirSchema checks the golden files of the printers: among them is a result of an adoption, which needs a cluster.
+func TestGoldenFilesFollowTheirSchema(t *testing.T) {
+	files, err := filepath.Glob("../pkg/printers/testdata/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, error %v", len(files), err)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for kind := range schemas {
+			seen[kind] = seen[kind] || bytes.Contains(content, []byte(`"kind": "`+kind+`"`))
+		}
+		t.Run(filepath.Base(file), func(t *testing.T) { follows(t, content) })
+	}
+	for kind := range schemas {
+		if !seen[kind] {
+			t.Errorf("no golden file of kind %s", kind)
+		}
+	}
+}
+
+// TestSchemasRefuse checks that every schema refuses a document without its fields, and one with a wrong type.
+func TestSchemasRefuse(t *testing.T) {
+	for kind := range schemas {
+		s := schema(t, kind, false)
+		for _, document := range []any{map[string]any{}, map[string]any{"apiVersion": "x", "kind": kind}, []any{}} {
+			if s.Validate(document) == nil {
+				t.Errorf("%s: %v is valid", kind, document)
+			}
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -186,13 +187,15 @@ func (w *truth) holdFindings(t *testing.T, got []report.Finding) {
 // holdSecrets looks for the values of Secrets in every format, escapes decoded.
 func (w *truth) holdSecrets(t *testing.T, got *report.Audit) {
 	t.Helper()
-	for _, format := range printers.Formats {
-		show, err := printers.New(format, printers.Options{Diff: true})
+	for _, format := range []string{"table", "wide", "json", "yaml", "name", "go-template={{.}}"} {
+		flags := output.NewPrintFlags()
+		flags.Format = format
+		show, err := flags.ToPrinter()
 		if err != nil {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := show(&out, got); err != nil {
+		if err := show(&out, printers.Audit{Report: got, Options: printers.Options{Diff: true}}); err != nil {
 			t.Fatal(err)
 		}
 		for i, s := range w.Secrets {

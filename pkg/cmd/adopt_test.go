@@ -10,7 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// TestAdoptUsage holds that what contradicts itself, or makes no sense, ends with 2, says what, and prints nothing.
+// TestAdoptUsage checks that flags and arguments that contradict each other are wrong usage, that the error names them, and that nothing is printed.
 func TestAdoptUsage(t *testing.T) {
 	snapshot := []string{"--snapshot", sick}
 	for name, tc := range map[string]struct {
@@ -20,10 +20,10 @@ func TestAdoptUsage(t *testing.T) {
 		"undoing nothing":                {[]string{"--undo=", "--yes"}, "--undo is empty"},
 		"confirming nothing":             {[]string{"--confirm=", "--yes"}, "--confirm is empty"},
 		"both ways to agree":             {[]string{"--yes", "--confirm=abc"}, "--yes and --confirm"},
-		"writing to a snapshot":          {append([]string{"--yes"}, snapshot...), "a snapshot can be planned for, not written to"},
-		"confirming for a snapshot":      {append([]string{"--confirm=abc"}, snapshot...), "a snapshot can be planned for"},
-		"asking a snapshot's server":     {append([]string{"--dry-run=server"}, snapshot...), "a snapshot can be planned for"},
-		"undoing and a bundle":           {[]string{"--undo=x", "bundle/a"}, `"bundle/a" is not wanted`},
+		"writing to a snapshot":          {append([]string{"--yes"}, snapshot...), "--snapshot"},
+		"confirming for a snapshot":      {append([]string{"--confirm=abc"}, snapshot...), "--snapshot"},
+		"asking a snapshot's server":     {append([]string{"--dry-run=server"}, snapshot...), "--snapshot"},
+		"undoing and a bundle":           {[]string{"--undo=x", "bundle/a"}, "--undo"},
 		"undoing and a policy":           {[]string{"--undo=x", "--policy=unmarked"}, "--undo and --policy"},
 		"undoing and a namespace":        {[]string{"--undo=x", "-n", "web"}, "--undo and --namespace"},
 		"undoing and files":              {[]string{"--undo=x", "-f", "dir"}, "--undo and --filename"},
@@ -61,45 +61,66 @@ func TestAdoptPolicyHelp(t *testing.T) {
 	}
 }
 
-// TestAdoptPlans holds what planning for a snapshot ends with: it never writes, so there is always something left to be done, or nothing.
+// TestAdoptPlans checks the plans for a snapshot and their exit status: nothing is written, so an object to adopt is left to do.
 func TestAdoptPlans(t *testing.T) {
 	for _, tc := range []struct {
-		args   []string
-		status int
-		out    string // a part of it
-		errOut string
+		args                       []string
+		status                     int
+		change, refused, unchanged int
 	}{
-		{nil, 1, "3 objects to adopt.", ""},
-		{[]string{"--policy=unmarked"}, 1, "2 objects to adopt, 1 refused.", ""},
-		{[]string{"bundle/guestbook-guestbook"}, 1, "1 object to adopt.", ""},
-		{[]string{"svc/edge"}, 1, "service ingress/edge", ""},
-		{[]string{"service/ingress/edge", "clusterrole/edge-reader", "--policy=unmarked"}, 1, "1 object to adopt, 1 refused.", ""},
-		{[]string{"clusterrole/edge-reader", "--policy=unmarked"}, 1, "Nothing to adopt, 1 refused.", ""},
-		{[]string{"--dry-run=client"}, 0, "3 objects to adopt.", ""},
-		{[]string{"--dry-run=client", "--policy=unmarked"}, 1, "1 refused", ""},
-		{[]string{"deployment/frontend"}, 0, "It is its bundle's already.", ""},
-		{[]string{"configmap/theme"}, 0, "It is not on the cluster: there is nothing to adopt.", ""},
-		{[]string{"-o", "name"}, 1, "-n ingress service/edge\n", ""},
-		{[]string{"pod/nobody"}, 3, "", "finding pod/nobody: no bundle in scope wants such an object"},
-		{[]string{"bundle/nobody"}, 3, "", "finding bundle/nobody"},
-		{[]string{"--dangerous-take-from=nobody"}, 1, "", "--dangerous-take-from=nobody names no owner of an object in scope"},
-		{[]string{"--undo", "not-there.jsonl"}, 3, "", "not-there.jsonl"},
-		{[]string{"-f", "../../test/testdata/sick"}, 3, "", "../../test/testdata/sick"},
+		{nil, 1, 3, 0, 0},
+		{[]string{"--policy=unmarked"}, 1, 2, 1, 0},
+		{[]string{"bundle/guestbook-guestbook"}, 1, 1, 0, 0},
+		{[]string{"svc/edge"}, 1, 1, 0, 0},
+		{[]string{"service/ingress/edge", "clusterrole/edge-reader", "--policy=unmarked"}, 1, 1, 1, 0},
+		{[]string{"clusterrole/edge-reader", "--policy=unmarked"}, 1, 0, 1, 0},
+		{[]string{"--dry-run=client"}, 0, 3, 0, 0},
+		{[]string{"--dry-run=client", "--policy=unmarked"}, 1, 2, 1, 0},
+		{[]string{"deployment/frontend"}, 0, 0, 0, 1},
+		{[]string{"configmap/theme"}, 0, 0, 0, 1},
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
-			got := run(t, append([]string{"adopt", "--snapshot", sick}, tc.args...)...)
-			if got.status != tc.status || !strings.Contains(got.out, tc.out) || !strings.Contains(got.errOut, tc.errOut) || (tc.out == "") != (got.out == "") {
-				t.Errorf("status %d, want %d, %q and %q:\n%s%s", got.status, tc.status, tc.out, tc.errOut, got.out, got.errOut)
+			got := run(t, append([]string{"adopt", "--snapshot", sick, "-o", "json"}, tc.args...)...)
+			var plan report.Adoption
+			if err := json.Unmarshal([]byte(got.out), &plan); err != nil || plan.Kind != report.KindAdoptionPlan || len(plan.Digest) != 64 {
+				t.Fatalf("%+v, error %v", plan, err)
+			}
+			want := report.AdoptionSummary{Objects: tc.change + tc.refused + tc.unchanged, Change: tc.change, Refused: tc.refused, Unchanged: tc.unchanged}
+			if got.status != tc.status || plan.Summary != want {
+				t.Errorf("status %d, want %d; %+v, want %+v", got.status, tc.status, plan.Summary, want)
+			}
+			for _, o := range plan.Objects {
+				if o.Action == report.ActionNone && o.Message == "" {
+					t.Errorf("it does not say why %s needs no adoption", o.Key())
+				}
 			}
 		})
 	}
-	got := run(t, "adopt", "--snapshot", sick, "-o", "json")
-	var plan report.Adoption
-	if err := json.Unmarshal([]byte(got.out), &plan); err != nil || plan.Kind != report.KindAdoptionPlan || plan.Summary.Change != 3 || len(plan.Digest) != 64 {
-		t.Errorf("%+v, error %v", plan, err)
-	}
-	if again := run(t, "adopt", "--snapshot", sick, "-o", "json"); again.out != got.out {
+	first, again := run(t, "adopt", "--snapshot", sick, "-o", "json"), run(t, "adopt", "--snapshot", sick, "-o", "json")
+	if first != again {
 		t.Error("the same snapshot gives another plan")
+	}
+	if got := run(t, "adopt", "--snapshot", sick, "-o", "name", "svc/edge"); got.status != 1 || got.out != "-n ingress service/edge\n" {
+		t.Errorf("status %d: %q", got.status, got.out)
+	}
+}
+
+// TestAdoptFails checks that an error names the argument, and that nothing is printed.
+func TestAdoptFails(t *testing.T) {
+	for _, tc := range []struct {
+		args   []string
+		status int
+		names  string
+	}{
+		{[]string{"pod/nobody"}, 3, "pod/nobody"},
+		{[]string{"bundle/nobody"}, 3, "bundle/nobody"},
+		{[]string{"--dangerous-take-from=nobody"}, 1, "--dangerous-take-from=nobody"},
+		{[]string{"--undo", "not-there.jsonl"}, 3, "not-there.jsonl"},
+		{[]string{"-f", "../../test/testdata/sick"}, 3, "../../test/testdata/sick"},
+	} {
+		if got := run(t, append([]string{"adopt", "--snapshot", sick}, tc.args...)...); got.status != tc.status || got.out != "" || !strings.Contains(got.errOut, tc.names) {
+			t.Errorf("%q: status %d, want %d: %s%s", tc.args, got.status, tc.status, got.out, got.errOut)
+		}
 	}
 }
 
@@ -109,10 +130,10 @@ func TestOwner(t *testing.T) {
 		status int
 		says   string
 	}{
-		{[]string{"deploy/frontend"}, 0, "Fleet counts it as an object of bundle deployment"},
-		{[]string{"service", "edge", "-n", "ingress"}, 0, "no ownership labels or annotations"},
+		{[]string{"deploy/frontend", "-o", "jsonpath={.objects[0].holder.gitRepo}"}, 0, "fleet-local/guestbook"},
+		{[]string{"service", "edge", "-n", "ingress", "-o", "jsonpath={.objects[*].desiredBy[0].reason}"}, 0, "Unmarked"},
 		{[]string{"service/ingress/edge", "-o", "yaml"}, 0, "kind: OwnerReport"},
-		{[]string{"service/guestbook/edge"}, 3, "finding service/guestbook/edge: not found"},
+		{[]string{"service/guestbook/edge"}, 3, "finding service/guestbook/edge: there is none"},
 		{[]string{"service//edge", "-n", "guestbook"}, 2, `"service//edge"`},
 		{[]string{"a/b/c/d"}, 2, `"a/b/c/d"`},
 		{[]string{"edge"}, 2, `"edge"`},

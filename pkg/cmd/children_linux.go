@@ -10,11 +10,10 @@ import (
 	"syscall"
 )
 
-// maxProcesses bounds how many processes endChildren tells to end.
+// maxProcesses bounds the number of processes that endChildren terminates.
 const maxProcesses = 1000
 
-// endChildren tells the processes that this one started, and those that they started, to end. What the kernel does not say of them is passed
-// over: the process ends anyway.
+// endChildren terminates the child processes of this process, and their children. Errors are ignored: the process ends anyway.
 func endChildren() {
 	all := children("self")
 	for i := 0; i < len(all) && len(all) < maxProcesses; i++ {
@@ -22,12 +21,12 @@ func endChildren() {
 	}
 	for _, pid := range all {
 		if n, err := strconv.Atoi(pid); err == nil {
-			_ = syscall.Kill(n, syscall.SIGTERM) // it may have ended just now
+			_ = syscall.Kill(n, syscall.SIGTERM) // the process may have ended
 		}
 	}
 }
 
-// children are the ids of the processes that the threads of a process have started.
+// children are the ids of the child processes of all threads of a process.
 func children(pid string) []string {
 	lists, err := filepath.Glob("/proc/" + pid + "/task/*/children")
 	if err != nil {

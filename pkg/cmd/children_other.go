@@ -4,5 +4,5 @@
 
 package cmd
 
-// endChildren does nothing: a terminal's signal reaches the processes that were started, too.
+// endChildren does nothing: the signal of a terminal reaches child processes too.
 func endChildren() {}

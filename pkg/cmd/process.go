@@ -12,30 +12,30 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/process"
 )
 
-// grace is how long a verb may take to end by itself after an interruption.
+// grace is the time that an interrupted verb has to end.
 const grace = 500 * time.Millisecond
 
-// Process is what the binary does, given its own path. Where it was started again to render bundles, it does that. Otherwise it runs the program
-// as Main does, renders bundles in processes of their own, and expects the process to end when it returns. A verb that has not ended grace after the end of ctx is
-// left behind: it may be opening a FIFO or reading one, which nothing in the process can end. A verb that holds the process is waited for.
-// Programs that were started and still run, as credential plugins are, are told to end.
+// Process is what the binary runs, given its own path. If the binary was started as a rendering worker, it renders bundles. Otherwise it runs
+// Main, renders bundles in worker processes, and expects the process to end when it returns. If the verb does not end within grace after the
+// end of ctx, Process returns without it: nothing can interrupt the opening or reading of a FIFO. It waits for a verb that holds the
+// interruption. It terminates child processes that still run, such as credential plugins.
 func Process(ctx context.Context, executable string, args []string, streams genericiooptions.IOStreams) int {
 	if process.IsWorker(args) {
 		return process.Serve(streams.In, streams.Out)
 	}
 	runner := process.New(executable, process.Limits{})
 	defer runner.Close()
-	interruption := &origin.Interruption{}
+	interruption := &verb.Interruption{}
 	out := &output{out: streams.Out}
 	watched := streams
 	watched.Out = out
 	ended := make(chan int, 1)
-	held := func(env *origin.Environment) { env.Interruption = interruption }
-	go func() { ended <- Main(ctx, args, watched, RenderIn(runner), held) }()
+	interruptible := func(env *verb.Environment) { env.Interruption = interruption }
+	go func() { ended <- Main(ctx, args, watched, RenderIn(runner), interruptible) }()
 	select {
 	case status := <-ended:
 		return status
@@ -55,22 +55,22 @@ func Process(ctx context.Context, executable string, args []string, streams gene
 			return status
 		case <-released:
 		}
-		late.Reset(grace) // to say what became of it
+		late.Reset(grace) // to print its result
 		select {
 		case status := <-ended:
 			return status
 		case <-late.C:
 		}
 	}
-	said := nothingPrinted
+	message := nothingPrinted
 	if out.end() {
-		said = "interrupted: what was printed may not be all"
+		message = partlyPrinted
 	}
-	fmt.Fprintln(streams.ErrOut, said)
+	fmt.Fprintln(streams.ErrOut, message)
 	return exit.Failed
 }
 
-// output is standard output. It knows whether anything was printed, and can be closed.
+// output is standard output. It records whether anything was printed, and can be closed.
 type output struct {
 	out io.Writer
 
@@ -78,7 +78,7 @@ type output struct {
 	printed, closed bool
 }
 
-// Write implements io.Writer. What is written after the end is lost: the process ends at that moment.
+// Write implements io.Writer. After end it writes nothing: the process is about to end.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	closed := o.closed
@@ -90,7 +90,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.out.Write(p)
 }
 
-// Fd is that of the file, by which a terminal is known, or none.
+// Fd is the descriptor of the file, which tells whether it is a terminal.
 func (o *output) Fd() uintptr {
 	if f, ok := o.out.(interface{ Fd() uintptr }); ok {
 		return f.Fd()
@@ -98,7 +98,7 @@ func (o *output) Fd() uintptr {
 	return ^uintptr(0)
 }
 
-// end keeps everything from being printed from now on, and says whether anything was printed before.
+// end drops all further output, and says whether anything was printed before.
 func (o *output) end() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cmd is the root command, and the place where clock, streams and arguments enter.
+// Package cmd is the root command. Clock, streams and arguments enter here.
 package cmd
 
 import (
@@ -27,29 +27,29 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/preflight"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/webhook"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
-// version is stamped in by the linker.
+// version is set by the linker.
 var version = "dev"
 
-// quiet silences client-go's asides; what matters comes back as an error or a gap. klog takes its logger for the whole process, once.
+// quiet drops the log of client-go: failures are returned as errors or gaps. klog has one logger per process.
 var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
 // Option changes how Main runs the program.
-type Option func(*origin.Environment)
+type Option func(*verb.Environment)
 
-// RenderIn has bundles rendered by a Renderer.
+// RenderIn sets the Renderer of bundles.
 func RenderIn(r collect.Renderer) Option {
-	return func(env *origin.Environment) { env.Renderer = r }
+	return func(env *verb.Environment) { env.Renderer = r }
 }
 
-// Main runs the program and returns its exit status. When ctx ends, it waits until the verb has ended. Without an option it renders bundles in
-// this process.
+// Main runs the program and returns its exit status. When ctx ends, it waits until the verb ends. Without RenderIn it renders bundles in this
+// process.
 func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams, options ...Option) int {
 	quiet()
 	root := newRoot(args[0], streams, time.Now, options)
@@ -61,8 +61,8 @@ func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams
 	return exit.Status(err)
 }
 
-// execute runs the command that the arguments name, and says which it was. A panic is an error: the runtime would end the program with 2,
-// the status of a wrong command line. The values of panics are not shown: they may quote what they were working on.
+// execute runs the command of the arguments and returns its path. A panic becomes an error: the runtime would exit with 2, the status of
+// wrong usage. The value of a panic is not shown: it may quote data of the cluster.
 func execute(ctx context.Context, root *cobra.Command) (command string, err error) {
 	command = root.CommandPath()
 	defer func() {
@@ -72,17 +72,20 @@ func execute(ctx context.Context, root *cobra.Command) (command string, err erro
 				what = r.Error()
 			}
 			err = &exit.Error{Status: exit.Failed, Err: fmt.Errorf("running %s: %s", command, what),
-				Hint: "This is a bug of this program. Please report it with these lines:\n" + string(debug.Stack())}
+				Hint: "This is a bug. Please report it with these lines:\n" + string(debug.Stack())}
 		}
 	}()
 	ran, err := root.ExecuteContextC(ctx)
 	return ran.CommandPath(), err
 }
 
-// nothingPrinted is what an interrupted program says that printed nothing.
-const nothingPrinted = "interrupted: nothing was printed"
+// The messages of an interrupted program.
+const (
+	nothingPrinted = "interrupted: nothing was printed"
+	partlyPrinted  = "interrupted: the output may be incomplete"
+)
 
-// explain says on standard error why the program ends as it does, and what to do. command is the one that ran.
+// explain writes the error of a command, and its hint, to standard error.
 func explain(ctx context.Context, streams genericiooptions.IOStreams, command string, err error) {
 	var e *exit.Error
 	switch {
@@ -90,7 +93,7 @@ func explain(ctx context.Context, streams genericiooptions.IOStreams, command st
 	case ctx.Err() != nil:
 		fmt.Fprintln(streams.ErrOut, nothingPrinted)
 	default:
-		out := escape.TextWriter(streams.ErrOut) // arguments and servers' messages are quoted in it
+		out := escape.TextWriter(streams.ErrOut) // errors quote arguments and messages of servers
 		fmt.Fprintf(out, "error: %s\n", message(err))
 		if e != nil && e.Hint != "" {
 			fmt.Fprintln(out, e.Hint)
@@ -101,15 +104,15 @@ func explain(ctx context.Context, streams genericiooptions.IOStreams, command st
 	}
 }
 
-// message is the text of an error without the credentials of an address. The lines after its first are indented, so that none of them can
-// pass for a line of the program's own.
+// message is the text of an error without the credentials of addresses. All lines but the first are indented: text of a server cannot look
+// like a line of the program.
 func message(err error) string {
 	return lineBegin.ReplaceAllString(escape.WithoutCredentials(strings.TrimRight(err.Error(), "\n")), "\n  $1")
 }
 
 var lineBegin = regexp.MustCompile(`\n(\S)`)
 
-// New makes the root command. arg0 is how the program was called.
+// New returns the root command. arg0 is the name that the program was called by.
 func New(arg0 string, streams genericiooptions.IOStreams, now func() time.Time) *cobra.Command {
 	return newRoot(arg0, streams, now, nil)
 }
@@ -118,10 +121,10 @@ func newRoot(arg0 string, streams genericiooptions.IOStreams, now func() time.Ti
 	name := calledAs(arg0, os.Getenv("PATH"))
 	root := &cobra.Command{
 		Use:   "kubectl-fleetdoctor",
-		Short: "Find out, and mend, what is wrong with the bundles of Rancher Fleet",
-		Long: "fleetdoctor holds the objects that Rancher Fleet deployed against what their bundles want, object by\n" +
-			"object and field by field, and says what is missing, modified, unowned or orphaned, beside what\n" +
-			"Fleet itself says of them.",
+		Short: "Find and fix problems of the objects that Rancher Fleet deploys",
+		Long: "fleetdoctor compares the objects on a cluster with what the bundles of Rancher Fleet specify, object\n" +
+			"by object and field by field. It reports objects that are missing, modified, unowned or orphaned,\n" +
+			"beside the status that Fleet reports.",
 		Version:           version,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		SilenceErrors:     true,
@@ -132,12 +135,12 @@ func newRoot(arg0 string, streams genericiooptions.IOStreams, now func() time.Ti
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
-	root.SuggestionsMinimumDistance = 2 // as cobra has it where it reports unknown commands itself
+	root.SuggestionsMinimumDistance = 2 // the distance that cobra uses for unknown commands
 	root.Args = noCommand
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-	// Flags are explained in as many columns as everything else is shown in.
+	// The usage of flags is wrapped at the width of the tables.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped 100 "))
-	env := origin.Environment{Streams: streams, Now: now, Name: name, Version: version}
+	env := verb.Environment{Streams: streams, Now: now, Name: name, Version: version}
 	for _, option := range options {
 		option(&env)
 	}
@@ -146,8 +149,8 @@ func newRoot(arg0 string, streams genericiooptions.IOStreams, now func() time.Ti
 	return root
 }
 
-// calledAs is the command line that leads here: kubectl finds its plugins on the PATH and calls them by their full path; a shell passes on
-// what was typed.
+// calledAs is how the user calls the program: kubectl finds its plugins on the PATH and calls them by their full path; a shell passes the
+// name as it was typed.
 func calledAs(arg0, path string) string {
 	base := strings.TrimSuffix(filepath.Base(arg0), ".exe")
 	plugin, ok := strings.CutPrefix(base, "kubectl-")

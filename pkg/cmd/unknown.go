@@ -12,24 +12,24 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 )
 
-// noCommand refuses every word after a command that only groups others, and suggests those that may have been meant.
+// noCommand refuses arguments of a command that only has subcommands, and suggests similar subcommands.
 func noCommand(c *cobra.Command, words []string) error {
 	if len(words) == 0 {
 		return nil
 	}
 	err := &exit.Error{Status: exit.Usage, Err: fmt.Errorf("unknown command %q", words[0])}
-	meant := c.SuggestionsFor(words[0])
-	for i, verb := range meant {
-		meant[i] = strconv.Quote(verb)
+	similar := c.SuggestionsFor(words[0])
+	for i, verb := range similar {
+		similar[i] = strconv.Quote(verb)
 	}
-	if len(meant) > 0 {
-		err.Hint = "Did you mean " + strings.Join(meant, " or ") + "?"
+	if len(similar) > 0 {
+		err.Hint = "Did you mean " + strings.Join(similar, " or ") + "?"
 	}
 	return err
 }
 
-// flagError is the error of an unknown flag. A command that only groups others has hardly any flags, so a mistyped command with flags behind
-// it arrives here: then the command is what is unknown.
+// flagError is the error for an unknown flag. A mistyped subcommand with flags is parsed by its parent, which does not know them: then the
+// subcommand is reported.
 func flagError(c *cobra.Command, err error) error {
 	if words := c.Flags().Args(); c.HasSubCommands() && len(words) > 0 {
 		return c.ValidateArgs(words)
@@ -37,7 +37,7 @@ func flagError(c *cobra.Command, err error) error {
 	return exit.UsageError(err)
 }
 
-// refuseUnknown makes the commands that cobra adds by itself, help and completion, refuse unknown words as wrong usage.
+// refuseUnknown makes the commands that cobra adds, help and completion, refuse unknown arguments as wrong usage.
 func refuseUnknown(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

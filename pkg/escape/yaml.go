@@ -68,6 +68,9 @@ func marked(raw []byte) ([]byte, error) {
 	}), nil
 }
 
+// Lines returns a decoded JSON document with each of its strings, keys too, as Line returns it.
+func Lines(v any) any { return mapTexts(v, Line) }
+
 // mapTexts returns a decoded JSON document with each of its strings, keys too, as f returns it.
 func mapTexts(v any, f func(string) string) any {
 	switch v := v.(type) {

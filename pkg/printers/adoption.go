@@ -16,38 +16,21 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// AdoptionPrinter shows a plan, or what came of it.
-type AdoptionPrinter func(io.Writer, *report.Adoption) error
-
-// NewAdoption returns the printer of a format, one of Formats.
-func NewAdoption(format string, o Options) (AdoptionPrinter, error) {
-	switch format {
-	case "table":
-		return text{Options: o}.adoption, nil
-	case "wide":
-		return text{Options: o, wide: true}.adoption, nil
-	case "json":
-		return func(w io.Writer, a *report.Adoption) error { return writeJSON(w, a) }, nil
-	case "yaml":
-		return func(w io.Writer, a *report.Adoption) error { return writeYAML(w, a) }, nil
-	case "name":
-		return adoptedNames, nil
-	}
-	return nil, noFormat(format)
+// Adoption prints the plan of an adoption, or its result.
+type Adoption struct {
+	Plan    *report.Adoption
+	Options Options
 }
 
-// adoptedNames prints the objects that a plan changes as arguments of kubectl, one a line.
-func adoptedNames(w io.Writer, a *report.Adoption) error {
-	for _, o := range a.Objects {
-		if o.Action == report.ActionRefuse || o.Action == report.ActionNone {
-			continue
-		}
-		kind, _, _ := strings.Cut(o.Key().String(), " ")
-		if err := printName(w, o.Namespace, kind, o.Name); err != nil {
-			return err
-		}
-	}
-	return nil
+// Content is the document.
+func (p Adoption) Content() any { return p.Plan }
+
+// Rows are the objects.
+func (p Adoption) Rows() any { return p.Plan.Objects }
+
+// Table writes the document for people.
+func (p Adoption) Table(w io.Writer, wide bool) error {
+	return text{p.Options, wide}.adoption(w, p.Plan)
 }
 
 func (t text) adoption(w io.Writer, a *report.Adoption) error {
@@ -61,13 +44,13 @@ func (t text) adoption(w io.Writer, a *report.Adoption) error {
 	return err
 }
 
-// plan shows what is to be done, bundle deployment by bundle deployment.
+// plan shows the actions, bundle deployment by bundle deployment.
 func (t text) plan(b *bytes.Buffer, a *report.Adoption) {
 	title := "Adoption plan for "
 	if a.Undo {
 		title = "Undo plan for "
 	}
-	t.origin(b, title, a.Source, a.TakenAt)
+	t.head(b, title, a.Source, a.TakenAt)
 	t.notRead(b, a.Gaps, a.Notes)
 	for rest := a.Objects; len(rest) > 0; {
 		n := slices.IndexFunc(rest, func(o report.AdoptedObject) bool { return o.BundleDeployment != rest[0].BundleDeployment })
@@ -75,15 +58,15 @@ func (t text) plan(b *bytes.Buffer, a *report.Adoption) {
 			n = len(rest)
 		}
 		fmt.Fprintln(b, t.bold("bundle deployment "+printable(rest[0].BundleDeployment)))
-		t.alike(b, rest[:n])
+		t.groupedByAction(b, rest[:n])
 		b.WriteByte('\n')
 		rest = rest[n:]
 	}
-	t.planVerdict(b, a)
+	t.planSummary(b, a)
 }
 
-// alike shows objects with which the same is to be done together: the keys are those of their set, and say little ten times over.
-func (t text) alike(b *bytes.Buffer, objects []report.AdoptedObject) {
+// groupedByAction shows objects with the same action, reasons and changes together: the changes are the same for all objects of a bundle.
+func (t text) groupedByAction(b *bytes.Buffer, objects []report.AdoptedObject) {
 	var order []string
 	groups := map[string][]report.AdoptedObject{}
 	for _, o := range objects {
@@ -100,23 +83,23 @@ func (t text) alike(b *bytes.Buffer, objects []report.AdoptedObject) {
 		return cmp.Compare(actionRank[groups[x][0].Action], actionRank[groups[y][0].Action])
 	})
 	for _, key := range order {
-		t.together(b, groups[key])
+		t.actionGroup(b, groups[key])
 	}
 }
 
-// actionRank puts what is to be decided about before what needs nothing.
+// actionRank puts actions that need a decision first.
 var actionRank = map[report.Action]int{report.ActionAdopt: 0, report.ActionRestore: 0, report.ActionRefuse: 1, report.ActionNone: 2}
 
-// actionWords are the actions as a plan says them.
+// actionWords are the names of the actions in a plan.
 var actionWords = map[report.Action]string{report.ActionAdopt: "adopt", report.ActionRestore: "restore", report.ActionRefuse: "refuse", report.ActionNone: "leave"}
 
 var actionColours = map[report.Action]string{report.ActionAdopt: green, report.ActionRestore: green, report.ActionRefuse: red, report.ActionNone: faint}
 
-func (t text) together(b *bytes.Buffer, group []report.AdoptedObject) {
+func (t text) actionGroup(b *bytes.Buffer, group []report.AdoptedObject) {
 	first := group[0]
 	shown := group
 	if !t.wide {
-		shown = group[:min(len(group), most)]
+		shown = group[:min(len(group), maxShown)]
 	}
 	for _, o := range shown {
 		line := fmt.Sprintf("  %s %s", t.colour(actionColours[o.Action], fmt.Sprintf("%-7s", actionWords[o.Action])), printable(o.Key().String()))
@@ -146,7 +129,7 @@ func (t text) together(b *bytes.Buffer, group []report.AdoptedObject) {
 	t.overwrites(b, first.Overwrites)
 }
 
-// change shows one key: in one line where it fits, else what was and what is to be below it.
+// change shows one label or annotation: in one line if it fits, else the values in the lines below.
 func (t text) change(b *bytes.Buffer, c report.KeyChange) {
 	key := fmt.Sprintf("%s%-10s %s:", inset, printable(c.Field), printable(c.Key))
 	old, now := keyValue(c.Old), keyValue(c.New)
@@ -162,7 +145,7 @@ func (t text) change(b *bytes.Buffer, c report.KeyChange) {
 	fmt.Fprintf(b, "%s\n%s%s →\n%s%s\n", key, below, t.colour(red, old), below, t.colour(green, now))
 }
 
-// keyValue is a value as it would be typed, none where the key is not there.
+// keyValue is a quoted value, none if the key does not exist.
 func keyValue(v *string) string {
 	if v == nil {
 		return "none"
@@ -170,51 +153,52 @@ func keyValue(v *string) string {
 	return printable(fmt.Sprintf("%q", *v))
 }
 
-// overwrites shows the fields that the next deploy puts back.
+// overwrites shows the fields that the next deploy overwrites.
 func (t text) overwrites(b *bytes.Buffer, diffs []report.Difference) {
 	if t.Diff {
 		t.diff(b, diffs)
 		return
 	}
 	for i, d := range diffs {
-		if i == most && !t.wide {
-			fmt.Fprintf(b, "%s%s\n", inset, t.faint(fmt.Sprintf("… and %d more (-o wide shows them)", len(diffs)-most)))
+		if i == maxShown && !t.wide {
+			fmt.Fprintf(b, "%s%s\n", inset, t.faint(fmt.Sprintf("… and %d more (-o wide shows them)", len(diffs)-maxShown)))
 			return
 		}
-		who := ""
+		writer := ""
 		if d.Manager != "" {
-			who = t.faint("  written by " + printable(d.Manager))
+			writer = t.faint("  written by " + printable(d.Manager))
 		}
-		fmt.Fprintf(b, "%s%s%s\n", inset, printable(d.Path), who)
+		fmt.Fprintf(b, "%s%s%s\n", inset, printable(d.Path), writer)
 	}
 }
 
-// planVerdict is what is to be decided, and how.
-func (t text) planVerdict(b *bytes.Buffer, a *report.Adoption) {
+// planSummary shows the counts and the digest of a plan.
+func (t text) planSummary(b *bytes.Buffer, a *report.Adoption) {
 	s := a.Summary
-	verb := "adopt"
+	action := "adopt"
 	if a.Undo {
-		verb = "restore"
+		action = "restore"
 	}
 	if s.Change == 0 {
-		fmt.Fprintf(b, "Nothing to %s%s.\n", verb, t.besides(s))
+		fmt.Fprintf(b, "Nothing to %s%s.\n", action, t.otherCounts(s))
 		return
 	}
-	fmt.Fprintf(b, "%s to %s%s.\nThe digest of this plan is %s\n", plural(s.Change, "object"), verb, t.besides(s), printable(a.Digest))
+	fmt.Fprintf(b, "%s to %s%s.\nThe digest of this plan is %s\n", plural(s.Change, "object"), action, t.otherCounts(s), printable(a.Digest))
 }
 
-func (t text) besides(s report.AdoptionSummary) string {
+// otherCounts counts the objects that are not changed.
+func (t text) otherCounts(s report.AdoptionSummary) string {
 	var out string
 	if s.Refused > 0 {
 		out += ", " + t.colour(red, fmt.Sprintf("%d refused", s.Refused))
 	}
 	if s.Unchanged > 0 {
-		out += fmt.Sprintf(", %d left as they are", s.Unchanged)
+		out += fmt.Sprintf(", %d unchanged", s.Unchanged)
 	}
 	return out
 }
 
-// outcome shows what came of a plan: what went wrong object by object, and the rest in numbers.
+// outcome shows the result of a plan: the failures object by object, and the counts.
 func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 	past := "adopted"
 	if a.Undo {
@@ -225,18 +209,18 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 		if o.Outcome != report.OutcomeFailed && o.Outcome != report.OutcomeChanged {
 			continue
 		}
-		if shown++; shown > most && !t.wide {
+		if shown++; shown > maxShown && !t.wide {
 			continue
 		}
 		word := "failed"
 		if o.Outcome == report.OutcomeChanged {
-			word = "left"
+			word = "changed"
 		}
 		fmt.Fprintf(b, "  %s %s\n", t.colour(red, fmt.Sprintf("%-7s", word)), printable(o.Key().String()))
-		wrapped(b, inset, o.Message) // the server's own words
+		wrapped(b, inset, o.Message) // the message of the server
 	}
-	if shown > most && !t.wide {
-		fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more (-o wide shows them)", shown-most)))
+	if shown > maxShown && !t.wide {
+		fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more (-o wide shows them)", shown-maxShown)))
 	}
 	s := a.Summary
 	line := fmt.Sprintf("%s %d of %s", past, s.Done, plural(s.Change, "object"))
@@ -246,7 +230,7 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 	if rest := s.Change - s.Done - s.Failed; rest > 0 {
 		line += fmt.Sprintf(", %d not tried", rest)
 	}
-	fmt.Fprintf(b, "%s%s.\n", sentence(line), t.besides(report.AdoptionSummary{Refused: s.Refused}))
+	fmt.Fprintf(b, "%s%s.\n", sentence(line), t.otherCounts(report.AdoptionSummary{Refused: s.Refused}))
 	for _, n := range a.Notes {
 		wrapped(b, "", sentence(n)+".")
 	}
@@ -255,6 +239,6 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 			fraction(d.Before.Ready, d.Before.Desired), t.colour(green, fraction(d.After.Ready, d.After.Desired)))
 	}
 	if a.Receipt != "" && s.Done+s.Failed > 0 {
-		fmt.Fprintf(b, "Take it back with: %s\n", printable(t.Undo+" "+shellescape.Quote(a.Receipt)))
+		fmt.Fprintf(b, "Undo with: %s\n", printable(t.Undo+" "+shellescape.Quote(a.Receipt)))
 	}
 }

@@ -3,7 +3,6 @@
 package printers_test
 
 import (
-	"bytes"
 	"fmt"
 	"testing"
 
@@ -65,21 +64,13 @@ func invented() *report.Adoption {
 func showAdoption(t *testing.T, a *report.Adoption, format string, o printers.Options) string {
 	t.Helper()
 	o.PrintRole, o.Undo = "kubectl fleetdoctor audit --print-rbac", "kubectl fleetdoctor adopt --undo"
-	show, err := printers.NewAdoption(format, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	if err := show(&b, a); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
+	return shown(t, format, printers.Adoption{Plan: a, Options: o})
 }
 
 // TestGoldenAdoption holds every format of plans and results, byte for byte.
 func TestGoldenAdoption(t *testing.T) {
 	plan, strict := planned(t, adopt.Options{Policy: ownership.IfUnowned}), planned(t, adopt.Options{Policy: ownership.TakeUnmarked})
-	for _, format := range printers.Formats {
+	for _, format := range formats {
 		golden(t, "adopt."+format, showAdoption(t, plan, format, printers.Options{}))
 	}
 	golden(t, "adopt-unmarked.table", showAdoption(t, strict, "table", printers.Options{}))
@@ -87,6 +78,7 @@ func TestGoldenAdoption(t *testing.T) {
 	golden(t, "adopt.colour", showAdoption(t, plan, "table", printers.Options{Colour: true, Diff: true}))
 	golden(t, "adopted.table", showAdoption(t, invented(), "table", printers.Options{}))
 	golden(t, "adopted.wide", showAdoption(t, invented(), "wide", printers.Options{}))
+	golden(t, "adopted.json", showAdoption(t, invented(), "json", printers.Options{}))
 }
 
 // TestGoldenOwnership holds the formats of an owner report.
@@ -100,23 +92,7 @@ func TestGoldenOwnership(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Source.Path = "test/testdata/sick"
-	for _, format := range printers.OwnershipFormats {
-		show, err := printers.NewOwnership(format, printers.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var b bytes.Buffer
-		if err := show(&b, d); err != nil {
-			t.Fatal(err)
-		}
-		golden(t, "owner."+format, b.String())
-	}
-	for name, err := range map[string]error{
-		"an ownership": func() error { _, err := printers.NewOwnership("table", printers.Options{}); return err }(),
-		"an adoption":  func() error { _, err := printers.NewAdoption("text", printers.Options{}); return err }(),
-	} {
-		if err == nil {
-			t.Errorf("%s is printed in a format that there is not", name)
-		}
+	for _, format := range []string{"table", "json", "yaml", "name"} {
+		golden(t, "owner."+format, shown(t, format, printers.Ownership{Report: d}))
 	}
 }

@@ -2,7 +2,7 @@
 
 package printers
 
-// The codes of a terminal's colours and faces (ECMA-48, select graphic rendition).
+// The codes of colours and fonts (ECMA-48, select graphic rendition).
 const (
 	bold   = "1"
 	faint  = "2"

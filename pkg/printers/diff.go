@@ -12,15 +12,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// diff shows field by field what the bundle states and what is there, in words: the signs of a diff would say what the next deploy does to
-// some, and to others what somebody did.
+// diff shows the desired and the live value of each field, labelled with words: the signs of a diff could mean what the next deploy changes,
+// or what was changed on the cluster.
 func (t text) diff(b *bytes.Buffer, diffs []report.Difference) {
 	for _, d := range diffs {
-		said := []string{d.Who()}
+		about := d.Who()
 		if d.Note != "" {
-			said = append(said, "("+d.Note+")")
+			about += " (" + d.Note + ")"
 		}
-		about := printable(strings.Join(said, " "))
+		about = printable(about)
 		if span(inset+d.Path+gap+about) <= width {
 			fmt.Fprintf(b, "%s%s%s%s\n", inset, printable(d.Path), gap, t.faint(about))
 		} else {
@@ -37,7 +37,7 @@ func (t text) diff(b *bytes.Buffer, diffs []report.Difference) {
 	}
 }
 
-// side shows one value, a line of a text on each line: one that ends with a line's end differs from one that does not.
+// side shows one value, each line of a text on a line of its own: a text that ends with a line end differs from one that does not.
 func (t text) side(b *bytes.Buffer, code, word string, v report.Value) {
 	shown := []string{"(none)"}
 	if !v.IsZero() {
@@ -48,7 +48,7 @@ func (t text) side(b *bytes.Buffer, code, word string, v report.Value) {
 	}
 }
 
-// shownValue is a text as it is, and any other value, or an empty text, as JSON.
+// shownValue is a text as it is. Other values, and an empty text, are JSON.
 func shownValue(v report.Value) string {
 	if s, ok := v.Shown().(string); ok && s != "" {
 		return s
@@ -60,11 +60,11 @@ func shownValue(v report.Value) string {
 	return string(raw)
 }
 
-// unsaid is the evidence that stands beside no path of the differences.
-func unsaid(evidence []string, diffs []report.Difference) []string {
-	said := map[string]bool{}
+// otherEvidence is the evidence that the differences do not show.
+func otherEvidence(evidence []string, diffs []report.Difference) []string {
+	shown := map[string]bool{}
 	for _, d := range diffs {
-		said[d.Who()], said[d.Path+": "+d.Who()] = true, true
+		shown[d.Who()], shown[d.Path+": "+d.Who()] = true, true
 	}
-	return slices.DeleteFunc(slices.Clone(evidence), func(e string) bool { return said[e] })
+	return slices.DeleteFunc(slices.Clone(evidence), func(e string) bool { return shown[e] })
 }

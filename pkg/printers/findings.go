@@ -16,9 +16,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// findings shows what is wrong, bundle by bundle, and last what belongs to none.
+// findings shows the findings bundle by bundle, and then those without a bundle.
 func (t text) findings(b *bytes.Buffer, a *report.Audit) {
-	folds, others := t.repeated(a.Findings)
+	folds, others := t.foldRepeated(a.Findings)
 	groups := map[string][]report.Finding{}
 	for _, f := range others {
 		if f.Severity != report.Info || t.wide {
@@ -38,7 +38,7 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 		}
 	}
 	for _, list := range folds {
-		fmt.Fprintln(b, t.bold("No result"))
+		fmt.Fprintln(b, t.bold("NO RESULT"))
 		t.fold(b, list)
 	}
 	var rest []report.Finding
@@ -46,28 +46,28 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 		rest = append(rest, groups[key]...)
 	}
 	if len(rest) > 0 {
-		fmt.Fprintln(b, t.bold("Beside the bundles"))
+		fmt.Fprintln(b, t.bold("OTHER FINDINGS"))
 		t.group(b, rest, nil)
 	}
 }
 
-// few is how many are named of what is said of each of many bundles alike.
-const few = 3
+// maxRepeated is the number of findings that are shown if many bundles have the same one.
+const maxRepeated = 3
 
-// repeated are the findings FD607 that advise the same of more bundles than a few: what cannot be read is most often not to be read of any
-// of them. The others are returned as they are.
-func (t text) repeated(findings []report.Finding) (folds [][]report.Finding, others []report.Finding) {
-	alike := map[string][]report.Finding{}
+// foldRepeated separates the findings FD607 that have the same remediation for many bundles: what could not be read usually affects all of
+// them. The other findings are returned as they are.
+func (t text) foldRepeated(findings []report.Finding) (folds [][]report.Finding, others []report.Finding) {
+	same := map[string][]report.Finding{}
 	for _, f := range findings {
 		if f.Code == "FD607" && f.Remediation != "" && !t.wide {
-			alike[f.Remediation] = append(alike[f.Remediation], f)
+			same[f.Remediation] = append(same[f.Remediation], f)
 		}
 	}
 	folded := map[string]bool{}
 	for _, f := range findings {
-		list := alike[f.Remediation]
+		list := same[f.Remediation]
 		switch {
-		case f.Code != "FD607" || len(list) <= few:
+		case f.Code != "FD607" || len(list) <= maxRepeated:
 			others = append(others, f)
 		case !folded[f.Remediation]:
 			folded[f.Remediation] = true
@@ -78,15 +78,15 @@ func (t text) repeated(findings []report.Finding) (folds [][]report.Finding, oth
 }
 
 func (t text) fold(b *bytes.Buffer, list []report.Finding) {
-	for _, f := range list[:few] {
+	for _, f := range list[:maxRepeated] {
 		t.finding(b, f)
 	}
-	fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more (-o wide lists them)", len(list)-few)))
+	fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more (-o wide shows them)", len(list)-maxRepeated)))
 	t.next(b, list[0].Remediation)
 	fmt.Fprintln(b)
 }
 
-// rank puts the worst first.
+// rank puts the most severe findings first.
 var rank = map[report.Severity]int{report.Error: 0, report.Warning: 1, report.Info: 2}
 
 func groupTitle(bd *report.BundleDeployment) string {
@@ -105,7 +105,7 @@ func differences(bd *report.BundleDeployment) map[object.Ref][]report.Difference
 	return out
 }
 
-// group shows the findings of one bundle, cut short where one code has many.
+// group shows the findings of one bundle, at most maxShown of each code.
 func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref][]report.Difference) {
 	shown := map[string]int{}
 	total := map[string]int{}
@@ -115,20 +115,20 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 	last := ""
 	for i, f := range list {
 		shown[f.Code]++
-		if n := shown[f.Code]; n > most && !t.wide {
+		if n := shown[f.Code]; n > maxShown && !t.wide {
 			if n == total[f.Code] {
-				fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more of %s (-o wide shows them)", n-most, printable(f.Code))))
+				fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more of %s (-o wide shows them)", n-maxShown, printable(f.Code))))
 			}
 			continue
 		}
 		if t.Diff && f.Code == "FD104" {
-			f.Evidence = unsaid(f.Evidence, diffs[f.Object])
+			f.Evidence = otherEvidence(f.Evidence, diffs[f.Object])
 			t.finding(b, f)
 			t.diff(b, diffs[f.Object])
-			continue // what it would suggest is on the screen
+			continue // the remediation would be to show the differences
 		}
 		t.finding(b, f)
-		if next := f.Remediation; next != "" && next != last && (i+1 == len(list) || list[i+1].Remediation != next || shown[f.Code] == most) {
+		if next := f.Remediation; next != "" && next != last && (i+1 == len(list) || list[i+1].Remediation != next || shown[f.Code] == maxShown) {
 			t.next(b, next)
 			last = next
 		}
@@ -136,13 +136,13 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 	fmt.Fprintln(b)
 }
 
-// inset is where everything below the first line of a finding begins.
+// inset is the indent of the lines below the first line of a finding.
 const inset = "          "
 
-// commands are the programs with which commands begin; other advice is a sentence.
+// commands are the programs of commands in a remediation; any other remediation is a sentence.
 var commands = []string{"kubectl", "kubectl-fleetdoctor", "helm"}
 
-// next shows what to do. A command stays on one line, however long, so that it can be copied.
+// next shows a remediation. A command is not wrapped, so that it can be copied.
 func (t text) next(b *bytes.Buffer, s string) {
 	if program, _, _ := strings.Cut(s, " "); slices.Contains(commands, path.Base(program)) {
 		fmt.Fprintf(b, "%s%s %s\n", inset, t.faint("→"), printable(s))
@@ -151,7 +151,7 @@ func (t text) next(b *bytes.Buffer, s string) {
 	wrapped(b, inset, "→ "+s)
 }
 
-// severityColours are those of findings and of what is foretold.
+// severityColours are the colours of severities.
 var severityColours = map[report.Severity]string{report.Error: red, report.Warning: yellow, report.Info: cyan}
 
 func (t text) finding(b *bytes.Buffer, f report.Finding) {
@@ -160,7 +160,7 @@ func (t text) finding(b *bytes.Buffer, f report.Finding) {
 		strings.Join(lines(f.Message, before, len(inset)), "\n"+inset))
 	evidence := f.Evidence
 	if f.Code == "FD102" && !t.wide {
-		evidence = nil // five keys an object; the command has the one that Fleet looks at
+		evidence = nil // up to five labels and annotations; adopt shows them
 	}
 	for _, e := range evidence {
 		for _, line := range lines(e, len(inset), len(inset)) {
@@ -169,5 +169,5 @@ func (t text) finding(b *bytes.Buffer, f report.Finding) {
 	}
 }
 
-// printable returns an object's own text as one line that is safe to print.
+// printable returns a text of the cluster as one line that is safe to print.
 func printable(s string) string { return escape.Line(s) }

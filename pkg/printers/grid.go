@@ -12,17 +12,17 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 )
 
-// grid is a table of one line a row, whose first column is names.
+// grid is a table with one line per row. Its first column has names.
 type grid struct {
 	header []string
 	right  []bool
 	rows   [][]string
 }
 
-// gap is what stands between two columns.
+// gap separates two columns.
 const gap = "  "
 
-// cutNames cuts the names to what the other columns leave of the width.
+// cutNames shortens the names to the width that the other columns leave.
 func (g *grid) cutNames() {
 	left := width
 	for i, header := range g.header[1:] {
@@ -39,7 +39,7 @@ func (g *grid) cutNames() {
 	}
 }
 
-// dropLast takes the last column away.
+// dropLast removes the last column.
 func (g *grid) dropLast() {
 	last := len(g.header) - 1
 	g.header, g.right = g.header[:last], g.right[:last]
@@ -48,7 +48,7 @@ func (g *grid) dropLast() {
 	}
 }
 
-// lines are the header and the rows as kubectl writes them: no rules, columns apart by two spaces, none behind the last.
+// lines are the header and the rows in the layout of kubectl: no rules, two spaces between columns, none at the end.
 func (g *grid) lines() ([]string, error) {
 	var padded bytes.Buffer
 	if err := g.render(&padded); err != nil {
@@ -56,7 +56,7 @@ func (g *grid) lines() ([]string, error) {
 	}
 	out := strings.Split(strings.TrimSuffix(padded.String(), "\n"), "\n")
 	if len(out) != 1+len(g.rows) {
-		return nil, fmt.Errorf("laying out a table of %d rows: it has %d lines", len(g.rows), len(out))
+		return nil, fmt.Errorf("laying out a table: %d rows became %d lines", len(g.rows), len(out))
 	}
 	for i, line := range out {
 		out[i] = strings.TrimRight(line, " ")
@@ -80,7 +80,7 @@ func (g *grid) render(b *bytes.Buffer) error {
 		}
 	}
 	out := tablewriter.NewTable(b,
-		tablewriter.WithEastAsian(tw.Off), // as span has it: the widths are the same whatever LANG says
+		tablewriter.WithEastAsian(tw.Off), // as in span: the widths do not depend on LANG
 		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
 			Borders: tw.BorderNone,
 			Settings: tw.Settings{

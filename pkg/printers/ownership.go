@@ -10,23 +10,21 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// OwnershipPrinter shows the owners of objects.
-type OwnershipPrinter func(io.Writer, *report.Ownership) error
+// Ownership prints an owner report.
+type Ownership struct {
+	Report  *report.Ownership
+	Options Options
+}
 
-// OwnershipFormats lists the formats of an Ownership, the default first.
-var OwnershipFormats = []string{"text", "json", "yaml"}
+// Content is the document.
+func (p Ownership) Content() any { return p.Report }
 
-// NewOwnership returns the printer of a format, one of OwnershipFormats.
-func NewOwnership(format string, o Options) (OwnershipPrinter, error) {
-	switch format {
-	case "text":
-		return text{Options: o}.ownership, nil
-	case "json":
-		return func(w io.Writer, d *report.Ownership) error { return writeJSON(w, d) }, nil
-	case "yaml":
-		return func(w io.Writer, d *report.Ownership) error { return writeYAML(w, d) }, nil
-	}
-	return nil, noFormat(format)
+// Rows are the objects.
+func (p Ownership) Rows() any { return p.Report.Objects }
+
+// Table writes the document for people.
+func (p Ownership) Table(w io.Writer, wide bool) error {
+	return text{p.Options, wide}.ownership(w, p.Report)
 }
 
 func (t text) ownership(w io.Writer, d *report.Ownership) error {
@@ -38,13 +36,13 @@ func (t text) ownership(w io.Writer, d *report.Ownership) error {
 		}
 		fmt.Fprintln(&b, t.bold(printable(o.Key().String())))
 		wrapped(&b, "  ", sentence(o.Verdict)+".")
-		t.holder(&b, o.Holder)
+		t.owner(&b, o.Holder)
 		for _, c := range o.DesiredBy {
-			reason := "owned"
+			role := "the owner"
 			if c.Reason != "" {
-				reason = "not owned: " + c.Reason
+				role = "not the owner: " + c.Reason
 			}
-			t.fact(&b, "desired by", c.BundleDeployment+" ("+reason+")")
+			t.fact(&b, "desired by", c.BundleDeployment+" ("+role+")")
 		}
 		t.fact(&b, "controlled by", o.Controller)
 		for _, m := range o.Marks {
@@ -55,15 +53,15 @@ func (t text) ownership(w io.Writer, d *report.Ownership) error {
 			}
 		}
 		if len(o.Marks) == 0 {
-			fmt.Fprintf(&b, "  %s\n", t.faint("no ownership labels or annotations"))
+			fmt.Fprintf(&b, "  %s\n", t.faint("no ownership metadata"))
 		}
 	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// holder shows where an object comes from, from the object up.
-func (t text) holder(b *bytes.Buffer, h *report.Holder) {
+// owner shows the bundle that an object counts as, from the release up.
+func (t text) owner(b *bytes.Buffer, h *report.Holder) {
 	if h == nil {
 		return
 	}
@@ -75,7 +73,7 @@ func (t text) holder(b *bytes.Buffer, h *report.Holder) {
 	t.fact(b, "cluster", h.Cluster)
 }
 
-// fact shows one thing, if it is known.
+// fact shows one value, if it is known.
 func (t text) fact(b *bytes.Buffer, name, value string) {
 	if value != "" {
 		fmt.Fprintf(b, "  %s %s\n", t.faint(fmt.Sprintf("%-14s", name)), printable(value))

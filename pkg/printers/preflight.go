@@ -12,30 +12,26 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// PreflightPrinter shows what rollouts would meet.
-type PreflightPrinter func(io.Writer, *report.Preflight) error
+// Preflight prints a preflight report.
+type Preflight struct {
+	Report  *report.Preflight
+	Options Options
+}
 
-// PreflightFormats lists the formats of a Preflight, the default first.
-var PreflightFormats = []string{"text", "wide", "json", "yaml"}
+// Content is the document.
+func (p Preflight) Content() any { return p.Report }
 
-// NewPreflight returns the printer of a format, one of PreflightFormats.
-func NewPreflight(format string, o Options) (PreflightPrinter, error) {
-	switch format {
-	case "text":
-		return text{Options: o}.preflight, nil
-	case "wide":
-		return text{Options: o, wide: true}.preflight, nil
-	case "json":
-		return func(w io.Writer, p *report.Preflight) error { return writeJSON(w, p) }, nil
-	case "yaml":
-		return func(w io.Writer, p *report.Preflight) error { return writeYAML(w, p) }, nil
-	}
-	return nil, noFormat(format)
+// Rows are the bundle deployments.
+func (p Preflight) Rows() any { return p.Report.BundleDeployments }
+
+// Table writes the document for people.
+func (p Preflight) Table(w io.Writer, wide bool) error {
+	return text{p.Options, wide}.preflight(w, p.Report)
 }
 
 func (t text) preflight(w io.Writer, p *report.Preflight) error {
 	var b bytes.Buffer
-	t.origin(&b, "Preflight in ", p.Source, p.TakenAt)
+	t.head(&b, "Preflight of ", p.Source, p.TakenAt)
 	t.notRead(&b, p.Gaps, p.Notes)
 	for _, r := range p.BundleDeployments {
 		t.rollout(&b, r)
@@ -43,36 +39,33 @@ func (t text) preflight(w io.Writer, p *report.Preflight) error {
 	s := p.Summary
 	var parts []string
 	for _, n := range []struct {
-		count int
-		says  string
-		code  string
-	}{{s.Refused, "would be refused", red}, {s.Contested, "contested", red}, {s.Unknown, "not known", yellow}, {s.OK, "clear to go", green}} {
+		count   int
+		verdict report.Verdict
+	}{{s.Refused, report.VerdictRefused}, {s.Contested, report.VerdictContested}, {s.Unknown, report.VerdictUnknown}, {s.OK, report.VerdictOK}} {
 		if n.count > 0 {
-			parts = append(parts, t.colour(n.code, fmt.Sprintf("%d %s", n.count, n.says)))
+			parts = append(parts, t.colour(verdictColours[n.verdict], fmt.Sprintf("%d %s", n.count, verdictWord(n.verdict))))
 		}
 	}
 	if len(parts) == 0 {
-		parts = []string{"nothing to deploy here"}
+		parts = []string{"nothing to deploy to this cluster"}
 	}
 	fmt.Fprintf(&b, "%s: %s.\n", plural(s.BundleDeployments, "bundle deployment"), strings.Join(parts, ", "))
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// verdictWords are the verdicts as they are shown, verdictColours in which colour.
-var (
-	verdictWords = map[report.Verdict]string{report.VerdictRefused: "would be refused", report.VerdictContested: "contested",
-		report.VerdictUnknown: "not known", report.VerdictOK: "clear to go"}
-	verdictColours = map[report.Verdict]string{report.VerdictRefused: red, report.VerdictContested: red, report.VerdictUnknown: yellow, report.VerdictOK: green}
-)
+// verdictWord is a verdict as it is shown.
+func verdictWord(v report.Verdict) string { return strings.ToLower(string(v)) }
 
-// actionTitles are what is done with a release.
+var verdictColours = map[report.Verdict]string{report.VerdictRefused: red, report.VerdictContested: red, report.VerdictUnknown: yellow, report.VerdictOK: green}
+
+// actionTitles say what a rollout does with a release.
 var actionTitles = map[string]string{report.RolloutInstall: "installs release ", report.RolloutUpgrade: "upgrades release "}
 
-// rollout shows one bundle: its verdict, what happens to how many objects, and each thing in the way.
+// rollout shows one bundle: its verdict, the counts of its objects, and each problem.
 func (t text) rollout(b *bytes.Buffer, r report.Rollout) {
 	name := strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
-	fmt.Fprintf(b, "%s  %s\n", t.bold("bundle deployment "+printable(name)), t.colour(verdictColours[r.Verdict], verdictWords[r.Verdict]))
+	fmt.Fprintf(b, "%s  %s\n", t.bold("bundle deployment "+printable(name)), t.colour(verdictColours[r.Verdict], verdictWord(r.Verdict)))
 	if line := rolloutLine(r); line != "" {
 		wrapped(b, "  ", line)
 	}
@@ -81,20 +74,20 @@ func (t text) rollout(b *bytes.Buffer, r report.Rollout) {
 		for n < len(rest) && rest[n].Rule == rest[0].Rule && rest[n].Severity == rest[0].Severity {
 			n++
 		}
-		t.ofRule(b, rest[:n])
+		t.ruleGroup(b, rest[:n])
 		rest = rest[n:]
 	}
 	b.WriteByte('\n')
 }
 
-// rolloutLine says what the rollout does, in numbers.
+// rolloutLine is what the rollout does, with the counts of objects.
 func rolloutLine(r report.Rollout) string {
 	var parts []string
 	c := r.Counts
 	for _, n := range []struct {
 		count int
 		says  string
-	}{{c.Create, "to create"}, {c.TakeOver, "there and not its own"}, {c.Change, "to change"}, {c.Keep, "as they are"}, {c.Delete, "to delete"}, {c.Unknown, "not known"}} {
+	}{{c.Create, "to create"}, {c.TakeOver, "to take over"}, {c.Change, "to change"}, {c.Keep, "unchanged"}, {c.Delete, "to delete"}, {c.Unknown, "unknown"}} {
 		if n.count > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n.count, n.says))
 		}
@@ -106,16 +99,16 @@ func rolloutLine(r report.Rollout) string {
 	case title == "":
 		return sentence("objects: " + strings.Join(parts, ", "))
 	case len(parts) == 0:
-		return sentence(title + r.Release + ", of no object")
+		return sentence(title + r.Release + ", without objects")
 	}
 	return sentence(title + r.Release + "; objects: " + strings.Join(parts, ", "))
 }
 
-// ofRule shows the items of one rule, as many as are of use, and what to do once where it is the same for all.
-func (t text) ofRule(b *bytes.Buffer, items []report.PreflightItem) {
+// ruleGroup shows the items of one rule, at most maxShown, and each remediation once.
+func (t text) ruleGroup(b *bytes.Buffer, items []report.PreflightItem) {
 	shown := items
 	if !t.wide {
-		shown = items[:min(len(items), most)]
+		shown = items[:min(len(items), maxShown)]
 	}
 	for i, item := range shown {
 		before := len("  warning   ") + span(item.Rule)

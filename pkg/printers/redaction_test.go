@@ -24,7 +24,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -254,24 +253,6 @@ func auditOf(t *testing.T, docs []doc, targets ...evaluate.Target) *report.Audit
 	return got.Report()
 }
 
-// printed is the report in every format.
-func printed(t *testing.T, a *report.Audit) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	for _, format := range printers.Formats {
-		show, err := printers.New(format, printers.Options{Diff: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var b bytes.Buffer
-		if err := show(&b, a); err != nil {
-			t.Fatal(err)
-		}
-		out[format] = b.String()
-	}
-	return out
-}
-
 // decoded is an output with every escape undone, so that none can hide a value: as it is, and, of a machine's format, each string of it.
 func decoded(t *testing.T, format, out string) []string {
 	t.Helper()
@@ -365,12 +346,12 @@ func FuzzRedaction(f *testing.F) {
 		docs := cluster(t, value, in)
 		out := printed(t, auditOf(t, docs))
 		narrow := printed(t, auditOf(t, docs, evaluate.Target{Kind: evaluate.TargetBundleDeployment, Name: "web/guestbook"}))
-		for _, format := range printers.Formats {
+		for _, format := range slices.Concat(formats, templates) {
 			if leak(t, format, baseline[in][format], value) != "" {
 				return // the report has these letters whatever the Secret holds
 			}
 		}
-		for _, format := range printers.Formats {
+		for _, format := range slices.Concat(formats, templates) {
 			if form := leak(t, format, out[format], value); form != "" {
 				t.Errorf("%s: the value is in -o %s, %s", in, format, form)
 			}

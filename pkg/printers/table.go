@@ -22,16 +22,16 @@ type column struct {
 }
 
 var columns = []column{
-	{header: "BUNDLE DEPLOYMENT", cell: func(t text, bd *report.BundleDeployment) string { return t.name(bd) }}, // cut to what the others leave
+	{header: "BUNDLEDEPLOYMENT", cell: func(t text, bd *report.BundleDeployment) string { return t.name(bd) }}, // shortened to the remaining width
 	{header: "CLUSTER", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return printable(bd.Cluster) }},
 	{header: "STATE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return string(bd.State) }},
 	{header: "READY", right: true, cell: ready},
-	{header: "FLEET SAYS", right: true, cell: fleetSays},
+	{header: "FLEET REPORTS", right: true, cell: fleetReports},
 	{header: "MISSING", right: true, cell: number(red, func(c report.Counts) int { return c.Missing })},
 	{header: "UNOWNED", right: true, cell: number(red, func(c report.Counts) int { return c.Unowned })},
 	{header: "MODIFIED", right: true, cell: number(yellow, func(c report.Counts) int { return c.Modified })},
 	{header: "ORPHANED", right: true, cell: number(yellow, func(c report.Counts) int { return c.Orphaned })},
-	{header: "NOT READY", right: true, cell: number(yellow, func(c report.Counts) int { return c.NotReady })},
+	{header: "NOTREADY", right: true, cell: number(yellow, func(c report.Counts) int { return c.NotReady })},
 	{header: "UNKNOWN", right: true, cell: number(yellow, func(c report.Counts) int { return c.Unknown })},
 	{header: "FLEET STATE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string {
 		if bd.Reported == nil {
@@ -43,8 +43,8 @@ var columns = []column{
 	{header: "SET ID", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return printable(bd.SetID) }},
 }
 
-// minName is how much of a name is shown however wide the numbers are: as much as its header takes anyway.
-const minName = len("BUNDLE DEPLOYMENT")
+// minName is the least width of names: that of their header.
+const minName = len("BUNDLEDEPLOYMENT")
 
 func (t text) name(bd *report.BundleDeployment) string {
 	if t.wide {
@@ -53,7 +53,7 @@ func (t text) name(bd *report.BundleDeployment) string {
 	return printable(bd.Name)
 }
 
-// short cuts a name down to n columns in its middle: the names that Fleet makes of one repository begin alike and differ at the end.
+// short removes the middle of a name that is longer than n columns: names of bundles of one repository differ at the end.
 func short(s string, n int) string {
 	s = printable(s)
 	if span(s) <= n {
@@ -68,7 +68,7 @@ func short(s string, n int) string {
 		end--
 	}
 	for end < len(name) && span(string(name[end])) == 0 {
-		end++ // an accent without its letter
+		end++ // a combining character without its letter
 	}
 	return string(name[:begin]) + "…" + string(name[end:])
 }
@@ -83,7 +83,7 @@ func ready(t text, bd *report.BundleDeployment) string {
 	return t.colour(green, fraction(bd.Counts.Ready, bd.Counts.Desired))
 }
 
-func fleetSays(t text, bd *report.BundleDeployment) string {
+func fleetReports(t text, bd *report.BundleDeployment) string {
 	switch r := bd.Reported; {
 	case r == nil || r.Ready == nil && r.State == "":
 		return "-"
@@ -94,7 +94,7 @@ func fleetSays(t text, bd *report.BundleDeployment) string {
 	}
 }
 
-// bounded keeps a state, which may be any text, to the length of Fleet's own.
+// bounded shortens a state, which may be any text, to the length of Fleet's states.
 func (t text) bounded(state string) string {
 	if t.wide {
 		return printable(state)
@@ -114,8 +114,8 @@ func number(code string, of func(report.Counts) int) func(text, *report.BundleDe
 
 func fraction(a, b int) string { return fmt.Sprintf("%d/%d", a, b) }
 
-// deployments is one line a bundle deployment. Where there are several clusters, each is named on a line of its own, outside the columns: that
-// takes less width than a column.
+// deployments shows one line per bundle deployment. If there are several clusters, each is named on a line of its own: a column would take
+// more width.
 func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
 	g := grid{}
 	var shown []column
@@ -146,7 +146,7 @@ func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
 	fmt.Fprintln(b, rows[0])
 	for i, bd := range a.BundleDeployments {
 		if many && (i == 0 || bd.Cluster != a.BundleDeployments[i-1].Cluster) {
-			fmt.Fprintln(b, short(cmp.Or(bd.Cluster, "cluster not known"), width))
+			fmt.Fprintln(b, short(cmp.Or(bd.Cluster, "unknown cluster"), width))
 		}
 		fmt.Fprintln(b, rows[i+1])
 	}
@@ -154,16 +154,16 @@ func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
 	return nil
 }
 
-// claims are the aggregates whose own numbers are not the true ones. One of which not one deployment has a verdict has no true ones.
-func (t text) claims(b *bytes.Buffer, a *report.Audit) error {
-	g := grid{header: []string{"SUMMED UP", "READY", "FLEET SAYS", "STATE"}, right: []bool{false, true, true, false}}
-	judged := map[string]bool{}
+// aggregates shows the aggregates whose reported counts differ from the evaluated ones. Aggregates without an evaluated deployment are left out.
+func (t text) aggregates(b *bytes.Buffer, a *report.Audit) error {
+	g := grid{header: []string{"AGGREGATE", "READY", "FLEET REPORTS", "STATE"}, right: []bool{false, true, true, false}}
+	evaluated := map[string]bool{}
 	for _, bd := range a.BundleDeployments {
 		if !unknown(bd) {
-			judged["gitrepo "+bd.GitRepo], judged["helmop "+bd.HelmOp], judged["cluster "+bd.Cluster] = true, true, true
+			evaluated["gitrepo "+bd.GitRepo], evaluated["helmop "+bd.HelmOp], evaluated["cluster "+bd.Cluster] = true, true, true
 		}
 	}
-	stated := false
+	hasState := false
 	for _, level := range []struct {
 		kind string
 		list []report.Aggregate
@@ -171,20 +171,20 @@ func (t text) claims(b *bytes.Buffer, a *report.Audit) error {
 		for _, s := range level.list {
 			name := level.kind + " " + s.Namespace + "/" + s.Name
 			r := s.Reported
-			if r == nil || r.Ready == nil || r.DesiredReady == nil || s.Actual.BundleDeployments > 0 && !judged[name] {
+			if r == nil || r.Ready == nil || r.DesiredReady == nil || s.Actual.BundleDeployments > 0 && !evaluated[name] {
 				continue
 			}
 			if *r.Ready == s.Actual.Counts.Ready && *r.DesiredReady == s.Actual.Counts.Desired && !t.wide {
 				continue
 			}
-			stated = stated || r.State != ""
+			hasState = hasState || r.State != ""
 			g.rows = append(g.rows, []string{printable(name), fraction(s.Actual.Counts.Ready, s.Actual.Counts.Desired), fraction(*r.Ready, *r.DesiredReady), t.bounded(r.State)})
 		}
 	}
 	if len(g.rows) == 0 {
 		return nil
 	}
-	if !stated {
+	if !hasState {
 		g.dropLast()
 	}
 	if !t.wide {

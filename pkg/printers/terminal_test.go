@@ -3,16 +3,16 @@
 package printers_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -67,56 +67,22 @@ func TestTerminal(t *testing.T) {
 	modified := audit.Findings[0]
 	modified.Code = "FD104"
 	audit.Findings = append(audit.Findings, modified)
-	shows := map[string]func(format string, w io.Writer) error{
-		"audit": func(format string, w io.Writer) error {
-			show, err := printers.New(format, o)
-			if err != nil {
-				return err
-			}
-			return show(w, audit)
-		},
-		"adoption": func(format string, w io.Writer) error {
-			show, err := printers.NewAdoption(format, o)
-			if err != nil {
-				return err
-			}
-			return show(w, adoption)
-		},
-		"preflight": func(format string, w io.Writer) error {
-			show, err := printers.NewPreflight(format, o)
-			if err != nil {
-				return err
-			}
-			return show(w, preflight)
-		},
-		"ownership": func(format string, w io.Writer) error {
-			show, err := printers.NewOwnership(format, o)
-			if err != nil {
-				return err
-			}
-			return show(w, ownership)
-		},
-	}
-	formats := map[string][]string{"audit": printers.Formats, "adoption": {"table", "wide", "json", "yaml", "name"}, "preflight": printers.PreflightFormats,
-		"ownership": printers.OwnershipFormats}
-	documents := map[string]any{"audit": audit, "adoption": adoption, "preflight": preflight, "ownership": ownership}
-	for name, show := range shows {
-		for _, format := range formats[name] {
-			var b bytes.Buffer
-			if err := show(format, &b); err != nil {
-				t.Fatal(err)
-			}
-			if strings.ContainsFunc(b.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
-				t.Errorf("%s, -o %s: %q", name, format, &b)
+	documents := map[string]output.Document{"audit": printers.Audit{Report: audit, Options: o}, "adoption": printers.Adoption{Plan: adoption, Options: o},
+		"preflight": printers.Preflight{Report: preflight, Options: o}, "ownership": printers.Ownership{Report: ownership, Options: o}}
+	for name, d := range documents {
+		for _, format := range slices.Concat(formats, templates) {
+			out := shown(t, format, d)
+			if strings.ContainsFunc(out, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+				t.Errorf("%s, -o %s: %q", name, format, out)
 			}
 			if format != "json" && format != "yaml" {
 				continue
 			}
-			raw, err := json.Marshal(documents[name])
+			raw, err := json.Marshal(d.Content())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(decode(t, string(raw)), decode(t, b.String())); diff != "" {
+			if diff := cmp.Diff(decode(t, string(raw)), decode(t, out)); diff != "" {
 				t.Errorf("%s, -o %s is another value (-want +got):\n%s", name, format, diff)
 			}
 		}

@@ -17,40 +17,53 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// width is what a line is held to where its words allow: the terminal that most people have.
+// width is the width of a line in columns, unless a word is longer.
 const width = 100
 
-// most is how many findings of one code are shown of one bundle, unless all are asked for.
-const most = 10
+// maxShown is the number of similar entries that are shown without -o wide.
+const maxShown = 10
 
-// text shows a report to people.
+// Audit prints the report of an audit.
+type Audit struct {
+	Report  *report.Audit
+	Options Options
+}
+
+// Content is the document.
+func (p Audit) Content() any { return p.Report }
+
+// Rows are the bundle deployments.
+func (p Audit) Rows() any { return p.Report.BundleDeployments }
+
+// Table writes the document for people.
+func (p Audit) Table(w io.Writer, wide bool) error { return text{p.Options, wide}.audit(w, p.Report) }
+
+// text lays out documents for people.
 type text struct {
 	Options
 	wide bool
 }
 
-func (t text) print(w io.Writer, a *report.Audit) error {
+func (t text) audit(w io.Writer, a *report.Audit) error {
 	var b bytes.Buffer
-	t.head(&b, a)
+	t.head(&b, "Audit of ", a.Source, a.TakenAt)
 	t.notRead(&b, a.Gaps, a.Notes)
 	if len(a.BundleDeployments) > 0 {
 		if err := t.deployments(&b, a); err != nil {
 			return err
 		}
 	}
-	if err := t.claims(&b, a); err != nil {
+	if err := t.aggregates(&b, a); err != nil {
 		return err
 	}
 	t.findings(&b, a)
-	t.verdict(&b, a)
+	t.summary(&b, a)
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// head says what was read, and when.
-func (t text) head(b *bytes.Buffer, a *report.Audit) { t.origin(b, "Audit of ", a.Source, a.TakenAt) }
-
-func (t text) origin(b *bytes.Buffer, title string, s report.Source, takenAt string) {
+// head shows the source, its time and its versions.
+func (t text) head(b *bytes.Buffer, title string, s report.Source, takenAt string) {
 	what := "snapshot " + s.Path
 	if s.Kind == "cluster" {
 		what = "cluster " + s.Server
@@ -75,7 +88,7 @@ func (t text) origin(b *bytes.Buffer, title string, s report.Source, takenAt str
 	fmt.Fprintf(b, "%s\n\n", line)
 }
 
-// fleetVersion is the controller's, or, where there is no controller as on a downstream cluster, those of the agents.
+// fleetVersion is the version of the controller or, on a downstream cluster, of the agents.
 func fleetVersion(v *report.FleetVersions) string {
 	switch {
 	case v == nil:
@@ -93,14 +106,14 @@ func fleetVersion(v *report.FleetVersions) string {
 	return "Fleet agents " + strings.Join(agents, " / ")
 }
 
-// notRead says what could not be read, before anything that is only as true as what was read.
+// notRead shows what could not be read, before the results that depend on it.
 func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 	if len(gaps) > 0 {
-		fmt.Fprintln(b, t.bold("Not read"))
+		fmt.Fprintln(b, t.bold("NOT READ"))
 		forbidden := false
 		shown := gaps
 		if !t.wide {
-			shown = shown[:min(len(shown), most)]
+			shown = shown[:min(len(shown), maxShown)]
 		}
 		for _, g := range shown {
 			wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", g.What, strings.TrimSuffix(g.Why(), "."), sentence(g.Effect)))
@@ -110,12 +123,12 @@ func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 			fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more (-o wide shows them)", n)))
 		}
 		if forbidden && t.PrintRole != "" {
-			fmt.Fprintf(b, "  %s %s prints a role that may read it\n", t.faint("→"), printable(t.PrintRole))
+			fmt.Fprintf(b, "  %s %s prints a role that permits reading it\n", t.faint("→"), printable(t.PrintRole))
 		}
 		fmt.Fprintln(b)
 	}
 	if len(notes) > 0 {
-		fmt.Fprintln(b, t.bold("Notes"))
+		fmt.Fprintln(b, t.bold("NOTES"))
 		for _, n := range notes {
 			wrapped(b, "  ", sentence(n)+".")
 		}
@@ -145,13 +158,13 @@ func wrapped(b *bytes.Buffer, indent, s string) {
 	}
 }
 
-// lines breaks text so that it fits when its first line begins at column first and the others at column rest. Words longer than a line
-// stay whole, so that they can be copied.
+// lines wraps text whose first line begins at column first and the others at column rest. Words longer than a line are not broken, so that
+// they can be copied.
 func lines(s string, first, rest int) []string {
 	return filled(strings.Fields(printable(s)), first, rest)
 }
 
-// filled fills lines with words, which may be coloured, as lines does.
+// filled wraps words, which may have colours, as lines does.
 func filled(words []string, first, rest int) []string {
 	var out []string
 	line, at := "", first
@@ -171,6 +184,6 @@ func filled(words []string, first, rest int) []string {
 	return out
 }
 
-// span is how many columns of a terminal a text takes. Where East Asian fonts disagree about a character it is the narrow width, whatever
-// the locale: the same report gives the same bytes.
+// span is the width of a text in columns. Characters of ambiguous width count as narrow, whatever the locale: the same report gives the same
+// bytes.
 func span(s string) int { return twwidth.WidthWithOptions(s, twwidth.Options{}) }

@@ -9,11 +9,11 @@ import (
 
 // The kinds of an Adoption.
 const (
-	KindAdoptionPlan   = "AdoptionPlan"   // nothing was written
-	KindAdoptionResult = "AdoptionResult" // what came of a plan
+	KindAdoptionPlan   = "AdoptionPlan"   // the plan; nothing was written
+	KindAdoptionResult = "AdoptionResult" // the result of writing it
 )
 
-// Adoption is a plan to make objects their bundles', or to take that back, and what came of it.
+// Adoption is a plan to assign objects to bundles, or to undo that, and its result.
 type Adoption struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -22,27 +22,27 @@ type Adoption struct {
 	Tool    Tool   `json:"tool"`
 	Source  Source `json:"source"`
 	Scope   Scope  `json:"scope"`
-	// Undo says that marks are put back to what a receipt recorded; then there is no policy.
+	// Undo says that the plan restores the values of a receipt; then there is no policy.
 	Undo   bool   `json:"undo,omitempty"`
 	Policy string `json:"policy,omitempty"`
-	// TakeFrom are the holders from whom objects may be taken, as they were named.
+	// TakeFrom are the owners from whom objects may be taken, as given by --dangerous-take-from.
 	TakeFrom []string `json:"takeFrom,omitempty"`
-	// Digest stands for what would be written: sha256 over uid, situation, and old and new keys of every object to be changed.
+	// Digest identifies the plan: sha256 of the uid, the situation, and the old and new values of every object to change.
 	Digest  string          `json:"digest"`
 	Summary AdoptionSummary `json:"summary"`
-	// DryRun is client or server where nothing is to be stored.
+	// DryRun is client or server if nothing is stored.
 	DryRun  string `json:"dryRun,omitempty"`
-	Receipt string `json:"receipt,omitempty"` // the file that can take it back
+	Receipt string `json:"receipt,omitempty"` // the file with the previous values
 
 	Objects []AdoptedObject `json:"objects"`
-	// Deployments are the fractions of ready objects before and after, of each bundle deployment that was written for.
+	// Deployments are the counts before and after, for each bundle deployment whose objects were written.
 	Deployments []AdoptedDeployment `json:"bundleDeployments,omitempty"`
 	Gaps        []Gap               `json:"gaps"`
 	Notes       []string            `json:"notes,omitempty"`
 }
 
-// AdoptionSummary counts objects: Objects = Change + Refused + Unchanged. Of those to be changed, Done were written and Failed could not
-// be; the rest was not tried.
+// AdoptionSummary counts objects: Objects = Change + Refused + Unchanged. Of the objects to change, Done were written and Failed could not
+// be written; the others were not tried.
 type AdoptionSummary struct {
 	Objects   int `json:"objects"`
 	Change    int `json:"change"`
@@ -52,7 +52,7 @@ type AdoptionSummary struct {
 	Failed    int `json:"failed"`
 }
 
-// Action is what is to be done with an object.
+// Action is what the plan does with an object.
 type Action string
 
 // The actions.
@@ -60,54 +60,54 @@ const (
 	ActionAdopt   Action = "Adopt"
 	ActionRestore Action = "Restore"
 	ActionRefuse  Action = "Refuse"
-	ActionNone    Action = "None" // it is as it should be
+	ActionNone    Action = "None" // nothing to do
 )
 
 // AdoptedObject is one object of a plan.
 type AdoptedObject struct {
 	object.Ref
 	UID string `json:"uid,omitempty"`
-	// BundleDeployment is "namespace/name" of the one that wants it, Release "namespace/name" of its release.
+	// BundleDeployment is "namespace/name" of the one that desires the object, Release that of its release.
 	BundleDeployment string `json:"bundleDeployment,omitempty"`
 	Release          string `json:"release,omitempty"`
-	// Reason is that of the state Unowned; Situation is the row of the policy's truth table that decided.
+	// Reason is the reason of the state Unowned; Situation is the row of the policy table that applied.
 	Reason    string `json:"reason,omitempty"`
 	Situation string `json:"situation,omitempty"`
-	// Owner is who holds it now.
+	// Owner is the present owner.
 	Owner  *Owner `json:"owner,omitempty"`
 	Action Action `json:"action"`
-	// Refusals say why not.
+	// Refusals are the reasons of the action Refuse.
 	Refusals []string    `json:"refusals,omitempty"`
 	Changes  []KeyChange `json:"changes,omitempty"`
-	// Effects are what follows, in sentences.
+	// Effects are the consequences of the adoption, as sentences.
 	Effects []string `json:"effects,omitempty"`
-	// Overwrites are the fields that the next deploy of the release puts back to what the bundle states.
+	// Overwrites are the fields that the next deploy of the release overwrites with the values of the bundle.
 	Overwrites []Difference `json:"overwrites,omitempty"`
-	// Outcome is what came of it.
+	// Outcome is the result of the write.
 	Outcome Outcome `json:"outcome,omitempty"`
 	Message string  `json:"message,omitempty"`
 }
 
-// KeyChange is one label or annotation that changes. Old is null where it is not there, New where it is taken away.
+// KeyChange is one label or annotation that changes. Old is null if it does not exist, New if it is removed.
 type KeyChange struct {
 	Field string  `json:"field"` // label or annotation
 	Key   string  `json:"key"`
-	Old   *string `json:"old"`
-	New   *string `json:"new"`
+	Old   *string `json:"old" jsonschema:"nullable"`
+	New   *string `json:"new" jsonschema:"nullable"`
 }
 
-// Outcome is what came of one object.
+// Outcome is the result of writing one object.
 type Outcome string
 
 // The outcomes.
 const (
 	OutcomeDone     Outcome = "Done"
-	OutcomeChanged  Outcome = "Changed"  // it is not what it was when the plan was made: left alone
-	OutcomeFailed   Outcome = "Failed"   // the server refused, or could not be reached
-	OutcomeNotTried Outcome = "NotTried" // interrupted before
+	OutcomeChanged  Outcome = "Changed"  // changed since the plan: not written
+	OutcomeFailed   Outcome = "Failed"   // the server refused the write, or did not answer
+	OutcomeNotTried Outcome = "NotTried" // interrupted before the write
 )
 
-// AdoptedDeployment is what an adoption changed for one bundle deployment, in objects that are ready of those desired.
+// AdoptedDeployment has the counts of one bundle deployment before and after an adoption.
 type AdoptedDeployment struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`

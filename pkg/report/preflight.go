@@ -13,7 +13,7 @@ import (
 // KindPreflight is the kind of a Preflight.
 const KindPreflight = "PreflightReport"
 
-// Preflight says what the rollout of bundles would meet on this cluster.
+// Preflight predicts the problems of rollouts on this cluster.
 type Preflight struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -37,24 +37,24 @@ type PreflightSummary struct {
 	Unknown           int `json:"unknown"`
 }
 
-// Verdict is what becomes of a rollout.
+// Verdict is the predicted result of a rollout.
 type Verdict string
 
 // The verdicts, the worst first.
 const (
 	VerdictRefused   Verdict = "Refused"   // Helm or Fleet's agent would not deploy it
-	VerdictContested Verdict = "Contested" // it would be deployed, and somebody else would undo it, or lose what he has
+	VerdictContested Verdict = "Contested" // it would be deployed, but another owner would revert it or lose objects
 	VerdictUnknown   Verdict = "Unknown"   // not enough could be read
-	VerdictOK        Verdict = "OK"        // nothing is in the way
+	VerdictOK        Verdict = "OK"        // no problems
 )
 
-// The ways in which a bundle is deployed; an empty one is not known.
+// The actions of a rollout; empty if unknown.
 const (
-	RolloutInstall = "Install" // there is no record of the release: Helm takes no object that exists without its keys
-	RolloutUpgrade = "Upgrade" // there is one: Fleet has Helm take over whatever exists
+	RolloutInstall = "Install" // the release has no record: Helm takes over no existing object without its metadata
+	RolloutUpgrade = "Upgrade" // the release has a record: Fleet makes Helm take over existing objects
 )
 
-// Rollout is one bundle on this cluster, and what deploying it would meet.
+// Rollout is the rollout of one bundle on this cluster, and its problems.
 type Rollout struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
@@ -63,45 +63,45 @@ type Rollout struct {
 	GitRepo   string `json:"gitRepo,omitempty"` // "namespace/name"
 	HelmOp    string `json:"helmOp,omitempty"`  // "namespace/name"
 	SetID     string `json:"setID,omitempty"`
-	// Release is "namespace/name" of the release that it is, or would be.
+	// Release is "namespace/name" of the present or future release.
 	Release string `json:"release,omitempty"`
 	// Action is Install or Upgrade.
 	Action string `json:"action,omitempty"`
-	// DesiredFrom is bundle or files; empty where what is desired is not known.
+	// DesiredFrom is bundle or files; empty if the desired objects are unknown.
 	DesiredFrom string          `json:"desiredFrom,omitempty"`
 	Verdict     Verdict         `json:"verdict"`
 	Counts      RolloutCounts   `json:"counts"`
 	Items       []PreflightItem `json:"items"`
 }
 
-// RolloutCounts count objects: Desired = Create + TakeOver + Change + Keep + Unknown. Delete stands outside.
+// RolloutCounts count objects: Desired = Create + TakeOver + Change + Keep + Unknown. Delete is not included.
 type RolloutCounts struct {
 	Desired  int `json:"desired"`
 	Create   int `json:"create"`
-	TakeOver int `json:"takeOver"` // they exist and are not the bundle's
-	Change   int `json:"change"`   // they are the bundle's, and fields differ
+	TakeOver int `json:"takeOver"` // existing, and not owned by the bundle
+	Change   int `json:"change"`   // owned by the bundle, with different fields
 	Keep     int `json:"keep"`
 	Unknown  int `json:"unknown"`
-	Delete   int `json:"delete"` // they are in the release and no more in the bundle
+	Delete   int `json:"delete"` // in the present release, but not in the bundle
 }
 
-// PreflightItem is one thing that a rollout would meet.
+// PreflightItem is one problem, or effect, of a rollout.
 type PreflightItem struct {
-	// Rule names what it is; docs/preflight.md lists the rules.
+	// Rule is its code; docs/preflight.md lists the rules.
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"severity"`
-	// Object that it is about; not there where it is about the bundle as a whole.
+	// Object is the affected object; absent if the item is about the bundle.
 	Object *object.Ref `json:"object,omitempty"`
-	// Holder is who else has the object, or wants it.
+	// Holder is another owner of the object, or another bundle that desires it.
 	Holder  string `json:"holder,omitempty"`
 	Message string `json:"message"`
 	// Overwrites are the fields that the rollout would change.
 	Overwrites []Difference `json:"overwrites,omitempty"`
-	// Remediation is the next command to type, or what to change.
+	// Remediation is the next command to run, or what to change.
 	Remediation string `json:"remediation,omitempty"`
 }
 
-// severityRank puts what is in the way before what is only to be known.
+// severityRank puts the most severe items first.
 var severityRank = map[Severity]int{Error: 0, Warning: 1, Info: 2}
 
 // Closed returns the document sorted, added up and with secrets hidden.

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
@@ -141,7 +141,7 @@ func TestWritesInterrupted(t *testing.T) {
 	if a.status != 3 || a.document == nil {
 		t.Fatalf("status %d, stdout %s, stderr %s", a.status, a.stdout, a.stderr)
 	}
-	says(t, "stderr", a.stderr, "interrupted", "brought to its end", "the rest was not tried", "--undo "+receipt)
+	says(t, "stderr", a.stderr, "interrupted: ", "were not tried", "--undo "+receipt)
 	done := b.stamped(before)
 	if s := a.document.Summary; s.Done != done || s.Change != many || s.Failed != 0 || done < 5 || done > 5+8 {
 		t.Errorf("%d objects were adopted, and it says %+v", done, s)
@@ -184,7 +184,7 @@ func TestCtrlCWhileWriting(t *testing.T) {
 	}
 	letGo()
 	says(t, "stdout", stdout.String(), fmt.Sprintf("Adopted 5 of %d objects", many), "whether it was written is not known")
-	says(t, "stderr", stderr.String(), "interrupted: the server had not answered the write of", "the rest was not tried", "--undo "+receipt)
+	says(t, "stderr", stderr.String(), "interrupted: the server did not answer", "were not tried", "--undo "+receipt)
 	done := b.stamped(before)
 	if objects, settled := outcomes(t, receipt); objects != many || settled["Done"] != 5 || settled["Failed"] == 0 || done != 5 {
 		t.Errorf("%d objects were adopted; the receipt names %d, and as settled %v", done, objects, settled)
@@ -267,7 +267,7 @@ func TestReceiptsOfOneSecond(t *testing.T) {
 	if err := os.WriteFile(name+".jsonl", []byte("theirs"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stopped := func(env *origin.Environment) { env.Now = func() time.Time { return now } }
+	stopped := func(env *verb.Environment) { env.Now = func() time.Time { return now } }
 	r := runWith(t.Context(), t, []cmd.Option{stopped}, "adopt", "--kubeconfig", f.kubeconfig, "--yes", "-o", "json")
 	a := adoptionOf(t, r.stdout)
 	if r.status != 0 || a == nil || a.Receipt != name+"-2.jsonl" {

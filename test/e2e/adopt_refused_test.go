@@ -63,7 +63,7 @@ func TestClusterUnknown(t *testing.T) {
 	if a.status != 3 || a.stdout != "" {
 		t.Errorf("status %d, stdout %s", a.status, a.stdout)
 	}
-	says(t, "stderr", a.stderr, "which cluster this is could not be read: namespace kube-system: Forbidden", "Grant the right to list namespaces")
+	says(t, "stderr", a.stderr, "namespace kube-system: Forbidden", "list on namespaces")
 	f.unchanged(before...)
 	if _, err := os.Stat(a.receipt); err == nil {
 		t.Error("there is a receipt")

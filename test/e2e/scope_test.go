@@ -74,21 +74,21 @@ func TestWrongScope(t *testing.T) {
 		status int
 		says   []string
 	}{
-		"an unknown bundle":              {args: []string{"bundle/nope"}, status: 3, says: []string{"finding bundle/nope", "get bundles.fleet.cattle.io -A lists what there is"}},
+		"an unknown bundle":              {args: []string{"bundle/nope"}, status: 3, says: []string{"finding bundle/nope", "get bundles.fleet.cattle.io -A"}},
 		"a bundle of another place":      {args: []string{"-n", "team", "bundle/guestbook"}, status: 3, says: []string{"finding namespace team"}},
 		"a workspace with nothing in it": {args: []string{"-n", "nowhere"}, status: 3, says: []string{"finding namespace nowhere", "there is in fleet-local"}},
 		"one of two targets":             {args: []string{"bundle/guestbook", "gitrepo/nope"}, status: 3, says: []string{"gitrepo/nope"}},
 		"a bundle without deployments":   {args: []string{"bundle/targetless"}, status: 3, says: []string{"no bundle deployment matches: bundle/targetless"}},
 		"a selector that nothing has":    {args: []string{"-l", "tier=none"}, status: 3, says: []string{`no bundle deployment matches: selector "tier=none"`}},
 		"a namespace that is none":       {args: []string{"-n", "No/Namespace"}, status: 2, says: []string{"parsing --namespace"}},
-		"one namespace and all":          {args: []string{"-n", "fleet-local", "-A"}, status: 2, says: []string{"exclude each other"}},
+		"one namespace and all":          {args: []string{"-n", "fleet-local", "-A"}, status: 2, says: []string{"--namespace", "--all-namespaces"}},
 		"a kind that is no target":       {args: []string{"pod/web"}, status: 2, says: []string{`"pod/web"`, "--help"}},
 		"a name without kind":            {args: []string{"guestbook"}, status: 2, says: []string{`"guestbook"`}},
 		"a kind without name":            {args: []string{"bundle/"}, status: 2, says: []string{`"bundle/"`}},
-		"a selector that is none":        {args: []string{"-l", "=="}, status: 2, says: []string{"parsing selector"}},
+		"a selector that is none":        {args: []string{"-l", "=="}, status: 2, says: []string{"parsing --selector"}},
 		"a choice that is none":          {args: []string{"--server-check", "maybe"}, status: 2, says: []string{"auto, always, never"}},
 		"an output that is none":         {args: []string{"-o", "html"}, status: 2, says: []string{"json"}},
-		"a snapshot of a live cluster":   {args: []string{"--snapshot", "somewhere"}, status: 2, says: []string{"exclude each other"}},
+		"a snapshot of a live cluster":   {args: []string{"--snapshot", "somewhere"}, status: 2, says: []string{"--snapshot", "--kubeconfig"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := f.audit(test.args...)

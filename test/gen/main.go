@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command gen writes the parts of docs/ that come from code: the findings, the flags, and the schema of the report.
+// Command gen writes the parts of docs/ that come from code: the findings, the flags, and the schemas of the documents.
 package main
 
 import (
@@ -36,9 +36,11 @@ func main() {
 		os.Exit(2)
 	}
 	for name, content := range map[string]func() ([]byte, error){
-		"findings.md": findings, "report.schema.json": schema, "audit.md": verb("audit"), "owner.md": verb("owner"),
+		"findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"),
 		"adopt.md": verb("adopt", truthTable), "preflight.md": verb("preflight", rules),
 		"webhook-commands.md": webhookVerbs,
+		"report.schema.json":  schema(&report.Audit{}, report.Kind), "adoption-plan.schema.json": schema(&report.Adoption{}, report.KindAdoptionPlan, report.KindAdoptionResult),
+		"preflight-report.schema.json": schema(&report.Preflight{}, report.KindPreflight), "owner-report.schema.json": schema(&report.Ownership{}, report.KindOwnership),
 	} {
 		b, err := content()
 		if err == nil {
@@ -55,7 +57,7 @@ func main() {
 func findings() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("# Findings\n\n" + made)
-	b.WriteString("A code keeps its meaning for ever. `audit --fail-on` compares with the severity.\n\n| code | severity | says |\n|---|---|---|\n")
+	b.WriteString("The meaning of a code never changes. `audit --fail-on` selects findings by severity.\n\n| code | severity | title |\n|---|---|---|\n")
 	for _, c := range check.Catalogue() {
 		fmt.Fprintf(&b, "| [%s](#%s) %s | %s | %s |\n", c.Code, strings.ToLower(c.Code+"-"+c.Name), c.Name, c.Severity, c.Title)
 	}
@@ -65,7 +67,7 @@ func findings() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// verb is a verb's help, with its own flags; those that it shares with kubectl are named only. Other sections follow.
+// verb is the help of a verb with its own flags, the names of the flags that it shares with kubectl, and further sections.
 func verb(name string, sections ...func(*bytes.Buffer)) func() ([]byte, error) {
 	return func() ([]byte, error) {
 		root := cmd.New("kubectl-fleetdoctor", genericiooptions.NewTestIOStreamsDiscard(), time.Now)
@@ -95,17 +97,17 @@ func webhookVerbs() ([]byte, error) {
 		var one bytes.Buffer
 		help(&one, c)
 		b.WriteByte('\n')
-		b.Write(heading.ReplaceAll(bytes.ReplaceAll(one.Bytes(), []byte(made), nil), []byte("#$0"))) // a chapter of this page
+		b.Write(heading.ReplaceAll(bytes.ReplaceAll(one.Bytes(), []byte(made), nil), []byte("#$0"))) // a section of this page
 	}
 	return b.Bytes(), nil
 }
 
-// heading is what a line of a chapter's title begins with.
+// heading matches the beginning of a title.
 var heading = regexp.MustCompile(`(?m)^#+ `)
 
-// truthTable is what adopt decides by.
+// truthTable is the policy of adopt.
 func truthTable(b *bytes.Buffer) {
-	b.WriteString("\n## What is taken\n\nThis table is the policy: nothing else decides. Where several rows hold for an object, each has to be satisfied.\n\n| the object carries |")
+	b.WriteString("\n## What is taken\n\nThis table is the policy. If several rows apply to an object, every one of them must permit it.\n\n| the object has |")
 	for _, p := range ownership.Policies {
 		fmt.Fprintf(b, " `--policy=%s` |", p)
 	}
@@ -117,14 +119,14 @@ func truthTable(b *bytes.Buffer) {
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString("\nNever taken, whatever the policy: objects that are being deleted, objects with a controller, objects of a `fleet-agent` bundle, and cluster-scoped ones of a bundle with a " +
+	b.WriteString("\nNo policy takes objects that are being deleted, objects with a controller, objects of a `fleet-agent` bundle, and cluster-scoped objects of a bundle with a " +
 		"targetNamespace.\n\nOnly the labels `objectset.rio.cattle.io/hash` and `app.kubernetes.io/managed-by` and the annotations `objectset.rio.cattle.io/id`, `meta.helm.sh/release-name` and " +
-		"`meta.helm.sh/release-namespace` are ever written, as field manager `" + adopt.FieldManager + "`, and only on the very object that the plan was made of.\n")
+		"`meta.helm.sh/release-namespace` are written, with the field manager `" + adopt.FieldManager + "`, and only to the object of the plan: its uid is checked.\n")
 }
 
-// rules are what preflight looks for.
+// rules are the rules of preflight.
 func rules(b *bytes.Buffer) {
-	b.WriteString("\n## What is looked for\n\nAn error is in the way, and makes the verdict; of the others, only Unknown does.\n\n| rule | severity | verdict | says |\n|---|---|---|---|\n")
+	b.WriteString("\n## Rules\n\nAn error sets the verdict of the bundle. Of the other rules, only those with the verdict Unknown do.\n\n| rule | severity | verdict | meaning |\n|---|---|---|---|\n")
 	for _, r := range preflight.Rules() {
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", r.Name, r.Severity, r.Verdict, r.Says)
 	}
@@ -154,25 +156,29 @@ func help(b *bytes.Buffer, c *cobra.Command) {
 		}
 		fmt.Fprintf(b, "| %s | %s | %s |\n", name, def, f.Usage)
 	})
-	fmt.Fprintf(b, "\nAs in kubectl: %s.\n", strings.Join(others, ", "))
+	fmt.Fprintf(b, "\nFlags of kubectl: %s.\n", strings.Join(others, ", "))
 }
 
-// schema is the JSON schema of the report, from its Go types and their comments.
-func schema() ([]byte, error) {
-	r := &jsonschema.Reflector{
-		AllowAdditionalProperties: true, // fields may be added: readers must not refuse them
-		Mapper: func(t reflect.Type) *jsonschema.Schema {
-			if t == reflect.TypeFor[report.Value]() {
-				return &jsonschema.Schema{Description: "any JSON value; of a Secret, an ordinal such as ***1 in its place"}
+// schema is the JSON schema of a document, from its Go types and their comments, for all of its kinds.
+func schema(document any, kinds ...string) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		r := &jsonschema.Reflector{
+			AllowAdditionalProperties: true, // fields may be added: readers must not refuse them
+			Mapper: func(t reflect.Type) *jsonschema.Schema {
+				if t == reflect.TypeFor[report.Value]() {
+					return &jsonschema.Schema{Description: "any JSON value; for a value of a Secret, an ordinal such as ***1"}
+				}
+				return nil
+			},
+		}
+		for _, dir := range []string{"pkg/report", "pkg/object"} {
+			if err := r.AddGoComments("github.com/fleetdoctor/kubectl-fleetdoctor", dir); err != nil {
+				return nil, err
 			}
-			return nil
-		},
+		}
+		s := r.Reflect(document)
+		s.Title = strings.Join(kinds, " or ") + " of " + report.APIVersion
+		b, err := json.MarshalIndent(s, "", "  ")
+		return append(b, '\n'), err
 	}
-	if err := r.AddGoComments("github.com/fleetdoctor/kubectl-fleetdoctor", "pkg/report"); err != nil {
-		return nil, err
-	}
-	s := r.Reflect(&report.Audit{})
-	s.Title = report.Kind + " of " + report.APIVersion
-	b, err := json.MarshalIndent(s, "", "  ")
-	return append(b, '\n'), err
 }

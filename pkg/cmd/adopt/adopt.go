@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adopt is the verb adopt: it plans, asks, has the plan applied, and says what came of it.
+// Package adopt is the verb adopt.
 package adopt
 
 import (
@@ -11,53 +11,59 @@ import (
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 )
 
-const long = `Make objects that exist their bundle's: write the five keys by which Fleet and Helm know their own, and
-nothing else. Fleet then counts them as they are, within seconds and without a redeploy.
+const long = `Assign existing objects to the bundle that desires them. adopt writes the five labels and
+annotations by which Fleet and Helm recognize their objects (the ownership metadata), and nothing
+else. Fleet then counts the objects as its own within seconds, without a redeploy.
 
-A plan is shown first: each object that a bundle wants and does not own, who holds it now, exactly which
-keys change, and what follows: who loses it, what the next deploy overwrites, who may delete it. On a
-terminal it is applied if you say so; elsewhere it takes --yes, or --confirm with the digest of the plan
-that was reviewed. What a receipt has recorded, --undo takes back.
+adopt first shows a plan: each object that a bundle desires and does not own, its present owner,
+the labels and annotations that change, and the effects: who loses the object, what the next
+deploy overwrites, who may delete it. On a terminal, adopt asks whether to apply the plan.
+Elsewhere --yes applies it, or --confirm with the digest of the plan that was reviewed. adopt
+records the previous values in a receipt; --undo restores them.
 
-What is marked by nobody else is taken. With --policy=if-unowned, the default, so is what belongs to an
-owner that is not on this cluster any more. A living owner's object, or one that two bundles want, is
-taken only if --dangerous-take-from names who holds it.
+adopt takes objects that have no other owner. With --policy=if-unowned, the default, it also
+takes objects whose owner no longer exists on this cluster. It takes an object of an existing
+owner, or one that two bundles desire, only if --dangerous-take-from names the owner.
 
-Exit status: 0 all done, or nothing to do, 1 not applied (a plan only, or objects were refused), 2 wrong
-usage, 3 a write failed, or it was interrupted. A --dry-run ends as the adoption would.`
+Exit status: 0 everything is adopted, 1 not applied (only a plan, or objects were refused), 2
+wrong usage, 3 a write failed, or adopt was interrupted. --dry-run has the exit status of the
+adoption.`
 
-const examples = `  # see what would be done, then decide
+const examples = `  # show the plan, then decide
   %[1]s adopt
 
-  # one bundle, in a pipeline: plan, review, apply just that
+  # one bundle, in a pipeline: plan, review, apply exactly this plan
   %[1]s adopt bundle/guestbook -n fleet-local -o yaml > plan.yaml
   %[1]s adopt bundle/guestbook -n fleet-local --confirm=$(yq .digest plan.yaml)
 
   # one object
   %[1]s adopt deployment/web/frontend --yes
 
-  # what a bundle in this directory will want, before Fleet has seen it
+  # the objects of a bundle in this directory, before Fleet deploys it
   %[1]s adopt -f apps/guestbook --gitrepo=apps --path=guestbook
 
-  # take it back
+  # undo an adoption
   %[1]s adopt --undo fleetdoctor-adopt-20260102-030405.jsonl`
 
-// The choices of --dry-run, as kubectl has them.
+// The values of --dry-run, as in kubectl.
 const (
 	dryRunNone   = "none"
 	dryRunClient = "client"
 	dryRunServer = "server"
 )
 
-// options mirror the command line.
-type options struct {
-	*origin.Flags
-	desired *origin.Desired
+// adoptFlags mirror the command line.
+type adoptFlags struct {
+	*input.Flags
+	scope  *scope.Flags
+	format *output.PrintFlags
 
 	takeFrom []string
 	yes      bool
@@ -67,52 +73,49 @@ type options struct {
 	diff     bool
 	policy   *flags.Enum
 	dryRun   *flags.Enum
-	output   *flags.Enum
-	colour   *flags.Enum
+	changed  func(flag string) bool
 }
 
-// NewCommand makes the verb.
-func NewCommand(env origin.Environment) *cobra.Command {
+// NewCommand returns the verb.
+func NewCommand(env verb.Environment) *cobra.Command {
 	var policies []string
 	for _, p := range ownership.Policies {
 		policies = append(policies, string(p))
 	}
-	o := &options{
-		Flags:  origin.New(env),
+	in := input.New(env)
+	f := &adoptFlags{
+		Flags:  in,
+		scope:  scope.New(in, engine.DesiredAuto),
+		format: output.NewPrintFlags(),
 		policy: flags.NewEnum(policies[0], policies...),
 		dryRun: flags.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer),
-		output: flags.NewEnum(printers.Formats[0], printers.Formats...),
-		colour: origin.NewColour(),
 	}
 	c := &cobra.Command{
-		Use:               "adopt " + strings.TrimSuffix(origin.TargetArgs, " ...]") + " | KIND/[NAMESPACE/]NAME ...]",
-		Short:             "Make objects that exist their bundle's, and take that back",
+		Use:               "adopt " + strings.TrimSuffix(scope.TargetArgs, " ...]") + " | KIND/[NAMESPACE/]NAME ...]",
+		Short:             "Assign existing objects to the bundle that desires them, or undo that",
 		Long:              long,
 		Example:           fmt.Sprintf(examples, env.Name),
-		Args:              checkObjects,
-		ValidArgsFunction: origin.CompleteTargets,
-		RunE:              func(c *cobra.Command, args []string) error { return o.run(c, args) },
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: scope.CompleteTargets,
+		RunE:              verb.RunE(&options{adoptFlags: f}),
 	}
-	f := c.Flags()
-	o.AddFlags(f)
-	o.AddScopeFlags(f)
-	o.AddAgentScopeFlag(f)
-	o.desired = origin.AddDesiredFlags(c, engine.DesiredAuto)
-	f.Lookup("namespace").Usage = "Workspace of the GitRepos, HelmOps and Bundles whose objects are meant; without it, all of them. On a downstream cluster, the namespace of the releases"
-	f.Var(o.policy, "policy", "Objects to take without --dangerous-take-from: those without another owner and those whose owner is gone (if-unowned), or only those without another owner (unmarked)")
-	f.StringArrayVar(&o.takeFrom, "dangerous-take-from", nil, "Take also what this bundle, set id or release (NAMESPACE/NAME) holds. May be given several times")
-	f.BoolVarP(&o.yes, "yes", "y", false, "Apply the plan without asking")
-	f.StringVar(&o.confirm, "confirm", "", "Apply the plan without asking, but only if it has this digest")
-	f.Var(o.dryRun, "dry-run", "Only plan, or have the server check every write and store none")
-	f.StringVar(&o.receipt, "receipt", "", "File to record the previous values in, which must not exist yet (default fleetdoctor-adopt-TIME.jsonl)")
-	f.StringVar(&o.undo, "undo", "", "Put back what the receipt in this file recorded")
-	f.BoolVar(&o.diff, "diff", false, "Show each field that the next deploy overwrites, with both values")
-	f.VarP(o.output, "output", "o", "Output format")
-	f.Var(o.colour, "color", "Use colours")
-	for name, e := range map[string]*flags.Enum{"policy": o.policy, "dry-run": o.dryRun, "output": o.output, "color": o.colour} {
-		if err := c.RegisterFlagCompletionFunc(name, e.Complete); err != nil {
-			return c // the flags were just added: there is nothing that could be missing
-		}
-	}
+	f.addFlags(c)
 	return c
+}
+
+func (f *adoptFlags) addFlags(c *cobra.Command) {
+	fs := c.Flags()
+	f.changed = fs.Changed
+	f.AddFlags(fs, "Workspace of the GitRepos, HelmOps and Bundles; without it, all workspaces. On a downstream cluster, the namespace of the releases")
+	f.scope.AddFlags(c)
+	f.scope.AddDesiredFlag(c)
+	f.format.AddFlags(c)
+	f.policy.AddTo(c, "policy", "Objects to take without --dangerous-take-from: those without another owner and those whose owner is gone (if-unowned), or only those without another owner (unmarked)")
+	fs.StringArrayVar(&f.takeFrom, "dangerous-take-from", nil, "Also take the objects of this bundle, set id or release (NAMESPACE/NAME). May be repeated")
+	fs.BoolVarP(&f.yes, "yes", "y", false, "Apply the plan without asking")
+	fs.StringVar(&f.confirm, "confirm", "", "Apply the plan without asking, but only if it has this digest")
+	f.dryRun.AddTo(c, "dry-run", "Only show the plan (client), or send every write to the server without storing it (server)")
+	fs.StringVar(&f.receipt, "receipt", "", "File for the previous values, which must not exist yet (default fleetdoctor-adopt-TIME.jsonl)")
+	fs.StringVar(&f.undo, "undo", "", "Restore the previous values from the receipt in this file")
+	fs.BoolVar(&f.diff, "diff", false, "Show each field that the next deploy overwrites, with both values")
 }

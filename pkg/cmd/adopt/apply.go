@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -23,30 +21,30 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
-// apply writes the plan, and says what came of it.
+// apply writes the plan, and prints the result.
 func (s *session) apply(ctx context.Context) error {
 	dry := s.dryRun.String() == dryRunServer
-	settled := func(int) error { return nil }
+	record := func(int) error { return nil }
 	if s.undo == "" && !dry {
-		r, err := s.record(ctx)
+		r, err := s.createReceipt(ctx)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = r.Close() }() // what counts in it was synced before the first write
-		settled = func(i int) error { return r.Settled(i, s.items[i]) }
+		defer func() { _ = r.Close() }() // the previous values were synced before the first write
+		record = func(i int) error { return r.Settled(i, s.items[i]) }
 	}
 	finish, release := s.Interruption.Hold(ctx)
 	defer release()
-	progress := s.Progress()
+	progress := s.StartProgress()
 	defer progress.Clear()
 	done := 0
 	err := adopt.Apply(ctx, finish, &cluster.Writer{Cluster: s.cluster, Manager: adopt.FieldManager, DryRun: dry}, s.items, func(i int) error {
 		done++
-		progress.Tell(collect.Progress{Doing: "writing", Objects: done})
-		return settled(i)
+		progress.Show("writing", done)
+		return record(i)
 	})
 	if !dry && ctx.Err() == nil {
-		s.again(ctx)
+		s.evaluateAgain(ctx)
 	}
 	progress.Clear()
 	if printErr := s.print(context.WithoutCancel(ctx), report.KindAdoptionResult); printErr != nil {
@@ -55,7 +53,7 @@ func (s *session) apply(ctx context.Context) error {
 	return s.status(ctx, err)
 }
 
-// status is 3 where a write failed or could not be recorded, or where it was interrupted, 1 where objects were refused.
+// status returns the error with the exit status: 3 if a write failed or could not be recorded, or after an interruption, 1 if objects were refused.
 func (s *session) status(ctx context.Context, err error) error {
 	failed := s.count(func(i adopt.Item) bool {
 		return i.Outcome == report.OutcomeFailed || i.Outcome == report.OutcomeChanged
@@ -63,9 +61,9 @@ func (s *session) status(ctx context.Context, err error) error {
 	unanswered := s.count(func(i adopt.Item) bool { return i.Message == adopt.Unanswered })
 	switch {
 	case unanswered > 0 && s.dryRun.String() != dryRunServer:
-		return s.interrupted(fmt.Sprintf("the server had not answered the write of %s, which may be stored; the rest was not tried", objects(unanswered)), s.resume())
+		return s.interrupted(fmt.Sprintf("the server did not answer the write of %s, which may be stored; the other objects were not tried", objects(unanswered)), s.resume())
 	case err != nil && ctx.Err() != nil:
-		return s.interrupted("what was begun was brought to its end, the rest was not tried", s.resume())
+		return s.interrupted("the pending writes were completed, the other objects were not tried", s.resume())
 	case err != nil:
 		return &exit.Error{Status: exit.Failed, Err: err, Hint: s.resume()}
 	case failed > 0:
@@ -74,32 +72,32 @@ func (s *session) status(ctx context.Context, err error) error {
 	return s.refusals()
 }
 
-// interrupted ends with 3 and has said where that leaves everything: more than what is said of any interrupted program, that it printed nothing.
-func (s *session) interrupted(where ...string) error {
-	fmt.Fprintf(escape.TextWriter(s.Streams.ErrOut), "interrupted: %s\n", strings.Join(where, "\n"))
+// interrupted reports an interruption, and returns the error with its exit status. The root has a message only for verbs that printed nothing.
+func (s *session) interrupted(lines ...string) error {
+	fmt.Fprintf(escape.TextWriter(s.Streams.ErrOut), "interrupted: %s\n", strings.Join(lines, "\n"))
 	return &exit.Error{Status: exit.Failed, Shown: true}
 }
 
-// resume is how to go on after an interruption.
+// resume says how to continue after an interruption.
 func (s *session) resume() string {
 	if s.undo != "" {
-		return "The same command goes on where this one ended."
+		return "Run the same command again to continue."
 	}
-	return fmt.Sprintf("%s --undo %s takes back what was done; another adopt goes on.", s.Command("adopt"), s.document.Receipt)
+	return fmt.Sprintf("%s --undo %s restores the previous values; run adopt again to continue.", s.Command("adopt"), s.document.Receipt)
 }
 
-// mostReceipts bounds how many receipts may be named after one second.
-const mostReceipts = 100
+// maxReceipts bounds the number of receipts whose default name has the same second.
+const maxReceipts = 100
 
-// record makes the receipt: nothing is written to the cluster before it is safe on disk.
-func (s *session) record(ctx context.Context) (*adopt.Receipt, error) {
+// createReceipt creates the receipt and syncs it to disk. Nothing is written to the cluster before.
+func (s *session) createReceipt(ctx context.Context) (*adopt.Receipt, error) {
 	now := s.Now().UTC()
 	uid, unread, err := clusterUID(ctx, s.src)
 	switch {
 	case err != nil:
 		return nil, err
 	case uid == "": // --undo would refuse the receipt
-		return nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("writing the receipt: which cluster this is could not be read: %s", unread), Hint: s.clusterUIDHint()}
+		return nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("writing the receipt: the uid of the cluster could not be read: %s", unread), Hint: s.clusterUIDHint()}
 	}
 	h := adopt.Header{TakenAt: now.Format(time.RFC3339), Version: s.Version, Server: s.document.Source.Server, ClusterUID: uid, Digest: adopt.Digest(s.items)}
 	path, base := s.receipt, "fleetdoctor-adopt-"+now.Format("20060102-150405")
@@ -107,7 +105,7 @@ func (s *session) record(ctx context.Context) (*adopt.Receipt, error) {
 		path = base + ".jsonl"
 	}
 	r, err := adopt.CreateReceipt(path, h, s.items)
-	for n := 2; s.receipt == "" && errors.Is(err, fs.ErrExist) && n < mostReceipts; n++ { // others began in this second, too
+	for n := 2; s.receipt == "" && errors.Is(err, fs.ErrExist) && n < maxReceipts; n++ { // another adoption started in this second
 		path = fmt.Sprintf("%s-%d.jsonl", base, n)
 		r, err = adopt.CreateReceipt(path, h, s.items)
 	}
@@ -115,13 +113,13 @@ func (s *session) record(ctx context.Context) (*adopt.Receipt, error) {
 		return nil, &exit.Error{Status: exit.Failed, Err: err, Hint: "Nothing was changed on the cluster. --receipt names another file."}
 	}
 	s.document.Receipt = path
-	if s.output.String() == "table" || s.output.String() == "wide" {
-		fmt.Fprintf(s.Streams.ErrOut, "Recording what was before in %s\n", escape.Line(path))
+	if s.format.ForPeople() {
+		fmt.Fprintf(s.Streams.ErrOut, "Recording the previous values in %s\n", escape.Line(path))
 	}
 	return r, nil
 }
 
-// clusterUID is the uid of the namespace kube-system, which identifies a cluster. Where it could not be read it is empty, and unread says why.
+// clusterUID is the uid of the namespace kube-system, which identifies a cluster. If it could not be read, it is empty, and unread is the reason.
 func clusterUID(ctx context.Context, src source.Source) (uid, unread string, err error) {
 	namespaces := corev1.SchemeGroupVersion.WithKind("Namespace")
 	cover, err := src.List(ctx, source.Query{Kind: namespaces, FieldSelector: "metadata.name=" + metav1.NamespaceSystem, MetadataOnly: true},
@@ -138,17 +136,16 @@ func clusterUID(ctx context.Context, src source.Source) (uid, unread string, err
 	return uid, strings.TrimSpace(unread), err
 }
 
-// clusterUIDHint says what is needed to read the uid of the cluster.
+// clusterUIDHint says what is required to read the uid of the cluster.
 func (s *session) clusterUIDHint() string {
 	if s.Captured() {
-		return "Capture the namespace " + metav1.NamespaceSystem + " too."
+		return "Also capture the namespace " + metav1.NamespaceSystem + "."
 	}
-	return "Nothing was changed on the cluster. Grant the right to list namespaces, at least the one with the resourceName " + metav1.NamespaceSystem + "."
+	return "Nothing was changed on the cluster. Grant the verb list on namespaces, at least for the resourceName " + metav1.NamespaceSystem + "."
 }
 
-// again audits the deployments that were written for once more. Where that fails, there is only no line about them: what was written is
-// written.
-func (s *session) again(ctx context.Context) {
+// evaluateAgain evaluates the deployments whose objects were written. If that fails, the result is printed without their counts.
+func (s *session) evaluateAgain(ctx context.Context) {
 	written := map[string]bool{}
 	for _, i := range s.items {
 		if i.Outcome == report.OutcomeDone {
@@ -160,13 +157,12 @@ func (s *session) again(ctx context.Context) {
 	}
 	now, err := s.found.Again(ctx, written)
 	if err != nil {
-		s.document.Notes = append(s.document.Notes, "what became of the bundles could not be read: "+err.Error())
+		s.document.Notes = append(s.document.Notes, "the bundles could not be read again: "+err.Error())
 		return
 	}
 	for _, d := range now {
-		before := s.before[d.Key()]
-		after := report.NewCounts(d.Counts)
-		after.Orphaned = before.Orphaned // of which nothing was read again
+		before, after := s.before[d.Key()], report.NewCounts(d.Counts)
+		after.Orphaned = before.Orphaned // orphans are not read again
 		if n := after.Unknown - before.Unknown; n > 0 {
 			s.document.Notes = append(s.document.Notes, fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready", objects(n), d.Key()))
 		}

@@ -8,11 +8,11 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// notApplied ends with 1 and has said why, if that is to be said.
+// notApplied returns the error with the exit status of a plan that was not applied. Without a reason it has no message.
 func notApplied(why, hint string) error {
 	if why == "" {
 		return &exit.Error{Status: exit.Found, Shown: true}
@@ -20,11 +20,11 @@ func notApplied(why, hint string) error {
 	return &exit.Error{Status: exit.Found, Err: fmt.Errorf("not applied: %s", why), Hint: hint}
 }
 
-// decide shows the plan where somebody is to look at it, and says whether it is to be applied. Where it is not, the error is the status.
+// decide prints the plan if it has to be reviewed, and says whether to apply it. If not, the error has the exit status.
 func (s *session) decide(ctx context.Context) (bool, error) {
 	writes, digest := s.count(adopt.Item.Writes), adopt.Digest(s.items)
 	decided := s.yes || s.confirm != ""
-	instead := s.machine() && s.dryRun.String() == dryRunServer // the result is shown: two documents are none
+	instead := !s.format.ForPeople() && s.dryRun.String() == dryRunServer // the result is printed: a program expects one document
 	if !decided && !instead || writes == 0 || s.dryRun.String() == dryRunClient || s.confirm != "" && s.confirm != digest {
 		if err := s.print(ctx, report.KindAdoptionPlan); err != nil {
 			return false, err
@@ -32,26 +32,21 @@ func (s *session) decide(ctx context.Context) (bool, error) {
 	}
 	switch {
 	case s.confirm != "" && s.confirm != digest:
-		return false, notApplied(fmt.Sprintf("the plan that was confirmed has digest %s, what would be done now has %s", s.confirm, digest),
-			"Look at the plan above; the cluster has changed since.")
+		return false, notApplied(fmt.Sprintf("the confirmed plan has the digest %s, the present plan has %s", s.confirm, digest),
+			"Review the plan above: the cluster has changed.")
 	case writes == 0, s.dryRun.String() == dryRunClient:
 		return false, s.refusals()
 	case decided, s.dryRun.String() == dryRunServer:
 		return true, nil
 	case s.Captured():
 		return false, notApplied("", "")
-	case s.machine() || !origin.IsTerminal(s.Streams.In):
-		return false, notApplied("this is only the plan", "--confirm="+digest+" applies just this one, --yes whatever it has come to.")
+	case !s.format.ForPeople() || !output.IsTerminal(s.Streams.In):
+		return false, notApplied("this is only the plan", "--confirm="+digest+" applies exactly this plan, --yes the plan at that time.")
 	}
 	return s.ask(ctx, writes)
 }
 
-// machine says whether a program reads the output: it is not asked.
-func (s *session) machine() bool {
-	return s.output.String() == "json" || s.output.String() == "yaml" || s.output.String() == "name"
-}
-
-// refusals is the status of a plan of which nothing is left to be applied.
+// refusals returns the error with the exit status of a plan without objects to write.
 func (s *session) refusals() error {
 	if s.count(refused) > 0 {
 		return notApplied("", "")
@@ -59,13 +54,13 @@ func (s *session) refusals() error {
 	return nil
 }
 
-// ask asks on the terminal.
+// ask asks on the terminal whether to apply the plan.
 func (s *session) ask(ctx context.Context, writes int) (bool, error) {
-	verb := "Adopt"
+	action := "Adopt"
 	if s.undo != "" {
-		verb = "Restore"
+		action = "Restore"
 	}
-	yes, err := origin.Ask(ctx, s.Streams, fmt.Sprintf("%s %s?", verb, objects(writes)))
+	yes, err := output.Ask(ctx, s.Streams, fmt.Sprintf("%s %s?", action, objects(writes)))
 	switch {
 	case err != nil:
 		return false, s.interrupted("nothing was written")

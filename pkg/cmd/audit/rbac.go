@@ -20,29 +20,29 @@ import (
 const (
 	roleName = "fleetdoctor-audit"
 
-	roleHead = "What an audit reads: Fleet's own objects, Helm's release records, and the kinds that bundles deploy. It needs list alone. " +
-		"RBAC cannot tell release records from other Secrets: the rule for them opens every Secret, and without it no bundle has a result (FD607)."
-	// roleKinds is said where the kinds are those of the cluster or snapshot at hand, roleGuess where they could not be read.
-	roleKinds = "The kinds are those that the bundles here deploy now."
-	roleGuess = "The kinds that bundles deploy could not be read here (%s): these are those that most do. Add your custom resources."
-	// roleLess is what this role does not do.
-	roleLess = "It finds no leftovers in kinds that no bundle deploys any more: that search is then not complete, and with --require-complete an audit " +
-		"ends with 3, unless the rule below that is commented out is added."
-	roleTail = `# To find leftovers in kinds that no bundle deploys any more, add:
+	roleHead = "An audit reads Fleet's objects, Helm's release records, and the kinds that bundles deploy. It only needs the verb list. " +
+		"RBAC cannot distinguish release records from other Secrets: this rule permits reading every Secret. Without it, no bundle has a result (FD607)."
+	// roleKinds describes kinds that were read from the source, roleGuess the usual kinds if they could not be read.
+	roleKinds = "The kinds are those that the bundles deploy now."
+	roleGuess = "The kinds that the bundles deploy could not be read (%s): these are the usual ones. Add your custom resources."
+	// roleLess is what this role does not permit.
+	roleLess = "With this role, an audit does not find orphaned objects of kinds that no bundle deploys now. It then reports a gap, and with --require-complete " +
+		"it exits with 3. To avoid that, add the rule in the comment below."
+	roleTail = `# To find orphaned objects of kinds that no bundle deploys now, add:
 #   - {apiGroups: ["*"], resources: ["*"], verbs: ["list"]}
-# To take what is desired from the bundles (--desired, preflight), add list on contents of
-# fleet.cattle.io, and on configmaps where a valuesFrom names one.
-# To adopt, add list on namespaces (kube-system alone is enough: its uid identifies the cluster in
-# the receipt), and get and patch on the kinds.
-# To confirm differences by server-side dry runs (--server-check=auto), add get and patch on the
-# kinds; nothing is stored.
-# Bind it with:
+# To render the desired objects from the bundles (--desired, preflight), add list on contents of
+# fleet.cattle.io, and on configmaps if a valuesFrom names one.
+# To adopt, add list on namespaces (at least kube-system: its uid identifies the cluster in the
+# receipt), and get and patch on the kinds.
+# To confirm differences with a dry run (--server-check), add get and patch on the kinds; nothing
+# is stored.
+# To bind the role:
 #   kubectl create clusterrolebinding ` + roleName + ` --clusterrole=` + roleName + ` --user=NAME
 `
 )
 
-// usual are the kinds that most bundles deploy.
-var usual = map[string][]string{
+// usualKinds are the kinds that most bundles deploy.
+var usualKinds = map[string][]string{
 	"":                          {"configmaps", "limitranges", "namespaces", "persistentvolumeclaims", "resourcequotas", "serviceaccounts", "services"},
 	"apps":                      {"daemonsets", "deployments", "statefulsets"},
 	"autoscaling":               {"horizontalpodautoscalers"},
@@ -52,7 +52,7 @@ var usual = map[string][]string{
 	"rbac.authorization.k8s.io": {"clusterrolebindings", "clusterroles", "rolebindings", "roles"},
 }
 
-// role is the least role that may read what an audit of this source reads, as YAML. unread is why there is no source.
+// role is the smallest role that may read what an audit of the source reads, as YAML. unread is why there is no source.
 func role(ctx context.Context, src source.Source, unread error) ([]byte, error) {
 	resources := map[string][]string{}
 	kinds, why := []source.Kind(nil), unread
@@ -62,17 +62,17 @@ func role(ctx context.Context, src source.Source, unread error) ([]byte, error) 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	said := roleKinds
+	origin := roleKinds
 	for _, k := range kinds {
 		resources[k.Group] = append(resources[k.Group], k.Resource)
 	}
 	if len(kinds) == 0 {
-		reason := "no release record is there"
+		reason := "there are no release records"
 		if why != nil {
 			reason = why.Error()
 		}
-		said = fmt.Sprintf(roleGuess, reason)
-		for group, names := range usual {
+		origin = fmt.Sprintf(roleGuess, reason)
+		for group, names := range usualKinds {
 			resources[group] = slices.Clone(names)
 		}
 	}
@@ -80,10 +80,10 @@ func role(ctx context.Context, src source.Source, unread error) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	return []byte(comment(roleHead) + comment(said) + comment(roleLess) + string(body) + roleTail), nil
+	return []byte(comment(roleHead) + comment(origin) + comment(roleLess) + string(body) + roleTail), nil
 }
 
-// comment writes a paragraph as a comment of YAML that fits a terminal of 100 columns. Words longer than that stay whole.
+// comment formats a paragraph as a YAML comment of at most 100 columns. Longer words are not broken.
 func comment(paragraph string) string {
 	const width = 100
 	var b strings.Builder
@@ -106,8 +106,8 @@ func clusterRole(resources map[string][]string) *rbacv1.ClusterRole {
 	}
 	resources["fleet.cattle.io"] = append(resources["fleet.cattle.io"], "bundledeployments", "bundles", "clustergroups", "clusters", "gitrepos", "helmops")
 	resources[""] = append(resources[""], "secrets")
-	resources["apps"] = append(resources["apps"], "deployments", "statefulsets")            // of Fleet itself: its versions, the agent's scope
-	resources["autoscaling"] = append(resources["autoscaling"], "horizontalpodautoscalers") // a number of replicas may be theirs
+	resources["apps"] = append(resources["apps"], "deployments", "statefulsets")            // Fleet's own, for its versions and the scope of the agent
+	resources["autoscaling"] = append(resources["autoscaling"], "horizontalpodautoscalers") // they may set the number of replicas
 	groups := make([]string, 0, len(resources))
 	for group := range resources {
 		groups = append(groups, group)

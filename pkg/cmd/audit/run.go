@@ -6,118 +6,123 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 
-	"github.com/spf13/cobra"
-
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// run parses, reads, prints and decides the exit status, in that order.
-func (o *options) run(c *cobra.Command, args []string) error {
-	ctx := c.Context()
-	scope, err := o.Scope(args)
-	if err != nil {
-		return err
-	}
-	if o.Captured() && c.Flags().Changed(serverCheckFlag) {
-		return exit.UsageError(errors.New("--snapshot and --" + serverCheckFlag + " exclude each other: a snapshot has no server to ask"))
-	}
-	agentScope, err := o.AgentScope()
-	if err != nil {
-		return err
-	}
-	if name := o.readsMore(c); o.statusOnly && name != "" {
-		return exit.UsageError(fmt.Errorf("--%s and --%s are mutually exclusive: the first reads no release record and no live object", statusOnlyFlag, name))
-	}
-	commands := o.Commands()
-	commands.Files = o.desired.Args()
-	show, err := printers.New(o.output.String(), printers.Options{Colour: origin.Coloured(o.colour, o.Streams.Out), Diff: o.diff, PrintRole: commands.PrintRole})
-	if err != nil {
-		return exit.UsageError(err)
-	}
-	desired, files, err := o.desired.Read(scope)
-	if err != nil {
-		return err
-	}
-	found, err := o.audit(ctx, engine.Options{Scope: scope, Version: o.Version, Renderer: o.Renderer, Commands: commands, ServerCheck: collect.ServerCheck(o.serverCheck.String()),
-		Desired: desired, Files: files, AgentScope: agentScope, StatusOnly: o.statusOnly})
-	if err != nil || found == nil {
-		return err
-	}
-	result := found.Report()
-	if err := o.Print(ctx, func(w io.Writer) error { return show(w, result) }); err != nil {
-		return err
-	}
-	if err := found.NoResult(); err != nil {
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: o.noResultHint(c, err)}
-	}
-	return o.status(result)
+// options are what the verb runs with.
+type options struct {
+	*auditFlags
+	auditOptions engine.Options
+	show         output.Printer
 }
 
-// noResultHint is what to do where no deployment has a result, after the report was printed.
-func (o *options) noResultHint(c *cobra.Command, err error) string {
-	hint := "The report names what could not be read."
-	var unread *evaluate.NoResultError
-	if errors.As(err, &unread) && (unread.Reason == string(source.NotInSnapshot) || unread.Reason == string(source.Forbidden)) {
-		hint = o.UnreadHint(unread.Reason)
+// Complete implements verb.Options.
+func (o *options) Complete(args []string) error {
+	var err error
+	if o.auditOptions, err = o.scope.ToOptions(args); err != nil {
+		return err
 	}
-	if o.readsMore(c) == "" {
-		hint += "\n--" + statusOnlyFlag + " checks only the status that Fleet reports."
-	}
-	return hint
+	o.auditOptions.ServerCheck, o.auditOptions.StatusOnly = collect.ServerCheck(o.serverCheck.String()), o.statusOnly
+	o.show, err = o.print.ToPrinter()
+	return err
 }
 
-// readsMore names the first flag given that has objects read or evaluated in some way, "" where none was.
-func (o *options) readsMore(c *cobra.Command) string {
+// Validate implements verb.Options.
+func (o *options) Validate() error {
+	if o.Captured() && o.changed(serverCheckFlag) {
+		return errors.New("--snapshot and --" + serverCheckFlag + " are mutually exclusive: a snapshot has no server")
+	}
+	if name := o.objectFlag(); o.statusOnly && name != "" {
+		return fmt.Errorf("--%s and --%s are mutually exclusive: the first reads no release record and no live object", statusOnlyFlag, name)
+	}
+	return nil
+}
+
+// objectFlag is the first flag on the command line that has an effect only if objects are read, "" without one.
+func (o *options) objectFlag() string {
 	for _, name := range []string{"desired", "filename", "diff", serverCheckFlag, "agent-scope"} {
-		if c.Flags().Changed(name) {
+		if o.changed(name) {
 			return name
 		}
 	}
 	return ""
 }
 
-// audit reads and judges. Where only the role was asked for, it is printed and there is no report.
-func (o *options) audit(ctx context.Context, eo engine.Options) (*engine.Audit, error) {
-	progress := o.Progress()
-	defer progress.Clear()
-	src, server, err := o.Open(ctx)
-	if o.printRBAC && exit.Status(err) != exit.Usage {
-		document, err := role(ctx, src, err)
-		progress.Clear()
-		if err == nil {
-			_, err = o.Streams.Out.Write(document)
+// Run implements verb.Options.
+func (o *options) Run(ctx context.Context) error {
+	if o.printRBAC {
+		return o.printRole(ctx)
+	}
+	if err := o.scope.LoadDirectory(&o.auditOptions); err != nil {
+		return err
+	}
+	var found *engine.Audit
+	if err := o.Read(ctx, func(in *input.Reading) (err error) {
+		if in.Cluster != nil {
+			o.auditOptions.Server = in.Cluster
 		}
-		return nil, err
+		o.auditOptions.Progress = in.Report
+		found, err = engine.Run(ctx, in.Source, o.auditOptions)
+		return err
+	}); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, err
+	result := found.Report()
+	document := printers.Audit{Report: result, Options: printers.Options{Colour: o.print.Coloured(o.Streams.Out), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole}}
+	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
+		return err
 	}
-	if server != nil {
-		eo.Server = server
+	if err := found.NoResult(); err != nil {
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: o.noResultHint(err)}
 	}
-	eo.Progress = progress.Tell
-	found, err := engine.Run(ctx, src, eo)
-	if err != nil {
-		return nil, o.Explain(err)
-	}
-	return found, nil
+	return o.status(result)
 }
 
-// status decides what the program ends with.
+// printRole prints the role of --print-rbac. If the source cannot be opened, the role has the usual kinds.
+func (o *options) printRole(ctx context.Context) error {
+	progress := o.StartProgress()
+	defer progress.Clear()
+	src, _, err := o.Open(ctx)
+	if exit.Status(err) == exit.Usage {
+		return err
+	}
+	document, err := role(ctx, src, err)
+	if err != nil {
+		return err
+	}
+	progress.Clear()
+	_, err = o.Streams.Out.Write(document)
+	return err
+}
+
+// noResultHint says what to do if no deployment has a result, after the report was printed.
+func (o *options) noResultHint(err error) string {
+	hint := "The report lists what could not be read."
+	var unread *evaluate.NoResultError
+	if errors.As(err, &unread) && (unread.Reason == string(source.NotInSnapshot) || unread.Reason == string(source.Forbidden)) {
+		hint = o.UnreadHint(unread.Reason)
+	}
+	if o.objectFlag() == "" {
+		hint += "\n--" + statusOnlyFlag + " checks only the status that Fleet reports."
+	}
+	return hint
+}
+
+// status returns the error with the exit status of a report.
 func (o *options) status(a *report.Audit) error {
 	if o.requireComplete && len(a.Gaps) > 0 {
 		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the audit is not complete: %d could not be read, the first is %s (%s)",
-			len(a.Gaps), a.Gaps[0].What, a.Gaps[0].Why())}
+			len(a.Gaps), a.Gaps[0].What, a.Gaps[0].Reason)}
 	}
 	f := a.Summary.Findings
 	found := map[string]int{"error": f.Error, "warning": f.Error + f.Warning, "info": f.Error + f.Warning + f.Info}[o.failOn.String()]

@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exit is the contract of exit statuses: which error ends the program with which number. A wrong command line can never look like
-// findings.
+// Package exit defines the exit status of errors. The status of wrong usage is never that of findings.
 package exit
 
 import "errors"
 
 // The statuses of audit and of every verb that only reads.
 const (
-	// OK: nothing at or above the severity of --fail-on.
+	// OK: no findings at or above the severity of --fail-on.
 	OK = 0
 	// Found: findings at or above it.
 	Found = 1
-	// Usage: a wrong command line.
+	// Usage: wrong usage of the command line.
 	Usage = 2
-	// Failed: could not finish, no Fleet found, nothing could be read, or a gap under --require-complete.
+	// Failed: not completed, no Fleet found, nothing could be read, or a gap under --require-complete.
 	Failed = 3
 )
 
-// Error is an error with the status that the program ends with.
+// Error is an error with an exit status.
 type Error struct {
 	Status int
 	Err    error
 	// Hint is a second line for the user: what to do.
 	Hint string
-	// Shown says that everything has been printed already.
+	// Shown says that the error needs no message: everything was printed.
 	Shown bool
 }
 
@@ -39,10 +38,10 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// UsageError makes an error of a wrong command line.
+// UsageError returns an error with the status of wrong usage.
 func UsageError(err error) error { return &Error{Status: Usage, Err: err} }
 
-// Status is what the program ends with.
+// Status is the exit status of an error, Failed for an error without one.
 func Status(err error) int {
 	var e *Error
 	switch {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flags holds the kinds of flags that more than one verb has.
+// Package flags has the kinds of flags that several verbs use.
 package flags
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Enum is a flag that takes one of a few words. It implements pflag.Value.
+// Enum is a flag with one of a few values. It implements pflag.Value.
 type Enum struct {
 	value   string
 	allowed []string
@@ -20,16 +20,16 @@ type Enum struct {
 
 var _ pflag.Value = (*Enum)(nil)
 
-// NewEnum makes an Enum; the first word is the default unless another is given.
+// NewEnum returns an Enum with its default.
 func NewEnum(def string, allowed ...string) *Enum { return &Enum{value: def, allowed: allowed} }
 
-// String returns the chosen word.
+// String returns the value.
 func (e *Enum) String() string { return e.value }
 
-// Type is what help shows in place of a value.
+// Type is the placeholder of the value in help: all values.
 func (e *Enum) Type() string { return strings.Join(e.allowed, "|") }
 
-// Set chooses a word.
+// Set parses a value.
 func (e *Enum) Set(s string) error {
 	if !slices.Contains(e.allowed, s) {
 		return fmt.Errorf("must be one of %s", strings.Join(e.allowed, ", "))
@@ -38,7 +38,13 @@ func (e *Enum) Set(s string) error {
 	return nil
 }
 
-// Complete offers the words to a shell.
+// AddTo adds the flag to a command, with its completion.
+func (e *Enum) AddTo(c *cobra.Command, name, usage string) {
+	c.Flags().Var(e, name, usage)
+	_ = c.RegisterFlagCompletionFunc(name, e.Complete) // the flag exists
+}
+
+// Complete completes the values in a shell.
 func (e *Enum) Complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return e.allowed, cobra.ShellCompDirectiveNoFileComp
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight is the verb preflight: what a rollout would meet, before it is made.
+// Package preflight is the verb preflight.
 package preflight
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 
@@ -15,25 +14,30 @@ import (
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-const long = `Say before a rollout what Helm or Fleet's agent would refuse, and what it would take from whom.
+const long = `Predict problems before a rollout: what Helm or Fleet's agent would refuse, and which objects the
+rollout would take over, and from which owner.
 
-What a bundle wants is rendered from its contents, or from the directory of -f, as Fleet's agent would,
-and held against the cluster: the name of its release, who owns the objects that exist, which other
-bundles want them, which fields would be overwritten and which objects deleted. It changes nothing, and
-asks no server to try.
+preflight renders the desired objects from the contents of a bundle, or from the directory of -f,
+as Fleet's agent does. It compares them with the cluster: the name of the release, the owners of
+existing objects, other bundles that desire the same objects, the fields that would be
+overwritten and the objects that would be deleted. It changes nothing, and makes no dry run on
+the server.
 
-A bundle is clear to go, contested (it would be deployed, and somebody else would undo it or lose what he
-has), refused (Helm or Fleet's agent would not deploy it), or not known, where not enough could be read.
+A bundle is ok, contested (it would be deployed, but another owner would revert it or lose
+objects), refused (Helm or Fleet's agent would not deploy it), or unknown, if not enough could be
+read.
 
-Exit status: 0 nothing is in the way, 1 something would be refused or contested, 2 wrong usage, 3 it
-could not be finished, or what becomes of a bundle is not known.`
+Exit status: 0 no problems, 1 something would be refused or contested, 2 wrong usage, 3 preflight
+could not be completed, or the result of a bundle is unknown.`
 
 const examples = `  # the bundles of one GitRepo
   %[1]s preflight gitrepo/guestbook -n fleet-local
@@ -41,101 +45,92 @@ const examples = `  # the bundles of one GitRepo
   # one bundle, with every field that its rollout would overwrite
   %[1]s preflight bundle/guestbook --diff
 
-  # a directory that no Fleet has seen yet, in a pipeline
+  # a directory that Fleet has not deployed yet, in a pipeline
   %[1]s preflight -f apps/guestbook --gitrepo=apps --path=guestbook -o json`
 
-// options mirror the command line.
-type options struct {
-	*origin.Flags
-	desired *origin.Desired
-	diff    bool
-	output  *flags.Enum
-	colour  *flags.Enum
+// preflightFlags mirror the command line.
+type preflightFlags struct {
+	*input.Flags
+	scope *scope.Flags
+	print *output.PrintFlags
+	diff  bool
 }
 
-// NewCommand makes the verb.
-func NewCommand(env origin.Environment) *cobra.Command {
-	o := &options{Flags: origin.New(env), output: flags.NewEnum(printers.PreflightFormats[0], printers.PreflightFormats...), colour: origin.NewColour()}
+// NewCommand returns the verb.
+func NewCommand(env verb.Environment) *cobra.Command {
+	in := input.New(env)
+	f := &preflightFlags{Flags: in, scope: scope.New(in, engine.DesiredBundle), print: output.NewPrintFlags()}
 	c := &cobra.Command{
-		Use:               "preflight " + origin.TargetArgs,
-		Short:             "Say what a rollout would meet, before it is made",
+		Use:               "preflight " + scope.TargetArgs,
+		Short:             "Predict problems before a rollout",
 		Long:              long,
 		Example:           fmt.Sprintf(examples, env.Name),
 		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: origin.CompleteTargets,
-		RunE:              func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
+		ValidArgsFunction: scope.CompleteTargets,
+		RunE:              verb.RunE(&options{preflightFlags: f}),
 	}
-	f := c.Flags()
-	o.AddFlags(f)
-	o.AddScopeFlags(f)
-	o.AddAgentScopeFlag(f)
-	o.desired = origin.AddFolderFlags(c)
-	f.Lookup("namespace").Usage = "Workspace of the GitRepos, HelmOps and Bundles that are meant; without it, all of them"
-	f.BoolVar(&o.diff, "diff", false, "Show each field that would be overwritten, with both values")
-	f.VarP(o.output, "output", "o", "Output format")
-	f.Var(o.colour, "color", "Use colours")
-	for name, e := range map[string]*flags.Enum{"output": o.output, "color": o.colour} {
-		if err := c.RegisterFlagCompletionFunc(name, e.Complete); err != nil {
-			return c // the flags were just added: there is nothing that could be missing
-		}
-	}
+	f.AddFlags(c.Flags(), "Workspace of the GitRepos, HelmOps and Bundles; without it, all workspaces")
+	f.scope.AddFlags(c)
+	f.print.AddFlags(c)
+	c.Flags().BoolVar(&f.diff, "diff", false, "Show each field that would be overwritten, with both values")
 	return c
 }
 
-// run parses, reads, foretells, prints and decides the exit status, in that order.
-func (o *options) run(ctx context.Context, args []string) error {
-	scope, err := o.Scope(args)
-	if err != nil {
-		return err
-	}
-	show, err := printers.NewPreflight(o.output.String(), printers.Options{Colour: origin.Coloured(o.colour, o.Streams.Out), Diff: o.diff,
-		PrintRole: o.Commands().PrintRole})
-	if err != nil {
-		return exit.UsageError(err)
-	}
-	desired, files, err := o.desired.Read(scope)
-	if err != nil {
-		return err
-	}
-	agentScope, err := o.AgentScope()
-	if err != nil {
-		return err
-	}
-	commands := o.Commands()
-	commands.Files = o.desired.Args()
-	document, err := o.foretell(ctx, engine.Options{Scope: scope, Version: o.Version, Renderer: o.Renderer, Commands: commands, ServerCheck: collect.CheckNever,
-		Predict: true, Desired: desired, Files: files, AgentScope: agentScope})
-	if err != nil {
-		return err
-	}
-	if err := o.Print(ctx, func(w io.Writer) error { return show(w, document) }); err != nil {
-		return err
-	}
-	return status(document)
+// options are what the verb runs with.
+type options struct {
+	*preflightFlags
+	auditOptions engine.Options
+	show         output.Printer
 }
 
-func (o *options) foretell(ctx context.Context, eo engine.Options) (*report.Preflight, error) {
-	progress := o.Progress()
-	defer progress.Clear()
-	src, _, err := o.Open(ctx)
-	if err != nil {
-		return nil, err
+// Complete implements verb.Options.
+func (o *options) Complete(args []string) error {
+	var err error
+	if o.auditOptions, err = o.scope.ToOptions(args); err != nil {
+		return err
 	}
-	eo.Progress = progress.Tell
-	found, err := engine.Run(ctx, src, eo)
-	if err != nil {
-		return nil, o.Explain(err)
+	o.auditOptions.ServerCheck, o.auditOptions.Predict = collect.CheckNever, true
+	o.show, err = o.print.ToPrinter()
+	return err
+}
+
+// Validate implements verb.Options.
+func (o *options) Validate() error { return nil }
+
+// Run implements verb.Options.
+func (o *options) Run(ctx context.Context) error {
+	if err := o.scope.LoadDirectory(&o.auditOptions); err != nil {
+		return err
 	}
+	var result *report.Preflight
+	if err := o.Read(ctx, func(in *input.Reading) error {
+		o.auditOptions.Progress = in.Report
+		found, err := engine.Run(ctx, in.Source, o.auditOptions)
+		if err == nil {
+			result = o.predict(found)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	document := printers.Preflight{Report: result, Options: printers.Options{Colour: o.print.Coloured(o.Streams.Out), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole}}
+	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
+		return err
+	}
+	return status(result)
+}
+
+func (o *options) predict(found *engine.Audit) *report.Preflight {
 	rollouts, elsewhere := preflight.Check(found.Input())
-	document := &report.Preflight{TakenAt: report.Time(found.Now()), Tool: report.Tool{Version: o.Version}, Source: report.NewSource(found.Source, found.Desired),
+	p := &report.Preflight{TakenAt: report.Time(found.Now()), Tool: report.Tool{Version: o.Version}, Source: report.NewSource(found.Source, found.Desired),
 		Scope: report.NewScope(found.Scope), BundleDeployments: rollouts, Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
 	if elsewhere > 0 {
-		document.Notes = append(document.Notes, fmt.Sprintf("bundle deployments on other clusters, of which nothing is said here: %d", elsewhere))
+		p.Notes = append(p.Notes, fmt.Sprintf("%d bundle deployments on other clusters are not evaluated", elsewhere))
 	}
-	return document.Closed(found.Secrets), nil
+	return p.Closed(found.Secrets)
 }
 
-// status decides what the program ends with.
+// status returns the error with the exit status of a report.
 func status(p *report.Preflight) error {
 	s := p.Summary
 	switch {
@@ -143,7 +138,7 @@ func status(p *report.Preflight) error {
 		return &exit.Error{Status: exit.Found, Shown: true}
 	case s.BundleDeployments == 0:
 		return &exit.Error{Status: exit.Failed, Err: errors.New("nothing in scope is deployed to this cluster"),
-			Hint: "A bundle is looked at on the cluster that it is deployed to; -f takes the directory of one that is not deployed yet."}
+			Hint: "preflight evaluates a bundle on the cluster that it is deployed to; -f names the directory of a bundle that is not deployed yet."}
 	case s.Unknown > 0:
 		return &exit.Error{Status: exit.Failed, Shown: true}
 	}

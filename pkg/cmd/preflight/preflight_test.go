@@ -14,7 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
@@ -56,7 +56,10 @@ func folder(t *testing.T, bundle string) string {
 	return dir
 }
 
-// TestStatus holds what the verb ends with, what it prints, and how it leads on.
+// counts prints the summary.
+const counts = "-o=jsonpath=ok {.summary.ok}, contested {.summary.contested}, refused {.summary.refused}, unknown {.summary.unknown}"
+
+// TestStatus checks the exit status, what is printed, and the suggested commands.
 func TestStatus(t *testing.T) {
 	dir, rival := folder(t, "guestbook"), folder(t, "tools")
 	install, refused := capture(t, "install"), capture(t, "refused")
@@ -65,23 +68,23 @@ func TestStatus(t *testing.T) {
 		status int
 		says   string // in what is printed, or in the error
 	}{
-		{[]string{"--snapshot", install, "bundledeployment/taker"}, exit.OK, "1 bundle deployment: 1 clear to go."},
+		{[]string{"--snapshot", install, "bundledeployment/taker", counts}, exit.OK, "ok 1, contested 0, refused 0, unknown 0"},
 		{[]string{"--snapshot", install, "bundle/guestbook", "-n", "fleet-local"}, exit.Found, "adopt --snapshot " + install + " bundle/guestbook -n fleet-local"},
-		{[]string{"--snapshot", install}, exit.Found, "3 bundle deployments: 1 would be refused, 1 not known, 1 clear to go."},
-		{[]string{"--snapshot", refused, "bundledeployment/helmop"}, exit.Failed, "1 not known"},
+		{[]string{"--snapshot", install, counts}, exit.Found, "ok 1, contested 0, refused 1, unknown 1"},
+		{[]string{"--snapshot", refused, "bundledeployment/helmop", counts}, exit.Failed, "ok 0, contested 0, refused 0, unknown 1"},
 		{[]string{"--snapshot", refused, "bundledeployment/elsewhere"}, exit.Failed, "nothing in scope is deployed to this cluster"},
 		{[]string{"--snapshot", install, "-f", dir}, exit.Found, "adopt --snapshot " + install + " -f " + dir},
 		{[]string{"--snapshot", install, "-f", rival}, exit.Found, "bundle deployment cluster-one/guestbook desires configmap web/unmarked too"},
-		{[]string{"--snapshot", install, "-f", dir, "bundle/guestbook"}, exit.Usage, "the directory is the scope"},
-		{[]string{"--snapshot", install, "-f", dir, "-n", "fleet-local"}, exit.Usage, "the directory is the scope"},
-		{[]string{"--snapshot", install, "--gitrepo", "apps"}, exit.Usage, "there is none"},
-		{[]string{"--snapshot", install, "pod/a"}, exit.Usage, "want KIND/NAME"},
-		{[]string{"--snapshot", install, "--context", "prod"}, exit.Usage, "exclude each other"},
+		{[]string{"--snapshot", install, "-f", dir, "bundle/guestbook"}, exit.Usage, "-f and"},
+		{[]string{"--snapshot", install, "-f", dir, "-n", "fleet-local"}, exit.Usage, "-f and"},
+		{[]string{"--snapshot", install, "--gitrepo", "apps"}, exit.Usage, "--gitrepo"},
+		{[]string{"--snapshot", install, "pod/a"}, exit.Usage, "KIND/NAME"},
+		{[]string{"--snapshot", install, "--context", "prod"}, exit.Usage, "--context"},
 		{[]string{"--snapshot", install, "bundle/absent"}, exit.Failed, "there is none"},
 		{[]string{"--snapshot", install, "-f", filepath.Join(dir, "absent")}, exit.Failed, "opening bundle directory"},
 	} {
 		var out bytes.Buffer
-		c := NewCommand(origin.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out}, Now: time.Now, Name: "kubectl fleetdoctor"})
+		c := NewCommand(verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out}, Now: time.Now, Name: "kubectl fleetdoctor"})
 		c.SilenceErrors, c.SilenceUsage = true, true
 		c.SetArgs(tc.args)
 		err := c.ExecuteContext(t.Context())

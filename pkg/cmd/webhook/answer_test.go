@@ -234,7 +234,7 @@ func TestTest(t *testing.T) {
 		{"an object without the mark", pass, []string{"cm/bare", "-n", "shop"}, 3, []string{"Result:    no object to test with", "does not carry Fleet's mark"}},
 		{"no such object", pass, []string{"cm/none", "-n", "shop"}, 3, []string{`configmaps "none" not found`}},
 		{"no such kind", pass, []string{"nonsense/none"}, 3, []string{`looking up kind "nonsense"`}},
-		{"no name", pass, []string{"cm"}, 2, []string{"want KIND/NAME"}},
+		{"no name", pass, []string{"cm"}, 2, []string{"KIND/NAME"}},
 	} {
 		a.answer(tc.answer)
 		a.guard.answer(warnOfDeletion)

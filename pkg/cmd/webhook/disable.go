@@ -14,7 +14,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
@@ -35,7 +35,7 @@ type disableOptions struct {
 	dryRun *flags.Enum
 }
 
-func newDisable(env origin.Environment) *cobra.Command {
+func newDisable(env verb.Environment) *cobra.Command {
 	o := &disableOptions{connection: newConnection(env, disableRights), dryRun: newDryRun()}
 	c := &cobra.Command{
 		Use:               "disable",

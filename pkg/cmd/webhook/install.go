@@ -17,7 +17,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
@@ -74,7 +75,7 @@ type installOptions struct {
 	timeout      time.Duration
 }
 
-func newInstall(env origin.Environment) *cobra.Command {
+func newInstall(env verb.Environment) *cobra.Command {
 	o := &installOptions{
 		connection:   newConnection(env, installRights),
 		certificates: flags.NewEnum(string(install.SelfSigned), string(install.SelfSigned), string(install.CertManager)),
@@ -230,7 +231,7 @@ func (o *installOptions) tell(r object.Ref, outcome install.Outcome) {
 func (o *installOptions) printAll(ctx context.Context, desired []*unstructured.Unstructured) error {
 	switch o.output.String() {
 	case outputYAML:
-		return o.Print(ctx, func(w io.Writer) error {
+		return output.Write(ctx, o.Streams.Out, func(w io.Writer) error {
 			for i, d := range desired {
 				text, err := escape.EncodeYAML(d.Object)
 				if err != nil {
@@ -247,7 +248,7 @@ func (o *installOptions) printAll(ctx context.Context, desired []*unstructured.U
 		})
 	case outputJSON:
 		list := map[string]any{"apiVersion": "v1", "kind": "List", "items": desired}
-		return o.Print(ctx, func(w io.Writer) error { return encode(w, list) })
+		return output.Write(ctx, o.Streams.Out, func(w io.Writer) error { return encode(w, list) })
 	}
 	return nil
 }

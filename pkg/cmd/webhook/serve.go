@@ -21,7 +21,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
@@ -70,7 +70,7 @@ const (
 // serveOptions mirror the command line.
 type serveOptions struct {
 	streams      genericiooptions.IOStreams
-	interruption *origin.Interruption
+	interruption *verb.Interruption
 	config       *genericclioptions.ConfigFlags
 
 	certificates  *flags.Enum
@@ -90,7 +90,7 @@ type serveOptions struct {
 }
 
 // newServe makes the verb `webhook serve`.
-func newServe(env origin.Environment) *cobra.Command {
+func newServe(env verb.Environment) *cobra.Command {
 	o := &serveOptions{
 		streams:      env.Streams,
 		interruption: env.Interruption,

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
@@ -53,7 +53,7 @@ func (o *serveOptions) toOptions() (server.Options, error) {
 // connection is that of the kubeconfig, or of the pod. Where nothing says which cluster, kubectl asks localhost:8080; there this very process has
 // its metrics.
 func (o *serveOptions) connection() (*rest.Config, error) {
-	if err := origin.CheckKubeconfig(o.config); err != nil {
+	if err := input.CheckKubeconfig(o.config); err != nil {
 		return nil, fmt.Errorf("loading the kubeconfig: %w", err)
 	}
 	raw, err := o.config.ToRawKubeConfigLoader().RawConfig()
@@ -65,7 +65,7 @@ func (o *serveOptions) connection() (*rest.Config, error) {
 		config, err = o.config.ToRESTConfig()
 	}
 	if err == nil {
-		err = origin.HideCredentials(config)
+		err = input.HideCredentials(config)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("loading the kubeconfig: %w", err)

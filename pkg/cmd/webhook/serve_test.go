@@ -24,7 +24,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
@@ -53,7 +53,7 @@ func runServe(ctx context.Context, args ...string) (logged string, err error) {
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	log := &serveLog{}
 	streams.ErrOut = log
-	c := newServe(origin.Environment{Streams: streams})
+	c := newServe(verb.Environment{Streams: streams})
 	c.SilenceErrors, c.SilenceUsage = true, true
 	c.SetArgs(args)
 	err = c.ExecuteContext(ctx)

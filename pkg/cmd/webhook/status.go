@@ -12,7 +12,8 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/status"
@@ -38,7 +39,7 @@ type statusOptions struct {
 	output *flags.Enum
 }
 
-func newStatus(env origin.Environment) *cobra.Command {
+func newStatus(env verb.Environment) *cobra.Command {
 	o := &statusOptions{connection: newConnection(env, statusRights), output: flags.NewEnum(outputText, outputText, outputJSON, outputYAML)}
 	c := &cobra.Command{
 		Use:               "status",
@@ -78,7 +79,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 		return o.explain(err)
 	}
 	s := status.Judge(facts)
-	if err := o.Print(ctx, func(w io.Writer) error { return o.print(w, s) }); err != nil {
+	if err := output.Write(ctx, o.Streams.Out, func(w io.Writer) error { return o.print(w, s) }); err != nil {
 		return err
 	}
 	switch s.State {

@@ -15,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/probe"
 )
@@ -42,7 +44,7 @@ const testExamples = `  %[1]s webhook test
 // testOptions mirror the command line.
 type testOptions struct{ connection }
 
-func newTest(env origin.Environment) *cobra.Command {
+func newTest(env verb.Environment) *cobra.Command {
 	o := &testOptions{newConnection(env, testRights)}
 	c := &cobra.Command{
 		Use:     "test [KIND/[NAMESPACE/]NAME]",
@@ -66,10 +68,10 @@ func (o *testOptions) run(ctx context.Context, args []string) error {
 	if err := o.validate(); err != nil {
 		return exit.UsageError(err)
 	}
-	var typed *origin.Object
+	var typed *scope.Object
 	switch {
 	case len(args) > 0:
-		parsed, err := origin.ParseObject(args[0])
+		parsed, err := scope.ParseObject(args[0])
 		if err != nil {
 			return err
 		}
@@ -91,7 +93,7 @@ func (o *testOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return o.explain(err)
 	}
-	if err := o.Print(ctx, func(w io.Writer) error { _, err := io.WriteString(w, told(r)); return err }); err != nil {
+	if err := output.Write(ctx, o.Streams.Out, func(w io.Writer) error { _, err := io.WriteString(w, told(r)); return err }); err != nil {
 		return err
 	}
 	switch r.Verdict {
@@ -104,7 +106,7 @@ func (o *testOptions) run(ctx context.Context, args []string) error {
 }
 
 // named finds the object that was typed, nil where none was. Its kind may have any name that kubectl knows.
-func (o *testOptions) named(mapper meta.RESTMapper, parsed *origin.Object) (*object.Ref, error) {
+func (o *testOptions) named(mapper meta.RESTMapper, parsed *scope.Object) (*object.Ref, error) {
 	if parsed == nil {
 		return nil, nil
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
 )
@@ -40,7 +41,7 @@ type uninstallOptions struct {
 	yes    bool
 }
 
-func newUninstall(env origin.Environment) *cobra.Command {
+func newUninstall(env verb.Environment) *cobra.Command {
 	o := &uninstallOptions{connection: newConnection(env, uninstallRights), dryRun: newDryRun()}
 	c := &cobra.Command{
 		Use:               "uninstall",
@@ -111,10 +112,10 @@ func (o *uninstallOptions) agreed(ctx context.Context, targets []install.Target)
 	for _, t := range targets {
 		fmt.Fprintf(o.Streams.ErrOut, "  %s\n", nameOf(t.Ref))
 	}
-	if !origin.IsTerminal(o.Streams.In) {
+	if !output.IsTerminal(o.Streams.In) {
 		return false, &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted: nobody can be asked"), Hint: "--yes deletes without asking."}
 	}
-	yes, err := origin.Ask(ctx, o.Streams, fmt.Sprintf("Delete these %d objects?", len(targets)))
+	yes, err := output.Ask(ctx, o.Streams, fmt.Sprintf("Delete these %d objects?", len(targets)))
 	if err != nil {
 		fmt.Fprintln(o.Streams.ErrOut, "interrupted: nothing was deleted")
 		return false, &exit.Error{Status: exit.Failed, Err: err, Shown: true}

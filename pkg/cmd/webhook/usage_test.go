@@ -46,7 +46,7 @@ func TestUsage(t *testing.T) {
 		"disable --dry-run=yes":                           "must be one of none, client, server",
 		"status -o table":                                 "must be one of text, json, yaml",
 		"test -n shop":                                    "--namespace is that of an object",
-		"test configmap":                                  "want KIND/NAME",
+		"test configmap":                                  "KIND/NAME",
 		"test configmap/a configmap/b":                    "accepts at most 1 arg",
 	} {
 		r := offline(t, strings.Fields(args)...)

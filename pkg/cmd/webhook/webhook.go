@@ -29,7 +29,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/origin"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
@@ -45,7 +46,7 @@ A cluster never depends on it: while it does not answer, requests go on without 
 all the same, disable takes it out at once.`
 
 // NewCommand makes the verb and those below it.
-func NewCommand(env origin.Environment) *cobra.Command {
+func NewCommand(env verb.Environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "webhook",
 		Short: "Install, inspect and remove the admission webhook that keeps Fleet's marks",
@@ -101,15 +102,15 @@ func dryRunMark(dryRun *flags.Enum) string {
 
 // connection is the part of a command line that says which cluster, and where in it.
 type connection struct {
-	*origin.Flags
+	*input.Flags
 	// rights is what a verb asks the cluster for, said where it was refused.
 	rights string
 }
 
 // newConnection makes the connection of a verb. What the verb prints is escaped on its way to the streams: it quotes names, and what servers say.
-func newConnection(env origin.Environment, rights string) connection {
+func newConnection(env verb.Environment, rights string) connection {
 	env.Streams.Out, env.Streams.ErrOut = escape.TextWriter(env.Streams.Out), escape.TextWriter(env.Streams.ErrOut)
-	return connection{origin.New(env), rights}
+	return connection{input.New(env), rights}
 }
 
 // The rights that verbs take, in the words of RBAC.

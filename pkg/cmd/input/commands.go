@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package input
+
+import (
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+)
+
+// Command returns the beginning of a command line of this program that reads the same source: "kubectl fleetdoctor adopt --context prod". It
+// has no token and no password.
+func (f *Flags) Command(name string) string {
+	command := f.Name + " " + name
+	for _, s := range f.Snapshots {
+		command += " --snapshot " + shellescape.Quote(repeatable(s))
+	}
+	connect, _ := f.connectArgs()
+	return command + connect
+}
+
+// evaluating returns the beginning of a command line, as Command does, with the same agent scope.
+func (f *Flags) evaluating(name string) string {
+	command := f.Command(name)
+	if f.changed(agentScopeFlag) {
+		command += " --" + agentScopeFlag + "=" + shellescape.Quote(f.agentScope)
+	}
+	return command
+}
+
+// savedInput is the placeholder for a file with the data of a pipe.
+const savedInput = "SAVED-INPUT"
+
+// repeatable is the path of a snapshot for a command that can be repeated. A pipe cannot be read again: the user has to save its data to a
+// file.
+func repeatable(snapshot string) string {
+	if snapshot == "-" || snapshot == "/dev/stdin" || strings.HasPrefix(snapshot, "/dev/fd/") {
+		return savedInput
+	}
+	return snapshot
+}
+
+// Commands returns the commands that findings suggest. They read the same source when they are copied into a shell.
+func (f *Flags) Commands() check.Commands {
+	kubectl, helm := f.connectArgs()
+	return check.Commands{Audit: f.evaluating("audit"), PrintRole: f.Command("audit") + " --print-rbac", Adopt: f.evaluating("adopt"),
+		Preflight: f.evaluating("preflight"), Kubectl: "kubectl" + kubectl, Helm: "helm" + helm}
+}
+
+// connectArgs are the flags that say how to connect to the cluster, for kubectl and for Helm.
+func (f *Flags) connectArgs() (kubectl, helm string) {
+	for _, flag := range []struct {
+		value      *string
+		name, helm string
+	}{
+		{f.Config.KubeConfig, "--kubeconfig", "--kubeconfig"},
+		{f.Config.Context, "--context", "--kube-context"},
+		{f.Config.APIServer, "--server", "--kube-apiserver"},
+		{f.Config.ClusterName, "--cluster", ""},
+		{f.Config.AuthInfoName, "--user", ""},
+		{f.Config.Impersonate, "--as", "--kube-as-user"},
+	} {
+		if *flag.value == "" || flag.value == f.Config.APIServer && hasCredentials(*flag.value) {
+			continue
+		}
+		value := " " + shellescape.Quote(*flag.value)
+		kubectl += " " + flag.name + value
+		if flag.helm != "" {
+			helm += " " + flag.helm + value
+		}
+	}
+	return kubectl, helm
+}
+
+// hasCredentials says whether an address has more than a server, such as a user, a password or a token. A string that is not an address may
+// have any of them.
+func hasCredentials(server string) bool { return escape.Address(server) != server }

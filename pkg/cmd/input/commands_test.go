@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package input
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+)
+
+// parsed returns the flags of a command line.
+func parsed(t *testing.T, args ...string) *Flags {
+	t.Helper()
+	f := New(verb.Environment{Name: "kubectl fleetdoctor"})
+	fs := pflag.NewFlagSet("verb", pflag.ContinueOnError)
+	f.AddFlags(fs, "")
+	f.AddAgentScopeFlag(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestCommands checks that suggested commands read the same cluster, and have no credentials.
+func TestCommands(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want check.Commands
+	}{
+		{nil, check.CommandsOf("kubectl fleetdoctor")},
+		{[]string{"--snapshot", "a b.tgz", "--snapshot", "-"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot 'a b.tgz' --snapshot SAVED-INPUT", Kubectl: "kubectl", Helm: "helm"}},
+		{[]string{"--snapshot", "/dev/fd/63", "--snapshot", "/dev/stdin"}, check.Commands{Audit: "kubectl fleetdoctor audit --snapshot SAVED-INPUT --snapshot SAVED-INPUT", Kubectl: "kubectl", Helm: "helm"}},
+		{[]string{"--context", "prod", "--kubeconfig", "/k", "--as", "me", "--token", "invented-token", "--cluster", "c", "--user", "u"}, check.Commands{
+			Audit:   "kubectl fleetdoctor audit --kubeconfig /k --context prod --cluster c --user u --as me",
+			Kubectl: "kubectl --kubeconfig /k --context prod --cluster c --user u --as me",
+			Helm:    "helm --kubeconfig /k --kube-context prod --kube-as-user me"}},
+		{[]string{"--server", "https://example.com:6443"}, check.Commands{Audit: "kubectl fleetdoctor audit --server https://example.com:6443",
+			Kubectl: "kubectl --server https://example.com:6443", Helm: "helm --kube-apiserver https://example.com:6443"}},
+		{[]string{"--server", "https://somebody:invented-password@example.com"}, check.CommandsOf("kubectl fleetdoctor")},
+		{[]string{"--server", "somebody:invented-password@example.com"}, check.CommandsOf("kubectl fleetdoctor")},
+		{[]string{"--server", "https://somebody@example.com"}, check.CommandsOf("kubectl fleetdoctor")},
+		{[]string{"--server", "https://example.com/?token=invented-token"}, check.CommandsOf("kubectl fleetdoctor")},
+		{[]string{"--server", "https://somebody:invented%zzpassword@example.com"}, check.CommandsOf("kubectl fleetdoctor")},
+	} {
+		tc.want.PrintRole, tc.want.Adopt = tc.want.Audit+" --print-rbac", strings.Replace(tc.want.Audit, " audit", " adopt", 1)
+		tc.want.Preflight = strings.Replace(tc.want.Audit, " audit", " preflight", 1)
+		if diff := cmp.Diff(tc.want, parsed(t, tc.args...).Commands()); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tc.args, diff)
+		}
+	}
+	if got, want := parsed(t, "--context", "prod").Command("adopt"), "kubectl fleetdoctor adopt --context prod"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestExplain checks the hints, and that those for a snapshot name no contexts and roles.
+func TestExplain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err               error
+		cluster, snapshot string // what the hint says, "" for none
+	}{
+		"no Fleet":           {fmt.Errorf("%w: x", engine.ErrNoFleet), "current-context", "Name a snapshot of"},
+		"nothing read":       {fmt.Errorf("%w of Fleet", engine.ErrNothingRead), "kubectl fleetdoctor audit --context prod --print-rbac", ""},
+		"an unknown bundle":  {&evaluate.NotFoundError{Target: evaluate.Target{Kind: evaluate.TargetBundle, Name: "x"}}, "kubectl --context prod get bundles.fleet.cattle.io -A", "kubectl fleetdoctor audit --snapshot dump.tgz -o wide"},
+		"an unknown cluster": {&evaluate.NotFoundError{Target: evaluate.Target{Kind: evaluate.TargetCluster, Name: "x"}}, "kubectl --context prod get clusters.fleet.cattle.io -A", "-o wide"},
+		"another error":      {errors.New("reaching the cluster"), "current-context", ""},
+	} {
+		for args, want := range map[string]string{"--context prod": tc.cluster, "--snapshot dump.tgz": tc.snapshot} {
+			var e *exit.Error
+			if err := parsed(t, strings.Fields(args)...).Explain(tc.err); !errors.As(err, &e) || e.Status != exit.Failed || !errors.Is(err, tc.err) {
+				t.Fatalf("%s, %s: %v", name, args, err)
+			}
+			if !strings.Contains(e.Hint, want) || (e.Hint == "") != (want == "") {
+				t.Errorf("%s, %s: %q, want %q", name, args, e.Hint, want)
+			}
+			if strings.HasPrefix(args, "--snapshot") && (strings.Contains(e.Hint, "context") || strings.Contains(e.Hint, "--print-rbac")) {
+				t.Errorf("%s: of a snapshot: %q", name, e.Hint)
+			}
+		}
+	}
+	if err := parsed(t).Explain(nil); err != nil {
+		t.Errorf("no error was made one: %v", err)
+	}
+	usage := exit.UsageError(errors.New("wrong"))
+	if got := parsed(t).Explain(usage); exit.Status(got) != exit.Usage {
+		t.Errorf("a usage error became %v", got)
+	}
+}
+
+// TestAgentScopeInCommands checks that commands that evaluate repeat --agent-scope, also an empty one, and that those that undo do not.
+func TestAgentScopeInCommands(t *testing.T) {
+	f := parsed(t, "--agent-scope=")
+	if scope, err := f.AgentScope(); err != nil || scope == nil || *scope != "" {
+		t.Errorf("scope %v, error %v", scope, err)
+	}
+	if got := f.Commands().Adopt; got != "kubectl fleetdoctor adopt --agent-scope=''" {
+		t.Errorf("it suggests %q", got)
+	}
+	if got := f.Command("adopt"); got != "kubectl fleetdoctor adopt" {
+		t.Errorf("it undoes with %q", got)
+	}
+}

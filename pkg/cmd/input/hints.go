@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package input
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// Explain adds a hint to an error of the engine. An error that has an exit status is returned as it is.
+func (f *Flags) Explain(err error) error {
+	var explained *exit.Error
+	if err == nil || errors.As(err, &explained) {
+		return err
+	}
+	return &exit.Error{Status: exit.Failed, Err: err, Hint: f.hint(err)}
+}
+
+// UnreadHint says what to do if something could not be read, for a reason of the state Unknown.
+func (f *Flags) UnreadHint(reason string) string {
+	switch reason {
+	case string(source.NotInSnapshot):
+		return "Capture all Secrets of type helm.sh/release.v1, and those named fleet-agent, with their data."
+	case string(source.Forbidden):
+		return f.Commands().PrintRole + " prints a role that may read it."
+	}
+	return f.evaluating("audit") + " lists what could not be read (FD602, FD607)."
+}
+
+func (f *Flags) hint(err error) string {
+	listing := f.listing(err)
+	var unread *evaluate.NoResultError
+	switch {
+	case errors.As(err, &unread):
+		return f.UnreadHint(unread.Reason)
+	case errors.Is(err, engine.ErrScopeContradicted):
+		return "Leave out --agent-scope: the scope of the running agent is used."
+	case errors.Is(err, engine.ErrScopeAmbiguous):
+		return "Leave out --agent-scope, and start the agents that do not run: each running agent shows its scope."
+	case errors.Is(err, evaluate.ErrNothingInScope):
+		return f.Command("audit") + " -o wide lists all bundle deployments."
+	case f.Captured() && listing != "":
+		return f.Command("audit") + " -o wide lists what the snapshot has."
+	case f.Captured() && errors.Is(err, engine.ErrNoFleet):
+		return "Name a snapshot of a cluster that Fleet deploys to, with Fleet's objects or the Secrets of its releases."
+	case f.Captured():
+		return ""
+	case errors.Is(err, engine.ErrNoFleet):
+		return "Check the context (kubectl config current-context), or name a snapshot of a cluster that Fleet deploys to."
+	case errors.Is(err, engine.ErrNothingRead):
+		return f.Commands().PrintRole + " prints a role that may read what an audit reads."
+	case listing != "":
+		return listing + " lists what exists on this cluster (kubectl config current-context shows which one it is)."
+	}
+	return "Is this the right cluster? kubectl config current-context shows it; --context and --kubeconfig select another."
+}
+
+// listing is the command that lists the targets of a kind, "" if the error is not about a target.
+func (f *Flags) listing(err error) string {
+	var none *evaluate.NotFoundError
+	if !errors.As(err, &none) {
+		return ""
+	}
+	names := evaluate.TargetKinds()[none.Target.Kind]
+	resource := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, ".") })
+	return f.Commands().Kubectl + " get " + names[resource] + " -A"
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package input has the flags that name the source of a verb's data, a cluster or a snapshot. It opens the source, suggests commands that
+// read the same source, and adds hints to errors of reading it.
+package input
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
+)
+
+// Flags mirror the flags that name the source. Make them with New.
+type Flags struct {
+	verb.Environment
+	// Config has kubectl's own flags.
+	Config *genericclioptions.ConfigFlags
+	// Snapshots are the paths of captured clusters; without any, a live cluster is read.
+	Snapshots []string
+
+	agentScope string
+	changed    func(flag string) bool
+}
+
+// New returns the flags of a verb that may read a cluster or a snapshot.
+func New(env verb.Environment) *Flags {
+	config := genericclioptions.NewConfigFlags(true)
+	config.CacheDir = nil // a cached discovery may be outdated
+	return &Flags{Environment: env, Config: config, changed: func(string) bool { return false }}
+}
+
+// AddFlags adds the flags that name a cluster or a snapshot, and --namespace with the verb's own usage.
+func (f *Flags) AddFlags(fs *pflag.FlagSet, namespaceUsage string) {
+	f.changed = fs.Changed
+	f.Config.AddFlags(fs)
+	fs.Lookup("namespace").Usage = namespaceUsage
+	fs.StringArrayVar(&f.Snapshots, "snapshot", nil, "Read a captured cluster instead: a folder, file, .tar, .tgz or .zip, or - for standard input. May be repeated")
+}
+
+const agentScopeFlag = "agent-scope"
+
+// AddAgentScopeFlag adds the flag that states the scope of agents where the source does not show it.
+func (f *Flags) AddAgentScopeFlag(fs *pflag.FlagSet) {
+	fs.StringVar(&f.agentScope, agentScopeFlag, "", "Scope (AGENT_SCOPE) of the agents where no running agent shows it; '' states that they have none")
+}
+
+// AgentScope parses --agent-scope; nil where it is not given.
+func (f *Flags) AgentScope() (*string, error) {
+	if !f.changed(agentScopeFlag) {
+		return nil, nil
+	}
+	if wrong := validation.IsDNS1123Label(f.agentScope); f.agentScope != "" && len(wrong) > 0 {
+		return nil, fmt.Errorf("parsing --%s %q: %s", agentScopeFlag, f.agentScope, strings.Join(wrong, "; "))
+	}
+	return &f.agentScope, nil
+}
+
+// Captured says whether a snapshot is read instead of a cluster.
+func (f *Flags) Captured() bool { return len(f.Snapshots) > 0 }
+
+// Reading is an opened source, with the progress line that is shown while it is read.
+type Reading struct {
+	Source source.Source
+	// Cluster is the same source if it is a live one, nil for a snapshot.
+	Cluster *cluster.Cluster
+	*output.Progress
+}
+
+// Report shows the progress of the engine.
+func (r *Reading) Report(p collect.Progress) { r.Show(p.Doing, p.Objects) }
+
+// Read opens the source, shows a progress line while read runs, and adds a hint to the error.
+func (f *Flags) Read(ctx context.Context, read func(*Reading) error) error {
+	r := &Reading{Progress: f.StartProgress()}
+	defer r.Clear()
+	var err error
+	if r.Source, r.Cluster, err = f.Open(ctx); err == nil {
+		err = read(r)
+	}
+	return f.Explain(err)
+}
+
+// StartProgress starts a progress line on standard error. Clear must be called.
+func (f *Flags) StartProgress() *output.Progress {
+	doing := "connecting to the cluster"
+	if f.Captured() {
+		doing = "reading the snapshot"
+	}
+	return output.StartProgress(f.Streams.ErrOut, doing)
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package input
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+)
+
+// Open opens the source. The Cluster is the same source if it is a live one, nil for a snapshot. Open makes no request.
+//
+// Its errors are exit.Errors if the command line or the kubeconfig is wrong, and those of snapshot.Open.
+func (f *Flags) Open(ctx context.Context) (source.Source, *cluster.Cluster, error) {
+	if f.Captured() {
+		s, err := f.snapshot(ctx)
+		if err != nil {
+			return nil, nil, err // not s: a nil pointer in an interface is not nil
+		}
+		return s, nil, nil
+	}
+	c, err := f.cluster()
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, c, nil
+}
+
+func (f *Flags) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
+	if name := f.connection(); name != "" {
+		return nil, exit.UsageError(fmt.Errorf("--snapshot and --%s are mutually exclusive: a snapshot needs no cluster", name))
+	}
+	piped := false
+	for _, path := range f.Snapshots {
+		if path == "-" && piped {
+			return nil, exit.UsageError(errors.New("--snapshot - is given twice: standard input can only be read once"))
+		}
+		piped = piped || path == "-"
+	}
+	return snapshot.Open(ctx, f.Snapshots, f.Streams.In)
+}
+
+func (f *Flags) cluster() (*cluster.Cluster, error) {
+	if _, err := clientcmd.ParseTimeout(*f.Config.Timeout); err != nil {
+		return nil, exit.UsageError(fmt.Errorf("parsing --request-timeout %q: it must be a number of seconds, or a number with a unit, such as 30s or 2m", *f.Config.Timeout))
+	}
+	config, err := f.RESTConfig("Name one with --kubeconfig or --context, or read a captured cluster with --snapshot.")
+	if err != nil {
+		return nil, err
+	}
+	name := *f.Config.Context
+	if raw, err := f.Config.ToRawKubeConfigLoader().RawConfig(); err == nil && name == "" {
+		name = raw.CurrentContext
+	}
+	return cluster.New(config, cluster.Options{Context: name, Now: f.Now})
+}
+
+// connection is the first flag on the command line that says how to connect to a cluster, "" without one.
+func (f *Flags) connection() string {
+	all := pflag.NewFlagSet("connection", pflag.ContinueOnError)
+	genericclioptions.NewConfigFlags(true).AddFlags(all)
+	first := ""
+	all.VisitAll(func(flag *pflag.Flag) {
+		if first == "" && flag.Name != "namespace" && f.changed(flag.Name) {
+			first = flag.Name
+		}
+	})
+	return first
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package output has what verbs need to print a result: the flag -o and its printers, colours, a progress line, and questions on a terminal.
+package output
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+)
+
+// coloured decides about colours: always, never, or auto, which is on a terminal without NO_COLOR.
+func coloured(mode string, out io.Writer) bool {
+	switch mode {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && IsTerminal(out)
+}
+
+// descriptor is a file, or a stream that passes on the descriptor of one.
+type descriptor interface{ Fd() uintptr }
+
+// IsTerminal says whether a stream, a reader or a writer, is a terminal.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(descriptor)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// terminalWidth is the number of columns of a terminal, 80 where it does not report one.
+func terminalWidth(w io.Writer) int {
+	if f, ok := w.(descriptor); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 80
+}
+
+// Ask asks a question on the terminal. Only y and yes are a yes. Its error is that of the context, which an interrupt ends.
+func Ask(ctx context.Context, streams genericiooptions.IOStreams, question string) (bool, error) {
+	fmt.Fprintf(streams.ErrOut, "%s [y/N] ", escape.Text(question))
+	answers := make(chan string, 1)
+	go func() { // a read cannot be interrupted: the goroutine ends with the program
+		line, _ := bufio.NewReader(streams.In).ReadString('\n')
+		answers <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(streams.ErrOut)
+		return false, ctx.Err()
+	case answer := <-answers:
+		return answer == "y" || answer == "yes", nil
+	}
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scope
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
+	"al.essio.dev/pkg/shellescape"
+	"github.com/spf13/cobra"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/files"
+)
+
+const (
+	desiredFlag   = "desired"
+	directoryFlag = "filename"
+)
+
+// AddDesiredFlag adds the flag that says where desired objects are taken from.
+func (f *Flags) AddDesiredFlag(c *cobra.Command) {
+	f.desired.AddTo(c, desiredFlag, "Source of the desired objects: the release record, the bundle rendered from its contents, the first of the two that is available (auto), or the files of -f")
+}
+
+// directoryArgs repeat the flags that name the directory, "" without one.
+func (f *Flags) directoryArgs() string {
+	var args []string
+	for _, flag := range []struct{ name, value string }{{"-f", f.directory}, {"--gitrepo", f.gitRepo}, {"--path", f.path}} {
+		if flag.value != "" {
+			args = append(args, flag.name, shellescape.Quote(flag.value))
+		}
+	}
+	return strings.Join(args, " ")
+}
+
+// from parses the flags that say where desired objects are taken from.
+func (f *Flags) from(scope evaluate.Scope) (engine.Desired, error) {
+	from := engine.Desired(f.desired.String())
+	switch {
+	case f.directory == "" && f.changed(directoryFlag):
+		return "", errors.New("-f is empty: it must name a directory")
+	case f.directory == "" && from == engine.DesiredFiles:
+		return "", errors.New("--desired=files requires -f with the directory of a bundle")
+	case f.directory == "" && (f.changed("gitrepo") || f.changed("path")):
+		return "", errors.New("--gitrepo and --path require -f: they name the repository of its directory")
+	case f.directory == "":
+		return from, nil
+	case !scope.Whole():
+		return "", errors.New("-f and bundles, --namespace or --selector are mutually exclusive: the directory is the scope")
+	case f.changed(desiredFlag) && from != engine.DesiredFiles:
+		return "", fmt.Errorf("-f and --desired=%s are mutually exclusive", from)
+	}
+	return engine.DesiredFiles, nil
+}
+
+// LoadDirectory reads the directory of -f into the options. Its errors are those of files.Load.
+func (f *Flags) LoadDirectory(o *engine.Options) error {
+	if f.directory == "" {
+		return nil
+	}
+	in, err := files.Load(f.directory, files.Options{GitRepo: f.gitRepo, Path: f.path})
+	if err != nil {
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s: %w", f.directory, err), Hint: "-f must name the directory of one bundle, such as a path of a GitRepo."}
+	}
+	o.Files = in
+	return nil
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scope
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+)
+
+// TestDesired holds where desired objects are taken from, what of it is a wrong command line, and what could not be done.
+func TestDesired(t *testing.T) {
+	named, unnamed, empty, wrong := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
+	for file, content := range map[string]string{
+		filepath.Join(named, "fleet.yaml"): "name: guestbook\n",
+		filepath.Join(named, "cm.yaml"):    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+		filepath.Join(unnamed, "cm.yaml"):  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+		filepath.Join(wrong, "fleet.yaml"): "helm: invented-secret-value\n",
+		filepath.Join(wrong, "cm.yaml"):    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		args   []string
+		want   engine.Desired
+		bundle string
+		status int
+		says   string
+	}{
+		{want: engine.DesiredRelease},
+		{args: []string{"--desired=bundle"}, want: engine.DesiredBundle},
+		{args: []string{"--desired", "auto"}, want: engine.DesiredAuto},
+		{args: []string{"-f", named}, want: engine.DesiredFiles, bundle: "guestbook"},
+		{args: []string{"-f", named, "--desired=files"}, want: engine.DesiredFiles, bundle: "guestbook"},
+		{args: []string{"-f", named, "--gitrepo=apps", "--path=web"}, want: engine.DesiredFiles, bundle: "guestbook"}, // the fleet.yaml's name wins
+		{args: []string{"-f", unnamed, "--gitrepo=apps", "--path=web"}, want: engine.DesiredFiles, bundle: "apps-web"},
+		{args: []string{"-f", unnamed, "--gitrepo=apps"}, want: engine.DesiredFiles, bundle: "apps"},
+		{args: []string{"--desired=files"}, status: exit.Usage, says: "--desired=files requires -f"},
+		{args: []string{"--gitrepo=apps"}, status: exit.Usage, says: "require -f"},
+		{args: []string{"--path="}, status: exit.Usage, says: "require -f"},
+		{args: []string{"-f", named, "--desired=bundle"}, status: exit.Usage, says: "-f and --desired=bundle are mutually exclusive"},
+		{args: []string{"-f", named, "--desired=release"}, status: exit.Usage, says: "-f and --desired=release are mutually exclusive"},
+		{args: []string{"-f", ""}, status: exit.Usage, says: "-f is empty"},
+		{args: []string{"-f", unnamed}, status: exit.Failed, says: "name"},
+		{args: []string{"-f", empty, "--gitrepo=apps"}, status: exit.Failed, says: "nothing in it to deploy"},
+		{args: []string{"-f", filepath.Join(empty, "absent")}, status: exit.Failed, says: "opening bundle directory"},
+		{args: []string{"-f", filepath.Join(named, "cm.yaml")}, status: exit.Failed, says: "opening bundle directory"},
+		{args: []string{"-f", wrong, "--gitrepo=apps"}, status: exit.Failed, says: "helm is of the wrong type"},
+	} {
+		f := parsed(t, tc.args...)
+		o, err := f.ToOptions(nil)
+		if err != nil {
+			err = exit.UsageError(err)
+		} else {
+			err = f.LoadDirectory(&o)
+		}
+		got, in := o.Desired, o.Files
+		if exit.Status(err) != tc.status || err == nil && got != tc.want {
+			t.Errorf("%q: %q and status %d, want %q and %d: %v", tc.args, got, exit.Status(err), tc.want, tc.status, err)
+			continue
+		}
+		if err != nil && (!strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "invented")) {
+			t.Errorf("%q: error %v does not say %q, or quotes the file", tc.args, err, tc.says)
+		}
+		var explained *exit.Error
+		if tc.status == exit.Failed && (!errors.As(err, &explained) || explained.Hint == "") {
+			t.Errorf("%q: it does not say what to do", tc.args)
+		}
+		if (in != nil) != (tc.bundle != "") || in != nil && in.Name != tc.bundle {
+			t.Errorf("%q: bundle %v, want %q", tc.args, in, tc.bundle)
+		}
+	}
+	c := &cobra.Command{}
+	New(input.New(verb.Environment{}), engine.DesiredAuto).AddDesiredFlag(c)
+	if err := c.ParseFlags([]string{"--desired=git"}); err == nil || !strings.Contains(err.Error(), "auto") {
+		t.Errorf("a choice that there is not: error %v", err)
+	}
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scope
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+)
+
+// Object is an object on the command line: KIND/NAME or KIND/NAMESPACE/NAME.
+type Object struct {
+	Kind, Namespace, Name string
+}
+
+// ParseObject parses an argument that names an object. No part may be empty: an empty namespace, from a variable that is not set, would
+// select all namespaces. Its errors are usage errors.
+func ParseObject(arg string) (Object, error) {
+	parts := strings.Split(arg, "/")
+	switch {
+	case slices.Contains(parts, ""):
+	case len(parts) == 2:
+		return Object{Kind: parts[0], Name: parts[1]}, nil
+	case len(parts) == 3:
+		return Object{Kind: parts[0], Namespace: parts[1], Name: parts[2]}, nil
+	}
+	return Object{}, exit.UsageError(fmt.Errorf("parsing argument %q: it must be KIND/NAME or KIND/NAMESPACE/NAME", arg))
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scope has the flags and arguments that say what is evaluated: which bundles of the source, and against which desired objects.
+package scope
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+)
+
+// Flags mirror the flags that say what is evaluated. Make them with New.
+type Flags struct {
+	in            *input.Flags
+	selector      string
+	allNamespaces bool
+
+	desired                  *flags.Enum
+	directory, gitRepo, path string
+	changed                  func(flag string) bool
+}
+
+// New returns the flags of a verb that reads a source; desired is where it takes desired objects from by default.
+func New(in *input.Flags, desired engine.Desired) *Flags {
+	return &Flags{in: in, desired: flags.NewEnum(string(desired), string(engine.DesiredAuto), string(engine.DesiredRelease), string(engine.DesiredBundle), string(engine.DesiredFiles))}
+}
+
+// AddFlags adds the flags, but for --desired, which not every verb has.
+func (f *Flags) AddFlags(c *cobra.Command) {
+	fs := c.Flags()
+	f.changed = fs.Changed
+	fs.StringVarP(&f.selector, "selector", "l", "", "Only the BundleDeployments with these labels")
+	fs.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "All workspaces; the default")
+	f.in.AddAgentScopeFlag(fs)
+	fs.StringVarP(&f.directory, directoryFlag, "f", "", "Directory of a bundle, with or without a fleet.yaml: evaluate only this bundle, with the desired objects of the directory")
+	fs.StringVar(&f.gitRepo, "gitrepo", "", "GitRepo of the directory of -f: it names the bundle, unless the fleet.yaml does")
+	fs.StringVar(&f.path, "path", "", "Path of the directory of -f in the repository")
+}
+
+// ToOptions parses the flags and the arguments. LoadDirectory completes the options.
+func (f *Flags) ToOptions(args []string) (engine.Options, error) {
+	o := engine.Options{Version: f.in.Version, Renderer: f.in.Renderer, Commands: f.in.Commands()}
+	var err error
+	if o.Scope, err = f.scope(args); err != nil {
+		return o, err
+	}
+	if o.Desired, err = f.from(o.Scope); err != nil {
+		return o, err
+	}
+	o.Commands.Files = f.directoryArgs()
+	o.AgentScope, err = f.in.AgentScope()
+	return o, err
+}
+
+func (f *Flags) scope(args []string) (evaluate.Scope, error) {
+	s := evaluate.Scope{Namespace: *f.in.Config.Namespace}
+	if s.Namespace != "" {
+		if f.allNamespaces {
+			return s, errors.New("--namespace and --all-namespaces are mutually exclusive")
+		}
+		if wrong := validation.IsDNS1123Label(s.Namespace); len(wrong) > 0 {
+			return s, fmt.Errorf("parsing --namespace %q: %s", s.Namespace, strings.Join(wrong, "; "))
+		}
+	}
+	if f.selector != "" {
+		selector, err := labels.Parse(f.selector)
+		if err != nil {
+			return s, fmt.Errorf("parsing --selector %q: %w", f.selector, err)
+		}
+		s.Selector = selector
+	}
+	var err error
+	s.Targets, err = targets(args)
+	return s, err
+}

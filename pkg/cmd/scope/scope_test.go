@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scope
+
+import (
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+)
+
+// parsed returns the flags of a command line.
+func parsed(t *testing.T, args ...string) *Flags {
+	t.Helper()
+	in := input.New(verb.Environment{Name: "kubectl fleetdoctor"})
+	f := New(in, engine.DesiredRelease)
+	c := &cobra.Command{}
+	in.AddFlags(c.Flags(), "")
+	f.AddFlags(c)
+	f.AddDesiredFlag(c)
+	if err := c.ParseFlags(args); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestTargets(t *testing.T) {
+	repo := evaluate.Target{Kind: evaluate.TargetGitRepo, Name: "guestbook"}
+	for _, tc := range []struct {
+		args []string
+		want []evaluate.Target // nil where it is refused
+	}{
+		{[]string{"gitrepo/guestbook"}, []evaluate.Target{repo}},
+		{[]string{"gitrepos/guestbook"}, []evaluate.Target{repo}},
+		{[]string{"GitRepo/guestbook"}, []evaluate.Target{repo}},
+		{[]string{"gitrepos.fleet.cattle.io/guestbook"}, []evaluate.Target{repo}},
+		{[]string{"gitrepo", "guestbook"}, []evaluate.Target{repo}},
+		{[]string{"gitrepo/fleet-local/guestbook"}, []evaluate.Target{{Kind: evaluate.TargetGitRepo, Name: "fleet-local/guestbook"}}},
+		{[]string{"gitrepo", "fleet-local/guestbook"}, []evaluate.Target{{Kind: evaluate.TargetGitRepo, Name: "fleet-local/guestbook"}}},
+		{[]string{"bundle", "a", "b"}, []evaluate.Target{{Kind: evaluate.TargetBundle, Name: "a"}, {Kind: evaluate.TargetBundle, Name: "b"}}},
+		{[]string{"bundle", "a", "cluster"}, []evaluate.Target{{Kind: evaluate.TargetBundle, Name: "a"}, {Kind: evaluate.TargetBundle, Name: "cluster"}}}, // a name like any other
+		{[]string{"gitrepo", "guestbook", "bd/a", "cluster", "b"}, []evaluate.Target{repo,
+			{Kind: evaluate.TargetBundleDeployment, Name: "a"}, {Kind: evaluate.TargetCluster, Name: "b"}}},
+		{[]string{"helmop/nginx", "bundle/b"}, []evaluate.Target{{Kind: evaluate.TargetHelmOp, Name: "nginx"}, {Kind: evaluate.TargetBundle, Name: "b"}}},
+		{[]string{"guestbook"}, nil},
+		{[]string{"gitrepo"}, nil},
+		{[]string{"gitrepo/"}, nil},
+		{[]string{"/guestbook"}, nil},
+		{[]string{"gitrepo", ""}, nil},
+		{[]string{"gitrepo", "bundle/b"}, nil},
+		{[]string{"pod/a"}, nil},
+		{[]string{"gitrepo/guestbook", "more"}, nil},
+		{[]string{""}, nil},
+	} {
+		got, err := parsed(t).ToOptions(tc.args)
+		if (err == nil) != (tc.want != nil) {
+			t.Errorf("%q: error %v", tc.args, err)
+			continue
+		}
+		if diff := cmp.Diff(tc.want, got.Scope.Targets); err == nil && diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tc.args, diff)
+		}
+	}
+}
+
+// TestScopeFlags checks which flags narrow the scope, and which are refused.
+func TestScopeFlags(t *testing.T) {
+	for _, tc := range []struct {
+		args                []string
+		namespace, selector string
+		refused             bool
+	}{
+		{args: nil},
+		{args: []string{"-A"}},
+		{args: []string{"-n", "fleet-local"}, namespace: "fleet-local"},
+		{args: []string{"-n", "fleet-local", "--all-namespaces=false"}, namespace: "fleet-local"},
+		{args: []string{"-l", "a=b"}, selector: "a=b"},
+		{args: []string{"-n", "fleet-local", "-A"}, refused: true},
+		{args: []string{"-n", "Fleet"}, refused: true},
+		{args: []string{"-n", "a,b"}, refused: true},
+		{args: []string{"-n", "a/b"}, refused: true},
+		{args: []string{"-l", "a in ("}, refused: true},
+	} {
+		o, err := parsed(t, tc.args...).ToOptions(nil)
+		got := o.Scope
+		if tc.refused != (err != nil) || err == nil && got.Namespace != tc.namespace {
+			t.Errorf("%q: namespace %q, error %v", tc.args, got.Namespace, err)
+		}
+		if selector := got.Selector; err == nil && (selector != nil) != (tc.selector != "") || err == nil && selector != nil && selector.String() != tc.selector {
+			t.Errorf("%q: selector %v, want %q", tc.args, selector, tc.selector)
+		}
+	}
+}

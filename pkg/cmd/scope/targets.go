@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scope
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+
+	"github.com/spf13/cobra"
+)
+
+// TargetArgs is the usage of targets. As in kubectl, "bundle a b" is valid too.
+const TargetArgs = "[gitrepo/NAME | helmop/NAME | bundle/NAME | cluster/NAME | bundledeployment/NAME ...]"
+
+// kinds are the kinds of targets, in the order of messages.
+var kinds = []string{evaluate.TargetGitRepo, evaluate.TargetHelmOp, evaluate.TargetBundle, evaluate.TargetCluster, evaluate.TargetBundleDeployment}
+
+// targets parses "gitrepo/a bundle/b" and "bundle a b": the arguments after a kind alone are names, up to the next KIND/NAME.
+func targets(args []string) ([]evaluate.Target, error) {
+	var out []evaluate.Target
+	for len(args) > 0 {
+		first := args[0]
+		kind, name, slash := strings.Cut(first, "/")
+		names := []string{name}
+		args = args[1:]
+		if known := targetKind(kind); known != "" && !slash {
+			end := slices.IndexFunc(args, isTarget)
+			if end < 0 {
+				end = len(args)
+			}
+			names, args = args[:end], args[end:]
+		}
+		if targetKind(kind) == "" || len(names) == 0 || slices.Contains(names, "") {
+			return nil, fmt.Errorf("parsing argument %q: it must be KIND/NAME, with one of the kinds %s", first, strings.Join(kinds, ", "))
+		}
+		for _, name := range names {
+			out = append(out, evaluate.Target{Kind: targetKind(kind), Name: name})
+		}
+	}
+	return out, nil
+}
+
+// isTarget says whether an argument is KIND/NAME. NAMESPACE/NAME is not.
+func isTarget(arg string) bool {
+	kind, _, slash := strings.Cut(arg, "/")
+	return slash && targetKind(kind) != ""
+}
+
+// IsTargetKind says whether a word is a kind of targets.
+func IsTargetKind(s string) bool { return targetKind(s) != "" }
+
+// targetKind is the kind for any name that kubectl knows for it, "" for another word.
+func targetKind(s string) string {
+	s = strings.ToLower(s)
+	for kind, others := range evaluate.TargetKinds() {
+		if s == kind || slices.Contains(others, s) {
+			return kind
+		}
+	}
+	return ""
+}
+
+// CompleteTargets completes the kinds of targets in a shell. It does not ask a cluster for names.
+func CompleteTargets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	offered := make([]string, len(kinds))
+	for i, kind := range kinds {
+		offered[i] = kind + "/"
+	}
+	return offered, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+}
