@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests holds what the admission webhook takes on a cluster, as kustomizations: a base, components that change it, and overlays
-// that put the two together. `webhook install` renders the same files that `kubectl apply -k` and Fleet do.
+// Package manifests embeds the objects of the admission webhook as kustomizations: a base, components that change it, and overlays that combine
+// both. `webhook install` renders the same files as `kubectl apply -k` and Fleet.
 package manifests
 
 import "embed"

@@ -133,7 +133,7 @@ func TestOwner(t *testing.T) {
 		{[]string{"deploy/frontend", "-o", "jsonpath={.objects[0].holder.gitRepo}"}, 0, "fleet-local/guestbook"},
 		{[]string{"service", "edge", "-n", "ingress", "-o", "jsonpath={.objects[*].desiredBy[0].reason}"}, 0, "Unmarked"},
 		{[]string{"service/ingress/edge", "-o", "yaml"}, 0, "kind: OwnerReport"},
-		{[]string{"service/guestbook/edge"}, 3, "finding service/guestbook/edge: there is none"},
+		{[]string{"service/guestbook/edge"}, 3, "finding service/guestbook/edge: not found"},
 		{[]string{"service//edge", "-n", "guestbook"}, 2, `"service//edge"`},
 		{[]string{"a/b/c/d"}, 2, `"a/b/c/d"`},
 		{[]string{"edge"}, 2, `"edge"`},

@@ -26,6 +26,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
 const made = "<!-- Made by `make generate`. Do not edit. -->\n\n"
@@ -41,6 +42,7 @@ func main() {
 		"webhook-commands.md": webhookVerbs,
 		"report.schema.json":  schema(&report.Audit{}, report.Kind), "adoption-plan.schema.json": schema(&report.Adoption{}, report.KindAdoptionPlan, report.KindAdoptionResult),
 		"preflight-report.schema.json": schema(&report.Preflight{}, report.KindPreflight), "owner-report.schema.json": schema(&report.Ownership{}, report.KindOwnership),
+		"webhook-status.schema.json": schema(&installation.Status{}, installation.StatusKind), "webhook-test.schema.json": schema(&installation.Test{}, installation.TestKind),
 	} {
 		b, err := content()
 		if err == nil {
@@ -171,7 +173,7 @@ func schema(document any, kinds ...string) func() ([]byte, error) {
 				return nil
 			},
 		}
-		for _, dir := range []string{"pkg/report", "pkg/object"} {
+		for _, dir := range []string{"pkg/report", "pkg/object", "webhook/installation", "webhook/admission"} {
 			if err := r.AddGoComments("github.com/fleetdoctor/kubectl-fleetdoctor", dir); err != nil {
 				return nil, err
 			}

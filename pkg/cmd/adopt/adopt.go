@@ -110,6 +110,7 @@ func (f *adoptFlags) addFlags(c *cobra.Command) {
 	f.scope.AddFlags(c)
 	f.scope.AddDesiredFlag(c)
 	f.format.AddFlags(c)
+	f.format.AddColorFlag(c)
 	f.policy.AddTo(c, "policy", "Objects to take without --dangerous-take-from: those without another owner and those whose owner is gone (if-unowned), or only those without another owner (unmarked)")
 	fs.StringArrayVar(&f.takeFrom, "dangerous-take-from", nil, "Also take the objects of this bundle, set id or release (NAMESPACE/NAME). May be repeated")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "Apply the plan without asking")

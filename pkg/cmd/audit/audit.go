@@ -101,6 +101,7 @@ func (f *auditFlags) addFlags(c *cobra.Command) {
 	f.scope.AddFlags(c)
 	f.scope.AddDesiredFlag(c)
 	f.print.AddFlags(c)
+	f.print.AddColorFlag(c)
 	fs.BoolVar(&f.diff, "diff", false, "Show each field that differs, with both values")
 	f.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above")
 	fs.BoolVar(&f.requireComplete, "require-complete", false, "Exit with status 3 if anything could not be read")

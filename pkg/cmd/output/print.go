@@ -70,12 +70,14 @@ func NewPrintFlags() *PrintFlags {
 func (f *PrintFlags) AddFlags(c *cobra.Command) {
 	f.given = c.Flags().Changed
 	c.Flags().StringVarP(&f.Format, "output", "o", f.Format, "Output format: one of "+strings.Join(f.Formats(), ", "))
-	f.colour.AddTo(c, "color", "Use colours")
 	f.templates.AddFlags(c)
 	c.Flags().Lookup("template").Usage = "Template, or path of a template file, for the formats that take one; without -o, a Go template"
 	c.Flags().Lookup("allow-missing-template-keys").Usage = "Ignore fields of a template that are not found"
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(f.Formats(), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
+
+// AddColorFlag adds the flag --color, for a command whose table has colours.
+func (f *PrintFlags) AddColorFlag(c *cobra.Command) { f.colour.AddTo(c, "color", "Use colours") }
 
 // Formats lists the names of the formats, the default first. Those of templates take an argument after an equals sign, or from --template.
 func (f *PrintFlags) Formats() []string {
@@ -109,7 +111,7 @@ func (f *PrintFlags) ToPrinter() (Printer, error) {
 	case "json": // cli-runtime's printers of JSON and YAML would need a second copy of a large report, as maps
 		return func(w io.Writer, d Document) error { return escape.EncodeJSON(w, d.Content(), "  ") }, nil
 	case "yaml":
-		return printYAML, nil
+		return func(w io.Writer, d Document) error { return WriteYAML(w, d.Content()) }, nil
 	case "name":
 		return func(w io.Writer, d Document) error { return d.Names(w) }, nil
 	}
@@ -134,8 +136,9 @@ func (f *PrintFlags) template(format string) (Printer, error) {
 	return func(w io.Writer, d Document) error { return printTemplate(w, d, printer, name == "jsonpath-as-json") }, err
 }
 
-func printYAML(w io.Writer, d Document) error {
-	b, err := escape.EncodeYAML(d.Content())
+// WriteYAML writes a value as a YAML document.
+func WriteYAML(w io.Writer, v any) error {
+	b, err := escape.EncodeYAML(v)
 	if err != nil {
 		return err
 	}

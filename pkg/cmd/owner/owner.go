@@ -56,6 +56,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	}
 	f.AddFlags(c.Flags(), "Namespace of the objects; without it, all namespaces")
 	f.print.AddFlags(c)
+	f.print.AddColorFlag(c)
 	return c
 }
 

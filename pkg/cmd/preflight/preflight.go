@@ -72,6 +72,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	f.AddFlags(c.Flags(), "Workspace of the GitRepos, HelmOps and Bundles; without it, all workspaces")
 	f.scope.AddFlags(c)
 	f.print.AddFlags(c)
+	f.print.AddColorFlag(c)
 	c.Flags().BoolVar(&f.diff, "diff", false, "Show each field that would be overwritten, with both values")
 	return c
 }

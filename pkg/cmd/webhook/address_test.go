@@ -10,17 +10,17 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-// TestInstallOverAddress holds that an installation is found, judged and put right whose webhooks call an address.
+// TestInstallOverAddress holds that an installation whose webhooks have a URL is found, reported and corrected.
 func TestInstallOverAddress(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "addressed")
 	point := func(host string) {
 		t.Helper()
-		f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", install.Name, pointed(t, "https://"+host+"/stamp", []byte("invented")))
-		f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", install.Name, pointed(t, "https://"+host+"/guard", nil))
+		f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, pointed(t, "https://"+host+"/stamp", []byte("invented")))
+		f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, pointed(t, "https://"+host+"/guard", nil))
 	}
 	point("localhost:1")
 	if r := f.call(t, "status", "-n", "addressed"); strings.Contains(r.said(), "clientConfig") {
@@ -28,13 +28,13 @@ func TestInstallOverAddress(t *testing.T) {
 	}
 	point("192.0.2.1:1")
 	r := f.call(t, "status")
-	for _, want := range []string{"Namespace: addressed", "webhooks[stamp.fleetdoctor.io].clientConfig.service is missing",
-		"webhooks[stamp.fleetdoctor.io].clientConfig.url is https://192.0.2.1:1/stamp, should not be there"} {
+	for _, want := range []string{"Namespace: addressed", `.webhooks[name="stamp.fleetdoctor.io"].clientConfig.service.name is missing`,
+		`.webhooks[name="stamp.fleetdoctor.io"].clientConfig.url https://192.0.2.1:1/stamp is not in the manifests`} {
 		if !strings.Contains(r.said(), want) {
 			t.Errorf("called elsewhere, status did not say %q:\n%s", want, r.out)
 		}
 	}
-	if r := f.call(t, "install", "-n", "other"); r.status != 3 || !strings.Contains(r.errOut, "the webhook is installed in namespace addressed, and not in other") {
+	if r := f.call(t, "install", "-n", "other"); r.status != 3 || !strings.Contains(r.errOut, "the webhook is installed in namespace addressed, not in other") {
 		t.Errorf("elsewhere: status %d: %s%s", r.status, r.out, r.errOut)
 	}
 	f.must(t, "install", "--dry-run=server")
@@ -55,7 +55,7 @@ func TestInstallOverAddress(t *testing.T) {
 func TestHints(t *testing.T) {
 	f := onCluster(t)
 	user := f.UserKubeconfig(t, "visitor")
-	for verb, want := range map[string]string{"disable": "It takes list and delete on mutatingwebhookconfigurations", "install": "bind and escalate", "uninstall": "It takes get and delete"} {
+	for verb, want := range map[string]string{"disable": "It requires list and delete on mutatingwebhookconfigurations", "install": "bind and escalate", "uninstall": "It requires get and delete"} {
 		r := f.as(t, user, verb)
 		if r.status != 3 || !strings.Contains(r.errOut, want) || strings.Contains(r.errOut, "Is this the cluster") {
 			t.Errorf("%s, without rights: status %d: %s", verb, r.status, r.errOut)

@@ -17,11 +17,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -34,7 +37,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
 // silence listens and never answers.
@@ -44,7 +47,7 @@ func silence(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() }) // nobody was let in
+	t.Cleanup(func() { _ = l.Close() }) // no connection was accepted
 	return "https://" + l.Addr().String()
 }
 
@@ -76,9 +79,11 @@ func (f *fixture) ready(t *testing.T, namespace, ca string) {
 	t.Helper()
 	f.caBundle(t, ca)
 	d := &appsv1.Deployment{}
-	f.get(t, d, namespace, install.Name)
+	f.get(t, d, namespace, installation.Name)
 	n := *d.Spec.Replicas
-	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, ReadyReplicas: n, AvailableReplicas: n, UpdatedReplicas: n}
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, ReadyReplicas: n, AvailableReplicas: n, UpdatedReplicas: n,
+		Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue},
+			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}}}
 	if err := f.Client().Status().Update(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
@@ -93,15 +98,15 @@ func (f *fixture) caBundle(t *testing.T, ca string) {
 		}
 		return "[" + strings.Join(all, ",") + "]"
 	}
-	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", install.Name, patch(len(f.mutating(t).Webhooks)))
-	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", install.Name, patch(1))
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, patch(len(f.mutating(t).Webhooks)))
+	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, patch(1))
 }
 
-// endpoint adds an address to the Service, that nobody is at.
+// endpoint adds an address without a server to the Service.
 func (f *fixture) endpoint(t *testing.T, namespace string) {
 	t.Helper()
 	s := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}}}}
-	s.Namespace, s.Name, s.Labels = namespace, "made-by-hand", map[string]string{discoveryv1.LabelServiceName: install.Name}
+	s.Namespace, s.Name, s.Labels = namespace, "made-by-hand", map[string]string{discoveryv1.LabelServiceName: installation.Name}
 	if err := f.Client().Create(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +115,7 @@ func (f *fixture) endpoint(t *testing.T, namespace string) {
 // point has the API server call the stamp webhook at an address; the guard it is to call nowhere.
 func (f *fixture) point(t *testing.T, address string, ca []byte) {
 	t.Helper()
-	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", install.Name, pointed(t, address+"/stamp", ca))
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, pointed(t, address+"/stamp", ca))
 }
 
 // pointed is the patch by which the first webhook of a configuration is called at an address.
@@ -135,7 +140,7 @@ func (f *fixture) patchAfter(t *testing.T, o client.Object, name, patch string) 
 	}
 }
 
-// admission is a tiny webhook whose answer is chosen by each test.
+// admission is a small webhook; each test sets its answer.
 type admission struct {
 	*httptest.Server
 	with    atomic.Pointer[answer]
@@ -182,32 +187,92 @@ func pass(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 
 func restamp(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	kind := admissionv1.PatchTypeJSONPatch
-	return &admissionv1.AdmissionResponse{Allowed: true, PatchType: &kind, Warnings: []string{"fleetdoctor/Restored: the ownership metadata of configmap shop/settings was restored"},
+	return &admissionv1.AdmissionResponse{Allowed: true, PatchType: &kind, Warnings: []string{"fleetdoctor/Restored: any text"},
 		Patch: []byte(`[{"op":"add","path":"/metadata/labels/objectset.rio.cattle.io~1hash","value":"` + setHash + `"}]`)}
 }
 
-// warnOfDeletion is what the guard says where nothing else is wrong.
+// warnOfDeletion is the answer of a validating handler that works.
 func warnOfDeletion(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	if r.Operation != admissionv1.Delete {
 		return pass(r)
 	}
-	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"fleetdoctor/Deleted: configmap " + r.Namespace + "/" + r.Name + " is owned by bundle guestbook: Fleet will report it as missing, and guestbook will be at most 0/1"}}
+	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"fleetdoctor/Deleted: any text"}}
 }
 
 func deny(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Code: http.StatusForbidden, Message: "configmap shop/settings is owned by bundle guestbook"}}
+	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Code: http.StatusForbidden, Message: "configmap shop/settings belongs to bundle guestbook"}}
 }
 
 func warn(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"fleetdoctor/Foreign: configmap shop/settings is desired by bundle guestbook and owned by bundle other: its ownership metadata is not changed"}}
+	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"fleetdoctor/Foreign: any text"}}
 }
 
-// TestTest holds what test says of each thing that a webhook may answer.
+// test is what `webhook test -o json` says, nil if it prints nothing.
+func (f *fixture) test(t *testing.T, kubeconfig string, args ...string) (*installation.Test, result) {
+	t.Helper()
+	r := f.as(t, kubeconfig, append([]string{"test", "-o", "json"}, args...)...)
+	if r.out == "" {
+		return nil, r
+	}
+	out := &installation.Test{}
+	if err := json.Unmarshal([]byte(r.out), out); err != nil {
+		t.Fatalf("test printed no JSON: %v\n%s%s", err, r.out, r.errOut)
+	}
+	followsSchema(t, "webhook-test", r.out)
+	return out, r
+}
+
+// outcome is what a test says, without texts.
+type outcome struct {
+	status     int
+	result     installation.Result
+	mutating   installation.MutatingAnswer
+	validating installation.ValidatingResult
+	reasons    []installation.ReasonCode
+}
+
+func outcomeOf(d *installation.Test, r result) outcome {
+	out := outcome{status: r.status}
+	if d == nil {
+		return out
+	}
+	out.result = d.Result
+	if d.Mutating != nil {
+		out.mutating = d.Mutating.Answer
+	}
+	if d.Validating != nil {
+		out.validating = d.Validating.Answer
+	}
+	for _, reason := range d.Reasons {
+		if n := len(out.reasons); n == 0 || out.reasons[n-1] != reason.Code {
+			out.reasons = append(out.reasons, reason.Code)
+		}
+	}
+	return out
+}
+
+// expect compares what a test says.
+func (f *fixture) expect(t *testing.T, name, kubeconfig string, want outcome, args ...string) *installation.Test {
+	t.Helper()
+	d, r := f.test(t, kubeconfig, args...)
+	if diff := cmp.Diff(want, outcomeOf(d, r), cmp.AllowUnexported(outcome{})); diff != "" {
+		t.Errorf("%s, %v (-want +got):\n%s%s%s", name, args, diff, r.out, r.errOut)
+	}
+	return d
+}
+
+// until waits until a test says something.
+func (f *fixture) until(t *testing.T, what string, holds func(outcome) bool, args ...string) {
+	t.Helper()
+	poll.True(t, what, func() bool {
+		return holds(outcomeOf(f.test(t, f.kubeconfig, args...)))
+	})
+}
+
+// TestTest holds what test says of each answer of a webhook.
 func TestTest(t *testing.T) {
 	f := onCluster(t)
-	if r := f.call(t, "test"); r.status != 1 || !strings.Contains(r.said(), "not installed, or disabled") {
-		t.Errorf("not installed: status %d: %s", r.status, r.out)
-	}
+	f.expect(t, "not installed", f.kubeconfig, outcome{1, installation.NotCalled, "", "", []installation.ReasonCode{installation.NotConfigured}})
 	a := f.answering(t, "probe")
 	if m := *a.manager.Load(); m != "fleetdoctor-webhook-test" {
 		t.Errorf("the field manager of the request is %q", m)
@@ -217,56 +282,67 @@ func TestTest(t *testing.T) {
 	bare := &corev1.ConfigMap{}
 	bare.Namespace, bare.Name = "shop", "bare"
 	f.Create(t, orphan, bare)
+	works := func(answer installation.MutatingAnswer) outcome {
+		return outcome{0, installation.Works, answer, installation.ValidatingWarned, nil}
+	}
+	passed := outcome{1, installation.NotCalled, installation.LabelRemoved, installation.ValidatingNotCalled,
+		[]installation.ReasonCode{installation.InstallationWrong, installation.CallPassed, installation.PartlyUnread}}
 	for _, tc := range []struct {
 		name   string
 		answer answer
 		args   []string
-		status int
-		says   []string
+		want   outcome
 	}{
-		{"stamped", restamp, nil, 0, []string{"configmap shop/settings, of bundle guestbook (release shop/guestbook)", "Came back: with the mark", "Warning:   fleetdoctor/Restored: ", "Guard:     warned: fleetdoctor/Deleted: ", "Result:    works"}},
-		{"stamped, named", restamp, []string{"cm/settings", "-n", "shop"}, 0, []string{"Result:    works"}},
-		{"denied", deny, []string{"configmaps/shop/settings"}, 0, []string{"Came back: denied by the webhook", `admission webhook "stamp.fleetdoctor.io"`, "Result:    works"}},
-		{"warned", warn, nil, 0, []string{"Came back: without the mark, and with a warning", "Warning:   fleetdoctor/Foreign: ", "Result:    works"}},
-		{"not answered", pass, nil, 1, []string{"Came back: without the mark (", "Result:    not called", "- certificate: Secret fleetdoctor-webhook-cert: there is no certificate in it yet", "the API server called it, and it passed the request unchanged"}},
-		{"not answered, named", pass, []string{"cm/settings", "-n", "shop"}, 1, []string{"of bundle guestbook", "Result:    not called"}},
-		{"an orphan", pass, []string{"cm/orphan", "-n", "shop"}, 3, []string{"Result:    no object to test with", "it is an orphan"}},
-		{"an object without the mark", pass, []string{"cm/bare", "-n", "shop"}, 3, []string{"Result:    no object to test with", "does not carry Fleet's mark"}},
-		{"no such object", pass, []string{"cm/none", "-n", "shop"}, 3, []string{`configmaps "none" not found`}},
-		{"no such kind", pass, []string{"nonsense/none"}, 3, []string{`looking up kind "nonsense"`}},
-		{"no name", pass, []string{"cm"}, 2, []string{"KIND/NAME"}},
+		{"restored", restamp, nil, works(installation.Restored)},
+		{"restored, named", restamp, []string{"cm/settings", "-n", "shop"}, works(installation.Restored)},
+		{"denied", deny, []string{"configmaps/shop/settings"}, works(installation.Denied)},
+		{"warned", warn, nil, works(installation.Warned)},
+		{"not answered", pass, nil, passed},
+		{"not answered, named", pass, []string{"cm/settings", "-n", "shop"}, passed},
+		{"no release", pass, []string{"cm/orphan", "-n", "shop"}, outcome{3, installation.NoObject, installation.LabelRemoved, "", []installation.ReasonCode{installation.NotDesired}}},
+		{"no hash", pass, []string{"cm/bare", "-n", "shop"}, outcome{3, installation.NoObject, "", "", []installation.ReasonCode{installation.Unsuitable}}},
+		{"no such object", pass, []string{"cm/none", "-n", "shop"}, outcome{status: 3}},
+		{"no such kind", pass, []string{"nonsense/none"}, outcome{status: 3}},
+		{"no name", pass, []string{"cm"}, outcome{status: 2}},
 	} {
 		a.answer(tc.answer)
 		a.guard.answer(warnOfDeletion)
-		if tc.status != 0 {
+		if tc.want.status != 0 {
 			a.guard.answer(pass)
 		}
-		r := f.call(t, append([]string{"test"}, tc.args...)...)
-		said := r.said()
-		for _, s := range tc.says {
-			if !strings.Contains(said, strings.Join(strings.Fields(s), " ")) {
-				t.Errorf("%s: it did not say %q:\n%s%s", tc.name, s, r.out, r.errOut)
-			}
+		d := f.expect(t, tc.name, f.kubeconfig, tc.want, tc.args...)
+		if tc.want.status < 2 && (d.Release != "shop/guestbook" && tc.want.result != installation.Works || d.Object.Key().String() != "configmap shop/settings") {
+			t.Errorf("%s: %+v", tc.name, d)
 		}
-		if r.status != tc.status {
-			t.Errorf("%s: status %d, want %d", tc.name, r.status, tc.status)
+	}
+	a.answer(restamp)
+	a.guard.answer(warnOfDeletion)
+	want := `Object: configmap shop/settings, of bundle guestbook (release shop/guestbook) Request: a dry run that removes objectset.rio.cattle.io/hash ` +
+		`Response: Restored (in … Warning: Restored: any text Validating: Warned: any text Result: Works`
+	took := regexp.MustCompile(`\(in [^)]*\)`)
+	if diff := cmp.Diff(want, took.ReplaceAllString(f.must(t, "test").said(), "(in …")); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	for format, want := range map[string]string{"name": "configmap/settings\n", "jsonpath={.result}": "Works", "go-template={{.kind}}": "WebhookTest"} {
+		if r := f.must(t, "test", "-o", format); r.out != want {
+			t.Errorf("-o %s: %q, want %q", format, r.out, want)
 		}
 	}
 	settings := &corev1.ConfigMap{}
 	f.get(t, settings, "shop", "settings")
 	if settings.Labels[fleet.HashLabel] != setHash {
-		t.Error("the test took the mark away")
+		t.Error("the test removed the label")
 	}
 }
 
-// answering installs into a namespace, and has the API server call a tiny webhook.
+// answering installs into a namespace, and points the webhooks at small servers.
 func (f *fixture) answering(t *testing.T, namespace string) *admission {
 	t.Helper()
 	f.installed(t, namespace)
 	a := newAdmission(t)
 	a.guard = newAdmission(t)
 	f.point(t, a.URL, a.ca())
-	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", install.Name, pointed(t, a.guard.URL+"/guard", a.guard.ca()))
+	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, pointed(t, a.guard.URL+"/guard", a.guard.ca()))
 	f.wait(t)
 	a.answer(restamp)
 	a.guard.answer(warnOfDeletion)
@@ -274,15 +350,15 @@ func (f *fixture) answering(t *testing.T, namespace string) *admission {
 	return a
 }
 
-// wait has the API server wait for answers: on a machine that stands still for two seconds a webhook would seem not to be called.
+// wait raises the timeout of the webhooks, for slow machines.
 func (f *fixture) wait(t *testing.T) {
 	t.Helper()
 	const patch = `[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":30}]`
-	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", install.Name, patch)
-	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", install.Name, patch)
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, patch)
+	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, patch)
 }
 
-// TestTestKeptOut holds that a label that keeps the webhook away is named as the reason.
+// TestTestKeptOut holds that a label that excludes an object is the reason.
 func TestTestKeptOut(t *testing.T) {
 	f := onCluster(t)
 	f.answering(t, "kept")
@@ -290,33 +366,25 @@ func TestTestKeptOut(t *testing.T) {
 	t.Cleanup(func() {
 		f.patchAfter(t, &corev1.Namespace{}, "shop", `{"metadata":{"labels":{"fleetdoctor.io/ignore":null}}}`)
 	})
-	poll.True(t, "the namespace opted out", func() bool { return f.call(t, "test", "cm/settings", "-n", "shop").status == 1 })
-	if r := f.call(t, "test", "cm/settings", "-n", "shop"); !strings.Contains(r.said(), "the namespace shop is labelled fleetdoctor.io/ignore=true") {
-		t.Errorf("in a namespace that opted out: %s", r.out)
-	}
-	if r := f.call(t, "test"); r.status != 3 || !strings.Contains(r.said(), "no object to test with") {
-		t.Errorf("with nothing else to test with: status %d: %s", r.status, r.out)
-	}
+	excluded := outcome{1, installation.NotCalled, installation.LabelRemoved, "", []installation.ReasonCode{installation.Excluded}}
+	f.until(t, "the namespace opted out", func(o outcome) bool { return o.status == 1 }, "cm/settings", "-n", "shop")
+	f.expect(t, "in a namespace that opted out", f.kubeconfig, excluded, "cm/settings", "-n", "shop")
+	f.expect(t, "with nothing else to test with", f.kubeconfig, outcome{3, installation.NoObject, "", "", []installation.ReasonCode{installation.NotDesired}})
 }
 
-// TestTestHung holds that a webhook that hangs is told by the time that it took.
+// TestTestHung holds that a webhook that hangs is recognized by the duration of the request.
 func TestTestHung(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "hung")
 	f.point(t, silence(t), nil)
-	hung := func() bool {
-		r := f.call(t, "test")
-		return r.status == 1 && strings.Contains(r.said(), "it hangs, or cannot be reached") && strings.Contains(r.said(), "the API server called it, and got no answer")
-	}
-	poll.True(t, "it hangs", hung)
-	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", install.Name, `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
-	poll.True(t, "a write is refused", func() bool {
-		r := f.call(t, "test")
-		return r.status == 1 && strings.Contains(r.said(), "refused, because the webhook did not answer")
+	f.until(t, "it hangs", func(o outcome) bool {
+		return o.status == 1 && slices.Contains(o.reasons, installation.TimedOut) && slices.Contains(o.reasons, installation.CallFailed)
 	})
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
+	f.until(t, "a write is refused", func(o outcome) bool { return o.status == 1 && o.mutating == installation.NoAnswer })
 }
 
-// TestTestWithoutRights holds that what may not be asked is not answered.
+// TestTestWithoutRights holds that the result is unknown without the rights to find it.
 func TestTestWithoutRights(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "shy")
@@ -324,17 +392,15 @@ func TestTestWithoutRights(t *testing.T) {
 	a.answer(pass)
 	f.point(t, a.URL, a.ca())
 	user := f.UserKubeconfig(t, "tester")
-	if r := f.as(t, user, "test"); r.status != 3 || !strings.Contains(r.said(), "reading release records") || !strings.Contains(r.said(), "name an object that a bundle wants: KIND/NAME") {
-		t.Errorf("without any right: status %d: %s%s", r.status, r.out, r.errOut)
-	}
+	unread := outcome{3, installation.ResultUnknown, "", "", []installation.ReasonCode{installation.RecordsUnread}}
+	f.expect(t, "without any right", user, unread)
 	f.Grant(t, "tester", "shop", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "patch"}})
 	poll.True(t, "the webhook is called", func() bool {
-		return strings.Contains(f.as(t, user, "test", "cm/settings", "-n", "shop").out, "Came back")
+		d, _ := f.test(t, user, "cm/settings", "-n", "shop")
+		return d != nil && d.Mutating != nil
 	})
-	r := f.as(t, user, "test", "cm/settings", "-n", "shop")
-	if r.status != 3 || !strings.Contains(r.said(), "the mark did not come back, but whether a bundle wants the object is not known") {
-		t.Errorf("without a look at the records: status %d: %s", r.status, r.out)
-	}
+	unread.mutating = installation.LabelRemoved
+	f.expect(t, "without the right to read records", user, unread, "cm/settings", "-n", "shop")
 	a.answer(restamp)
 	if r := f.as(t, user, "test", "cm/settings", "-n", "shop"); r.status != 0 {
 		t.Errorf("when it works: status %d: %s%s", r.status, r.out, r.errOut)

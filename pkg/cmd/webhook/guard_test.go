@@ -4,7 +4,6 @@ package webhook_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -15,7 +14,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
 // TestTestGuardOnly holds that a guard which answers is not taken for a webhook that works.
@@ -25,42 +24,38 @@ func TestTestGuardOnly(t *testing.T) {
 	guard := stamp.guard
 	stamp.answer(pass)
 	guard.answer(deny)
-	poll.True(t, "the guard refuses", func() bool {
-		return strings.Contains(f.call(t, "test").said(), `admission webhook "guard.fleetdoctor.io" denied`)
-	})
+	f.until(t, "the validating handler denies", func(o outcome) bool { return o.mutating == installation.ValidatingAnswer })
 	guarding := func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-		return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"fleetdoctor/Stripped: configmap shop/settings is owned by bundle guestbook, and this request removes its hash"}}
+		return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"fleetdoctor/Stripped: any text"}}
 	}
+	wrong := []installation.ReasonCode{installation.InstallationWrong, installation.CallPassed, installation.PartlyUnread}
+	silent := []installation.ReasonCode{installation.ValidatingSilent, installation.InstallationWrong}
 	for _, tc := range []struct {
 		name         string
 		stamp, guard answer
-		status       int
-		says         string
+		want         outcome
 	}{
-		{"the guard denies", pass, deny, 1, "Result: the guard answers, the stamp does not"},
-		{"the guard warns", pass, guarding, 1, "Result: the guard answers, the stamp does not"},
-		{"the stamp warns too", warn, guarding, 0, "Result: works"},
-		{"the stamp warns, and the guard denies", warn, deny, 0, "Result: works"},
-		{"the stamp denies", deny, guarding, 0, "Result: works"},
-		{"nobody of ours warns", pass, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		{"the guard denies", pass, deny, outcome{1, installation.ValidatingOnly, installation.ValidatingAnswer, installation.ValidatingDenied, wrong}},
+		{"the guard warns", pass, guarding, outcome{1, installation.ValidatingOnly, installation.ValidatingAnswer, installation.ValidatingWarned, wrong}},
+		{"the stamp warns too", warn, guarding, outcome{0, installation.Works, installation.Warned, installation.ValidatingWarned, nil}},
+		{"the stamp warns, and the guard denies", warn, deny, outcome{0, installation.Works, installation.Denied, installation.ValidatingDenied, nil}},
+		{"the stamp denies", deny, guarding, outcome{0, installation.Works, installation.Denied, installation.ValidatingWarned, nil}},
+		{"others warn", pass, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 			return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"policy: configmap shop/settings lacks a label"}}
-		}, 1, "Result: not called"},
+		}, outcome{1, installation.NotCalled, installation.LabelRemoved, installation.ValidatingNotCalled, wrong}},
 		{"the guard denies a deletion", restamp, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 			if r.Operation != admissionv1.Delete {
 				return pass(r)
 			}
 			return deny(r)
-		}, 0, `Guard: denied: admission webhook "guard.fleetdoctor.io" denied`},
-		{"the guard says nothing", restamp, pass, 1, "Guard: not called Result: the stamp answers, the guard does not - nothing was said when configmap shop/settings was to be deleted"},
-		{"the guard says nothing of what two releases claim", warn, pass, 0, "Guard: not known: it says nothing of an object whose mark"},
+		}, outcome{0, installation.Works, installation.Restored, installation.ValidatingDenied, nil}},
+		{"the guard is silent", restamp, pass, outcome{1, installation.MutatingOnly, installation.Restored, installation.ValidatingNotCalled, silent}},
+		{"the guard is silent about what two releases claim", warn, pass, outcome{0, installation.Works, installation.Warned, installation.ValidatingUnknown, nil}},
 	} {
 		stamp.answer(tc.stamp)
 		guard.answer(tc.guard)
-		for _, args := range [][]string{{"test"}, {"test", "cm/settings", "-n", "shop"}} {
-			r := f.call(t, args...)
-			if r.status != tc.status || !strings.Contains(r.said(), tc.says) {
-				t.Errorf("%s, %v: status %d, want %d, and %q:\n%s%s", tc.name, args, r.status, tc.status, tc.says, r.out, r.errOut)
-			}
+		for _, args := range [][]string{nil, {"cm/settings", "-n", "shop"}} {
+			f.expect(t, tc.name, f.kubeconfig, tc.want, args...)
 		}
 	}
 }
@@ -94,18 +89,13 @@ func TestTestLeftAlone(t *testing.T) {
 			}
 		}
 	})
-	if r := f.call(t, "test"); r.status != 0 || !strings.Contains(r.said(), "configmap shop/settings, of bundle guestbook") {
-		t.Errorf("with nothing named: status %d:\n%s%s", r.status, r.out, r.errOut)
+	d := f.expect(t, "with nothing named", f.kubeconfig, outcome{0, installation.Works, installation.Restored, installation.ValidatingWarned, nil})
+	if d.Object.Key().String() != "configmap shop/settings" {
+		t.Errorf("with nothing named it tested with %s", d.Object.Key())
 	}
 	a.answer(pass)
-	for object, want := range map[string]string{
-		"cm/agents/agent": "only bundle fleet-agent-here desires the object, Fleet's agent itself",
-		"cm/dying/dying":  "testing with configmap dying/dying: it is being deleted, and the webhook leaves such objects alone",
-	} {
-		if r := f.call(t, "test", object); r.status != 3 || !strings.Contains(r.said(), "Result: no object to test with") || !strings.Contains(r.said(), want) {
-			t.Errorf("%s: status %d, want 3, and %q:\n%s%s", object, r.status, want, r.out, r.errOut)
-		}
-	}
+	f.expect(t, "of the agent itself", f.kubeconfig, outcome{3, installation.NoObject, installation.LabelRemoved, "", []installation.ReasonCode{installation.NotDesired}}, "cm/agents/agent")
+	f.expect(t, "being deleted", f.kubeconfig, outcome{3, installation.NoObject, "", "", []installation.ReasonCode{installation.Unsuitable}}, "cm/dying/dying")
 }
 
 // TestTestGuardSilent holds that a guard which need not speak is no fault, and one that is gone is.
@@ -113,31 +103,31 @@ func TestTestGuardSilent(t *testing.T) {
 	f := onCluster(t)
 	a := f.answering(t, "mute")
 	a.guard.answer(pass)
-	says := func(kubeconfig string, status int, want string) {
-		t.Helper()
-		if r := f.as(t, kubeconfig, "test", "cm/settings", "-n", "shop"); r.status != status || !strings.Contains(r.said(), want) {
-			t.Errorf("status %d, want %d, and %q:\n%s%s", r.status, status, want, r.out, r.errOut)
-		}
+	named := []string{"cm/settings", "-n", "shop"}
+	silent := outcome{1, installation.MutatingOnly, installation.Restored, installation.ValidatingNotCalled,
+		[]installation.ReasonCode{installation.ValidatingSilent, installation.InstallationWrong}}
+	works := func(v installation.ValidatingResult) outcome {
+		return outcome{0, installation.Works, installation.Restored, v, nil}
 	}
 	agent := f.granted(t, "system:serviceaccount:cattle-fleet-system:fleet-agent", "",
 		rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
 	poll.True(t, "it works for the agent", func() bool { return f.as(t, agent, "test", "cm/settings", "-n", "shop").status == 0 })
-	says(agent, 0, "Guard: not known: it passes system:serviceaccount:cattle-fleet-system:fleet-agent, as which Fleet deploys the object")
-	says(f.kubeconfig, 1, "Result: the stamp answers, the guard does not")
+	f.expect(t, "to the agent", agent, works(installation.ValidatingUnknown), named...)
+	f.expect(t, "to others", f.kubeconfig, silent, named...)
 
 	f.patch(t, &corev1.Namespace{}, "", "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":"off"}}}`)
 	t.Cleanup(func() {
 		f.patchAfter(t, &corev1.Namespace{}, "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":null}}}`)
 	})
-	says(f.kubeconfig, 0, "Guard: off for this namespace Result: works")
+	f.expect(t, "switched off by a label", f.kubeconfig, works(installation.OffForNamespace), named...)
 	f.patch(t, &corev1.Namespace{}, "", "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":null}}}`)
 
 	gone := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	gone.Name = install.Name
+	gone.Name = installation.Name
 	if err := f.Client().Delete(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
-	says(f.kubeconfig, 1, "Guard: not called Result: the stamp answers, the guard does not - no webhook configuration with the label app.kubernetes.io/name=fleetdoctor-webhook holds guard.fleetdoctor.io")
+	f.expect(t, "without its configuration", f.kubeconfig, silent, named...)
 }
 
 // TestTestGuardOffByDefault holds that an installation without a guard works.
@@ -147,8 +137,7 @@ func TestTestGuardOffByDefault(t *testing.T) {
 	a := newAdmission(t)
 	a.answer(restamp)
 	f.point(t, a.URL, a.ca())
-	poll.True(t, "it works without a guard", func() bool {
-		r := f.call(t, "test")
-		return r.status == 0 && strings.Contains(r.said(), "Guard: off by default Result: works")
+	f.until(t, "it works without a guard", func(o outcome) bool {
+		return o.status == 0 && o.result == installation.Works && o.validating == installation.OffByDefault
 	})
 }

@@ -19,175 +19,165 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const installLong = `Install the admission webhook, or bring an installation to this program's manifests and to other options.
+const installLong = `Install the admission webhook, or update an installation to this program's manifests and to other options.
 
-Every object is applied on the server's side, as field manager fleetdoctor-webhook-install. What is ours
-by the label app.kubernetes.io/name=fleetdoctor-webhook is put right whoever changed it; certificate and
-caBundle stay. If an object of one of the names does not carry the label, nothing is written at all. What
-an installation with other options has left behind is deleted.
+Every object is applied server-side, with the field manager fleetdoctor-webhook-install. Objects with the
+label app.kubernetes.io/name=fleetdoctor-webhook are part of the installation: changes to them are reverted,
+but certificate and caBundle stay. If another object has one of the names and not the label, nothing is
+written. Objects that are left from other options are deleted.
 
-The same manifests are in the directory manifests of the project, for kubectl apply -k and for Fleet
-itself.
+The directory manifests of the project has the same manifests, for kubectl apply -k and for Fleet.
 
-Exit status: 0 installed, 2 wrong usage, 3 it could not be finished, or not within --timeout.`
+Exit status: 0 installed, 2 wrong usage, 3 not finished, or not ready within --timeout.`
 
-const installExamples = `  # look first
+const installExamples = `  # see what would happen
   %[1]s webhook install --dry-run=server
 
-  # install, and wait until it answers
+  # install, and wait until it is ready
   %[1]s webhook install --wait
 
-  # certificates by cert-manager, and bare objects too in namespaces labelled fleetdoctor.io/adopt=exact
+  # certificates by cert-manager; also stamp objects without ownership metadata in namespaces labelled fleetdoctor.io/adopt=exact
   %[1]s webhook install --certificates=cert-manager --exact
 
-  # the right to read release records, which are Secrets, in two namespaces alone
+  # the right to read release records, which are Secrets, in two namespaces only
   %[1]s webhook install --release-namespaces=shop,guestbook
 
-  # as a file, without a cluster
+  # write the manifests to a file, without a cluster
   %[1]s webhook install --dry-run=client -o yaml > webhook.yaml`
 
-// The choices of --output.
-const (
-	outputText = "text"
-	outputJSON = "json"
-	outputYAML = "yaml"
-)
-
-// installOptions mirror the command line.
 type installOptions struct {
 	connection
+	installation.Options
 
 	certificates *flags.Enum
 	guardDefault *flags.Enum
-	dryRun       *flags.Enum
-	output       *flags.Enum
-	exact        bool
-	releases     []string
-	image        string
-	replicas     int
+	dryRun       dryRun
+	print        *output.PrintFlags
 	wait         bool
 	timeout      time.Duration
+
+	show    output.Printer
+	changed func(flag string) bool
 }
 
 func newInstall(env verb.Environment) *cobra.Command {
 	o := &installOptions{
 		connection:   newConnection(env, installRights),
-		certificates: flags.NewEnum(string(install.SelfSigned), string(install.SelfSigned), string(install.CertManager)),
+		certificates: flags.NewEnum(string(installation.SelfSigned), string(installation.SelfSigned), string(installation.CertManager)),
 		guardDefault: newGuardDefault(),
 		dryRun:       newDryRun(),
-		output:       flags.NewEnum(outputText, outputText, outputJSON, outputYAML),
+		print:        output.NewPrintFlags(),
 	}
-	c := &cobra.Command{
-		Use:               "install",
-		Short:             "Install the admission webhook, or update it",
-		Long:              installLong,
-		Example:           fmt.Sprintf(installExamples, env.Name),
-		Args:              noArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return o.run(c) },
-	}
-	o.add(c, "Namespace to install into (default where it is installed, else "+install.Namespace+")")
+	c := newCommand(o, 0, &cobra.Command{Use: "install", Short: "Install the admission webhook, or update it", Long: installLong, Example: fmt.Sprintf(installExamples, env.Name)})
+	o.addFlags(c, "Namespace to install into (default that of the installation, else "+installation.Namespace+")")
+	o.print.AddFlags(c)
+	addEnum(c, o.certificates, "certificates", "What makes the webhook's certificate: the webhook itself, or cert-manager, which is then required")
+	addEnum(c, o.guardDefault, "guard-default", guardDefaultUsage)
+	addEnum(c, o.dryRun.Enum, "dry-run", "Only print what would be applied (client), or let the server check it and store nothing (server)")
 	f := c.Flags()
-	f.Var(o.certificates, "certificates", "Who makes the webhook's certificate: it itself, or cert-manager, which has to be there")
-	f.BoolVar(&o.exact, "exact", false, "Also stamp objects that carry no mark at all, in namespaces labelled fleetdoctor.io/adopt=exact")
-	f.StringSliceVar(&o.releases, "release-namespaces", nil, "Namespaces whose release records are read, and in which alone Secrets may be (default all)")
-	f.Var(o.guardDefault, "guard-default", "What the guard does where no label "+admission.GuardLabel+" says it")
-	f.StringVar(&o.image, "image", "", "Image to run (default that of the manifests)")
-	f.IntVar(&o.replicas, "replicas", install.Replicas, "How many replicas to run")
-	f.Var(o.dryRun, "dry-run", "Only say what would be applied, or have the server check it and store nothing")
-	f.VarP(o.output, "output", "o", "What to print: what became of each object, or the manifests. With --dry-run=client no cluster is asked")
-	f.BoolVar(&o.wait, "wait", false, "Wait until the Deployment is available and both configurations hold a caBundle")
-	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "How long --wait waits")
-	return complete(c, map[string]*flags.Enum{"certificates": o.certificates, "guard-default": o.guardDefault, "dry-run": o.dryRun, "output": o.output})
+	f.BoolVar(&o.Exact, "exact", false, "Also stamp objects without ownership metadata, in namespaces labelled fleetdoctor.io/adopt=exact")
+	f.StringSliceVar(&o.ReleaseNamespaces, "release-namespaces", nil, "The only namespaces whose release records, and other Secrets, the webhook may read (default all)")
+	f.StringVar(&o.Image, "image", "", "Image to run (default that of the manifests)")
+	f.IntVar(&o.Replicas, "replicas", installation.Replicas, "Number of replicas")
+	f.BoolVar(&o.wait, "wait", false, "Wait until the Deployment is available and both configurations have a caBundle")
+	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "Time limit of --wait")
+	return c
 }
 
-func (o *installOptions) validate(c *cobra.Command) error {
-	if err := o.connection.validate(); err != nil {
+// Complete implements options.
+func (o *installOptions) Complete(c *cobra.Command, _ []string) error {
+	o.changed = c.Flags().Changed
+	o.Certificates, o.GuardDefault = installation.Certificates(o.certificates.String()), admission.GuardMode(o.guardDefault.String())
+	return nil
+}
+
+// Validate implements options.
+func (o *installOptions) Validate() (err error) {
+	if o.show, err = o.print.ToPrinter(); err != nil {
 		return err
 	}
-	for _, n := range o.releases {
+	if err := o.connection.Validate(); err != nil {
+		return err
+	}
+	for _, n := range o.ReleaseNamespaces {
 		if wrong := validation.IsDNS1123Label(n); wrong != nil {
-			return fmt.Errorf("--release-namespaces holds %q, which is no name: %s", n, wrong[0])
+			return fmt.Errorf("--release-namespaces has the invalid name %q: %s", n, wrong[0])
 		}
 	}
 	switch {
-	case !install.Fit(*o.Config.Namespace):
-		return unfit(*o.Config.Namespace)
-	case c.Flags().Changed("release-namespaces") && len(o.releases) == 0: // of a variable that is not set: it would open all of them
+	case !installation.AllowedNamespace(*o.Config.Namespace):
+		return reservedError(*o.Config.Namespace)
+	case o.changed("release-namespaces") && len(o.ReleaseNamespaces) == 0: // an unset variable of a script would give access to all of them
 		return errors.New("--release-namespaces is empty")
-	case c.Flags().Changed("image") && o.image == "":
+	case o.changed("image") && o.Image == "":
 		return errors.New("--image is empty")
-	case o.replicas < 1:
-		return fmt.Errorf("--replicas=%d: want 1 or more; `webhook disable` takes it out of the way", o.replicas)
+	case o.Replicas < 1:
+		return fmt.Errorf("--replicas=%d: must be 1 or more; to stop the webhook, use `webhook disable`", o.Replicas)
 	case o.timeout <= 0:
-		return fmt.Errorf("--timeout=%s: want more than none", o.timeout)
+		return fmt.Errorf("--timeout=%s: must be more than 0", o.timeout)
 	case o.wait && o.dryRun.String() != dryRunNone:
-		return errors.New("--wait and --dry-run exclude each other: nothing comes of a dry run")
+		return errors.New("--wait and --dry-run are mutually exclusive")
 	}
 	return nil
 }
 
-// unfit refuses a namespace.
-func unfit(namespace string) error {
-	return fmt.Errorf("refusing to install into namespace %s: it is the cluster's, or Fleet's; want one of the webhook's own", namespace)
+func reservedError(namespace string) error {
+	return fmt.Errorf("refusing to install into namespace %s: it belongs to the cluster or to Fleet; use one of the webhook's own", namespace)
 }
 
-func (o *installOptions) run(c *cobra.Command) error {
-	if err := o.validate(c); err != nil {
-		return exit.UsageError(err)
-	}
+// Run implements options.
+func (o *installOptions) Run(ctx context.Context) error {
 	if o.dryRun.String() == dryRunClient {
-		desired, err := o.render(o.installed(""))
+		desired, err := o.render(o.namespaceOr(""))
 		if err != nil {
 			return err
 		}
 		for _, d := range desired {
-			o.tell(install.RefOf(d), "")
+			o.report(installation.RefOf(d), "")
 		}
-		return o.printAll(c.Context(), desired)
+		return o.printManifests(ctx, desired)
 	}
-	cluster, err := o.open(nil)
+	cluster, err := o.connect(nil)
 	if err != nil {
 		return err
 	}
-	namespace, err := o.place(c.Context(), cluster.Cluster)
+	namespace, err := o.findNamespace(ctx, cluster.Cluster)
 	if err != nil {
 		return err
 	}
-	if !install.Fit(namespace) { // it is there already: -n was looked at before
-		return &exit.Error{Status: exit.Failed, Err: unfit(namespace), Hint: "Take it off there first: " + o.Command("webhook uninstall") + " -n " + namespace}
+	if !installation.AllowedNamespace(namespace) { // where an installation was found
+		return &exit.Error{Status: exit.Failed, Err: reservedError(namespace), Hint: "Remove that installation first: " + o.Command("webhook uninstall") + " -n " + namespace}
 	}
 	desired, err := o.render(namespace)
 	if err != nil {
 		return err
 	}
-	if err := o.apply(c.Context(), cluster.Cluster, namespace, desired); err != nil {
+	if err := o.apply(ctx, cluster.Cluster, namespace, desired); err != nil {
 		return o.explain(err)
 	}
-	if err := o.printAll(c.Context(), desired); err != nil || !o.wait {
+	if err := o.printManifests(ctx, desired); err != nil || !o.wait {
 		return err
 	}
-	return o.await(c.Context(), cluster.Cluster, desired)
+	return o.awaitReady(ctx, cluster.Cluster, desired)
 }
 
 func (o *installOptions) render(namespace string) ([]*unstructured.Unstructured, error) {
-	return install.Render(manifests.Files, install.Options{Namespace: namespace, Certificates: install.Certificates(o.certificates.String()),
-		Exact: o.exact, ReleaseNamespaces: o.releases, GuardDefault: admission.GuardMode(o.guardDefault.String()), Image: o.image, Replicas: o.replicas})
+	o.Namespace = namespace
+	return installation.Render(manifests.Files, o.Options)
 }
 
-// apply reads, refuses or applies, and clears away what other options have left.
-func (o *installOptions) apply(ctx context.Context, cluster *install.Cluster, namespace string, desired []*unstructured.Unstructured) error {
-	all, err := install.RenderAll(manifests.Files, namespace)
+// apply applies the manifests and deletes what other options have left.
+func (o *installOptions) apply(ctx context.Context, cluster *installation.Cluster, namespace string, desired []*unstructured.Unstructured) error {
+	all, err := installation.RenderAll(manifests.Files, namespace)
 	if err != nil {
 		return err
 	}
-	steps, err := cluster.Read(ctx, desired)
+	steps, err := cluster.Plan(ctx, desired)
 	if err != nil {
 		if noMatch := new(meta.NoKindMatchError); errors.As(err, &noMatch) && noMatch.GroupKind.Group == "cert-manager.io" {
 			return &exit.Error{Status: exit.Failed, Err: err, Hint: "Install cert-manager first, or leave out --certificates=cert-manager."}
@@ -198,65 +188,68 @@ func (o *installOptions) apply(ctx context.Context, cluster *install.Cluster, na
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(o.Streams.ErrOut, fleetNote(install.Deployed(steps)))
-	for _, change := range install.Changes(steps, stale) {
+	fmt.Fprint(o.Streams.ErrOut, fleetNote(installation.Deployed(steps)))
+	for _, change := range installation.Changes(steps, stale) {
 		fmt.Fprintf(o.Streams.ErrOut, "Note: %s\n", change)
 	}
 	dry := o.dryRun.String() == dryRunServer
-	if err := cluster.Apply(ctx, steps, dry, o.tell); err != nil {
+	if err := cluster.Apply(ctx, steps, dry, o.report); err != nil {
 		return err
 	}
-	return cluster.Delete(ctx, stale, dry, func(r object.Ref) { o.tell(r, install.Pruned) })
+	return cluster.Delete(ctx, stale, dry, func(r object.Ref) { o.report(r, installation.Pruned) })
 }
 
-// tell says what became of an object, in kubectl's words, and whether that changed it.
-func (o *installOptions) tell(r object.Ref, outcome install.Outcome) {
-	if o.output.String() != outputText {
-		return
+// report prints the outcome for an object, unless the manifests are printed.
+func (o *installOptions) report(r object.Ref, outcome installation.Outcome) {
+	if o.print.ForPeople() {
+		printOutcome(o.Streams.Out, r, outcome, o.dryRun)
 	}
-	text := "serverside-applied"
-	switch outcome {
-	case "":
-	case install.Pruned:
-		text = "pruned"
-	case install.Unchecked:
-		text = "not checked: its namespace is not there yet"
-	default:
-		text += " (" + string(outcome) + ")"
-	}
-	fmt.Fprintf(o.Streams.Out, "%s %s%s\n", nameOf(r), text, dryRunMark(o.dryRun))
 }
 
-// printAll prints the manifests, where they are asked for: what was applied, and not what the cluster made of it, in which a Secret has values.
-func (o *installOptions) printAll(ctx context.Context, desired []*unstructured.Unstructured) error {
-	switch o.output.String() {
-	case outputYAML:
-		return output.Write(ctx, o.Streams.Out, func(w io.Writer) error {
-			for i, d := range desired {
-				text, err := escape.EncodeYAML(d.Object)
-				if err != nil {
-					return fmt.Errorf("encoding manifests: %w", err)
-				}
-				if i > 0 {
-					text = append([]byte("---\n"), text...)
-				}
-				if _, err := w.Write(text); err != nil {
+// printManifests prints the manifests on request. It never prints live objects: a live Secret has values.
+func (o *installOptions) printManifests(ctx context.Context, desired []*unstructured.Unstructured) error {
+	return output.Write(ctx, o.Streams.Out, func(w io.Writer) error {
+		if o.print.Format != "yaml" {
+			return o.show(w, manifestsDocument(desired))
+		}
+		for i, d := range desired { // as separate documents, like a file of manifests
+			if i > 0 {
+				if _, err := io.WriteString(w, "---\n"); err != nil {
 					return err
 				}
 			}
-			return nil
-		})
-	case outputJSON:
-		list := map[string]any{"apiVersion": "v1", "kind": "List", "items": desired}
-		return output.Write(ctx, o.Streams.Out, func(w io.Writer) error { return encode(w, list) })
+			if err := output.WriteYAML(w, d.Object); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// manifestsDocument prints manifests as a List.
+type manifestsDocument []*unstructured.Unstructured
+
+// Content implements output.Document.
+func (d manifestsDocument) Content() any {
+	return map[string]any{"apiVersion": "v1", "kind": "List", "items": []*unstructured.Unstructured(d)}
+}
+
+// Rows implements output.Document.
+func (d manifestsDocument) Rows() any { return []*unstructured.Unstructured(d) }
+
+// Table implements output.Document. The outcomes were printed as they happened.
+func (manifestsDocument) Table(io.Writer, bool) error { return nil }
+
+// Names implements output.Document.
+func (d manifestsDocument) Names(w io.Writer) error {
+	for _, o := range d {
+		fmt.Fprintln(w, nameOf(installation.RefOf(o)))
 	}
 	return nil
 }
 
-func encode(w io.Writer, v any) error { return escape.EncodeJSON(w, v, "  ") }
-
-// await waits until the installation works, and says what for.
-func (o *installOptions) await(ctx context.Context, cluster *install.Cluster, desired []*unstructured.Unstructured) error {
+// awaitReady waits until the installation is ready, and prints what it waits for.
+func (o *installOptions) awaitReady(ctx context.Context, cluster *installation.Cluster, desired []*unstructured.Unstructured) error {
 	limited, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	err := cluster.Wait(limited, desired, func(what string) { fmt.Fprintf(o.Streams.ErrOut, "Waiting for %s\n", what) })
@@ -267,8 +260,8 @@ func (o *installOptions) await(ctx context.Context, cluster *install.Cluster, de
 	case ctx.Err() != nil:
 		return err
 	case limited.Err() != nil:
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it was installed, and is not ready after %s: %w", o.timeout, err),
-			Hint: o.Command("webhook status") + " says what is wrong; requests go on without it meanwhile."}
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the webhook is installed, and not ready after %s: %w", o.timeout, err),
+			Hint: "To see what is wrong: " + o.Command("webhook status") + ". Meanwhile requests go on without the webhook."}
 	}
 	return o.explain(err)
 }

@@ -9,7 +9,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/status"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
 // TestStatusPartly holds that who may not read what shows an installation's options is not told that something is missing.
@@ -22,11 +22,11 @@ func TestStatusPartly(t *testing.T) {
 		rbacv1.PolicyRule{APIGroups: []string{"admissionregistration.k8s.io", "discovery.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io"}, Resources: []string{"*"}, Verbs: read},
 	)
 	s, _ := f.status(t, user, "partly")
-	if state := states(s)["namespaces"]; state != status.OK {
+	if state := states(s)["namespaces"]; state != installation.OK {
 		t.Errorf("namespaces, which may be read: %s", state)
 	}
-	i := slices.IndexFunc(s.Checks, func(c status.Check) bool { return c.Name == "manifests" })
-	if c := s.Checks[i]; c.State != status.Unknown || c.Details != nil || !strings.Contains(c.Message, "depends on options that could not be read") {
+	i := slices.IndexFunc(s.Checks, func(c installation.Check) bool { return c.Name == "manifests" })
+	if c := s.Checks[i]; c.State != installation.Unknown || c.Details != nil || !strings.Contains(c.Message, "depend on options that could not be read") {
 		t.Errorf("without the Deployment: %s: %s %q", c.State, c.Message, c.Details)
 	}
 }

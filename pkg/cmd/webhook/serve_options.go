@@ -13,46 +13,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
 
-// toOptions checks the command line, and loads what it names.
-func (o *serveOptions) toOptions() (server.Options, error) {
+// Validate implements options.
+func (o *serveOptions) Validate() error {
 	for _, check := range []func() error{o.checkNames, o.checkAddresses, o.checkCertificates} {
 		if err := check(); err != nil {
-			return server.Options{}, exit.UsageError(err)
+			return err
 		}
 	}
-	config, err := o.connection()
-	if err != nil {
-		return server.Options{}, &exit.Error{Status: exit.Failed, Err: err,
-			Hint: "Outside of a cluster, name one with --kubeconfig or --context."}
-	}
-	namespace, _, err := o.config.ToRawKubeConfigLoader().Namespace()
-	if err != nil {
-		return server.Options{}, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("finding the namespace: %w", err), Hint: "Name it with --namespace."}
-	}
-	return server.Options{
-		Config:    config,
-		Namespace: namespace,
-		Host:      o.host,
-		Port:      o.port,
-		Metrics:   o.metrics,
-		Probes:    o.probes,
-		Certificates: server.Certificates{Files: o.certificates.String() == fromFiles, Dir: o.certDir, Secret: o.certSecret,
-			Configuration: o.configuration, Service: o.service, ExtraNames: o.extraNames},
-		GuardDefault:      admission.GuardMode(o.guardDefault.String()),
-		ReleaseNamespaces: o.releases,
-		ShutdownDelay:     o.shutdownDelay,
-	}, nil
+	return nil
 }
 
-// connection is that of the kubeconfig, or of the pod. Where nothing says which cluster, kubectl asks localhost:8080; there this very process has
-// its metrics.
-func (o *serveOptions) connection() (*rest.Config, error) {
+// restConfig loads the kubeconfig, or the configuration of the pod. Without either, kubectl's default would be localhost:8080, where this process
+// has its own metrics.
+func (o *serveOptions) restConfig() (*rest.Config, error) {
 	if err := input.CheckKubeconfig(o.config); err != nil {
 		return nil, fmt.Errorf("loading the kubeconfig: %w", err)
 	}
@@ -73,22 +50,22 @@ func (o *serveOptions) connection() (*rest.Config, error) {
 	return config, nil
 }
 
-// checkNames refuses what the API server would.
+// checkNames refuses names that the API server would refuse.
 func (o *serveOptions) checkNames() error {
 	for _, names := range []struct {
 		flag   string
 		values []string
 		check  func(string) []string
 	}{
-		{"cert-secret", []string{o.certSecret}, validation.IsDNS1123Subdomain},
-		{"configuration", []string{o.configuration}, validation.IsDNS1123Subdomain},
-		{"service", []string{o.service}, validation.IsDNS1035Label},
-		{"extra-names", o.extraNames, validation.IsDNS1123Subdomain},
-		{"release-namespaces", o.releases, validation.IsDNS1123Label},
+		{"cert-secret", []string{o.Certificates.Secret}, validation.IsDNS1123Subdomain},
+		{"configuration", []string{o.Certificates.Configuration}, validation.IsDNS1123Subdomain},
+		{"service", []string{o.Certificates.Service}, validation.IsDNS1035Label},
+		{"extra-names", o.Certificates.ExtraNames, validation.IsDNS1123Subdomain},
+		{"release-namespaces", o.ReleaseNamespaces, validation.IsDNS1123Label},
 	} {
 		for _, name := range names.values {
 			if wrong := names.check(name); wrong != nil {
-				return fmt.Errorf("--%s: %q is no name: %s", names.flag, name, wrong[0])
+				return fmt.Errorf("--%s: the name %q is invalid: %s", names.flag, name, wrong[0])
 			}
 		}
 	}
@@ -96,13 +73,13 @@ func (o *serveOptions) checkNames() error {
 }
 
 func (o *serveOptions) checkAddresses() error {
-	if o.port < 1 || o.port > 65535 {
-		return fmt.Errorf("--port=%d is no port: want one from 1 to 65535", o.port)
+	if o.Port < 1 || o.Port > 65535 {
+		return fmt.Errorf("--port=%d is invalid: must be from 1 to 65535", o.Port)
 	}
-	if o.host != "" && net.ParseIP(o.host) == nil {
-		return fmt.Errorf("--bind-address=%q is no IP address: want one of this machine's, or none for all of them", o.host)
+	if o.Host != "" && net.ParseIP(o.Host) == nil {
+		return fmt.Errorf("--bind-address=%q is not an IP address: must be one of this machine, or empty for all of them", o.Host)
 	}
-	for _, address := range []struct{ flag, value string }{{"metrics-bind-address", o.metrics}, {"health-probe-bind-address", o.probes}} {
+	for _, address := range []struct{ flag, value string }{{"metrics-bind-address", o.Metrics}, {"health-probe-bind-address", o.Probes}} {
 		if address.value == "0" {
 			continue
 		}
@@ -111,25 +88,25 @@ func (o *serveOptions) checkAddresses() error {
 			_, err = strconv.ParseUint(port, 10, 16)
 		}
 		if err != nil {
-			return fmt.Errorf("--%s=%q is no address: want HOST:PORT, :PORT, or 0 for none", address.flag, address.value)
+			return fmt.Errorf("--%s=%q is invalid: must be HOST:PORT, :PORT, or 0 for none", address.flag, address.value)
 		}
 	}
-	if o.shutdownDelay < 0 {
-		return fmt.Errorf("--shutdown-delay=%s is negative: want 0s or longer", o.shutdownDelay)
+	if o.ShutdownDelay < 0 {
+		return fmt.Errorf("--shutdown-delay=%s is negative: must be 0s or more", o.ShutdownDelay)
 	}
 	return nil
 }
 
-// checkCertificates looks at the folder before anything is started. Where certificates are self-signed it is made, if it is not there.
+// checkCertificates checks the directory of the certificates. For self-signed certificates it creates the directory.
 func (o *serveOptions) checkCertificates() error {
-	if o.certificates.String() == fromFiles {
-		if o.certDir == "" {
-			return fmt.Errorf("--certificates=%s needs --cert-dir: the folder of %s and %s", fromFiles, server.CertName, server.KeyName)
+	if o.Certificates.Files {
+		if o.Certificates.Dir == "" {
+			return fmt.Errorf("--certificates=%s requires --cert-dir: the directory of %s and %s", fromFiles, server.CertName, server.KeyName)
 		}
 		for _, name := range []string{server.CertName, server.KeyName} {
-			f, err := os.Open(filepath.Join(o.certDir, name))
+			f, err := os.Open(filepath.Join(o.Certificates.Dir, name))
 			if err != nil {
-				return fmt.Errorf("--certificates=%s: %w; name another folder with --cert-dir, or mount the Secret of the certificate there", fromFiles, err)
+				return fmt.Errorf("--certificates=%s: %w; name another directory with --cert-dir, or mount the Secret of the certificate there", fromFiles, err)
 			}
 			if err := f.Close(); err != nil {
 				return fmt.Errorf("closing %s: %w", f.Name(), err)
@@ -137,15 +114,15 @@ func (o *serveOptions) checkCertificates() error {
 		}
 		return nil
 	}
-	if o.certDir == "" {
-		o.certDir = filepath.Join(os.TempDir(), server.Name)
+	if o.Certificates.Dir == "" {
+		o.Certificates.Dir = filepath.Join(os.TempDir(), server.Name)
 	}
-	err := os.MkdirAll(o.certDir, 0o700)
+	err := os.MkdirAll(o.Certificates.Dir, 0o700)
 	if err == nil {
-		err = writable(o.certDir)
+		err = writable(o.Certificates.Dir)
 	}
 	if err != nil {
-		return fmt.Errorf("--cert-dir: %w; name a folder that can be written to, an emptyDir in a pod", err)
+		return fmt.Errorf("--cert-dir: %w; name a writable directory, in a pod an emptyDir", err)
 	}
 	return nil
 }

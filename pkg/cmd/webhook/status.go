@@ -11,144 +11,121 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/status"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const statusLong = `Say how an installed webhook is doing: its certificate, what the API server calls it by, replicas and
-addresses, whether it is still as this program installs it, what namespaces say by their labels, and how
-calls have gone, as one API server counted them since it was started.
+const statusLong = `Report the state of the installed webhook: its certificate, the webhook configurations, replicas and
+addresses, drift from the manifests of this program, the labels of namespaces that configure it, and the
+calls that one API server has counted since its start.
 
-What cannot be read is Unknown, and never OK. A Note is worth knowing, and nothing to be mended.
+What could not be read is Unknown, never OK. A Note is for your information.
 
-Exit status: 0 nothing is wrong, 1 something is, 2 wrong usage, 3 it cannot be said.`
+Exit status: 0 nothing is wrong, 1 something is wrong, 2 wrong usage, 3 unknown.`
 
 const statusExamples = `  %[1]s webhook status
 
   # for a program
   %[1]s webhook status -o json`
 
-// statusOptions mirror the command line.
 type statusOptions struct {
 	connection
-
-	output *flags.Enum
+	print *output.PrintFlags
+	show  output.Printer
 }
 
 func newStatus(env verb.Environment) *cobra.Command {
-	o := &statusOptions{connection: newConnection(env, statusRights), output: flags.NewEnum(outputText, outputText, outputJSON, outputYAML)}
-	c := &cobra.Command{
-		Use:               "status",
-		Short:             "Say how the admission webhook is doing",
-		Long:              statusLong,
-		Example:           fmt.Sprintf(statusExamples, env.Name),
-		Args:              noArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
-	}
-	o.add(c, "Namespace that it is installed in (default where the configurations say, else "+install.Namespace+")")
-	c.Flags().VarP(o.output, "output", "o", "Output format")
-	return complete(c, map[string]*flags.Enum{"output": o.output})
+	o := &statusOptions{connection: newConnection(env, statusRights), print: output.NewPrintFlags()}
+	c := newCommand(o, 0, &cobra.Command{Use: "status", Short: "Report the state of the admission webhook", Long: statusLong,
+		Example: fmt.Sprintf(statusExamples, env.Name)})
+	o.addFlags(c, "Namespace of the installation (default where the configurations say, else "+installation.Namespace+")")
+	o.print.AddFlags(c)
+	return c
 }
 
-func (o *statusOptions) run(ctx context.Context) error {
-	if err := o.validate(); err != nil {
-		return exit.UsageError(err)
+// Validate implements options.
+func (o *statusOptions) Validate() (err error) {
+	if o.show, err = o.print.ToPrinter(); err != nil {
+		return err
 	}
-	cluster, err := o.open(nil)
+	return o.connection.Validate()
+}
+
+// Run implements options.
+func (o *statusOptions) Run(ctx context.Context) error {
+	cluster, err := o.connect(nil)
 	if err != nil {
 		return err
 	}
 	configurations, err := cluster.Configurations(ctx)
-	if unreached(err) {
-		return o.explain(err) // once, and not for each thing that could not be read for it
+	if unreachable(err) {
+		return o.explain(err) // once, not for each object that could not be read
 	}
 	if err != nil {
-		configurations = nil // that they cannot be read is told below
+		configurations = nil // the status says that they could not be read
 	}
-	home, err := cluster.Home(ctx, configurations)
+	found, err := cluster.FindNamespace(ctx, configurations)
 	if err != nil {
-		home = "" // and so is that
+		found = "" // likewise
 	}
-	facts, err := cluster.reader().Gather(ctx, o.installed(home), o.Now())
+	facts, err := cluster.reader().Read(ctx, o.namespaceOr(found), o.Now())
 	if err != nil {
 		return o.explain(err)
 	}
-	s := status.Judge(facts)
-	if err := output.Write(ctx, o.Streams.Out, func(w io.Writer) error { return o.print(w, s) }); err != nil {
+	s := installation.Evaluate(facts)
+	if err := o.show.Print(ctx, o.Streams.Out, statusDocument{s, o.Command("webhook install")}); err != nil {
 		return err
 	}
 	switch s.State {
-	case status.Wrong:
+	case installation.Wrong:
 		return &exit.Error{Status: exit.Found, Shown: true}
-	case status.Unknown:
+	case installation.Unknown:
 		return &exit.Error{Status: exit.Failed, Shown: true}
 	}
 	return nil
 }
 
-func (o *statusOptions) print(w io.Writer, s *status.Status) error {
-	switch o.output.String() {
-	case outputJSON:
-		return encode(w, s)
-	case outputYAML:
-		text, err := escape.EncodeYAML(s)
-		if err != nil {
-			return fmt.Errorf("encoding the status: %w", err)
-		}
-		_, err = w.Write(text)
-		return err
-	}
-	_, err := io.WriteString(w, o.text(s))
-	return err
+// statusDocument prints a status, with the command that installs the webhook.
+type statusDocument struct {
+	*installation.Status
+	install string
 }
 
-// width is how many columns a text is laid out for, as terminals have at least.
-const width = 80
+// Content implements output.Document.
+func (d statusDocument) Content() any { return d.Status }
 
-// text lays a status out for people.
-func (o *statusOptions) text(s *status.Status) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Namespace:  %s\n", escape.Line(s.Namespace))
-	if s.Image != "" {
-		fmt.Fprintf(&b, "Image:      %s\n", escape.Line(s.Image))
+// Rows implements output.Document.
+func (d statusDocument) Rows() any { return []any{d.Status} }
+
+// Names implements output.Document.
+func (d statusDocument) Names(w io.Writer) error {
+	for _, webhook := range d.Webhooks {
+		fmt.Fprintln(w, escape.Line(webhook.Name))
 	}
-	if s.Release != "" {
-		fmt.Fprintf(&b, "Release:    %s, by Fleet\n", escape.Line(s.Release))
+	return nil
+}
+
+// Table implements output.Document.
+func (d statusDocument) Table(w io.Writer, _ bool) error {
+	fmt.Fprintf(w, "Namespace:  %s\n", escape.Line(d.Namespace))
+	if d.Image != "" {
+		fmt.Fprintf(w, "Image:      %s\n", escape.Line(d.Image))
 	}
-	fmt.Fprintf(&b, "State:      %s\n\n", s.State)
-	for _, c := range s.Checks {
+	if d.Release != "" {
+		fmt.Fprintf(w, "Release:    %s, by Fleet\n", escape.Line(d.Release))
+	}
+	fmt.Fprintf(w, "State:      %s\n\n", d.State)
+	for _, c := range d.Checks {
 		head := fmt.Sprintf("%-8s %-12s ", c.State, c.Name)
-		b.WriteString(wrap(head, c.Message))
-		for _, d := range c.Details {
-			b.WriteString(wrap(strings.Repeat(" ", len(head))+"- ", d))
+		wrap(w, head, c.Message)
+		for _, text := range c.Details {
+			wrap(w, strings.Repeat(" ", len(head))+"- ", text)
 		}
 	}
-	if s.Installed != nil && !*s.Installed {
-		fmt.Fprintf(&b, "\n%s installs it.\n", o.Command("webhook install"))
+	if d.Installed != nil && !*d.Installed {
+		fmt.Fprintf(w, "\nTo install it: %s\n", d.install)
 	}
-	return b.String()
-}
-
-// wrap writes a text behind a head, in lines that go on below where it began.
-func wrap(head, text string) string {
-	var b strings.Builder
-	indent := strings.Repeat(" ", len(head))
-	line, empty := head, true
-	for _, word := range strings.Fields(text) {
-		if !empty && len(line)+1+len(word) > width {
-			b.WriteString(strings.TrimRight(line, " ") + "\n")
-			line, empty = indent, true
-		}
-		if !empty {
-			line += " "
-		}
-		line, empty = line+word, false
-	}
-	b.WriteString(strings.TrimRight(line, " ") + "\n")
-	return b.String()
+	return nil
 }

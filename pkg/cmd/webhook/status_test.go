@@ -11,24 +11,24 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/status"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
 // status is what `webhook status -o json` says.
-func (f *fixture) status(t *testing.T, kubeconfig, namespace string) (*status.Status, result) {
+func (f *fixture) status(t *testing.T, kubeconfig, namespace string) (*installation.Status, result) {
 	t.Helper()
 	r := f.as(t, kubeconfig, "status", "-n", namespace, "-o", "json")
-	var s status.Status
+	var s installation.Status
 	if err := json.Unmarshal([]byte(r.out), &s); err != nil {
 		t.Fatalf("what status printed is no JSON: %v\n%s%s", err, r.out, r.errOut)
 	}
+	followsSchema(t, "webhook-status", r.out)
 	return &s, r
 }
 
 // states are the checks by their names; of several of a name the last.
-func states(s *status.Status) map[string]status.State {
-	out := map[string]status.State{}
+func states(s *installation.Status) map[string]installation.State {
+	out := map[string]installation.State{}
 	for _, c := range s.Checks {
 		out[c.Name] = c.State
 	}
@@ -41,8 +41,8 @@ func TestStatus(t *testing.T) {
 		t.Errorf("before: status %d: %s", r.status, r.out)
 	}
 	f.installed(t, "stat", "--exact", "--release-namespaces=shop", "--guard-default=off", "--replicas=3")
-	want := map[string]status.State{"certificate": status.Wrong, "mutating": status.Wrong, "validating": status.Wrong, "deployment": status.Wrong,
-		"endpoints": status.Wrong, "manifests": status.OK, "namespaces": status.OK}
+	want := map[string]installation.State{"certificate": installation.Wrong, "mutating": installation.Wrong, "validating": installation.Wrong, "deployment": installation.Wrong,
+		"endpoints": installation.Wrong, "manifests": installation.OK, "namespaces": installation.OK}
 	s, r := f.status(t, f.kubeconfig, "stat")
 	got := states(s)
 	delete(got, "calls") // which depends on what else was done here
@@ -56,7 +56,7 @@ func TestStatus(t *testing.T) {
 	f.endpoint(t, "stat")
 	s, _ = f.status(t, f.kubeconfig, "stat")
 	for name, state := range states(s) {
-		if name != "calls" && state != status.OK {
+		if name != "calls" && state != installation.OK {
 			t.Errorf("all runs, and %s is %s: %v", name, state, s.Checks)
 		}
 	}
@@ -67,13 +67,13 @@ func TestStatus(t *testing.T) {
 		}
 	}
 
-	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", install.Name, `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
+	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
 	f.patch(t, &corev1.Namespace{}, "", "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":"denny"}}}`)
 	t.Cleanup(func() {
 		f.patchAfter(t, &corev1.Namespace{}, "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":null}}}`)
 	})
 	s, r = f.status(t, f.kubeconfig, "stat")
-	if got := states(s); r.status != 1 || got["validating"] != status.Wrong || got["manifests"] != status.Wrong || got["namespaces"] != status.Wrong {
+	if got := states(s); r.status != 1 || got["validating"] != installation.Wrong || got["manifests"] != installation.Wrong || got["namespaces"] != installation.Wrong {
 		t.Errorf("edited: status %d, %v", r.status, got)
 	}
 	if _, ok := got["calls"]; ok {
@@ -87,11 +87,11 @@ func TestStatusWithoutRights(t *testing.T) {
 	f.installed(t, "dark")
 	s, r := f.status(t, f.UserKubeconfig(t, "nobody-in-particular"), "dark")
 	for _, c := range s.Checks {
-		if c.State != status.Unknown {
+		if c.State != installation.Unknown {
 			t.Errorf("%s is %s: %s", c.Name, c.State, c.Message)
 		}
 	}
-	if r.status != 3 || len(s.Checks) != 8 || s.Installed != nil || strings.Contains(r.out, "as the program has it") {
+	if r.status != 3 || len(s.Checks) != 8 || s.Installed != nil || strings.Contains(r.out, "no drift") {
 		t.Errorf("status %d, %d checks:\n%s", r.status, len(s.Checks), r.out)
 	}
 }

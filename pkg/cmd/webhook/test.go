@@ -19,111 +19,112 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/probe"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const testLong = `Test whether the webhook answers: send a server-side dry run that takes Fleet's mark from an object, and say
-what came back; and one that deletes it, and say what the guard made of that. If the mark is there again, or
-the stamp denied the request or warned of it, it works, unless the guard says nothing where it should.
-Nothing is changed on the cluster.
+const testLong = `Test whether the webhook answers. The test sends two server-side dry runs, which change nothing: one removes
+Fleet's set hash from an object, the other deletes the object. The webhook works if the mutating handler
+restores the hash, denies the request or warns about it, and the validating handler does so about the
+deletion.
 
-The guard need not speak where a label or the installation switches it off, nor to Fleet itself. Where the
-deletion cannot be tried, as for want of rights, the guard is not known, and that is no fault.
+The validating handler may be silent if a label or the installation switches it off, and to Fleet itself.
+If the deletion cannot be tried, for example without the right to delete, its state is unknown, and the
+webhook still counts as working.
 
-Without an object, the first one is taken that a release of Fleet's desires, that carries the mark, and
-that is not kept from the webhook. To find it, release records are read, which are Secrets.
+Without an object, the test takes the first one that a Helm release of Fleet desires, that has the hash,
+and that is in the scope of the webhook. To find it, the test reads release records, which are Secrets.
 
-Exit status: 0 it works, 1 it was not called, or only the stamp or the guard answers, 2 wrong usage, 3 it
-cannot be said, as without an object to test with.`
+Exit status: 0 it works, 1 it was not called, or only one of its handlers answered, 2 wrong usage,
+3 unknown, for example without an object to test with.`
 
 const testExamples = `  %[1]s webhook test
 
   # with an object of your choice
   %[1]s webhook test deployment/frontend -n guestbook`
 
-// testOptions mirror the command line.
-type testOptions struct{ connection }
+type testOptions struct {
+	connection
+	print *output.PrintFlags
+	show  output.Printer
+	typed *scope.Object
+}
 
 func newTest(env verb.Environment) *cobra.Command {
-	o := &testOptions{newConnection(env, testRights)}
-	c := &cobra.Command{
-		Use:     "test [KIND/[NAMESPACE/]NAME]",
-		Short:   "Send a dry run through the admission webhook and say what came back",
-		Long:    testLong,
-		Example: fmt.Sprintf(testExamples, env.Name),
-		Args: func(c *cobra.Command, args []string) error {
-			if err := cobra.MaximumNArgs(1)(c, args); err != nil {
-				return exit.UsageError(err)
-			}
-			return nil
-		},
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
-	}
-	o.add(c, "Namespace of the object")
+	o := &testOptions{connection: newConnection(env, testRights), print: output.NewPrintFlags()}
+	c := newCommand(o, 1, &cobra.Command{Use: "test [KIND/[NAMESPACE/]NAME]", Short: "Test with dry runs whether the admission webhook answers", Long: testLong,
+		Example: fmt.Sprintf(testExamples, env.Name)})
+	o.addFlags(c, "Namespace of the object")
+	o.print.AddFlags(c)
 	return c
 }
 
-func (o *testOptions) run(ctx context.Context, args []string) error {
-	if err := o.validate(); err != nil {
-		return exit.UsageError(err)
-	}
-	var typed *scope.Object
-	switch {
-	case len(args) > 0:
-		parsed, err := scope.ParseObject(args[0])
-		if err != nil {
-			return err
-		}
-		typed = &parsed
-	case *o.Config.Namespace != "":
-		return exit.UsageError(errors.New("--namespace is that of an object: name one, KIND/NAME"))
-	}
-	warnings := &probe.Warnings{}
-	cluster, err := o.open(warnings)
-	if err != nil {
-		return err
-	}
-	named, err := o.named(cluster.kinds, typed)
-	if err != nil {
-		return o.explain(err)
-	}
-	tester := &probe.Tester{Reader: cluster.reader(), Warnings: warnings, Now: o.Now}
-	r, err := tester.Test(ctx, named)
-	if err != nil {
-		return o.explain(err)
-	}
-	if err := output.Write(ctx, o.Streams.Out, func(w io.Writer) error { _, err := io.WriteString(w, told(r)); return err }); err != nil {
-		return err
-	}
-	switch r.Verdict {
-	case probe.Works:
+// Complete implements options.
+func (o *testOptions) Complete(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
 		return nil
-	case probe.NotCalled, probe.GuardOnly, probe.StampOnly:
+	}
+	parsed, err := scope.ParseObject(args[0])
+	o.typed = &parsed
+	return err
+}
+
+// Validate implements options.
+func (o *testOptions) Validate() (err error) {
+	if o.show, err = o.print.ToPrinter(); err != nil {
+		return err
+	}
+	if o.typed == nil && *o.Config.Namespace != "" {
+		return errors.New("--namespace is the namespace of an object: name one, KIND/NAME")
+	}
+	return o.connection.Validate()
+}
+
+// Run implements options.
+func (o *testOptions) Run(ctx context.Context) error {
+	warnings := &installation.Warnings{}
+	cluster, err := o.connect(warnings)
+	if err != nil {
+		return err
+	}
+	named, err := o.resolve(cluster.kinds)
+	if err != nil {
+		return o.explain(err)
+	}
+	tester := &installation.Tester{Reader: cluster.reader(), Warnings: warnings, Now: o.Now}
+	t, err := tester.Test(ctx, named)
+	if err != nil {
+		return o.explain(err)
+	}
+	if err := o.show.Print(ctx, o.Streams.Out, testDocument{t}); err != nil {
+		return err
+	}
+	switch t.Result {
+	case installation.Works:
+		return nil
+	case installation.NotCalled, installation.ValidatingOnly, installation.MutatingOnly:
 		return &exit.Error{Status: exit.Found, Shown: true}
 	}
 	return &exit.Error{Status: exit.Failed, Shown: true}
 }
 
-// named finds the object that was typed, nil where none was. Its kind may have any name that kubectl knows.
-func (o *testOptions) named(mapper meta.RESTMapper, parsed *scope.Object) (*object.Ref, error) {
-	if parsed == nil {
+// resolve finds the kind of the object that was named, nil if none was. The kind may have any name that kubectl accepts.
+func (o *testOptions) resolve(mapper meta.RESTMapper) (*object.Ref, error) {
+	if o.typed == nil {
 		return nil, nil
 	}
-	gr := schema.ParseGroupResource(parsed.Kind)
-	kind, err := mapper.KindFor(gr.WithVersion(""))
+	kind, err := mapper.KindFor(schema.ParseGroupResource(o.typed.Kind).WithVersion(""))
 	if err != nil {
-		return nil, fmt.Errorf("looking up kind %q: %w", parsed.Kind, err)
+		return nil, fmt.Errorf("looking up kind %q: %w", o.typed.Kind, err)
 	}
 	m, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return nil, fmt.Errorf("looking up kind %q: %w", parsed.Kind, err)
+		return nil, fmt.Errorf("looking up kind %q: %w", o.typed.Kind, err)
 	}
-	ref := &object.Ref{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: parsed.Name}
+	ref := &object.Ref{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: o.typed.Name}
 	if m.Scope.Name() != meta.RESTScopeNameNamespace {
 		return ref, nil
 	}
-	if ref.Namespace = parsed.Namespace; ref.Namespace == "" {
+	if ref.Namespace = o.typed.Namespace; ref.Namespace == "" {
 		if ref.Namespace, _, err = o.Config.ToRawKubeConfigLoader().Namespace(); err != nil {
 			return nil, fmt.Errorf("finding the namespace: %w", err)
 		}
@@ -131,44 +132,57 @@ func (o *testOptions) named(mapper meta.RESTMapper, parsed *scope.Object) (*obje
 	return ref, nil
 }
 
-// told says what a test came to.
-func told(r *probe.Result) string {
-	var b strings.Builder
-	if t := r.Trial; t != nil {
-		of := ""
-		if t.Bundle != "" {
-			of = fmt.Sprintf(", of bundle %s (release %s)", t.Bundle, t.Release)
-		}
-		b.WriteString(wrap("Object:    ", t.Object.Key().String()+of))
-		b.WriteString(wrap("Sent:      ", "a dry run that takes away "+probe.Mark))
-		b.WriteString(wrap("Came back: ", fmt.Sprintf("%s (in %s)", answers[t.Answer], t.Took.Round(time.Millisecond))))
-		if t.Message != "" && (t.Answer == probe.Denied || t.Answer == probe.Guarded) { // other refusals are among the reasons
-			b.WriteString(wrap("           ", t.Message))
-		}
-		for _, text := range t.Warnings {
-			b.WriteString(wrap("Warning:   ", text))
-		}
+// testDocument prints the result of a test.
+type testDocument struct{ *installation.Test }
+
+// Content implements output.Document.
+func (d testDocument) Content() any { return d.Test }
+
+// Rows implements output.Document.
+func (d testDocument) Rows() any { return []any{d.Test} }
+
+// Names implements output.Document.
+func (d testDocument) Names(w io.Writer) error {
+	if d.Object != nil {
+		fmt.Fprintln(w, nameOf(*d.Object))
 	}
-	if g := r.Guard; g != nil {
-		text := string(g.Answer)
-		if g.Why != "" && r.Verdict != probe.StampOnly { // then it is the first of the reasons
-			text += ": " + g.Why
-		}
-		b.WriteString(wrap("Guard:     ", text))
-	}
-	b.WriteString(wrap("Result:    ", string(r.Verdict)))
-	for _, reason := range r.Reasons {
-		b.WriteString(wrap("           - ", reason))
-	}
-	return b.String()
+	return nil
 }
 
-var answers = map[probe.Answer]string{
-	probe.Stamped:  "with the mark: it was put back",
-	probe.Denied:   "denied by the webhook",
-	probe.Warned:   "without the mark, and with a warning of the webhook's",
-	probe.Guarded:  "with a word of the guard's alone: the mark was not put back before it",
-	probe.Unmarked: "without the mark",
-	probe.Broken:   "refused, because the webhook did not answer",
-	probe.Refused:  "refused, and not by the webhook",
+// Table implements output.Document.
+func (d testDocument) Table(w io.Writer, _ bool) error {
+	if m := d.Mutating; m != nil {
+		release := ""
+		if d.Release != "" {
+			release = fmt.Sprintf(", of bundle %s (release %s)", d.BundleDeployment, d.Release)
+		}
+		took := time.Duration(m.Seconds * float64(time.Second)).Round(time.Millisecond)
+		wrap(w, "Object:     ", d.Object.Key().String()+release)
+		wrap(w, "Request:    ", "a dry run that removes "+installation.TestedLabel)
+		wrap(w, "Response:   ", fmt.Sprintf("%s (in %s)", m.Answer, took))
+		if m.Message != "" && (m.Answer == installation.Denied || m.Answer == installation.ValidatingAnswer) { // other refusals are among the reasons
+			wrap(w, "            ", m.Message)
+		}
+		for _, warning := range m.Warnings {
+			wrap(w, "Warning:    ", strings.TrimPrefix(string(warning.Code)+": "+warning.Message, ": "))
+		}
+	}
+	if v := d.Validating; v != nil {
+		message := v.Message
+		for _, warning := range v.Warnings {
+			if v.Answer == installation.ValidatingWarned && warning.Code != "" {
+				message = warning.Message
+			}
+		}
+		if message == "" || d.Result == installation.MutatingOnly { // then it is the first of the reasons
+			wrap(w, "Validating: ", string(v.Answer))
+		} else {
+			wrap(w, "Validating: ", string(v.Answer)+": "+message)
+		}
+	}
+	wrap(w, "Result:     ", string(d.Result))
+	for _, reason := range d.Reasons {
+		wrap(w, "            - ", reason.Message)
+	}
+	return nil
 }

@@ -11,66 +11,57 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const uninstallLong = `Take the admission webhook off the cluster: first both configurations, so that the API server calls it no
-more, then the rest, the namespace last. Only what carries the label ` + install.Selector + `
-is deleted, and a namespace only if nobody else lives in it: every kind of object that can be in one is
-looked for there, and where one may not be listed, the namespace is left.
+const uninstallLong = `Remove the admission webhook from the cluster: first both webhook configurations, so that the API server no
+longer calls it, then all other objects with the label ` + installation.Selector + `,
+and the Secrets that cert-manager made for it.
 
-What the webhook has stamped stays stamped. On a terminal it asks; elsewhere it takes --yes.
+The Namespace stays, because others may have objects in it. The command prints how to delete it.
 
-Exit status: 0 all gone, or nothing was there, 1 not done, 2 wrong usage, 3 it could not be finished.`
+Ownership metadata that the webhook has written stays. On a terminal the command asks first; otherwise
+--yes is required.
 
-const uninstallExamples = `  # what would go
+Exit status: 0 removed, or nothing to remove, 1 not confirmed, 2 wrong usage, 3 not finished.`
+
+const uninstallExamples = `  # see what would be deleted
   %[1]s webhook uninstall --dry-run=client
 
   # in a script
   %[1]s webhook uninstall --yes`
 
-// uninstallOptions mirror the command line.
 type uninstallOptions struct {
 	connection
-
-	dryRun *flags.Enum
+	dryRun dryRun
 	yes    bool
 }
 
 func newUninstall(env verb.Environment) *cobra.Command {
 	o := &uninstallOptions{connection: newConnection(env, uninstallRights), dryRun: newDryRun()}
-	c := &cobra.Command{
-		Use:               "uninstall",
-		Short:             "Take the admission webhook off the cluster",
-		Long:              uninstallLong,
-		Example:           fmt.Sprintf(uninstallExamples, env.Name),
-		Args:              noArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
-	}
-	o.add(c, "Namespace that it is installed in (default where the configurations say, else "+install.Namespace+")")
-	c.Flags().Var(o.dryRun, "dry-run", "Only say what would be deleted, or have the server check it and delete nothing")
+	c := newCommand(o, 0, &cobra.Command{Use: "uninstall", Short: "Remove the admission webhook from the cluster", Long: uninstallLong, Example: fmt.Sprintf(uninstallExamples, env.Name)})
+	o.addFlags(c, "Namespace of the installation (default where the configurations say, else "+installation.Namespace+")")
+	addEnum(c, o.dryRun.Enum, "dry-run", dryRunDeleteUsage)
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "Delete without asking")
-	return complete(c, map[string]*flags.Enum{"dry-run": o.dryRun})
+	return c
 }
 
-func (o *uninstallOptions) run(ctx context.Context) error {
-	if err := o.validate(); err != nil {
-		return exit.UsageError(err)
-	}
-	cluster, err := o.open(nil)
+const dryRunDeleteUsage = "Only print what would be deleted (client), or let the server check it and delete nothing (server)"
+
+// Run implements options.
+func (o *uninstallOptions) Run(ctx context.Context) error {
+	cluster, err := o.connect(nil)
 	if err != nil {
 		return err
 	}
-	namespace, err := o.place(ctx, cluster.Cluster)
+	namespace, err := o.findNamespace(ctx, cluster.Cluster)
 	if err != nil {
 		return err
 	}
-	all, err := install.RenderAll(manifests.Files, namespace)
+	all, err := installation.RenderAll(manifests.Files, namespace)
 	if err != nil {
 		return err
 	}
@@ -78,50 +69,58 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 	if err != nil {
 		return o.explain(err)
 	}
-	for _, l := range removal.Left {
-		fmt.Fprintf(o.Streams.ErrOut, "%s is left: %s\n", nameOf(l.Ref), l.Why)
-	}
 	if len(removal.Targets) == 0 {
-		fmt.Fprintf(o.Streams.ErrOut, "Nothing of the webhook is there, in namespace %s or outside of namespaces.\n", namespace)
+		fmt.Fprintf(o.Streams.ErrOut, "Nothing to remove: there is no installation in namespace %s.\n", namespace)
+		o.reportKept(removal.Kept)
 		return nil
 	}
 	fmt.Fprint(o.Streams.ErrOut, fleetNote(removal.Targets))
-	if agreed, err := o.agreed(ctx, removal.Targets); err != nil || !agreed {
+	if err := o.confirm(ctx, removal.Targets); err != nil {
 		return err
 	}
-	return o.explain(o.remove(ctx, cluster.Cluster, removal.Targets))
-}
-
-func (o *uninstallOptions) remove(ctx context.Context, cluster *install.Cluster, targets []install.Target) error {
-	tell := func(r object.Ref) { fmt.Fprintf(o.Streams.Out, "%s deleted%s\n", nameOf(r), dryRunMark(o.dryRun)) }
+	report := func(r object.Ref) { fmt.Fprintf(o.Streams.Out, "%s deleted%s\n", nameOf(r), o.dryRun.suffix()) }
 	if o.dryRun.String() == dryRunClient {
-		for _, t := range targets {
-			tell(t.Ref)
+		for _, t := range removal.Targets {
+			report(t.Ref)
 		}
-		return nil
+	} else if err := cluster.Delete(ctx, removal.Targets, o.dryRun.String() == dryRunServer, report); err != nil {
+		return o.explain(err)
 	}
-	return cluster.Delete(ctx, targets, o.dryRun.String() == dryRunServer, tell)
+	o.reportKept(removal.Kept)
+	return nil
 }
 
-// agreed shows what is to go, and asks, where nobody has decided yet.
-func (o *uninstallOptions) agreed(ctx context.Context, targets []install.Target) (bool, error) {
+func (o *uninstallOptions) reportKept(kept []installation.Kept) {
+	for _, k := range kept {
+		reason := map[installation.KeptReason]string{
+			installation.KeptUnlabelled: "it does not have the label " + installation.Selector,
+			installation.KeptDeleting:   "it is being deleted already",
+			installation.KeptNamespace: "others may have objects in it. If nobody needs them:\n" +
+				"  kubectl delete namespace " + k.Name,
+		}[k.Reason]
+		fmt.Fprintf(o.Streams.ErrOut, "%s stays: %s\n", nameOf(k.Ref), reason)
+	}
+}
+
+// confirm prints what will be deleted, and asks. It returns nil if the user agrees.
+func (o *uninstallOptions) confirm(ctx context.Context, targets []installation.Target) error {
 	if o.yes || o.dryRun.String() != dryRunNone {
-		return true, nil
+		return nil
 	}
 	fmt.Fprintln(o.Streams.ErrOut, "To be deleted:")
 	for _, t := range targets {
 		fmt.Fprintf(o.Streams.ErrOut, "  %s\n", nameOf(t.Ref))
 	}
 	if !output.IsTerminal(o.Streams.In) {
-		return false, &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted: nobody can be asked"), Hint: "--yes deletes without asking."}
+		return &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted: standard input is not a terminal"), Hint: "--yes deletes without asking."}
 	}
 	yes, err := output.Ask(ctx, o.Streams, fmt.Sprintf("Delete these %d objects?", len(targets)))
-	if err != nil {
+	switch {
+	case err != nil:
 		fmt.Fprintln(o.Streams.ErrOut, "interrupted: nothing was deleted")
-		return false, &exit.Error{Status: exit.Failed, Err: err, Shown: true}
+		return &exit.Error{Status: exit.Failed, Err: err, Shown: true}
+	case !yes:
+		return &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted")}
 	}
-	if !yes {
-		err = &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted")}
-	}
-	return yes, err
+	return nil
 }

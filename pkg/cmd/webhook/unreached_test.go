@@ -14,8 +14,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
 
-// TestUnreached holds after which errors no further question is asked: they would all end the same way.
-func TestUnreached(t *testing.T) {
+// TestUnreachable holds after which errors no further question is asked: they would all end the same way.
+func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		err  error
@@ -29,7 +29,7 @@ func TestUnreached(t *testing.T) {
 		{apierrors.NewUnauthorized("who are you"), true},
 		{apierrors.NewForbidden(schema.GroupResource{}, "a", nil), false},
 	} {
-		if got := unreached(test.err); got != test.want {
+		if got := unreachable(test.err); got != test.want {
 			t.Errorf("%v: %t", test.err, got)
 		}
 	}

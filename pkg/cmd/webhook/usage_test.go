@@ -31,22 +31,24 @@ func TestUsage(t *testing.T) {
 		"install --dry-run=maybe":                         "must be one of none, client, server",
 		"install --guard-default=denny":                   "must be one of off, warn, deny",
 		"install --certificates=mine":                     "must be one of self-signed, cert-manager",
-		"install -n Not_A_Name":                           `--namespace="Not_A_Name" is no name`,
+		"install -n Not_A_Name":                           `--namespace="Not_A_Name" is invalid`,
 		"install --release-namespaces=":                   "--release-namespaces is empty",
-		"install --release-namespaces=a,B":                `--release-namespaces holds "B"`,
+		"install --release-namespaces=a,B":                `--release-namespaces has the invalid name "B"`,
 		"install -n kube-system":                          "refusing to install into namespace kube-system",
 		"install -n default --dry-run=client":             "refusing to install into namespace default",
 		"install -n cattle-fleet-system --dry-run=client": "refusing to install into namespace cattle-fleet-system",
 		"install --image=":                                "--image is empty",
-		"install --replicas=0":                            "--replicas=0: want 1 or more",
-		"install --wait --dry-run=server":                 "--wait and --dry-run exclude each other",
+		"install --replicas=0":                            "--replicas=0: must be 1 or more",
+		"install --wait --dry-run=server":                 "--wait and --dry-run are mutually exclusive",
 		"install --wait --timeout=0s":                     "--timeout=0s",
 		"install --request-timeout=soon":                  `parsing --request-timeout "soon"`,
 		"uninstall everything":                            `unknown command "everything"`,
 		"disable --dry-run=yes":                           "must be one of none, client, server",
-		"status -o table":                                 "must be one of text, json, yaml",
-		"test -n shop":                                    "--namespace is that of an object",
-		"test configmap":                                  "KIND/NAME",
+		"status -o xml":                                   "must be one of table, wide, json, yaml, name",
+		"status -o jsonpath":                              "no template given",
+		"test -o columns":                                 "must be one of table, wide, json, yaml, name",
+		"test -n shop":                                    "--namespace is the namespace of an object",
+		"test configmap":                                  "must be KIND/NAME",
 		"test configmap/a configmap/b":                    "accepts at most 1 arg",
 	} {
 		r := offline(t, strings.Fields(args)...)
@@ -68,9 +70,13 @@ func TestUnknownVerb(t *testing.T) {
 // TestInstallOffline holds that manifests can be had without a cluster, and nothing else can.
 func TestInstallOffline(t *testing.T) {
 	for output, want := range map[string]string{
-		"text": "deployment.apps/fleetdoctor-webhook serverside-applied (dry run)\n",
-		"yaml": "---\napiVersion: apps/v1\nkind: Deployment\n",
-		"json": `"kind": "Deployment"`,
+		"table": "deployment.apps/fleetdoctor-webhook serverside-applied (dry run)\n",
+		"text":  "deployment.apps/fleetdoctor-webhook serverside-applied (dry run)\n",
+		"yaml":  "---\napiVersion: apps/v1\nkind: Deployment\n",
+		"json":  `"kind": "Deployment"`,
+		"name":  "deployment.apps/fleetdoctor-webhook\n",
+
+		"jsonpath={.items[0].kind}": "Namespace",
 	} {
 		r := offline(t, "install", "--dry-run=client", "-o", output)
 		if r.status != 0 || !strings.Contains(r.out, want) || r.errOut != "" {

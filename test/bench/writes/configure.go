@@ -16,13 +16,13 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 	webhookserver "github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
 
 // configurations are those of the manifests, narrowed to the namespace of the hook's arm, with a URL on loopback for the reference to a Service.
 func (h *hook) configurations() ([]client.Object, error) {
-	rendered, err := install.Render(manifests.Files, install.Options{})
+	rendered, err := installation.Render(manifests.Files, installation.Options{})
 	if err != nil {
 		return nil, err
 	}

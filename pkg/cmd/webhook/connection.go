@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
+)
+
+// The rights that the subcommands require, in terms of RBAC.
+const (
+	configurationsAPI = "mutatingwebhookconfigurations and validatingwebhookconfigurations (admissionregistration.k8s.io)"
+
+	installRights = "It requires get, create, patch and delete on every kind that it applies (--dry-run=client lists them), list on roles and rolebindings,\n" +
+		"and the rights that its roles grant, or bind and escalate. cluster-admin has all of them."
+	uninstallRights = "It requires get and delete on every kind of an installation (webhook install --dry-run=client lists them), list on roles and rolebindings,\n" +
+		"and list on " + configurationsAPI + ". cluster-admin has all of them."
+	disableRights = "It requires list and delete on " + configurationsAPI + "."
+	enableRights  = "It requires get on deployments, and get, list, create and patch on " + configurationsAPI + "."
+	statusRights  = "It requires get on every kind of an installation (webhook install --dry-run=client lists them), list on namespaces and endpointslices,\n" +
+		"and get on the nonResourceURL /metrics."
+	testRights = "It requires get, patch and delete on the object to test with, list on secrets to find one, and list on\n" + configurationsAPI + "."
+)
+
+// connection holds the flags that select a cluster and a namespace. Subcommands embed it.
+type connection struct {
+	*input.Flags
+	// rights are printed if the cluster refuses a request.
+	rights string
+}
+
+// newConnection escapes what the subcommand prints: it quotes names and messages of servers.
+func newConnection(env verb.Environment, rights string) connection {
+	env.Streams.Out, env.Streams.ErrOut = escape.TextWriter(env.Streams.Out), escape.TextWriter(env.Streams.ErrOut)
+	return connection{input.New(env), rights}
+}
+
+// addFlags adds kubectl's own flags, with another usage of --namespace.
+func (o connection) addFlags(c *cobra.Command, namespace string) {
+	o.Config.AddFlags(c.Flags())
+	c.Flags().Lookup("namespace").Usage = namespace
+}
+
+// Complete implements options.
+func (o connection) Complete(*cobra.Command, []string) error { return nil }
+
+// Validate implements options.
+func (o connection) Validate() error {
+	if *o.Config.Namespace != "" {
+		if wrong := validation.IsDNS1123Label(*o.Config.Namespace); wrong != nil {
+			return fmt.Errorf("--namespace=%q is invalid: %s", *o.Config.Namespace, wrong[0])
+		}
+	}
+	if _, err := clientcmd.ParseTimeout(*o.Config.Timeout); err != nil {
+		return fmt.Errorf("parsing --request-timeout %q: must be a number of seconds, or a duration like 30s or 2m", *o.Config.Timeout)
+	}
+	return nil
+}
+
+// namespaceOr returns --namespace, else the namespace where an installation was found. The namespace of the kubeconfig's context is where its
+// user works, and never that of the webhook.
+func (o connection) namespaceOr(found string) string {
+	return cmp.Or(*o.Config.Namespace, found, installation.Namespace)
+}
+
+// findNamespace returns the namespace of the cluster's installation. It refuses another one: a cluster has one installation.
+func (o connection) findNamespace(ctx context.Context, cluster *installation.Cluster) (string, error) {
+	configurations, err := cluster.Configurations(ctx)
+	if err != nil {
+		return "", o.explain(err)
+	}
+	found, err := cluster.FindNamespace(ctx, configurations)
+	if err != nil {
+		return "", o.explain(err)
+	}
+	namespace := o.namespaceOr(found)
+	if found != "" && found != namespace {
+		return "", &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the webhook is installed in namespace %s, not in %s", found, namespace),
+			Hint: "A cluster has one installation. Leave out -n, or remove that installation first: " + o.Command("webhook uninstall") + " -n " + found}
+	}
+	return namespace, nil
+}
+
+// client sends requests to a cluster.
+type client struct {
+	*installation.Cluster
+	// kinds finds a kind by any name that kubectl accepts.
+	kinds   meta.RESTMapper
+	metrics func(context.Context) (io.ReadCloser, error)
+}
+
+func (c *client) reader() installation.Reader {
+	return installation.Reader{Cluster: c.Cluster, Metrics: c.metrics, Files: manifests.Files}
+}
+
+// maxAnswer is the limit of one response, in bytes: a page of release records, or the metrics of a large API server.
+const maxAnswer = 256 << 20
+
+// connect returns a client and sends no request. Warnings of the API server go to the handler; without one they are dropped.
+func (o connection) connect(warnings rest.WarningHandlerWithContext) (*client, error) {
+	config, err := o.RESTConfig("Name one with --kubeconfig or --context.")
+	if err != nil {
+		return nil, err
+	}
+	if warnings != nil {
+		config.WarningHandlerWithContext = warnings
+	}
+	config.QPS = -1 // no rate limit: at most one page is read ahead
+	httpClient, err := transport.Client(config, transport.Bounds{Answer: maxAnswer})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection: %w", err)
+	}
+	objects, err := dynamic.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection: %w", err)
+	}
+	disco, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection: %w", err)
+	}
+	cached := memory.NewMemCacheClient(disco)
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cached)
+	metrics := func(ctx context.Context) (io.ReadCloser, error) {
+		return disco.RESTClient().Get().AbsPath("/metrics").Stream(ctx)
+	}
+	return &client{&installation.Cluster{Dynamic: objects, Mapper: mapper}, restmapper.NewShortcutExpander(mapper, cached, nil), metrics}, nil
+}
+
+// explain adds a hint to an error.
+func (o connection) explain(err error) error {
+	var explained *exit.Error
+	var foreign *installation.ForeignError
+	switch {
+	case err == nil || errors.As(err, &explained):
+		return err
+	case errors.As(err, &foreign):
+		hint := "Nothing was written. Install into another namespace with -n, or, if the objects are the webhook's own, label them:\n" +
+			"  kubectl label KIND NAME " + installation.Selector
+		if slices.ContainsFunc(foreign.Objects, func(r object.Ref) bool { return r.Kind == "Secret" }) {
+			hint += "\nIf cert-manager made the Secret: " + o.Command("webhook uninstall") + ", then install again."
+		}
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: hint}
+	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "denied the request"): // the text of a refusal by an admission webhook
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: o.rights}
+	case unreachable(err):
+		return o.Explain(err)
+	}
+	return &exit.Error{Status: exit.Failed, Err: err}
+}
+
+// unreachable reports whether no cluster answered, or one that does not know the user or does not answer like a cluster: the user may have
+// meant another one.
+func unreachable(err error) bool {
+	var network net.Error
+	var size *transport.SizeError
+	return errors.As(err, &network) || errors.As(err, &size) || errors.Is(err, context.DeadlineExceeded) || apierrors.IsUnauthorized(err)
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestUninstallCertManager holds that the Secrets that cert-manager made for the webhook go, without its label, and no other Secret.
+func TestUninstallCertManager(t *testing.T) {
+	f := onCluster(t)
+	f.installed(t, "issued")
+	secret := func(name, certificate string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "issued", Name: name, Annotations: map[string]string{"cert-manager.io/certificate-name": certificate}}}
+	}
+	if err := f.Client().Delete(t.Context(), secret("fleetdoctor-webhook-cert", "")); err != nil {
+		t.Fatal(err)
+	}
+	theirs := secret("theirs", "theirs")
+	for _, s := range []*corev1.Secret{secret("fleetdoctor-webhook-cert", "fleetdoctor-webhook"), secret("fleetdoctor-webhook-ca", "fleetdoctor-webhook-ca"), theirs} {
+		if err := f.Client().Create(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := f.must(t, "uninstall", "--yes")
+	if !strings.HasSuffix(r.out, "secret/fleetdoctor-webhook-ca deleted\n") && !strings.HasSuffix(r.out, "secret/fleetdoctor-webhook-cert deleted\n") || strings.Count(r.out, "secret/") != 2 {
+		t.Errorf("it deleted:\n%s", r.out)
+	}
+	f.get(t, theirs, "issued", "theirs")
+}
+
+// granted is the kubeconfig of a user who may do this, in one namespace or ("") in the whole cluster, and no more.
+func (f *fixture) granted(t *testing.T, user, namespace string, rules ...rbacv1.PolicyRule) string {
+	t.Helper()
+	f.Grant(t, user, namespace, rules...)
+	return f.UserKubeconfig(t, user)
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/cert"
+)
+
+// certificateKey is the key of the certificate in the Secret. No other key is read.
+const certificateKey = "tls.crt"
+
+// certificates reads the certificate chain of a Secret, the server's own certificate first. Errors do not quote it.
+func certificates(secret *unstructured.Unstructured) ([]*x509.Certificate, error) {
+	encoded, _, _ := unstructured.NestedString(secret.Object, "data", certificateKey)
+	if encoded == "" {
+		return nil, errNoCertificate
+	}
+	return parsePEM(encoded)
+}
+
+var errNoCertificate = errors.New("it does not have a certificate yet")
+
+// parsePEM reads certificates from PEM in base64.
+func parsePEM(encoded string) ([]*x509.Certificate, error) {
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, errors.New("it is not base64")
+	}
+	out, err := cert.ParseCertsPEM(data)
+	if err != nil {
+		return nil, errors.New("it does not have a valid certificate")
+	}
+	return out, nil
+}
+
+// verify returns an error unless an API server with the caBundle accepts the certificate chain for a name at a time.
+func verify(bundle string, chain []*x509.Certificate, name string, at time.Time) error {
+	roots, err := parsePEM(bundle)
+	if err != nil {
+		return fmt.Errorf("reading the caBundle: %w", err)
+	}
+	o := x509.VerifyOptions{Roots: x509.NewCertPool(), Intermediates: x509.NewCertPool(), CurrentTime: at, DNSName: name,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	for _, c := range roots {
+		o.Roots.AddCert(c)
+	}
+	for _, c := range chain[1:] {
+		o.Intermediates.AddCert(c)
+	}
+	_, err = chain[0].Verify(o)
+	return err
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+)
+
+// drift compares a live object with the desired one: the fields that the manifest states, and what narrows or widens the installation beyond
+// the manifest (named list elements such as containers and webhooks, and the scope of a webhook).
+func drift(desired, live *unstructured.Unstructured) []compare.Difference {
+	kind := desired.GroupVersionKind()
+	isOrder := func(d compare.Difference) bool { return d.Order } // which has no effect in these manifests
+	out := slices.DeleteFunc(compare.Objects(desired.Object, live.Object, kind), isOrder)
+	rest := live.DeepCopy()
+	unstructured.RemoveNestedField(rest.Object, "status")
+	for _, d := range compare.Objects(rest.Object, desired.Object, kind) {
+		if !d.Order && !d.LiveSet && isExtra(d) {
+			out = append(out, compare.Difference{Path: d.Path, Live: d.Desired, LiveSet: true})
+		}
+	}
+	return out
+}
+
+// isExtra reports whether a value that only the live object has is more than a default of the server.
+func isExtra(d compare.Difference) bool {
+	if m, ok := d.Desired.(map[string]any); ok && len(m) == 0 {
+		return false
+	}
+	if last := d.Path[len(d.Path)-1]; last.Key != nil {
+		return true
+	}
+	for _, e := range d.Path {
+		if e.FieldName != nil && slices.Contains([]string{"namespaceSelector", "objectSelector", "matchConditions", "url"}, *e.FieldName) {
+			return true
+		}
+	}
+	return false
+}
+
+// driftText describes a difference in one line. It shows a value only if it is a short scalar.
+func driftText(d compare.Difference) string {
+	path := d.Path.String()
+	live, desired := scalarText(d.Live), scalarText(d.Desired)
+	switch {
+	case !d.LiveSet:
+		return path + " is missing" + desired
+	case !d.DesiredSet:
+		return path + live + " is not in the manifests"
+	case live == "" || desired == "":
+		return path + " differs"
+	}
+	return path + " is" + live + ", desired is" + desired
+}
+
+func scalarText(v any) string {
+	switch v.(type) {
+	case nil, map[string]any, []any:
+		return ""
+	}
+	if text := fmt.Sprintf(" %v", v); len(text) <= 60 {
+		return text
+	}
+	return ""
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"encoding/json"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
+)
+
+func render(t *testing.T, o Options) []*unstructured.Unstructured {
+	t.Helper()
+	out, err := Render(manifests.Files, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func byKey(objs []*unstructured.Unstructured) map[string]any {
+	out := map[string]any{}
+	for _, o := range objs {
+		out[RefOf(o).Key().String()] = o.Object
+	}
+	return out
+}
+
+// TestRenderAsOverlays holds that each way to install comes to the same: by this program, by kubectl apply -k, by Fleet.
+func TestRenderAsOverlays(t *testing.T) {
+	t.Parallel()
+	for overlay, o := range map[string]Options{
+		"default":      {},
+		"exact":        {Exact: true},
+		"cert-manager": {Certificates: CertManager},
+		"scoped":       {ReleaseNamespaces: []string{"guestbook", "shop"}},
+	} {
+		t.Run(overlay, func(t *testing.T) {
+			t.Parallel()
+			memory := filesys.MakeEmptyDirInMemory()
+			err := fs.WalkDir(manifests.Files, ".", func(name string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() {
+					return err
+				}
+				data, err := manifests.Files.ReadFile(name)
+				if err != nil {
+					return err
+				}
+				return memory.WriteFile(name, data)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, "overlays/"+overlay)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]any{}
+			for _, r := range resources.Resources() {
+				data, err := r.MarshalJSON()
+				if err != nil {
+					t.Fatal(err)
+				}
+				u := &unstructured.Unstructured{}
+				if err := u.UnmarshalJSON(data); err != nil {
+					t.Fatal(err)
+				}
+				want[RefOf(u).Key().String()] = u.Object
+			}
+			if diff := cmp.Diff(want, byKey(render(t, o))); diff != "" {
+				t.Errorf("objects (-overlay +install):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRenderElsewhere holds that nothing of another namespace is left in an installation.
+func TestRenderElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, o := range []Options{{}, {Exact: true, Certificates: CertManager}, {ReleaseNamespaces: []string{"shop"}}} {
+		o.Namespace = "ops"
+		for _, u := range render(t, o) {
+			text, err := json.Marshal(u.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(text), Namespace) {
+				t.Errorf("%s still names %s:\n%s", RefOf(u).Key(), Namespace, text)
+			}
+		}
+	}
+}
+
+func TestRenderOptions(t *testing.T) {
+	t.Parallel()
+	objs := render(t, Options{GuardDefault: admission.GuardDeny, Image: "example/doctor:1", Replicas: 3, ReleaseNamespaces: []string{"shop", "bank", "shop"}})
+	var kinds, bound []string
+	for _, u := range objs {
+		if n := len(kinds); n == 0 || kinds[n-1] != u.GetKind() {
+			kinds = append(kinds, u.GetKind())
+		}
+		if !installed(u) {
+			t.Errorf("%s does not carry the label", RefOf(u).Key())
+		}
+		switch u.GetKind() {
+		case "Deployment":
+			c := container(u)
+			want := []any{"webhook", "serve", "--cert-dir=/certs", "--guard-default=deny", "--release-namespaces=shop,bank,shop"}
+			if diff := cmp.Diff(want, c["args"]); diff != "" {
+				t.Errorf("arguments (-want +got):\n%s", diff)
+			}
+			if c["image"] != "example/doctor:1" || OptionsOf("", u).Replicas != 3 {
+				t.Errorf("image %v, replicas %d", c["image"], OptionsOf("", u).Replicas)
+			}
+		case "RoleBinding":
+			if u.GetName() == recordsRole {
+				bound = append(bound, u.GetNamespace())
+			}
+		case "ClusterRoleBinding":
+			if u.GetName() == recordsRole {
+				t.Error("Secrets may still be read everywhere")
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"bank", "shop"}, bound); diff != "" {
+		t.Errorf("namespaces whose Secrets may be read (-want +got):\n%s", diff)
+	}
+	if kinds[0] != "Namespace" || !slices.Equal(kinds[len(kinds)-3:], []string{"Deployment", mutatingKind.Kind, validatingKind.Kind}) {
+		t.Errorf("order of kinds: %v", kinds)
+	}
+}
+
+func TestRenderAll(t *testing.T) {
+	t.Parallel()
+	all, err := RenderAll(manifests.Files, Namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := byKey(all)
+	for _, key := range []string{"secret fleetdoctor-system/fleetdoctor-webhook-cert", "certificate.cert-manager.io fleetdoctor-system/fleetdoctor-webhook",
+		"clusterrolebinding.rbac.authorization.k8s.io fleetdoctor-webhook-records", "rolebinding.rbac.authorization.k8s.io fleetdoctor-system/fleetdoctor-webhook-records"} {
+		if have[key] == nil {
+			t.Errorf("%s is not in what there may be", key)
+		}
+	}
+	if len(have) != len(all) {
+		t.Error("an object is there twice")
+	}
+}
+
+// TestOptionsOf holds that the options of an installation can be read off it again.
+func TestOptionsOf(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]Options{
+		"plain":        {Certificates: SelfSigned, Image: Image, Replicas: Replicas},
+		"all of them":  {Certificates: SelfSigned, Exact: true, ReleaseNamespaces: []string{"shop", "bank"}, GuardDefault: admission.GuardOff, Image: "example/doctor:1", Replicas: 5},
+		"cert-manager": {Certificates: CertManager, Image: Image, Replicas: Replicas},
+	} {
+		want.Namespace = "ops"
+		var deployment *unstructured.Unstructured
+		var configurations []*unstructured.Unstructured
+		for _, u := range render(t, want) {
+			switch u.GetKind() {
+			case deploymentKind.Kind:
+				deployment = u
+			case mutatingKind.Kind, validatingKind.Kind:
+				configurations = append(configurations, u)
+			}
+		}
+		if diff := cmp.Diff(want, OptionsOf("ops", deployment, configurations...)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		want.Exact = false
+		if diff := cmp.Diff(want, OptionsOf("ops", deployment)); diff != "" {
+			t.Errorf("%s, without configurations (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+
+// Result is the result of a self-test.
+type Result string
+
+// The results.
+const (
+	Works          Result = "Works"
+	NotCalled      Result = "NotCalled"      // no handler answered
+	ValidatingOnly Result = "ValidatingOnly" // the validating handler answered, the mutating handler did not
+	MutatingOnly   Result = "MutatingOnly"   // the mutating handler answered, the validating handler did not
+	NoObject       Result = "NoObject"       // there is no object to test with
+	ResultUnknown  Result = "Unknown"        // the requests do not tell
+)
+
+// MutatingAnswer is the response to a request that removes TestedLabel.
+type MutatingAnswer string
+
+// The answers.
+const (
+	Restored         MutatingAnswer = "Restored"         // the label is there again
+	Denied           MutatingAnswer = "Denied"           // the mutating handler denied the request, or warned before another webhook denied it
+	Warned           MutatingAnswer = "Warned"           // the label was removed, and the mutating handler warned
+	ValidatingAnswer MutatingAnswer = "ValidatingAnswer" // only the validating handler, which is called later, denied or warned
+	LabelRemoved     MutatingAnswer = "LabelRemoved"     // the label was removed, and no handler of this webhook answered
+	NoAnswer         MutatingAnswer = "NoAnswer"         // the API server refused the request because the webhook did not answer
+	RefusedByOthers  MutatingAnswer = "RefusedByOthers"  // the request was refused, and not by this webhook
+)
+
+// ValidatingResult says how the validating handler responded to a deletion.
+type ValidatingResult string
+
+// The answers of the validating handler.
+const (
+	ValidatingWarned    ValidatingResult = "Warned"
+	ValidatingDenied    ValidatingResult = "Denied"
+	ValidatingNotCalled ValidatingResult = "NotCalled"
+	OffForNamespace     ValidatingResult = "OffForNamespace" // a label switches the handler off
+	OffByDefault        ValidatingResult = "OffByDefault"    // no label switches the handler on, and --guard-default is off
+	ValidatingUnknown   ValidatingResult = "Unknown"         // the response does not tell; the message says why
+)
+
+// Reason explains a result.
+type Reason struct {
+	// Code is stable.
+	Code ReasonCode `json:"code"`
+	// Message is text for people.
+	Message string `json:"message"`
+}
+
+// ReasonCode is the stable part of a Reason.
+type ReasonCode string
+
+// The codes.
+const (
+	NotConfigured     ReasonCode = "NotConfigured"     // no webhook configuration has the webhook
+	Excluded          ReasonCode = "Excluded"          // labels keep the API server from calling the webhook for the object
+	Unsuitable        ReasonCode = "Unsuitable"        // the object has no label to remove, or is being deleted
+	NotDesired        ReasonCode = "NotDesired"        // no release desires the object, or only that of Fleet's agent
+	RecordsUnread     ReasonCode = "RecordsUnread"     // release records could not be read or decoded
+	Refused           ReasonCode = "Refused"           // the request was refused
+	ValidatingSilent  ReasonCode = "ValidatingSilent"  // the validating handler did not answer
+	InstallationWrong ReasonCode = "InstallationWrong" // a check of `webhook status` is Wrong
+	TimedOut          ReasonCode = "TimedOut"          // the request took as long as the timeout of the webhook
+	CallFailed        ReasonCode = "CallFailed"        // the API server counted a failed call for the request
+	CallPassed        ReasonCode = "CallPassed"        // the API server counted a call for the request
+	NotCounted        ReasonCode = "NotCounted"        // the API server did not count a call for the request
+	NothingWrong      ReasonCode = "NothingWrong"      // no problem was found in the installation
+	PartlyUnread      ReasonCode = "PartlyUnread"      // not everything about the installation could be read
+)
+
+// Test is the document that `webhook test` prints.
+type Test struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// TakenAt is the time of the test (RFC 3339).
+	TakenAt string `json:"takenAt"`
+	// Result is Works, NotCalled, ValidatingOnly, MutatingOnly, NoObject or Unknown.
+	Result Result `json:"result"`
+	// Reasons explain a result other than Works.
+	Reasons []Reason `json:"reasons,omitempty"`
+	// Object is the object of the requests, absent if none was sent.
+	Object *object.Ref `json:"object,omitempty"`
+	// Release is the Helm release ("namespace/name") that desires the object, absent if unknown.
+	Release string `json:"release,omitempty"`
+	// BundleDeployment is the name of the BundleDeployment of that release.
+	BundleDeployment string `json:"bundleDeployment,omitempty"`
+	// Mutating is the response to a dry run that removes the label objectset.rio.cattle.io/hash, absent if none was sent.
+	Mutating *Mutating `json:"mutating,omitempty"`
+	// Validating is the response to a dry run that deletes the object, absent if the first response left nothing to test.
+	Validating *Validating `json:"validating,omitempty"`
+}
+
+// Mutating is the response to a request that removes a label.
+type Mutating struct {
+	// Answer is Restored, Denied, Warned, ValidatingAnswer, LabelRemoved, NoAnswer or RefusedByOthers.
+	Answer MutatingAnswer `json:"answer"`
+	// Message is the message of a refusal.
+	Message  string    `json:"message,omitempty"`
+	Warnings []Warning `json:"warnings,omitempty"`
+	// Seconds is the duration of the request.
+	Seconds float64 `json:"seconds"`
+
+	unchanged bool // the restored label has the value that it had
+}
+
+// Validating is the response to a request that deletes an object.
+type Validating struct {
+	// Answer is Warned, Denied, NotCalled, OffForNamespace, OffByDefault or Unknown.
+	Answer ValidatingResult `json:"answer"`
+	// Message is the message of a refusal, or explains the answers NotCalled and Unknown.
+	Message  string    `json:"message,omitempty"`
+	Warnings []Warning `json:"warnings,omitempty"`
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
+)
+
+// testManager is the field manager of the test. The webhook ignores requests of adopt's field manager.
+const testManager = "fleetdoctor-webhook-test"
+
+// TestedLabel is the label that the test removes: Fleet's set hash.
+const TestedLabel = fleet.HashLabel
+
+const removeLabel = `{"metadata":{"labels":{"` + TestedLabel + `":null}}}`
+
+// Objects that cannot be tested with.
+var (
+	errUnlabelled = errors.New("it does not have the label " + TestedLabel)
+	errDeleting   = errors.New("it is being deleted, and the webhook is not called for such objects")
+)
+
+// sendPatch sends a server-side dry run that removes TestedLabel from an object. The error is one of reading the object, errUnlabelled or
+// errDeleting.
+func (t *Tester) sendPatch(ctx context.Context, ref object.Ref) (*Mutating, *unstructured.Unstructured, error) {
+	r, err := t.Cluster.Resource(ref.GroupVersionKind(), ref.Namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	live, err := r.Get(ctx, ref.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading %s: %w", ref.Key(), err)
+	}
+	hash := live.GetLabels()[TestedLabel]
+	switch {
+	case hash == "":
+		return nil, live, fmt.Errorf("testing with %s: %w", ref.Key(), errUnlabelled)
+	case live.GetDeletionTimestamp() != nil:
+		return nil, live, fmt.Errorf("testing with %s: %w", ref.Key(), errDeleting)
+	}
+	t.Warnings.Take()
+	begin := t.Now()
+	got, err := r.Patch(ctx, ref.Name, types.MergePatchType, []byte(removeLabel), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: testManager})
+	m := &Mutating{Answer: LabelRemoved, Seconds: t.Now().Sub(begin).Seconds(), Warnings: t.Warnings.Take()}
+	mutating, validating := warned(m.Warnings)
+	switch {
+	case err != nil:
+		m.Answer, m.Message = refusal(err), err.Error()
+		if m.Answer == ValidatingAnswer && mutating {
+			m.Answer = Denied
+		}
+	case got.GetLabels()[TestedLabel] != "":
+		m.Answer, m.unchanged = Restored, got.GetLabels()[TestedLabel] == hash
+	case mutating:
+		m.Answer = Warned
+	case validating:
+		m.Answer = ValidatingAnswer
+	}
+	return m, live, nil
+}
+
+// refusal says which webhook refused a request. The API server names the webhook only in its message. A refusal of the exact webhook counts
+// as one of the validating handler: the mutating handler is called before both, and let the request pass.
+func refusal(err error) MutatingAnswer {
+	for name, answer := range map[string]MutatingAnswer{StampWebhook: Denied, ExactWebhook: ValidatingAnswer, GuardWebhook: ValidatingAnswer} {
+		switch {
+		case strings.Contains(err.Error(), `admission webhook "`+name+`" denied the request`):
+			return answer
+		case strings.Contains(err.Error(), `failed calling webhook "`+name+`"`):
+			return NoAnswer
+		}
+	}
+	return RefusedByOthers
+}
+
+// testValidating sends a server-side dry run that deletes an object.
+func (t *Tester) testValidating(ctx context.Context, ref object.Ref, live *unstructured.Unstructured, m *Mutating) *Validating {
+	off := t.guardOff(ctx, live)
+	if off.Answer == OffForNamespace || off.Answer == OffByDefault {
+		return off
+	}
+	s := t.scopeOf(ctx, validatingKind, GuardWebhook)
+	if !s.configured {
+		return &Validating{Answer: ValidatingNotCalled, Message: "no webhook configuration with the label " + Selector + " has the webhook " + GuardWebhook}
+	}
+	if !t.supportsDryRun(ctx, ref) {
+		return &Validating{Answer: ValidatingUnknown, Message: "it is unknown whether the API server of " + ref.Kind + " supports dry runs, so no deletion was sent"}
+	}
+	v := t.sendDelete(ctx, ref, live)
+	if v.Answer != ValidatingNotCalled || v.Message != "" {
+		return v
+	}
+	if reason := t.silenceReason(ctx, ref, m); reason != "" {
+		return &Validating{Answer: ValidatingUnknown, Message: reason}
+	}
+	if off.Answer == ValidatingUnknown {
+		return &Validating{Answer: ValidatingUnknown, Message: "it did not answer, and whether it is switched off could not be read"}
+	}
+	v.Message = cmp.Or(strings.Join(t.exclusions(ctx, s, live), "; "),
+		"no warning about the deletion of "+ref.Key().String()+": "+GuardWebhook+" was not called, or did not answer")
+	return v
+}
+
+// sendDelete sends the deletion. The answer is ValidatingNotCalled without a message if no handler of this webhook answered.
+func (t *Tester) sendDelete(ctx context.Context, ref object.Ref, live *unstructured.Unstructured) *Validating {
+	r, err := t.Cluster.Resource(ref.GroupVersionKind(), ref.Namespace)
+	if err != nil {
+		return &Validating{Answer: ValidatingUnknown, Message: err.Error()}
+	}
+	uid := live.GetUID()
+	t.Warnings.Take()
+	err = r.Delete(ctx, ref.Name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}, Preconditions: &metav1.Preconditions{UID: &uid}})
+	return validatingOf(err, t.Warnings.Take())
+}
+
+// validatingOf evaluates the response to a deletion.
+func validatingOf(err error, warnings []Warning) *Validating {
+	v := &Validating{Answer: ValidatingNotCalled, Warnings: warnings}
+	if err != nil {
+		v.Message = err.Error()
+	}
+	_, validating := warned(warnings)
+	switch {
+	case strings.Contains(v.Message, `admission webhook "`+GuardWebhook+`" denied the request`):
+		v.Answer = ValidatingDenied
+	case validating:
+		v.Answer = ValidatingWarned
+	case strings.Contains(v.Message, `failed calling webhook "`+GuardWebhook+`"`):
+	case err != nil:
+		v.Answer, v.Message = ValidatingUnknown, "the deletion was refused, and not by this webhook: "+v.Message
+	}
+	return v
+}
+
+// guardOff says whether a label or the installation switches the validating handler off. The answer is ValidatingUnknown if that could not be
+// read, and empty if the handler is on.
+func (t *Tester) guardOff(ctx context.Context, live *unstructured.Unstructured) *Validating {
+	labels := live.GetLabels() // of the object itself if it is cluster-scoped
+	if namespace := live.GetNamespace(); namespace != "" {
+		o, err := t.Cluster.Get(ctx, object.Ref{APIVersion: "v1", Kind: namespaceKind.Kind, Name: namespace})
+		if err != nil || o == nil {
+			return &Validating{Answer: ValidatingUnknown}
+		}
+		labels = o.GetLabels()
+	}
+	if mode, _ := admission.GuardModeOf(labels, admission.GuardWarn); mode == admission.GuardOff {
+		return &Validating{Answer: OffForNamespace}
+	}
+	namespace := t.namespace(ctx)
+	if namespace == "" {
+		return &Validating{Answer: ValidatingUnknown}
+	}
+	deployment, err := t.Cluster.Get(ctx, object.Ref{APIVersion: deploymentKind.GroupVersion().String(), Kind: deploymentKind.Kind, Namespace: namespace, Name: Name})
+	if err != nil || deployment == nil {
+		return &Validating{Answer: ValidatingUnknown}
+	}
+	if mode, _ := admission.GuardModeOf(labels, cmp.Or(OptionsOf(namespace, deployment).GuardDefault, admission.GuardWarn)); mode == admission.GuardOff {
+		return &Validating{Answer: OffByDefault}
+	}
+	return &Validating{}
+}
+
+// supportsDryRun reports whether a dry run of a deletion is known to delete nothing: for kinds that Kubernetes itself serves, custom resources
+// included. An aggregated API server may ignore the option.
+func (t *Tester) supportsDryRun(ctx context.Context, ref object.Ref) bool {
+	gv := ref.GroupVersionKind().GroupVersion()
+	if scheme.Scheme.IsGroupRegistered(gv.Group) {
+		return true
+	}
+	services := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+	o, err := t.Cluster.Dynamic.Resource(services).Get(ctx, gv.Version+"."+gv.Group, metav1.GetOptions{})
+	if err != nil {
+		return false
+	}
+	service, _, err := unstructured.NestedMap(o.Object, "spec", "service")
+	return err == nil && service == nil
+}
+
+// silenceReason says why the validating handler may be right not to answer, "" if it should have answered: it warns users other than Fleet, and
+// only about an object with the set hash of a release that desires it.
+func (t *Tester) silenceReason(ctx context.Context, ref object.Ref, m *Mutating) string {
+	if m.Answer == Warned || m.Answer == Restored && !m.unchanged {
+		return "it does not warn about an object whose " + TestedLabel + " is not that of the release that desires it"
+	}
+	user, err := t.user(ctx)
+	if err != nil {
+		return "it did not answer, and whether it lets this user pass could not be read: " + err.Error()
+	}
+	account, isAccount := strings.CutPrefix(user, "system:serviceaccount:")
+	namespace, account, ok := strings.Cut(account, ":")
+	if !isAccount || !ok {
+		return ""
+	}
+	passes := false
+	_, err = t.desired(ctx, func(d desiredObject) error {
+		passes = d.Key() == ref.Key() && d.agentNamespace == namespace && (account == d.serviceAccount || account == fleet.AgentName || account == fleet.DefaultAccount)
+		if passes {
+			return errEnough
+		}
+		return nil
+	})
+	switch {
+	case passes:
+		return "it lets " + user + " pass, as which Fleet deploys the object"
+	case err != nil:
+		return "it did not answer, and whether Fleet deploys the object as " + user + " could not be read: " + err.Error()
+	}
+	return ""
+}
+
+// user returns the name of the user who sends the requests, as the API server has it.
+func (t *Tester) user(ctx context.Context) (string, error) {
+	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": authenticationv1.SchemeGroupVersion.String(), "kind": "SelfSubjectReview"}}
+	got, err := t.Cluster.Dynamic.Resource(authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews")).Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	if name := text(got.Object, "status", "userInfo", "username"); name != "" {
+		return name, nil
+	}
+	return "", errors.New("the API server does not return a user name")
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// TestValidatingOf holds what the response to a deletion tells about the validating handler, and what it does not.
+func TestValidatingOf(t *testing.T) {
+	t.Parallel()
+	ours, theirs := Warning{"Deleted", "any text"}, Warning{Message: "policy: configmap shop/settings is old"}
+	for name, tc := range map[string]struct {
+		err      string
+		warnings []Warning
+		want     ValidatingResult
+	}{
+		"warned":                    {"", []Warning{theirs, ours}, ValidatingWarned},
+		"denied":                    {`admission webhook "guard.fleetdoctor.io" denied the request: any text`, nil, ValidatingDenied},
+		"nothing":                   {"", nil, ValidatingNotCalled},
+		"somebody else warned":      {"", []Warning{theirs}, ValidatingNotCalled},
+		"it did not answer":         {`Internal error occurred: failed calling webhook "guard.fleetdoctor.io": connection refused`, nil, ValidatingNotCalled},
+		"no right":                  {`configmaps "settings" is forbidden: User "somebody" cannot delete resource "configmaps"`, nil, ValidatingUnknown},
+		"another refused":           {`admission webhook "policy.example.com" denied the request: no`, nil, ValidatingUnknown},
+		"another refused, and ours": {`admission webhook "policy.example.com" denied the request: no`, []Warning{ours}, ValidatingWarned},
+	} {
+		var err error
+		if tc.err != "" {
+			err = errors.New(tc.err)
+		}
+		if got := validatingOf(err, tc.warnings); got.Answer != tc.want {
+			t.Errorf("%s: %s, want %s", name, got.Answer, tc.want)
+		}
+	}
+}
+
+// TestRefusal holds which webhook a refusal counts as, by the API server's own texts.
+func TestRefusal(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]MutatingAnswer{
+		`admission webhook "stamp.fleetdoctor.io" denied the request: configmap shop/settings belongs to bundle guestbook`:                Denied,
+		`admission webhook "guard.fleetdoctor.io" denied the request without explanation`:                                                 ValidatingAnswer,
+		`admission webhook "stamp-exact.fleetdoctor.io" denied the request: configmap shop/settings belongs to bundle guestbook`:          ValidatingAnswer,
+		`Internal error occurred: failed calling webhook "stamp-exact.fleetdoctor.io": failed to call webhook: context deadline exceeded`: NoAnswer,
+		`admission webhook "policy.example.com" denied the request: label missing`:                                                        RefusedByOthers,
+		`Internal error occurred: failed calling webhook "policy.example.com": failed to call webhook: connection refused`:                RefusedByOthers,
+		`configmaps "settings" is forbidden: User "somebody" cannot patch resource "configmaps" in API group "" in the namespace "shop"`:  RefusedByOthers,
+	} {
+		if got := refusal(errors.New(text)); got != want {
+			t.Errorf("%s:\n%s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestCombine holds the result of each pair of answers.
+func TestCombine(t *testing.T) {
+	t.Parallel()
+	got := map[MutatingAnswer]map[ValidatingResult]Result{}
+	for _, m := range []MutatingAnswer{Restored, Denied, Warned, ValidatingAnswer, LabelRemoved, NoAnswer, RefusedByOthers} {
+		got[m] = map[ValidatingResult]Result{"": resultOf(m)}
+		for _, v := range []ValidatingResult{ValidatingWarned, ValidatingDenied, ValidatingNotCalled, OffForNamespace, OffByDefault, ValidatingUnknown} {
+			if is := combine(resultOf(m), v); is != resultOf(m) {
+				got[m][v] = is
+			}
+		}
+	}
+	works := map[ValidatingResult]Result{"": Works, ValidatingNotCalled: MutatingOnly}
+	notCalled := map[ValidatingResult]Result{"": NotCalled, ValidatingWarned: ValidatingOnly, ValidatingDenied: ValidatingOnly}
+	want := map[MutatingAnswer]map[ValidatingResult]Result{Restored: works, Denied: works, Warned: works, LabelRemoved: notCalled, NoAnswer: notCalled,
+		ValidatingAnswer: {"": ValidatingOnly}, RefusedByOthers: {"": ResultUnknown}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("results, and those that the second answer changes (-want +got):\n%s", diff)
+	}
+}
+
+// TestParseWarning holds that the code of a warning is read, and that the warnings of others have none.
+func TestParseWarning(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Warning{
+		"fleetdoctor/Restored: any text: of any form": {"Restored", "any text: of any form"},
+		"fleetdoctor/Restored":                        {Message: "fleetdoctor/Restored"},
+		"fleetdoctor/: text":                          {Message: "fleetdoctor/: text"},
+		"fleetdoctor/Two words: text":                 {Message: "fleetdoctor/Two words: text"},
+		"policy: fleetdoctor/Restored: text":          {Message: "policy: fleetdoctor/Restored: text"},
+	} {
+		if diff := cmp.Diff(want, parseWarning(text)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// TestWarned holds that codes tell the handlers apart.
+func TestWarned(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		warnings             []Warning
+		mutating, validating bool
+	}{
+		"none":                                  {},
+		"of others":                             {warnings: []Warning{{Message: "any text"}}},
+		"of the mutating handler":               {warnings: []Warning{{Code: "Contested"}}, mutating: true},
+		"of the validating handler":             {warnings: []Warning{{Code: "Deleted"}}, validating: true},
+		"restored, and what would be said else": {warnings: []Warning{{Code: "Stripped"}, {Code: "Restored"}}, mutating: true, validating: true},
+	} {
+		if mutating, validating := warned(tc.warnings); mutating != tc.mutating || validating != tc.validating {
+			t.Errorf("%s: mutating %t, validating %t", name, mutating, validating)
+		}
+	}
+}
+
+// TestSupportsDryRun holds that no deletion is sent to a server that may ignore the dry run.
+func TestSupportsDryRun(t *testing.T) {
+	t.Parallel()
+	client := fake.NewSimpleDynamicClient(runtime.NewScheme())
+	client.PrependReactor("get", "apiservices", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		get, _ := action.(clienttesting.GetActionImpl)
+		name := get.Name
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService"}}
+		switch name {
+		case "v1.custom.example.com":
+		case "v1.elsewhere.example.com":
+			o.Object["spec"] = map[string]any{"service": map[string]any{"name": "server"}}
+		default:
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "apiservices"}, name, errors.New("no"))
+		}
+		return true, o, nil
+	})
+	tester := &Tester{Reader: Reader{Cluster: &Cluster{Dynamic: client}}}
+	for version, want := range map[string]bool{"v1": true, "apps/v1": true, "custom.example.com/v1": true, "elsewhere.example.com/v1": false, "unread.example.com/v1": false} {
+		if got := tester.supportsDryRun(t.Context(), object.Ref{APIVersion: version, Kind: "Kind"}); got != want {
+			t.Errorf("%s: %t", version, got)
+		}
+	}
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
+)
+
+// renewBefore is how long before its end a certificate should have been renewed: all makers of certificates renew them earlier.
+const renewBefore = 7 * 24 * time.Hour
+
+// certificate checks the validity of the webhook's own certificate.
+func (e *evaluation) certificate() {
+	secret := e.secret()
+	switch {
+	case secret.Reason != "":
+		e.add("certificate", Unknown, "Secret "+SecretName+" could not be read: "+secret.Reason)
+		return
+	case secret.Object == nil:
+		e.add("certificate", Wrong, "Secret "+SecretName+" does not exist")
+		return
+	}
+	chain, err := certificates(secret.Object)
+	if err != nil {
+		e.add("certificate", Wrong, "Secret "+SecretName+": "+err.Error())
+		return
+	}
+	c, now := chain[0], e.TakenAt
+	end := c.NotAfter.UTC().Format(time.DateOnly)
+	switch left := c.NotAfter.Sub(now); {
+	case now.Before(c.NotBefore):
+		e.add("certificate", Wrong, "it is not valid before "+c.NotBefore.UTC().Format(time.RFC3339))
+	case left < 0:
+		e.add("certificate", Wrong, fmt.Sprintf("it expired %s ago, on %s", duration(-left), end))
+	case left < renewBefore:
+		e.add("certificate", Wrong, fmt.Sprintf("it expires in %s, on %s, and should have been renewed", duration(left), end))
+	default:
+		e.add("certificate", OK, fmt.Sprintf("it expires in %s, on %s", duration(left), end))
+	}
+}
+
+// duration returns a duration in days, or in hours below two days.
+func duration(d time.Duration) string {
+	if d < 48*time.Hour {
+		return count(int(d.Hours()), "hour")
+	}
+	return count(int(d.Hours()/24), "day")
+}
+
+func count(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		return fmt.Sprintf("%d %ses", n, noun)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// configuration checks a webhook configuration and its webhooks.
+func (e *evaluation) configuration(check string, kind schema.GroupVersionKind) {
+	r := e.Facts.configuration(kind)
+	name := kind.Kind + " " + Name
+	switch {
+	case r.Reason != "":
+		e.add(check, Unknown, name+" could not be read: "+r.Reason)
+		return
+	case r.Object == nil:
+		e.add(check, Wrong, name+" does not exist: the API server does not call the webhook")
+		return
+	case !installed(r.Object):
+		e.add(check, Note, name+" does not have the label "+Selector)
+	}
+	for _, w := range WebhooksOf(r.Object) {
+		e.webhook(check, name, w)
+	}
+}
+
+func (e *evaluation) webhook(check, configuration string, w map[string]any) {
+	out := WebhookStatus{Name: text(w, "name"), Configuration: configuration, FailurePolicy: text(w, "failurePolicy"), url: URLOf(w),
+		ca: text(w, "clientConfig", "caBundle")}
+	out.TimeoutSeconds, _, _ = unstructured.NestedInt64(w, "timeoutSeconds")
+	var wrong []string
+	if out.FailurePolicy != "Ignore" {
+		wrong = append(wrong, "failurePolicy is "+out.FailurePolicy+": while the webhook does not answer, the API server refuses the writes that it is called for")
+	}
+	var reason string
+	if out.CABundle, reason = e.trust(out); out.CABundle == caMissing || out.CABundle == caUntrusted {
+		wrong = append(wrong, reason)
+	}
+	e.status.Webhooks = append(e.status.Webhooks, out)
+	message := fmt.Sprintf("%s: failurePolicy %s, timeout %ds", out.Name, out.FailurePolicy, out.TimeoutSeconds)
+	switch {
+	case len(wrong) > 0:
+		e.add(check, Wrong, message, wrong...)
+	case out.CABundle == caUnknown:
+		e.add(check, Unknown, message, reason)
+	default:
+		e.add(check, OK, message+", caBundle matches the certificate")
+	}
+}
+
+func (e *evaluation) replicas() {
+	r := e.deployment()
+	switch {
+	case r.Reason != "":
+		e.add("deployment", Unknown, "Deployment "+Name+" could not be read: "+r.Reason)
+	case e.outside():
+		e.add("deployment", Note, "the webhook is called at a URL, not through the Service: its replicas are unknown")
+	case r.Object == nil:
+		e.add("deployment", Wrong, "Deployment "+Name+" does not exist")
+	default:
+		state := OK
+		available, message := Available(r.Object)
+		if !available {
+			state = Wrong
+		}
+		e.add("deployment", state, message)
+	}
+}
+
+func (e *evaluation) endpoints() {
+	switch {
+	case e.EndpointsReason != "":
+		e.add("endpoints", Unknown, "the EndpointSlices could not be read: "+e.EndpointsReason)
+	case e.outside():
+	case e.Ready == 0:
+		e.add("endpoints", Wrong, "no address is ready: the calls of the API server fail")
+	default:
+		message := count(e.Ready, "ready address")
+		if e.NotReady > 0 {
+			message += fmt.Sprintf(", %d not ready", e.NotReady)
+		}
+		e.add("endpoints", OK, message)
+	}
+}
+
+// manifests compares the installation with the manifests of the program.
+func (e *evaluation) manifests() {
+	var details []string
+	var unread, unsure int
+	local := e.local()
+	for _, d := range e.Desired {
+		key := RefOf(d).Key()
+		r := e.Objects[key]
+		switch {
+		case r.Reason != "":
+			unread++
+		case e.Unsure[key]:
+			unsure++
+		case r.Object == nil && !local:
+			details = append(details, key.String()+" does not exist")
+		case r.Object != nil:
+			for _, each := range drift(d, r.Object) {
+				if !local || !isAddress(each) {
+					details = append(details, key.String()+": "+driftText(each))
+				}
+			}
+		}
+	}
+	state, message := OK, "no drift"
+	switch {
+	case len(details) > 0:
+		state, message = Wrong, "the installation differs from the manifests of this program; `webhook install` corrects it"
+	case unread == len(e.Desired):
+		state, message = Unknown, "no object could be read"
+	case unread+unsure == len(e.Desired):
+		state, message = Unknown, "no object could be compared"
+	case unread+unsure > 0:
+		state, message = Unknown, "no drift in the objects that could be compared"
+	}
+	if unread > 0 {
+		message += fmt.Sprintf("; not read: %s", count(unread, "object"))
+	}
+	if unsure > 0 {
+		message += fmt.Sprintf("; not compared: %s that depend on options that could not be read", count(unsure, "object"))
+	}
+	e.add("manifests", state, message, details...)
+}
+
+// isAddress reports whether a difference is about the address of a webhook only.
+func isAddress(d compare.Difference) bool {
+	path := d.Path.String()
+	return strings.Contains(path, ".clientConfig.service") || strings.HasSuffix(path, ".clientConfig.url")
+}
+
+// namespaces checks the labels by which users configure the webhook.
+func (e *evaluation) namespaces() {
+	if e.LabelsReason != "" {
+		e.add("namespaces", Unknown, "the Namespaces could not be read: "+e.LabelsReason)
+		return
+	}
+	var wrong, notes []string
+	for _, name := range slices.Sorted(maps.Keys(e.Labels)) {
+		for _, label := range slices.Sorted(maps.Keys(e.Labels[name])) {
+			value := e.Labels[name][label]
+			text := fmt.Sprintf("%s: %s=%s", name, label, value)
+			switch {
+			case label == admission.IgnoreLabel && value == "true":
+				notes = append(notes, text+", the webhook is not called for this namespace")
+			case label == admission.IgnoreLabel:
+				wrong = append(wrong, text+" has no effect: the only valid value is true")
+			case label == admission.GuardLabel && !slices.Contains(admission.GuardModes(), admission.GuardMode(value)):
+				wrong = append(wrong, text+" has no effect: the valid values are off, warn and deny")
+			case label == exactLabel && value != "exact":
+				wrong = append(wrong, text+" has no effect: the only valid value is exact")
+			case label == exactLabel && !e.has(ExactWebhook) && e.has(StampWebhook):
+				wrong = append(wrong, text+" has no effect: `webhook install --exact` adds the webhook for it")
+			default:
+				notes = append(notes, text)
+			}
+		}
+	}
+	switch {
+	case len(wrong) > 0:
+		e.add("namespaces", Wrong, count(len(wrong), "label")+" without effect", append(wrong, notes...)...)
+	case len(notes) > 0:
+		e.add("namespaces", Note, "configured by labels:", notes...)
+	default:
+		e.add("namespaces", OK, "no namespace has a label of the webhook")
+	}
+}
+
+func (e *evaluation) has(webhook string) bool {
+	return slices.ContainsFunc(e.status.Webhooks, func(w WebhookStatus) bool { return w.Name == webhook })
+}
+
+// calls reports the counters of an API server. They never decrease, so old failures count too: the state is Wrong only if no call succeeded.
+func (e *evaluation) calls() {
+	if e.CallsReason != "" {
+		e.add("calls", Unknown, "the API server's /metrics could not be read: "+e.CallsReason)
+		return
+	}
+	for i := range e.status.Webhooks {
+		w := &e.status.Webhooks[i]
+		c, ok := e.Calls[w.Name]
+		if !ok || c.Total == 0 {
+			e.add("calls", Note, w.Name+": no call since that API server started")
+			continue
+		}
+		w.Calls = &c
+		state := OK
+		var details []string
+		if failed := c.FailedOpen + c.Failed; failed > 0 {
+			state = Note
+			details = append(details, fmt.Sprintf("not answered since that API server started: %d (%d requests were refused for it, the others went on); "+
+				"`webhook test` tells whether it answers now", failed, c.Failed))
+			if failed >= c.Total {
+				state = Wrong
+			}
+		}
+		if c.Refused > 0 {
+			details = append(details, fmt.Sprintf("denied: %d", c.Refused))
+		}
+		e.add("calls", state, fmt.Sprintf("%s: %s, %.1f ms each", w.Name, count(int(c.Total), "call"), c.MeanSeconds*1000), details...)
+	}
+}

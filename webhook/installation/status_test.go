@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"maps"
+	"math/big"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// authority makes certificates.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pem  string // base64 of PEM, as in the API
+}
+
+func encoded(der []byte) string {
+	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "invented"}, NotBefore: now.AddDate(-1, 0, 0), NotAfter: now.AddDate(10, 0, 0),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &authority{cert, key, encoded(der)}
+}
+
+// issue makes a certificate for a name, base64 of PEM.
+func (a *authority) issue(t *testing.T, name string, from, to time.Time) string {
+	t.Helper()
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), DNSNames: []string{name}, NotBefore: from, NotAfter: to,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &a.key.PublicKey, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded(der)
+}
+
+const serviceName = "fleetdoctor-webhook.fleetdoctor-system.svc"
+
+// healthy are the facts of an installation that nothing is wrong with, but that cert-manager's has no certificate.
+func healthy(t *testing.T, a *authority, o Options) *Facts {
+	t.Helper()
+	desired, err := Render(manifests.Files, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &Facts{Namespace: Namespace, TakenAt: now, Desired: desired, Objects: map[object.Key]Reading{}, Ready: 2,
+		Labels: map[string]map[string]string{}, Calls: map[string]Calls{StampWebhook: {Total: 10, MeanSeconds: 0.002}, GuardWebhook: {Total: 1}}}
+	for _, d := range f.Desired {
+		o := d.DeepCopy()
+		for _, w := range WebhooksOf(o) {
+			set(w, a.pem, "clientConfig", "caBundle")
+		}
+		switch o.GetKind() {
+		case "Deployment":
+			o.Object["status"] = available(2)
+		case "Secret":
+			set(o.Object, a.issue(t, serviceName, now.AddDate(0, 0, -3), now.AddDate(1, 0, 0)), "data", certificateKey)
+		}
+		f.Objects[RefOf(o).Key()] = Reading{Object: o}
+	}
+	return f
+}
+
+// set writes a value into a map of maps.
+func set(in map[string]any, value any, fields ...string) {
+	last := len(fields) - 1
+	for _, f := range fields[:last] {
+		next, ok := in[f].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			in[f] = next
+		}
+		in = next
+	}
+	in[fields[last]] = value
+}
+
+// change changes what was read of an object of a kind.
+func (f *Facts) change(kind, name string, how func(*Reading)) {
+	for k, o := range f.Objects {
+		if k.Kind == kind && k.Name == name {
+			how(&o)
+			f.Objects[k] = o
+		}
+	}
+}
+
+func unread(o *Reading) { *o = Reading{Reason: "forbidden"} }
+func gone(o *Reading)   { *o = Reading{} }
+
+// result is a check without its texts.
+type result struct {
+	Name    string
+	State   State
+	Details int
+}
+
+func TestEvaluate(t *testing.T) {
+	t.Parallel()
+	a, other := newAuthority(t), newAuthority(t)
+	certificate := func(value string) func(*Facts) {
+		return func(f *Facts) {
+			f.change("Secret", SecretName, func(o *Reading) { set(o.Object.Object, value, "data", certificateKey) })
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*Facts)
+		state  State
+		// checks that are not OK
+		checks []result
+	}{
+		{name: "nothing wrong", change: func(*Facts) {}, state: OK},
+		{
+			name: "not installed", state: Wrong, checks: []result{{"installed", Wrong, 0}},
+			change: func(f *Facts) { f.Objects = map[object.Key]Reading{} },
+		},
+		{
+			name: "failurePolicy is edited", state: Wrong, checks: []result{
+				{"mutating", Wrong, 1},
+				{"manifests", Wrong, 1},
+			},
+			change: func(f *Facts) {
+				f.change(mutatingKind.Kind, Name, func(o *Reading) { set(WebhooksOf(o.Object)[0], "Fail", "failurePolicy") })
+			},
+		},
+		{
+			name: "the caBundle is of another authority", state: Wrong, checks: []result{{"validating", Wrong, 1}},
+			change: func(f *Facts) {
+				f.change(validatingKind.Kind, Name, func(o *Reading) { set(WebhooksOf(o.Object)[0], other.pem, "clientConfig", "caBundle") })
+			},
+		},
+		{
+			name: "the Secret may not be read", state: Unknown, checks: []result{
+				{"certificate", Unknown, 0},
+				{"mutating", Unknown, 1},
+				{"validating", Unknown, 1},
+				{"manifests", Unknown, 0},
+			},
+			change: func(f *Facts) { f.change("Secret", SecretName, unread) },
+		},
+		{
+			name: "nothing may be read", state: Unknown, checks: []result{
+				{"certificate", Unknown, 0},
+				{"mutating", Unknown, 0},
+				{"validating", Unknown, 0},
+				{"deployment", Unknown, 0},
+				{"endpoints", Unknown, 0},
+				{"manifests", Unknown, 0},
+				{"namespaces", Unknown, 0},
+				{"calls", Unknown, 0},
+			},
+			change: func(f *Facts) {
+				for k := range f.Objects {
+					f.Objects[k] = Reading{Reason: "forbidden"}
+				}
+				f.EndpointsReason, f.LabelsReason, f.CallsReason, f.Ready = "forbidden", "forbidden", "forbidden", 0
+			},
+		},
+		{
+			name: "disabled", state: Wrong, checks: []result{
+				{"mutating", Wrong, 0},
+				{"validating", Wrong, 0},
+				{"manifests", Wrong, 2},
+			},
+			change: func(f *Facts) {
+				f.change(mutatingKind.Kind, Name, gone)
+				f.change(validatingKind.Kind, Name, gone)
+			},
+		},
+		{
+			name: "no certificate yet", state: Wrong, change: certificate(""), checks: []result{
+				{"certificate", Wrong, 0},
+				{"mutating", Unknown, 1},
+				{"validating", Unknown, 1},
+			},
+		},
+		{
+			name: "nearly over", state: Wrong, change: certificate(a.issue(t, serviceName, now.AddDate(-1, 0, 0), now.Add(30*time.Hour))), checks: []result{
+				{"certificate", Wrong, 0},
+			},
+		},
+		{
+			name: "no replica is ready", state: Wrong, checks: []result{
+				{"deployment", Wrong, 0},
+				{"endpoints", Wrong, 0},
+			},
+			change: func(f *Facts) {
+				f.Ready = 0
+				f.change("Deployment", Name, func(o *Reading) {
+					o.Object.Object["status"] = available(1)
+				})
+			},
+		},
+		{
+			name: "labels", state: Wrong, checks: []result{{"namespaces", Wrong, 5}},
+			change: func(f *Facts) {
+				f.Labels = map[string]map[string]string{"a": {admission.GuardLabel: "denny"}, "b": {admission.IgnoreLabel: "yes"}, "c": {admission.IgnoreLabel: "true", admission.GuardLabel: "deny"}, "d": {exactLabel: "exact"}}
+			},
+		},
+		{
+			name: "some calls failed", state: Note, checks: []result{{"calls", Note, 1}},
+			change: func(f *Facts) {
+				f.Calls[StampWebhook] = Calls{Total: 10, FailedOpen: 3, MeanSeconds: 0.002}
+			},
+		},
+		{
+			name: "all calls failed", state: Wrong, checks: []result{{"calls", Wrong, 1}},
+			change: func(f *Facts) { f.Calls[StampWebhook] = Calls{Total: 3, FailedOpen: 3, MeanSeconds: 2} },
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			f := healthy(t, a, Options{})
+			tc.change(f)
+			s := Evaluate(f)
+			var checks []result
+			for _, c := range s.Checks {
+				if c.State != OK {
+					checks = append(checks, result{c.Name, c.State, len(c.Details)})
+				}
+			}
+			if diff := cmp.Diff(tc.checks, checks); diff != "" {
+				t.Errorf("checks that are not OK (-want +got):\n%s", diff)
+			}
+			if s.State != tc.state {
+				t.Errorf("state %s, want %s", s.State, tc.state)
+			}
+		})
+	}
+}
+
+// TestStatusUnsure holds that nothing is missed, or found to be wrong, that only other options than those which can be read would want.
+func TestStatusUnsure(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	for _, tc := range []struct {
+		name    string
+		options Options
+		unread  []string
+		unsure  int
+		state   State
+	}{
+		{"all is read", Options{ReleaseNamespaces: []string{"shop"}}, nil, 0, OK},
+		{"a scoped installation without its Deployment", Options{ReleaseNamespaces: []string{"shop"}}, []string{"Deployment"}, 1, Unknown},
+		{"one that is not scoped", Options{}, []string{"Deployment"}, 1, Unknown},
+		{"one of cert-manager's, without its configurations", Options{Certificates: CertManager}, []string{mutatingKind.Kind, validatingKind.Kind}, 0, Unknown},
+		{"one of cert-manager's, with one of them", Options{Certificates: CertManager}, []string{mutatingKind.Kind}, 0, Unknown},
+		{"one of cert-manager's, without either", Options{Certificates: CertManager, ReleaseNamespaces: []string{"shop"}}, []string{"Deployment", mutatingKind.Kind, validatingKind.Kind}, 6, Unknown},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			f := healthy(t, a, tc.options)
+			for _, kind := range tc.unread {
+				f.change(kind, Name, unread)
+			}
+			if err := f.render(manifests.Files); err != nil {
+				t.Fatal(err)
+			}
+			s := Evaluate(f)
+			i := slices.IndexFunc(s.Checks, func(c Check) bool { return c.Name == "manifests" })
+			c := s.Checks[i]
+			if c.State != tc.state || c.Details != nil {
+				t.Errorf("%s: %s %q, want %s", c.State, c.Message, c.Details, tc.state)
+			}
+			unsure := maps.Clone(f.Unsure)
+			maps.DeleteFunc(unsure, func(k object.Key, _ bool) bool { return f.Objects[k].Reason != "" })
+			if len(unsure) != tc.unsure {
+				t.Errorf("%d objects depend on unknown options, want %d: %v", len(unsure), tc.unsure, unsure)
+			}
+		})
+	}
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
+)
+
+// mutatingCodes are the codes of the mutating handler. All other codes are those of the validating handler.
+var mutatingCodes = []admission.WarningCode{admission.WarnRestored, admission.WarnForeign, admission.WarnContested, admission.WarnTooLarge,
+	admission.WarnRateLimited}
+
+// Warning is a warning of the API server, of this webhook or of somebody else.
+type Warning struct {
+	// Code is the stable code of a warning of this webhook, absent in other warnings.
+	Code admission.WarningCode `json:"code,omitempty"`
+	// Message is text for people.
+	Message string `json:"message"`
+}
+
+func parseWarning(text string) Warning {
+	if w, ok := admission.ParseWarning(text); ok {
+		return Warning{w.Code, w.Message}
+	}
+	return Warning{Message: text}
+}
+
+// warned reports which handlers of the webhook gave the warnings. The API server does not say which webhook warned.
+func warned(warnings []Warning) (mutating, validating bool) {
+	for _, w := range warnings {
+		known := slices.Contains(mutatingCodes, w.Code)
+		mutating, validating = mutating || known, validating || w.Code != "" && !known
+	}
+	return mutating, validating
+}
+
+// Warnings collects the warnings of an API server. It is a rest.WarningHandlerWithContext.
+type Warnings struct {
+	mu  sync.Mutex
+	all []Warning
+}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (w *Warnings) HandleWarningHeaderWithContext(_ context.Context, code int, _ string, text string) {
+	if code != 299 || text == "" { // the only code that the API uses
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, parseWarning(text))
+}
+
+// Take returns the collected warnings and removes them.
+func (w *Warnings) Take() []Warning {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.all
+	w.all = nil
+	return out
+}
