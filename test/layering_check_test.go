@@ -57,20 +57,20 @@ func own(pkg string) bool {
 }
 
 // checkLayering returns every import that the table forbids, in the order of the importing packages.
-func checkLayering(rooms []room, graph importGraph) []string {
+func checkLayering(layers []layer, graph importGraph) []string {
 	var wrong []string
 	for _, pkg := range slices.Sorted(maps.Keys(graph)) {
 		if !own(pkg) {
 			continue
 		}
-		r, _, ok := roomOf(rooms, pkg)
+		r, _, ok := layerOf(layers, pkg)
 		if !ok {
-			wrong = append(wrong, pkg+" belongs to no room: add it to the table in test/layering_test.go, "+
+			wrong = append(wrong, pkg+" belongs to no layer: add it to the table in test/layering_test.go, "+
 				"and say why in CONTRIBUTING.md")
 			continue
 		}
 		for _, imported := range graph[pkg] {
-			if own(imported) && !mayImport(rooms, pkg, imported) {
+			if own(imported) && !mayImport(layers, pkg, imported) {
 				wrong = append(wrong, fmt.Sprintf("%s must not import %s:\n\t%s -> %s\n\tof this module it may import %s",
 					pkg, imported, pkg, imported, only(r.may)))
 			}
@@ -83,14 +83,14 @@ func checkLayering(rooms []room, graph importGraph) []string {
 	return wrong
 }
 
-// mayImport says whether the table allows one package of this module to import another. Packages of one room may
+// mayImport says whether the table allows one package of this module to import another. Packages of one layer may
 // import each other.
-func mayImport(rooms []room, pkg, imported string) bool {
-	from, pattern, ok := roomOf(rooms, pkg)
+func mayImport(layers []layer, pkg, imported string) bool {
+	from, pattern, ok := layerOf(layers, pkg)
 	if !ok {
 		return false
 	}
-	to, _, ok := roomOf(rooms, imported)
+	to, _, ok := layerOf(layers, imported)
 	if !ok {
 		return false
 	}
@@ -100,16 +100,16 @@ func mayImport(rooms []room, pkg, imported string) bool {
 	return slices.Contains(from.may, to.packages[0])
 }
 
-// roomOf returns the room of a package and the pattern that matched it.
-func roomOf(rooms []room, pkg string) (room, string, bool) {
-	for _, r := range rooms {
+// layerOf returns the layer of a package and the pattern that matched it.
+func layerOf(layers []layer, pkg string) (layer, string, bool) {
+	for _, r := range layers {
 		for _, pattern := range r.packages {
 			if matches(pattern, pkg) {
 				return r, pattern, true
 			}
 		}
 	}
-	return room{}, "", false
+	return layer{}, "", false
 }
 
 // matches says whether a package is one that a pattern of the table stands for: `...` at its end for the package and

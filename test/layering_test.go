@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package test holds what is true of the project as a whole: which room may import which, what its sources may not do,
+// Package test holds what is true of the project as a whole: which layer may import which, what its sources may not do,
 // what stands at its top, and what krew asks of its manifest.
 package test
 
@@ -16,17 +16,17 @@ import (
 
 const module = "github.com/fleetdoctor/kubectl-fleetdoctor"
 
-// room is one row of the table of rooms in CONTRIBUTING.md.
-type room struct {
-	// packages belong to the room, by their path below the module; the first names it. A last element `*` stands for
-	// any one name, and each package it matches is a room of its own; `...` stands for the package and all below it.
+// layer is one row of the table of layers in CONTRIBUTING.md.
+type layer struct {
+	// packages belong to the layer, by their path below the module; the first names it. A last element `*` stands for
+	// any one name, and each package it matches is a layer of its own; `...` stands for the package and all below it.
 	packages []string
-	// may lists the rooms, by name, that it may import.
+	// may lists the layers, by name, that it may import.
 	may []string
 	// never lists packages that must not be reached, however long the path; each stands for all below it too.
 	never []string
-	// pure rooms have no client, file, clock, goroutine or logger: see pureImports and pureNames. pureFiles are files of
-	// another room that have none.
+	// pure layers have no client, file, clock, goroutine or logger: see pureImports and pureNames. pureFiles are files of
+	// another layer that have none.
 	pure      bool
 	pureFiles []string
 }
@@ -51,9 +51,9 @@ var clients = slices.Concat(commands, []string{
 	"k8s.io/client-go/transport",
 })
 
-// asking are packages by which somebody who answers a request could ask the API server something meanwhile. The typed clients cannot be among
+// requesting are packages by which somebody who answers a request could ask the API server something meanwhile. The typed clients cannot be among
 // them: controller-runtime's metrics reach those, by way of leader election.
-var asking = []string{
+var requesting = []string{
 	"k8s.io/client-go/dynamic",
 	"k8s.io/client-go/metadata",
 	"sigs.k8s.io/controller-runtime/pkg/client",
@@ -65,20 +65,20 @@ var printing = []string{
 	"github.com/olekukonko/tablewriter",
 }
 
-// judging is what the rooms between source and printers must not reach.
-var judging = slices.Concat(clients, printing)
+// evaluating is what the layers between source and printers must not reach.
+var evaluating = slices.Concat(clients, printing)
 
-// rooms is the table: a room knows only the rooms in its `may`. A room that is not built yet takes no harm here, a
-// package that belongs to no room does.
-var rooms = []room{
-	{packages: []string{"pkg/object"}, pure: true, never: judging},
-	{packages: []string{"pkg/fleet", "pkg/fleet/v1alpha1"}, pure: true, never: judging,
+// layers is the table: a layer knows only the layers in its `may`. A layer that is not built yet takes no harm here, a
+// package that belongs to no layer does.
+var layers = []layer{
+	{packages: []string{"pkg/object"}, pure: true, never: evaluating},
+	{packages: []string{"pkg/fleet", "pkg/fleet/v1alpha1"}, pure: true, never: evaluating,
 		may: []string{"pkg/object"}},
 	// Which characters may be printed is decided in one place, for printers and for the lines on standard error.
-	{packages: []string{"pkg/escape"}, pure: true, never: judging},
-	{packages: []string{"pkg/release"}, pure: true, never: judging,
+	{packages: []string{"pkg/escape"}, pure: true, never: evaluating},
+	{packages: []string{"pkg/release"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet"}},
-	{packages: []string{"pkg/ownership"}, pure: true, never: judging,
+	{packages: []string{"pkg/ownership"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet"}},
 	// Helm's engine cannot be had without the clients of its lookup function; it is given none.
 	{packages: []string{"pkg/render"}, pure: true, never: slices.Concat(commands, printing),
@@ -91,32 +91,32 @@ var rooms = []room{
 		may: []string{"pkg/render"}},
 
 	// Sources read and redact; they judge nothing, so they know nothing of what is judged.
-	{packages: []string{"pkg/source"}, pure: true, never: judging,
+	{packages: []string{"pkg/source"}, pure: true, never: evaluating,
 		may: []string{"pkg/object"}},
 	// What every connection with an API server is limited by, the webhook's included.
 	{packages: []string{"pkg/transport"}, never: slices.Concat(commands, printing)},
 	{packages: []string{"pkg/source/cluster"}, never: printing,
 		may: []string{"pkg/escape", "pkg/object", "pkg/source", "pkg/transport"}},
-	{packages: []string{"pkg/source/snapshot"}, never: judging,
+	{packages: []string{"pkg/source/snapshot"}, never: evaluating,
 		may: []string{"pkg/object", "pkg/source"}},
 
 	// What was read, what is desired, and what is true of it: each stage knows those before it.
-	{packages: []string{"pkg/state"}, pure: true, never: judging,
+	{packages: []string{"pkg/state"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/source"}},
-	{packages: []string{"pkg/resolve"}, pure: true, never: judging,
+	{packages: []string{"pkg/resolve"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state"}},
-	{packages: []string{"pkg/desired"}, pure: true, never: judging,
+	{packages: []string{"pkg/desired"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/release", "pkg/ownership"}},
-	{packages: []string{"pkg/compare"}, pure: true, never: judging,
+	{packages: []string{"pkg/compare"}, pure: true, never: evaluating,
 		may: []string{"pkg/object"}},
-	{packages: []string{"pkg/health"}, pure: true, never: judging},
-	{packages: []string{"pkg/redact"}, pure: true, never: judging,
+	{packages: []string{"pkg/health"}, pure: true, never: evaluating},
+	{packages: []string{"pkg/redact"}, pure: true, never: evaluating,
 		may: []string{"pkg/object"}},
-	{packages: []string{"pkg/evaluate"}, pure: true, never: judging,
+	{packages: []string{"pkg/evaluate"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state", "pkg/resolve", "pkg/compare", "pkg/health", "pkg/redact"}},
-	{packages: []string{"pkg/check"}, pure: true, never: judging,
+	{packages: []string{"pkg/check"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate"}},
-	{packages: []string{"pkg/report"}, pure: true, never: judging,
+	{packages: []string{"pkg/report"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/redact"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
 		may: []string{"pkg/object", "pkg/report", "pkg/escape"}},
@@ -128,16 +128,16 @@ var rooms = []room{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/source", "pkg/state", "pkg/resolve",
 			"pkg/collect", "pkg/evaluate", "pkg/compare", "pkg/check", "pkg/report", "pkg/redact"}},
 	// Adopt plans from the result of an audit, and writes through a small interface of its own.
-	{packages: []string{"pkg/adopt"}, never: judging,
+	{packages: []string{"pkg/adopt"}, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/escape"}},
 	// Preflight predicts from the result of an audit.
-	{packages: []string{"pkg/preflight"}, pure: true, never: judging,
+	{packages: []string{"pkg/preflight"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/check", "pkg/adopt"}},
 
 	{packages: []string{"pkg/cmd"},
 		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/exit", "pkg/cmd/verb", "pkg/audit", "pkg/collect", "pkg/escape", "pkg/render/process"}},
 	// What verbs share. The first row that matches a package is its layer.
-	{packages: []string{"pkg/cmd/exit"}, never: judging},
+	{packages: []string{"pkg/cmd/exit"}, never: evaluating},
 	{packages: []string{"pkg/cmd/flags"}, never: printing},
 	// It prints documents whose table somebody else lays out.
 	{packages: []string{"pkg/cmd/output"}, never: printing,
@@ -158,7 +158,7 @@ var rooms = []room{
 	// Files, and the variable that holds them.
 	{packages: []string{"manifests"}},
 	// What answers requests has no client to ask the API server with; only the watches that keep the index current connect.
-	{packages: []string{"webhook/admission"}, never: slices.Concat(asking, printing),
+	{packages: []string{"webhook/admission"}, never: slices.Concat(requesting, printing),
 		pureFiles: []string{"decision.go", "facts.go", "guard_mode.go", "mutating.go", "request.go", "validating.go", "warning.go"},
 		may:       []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/desired"}},
 	{packages: []string{"webhook/index"}, never: printing,
@@ -198,7 +198,7 @@ func TestLayering(t *testing.T) {
 	for _, fault := range faults {
 		t.Errorf("go list: %s", fault)
 	}
-	for _, wrong := range checkLayering(rooms, graph) {
+	for _, wrong := range checkLayering(layers, graph) {
 		t.Error(wrong)
 	}
 }
@@ -250,13 +250,13 @@ func TestLayeringRefuses(t *testing.T) {
 		}, want: []string{
 			"pkg/check must not reach github.com/fatih/color:\n\tpkg/check -> github.com/fatih/color",
 		}},
-		{name: "a room to the left", graph: importGraph{
+		{name: "a layer to the left", graph: importGraph{
 			"pkg/compare": {"pkg/object", "pkg/evaluate"},
 		}, want: []string{
 			"pkg/compare must not import pkg/evaluate:\n" +
 				"\tpkg/compare -> pkg/evaluate\n\tof this module it may import only pkg/object",
 		}},
-		{name: "a leaf that imports a room", graph: importGraph{
+		{name: "a leaf that imports a layer", graph: importGraph{
 			"pkg/object": {"pkg/fleet"},
 		}, want: []string{
 			"pkg/object must not import pkg/fleet:\n\tpkg/object -> pkg/fleet\n\tof this module it may import nothing",
@@ -288,15 +288,15 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/cmd must not import test/bench:\n\tpkg/cmd -> test/bench\n" +
 				"\tof this module it may import only pkg/cmd/*, pkg/cmd/webhook, pkg/cmd/exit, pkg/cmd/verb, pkg/audit, pkg/collect, pkg/escape, pkg/render/process",
 		}},
-		{name: "no room", graph: importGraph{
+		{name: "no layer", graph: importGraph{
 			"pkg/fleet/v1beta1": nil,
 		}, want: []string{
-			"pkg/fleet/v1beta1 belongs to no room: add it to the table in test/layering_test.go, and say why in CONTRIBUTING.md",
+			"pkg/fleet/v1beta1 belongs to no layer: add it to the table in test/layering_test.go, and say why in CONTRIBUTING.md",
 		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, checkLayering(rooms, tt.graph)); diff != "" {
+			if diff := cmp.Diff(tt.want, checkLayering(layers, tt.graph)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 		})

@@ -24,7 +24,7 @@ const (
 // vagueNames say nothing of what a package holds, so everything ends up in it.
 var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "shared"}
 
-// pureImports are packages of files, processes, network, logs and chance. A library may use them; a pure room may not
+// pureImports are packages of files, processes, network, logs and chance. A library may use them; a pure layer may not
 // hold them in its own hands. (Of net not all: net/url only parses.)
 var pureImports = []string{
 	"crypto/rand", "io/ioutil", "k8s.io/klog/...", "log/...", "math/rand/...", "net", "net/http/...", "net/rpc/...",
@@ -41,22 +41,22 @@ var rootNames = names{
 	"os":  {"Exit", "Stderr", "Stdin", "Stdout"},
 }
 
-// pureNames are the clock. A pure room has the time at which the data was taken.
+// pureNames are the clock. A pure layer has the time at which the data was taken.
 var pureNames = names{
 	"time": {"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until"},
 }
 
 // checkSource returns what is wrong with one Go file, given by its path below the module, apart from what it imports
 // of the module.
-func checkSource(rooms []room, file string, src []byte) []string {
+func checkSource(layers []layer, file string, src []byte) []string {
 	fset := token.NewFileSet()
 	parsed, err := parser.ParseFile(fset, file, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return []string{err.Error()}
 	}
-	r, _, ok := roomOf(rooms, path.Dir(file))
+	r, _, ok := layerOf(layers, path.Dir(file))
 	if !ok {
-		return []string{file + ": its package belongs to no room: add it to the table in test/layering_test.go"}
+		return []string{file + ": its package belongs to no layer: add it to the table in test/layering_test.go"}
 	}
 	wrong := slices.Concat(checkForm(file, src, parsed), checkNoLint(fset, parsed))
 	if strings.HasSuffix(file, "_test.go") {
@@ -115,22 +115,22 @@ func checkNoLint(fset *token.FileSet, parsed *ast.File) []string {
 	return wrong
 }
 
-// checkPure holds a file of a pure room: no package of pureImports, no clock, no goroutine.
+// checkPure holds a file of a pure layer: no package of pureImports, no clock, no goroutine.
 func checkPure(fset *token.FileSet, parsed *ast.File) []string {
 	var wrong []string
 	for _, spec := range parsed.Imports {
 		imported := importPath(spec)
 		if slices.ContainsFunc(pureImports, func(p string) bool { return matches(p, imported) }) {
-			wrong = append(wrong, fmt.Sprintf("%s: a pure room imports %s", fset.Position(spec.Pos()), imported))
+			wrong = append(wrong, fmt.Sprintf("%s: a pure layer imports %s", fset.Position(spec.Pos()), imported))
 		}
 	}
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		if g, ok := n.(*ast.GoStmt); ok {
-			wrong = append(wrong, fmt.Sprintf("%s: a pure room starts a goroutine", fset.Position(g.Pos())))
+			wrong = append(wrong, fmt.Sprintf("%s: a pure layer starts a goroutine", fset.Position(g.Pos())))
 		}
 		return true
 	})
-	return append(wrong, checkNames(fset, parsed, pureNames, "a pure room has no clock")...)
+	return append(wrong, checkNames(fset, parsed, pureNames, "a pure layer has no clock")...)
 }
 
 // checkNames returns every mention of a forbidden name, under whatever name its package is imported, and why not.

@@ -50,7 +50,7 @@ func TestSources(t *testing.T) {
 			return err
 		}
 		read++
-		for _, wrong := range checkSource(rooms, file, src) {
+		for _, wrong := range checkSource(layers, file, src) {
 			t.Error(wrong)
 		}
 		return nil
@@ -77,8 +77,8 @@ func TestSourcesRefuse(t *testing.T) {
 			src: head + "package ownership\n\nimport \"time\"\n\nfunc Age(from, to time.Time) time.Duration { return to.Sub(from) }\n"},
 		{name: "not Go", file: "pkg/ownership/verdict.go", src: head + "pakage ownership\n",
 			want: []string{"pkg/ownership/verdict.go:3:1: expected 'package', found pakage"}},
-		{name: "no room", file: "pkg/extra/extra.go", src: head + "package extra\n",
-			want: []string{"pkg/extra/extra.go: its package belongs to no room: add it to the table in test/layering_test.go"}},
+		{name: "no layer", file: "pkg/extra/extra.go", src: head + "package extra\n",
+			want: []string{"pkg/extra/extra.go: its package belongs to no layer: add it to the table in test/layering_test.go"}},
 		{name: "no licence", file: "pkg/object/a.go", src: "package object\n",
 			want: []string{`pkg/object/a.go: does not begin with "` + licenceLine + `" and an empty line`}},
 		{name: "licence that is the package comment", file: "pkg/object/a.go", src: licenceLine + "\npackage object\n",
@@ -112,29 +112,29 @@ func TestSourcesRefuse(t *testing.T) {
 			src: head + "package inventory\n\nimport (\n\t_ \"io\"\n\t_ \"log/slog\"\n\t_ \"net/http\"\n\t_ \"net\"\n\t_ \"net/url\"\n\t_ \"os\"\n" +
 				"\t_ \"k8s.io/klog/v2\"\n)\n",
 			want: []string{
-				"pkg/resolve/a.go:7:2: a pure room imports log/slog",
-				"pkg/resolve/a.go:8:2: a pure room imports net/http",
-				"pkg/resolve/a.go:9:2: a pure room imports net",
-				"pkg/resolve/a.go:11:2: a pure room imports os",
-				"pkg/resolve/a.go:12:2: a pure room imports k8s.io/klog/v2",
+				"pkg/resolve/a.go:7:2: a pure layer imports log/slog",
+				"pkg/resolve/a.go:8:2: a pure layer imports net/http",
+				"pkg/resolve/a.go:9:2: a pure layer imports net",
+				"pkg/resolve/a.go:11:2: a pure layer imports os",
+				"pkg/resolve/a.go:12:2: a pure layer imports k8s.io/klog/v2",
 			}},
 		{name: "a clock that is handed on, a goroutine", file: "pkg/check/a.go",
 			src: head + "package check\n\nimport clock \"time\"\n\nvar now = clock.Now\n\nfunc run() { go run() }\n",
 			want: []string{
-				"pkg/check/a.go:9:14: a pure room starts a goroutine",
-				"pkg/check/a.go:7:11: mentions time.Now: a pure room has no clock",
+				"pkg/check/a.go:9:14: a pure layer starts a goroutine",
+				"pkg/check/a.go:7:11: mentions time.Now: a pure layer has no clock",
 			}},
-		{name: "a clock in a pure file of a room that is not pure", file: "webhook/admission/decision.go",
+		{name: "a clock in a pure file of a layer that is not pure", file: "webhook/admission/decision.go",
 			src:  head + "package admission\n\nimport \"time\"\n\nvar now = time.Now\n",
-			want: []string{"webhook/admission/decision.go:7:11: mentions time.Now: a pure room has no clock"}},
+			want: []string{"webhook/admission/decision.go:7:11: mentions time.Now: a pure layer has no clock"}},
 		{name: "all of it in a test", file: "pkg/check/a_test.go",
 			src: head + "package check\n\nimport (\n\t\"os\"\n\t\"time\"\n)\n\nfunc run() { go os.Exit(time.Now().Day()) }\n"},
-		{name: "all of it in a room that is not pure", file: "pkg/source/cluster/a.go",
+		{name: "all of it in a layer that is not pure", file: "pkg/source/cluster/a.go",
 			src: head + "package cluster\n\nimport \"time\"\n\nfunc run() { go func() { _ = time.Now() }() }\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, checkSource(rooms, tt.file, []byte(tt.src))); diff != "" {
+			if diff := cmp.Diff(tt.want, checkSource(layers, tt.file, []byte(tt.src))); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 		})
