@@ -167,11 +167,12 @@ func (t text) aggregates(b *bytes.Buffer, a *report.Audit) error {
 	for _, level := range []struct {
 		kind string
 		list []report.Aggregate
-	}{{"gitrepo", a.GitRepos}, {"helmop", a.HelmOps}, {"cluster", a.Clusters}} {
+	}{{"gitrepo", a.GitRepos}, {"helmop", a.HelmOps}, {"cluster", a.Clusters}, {"clustergroup", a.ClusterGroups}} {
 		for _, s := range level.list {
 			name := level.kind + " " + s.Namespace + "/" + s.Name
+			known := evaluated[name] || s.Actual.BundleDeployments == 0 || level.kind == "clustergroup" && s.Actual.Counts.Desired > 0
 			r := s.Reported
-			if r == nil || r.Ready == nil || r.DesiredReady == nil || s.Actual.BundleDeployments > 0 && !evaluated[name] {
+			if r == nil || r.Ready == nil || r.DesiredReady == nil || !known {
 				continue
 			}
 			if *r.Ready == s.Actual.Counts.Ready && *r.DesiredReady == s.Actual.Counts.Desired && !t.wide {
