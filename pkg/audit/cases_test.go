@@ -119,7 +119,7 @@ type expectedDeployment struct {
 }
 
 // decided are the codes of the checks that the cases are complete for: none of them may turn up unasked.
-var decided = []string{"FD101", "FD102", "FD103", "FD104", "FD105", "FD106", "FD107", "FD108", "FD109", "FD111", "FD205", "FD207", "FD208", "FD504",
+var decided = []string{"FD101", "FD102", "FD103", "FD104", "FD105", "FD106", "FD107", "FD108", "FD109", "FD111", "FD205", "FD206", "FD207", "FD208", "FD504",
 	"FD602", "FD606", "FD607", "FD701"}
 
 // TestCases audits each captured cluster in test/testdata/cases and holds the report against what its file says is true.
