@@ -176,14 +176,12 @@ func refusals(err error) []string {
 	}
 	var out []string
 	for _, c := range refusal.Conflicts {
-		remedy := ""
+		remedy := fmt.Sprintf("; --dangerous-take-from=%s takes it anyway", c.Name())
 		switch {
 		case c.AllowedBy != "":
 			remedy = fmt.Sprintf("; --policy=%s takes it", c.AllowedBy)
 		case c.Situation == ownership.Contested:
-			remedy = fmt.Sprintf(": remove it from one of the two bundles; --dangerous-take-from=%s takes it anyway", c.Name())
-		default:
-			remedy = fmt.Sprintf("; --dangerous-take-from=%s takes it anyway", c.Name())
+			remedy = ": remove it from one of the two bundles" + remedy
 		}
 		out = append(out, "it "+c.Says()+remedy)
 	}

@@ -31,14 +31,14 @@ func TestRenderer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := found.Result.Deployments[0]
+	d := found.Deployments[0]
 	if d.Problem != resolve.NoReleaseRecord || !strings.HasSuffix(d.Detail, "it could not be rendered: it exceeded 10s of processor time") || d.Rendering.Refused != "" || len(d.Rendering.Unresolved) != 1 {
 		t.Errorf("problem %s, %q, refused %q, lacking %q", d.Problem, d.Detail, d.Rendering.Refused, d.Rendering.Unresolved)
 	}
 	if gaps := found.Report().Gaps; len(gaps) != 1 || gaps[0].What != "rendering bundle guestbook" || gaps[0].Why() != "NotResolved: it could not be rendered: it exceeded 10s of processor time" {
 		t.Errorf("gaps %+v", gaps)
 	}
-	if found, err = find(&render.Error{Bundle: "guestbook", Reason: "on purpose"}); err != nil || found.Result.Deployments[0].Rendering.Refused != "on purpose" {
+	if found, err = find(&render.Error{Bundle: "guestbook", Reason: "on purpose"}); err != nil || found.Deployments[0].Rendering.Refused != "on purpose" {
 		t.Errorf("refused: error %v", err)
 	}
 	none := errors.New("no process")

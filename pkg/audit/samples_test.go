@@ -217,7 +217,7 @@ func TestAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := found.Result.Deployments[0]
+		first := found.Deployments[0]
 		again, err := found.Again(t.Context(), map[string]bool{first.Key(): true, "nobody": true})
 		if err != nil || len(again) != 1 || again[0].Key() != first.Key() || again[0].Counts != first.Counts {
 			t.Errorf("%+v, error %v, want %+v", again, err, first.Counts)

@@ -108,12 +108,9 @@ func (c *clusterReader) releasesInConfigMaps(ctx context.Context) error {
 	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), LabelSelector: "owner=helm", MetadataOnly: true}
 	bad := 0
 	cover, err := c.List(ctx, q, func(o source.Object) error {
-		m, err := o.ReadMeta()
-		if err != nil {
+		if m, err := o.ReadMeta(); err != nil {
 			bad++
-			return nil
-		}
-		if name, err := release.ParseSecretName(m.Metadata.Namespace, m.Metadata.Name); err == nil {
+		} else if name, err := release.ParseSecretName(m.Metadata.Namespace, m.Metadata.Name); err == nil {
 			c.out.AddRelease(name)
 		}
 		return nil

@@ -51,8 +51,11 @@ type Secrets struct {
 	redact.Secrets
 }
 
-// AddSecret adds the values of a Secret, as decoded JSON.
+// AddSecret adds the values of a Secret, as decoded JSON; nil adds nothing.
 func (s *Secrets) AddSecret(c object.Content) {
+	if c == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Secrets.AddSecret(c)

@@ -84,15 +84,12 @@ func (l *lists) kind(ctx context.Context, gvk schema.GroupVersionKind, namespace
 	bad := 0
 	cover, err := l.List(ctx, q, func(o source.Object) error {
 		l.progress.object()
-		seen, err := l.evaluator.Observe(o, gvk)
-		if err != nil {
+		if seen, err := l.evaluator.Observe(o, gvk); err != nil {
 			bad++
-			return nil
-		}
-		if seen.Secret != nil {
+		} else {
 			l.Secrets.AddSecret(seen.Secret)
+			out.Add(seen)
 		}
-		out.Add(seen)
 		return nil
 	})
 	if bad > 0 {
@@ -159,12 +156,9 @@ func (l *lists) searchKind(ctx context.Context, k source.Kind, selector string) 
 	var found []evaluate.Undesired
 	cover, err := l.List(ctx, source.Query{Kind: k.GroupVersionKind, LabelSelector: selector, MetadataOnly: true}, func(o source.Object) error {
 		l.progress.object()
-		m, err := o.ReadMeta()
-		if err != nil {
+		if m, err := o.ReadMeta(); err != nil {
 			whole = false
-			return nil
-		}
-		if u := l.evaluator.ObserveUndesired(m); u != nil {
+		} else if u := l.evaluator.ObserveUndesired(m); u != nil {
 			found = append(found, *u)
 		}
 		return nil
