@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -222,15 +223,17 @@ func (r *reading) statedScope() error {
 
 // settleDisputes has the live objects decide between the scope that a spec declares and the one that releases state.
 func (r *reading) settleDisputes(ctx context.Context) error {
+	all := map[resolve.DisputeKey]resolve.Carriers{}
 	for _, c := range r.desired.Clusters {
 		carriers, err := r.Carriers(ctx, c)
 		if err != nil {
 			return err
 		}
-		if len(carriers) > 0 {
-			r.input.Carriers = carriers
-			r.resolve()
-		}
+		maps.Copy(all, carriers)
+	}
+	if len(all) > 0 {
+		r.input.Carriers = all
+		r.resolve()
 	}
 	return nil
 }

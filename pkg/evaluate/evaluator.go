@@ -23,10 +23,6 @@ type Options struct {
 	Now time.Time
 	// Predict has each unowned object compared too, and notes what adopting it needs, or deploying over it.
 	Predict bool
-	// ServerCheck says that the server is asked what applying a manifest would change.
-	ServerCheck bool
-	// Whole says that everything is in scope.
-	Whole bool
 }
 
 // Evaluator evaluates the live objects of one cluster. It does not change, and may be used from several goroutines.
