@@ -184,6 +184,6 @@ func TestTakeFromNobody(t *testing.T) {
 	if a.status != 1 || a.stdout != "" {
 		t.Errorf("status %d, want 1; %s", a.status, a.stdout)
 	}
-	says(t, "stderr", a.stderr, "default-gohne", "names no owner")
+	says(t, "stderr", a.stderr, "default-gohne", "does not name an owner")
 	f.unchanged(before)
 }

@@ -80,7 +80,7 @@ func TestWebhookScoped(t *testing.T) {
 		annotations[fleet.IDAnnotation] = set
 		made.SetAnnotations(annotations)
 		admin.must("creating it", admin.Create(t.Context(), made))
-		says(t, "the warning", admin.told(), "fleetdoctor/Foreign", "bundle guestbook", "unknown owner")
+		says(t, "the warning", admin.told(), "fleetdoctor/Foreign", "bundle guestbook", "whether that owner exists is not known")
 		f.carries(held, texts)
 	}
 }

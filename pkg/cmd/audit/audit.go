@@ -26,6 +26,9 @@ metadata of its bundle), Missing or Unknown (it could not be read). The report s
 of ready objects beside the number that Fleet reports. Each finding states the problem, who
 caused it and when, as far as the cluster has recorded it, and the next command to run.
 
+An audit only reads. Only --server-check sends server-side dry runs, which store nothing but call
+the admission webhooks of the cluster.
+
 -o name prints the bundle deployments that are not ready as arguments of kubectl, one per line.
 
 Exit status: 0 no findings at or above --fail-on, 1 findings, 2 wrong usage, 3 the audit could
@@ -79,7 +82,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 		scope:       scope.New(in, engine.DesiredRelease),
 		print:       output.NewPrintFlags(),
 		failOn:      flags.NewEnum("warning", "none", "info", "warning", "error"),
-		serverCheck: flags.NewEnum(string(collect.CheckAuto), string(collect.CheckAuto), string(collect.CheckAlways), string(collect.CheckNever)),
+		serverCheck: flags.NewEnum(string(collect.CheckNever), string(collect.CheckAuto), string(collect.CheckAlways), string(collect.CheckNever)),
 	}
 	c := &cobra.Command{
 		Use:               "audit " + scope.TargetArgs,
@@ -106,6 +109,6 @@ func (f *auditFlags) addFlags(c *cobra.Command) {
 	f.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above")
 	fs.BoolVar(&f.requireComplete, "require-complete", false, "Exit with status 3 if anything could not be read")
 	fs.BoolVar(&f.statusOnly, statusOnlyFlag, false, "Check only the status that Fleet reports; read no release record and no live object")
-	f.serverCheck.AddTo(c, serverCheckFlag, "Confirm differences with a server-side dry run: where permitted (auto), for every object, or never")
+	f.serverCheck.AddTo(c, serverCheckFlag, "Confirm differences with a server-side dry run, which calls admission webhooks: where permitted (auto), for every object (always), or never")
 	fs.BoolVar(&f.printRBAC, "print-rbac", false, "Print the smallest ClusterRole that may read what an audit of this source reads, and exit")
 }

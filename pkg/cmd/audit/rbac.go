@@ -34,8 +34,8 @@ const (
 # fleet.cattle.io, and on configmaps if a valuesFrom names one.
 # To adopt, add list on namespaces (at least kube-system: its uid identifies the cluster in the
 # receipt), and get and patch on the kinds.
-# To confirm differences with a dry run (--server-check), add get and patch on the kinds; nothing
-# is stored.
+# To confirm differences with dry runs (--server-check=auto), add get and patch on the kinds;
+# nothing is stored.
 # To bind the role:
 #   kubectl create clusterrolebinding ` + roleName + ` --clusterrole=` + roleName + ` --user=NAME
 `

@@ -3,10 +3,8 @@
 package webhook_test
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
@@ -65,9 +63,7 @@ func TestHints(t *testing.T) {
 	if r := f.call(t, "test", "cm/none", "-n", "shop"); r.status != 3 || strings.Contains(r.errOut, "Is this the cluster") {
 		t.Errorf("an object that is not there: status %d: %s", r.status, r.errOut)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if r := f.call(t, "disable", "--server=https://127.0.0.1:1"); r.status != 3 || !strings.Contains(r.errOut, "current-context") || ctx.Err() != nil {
+	if r := f.call(t, "disable", "--server=https://127.0.0.1:1"); r.status != 3 || !strings.Contains(r.errOut, "current-context") {
 		t.Errorf("no cluster: status %d: %s", r.status, r.errOut)
 	}
 }
