@@ -116,6 +116,7 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err := r.render(ctx); err != nil {
 		return nil, err
 	}
+	r.input = resolve.Input{} // it holds on to the objects of every revision, which are done with
 	result, err := r.evaluate(ctx)
 	if err != nil {
 		return nil, err
@@ -253,7 +254,7 @@ func (r *reading) ofFiles() (*resolve.BundleDeployment, error) {
 	name := r.options.Files.Name
 	var found []*resolve.BundleDeployment
 	for _, d := range r.desired.Deployments {
-		if d.Name == name && d.Problem != resolve.ClusterNotRead {
+		if d.Name == name && d.On != nil {
 			found = append(found, d)
 		}
 	}

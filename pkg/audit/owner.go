@@ -37,6 +37,9 @@ func Owner(ctx context.Context, src source.Source, o Options, names []Named) (*r
 	if err := r.found(); err != nil && !errors.Is(err, ErrNoFleet) { // without Fleet an object may have another owner
 		return nil, err
 	}
+	if err := r.settleDisputes(ctx); err != nil {
+		return nil, err
+	}
 	out := &report.Ownership{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
 		Source: report.NewSource(r.Description, r.desired), Gaps: report.Gaps(r.gaps)}
 	for _, n := range names {

@@ -39,6 +39,8 @@ func TestOwner(t *testing.T) {
 		{"unowned-reasons", audit.Named{Kind: "secret", Namespace: "cattle-fleet-system", Name: "fleet-agent"}, report.OwnerNone, "", "", nil},
 		{"abandoned-records-incomplete", audit.Named{Kind: "cm", Name: "other"}, report.OwnerUnknownSet, "", "", []string{"applied by Helm", "not known here",
 			"which has no record here, as far as records could be read", "namespace", "set that no release here has, as far as records could be read"}},
+		{"scope-declared-rightly", audit.Named{Kind: "cm", Name: "theme"}, report.OwnerOwned, "cluster-one/guestbook", "cluster-one/guestbook",
+			[]string{"applied by Helm", `of set "default-guestbook-cattle-fleet-local-system"`, "Helm release web/guestbook", "namespace", "set of bundle deployment"}},
 	} {
 		c := readCase(t, casesDir+"/"+tc.of+".yaml")
 		got, err := audit.Owner(t.Context(), c.open(t), audit.Options{Version: "test"}, []audit.Named{tc.object})

@@ -90,6 +90,7 @@ func newTree(desired *resolve.DesiredState, scope []*BundleDeployment, whole boo
 	}
 	for _, a := range out[state.ClusterGroup] {
 		a.addMembers(out[state.ClusterKind])
+		a.Complete = a.Complete && desired.Read(state.ClusterKind, a.Object.GetNamespace()) && (whole || len(a.Clusters) > 0)
 	}
 	return out
 }

@@ -122,7 +122,7 @@ func (o *options) noResultHint(err error) string {
 func (o *options) status(a *report.Audit) error {
 	if o.requireComplete && len(a.Gaps) > 0 {
 		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the audit is not complete: %d could not be read, the first is %s (%s)",
-			len(a.Gaps), a.Gaps[0].What, a.Gaps[0].Reason)}
+			len(a.Gaps), a.Gaps[0].What, a.Gaps[0].Why())}
 	}
 	f := a.Summary.Findings
 	found := map[string]int{"error": f.Error, "warning": f.Error + f.Warning, "info": f.Error + f.Warning + f.Info}[o.failOn.String()]

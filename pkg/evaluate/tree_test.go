@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluate
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// TestGroupComplete holds that a ClusterGroup without a member adds up to nothing only where that is known.
+func TestGroupComplete(t *testing.T) {
+	all, none := source.Covered(), source.NotCovered(source.Failure{Reason: source.Forbidden})
+	for _, tc := range []struct {
+		name            string
+		clusters        source.Coverage
+		whole, complete bool
+	}{
+		{"all clusters were read", all, true, true},
+		{"clusters may not be read", none, true, false},
+		{"a part is in scope", all, false, false},
+	} {
+		group := &v1alpha1.ClusterGroup{}
+		group.Namespace, group.Name, group.Spec.Selector = "fleet-default", "prod", &metav1.LabelSelector{}
+		desired := &resolve.DesiredState{Fleet: &state.Fleet{ClusterGroups: []*v1alpha1.ClusterGroup{group},
+			Coverage: map[string]source.Coverage{state.ClusterKind: tc.clusters, state.BundleDeployment: all}}}
+		if got := newTree(desired, nil, tc.whole).Find(state.ClusterGroup, "fleet-default/prod"); got.Complete != tc.complete {
+			t.Errorf("%s: complete is %t, want %t", tc.name, got.Complete, tc.complete)
+		}
+	}
+}
