@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package check turns the result of an evaluation into findings. There is one file for each check, with its stable code, and one catalogue of
-// them, from which the documentation is made. A check is a pure function of the Input.
+// Package check turns the result of an evaluation into findings. There is one file for each check, with its stable code. The documentation is
+// generated from the catalogue of the checks. A check is a pure function of the Input.
 package check
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// Input is what the checks look at: the result of an evaluation, and the commands that findings suggest.
+// Input is what the checks read: the result of an evaluation, and the commands that findings suggest.
 type Input struct {
 	*evaluate.Result
 	Commands Commands
@@ -39,7 +39,7 @@ type Finding struct {
 	Title    string
 	Object   object.Ref
 	Cluster  string // "namespace/name"
-	// BundleDeployment is the key of the one that the finding belongs to, empty where it belongs to none.
+	// BundleDeployment is the key of the bundle deployment that the finding is about; empty if it is about none.
 	BundleDeployment string
 	Message          string
 	Evidence         []string
@@ -47,19 +47,19 @@ type Finding struct {
 	AsOf             string
 }
 
-// Commands begin the commands that findings suggest. They lead to the cluster that was audited, whichever is the current one: a command that
-// is pasted into a shell must not write to another.
+// Commands are the beginnings of the commands that findings suggest. They name the cluster that was audited, so that a command that is pasted
+// into a shell never writes to another cluster.
 type Commands struct {
-	// Audit repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz". PrintRole prints the role for it; Adopt
-	// and Preflight plan and predict for the same source.
+	// Audit repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz". PrintRole prints the role that the audit
+	// needs; Adopt and Preflight read the same source.
 	Audit, PrintRole, Adopt, Preflight string
-	// Files are the arguments that name the directory which a bundle was taken from: "-f guestbook".
+	// Files are the arguments that name the directory of a bundle: "-f guestbook".
 	Files string
 	// Kubectl and Helm are "kubectl --context prod", "helm --kube-context prod".
 	Kubectl, Helm string
 }
 
-// CommandsOf are the commands for the current cluster of whoever types them, given how the program is called: "kubectl fleetdoctor".
+// CommandsOf returns the commands for the current cluster of the user. program is how the program is called: "kubectl fleetdoctor".
 func CommandsOf(program string) Commands {
 	return Commands{Audit: program + " audit", PrintRole: program + " audit --print-rbac", Adopt: program + " adopt", Preflight: program + " preflight", Kubectl: "kubectl", Helm: "helm"}
 }
@@ -70,7 +70,7 @@ type Check struct {
 	Name     string
 	Severity Severity
 	Title    string
-	// Explain says what it means, what causes it and what to do, in a few sentences.
+	// Explain describes in a few sentences the meaning, the causes and the remedy.
 	Explain string
 	run     func(*Input) []Finding
 }
@@ -97,12 +97,12 @@ func Run(in *Input) []Finding {
 	return out
 }
 
-// each makes findings of the desired objects that pick takes.
-func (in *Input) each(pick func(*evaluate.BundleDeployment, *evaluate.Object) *Finding) []Finding {
+// each returns the findings that finding makes of the desired objects; nil is no finding.
+func (in *Input) each(finding func(*evaluate.BundleDeployment, *evaluate.Object) *Finding) []Finding {
 	var out []Finding
 	for _, d := range in.Deployments {
 		for i := range d.Objects {
-			if f := pick(d, &d.Objects[i]); f != nil {
+			if f := finding(d, &d.Objects[i]); f != nil {
 				f.Object, f.Cluster, f.BundleDeployment = d.Objects[i].Ref, d.Cluster, d.Key()
 				out = append(out, *f)
 			}
@@ -111,7 +111,7 @@ func (in *Input) each(pick func(*evaluate.BundleDeployment, *evaluate.Object) *F
 	return out
 }
 
-// ofState makes findings of the desired objects in one state.
+// ofState returns one finding for each desired object in a state.
 func (in *Input) ofState(s evaluate.State, finding func(*evaluate.BundleDeployment, *evaluate.Object) Finding) []Finding {
 	return in.each(func(d *evaluate.BundleDeployment, o *evaluate.Object) *Finding {
 		if o.State != s {
@@ -122,7 +122,7 @@ func (in *Input) ofState(s evaluate.State, finding func(*evaluate.BundleDeployme
 	})
 }
 
-// onDeployment begins a finding on a deployment itself.
+// onDeployment returns a finding about a deployment itself, without message.
 func onDeployment(d *evaluate.BundleDeployment) Finding {
 	return Finding{Object: d.Ref(), Cluster: d.Cluster, BundleDeployment: d.Key(), AsOf: asOf(d)}
 }
@@ -142,7 +142,7 @@ func (c Commands) BundleArgs(d *resolve.BundleDeployment) string {
 	return shellescape.Quote("bundle/"+name) + " -n " + shellescape.Quote(workspace)
 }
 
-// asOf is when the status of a BundleDeployment was last written, as far as it says.
+// asOf returns when the status of a BundleDeployment was last written, "" if that is not known.
 func asOf(d *evaluate.BundleDeployment) string {
 	if d.BD == nil {
 		return ""

@@ -21,7 +21,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// TestCatalogue holds codes, names and severities against the table of the design, and that every check explains itself.
+// TestCatalogue compares codes, names and severities with the design, and requires an explanation of every check.
 func TestCatalogue(t *testing.T) {
 	want := map[string]Severity{
 		"FD101 Missing": Error, "FD102 Unowned": Error, "FD103 Contested": Error, "FD104 Modified": Warning,
@@ -33,12 +33,12 @@ func TestCatalogue(t *testing.T) {
 	var codes []string
 	for _, c := range Catalogue() {
 		if got[c.Code+" "+c.Name] != "" {
-			t.Errorf("%s is there twice", c.Code)
+			t.Errorf("%s is in the catalogue twice", c.Code)
 		}
 		got[c.Code+" "+c.Name] = c.Severity
 		codes = append(codes, c.Code)
 		if !regexp.MustCompile(`^FD([1-7]0[1-9]|11[01])$`).MatchString(c.Code) || !regexp.MustCompile(`^[A-Z][A-Za-z]+$`).MatchString(c.Name) {
-			t.Errorf("%s %s is no code and name", c.Code, c.Name)
+			t.Errorf("%s %s is not a code and a name", c.Code, c.Name)
 		}
 		if c.Title == "" || strings.HasSuffix(c.Title, ".") || !strings.HasSuffix(c.Explain, ".") {
 			t.Errorf("%s: a title has no full stop, an explanation has one: %q, %q", c.Code, c.Title, c.Explain)
@@ -52,7 +52,7 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// deployment is a deployment as the checks see it.
+// deployment is a deployment as the checks get it.
 func deployment() *evaluate.BundleDeployment {
 	bd := &v1alpha1.BundleDeployment{}
 	bd.Namespace, bd.Name = "cluster-one", "guestbook"
@@ -77,12 +77,12 @@ func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref
 	return &Input{Result: result, Commands: CommandsOf("kubectl fleetdoctor")}
 }
 
-// TestCommandsAreQuoted holds that no name can end a suggested command and begin another one. Roles may have nearly any name, and a
-// capture may hold anything: `kubectl delete clusterrole.../x;reboot` is not to be pasted into a shell.
+// TestCommandsAreQuoted checks that no name can end a suggested command and begin another one. Roles may have nearly any name, and a
+// capture may contain anything: `kubectl delete clusterrole.../x;reboot` is not to be pasted into a shell.
 func TestCommandsAreQuoted(t *testing.T) {
 	const name = "edge; $(reboot) `reboot` | sh & > x"
 	ref := object.Ref{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: name}
-	said, commands := map[string]bool{}, map[string]bool{}
+	reported, commands := map[string]bool{}, map[string]bool{}
 	for _, s := range []evaluate.State{evaluate.Missing, evaluate.Unowned, evaluate.Modified, evaluate.NotReady, evaluate.Ready} {
 		d := deployment()
 		d.GitRepo, d.Name = "fleet-local/"+name, name
@@ -106,8 +106,8 @@ func TestCommandsAreQuoted(t *testing.T) {
 				commands[f.Code] = true
 			}
 			bare := regexp.MustCompile(`'[^']*'`).ReplaceAllString(command, "")
-			if strings.ContainsAny(bare, ";$`|&>") && !said[f.Remediation] {
-				said[f.Remediation] = true
+			if strings.ContainsAny(bare, ";$`|&>") && !reported[f.Remediation] {
+				reported[f.Remediation] = true
 				t.Errorf("%s: %s", f.Code, f.Remediation)
 			}
 		}
@@ -136,7 +136,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestContested holds which owner is reported for an object that two bundles desire.
+// TestContested checks which owner is reported for an object that two bundles desire.
 func TestContested(t *testing.T) {
 	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "shared"}
 	const id = "default-guestbook"
@@ -148,13 +148,13 @@ func TestContested(t *testing.T) {
 		want  string
 	}{
 		{"one of them", evaluate.Modified, ownership.Metadata{}, "cluster-one/guestbook owns it now"},
-		{"gone", evaluate.Missing, ownership.Metadata{}, "nobody owns it now"},
+		{"gone", evaluate.Missing, ownership.Metadata{}, "it has no owner now"},
 		{"not read", evaluate.Unknown, ownership.Metadata{}, "could not be read"},
-		{"unmarked", evaluate.Unowned, ownership.Metadata{}, "nobody owns it now"},
+		{"without ownership metadata", evaluate.Unowned, ownership.Metadata{}, "it has no owner now"},
 		{"another bundle", evaluate.Unowned, other.Ownership, "it is owned by bundle deployment cluster-one/other"},
-		{"its own id, without hash", evaluate.Unowned, ownership.Metadata{SetID: id}, "nobody owns it now"},
+		{"its own id, without hash", evaluate.Unowned, ownership.Metadata{SetID: id}, "it has no owner now"},
 		{"its own id, another bundle's hash", evaluate.Unowned, ownership.Metadata{SetID: id, Hash: other.Ownership.Hash}, "it is owned by bundle deployment cluster-one/other"},
-		{"its own id, nobody's hash", evaluate.Unowned, ownership.Metadata{SetID: id, Hash: "1234"}, "nobody owns it now"},
+		{"its own id, hash of no bundle", evaluate.Unowned, ownership.Metadata{SetID: id, Hash: "1234"}, "it has no owner now"},
 	} {
 		in := inputOf(deployment(), tc.state, ref)
 		in.Deployments[0].Objects[0].Metadata = tc.have
@@ -171,7 +171,7 @@ func TestContested(t *testing.T) {
 	}
 }
 
-// TestUnread holds that the next command is about something that is there: a release alone has no BundleDeployment to describe.
+// TestUnread checks that the suggested command names an existing object: a release alone has no BundleDeployment to describe.
 func TestUnread(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		d := deployment()
@@ -187,26 +187,26 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestAbandonedSets holds that an object is not said to be of a set that no release has, if one here has it.
+// TestAbandonedSets checks that an object is not reported as abandoned if a release on the cluster has its set.
 func TestAbandonedSets(t *testing.T) {
 	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "old"}
 	for _, tc := range []struct {
-		name  string
-		marks ownership.Metadata
-		want  int
+		name     string
+		metadata ownership.Metadata
+		want     int
 	}{
 		{"a set that is gone", ownership.Desired("default-gone", "gone", "web"), 1},
 		{"the id of a set that is here, another hash", ownership.Metadata{SetID: "default-guestbook", Hash: "1234"}, 0},
 	} {
 		in := inputOf(deployment(), evaluate.Ready)
-		in.Undesired = []evaluate.Undesired{{Ref: ref, On: in.Desired.Clusters[0], Metadata: tc.marks}}
+		in.Undesired = []evaluate.Undesired{{Ref: ref, On: in.Desired.Clusters[0], Metadata: tc.metadata}}
 		if got := abandoned.run(in); len(got) != tc.want {
 			t.Errorf("%s: %+v, want %d", tc.name, got, tc.want)
 		}
 	}
 }
 
-// TestTruncated holds that a list is never said to be longer than what it is a part of.
+// TestTruncated checks that a list is never reported to be longer than the total.
 func TestTruncated(t *testing.T) {
 	ten := make([]v1alpha1.NonReadyStatus, 10)
 	for _, tc := range []struct {
@@ -237,26 +237,26 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestInFleetsTerms holds that our unowned is Fleet's missing (docs/fleet-behavior.md, 4.2), and that an unknown part makes no sum.
-func TestInFleetsTerms(t *testing.T) {
+// TestFleetCounts checks that unowned objects are missing in the counts of Fleet (docs/fleet-behavior.md, 4.2), and that an unknown part makes the total unknown.
+func TestFleetCounts(t *testing.T) {
 	d := deployment()
 	d.Counts = evaluate.Counts{Desired: 7, Ready: 1, Missing: 2, Unowned: 1, Modified: 1, NotReady: 2, Orphaned: 3}
-	got, ok := inFleetsTerms(d)
+	got, ok := fleetCounts(d)
 	want := v1alpha1.ResourceCounts{DesiredReady: 7, Ready: 1, Missing: 3, Modified: 1, NotReady: 2, Orphaned: 3}
 	if got != want || !ok {
 		t.Errorf("%+v, known %v, want %+v", got, ok, want)
 	}
 	d.Counts.Unknown = 1
-	if _, ok := inFleetsTerms(d); ok {
-		t.Error("a sum with an unknown part is known")
+	if _, ok := fleetCounts(d); ok {
+		t.Error("a total with an unknown part is known")
 	}
 	d.BD.Status.ResourceCounts = &v1alpha1.ResourceCounts{DesiredReady: 9}
-	if got, ok := inFleetsTerms(d); !ok || got.DesiredReady != 9 {
-		t.Errorf("%+v, known %v, want what the status says", got, ok)
+	if got, ok := fleetCounts(d); !ok || got.DesiredReady != 9 {
+		t.Errorf("%+v, known %v, want what the status reports", got, ok)
 	}
 }
 
-// TestSecretsShown holds which patches in a status show a Secret's value.
+// TestSecretsShown checks which patches in a status show a Secret's value.
 func TestSecretsShown(t *testing.T) {
 	for patch, want := range map[string]bool{
 		`{"data":{"a":"eA=="}}`:             true,
@@ -268,7 +268,7 @@ func TestSecretsShown(t *testing.T) {
 		`{"metadata":{"labels":{"a":"x"}}}`: false,
 		`{"type":"Opaque"}`:                 false,
 		``:                                  false,
-		`{"data":{"a":1}}`:                  true, // not what it should be: better said once too often
+		`{"data":{"a":1}}`:                  true, // not the expected type: reported, to be safe
 		`{"data":`:                          true,
 		`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}}}`: true,
 		`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":null}}}`: false,

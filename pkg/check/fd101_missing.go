@@ -15,8 +15,8 @@ import (
 var missing = Check{
 	Code: "FD101", Name: "Missing", Severity: Error,
 	Title: "a desired object is not on the cluster",
-	Explain: "The release's manifest has the object, and the cluster has not. Who deleted it is recorded nowhere but in the API server's audit log. " +
-		"Fleet puts it back on the next deployment, or at once with correctDrift.",
+	Explain: "The manifest of the release has the object, but the cluster does not. Only the audit log of the API server records who deleted it. " +
+		"Fleet creates it again on the next deployment, or immediately with correctDrift.",
 	run: func(in *Input) []Finding {
 		return in.each(func(d *evaluate.BundleDeployment, o *evaluate.Object) *Finding {
 			if o.State != evaluate.Missing || in.expired(d, o) {
@@ -24,7 +24,7 @@ var missing = Check{
 			}
 			f := &Finding{
 				Message:     fmt.Sprintf("%s is not on the cluster", o.Key()),
-				Evidence:    []string{stated(d)},
+				Evidence:    []string{desiredBy(d)},
 				Remediation: in.redeploy(d),
 			}
 			if why := in.notDeployed(d, o); why != "" {
@@ -36,18 +36,18 @@ var missing = Check{
 	},
 }
 
-// stated says where it is stated that an object is desired.
-func stated(d *evaluate.BundleDeployment) string {
+// desiredBy describes the source that desires an object.
+func desiredBy(d *evaluate.BundleDeployment) string {
 	switch d.From {
 	case resolve.FromBundle:
 		return "its bundle states it"
 	case resolve.FromFiles:
 		return "the files state it"
 	}
-	return fmt.Sprintf("it stands in the manifest of release %s", d.Release)
+	return fmt.Sprintf("it is in the manifest of release %s", d.Release)
 }
 
-// notDeployed says why Fleet may never have deployed an object, "" where it has. Such an object is not lost: a deploy creates it.
+// notDeployed returns why Fleet may never have deployed an object, "" if it has. Such an object is not lost: a deploy creates it.
 func (in *Input) notDeployed(d *evaluate.BundleDeployment, o *evaluate.Object) string {
 	_, recorded := d.Recorded[o.Key()]
 	switch {
@@ -62,7 +62,7 @@ func (in *Input) notDeployed(d *evaluate.BundleDeployment, o *evaluate.Object) s
 	return ""
 }
 
-// redeploy is the command that makes Fleet deploy a bundle again, and with it every other bundle of its GitRepo, on every cluster.
+// redeploy returns the command that makes Fleet deploy a bundle again. Fleet then deploys all bundles of its GitRepo, on every cluster.
 func (in *Input) redeploy(d *evaluate.BundleDeployment) string {
 	if d.GitRepo == "" {
 		return "deploy the bundle again, or set correctDrift.enabled on it"

@@ -13,14 +13,14 @@ var unowned = Check{
 	Code: "FD102", Name: "Unowned", Severity: Error,
 	Title: "the object exists without this bundle's ownership metadata",
 	Explain: "Fleet counts an object as a bundle's only if it has the hash label of the bundle's set. It reports this object as missing, or as \"not owned by us\", " +
-		"though it exists. The reason says which ownership metadata it has instead.",
+		"though it exists. The reason shows which ownership metadata it has instead.",
 	run: func(in *Input) []Finding {
 		return in.ofState(evaluate.Unowned, func(d *evaluate.BundleDeployment, o *evaluate.Object) Finding {
 			owners := d.On.Owners(d.BundleDeployment, o.Key(), o.Metadata)
 			return Finding{
 				Message:     fmt.Sprintf("%s exists, but %s", o.Key(), whyUnowned(d, owners)),
-				Evidence:    differingKeys(owners.Patch()),
-				Remediation: in.claim(d, o),
+				Evidence:    requiredChanges(owners.Patch()),
+				Remediation: in.assign(d, o),
 			}
 		})
 	},
@@ -46,12 +46,12 @@ func whyUnowned(d *evaluate.BundleDeployment, r ownership.Result) string {
 	return r.Owners[0].Says()
 }
 
-// differingKeys lists the keys that would make the object the bundle's, with their present values.
-func differingKeys(changes []ownership.Change) []string {
+// requiredChanges lists the ownership metadata to change so that the bundle owns the object, with the present values.
+func requiredChanges(changes []ownership.Change) []string {
 	var out []string
 	for _, c := range changes {
 		switch {
-		case c.New == nil: // the release has no name yet
+		case c.New == nil: // the name of the release is not known yet
 		case c.Old == nil:
 			out = append(out, fmt.Sprintf("%s %s=%s is desired and not set", c.Field(), c.Name, *c.New))
 		default:
@@ -61,10 +61,10 @@ func differingKeys(changes []ownership.Change) []string {
 	return out
 }
 
-// claim is a command that shows what would make the object, and the others of its bundle, the bundle's.
-func (in *Input) claim(d *evaluate.BundleDeployment, o *evaluate.Object) string {
+// assign returns the command that plans to assign the object, and the others of its bundle, to the bundle.
+func (in *Input) assign(d *evaluate.BundleDeployment, o *evaluate.Object) string {
 	if len(d.On.Objects[o.Key()]) > 1 {
-		return "decide which bundle is to have it, and remove it from the other"
+		return "decide which bundle is to own it, and remove it from the other"
 	}
 	return in.Commands.Adopt + " " + in.Commands.BundleArgs(d.BundleDeployment)
 }

@@ -16,14 +16,14 @@ import (
 var contested = Check{
 	Code: "FD103", Name: "Contested", Severity: Error,
 	Title: "two bundles on one cluster desire the same object",
-	Explain: "The bundle that deployed last owns it and is Ready; every other one reports \"not owned by us\" for ever, and still deletes the object by name " +
+	Explain: "The bundle that deployed last owns it and is Ready. Every other bundle reports \"not owned by us\" permanently, and still deletes the object by name " +
 		"when it is uninstalled. Remove the object from all bundles but one.",
 	run: func(in *Input) []Finding {
 		type place struct {
 			on  *resolve.Cluster
 			key object.Key
 		}
-		contested := map[place]*evaluate.Object{} // each object once, however many bundles in scope desire it
+		contested := map[place]*evaluate.Object{} // each object once, even if several bundles in scope desire it
 		for _, d := range in.Deployments {
 			for i := range d.Objects {
 				if key := d.Objects[i].Key(); len(d.On.Objects[key]) > 1 {
@@ -33,18 +33,18 @@ var contested = Check{
 		}
 		var out []Finding
 		for p, o := range contested {
-			out = append(out, contest(p.on.Objects[p.key], o))
+			out = append(out, contestedFinding(p.on.Objects[p.key], o))
 		}
 		return out
 	},
 }
 
-func contest(desired []*resolve.Object, o *evaluate.Object) Finding {
+func contestedFinding(desired []*resolve.Object, o *evaluate.Object) Finding {
 	names := make([]string, len(desired))
 	for i, other := range desired {
 		names[i] = other.Deployment.Key()
 	}
-	owned := "nobody owns it now"
+	owned := "it has no owner now"
 	switch o.State {
 	case evaluate.Unknown:
 		owned = "its present owner could not be read"

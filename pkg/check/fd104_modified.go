@@ -12,8 +12,8 @@ import (
 var modified = Check{
 	Code: "FD104", Name: "Modified", Severity: Warning,
 	Title: "desired fields differ on the cluster",
-	Explain: "A field that the manifest states has another value on the cluster, or is gone. Where the object's managedFields record it, the field's last manager " +
-		"and the time are named. What others added beside the stated fields is no difference.",
+	Explain: "A field that the manifest states has another value on the cluster, or is not set. If the managedFields of the object record it, the finding names the last " +
+		"manager of the field and the time. Fields that the manifest does not state are ignored.",
 	run: func(in *Input) []Finding {
 		return in.ofState(evaluate.Modified, func(d *evaluate.BundleDeployment, o *evaluate.Object) Finding {
 			f := Finding{Message: fmt.Sprintf("%s differs in %s", o.Key(), pathList(o.Differences))}

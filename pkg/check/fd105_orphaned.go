@@ -8,9 +8,9 @@ import (
 
 var orphaned = Check{
 	Code: "FD105", Name: "Orphaned", Severity: Warning,
-	Title: "the object was in an earlier revision of the bundle and is desired no more",
-	Explain: "It still carries the bundle's hash. Usually helm.sh/resource-policy: keep kept it. Fleet reports it as extra only while its kind is still in the " +
-		"manifest and the revision before is recorded; nothing will ever delete it.",
+	Title: "the object was in an earlier revision of the bundle and is no longer desired",
+	Explain: "It still has the hash label of the bundle. The usual cause is the annotation helm.sh/resource-policy: keep. Fleet reports it as extra only while its kind is " +
+		"still in the manifest and the previous revision is recorded. Fleet and Helm never delete it.",
 	run: func(in *Input) []Finding {
 		var out []Finding
 		for _, d := range in.Deployments {
@@ -21,7 +21,7 @@ var orphaned = Check{
 					Remediation: fmt.Sprintf("%s delete %s", in.Commands.kubectl(m.Ref), kubectlName(m.Ref)),
 				}
 				if _, still := d.Recorded[m.Key()]; still {
-					f.Message = fmt.Sprintf("%s is in release %s and no more in the bundle: the next deploy deletes it", m.Key(), d.Release.Release())
+					f.Message = fmt.Sprintf("%s is in release %s and no longer in the bundle: the next deploy deletes it", m.Key(), d.Release.Release())
 					f.Remediation = ""
 				}
 				out = append(out, f)

@@ -12,9 +12,9 @@ import (
 
 var abandoned = Check{
 	Code: "FD106", Name: "Abandoned", Severity: Warning,
-	Title: "the object is marked by a set that no release on this cluster has",
-	Explain: "Its bundle was deleted with keepResources, renamed, or deployed by an agent of another scope. Fleet reports such objects nowhere, and nothing will " +
-		"delete them. Sets of Fleet's own and sets that have an owner are left out.",
+	Title: "the object has ownership metadata of a set without a release on this cluster",
+	Explain: "Its bundle was deleted with keepResources, renamed, or deployed by an agent with another scope. Fleet does not report such objects, and does not " +
+		"delete them. The check ignores Fleet's own sets and sets that have an owner.",
 	run: func(in *Input) []Finding {
 		if !in.Whole {
 			return nil
@@ -22,12 +22,12 @@ var abandoned = Check{
 		var out []Finding
 		for _, m := range in.Undesired {
 			if !m.On.SetsComplete || len(m.On.Sets[m.Metadata.Hash]) > 0 || !abandonedByAgent(m) {
-				continue // a set that was not read cannot be told from one that is gone
+				continue // a set that could not be read may still have a release
 			}
 			out = append(out, Finding{
 				Object:      m.Ref,
-				Message:     fmt.Sprintf("%s belongs to set %q, which no release on this cluster has", m.Key(), m.Metadata.SetID),
-				Evidence:    leftMarks(m),
+				Message:     fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that set", m.Key(), m.Metadata.SetID),
+				Evidence:    remainingMetadata(m),
 				Remediation: fmt.Sprintf("%s get %s -o yaml", in.Commands.kubectl(m.Ref), kubectlName(m.Ref)),
 			})
 		}
@@ -39,16 +39,16 @@ func abandonedByAgent(m evaluate.Undesired) bool {
 	switch {
 	case m.Metadata.SetHasOwner || fleet.IsFleetsOwnSet(m.Metadata.SetID):
 		return false
-	case m.Metadata.SetID == "": // the id was lost; only Helm's marks can still say where it came from
+	case m.Metadata.SetID == "": // the set id is lost; only Helm's annotations can name the release
 		return !m.Controlled && m.Metadata.ReleaseName != "" && !m.On.Releases[m.Metadata.Release()]
 	}
 	return fleet.IsBundleSet(m.Metadata.SetID) && len(m.On.Sets[fleet.Hash(m.Metadata.SetID)]) == 0
 }
 
-func leftMarks(m evaluate.Undesired) []string {
+func remainingMetadata(m evaluate.Undesired) []string {
 	out := []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Metadata.Hash)}
 	if m.Metadata.ReleaseName != "" {
-		out = append(out, "Helm's marks name release "+m.Metadata.Release())
+		out = append(out, "Helm's annotations name release "+m.Metadata.Release())
 	}
 	return out
 }

@@ -10,9 +10,9 @@ import (
 
 var notReady = Check{
 	Code: "FD107", Name: "NotReady", Severity: Warning,
-	Title: "the object is as desired, and not ready",
-	Explain: "It is present, owned and unmodified; its own status says that it is not ready, judged by the rules of Fleet's agent. The bundle's ignore.conditions " +
-		"are honoured.",
+	Title: "the object is as desired, but not ready",
+	Explain: "It exists, is owned by the bundle and is not modified, but by the rules of Fleet's agent its status is not ready. The ignore.conditions of the bundle " +
+		"are respected.",
 	run: func(in *Input) []Finding {
 		return in.ofState(evaluate.NotReady, func(_ *evaluate.BundleDeployment, o *evaluate.Object) Finding {
 			f := Finding{Message: fmt.Sprintf("%s is not ready", o.Key()),

@@ -14,14 +14,14 @@ import (
 
 var idMismatch = Check{
 	Code: "FD108", Name: "IdMismatch", Severity: Info,
-	Title:   "the hash is right, the id annotation is not",
-	Explain: "Fleet looks at the hash alone, so the object counts as the bundle's. The annotation only tells people, and tools like this one, whose it is.",
+	Title:   "the hash label is correct, the set id annotation is not",
+	Explain: "Fleet reads only the hash label, so it counts the object as owned by the bundle. Only people and tools like this one read the annotation.",
 	run: func(in *Input) []Finding {
 		return in.each(func(d *evaluate.BundleDeployment, o *evaluate.Object) *Finding {
 			if !o.IDMismatch {
 				return nil
 			}
-			is := "is not there"
+			is := "is not set"
 			if o.Metadata.SetID != "" {
 				is = fmt.Sprintf("is %q", o.Metadata.SetID)
 			}

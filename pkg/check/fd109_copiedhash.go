@@ -15,8 +15,8 @@ import (
 
 var copiedHash = Check{
 	Code: "FD109", Name: "CopiedHash", Severity: Info,
-	Title:   "the object carries a bundle's hash and was in none of its revisions",
-	Explain: "A controller made it and copied its parent's labels. Fleet passes such objects over; a change in them is nobody's drift.",
+	Title:   "the object has the hash label of a bundle and was in none of its revisions",
+	Explain: "A controller created it and copied the labels of its parent. Fleet ignores such objects; a change in them is not drift.",
 	run: func(in *Input) []Finding {
 		var out []Finding
 		for _, m := range in.Undesired {
@@ -29,7 +29,7 @@ var copiedHash = Check{
 			}
 			f := Finding{
 				Object: m.Ref, Cluster: d.Cluster, BundleDeployment: d.Key(),
-				Message: fmt.Sprintf("%s carries the hash of %s, which never had it", m.Key(), d.Key()),
+				Message: fmt.Sprintf("%s has the hash label of %s, but was in none of its revisions", m.Key(), d.Key()),
 			}
 			if m.Controller != "" {
 				f.Evidence = []string{"it is controlled by " + m.Controller}
@@ -40,7 +40,7 @@ var copiedHash = Check{
 	},
 }
 
-// followsService says whether Kubernetes makes the object for a Service, with the labels of the Service.
+// followsService reports whether Kubernetes creates the object for a Service, with the labels of the Service.
 func followsService(r object.Ref) bool {
 	switch group := object.Group(r.APIVersion); r.Kind {
 	case "Endpoints":
@@ -51,8 +51,8 @@ func followsService(r object.Ref) bool {
 	return false
 }
 
-// explains says whether a deployment of the set is another reason for the hash: it had the object, or may have had; a hook of its release
-// has the hash since Helm 4; and the agent's own set is also what its installation applied beside any release.
+// explains reports whether a deployment of the set is another reason for the hash label: it had the object, or may have had it; the hooks of a
+// release have the label since Helm 4; and the installation of the agent applies objects of the agent's own set outside any release.
 func explains(m evaluate.Undesired) func(*resolve.BundleDeployment) bool {
 	return func(d *resolve.BundleDeployment) bool {
 		return d.Problem != "" || evaluate.IsOrphan(d, m) || d.Hooks[resolve.KindName{Kind: m.Kind, Name: m.Name}] || fleet.IsFleetsOwnSet(d.Ownership.SetID)

@@ -12,9 +12,9 @@ import (
 
 var expiredJob = Check{
 	Code: "FD111", Name: "ExpiredJob", Severity: Info,
-	Title: "a desired Job is gone, as its ttlSecondsAfterFinished asks for",
-	Explain: "Kubernetes deletes a Job with ttlSecondsAfterFinished once it has finished and that time has passed. Fleet counts it as missing for ever, and so " +
-		"do the counts here, but nothing is wrong with the cluster.",
+	Title: "a desired Job was deleted because of its ttlSecondsAfterFinished",
+	Explain: "Kubernetes deletes a Job with ttlSecondsAfterFinished when that time has passed since it finished. Fleet counts it as missing permanently, and so " +
+		"do the counts of the audit, but nothing is wrong with the cluster.",
 	run: func(in *Input) []Finding {
 		return in.each(func(d *evaluate.BundleDeployment, o *evaluate.Object) *Finding {
 			if !in.expired(d, o) {
@@ -22,15 +22,15 @@ var expiredJob = Check{
 			}
 			return &Finding{
 				Message:     fmt.Sprintf("%s is not on the cluster: Kubernetes deletes it %ds after it has finished (ttlSecondsAfterFinished)", o.Key(), *o.TTLAfterFinished),
-				Evidence:    []string{stated(d)},
-				Remediation: "nothing to repair; to end Fleet's report that it is missing, take ttlSecondsAfterFinished out of the manifest, or make the Job a Helm hook",
+				Evidence:    []string{desiredBy(d)},
+				Remediation: "nothing to repair; if Fleet should not report it as missing, remove ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook",
 			}
 		})
 	},
 }
 
-// expired says whether a missing Job may have been deleted for its age. One that was deployed less than that time ago was not,
-// and neither was one that was never deployed.
+// expired reports whether Kubernetes may have deleted a missing Job because of its age. A Job that was deployed less than that time ago, or
+// never, did not expire.
 func (in *Input) expired(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
 	if o.State != evaluate.Missing || o.TTLAfterFinished == nil || in.notDeployed(d, o) != "" {
 		return false

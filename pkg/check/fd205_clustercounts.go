@@ -12,13 +12,13 @@ import (
 
 var clusterCounts = Check{
 	Code: "FD205", Name: "ClusterCounts", Severity: Warning,
-	Title: "a Cluster's counts are not the sum of its deployments",
-	Explain: "Fleet sums them up on the agent's heartbeat and when a deployment comes, goes or changes its id or readiness, not when an object is modified or " +
-		"goes missing: the numbers can be old by one heartbeat (15 minutes by default), and old Fleets sum up something else.",
+	Title: "the counts of a Cluster are not the total of its deployments",
+	Explain: "Fleet computes them on the heartbeat of the agent and when a deployment is created, is deleted or changes its id or readiness, but not when an object is " +
+		"modified or deleted. The counts can be one heartbeat old (15 minutes by default), and old versions of Fleet compute other totals.",
 	run: func(in *Input) []Finding {
 		var out []Finding
 		for _, a := range in.Tree[state.ClusterKind] {
-			if f := in.clusterSum(a); f != nil {
+			if f := in.clusterFinding(a); f != nil {
 				out = append(out, *f)
 			}
 		}
@@ -26,7 +26,7 @@ var clusterCounts = Check{
 	},
 }
 
-func (in *Input) clusterSum(a *evaluate.Aggregate) *Finding {
+func (in *Input) clusterFinding(a *evaluate.Aggregate) *Finding {
 	cluster, ok := a.Object.(*v1alpha1.Cluster)
 	if !ok || cluster.Status.Namespace == "" || !a.Listed || a.All != len(a.BundleDeployments) || a.All == 0 && !in.Whole {
 		return nil
@@ -34,9 +34,9 @@ func (in *Input) clusterSum(a *evaluate.Aggregate) *Finding {
 	var sum v1alpha1.ResourceCounts
 	ready := 0
 	for _, d := range a.BundleDeployments {
-		counts, known := inFleetsTerms(d)
+		counts, known := fleetCounts(d)
 		if !known || d.FromFiles() {
-			return nil // a sum with an unknown part proves nothing
+			return nil // a total with an unknown part proves nothing
 		}
 		sum = sum.Plus(counts)
 		if d.BD.Status.Display.State == string(evaluate.Ready) {
@@ -44,7 +44,7 @@ func (in *Input) clusterSum(a *evaluate.Aggregate) *Finding {
 		}
 	}
 	s := cluster.Status
-	wrong := wrongSums(a.Object.Reported(), sum, "its deployments sum up to", v1alpha1.Summary{Ready: ready, DesiredReady: a.All}, "they say")
+	wrong := wrongTotals(a.Object.Reported(), sum, "its deployments", v1alpha1.Summary{Ready: ready, DesiredReady: a.All})
 	if len(wrong) == 0 {
 		return nil
 	}
@@ -59,21 +59,21 @@ func (in *Input) clusterSum(a *evaluate.Aggregate) *Finding {
 	return f
 }
 
-// wrongSums says in which of its numbers a status differs from what it sums up.
-func wrongSums(r v1alpha1.Reported, sum v1alpha1.ResourceCounts, objects string, summary v1alpha1.Summary, deployments string) []string {
+// wrongTotals describes the counts in which a status differs from the total of its parts.
+func wrongTotals(r v1alpha1.Reported, sum v1alpha1.ResourceCounts, parts string, summary v1alpha1.Summary) []string {
 	var out []string
 	if c := r.Counts; c != nil && *c != sum {
-		out = append(out, fmt.Sprintf("says %d/%d objects ready, %s %d/%d", c.Ready, c.DesiredReady, objects, sum.Ready, sum.DesiredReady))
+		out = append(out, fmt.Sprintf("reports %d/%d objects ready, the total of %s is %d/%d", c.Ready, c.DesiredReady, parts, sum.Ready, sum.DesiredReady))
 	}
 	if s := r.Summary; s != nil && (s.Ready != summary.Ready || s.DesiredReady != summary.DesiredReady) {
-		out = append(out, fmt.Sprintf("says %d/%d bundle deployments ready, %s %d/%d", s.Ready, s.DesiredReady, deployments, summary.Ready, summary.DesiredReady))
+		out = append(out, fmt.Sprintf("reports %d/%d bundle deployments ready, the total of %s is %d/%d", s.Ready, s.DesiredReady, parts, summary.Ready, summary.DesiredReady))
 	}
 	return out
 }
 
-// inFleetsTerms returns the counts of a bundle deployment as its own status has them, or, before Fleet 0.12, as its agent would count them: its
-// missing includes what is called unowned here. known is false where neither is known.
-func inFleetsTerms(d *evaluate.BundleDeployment) (counts v1alpha1.ResourceCounts, known bool) {
+// fleetCounts returns the counts in the status of a bundle deployment. Before Fleet 0.12 there are none; then it returns the counts as the agent
+// would compute them: its missing includes unowned objects. known is false if neither is known.
+func fleetCounts(d *evaluate.BundleDeployment) (counts v1alpha1.ResourceCounts, known bool) {
 	if d.BD != nil && d.BD.Status.ResourceCounts != nil {
 		return *d.BD.Status.ResourceCounts, true
 	}

@@ -10,13 +10,13 @@ import (
 
 var groupCounts = Check{
 	Code: "FD206", Name: "GroupCounts", Severity: Warning,
-	Title: "the counts of a ClusterGroup are not the sum of its Clusters",
-	Explain: "Fleet adds up the statuses of the Clusters that the selector of the group selects, whenever one of them changes. Wrong numbers of a Cluster are " +
+	Title: "the counts of a ClusterGroup are not the total of its Clusters",
+	Explain: "Fleet adds the statuses of the Clusters that the group selects, whenever one of them changes. Wrong counts of a Cluster are " +
 		"wrong in its groups as well: FD205 reports those.",
 	run: func(in *Input) []Finding {
 		var out []Finding
 		for _, a := range in.Tree[state.ClusterGroup] {
-			if f := in.groupSum(a); f != nil {
+			if f := in.groupFinding(a); f != nil {
 				out = append(out, *f)
 			}
 		}
@@ -24,7 +24,7 @@ var groupCounts = Check{
 	},
 }
 
-func (in *Input) groupSum(a *evaluate.Aggregate) *Finding {
+func (in *Input) groupFinding(a *evaluate.Aggregate) *Finding {
 	group, ok := a.Object.(*v1alpha1.ClusterGroup)
 	if !ok || group.Spec.Selector == nil || !in.Whole || !in.Desired.Read(state.ClusterKind, group.Namespace) {
 		return nil
@@ -37,7 +37,7 @@ func (in *Input) groupSum(a *evaluate.Aggregate) *Finding {
 		summary.Ready += r.Summary.Ready
 		summary.DesiredReady += r.Summary.DesiredReady
 	}
-	wrong := wrongSums(a.Object.Reported(), sum, "its clusters sum up to", summary, "they say")
+	wrong := wrongTotals(a.Object.Reported(), sum, "its clusters", summary)
 	if len(wrong) == 0 {
 		return nil
 	}

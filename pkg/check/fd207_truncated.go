@@ -9,14 +9,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
-// listed is how many entries Fleet keeps of the lists in a status.
+// listed is the maximum length of the lists in a status.
 const listed = 10
 
 var truncated = Check{
 	Code: "FD207", Name: "Truncated", Severity: Info,
-	Title: "the status lists ten objects of more",
-	Explain: "Fleet cuts the lists of modified and of not ready objects at ten and keeps saying incompleteState for as long as the BundleDeployment lives, " +
-		"also once the lists are short again. Before 0.12 it cut them without saying so.",
+	Title: "the status list is truncated at ten objects",
+	Explain: "Fleet truncates the lists of modified objects and of objects that are not ready at ten entries. It then sets incompleteState, and never resets it, " +
+		"even if the lists are complete again. Versions before 0.12 truncate the lists but do not set it.",
 	run: func(in *Input) []Finding {
 		var out []Finding
 		for _, d := range in.Deployments {
@@ -30,7 +30,7 @@ var truncated = Check{
 			}
 			total, known := listable(d)
 			if known && total <= longest && s.ResourceCounts != nil {
-				continue // it was cut once, and holds all of them again
+				continue // it was truncated once, and is complete again
 			}
 			of := "an unknown number"
 			if known && total > longest {
@@ -44,8 +44,8 @@ var truncated = Check{
 	},
 }
 
-// listable is how many objects the longer of the two lists would hold if it held all.
+// listable returns the length of the longer of the two lists if it were complete.
 func listable(d *evaluate.BundleDeployment) (n int, known bool) {
-	c, known := inFleetsTerms(d)
+	c, known := fleetCounts(d)
 	return max(c.Missing+c.Modified+c.Orphaned, c.NotReady), known
 }

@@ -10,25 +10,25 @@ import (
 
 var frozen = Check{
 	Code: "FD208", Name: "Frozen", Severity: Info,
-	Title: "the status is of another deployment, or paused: it is no evidence",
-	Explain: "While a bundle or cluster is paused or off schedule, and until the agent has applied a new deployment id, the agent leaves the status as it was. " +
-		"What it says then is about the past.",
+	Title: "the status is of an earlier deployment, or paused: it is not current",
+	Explain: "While a bundle or cluster is paused or off schedule, and until the agent has applied a new deployment id, the agent does not update the status. " +
+		"It then describes an earlier state.",
 	run: func(in *Input) []Finding {
 		var out []Finding
 		for _, d := range in.Deployments {
-			why := frozenBecause(d)
+			why := whyFrozen(d)
 			if why == "" {
 				continue
 			}
 			f := onDeployment(d)
-			f.Message = fmt.Sprintf("the status of %s is no evidence: %s", d.Key(), why)
+			f.Message = fmt.Sprintf("the status of %s is not current: %s", d.Key(), why)
 			out = append(out, f)
 		}
 		return out
 	},
 }
 
-func frozenBecause(d *evaluate.BundleDeployment) string {
+func whyFrozen(d *evaluate.BundleDeployment) string {
 	if d.BD == nil {
 		return ""
 	}
@@ -40,7 +40,7 @@ func frozenBecause(d *evaluate.BundleDeployment) string {
 	case spec.DeploymentID != status.AppliedDeploymentID && status.AppliedDeploymentID == "":
 		return "the agent has applied nothing yet"
 	case spec.DeploymentID != status.AppliedDeploymentID:
-		return "the agent has not applied the present deployment id yet"
+		return "the agent has not applied the current deployment id yet"
 	}
 	return ""
 }

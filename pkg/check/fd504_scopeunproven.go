@@ -20,8 +20,8 @@ var scopeUnproven = Check{
 	Code: "FD504", Name: "ScopeUnproven", Severity: Warning,
 	Title: "a Cluster declares an agent scope that its agent, releases and objects do not show",
 	Explain: "The scope of an agent is part of the id of every set. The running agent shows it in AGENT_SCOPE; without a running agent, the releases and the " +
-		"objects that carry their sets show which scope it last used. The spec of the Cluster says only what the next agent would get. The audit evaluates " +
-		"the objects by the stronger evidence, and `adopt` writes nothing by a scope that is only declared.",
+		"objects that have the ownership metadata of their sets show which scope it last used. The spec of the Cluster shows only which scope the next agent would get. " +
+		"The audit evaluates the objects by the stronger evidence, and `adopt` writes nothing based on a scope that is only declared.",
 	run: func(in *Input) []Finding {
 		var out []Finding
 		for _, c := range in.Desired.Clusters {
@@ -35,7 +35,7 @@ var scopeUnproven = Check{
 	},
 }
 
-// contradictedReleases reports once for each agent that its releases state sets which no object carries.
+// contradictedReleases reports, once for each agent, releases that state sets of which no object has the ownership metadata.
 func (in *Input) contradictedReleases() []Finding {
 	objects, first := map[string]int{}, map[string]*evaluate.Object{}
 	for _, d := range in.Deployments {
@@ -53,7 +53,7 @@ func (in *Input) contradictedReleases() []Finding {
 		o := first[agent]
 		out = append(out, Finding{
 			Object: object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: agent, Name: fleet.AgentName}, Cluster: o.Deployment.Cluster,
-			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s carry other sets than the releases of their bundles state, and none carries those",
+			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s have other sets than the releases of their bundles state, and none has those",
 				agent, count(objects[agent], "live object")),
 			Evidence:    []string{o.Key().String() + ": " + o.Message},
 			Remediation: in.showScope(agent),
@@ -62,7 +62,7 @@ func (in *Input) contradictedReleases() []Finding {
 	return out
 }
 
-// showScope is a command that shows the scope with which an agent runs.
+// showScope returns a command that shows the scope with which an agent runs.
 func (in *Input) showScope(agent string) string {
 	return fmt.Sprintf("%s%s get deployment %s -o jsonpath=%s", in.Commands.Kubectl, inNamespace(agent), fleet.AgentName,
 		shellescape.Quote(`{.spec.template.spec.containers[*].env[?(@.name=="`+fleet.AgentScopeEnv+`")].value}`))
@@ -77,27 +77,27 @@ func (in *Input) disputedScope(x *resolve.Dispute) Finding {
 		Message: x.String(),
 		Evidence: []string{
 			usedScope(x, deployments),
-			fmt.Sprintf("if the agent comes back with %s, Fleet reports the objects of %s that carry another set as not owned, until it deploys each of them again",
+			fmt.Sprintf("if the agent comes back with %s, Fleet reports the objects of %s that have another set as not owned, until it deploys each of them again",
 				declared, deployments),
 		},
 		Remediation: in.showScope(x.Agent),
 	}
 }
 
-// usedScope says which scope the audit uses, and on what evidence.
+// usedScope describes which scope the audit uses, and the evidence for it.
 func usedScope(x *resolve.Dispute, deployments string) string {
-	verb := "carry"
+	verb := "have"
 	if x.Carriers.Used == 1 {
-		verb = "carries"
+		verb = "has"
 	}
 	objects := fmt.Sprintf("%s of %s %s", count(x.Carriers.Used, "live object"), deployments, verb)
 	switch {
 	case x.Used.Proven():
 		return fmt.Sprintf("the audit uses %s for %s: evidence %s", x.Used, deployments, x.Used.Source)
 	case x.Used.Evidence == resolve.EvidenceDeclared:
-		return "the audit uses the declared scope: " + objects + " its sets, and none carries a set that the releases state"
+		return "the audit uses the declared scope: " + objects + " its sets, and none has a set that the releases state"
 	case !x.Carriers.Complete:
 		return "the audit uses what the releases state: at least " + objects + " these sets; not all objects could be read"
 	}
-	return fmt.Sprintf("the audit uses what the releases state: %s these sets, and %d carry the declared ones", objects, x.Carriers.Declared)
+	return fmt.Sprintf("the audit uses what the releases state: %s these sets, and %d have the declared ones", objects, x.Carriers.Declared)
 }

@@ -10,8 +10,8 @@ import (
 var releaseRecord = Check{
 	Code: "FD602", Name: "ReleaseRecord", Severity: Error,
 	Title: "the release record is pending, failed, pruned or damaged",
-	Explain: "What Fleet calls desired is the manifest in one revision of the Helm release. Where that revision is gone, Fleet takes the bundle for empty and says " +
-		"that all is ready. A pending revision is one at which Helm was interrupted; a failed one was not applied wholly.",
+	Explain: "Fleet's desired objects are the manifest in one revision of the Helm release. If that revision was deleted, Fleet treats the bundle as empty and reports " +
+		"it as ready. At a pending revision, Helm was interrupted; a failed revision was not applied completely.",
 	run: func(in *Input) []Finding {
 		var out []Finding
 		for _, d := range in.Deployments {

@@ -13,9 +13,9 @@ import (
 
 var leftoverRelease = Check{
 	Code: "FD606", Name: "LeftoverRelease", Severity: Warning,
-	Title: "a Helm release of Fleet's without a BundleDeployment",
-	Explain: "The agent uninstalls such releases, one each cycle, unless it cannot: the record of a bundle deleted with keepResources and a custom release name " +
-		"stays for ever and blocks the name.",
+	Title: "a Helm release created by Fleet has no BundleDeployment",
+	Explain: "The agent uninstalls such releases, one in each cycle. It cannot remove the record of a bundle that was deleted with keepResources and a custom release name: " +
+		"that record remains and blocks the name.",
 	run: func(in *Input) []Finding {
 		if !in.Whole {
 			return nil
@@ -24,12 +24,12 @@ var leftoverRelease = Check{
 		for _, r := range leftovers(in.Desired) {
 			f := Finding{
 				Object: resolve.SecretRef(r.Name),
-				Message: fmt.Sprintf("release %s was made by Fleet for %q (agent in %s), and no BundleDeployment has it",
+				Message: fmt.Sprintf("release %s was created by Fleet for %q (agent in %s), and has no BundleDeployment",
 					r.Release(), r.BundleID, r.AgentNamespace),
 				Remediation: in.Commands.Helm + inNamespace(r.Namespace) + " status " + shellescape.Quote(r.Name.Name),
 			}
 			if r.KeepResources {
-				f.Evidence = []string{"it was deployed with keepResources: its objects are to stay, the record alone is left over"}
+				f.Evidence = []string{"it was deployed with keepResources: its objects are kept, only the record is left over"}
 			}
 			out = append(out, f)
 		}

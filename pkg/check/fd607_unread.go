@@ -16,8 +16,8 @@ import (
 var unread = Check{
 	Code: "FD607", Name: "Unread", Severity: Warning,
 	Title: "the desired objects of a deployment could not be read: no result",
-	Explain: "Without the release record it is not known what the bundle desires on this cluster. The audit shows what Fleet's status reports, and cannot check it. " +
-		"Reading release records needs the right to list Secrets. The audit reports the same where the record could be read and none of the objects.",
+	Explain: "Without the release record, the desired objects of the bundle on this cluster are not known. The audit shows the status that Fleet reports, but cannot check it. " +
+		"Reading release records needs permission to list Secrets. The audit reports the same if the record could be read, but none of the objects.",
 	run: func(in *Input) []Finding {
 		var out []Finding
 		for _, d := range in.Deployments {
@@ -26,7 +26,7 @@ var unread = Check{
 				continue
 			}
 			if d.Problem == "" || d.Problem == resolve.ClusterNotRead || len(d.RecordProblems) > 0 && d.Release.Name != "" {
-				continue // of another cluster, or FD602 has said it of the record that is named
+				continue // it is on another cluster, or FD602 reports its record
 			}
 			f := onDeployment(d)
 			f.Message = fmt.Sprintf("no result for %s: %s", d.Key(), d.Detail)
@@ -35,10 +35,10 @@ var unread = Check{
 				f.Remediation = in.Commands.PrintRole
 			case d.Problem == resolve.RecordNotCaptured:
 				f.Remediation = "capture the Secrets of type " + release.SecretType + " too"
-			case d.Problem == resolve.RecordsFailed: // the gap says why
+			case d.Problem == resolve.RecordsFailed: // the gap gives the reason
 			case d.Problem == resolve.RecordUnreadable:
 				f.Remediation = in.Commands.Helm + inNamespace(d.Release.Namespace) + " history " + shellescape.Quote(d.Release.Name)
-			case d.FromFiles(): // of files: the gap says what is the matter with them
+			case d.FromFiles(): // the gap describes the problem with the files
 			case d.Rendering.Refused != "":
 				f.Remediation = in.Commands.Preflight + " " + in.Commands.BundleArgs(d.BundleDeployment)
 			case d.BD == nil:
@@ -52,7 +52,7 @@ var unread = Check{
 	},
 }
 
-// nothingRead says why none of a deployment's objects has a result.
+// nothingRead reports why none of a deployment's objects has a result.
 func (in *Input) nothingRead(d *evaluate.BundleDeployment) Finding {
 	f := onDeployment(d)
 	first := d.Objects[0]

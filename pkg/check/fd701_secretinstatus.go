@@ -15,12 +15,13 @@ import (
 
 var secretInStatus = Check{
 	Code: "FD701", Name: "SecretInStatus", Severity: Error,
-	Title: "Fleet's status shows a Secret's value",
+	Title: "Fleet's status shows values of a Secret",
 	Explain: "When a Secret of a bundle differs from its manifest, Fleet writes the desired value, in base64, into the status of the BundleDeployment, and from " +
-		"there of Bundle and GitRepo. Whoever may read one of these reads it. Bring the Secret back to what the bundle wants, and change the value that was shown.",
+		"there into the Bundle and the GitRepo. Every user who can read one of these can read the value. Restore the Secret to the values of the bundle, then change " +
+		"the exposed passwords.",
 	run: func(in *Input) []Finding {
 		var out []Finding
-		shown := map[object.Ref]bool{} // what stands above a deployment that was reported
+		shown := map[object.Ref]bool{} // the parents of deployments that are reported
 		for _, d := range in.Deployments {
 			if d.BD == nil {
 				continue
@@ -28,8 +29,8 @@ var secretInStatus = Check{
 			if names := secretsShown(d.BD.Status.ModifiedStatus); len(names) > 0 {
 				f := onDeployment(d)
 				f.Message = fmt.Sprintf("the status of %s shows values of %s", d.Key(), list(names))
-				f.Evidence = []string{"whoever may read BundleDeployments in " + d.Namespace + ", or Bundles or GitRepos in the bundle's namespace, reads them"}
-				f.Remediation = fmt.Sprintf("bring %s back to what the bundle wants, then change the values that were shown", list(names))
+				f.Evidence = []string{"every user who can read BundleDeployments in " + d.Namespace + ", or Bundles or GitRepos in the namespace of the bundle, can read them"}
+				f.Remediation = fmt.Sprintf("restore %s to the values of the bundle, then change the exposed passwords", list(names))
 				out = append(out, f)
 				for kind, key := range d.Parents() {
 					namespace, name := split(key)
@@ -37,13 +38,13 @@ var secretInStatus = Check{
 				}
 			}
 		}
-		return append(out, summariesThatShow(in, shown)...)
+		return append(out, exposedInSummaries(in, shown)...)
 	},
 }
 
-// summariesThatShow reports what stands above the deployments and shows a value that no deployment in scope shows any more: a Cluster's status
-// is up to a quarter of an hour behind.
-func summariesThatShow(in *Input, reported map[object.Ref]bool) []Finding {
+// exposedInSummaries reports the parents of deployments with summaries that show a value which no deployment in scope shows any more. The status
+// of a Cluster can be 15 minutes old.
+func exposedInSummaries(in *Input, reported map[object.Ref]bool) []Finding {
 	if !in.Whole {
 		return nil
 	}
@@ -55,7 +56,7 @@ func summariesThatShow(in *Input, reported map[object.Ref]bool) []Finding {
 				out = append(out, Finding{
 					Object:      ref,
 					Message:     fmt.Sprintf("the status of %s %s shows values of %s", strings.ToLower(kind), a.Key(), list(names)),
-					Remediation: fmt.Sprintf("bring %s back to what the bundle wants, then change the values that were shown", list(names)),
+					Remediation: fmt.Sprintf("restore %s to the values of the bundle, then change the exposed passwords", list(names)),
 				})
 			}
 		}
@@ -73,7 +74,7 @@ func modifiedIn(s *v1alpha1.Summary) []v1alpha1.ModifiedStatus {
 	return out
 }
 
-// secretsShown names the Secrets whose patches hold a value. A patch that only removes keys, or changes labels, holds none.
+// secretsShown returns the Secrets whose patches contain a value. A patch that only removes keys, or changes labels, contains none.
 func secretsShown(entries []v1alpha1.ModifiedStatus) []string {
 	var out []string
 	for _, m := range entries {
@@ -89,7 +90,7 @@ func secretsShown(entries []v1alpha1.ModifiedStatus) []string {
 		}
 		err := json.Unmarshal([]byte(m.Patch), &patch)
 		copied := patch.Metadata.Annotations[corev1.LastAppliedConfigAnnotation] != nil
-		if err != nil || copied || holdsValue(patch.Data) || holdsValue(patch.StringData) {
+		if err != nil || copied || hasValue(patch.Data) || hasValue(patch.StringData) {
 			ref := object.Ref{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}
 			out = append(out, ref.Key().String())
 		}
@@ -97,7 +98,7 @@ func secretsShown(entries []v1alpha1.ModifiedStatus) []string {
 	return out
 }
 
-func holdsValue(data map[string]*string) bool {
+func hasValue(data map[string]*string) bool {
 	for _, v := range data {
 		if v != nil && *v != "" {
 			return true

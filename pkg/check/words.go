@@ -14,13 +14,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// split parts "namespace/name".
+// split splits "namespace/name".
 func split(key string) (namespace, name string) {
 	namespace, name, _ = strings.Cut(key, "/")
 	return namespace, name
 }
 
-// kubectlName writes an object as an argument of kubectl, safe to be pasted into a shell: "deployment.apps/frontend".
+// kubectlName returns an object as a quoted argument of kubectl: "deployment.apps/frontend".
 func kubectlName(r object.Ref) string {
 	kind := strings.ToLower(r.Kind)
 	if g := object.Group(r.APIVersion); g != "" {
@@ -29,7 +29,7 @@ func kubectlName(r object.Ref) string {
 	return shellescape.Quote(kind + "/" + r.Name)
 }
 
-// kubectl begins a command about an object: "kubectl --context prod -n web".
+// kubectl returns the beginning of a command about an object: "kubectl --context prod -n web".
 func (c Commands) kubectl(r object.Ref) string { return c.Kubectl + inNamespace(r.Namespace) }
 
 func inNamespace(namespace string) string {
@@ -53,7 +53,7 @@ func (in *Input) nextGeneration(d *evaluate.BundleDeployment) int64 {
 	return last + 1
 }
 
-// count writes a number with its noun.
+// count returns a number with its noun.
 func count(n int, noun string) string {
 	if n == 1 {
 		return fmt.Sprintf("1 %s", noun)
@@ -61,7 +61,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// list writes up to three names.
+// list returns up to three names, and the number of the others.
 func list(names []string) string {
 	const most = 3
 	if len(names) <= most {
@@ -70,7 +70,7 @@ func list(names []string) string {
 	return strings.Join(names[:most], ", ") + " and " + fmt.Sprintf("%d more", len(names)-most)
 }
 
-// Ref names one of Fleet's own objects.
+// Ref returns the reference of one of Fleet's own objects.
 func Ref(kind, namespace, name string) object.Ref {
 	return object.Ref{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: namespace, Name: name}
 }

@@ -269,7 +269,7 @@ func TestOthersHideNoSentence(t *testing.T) {
 				{Ref: object.Ref{Kind: "ConfigMap", Namespace: "web", Name: "cfg"}, Message: "said " + secret, Differences: []Difference{
 					{Path: ".data.a", Live: Plain(secret), Time: "2026-01-01T00:00:00Z"}, {Path: ".data." + secret, Manager: secret}}}}}},
 			Findings: []Finding{
-				{Code: "FD101", Message: "configmap web/gone is not on the cluster", Evidence: []string{"it stands in the manifest of release web/bbb:1"},
+				{Code: "FD101", Message: "configmap web/gone is not on the cluster", Evidence: []string{"it is in the manifest of release web/bbb:1"},
 					Remediation: "deploy the bundle again"},
 				{Code: "FD104", Object: object.Ref{Kind: "ConfigMap", Namespace: "web", Name: "cfg"}, Message: "configmap web/cfg differs in .data.a, .data." + secret, Evidence: []string{secret}}}}
 	}
