@@ -8,21 +8,21 @@ import (
 	"slices"
 )
 
-// Default is one thing that the API server writes by itself: a field of a struct of the API, wherever that struct stands.
+// Default is one field that the API server sets by itself: a field of a struct of the API, wherever that struct is used.
 type Default struct {
 	// Struct is the struct's Go type, such as k8s.io/api/core/v1.ServicePort, and Field the name of its field in JSON.
 	Struct reflect.Type
 	Field  string
-	// Value is what is written where the manifest states none, as decoded JSON. It is nil where the server makes it from what is stated
-	// beside the field, which For answers, and where it is Chosen.
+	// Value is the default if the manifest states none, as decoded JSON. It is nil if the server computes the value from other stated
+	// fields (For returns it then), and if Chosen is true.
 	Value any
-	// Chosen says that the manifest leaves the value to the server, to admission or to a controller by stating zero.
+	// Chosen reports that a stated zero value leaves the value to the server, to admission or to a controller.
 	Chosen bool
 
 	compute func(stated map[string]any) any
 }
 
-// For returns the value that is written into a struct of which these fields are stated; nil where none is, or any may be.
+// For returns the default in a struct with these stated fields; nil if there is no default, or if the server may set any value.
 func (d Default) For(stated map[string]any) any {
 	if d.compute != nil {
 		return d.compute(stated)
@@ -30,8 +30,8 @@ func (d Default) For(stated map[string]any) any {
 	return d.Value
 }
 
-// Defaults returns all that is known of what the API server writes by itself, as far as a comparison needs it, ordered by type and field:
-// what stands in lists that count as a whole, and what a stated zero value is replaced by. Others are fields that nobody stated.
+// Defaults returns the defaults of the API server that a comparison needs, ordered by type and field: fields in atomic lists, and replacements of
+// stated zero values. A comparison ignores all other fields that the manifest does not state.
 func Defaults() []Default {
 	var out []Default
 	for k, v := range defaults {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compare holds a desired object against a live one and names each stated field that differs, with who changed it.
+// Package compare compares a desired object with a live object. It returns each stated field that differs, and the manager that changed it.
 //
-// It is pure. Only what the manifest states counts: fields, map keys and elements that others added are theirs. Built-in kinds are
-// compared by the merge keys and types of their Go structs, all other kinds as plain JSON whose lists count as a whole, which is where
-// Fleet's agent draws the line as well (docs/fleet-behavior.md, 3). The outcome of a comparison is one of:
+// It is pure. Only what the manifest states is compared: fields, map keys and elements that others added are ignored. Built-in kinds are
+// compared by the merge keys and types of their Go structs, all other kinds as plain JSON with atomic lists. Fleet's agent makes the same
+// distinction (docs/fleet-behavior.md, 3). The result of a comparison is one of:
 //
 //   - no difference;
-//   - a stated field whose live value means something else;
-//   - a stated field, map key or list element that is not there;
-//   - a list whose stated elements stand in another order;
-//   - in a list that counts as a whole, an element or field that nobody stated and no default explains.
+//   - a stated field with a live value of another meaning;
+//   - a stated field, map key or list element that is missing;
+//   - a list with the stated elements in another order;
+//   - in an atomic list, an element or field that the manifest does not state and no default explains.
 package compare
 
 import (
@@ -18,21 +18,21 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Difference is one field that differs. Its path is always the leaf that does.
+// Difference is one field that differs. Its path always leads to a leaf.
 type Difference struct {
 	Path fieldpath.Path
-	// Desired and Live are the two values, as decoded JSON. A value that is not there is nil, and then its flag is false.
+	// Desired and Live are the two values, as decoded JSON. A missing value is nil, and its flag is false.
 	Desired, Live       any
 	DesiredSet, LiveSet bool
-	// Order says that both hold the same elements in another order; the values are lists.
+	// Order reports that both values are lists with the same elements in another order.
 	Order bool
 }
 
 // Range is an inclusive range of replicas in which an autoscaler may move an object's spec.replicas.
 type Range struct{ Min, Max int64 }
 
-// Holds says whether n is within the range.
-func (r Range) Holds(n int64) bool { return r.Min <= n && n <= r.Max }
+// Contains reports whether n is within the range.
+func (r Range) Contains(n int64) bool { return r.Min <= n && n <= r.Max }
 
 // Objects compares the stated fields of desired with live, both as decoded by object.Decode, and returns the differences in the order
 // of the desired object's sorted fields. gvk is the kind in the manifest's version. Neither argument is changed.
@@ -55,7 +55,7 @@ func Objects(desired, live map[string]any, gvk schema.GroupVersionKind) []Differ
 	return w.differences
 }
 
-// serverOwned are the fields of metadata that the API server sets; a manifest that states them (an export, mostly) states nothing.
+// serverOwned are the fields of metadata that the API server sets. They are ignored in a manifest (usually an exported object).
 var serverOwned = map[string]bool{"name": true, "namespace": true, "uid": true, "resourceVersion": true, "generation": true,
 	"creationTimestamp": true, "deletionTimestamp": true, "deletionGracePeriodSeconds": true, "managedFields": true,
 	"selfLink": true, "generateName": true}
@@ -70,7 +70,7 @@ func (w *walker) metadata(at *step, f field, desired, live any) {
 		v, ok := l[name]
 		p := pair{d[name], v, ok, d}
 		if name == "labels" || name == "annotations" {
-			p.desired = withoutMarks(d[name])
+			p.desired = withoutOwnershipMetadata(d[name])
 		}
 		w.value(&step{parent: at, name: name}, member(f, name), p, false)
 	}

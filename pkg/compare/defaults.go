@@ -21,7 +21,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 )
 
-// fieldKey names a field of a struct of the API, wherever that struct stands: one entry serves the pod template of every workload.
+// fieldKey names a field of a struct of the API, wherever that struct is used: one entry is valid for the pod templates of all workloads.
 type fieldKey struct {
 	owner reflect.Type
 	name  string
@@ -29,8 +29,8 @@ type fieldKey struct {
 
 func of[T any](name string) fieldKey { return fieldKey{reflect.TypeFor[T](), name} }
 
-// defaults are the values that the API server writes where the manifest states none. They explain a live field that nobody stated inside
-// a list that counts as a whole, and one whose stated zero value the API takes for none. A test holds every entry against a real API server.
+// defaults are the values that the API server sets if the manifest states none. They explain a live field in an atomic list that the manifest does
+// not state, and a live value in place of a stated zero value that the API treats as unset. A test compares every entry with a real API server.
 var defaults = map[fieldKey]any{
 	of[corev1.ServicePort]("protocol"):             "TCP",
 	of[corev1.ServiceSpec]("type"):                 "ClusterIP",
@@ -108,7 +108,7 @@ var defaults = map[fieldKey]any{
 	of[resourcev1beta1.DeviceToleration]("operator"):         "Equal",
 }
 
-// computed are defaults that the API server makes from the fields beside them.
+// computed are defaults that the API server computes from other fields of the same struct.
 var computed = map[fieldKey]func(siblings map[string]any) any{
 	of[corev1.ServicePort]("targetPort"): func(s map[string]any) any { return s["port"] },
 	of[corev1.VolumeSource]("emptyDir"):  bareVolume,
@@ -116,7 +116,7 @@ var computed = map[fieldKey]func(siblings map[string]any) any{
 	of[corev1.LimitRangeItem]("defaultRequest"): limitRangeRequest,
 	of[corev1.LimitRangeItem]("default"):        limitRangeDefault,
 	of[rbacv1.Subject]("apiGroup"):              subjectGroup,
-	// On the host's network only, which is not stated beside it.
+	// Only on the host's network, which the struct does not state.
 	of[corev1.ContainerPort]("hostPort"): func(s map[string]any) any { return s["containerPort"] },
 
 	of[resourcev1.ExactDeviceRequest]("count"):          oneDevice,
@@ -128,7 +128,7 @@ var computed = map[fieldKey]func(siblings map[string]any) any{
 	of[resourcev1beta1.DeviceRequest]("allocationMode"): ofClass(func(map[string]any) any { return "ExactCount" }),
 }
 
-// allocated are fields whose stated zero value leaves the choice to the server.
+// allocated are fields where a stated zero value leaves the value to the server.
 var allocated = map[fieldKey]bool{
 	of[corev1.ServiceSpec]("clusterIP"):                      true,
 	of[corev1.ServiceSpec]("clusterIPs"):                     true,
@@ -150,7 +150,7 @@ var allocated = map[fieldKey]bool{
 	of[autoscalingv2.HorizontalPodAutoscalerSpec]("metrics"): true,
 }
 
-// defaultOf returns the default of a field, nil where it has none.
+// defaultOf returns the default of a field, nil if it has none.
 func defaultOf(f field, siblings map[string]any) any {
 	k := fieldKey{f.owner, f.name}
 	if v, ok := defaults[k]; ok {
@@ -162,7 +162,7 @@ func defaultOf(f field, siblings map[string]any) any {
 	return nil
 }
 
-// bareVolume: a volume of which only the name is stated is an empty directory.
+// bareVolume: a volume with only a name is an empty directory.
 func bareVolume(volume map[string]any) any {
 	for name, v := range volume {
 		if name != "name" && v != nil {
@@ -180,7 +180,7 @@ func subjectGroup(s map[string]any) any {
 	return nil
 }
 
-// oneDevice: a number of devices is wanted, unless all are.
+// oneDevice: the default is one device, unless all devices are requested.
 func oneDevice(request map[string]any) any {
 	switch request["allocationMode"] {
 	case nil, "", "ExactCount":
@@ -199,7 +199,7 @@ func ofClass(compute func(map[string]any) any) func(map[string]any) any {
 	}
 }
 
-// limitRangeDefault: for a container, what has a maximum but no default gets the maximum as its default.
+// limitRangeDefault: for a container, the maximum is the default of a resource without default.
 func limitRangeDefault(item map[string]any) any {
 	if item["type"] != string(corev1.LimitTypeContainer) {
 		return nil
@@ -207,7 +207,7 @@ func limitRangeDefault(item map[string]any) any {
 	return merged(item["max"], item["default"])
 }
 
-// limitRangeRequest: then what has a default but no default request gets that default, and what has only a minimum gets that.
+// limitRangeRequest: the default request of a resource is then its default, or its minimum if there is no default.
 func limitRangeRequest(item map[string]any) any {
 	if item["type"] != string(corev1.LimitTypeContainer) {
 		return nil
@@ -215,7 +215,7 @@ func limitRangeRequest(item map[string]any) any {
 	return merged(item["min"], limitRangeDefault(item), item["defaultRequest"])
 }
 
-// merged lays maps over each other, the last on top; nil where all are empty.
+// merged merges maps, later ones have precedence; nil if all are empty.
 func merged(maps ...any) any {
 	out := map[string]any{}
 	for _, m := range maps {

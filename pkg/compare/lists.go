@@ -28,7 +28,7 @@ func (w *walker) list(at *step, f field, p pair, d []any, exact bool) {
 	}
 }
 
-// whole compares lists whose length and order count.
+// whole compares lists with significant length and order.
 func (w *walker) whole(at *step, f field, p pair, d, live []any, exact bool) {
 	if len(d) != len(live) {
 		w.differs(at, p)
@@ -37,7 +37,7 @@ func (w *walker) whole(at *step, f field, p pair, d, live []any, exact bool) {
 	elem := element(f)
 	before := len(w.differences)
 	for i := range d {
-		w.placed(at.index(i), elem, pair{d[i], live[i], true, nil}, exact)
+		w.atIndex(at.index(i), elem, pair{d[i], live[i], true, nil}, exact)
 		if w.brief && len(w.differences) > before {
 			return
 		}
@@ -49,8 +49,8 @@ func (w *walker) whole(at *step, f field, p pair, d, live []any, exact bool) {
 	}
 }
 
-// placed compares one element of a list that counts as a whole. There null takes a place, and so says something.
-func (w *walker) placed(at *step, elem field, p pair, exact bool) {
+// atIndex compares one element of an atomic list. A null is significant there, because it has an index.
+func (w *walker) atIndex(at *step, elem field, p pair, exact bool) {
 	if p.desired == nil && !isZero(p.live) {
 		w.differs(at, p)
 		return
@@ -58,10 +58,10 @@ func (w *walker) placed(at *step, elem field, p pair, exact bool) {
 	w.value(at, elem, p, exact)
 }
 
-// maxPermuted bounds the search for elements that stand elsewhere, which is quadratic; longer lists are reported element by element.
+// maxPermuted limits the search for permuted elements, which is quadratic. Longer lists are reported element by element.
 const maxPermuted = 64
 
-// permuted says whether live holds the same elements in another order.
+// permuted reports whether live has the same elements in another order.
 func permuted(elem field, d, live []any, exact bool) bool {
 	if len(d) < 2 || len(d) > maxPermuted {
 		return false
@@ -70,7 +70,7 @@ func permuted(elem field, d, live []any, exact bool) bool {
 next:
 	for i := range d {
 		for j := range live {
-			if !used[j] && samePlaced(elem, d[i], live[j], exact) {
+			if !used[j] && sameAtIndex(elem, d[i], live[j], exact) {
 				used[j] = true
 				continue next
 			}
@@ -80,20 +80,20 @@ next:
 	return true
 }
 
-// same says whether a desired value and a live one have no difference.
+// same reports whether a desired value and a live value have no difference.
 func same(f field, desired, live any, exact bool) bool {
 	w := walker{brief: true}
 	w.value(&step{}, f, pair{desired, live, true, nil}, exact)
 	return len(w.differences) == 0
 }
 
-func samePlaced(elem field, desired, live any, exact bool) bool {
+func sameAtIndex(elem field, desired, live any, exact bool) bool {
 	w := walker{brief: true}
-	w.placed(&step{}, elem, pair{desired, live, true, nil}, exact)
+	w.atIndex(&step{}, elem, pair{desired, live, true, nil}, exact)
 	return len(w.differences) == 0
 }
 
-// set compares lists of plain values that are sets: each stated one must be there, in whatever order.
+// set compares lists of plain values that are sets: each stated value must exist, in any order.
 func (w *walker) set(at *step, elem field, d, live []any) {
 	for _, v := range d {
 		if v != nil && !slices.ContainsFunc(live, func(l any) bool { return same(elem, v, l, true) }) {
@@ -102,17 +102,17 @@ func (w *walker) set(at *step, elem field, d, live []any) {
 	}
 }
 
-// byKey compares lists whose elements are found by a key: other elements may stand anywhere between the stated ones.
+// byKey compares lists with merge keys. Other elements may be anywhere between the stated elements.
 func (w *walker) byKey(at *step, f field, p pair, d, live []any) {
 	stated, ok := mergeKeys(f, d)
-	held, alsoOK := mergeKeys(f, live)
+	found, alsoOK := mergeKeys(f, live)
 	if !ok || !alsoOK {
 		w.whole(at, f, p, d, live, true)
 		return
 	}
 	elem := element(f)
 	last, inOrder := -1, true
-	for i, j := range pairUp(f, stated, held, d, live) {
+	for i, j := range pairUp(f, stated, found, d, live) {
 		m, _ := d[i].(map[string]any)
 		if j < 0 {
 			w.differs(at.key(f, m), pair{desired: d[i]})
@@ -127,20 +127,20 @@ func (w *walker) byKey(at *step, f field, p pair, d, live []any) {
 	}
 }
 
-// pairUp returns for each stated element the place of its live counterpart, -1 where there is none. Each live element is given once.
-// Where a merge key is shared (a port in TCP and in UDP), an element that does not differ is preferred, then one that server-side apply
-// takes for the same.
-func pairUp(f field, stated, held []string, d, live []any) []int {
-	places := make(map[string][]int, len(held))
-	for j, k := range held {
+// pairUp returns for each stated element the index of the matching live element, or -1. Each live element matches at most once. If elements
+// share a merge key (a port in TCP and in UDP), an element without differences is preferred, then one that is the same element for
+// server-side apply.
+func pairUp(f field, stated, found []string, d, live []any) []int {
+	places := make(map[string][]int, len(found))
+	for j, k := range found {
 		places[k] = append(places[k], j)
 	}
 	elem := element(f)
 	out := slices.Repeat([]int{-1}, len(d))
-	pass := func(fits func(i, j int) bool) {
+	pass := func(matches func(i, j int) bool) {
 		for i, k := range stated {
 			for n, j := range places[k] {
-				if out[i] < 0 && fits(i, j) {
+				if out[i] < 0 && matches(i, j) {
 					out[i] = j
 					places[k] = slices.Delete(places[k], n, n+1)
 					break
@@ -148,7 +148,7 @@ func pairUp(f field, stated, held []string, d, live []any) []int {
 			}
 		}
 	}
-	if !distinct(stated) || len(places) < len(held) {
+	if !distinct(stated) || len(places) < len(found) {
 		pass(func(i, j int) bool { return len(places[stated[i]]) <= maxPermuted && same(elem, d[i], live[j], false) })
 		pass(func(i, j int) bool { return sameIdentity(f, d[i], live[j]) })
 	}
@@ -156,7 +156,7 @@ func pairUp(f field, stated, held []string, d, live []any) []int {
 	return out
 }
 
-// sameIdentity says whether server-side apply takes two elements for the same one.
+// sameIdentity reports whether server-side apply identifies two elements as the same.
 func sameIdentity(f field, desired, live any) bool {
 	d, _ := desired.(map[string]any)
 	l, _ := live.(map[string]any)

@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Manager is who last wrote a field, as the object's managedFields have it.
+// Manager is the last manager of a field in the object's managedFields.
 type Manager struct {
 	Name, Operation, Subresource string
 	Time                         time.Time // zero where not recorded
 }
 
-// Managers answers who wrote a field of one live object.
+// Managers finds the managers of the fields of one live object.
 type Managers struct {
 	live    map[string]any
 	entries []entry
@@ -30,7 +30,7 @@ type entry struct {
 	fields  *fieldpath.Set
 }
 
-// ReadManagers reads the managedFields of a live object, given as JSON. An object without any has no entries, and that is no error.
+// ReadManagers reads the managedFields of a live object, given as JSON. An object without managedFields is not an error.
 func ReadManagers(managedFields []byte, live map[string]any) (*Managers, error) {
 	m := &Managers{live: live}
 	if len(managedFields) == 0 {
@@ -57,11 +57,11 @@ func ReadManagers(managedFields []byte, live map[string]any) (*Managers, error) 
 	return m, nil
 }
 
-// Of returns who wrote the live value of a difference, nil where that is not recorded. What is not there any more names nobody: a manager
-// that removes a field leaves no trace. Of several managers that agree on a value, it is the last to have written.
+// Of returns the manager that wrote the live value of a difference, nil if it is not recorded. A manager that removes a field is not
+// recorded. Of several managers that agree on a value, Of returns the last writer.
 //
-// A list of which the API server records the elements one by one names who wrote an element that the manifest does not have. It has no
-// record of the order, nor of what was taken out.
+// If the API server records the elements of a list one by one, Of returns the manager of an element that the manifest does not have. The order
+// and removed elements are not recorded.
 func (m *Managers) Of(d Difference) *Manager {
 	if !d.LiveSet {
 		return nil
@@ -85,17 +85,17 @@ func (m *Managers) Of(d Difference) *Manager {
 	return best
 }
 
-// Unclaimed says whether the live value of a difference is nobody's, while others of the object's fields are somebody's. The API server takes
-// down who writes what before admission, so that what a webhook sets is recorded as nobody's; so is what the server itself allots.
-// Of lists, and of what is within one, it does not tell: an order is nobody's either, and an element may have other names.
+// Unclaimed reports whether the live value of a difference has no manager, although other fields of the object have one. The API server records
+// managers before admission, so values that a webhook or the server itself sets have no manager. It is false for lists and for fields
+// within lists: an order has no manager either, and an element may be recorded under another name.
 func (m *Managers) Unclaimed(d Difference) bool {
 	_, isList := d.Live.([]any)
 	inList := slices.ContainsFunc(d.Path, func(e fieldpath.PathElement) bool { return e.FieldName == nil })
 	return d.LiveSet && len(m.entries) > 0 && !isList && !inList && m.Of(d) == nil
 }
 
-// last returns the last to have written the field at the path, by the record that leads furthest towards it.
-// asWhole leaves out records of what is within the field.
+// last returns the last manager of the field at the path, from the records with the longest match. asWhole ignores records of fields within
+// the field.
 func (m *Managers) last(path fieldpath.Path, asWhole bool) *Manager {
 	var best *Manager
 	depth := 0
@@ -111,8 +111,8 @@ func (m *Managers) last(path fieldpath.Path, asWhole bool) *Manager {
 	return best
 }
 
-// owned returns how many steps of the path lead to a field of the set that holds it: all of them for the field itself or something
-// within it (unless asWhole), fewer for a field that is owned as a whole (a list without keys), none where the set has nothing to say.
+// owned returns how many steps of the path lead to the field of the set that contains it: all steps for the field itself or a field within it
+// (unless asWhole), fewer for a field that is owned as a whole (a list without keys), 0 if the set does not have it.
 func owned(set *fieldpath.Set, path fieldpath.Path, live any, asWhole bool) int {
 	for i, step := range path {
 		step, next := resolve(set, step, live)
@@ -133,8 +133,8 @@ func owned(set *fieldpath.Set, path fieldpath.Path, live any, asWhole bool) int 
 	return 0
 }
 
-// resolve finds the set's own name for a step, and the live value that the step leads to: managedFields may name by its keys an
-// element that our path counts, and the other way round.
+// resolve finds the set's own name for a step, and the live value of the step. managedFields may identify an element by its keys where the path
+// has an index, and the other way round.
 func resolve(set *fieldpath.Set, step fieldpath.PathElement, live any) (fieldpath.PathElement, any) {
 	next := child(live, step)
 	if step.FieldName != nil || has(set, step) {
@@ -143,7 +143,7 @@ func resolve(set *fieldpath.Set, step fieldpath.PathElement, live any) (fieldpat
 	found := step
 	consider := func(e fieldpath.PathElement) {
 		switch {
-		case e.Key != nil && holds(next, *e.Key):
+		case e.Key != nil && hasKeys(next, *e.Key):
 			found = e
 		case e.Value != nil && next != nil && value.Equals(*e.Value, value.NewValueInterface(next)):
 			found = e
@@ -179,15 +179,15 @@ func child(v any, step fieldpath.PathElement) any {
 	return nil
 }
 
-// keyed returns the element that has the key fields. Where there is none, the difference may be in a key field: then it is the only
-// element that has the first of several. That is the merge key, for it happens to sort first in all lists that have more than one.
+// keyed returns the element with the key fields. If there is no such element, the difference may be in a key field: then keyed returns the only
+// element with the first of several key fields. That is the merge key, which sorts first in all lists with several key fields.
 func keyed(list []any, keys value.FieldList) any {
 	var similar []any
 	for _, e := range list {
-		if holds(e, keys) {
+		if hasKeys(e, keys) {
 			return e
 		}
-		if len(keys) > 1 && holds(e, keys[:1]) {
+		if len(keys) > 1 && hasKeys(e, keys[:1]) {
 			similar = append(similar, e)
 		}
 	}
@@ -197,8 +197,8 @@ func keyed(list []any, keys value.FieldList) any {
 	return nil
 }
 
-// holds says whether v is an object that has all the key fields.
-func holds(v any, keys value.FieldList) bool {
+// hasKeys reports whether v is an object that has all the key fields.
+func hasKeys(v any, keys value.FieldList) bool {
 	m, ok := v.(map[string]any)
 	if !ok {
 		return false

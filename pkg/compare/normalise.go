@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// objectset is the prefix of the marks by which Fleet owns an object. Whether they are right is a question of ownership, not of drift.
+// objectset is the prefix of Fleet's ownership metadata. A difference in it is a problem of ownership, not drift.
 const objectset = "objectset.rio.cattle.io/"
 
-// withoutMarks leaves Fleet's marks out of labels or annotations.
-func withoutMarks(v any) any {
+// withoutOwnershipMetadata removes Fleet's ownership metadata from labels or annotations.
+func withoutOwnershipMetadata(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
 		return v
@@ -30,14 +30,14 @@ func withoutMarks(v any) any {
 	return out
 }
 
-// normaliser turns the ways of saying one thing into one way. Each function returns a changed shallow copy, or its argument.
+// normaliser converts equivalent forms of an object to one form. Each function returns a changed shallow copy, or its argument.
 type normaliser struct {
 	desired, live func(map[string]any) map[string]any
 }
 
 func both(f func(map[string]any) map[string]any) normaliser { return normaliser{f, f} }
 
-// normalisers are those of the kinds that have several ways (docs/fleet-behavior.md, 3.2).
+// normalisers are those of the kinds with equivalent forms (docs/fleet-behavior.md, 3.2).
 var normalisers = map[schema.GroupKind]normaliser{
 	{Kind: "Secret"}:                               both(foldStringData),
 	{Kind: "Endpoints"}:                            both(sortSubsets),
@@ -80,7 +80,7 @@ func foldStringData(secret map[string]any) map[string]any {
 	return out
 }
 
-// comparableRules drops rules that a controller gathers from other roles, if the manifest says that it does.
+// comparableRules removes the rules if the manifest has an aggregationRule: a controller then collects them from other roles.
 func comparableRules(desired map[string]any) map[string]any {
 	if _, aggregates := desired["aggregationRule"].(map[string]any); !aggregates {
 		return rulesNotNull(desired)
@@ -90,7 +90,7 @@ func comparableRules(desired map[string]any) map[string]any {
 	return out
 }
 
-// rulesNotNull writes null rules as none. They are a statement, unlike other nulls: this role is to allow nothing.
+// rulesNotNull replaces null rules with an empty list. Unlike other nulls, they are significant: the role allows nothing.
 func rulesNotNull(role map[string]any) map[string]any {
 	if rules, stated := role["rules"]; !stated || rules != nil {
 		return role
@@ -100,7 +100,7 @@ func rulesNotNull(role map[string]any) map[string]any {
 	return out
 }
 
-// withoutNameLabel drops the label of a Namespace that the API server writes, whatever is stated.
+// withoutNameLabel removes the label of a Namespace that the API server always sets.
 func withoutNameLabel(ns map[string]any) map[string]any {
 	meta, _ := ns["metadata"].(map[string]any)
 	labels, ok := meta["labels"].(map[string]any)
@@ -113,7 +113,7 @@ func withoutNameLabel(ns map[string]any) map[string]any {
 	return ns
 }
 
-// sortSubsets orders what has no order in Endpoints: the API server sorts it, and controllers write it as it comes.
+// sortSubsets sorts the lists of Endpoints in which the order is not significant: the API server sorts them, controllers do not.
 func sortSubsets(endpoints map[string]any) map[string]any {
 	subsets, ok := endpoints["subsets"].([]any)
 	if !ok {
@@ -150,10 +150,10 @@ func sortedBy(list []any, names ...string) []any {
 	return list
 }
 
-// blankCABundle is one newline: what charts state where an injector is to write the bundle.
+// blankCABundle is one newline: the placeholder of charts for a bundle that an injector writes.
 const blankCABundle = "Cg=="
 
-// withoutBlankCABundle drops a caBundle that only holds a place.
+// withoutBlankCABundle removes a caBundle that is only a placeholder.
 func withoutBlankCABundle(config map[string]any) map[string]any {
 	hooks, ok := config["webhooks"].([]any)
 	if !ok {
@@ -176,8 +176,8 @@ func withoutBlankCABundle(config map[string]any) map[string]any {
 	return out
 }
 
-// typedPodSpec writes the pod template of an Argo Rollout as the built-in type would: the one place where Fleet knows what is in a
-// custom resource.
+// typedPodSpec converts the pod template of an Argo Rollout with the built-in type, as Fleet does. It is the only custom resource with known
+// contents.
 func typedPodSpec(rollout map[string]any) map[string]any {
 	spec, _ := rollout["spec"].(map[string]any)
 	template, _ := spec["template"].(map[string]any)
@@ -187,7 +187,7 @@ func typedPodSpec(rollout map[string]any) map[string]any {
 	}
 	var typed corev1.PodSpec
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(pod, &typed); err != nil {
-		return rollout // what the type cannot hold is compared as it stands, by Fleet too
+		return rollout // Fleet does not convert it either
 	}
 	written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&typed)
 	if err != nil {
@@ -198,12 +198,12 @@ func typedPodSpec(rollout map[string]any) map[string]any {
 	return rollout
 }
 
-// sameValue says whether a live value is the given default.
+// sameValue reports whether a live value is the given default.
 func sameValue(f field, value, live any) bool {
 	return value != nil && same(f, value, live, true)
 }
 
-// unknownToType says whether the API's struct, as this build knows it, has no such field.
+// unknownToType reports whether the API's struct in this build has no such field.
 func unknownToType(f field) bool { return f.typ == nil && f.owner != nil }
 
 func isStruct(f field) bool { return f.typ != nil && f.typ.Kind() == reflect.Struct }

@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// step is one step of the way down to a value. Paths are only written out for a difference, so that comparing equal objects,
-// which is nearly all of the work, allocates none.
+// step is one step of the path to a value. A path is built only for a difference, so that comparing equal objects, the usual case, allocates
+// none.
 type step struct {
 	parent *step
-	name   string // of a field, where index is negative or there is no element
+	name   string // of a field; used if elem is nil
 	elem   *fieldpath.PathElement
 }
 
@@ -42,7 +42,7 @@ func (s *step) key(list field, elem map[string]any) *step {
 	return &step{parent: s, elem: &fieldpath.PathElement{Key: &keys}}
 }
 
-// identity returns the fields by which server-side apply knows an element of a list, sorted, with their defaults filled in.
+// identity returns the fields by which server-side apply identifies an element of a list, sorted, with their defaults.
 func identity(list field, elem map[string]any) value.FieldList {
 	names := pathKeys[deref(element(list).typ)]
 	if names == nil {
@@ -69,7 +69,7 @@ func (s *step) member(v any) *step {
 }
 
 func sortedKeys(m map[string]any) []string {
-	keys := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m)) // in one allocation: most of what comparing costs is here
+	keys := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m)) // in one allocation: most of the cost of a comparison is here
 	slices.Sort(keys)
 	return keys
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Rule is one of a bundle's comparePatches: what it does not want to hear of. Source: docs/fleet-behavior.md, 3.3.
+// Rule is one of a bundle's comparePatches, which exclude fields or objects from the comparison. Source: docs/fleet-behavior.md, 3.3.
 type Rule struct {
 	APIVersion, Kind, Namespace, Name string
 	// JSONPointers are removed before comparing, one by one; group and kind are patterns, an empty namespace or name matches any.
 	JSONPointers []string
-	// Operations are applied together, or not at all where one of them fails; kind, namespace and name must be equal.
+	// Operations are applied together, or not at all if one of them fails; kind, namespace and name must be equal.
 	Operations []Operation
 }
 
@@ -31,12 +31,12 @@ type Operation struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// opIgnore is Fleet's own: an object that is not there is not missed.
+// opIgnore is an operation of Fleet: a missing object is not reported.
 const opIgnore = "ignore"
 
-// Excused says whether the rules excuse the absence of an object. The namespace must be equal, an empty one matching cluster-scoped
-// objects only; a name that is not equal is taken as an unanchored regular expression, and matches nothing if it does not compile.
-func Excused(rules []Rule, ref object.Ref) bool {
+// Ignored reports whether the rules ignore a missing object. The namespace must be equal; an empty namespace matches cluster-scoped objects
+// only. A name that is not equal is an unanchored regular expression; it matches nothing if it does not compile.
+func Ignored(rules []Rule, ref object.Ref) bool {
 	for _, r := range rules {
 		if r.APIVersion != ref.APIVersion || r.Kind != ref.Kind || r.Namespace != ref.Namespace || !r.ignores() {
 			continue
@@ -55,7 +55,7 @@ func (r Rule) ignores() bool {
 	return slices.ContainsFunc(r.Operations, func(o Operation) bool { return o.Op == opIgnore })
 }
 
-// Applies says whether any rule changes what is compared of an object. It is cheap, and false for nearly all.
+// Applies reports whether a rule changes the compared content of an object. It is cheap, and false for most objects.
 func Applies(rules []Rule, ref object.Ref) bool {
 	for _, r := range rules {
 		if r.removes(ref) || r.patches(ref) {
@@ -65,8 +65,8 @@ func Applies(rules []Rule, ref object.Ref) bool {
 	return false
 }
 
-// Apply returns what is compared of an object's content once the rules have changed it; the argument is not changed. What the rules
-// point into is the object as Fleet has it by then: without status, and a Secret's stringData is in its data.
+// Apply returns the content of an object after the rules; the argument is not changed. The rules apply to the object in the form that Fleet
+// compares: without status, and with a Secret's stringData in its data.
 func Apply(rules []Rule, ref object.Ref, content map[string]any) (map[string]any, error) {
 	content = maps.Clone(normaliserOf(ref.GroupVersionKind().GroupKind()).live(content))
 	delete(content, "status")
@@ -84,7 +84,7 @@ func Apply(rules []Rule, ref object.Ref, content map[string]any) (map[string]any
 		}
 	}
 	if out, err := patched(doc, operations(rules, ref)); err == nil {
-		doc = out // one failing operation voids them all
+		doc = out // if one operation fails, none is applied
 	}
 	out, _, err := object.Decode(doc)
 	return out, err
@@ -100,7 +100,7 @@ func (r Rule) patches(ref object.Ref) bool {
 		r.Namespace == ref.Namespace && r.Name == ref.Name
 }
 
-// patches says whether the operation is one of JSON patch. One to ignore may stand beside it in the same rule.
+// patches reports whether the operation is one of JSON patch. The same rule may also contain an ignore operation.
 func (o Operation) patches() bool { return o.Op != opIgnore }
 
 // GroupVersionKind is the kind that the rule's operations match.
@@ -138,7 +138,7 @@ func patched(doc []byte, ops []Operation) ([]byte, error) {
 	return p.Apply(doc)
 }
 
-// matches says whether a pattern matches. A pattern that does not compile matches nothing.
+// matches reports whether a pattern matches. A pattern that does not compile matches nothing.
 func matches(pattern, s string) bool {
 	if pattern == s {
 		return true

@@ -95,7 +95,7 @@ func scales(t *testing.T, c cell, ref object.Ref) bool {
 	}
 	target := scaler.Spec.ScaleTargetRef
 	return target.Kind == ref.Kind && target.Name == ref.Name && scaler.Metadata.Namespace == ref.Namespace &&
-		(target.APIVersion == "" || target.APIVersion == ref.APIVersion) && bounds.Holds(scaled.Spec.Replicas)
+		(target.APIVersion == "" || target.APIVersion == ref.APIVersion) && bounds.Contains(scaled.Spec.Replicas)
 }
 
 // TestApply takes its cases from docs/fleet-behavior.md, 3.3.
@@ -183,8 +183,8 @@ func TestOperationsTogether(t *testing.T) {
 	}
 }
 
-// TestExcused takes its cases from docs/fleet-behavior.md, 3.3.
-func TestExcused(t *testing.T) {
+// TestIgnored takes its cases from docs/fleet-behavior.md, 3.3.
+func TestIgnored(t *testing.T) {
 	ignore := []compare.Operation{{Op: "ignore"}}
 	rule := func(namespace, name string) compare.Rule {
 		return compare.Rule{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: name, Operations: ignore}
@@ -210,7 +210,7 @@ func TestExcused(t *testing.T) {
 		{"another operation", compare.Rule{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Operations: []compare.Operation{{Op: "remove", Path: "/data"}}}, in, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := compare.Excused([]compare.Rule{c.rule}, c.ref); got != c.want {
+			if got := compare.Ignored([]compare.Rule{c.rule}, c.ref); got != c.want {
 				t.Errorf("excused %t, want %t", got, c.want)
 			}
 		})

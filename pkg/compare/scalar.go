@@ -24,7 +24,7 @@ var (
 	bytesType     = reflect.TypeFor[[]byte]()
 )
 
-// equalScalars says whether two plain values mean the same in a field of that type (nil: not known).
+// equalScalars reports whether two plain values have the same meaning in a field of that type (nil: not known).
 func equalScalars(t reflect.Type, desired, live any) bool {
 	if numbersEqual(desired, live) || desired == live && plain(desired) {
 		return true
@@ -49,7 +49,7 @@ func equalScalars(t reflect.Type, desired, live any) bool {
 	case bytesType:
 		return equalBy(base64.StdEncoding.DecodeString, d, l, bytes.Equal)
 	}
-	// A number or boolean where the API wants text: the manifest forgot the quotes, and a server that took it stored the text.
+	// A number or boolean in a text field: the quotes are missing in the manifest, and a server that accepted it stored the text.
 	return t.Kind() == reflect.String && d == l
 }
 
@@ -62,7 +62,7 @@ func equalBy[T any](parse func(string) (T, error), a, b string, equal func(T, T)
 	return err == nil && equal(x, y)
 }
 
-// equalQuantities compares as the API server stores: rounded up to a thousandth.
+// equalQuantities compares quantities as the API server stores them: rounded up to a thousandth.
 func equalQuantities(a, b string) bool {
 	return equalBy(resource.ParseQuantity, a, b, func(x, y resource.Quantity) bool {
 		x.RoundUp(resource.Milli)
@@ -93,7 +93,7 @@ func numbersEqual(a, b any) bool {
 	return false
 }
 
-// plain says whether a value is neither an object nor a list.
+// plain reports whether a value is neither an object nor a list.
 func plain(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any:
@@ -114,7 +114,7 @@ func text(v any) string {
 	return fmt.Sprint(v)
 }
 
-// isZero says whether a value is what the API writes for "not set" in a field that is omitted when empty.
+// isZero reports whether a value is the zero value, which means "not set" in a field that is omitted when empty.
 func isZero(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -15,39 +15,39 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// typeOf returns the Go type of a built-in kind, or nil for all others. That is where Fleet draws its line too: kinds of client-go's
-// scheme are compared by their struct's merge keys, all others as plain JSON (docs/fleet-behavior.md, 3.1).
+// typeOf returns the Go type of a built-in kind, or nil for all others. As in Fleet, kinds of client-go's scheme are compared by their struct's
+// merge keys, all others as plain JSON (docs/fleet-behavior.md, 3.1).
 func typeOf(gvk schema.GroupVersionKind) reflect.Type { return scheme.Scheme.AllKnownTypes()[gvk] }
 
-// listKind says how two lists are held against each other.
+// listKind is how two lists are compared.
 type listKind int
 
 const (
 	listAtomic  listKind = iota // as a whole: same length, each element exactly
-	listReduced                 // same length, and of each element only what is stated
-	listMerge                   // stated elements are found by key, in the stated order; others are nobody's business
+	listReduced                 // same length, and only the stated fields of each element
+	listMerge                   // stated elements are found by key, in the stated order; others are ignored
 	listSet                     // the same for plain values
 )
 
-// field is what the walk needs to know of one field of a struct.
+// field describes one field of a struct.
 type field struct {
-	typ reflect.Type // nil where it is not known
-	// zeroIsUnset: the API cannot tell a zero value from none (a field that is omitted when empty, and no pointer).
+	typ reflect.Type // nil if it is not known
+	// zeroIsUnset: the API cannot distinguish a zero value from none (a field that is omitted when empty, and not a pointer).
 	zeroIsUnset bool
-	// nullIsZero: null is kept as the zero value, because the API's map has no place for null, nor has a port or a percentage.
+	// nullIsZero: null is stored as the zero value, because maps of text, ports and percentages of the API cannot store null.
 	nullIsZero bool
-	// whole: the field is replaced as a whole, not merged. exclusive: a stated key drops the unstated ones beside it.
+	// whole: the field is replaced as a whole, not merged. exclusive: a stated key removes the keys that are not stated.
 	whole, exclusive bool
 	list             listKind
 	mergeKey         string
-	owner            reflect.Type // the struct, with name the key into the table of defaults
+	owner            reflect.Type // the struct; owner and name are the key in the table of defaults
 	name             string
 }
 
-// untyped is the field of anything that has no Go type: custom resources.
+// untyped is a field without Go type: of custom resources.
 var untyped = field{list: listReduced}
 
-// fieldsByType caches the fields of struct types. It is a memo of a pure function, so sharing it changes no result.
+// fieldsByType caches the fields of struct types. It caches a pure function, so sharing it changes no result.
 var fieldsByType sync.Map // reflect.Type -> map[string]field
 
 // member returns the field called name in a value of type t.
@@ -119,7 +119,7 @@ func listKindOf(owner reflect.Type, f reflect.StructField, name string) listKind
 		return listAtomic
 	}
 	if owner == reflect.TypeFor[appsv1.StatefulSetSpec]() && name == "volumeClaimTemplates" {
-		// The API server sets more than its defaults here; Fleet compares the stated fields only (docs/fleet-behavior.md, 3.2).
+		// The API server sets more than defaults here; Fleet compares the stated fields only (docs/fleet-behavior.md, 3.2).
 		return listReduced
 	}
 	if !slices.Contains(strings.Split(f.Tag.Get("patchStrategy"), ","), "merge") {
@@ -138,10 +138,10 @@ func deref(t reflect.Type) reflect.Type {
 	return t
 }
 
-// pathKeys lists the keys by which the API server writes an element of a list into a field path, where they are more or other than
-// the merge key: key fields of server-side apply, sorted. A test holds the table against client-go's schema. Lists that server-side apply
-// keys, but strategic merge takes as a whole (claims of a container's resources), are compared as a whole like Fleet does, and
-// their elements named by index; Managers finds the API server's own name for them.
+// pathKeys lists the key fields of server-side apply, sorted, for lists where they differ from the merge key. The API server identifies an element
+// by them in a field path. A test compares the table with client-go's schema. Lists that have keys in server-side apply but are atomic in
+// strategic merge (claims of a container's resources) are compared as a whole, as Fleet does. Their elements have an index in the path;
+// Managers finds the API server's own name for them.
 var pathKeys = map[reflect.Type][]string{
 	reflect.TypeFor[corev1.ContainerPort]():            {"containerPort", "protocol"},
 	reflect.TypeFor[corev1.ServicePort]():              {"port", "protocol"},

@@ -2,18 +2,18 @@
 
 package compare
 
-// walker goes down the desired value and collects what differs.
+// walker visits the desired value and collects the differences.
 type walker struct {
 	differences []Difference
-	// brief asks only whether anything differs. Lists within lists are then looked through once, however deep they lie.
+	// brief stops at the first difference in a list, if only the presence of a difference matters. Nested lists are then compared only once.
 	brief bool
 }
 
-// pair is a desired value and the live one. has says whether there is a live one; beside are the stated fields around it.
+// pair is a desired value and the live value. has reports whether the live value exists; siblings are the stated fields of the same struct.
 type pair struct {
 	desired, live any
 	has           bool
-	beside        map[string]any
+	siblings      map[string]any
 }
 
 func (w *walker) differs(at *step, p pair) {
@@ -21,11 +21,10 @@ func (w *walker) differs(at *step, p pair) {
 		Difference{Path: at.path(), Desired: p.desired, Live: p.live, DesiredSet: p.desired != nil, LiveSet: p.has})
 }
 
-// value compares one stated value. exact means that it stands in a list that counts as a whole, where live fields beyond the stated
-// ones must be explained by a default.
+// value compares one stated value. exact means that it is in an atomic list, where a default must explain each live field that is not stated.
 func (w *walker) value(at *step, f field, p pair, exact bool) {
 	if p.live == nil {
-		p.has = false // null and nothing are the same to the API
+		p.has = false // for the API, null is the same as a missing value
 	}
 	if p.desired == nil && f.nullIsZero {
 		if !p.has {
@@ -35,7 +34,7 @@ func (w *walker) value(at *step, f field, p pair, exact bool) {
 	}
 	if p.desired == nil {
 		if exact && p.has {
-			w.unstated(at, f, p.live, p.beside)
+			w.unstated(at, f, p.live, p.siblings)
 		}
 		return
 	}
@@ -43,7 +42,7 @@ func (w *walker) value(at *step, f field, p pair, exact bool) {
 		return
 	}
 	if !p.has && unknownToType(f) {
-		return // a field of another API version than ours; a server that prunes it can never hold it
+		return // a field of another API version; a server that prunes it can never store it
 	}
 	switch d := p.desired.(type) {
 	case map[string]any:
@@ -57,7 +56,7 @@ func (w *walker) value(at *step, f field, p pair, exact bool) {
 	}
 }
 
-// serverFilled says whether a live value is what the API server puts where the manifest states a zero value that the API takes for none.
+// serverFilled reports whether the API server set the live value because the manifest states a zero value that the API treats as unset.
 func serverFilled(f field, p pair) bool {
 	if !f.zeroIsUnset || !p.has || !isZero(p.desired) {
 		return false
@@ -65,7 +64,7 @@ func serverFilled(f field, p pair) bool {
 	if allocated[fieldKey{f.owner, f.name}] {
 		return true
 	}
-	return sameValue(f, defaultOf(f, p.beside), p.live)
+	return sameValue(f, defaultOf(f, p.siblings), p.live)
 }
 
 func (w *walker) object(at *step, f field, p pair, d map[string]any, exact bool) {
@@ -81,12 +80,12 @@ func (w *walker) object(at *step, f field, p pair, d map[string]any, exact bool)
 		w.value(&step{parent: at, name: name}, member(f, name), pair{d[name], l, has, d}, exact)
 	}
 	if !p.has && len(w.differences) == before && (len(d) == 0 || f.typ != nil && !f.zeroIsUnset) {
-		w.differs(at, p) // it is gone, and nothing within it has a value whose loss would tell
+		w.differs(at, p) // it is missing, and none of its fields shows the difference
 	}
 	if !exact && (!f.exclusive || len(d) == 0) {
 		return
 	}
-	whole, _ := defaultOf(f, p.beside).(map[string]any)
+	whole, _ := defaultOf(f, p.siblings).(map[string]any)
 	for _, name := range sortedKeys(live) {
 		_, stated := d[name]
 		if !stated && !sameValue(member(f, name), whole[name], live[name]) {
@@ -95,8 +94,8 @@ func (w *walker) object(at *step, f field, p pair, d map[string]any, exact bool)
 	}
 }
 
-// unstated reports a live field that nobody stated inside a list that counts as a whole, unless a default explains it.
-// siblings are the stated fields beside it, of which some defaults are made.
+// unstated reports a live field in an atomic list that the manifest does not state, unless a default explains it. siblings are the stated fields
+// of the same struct, from which some defaults are computed.
 func (w *walker) unstated(at *step, f field, live any, siblings map[string]any) {
 	if live == nil || f.zeroIsUnset && isZero(live) || sameValue(f, defaultOf(f, siblings), live) {
 		return

@@ -95,7 +95,7 @@ func (o *Object) explainReplicas(scalers []Autoscaler, unread bool) bool {
 		}
 		o.Differences = slices.DeleteFunc(o.Differences, func(d Difference) bool {
 			n, ok := d.Live.Reveal().(int64)
-			within := d.Path == replicasPath && ok && a.bounds.Holds(n)
+			within := d.Path == replicasPath && ok && a.bounds.Contains(n)
 			explained = explained || within
 			return within
 		})

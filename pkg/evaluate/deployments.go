@@ -189,7 +189,7 @@ func (e *Evaluator) count(deployments []*BundleDeployment, undesired []Undesired
 	}
 	for _, d := range deployments {
 		rules := e.rules[d.BundleDeployment]
-		d.Objects = slices.DeleteFunc(d.Objects, func(o Object) bool { return o.State == Missing && compare.Excused(rules, o.Ref) })
+		d.Objects = slices.DeleteFunc(d.Objects, func(o Object) bool { return o.State == Missing && compare.Ignored(rules, o.Ref) })
 		for i := range d.Objects {
 			d.Counts.add(d.Objects[i].State)
 		}
