@@ -70,7 +70,7 @@ func (l *liveObject) evaluate(desired *resolve.Object, rules []compare.Rule) Obj
 
 // compare decides between Modified, NotReady and Ready.
 func (l *liveObject) compare(o *Object, desired object.Content, rules []compare.Rule) {
-	readiness := health.Judge(l.content, ignored(o.Deployment), l.options.Now)
+	readiness := health.Evaluate(l.content, ignored(o.Deployment), l.options.Now)
 	diffs := l.differences(o, desired, rules)
 	if len(diffs) > 0 && l.source.Kind != o.GroupVersionKind() {
 		o.State, o.Reason, o.NotReady = Unknown, string(source.NotInSnapshot), !readiness.Ready
@@ -85,7 +85,7 @@ func (l *liveObject) compare(o *Object, desired object.Content, rules []compare.
 }
 
 // setReadiness makes the object Ready or NotReady.
-func (o *Object) setReadiness(v health.Verdict) {
+func (o *Object) setReadiness(v health.Readiness) {
 	o.State, o.NotReady, o.Condition, o.Message = Ready, !v.Ready, "", ""
 	if !v.Ready {
 		o.State, o.Condition, o.Message = NotReady, v.Condition.String(), strings.Join(v.Messages, "; ")

@@ -52,7 +52,7 @@ func (e *Evaluator) answered(o *Object, a Answer, scaledAway bool) {
 		return
 	}
 	o.Differences = nil
-	o.setReadiness(health.Judge(a.Before, ignored(o.Deployment), e.options.Now))
+	o.setReadiness(health.Evaluate(a.Before, ignored(o.Deployment), e.options.Now))
 }
 
 // overlooked looks for drift in an object without differences: what the manifest would make of it is compared with what it is, as everywhere.

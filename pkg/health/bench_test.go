@@ -4,9 +4,9 @@ package health
 
 import "testing"
 
-// BenchmarkJudge measures the kinds that a cluster has most of: an audit judges
+// BenchmarkEvaluate measures the kinds that a cluster has most of: an audit evaluates
 // every object once.
-func BenchmarkJudge(b *testing.B) {
+func BenchmarkEvaluate(b *testing.B) {
 	documents := []struct{ name, document string }{
 		{"ConfigMap", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: b, labels: {c: d}, annotations: {e: f}}, data: {g: h}}`},
 		{"Role", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: a, namespace: b, labels: {c: d}}, rules: []}`},
@@ -31,7 +31,7 @@ status:
 		b.Run(d.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if !Judge(obj, nil, taken).Ready {
+				if !Evaluate(obj, nil, taken).Ready {
 					b.Fatal("not ready")
 				}
 			}

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// statusAnnotation holds, as JSON, a second status whose conditions count like
-// the object's own: Rancher puts it on objects that have none, such as a
+// statusAnnotation contains, as JSON, a second status. Its conditions count like
+// those of the object: Rancher sets it on objects without conditions, such as a
 // Namespace.
 const statusAnnotation = "cattle.io/status"
 
@@ -20,8 +20,8 @@ type condition struct {
 }
 
 // conditionsOf returns the object's conditions, then those of its status
-// annotation. An entry that is no map counts as a condition without type, as it
-// does for the agent; an annotation that is no JSON object counts for nothing.
+// annotation. An entry that is not a map is a condition without type, as for
+// the agent; an annotation that is not a JSON object is ignored.
 func conditionsOf(obj map[string]any) []condition {
 	raw := listAt(obj, "status", "conditions")
 	if annotated := textAt(obj, "metadata", "annotations", statusAnnotation); annotated != "" {
@@ -49,11 +49,11 @@ func conditionsOf(obj map[string]any) []condition {
 }
 
 // withoutIgnored returns the object without the status.conditions entries that
-// the bundle ignores ("Drift" 3.3). It copies only the maps on the way there,
-// and nothing where nothing is removed. (The agent leaves an empty list even
-// where there was none, which shows only in rule 6, on objects that carry a
-// field no API server keeps.) A single entry that is no map keeps the agent
-// from removing any.
+// the bundle ignores (docs/fleet-behavior.md, 3.3). It copies only the maps on
+// the path to them, and none if nothing is removed. (The agent adds an empty list
+// if there was no list, which has an effect only in rule 6, on objects with a
+// field that no API server stores.) If one entry is not a map, the agent removes
+// none.
 func withoutIgnored(obj map[string]any, ignore []map[string]string) map[string]any {
 	if len(ignore) == 0 {
 		return obj
@@ -79,11 +79,11 @@ func withoutIgnored(obj map[string]any, ignore []map[string]string) map[string]a
 	return obj
 }
 
-// contains says whether a condition has all the pairs, as exactly equal
-// strings. An empty map of pairs is contained in every condition.
+// contains reports whether a condition has all the pairs, as exactly equal
+// strings. Every condition contains an empty map of pairs.
 func contains(entry map[string]any, pairs map[string]string) bool {
-	for key, want := range pairs {
-		if got, ok := entry[key].(string); !ok || got != want {
+	for key, value := range pairs {
+		if got, ok := entry[key].(string); !ok || got != value {
 			return false
 		}
 	}

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// The agent reads fields leniently: what is absent, or lies under something
-// that is no map, is empty; a scalar of any type has a textual form; a list
-// stands for its first element. The accessors here do the same, so that
-// `spec.active: true` and `spec.active: "true"` are one.
+// The agent reads fields leniently: a field that is missing, or whose parent is
+// not a map, is empty; a scalar of any type is converted to text; of a list the
+// first element is read. The accessors here do the same, so that
+// `spec.active: true` and `spec.active: "true"` are equal.
 
-// field returns the value at a path, nil where there is none.
+// field returns the value at a path, nil if it is missing.
 func field(m map[string]any, path ...string) any {
 	last := len(path) - 1
 	for _, key := range path[:last] {
@@ -21,13 +21,13 @@ func field(m map[string]any, path ...string) any {
 	return m[path[last]]
 }
 
-// mapAt returns the map at a path, nil where there is none.
+// mapAt returns the map at a path, nil if it is missing.
 func mapAt(m map[string]any, path ...string) map[string]any {
 	found, _ := field(m, path...).(map[string]any)
 	return found
 }
 
-// listAt returns the list at a path, nil where there is none.
+// listAt returns the list at a path, nil if it is missing.
 func listAt(m map[string]any, path ...string) []any {
 	found, _ := field(m, path...).([]any)
 	return found
@@ -51,8 +51,8 @@ func text(v any) string {
 	}
 }
 
-// truth says whether a value is true or one of the words that mean it.
-func truth(v any) bool {
+// isTrue reports whether a value is true or one of the words that mean it.
+func isTrue(v any) bool {
 	switch strings.ToLower(text(v)) {
 	case "true", "t", "yes", "y":
 		return true
@@ -61,8 +61,8 @@ func truth(v any) bool {
 	}
 }
 
-// first returns the first element of a list (nil of an empty one), and anything
-// else as it is.
+// first returns the first element of a list (nil for an empty list), and any
+// other value unchanged.
 func first(v any) any {
 	list, ok := v.([]any)
 	switch {

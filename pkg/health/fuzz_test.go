@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// FuzzJudge holds what is true of every verdict on every object: no panic, the
-// object as it was, flags and words that agree, and the short way past kstatus
-// never saying anything else.
-func FuzzJudge(f *testing.F) {
+// FuzzEvaluate checks the invariants of every result for every object: no panic, the
+// object unchanged, consistent flags and state, and the same result from kstatus
+// with and without the shortcut.
+func FuzzEvaluate(f *testing.F) {
 	seeds := []string{
 		`{}`,
 		`null`,
@@ -37,18 +37,18 @@ func FuzzJudge(f *testing.F) {
 		}
 		before := runtime.DeepCopyJSON(obj)
 		for _, ignore := range [][]map[string]string{nil, {{key: value}}, {{}}} {
-			checkVerdict(t, Judge(obj, ignore, taken))
+			checkReadiness(t, Evaluate(obj, ignore, taken))
 		}
 		if diff := cmp.Diff(before, obj); diff != "" {
 			t.Errorf("the object was changed (-before +after):\n%s", diff)
 		}
-		if diff := cmp.Diff(theLongWay(obj), ask(obj), cmp.AllowUnexported(opinion{})); diff != "" {
-			t.Errorf("the short way differs (-kstatus +short way):\n%s", diff)
+		if diff := cmp.Diff(withoutShortcut(obj), compute(obj), cmp.AllowUnexported(computed{})); diff != "" {
+			t.Errorf("the result of the shortcut differs (-kstatus +shortcut):\n%s", diff)
 		}
 	})
 }
 
-func checkVerdict(t *testing.T, v Verdict) {
+func checkReadiness(t *testing.T, v Readiness) {
 	t.Helper()
 	if v.Ready != (!v.Error && !v.Transitioning) {
 		t.Errorf("the flags contradict each other: %+v", v)

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package health decides whether one live object is ready, as Fleet's agent
-// decides it before it writes a BundleDeployment's nonReadyStatus.
+// Package health evaluates whether one live object is ready, as Fleet's agent
+// does before it writes the nonReadyStatus of a BundleDeployment.
 //
 // The package is pure: it has no client, no clock and no state, does not keep
-// or change what it is given, and has an answer for every object, however
+// or change its arguments, and returns a result for every object, even if it is
 // malformed. The rules and their order are those of docs/fleet-behavior.md, 4.1,
-// for agents since 0.11; the removal of ignored conditions that comes before
-// them is section 3.3. Wherever they read oddly (a
-// suspended Job that never started is not ready, a custom resource nobody has
-// ever reconciled is) the oddity is the agent's, and reproducing it is the
-// point: a verdict that is merely sensible would contradict the status it is
-// held against.
+// for agents since 0.11; section 3.3 describes the removal of ignored conditions
+// before them. Some rules are unexpected: a suspended Job that never started is
+// not ready, and a custom resource that no controller has reconciled is ready.
+// The agent has the same rules, and a different result would contradict the
+// status that it is compared with.
 //
-// One thing cannot be known from here: an agent started with the environment
-// variable CATTLE_WRANGLER_CHECK_GVK_ERROR_MAPPING extends the table of error
-// conditions.
+// Not supported: an agent with the environment variable
+// CATTLE_WRANGLER_CHECK_GVK_ERROR_MAPPING extends the table of error conditions.
 package health
 
 import (
@@ -23,24 +21,24 @@ import (
 	"time"
 )
 
-// Verdict is what the agent would say of one live object.
-type Verdict struct {
+// Readiness is the agent's result for one live object.
+type Readiness struct {
 	// Ready is true if neither Error nor Transitioning is.
 	Ready bool
-	// State is the agent's word for the object in lower case, such as
-	// "active", "in-progress", "unavailable" or a lower-cased status.phase;
-	// never empty. It does not decide: an object whose phase is "failed" is
-	// ready if nothing else speaks against it.
+	// State is the agent's name for the state of the object in lower case, such
+	// as "active", "in-progress", "unavailable" or a lower-cased status.phase;
+	// never empty. It has no effect on Ready: an object in phase "failed" is
+	// ready if no other rule applies.
 	State string
-	// Error says that something failed, Transitioning that something is still
-	// under way. Both may be true.
+	// Error reports that something failed, Transitioning that something is still
+	// in progress. Both may be true.
 	Error, Transitioning bool
 	// Messages are trimmed, deduplicated, never empty strings, and in the order
 	// in which the rules found them. A ready object often has one too.
 	Messages []string
-	// Condition is the condition that decided against the object; the zero
-	// value if it is ready, or if something other than a condition decided
-	// (replica counts, a phase, a deletion timestamp).
+	// Condition is the condition because of which the object is not ready; the
+	// zero value if it is ready, or if it is not ready for another reason (replica
+	// counts, a phase, a deletion timestamp).
 	Condition Condition
 }
 
@@ -49,8 +47,8 @@ type Condition struct {
 	Type, Status, Reason string
 }
 
-// String returns "Type=Status (Reason)", without what is empty; "" for the
-// zero value.
+// String returns "Type=Status (Reason)", without empty parts; "" for the zero
+// value.
 func (c Condition) String() string {
 	s := c.Type
 	if c.Status != "" {
@@ -62,35 +60,35 @@ func (c Condition) String() string {
 	return strings.TrimSpace(s)
 }
 
-// Judge returns the agent's verdict on a live object.
+// Evaluate returns the readiness of a live object by the rules of the agent.
 //
 // The object is unstructured content as apimachinery decodes it (int64 and
 // float64 for numbers) and is not modified. The ignore maps are the bundle's
-// options.ignore.conditions: a condition that contains all pairs of any one of
-// them is as good as absent. The time is the one at which the object was read;
-// a few rules judge by age.
-func Judge(obj map[string]any, ignore []map[string]string, now time.Time) Verdict {
+// options.ignore.conditions: a condition that contains all pairs of one of them
+// is ignored. The time is when the object was read; a few rules depend on the
+// age of the object.
+func Evaluate(obj map[string]any, ignore []map[string]string, now time.Time) Readiness {
 	obj = withoutIgnored(obj, ignore)
-	j := judgement{obj: obj, now: now, conditions: conditionsOf(obj)}
+	e := evaluation{obj: obj, now: now, conditions: conditionsOf(obj)}
 
-	// Each rule reads what the ones before it left, so the order is part of
-	// the behaviour. The numbers are those of "Status math" 4.1; rule 10 only
-	// collects relationships, which decide nothing.
-	j.ownSummary()         // 1
-	j.errorConditions()    // 2
-	j.progressConditions() // 3
-	j.specActive()         // 4
-	j.phase()              // 5
-	j.initializing()       // 6
-	j.removed()            // 7
-	j.kstatusState()       // 8
-	j.loadBalancer()       // 9
-	j.kstatusFlags()       // 11
-	return j.verdict()
+	// Each rule reads the results of the previous rules, so the order matters.
+	// The numbers are those of docs/fleet-behavior.md, 4.1; rule 10 only collects
+	// relationships, which have no effect on readiness.
+	e.ownSummary()         // 1
+	e.errorConditions()    // 2
+	e.progressConditions() // 3
+	e.specActive()         // 4
+	e.phase()              // 5
+	e.initializing()       // 6
+	e.removed()            // 7
+	e.kstatusState()       // 8
+	e.loadBalancer()       // 9
+	e.kstatusFlags()       // 11
+	return e.readiness()
 }
 
-// judgement is the state that the rules share while one object is judged.
-type judgement struct {
+// evaluation is the state that the rules share during one evaluation.
+type evaluation struct {
 	obj        map[string]any
 	now        time.Time
 	conditions []condition
@@ -102,51 +100,50 @@ type judgement struct {
 	decided        Condition
 	decidedByError bool
 
-	opinion     opinion // of kstatus, once asked
-	opinionHeld bool
+	computed      computed // by kstatus
+	computedKnown bool
 }
 
-// say adds a message; verdict cleans the list up.
-func (j *judgement) say(message string) {
-	j.messages = append(j.messages, message)
+// addMessage adds a message; readiness cleans up the list.
+func (e *evaluation) addMessage(message string) {
+	e.messages = append(e.messages, message)
 }
 
 // fail records a condition that is an error.
-func (j *judgement) fail(c condition) {
-	j.err = true
-	j.say(c.message)
-	if !j.decidedByError {
-		j.decided, j.decidedByError = c.Condition, true
+func (e *evaluation) fail(c condition) {
+	e.err = true
+	e.addMessage(c.message)
+	if !e.decidedByError {
+		e.decided, e.decidedByError = c.Condition, true
 	}
 }
 
-// wait records a condition that says that work is under way. It does not
-// displace an earlier one, nor an error.
-func (j *judgement) wait(c condition) {
-	j.transitioning = true
-	j.say(c.message)
-	if j.decided == (Condition{}) {
-		j.decided = c.Condition
+// progress records a condition for work in progress. It replaces neither an
+// earlier one nor an error.
+func (e *evaluation) progress(c condition) {
+	e.transitioning = true
+	e.addMessage(c.message)
+	if e.decided == (Condition{}) {
+		e.decided = c.Condition
 	}
 }
 
-// settle withdraws that work is under way, and with it the condition that said
-// so.
-func (j *judgement) settle() {
-	j.transitioning = false
-	if !j.decidedByError {
-		j.decided = Condition{}
+// finishProgress resets that work is in progress, and the condition for it.
+func (e *evaluation) finishProgress() {
+	e.transitioning = false
+	if !e.decidedByError {
+		e.decided = Condition{}
 	}
 }
 
-func (j *judgement) verdict() Verdict {
-	v := Verdict{
-		Ready:         !j.err && !j.transitioning,
-		State:         strings.ToLower(j.state),
-		Error:         j.err,
-		Transitioning: j.transitioning,
-		Messages:      distinct(j.messages),
-		Condition:     j.decided,
+func (e *evaluation) readiness() Readiness {
+	v := Readiness{
+		Ready:         !e.err && !e.transitioning,
+		State:         strings.ToLower(e.state),
+		Error:         e.err,
+		Transitioning: e.transitioning,
+		Messages:      distinct(e.messages),
+		Condition:     e.decided,
 	}
 	if v.State == "" {
 		v.State = stateActive
@@ -154,8 +151,8 @@ func (j *judgement) verdict() Verdict {
 	return v
 }
 
-// distinct returns the messages trimmed, without the empty and the repeated;
-// nil where none is left. It reuses the slice.
+// distinct returns the trimmed messages without empty and repeated ones; nil if
+// none remains. It reuses the slice.
 func distinct(messages []string) []string {
 	seen := make(map[string]struct{}, len(messages))
 	kept := messages[:0]

@@ -30,23 +30,23 @@ func object(tb testing.TB, document string) map[string]any {
 	return obj
 }
 
-// verdictCase is one object and what the agent says of it.
-type verdictCase struct {
+// readinessCase is one object and its readiness by the rules of the agent.
+type readinessCase struct {
 	name   string
 	object string
 	ignore []map[string]string
-	want   Verdict
+	want   Readiness
 }
 
-func runVerdicts(t *testing.T, cases []verdictCase) {
+func runCases(t *testing.T, cases []readinessCase) {
 	t.Helper()
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			obj := object(t, tc.object)
 			before := runtime.DeepCopyJSON(obj)
-			got := Judge(obj, tc.ignore, taken)
+			got := Evaluate(obj, tc.ignore, taken)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
+				t.Errorf("readiness (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, obj); diff != "" {
 				t.Errorf("the object was changed (-before +after):\n%s", diff)
@@ -55,27 +55,27 @@ func runVerdicts(t *testing.T, cases []verdictCase) {
 	}
 }
 
-func TestJudgeOwnSummary(t *testing.T) {
-	runVerdicts(t, []verdictCase{
+func TestEvaluateOwnSummary(t *testing.T) {
+	runCases(t, []readinessCase{
 		{
 			name:   "display is copied",
 			object: `{apiVersion: v1, kind: X, metadata: {}, status: {display: {state: Degraded, error: true, transitioning: "yes", message: " two of three "}}}`,
-			want:   Verdict{State: "degraded", Error: true, Transitioning: true, Messages: []string{"two of three", currentMessage}},
+			want:   Readiness{State: "degraded", Error: true, Transitioning: true, Messages: []string{"two of three", currentMessage}},
 		},
 		{
 			name:   "summary where display is empty",
 			object: `{apiVersion: v1, kind: X, metadata: {}, status: {display: {}, summary: {state: Busy, transitioning: true}}}`,
-			want:   Verdict{State: "busy", Transitioning: true, Messages: []string{currentMessage}},
+			want:   Readiness{State: "busy", Transitioning: true, Messages: []string{currentMessage}},
 		},
 		{
 			name:   "summary is not read beside a display",
 			object: `{apiVersion: v1, kind: X, metadata: {}, status: {display: {readyBundleDeployments: 1/1}, summary: {error: true}}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{currentMessage}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
 			name:   "a state of its own does not silence kstatus",
 			object: `{apiVersion: v1, kind: X, metadata: {}, status: {display: {state: Fine}, conditions: [{type: Ready, status: "False", reason: Why, message: because}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "fine", Transitioning: true, Messages: []string{"because"},
 				Condition: Condition{"Ready", "False", "Why"},
 			},
@@ -83,8 +83,8 @@ func TestJudgeOwnSummary(t *testing.T) {
 	})
 }
 
-func TestJudgeErrorConditions(t *testing.T) {
-	runVerdicts(t, []verdictCase{
+func TestEvaluateErrorConditions(t *testing.T) {
+	runCases(t, []readinessCase{
 		{
 			name: "Deployment: Progressing False",
 			object: `
@@ -99,7 +99,7 @@ status:
   conditions:
   - {type: Available, status: "False", reason: MinimumReplicasUnavailable, message: no minimum availability}
   - {type: Progressing, status: "False", reason: ProgressDeadlineExceeded, message: timed out}`,
-			want: Verdict{
+			want: Readiness{
 				State: "error", Error: true, Messages: []string{"timed out", "Progress deadline exceeded"},
 				Condition: Condition{"Progressing", "False", "ProgressDeadlineExceeded"},
 			},
@@ -115,7 +115,7 @@ status:
   conditions:
   - {type: Progressing, status: "True", reason: NewReplicaSetCreated}
   - {type: ReplicaFailure, status: "True", reason: FailedCreate, message: exceeded quota}`,
-			want: Verdict{
+			want: Readiness{
 				State: "error", Error: true, Transitioning: true, Messages: []string{"exceeded quota", "Replicas: 0/1"},
 				Condition: Condition{"ReplicaFailure", "True", "FailedCreate"},
 			},
@@ -123,7 +123,7 @@ status:
 		{
 			name:   "ReplicaSet: ReplicaFailure True",
 			object: `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {}, spec: {replicas: 0}, status: {conditions: [{type: ReplicaFailure, status: "True", reason: FailedCreate}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "error", Error: true, Transitioning: true, Messages: []string{"Replica Failure condition. Check Pods"},
 				Condition: Condition{"ReplicaFailure", "True", "FailedCreate"},
 			},
@@ -131,17 +131,17 @@ status:
 		{
 			name:   "the version is part of the kind",
 			object: `{apiVersion: apps/v1beta2, kind: Deployment, metadata: {}, spec: {replicas: 0}, status: {conditions: [{type: ReplicaFailure, status: "True"}, {type: Available, status: "True"}]}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{"Deployment is available. Replicas: 0"}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{"Deployment is available. Replicas: 0"}},
 		},
 		{
 			name:   "a listed kind does not know Failed",
 			object: `{apiVersion: v1, kind: Node, metadata: {}, status: {conditions: [{type: Failed, status: "True"}]}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{currentMessage}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
 			name:   "Node: MemoryPressure True",
 			object: `{apiVersion: v1, kind: Node, metadata: {}, status: {conditions: [{type: MemoryPressure, status: "True", reason: Low, message: low}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "error", Error: true, Messages: []string{"low", currentMessage},
 				Condition: Condition{"MemoryPressure", "True", "Low"},
 			},
@@ -149,7 +149,7 @@ status:
 		{
 			name:   "HelmChart: JobCreated says nothing, Failed does",
 			object: `{apiVersion: helm.cattle.io/v1, kind: HelmChart, metadata: {}, status: {conditions: [{type: JobCreated, status: "False"}, {type: Failed, status: "True", reason: Install}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "error", Error: true, Messages: []string{currentMessage},
 				Condition: Condition{"Failed", "True", "Install"},
 			},
@@ -157,7 +157,7 @@ status:
 		{
 			name:   "any other kind: Stalled True",
 			object: `{apiVersion: x.example.com/v1, kind: X, metadata: {}, status: {conditions: [{type: Stalled, status: "True", reason: Stuck, message: stuck}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "error", Error: true, Messages: []string{"stuck"},
 				Condition: Condition{"Stalled", "True", "Stuck"},
 			},
@@ -170,7 +170,7 @@ kind: Job
 metadata: {generation: 1}
 spec: {completions: 1}
 status: {startTime: "2026-08-22T11:00:00Z", failed: 7, conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded, message: limit}]}`,
-			want: Verdict{
+			want: Readiness{
 				State: "error", Error: true, Messages: []string{"limit", "Job Failed. failed: 7/1"},
 				Condition: Condition{"Failed", "True", "BackoffLimitExceeded"},
 			},
@@ -178,7 +178,7 @@ status: {startTime: "2026-08-22T11:00:00Z", failed: 7, conditions: [{type: Faile
 		{
 			name:   "reason Error on any condition",
 			object: `{apiVersion: x.example.com/v1, kind: X, metadata: {}, status: {conditions: [{type: Healthy, status: "True", reason: Error, message: left over}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "error", Error: true, Messages: []string{"left over", currentMessage},
 				Condition: Condition{"Healthy", "True", "Error"},
 			},
@@ -186,12 +186,12 @@ status: {startTime: "2026-08-22T11:00:00Z", failed: 7, conditions: [{type: Faile
 		{
 			name:   "the reason is exactly Error",
 			object: `{apiVersion: x.example.com/v1, kind: X, metadata: {}, status: {conditions: [{type: Healthy, status: "False", reason: ErrorFound}]}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{currentMessage}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
 			name:   "a state other than active stays",
 			object: `{apiVersion: x.example.com/v1, kind: X, metadata: {}, status: {display: {state: odd}, conditions: [{type: Failed, status: "True"}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "odd", Error: true, Messages: []string{currentMessage},
 				Condition: Condition{"Failed", "True", ""},
 			},
@@ -199,7 +199,7 @@ status: {startTime: "2026-08-22T11:00:00Z", failed: 7, conditions: [{type: Faile
 		{
 			name:   "conditions of the status annotation count",
 			object: `{apiVersion: v1, kind: Namespace, metadata: {annotations: {cattle.io/status: '{"conditions":[{"type":"Failed","status":"True","message":"quota"}]}'}}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "error", Error: true, Messages: []string{"quota", currentMessage},
 				Condition: Condition{"Failed", "True", ""},
 			},
@@ -207,13 +207,13 @@ status: {startTime: "2026-08-22T11:00:00Z", failed: 7, conditions: [{type: Faile
 		{
 			name:   "a status annotation that is no JSON does not",
 			object: `{apiVersion: v1, kind: Namespace, metadata: {annotations: {cattle.io/status: '{"conditions":[{'}}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{currentMessage}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 	})
 }
 
-func TestJudgeProgressConditions(t *testing.T) {
-	runVerdicts(t, []verdictCase{
+func TestEvaluateProgressConditions(t *testing.T) {
+	runCases(t, []readinessCase{
 		{
 			name: "HorizontalPodAutoscaler: ScalingActive False is an error",
 			object: `
@@ -224,7 +224,7 @@ status:
   conditions:
   - {type: AbleToScale, status: "True", reason: SucceededGetScale, message: found}
   - {type: ScalingActive, status: "False", reason: FailedGetResourceMetric, message: no metrics}`,
-			want: Verdict{
+			want: Readiness{
 				State: "pending", Error: true, Messages: []string{"no metrics", currentMessage},
 				Condition: Condition{"ScalingActive", "False", "FailedGetResourceMetric"},
 			},
@@ -232,7 +232,7 @@ status:
 		{
 			name:   "Unknown is under way, and only the first such names the state",
 			object: `{kind: X, metadata: {}, status: {conditions: [{type: Deployed, status: Unknown, reason: A, message: one}, {type: Saved, status: Unknown, message: two}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "deploying", Transitioning: true, Messages: []string{"one", currentMessage},
 				Condition: Condition{"Deployed", "Unknown", "A"},
 			},
@@ -240,7 +240,7 @@ status:
 		{
 			name:   "a later False overrules the Unknown before it",
 			object: `{kind: X, metadata: {}, status: {conditions: [{type: Deployed, status: Unknown}, {type: Saved, status: "False", reason: B}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "saving", Error: true, Transitioning: true, Messages: []string{currentMessage},
 				Condition: Condition{"Saved", "False", "B"},
 			},
@@ -248,7 +248,7 @@ status:
 		{
 			name:   "Reconciling True",
 			object: `{kind: X, metadata: {}, status: {conditions: [{type: Reconciling, status: "True", reason: New, message: step 1; step 1; step 2}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "reconciling", Transitioning: true, Messages: []string{"step 1; step 1; step 2", "step 1; step 2"},
 				Condition: Condition{"Reconciling", "True", "New"},
 			},
@@ -266,7 +266,7 @@ status:
   availableReplicas: 1
   readyReplicas: 1
   conditions: [{type: Available, status: "False", reason: MinimumReplicasUnavailable, message: no minimum availability}]`,
-			want: Verdict{
+			want: Readiness{
 				State: "updating", Transitioning: true, Messages: []string{"no minimum availability", "Available: 1/2"},
 				Condition: Condition{"Available", "False", "MinimumReplicasUnavailable"},
 			},
@@ -274,7 +274,7 @@ status:
 		{
 			name:   "Available Unknown is an error",
 			object: `{kind: X, metadata: {}, status: {conditions: [{type: Available, status: Unknown}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "updating", Error: true, Messages: []string{currentMessage},
 				Condition: Condition{"Available", "Unknown", ""},
 			},
@@ -282,7 +282,7 @@ status:
 		{
 			name:   "the reason is the state",
 			object: `{kind: X, metadata: {}, status: {conditions: [{type: NodeHealthy, status: "False", reason: NodeGone}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "nodegone", Transitioning: true, Messages: []string{currentMessage},
 				Condition: Condition{"NodeHealthy", "False", "NodeGone"},
 			},
@@ -290,7 +290,7 @@ status:
 		{
 			name:   "a reason that is none leaves the state to kstatus",
 			object: `{kind: X, metadata: {}, status: {conditions: [{type: NodeHealthy, status: "False"}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "active", Transitioning: true, Messages: []string{currentMessage},
 				Condition: Condition{"NodeHealthy", "False", ""},
 			},
@@ -298,7 +298,7 @@ status:
 		{
 			name:   "Ready False comes after the others",
 			object: `{kind: X, metadata: {}, status: {conditions: [{type: Ready, status: "False", reason: R, message: r}, {type: Completed, status: "False", reason: C, message: c}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "activating", Transitioning: true, Messages: []string{"c", "r"},
 				Condition: Condition{"Completed", "False", "C"},
 			},
@@ -306,7 +306,7 @@ status:
 		{
 			name:   "Ready False alone",
 			object: `{kind: X, metadata: {}, status: {conditions: [{type: Ready, status: "False", reason: R, message: r}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "unavailable", Transitioning: true, Messages: []string{"r"},
 				Condition: Condition{"Ready", "False", "R"},
 			},
@@ -314,7 +314,7 @@ status:
 		{
 			name:   "Ready Unknown is an error, and under way for kstatus",
 			object: `{kind: X, metadata: {}, status: {conditions: [{type: Ready, status: Unknown, reason: R, message: r}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "unavailable", Error: true, Transitioning: true, Messages: []string{"r"},
 				Condition: Condition{"Ready", "Unknown", "R"},
 			},
@@ -341,7 +341,7 @@ func TestEveryProgressCondition(t *testing.T) {
 	for _, list := range lists {
 		for _, name := range strings.Fields(list.types) {
 			listed++
-			got := Judge(map[string]any{
+			got := Evaluate(map[string]any{
 				"kind": "X", "metadata": map[string]any{},
 				"status": map[string]any{"conditions": []any{map[string]any{"type": name, "status": list.status}}},
 			}, nil, taken)

@@ -12,74 +12,74 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
-// opinion is what kstatus makes of an object; the zero value where it refuses
-// to say.
-type opinion struct {
+// computed is the result of kstatus for an object; the zero value if it returns
+// none.
+type computed struct {
 	status  status.Status
 	message string
 	// reason and detail are those of the standard condition that kstatus
-	// derives. If it derived it from one of the object's own, they are that
-	// one's reason and message.
+	// derives. If it derived it from a condition of the object, they are the
+	// reason and the message of that condition.
 	reason, detail string
 }
 
-// kstatusState is rule 8: only an object that nothing has named yet.
-func (j *judgement) kstatusState() {
-	// Objects of Rancher's older API have a type that is a path. (So may a
-	// Secret, which then is named "active" by default.)
-	if j.state != "" || strings.HasPrefix(textAt(j.obj, "type"), "/") {
+// kstatusState is rule 8: only for an object without a state yet.
+func (e *evaluation) kstatusState() {
+	// Objects of Rancher's older API have a path as type. (So may a Secret; its
+	// state is then "active" by default.)
+	if e.state != "" || strings.HasPrefix(textAt(e.obj, "type"), "/") {
 		return
 	}
-	o := j.kstatus()
+	o := e.kstatus()
 	switch o.status {
 	case status.InProgressStatus:
-		j.state = "in-progress"
+		e.state = "in-progress"
 	case status.FailedStatus:
-		j.state = "failed"
+		e.state = "failed"
 	case status.CurrentStatus:
-		j.state = stateActive
+		e.state = stateActive
 	case status.TerminatingStatus:
-		j.state = "removing"
+		e.state = "removing"
 	default:
 		return
 	}
-	j.say(o.message)
+	e.addMessage(o.message)
 }
 
-// kstatusFlags is rule 11, and the flags of rule 8, which asks the same
-// question of the same object: kstatus has the last word on every object,
-// whatever it calls itself.
-func (j *judgement) kstatusFlags() {
-	o := j.kstatus()
+// kstatusFlags is rule 11, and sets the flags of rule 8, which uses the same
+// result: the result of kstatus has precedence for every object, whatever its
+// state.
+func (e *evaluation) kstatusFlags() {
+	o := e.kstatus()
 	switch o.status {
 	case status.InProgressStatus, status.TerminatingStatus:
-		j.transitioning = true
+		e.transitioning = true
 	case status.FailedStatus:
-		j.err = true
+		e.err = true
 	}
-	if j.decided == (Condition{}) {
-		j.decided = j.origin(o)
+	if e.decided == (Condition{}) {
+		e.decided = e.origin(o)
 	}
-	j.say(withoutRepeats(o.message))
+	e.addMessage(withoutRepeats(o.message))
 }
 
-// origin returns the object's own condition from which kstatus derived its
-// opinion, the zero value if it counted instead.
-func (j *judgement) origin(o opinion) Condition {
+// origin returns the condition of the object from which kstatus derived its
+// result; the zero value if it used replica counts instead.
+func (e *evaluation) origin(o computed) Condition {
 	if o.reason == "" && o.detail == "" {
 		return Condition{}
 	}
-	i := slices.IndexFunc(j.conditions, func(c condition) bool {
+	i := slices.IndexFunc(e.conditions, func(c condition) bool {
 		return c.Reason == strings.TrimSpace(o.reason) && c.message == strings.TrimSpace(o.detail)
 	})
 	if i < 0 {
 		return Condition{}
 	}
-	return j.conditions[i].Condition
+	return e.conditions[i].Condition
 }
 
-// withoutRepeats drops the repeated parts of a message that is a list: some
-// controllers repeat one sentence for each of many children.
+// withoutRepeats removes the repeated parts of a message that is a list: some
+// controllers repeat one sentence for each child.
 func withoutRepeats(message string) string {
 	const separator = "; "
 	if !strings.Contains(message, separator) {
@@ -95,48 +95,49 @@ func withoutRepeats(message string) string {
 	return strings.Join(parts, separator)
 }
 
-// kstatus asks kstatus once and remembers.
-func (j *judgement) kstatus() opinion {
-	if !j.opinionHeld {
-		j.opinion, j.opinionHeld = ask(atTime(j.obj, j.now)), true
+// kstatus computes the result of kstatus once.
+func (e *evaluation) kstatus() computed {
+	if !e.computedKnown {
+		e.computed, e.computedKnown = compute(atTime(e.obj, e.now)), true
 	}
-	return j.opinion
+	return e.computed
 }
 
-// ask returns the opinion of kstatus on an object. Its Pod rule asserts types
-// that only a real API server guarantees, and a snapshot is not one: a panic is
-// a refusal to say, like an error.
-func ask(obj map[string]any) (o opinion) {
+// compute returns the result of kstatus for an object. Its Pod rule asserts types
+// that only an API server guarantees, but a snapshot does not: after a panic there
+// is no result, as after an error.
+func compute(obj map[string]any) (o computed) {
 	defer func() {
 		if recover() != nil {
-			o = opinion{}
+			o = computed{}
 		}
 	}()
 	u := &unstructured.Unstructured{Object: obj}
-	compute := status.Compute
+	rule := status.Compute
 	if isPlain(obj) {
-		if compute = status.GetLegacyConditionsFn(u); compute == nil {
-			return opinion{status: status.CurrentStatus, message: currentMessage}
+		if rule = status.GetLegacyConditionsFn(u); rule == nil {
+			return computed{status: status.CurrentStatus, message: currentMessage}
 		}
 	}
-	result, err := compute(u)
+	result, err := rule(u)
 	if err != nil {
-		return opinion{}
+		return computed{}
 	}
-	o = opinion{status: result.Status, message: result.Message}
+	o = computed{status: result.Status, message: result.Message}
 	if len(result.Conditions) > 0 {
 		o.reason, o.detail = result.Conditions[0].Reason, result.Conditions[0].Message
 	}
 	return o
 }
 
-// currentMessage is what kstatus says of an object that nothing speaks against.
+// currentMessage is the message of kstatus for an object without any problem.
 const currentMessage = "Resource is current"
 
-// isPlain says that kstatus would find nothing in what all kinds have in common
-// (deletion, generations, conditions), so that only the kind's own rule, where
-// it has one, is left to ask. That is most objects of a cluster, and it saves
-// them kstatus's conversion by reflection. It may say no too often, never yes.
+// isPlain reports whether the rules of kstatus for all kinds (deletion,
+// generations, conditions) do not apply, so that only the rule of the kind is
+// left, if it has one. That is the case for most objects of a cluster, and avoids
+// the conversion by reflection in kstatus. False negatives are allowed, false
+// positives are not.
 func isPlain(obj map[string]any) bool {
 	metadata, ok := obj["metadata"].(map[string]any)
 	if !ok {
@@ -162,20 +163,20 @@ func isPlain(obj map[string]any) bool {
 	}
 }
 
-// distantFuture is a creation time that is younger than any clock's now.
+// distantFuture is a creation time that is later than the present of any clock.
 const distantFuture = "9999-12-31T23:59:59Z"
 
-// atTime returns an object of which kstatus says now what it would have said at
-// the given time. kstatus looks at the clock for one thing: whether a Pod that
-// cannot be scheduled is young enough to be given time. So a pending Pod gets a
-// creation time that answers that question the same way for ever.
+// atTime returns an object for which kstatus computes now the result of the given
+// time. kstatus reads the clock for one purpose: whether an unschedulable Pod is
+// young enough to wait. So a pending Pod gets a creation time with which that
+// result never changes.
 func atTime(obj map[string]any, now time.Time) map[string]any {
 	if obj["kind"] != "Pod" || field(obj, "status", "phase") != "Pending" {
 		return obj
 	}
 	metadata := maps.Clone(mapAt(obj, "metadata"))
-	stamp, _ := metadata["creationTimestamp"].(string)
-	created, err := time.Parse(time.RFC3339, stamp)
+	timestamp, _ := metadata["creationTimestamp"].(string)
+	created, err := time.Parse(time.RFC3339, timestamp)
 	if err != nil {
 		return obj
 	}

@@ -44,7 +44,7 @@ func TestPlainObjects(t *testing.T) {
 				if isPlain(obj) {
 					plain++
 				}
-				if diff := cmp.Diff(theLongWay(obj), ask(obj), cmp.AllowUnexported(opinion{})); diff != "" {
+				if diff := cmp.Diff(withoutShortcut(obj), compute(obj), cmp.AllowUnexported(computed{})); diff != "" {
 					t.Errorf("%s: (-kstatus +short way):\n%s", document, diff)
 				}
 			}
@@ -57,18 +57,18 @@ func TestPlainObjects(t *testing.T) {
 	}
 }
 
-// theLongWay is what kstatus itself makes of an object.
-func theLongWay(obj map[string]any) (o opinion) {
+// withoutShortcut is what kstatus itself makes of an object.
+func withoutShortcut(obj map[string]any) (o computed) {
 	defer func() {
 		if recover() != nil {
-			o = opinion{}
+			o = computed{}
 		}
 	}()
 	result, err := status.Compute(&unstructured.Unstructured{Object: obj})
 	if err != nil {
-		return opinion{}
+		return computed{}
 	}
-	o = opinion{status: result.Status, message: result.Message}
+	o = computed{status: result.Status, message: result.Message}
 	for _, c := range result.Conditions {
 		o.reason, o.detail = c.Reason, c.Message
 	}

@@ -10,94 +10,94 @@ import (
 )
 
 const (
-	// youth is the age below which a Rancher object with an empty list of
-	// conditions is still being set up (rule 6).
-	youth = 5 * time.Second
-	// removalPatience is the age at which a removal that finalizers hold up
-	// becomes an error (rule 7).
-	removalPatience = 5 * time.Minute
+	// initializationPeriod is the age below which a Rancher object with an empty
+	// list of conditions is initializing (rule 6).
+	initializationPeriod = 5 * time.Second
+	// removalTimeout is the age at which a removal that finalizers block becomes
+	// an error (rule 7).
+	removalTimeout = 5 * time.Minute
 )
 
-// ownSummary is rule 1: an object that sums itself up is believed.
-func (j *judgement) ownSummary() {
-	own := mapAt(j.obj, "status", "display")
+// ownSummary is rule 1: the object's own summary is used.
+func (e *evaluation) ownSummary() {
+	own := mapAt(e.obj, "status", "display")
 	if len(own) == 0 {
-		own = mapAt(j.obj, "status", "summary")
+		own = mapAt(e.obj, "status", "summary")
 	}
 	if v, ok := own["state"]; ok {
-		j.state = text(v)
+		e.state = text(v)
 	}
 	if v, ok := own["transitioning"]; ok {
-		j.transitioning = truth(v)
+		e.transitioning = isTrue(v)
 	}
 	if v, ok := own["error"]; ok {
-		j.err = truth(v)
+		e.err = isTrue(v)
 	}
 	if v, ok := own["message"]; ok {
-		j.say(text(v))
+		e.addMessage(text(v))
 	}
 }
 
 // errorConditions is rule 2: conditions that are errors for this kind, and any
-// condition whose reason says so.
-func (j *judgement) errorConditions() {
-	if len(j.conditions) == 0 {
+// condition with the reason Error.
+func (e *evaluation) errorConditions() {
+	if len(e.conditions) == 0 {
 		return
 	}
-	u := unstructured.Unstructured{Object: j.obj}
-	bad, ok := errorStatus[u.GroupVersionKind()]
+	u := unstructured.Unstructured{Object: e.obj}
+	errors, ok := errorStatus[u.GroupVersionKind()]
 	if !ok {
-		bad = errorStatusElsewhere
+		errors = defaultErrorStatus
 	}
-	for _, c := range j.conditions {
-		status, listed := bad[c.Type]
+	for _, c := range e.conditions {
+		status, listed := errors[c.Type]
 		if c.Reason != reasonError && (!listed || c.Status != status) {
 			continue
 		}
-		j.fail(c)
-		if j.state == "" || j.state == stateActive {
-			j.state = stateError
+		e.fail(c)
+		if e.state == "" || e.state == stateActive {
+			e.state = stateError
 		}
 	}
 }
 
-// progressConditions is rule 3. Its parts run over all conditions one after the
-// other, and all but the errors of (a) only while nothing has named a state.
-func (j *judgement) progressConditions() {
-	for _, c := range j.conditions {
+// progressConditions is rule 3. Each part reads all conditions. Except for the
+// errors of (a), the parts apply only while there is no state yet.
+func (e *evaluation) progressConditions() {
+	for _, c := range e.conditions {
 		state, listed := falseIsError[c.Type]
 		switch {
 		case !listed:
 		case c.Status == conditionFalse:
-			j.fail(c)
-			j.state = state
-		case c.Status == conditionUnknown && j.state == "":
-			j.wait(c)
-			j.state = state
+			e.fail(c)
+			e.state = state
+		case c.Status == conditionUnknown && e.state == "":
+			e.progress(c)
+			e.state = state
 		}
 	}
-	for _, c := range j.conditions {
-		if j.state != "" {
+	for _, c := range e.conditions {
+		if e.state != "" {
 			return
 		}
 		if state, listed := trueIsProgress[c.Type]; listed && c.Status == conditionTrue {
-			j.wait(c)
-			j.state = state
+			e.progress(c)
+			e.state = state
 		}
 	}
-	j.availability()
+	e.availability()
 }
 
 // availability is rule 3(c) and (d). Ready=False comes last because any other
-// condition says more about the cause.
-func (j *judgement) availability() {
+// condition describes the cause better.
+func (e *evaluation) availability() {
 	var unready *condition
-	for i, c := range j.conditions {
-		if j.state != "" {
+	for i, c := range e.conditions {
+		if e.state != "" {
 			return
 		}
 		if c.Type == conditionReady && c.Status == conditionFalse {
-			unready = &j.conditions[i]
+			unready = &e.conditions[i]
 			continue
 		}
 		state, listed := falseIsProgress[c.Type]
@@ -109,104 +109,104 @@ func (j *judgement) availability() {
 		}
 		switch c.Status {
 		case conditionFalse:
-			j.wait(c)
-			j.state = state
+			e.progress(c)
+			e.state = state
 		case conditionUnknown:
-			j.fail(c)
-			j.state = state
+			e.fail(c)
+			e.state = state
 		}
 	}
-	if j.state == "" && unready != nil {
-		j.wait(*unready)
-		j.state = stateUnavailable
+	if e.state == "" && unready != nil {
+		e.progress(*unready)
+		e.state = stateUnavailable
 	}
 }
 
 // specActive is rule 4.
-func (j *judgement) specActive() {
-	if j.state != "" {
+func (e *evaluation) specActive() {
+	if e.state != "" {
 		return
 	}
-	switch textAt(j.obj, "spec", "active") {
+	switch textAt(e.obj, "spec", "active") {
 	case "true":
-		j.state = stateActive
+		e.state = stateActive
 	case "false":
-		j.state = "inactive"
+		e.state = "inactive"
 	}
 }
 
-// phase is rule 5. A final phase withdraws that work is under way, not that
+// phase is rule 5. A final phase resets that work is in progress, but not that
 // something failed.
-func (j *judgement) phase() {
-	phase := textAt(j.obj, "status", "phase")
+func (e *evaluation) phase() {
+	phase := textAt(e.obj, "status", "phase")
 	if state, final := phaseIsFinal[phase]; final {
-		j.state = state
-		j.settle()
+		e.state = state
+		e.finishProgress()
 		return
 	}
-	if j.state == "" {
-		j.state = phase
+	if e.state == "" {
+		e.state = phase
 	}
 }
 
 // initializing is rule 6. The age is taken from metadata.created, which Rancher's
-// own API adds and the Kubernetes API server does not keep.
-func (j *judgement) initializing() {
-	if j.state != "" || len(j.conditions) > 0 || !strings.Contains(textAt(j.obj, "apiVersion"), "cattle.io") {
+// own API adds and the Kubernetes API server does not store.
+func (e *evaluation) initializing() {
+	if e.state != "" || len(e.conditions) > 0 || !strings.Contains(textAt(e.obj, "apiVersion"), "cattle.io") {
 		return
 	}
-	if _, present := mapAt(j.obj, "status")["conditions"]; !present {
+	if _, present := mapAt(e.obj, "status")["conditions"]; !present {
 		return
 	}
-	created, err := time.Parse(time.RFC3339, textAt(j.obj, "metadata", "created"))
-	if err == nil && created.Truncate(time.Second).Add(youth).After(j.now) {
-		j.state = "initializing"
-		j.transitioning = true
+	created, err := time.Parse(time.RFC3339, textAt(e.obj, "metadata", "created"))
+	if err == nil && created.Truncate(time.Second).Add(initializationPeriod).After(e.now) {
+		e.state = "initializing"
+		e.transitioning = true
 	}
 }
 
-// removed is rule 7. Like metadata.created, metadata.removed is Rancher's;
-// an object that Kubernetes is deleting is recognised by kstatus.
-func (j *judgement) removed() {
-	removed := textAt(j.obj, "metadata", "removed")
+// removed is rule 7. Like metadata.created, metadata.removed is a field of
+// Rancher; kstatus evaluates an object that Kubernetes is deleting.
+func (e *evaluation) removed() {
+	removed := textAt(e.obj, "metadata", "removed")
 	if removed == "" {
 		return
 	}
-	j.state = "removing"
-	j.transitioning = true
-	for _, c := range j.conditions {
+	e.state = "removing"
+	e.transitioning = true
+	for _, c := range e.conditions {
 		if c.Type == "Removed" && (c.Status == conditionUnknown || c.Status == conditionFalse) {
-			j.say(c.message)
+			e.addMessage(c.message)
 		}
 	}
-	finalizer := textAt(j.obj, "metadata", "finalizers")
+	finalizer := textAt(e.obj, "metadata", "finalizers")
 	if finalizer == "" {
-		finalizer = textAt(j.obj, "spec", "finalizers")
+		finalizer = textAt(e.obj, "spec", "finalizers")
 	}
 	if finalizer == "" {
 		return
 	}
-	j.say("held by finalizer " + finalizer)
+	e.addMessage("blocked by finalizer " + finalizer)
 	since, err := time.Parse(time.RFC3339, removed)
-	if err == nil && since.Truncate(time.Second).Add(removalPatience).Before(j.now) {
-		j.err = true
+	if err == nil && since.Truncate(time.Second).Add(removalTimeout).Before(e.now) {
+		e.err = true
 	}
 }
 
-// loadBalancer is rule 9: a Service of that type without an address, which
-// kstatus calls current as soon as it has a cluster address. The group is not
-// asked for.
-func (j *judgement) loadBalancer() {
-	const wanted = "LoadBalancer"
-	if j.state != stateActive && j.state != "" || textAt(j.obj, "kind") != "Service" {
+// loadBalancer is rule 9: a Service of that type without an address, which for
+// kstatus is current as soon as it has a cluster address. The rule ignores the
+// group.
+func (e *evaluation) loadBalancer() {
+	const serviceType = "LoadBalancer"
+	if e.state != stateActive && e.state != "" || textAt(e.obj, "kind") != "Service" {
 		return
 	}
-	if textAt(j.obj, "spec", "type") != wanted && textAt(j.obj, "spec", "serviceKind") != wanted {
+	if textAt(e.obj, "spec", "type") != serviceType && textAt(e.obj, "spec", "serviceKind") != serviceType {
 		return
 	}
-	if len(listAt(j.obj, "status", "loadBalancer", "ingress")) == 0 {
-		j.state = "pending"
-		j.transitioning = true
-		j.say("no address assigned to the load balancer yet")
+	if len(listAt(e.obj, "status", "loadBalancer", "ingress")) == 0 {
+		e.state = "pending"
+		e.transitioning = true
+		e.addMessage("no address assigned to the load balancer yet")
 	}
 }

@@ -4,47 +4,47 @@ package health
 
 import "testing"
 
-func TestJudgeActiveAndPhase(t *testing.T) {
-	runVerdicts(t, []verdictCase{
+func TestEvaluateActiveAndPhase(t *testing.T) {
+	runCases(t, []readinessCase{
 		{
 			name:   "spec.active false is a state, no obstacle",
 			object: `{kind: X, metadata: {}, spec: {active: false}}`,
-			want:   Verdict{Ready: true, State: "inactive", Messages: []string{currentMessage}},
+			want:   Readiness{Ready: true, State: "inactive", Messages: []string{currentMessage}},
 		},
 		{
 			name:   "spec.active as text",
 			object: `{kind: X, metadata: {}, spec: {active: "true"}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{currentMessage}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
 			name:   "spec.active does not replace a state",
 			object: `{kind: X, metadata: {}, spec: {active: true}, status: {display: {state: odd}}}`,
-			want:   Verdict{Ready: true, State: "odd", Messages: []string{currentMessage}},
+			want:   Readiness{Ready: true, State: "odd", Messages: []string{currentMessage}},
 		},
 		{
 			name:   "a phase fills an empty state",
 			object: `{apiVersion: v1, kind: Namespace, metadata: {}, status: {phase: Active}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{currentMessage}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
 			name:   "a phase that names a failure is no failure",
 			object: `{kind: X, metadata: {}, status: {phase: Failed}}`,
-			want:   Verdict{Ready: true, State: "failed", Messages: []string{currentMessage}},
+			want:   Readiness{Ready: true, State: "failed", Messages: []string{currentMessage}},
 		},
 		{
 			name:   "a phase does not replace a state",
 			object: `{kind: X, metadata: {}, spec: {active: false}, status: {phase: Odd}}`,
-			want:   Verdict{Ready: true, State: "inactive", Messages: []string{currentMessage}},
+			want:   Readiness{Ready: true, State: "inactive", Messages: []string{currentMessage}},
 		},
 		{
 			name:   "Succeeded ends what is under way",
 			object: `{apiVersion: v1, kind: Pod, metadata: {}, status: {phase: Succeeded, conditions: [{type: Ready, status: "False", reason: PodCompleted}]}}`,
-			want:   Verdict{Ready: true, State: "succeeded", Messages: []string{"Pod has completed successfully"}},
+			want:   Readiness{Ready: true, State: "succeeded", Messages: []string{"Pod has completed successfully"}},
 		},
 		{
 			name:   "Succeeded does not undo an error",
 			object: `{kind: X, metadata: {}, status: {phase: Succeeded, conditions: [{type: Failed, status: "True", reason: F}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "succeeded", Error: true, Messages: []string{currentMessage},
 				Condition: Condition{"Failed", "True", "F"},
 			},
@@ -52,65 +52,65 @@ func TestJudgeActiveAndPhase(t *testing.T) {
 		{
 			name:   "kstatus speaks after Succeeded (rule 11 after 5)",
 			object: `{kind: X, metadata: {generation: 2}, status: {phase: Succeeded, observedGeneration: 1}}`,
-			want:   Verdict{State: "succeeded", Transitioning: true, Messages: []string{"X generation is 2, but latest observed generation is 1"}},
+			want:   Readiness{State: "succeeded", Transitioning: true, Messages: []string{"X generation is 2, but latest observed generation is 1"}},
 		},
 		{
 			name:   "Bound",
 			object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {}, status: {phase: Bound}}`,
-			want:   Verdict{Ready: true, State: "bound", Messages: []string{"PVC is Bound"}},
+			want:   Readiness{Ready: true, State: "bound", Messages: []string{"PVC is Bound"}},
 		},
 		{
 			name:   "a pending PersistentVolumeClaim is under way by rule 11 alone",
 			object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {}, status: {phase: Pending}}`,
-			want:   Verdict{State: "pending", Transitioning: true, Messages: []string{"PVC is not Bound. phase: Pending"}},
+			want:   Readiness{State: "pending", Transitioning: true, Messages: []string{"PVC is not Bound. phase: Pending"}},
 		},
 	})
 }
 
-func TestJudgeByAge(t *testing.T) {
-	runVerdicts(t, []verdictCase{
+func TestEvaluateByAge(t *testing.T) {
+	runCases(t, []readinessCase{
 		{
 			name:   "a young Rancher object",
 			object: `{apiVersion: x.cattle.io/v3, kind: X, metadata: {created: "2026-08-22T11:59:56Z"}, status: {conditions: []}}`,
-			want:   Verdict{State: "initializing", Transitioning: true, Messages: []string{currentMessage}},
+			want:   Readiness{State: "initializing", Transitioning: true, Messages: []string{currentMessage}},
 		},
 		{
 			name:   "five seconds are not young",
 			object: `{apiVersion: x.cattle.io/v3, kind: X, metadata: {created: "2026-08-22T11:59:55Z"}, status: {conditions: []}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{currentMessage}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
 			name:   "without a list of conditions",
 			object: `{apiVersion: x.cattle.io/v3, kind: X, metadata: {created: "2026-08-22T11:59:56Z"}, status: {}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{currentMessage}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
 			name:   "another group",
 			object: `{apiVersion: x.example.com/v3, kind: X, metadata: {created: "2026-08-22T11:59:56Z"}, status: {conditions: []}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{currentMessage}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
 			name:   "metadata.removed",
 			object: `{kind: X, metadata: {removed: "2026-08-22T11:59:00Z", finalizers: [a/b]}, status: {phase: Bound, conditions: [{type: Removed, status: Unknown, message: still busy}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "removing", Transitioning: true,
-				Messages: []string{"still busy", "held by finalizer a/b", currentMessage},
+				Messages: []string{"still busy", "blocked by finalizer a/b", currentMessage},
 			},
 		},
 		{
 			name:   "metadata.removed, held up for over five minutes",
 			object: `{kind: X, metadata: {removed: "2026-08-22T11:54:59Z"}, spec: {finalizers: [kubernetes]}}`,
-			want:   Verdict{State: "removing", Error: true, Transitioning: true, Messages: []string{"held by finalizer kubernetes", currentMessage}},
+			want:   Readiness{State: "removing", Error: true, Transitioning: true, Messages: []string{"blocked by finalizer kubernetes", currentMessage}},
 		},
 		{
 			name:   "metadata.removed, with nothing to hold it up",
 			object: `{kind: X, metadata: {removed: "2026-08-22T11:00:00Z"}}`,
-			want:   Verdict{State: "removing", Transitioning: true, Messages: []string{currentMessage}},
+			want:   Readiness{State: "removing", Transitioning: true, Messages: []string{currentMessage}},
 		},
 		{
 			name:   "a Pod that cannot be scheduled, young when it was read",
 			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:50Z"}, status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: no node}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "scheduling", Error: true, Transitioning: true, Messages: []string{"no node", "Pod has not been scheduled"},
 				Condition: Condition{"PodScheduled", "False", "Unschedulable"},
 			},
@@ -118,7 +118,7 @@ func TestJudgeByAge(t *testing.T) {
 		{
 			name:   "a Pod that cannot be scheduled, old when it was read",
 			object: `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-08-22T11:59:45Z"}, status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: no node}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "scheduling", Error: true, Messages: []string{"no node", "Pod could not be scheduled"},
 				Condition: Condition{"PodScheduled", "False", "Unschedulable"},
 			},
@@ -126,62 +126,62 @@ func TestJudgeByAge(t *testing.T) {
 	})
 }
 
-func TestJudgeKinds(t *testing.T) {
-	runVerdicts(t, []verdictCase{
+func TestEvaluateKinds(t *testing.T) {
+	runCases(t, []readinessCase{
 		{
 			name:   "a custom resource without status",
 			object: `{apiVersion: x.example.com/v1, kind: X, metadata: {generation: 4}, spec: {a: b}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{currentMessage}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{currentMessage}},
 		},
 		{
 			name:   "ConfigMap",
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{"Resource is always ready"}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{"Resource is always ready"}},
 		},
 		{
 			name:   "Secret with a type like a path",
 			object: `{apiVersion: v1, kind: Secret, metadata: {deletionTimestamp: "2026-08-22T11:00:00Z"}, type: /x}`,
-			want:   Verdict{State: "active", Transitioning: true, Messages: []string{"Resource scheduled for deletion"}},
+			want:   Readiness{State: "active", Transitioning: true, Messages: []string{"Resource scheduled for deletion"}},
 		},
 		{
 			name:   "a suspended CronJob",
 			object: `{apiVersion: batch/v1, kind: CronJob, metadata: {generation: 1}, spec: {suspend: true}, status: {}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{"Resource is always ready"}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{"Resource is always ready"}},
 		},
 		{
 			name:   "a Job suspended after it had started",
 			object: `{apiVersion: batch/v1, kind: Job, metadata: {generation: 2}, spec: {suspend: true}, status: {startTime: "2026-08-22T11:00:00Z", conditions: [{type: Suspended, status: "True", reason: JobSuspended}]}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{"Job in progress. success:0, active: 0, failed: 0"}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{"Job in progress. success:0, active: 0, failed: 0"}},
 		},
 		{
 			name:   "a Job suspended from the start",
 			object: `{apiVersion: batch/v1, kind: Job, metadata: {generation: 1}, spec: {suspend: true}, status: {conditions: [{type: Suspended, status: "True", reason: JobSuspended}]}}`,
-			want:   Verdict{State: "in-progress", Transitioning: true, Messages: []string{"Job not started"}},
+			want:   Readiness{State: "in-progress", Transitioning: true, Messages: []string{"Job not started"}},
 		},
 		{
 			name:   "a PodDisruptionBudget that allows nothing",
 			object: `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}, status: {observedGeneration: 1, conditions: [{type: DisruptionAllowed, status: "False", reason: InsufficientPods}]}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{"AllowedDisruptions has been computed."}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{"AllowedDisruptions has been computed."}},
 		},
 		{
 			name:   "a DaemonSet without status",
 			object: `{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 1}}`,
-			want:   Verdict{State: "in-progress", Transitioning: true, Messages: []string{"DaemonSet status.observedGeneration not found"}},
+			want:   Readiness{State: "in-progress", Transitioning: true, Messages: []string{"DaemonSet status.observedGeneration not found"}},
 		},
 		{
 			name:   "a Deployment without status",
 			object: `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}}`,
-			want:   Verdict{State: "in-progress", Transitioning: true, Messages: []string{"Replicas: 0/1"}},
+			want:   Readiness{State: "in-progress", Transitioning: true, Messages: []string{"Replicas: 0/1"}},
 		},
 		{
 			name:   "a StatefulSet that lacks a replica",
 			object: `{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}, spec: {replicas: 2}, status: {observedGeneration: 1, replicas: 2, readyReplicas: 1}}`,
-			want:   Verdict{State: "in-progress", Transitioning: true, Messages: []string{"Ready: 1/2"}},
+			want:   Readiness{State: "in-progress", Transitioning: true, Messages: []string{"Ready: 1/2"}},
 		},
 		{
 			name:   "a CustomResourceDefinition whose names clash: kstatus names the condition",
 			object: `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {}, status: {conditions: [{type: NamesAccepted, status: "False", reason: ListKindConflict, message: in use}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "failed", Error: true, Messages: []string{"in use"},
 				Condition: Condition{"NamesAccepted", "False", "ListKindConflict"},
 			},
@@ -189,48 +189,48 @@ func TestJudgeKinds(t *testing.T) {
 		{
 			name:   "a Pod in a crash loop",
 			object: `{apiVersion: v1, kind: Pod, metadata: {}, status: {phase: Running, containerStatuses: [{name: a, state: {waiting: {reason: CrashLoopBackOff}}}]}}`,
-			want:   Verdict{State: "running", Error: true, Messages: []string{"Containers in CrashLoop state: a"}},
+			want:   Readiness{State: "running", Error: true, Messages: []string{"Containers in CrashLoop state: a"}},
 		},
 		{
 			name:   "an object on its way out",
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {deletionTimestamp: "2026-08-22T11:00:00Z", finalizers: [a/b]}}`,
-			want:   Verdict{State: "removing", Transitioning: true, Messages: []string{"Resource scheduled for deletion"}},
+			want:   Readiness{State: "removing", Transitioning: true, Messages: []string{"Resource scheduled for deletion"}},
 		},
 	})
 }
 
-func TestJudgeLoadBalancer(t *testing.T) {
+func TestEvaluateLoadBalancer(t *testing.T) {
 	const pending = "no address assigned to the load balancer yet"
-	runVerdicts(t, []verdictCase{
+	runCases(t, []readinessCase{
 		{
 			name:   "without an address",
 			object: `{apiVersion: v1, kind: Service, metadata: {}, spec: {type: LoadBalancer, clusterIP: 10.0.0.1}, status: {loadBalancer: {}}}`,
-			want:   Verdict{State: "pending", Transitioning: true, Messages: []string{"Service is ready", pending}},
+			want:   Readiness{State: "pending", Transitioning: true, Messages: []string{"Service is ready", pending}},
 		},
 		{
 			name:   "with one",
 			object: `{apiVersion: v1, kind: Service, metadata: {}, spec: {type: LoadBalancer, clusterIP: 10.0.0.1}, status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{"Service is ready"}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{"Service is ready"}},
 		},
 		{
 			name:   "by serviceKind, in any group",
 			object: `{apiVersion: x.example.com/v1, kind: Service, metadata: {}, spec: {serviceKind: LoadBalancer}}`,
-			want:   Verdict{State: "pending", Transitioning: true, Messages: []string{currentMessage, pending}},
+			want:   Readiness{State: "pending", Transitioning: true, Messages: []string{currentMessage, pending}},
 		},
 		{
 			name:   "of another type",
 			object: `{apiVersion: v1, kind: Service, metadata: {}, spec: {type: NodePort}}`,
-			want:   Verdict{Ready: true, State: "active", Messages: []string{"Service is ready"}},
+			want:   Readiness{Ready: true, State: "active", Messages: []string{"Service is ready"}},
 		},
 		{
 			name:   "without a cluster address: kstatus is first",
 			object: `{apiVersion: v1, kind: Service, metadata: {}, spec: {type: LoadBalancer}}`,
-			want:   Verdict{State: "in-progress", Transitioning: true, Messages: []string{"ClusterIP not set. Service type: LoadBalancer"}},
+			want:   Readiness{State: "in-progress", Transitioning: true, Messages: []string{"ClusterIP not set. Service type: LoadBalancer"}},
 		},
 	})
 }
 
-func TestJudgeIgnoredConditions(t *testing.T) {
+func TestEvaluateIgnoredConditions(t *testing.T) {
 	const hpa = `
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
@@ -239,12 +239,12 @@ status:
   conditions:
   - {type: AbleToScale, status: "True"}
   - {type: ScalingActive, status: "False", reason: FailedGetResourceMetric, message: no metrics}`
-	ready := Verdict{Ready: true, State: "active", Messages: []string{currentMessage}}
-	failing := Verdict{
+	ready := Readiness{Ready: true, State: "active", Messages: []string{currentMessage}}
+	failing := Readiness{
 		State: "pending", Error: true, Messages: []string{"no metrics", currentMessage},
 		Condition: Condition{"ScalingActive", "False", "FailedGetResourceMetric"},
 	}
-	runVerdicts(t, []verdictCase{
+	runCases(t, []readinessCase{
 		{name: "by type", object: hpa, ignore: []map[string]string{{"type": "ScalingActive"}}, want: ready},
 		{name: "by all pairs", object: hpa, ignore: []map[string]string{{"type": "ScalingActive", "status": "False"}}, want: ready},
 		{name: "one pair differs", object: hpa, ignore: []map[string]string{{"type": "ScalingActive", "status": "Unknown"}}, want: failing},
@@ -261,7 +261,7 @@ status:
 			name:   "the status annotation is out of reach",
 			object: `{kind: X, metadata: {annotations: {cattle.io/status: '{"conditions":[{"type":"Failed","status":"True"}]}'}}}`,
 			ignore: []map[string]string{{"type": "Failed"}},
-			want: Verdict{
+			want: Readiness{
 				State: "error", Error: true, Messages: []string{currentMessage},
 				Condition: Condition{"Failed", "True", ""},
 			},
@@ -270,7 +270,7 @@ status:
 			name:   "one malformed entry keeps all",
 			object: `{kind: X, metadata: {}, status: {conditions: [{type: Failed, status: "True"}, text]}}`,
 			ignore: []map[string]string{{"type": "Failed"}},
-			want:   Verdict{State: "error", Error: true, Condition: Condition{"Failed", "True", ""}},
+			want:   Readiness{State: "error", Error: true, Condition: Condition{"Failed", "True", ""}},
 		},
 		{
 			name:   "nothing to remove from",
@@ -281,11 +281,11 @@ status:
 	})
 }
 
-func TestJudgeMalformed(t *testing.T) {
-	silent := Verdict{Ready: true, State: "active"}
-	runVerdicts(t, []verdictCase{
-		{name: "nothing", object: `{}`, want: Verdict{Ready: true, State: "active", Messages: []string{currentMessage}}},
-		{name: "no object", object: `null`, want: Verdict{Ready: true, State: "active", Messages: []string{currentMessage}}},
+func TestEvaluateMalformed(t *testing.T) {
+	silent := Readiness{Ready: true, State: "active"}
+	runCases(t, []readinessCase{
+		{name: "nothing", object: `{}`, want: Readiness{Ready: true, State: "active", Messages: []string{currentMessage}}},
+		{name: "no object", object: `null`, want: Readiness{Ready: true, State: "active", Messages: []string{currentMessage}}},
 		{name: "a status that is text", object: `{kind: X, metadata: {}, status: done}`, want: silent},
 		{name: "conditions that are a map", object: `{kind: X, metadata: {}, status: {conditions: {type: Failed}}}`, want: silent},
 		{name: "a condition that is text", object: `{kind: X, metadata: {}, status: {conditions: [Failed]}}`, want: silent},
@@ -298,12 +298,12 @@ func TestJudgeMalformed(t *testing.T) {
 		{
 			name:   "container statuses that make kstatus panic",
 			object: `{apiVersion: v1, kind: Pod, metadata: {}, status: {phase: Running, containerStatuses: [none]}}`,
-			want:   Verdict{Ready: true, State: "running"},
+			want:   Readiness{Ready: true, State: "running"},
 		},
 		{
 			name:   "a group with too many slashes",
 			object: `{apiVersion: a/b/c, kind: X, metadata: {}, status: {conditions: [{type: Failed, status: "True"}]}}`,
-			want: Verdict{
+			want: Readiness{
 				State: "error", Error: true, Messages: []string{currentMessage},
 				Condition: Condition{"Failed", "True", ""},
 			},

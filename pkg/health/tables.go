@@ -4,7 +4,7 @@ package health
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// Words that rules both set and ask for.
+// Values that the rules both set and read.
 const (
 	stateActive      = "active"
 	stateError       = "error"
@@ -17,8 +17,8 @@ const (
 )
 
 // errorStatus lists, per exact group, version and kind, the status in which a
-// condition type is an error (rule 2). A kind that is listed does not consult
-// errorStatusElsewhere: a Deployment's Failed condition means nothing.
+// condition type is an error (rule 2). For a kind that is listed,
+// defaultErrorStatus does not apply: a Deployment's Failed condition is ignored.
 var errorStatus = map[schema.GroupVersionKind]map[string]string{
 	{Group: "helm.cattle.io", Version: "v1", Kind: "HelmChart"}: {
 		"Failed": conditionTrue,
@@ -38,8 +38,8 @@ var errorStatus = map[schema.GroupVersionKind]map[string]string{
 	},
 }
 
-// errorStatusElsewhere is errorStatus for every kind that is not in it.
-var errorStatusElsewhere = map[string]string{
+// defaultErrorStatus is errorStatus for every kind that is not in it.
+var defaultErrorStatus = map[string]string{
 	"Stalled": conditionTrue,
 	"Failed":  conditionTrue,
 }
@@ -47,8 +47,8 @@ var errorStatusElsewhere = map[string]string{
 // reasonError makes a condition of any type and status an error (rule 2).
 const reasonError = "Error"
 
-// falseIsError lists the condition types of rule 3(a), with the state each
-// gives the object: False is an error, Unknown is work under way.
+// falseIsError lists the condition types of rule 3(a), with the state of the
+// object: False is an error, Unknown is work in progress.
 var falseIsError = map[string]string{
 	"AbleToScale":                 "pending",
 	"Active":                      "activating",
@@ -90,18 +90,18 @@ var falseIsError = map[string]string{
 	"etcd":                        "provisioning",
 }
 
-// trueIsProgress lists the condition types of rule 3(b): True is work under
-// way.
+// trueIsProgress lists the condition types of rule 3(b): True is work in
+// progress.
 var trueIsProgress = map[string]string{
 	"Reconciling": "reconciling",
 }
 
-// reasonIsState, in place of a state, takes the state from the condition's
-// reason, which can leave it empty.
+// reasonIsState, in place of a state, means that the condition's reason is the
+// state, which can be empty.
 const reasonIsState = ""
 
-// falseIsProgress lists the condition types of rule 3(c): False is work under
-// way, Unknown is an error.
+// falseIsProgress lists the condition types of rule 3(c): False is work in
+// progress, Unknown is an error.
 var falseIsProgress = map[string]string{
 	"Available":           "updating",
 	"BootstrapReady":      reasonIsState,
@@ -111,8 +111,8 @@ var falseIsProgress = map[string]string{
 	conditionReady:        stateUnavailable,
 }
 
-// phaseIsFinal lists the phases of rule 5 that overrule whatever was found
-// before them, with their state.
+// phaseIsFinal lists the phases of rule 5 that override the result of the
+// previous rules, with their state.
 var phaseIsFinal = map[string]string{
 	"Bound":     "bound",
 	"Succeeded": "succeeded",
