@@ -58,28 +58,28 @@ func (r *rollout) owners(ref *object.Ref, owners []ownership.Owner) {
 			continue
 		case o.Situation == ownership.Contested:
 			r.add(contested, ref, "%s desires %s too: each deploy of one takes it from the other", o, ref.Key()).
-				Remediation = "decide which bundle is to own it, and remove it from the other"
+				Remediation = "decide which bundle is to own it, and remove it from the other bundle"
 		default:
-			r.add(held, ref, "%s %s; that owner would lose it, or take it back", ref.Key(), o.Says()).
-				Remediation = fmt.Sprintf("remove it from one of the two, or take it: %s --dangerous-take-from=%s", adoptCommand(r.c, r.d), shellescape.Quote(o.Name()))
+			r.add(held, ref, "%s %s; that owner would lose it, or take it over again", ref.Key(), o.Says()).
+				Remediation = fmt.Sprintf("remove it from one of the two owners, or take it over: %s --dangerous-take-from=%s", adoptCommand(r.c, r.d), shellescape.Quote(o.Name()))
 		}
 		r.Items[len(r.Items)-1].Holder = o.String()
 	}
 }
 
-// ownership says whether Helm refuses the installation because of an object that exists. Helm looks at its own three keys alone.
+// ownership reports whether Helm refuses the installation because of an existing object. Helm reads only its own label and annotations.
 func (r *rollout) ownership(o *evaluate.Object, ref *object.Ref, owned bool) (refused bool) {
 	if r.Action != report.RolloutInstall || r.takes {
 		return false
 	}
-	wrong := wrongKeys(o.Metadata, r.d.Ownership)
+	wrong := wrongMetadata(o.Metadata, r.d.Ownership)
 	if len(wrong) == 0 {
 		return false
 	}
 	// The reaction of Fleet depends on whether Helm's message is about an annotation.
 	after := "Fleet reports that it is not installed, and does not retry"
 	if len(wrong) == 1 && strings.HasPrefix(wrong[0], "label") {
-		after = "Fleet retries for ever"
+		after = "Fleet retries indefinitely"
 	}
 	item := r.add(invalidOwnership, ref, "%s exists, and Helm would refuse to install release %s over it (invalid ownership metadata): %s; %s", ref.Key(),
 		r.d.Ownership.Release(), strings.Join(wrong, ", "), after)
@@ -89,8 +89,8 @@ func (r *rollout) ownership(o *evaluate.Object, ref *object.Ref, owned bool) (re
 	return true
 }
 
-// wrongKeys says which of Helm's keys do not have the values of the release.
-func wrongKeys(have, desired ownership.Metadata) []string {
+// wrongMetadata describes which of Helm's label and annotations do not have the values of the release.
+func wrongMetadata(have, desired ownership.Metadata) []string {
 	have.Hash, have.SetID = desired.Hash, desired.SetID
 	var out []string
 	for _, c := range ownership.Changes(have, desired) {
@@ -103,7 +103,7 @@ func wrongKeys(have, desired ownership.Metadata) []string {
 	return out
 }
 
-// takeOver reports that an object gets another owner without an error, and why.
+// takeOver reports that the rollout takes over an object without an error, and why.
 func (r *rollout) takeOver(o *evaluate.Object, ref *object.Ref) {
 	why := "it has Helm's label and annotations of this release"
 	switch {
@@ -117,7 +117,7 @@ func (r *rollout) takeOver(o *evaluate.Object, ref *object.Ref) {
 	r.add(takenOver, ref, "%s exists and will be taken over silently: %s", o.Key(), why)
 }
 
-// overwrites reports the fields that the rollout changes, and those on which it would fail.
+// overwrites reports the fields that the rollout changes, and the fields with which the apply would fail on a conflict.
 func (r *rollout) overwrites(o *evaluate.Object, ref *object.Ref) {
 	if len(o.Differences) == 0 {
 		return

@@ -52,18 +52,18 @@ func (r *rollout) inUse() {
 	case last.BundleID == "":
 		owner = "is not a release of Fleet"
 	case last.BundleID != d.Name:
-		owner = "belongs to bundle " + last.BundleID
+		owner = "is owned by bundle " + last.BundleID
 		if other := r.deployed(last.BundleID); other == nil {
-			owner += ", which is not deployed here any more"
+			owner += ", which is no longer deployed on this cluster"
 		} else {
-			owner = "belongs to bundle deployment " + other.Key()
+			owner = "is owned by bundle deployment " + other.Key()
 		}
 	case agent != "" && last.AgentNamespace != "" && last.AgentNamespace != agent:
-		owner = "belongs to the agent in namespace " + last.AgentNamespace
+		owner = "is owned by the agent in namespace " + last.AgentNamespace
 	default:
 		return
 	}
-	item := r.add(releaseInUse, nil, "release %s exists already, and %s: Fleet would upgrade it, and delete its objects that the bundle does not have", last.Release(), owner)
+	item := r.add(releaseInUse, nil, "release %s exists already, and %s: Fleet would upgrade it, and delete the objects that are not in the bundle", last.Release(), owner)
 	item.Holder = "Helm release " + last.Release()
 	item.Remediation = fmt.Sprintf("set another helm.releaseName; %s -n %s history %s shows its revisions", r.c.Commands.Helm,
 		shellescape.Quote(last.Namespace), shellescape.Quote(last.Name.Name))
@@ -81,15 +81,15 @@ func (r *rollout) deployed(bundle string) *resolve.BundleDeployment {
 
 // renamed reports a bundle that is deployed as another release.
 func (r *rollout) renamed() {
-	was := r.d.Release
-	if was.Revision == 0 || was.Release() == r.d.Ownership.Release() {
+	current := r.d.Release
+	if current.Revision == 0 || current.Release() == r.d.Ownership.Release() {
 		return
 	}
-	r.add(releaseRenamed, nil, "it is deployed as release %s now, and would be installed as %s: Fleet's garbage collection then uninstalls the first, and deletes the objects that both have",
-		was.Release(), r.d.Ownership.Release())
+	r.add(releaseRenamed, nil, "it is now deployed as release %s, and would be installed as %s: Fleet's garbage collection then uninstalls the first release, and deletes the objects that are in both",
+		current.Release(), r.d.Ownership.Release())
 }
 
-// deletions reports the objects of the release that the bundle does not have any more.
+// deletions reports the objects of the release that are no longer in the bundle.
 func (r *rollout) deletions() {
 	d := r.d
 	if d.Release.Release() != d.Ownership.Release() {
@@ -107,10 +107,10 @@ func (r *rollout) deletions() {
 		ref := w.Ref
 		others := r.desiredBy(w.Key())
 		if len(others) == 0 {
-			r.add(deleted, &ref, "%s is in release %s and not in the bundle any more: the rollout deletes it", w.Key(), d.Release.Release())
+			r.add(deleted, &ref, "%s is in release %s and no longer in the bundle: the rollout deletes it", w.Key(), d.Release.Release())
 			continue
 		}
-		item := r.add(deletesWanted, &ref, "%s is in release %s and not in the bundle any more: the rollout deletes it, though bundle deployment %s desires it", w.Key(),
+		item := r.add(deletesDesired, &ref, "%s is in release %s and no longer in the bundle: the rollout deletes it, although bundle deployment %s desires it", w.Key(),
 			d.Release.Release(), others[0].Key())
 		item.Holder = "bundle deployment " + others[0].Key()
 	}

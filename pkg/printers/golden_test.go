@@ -119,7 +119,7 @@ func large() *report.Audit {
 	add(report.Finding{Code: "FD107", Severity: report.Warning, Object: shop, Message: "shop.example.com web/größe-店 is not ready: Ready=False (Geschlossen)",
 		Evidence: []string{"a message \x1b[2J of its own,\r\nover two lines, which says a great deal more than fits into the hundred columns of a terminal — 店 — and then some"}, Remediation: "kubectl -n web describe shop.example.com/größe-店"})
 	add(report.Finding{Code: "FD109", Severity: report.Info, Object: shop, Message: "for information"})
-	a.Findings = append(a.Findings, report.Finding{Code: "FD106", Severity: report.Warning, Message: "configmap web/left belongs to set \"default-gone\", which no release on this cluster has"})
+	a.Findings = append(a.Findings, report.Finding{Code: "FD106", Severity: report.Warning, Message: "configmap web/left has ownership metadata of set \"default-gone\", and no release on this cluster has that set"})
 	a.BundleDeployments = []report.BundleDeployment{big,
 		{Name: "downstream", Release: "web/downstream:1", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}, Resources: []report.Resource{}},
 		{Namespace: "cluster-two", Name: "unread", State: report.Unknown, Reason: "ClusterNotRead", Reported: &report.Reported{State: "Ready"}, Resources: []report.Resource{}}}

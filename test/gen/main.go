@@ -130,7 +130,7 @@ func truthTable(b *bytes.Buffer) {
 func rules(b *bytes.Buffer) {
 	b.WriteString("\n## Rules\n\nAn error sets the verdict of the bundle. Of the other rules, only those with the verdict Unknown do.\n\n| rule | severity | verdict | meaning |\n|---|---|---|---|\n")
 	for _, r := range preflight.Rules() {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", r.Name, r.Severity, r.Verdict, r.Says)
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", r.Name, r.Severity, r.Verdict, r.Description)
 	}
 }
 
