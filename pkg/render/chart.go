@@ -32,8 +32,8 @@ type rendered struct {
 	helmHooks []*helm.Hook
 }
 
-// run has Helm render the chart and marks what comes out, as an installation by the agent does up to the first write. It says whether
-// there is anything to read: where a kustomization wants the network, there is not.
+// run renders the chart with Helm and adds the ownership metadata, as an installation by the agent does before the first write. It returns false
+// if there are no manifests because a kustomization needs the network.
 func (b *bundle) run(ctx context.Context) (bool, error) {
 	ch, err := b.loadChart()
 	if err != nil {
@@ -50,8 +50,8 @@ func (b *bundle) run(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	c := chance{turn: b.turn, now: b.in.Now}
-	e := engine.Engine{CustomTemplateFuncs: c.funcs(b.learn)}
+	v := variation{pass: b.pass, now: b.in.Now}
+	e := engine.Engine{CustomTemplateFuncs: v.funcs(b.addGap)}
 	files, err := e.RenderWithContext(ctx, ch, top)
 	if err != nil {
 		return false, b.templateError(ch, err)
@@ -87,12 +87,12 @@ func (b *bundle) run(ctx context.Context) (bool, error) {
 
 // measure estimates the release record, in the first rendering.
 func (b *bundle) measure(ch *chart.Chart, values map[string]any, done bool) {
-	if done && b.turn == 0 {
+	if done && b.pass == 0 {
 		b.result.RecordSize = b.recordSize(ch, values)
 	}
 }
 
-// sort parts hooks from manifests and puts both in Helm's order.
+// sort separates hooks from manifests and sorts both in Helm's order.
 func (b *bundle) sort(files map[string]string) error {
 	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
 	if err != nil {
@@ -110,13 +110,13 @@ func (b *bundle) sort(files map[string]string) error {
 	return nil
 }
 
-// learn keeps a gap that only rendering could find.
-func (b *bundle) learn(gap string) { b.learnt = append(b.learnt, gap) }
+// addGap records a gap that was found during rendering.
+func (b *bundle) addGap(gap string) { b.gaps = append(b.gaps, gap) }
 
-// loadChart packs the chart and has Helm unpack it, since much of what Helm refuses, it refuses in an archive.
+// loadChart packs the chart and loads it with Helm, which makes many of its checks only when it reads an archive.
 func (b *bundle) loadChart() (*chart.Chart, error) {
 	buf := &bytes.Buffer{}
-	// The archive is read at once: to compress it would be in vain.
+	// The archive is read immediately, so compression has no use.
 	z, err := gzip.NewWriterLevel(buf, gzip.NoCompression)
 	if err != nil {
 		return nil, b.in.fail(chartFile, "packing the chart failed")
@@ -144,27 +144,27 @@ func (b *bundle) loadChart() (*chart.Chart, error) {
 	return ch, nil
 }
 
-// renderValues makes what templates see, and holds the values against the chart's schema.
+// renderValues returns the values for the templates, and validates them against the chart's schema.
 func (b *bundle) renderValues(ch *chart.Chart, values map[string]any) (common.Values, error) {
 	caps := common.DefaultCapabilities.Copy()
-	asks := asked(ch)
-	asks.kubeVersion = asks.kubeVersion || ch.Metadata.KubeVersion != ""
+	needs := needsOf(ch)
+	needs.kubeVersion = needs.kubeVersion || ch.Metadata.KubeVersion != ""
 	if v := b.in.KubeVersion; v != "" {
 		kube, err := common.ParseKubeVersion(v)
 		if err != nil {
 			return nil, b.in.fail("", "the Kubernetes version "+v+" cannot be read")
 		}
 		caps.KubeVersion = common.KubeVersion{Version: kube.Version, Major: kube.Major, Minor: kube.Minor}
-		if want := ch.Metadata.KubeVersion; want != "" && !chartutil.IsCompatibleRange(want, caps.KubeVersion.String()) {
-			return nil, b.in.fail(chartFile, "the chart is for Kubernetes "+want+", the cluster has "+v)
+		if required := ch.Metadata.KubeVersion; required != "" && !chartutil.IsCompatibleRange(required, caps.KubeVersion.String()) {
+			return nil, b.in.fail(chartFile, "the chart is for Kubernetes "+required+", the cluster has "+v)
 		}
-	} else if asks.kubeVersion {
-		b.learn("the chart asks for the cluster's Kubernetes version, which is not known")
+	} else if needs.kubeVersion {
+		b.addGap("the chart asks for the cluster's Kubernetes version, which is not known")
 	}
 	if len(b.in.APIVersions) > 0 {
 		caps.APIVersions = b.in.APIVersions
-	} else if asks.apiVersions {
-		b.learn("the chart asks which APIs the cluster serves, which is not known")
+	} else if needs.apiVersions {
+		b.addGap("the chart asks which APIs the cluster serves, which is not known")
 	}
 	revision := max(b.in.Revision, 1)
 	o := common.ReleaseOptions{Name: b.result.ReleaseName, Namespace: b.result.ReleaseNamespace, Revision: revision,
@@ -177,7 +177,7 @@ func (b *bundle) renderValues(ch *chart.Chart, values map[string]any) (common.Va
 		return top, nil
 	}
 	if u := remoteSchema(ch); u != "" {
-		b.learn("values.schema.json refers to " + u + ", so the values were not held against it")
+		b.addGap("values.schema.json refers to " + u + ", so the values were not held against it")
 		return top, nil
 	}
 	merged, err := top.Table("Values")
@@ -190,12 +190,13 @@ func (b *bundle) renderValues(ch *chart.Chart, values map[string]any) (common.Va
 	return top, nil
 }
 
-type asking struct{ kubeVersion, apiVersions bool }
+// needs are the properties of the cluster that templates use.
+type needs struct{ kubeVersion, apiVersions bool }
 
-// asked says what the templates of a chart, its dependencies' included, want to know of the cluster. It looks at the text: to be asked
-// too often does less harm than a wrong answer.
-func asked(ch *chart.Chart) asking {
-	a := asking{}
+// needsOf returns which properties of the cluster the templates of a chart and of its dependencies use. It searches the text of the templates: an
+// unnecessary gap is better than a wrong result.
+func needsOf(ch *chart.Chart) needs {
+	a := needs{}
 	for _, t := range ch.Templates {
 		if bytes.Contains(t.Data, []byte(".Capabilities")) {
 			apis := bytes.Contains(t.Data, []byte("APIVersions"))
@@ -204,7 +205,7 @@ func asked(ch *chart.Chart) asking {
 		}
 	}
 	for _, d := range ch.Dependencies() {
-		sub := asked(d)
+		sub := needsOf(d)
 		a.apiVersions = a.apiVersions || sub.apiVersions
 		a.kubeVersion = a.kubeVersion || sub.kubeVersion
 	}
@@ -234,7 +235,7 @@ func remoteRef(v any) string {
 	case map[string]any:
 		for _, name := range sortedKeys(v) {
 			text, ok := v[name].(string)
-			if ok && strings.HasPrefix(name, "$") && !isWithin(name, text) {
+			if ok && strings.HasPrefix(name, "$") && !isLocal(name, text) {
 				return withoutUser(text)
 			}
 			if u := remoteRef(v[name]); u != "" {
@@ -251,8 +252,8 @@ func remoteRef(v any) string {
 	return ""
 }
 
-// isWithin says of a keyword that it leads to nothing outside: a mere name, or one of the meta-schemas that the validator has within it.
-func isWithin(keyword, text string) bool {
+// isLocal reports whether a keyword refers to nothing outside the schema: it is a name, or one of the meta-schemas that the validator contains.
+func isLocal(keyword, text string) bool {
 	switch keyword {
 	case "$id", "$anchor", "$dynamicAnchor", "$comment":
 		return true
@@ -264,8 +265,8 @@ func isWithin(keyword, text string) bool {
 	return ok && slices.Contains([]string{"schema", "draft-04/schema", "draft-06/schema", "draft-07/schema", "draft/2019-09/schema", "draft/2020-12/schema"}, rest)
 }
 
-// postRender is Helm 4's way through the post-renderer: all files in one stream, parted again afterwards. It returns nil where there is
-// nothing to go on with.
+// postRender runs the post-renderer as Helm 4 does: it merges all files into one stream and splits the result again. It returns nil if the
+// post-renderer has no result.
 func (b *bundle) postRender(p *postRenderer, files map[string]string) (map[string]string, error) {
 	merged, err := mergeFiles(files)
 	if err != nil {

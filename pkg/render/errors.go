@@ -92,7 +92,7 @@ func (b *bundle) templateError(ch *chart.Chart, err error) error {
 	last := strings.TrimSpace(lines[len(lines)-1])
 	for _, part := range append(strings.Split(last, ": "), last) {
 		if part = strings.TrimSpace(part); len(part) > 3 && (inTemplates(ch, part) || isPlain(part)) {
-			reason += ": " + b.quiet(fmt.Errorf("%s", part))
+			reason += ": " + b.redact(fmt.Errorf("%s", part))
 			break
 		}
 	}
@@ -118,7 +118,7 @@ func (b *bundle) chartReason(err error) string {
 	if strings.Contains(text, "YAML") || strings.Contains(text, "yaml:") || strings.Contains(text, "JSON") {
 		return lineOf(err)
 	}
-	return ": " + b.quiet(err)
+	return ": " + b.redact(err)
 }
 
 func (b *bundle) isFile(name string) bool {

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// maxRandom bounds the length of a random text that a template asks for.
+// maxRandom is the maximum length of a random text in a template.
 const maxRandom = 1 << 20
 
-// chance stands in for the template functions that depend on chance, the time, the cluster or the network. Helm's own would do for a
-// rendering; but of two renderings in the same second the dates are equal, and of two throws of a coin the result is, half of the time.
-// These differ from turn to turn wherever they can differ at all. (Keys, certificates and UUIDs are left to Helm: they always differ.)
-type chance struct {
-	turn  int
+// variation replaces the template functions that depend on randomness, the time, the cluster or the network. With Helm's own functions, two
+// renderings can be equal by accident: dates in the same second, or short random texts. The results of these functions always differ between
+// the passes if they can. (Keys, certificates and UUIDs of Helm always differ.)
+type variation struct {
+	pass  int
 	count int
 	now   time.Time
 }
 
-// funcs returns the functions. Those that would ask a cluster or a name server report it as a gap, and find nothing.
-func (c *chance) funcs(gap func(string)) template.FuncMap {
+// funcs returns the functions. Those that would read from a cluster or a name server report a gap, and return nothing.
+func (c *variation) funcs(gap func(string)) template.FuncMap {
 	const digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	ascii := make([]byte, 0, '~'-' '+1)
 	for r := byte(' '); r <= '~'; r++ {
@@ -76,55 +76,55 @@ func lookedUp(apiVersion, kind, namespace, name string) string {
 	return what + " " + namespace + "/" + name
 }
 
-// text returns n characters of the alphabet, each another one than at the same place in the other turn.
-func (c *chance) text(alphabet string, n int) (string, error) {
+// text returns n characters of the alphabet. Each differs from the one at the same index in the other pass.
+func (c *variation) text(alphabet string, n int) (string, error) {
 	if n < 0 || n > maxRandom {
 		return "", errors.New("random text of that length")
 	}
 	out := make([]byte, n)
 	for i := range out {
-		out[i] = alphabet[(c.next()+c.turn)%len(alphabet)]
+		out[i] = alphabet[(c.next()+c.pass)%len(alphabet)]
 	}
 	return string(out), nil
 }
 
-func (c *chance) number(low, high int) (int, error) {
+func (c *variation) number(low, high int) (int, error) {
 	n := high - low
 	if n <= 0 {
 		return 0, fmt.Errorf("no number is at least %d and below %d", low, high)
 	}
-	return low + (c.next()+c.turn)%n, nil
+	return low + (c.next()+c.pass)%n, nil
 }
 
-// shuffle leaves a text as it is, or turns it by one.
-func (c *chance) shuffle(s string) string {
-	if r := []rune(s); c.turn > 0 && len(r) > 1 {
+// shuffle returns the text unchanged, or rotated by one.
+func (c *variation) shuffle(s string) string {
+	if r := []rune(s); c.pass > 0 && len(r) > 1 {
 		return string(append(r[1:], r[0]))
 	}
 	return s
 }
 
-// next spreads a little, so that two names made one after the other do not collide.
-func (c *chance) next() int {
+// next leaves gaps between its results, so that two consecutive names do not collide.
+func (c *variation) next() int {
 	c.count++
 	const prime = 7919
 	return c.count * prime % (1 << 30)
 }
 
-// time is the present; in the other turn no part of the date or the time of day is the same, nor the day of the week.
-func (c *chance) time() time.Time {
+// time is the present; in the other pass, every part of the date and of the time differs, and the day of the week.
+func (c *variation) time() time.Time {
 	t := c.now
 	if t.IsZero() {
 		t = time.Date(2026, time.February, 3, 4, 5, 6, 7, time.UTC) // any will do
 	}
-	if c.turn > 0 {
+	if c.pass > 0 {
 		t = t.AddDate(1, 1, 1).Add(time.Hour + time.Minute + time.Second + time.Millisecond)
 	}
 	return t
 }
 
-// at is how Helm's date functions take their argument: what is no time is the present.
-func (c *chance) at(date any) time.Time {
+// at converts the argument of Helm's date functions: a value that is not a time is the present.
+func (c *variation) at(date any) time.Time {
 	switch d := date.(type) {
 	case time.Time:
 		return d

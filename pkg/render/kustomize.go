@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// fleetManifests is the file in which a kustomization finds what Helm has made.
+// fleetManifests is the file with the output of Helm for a kustomization.
 const fleetManifests = "fleet-manifests.yaml"
 
-// errRemote stands for a kustomization that is not run because it would go to the network; the gap is recorded.
+// errRemote means that a kustomization was not run because it would use the network; the gap is recorded.
 var errRemote = errors.New("it refers to the network")
 
-// kustomizable is the agent's first look: any file so named, wherever it is.
+// kustomizable reports whether a file has the name of a kustomization, in any directory. It is the agent's first condition.
 func (b *bundle) kustomizable() bool {
 	for _, r := range b.resources {
 		for _, name := range konfig.RecognizedKustomizationFileNames() {
@@ -34,8 +34,8 @@ func (b *bundle) kustomizable() bool {
 	return false
 }
 
-// kustomize runs the kustomization of the options over the contents and what Helm made. It has not processed them where there is no
-// kustomization.yaml: the agent knows no other name for the first one. Source: docs/fleet-behavior.md, 2.7.
+// kustomize runs the kustomization of the options over the contents and the output of Helm. It processes nothing if the kustomization.yaml is
+// missing: the agent accepts no other name for the first one. Source: docs/fleet-behavior.md, 2.7.
 func (b *bundle) kustomize(manifests []byte) (objs []*unstructured.Unstructured, processed bool, err error) {
 	dir := path.Join(".", kustomizeDir(&b.in.Options))
 	fs := filesys.MakeEmptyDirInMemory()
@@ -63,7 +63,7 @@ func (b *bundle) kustomize(manifests []byte) (objs []*unstructured.Unstructured,
 	w := kustomizations{fs: fs, seen: map[string]bool{}}
 	if w.walk(dir); len(w.remote) > 0 {
 		for _, r := range w.remote {
-			b.learn("a kustomization refers to " + withoutUser(r) + ", which is fetched when it is deployed")
+			b.addGap("a kustomization refers to " + withoutUser(r) + ", which is fetched when it is deployed")
 		}
 		return nil, false, errRemote
 	}
@@ -72,13 +72,13 @@ func (b *bundle) kustomize(manifests []byte) (objs []*unstructured.Unstructured,
 	}
 	objs, err = runKustomize(fs, dir)
 	if err != nil {
-		return nil, false, b.in.fail(first, "kustomize: "+b.quiet(err))
+		return nil, false, b.in.fail(first, "kustomize: "+b.redact(err))
 	}
 	return objs, true, nil
 }
 
 func runKustomize(fs filesys.FileSystem, dir string) (objs []*unstructured.Unstructured, err error) {
-	// kustomize has been seen to panic over odd input; a bundle is somebody else's.
+	// kustomize can panic on malformed input, and the input is not trusted.
 	defer func() {
 		if recover() != nil {
 			err = errors.New("it broke down over these files")
@@ -99,7 +99,7 @@ func runKustomize(fs filesys.FileSystem, dir string) (objs []*unstructured.Unstr
 	return objs, nil
 }
 
-// prepend puts what Helm made before the other resources of a kustomization.
+// prepend inserts the output of Helm before the other resources of a kustomization.
 func prepend(fs filesys.FileSystem, file string) error {
 	data, err := fs.ReadFile(file)
 	if err != nil {
@@ -126,19 +126,19 @@ func prepend(fs filesys.FileSystem, file string) error {
 	return nil
 }
 
-// kustomizations walks from one kustomization to those it builds on, and finds what kustomize would fetch: whatever it does not find among
-// its files it takes for a repository and clones.
+// kustomizations visits a kustomization and its bases, and finds what kustomize would fetch: kustomize treats a path without a file as a
+// repository, and clones it.
 type kustomizations struct {
 	fs      filesys.FileSystem
 	seen    map[string]bool
 	remote  []string
-	missing string // the first kustomization that names what is not there
+	missing string // the first kustomization that names a missing file
 }
 
 // bases are the fields that may name a file, a directory or a repository.
 var bases = []string{"resources", "bases", "components"}
 
-// plugins are the fields that may name files which name files in turn.
+// plugins are the fields that may name files that name files themselves.
 var plugins = []string{"generators", "transformers", "validators"}
 
 // loaded are the fields, at any depth, whose texts are read as files, from the network where they are addresses.
@@ -158,7 +158,7 @@ func (w *kustomizations) walk(dir string) {
 		}
 		var k map[string]any
 		if yaml.Unmarshal(data, &k) != nil {
-			continue // kustomize says so better
+			continue // the error of kustomize is better
 		}
 		for _, field := range append(slices.Clone(bases), plugins...) {
 			list, _ := k[field].([]any)
@@ -166,7 +166,7 @@ func (w *kustomizations) walk(dir string) {
 				switch s, ok := e.(string); {
 				case !ok:
 				case strings.Contains(s, "\n"):
-					w.plugin([]byte(s)) // a plugin's configuration may stand in the list itself
+					w.plugin([]byte(s)) // the list may contain the configuration of a plugin itself
 				default:
 					w.base(dir, file, s)
 				}
@@ -192,7 +192,7 @@ func (w *kustomizations) base(dir, from, entry string) {
 	}
 }
 
-// plugin looks for addresses in what may configure generators or transformers. In an object they do no harm.
+// plugin searches for addresses in what may configure generators or transformers. Addresses in an object have no effect.
 func (w *kustomizations) plugin(data []byte) {
 	for _, document := range strings.Split(string(data), "\n---") {
 		var v map[string]any
@@ -226,7 +226,7 @@ func isAddress(s string) bool {
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
 }
 
-// isRemote takes more for a repository than kustomize does: better a gap than a clone.
+// isRemote accepts more addresses than kustomize does: an unnecessary gap is better than a clone.
 func isRemote(entry string) bool {
 	return strings.ContainsAny(entry, ":@?") || strings.HasPrefix(strings.ToLower(entry), "github.com")
 }

@@ -22,7 +22,7 @@ import (
 // overlayDir is where overlays are, and never part of the manifests.
 const overlayDir = "overlays/"
 
-// overlay names the nameless files, applies the overlays of the options and drops the directory of them all.
+// overlay gives names to files without a name, applies the overlays of the options and removes the directory of all overlays.
 // Source: docs/fleet-behavior.md, 2.6.
 func (b *bundle) overlay(m manifestFiles) (manifestFiles, error) {
 	out := manifestFiles{resources: slices.Clone(m.resources), data: m.data, commit: m.commit}
@@ -66,7 +66,7 @@ func (m manifestFiles) withoutOverlays() manifestFiles {
 	return out
 }
 
-// applyOverlay lets an overlay replace files, then patch them. The agent does both in no fixed order; where that matters it is a gap.
+// applyOverlay replaces files, then patches files. The agent does both in no fixed order; if the order matters, it is a gap.
 func (b *bundle) applyOverlay(content map[string][]byte, name string) error {
 	prefix := overlayDir + name + "/"
 	replaced := map[string]bool{}
@@ -87,7 +87,7 @@ func (b *bundle) applyOverlay(content map[string][]byte, name string) error {
 		dir, leaf := path.Split(strings.TrimPrefix(source, prefix))
 		target := path.Join(dir, strings.Replace(leaf, "_patch.", ".", 1))
 		if replaced[target] {
-			b.learnt = append(b.learnt, fmt.Sprintf("overlay %s both replaces and patches %s: which of them Fleet does first is left to chance", name, target))
+			b.addGap(fmt.Sprintf("overlay %s both replaces and patches %s: which of them Fleet does first is left to chance", name, target))
 		}
 		replaced[target] = true // a second patch of the same file is as uncertain
 		base, ok := content[target]
@@ -103,8 +103,8 @@ func (b *bundle) applyOverlay(content map[string][]byte, name string) error {
 	return nil
 }
 
-// patchFile applies a patch to the first document of a file: a JSON patch where it is a list, a strategic merge patch to built-in kinds but
-// CRDs, a JSON merge patch to all else.
+// patchFile applies a patch to the first document of a file: a JSON patch if it is a list, a strategic merge patch to built-in kinds except
+// CRDs, a JSON merge patch to all others.
 func patchFile(target, patch []byte) ([]byte, error) {
 	base, err := toJSON(target)
 	if err != nil {

@@ -32,7 +32,7 @@ type postRenderer struct {
 	chart *chart.Chart
 }
 
-// run returns the objects to install, hooks among them, as a stream of YAML. It is not done where a kustomization wants the network.
+// run returns the objects to install, including hooks, as a stream of YAML. done is false if a kustomization needs the network.
 func (p *postRenderer) run(stream string) (out string, done bool, err error) {
 	in := p.b.in
 	objs, err := parseStream([]byte(stream), !in.Helm3)
@@ -65,7 +65,7 @@ func (p *postRenderer) run(stream string) (out string, done bool, err error) {
 	if len(objs) > maxNumber {
 		return "", false, in.fail("", ErrTooLarge.Error())
 	}
-	if err := p.mark(objs); err != nil {
+	if err := p.setOwnership(objs); err != nil {
 		return "", false, err
 	}
 	var text strings.Builder
@@ -80,7 +80,7 @@ func (p *postRenderer) run(stream string) (out string, done bool, err error) {
 	return strings.TrimPrefix(text.String(), "\n---\n"), true, nil
 }
 
-// plain reads the manifests that are no templates. Where one document of a file has no kind, the agent passes over the whole file.
+// plain reads the manifests that are not templates. If one document of a file has no kind, the agent ignores the whole file.
 func (p *postRenderer) plain() ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, f := range p.chart.Files {
@@ -108,9 +108,9 @@ func (p *postRenderer) plain() ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// mark sets the agent's keys. Those that an object has already stay, but for the agent's own.
+// setOwnership sets the agent's labels and annotations. Other labels and annotations of an object are kept.
 // Source: docs/fleet-behavior.md, 1.3.
-func (p *postRenderer) mark(objs []*unstructured.Unstructured) error {
+func (p *postRenderer) setOwnership(objs []*unstructured.Unstructured) error {
 	o := &p.b.in.Options
 	var misplaced []object.Ref
 	scopes := p.scopes(objs)
@@ -129,7 +129,7 @@ func (p *postRenderer) mark(objs []*unstructured.Unstructured) error {
 		case scoped:
 			misplaced = append(misplaced, object.Ref{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Name: obj.GetName()})
 		case !known:
-			p.b.learn("whether " + gk.String() + " has namespaces is not known; if not, the deployment is refused under a targetNamespace")
+			p.b.addGap("whether " + gk.String() + " has namespaces is not known; if not, the deployment is refused under a targetNamespace")
 		}
 		obj.SetNamespace(o.TargetNamespace)
 	}
@@ -146,14 +146,14 @@ func over(m map[string]string, key, value string) map[string]string {
 	return out
 }
 
-// missingKindError is returned for a document that holds something, but no kind. It knows the template that the document is of, if any.
+// missingKindError is returned for a document that is not empty, but has no kind. It has the name of the template, if the document is from one.
 type missingKindError struct{ file string }
 
 func (*missingKindError) Error() string { return "a document without kind" }
 
-// parseStream reads a stream of YAML or JSON documents as the agent does: empty ones count for nothing, Lists are flattened once. What begins
-// with "{" is taken for JSON; only what comes out of templates may be YAML's flow style all the same. Errors say what was found instead
-// of objects.
+// parseStream reads a stream of YAML or JSON documents as the agent does: empty documents are ignored, Lists are flattened once. A document that
+// begins with "{" is JSON; only the output of templates may also be in YAML's flow style (flow). Errors describe what was found instead of
+// objects.
 func parseStream(data []byte, flow bool) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
@@ -220,7 +220,7 @@ func parseDocument(document []byte, flow bool) ([]*unstructured.Unstructured, er
 	return nil, errors.New("what is no Kubernetes object")
 }
 
-// withoutMarker drops the marker that the reader leaves at the head of a stream's first document.
+// withoutMarker removes the document marker that the reader leaves at the beginning of a stream.
 func withoutMarker(document []byte) []byte {
 	trimmed := bytes.TrimLeft(document, " \t\r\n")
 	rest, ok := bytes.CutPrefix(trimmed, []byte("---"))
@@ -230,7 +230,7 @@ func withoutMarker(document []byte) []byte {
 	return document
 }
 
-// note keeps what the agent passes over. The second rendering would only say it again.
+// note records what the agent ignores. The notes of the second rendering are the same, and not used.
 func (b *bundle) note(s string) { b.result.Notes = append(b.result.Notes, s) }
 
 func describe(o *unstructured.Unstructured) string {

@@ -13,9 +13,9 @@ import (
 
 var quoted = regexp.MustCompile("'[^']*'|\"[^\"]*\"|`[^`]*`|“[^”]*”")
 
-// quiet takes from a library's message whatever could be a value: what follows the first line, what is quoted and is no file of the bundle,
-// the values themselves and what stands in the bundle's Secrets.
-func (b *bundle) quiet(err error) string {
+// redact removes from a library's message all parts that could be a value: the lines after the first, quoted text that is not a file name of the
+// bundle, the values themselves and the contents of the bundle's Secrets.
+func (b *bundle) redact(err error) string {
 	const longest, shortest = 200, 3
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	text, _, _ = strings.Cut(text, "node contents")
@@ -42,7 +42,7 @@ func (b *bundle) quiet(err error) string {
 	return strings.TrimSpace(text)
 }
 
-// secrets returns the texts in the bundle that are, or become, values of Secrets.
+// secrets returns the texts in the bundle that are values of Secrets, or from which they are generated.
 func (b *bundle) secrets() []string {
 	var out []string
 	for i := range b.resources {
@@ -67,7 +67,7 @@ func (b *bundle) secrets() []string {
 	return out
 }
 
-// linesOf returns the lines of a file, and what in them is assigned, if there is a file of that name.
+// linesOf returns the lines of the files with that name, and the values that they assign.
 func (b *bundle) linesOf(name string) []string {
 	var out []string
 	for i, r := range b.resources {

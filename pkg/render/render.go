@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package render makes of a bundle's contents the objects that Fleet's agent would store in the manifest of a release, step by step as
-// the agent does (docs/fleet-behavior.md, 2.6 and 2.7, 1.3 and 1.4).
+// Package render renders the contents of a bundle to the objects that Fleet's agent would store in the manifest of a release, with the same steps
+// as the agent (docs/fleet-behavior.md, 2.6 and 2.7, 1.3 and 1.4).
 //
-// It asks nobody: no client, no network, no file. What only a cluster or a registry could tell is a gap, which the Result names. Sizes
-// are bounded. The time and the memory of a template are not, since a chart is a program that nothing within its process can stop: package
-// process renders in a process of its own.
+// It uses no client, no network and no file. Data that only a cluster or a registry has is a gap, which the Result names. Sizes are limited. The
+// time and the memory of a template are not, because nothing within the process can stop a template: package process renders in a separate
+// process.
 package render
 
 import (
@@ -35,14 +35,14 @@ type Input struct {
 	ValuesFrom map[ValuesRef][]byte
 	// Commit is the BundleDeployment's label. It enters the version of a generated chart.
 	Commit string
-	// SetID is what the agent marks the objects with: fleet.SetID of the name and the agent's scope.
+	// SetID is the set id in the ownership metadata: fleet.SetID of the name and the agent's scope.
 	SetID string
 	// KubeVersion is the cluster's, as "v1.36.3". Empty: Helm's own, and a gap where a chart asks.
 	KubeVersion string
 	// APIVersions are all the cluster serves, as "apps/v1" and "apps/v1/Deployment". Empty: Helm's own, and a gap where a chart asks.
 	APIVersions []string
-	// ClusterScoped says of a kind, as schema.GroupKind.String writes it, whether it has no namespace. Of a kind that is not in it, the
-	// built-in kinds and the bundle's own CRDs say so.
+	// ClusterScoped maps kinds, as schema.GroupKind.String writes them, to whether they are cluster-scoped. For other kinds, the built-in kinds and
+	// the CRDs of the bundle are used.
 	ClusterScoped map[string]bool
 	// Helm3 says that the agent is one of Fleet 0.14 or before: hooks are then left alone, and a plain manifest is never one.
 	Helm3 bool
@@ -50,11 +50,11 @@ type Input struct {
 	HelmOp bool
 	// Revision of the release that is rendered for; 0 and 1 are an installation, more an upgrade.
 	Revision int
-	// Now is the time that templates are told.
+	// Now is the time for templates.
 	Now time.Time
-	// Gaps are what the caller knows to be missing already. They are the first of the Result's.
+	// Gaps are gaps that the caller has found. They are the first of the Result's.
 	Gaps []string
-	// Notes are what the caller has to say of the bundle. They are the first of the Result's.
+	// Notes are the caller's notes on the bundle. They are the first of the Result's.
 	Notes []string
 }
 
@@ -65,16 +65,16 @@ type Result struct {
 	Style                         Style
 	// Objects are the desired ones in the manifest's order, a duplicate as often as it is there. A document without kind is none.
 	Objects []release.Object
-	// Hooks are applied beside the manifest, and CRDs, those of a chart's crds/, before it. Neither are desired; hooks are marked, CRDs not.
+	// Hooks are applied in addition to the manifest, and CRDs, those of a chart's crds/, before it. Neither are desired objects; hooks have ownership
+	// metadata, CRDs do not.
 	Hooks, CRDs []release.Object
-	// Unstable are the objects that come out otherwise each time. Their fields cannot be compared.
+	// Unstable are the objects that differ between two renderings. Their fields cannot be compared.
 	Unstable []Unstable
 	// RecordSize is about how many bytes the release record takes in its Secret, 0 where it is not known or far below the limit of a Secret.
 	RecordSize int
-	// Gaps are what could not be resolved. With any, the objects are not surely those that the agent would make; with no objects,
-	// none could be made.
+	// Gaps are what could not be resolved. With a gap, the agent may render other objects; with gaps and no objects, nothing could be rendered.
 	Gaps []string
-	// Notes are what the agent passes over without a word.
+	// Notes are what the agent ignores silently.
 	Notes []string
 }
 
@@ -85,8 +85,8 @@ type Unstable struct {
 	Pointers []string
 }
 
-// Render renders the bundle, twice. Errors are of type *Error or *ClusterScopedError and stand for what the agent would refuse to deploy; they
-// name the bundle and the file, and never quote a value.
+// Render renders the bundle, twice. Errors of type *Error or *ClusterScopedError mean that the agent would refuse to deploy the bundle; they name
+// the bundle and the file, and never quote a value.
 func Render(ctx context.Context, in Input) (*Result, error) {
 	first, err := in.render(ctx, 0)
 	if err != nil {
@@ -105,13 +105,13 @@ func Render(ctx context.Context, in Input) (*Result, error) {
 	return first, nil
 }
 
-// render renders once. In another turn everything that chance or time decides comes out otherwise.
-func (in Input) render(ctx context.Context, turn int) (*Result, error) {
+// render renders once. Random values and times differ between the passes.
+func (in Input) render(ctx context.Context, pass int) (*Result, error) {
 	b, err := in.open()
 	if err != nil {
 		return nil, err
 	}
-	b.turn = turn
+	b.pass = pass
 	res := b.result
 	if b.missingChart() {
 		return res, nil
@@ -120,12 +120,12 @@ func (in Input) render(ctx context.Context, turn int) (*Result, error) {
 		return nil, err
 	}
 	done, err := b.run(ctx)
-	slices.Sort(b.learnt)
-	res.Gaps = append(res.Gaps, slices.Compact(b.learnt)...)
+	slices.Sort(b.gaps)
+	res.Gaps = append(res.Gaps, slices.Compact(b.gaps)...)
 	var fault *Error
 	switch {
 	case errors.As(err, &fault) && len(res.Gaps) > 0:
-		// What is missing may well be what it failed for: the agent, who has it, might not.
+		// It may have failed because of what is missing here. The agent has that, and might not fail.
 		res.Gaps = append(res.Gaps, "so it cannot be rendered: "+fault.detail())
 		return res, nil
 	case err != nil || !done:
@@ -137,7 +137,7 @@ func (in Input) render(ctx context.Context, turn int) (*Result, error) {
 // bundle is one bundle on its way through one rendering.
 type bundle struct {
 	in     Input
-	turn   int
+	pass   int
 	result *Result
 	// resources are all of the bundle's files, as stored and, by the same index, decoded.
 	resources []v1alpha1.BundleResource
@@ -145,9 +145,9 @@ type bundle struct {
 	style     style
 	// chart is the archive that Helm is given.
 	chart []file
-	// learnt are gaps that were found on the way, in no order and as often as they were met.
-	learnt []string
-	files  rendered
+	// gaps are gaps that were found during rendering, unsorted and with duplicates.
+	gaps  []string
+	files rendered
 }
 
 // file is one file of a chart or of the bundle.
@@ -176,8 +176,8 @@ func (in Input) open() (*bundle, error) {
 	return b, nil
 }
 
-// missingChart says whether the options name a chart that is not among the contents. The agent would then take what else is there for
-// manifests; that is never what was meant, so it is a gap.
+// missingChart reports whether the options name a chart that is not among the contents. The agent would then deploy the other files as manifests;
+// that is never intended, so it is a gap.
 func (b *bundle) missingChart() bool {
 	helm := b.in.Options.Helm
 	if b.style.chart != "" || helm == nil && !b.in.HelmOp || !b.in.HelmOp && helm.Chart == "" && helm.Repo == "" {

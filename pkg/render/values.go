@@ -69,8 +69,8 @@ func ValuesRefs(o *v1alpha1.Options) []ValuesRef {
 	return refs
 }
 
-// values merges what the release gets. It is a copy, since Helm writes into it, and has the types that JSON gives the agent: every number a
-// float64, which templates print otherwise than an integer.
+// values merges the values of the release. It returns a copy, because Helm writes into it, with the types of JSON as in the agent: every number
+// is a float64, which templates print in another format than an integer.
 func (b *bundle) values() (map[string]any, error) {
 	raw := b.in.Values
 	if helm := b.in.Options.Helm; raw == nil && helm != nil {
@@ -89,7 +89,7 @@ func (b *bundle) values() (map[string]any, error) {
 	for _, r := range ValuesRefs(&b.in.Options) {
 		text, ok := b.in.ValuesFrom[r]
 		if !ok {
-			b.learn("values were not read: " + r.String())
+			b.addGap("values were not read: " + r.String())
 			continue
 		}
 		more, err := ReadValues(text)
@@ -101,7 +101,8 @@ func (b *bundle) values() (map[string]any, error) {
 	return values, nil
 }
 
-// ReadValues reads values as the agent does: the first YAML document. Errors go on from a name of the text and never quote it.
+// ReadValues reads values as the agent does: the first YAML document. Errors continue a sentence that begins with the name of the text, and never
+// quote it.
 func ReadValues(text []byte) (map[string]any, error) {
 	var m map[string]any
 	if len(bytes.TrimSpace(text)) == 0 {
@@ -113,7 +114,7 @@ func ReadValues(text []byte) (map[string]any, error) {
 	return m, nil
 }
 
-// MergeValues merges maps deeply; all else in over replaces what is in base. Neither is changed.
+// MergeValues merges maps deeply; other values in over replace those in base. Neither argument is changed.
 func MergeValues(base, over map[string]any) map[string]any { return loader.MergeMaps(base, over) }
 
 // ClusterValues returns the paths of the values that Fleet's management cluster fills in for each cluster from its labels

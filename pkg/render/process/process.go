@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process renders bundles in a process of their own. A chart is a program of somebody else's, and Helm's template engine cannot be
-// interrupted: {{ range until 1000000000 }} ends only with its process. A Runner starts this program again as a worker, which renders one
-// bundle after another, and replaces a worker that exceeded a limit.
+// Package process renders bundles in separate processes. A chart is not trusted, and Helm's template engine cannot be interrupted:
+// {{ range until 1000000000 }} ends only with its process. A Runner starts this program again as a worker, which renders one bundle after
+// another, and replaces a worker that exceeded a limit.
 //
-// The limits hold on every platform: a worker watches its own processor time and memory and ends itself, and the Runner kills one that does
-// not answer. On Linux the kernel also refuses a worker memory beyond a second, higher limit, so that a single large allocation fails at
-// once. On Windows the time on the clock stands for processor time.
+// The limits apply on every platform: a worker checks its own processor time and memory and exits, and the Runner kills a worker that does not
+// answer. On Linux the kernel also enforces a second, higher limit of memory, so that a single large allocation fails immediately. On Windows
+// the elapsed time replaces the processor time.
 package process
 
 import (
@@ -22,7 +22,7 @@ import (
 // argument is the only argument of a worker.
 const argument = "render-worker"
 
-// IsWorker says whether the program was started by a Runner, given all of its arguments: it then has to call Serve and end.
+// IsWorker reports whether a Runner started the program with these arguments: it must then call Serve and exit.
 func IsWorker(args []string) bool { return len(args) == 2 && args[1] == argument }
 
 // Limits of a worker. A zero field stands for its default.
@@ -54,20 +54,20 @@ func (l Limits) completed() Limits {
 	return l
 }
 
-// question is what a worker is asked, as JSON.
+// question is the request to a worker, as JSON.
 type question struct {
 	Limits Limits
 	Input  render.Input
 }
 
-// answer is what it says. One of the fields is set.
+// answer is the response of a worker. One of the fields is set.
 type answer struct {
 	Result        *render.Result             `json:",omitempty"`
 	Refused       *render.Error              `json:",omitempty"`
 	ClusterScoped *render.ClusterScopedError `json:",omitempty"`
 	// TooLarge says that the answer exceeded its limit.
 	TooLarge bool `json:",omitempty"`
-	// Failed is an error that is no finding about the bundle.
+	// Failed is an error that is not caused by the bundle.
 	Failed string `json:",omitempty"`
 }
 
