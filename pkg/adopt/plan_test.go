@@ -152,7 +152,7 @@ func (want expectedPlan) hold(t *testing.T, items []adopt.Item, secrets *redact.
 	for _, i := range items {
 		document.Objects = append(document.Objects, i.AdoptedObject)
 	}
-	text, err := json.Marshal(document.Closed(secrets))
+	text, err := json.Marshal(document.Redacted(secrets))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func Owner(ctx context.Context, src source.Source, o Options, names []Named) (*r
 		}
 		out.Objects = append(out.Objects, found...)
 	}
-	out.Close()
+	out.Complete()
 	return out, nil
 }
 

@@ -4,16 +4,16 @@ package evaluate
 
 import "fmt"
 
-// Value is a value in a difference. The zero Value is no value. A secret one never shows itself when it is formatted or encoded.
+// Value is a value in a difference. The zero Value is no value. A secret value is hidden when it is formatted or encoded.
 type Value struct {
 	set, secret bool
 	v           any
 }
 
-// Plain makes a Value that may be shown.
+// Plain returns a Value that may be shown.
 func Plain(v any) Value { return Value{set: true, v: v} }
 
-// Secret makes a Value that is never shown.
+// Secret returns a Value that is never shown.
 func Secret(v any) Value { return Value{set: true, secret: true, v: v} }
 
 // Set says whether there is a value.
@@ -22,7 +22,7 @@ func (v Value) Set() bool { return v.set }
 // Secret says whether the value must not be shown.
 func (v Value) Secret() bool { return v.secret }
 
-// Reveal returns decoded JSON, of a secret value too.
+// Reveal returns the value as decoded JSON, also if it is secret.
 func (v Value) Reveal() any { return v.v }
 
 func (v Value) shown() bool { return v.set && !v.secret }

@@ -17,13 +17,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
-// valueOf makes what is shown of a value in a difference.
+// valueOf returns a value of a difference in the form that may be shown.
 type valueOf func(d compare.Difference, value any) Value
 
-// plain shows a value. One that is a Secret's after all is hidden within it.
+// plain returns a value that may be shown. The report hides values of Secrets within it.
 func plain(_ compare.Difference, v any) Value { return Plain(v) }
 
-// valuesOf says what may be shown of an object's values: of a Secret neither data nor what repeats it.
+// valuesOf returns the valueOf for an object. For a Secret, it hides the data and every copy of the data.
 func valuesOf(ref object.Ref, sides ...object.Content) valueOf {
 	if !isSecret(ref) {
 		return plain
@@ -40,8 +40,8 @@ func valuesOf(ref object.Ref, sides ...object.Content) valueOf {
 	}
 }
 
-// holdsSecret says whether a field of a Secret shows its data: anything but type, immutable and metadata, and of that the copies which
-// kubectl and Rancher's apply leave in annotations.
+// holdsSecret says whether a field of a Secret contains its data. That is every field except type, immutable and metadata; in metadata, it is
+// the annotations in which kubectl and Rancher's apply library keep a copy.
 func holdsSecret(p fieldpath.Path) bool {
 	if len(p) == 0 || p[0].FieldName == nil {
 		return true
@@ -55,7 +55,7 @@ func holdsSecret(p fieldpath.Path) bool {
 	return true
 }
 
-// dataOf adds the values of a Secret, however short, as they are stored and in the clear.
+// dataOf adds the values of a Secret, encoded and decoded, whatever their length.
 func dataOf(c object.Content, into map[string]bool) {
 	for _, field := range []string{"data", "stringData"} {
 		data, _ := c[field].(map[string]any)
@@ -70,8 +70,8 @@ func dataOf(c object.Content, into map[string]bool) {
 	delete(into, "")
 }
 
-// repeats says whether a value outside of a Secret's data holds some of it: a Secret as JSON, or a word that is a value, however short. A long
-// value within a text is hidden as everywhere.
+// repeats says whether a value outside of a Secret's data repeats the data: it is a Secret as JSON, or it has a word that equals a value of any
+// length. Package redact hides longer values within a text.
 func repeats(v any, held map[string]bool) bool {
 	found := redact.SecretIn(v) != nil
 	redact.Leaves(v, func(text string) {

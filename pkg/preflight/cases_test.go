@@ -123,7 +123,7 @@ func (c *preflightCase) run(t *testing.T, capture *cases.Capture) *report.Prefli
 	}
 	shown := found.Report()
 	out := &report.Preflight{BundleDeployments: rollouts, Gaps: shown.Gaps, Notes: shown.Notes}
-	return out.Closed(found.Secrets)
+	return out.Redacted(found.Secrets)
 }
 
 func (c *preflightCase) hold(t *testing.T, got *report.Preflight, met map[string]bool) {

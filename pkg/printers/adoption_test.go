@@ -34,7 +34,7 @@ func planned(t *testing.T, o adopt.Options) *report.Adoption {
 	for _, i := range items {
 		a.Objects = append(a.Objects, i.AdoptedObject)
 	}
-	return a.Closed(found.Secrets)
+	return a.Redacted(found.Secrets)
 }
 
 // invented is a result of all that is hard to lay out: failures, objects that changed, and more of both than are shown.
@@ -58,7 +58,7 @@ func invented() *report.Adoption {
 		}
 		a.Objects = append(a.Objects, o)
 	}
-	return a.Closed(&redact.Secrets{})
+	return a.Redacted(&redact.Secrets{})
 }
 
 func showAdoption(t *testing.T, a *report.Adoption, format string, o printers.Options) string {

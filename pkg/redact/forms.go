@@ -15,13 +15,13 @@ import (
 	"strings"
 )
 
-// beginning is how many bytes of a value its forms are made of to find out whether they can be in a text at all. It holds whole groups of
-// base64, and is long enough that a few blanks in it, which one form folds, leave more than shortest.
-const beginning = 48
+// prefixLength is the number of leading bytes of a value that are encoded to check whether a text may contain a form of the value. It is a
+// multiple of a base64 group. It is long enough that the prefix still has minLength bytes after one form has collapsed its blanks.
+const prefixLength = 48
 
 var encodings = []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding}
 
-// forms are those in which a value may turn up in a text. The forms of a value's beginning begin as those of the value do.
+// forms yields the encodings of a value that may occur in a text. Each form of a prefix of the value is a prefix of a form of the value.
 func forms(v string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, list := range []func(string) []string{literal, base64Forms, escapedForms, singleLine} {
@@ -39,8 +39,8 @@ func literal(v string) []string {
 	return []string{v, lower, strings.ToUpper(lower)}
 }
 
-// base64Forms are the value encoded alone, as an URL writes that, and as a part of something longer that is encoded: there it begins at one of
-// three places of a group.
+// base64Forms returns the base64 forms of a value: the value alone, the same escaped for a URL, and the value within a longer encoded text. In
+// a longer text, the value begins at one of three offsets in a base64 group.
 func base64Forms(v string) []string {
 	var out []string
 	for _, e := range encodings {
@@ -55,7 +55,7 @@ func base64Forms(v string) []string {
 	return out
 }
 
-// embedded is the part of base64 that a value decides alone, with some bytes before it in its group and any after it.
+// embedded returns the base64 characters that depend on the value alone if `before` bytes precede it in its group and any bytes follow it.
 func embedded(e *base64.Encoding, v string, before int) string {
 	text := e.EncodeToString([]byte(strings.Repeat("\x00", before) + v))
 	first := []int{0, 2, 3}[before]
@@ -67,7 +67,7 @@ func embedded(e *base64.Encoding, v string, before int) string {
 
 var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
 
-// escapedForms are the value as it stands inside a string of JSON, YAML or Go, in HTML and in an URL.
+// escapedForms returns the value as JSON, YAML and Go write it in a string, and as HTML and URLs escape it.
 func escapedForms(v string) []string {
 	var out []string
 	for _, escapeHTML := range []bool{true, false} {
@@ -88,7 +88,7 @@ func escapedForms(v string) []string {
 	return out
 }
 
-// singleLine are the forms of a value of several lines in one.
+// singleLine returns the forms of a multi-line value on one line.
 func singleLine(v string) []string {
 	if !strings.ContainsAny(v, "\r\n\t") {
 		return nil

@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// Document is what values are hidden in.
+// Document is a document in which values are hidden.
 type Document interface {
-	// Texts passes on every text that is shown.
+	// Texts calls the function with every text of the document.
 	Texts(func(...string))
-	// Names passes on every name of an object. A value that is one stays.
+	// Names calls the function with every name of an object. A value that equals a name is not hidden.
 	Names(func(...string))
-	// Published passes on what the program says by itself. A value of a Secret that no bundle states stays where it is a part of that.
+	// Published adds the text that the program itself wrote. A value of a Secret that no bundle states is not hidden if it is part of that text.
 	Published(*Published)
 }
 
-// Hider returns the function that hides in a text of a document what must not be shown.
-func (s *Secrets) Hider(d Document) func(text string) string {
+// Redactor returns a function that hides the values in a text of the document.
+func (s *Secrets) Redactor(d Document) func(text string) string {
 	var q Quotes
 	d.Texts(q.Add)
 	values := s.quoted(q.texts)
 	if s.others != nil {
 		if others := s.others.quoted(q.texts); len(others) > 0 {
-			var said Published
-			d.Published(&said)
-			said.without(others)
+			var published Published
+			d.Published(&published)
+			published.without(others)
 			maps.Copy(values, others)
 		}
 	}
@@ -36,8 +36,8 @@ func (s *Secrets) Hider(d Document) func(text string) string {
 	return func(text string) string { return hideEscaped(hiding, text) }
 }
 
-// namesAmong picks the values that are names in the document. A Secret whose value is one, as that of a database often is, hides nothing if it
-// is cut out of the sentences around it, and a command without its namespace is of no use.
+// namesAmong returns the values that are names in the document. A database Secret often has such a value. Hiding a name protects nothing,
+// because the text around it reveals it, and a command without its namespace is useless.
 func namesAmong(values map[string]bool, names func(func(...string))) map[string]bool {
 	out := map[string]bool{}
 	if len(values) == 0 {
@@ -58,16 +58,16 @@ func namesAmong(values map[string]bool, names func(func(...string))) map[string]
 	return out
 }
 
-// quotedPart is what a sentence or a path quotes.
+// quotedPart matches the quoted parts of a sentence or a path.
 var quotedPart = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// Published gathers what the program says by itself: sentences made of constant text and of identifiers, without what they quote.
+// Published collects the text that the program itself wrote: sentences of constant text and identifiers, without their quoted parts.
 type Published struct{ sentences, paths strings.Builder }
 
-// Sentence adds a sentence, without its quoted parts and without the paths, whose map keys may be anything.
+// Sentence adds a sentence without its quoted parts and without the paths. The map keys in a path may be any text.
 func (p *Published) Sentence(text string, paths []string) {
 	longest := slices.SortedFunc(slices.Values(paths), func(x, y string) int { return len(y) - len(x) })
-	for _, path := range longest { // one path may begin as another one does
+	for _, path := range longest { // one path may be a prefix of another
 		text = strings.ReplaceAll(text, path, "\x00")
 	}
 	p.sentences.WriteString(quotedPart.ReplaceAllString(text, "\x00") + "\x00")
@@ -78,8 +78,8 @@ func (p *Published) Path(path string) {
 	p.paths.WriteString(quotedPart.ReplaceAllString(path, "\x00") + "\x00")
 }
 
-// without deletes the values that are a part of what was added: hiding them keeps nothing secret, and takes the report away. Of a path that
-// holds for a value that begins as a field does, as any other one may be a map key.
+// without deletes the values that are part of the added text: hiding them protects nothing and makes the report useless. In a path, only a
+// value that begins with a dot counts, because any other one may be a map key.
 func (p *Published) without(values map[string]bool) {
 	sentences, paths := p.sentences.String(), p.paths.String()
 	for v := range values {

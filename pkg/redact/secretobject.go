@@ -11,34 +11,34 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// AddSecret adds the values of a Secret, as decoded JSON: those of its data, those of the registry logins in it, and those in annotations that
-// hold a Secret's data once more, as kubectl apply leaves them there. A value that is no text, as 12345678, is what it prints as.
+// AddSecret adds the values of a Secret, given as decoded JSON: its data, the registry logins in it, and the data in annotations with a copy of
+// the Secret, such as the one of kubectl apply. A value that is not a string, such as 12345678, is added as text.
 func (s *Secrets) AddSecret(c map[string]any) { secretValues(c, s.Add, s.AddPlain) }
 
-// Quotes are the texts of a document, to find out of a Secret whether it matters.
-type Quotes struct{ texts shingles }
+// Quotes indexes the texts of a document, to find out which values of Secrets the document may quote.
+type Quotes struct{ texts fragments }
 
 // Add adds texts.
 func (q *Quotes) Add(texts ...string) {
 	if q.texts == nil {
-		q.texts = shingles{}
+		q.texts = fragments{}
 	}
 	for _, text := range texts {
-		q.texts.shown(text)
+		q.texts.addUnescaped(text)
 	}
 }
 
-// Empty says whether nothing is said in which a value could be.
+// Empty says whether no text was added that is long enough to contain a value.
 func (q *Quotes) Empty() bool { return len(q.texts) == 0 }
 
-// AddQuoted does what AddSecret does, for those values alone that may be quoted. Those excepted are no secrets.
+// AddQuoted is AddSecret for the values that the document may quote. The values in except are not secret.
 func (s *Secrets) AddQuoted(c map[string]any, q *Quotes, except map[string]bool) {
 	add := func(stored bool, put func(string)) func(string) {
 		return func(v string) {
 			quoted, public := false, false
 			variants(v, stored, func(v string) { quoted, public = quoted || q.texts.mayQuote(v), public || except[v] })
 			if quoted && !public {
-				put(strings.Clone(v)) // not the object that it is a part of
+				put(strings.Clone(v)) // the value must not keep the object in memory
 			}
 		}
 	}
@@ -48,10 +48,10 @@ func (s *Secrets) AddQuoted(c map[string]any, q *Quotes, except map[string]bool)
 	secretValues(c, add(true, s.others.Add), add(false, s.others.AddPlain))
 }
 
-// tokenType is the type of the Secrets of service accounts. Their key namespace is a name.
+// tokenType is the type of the Secrets of service accounts. The value of their key "namespace" is a name, not a secret.
 const tokenType = "kubernetes.io/service-account-token"
 
-// secretValues calls stored with each value that is base64, and plain with each in the clear.
+// secretValues calls stored with each base64 value and plain with each unencoded value.
 func secretValues(c map[string]any, stored, plain func(string)) {
 	data, _ := c["data"].(map[string]any)
 	for key, v := range data {
@@ -76,13 +76,13 @@ func secretValues(c map[string]any, stored, plain func(string)) {
 	annotations, _ := meta["annotations"].(map[string]any)
 	for _, v := range annotations {
 		if inner := SecretIn(v); inner != nil {
-			delete(inner, "metadata") // it has no copy of its own
+			delete(inner, "metadata") // no nested copies
 			secretValues(inner, stored, plain)
 		}
 	}
 }
 
-// SecretIn returns the Secret that an annotation's value holds as JSON, nil where it holds none.
+// SecretIn returns the Secret in an annotation's value, which is JSON; nil if the value is not a Secret.
 func SecretIn(annotation any) map[string]any {
 	text, _ := annotation.(string)
 	if !strings.Contains(text, "ata\"") { // of data or stringData
@@ -100,7 +100,7 @@ func SecretIn(annotation any) map[string]any {
 	return inner
 }
 
-// registryLogins calls f with each text of a registry login: of .dockerconfigjson, or the older .dockercfg. What auth decodes to is
+// registryLogins calls f with each text of a registry login, from .dockerconfigjson or the older .dockercfg. The decoded field auth is
 // USER:PASSWORD.
 func registryLogins(key string, value []byte, f func(string)) {
 	var logins map[string]map[string]any

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redact hides values of Secrets in text: as they are, and in the encodings and escapes in which programs quote them. It knows neither
-// where values come from nor what they are hidden in.
+// Package redact hides values of Secrets in text, also if they are encoded or escaped. It does not depend on the source of the values or on
+// the type of the document.
 package redact
 
 import (
@@ -14,21 +14,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// shortest is the length from which on a secret value is looked for inside other text. Shorter ones, "true" or "1", are
-// everywhere, and prove nothing.
-const shortest = 6
+// minLength is the minimum length in bytes of a secret value that is searched for in other text. Shorter values, such as "true" or "1", occur
+// everywhere.
+const minLength = 6
 
-// Secrets gathers the values that must not be shown, wherever they turn up. The zero value is ready to use. There may be as many as a
-// cluster has, so it keeps them as they come; what becomes of them is only thought about where there is text that may quote them.
+// Secrets collects the values that must not be shown. The zero value is ready to use. A cluster may have very many values, so they are stored
+// unchanged and only expanded into their forms if a text may quote them.
 type Secrets struct {
 	stored, plain map[string]bool
-	others        *Secrets // those of AddQuoted, which no bundle states: anyone may choose them
+	others        *Secrets // from AddQuoted: no bundle states them, and any user can choose them
 }
 
-// Add adds a value as it is stored: base64, as in a Secret's data. What it decodes to is hidden as well.
+// Add adds a base64 value, as in a Secret's data. The decoded value is hidden as well.
 func (s *Secrets) Add(encoded string) { put(&s.stored, encoded) }
 
-// AddPlain adds a value in the clear.
+// AddPlain adds an unencoded value.
 func (s *Secrets) AddPlain(v string) { put(&s.plain, v) }
 
 func put(set *map[string]bool, v string) {
@@ -38,7 +38,7 @@ func put(set *map[string]bool, v string) {
 	(*set)[v] = true
 }
 
-// each calls f with every value that is to be hidden.
+// each calls f with every value to hide.
 func (s *Secrets) each(f func(string)) {
 	for v := range s.plain {
 		variants(v, false, f)
@@ -48,12 +48,13 @@ func (s *Secrets) each(f func(string)) {
 	}
 }
 
-// variants calls f with a value as it is, as a program uses what a file or a heredoc made, and, of a stored one, with what it decodes to.
+// variants calls f with the value, with the value without surrounding blanks (a file often ends with a newline that a program drops) and, if it
+// is stored as base64, with the decoded value.
 func variants(v string, stored bool, f func(string)) {
-	if len(v) >= shortest {
+	if len(v) >= minLength {
 		f(v)
 	}
-	if trimmed := strings.TrimSpace(v); len(trimmed) >= shortest && trimmed != v {
+	if trimmed := strings.TrimSpace(v); len(trimmed) >= minLength && trimmed != v {
 		f(trimmed)
 	}
 	if b, err := base64.StdEncoding.DecodeString(v); stored && err == nil {
@@ -61,8 +62,8 @@ func variants(v string, stored bool, f func(string)) {
 	}
 }
 
-// quoted returns the forms of values that may be in a text: those whose first bytes are in it.
-func (s *Secrets) quoted(in shingles) map[string]bool {
+// quoted returns the forms of values that may be in the texts: those whose first bytes are in them.
+func (s *Secrets) quoted(in fragments) map[string]bool {
 	out := map[string]bool{}
 	if len(in) == 0 {
 		return out
@@ -80,26 +81,26 @@ func (s *Secrets) quoted(in shingles) map[string]bool {
 	return out
 }
 
-// shingles are all pieces of so many bytes that some texts have.
-type shingles map[[shortest]byte]struct{}
+// fragments is the set of all substrings of minLength bytes of some texts.
+type fragments map[[minLength]byte]struct{}
 
-func (x shingles) add(text string) {
-	for i := 0; i+shortest <= len(text); i++ {
-		x[[shortest]byte([]byte(text[i:i+shortest]))] = struct{}{}
+func (x fragments) add(text string) {
+	for i := 0; i+minLength <= len(text); i++ {
+		x[[minLength]byte([]byte(text[i:i+minLength]))] = struct{}{}
 	}
 }
 
-func (x shingles) has(prefix string) bool {
-	if len(prefix) < shortest {
+func (x fragments) has(prefix string) bool {
+	if len(prefix) < minLength {
 		return false
 	}
-	_, ok := x[[shortest]byte([]byte(prefix[:shortest]))]
+	_, ok := x[[minLength]byte([]byte(prefix[:minLength]))]
 	return ok
 }
 
-// mayQuote says whether a form of a value may be in the texts, by the first bytes of it.
-func (x shingles) mayQuote(v string) bool {
-	for f := range forms(v[:min(len(v), beginning)]) {
+// mayQuote says whether the texts may contain a form of the value. It compares the first bytes.
+func (x fragments) mayQuote(v string) bool {
+	for f := range forms(v[:min(len(v), prefixLength)]) {
 		if x.has(f) {
 			return true
 		}
@@ -107,7 +108,8 @@ func (x shingles) mayQuote(v string) bool {
 	return false
 }
 
-// replacer hides values in text; the longest first, so that one that contains another goes whole. Those excepted stay.
+// replacer hides the values in a text, except those in except. Longer values come first, so that a value that contains another one is hidden
+// completely.
 func replacer(values, except map[string]bool) *strings.Replacer {
 	all := make([]string, 0, len(values))
 	for v := range values {
@@ -128,7 +130,7 @@ func replacer(values, except map[string]bool) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// AddText adds a text with values that came from a Secret: the whole, and each value in it where it is YAML, which a template may put anywhere.
+// AddText adds a text from a Secret: the whole text and, if it is YAML, each value in it, because a template may use the values one by one.
 func (s *Secrets) AddText(text []byte) {
 	s.AddPlain(string(text))
 	raw, err := yaml.YAMLToJSON(text)

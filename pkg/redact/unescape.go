@@ -11,13 +11,12 @@ import (
 
 var escapedByte = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
-// unescaped returns a text with the escapes of URLs and of HTML undone, as far as it has any. Which characters are escaped differs from program to
-// program.
+// unescaped returns the text without its URL and HTML escapes, if it has any. Programs differ in the characters that they escape.
 func unescaped(text string) []string {
 	var out []string
 	if escapedByte.MatchString(text) {
 		path := escapedByte.ReplaceAllStringFunc(text, func(s string) string {
-			b, _ := hex.DecodeString(s[1:]) // two digits, as the expression says
+			b, _ := hex.DecodeString(s[1:]) // the regular expression allows two hexadecimal digits only
 			return string(b)
 		})
 		query := escapedByte.ReplaceAllStringFunc(strings.ReplaceAll(text, "+", " "), func(s string) string {
@@ -32,15 +31,15 @@ func unescaped(text string) []string {
 	return out
 }
 
-// shown adds a text as it is shown, and as it reads with its escapes undone.
-func (x shingles) shown(text string) {
+// addUnescaped adds a text, and the text without its escapes.
+func (x fragments) addUnescaped(text string) {
 	x.add(text)
 	for _, other := range unescaped(text) {
 		x.add(other)
 	}
 }
 
-// hideEscaped hides values in a text, and the whole text where one is left once its escapes are undone.
+// hideEscaped hides values in a text. It hides the whole text if an escaped value is left.
 func hideEscaped(values *strings.Replacer, text string) string {
 	hidden := values.Replace(text)
 	for _, other := range unescaped(hidden) {

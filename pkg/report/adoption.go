@@ -115,9 +115,9 @@ type AdoptedDeployment struct {
 	After     Counts `json:"after"`
 }
 
-// Closed returns the document added up and with secrets hidden.
-func (a *Adoption) Closed(s *redact.Secrets) *Adoption {
-	out := newHider(s, a).adoption(a)
+// Redacted returns a complete copy of the document, with its summary, in which secrets are hidden.
+func (a *Adoption) Redacted(s *redact.Secrets) *Adoption {
+	out := newRedactor(s, a).adoption(a)
 	out.APIVersion = APIVersion
 	out.Objects, out.Gaps = present(out.Objects), present(out.Gaps)
 	out.Summary = AdoptionSummary{Objects: len(out.Objects)}
@@ -140,7 +140,7 @@ func (a *Adoption) Closed(s *redact.Secrets) *Adoption {
 	return out
 }
 
-func (h *hider) adoption(a *Adoption) *Adoption {
+func (h *redactor) adoption(a *Adoption) *Adoption {
 	out := *a
 	out.Objects = each(a.Objects, func(o AdoptedObject) AdoptedObject {
 		o.Refusals, o.Effects, o.Overwrites, o.Message = h.texts(o.Refusals), h.texts(o.Effects), h.differences(o.Overwrites), h.replace(o.Message)

@@ -17,8 +17,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// NewAudit makes the report of a result with its findings: sorted and added up, so that the same input gives the same bytes. Values of Secrets
-// are in it until it is Redacted. version is that of the program.
+// NewAudit makes the report of a result and its findings, sorted and with totals. The same input gives the same bytes. The report contains
+// values of Secrets: only the copy that Redacted returns may be shown. version is the version of the program.
 func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Audit {
 	out := &Audit{APIVersion: APIVersion, Kind: Kind, Tool: Tool{Version: version}, TakenAt: Time(r.Now()),
 		Source: NewSource(r.Source, r.Desired), Scope: NewScope(r.Scope), Gaps: Gaps(r.Gaps), Notes: r.Notes,
@@ -39,7 +39,7 @@ func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Aud
 	return out
 }
 
-// Time writes when data was taken, empty where that is not known.
+// Time formats the time when data was taken; empty if it is not known.
 func Time(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -47,7 +47,7 @@ func Time(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// NewSource says what a document was made from.
+// NewSource describes the source of a document.
 func NewSource(d source.Description, desired *resolve.DesiredState) Source {
 	out := Source{Kind: string(d.Origin), Context: d.Context, Server: d.Server, Path: strings.Join(d.Paths, ", "), KubernetesVersion: d.KubernetesVersion}
 	versions := FleetVersions{Controller: desired.ControllerVersion}
@@ -68,7 +68,7 @@ func NewSource(d source.Description, desired *resolve.DesiredState) Source {
 	return out
 }
 
-// NewScope says what was asked for.
+// NewScope describes the requested scope.
 func NewScope(s evaluate.Scope) Scope {
 	var out Scope
 	if s.Namespace != "" {
@@ -83,7 +83,7 @@ func NewScope(s evaluate.Scope) Scope {
 	return out
 }
 
-// Gaps are the gaps of a document, ordered, each once.
+// Gaps returns the gaps of a document, sorted and without duplicates.
 func Gaps(gaps []source.Gap) []Gap {
 	out := make([]Gap, 0, len(gaps))
 	for _, g := range gaps {
@@ -95,7 +95,7 @@ func Gaps(gaps []source.Gap) []Gap {
 	return slices.Compact(out)
 }
 
-// NewCounts copies counts.
+// NewCounts converts counts.
 func NewCounts(c evaluate.Counts) Counts { return Counts(c) }
 
 func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
@@ -107,7 +107,7 @@ func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
 	if d.BD != nil {
 		out.Reported = newReported(d.BD.Reported())
 	}
-	if d.Release.Revision > 0 { // else nothing is installed yet
+	if d.Release.Revision > 0 { // otherwise nothing is installed yet
 		out.Release = d.Release.String()
 	}
 	if d.Problem == "" {
@@ -125,7 +125,7 @@ func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
 	return out
 }
 
-// NewOwner copies an owner; nil stays nil.
+// NewOwner converts an owner; nil stays nil.
 func NewOwner(o *evaluate.Owner) *Owner {
 	if o == nil {
 		return nil
@@ -133,7 +133,7 @@ func NewOwner(o *evaluate.Owner) *Owner {
 	return &Owner{SetID: o.SetID, Hash: o.Hash, Release: o.Release, BundleDeployment: o.BundleDeployment}
 }
 
-// Differences copies differences.
+// Differences converts differences.
 func Differences(all []evaluate.Difference) []Difference {
 	var out []Difference
 	for _, d := range all {
@@ -143,8 +143,8 @@ func Differences(all []evaluate.Difference) []Difference {
 	return out
 }
 
-// newAggregates are those of which every bundle deployment is known: the aggregate of a part says nothing about the whole. codes are the
-// findings by object.
+// newAggregates returns the aggregates whose bundle deployments are all known: a partial total says nothing about the whole. codes are the
+// codes of the findings by object.
 func newAggregates(all []*evaluate.Aggregate, codes map[string][]string) []Aggregate {
 	var out []Aggregate
 	for _, a := range all {
@@ -207,5 +207,5 @@ func (a *Audit) sum() map[string][]string {
 	return codes
 }
 
-// names passes on the names of an object.
+// names calls add with the names of an object.
 func names(r object.Ref, add func(...string)) { add(r.Kind, r.Namespace, r.Name) }

@@ -7,7 +7,7 @@ import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 // KindOwnership is the kind of an Ownership.
 const KindOwnership = "OwnerReport"
 
-// Ownership says whose objects are, and why.
+// Ownership reports the owners of objects, with the evidence.
 type Ownership struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -27,7 +27,7 @@ const (
 	OwnerOwned       OwnerResult = "Owned"       // Fleet counts it as an object of a bundle deployment that desires it
 	OwnerNotDesired  OwnerResult = "NotDesired"  // it has the hash of a bundle deployment that does not desire it
 	OwnerSharedSet   OwnerResult = "SharedSet"   // several bundle deployments share its set, and its Helm annotations name none of their releases
-	OwnerSystemSet   OwnerResult = "SystemSet"   // Fleet itself, or another program than Fleet, applies its set
+	OwnerSystemSet   OwnerResult = "SystemSet"   // Fleet itself or another program applies its set, not a bundle
 	OwnerUnknownSet  OwnerResult = "UnknownSet"  // its set is not known, and not every release record could be read
 	OwnerLostSet     OwnerResult = "LostSet"     // no release on the cluster has its set
 	OwnerNotOwned    OwnerResult = "NotOwned"    // a bundle deployment desires it, and it has no hash
@@ -43,18 +43,18 @@ type OwnedObject struct {
 	Result OwnerResult `json:"result"`
 	// Verdict says the result in a sentence.
 	Verdict string `json:"verdict"`
-	// Unknown says why it is not known which bundle desires the object; not there where it is known.
+	// Unknown says why it is not known which bundle desires the object; absent if it is known.
 	Unknown string `json:"unknown,omitempty"`
-	// Holder is the bundle that it counts as; not there where it counts as none.
+	// Holder is the bundle that owns the object; absent if no bundle owns it.
 	Holder *Holder `json:"holder,omitempty"`
-	// DesiredBy are the bundles that want it.
-	DesiredBy []Claimant `json:"desiredBy,omitempty"`
-	Marks     []Mark     `json:"marks"`
+	// DesiredBy are the bundles that desire the object.
+	DesiredBy []Claimant      `json:"desiredBy,omitempty"`
+	Marks     []MetadataEntry `json:"marks"`
 	// Controller is "Kind name" of the object that controls it.
 	Controller string `json:"controller,omitempty"`
 }
 
-// Holder is where an object comes from.
+// Holder is the bundle deployment that owns an object, with its parents.
 type Holder struct {
 	BundleDeployment string `json:"bundleDeployment"`
 	Bundle           string `json:"bundle,omitempty"`  // "namespace/name"
@@ -66,25 +66,25 @@ type Holder struct {
 	Commit           string `json:"commit,omitempty"`
 }
 
-// Claimant is a bundle that wants an object, and how the object's marks look from there.
+// Claimant is a bundle that desires an object.
 type Claimant struct {
 	BundleDeployment string `json:"bundleDeployment"`
-	// Reason is that of the state Unowned; empty where the object is the bundle's.
+	// Reason is the reason of the state Unowned; empty if the bundle owns the object.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Mark is one label or annotation that says something of an object's owner, and what it says.
-type Mark struct {
+// MetadataEntry is one label or annotation about the owner of an object, with its meaning.
+type MetadataEntry struct {
 	Field string `json:"field"` // label or annotation
 	Key   string `json:"key"`
 	Value string `json:"value"`
 	Means string `json:"means"`
-	// Who says who wrote it, and when, as far as that is recorded.
+	// Who says who wrote it and when, if that is recorded.
 	Who string `json:"who,omitempty"`
 }
 
-// Close completes the document; it is called once, last.
-func (o *Ownership) Close() {
+// Complete sets the fields that follow from the objects. Call it once, after all objects were added.
+func (o *Ownership) Complete() {
 	o.APIVersion, o.Kind = APIVersion, KindOwnership
 	o.Objects, o.Gaps = present(o.Objects), present(o.Gaps)
 	for i := range o.Objects {

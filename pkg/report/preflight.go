@@ -104,8 +104,8 @@ type PreflightItem struct {
 // severityRank puts the most severe items first.
 var severityRank = map[Severity]int{Error: 0, Warning: 1, Info: 2}
 
-// Closed returns the document sorted, added up and with secrets hidden.
-func (p *Preflight) Closed(s *redact.Secrets) *Preflight {
+// Redacted returns a complete copy of the document, sorted and with its summary, in which secrets are hidden.
+func (p *Preflight) Redacted(s *redact.Secrets) *Preflight {
 	sorted := *p
 	sorted.BundleDeployments = slices.SortedFunc(slices.Values(p.BundleDeployments), func(x, y Rollout) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Release, y.Release))
@@ -114,7 +114,7 @@ func (p *Preflight) Closed(s *redact.Secrets) *Preflight {
 		r := &sorted.BundleDeployments[i]
 		r.Items = slices.SortedStableFunc(slices.Values(r.Items), comparePreflightItems)
 	}
-	out := newHider(s, &sorted).preflight(&sorted)
+	out := newRedactor(s, &sorted).preflight(&sorted)
 	out.APIVersion, out.Kind = APIVersion, KindPreflight
 	out.BundleDeployments, out.Gaps = present(out.BundleDeployments), present(out.Gaps)
 	out.Summary = PreflightSummary{BundleDeployments: len(out.BundleDeployments)}
@@ -148,7 +148,7 @@ func comparePreflightItems(x, y PreflightItem) int {
 	return cmp.Or(x.Object.Compare(*y.Object), cmp.Compare(x.Message, y.Message))
 }
 
-func (h *hider) preflight(p *Preflight) *Preflight {
+func (h *redactor) preflight(p *Preflight) *Preflight {
 	out := *p
 	out.BundleDeployments = each(p.BundleDeployments, func(r Rollout) Rollout {
 		r.Items = each(r.Items, func(item PreflightItem) PreflightItem {

@@ -13,22 +13,22 @@ import (
 
 // Redacted returns a copy in which secrets are hidden.
 func (a *Audit) Redacted(s *redact.Secrets) *Audit {
-	return newHider(s, a).audit(a)
+	return newRedactor(s, a).audit(a)
 }
 
-// hider copies documents and hides secrets in the copies.
-type hider struct {
+// redactor copies documents and hides secrets in the copies.
+type redactor struct {
 	replace  func(text string) string
-	ordinals map[string]string // nil for one that only reads
+	ordinals map[string]string // the masks by value; nil if the redactor only reads
 }
 
-func newHider(s *redact.Secrets, d redact.Document) *hider {
-	return &hider{replace: s.Hider(d), ordinals: map[string]string{}}
+func newRedactor(s *redact.Secrets, d redact.Document) *redactor {
+	return &redactor{replace: s.Redactor(d), ordinals: map[string]string{}}
 }
 
-// reader returns a hider that changes nothing and shows f every text.
-func reader(f func(...string)) *hider {
-	return &hider{replace: func(text string) string {
+// reader returns a redactor that changes nothing and calls f with every text.
+func reader(f func(...string)) *redactor {
+	return &redactor{replace: func(text string) string {
 		f(text)
 		return text
 	}}
@@ -51,7 +51,7 @@ func (a *Audit) Names(add func(...string)) {
 	}
 }
 
-// ownSentences are the codes of findings whose message quotes nothing of the cluster but paths.
+// ownSentences are the codes of findings whose messages quote only paths from the cluster.
 var ownSentences = map[string]bool{"FD101": true, "FD104": true, "FD105": true, "FD107": true, "FD111": true}
 
 // Published implements redact.Document.
@@ -78,7 +78,7 @@ func (a *Audit) Published(p *redact.Published) {
 	}
 }
 
-func (h *hider) audit(a *Audit) *Audit {
+func (h *redactor) audit(a *Audit) *Audit {
 	out := *a
 	out.BundleDeployments = each(a.BundleDeployments, func(bd BundleDeployment) BundleDeployment {
 		bd.Resources = each(bd.Resources, func(r Resource) Resource {
@@ -95,18 +95,18 @@ func (h *hider) audit(a *Audit) *Audit {
 	return &out
 }
 
-func (h *hider) differences(list []Difference) []Difference {
+func (h *redactor) differences(list []Difference) []Difference {
 	return each(list, func(d Difference) Difference {
 		d.Desired, d.Live, d.Release, d.Note = h.value(d.Desired), h.value(d.Live), h.value(d.Release), h.replace(d.Note)
-		d.Manager = h.replace(d.Manager) // anyone may choose any name
-		d.Path = h.replace(d.Path)       // which has keys, and elements of sets
+		d.Manager = h.replace(d.Manager) // any client can choose any name
+		d.Path = h.replace(d.Path)       // a path contains map keys and elements of sets
 		return d
 	})
 }
 
-func (h *hider) texts(list []string) []string { return each(list, h.replace) }
+func (h *redactor) texts(list []string) []string { return each(list, h.replace) }
 
-func (h *hider) gaps(list []Gap) []Gap {
+func (h *redactor) gaps(list []Gap) []Gap {
 	return each(list, func(g Gap) Gap {
 		return Gap{What: h.replace(g.What), Reason: h.replace(g.Reason), Detail: h.replace(g.Detail), Effect: h.replace(g.Effect)}
 	})
@@ -124,7 +124,7 @@ func each[T any](list []T, change func(T) T) []T {
 	return out
 }
 
-// present makes a list that is always there be there when it is empty too: [] and not null.
+// present turns nil into an empty list, so that JSON has [] and not null.
 func present[T any](l []T) []T {
 	if l == nil {
 		return []T{}
@@ -132,8 +132,8 @@ func present[T any](l []T) []T {
 	return l
 }
 
-// value gives a secret its ordinal by first appearance, so that equal values look equal, and hides secrets inside others.
-func (h *hider) value(v Value) Value {
+// value replaces a secret value by a numbered mask: equal values get the same mask. It also hides secrets inside other values.
+func (h *redactor) value(v Value) Value {
 	switch {
 	case !v.set:
 		return v
@@ -155,8 +155,8 @@ func (h *hider) value(v Value) Value {
 	return Value{set: true, secret: true, mask: mask}
 }
 
-// inside hides secrets in the strings of a value that is none itself.
-func (h *hider) inside(v any) any {
+// inside hides secrets in the strings of a value that is not itself secret.
+func (h *redactor) inside(v any) any {
 	switch v := v.(type) {
 	case string:
 		return h.replace(v)

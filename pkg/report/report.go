@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report is the result of an audit: one versioned document, every printer's only input, and an API: fields are added to it,
-// never renamed. It is a copy of the result of an evaluation with the findings about it, in which secrets are hidden. Nothing else works on it.
+// Package report defines the documents that the commands print. They are a versioned API: fields are added, never renamed. A report is a copy of
+// the result of an evaluation and its findings, with secrets hidden. Only printers read it.
 package report
 
 import (
@@ -20,7 +20,7 @@ const (
 type Audit struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// TakenAt is when the data was taken, not when it was printed (RFC 3339). Of a snapshot it is the newest time found in it.
+	// TakenAt is when the data was taken, not when it was printed (RFC 3339). For a snapshot, it is the newest time in it.
 	TakenAt string  `json:"takenAt,omitempty"`
 	Tool    Tool    `json:"tool"`
 	Source  Source  `json:"source"`
@@ -36,7 +36,7 @@ type Audit struct {
 	BundleDeployments []BundleDeployment `json:"bundleDeployments"`
 	Findings          []Finding          `json:"findings"`
 	Gaps              []Gap              `json:"gaps"`
-	// Notes are worth saying, but neither a finding nor a gap.
+	// Notes are information for the reader that is neither a finding nor a gap.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -45,30 +45,30 @@ type Tool struct {
 	Version string `json:"version"`
 }
 
-// Source is what the report was made from.
+// Source is the source of the data.
 type Source struct {
 	Kind              string         `json:"kind"` // cluster or snapshot
 	Context           string         `json:"context,omitempty"`
 	Server            string         `json:"server,omitempty"`
-	Path              string         `json:"path,omitempty"` // of a snapshot; several are joined with ", "
+	Path              string         `json:"path,omitempty"` // only for a snapshot; several paths are joined with ", "
 	KubernetesVersion string         `json:"kubernetesVersion,omitempty"`
 	FleetVersions     *FleetVersions `json:"fleetVersions,omitempty"`
 }
 
-// FleetVersions are the image tags of Fleet's workloads, where they could be read.
+// FleetVersions are the image tags of Fleet's workloads that could be read.
 type FleetVersions struct {
 	Controller string            `json:"controller,omitempty"`
-	Agents     map[string]string `json:"agents,omitempty"` // by cluster ("namespace/name"), or by agent namespace where the cluster is not known
+	Agents     map[string]string `json:"agents,omitempty"` // by cluster ("namespace/name"), or by agent namespace if the cluster is not known
 }
 
-// Scope is what was asked for; empty lists mean everything.
+// Scope is the requested scope; empty lists mean everything.
 type Scope struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 	Selectors  []string `json:"selectors,omitempty"`
 	Targets    []string `json:"targets,omitempty"`
 }
 
-// Summary is the report in numbers.
+// Summary has the totals of the report.
 type Summary struct {
 	BundleDeployments int           `json:"bundleDeployments"`
 	Counts            Counts        `json:"counts"`
@@ -82,8 +82,8 @@ type FindingCounts struct {
 	Info    int `json:"info"`
 }
 
-// Counts count the objects of a bundle by what is true of them:
-// Desired = Ready + Missing + Unowned + Modified + NotReady + Unknown. Orphaned stands outside.
+// Counts count the objects of a bundle by their actual state:
+// Desired = Ready + Missing + Unowned + Modified + NotReady + Unknown. Orphaned objects are not included in Desired.
 type Counts struct {
 	Desired  int `json:"desired"`
 	Ready    int `json:"ready"`
@@ -98,7 +98,7 @@ type Counts struct {
 // Plus returns the field-wise sum.
 func (c Counts) Plus(o Counts) Counts { return Counts(evaluate.Counts(c).Plus(evaluate.Counts(o))) }
 
-// Reported is what Fleet's status says. Its missing includes what we call unowned. Numbers are nil where Fleet says none.
+// Reported is Fleet's status. Its missing objects include those that this report calls unowned. A number that Fleet does not report is nil.
 type Reported struct {
 	State        string `json:"state,omitempty"`
 	DesiredReady *int   `json:"desiredReady,omitempty"`
@@ -110,29 +110,29 @@ type Reported struct {
 	// BundleDeployments and ReadyBundleDeployments are the summary of an aggregate.
 	BundleDeployments      *int `json:"bundleDeployments,omitempty"`
 	ReadyBundleDeployments *int `json:"readyBundleDeployments,omitempty"`
-	// AsOf is when Fleet last wrote the status, where that is recorded (RFC 3339).
+	// AsOf is when Fleet last wrote the status (RFC 3339), if that is recorded.
 	AsOf string `json:"asOf,omitempty"`
 }
 
-// Aggregate is one object above the BundleDeployments, with the truth summed up beside what it says of itself.
+// Aggregate is one object above the BundleDeployments, with its actual totals and the totals that Fleet reports.
 type Aggregate struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	Actual    Actual    `json:"actual"`
 	Reported  *Reported `json:"reported,omitempty"`
-	// Findings are the codes of the findings on this very object.
+	// Findings are the codes of the findings about the aggregate object itself.
 	Findings []string `json:"findings,omitempty"`
 }
 
-// Actual is the sum of the deployments below an aggregate.
+// Actual has the totals of the bundle deployments of an aggregate.
 type Actual struct {
 	BundleDeployments      int    `json:"bundleDeployments"`
 	ReadyBundleDeployments int    `json:"readyBundleDeployments"`
 	Counts                 Counts `json:"counts"`
 }
 
-// BundleDeployment is one bundle on one cluster. Where only its release is known (on a downstream cluster), the name is the bundle id
-// and the namespace is empty.
+// BundleDeployment is one bundle on one cluster. If only its release is known (on a downstream cluster), the name is the bundle id and the
+// namespace is empty.
 type BundleDeployment struct {
 	Namespace   string     `json:"namespace"`
 	Name        string     `json:"name"`
@@ -144,9 +144,9 @@ type BundleDeployment struct {
 	SetID       string     `json:"setID,omitempty"`
 	Hash        string     `json:"hash,omitempty"`
 	DesiredFrom string     `json:"desiredFrom,omitempty"`
-	State       State      `json:"state"`            // what is true
+	State       State      `json:"state"`            // the actual state
 	Reason      string     `json:"reason,omitempty"` // of the state Unknown
-	Counts      Counts     `json:"counts"`           // what is true
+	Counts      Counts     `json:"counts"`           // the actual counts
 	Reported    *Reported  `json:"reported,omitempty"`
 	Resources   []Resource `json:"resources"`
 }
@@ -154,7 +154,7 @@ type BundleDeployment struct {
 // State is the state of a resource or of a BundleDeployment.
 type State string
 
-// The states. A resource has the first that holds of Unknown, Missing, Unowned, Modified, NotReady, Ready; Orphaned stands outside.
+// The states. A resource that is desired has the first state that applies, in the order Unknown, Missing, Unowned, Modified, NotReady, Ready.
 // A BundleDeployment may also be OutOfSync, WaitApplied or ErrApplied.
 const (
 	Unknown     State = "Unknown"
@@ -173,41 +173,41 @@ const (
 type Resource struct {
 	object.Ref
 	State State `json:"state"`
-	// Reason says more about the states Unowned and Unknown, in one of the words of the catalogue.
+	// Reason is the reason of the states Unowned and Unknown, a word of the catalogue.
 	Reason string `json:"reason,omitempty"`
-	// Message says more in a sentence: the condition that decided, why a read failed.
+	// Message is a sentence: the condition that is not met, or why a read failed.
 	Message     string       `json:"message,omitempty"`
 	Owner       *Owner       `json:"owner,omitempty"`
 	Differences []Difference `json:"differences,omitempty"`
 }
 
-// Owner is who holds an object, when somebody else does.
+// Owner is the present owner of an object, if it is not the bundle.
 type Owner struct {
 	SetID   string `json:"setID,omitempty"`
 	Hash    string `json:"hash,omitempty"`
 	Release string `json:"release,omitempty"` // "namespace/name"
-	// BundleDeployment is "namespace/name" of the one on this cluster that the marks belong to; empty where no bundle here has that set.
+	// BundleDeployment is "namespace/name" of the one on this cluster that the ownership metadata names; empty if no bundle here has that set.
 	BundleDeployment string `json:"bundleDeployment,omitempty"`
 }
 
-// Difference is one field that differs. Manager, operation and time are there where the object's managedFields record them.
+// Difference is one field that differs. Manager, operation and time are set if the object's managedFields record them.
 type Difference struct {
 	Path        string `json:"path"`
-	Desired     Value  `json:"desired,omitzero"` // not there where the bundle states nothing here
-	Live        Value  `json:"live,omitzero"`    // not there where the object has nothing here
-	Release     Value  `json:"release,omitzero"` // what the release record says, where the bundle was rendered and says something else
+	Desired     Value  `json:"desired,omitzero"` // absent if the bundle does not state the field
+	Live        Value  `json:"live,omitzero"`    // absent if the live object does not have the field
+	Release     Value  `json:"release,omitzero"` // the value in the release record, if the bundle was rendered and states another one
 	Manager     string `json:"manager,omitempty"`
 	Operation   string `json:"operation,omitempty"`
 	Subresource string `json:"subresource,omitempty"`
 	Time        string `json:"time,omitempty"`
-	// AtAdmission says that no manager is recorded for this value, though managers are for others: an admission webhook set it, or the API
-	// server itself.
+	// AtAdmission says that no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API
+	// server set it.
 	AtAdmission bool `json:"atAdmission,omitempty"`
-	// Note qualifies the difference: another order, or what the server's dry run said.
+	// Note qualifies the difference: a different order, or the result of the server's dry run.
 	Note string `json:"note,omitempty"`
 }
 
-// Who says who made the difference, and when, as far as that is recorded.
+// Who says who made the difference and when, if that is recorded.
 func (d Difference) Who() string {
 	return evaluate.Difference{Manager: d.Manager, Operation: d.Operation, Subresource: d.Subresource, Time: d.Time, AtAdmission: d.AtAdmission}.Who()
 }
@@ -222,14 +222,14 @@ const (
 	Info    Severity = "info"
 )
 
-// Finding is one thing that is wrong, or worth knowing.
+// Finding is one problem, or one piece of information.
 type Finding struct {
 	Code     string     `json:"code"`
 	Severity Severity   `json:"severity"`
 	Title    string     `json:"title"`
 	Object   object.Ref `json:"object"`
 	Cluster  string     `json:"cluster,omitempty"` // "namespace/name"
-	// BundleDeployment is "namespace/name" of the one that the finding belongs to, empty where it belongs to none.
+	// BundleDeployment is "namespace/name" of the bundle deployment that the finding is about; empty if it is about none.
 	BundleDeployment string   `json:"bundleDeployment,omitempty"`
 	Message          string   `json:"message"`
 	Evidence         []string `json:"evidence,omitempty"`
@@ -237,15 +237,15 @@ type Finding struct {
 	AsOf             string   `json:"asOf,omitempty"`
 }
 
-// Gap is something that could not be read, and what follows from that.
+// Gap is something that could not be read, and the effect on the report.
 type Gap struct {
 	What string `json:"what"`
-	// Reason is a word, as of the state Unknown, or a sentence.
+	// Reason is a word, such as a reason of the state Unknown, or a sentence.
 	Reason string `json:"reason"`
-	// Detail is what the other side said about the reason.
+	// Detail is the message of the server or the library, if there is one.
 	Detail string `json:"detail,omitempty"`
 	Effect string `json:"effect"`
 }
 
-// Why is the reason with its detail.
+// Why returns the reason with its detail.
 func (g Gap) Why() string { return source.Gap{Reason: g.Reason, Detail: g.Detail}.Why() }

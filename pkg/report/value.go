@@ -10,18 +10,18 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
-// Value is a value in a difference. The zero Value is no value. A secret one prints as an ordinal in a redacted document, and
-// as "***" before that.
+// Value is a value in a difference. The zero Value is no value. A secret value prints as a numbered mask in a redacted document, and as
+// "***" in any other one.
 type Value struct {
 	set, secret bool
 	v           any
 	mask        string
 }
 
-// Plain makes a Value that may be shown.
+// Plain returns a Value that may be shown.
 func Plain(v any) Value { return Value{set: true, v: v} }
 
-// Secret makes a Value that is never shown.
+// Secret returns a Value that is never shown.
 func Secret(v any) Value { return Value{set: true, secret: true, v: v, mask: "***"} }
 
 func newValue(v evaluate.Value) Value {
@@ -45,7 +45,7 @@ func (v Value) Shown() any {
 // IsZero says whether there is no value; encoding/json leaves it out then.
 func (v Value) IsZero() bool { return !v.set }
 
-// Equal says whether two values are the same, as far as may be shown.
+// Equal says whether two values look the same when they are printed.
 func (v Value) Equal(o Value) bool {
 	return v.set == o.set && v.secret == o.secret && reflect.DeepEqual(v.Shown(), o.Shown())
 }

@@ -161,7 +161,7 @@ func (s *session) print(ctx context.Context, kind string) error {
 	for _, i := range s.items {
 		d.Objects = append(d.Objects, i.AdoptedObject)
 	}
-	shown := printers.Adoption{Plan: d.Closed(s.secrets), Options: printers.Options{Colour: s.format.Coloured(s.Streams.Out), Diff: s.diff, PrintRole: s.Commands().PrintRole,
+	shown := printers.Adoption{Plan: d.Redacted(s.secrets), Options: printers.Options{Colour: s.format.Coloured(s.Streams.Out), Diff: s.diff, PrintRole: s.Commands().PrintRole,
 		Undo: s.Command("adopt") + " --undo"}}
 	return s.show.Print(ctx, s.Streams.Out, shown)
 }

@@ -128,7 +128,7 @@ func (o *options) predict(found *engine.Audit) *report.Preflight {
 	if elsewhere > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("%d bundle deployments on other clusters are not evaluated", elsewhere))
 	}
-	return p.Closed(found.Secrets)
+	return p.Redacted(found.Secrets)
 }
 
 // status returns the error with the exit status of a report.

@@ -28,8 +28,8 @@ type explainer struct {
 }
 
 // marks explains every label and annotation that is about the owner, labels first.
-func (e explainer) marks(m *object.Meta) []report.Mark {
-	var out []report.Mark
+func (e explainer) marks(m *object.Meta) []report.MetadataEntry {
+	var out []report.MetadataEntry
 	for field, explain := range map[string]map[string]func(string) string{
 		"label": {fleet.HashLabel: e.hash, fleet.ManagedByLabel: managedBy, fleet.PruneLabel: prune},
 		"annotation": {fleet.IDAnnotation: e.id, fleet.ReleaseNameAnnotation: e.release, fleet.ReleaseNamespaceAnnotation: releaseNamespace,
@@ -42,16 +42,18 @@ func (e explainer) marks(m *object.Meta) []report.Mark {
 		}
 		for key, means := range explain {
 			if value, ok := from[key]; ok {
-				out = append(out, report.Mark{Field: field, Key: key, Value: value, Means: means(value)})
+				out = append(out, report.MetadataEntry{Field: field, Key: key, Value: value, Means: means(value)})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b report.Mark) int { return cmp.Or(-cmp.Compare(a.Field, b.Field), cmp.Compare(a.Key, b.Key)) })
+	slices.SortFunc(out, func(a, b report.MetadataEntry) int {
+		return cmp.Or(-cmp.Compare(a.Field, b.Field), cmp.Compare(a.Key, b.Key))
+	})
 	return out
 }
 
 // writers adds who wrote each label and annotation, if the object records that and it can be read.
-func (e explainer) writers(marks []report.Mark, raw []byte) {
+func (e explainer) writers(marks []report.MetadataEntry, raw []byte) {
 	live, managedFields, err := object.Decode(raw)
 	if err != nil || len(managedFields) == 0 {
 		return
