@@ -28,7 +28,7 @@ func effects(d *evaluate.BundleDeployment, x *evaluate.Object, owners []ownershi
 			out = append(out, o.String()+" loses it: its next upgrade restores Helm's label and annotations, and uninstalling it deletes the object by its name")
 		case o.Exists():
 			out = append(out, o.String()+" loses it: the program that applies it may take it back")
-		case x.Metadata.Hash != "" && x.Metadata.Hash == d.Stated.Hash:
+		case x.Metadata.Hash != "" && x.Metadata.Hash == d.ReleaseOwnership.Hash:
 			out = append(out, fmt.Sprintf("release %s states the set that it has now: Fleet will report it as not owned if its agent runs with another scope than the one used here (%s)",
 				d.Release.Release(), d.Scope))
 		default:

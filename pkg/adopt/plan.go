@@ -160,7 +160,7 @@ func unproven(d *evaluate.BundleDeployment) []string {
 		return []string{"the scope of the agent that deploys its bundle is not known: no running agent and no release shows it" + remedy}
 	case d.Disputed:
 		return []string{fmt.Sprintf("%s, and no running agent shows which is right", d.DisputeOf()) + remedy}
-	case s.Evidence == resolve.EvidenceReleases && d.Stated.SetID == "":
+	case s.Evidence == resolve.EvidenceReleases && d.ReleaseOwnership.SetID == "":
 		return []string{fmt.Sprintf("only %s show %s: no running agent does, and the bundle has no release of its own", s.Source, s) + remedy}
 	case s.Evidence == resolve.EvidenceDeclared:
 		return []string{fmt.Sprintf("only %s says that the agent has %s: no running agent and no release shows it", s.Source, s) + remedy}

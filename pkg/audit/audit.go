@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit runs the stages of an audit one after the other: collect, resolve, evaluate, check, report. It has no flags and prints nothing.
+// Package audit runs the stages of an audit in order: collect, resolve, evaluate, check, report. It has no flags and prints nothing.
 package audit
 
 import (
@@ -26,33 +26,33 @@ import (
 // Options of an audit.
 type Options struct {
 	Scope evaluate.Scope
-	// Server, where there is one, can be asked what it would make of a manifest.
+	// Server makes dry runs of manifests; nil if there is no server.
 	Server collect.Server
-	// ServerCheck says when it is asked.
+	// ServerCheck says for which objects Server makes dry runs.
 	ServerCheck collect.ServerCheck
-	// Version of the program, and the Commands by which findings suggest what to do: only to be shown.
+	// Version is the version of the program. Commands are the commands that findings suggest. Both are only shown.
 	Version  string
 	Commands check.Commands
-	// Desired says where desired objects are taken from; empty is DesiredRelease. Files are those of DesiredFiles.
+	// Desired is the source of the desired objects; empty means DesiredRelease. Files is the input for DesiredFiles.
 	Desired Desired
 	Files   *render.Input
-	// AgentScope is the scope that the user states for agents whose running workload does not show one; nil where none is stated.
+	// AgentScope is the scope that the user states for agents whose running workload does not show one; nil if none is stated.
 	AgentScope *string
-	// StatusOnly has only the status checked that Fleet reports: no release record and no live object is read.
+	// StatusOnly checks only the status that Fleet reports: no release record and no live object is read.
 	StatusOnly bool
-	// Renderer renders bundles; nil renders them in this process, where nothing bounds a template.
+	// Renderer renders bundles; nil renders them in this process, without limits for templates.
 	Renderer collect.Renderer
-	// Predict has each unowned object compared too, and notes what adopting it needs, or deploying over it.
+	// Predict also compares unowned objects, and records the data that adopting or deploying them needs.
 	Predict bool
-	// Progress, where set, is told what is being done, from several goroutines.
+	// Progress receives the progress of the audit; nil if it is not needed. It is called from several goroutines.
 	Progress func(collect.Progress)
 }
 
-// Desired says where desired objects are taken from.
+// Desired is a source of desired objects.
 type Desired string
 
-// The choices. Release is what Fleet's agent compares with; Bundle is what it would install now; Auto is the release where there is one, and
-// else the bundle; Files are those of Options.Files alone.
+// The sources. Fleet's agent compares with the release and would install the bundle now. Auto is the release if there is one, otherwise the
+// bundle. Files are Options.Files.
 const (
 	DesiredRelease Desired = "release"
 	DesiredAuto    Desired = "auto"
@@ -60,42 +60,42 @@ const (
 	DesiredFiles   Desired = "files"
 )
 
-// ErrNoFleet is returned where nothing of Fleet was found. Its text says where it was searched for.
+// ErrNoFleet is returned if no trace of Fleet was found. The message names the source.
 var ErrNoFleet = errors.New("no Fleet found here")
 
-// ErrNothingRead is returned where Fleet may be, but nothing of it could be read.
+// ErrNothingRead is returned if Fleet may be installed, but nothing of it could be read.
 var ErrNothingRead = errors.New("nothing could be read")
 
-// ErrScopeContradicted is returned where the user states an agent scope and a running agent shows another one.
+// ErrScopeContradicted is returned if the user states an agent scope and a running agent shows another one.
 var ErrScopeContradicted = errors.New("the running agent contradicts --agent-scope")
 
-// ErrScopeAmbiguous is returned where the user states one scope and several agents do not show theirs.
+// ErrScopeAmbiguous is returned if the user states one scope and several agents do not show theirs.
 var ErrScopeAmbiguous = errors.New("--agent-scope states one scope for several agents")
 
-// Audit is the outcome of one.
+// Audit is the result of an audit.
 type Audit struct {
 	*evaluate.Result
 	Findings []check.Finding
 	// Secrets are the values that must not be shown.
 	Secrets *redact.Secrets
-	// Kinds are those that the source has.
+	// Kinds are the kinds of the source.
 	Kinds *source.Kinds
 
 	options Options
 	reader  *collect.Reader
 }
 
-// Input is what checks and predictions look at.
+// Input returns the input of checks and predictions.
 func (a *Audit) Input() *check.Input {
 	return &check.Input{Result: a.Result, Commands: a.options.Commands}
 }
 
-// Report is the document that shows the audit.
+// Report returns the report of the audit, with secrets hidden.
 func (a *Audit) Report() *report.Audit {
 	return report.NewAudit(a.Result, a.Findings, a.options.Version).Redacted(a.Secrets)
 }
 
-// Run audits what the source yields.
+// Run audits a source.
 func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	r, err := read(ctx, src, o)
 	if err != nil {
@@ -128,7 +128,7 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	return out, err
 }
 
-// reading is what was read so far, and what it comes to.
+// reading is the data that was read, and the desired state that follows from it.
 type reading struct {
 	*collect.Reader
 	options Options
@@ -161,7 +161,7 @@ func read(ctx context.Context, src source.Source, o Options) (*reading, error) {
 	return r, nil
 }
 
-// resolve finds out what is desired from what was read so far.
+// resolve computes the desired state from the data that was read so far.
 func (r *reading) resolve() {
 	r.desired = resolve.Resolve(r.input)
 	for _, c := range r.desired.Clusters {
@@ -169,7 +169,7 @@ func (r *reading) resolve() {
 	}
 }
 
-// found makes sure that there is something to audit.
+// found returns an error if there is nothing to audit.
 func (r *reading) found() error {
 	d := r.desired
 	hidden := r.deploymentsHidden()
@@ -186,13 +186,12 @@ func (r *reading) found() error {
 	case len(r.gaps) > 0:
 		return fmt.Errorf("%w of Fleet in %s: %s (%s)", ErrNothingRead, where, r.gaps[0].What, r.gaps[0].Why())
 	case served && r.Description.Origin == source.OriginCluster:
-		return nil // Fleet is installed and deploys nothing: that is a clean report
+		return nil // Fleet is installed and deploys nothing: the report is empty
 	}
 	return fmt.Errorf("%w: %s has neither BundleDeployments nor Helm releases of a Fleet agent", ErrNoFleet, where)
 }
 
-// deploymentsHidden says whether there may be BundleDeployments of which none could be read, of no cluster. What a damaged snapshot does not
-// hold may be what was lost.
+// deploymentsHidden says whether no BundleDeployment could be read, although there may be some. A damaged snapshot may have lost them.
 func (r *reading) deploymentsHidden() bool {
 	f, all := r.desired.Coverage[state.BundleDeployment].Of("")
 	switch {
@@ -206,7 +205,7 @@ func (r *reading) deploymentsHidden() bool {
 	})
 }
 
-// statedScope makes sure that the scope which the user states is not one that every running agent contradicts.
+// statedScope returns an error if every running agent contradicts the scope that the user states.
 func (r *reading) statedScope() error {
 	if r.options.AgentScope == nil {
 		return nil
@@ -222,7 +221,7 @@ func (r *reading) statedScope() error {
 	return nil
 }
 
-// settleDisputes has the live objects decide between the scope that a spec declares and the one that releases state.
+// settleDisputes counts live objects to choose between the scope that a spec declares and the one that releases state.
 func (r *reading) settleDisputes(ctx context.Context) error {
 	all := map[resolve.DisputeKey]resolve.Carriers{}
 	for _, c := range r.desired.Clusters {
@@ -249,7 +248,7 @@ func (r *reading) scope() ([]*resolve.BundleDeployment, error) {
 	return []*resolve.BundleDeployment{d}, err
 }
 
-// ofFiles finds the bundle deployment that a bundle in a directory is for, or makes one of a bundle that is not on the cluster yet.
+// ofFiles returns the bundle deployment of a bundle in a directory. It creates one if the bundle is not on the cluster yet.
 func (r *reading) ofFiles() (*resolve.BundleDeployment, error) {
 	name := r.options.Files.Name
 	var found []*resolve.BundleDeployment
@@ -267,7 +266,7 @@ func (r *reading) ofFiles() (*resolve.BundleDeployment, error) {
 	return nil, fmt.Errorf("finding bundle %s: %d deployments on this cluster have that name", name, len(found))
 }
 
-// render replaces what bundle deployments desire by what their bundles are rendered to, where that is asked for.
+// render replaces the desired objects of bundle deployments by those of their rendered bundles, if the options request it.
 func (r *reading) render(ctx context.Context) error {
 	scope, err := r.scope()
 	if err != nil {
@@ -303,8 +302,8 @@ func (r *reading) render(ctx context.Context) error {
 	return nil
 }
 
-// competitors are the bundle deployments out of scope that are not installed yet. What they desire only their contents say, and an object that
-// one of them desires is contested, however narrow the scope is.
+// competitors returns the bundle deployments out of scope that are not installed yet. They must be rendered, because an object that one of them
+// desires is contested, whatever the scope is.
 func competitors(desired *resolve.DesiredState, scope []*resolve.BundleDeployment) []collect.Bundle {
 	var out []collect.Bundle
 	for _, d := range desired.Deployments {
@@ -315,7 +314,7 @@ func competitors(desired *resolve.DesiredState, scope []*resolve.BundleDeploymen
 	return out
 }
 
-// evaluate reads the live objects and says what is true of them.
+// evaluate reads the live objects and evaluates them.
 func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {
 	o := r.options
 	scope, err := r.scope()
@@ -354,8 +353,8 @@ func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {
 	return out, nil
 }
 
-// Again evaluates some of the bundle deployments, by their keys, once more, from live objects that are read anew; what is desired of them is as it
-// was. Nothing is counted as orphaned: other objects are not read.
+// Again reads the live objects of some bundle deployments again and evaluates them. keys are the keys of the bundle deployments. The desired
+// objects stay the same. Orphaned objects are not counted, because objects that are not desired are not read.
 func (a *Audit) Again(ctx context.Context, keys map[string]bool) ([]*evaluate.BundleDeployment, error) {
 	var scope []*resolve.BundleDeployment
 	for _, d := range a.Deployments {
@@ -378,7 +377,7 @@ func (a *Audit) Again(ctx context.Context, keys map[string]bool) ([]*evaluate.Bu
 	return out, nil
 }
 
-// DesiredKinds lists the kinds that the bundles of a source deploy, as far as it serves them, ordered by group and kind.
+// DesiredKinds returns the kinds that the bundles of a source deploy and that the source serves, ordered by group and kind.
 func DesiredKinds(ctx context.Context, src source.Source) ([]source.Kind, error) {
 	r, err := read(ctx, src, Options{})
 	if err == nil {

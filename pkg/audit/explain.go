@@ -23,12 +23,12 @@ type explainer struct {
 	*resolve.Cluster
 	desired     *resolve.DesiredState
 	have        ownership.Metadata
-	owner       *resolve.BundleDeployment // nil if none has its hash
+	owner       *resolve.BundleDeployment // nil if no bundle deployment has its hash
 	annotations map[string]string
 }
 
-// marks explains every label and annotation that is about the owner, labels first.
-func (e explainer) marks(m *object.Meta) []report.MetadataEntry {
+// entries explains every label and annotation about the owner, labels first.
+func (e explainer) entries(m *object.Meta) []report.MetadataEntry {
 	var out []report.MetadataEntry
 	for field, explain := range map[string]map[string]func(string) string{
 		"label": {fleet.HashLabel: e.hash, fleet.ManagedByLabel: managedBy, fleet.PruneLabel: prune},
@@ -52,8 +52,8 @@ func (e explainer) marks(m *object.Meta) []report.MetadataEntry {
 	return out
 }
 
-// writers adds who wrote each label and annotation, if the object records that and it can be read.
-func (e explainer) writers(marks []report.MetadataEntry, raw []byte) {
+// addWriters adds the last writer of each label and annotation, if the managedFields of the object could be read.
+func (e explainer) addWriters(entries []report.MetadataEntry, raw []byte) {
 	live, managedFields, err := object.Decode(raw)
 	if err != nil || len(managedFields) == 0 {
 		return
@@ -62,12 +62,12 @@ func (e explainer) writers(marks []report.MetadataEntry, raw []byte) {
 	if err != nil {
 		return
 	}
-	for i, m := range marks {
+	for i, m := range entries {
 		path, err := fieldpath.MakePath("metadata", m.Field+"s", m.Key)
 		if err != nil {
 			return
 		}
-		marks[i].Who = evaluate.Writer(compare.Difference{Path: path, Live: m.Value, LiveSet: true}, managers)
+		entries[i].Who = evaluate.Writer(compare.Difference{Path: path, Live: m.Value, LiveSet: true}, managers)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// stateGaps says which of Fleet's objects and release records could not be read.
+// stateGaps returns the gaps for Fleet's objects and release records that could not be read.
 func stateGaps(desired *resolve.DesiredState, statusOnly bool) []source.Gap {
 	out := fleetGaps(desired)
 	for _, c := range desired.Clusters {
@@ -20,11 +20,11 @@ func stateGaps(desired *resolve.DesiredState, statusOnly bool) []source.Gap {
 			out = append(out, recordGaps(desired, c)...)
 		}
 		for _, u := range c.OverBound {
-			out = append(out, unreadableRecord(u, u.OverBound, "what it states is not known"))
+			out = append(out, unreadableRecord(u, u.OverBound, "its objects are not known"))
 		}
 		for _, u := range c.Unreadable {
 			if u.OverBound == "" {
-				out = append(out, unreadableRecord(u, u.Damaged, "whose release it is cannot be said"))
+				out = append(out, unreadableRecord(u, u.Damaged, "it is not known which release it is of"))
 			}
 		}
 	}
@@ -35,7 +35,7 @@ func unreadableRecord(r *state.Record, detail, effect string) source.Gap {
 	return source.Gap{What: "release record " + r.Namespace + "/" + r.SecretName(), Reason: string(resolve.RecordUnreadable), Detail: detail, Effect: effect}
 }
 
-// fleetGaps says which of Fleet's own objects could not be read. A snapshot need not hold what nothing in it refers to.
+// fleetGaps returns the gaps for Fleet's own objects. A snapshot need not contain objects to which nothing in it refers.
 func fleetGaps(desired *resolve.DesiredState) []source.Gap {
 	referred := map[string]bool{}
 	for _, d := range desired.Deployments {
@@ -54,20 +54,20 @@ func fleetGaps(desired *resolve.DesiredState) []source.Gap {
 				continue
 			}
 		}
-		out = append(out, source.CoverageGaps("listing "+kind.Name+" objects", cover, "what Fleet says of itself is not known")...)
+		out = append(out, source.CoverageGaps("listing "+kind.Name+" objects", cover, "the status that Fleet reports is not known")...)
 	}
 	return out
 }
 
-// recordGaps says once which release records could not be read, instead of once for each bundle deployment.
+// recordGaps returns one gap for all release records that could not be read, instead of one for each bundle deployment.
 func recordGaps(desired *resolve.DesiredState, c *resolve.Cluster) []source.Gap {
 	records := c.State.Coverage.Records
 	switch {
 	case evaluate.NoRecordCaptured(desired):
 		return []source.Gap{{What: "release records", Reason: string(source.NotInSnapshot), Detail: "the snapshot holds none (Secrets of type " + release.SecretType + ")",
-			Effect: "no object can be evaluated; what Fleet's status says is shown"}}
+			Effect: "no object can be evaluated; only the status that Fleet reports is shown"}}
 	case len(records.Failures()) > 0 && !c.State.Captured:
-		return slices.Clone(source.CoverageGaps("listing release records (Secrets)", records, "the deployments whose records are there have no result"))
+		return slices.Clone(source.CoverageGaps("listing release records (Secrets)", records, "the deployments that need these records have no result"))
 	}
 	return nil
 }

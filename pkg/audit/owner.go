@@ -16,7 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Named is an object as a user names it. Kind is a word that source.Kind's Called understands; an empty Namespace stands for all.
+// Named is the name of an object as the user writes it. Kind is a word that source.Kind.Called accepts; an empty Namespace means all namespaces.
 type Named struct{ Kind, Namespace, Name string }
 
 // String writes the name as on the command line.
@@ -27,14 +27,14 @@ func (n Named) String() string {
 	return n.Kind + "/" + n.Namespace + "/" + n.Name
 }
 
-// Owner reports the owners of objects. A name may stand for several objects, in several namespaces or API groups. An object that is not found
-// is an error that names it.
+// Owner reports the owners of objects. A name may match several objects, in several namespaces or API groups. Owner returns an error that names
+// the object if it is not found.
 func Owner(ctx context.Context, src source.Source, o Options, names []Named) (*report.Ownership, error) {
 	r, err := read(ctx, src, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.found(); err != nil && !errors.Is(err, ErrNoFleet) { // without Fleet an object may have another owner
+	if err := r.found(); err != nil && !errors.Is(err, ErrNoFleet) { // an object may have an owner without Fleet
 		return nil, err
 	}
 	if err := r.settleDisputes(ctx); err != nil {
@@ -53,7 +53,7 @@ func Owner(ctx context.Context, src source.Source, o Options, names []Named) (*r
 	return out, nil
 }
 
-// named finds the objects that a name stands for.
+// named finds the objects that a name matches.
 func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, error) {
 	var out []report.OwnedObject
 	var unread []source.Failure
@@ -108,8 +108,8 @@ func (r *reading) ownedObject(m *object.Meta, raw []byte) report.OwnedObject {
 		out.Unknown = evaluate.DesireUnknown(r.desired, c)
 	}
 	out.Result, out.Verdict = result(c, have, out)
-	out.Marks = e.marks(m)
-	e.writers(out.Marks, raw)
+	out.Marks = e.entries(m)
+	e.addWriters(out.Marks, raw)
 	return out
 }
 
@@ -125,7 +125,7 @@ func ownerOf(d *resolve.BundleDeployment) *report.Holder {
 	return out
 }
 
-// result says in one word and in one sentence who owns an object. Fleet looks at the hash alone.
+// result returns the owner of an object as a value and as a sentence. Fleet considers only the hash.
 func result(c *resolve.Cluster, have ownership.Metadata, o report.OwnedObject) (report.OwnerResult, string) {
 	if have.Hash != "" {
 		return setResult(c, have, o)
@@ -134,16 +134,16 @@ func result(c *resolve.Cluster, have ownership.Metadata, o report.OwnedObject) (
 	case len(o.DesiredBy) > 0:
 		return report.OwnerNotOwned, "it has no hash label: Fleet does not count it as an object of " + o.DesiredBy[0].BundleDeployment + ", which desires it"
 	case o.Unknown != "" && have.ReleaseName != "":
-		return report.OwnerUnknown, "it is an object of Helm release " + have.Release() + "; whether a bundle desires it is not known: " + o.Unknown
+		return report.OwnerUnknown, "it is an object of Helm release " + have.Release() + "; it is not known whether a bundle desires it: " + o.Unknown
 	case o.Unknown != "":
-		return report.OwnerUnknown, "whether a bundle desires it is not known: " + o.Unknown
+		return report.OwnerUnknown, "it is not known whether a bundle desires it: " + o.Unknown
 	case have.ReleaseName != "":
 		return report.OwnerHelmRelease, "it is not an object of Fleet: it is an object of Helm release " + have.Release()
 	}
 	return report.OwnerNone, "it is not an object of Fleet, and no bundle that is installed on this cluster desires it"
 }
 
-// setResult is the result of an object that has a hash.
+// setResult is the result for an object that has a hash.
 func setResult(c *resolve.Cluster, have ownership.Metadata, o report.OwnedObject) (report.OwnerResult, string) {
 	owner := ownership.Evaluate(c, ownership.Claim{Object: o.Key(), Have: have}).Owners[0]
 	known := owner.Situation == ownership.KnownHash

@@ -18,35 +18,35 @@ import (
 // quotedSecrets collects the values of live Secrets that the report may quote, for every scope and every owner of the Secrets. It lists all
 // Secrets except release records once, and only where the report has a text to check. It does not keep values that nothing quotes.
 func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
-	var said redact.Quotes
-	report.NewAudit(a.Result, a.Findings, a.options.Version).Texts(said.Add)
+	var quotes redact.Quotes
+	report.NewAudit(a.Result, a.Findings, a.options.Version).Texts(quotes.Add)
 	for _, d := range a.Deployments {
 		for i := range d.Objects {
 			if live := d.Objects[i].Live; live != nil {
-				said.Add(live.LastApplied...)
+				quotes.Add(live.LastApplied...)
 			}
 		}
 	}
-	if said.Empty() {
+	if quotes.Empty() {
 		return nil, nil
 	}
 	namespaces := knownNamespaces(a.Result)
-	cover, err := a.reader.QuotedSecrets(ctx, &said, publicWords(a.Kinds, namespaces), slices.Sorted(maps.Keys(namespaces)))
+	cover, err := a.reader.QuotedSecrets(ctx, &quotes, publicWords(a.Kinds, namespaces), slices.Sorted(maps.Keys(namespaces)))
 	if err != nil {
 		return nil, err
 	}
 	if _, all := cover.Of(""); !all && showsValues(a.Deployments) {
-		return source.CoverageGaps("listing Secrets, to hide their values", cover, "a value of a Secret that was not read is shown where an object quotes it"), nil
+		return source.CoverageGaps("listing Secrets, to hide their values", cover, "values of Secrets that were not read are shown if an object contains them"), nil
 	}
 	return nil, nil
 }
 
-// ownWords are those of the program's sentences that are as long as a value which is hidden.
+// ownWords are words of the program's own sentences that are long enough to be hidden if a Secret has such a value.
 var ownWords = []string{"default", "cluster", "bundle", "release", "releases", "object", "objects", "kubectl", "fleetdoctor", "namespace", "manifest",
 	"server", "status", "deployed", "missing", "modified", "unowned", "orphaned", "unknown", "warning", "failed", "Forbidden", "operation", "Update",
 	"Opaque", "kubernetes", "Kubernetes", "annotation", "webhook"}
 
-// publicWords are no secrets, though a Secret may hold one, as many hold "default". A report without them says nothing.
+// publicWords are not secret, although a Secret may have such a value, for example "default". A report that hides them would be unreadable.
 func publicWords(kinds *source.Kinds, namespaces map[string]bool) map[string]bool {
 	out := maps.Clone(namespaces)
 	for _, word := range ownWords {
@@ -60,7 +60,7 @@ func publicWords(kinds *source.Kinds, namespaces map[string]bool) map[string]boo
 	return out
 }
 
-// knownNamespaces are those that Fleet and Helm work in.
+// knownNamespaces are the namespaces that Fleet and Helm use.
 func knownNamespaces(r *evaluate.Result) map[string]bool {
 	out := map[string]bool{}
 	for _, ns := range collect.SystemNamespaces {
@@ -86,7 +86,7 @@ func knownNamespaces(r *evaluate.Result) map[string]bool {
 	return out
 }
 
-// showsValues says whether values of objects are shown, other than those that are masked whole.
+// showsValues says whether a difference shows a value that is not masked.
 func showsValues(deployments []*evaluate.BundleDeployment) bool {
 	for _, d := range deployments {
 		for i := range d.Objects {

@@ -137,7 +137,7 @@ func TestUnread(t *testing.T) {
 		{name: "Secrets may not be listed", fault: faulty{lists: map[string]source.Coverage{"Secret": forbidden}},
 			state: report.Unknown, reason: "Forbidden",
 			findings: []string{"FD607 BundleDeployment cluster-one/guestbook"},
-			gaps:     []string{"listing release records (Secrets): Forbidden", "searching for marked objects in secrets"}},
+			gaps:     []string{"listing release records (Secrets): Forbidden", "searching for objects with the hash label in secrets"}},
 		{name: "release records could not be read", fault: faulty{lists: map[string]source.Coverage{"Secret type=" + release.SecretType: failed}},
 			state: report.Unknown, reason: "ReadFailed",
 			findings: []string{"FD607 BundleDeployment cluster-one/guestbook"},
@@ -252,7 +252,7 @@ func TestUnreadFleet(t *testing.T) {
 	})
 }
 
-// TestOtherVersionServed holds that a kind which is not served in the version that is desired is still searched for marked objects in the
+// TestOtherVersionServed holds that a kind which is not served in the version that is desired is still searched for objects with the hash label in the
 // version that is.
 func TestOtherVersionServed(t *testing.T) {
 	got, err := one(t, "other-version", faulty{})

@@ -37,8 +37,8 @@ func whyUnowned(d *evaluate.BundleDeployment, r ownership.Result) string {
 	case ownership.Inconsistent:
 		return "has the id of its set with the hash of another set"
 	}
-	if d.Stated.Hash != "" && r.Have.Hash == d.Stated.Hash {
-		return fmt.Sprintf("has set %q, with which its release was made; the agent uses set %q", d.Stated.SetID, d.Ownership.SetID)
+	if d.ReleaseOwnership.Hash != "" && r.Have.Hash == d.ReleaseOwnership.Hash {
+		return fmt.Sprintf("has set %q, with which its release was made; the agent uses set %q", d.ReleaseOwnership.SetID, d.Ownership.SetID)
 	}
 	if len(r.Owners) == 0 { // the namespace of a release without its name
 		return "has ownership metadata that names no owner"

@@ -203,7 +203,7 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", sick, "GitRepos.fleet.cattle.io", "guestbook", "bd/ingress-ingress"}, 1, ""},
 		{[]string{"--snapshot", sick, "bundle", "guestbook-guestbook", "ingress-ingress"}, 1, ""},
 		{[]string{"--snapshot", sick, "--all-namespaces"}, 1, ""},
-		{[]string{"--snapshot", sick, "gitrepo/guestbook", "-n", "elsewhere"}, 3, "finding namespace elsewhere: nothing of Fleet's is in it; there is in fleet-local"},
+		{[]string{"--snapshot", sick, "gitrepo/guestbook", "-n", "elsewhere"}, 3, "finding namespace elsewhere: it has no objects of Fleet; namespaces with objects of Fleet: fleet-local"},
 		{[]string{"--snapshot", sick, "gitrepo/nobody"}, 3, "gitrepo/nobody"},
 		{[]string{"--snapshot", dump}, 3, noResult},
 		{[]string{"--snapshot", dump, "--fail-on=none"}, 3, noResult},

@@ -20,16 +20,16 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// ClusterOptions say what of a cluster is read.
+// ClusterOptions select the data that is read from a cluster.
 type ClusterOptions struct {
-	// NoRecords leaves the Secrets of agents and the release records out.
+	// NoRecords omits the Secrets of agents and the release records.
 	NoRecords bool
-	// OtherReleases reads the names of the releases in ConfigMaps too. None of them is Fleet's: only a plan of adoption needs to know whether the
-	// release exists that owns an object.
+	// OtherReleases reads the names of the releases in ConfigMaps too. None of them is Fleet's. Only an adoption plan needs to know whether the
+	// release that owns an object exists.
 	OtherReleases bool
 }
 
-// Cluster reads the agents and the release records of the cluster, knowing which revisions matter for Fleet's objects.
+// Cluster reads the agents and the release records of the cluster. It reads the manifests that Fleet's objects in f need.
 func (r *Reader) Cluster(ctx context.Context, f *state.Fleet, o ClusterOptions) (*state.Cluster, []source.Gap, error) {
 	c := clusterReader{Reader: r, out: &state.Cluster{Kinds: r.Kinds, Captured: r.Description.Origin == source.OriginSnapshot}}
 	err := c.agents(ctx)
@@ -42,7 +42,7 @@ func (r *Reader) Cluster(ctx context.Context, f *state.Fleet, o ClusterOptions) 
 // clusterReader fills a state.Cluster.
 type clusterReader struct {
 	*Reader
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards out and gaps
 	out  *state.Cluster
 	gaps []source.Gap
 }
@@ -69,7 +69,7 @@ func (c *clusterReader) gap(what string, reason source.Reason, effect string) {
 	c.gaps = append(c.gaps, source.NewGap(what, source.Failure{Reason: reason}, effect))
 }
 
-// records reads the Secrets by which agents know their BundleDeployments, and Helm's release records.
+// records reads the agents' Secrets, which name the namespaces of their BundleDeployments, and Helm's release records.
 func (c *clusterReader) records(ctx context.Context, f *state.Fleet, o ClusterOptions) error {
 	c.progress.start("reading release records")
 	if o.NoRecords {
@@ -97,7 +97,7 @@ func (c *clusterReader) agentSecrets(ctx context.Context, namespaces []string) (
 	q := source.Query{Kind: secretKind, FieldSelector: "metadata.name=" + fleet.AgentName, Fallback: slices.Compact(namespaces)}
 	c.out.Coverage.AgentSecrets, err = c.List(ctx, q, func(o source.Object) error {
 		if c.out.AddAgentSecret(o.Raw) != nil {
-			c.gap("reading a Secret "+fleet.AgentName, source.ReadFailed, "which cluster this is must be told otherwise")
+			c.gap("reading a Secret "+fleet.AgentName, source.ReadFailed, "the cluster must be identified by other data")
 		}
 		return nil
 	})
@@ -122,17 +122,17 @@ func (c *clusterReader) releasesInConfigMaps(ctx context.Context) error {
 	return err
 }
 
-// atOnceUnpacked bounds, in bytes, what the records that are decoded at the same time unpack to: decoding one needs a multiple of that. A
-// record that unpacks to more is decoded alone.
-const atOnceUnpacked = 4 << 20
+// maxUnpacked limits the total unpacked size, in bytes, of the records that are decoded concurrently. Decoding needs a multiple of that size. A
+// larger record is decoded alone.
+const maxUnpacked = 4 << 20
 
-// releases reads the release records. Decoding is spread over the processors.
+// releases reads the release records. It decodes one record per processor concurrently.
 func (c *clusterReader) releases(ctx context.Context, f *state.Fleet, namespaces []string) error {
 	needed := f.NeedsManifest()
 	var work state.Work
 	decoders, ctx := errgroup.WithContext(ctx)
 	decoders.SetLimit(runtime.GOMAXPROCS(0))
-	unpacked := semaphore.NewWeighted(atOnceUnpacked)
+	unpacked := semaphore.NewWeighted(maxUnpacked)
 	q := source.Query{Kind: secretKind, FieldSelector: "type=" + release.SecretType, Fallback: namespaces}
 	cover, err := c.List(ctx, q, func(o source.Object) error {
 		c.progress.object()
@@ -142,7 +142,7 @@ func (c *clusterReader) releases(ctx context.Context, f *state.Fleet, namespaces
 		}
 		decoders.Go(func() error {
 			whole := release.UnpackedSize(value)
-			size := int64(min(whole, atOnceUnpacked))
+			size := int64(min(whole, maxUnpacked))
 			if err := unpacked.Acquire(ctx, size); err != nil {
 				return err
 			}
@@ -162,7 +162,7 @@ func (c *clusterReader) releases(ctx context.Context, f *state.Fleet, namespaces
 	return err
 }
 
-// record takes a release record out of its Secret.
+// record extracts a release record from its Secret.
 func (c *clusterReader) record(raw []byte) (release.Name, []byte, bool) {
 	var s struct {
 		Metadata struct {
@@ -180,11 +180,11 @@ func (c *clusterReader) record(raw []byte) (release.Name, []byte, bool) {
 	case err == nil && s.Type != release.SecretType:
 		return name, nil, false
 	case err != nil && nameErr == nil:
-		return name, nil, true // a damaged record, which decoding will say
+		return name, nil, true // a damaged record: decoding returns the error
 	case nameErr != nil:
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.gap("release record "+s.Metadata.Namespace+"/"+s.Metadata.Name, "RecordUnreadable", "it is left out")
+		c.gap("release record "+s.Metadata.Namespace+"/"+s.Metadata.Name, "RecordUnreadable", "it is ignored")
 		return name, nil, false
 	}
 	return name, s.Data.Release, true

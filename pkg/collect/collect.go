@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package collect reads a source: Fleet's own objects into a state.Fleet, agents and release records into a state.Cluster, what bundles are
-// rendered to, and the live objects, each of which it shows to an evaluate.Evaluator and does not keep. What it cannot read it returns as gaps.
+// Package collect reads a source: Fleet's own objects into a state.Fleet, agents and release records into a state.Cluster, rendered bundles, and
+// live objects. It passes each live object to an evaluate.Evaluator and does not keep it. It returns what could not be read as gaps.
 package collect
 
 import (
@@ -19,7 +19,7 @@ import (
 
 var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
 
-// SystemNamespaces are where Fleet's agents are unless told otherwise, for users who may not list Secrets everywhere.
+// SystemNamespaces are the default namespaces of Fleet's agents. They are read for users who may not list Secrets in all namespaces.
 var SystemNamespaces = []string{"cattle-fleet-system", "cattle-fleet-local-system"}
 
 // Reader reads one source.
@@ -27,13 +27,13 @@ type Reader struct {
 	source.Source
 	Description source.Description
 	Kinds       *source.Kinds
-	// Secrets are the values that must not be shown, as far as they were read.
+	// Secrets are the values of Secrets that were read. They must not be shown.
 	Secrets Secrets
 
 	progress progress
 }
 
-// Open begins to read a source. progress, where it is not nil, is told what is being done, from several goroutines.
+// Open prepares reading a source. report receives the progress from several goroutines; it may be nil.
 func Open(ctx context.Context, src source.Source, report func(Progress)) (*Reader, error) {
 	r := &Reader{Source: src}
 	r.progress.report = report
@@ -45,7 +45,7 @@ func Open(ctx context.Context, src source.Source, report func(Progress)) (*Reade
 	return r, err
 }
 
-// Secrets gathers the values that must not be shown. It may be used from several goroutines.
+// Secrets collects the values that must not be shown. It is safe for concurrent use.
 type Secrets struct {
 	mu sync.Mutex
 	redact.Secrets
@@ -61,14 +61,14 @@ func (s *Secrets) AddSecret(c object.Content) {
 	s.Secrets.AddSecret(c)
 }
 
-// AddText adds a text with values that came from a Secret.
+// AddText adds a text from a Secret.
 func (s *Secrets) AddText(text []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Secrets.AddText(text)
 }
 
-// AddRaw adds the values of Secrets, as JSON. What cannot be decoded has no value that could be shown.
+// AddRaw adds the values of Secrets, given as JSON. It ignores a Secret that cannot be decoded, because its values cannot be shown either.
 func (s *Secrets) AddRaw(secrets [][]byte) {
 	for _, raw := range secrets {
 		if c, _, err := object.Decode(raw); err == nil {
@@ -77,16 +77,16 @@ func (s *Secrets) AddRaw(secrets [][]byte) {
 	}
 }
 
-// QuotedSecrets lists all Secrets except release records and adds the values that may be quoted. Those of except are no secrets. namespaces are
-// read where listing all of them is not allowed.
-func (r *Reader) QuotedSecrets(ctx context.Context, said *redact.Quotes, except map[string]bool, namespaces []string) (source.Coverage, error) {
+// QuotedSecrets lists all Secrets except release records and adds the values that the document may quote. The values in except are not secret.
+// It lists the given namespaces if listing all of them is forbidden.
+func (r *Reader) QuotedSecrets(ctx context.Context, quotes *redact.Quotes, except map[string]bool, namespaces []string) (source.Coverage, error) {
 	r.progress.start("reading Secrets, to hide their values")
 	bad := 0
 	q := source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType, Fallback: namespaces}
 	cover, err := r.List(ctx, q, func(o source.Object) error {
 		r.progress.object()
 		if content, _, err := object.Decode(o.Raw); err == nil {
-			r.Secrets.AddQuoted(content, said, except)
+			r.Secrets.AddQuoted(content, quotes, except)
 		} else {
 			bad++
 		}
@@ -98,15 +98,15 @@ func (r *Reader) QuotedSecrets(ctx context.Context, said *redact.Quotes, except 
 	return cover, err
 }
 
-// undecoded is the coverage of a list some of whose objects could not be decoded: any of them may be the one that is looked for.
+// undecoded is the coverage of a list with n objects that could not be decoded. Any object may be one of them, so nothing is covered.
 func undecoded(n int) source.Coverage {
 	return source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: count(n) + " of the objects could not be decoded"})
 }
 
-// notFound is why an object was not read that is provably absent.
+// notFound is the reason for an object that does not exist.
 const notFound source.Reason = "NotFound"
 
-// get reads one object by its name into v. Where it is absent, or may not be read, the failure says why.
+// get reads one object by its name into v. If it is not found or could not be read, the failure says why.
 func (r *Reader) get(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, v any) (*source.Failure, error) {
 	q := source.Query{Kind: gvk, FieldSelector: "metadata.name=" + name}
 	if namespace != "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// apiVersions lists what a cluster serves as charts ask for it.
+// apiVersions returns what a cluster serves, in the form of .Capabilities.APIVersions in charts.
 func apiVersions(kinds *source.Kinds) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -32,7 +32,7 @@ func apiVersions(kinds *source.Kinds) []string {
 	return out
 }
 
-// clusterScoped says of the kinds that a cluster serves whether they have no namespace.
+// clusterScoped returns for each kind that a cluster serves whether it is cluster-scoped.
 func clusterScoped(kinds *source.Kinds) map[string]bool {
 	out := map[string]bool{}
 	for _, k := range kinds.All() {
@@ -72,7 +72,7 @@ func (r *Reader) contents(ctx context.Context, d *resolve.BundleDeployment) (ren
 	return in, err
 }
 
-// bundleResources takes the files from the Bundle where the Content cannot be read, if they are still the ones that were deployed.
+// bundleResources reads the files from the Bundle if the Content could not be read and the Bundle still has the files that were deployed.
 func (r *Reader) bundleResources(ctx context.Context, d *resolve.BundleDeployment, id string, in *render.Input, f source.Failure) error {
 	namespace, name, _ := strings.Cut(d.Bundle, "/")
 	var b v1alpha1.BundleContents
@@ -88,7 +88,7 @@ func (r *Reader) bundleResources(ctx context.Context, d *resolve.BundleDeploymen
 	return nil
 }
 
-// values reads the Secret in which newer Fleets keep a deployment's values. The agent takes none but the one that the valuesHash names
+// values reads the Secret in which newer versions of Fleet keep a deployment's values. The agent accepts only values with the valuesHash
 // (docs/fleet-behavior.md, 6.2 and 6.3).
 func (r *Reader) values(ctx context.Context, d *resolve.BundleDeployment, in *render.Input) error {
 	if in.ValuesHash == "" {
@@ -97,21 +97,21 @@ func (r *Reader) values(ctx context.Context, d *resolve.BundleDeployment, in *re
 	var s secret
 	f, err := r.get(ctx, secretKind, d.Namespace, d.Name, &s)
 	if f != nil || err != nil {
-		return err // render says what was not read
+		return err // render reports the missing values
 	}
 	for _, v := range s.Data {
 		r.Secrets.AddText(v)
 	}
 	if sum := sha256.Sum256(slices.Concat(s.Data["values"], s.Data["stagedValues"])); hex.EncodeToString(sum[:]) != in.ValuesHash {
-		in.Gaps = append(in.Gaps, "the Secret with the values is not the one that its valuesHash names")
+		in.Gaps = append(in.Gaps, "the Secret with the values does not have the hash in its valuesHash")
 		in.ValuesHash = ""
 		return nil
 	}
-	in.Values = append([]byte{}, s.Data["values"]...) // never nil: it was read
+	in.Values = append([]byte{}, s.Data["values"]...) // not nil, because it was read
 	return nil
 }
 
-// valuesFrom reads what the valuesFrom of a deployment name on this cluster.
+// valuesFrom reads the ConfigMaps and Secrets that valuesFrom of a deployment names.
 func (r *Reader) valuesFrom(ctx context.Context, x *rendering) error {
 	x.input.ValuesFrom = map[render.ValuesRef][]byte{}
 	for _, ref := range render.ValuesRefs(&x.input.Options) {
@@ -128,20 +128,19 @@ func (r *Reader) valuesFrom(ctx context.Context, x *rendering) error {
 	return nil
 }
 
-// copied says whether Fleet copies a text with values to the cluster itself, before it deploys.
+// copied says whether Fleet itself copies the ConfigMap or Secret to the cluster before it deploys.
 func copied(o *v1alpha1.Options, ref render.ValuesRef) bool {
 	return slices.ContainsFunc(o.DownstreamResources, func(d v1alpha1.DownstreamResource) bool {
 		return d.Name == ref.Name && strings.EqualFold(d.Kind, ref.Kind)
 	})
 }
 
-// secret is what is read of a Secret.
+// secret is the part of a Secret that is read.
 type secret struct {
 	Data map[string][]byte `json:"data"`
 }
 
-// data reads one key of a ConfigMap or Secret. Where it is not there, or may not be read, the failure says why. A Secret's is never to be
-// shown.
+// data reads one key of a ConfigMap or Secret. If it is not found or could not be read, the failure says why. Data of a Secret must not be shown.
 func (r *Reader) data(ctx context.Context, ref render.ValuesRef) ([]byte, *source.Failure, error) {
 	if ref.Kind == "ConfigMap" {
 		var c struct {

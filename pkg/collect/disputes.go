@@ -51,14 +51,14 @@ func (r *Reader) carriers(ctx context.Context, c *resolve.Cluster, x *resolve.Di
 	g, ctx := errgroup.WithContext(ctx)
 	for gvk, namespaces := range desired {
 		if _, _, ok := r.Kinds.Lookup(gvk); !ok {
-			continue // such objects are Unknown, and have nothing that could be read
+			continue // such objects are Unknown and cannot be listed
 		}
 		g.Go(func() error {
 			q := source.Query{Kind: gvk, LabelSelector: fleet.HashLabel, MetadataOnly: true, Fallback: slices.Sorted(maps.Keys(namespaces))}
 			cover, err := r.List(ctx, q, func(o source.Object) error {
 				m, err := o.ReadMeta()
 				if err != nil {
-					return nil // counted among what has neither
+					return nil // it counts for neither set
 				}
 				mu.Lock()
 				defer mu.Unlock()

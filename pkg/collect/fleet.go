@@ -21,8 +21,8 @@ var (
 	statefulSetKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}
 )
 
-// Fleet reads Fleet's own objects. workspace is the namespace that the user names, empty for none: it is read where reading all of them is not
-// allowed.
+// Fleet reads Fleet's own objects. workspace is the namespace that the user names, or empty. It is read if reading all namespaces is
+// forbidden.
 func (r *Reader) Fleet(ctx context.Context, workspace string) (*state.Fleet, []source.Gap, error) {
 	r.progress.start("reading Fleet's objects")
 	workspaces := []string{"fleet-default", "fleet-local"}
@@ -53,7 +53,7 @@ func (r *Reader) Fleet(ctx context.Context, workspace string) (*state.Fleet, []s
 	return out, gaps, r.deploymentsOfClusters(ctx, out, &mu)
 }
 
-// fleetKind lists one of Fleet's kinds into out, which mu guards.
+// fleetKind lists one of Fleet's kinds into out. mu guards out.
 func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex, kind state.Kind, q source.Query) error {
 	cover := func() (source.Coverage, error) {
 		if _, f, ok := r.Kinds.Lookup(q.Kind); !ok {
@@ -81,7 +81,7 @@ func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex
 	return err
 }
 
-// deploymentsOfClusters reads the BundleDeployments cluster by cluster for users who may not list them everywhere.
+// deploymentsOfClusters reads the BundleDeployments of each cluster for users who may not list them in all namespaces.
 func (r *Reader) deploymentsOfClusters(ctx context.Context, out *state.Fleet, mu *sync.Mutex) error {
 	namespaces := out.ClusterNamespaces()
 	f, all := out.Coverage[state.BundleDeployment].Of("")
@@ -92,7 +92,7 @@ func (r *Reader) deploymentsOfClusters(ctx context.Context, out *state.Fleet, mu
 	return r.fleetKind(ctx, out, mu, state.Kinds[i], source.Query{Kind: v1alpha1.Kind(state.BundleDeployment), Namespaces: namespaces})
 }
 
-// workload lists the workloads of a name. That one could not be read is no gap: the scope of an agent is then found out from its releases.
+// workload lists the workloads with a name. A failed read is not a gap, because the scope of an agent then follows from its releases.
 func (r *Reader) workload(ctx context.Context, gvk schema.GroupVersionKind, name string, add func(source.Object) error) error {
 	if _, _, ok := r.Kinds.Lookup(gvk); !ok {
 		return nil

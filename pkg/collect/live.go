@@ -20,16 +20,16 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// LiveOptions say which live objects are read.
+// LiveOptions select the live objects that are read.
 type LiveOptions struct {
 	// Whole says that everything is in scope: kinds are then listed in all namespaces.
 	Whole bool
-	// Search looks for objects that no release desires in the other kinds too: what is left over there Fleet never sees. It needs one list of
-	// metadata for each kind, narrowed to the hash label.
+	// Search also finds objects that no release desires in the kinds that no bundle deploys. Fleet never reports those. It needs one metadata list
+	// per kind, limited to objects with the hash label.
 	Search bool
 }
 
-// Live lists the kinds that are desired and shows every object to the evaluator.
+// Live lists the desired kinds and passes every object to the evaluator.
 func (r *Reader) Live(ctx context.Context, e *evaluate.Evaluator, o LiveOptions) (evaluate.Observed, error) {
 	r.progress.start("reading live objects")
 	l := lists{Reader: r, evaluator: e, options: o, out: evaluate.Observed{Lists: map[schema.GroupVersionKind]*evaluate.List{}, Searched: o.Search}}
@@ -67,7 +67,7 @@ func (l *lists) kind(ctx context.Context, gvk schema.GroupVersionKind, namespace
 	read := gvk
 	if _, f, ok := l.Kinds.Lookup(gvk); !ok {
 		k, other := l.Kinds.Preferred(gvk.GroupKind())
-		if !other || l.Description.Origin == source.OriginCluster { // Fleet does not look at another version either
+		if !other || l.Description.Origin == source.OriginCluster { // Fleet does not read another version either
 			out.Coverage = source.NotCovered(f)
 			return out, nil
 		}
@@ -107,7 +107,7 @@ func namespacesOf(objects []*resolve.Object) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// autoscalers lists autoscalers where something differs that they may explain, whichever bundle they are of.
+// autoscalers lists the autoscalers of all bundles if they may explain a difference.
 func (l *lists) autoscalers(ctx context.Context) error {
 	namespaces := evaluate.AutoscalersMatter(l.out.Lists)
 	k, served := l.Kinds.Preferred(evaluate.AutoscalerKind)
@@ -124,13 +124,13 @@ func (l *lists) autoscalers(ctx context.Context) error {
 	return err
 }
 
-// transientGroups are API groups whose objects nobody deploys: they are answers of a server, or come and go by the second.
+// transientGroups are API groups whose objects are never deployed: a server computes them, or they exist only for a short time.
 var transientGroups = map[string]bool{"metrics.k8s.io": true, "custom.metrics.k8s.io": true, "external.metrics.k8s.io": true, "events.k8s.io": true}
 
-// mostHashes is the number of sets up to which a search names them; beyond, it lists every object that has the label.
-const mostHashes = 20
+// maxHashes is the maximum number of hashes in a selector. For more, the search lists every object with the label.
+const maxHashes = 20
 
-// search looks for objects of sets in the kinds that are not listed whole.
+// search lists objects with the hash label in the kinds that are not listed completely.
 func (l *lists) search(ctx context.Context, g *errgroup.Group) {
 	selector, ok := l.searchSelector()
 	if !ok {
@@ -179,7 +179,7 @@ func (l *lists) searchKind(ctx context.Context, k source.Kind, selector string) 
 	return err
 }
 
-// searchSelector selects the objects that matter; ok is false where none can.
+// searchSelector returns the label selector of a search; ok is false if nothing needs to be searched.
 func (l *lists) searchSelector() (selector string, ok bool) {
 	hashes := l.evaluator.Hashes()
 	switch {
@@ -187,7 +187,7 @@ func (l *lists) searchSelector() (selector string, ok bool) {
 		return fleet.HashLabel, true
 	case len(hashes) == 0:
 		return "", false
-	case len(hashes) > mostHashes:
+	case len(hashes) > maxHashes:
 		return fleet.HashLabel, true
 	}
 	return fmt.Sprintf("%s in (%s)", fleet.HashLabel, strings.Join(slices.Sorted(maps.Keys(hashes)), ",")), true

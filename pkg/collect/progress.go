@@ -7,21 +7,21 @@ import (
 	"sync/atomic"
 )
 
-// Progress is how far reading has come.
+// Progress is the progress of reading.
 type Progress struct {
 	Doing   string // "reading release records"
 	Objects int    // objects read so far
 }
 
-// progress counts the objects read and passes that on.
+// progress counts the objects read and reports the count.
 type progress struct {
 	n      atomic.Int64
 	doing  atomic.Value // string
 	report func(Progress)
 }
 
-// every so many objects progress is passed on.
-const every = 256
+// reportEvery is the number of objects between two reports.
+const reportEvery = 256
 
 func (p *progress) start(doing string) {
 	p.doing.Store(doing)
@@ -29,7 +29,7 @@ func (p *progress) start(doing string) {
 }
 
 func (p *progress) object() {
-	if n := p.n.Add(1); n%every == 0 {
+	if n := p.n.Add(1); n%reportEvery == 0 {
 		p.tell(n)
 	}
 }

@@ -23,34 +23,34 @@ type Renderer interface {
 	Render(ctx context.Context, in render.Input) (*render.Result, error)
 }
 
-// Bundle is a bundle that is to be rendered.
+// Bundle is a bundle to render.
 type Bundle struct {
 	// Deployment is the bundle deployment that it is rendered for, on the cluster of that index.
 	Deployment *resolve.BundleDeployment
 	Cluster    int
-	// Files are those of a bundle that was taken from files; nil for one that is on the management cluster.
+	// Files is the input of a bundle from files; nil for a bundle of the management cluster.
 	Files *render.Input
-	// CompetitorOnly says that it is not audited: it only matters which objects it desires.
+	// CompetitorOnly says that it is not audited: only the identities of its desired objects matter.
 	CompetitorOnly bool
 }
 
 const (
-	// atOnce bounds how many bundles are rendered at the same time: each may unpack to 64 MiB.
-	atOnce = 2
-	// inBatch is how many bundles are rendered before their inputs are released.
-	inBatch = 8
-	// maxRendered bounds, in bytes, what all bundles of an audit may be rendered to.
+	// maxConcurrent is the number of bundles that are rendered concurrently. Each may unpack to 64 MiB.
+	maxConcurrent = 2
+	// batchSize is how many bundles are rendered before their inputs are released.
+	batchSize = 8
+	// maxRendered limits the total size, in bytes, of all rendered bundles of an audit.
 	maxRendered = 512 << 20
 )
 
-// rendering is a bundle on its way.
+// rendering is a bundle while it is rendered.
 type rendering struct {
 	Bundle
 	input render.Input
-	// missing are the texts with values that are provably not on the cluster.
+	// missing are the values sources that do not exist on the cluster.
 	missing []render.ValuesRef
 	result  *render.Result
-	err     error // what render refuses
+	err     error // of package render
 }
 
 // Render renders bundles, each from its contents on the management cluster or from its files.
@@ -62,10 +62,10 @@ func (r *Reader) Render(ctx context.Context, renderer Renderer, bundles []Bundle
 	var out []*resolve.Rendering
 	var gaps []source.Gap
 	total := 0
-	for batch := range slices.Chunk(bundles, inBatch) {
+	for batch := range slices.Chunk(bundles, batchSize) {
 		under := make([]rendering, len(batch))
 		g, rendering := errgroup.WithContext(ctx)
-		g.SetLimit(atOnce)
+		g.SetLimit(maxConcurrent)
 		for i, b := range batch {
 			x := &under[i]
 			x.Bundle = b
@@ -84,7 +84,7 @@ func (r *Reader) Render(ctx context.Context, renderer Renderer, bundles []Bundle
 	return out, gaps, nil
 }
 
-// overLimit says which bound a bundle exceeds, and leaves out what it was rendered to. That is a gap: Fleet's agent may well deploy it.
+// overLimit returns the limit that the bundle exceeds, as a sentence; empty if it exceeds none. That is a gap, because Fleet's agent may deploy it.
 func (x *rendering) overLimit(total *int) string {
 	var limit *render.LimitError
 	switch {
@@ -99,13 +99,13 @@ func (x *rendering) overLimit(total *int) string {
 		size += len(o.Raw)
 	}
 	if *total+size > maxRendered {
-		return "it is left out: with it, the rendered bundles come to more than 512 MiB"
+		return "it is ignored: together with it, the rendered bundles exceed 512 MiB"
 	}
 	*total += size
 	return ""
 }
 
-// outcome is what the bundle was rendered to.
+// outcome returns the rendered bundle.
 func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 	d := x.Deployment
 	out := &resolve.Rendering{Cluster: x.Cluster, Key: d.Key(), CompetitorOnly: x.CompetitorOnly, OverLimit: overLimit}
@@ -142,15 +142,15 @@ func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 	return out
 }
 
-// gaps says what is missing from a rendering, and what follows from that.
+// gaps returns the gaps of a rendering.
 func (x *rendering) gaps(done *resolve.Rendering) []source.Gap {
 	d := x.Deployment
 	what, instead := "rendering bundle "+d.Name, "it has no result"
 	if done.Refused != "" && d.From == resolve.FromRelease {
-		instead = "its release record is taken in its place"
+		instead = "its release record is used instead"
 	}
 	if x.CompetitorOnly {
-		instead = "who else wants its objects is not known"
+		instead = "it is not known whether it desires objects of other bundles"
 	}
 	if done.Refused != "" {
 		effect := "Fleet's agent would refuse it as well; " + instead
@@ -162,7 +162,7 @@ func (x *rendering) gaps(done *resolve.Rendering) []source.Gap {
 		}
 		return []source.Gap{{What: what, Reason: "RenderFailed", Detail: done.Refused, Effect: effect}}
 	}
-	effect := "its objects are those that can be made without it"
+	effect := "only the objects that can be rendered without it are known"
 	if len(done.Objects) == 0 || x.CompetitorOnly {
 		effect = instead
 	}
@@ -173,7 +173,7 @@ func (x *rendering) gaps(done *resolve.Rendering) []source.Gap {
 	return out
 }
 
-// render reads what a bundle is made of, and renders it.
+// render reads the contents of a bundle and renders them.
 func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) error {
 	d := x.Deployment
 	if x.Files != nil {
@@ -197,11 +197,11 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 		in.APIVersions = apiVersions(r.Kinds)
 	}
 	x.result, x.err = renderer.Render(ctx, *in)
-	in.Resources, in.Values, in.ValuesFrom = nil, nil, nil // memory must not grow with them
+	in.Resources, in.Values, in.ValuesFrom = nil, nil, nil // release the memory
 	return fatal(ctx, x.err)
 }
 
-// fatal returns the errors of a rendering that say nothing about the bundle.
+// fatal returns err if it is not about the bundle.
 func fatal(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -212,7 +212,7 @@ func fatal(ctx context.Context, err error) error {
 	return err
 }
 
-// InProcess is a Renderer that renders in this process, where nothing bounds a template.
+// InProcess is a Renderer that renders in this process, without limits for templates.
 type InProcess struct{}
 
 // Render implements Renderer.
@@ -220,7 +220,7 @@ func (InProcess) Render(ctx context.Context, in render.Input) (*render.Result, e
 	return render.Render(ctx, in)
 }
 
-// revision is that of the release which a bundle is rendered for: the one that is there where it is of these contents, else the next one.
+// revision returns the revision to render: the present one if it was made from these contents, otherwise the next one.
 func (x *rendering) revision() int {
 	d := x.Deployment
 	if d.BD != nil && x.Files == nil && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {

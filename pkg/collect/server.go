@@ -20,33 +20,32 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Server can be asked what it would make of a manifest. Nothing is stored.
+// Server makes dry runs of manifests. Nothing is stored.
 type Server interface {
 	KindOf(ctx context.Context, gvk schema.GroupVersionKind) (source.Kind, error)
-	// MayApply says whether we may ask for a kind in a namespace.
+	// MayApply says whether the user may patch objects of a kind in a namespace.
 	MayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error)
-	// Get returns the object as it is.
+	// Get returns the live object.
 	Get(ctx context.Context, kind source.Kind, ref object.Ref) (object.Content, error)
-	// DryRunApply returns what the object would be if the manifest were applied over it.
+	// DryRunApply returns the object after a dry run that applies the manifest.
 	DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte) (object.Content, error)
 }
 
-// ServerCheck says when the server is asked.
+// ServerCheck says for which objects the server makes a dry run.
 type ServerCheck string
 
-// The choices. Auto asks about objects that differ, if we may; always asks about every object that is there, without asking first whether
-// we may.
+// The values. Auto checks objects that differ, if the user may patch them. Always checks every live object, without a check of permissions.
 const (
 	CheckAuto   ServerCheck = "auto"
 	CheckAlways ServerCheck = "always"
 	CheckNever  ServerCheck = "never"
 )
 
-// mostAsked bounds how many objects wait for an answer at once: with --server-check=always every object does.
-const mostAsked = 32
+// maxRequests is the maximum number of concurrent dry runs.
+const maxRequests = 32
 
-// Ask asks the server what it would make of the manifests of objects. An object of which it was not asked, because CheckAuto does not ask where
-// that is not allowed, has no answer. The error is the context's alone: what the server says against being asked is its answer.
+// Ask makes a dry run for each object. With CheckAuto, an object that the user may not patch has no answer. The only error is that of the context:
+// an error of the server is part of the answer.
 func (r *Reader) Ask(ctx context.Context, server Server, check ServerCheck, objects []*evaluate.Object) (map[*resolve.Object]evaluate.Answer, error) {
 	out := map[*resolve.Object]evaluate.Answer{}
 	if len(objects) == 0 {
@@ -56,7 +55,7 @@ func (r *Reader) Ask(ctx context.Context, server Server, check ServerCheck, obje
 	q := questions{Server: server, check: check, allowed: map[string]*permission{}}
 	var mu sync.Mutex // guards out
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(mostAsked)
+	g.SetLimit(maxRequests)
 	for _, o := range objects {
 		g.Go(func() error {
 			a, asked := q.ask(ctx, o)
@@ -78,7 +77,7 @@ func (r *Reader) Ask(ctx context.Context, server Server, check ServerCheck, obje
 	return out, err
 }
 
-// questions asks a server, once for each permission.
+// questions makes the dry runs. It requests each permission once.
 type questions struct {
 	Server
 	check   ServerCheck
@@ -86,7 +85,7 @@ type questions struct {
 	allowed map[string]*permission
 }
 
-// permission is the answer for one kind in one namespace, asked for once.
+// permission is the permission for one kind in one namespace, requested once.
 type permission struct {
 	once    sync.Once
 	allowed bool
@@ -136,12 +135,12 @@ func refusal(err error) string {
 	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "dry run"):
 		return "not confirmed by the server: an admission webhook does not support dry runs"
 	case apierrors.IsNotFound(err):
-		return "not confirmed by the server: the object is gone by now"
+		return "not confirmed by the server: the object no longer exists"
 	}
 	return fmt.Sprintf("not confirmed by the server: %v", err)
 }
 
-// causes names the fields for which the server refused a manifest, and why in a word. Its own words may quote values.
+// causes returns the fields because of which the server refused a manifest, each with a reason. The server's own message may quote values.
 func causes(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {

@@ -16,7 +16,7 @@ const replicasPath = ".spec.replicas"
 // AutoscalerKind is the kind of a HorizontalPodAutoscaler.
 var AutoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
 
-// Autoscaler is a HorizontalPodAutoscaler: what it scales, and between what numbers of replicas.
+// Autoscaler is a HorizontalPodAutoscaler: its target, and its minimum and maximum number of replicas.
 type Autoscaler struct {
 	target object.Key
 	bounds compare.Range
@@ -25,7 +25,7 @@ type Autoscaler struct {
 // IsAutoscaler says whether a kind is that of an Autoscaler, in any version.
 func IsAutoscaler(gvk schema.GroupVersionKind) bool { return gvk.GroupKind() == AutoscalerKind }
 
-// ReadAutoscaler reads an Autoscaler, given as JSON; nil where it cannot be read: then it explains nothing.
+// ReadAutoscaler reads an Autoscaler, given as JSON. It returns nil if that cannot be decoded: such an autoscaler explains no difference.
 func ReadAutoscaler(raw []byte) *Autoscaler {
 	var h struct {
 		Metadata struct {
@@ -53,7 +53,7 @@ func ReadAutoscaler(raw []byte) *Autoscaler {
 	return out
 }
 
-// scales says whether an object is the target of the autoscaler. A target need not state its group.
+// scales says whether an object is the target of the autoscaler. The group of a target is optional.
 func (a Autoscaler) scales(k object.Key) bool {
 	if a.target.Group == "" {
 		k.Group = ""
@@ -61,8 +61,8 @@ func (a Autoscaler) scales(k object.Key) bool {
 	return a.target == k
 }
 
-// AutoscalersMatter returns the namespaces of the objects whose number of replicas differs, in order, where autoscalers may explain that and were
-// not read yet: then they have to be listed.
+// AutoscalersMatter returns the sorted namespaces of the objects whose number of replicas differs. The caller lists the autoscalers of these
+// namespaces. It returns nil if all autoscalers were read already.
 func AutoscalersMatter(lists map[schema.GroupVersionKind]*List) []string {
 	var out []string
 	for gvk, l := range lists {
@@ -83,12 +83,12 @@ func (o *Object) replicasDiffer() bool {
 	return o.State == Modified && slices.ContainsFunc(o.Differences, func(d Difference) bool { return d.Path == replicasPath })
 }
 
-// explainReplicas removes the difference in replicas of an object that an autoscaler explains, and says whether one does. unread says that
+// explainReplicas removes the difference in replicas of an object if an autoscaler explains it, and returns whether one does. unread says that
 // not all autoscalers could be read.
 func (o *Object) explainReplicas(scalers []Autoscaler, unread bool) bool {
 	key := o.Key()
 	explained := false
-	o.Differences = slices.Clone(o.Differences) // those of the observation stay as they are
+	o.Differences = slices.Clone(o.Differences) // do not change the observation
 	for _, a := range scalers {
 		if !a.scales(key) {
 			continue
@@ -102,7 +102,7 @@ func (o *Object) explainReplicas(scalers []Autoscaler, unread bool) bool {
 	}
 	for i := range o.Differences {
 		if d := &o.Differences[i]; unread && d.Path == replicasPath {
-			d.Note = "an autoscaler may have set it: they could not be read"
+			d.Note = "an autoscaler may have set it: autoscalers could not be read"
 		}
 	}
 	if len(o.Differences) == 0 {

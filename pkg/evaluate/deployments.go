@@ -17,14 +17,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Evaluated is what is true of one cluster.
+// Evaluated is the evaluation of one cluster.
 type Evaluated struct {
 	Deployments []*BundleDeployment
 	Undesired   []Undesired
 	Gaps        []source.Gap
 }
 
-// Evaluate puts together what the live objects show. It may be called again with more of it, such as the server's answers.
+// Evaluate evaluates the bundle deployments in scope from the observed live objects. It may be called again with more observations, such as the
+// server's answers.
 func (e *Evaluator) Evaluate(observed Observed) Evaluated {
 	var out Evaluated
 	seen := map[*resolve.Object]*Object{}
@@ -40,7 +41,7 @@ func (e *Evaluator) Evaluate(observed Observed) Evaluated {
 			if s := seen[o]; s != nil {
 				x.Objects[i] = *s
 			} else {
-				x.Objects[i] = unseen(o, observed.Lists[o.GroupVersionKind()])
+				x.Objects[i] = notListed(o, observed.Lists[o.GroupVersionKind()])
 			}
 		}
 		out.Deployments = append(out.Deployments, x)
@@ -62,8 +63,8 @@ func (e *Evaluator) Evaluate(observed Observed) Evaluated {
 	return out
 }
 
-// unseen is a desired object of which no live one was listed.
-func unseen(o *resolve.Object, l *List) Object {
+// notListed returns the state of a desired object of which no live object was listed.
+func notListed(o *resolve.Object, l *List) Object {
 	out := Object{Object: o}
 	var coverage source.Coverage
 	if l != nil {
@@ -77,7 +78,7 @@ func unseen(o *resolve.Object, l *List) Object {
 	return out
 }
 
-// ttlAfterFinished is what the manifest of a Job states of its own end, nil for any other object.
+// ttlAfterFinished returns spec.ttlSecondsAfterFinished of a Job's manifest; nil for any other object.
 func ttlAfterFinished(o *resolve.Object) *int64 {
 	if o.Kind != "Job" || object.Group(o.APIVersion) != "batch" {
 		return nil
@@ -93,7 +94,7 @@ func ttlAfterFinished(o *resolve.Object) *int64 {
 	return job.Spec.TTLSecondsAfterFinished
 }
 
-// scaled takes back the differences in replicas that autoscalers explain, and returns the objects of which they do.
+// scaled removes the differences in replicas that autoscalers explain, and returns the objects that had one.
 func (e *Evaluator) scaled(deployments []*BundleDeployment, observed Observed, out *Evaluated) map[*resolve.Object]bool {
 	scalers := slices.Clone(observed.Autoscalers)
 	for _, l := range observed.Lists {
@@ -102,7 +103,7 @@ func (e *Evaluator) scaled(deployments []*BundleDeployment, observed Observed, o
 	unread := observed.AutoscalersRead != nil && len(observed.AutoscalersRead.Failures()) > 0
 	if unread {
 		out.Gaps = append(out.Gaps, source.CoverageGaps("listing HorizontalPodAutoscalers", *observed.AutoscalersRead,
-			"a number of replicas that one of them has set shows as modified")...)
+			"objects whose number of replicas an autoscaler set are reported as modified")...)
 	}
 	explained := map[*resolve.Object]bool{}
 	for _, d := range deployments {
@@ -115,7 +116,7 @@ func (e *Evaluator) scaled(deployments []*BundleDeployment, observed Observed, o
 	return explained
 }
 
-// listGaps are the gaps that the list of a kind leaves. searched says that objects which no release desires are looked for too.
+// listGaps returns the gaps of the list of a kind. searched says that objects which no release desires are searched too.
 func (e *Evaluator) listGaps(objects []*resolve.Object, seen map[*resolve.Object]*Object, l *List, searched bool) []source.Gap {
 	if len(objects) == 0 {
 		return nil
@@ -137,8 +138,8 @@ func (e *Evaluator) listGaps(objects []*resolve.Object, seen map[*resolve.Object
 	return out
 }
 
-// orphanGaps are the other failures of a list. Where every desired object was read before the list failed, objects that no release desires may
-// still be missing. What a snapshot does not hold, and what is not served, is no failure of the list.
+// orphanGaps returns gaps for the other failures of a list. If every desired object was read before the list failed, objects that no release
+// desires may still be missing. A kind that is not served or not in a snapshot is not a failure.
 func orphanGaps(what string, noted, failures map[string]source.Failure) []source.Gap {
 	var out []source.Gap
 	for _, ns := range slices.Sorted(maps.Keys(failures)) {
@@ -166,7 +167,7 @@ func inNamespace(ns string) string {
 	return " in namespace " + ns
 }
 
-// unsearched says once in which kinds leftovers were not looked for.
+// unsearched returns one gap for all kinds that could not be searched for orphaned objects.
 func unsearched(kinds []string) *source.Gap {
 	if len(kinds) == 0 {
 		return nil
@@ -177,11 +178,11 @@ func unsearched(kinds []string) *source.Gap {
 	if n := len(kinds) - most; n > 0 {
 		names += fmt.Sprintf(" and %d more", n)
 	}
-	return &source.Gap{What: "searching for marked objects in " + names, Reason: "not readable",
+	return &source.Gap{What: "searching for objects with the hash label in " + names, Reason: "not readable",
 		Effect: "orphaned and abandoned objects of these kinds are not found"}
 }
 
-// count fills in what follows from the states of the objects. Absent objects that the bundle's own rules excuse are left out.
+// count sets the counts and the state of each bundle deployment. Missing objects that the bundle's own rules ignore are removed.
 func (e *Evaluator) count(deployments []*BundleDeployment, undesired []Undesired) {
 	byHash := map[string][]Undesired{}
 	for _, u := range undesired {
@@ -204,8 +205,8 @@ func (e *Evaluator) count(deployments []*BundleDeployment, undesired []Undesired
 	}
 }
 
-// IsOrphan says whether an object that has the set of a bundle deployment was in an earlier revision. Fleet asks only the revision before, and by
-// kind and name alone. Where that revision is not recorded any more, Helm's own annotations prove that the object came with the release: a
+// IsOrphan says whether an object that has the set of a bundle deployment was in an earlier revision. Fleet compares only with the previous revision, by
+// kind and name. Where that revision is no longer recorded, Helm's own annotations prove that the object came with the release: a
 // controller's child copies labels, it does not have the annotations of the release without an owner.
 func IsOrphan(d *resolve.BundleDeployment, u Undesired) bool {
 	k := resolve.KindName{Kind: u.Kind, Name: u.Name}
@@ -215,7 +216,7 @@ func IsOrphan(d *resolve.BundleDeployment, u Undesired) bool {
 	return d.Earlier[k] || !d.EarlierKnown && !u.Controlled && u.Metadata.ReleaseName != "" && u.Metadata.Release() == d.Release.Release()
 }
 
-// stateOf is the true state of a bundle deployment, in the order in which Fleet decides it (docs/fleet-behavior.md, 4.3).
+// stateOf returns the actual state of a bundle deployment. It uses Fleet's order of precedence (docs/fleet-behavior.md, 4.3).
 func stateOf(d *BundleDeployment) State {
 	if d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID && d.Problem != resolve.ClusterNotRead {
 		if condition(d.BD.Status.Conditions, "Deployed") == "False" {
@@ -252,7 +253,7 @@ func condition(conditions []v1alpha1.Condition, kind string) string {
 	return ""
 }
 
-// applyServerSide is Helm's word for a release that it applies server-side.
+// applyServerSide is the apply method in the record of a release that Helm applies server-side.
 const applyServerSide = "ssa"
 
 // helm4 is the first minor version of Fleet with Helm 4, which installs server-side.
@@ -260,7 +261,7 @@ const helm4 = 15
 
 // serverSide says whether Helm applies the next deploy server-side, where a field that another manager owns is a conflict: an upgrade as the
 // release was applied before, an installation with Helm 4, and neither where it is told to force or to take over (docs/fleet-behavior.md, 1.6
-// and 1.7). Where not all records could be read, nothing is said.
+// and 1.7). Where not all records could be read, it returns false.
 func serverSide(d *resolve.BundleDeployment) bool {
 	options := d.Options()
 	if d.On == nil || options.Helm != nil && options.Helm.Force || options.CorrectDrift != nil && options.CorrectDrift.Force {

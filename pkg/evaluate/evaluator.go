@@ -19,13 +19,13 @@ import (
 
 // Options of an evaluation.
 type Options struct {
-	// Now is when the live objects were read; zero where that is not known.
+	// Now is the time when the live objects were read; zero if it is not known.
 	Now time.Time
-	// Predict has each unowned object compared too, and notes what adopting it needs, or deploying over it.
+	// Predict also compares unowned objects, and records the data that adopting or deploying them needs.
 	Predict bool
 }
 
-// Evaluator evaluates the live objects of one cluster. It does not change, and may be used from several goroutines.
+// Evaluator evaluates the live objects of one cluster. It is immutable and safe for concurrent use.
 type Evaluator struct {
 	options Options
 	cluster *resolve.Cluster
@@ -69,7 +69,7 @@ func (e *Evaluator) Hashes() map[string]bool {
 	return out
 }
 
-// rulesOf are the bundle's own comparePatches.
+// rulesOf returns the comparePatches of the bundle.
 func rulesOf(d *resolve.BundleDeployment) []compare.Rule {
 	diff := d.Options().Diff
 	if diff == nil {
@@ -86,15 +86,15 @@ func rulesOf(d *resolve.BundleDeployment) []compare.Rule {
 	return out
 }
 
-// Observation is what one live object shows.
+// Observation is the evaluation of one live object.
 type Observation struct {
-	// Objects are the desired objects that it is, each with its state.
+	// Objects are the desired objects with the identity of the live object, each with its state.
 	Objects []Object
-	// Undesired is set where it has a hash and no release desires it.
+	// Undesired is set if the object has a hash and no release desires it.
 	Undesired *Undesired
-	// Autoscaler is set where it is one.
+	// Autoscaler is set if the object is an autoscaler.
 	Autoscaler *Autoscaler
-	// Secret is its content where it is a desired Secret: its values must not be shown.
+	// Secret is the content of the object if it is a desired Secret: its values must not be shown.
 	Secret object.Content
 }
 
@@ -116,7 +116,7 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 	}
 	l := liveObject{Evaluator: e, source: live, meta: m}
 	for _, o := range desired {
-		// A bundle deployment with a problem desires nothing that is known; its record may still claim the object.
+		// The desired objects of a bundle deployment with a problem are not known; its record may still claim the object.
 		if rules, inScope := e.rules[o.Deployment]; inScope && o.Deployment.Problem == "" && o.GroupVersionKind() == gvk {
 			if isSecret(o.Ref) && l.decode() == nil {
 				out.Secret = l.content
@@ -127,7 +127,7 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 	return out, nil
 }
 
-// ObserveUndesired returns the live object that m is of, where it has a hash and no release desires it; else nil.
+// ObserveUndesired returns the live object with the metadata m if it has a hash and no release desires it; otherwise nil.
 func (e *Evaluator) ObserveUndesired(m *object.Meta) *Undesired {
 	if len(e.cluster.Objects[m.Ref().Key()]) > 0 {
 		return nil
@@ -150,14 +150,14 @@ func undesired(c *resolve.Cluster, m *object.Meta) *Undesired {
 	return out
 }
 
-// List is what the live objects of one kind show.
+// List is the evaluation of the live objects of one kind.
 type List struct {
 	Objects     []Object
 	Undesired   []Undesired
 	Autoscalers []Autoscaler
 	// Coverage says which objects of the kind were read.
 	Coverage source.Coverage
-	// Whole says that the objects of all namespaces were asked for.
+	// Whole says that the objects of all namespaces were listed.
 	Whole bool
 }
 
@@ -172,24 +172,25 @@ func (l *List) Add(o Observation) {
 	}
 }
 
-// Observed is what all live objects of a cluster show.
+// Observed is the evaluation of all live objects of a cluster.
 type Observed struct {
-	// Lists are by the kind that is desired.
+	// Lists are the lists by desired kind.
 	Lists map[schema.GroupVersionKind]*List
-	// Undesired are what the search in other kinds found; nil where nothing was searched. Unsearched are the kinds ("pods", "jobs.batch") that
+	// Undesired are the objects that the search in other kinds found; nil if no other kind was searched. Unsearched are the kinds ("pods", "jobs.batch") that
 	// could not be searched.
 	Undesired  []Undesired
 	Unsearched []string
 	Searched   bool
-	// Autoscalers were listed because a number of replicas differs, as far as AutoscalersRead says; it is nil where they were not listed.
+	// Autoscalers are the autoscalers that were listed because a number of replicas differs. AutoscalersRead is the coverage of that list; nil if
+	// they were not listed.
 	Autoscalers     []Autoscaler
 	AutoscalersRead *source.Coverage
-	// Answers are what the server says of objects that it was asked about.
+	// Answers are the results of the server's dry runs.
 	Answers map[*resolve.Object]Answer
 }
 
-// undesired returns all objects that no release desires, ordered. A kind that is listed in two versions, or for its desired objects and by its
-// labels, shows an object twice.
+// undesired returns all objects that no release desires, sorted and without duplicates. An object appears twice if its kind is listed in two
+// versions, or for its desired objects and by label.
 func (o *Observed) undesired() []Undesired {
 	all := slices.Clone(o.Undesired)
 	for _, l := range o.Lists {

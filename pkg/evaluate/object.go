@@ -27,14 +27,14 @@ type liveObject struct {
 func (l *liveObject) decode() (err error) {
 	if l.content == nil {
 		if l.content, l.managed, err = object.Decode(l.source.Raw); err == nil {
-			// API servers leave them out in the items of a list, and readiness goes by the kind.
+			// API servers omit them in the items of a list, and readiness depends on the kind.
 			l.content["apiVersion"], l.content["kind"] = l.meta.APIVersion, l.meta.Kind
 		}
 	}
 	return err
 }
 
-// evaluate finds out the state of a desired object, of which this is the live one.
+// evaluate returns the state of a desired object that has this live object.
 func (l *liveObject) evaluate(desired *resolve.Object, rules []compare.Rule) Object {
 	o := Object{Object: desired}
 	d := desired.Deployment
@@ -68,7 +68,7 @@ func (l *liveObject) evaluate(desired *resolve.Object, rules []compare.Rule) Obj
 	return o
 }
 
-// compare decides between Modified, NotReady and Ready.
+// compare sets the state Modified, NotReady or Ready.
 func (l *liveObject) compare(o *Object, desired object.Content, rules []compare.Rule) {
 	readiness := health.Evaluate(l.content, ignored(o.Deployment), l.options.Now)
 	diffs := l.differences(o, desired, rules)
@@ -92,7 +92,7 @@ func (o *Object) setReadiness(v health.Readiness) {
 	}
 }
 
-// differences compares under the bundle's own rules, and leaves out what comes out otherwise each time it is rendered.
+// differences compares with the bundle's own rules. It ignores fields that differ each time the bundle is rendered.
 func (l *liveObject) differences(o *Object, desired object.Content, rules []compare.Rule) []compare.Difference {
 	live := l.content
 	if len(o.Unstable) > 0 {
@@ -105,7 +105,7 @@ func (l *liveObject) differences(o *Object, desired object.Content, rules []comp
 	return compare.Objects(desired, live, o.GroupVersionKind())
 }
 
-// applied returns two states of an object under a bundle's rules; as they are where a rule cannot be applied to one of them.
+// applied applies a bundle's rules to two states of an object. It returns them unchanged if a rule cannot be applied to one of them.
 func applied(rules []compare.Rule, ref object.Ref, a, b object.Content) (object.Content, object.Content) {
 	if !compare.Applies(rules, ref) {
 		return a, b
@@ -118,11 +118,11 @@ func applied(rules []compare.Rule, ref object.Ref, a, b object.Content) (object.
 	return x, y
 }
 
-// attributed returns the differences with who made them, and with what the release record states where the bundle states something else.
+// attributed returns the differences with their field managers, and with the value of the release record if the bundle states another one.
 func (l *liveObject) attributed(o *Object, desired object.Content, diffs []compare.Difference) []Difference {
 	managers, err := compare.ReadManagers(l.managed, l.content)
 	if err != nil {
-		managers = &compare.Managers{} // who it was could not be read
+		managers = &compare.Managers{} // the managers could not be read
 	}
 	recorded := recordedFields(o, desired)
 	value := valuesOf(o.Ref, desired, l.content)
@@ -137,7 +137,7 @@ func (l *liveObject) attributed(o *Object, desired object.Content, diffs []compa
 	return out
 }
 
-// recordedFields are the fields in which the release record states something else than the bundle, by path.
+// recordedFields returns the fields in which the release record and the bundle differ, by path.
 func recordedFields(o *Object, desired object.Content) map[string]compare.Difference {
 	raw, ok := o.Deployment.Recorded[o.Key()]
 	if !ok {
@@ -145,7 +145,7 @@ func recordedFields(o *Object, desired object.Content) map[string]compare.Differ
 	}
 	recorded, _, err := object.Decode(raw)
 	if err != nil {
-		return nil // that is said of the record
+		return nil // the record itself is reported as damaged
 	}
 	out := map[string]compare.Difference{}
 	for _, d := range compare.Objects(desired, recorded, o.GroupVersionKind()) {
@@ -175,7 +175,7 @@ func difference(d compare.Difference, managers *compare.Managers, value valueOf)
 	return out
 }
 
-// Writer says who wrote a field, and when, as far as the object records it.
+// Writer says who wrote a field and when, if the object records it.
 func Writer(d compare.Difference, managers *compare.Managers) string {
 	return difference(d, managers, plain).Who()
 }
@@ -189,7 +189,7 @@ func ignored(d *resolve.BundleDeployment) []map[string]string {
 	return nil
 }
 
-// owner says who owns an object that its bundle does not; nil where nobody does.
+// owner returns the other owner of an object that its bundle does not own; nil if there is none.
 func (l *liveObject) owner(have ownership.Metadata, d *resolve.BundleDeployment) *Owner {
 	if have.Hash == "" && have.SetID == "" && (have.ReleaseName == "" || have.Release() == d.Ownership.Release()) {
 		return nil

@@ -10,8 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// predict finds out what adopting an unowned object needs, and what would follow: its differences are those that the next deploy of the bundle
-// overwrites.
+// predict sets the data that adopting an unowned object needs. The differences are the fields that the next deploy of the bundle overwrites.
 func (l *liveObject) predict(o *Object, rules []compare.Rule) {
 	desired, _, err := object.Decode(o.Raw)
 	if err != nil || l.decode() != nil || l.source.Kind != o.GroupVersionKind() {
@@ -24,7 +23,7 @@ func (l *liveObject) predict(o *Object, rules []compare.Rule) {
 	o.Live.LastApplied = leftBehind(l.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation], desired, l.content, o)
 }
 
-// live is what is known of the live object beside its ownership metadata.
+// live returns the properties of the live object, except its ownership metadata.
 func (l *liveObject) live() *Live {
 	m := l.meta.Metadata
 	return &Live{
@@ -33,8 +32,8 @@ func (l *liveObject) live() *Live {
 	}
 }
 
-// leftBehind lists what a last-applied annotation states and the manifest does not, as far as the object has it: Fleet would have it removed,
-// and calls the object modified until it is (docs/fleet-behavior.md, 3.2).
+// leftBehind returns the fields that the last-applied annotation and the object have and the manifest does not. Fleet reports the object as
+// modified until they are removed (docs/fleet-behavior.md, 3.2).
 func leftBehind(applied string, desired, live object.Content, o *Object) []string {
 	last, _, err := object.Decode([]byte(applied))
 	if applied == "" || err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Result is all that is true of what is in scope. Nobody changes it.
+// Result is the result of an evaluation. It is not changed once it is complete.
 type Result struct {
-	// Desired is what is desired, in scope or not.
+	// Desired is the whole desired state, also out of scope.
 	Desired *resolve.DesiredState
 	// Deployments are the bundle deployments in scope.
 	Deployments []*BundleDeployment
@@ -23,7 +23,7 @@ type Result struct {
 	Undesired []Undesired
 	Tree      Tree
 	Scope     Scope
-	// Whole says that everything is in scope. It is false where the files of one bundle are the scope.
+	// Whole says that everything is in scope. It is false if the scope is the files of one bundle.
 	Whole bool
 	// StatusOnly says that only the status that Fleet reports was read.
 	StatusOnly bool
@@ -36,10 +36,10 @@ type Result struct {
 	inScope map[*resolve.BundleDeployment]bool
 }
 
-// Now is when the data was read; zero where that is not known.
+// Now is the time when the data was read; zero if it is not known.
 func (r *Result) Now() time.Time { return r.Source.TakenAt }
 
-// Complete puts the clusters of a Result together with what belongs to none of them, and builds the tree.
+// Complete adds the evaluations of clusters and the bundle deployments without a cluster to the Result, and builds the tree.
 func (r *Result) Complete(scope []*resolve.BundleDeployment, clusters []Evaluated) {
 	byResolved := map[*resolve.BundleDeployment]*BundleDeployment{}
 	for _, c := range clusters {
@@ -65,22 +65,22 @@ func (r *Result) Complete(scope []*resolve.BundleDeployment, clusters []Evaluate
 // InScope says whether a bundle deployment is in scope.
 func (r *Result) InScope(d *resolve.BundleDeployment) bool { return r.inScope[d] }
 
-// Coverage counts the bundle deployments in scope by what is known of them.
+// Coverage counts the bundle deployments in scope by how far they could be evaluated.
 type Coverage struct {
-	// Evaluated have a result: the desired objects are known, and not all of the live ones are unread.
+	// Evaluated have a result: the desired objects are known, and at least one live object could be read.
 	Evaluated int
-	// Unread are of a cluster that is read, and their desired objects or all their live objects could not be read.
+	// Unread are on a cluster that is read, but their desired objects or all their live objects could not be read.
 	Unread int
-	// Unplaced may be of such a cluster: nothing that could be read shows where they are deployed.
+	// Unplaced may be on such a cluster: it is not known where they are deployed.
 	Unplaced int
-	// OnOtherCluster are established to be of other clusters.
+	// OnOtherCluster are deployed to other clusters.
 	OnOtherCluster int
 }
 
-// NoResultError is returned where bundle deployments exist and none of them has a result, unless all of them are of other clusters.
+// NoResultError is returned if bundle deployments exist and none of them has a result, unless all of them are on other clusters.
 type NoResultError struct {
 	Coverage
-	// Reason is that of the first one, as for the state Unknown; Detail says it in a sentence.
+	// Reason is the reason of the first one, as for the state Unknown; Detail is a sentence.
 	Reason, Detail string
 }
 
@@ -89,7 +89,7 @@ func (e *NoResultError) Error() string {
 	return fmt.Sprintf("no bundle deployment has a result (%d in scope): %s", e.Unread+e.Unplaced+e.OnOtherCluster, e.Detail)
 }
 
-// Coverage counts what is known of the bundle deployments in scope.
+// Coverage counts the bundle deployments in scope by how far they could be evaluated.
 func (r *Result) Coverage() Coverage {
 	var out Coverage
 	for _, d := range r.Deployments {
@@ -107,7 +107,7 @@ func (r *Result) Coverage() Coverage {
 	return out
 }
 
-// NoResult returns an error where no bundle deployment has a result that should have one.
+// NoResult returns a *NoResultError if bundle deployments should have a result and none has one.
 func (r *Result) NoResult() error {
 	n := r.Coverage()
 	if n.Evaluated > 0 || n.Unread+n.Unplaced == 0 || r.StatusOnly {
@@ -117,7 +117,8 @@ func (r *Result) NoResult() error {
 	return &NoResultError{Coverage: n, Reason: reason, Detail: detail}
 }
 
-// evaluated says whether a bundle deployment has a result. One that is not installed has one by its release, and none by its bundle.
+// evaluated says whether a bundle deployment has a result. A bundle deployment that is not installed has a result
+// if the desired objects are those of releases, and none if they are those of bundles.
 func (r *Result) evaluated(d *BundleDeployment) bool {
 	switch d.Problem {
 	case "":
@@ -128,7 +129,7 @@ func (r *Result) evaluated(d *BundleDeployment) bool {
 	return false
 }
 
-// firstUnread names the first thing that kept a bundle deployment from having a result, and its reason in a word.
+// firstUnread returns why the first bundle deployment without a result has none, as a reason and as a sentence.
 func (r *Result) firstUnread() (reason, detail string) {
 	if NoRecordCaptured(r.Desired) {
 		return string(resolve.RecordNotCaptured), "no release record was captured"
@@ -137,7 +138,7 @@ func (r *Result) firstUnread() (reason, detail string) {
 		switch {
 		case d.OnOtherCluster || r.evaluated(d):
 		case d.Problem == resolve.ClusterNotRead:
-			return string(resolve.RecordNotCaptured), "which of them this cluster has could not be established"
+			return string(resolve.RecordNotCaptured), "it could not be established which of them are on this cluster"
 		case d.Problem != "":
 			return string(d.Problem), d.Key() + ": " + d.Detail
 		default:
@@ -148,8 +149,8 @@ func (r *Result) firstUnread() (reason, detail string) {
 	return "", ""
 }
 
-// NoRecordCaptured says whether all that was read are captures of Fleet's own objects alone, such as fleet dump makes: they name releases, and
-// there is no record of any.
+// NoRecordCaptured says whether the data consists of captures with Fleet's own objects alone, such as those of fleet dump: they name releases, but
+// contain no release record.
 func NoRecordCaptured(desired *resolve.DesiredState) bool {
 	for _, c := range desired.Clusters {
 		if !c.State.Captured || len(c.Releases) > 0 {
@@ -159,7 +160,7 @@ func NoRecordCaptured(desired *resolve.DesiredState) bool {
 	return len(desired.Clusters) > 0 && slices.ContainsFunc(desired.BundleDeployments, func(bd *v1alpha1.BundleDeployment) bool { return bd.Status.Release != "" })
 }
 
-// DesireUnknown says why it is not known whether a bundle desires an object that no known bundle desires; empty where it is.
+// DesireUnknown says why it is not known whether a bundle desires an object that no known bundle desires; empty if it is known.
 func DesireUnknown(desired *resolve.DesiredState, c *resolve.Cluster) string {
 	if problem, detail := resolve.RecordsProblem(c.State, ""); problem != "" {
 		return "not every release record could be read: " + detail

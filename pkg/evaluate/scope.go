@@ -19,15 +19,15 @@ import (
 
 // Scope says which bundle deployments are evaluated. The zero value is all of them.
 type Scope struct {
-	// Namespace is a workspace: that of GitRepos, HelmOps and Bundles. Of a release alone it is the release's namespace.
+	// Namespace is a workspace: the namespace of GitRepos, HelmOps and Bundles. If only a release is known, it is the release's namespace.
 	Namespace string
 	// Selector selects BundleDeployments by their labels; nil selects all.
 	Selector labels.Selector
-	// Targets narrow it down; a bundle deployment is in scope if any of them has it.
+	// Targets restrict the scope to the bundle deployments that match at least one of them.
 	Targets []Target
 }
 
-// Target is one named thing, such as gitrepo/guestbook. Kind is the name of one of Fleet's kinds in lower case.
+// Target is one named object, such as gitrepo/guestbook. Kind is the name of one of Fleet's kinds in lower case.
 type Target struct{ Kind, Name string }
 
 // The kinds of targets.
@@ -52,17 +52,17 @@ func TargetKinds() map[string][]string {
 	return out
 }
 
-// String writes the target as it is typed.
+// String returns the target as the user types it.
 func (t Target) String() string { return t.Kind + "/" + t.Name }
 
 // Whole says whether everything is in scope.
 func (s Scope) Whole() bool { return s.Namespace == "" && s.Selector == nil && len(s.Targets) == 0 }
 
-// Pick returns the bundle deployments in scope. A target that names nothing is an error of type *NotFoundError; that nothing is in scope is
-// ErrNothingInScope.
+// Pick returns the bundle deployments in scope. The error is a *NotFoundError if a target does not exist, and
+// ErrNothingInScope if nothing is in scope.
 func (s Scope) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeployment, error) {
 	if known := workspaces(desired); s.Namespace != "" && len(known) > 0 && !slices.Contains(known, s.Namespace) {
-		return nil, fmt.Errorf("finding namespace %s: nothing of Fleet's is in it; there is in %s", s.Namespace, strings.Join(known, ", "))
+		return nil, fmt.Errorf("finding namespace %s: it has no objects of Fleet; namespaces with objects of Fleet: %s", s.Namespace, strings.Join(known, ", "))
 	}
 	var out []*resolve.BundleDeployment
 	hit := make([]bool, len(s.Targets))
@@ -91,7 +91,7 @@ func (s Scope) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeployment,
 	return out, nil
 }
 
-// nothing says that no bundle deployment is in scope.
+// nothing returns the error that no bundle deployment is in scope.
 func (s Scope) nothing() error {
 	var parts []string
 	for _, t := range s.Targets {
@@ -106,10 +106,10 @@ func (s Scope) nothing() error {
 	return fmt.Errorf("%w: %s", ErrNothingInScope, strings.Join(parts, ", "))
 }
 
-// ErrNothingInScope is returned where targets exist, or a namespace or selector is valid, and no bundle deployment matches.
+// ErrNothingInScope is returned if the targets exist, or the namespace or selector is valid, but no bundle deployment matches.
 var ErrNothingInScope = errors.New("no bundle deployment matches")
 
-// NotFoundError says that a target names nothing.
+// NotFoundError says that a target does not exist.
 type NotFoundError struct {
 	Target    Target
 	Namespace string
@@ -121,10 +121,10 @@ func (e *NotFoundError) Error() string {
 	if e.Namespace != "" {
 		where = " in namespace " + e.Namespace
 	}
-	return fmt.Sprintf("finding %s%s: there is none with a bundle deployment here", e.Target, where)
+	return fmt.Sprintf("finding %s%s: not found, or without a bundle deployment", e.Target, where)
 }
 
-// workspaces are the namespaces that a scope may name, in order.
+// workspaces returns the sorted namespaces that a scope may name.
 func workspaces(desired *resolve.DesiredState) []string {
 	seen := map[string]bool{}
 	for _, d := range desired.Deployments {
@@ -177,7 +177,7 @@ func (t Target) names(d *resolve.BundleDeployment) bool {
 	return key != "" && (key == t.Name || strings.HasSuffix(key, "/"+t.Name))
 }
 
-// exists says whether there is an object of that name, though it has no bundle deployment.
+// exists says whether the target exists, also if it has no bundle deployment.
 func (s Scope) exists(f *state.Fleet, t Target) bool {
 	for _, k := range state.Kinds {
 		if !t.is(k.Name) || k.Name == state.BundleDeployment {

@@ -12,15 +12,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Answer is what the server says of one object: what it is, and what it would be if its manifest were applied.
+// Answer is the server's answer for one object: the object before and after a dry run that applies its manifest.
 type Answer struct {
 	Before, After object.Content
-	// Refusal says why the server does not confirm, in a sentence; empty where it does.
+	// Refusal is a sentence that says why the server does not confirm the result; empty if it does.
 	Refusal string
 }
 
-// Questions are the objects that the server is to be asked about: those that differ, and with all those that do not. A manifest that changes
-// nothing when it is applied is no drift, whatever it looks like.
+// Questions returns the objects for which the server makes a dry run: those that differ or, with all, every live object. An object that differs
+// is not modified if applying its manifest changes nothing.
 func Questions(deployments []*BundleDeployment, all bool) []*Object {
 	var out []*Object
 	for _, d := range deployments {
@@ -34,8 +34,8 @@ func Questions(deployments []*BundleDeployment, all bool) []*Object {
 	return out
 }
 
-// answered settles an object by what applying its manifest would change, as far as the bundle and its autoscaler care. scaledAway says that an
-// autoscaler explains its number of replicas.
+// answered sets the state of an object from the server's answer, with the rules of the bundle. scaledAway says that an autoscaler explains its
+// number of replicas.
 func (e *Evaluator) answered(o *Object, a Answer, scaledAway bool) {
 	if a.Refusal != "" {
 		o.note(a.Refusal)
@@ -43,7 +43,7 @@ func (e *Evaluator) answered(o *Object, a Answer, scaledAway bool) {
 	}
 	before, after := applied(e.rules[o.Deployment], o.Ref, a.Before, a.After)
 	if o.State != Modified { // the server was asked about every object
-		o.overlooked(before, after, scaledAway)
+		o.compareDryRun(before, after, scaledAway)
 		return
 	}
 	paths := slices.DeleteFunc(changed(before, after), func(path string) bool { return path == replicasPath && scaledAway })
@@ -55,9 +55,9 @@ func (e *Evaluator) answered(o *Object, a Answer, scaledAway bool) {
 	o.setReadiness(health.Evaluate(a.Before, ignored(o.Deployment), e.options.Now))
 }
 
-// overlooked looks for drift in an object without differences: what the manifest would make of it is compared with what it is, as everywhere.
-// Applying a manifest also takes back what others may add.
-func (o *Object) overlooked(before, after object.Content, scaledAway bool) {
+// compareDryRun finds drift in an object without differences. It compares the objects before and after the dry run with the usual rules, because
+// applying a manifest also removes values that other managers may add.
+func (o *Object) compareDryRun(before, after object.Content, scaledAway bool) {
 	value := valuesOf(o.Ref, after, before)
 	for _, d := range compare.Objects(after, before, o.GroupVersionKind()) {
 		if d.Path.String() == replicasPath && scaledAway {
@@ -78,10 +78,10 @@ func (o *Object) note(text string) {
 	}
 }
 
-// bookkeeping is what every write changes in metadata, whatever it applies.
+// bookkeeping are the metadata fields that every write changes.
 var bookkeeping = []string{"managedFields", "resourceVersion", "generation"}
 
-// changed names the top-level fields, and those of spec, in which two states of an object differ.
+// changed returns the paths of the fields, to a depth of two, in which two states of an object differ.
 func changed(before, after object.Content) []string {
 	strip := func(c object.Content) object.Content {
 		c = maps.Clone(c)
@@ -114,7 +114,7 @@ func changed(before, after object.Content) []string {
 	return out
 }
 
-// keysOf returns the keys of two maps, in order.
+// keysOf returns the sorted keys of two maps.
 func keysOf(a, b map[string]any) []string {
 	all := maps.Clone(a)
 	maps.Copy(all, b)

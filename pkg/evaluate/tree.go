@@ -11,7 +11,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Aggregate is one of Fleet's objects above the bundle deployments, with what is true of those beside what it reports.
+// Aggregate is one of Fleet's objects above the bundle deployments, with the actual totals of its bundle deployments.
 type Aggregate struct {
 	Kind   string
 	Object v1alpha1.Object
@@ -22,16 +22,15 @@ type Aggregate struct {
 	// All counts its bundle deployments, in scope or not.
 	All    int
 	Actual Actual
-	// Complete says that every one of its bundle deployments is in scope and none was left unread: the aggregate of a part says nothing about the
-	// whole.
+	// Complete says that all its bundle deployments are in scope and could be read. Partial totals cannot be compared with Fleet's.
 	Complete bool
 	// Unread says that the objects of one of them could not be read.
 	Unread bool
-	// Listed says that all BundleDeployments were read among which its own are.
+	// Listed says that all BundleDeployments that may be part of it were read.
 	Listed bool
 }
 
-// Actual is what is true of the bundle deployments of an Aggregate.
+// Actual has the actual totals of the bundle deployments of an Aggregate.
 type Actual struct {
 	BundleDeployments, ReadyBundleDeployments int
 	Counts                                    Counts
@@ -43,7 +42,7 @@ func (a *Aggregate) Key() string { return a.Object.GetNamespace() + "/" + a.Obje
 // Tree holds every Aggregate by kind, in the order in which they were read.
 type Tree map[string][]*Aggregate
 
-// Find returns the Aggregate of a kind by its key, nil where there is none.
+// Find returns the Aggregate of a kind by its key, nil if there is none.
 func (t Tree) Find(kind, key string) *Aggregate {
 	for _, a := range t[kind] {
 		if a.Key() == key {
@@ -53,7 +52,7 @@ func (t Tree) Find(kind, key string) *Aggregate {
 	return nil
 }
 
-// newTree adds up the bundle deployments in scope.
+// newTree computes the totals of the bundle deployments in scope.
 func newTree(desired *resolve.DesiredState, scope []*BundleDeployment, whole bool) Tree {
 	out, index := Tree{}, map[[2]string]*Aggregate{}
 	for _, k := range state.Kinds {
@@ -102,15 +101,15 @@ func (a *Aggregate) add(d *BundleDeployment) {
 		a.Actual.ReadyBundleDeployments++
 	}
 	a.Actual.Counts = a.Actual.Counts.Plus(d.Counts)
-	// One that is not installed has nothing to be read, for Fleet as well.
+	// A bundle deployment that is not installed has no objects to read.
 	a.Unread = a.Unread || d.Problem != "" && d.Problem != resolve.NoReleaseRecord
 }
 
-// addMembers adds up the clusters of a ClusterGroup: those of its namespace that its selector selects.
+// addMembers adds the totals of the clusters of a ClusterGroup: those of its namespace that its selector selects.
 func (a *Aggregate) addMembers(clusters []*Aggregate) {
 	group, ok := a.Object.(*v1alpha1.ClusterGroup)
 	if !ok || group.Spec.Selector == nil {
-		return // without a selector it has no member; what that adds up to is not known where the spec was not captured
+		return // a group without a selector has no member, but the capture may omit the spec
 	}
 	selector, err := metav1.LabelSelectorAsSelector(group.Spec.Selector)
 	if err != nil {

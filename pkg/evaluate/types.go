@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package evaluate says what is true of the objects that bundles desire: of each object a state, of each bundle deployment its counts, of
-// everything above it the aggregates. It is a pure function of the desired state and of the live objects, which it is shown one by one and does
-// not keep.
+// Package evaluate compares the desired state with live objects. The result is a state for each desired object, counts for each bundle
+// deployment, and totals for the objects above. The package is a pure function: it receives the live objects one by one and does not keep them.
 package evaluate
 
 import (
@@ -14,7 +13,7 @@ import (
 // State is the state of an object or of a bundle deployment.
 type State string
 
-// The states. An object has the first that holds of Unknown, Missing, Unowned, Modified, NotReady, Ready. A bundle deployment may also be
+// The states. An object has the first state that applies, in the order Unknown, Missing, Unowned, Modified, NotReady, Ready. A bundle deployment may also be
 // OutOfSync, WaitApplied or ErrApplied.
 const (
 	Unknown     State = "Unknown"
@@ -32,8 +31,8 @@ const (
 // while nothing shows which of the two the agent uses.
 const ScopeUnproven = "ScopeUnproven"
 
-// Counts count the objects of a bundle by their state: Desired = Ready + Missing + Unowned + Modified + NotReady + Unknown. Orphaned is not part
-// of it.
+// Counts count the objects of a bundle by their state: Desired = Ready + Missing + Unowned + Modified + NotReady + Unknown. Orphaned objects are
+// not included in Desired.
 type Counts struct {
 	Desired, Ready, Missing, Unowned, Modified, NotReady, Orphaned, Unknown int
 }
@@ -68,33 +67,33 @@ func (c *Counts) add(s State) {
 type Object struct {
 	*resolve.Object
 	State State
-	// Reason says more about the states Unowned and Unknown, in a word; Message in a sentence.
+	// Reason is the reason of the states Unowned and Unknown, a word; Message is a sentence.
 	Reason, Message string
 	// Metadata is the ownership metadata of the live object, where there is one.
 	Metadata ownership.Metadata
 	// IDMismatch says that an owned object has another set id than its bundle. Fleet ignores that.
 	IDMismatch bool
-	// Owner is who owns it, when another than its bundle does.
+	// Owner is the present owner, if it is not the bundle.
 	Owner       *Owner
 	Differences []Difference
-	// NotReady says that the object is not ready, also where its state is another one; Condition names what decided it.
+	// NotReady says that the object is not ready, also if its state is another one. Condition is the condition that is not met.
 	NotReady  bool
 	Condition string
-	// TTLAfterFinished is, of a missing Job, the spec.ttlSecondsAfterFinished that its manifest states; nil where it states none.
+	// TTLAfterFinished is, of a missing Job, the spec.ttlSecondsAfterFinished that its manifest states; nil if it states none.
 	TTLAfterFinished *int64
-	// Live is what adopting the object needs to know; nil unless Options.Predict is set and there is a live object.
+	// Live has the data that adopting the object needs; nil unless Options.Predict is set and there is a live object.
 	Live *Live
 }
 
-// Owner is who owns an object.
+// Owner is the owner of an object.
 type Owner struct {
 	SetID, Hash string
 	Release     string // "namespace/name"
-	// BundleDeployment is the key of the one on this cluster that has the set; empty where none has.
+	// BundleDeployment is the key of the one on this cluster that has the set; empty if there is none.
 	BundleDeployment string
 }
 
-// Live is what is known of a live object beside its ownership metadata.
+// Live has the properties of a live object, except its ownership metadata.
 type Live struct {
 	UID, ResourceVersion string
 	Deleting             bool
@@ -107,20 +106,20 @@ type Live struct {
 	LastApplied []string
 }
 
-// Difference is one field that differs. Manager, operation and time are set where the object's managedFields record them.
+// Difference is one field that differs. Manager, operation and time are set if the object's managedFields record them.
 type Difference struct {
 	Path                   string
-	Desired, Live, Release Value // Release is what the release record states, where the bundle was rendered and states something else
+	Desired, Live, Release Value // Release is the value in the release record, if the bundle was rendered and states another one
 	Manager, Operation     string
 	Subresource, Time      string
-	// AtAdmission says that no manager is recorded for this value, though managers are for others: an admission webhook set it, or the API server
-	// itself.
+	// AtAdmission says that no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API server
+	// set it.
 	AtAdmission bool
-	// Note qualifies the difference: another order, or what the server's dry run says.
+	// Note qualifies the difference: a different order, or the result of the server's dry run.
 	Note string
 }
 
-// Who says who made the difference, and when, as far as that is recorded.
+// Who says who made the difference and when, if that is recorded.
 func (d Difference) Who() string {
 	switch {
 	case d.AtAdmission:

@@ -7,12 +7,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// unproven makes objects Unknown whose releases state sets that none of them has, while they have sets of the same bundles with another scope:
-// release and objects disagree, and no running agent shows which of the two its scope makes.
+// unproven sets the state Unknown for objects of an agent if no object has the set of its release and the objects have sets of the same bundles
+// with another scope. Releases and objects contradict each other, and no running agent shows its scope.
 func unproven(deployments []*BundleDeployment) {
 	byAgent := map[string][]*BundleDeployment{}
 	for _, d := range deployments {
-		if d.Scope.Evidence == resolve.EvidenceReleases && d.Stated.Hash != "" && !d.Disputed {
+		if d.Scope.Evidence == resolve.EvidenceReleases && d.ReleaseOwnership.Hash != "" && !d.Disputed {
 			byAgent[d.Agent] = append(byAgent[d.Agent], d)
 		}
 	}
@@ -33,7 +33,7 @@ func unproven(deployments []*BundleDeployment) {
 		}
 		for _, o := range others {
 			o.State, o.Reason, o.Owner, o.Differences = Unknown, ScopeUnproven, nil, nil
-			o.Message = "it has set " + o.Metadata.SetID + ", and its release states set " + o.Deployment.Stated.SetID + ": no running agent shows which one it uses"
+			o.Message = "it has set " + o.Metadata.SetID + ", and its release states set " + o.Deployment.ReleaseOwnership.SetID + ": no running agent shows which one it uses"
 		}
 	}
 }

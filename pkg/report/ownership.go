@@ -33,7 +33,7 @@ const (
 	OwnerNotOwned    OwnerResult = "NotOwned"    // a bundle deployment desires it, and it has no hash
 	OwnerHelmRelease OwnerResult = "HelmRelease" // no bundle desires it, and its Helm annotations name a release
 	OwnerNone        OwnerResult = "NoOwner"     // no bundle desires it, and it names no owner
-	OwnerUnknown     OwnerResult = "Unknown"     // it has no hash, and whether a bundle desires it is not known
+	OwnerUnknown     OwnerResult = "Unknown"     // it has no hash, and it is not known whether a bundle desires it
 )
 
 // OwnedObject is one object with its ownership metadata.

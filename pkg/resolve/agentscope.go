@@ -15,11 +15,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Evidence is how the scope of an agent is known.
+// Evidence is the kind of evidence for the scope of an agent.
 type Evidence string
 
-// The kinds of evidence, the strongest first; the zero value means that the scope is not known. Only the first two may lead to a write that
-// the releases contradict: what a spec declares is what the next agent would get (docs/fleet-behavior.md, 1.5).
+// The kinds of evidence, the strongest first; the zero value means that the scope is not known. If the releases
+// contradict the scope, only the first two kinds allow a write: a spec only declares the scope of the next agent (docs/fleet-behavior.md, 1.5).
 const (
 	EvidenceRunning  Evidence = "running"  // AGENT_SCOPE of the agent's running workload
 	EvidenceStated   Evidence = "stated"   // the user states it
@@ -27,21 +27,21 @@ const (
 	EvidenceDeclared Evidence = "declared" // only the spec of the Cluster
 )
 
-// AgentScope is the scope that an agent puts into its set ids, and how it is known.
+// AgentScope is the scope that an agent puts into its set ids, with the evidence for it.
 type AgentScope struct {
-	// Scope is the value of AGENT_SCOPE. The empty one is a scope too, and the usual one.
+	// Scope is the value of AGENT_SCOPE. The empty scope is valid and the most common one.
 	Scope    string
 	Evidence Evidence
-	// Source says where it was read: "the environment of Deployment cattle-fleet-system/fleet-agent".
+	// Source is the place where it was read: "the environment of Deployment cattle-fleet-system/fleet-agent".
 	Source string
 }
 
-// Proven says whether a running agent or the user vouches for the scope.
+// Proven says whether a running agent shows the scope or the user states it.
 func (s AgentScope) Proven() bool {
 	return s.Evidence == EvidenceRunning || s.Evidence == EvidenceStated
 }
 
-// String writes the scope as a reader can tell an empty one.
+// String returns a text that also names an empty scope.
 func (s AgentScope) String() string { return showScope(s.Scope) }
 
 func showScope(scope string) string {
@@ -58,18 +58,17 @@ type Dispute struct {
 	Agent string
 	// Declared is the scope in the Cluster's spec.
 	Declared string
-	// Used is the scope by which the deployments are evaluated. With EvidenceReleases each release states its own set.
+	// Used is the scope that the evaluation uses. With EvidenceReleases, each release states its own set.
 	Used AgentScope
 	// Mixed says that the releases were made with more than one scope.
 	Mixed bool
 	// Deployments are those whose set the declared scope would change.
 	Deployments []*BundleDeployment
-	// Carriers count the live objects of these bundle deployments that have the set that is used and the declared one. They are counted where no
-	// running agent settles the dispute.
+	// Carriers count the live objects of these bundle deployments by their set. They are counted only if no running agent settles the dispute.
 	Carriers Carriers
 }
 
-// String says what is declared, and what contradicts it.
+// String names the declared scope and the evidence against it.
 func (x *Dispute) String() string {
 	but := "the releases of the agent were made with " + x.Used.String()
 	switch {
@@ -96,11 +95,11 @@ func (x *Dispute) Key() DisputeKey {
 // Carriers count the live objects of a dispute's bundle deployments that have one of the two sets.
 type Carriers struct {
 	Used, Declared int
-	// Complete says that all objects of these bundle deployments could be read for it.
+	// Complete says that all objects of these bundle deployments could be read.
 	Complete bool
 }
 
-// DisputeOf is the dispute that a bundle deployment is part of, nil where it is part of none.
+// DisputeOf returns the dispute that the bundle deployment is part of; nil if there is none.
 func (d *BundleDeployment) DisputeOf() *Dispute {
 	if d.On == nil {
 		return nil
@@ -113,11 +112,11 @@ func (d *BundleDeployment) DisputeOf() *Dispute {
 	return nil
 }
 
-// DeclaredSet is the set id that a bundle deployment would have with the declared scope.
+// DeclaredSet returns the set id that a bundle deployment would have with the declared scope.
 func (x *Dispute) DeclaredSet(d *BundleDeployment) string { return fleet.SetID(d.Name, x.Declared) }
 
-// settleDisputes decides between the scope that a spec declares and the one that releases state, where no running agent does. What the releases
-// state counts, unless no live object has it and some have what the spec declares.
+// settleDisputes chooses between the scope that a spec declares and the one that releases state, if no running agent shows its scope. It chooses
+// the scope of the releases, unless no live object has their set and some have the declared one.
 func (r *resolver) settleDisputes(carriers map[DisputeKey]Carriers) {
 	for _, x := range r.out.Disputes {
 		x.Carriers = carriers[x.Key()]
@@ -134,8 +133,8 @@ func (r *resolver) settleDisputes(carriers map[DisputeKey]Carriers) {
 	}
 }
 
-// NewBundleScope is the scope for a bundle that has no deployment on this cluster yet: the stated one, else that of the cluster's agents.
-// Evidence is empty where the agents do not agree, or where there is no evidence of any.
+// NewBundleScope returns the scope for a bundle that has no deployment on this cluster yet: the stated scope, otherwise that of the agents.
+// Evidence is empty if the agents have different scopes, or if there is no evidence.
 func (c *Cluster) NewBundleScope() AgentScope {
 	if c.stated != nil {
 		return AgentScope{*c.stated, EvidenceStated, "--agent-scope"}
@@ -146,13 +145,13 @@ func (c *Cluster) NewBundleScope() AgentScope {
 		case s.Evidence == "" || i > 0 && s.Scope != out.Scope:
 			return AgentScope{}
 		case i == 0 || out.Proven():
-			out = s // of several that agree, the weakest evidence is all there is
+			out = s // of several agents with the same scope, the weakest evidence counts
 		}
 	}
 	return out
 }
 
-// Contradicts returns the running agents of the cluster, where each of them runs with another scope than the one that the user states.
+// Contradicts returns the scopes of the running agents of the cluster if none of them is the scope that the user states.
 func (c *Cluster) Contradicts(stated string) []AgentScope {
 	var out []AgentScope
 	for _, agent := range slices.Sorted(maps.Keys(c.scopes)) {
@@ -165,7 +164,7 @@ func (c *Cluster) Contradicts(stated string) []AgentScope {
 	return out
 }
 
-// Unshown returns the namespaces of the agents whose running workload does not show a scope, in order.
+// Unshown returns the sorted namespaces of the agents whose running workload does not show a scope.
 func (c *Cluster) Unshown() []string {
 	var out []string
 	for _, agent := range slices.Sorted(maps.Keys(c.scopes)) {
@@ -176,7 +175,7 @@ func (c *Cluster) Unshown() []string {
 	return out
 }
 
-// findScopes finds out the scope of each agent of which this cluster shows a trace.
+// findScopes sets the scope of each agent of which the cluster shows a trace.
 func (r *resolver) findScopes() {
 	released := r.releasedScopes()
 	for agent := range r.State.AgentNamespaces() {
@@ -184,7 +183,7 @@ func (r *resolver) findScopes() {
 	}
 }
 
-// scopeOf weighs the evidence for the scope of an agent, the strongest first.
+// scopeOf returns the scope of an agent by the strongest evidence.
 func (r *resolver) scopeOf(agent string, released []string) AgentScope {
 	w, seen := r.State.Workloads[agent]
 	c := r.byNamespace[r.out.watches[agent]]
@@ -201,14 +200,14 @@ func (r *resolver) scopeOf(agent string, released []string) AgentScope {
 	return AgentScope{}
 }
 
-// declares says whether a Cluster's spec determines the scope of its next agent: the manager installs it.
+// declares says whether a Cluster's spec determines the scope of its next agent, because the manager installs that agent.
 func declares(c *v1alpha1.Cluster) bool { return c != nil && c.Spec.KubeConfigSecret != "" }
 
 func declaredIn(c *v1alpha1.Cluster) string {
 	return "the agentNamespace of cluster " + c.Namespace + "/" + c.Name
 }
 
-// releasedScopes are the distinct scopes that the deployed releases of each agent were made with, by the agent's namespace.
+// releasedScopes returns the distinct scopes in the deployed releases of each agent, by the agent's namespace.
 func (r *resolver) releasedScopes() map[string][]string {
 	out := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(r.histories)) {
@@ -216,11 +215,11 @@ func (r *resolver) releasedScopes() map[string][]string {
 		if rec == nil || rec.AgentNamespace == "" || rec.Status != release.StatusDeployed {
 			continue
 		}
-		guesses := []string{rec.AgentNamespace}
+		candidates := []string{rec.AgentNamespace}
 		if c := r.byNamespace[r.out.watches[rec.AgentNamespace]]; declares(c) {
-			guesses = append(guesses, c.Spec.AgentNamespace)
+			candidates = append(candidates, c.Spec.AgentNamespace)
 		}
-		scope, ok := fleet.ScopeOfSet(statedOwnership(rec).SetID, rec.BundleID, guesses...)
+		scope, ok := fleet.ScopeOfSet(releaseOwnership(rec).SetID, rec.BundleID, candidates...)
 		if ok && !slices.Contains(out[rec.AgentNamespace], scope) {
 			out[rec.AgentNamespace] = append(out[rec.AgentNamespace], scope)
 		}
@@ -228,15 +227,15 @@ func (r *resolver) releasedScopes() map[string][]string {
 	return out
 }
 
-// ownership computes the ownership metadata that the agent writes on the deployment's objects. rec is the record of its release, nil where there
+// ownership computes the ownership metadata that the agent writes on the deployment's objects. rec is the record of its release; nil if there
 // is none.
 func (r *resolver) ownership(d *BundleDeployment, rec *state.Record, agent string) {
-	stated := statedOwnership(rec)
+	released := releaseOwnership(rec)
 	d.Agent, d.Scope = agent, r.out.scopes[agent]
 	id := fleet.SetID(d.Name, d.Scope.Scope)
-	if stated.SetID != "" && !d.Scope.Proven() {
-		// A release speaks for its own objects.
-		id, d.Scope.Evidence, d.Scope.Source = stated.SetID, EvidenceReleases, "the manifest of release "+d.Release.String()
+	if released.SetID != "" && !d.Scope.Proven() {
+		// The release itself is the best evidence for its own objects.
+		id, d.Scope.Evidence, d.Scope.Source = released.SetID, EvidenceReleases, "the manifest of release "+d.Release.String()
 		if scope, ok := fleet.ScopeOfSet(id, d.Name, d.Scope.Scope); ok {
 			d.Scope.Scope = scope
 		}
@@ -245,8 +244,8 @@ func (r *resolver) ownership(d *BundleDeployment, rec *state.Record, agent strin
 		r.out.SetsComplete = false
 	}
 	d.Ownership = ownership.Desired(id, d.Release.Name, d.Release.Namespace)
-	d.Stated = stated
-	if stated.Hash != "" && stated.Hash != d.Ownership.Hash {
+	d.ReleaseOwnership = released
+	if released.Hash != "" && released.Hash != d.Ownership.Hash {
 		r.outdated[agent] = append(r.outdated[agent], d)
 	}
 	if c := r.byNamespace[d.Namespace]; declares(c) && fleet.SetID(d.Name, c.Spec.AgentNamespace) != id && d.Scope.Evidence != "" {
@@ -266,13 +265,13 @@ func (r *resolver) dispute(c *v1alpha1.Cluster, agent string, d *BundleDeploymen
 	d.Disputed = !d.Scope.Proven()
 }
 
-// outdatedNotes says once for each agent which releases were made for other sets than the agent uses.
+// outdatedNotes adds one note for each agent whose releases have other sets than the agent now uses.
 func (r *resolver) outdatedNotes() {
 	for agent, ds := range r.outdated {
 		slices.SortFunc(ds, func(x, y *BundleDeployment) int { return strings.Compare(x.Key(), y.Key()) })
 		d := ds[0]
-		note := fmt.Sprintf("bundle deployment %s: its release was made for set %q, the agent now wants %q (scope from %s)",
-			d.Key(), d.Stated.SetID, d.Ownership.SetID, d.Scope.Source)
+		note := fmt.Sprintf("bundle deployment %s: its release was made for set %q, the agent now uses %q (scope from %s)",
+			d.Key(), d.ReleaseOwnership.SetID, d.Ownership.SetID, d.Scope.Source)
 		if n := len(ds) - 1; n > 0 {
 			note += fmt.Sprintf("; the same holds for %d more of the agent in namespace %s", n, agent)
 		}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resolve finds out what is desired, by which bundle and on which cluster: GitRepo or HelmOp, Bundle, BundleDeployment, release,
-// object. It is a pure function of what was read, and knows no live object.
+// Package resolve computes the desired state: which bundle desires which objects on which cluster (GitRepo or HelmOp, Bundle, BundleDeployment,
+// release, object). It is a pure function of the data that was read, without live objects.
 package resolve
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Problem is why the desired objects of a bundle deployment are not known. The values are reasons of the state Unknown in the report.
+// Problem is the reason why the desired objects of a bundle deployment are not known. The values are reasons of the state Unknown in the report.
 type Problem string
 
 // The problems; the zero value is none.
@@ -39,35 +39,35 @@ type DesiredState struct {
 	Clusters []*Cluster
 }
 
-// Cluster is what is desired on one cluster whose objects are read.
+// Cluster is the desired state of one cluster whose objects are read.
 type Cluster struct {
-	// State is what was read of it, without release records.
+	// State is the data that was read from it, without release records.
 	State *state.Cluster
-	// Objects are the desired objects by key. Where more than one bundle deployment desires an object, it is contested.
+	// Objects are the desired objects by key. An object that several bundle deployments desire is contested.
 	Objects map[object.Key][]*Object
 	// Sets are the bundle deployments of the cluster by hash, also those that are only known by their release. Several share a hash if two agents
-	// without scope deploy bundles of one name, and all of those do whose name begins with fleet-agent.
+	// without a scope deploy bundles of the same name. All bundles whose name begins with fleet-agent share one.
 	Sets map[string][]*BundleDeployment
-	// SetsComplete says that every release record of the cluster could be read, so that no bundle has a set that is not found in Sets.
+	// SetsComplete says that every release record of the cluster could be read, so that Sets is complete.
 	SetsComplete bool
-	// ReleasesComplete says that the same holds for releases of others than Fleet, so that a release not found in Releases does not exist.
-	// Releases in an SQL database are never seen.
+	// ReleasesComplete says that all release records of other tools could be read too, so that a release that is not in Releases does not exist.
+	// Releases that Helm keeps in an SQL database are never read.
 	ReleasesComplete bool
-	// Releases are the names ("namespace/name") of all Helm releases seen, Fleet's and others'.
+	// Releases are the names ("namespace/name") of all known Helm releases, also those that are not Fleet's.
 	Releases map[string]bool
-	// Latest is, by the same names, the highest revision that is recorded of each, without its objects.
+	// Latest has the highest recorded revision of each release by the same names, without its objects.
 	Latest map[string]*state.Record
 	// Leftovers are releases with Fleet's annotations whose agent's BundleDeployments are known and do not include them.
 	Leftovers []*state.Record
-	// Unreadable are damaged records that no BundleDeployment names: whose they are is not known.
+	// Unreadable are damaged records that no BundleDeployment names: it is not known which bundle they are of.
 	Unreadable []*state.Record
-	// OverBound are the records that exceed a bound, by their names: their objects are not known.
+	// OverBound are the records that exceed a size limit: their objects are not known.
 	OverBound []*state.Record
-	// Secrets are the Secrets that any recorded or rendered manifest states, as JSON: what must not be shown.
+	// Secrets are the Secrets in recorded or rendered manifests, as JSON: their values must not be shown.
 	Secrets [][]byte
 	// Disputes are the scopes that specs declare and that the agents' workloads or releases contradict.
 	Disputes []*Dispute
-	// Notes are worth saying, but neither a finding nor a gap.
+	// Notes are information for the reader that is neither a finding nor a gap.
 	Notes []string
 
 	// watches maps the namespace of an agent to that of the BundleDeployments that the agent watches.
@@ -79,63 +79,63 @@ type Cluster struct {
 
 // BundleDeployment is one bundle on one cluster.
 type BundleDeployment struct {
-	// Namespace and Name are those of the BundleDeployment. On a downstream cluster only its release is known: then the name is the bundle id and
+	// Namespace and Name are those of the BundleDeployment. On a downstream cluster, only its release is known: then the name is the bundle id and
 	// the namespace is empty.
 	Namespace, Name string
-	// BD is nil where only the release is known.
+	// BD is nil if only the release is known.
 	BD *v1alpha1.BundleDeployment
-	// On is the cluster that it is deployed to; nil where the objects of that cluster are not read.
+	// On is the cluster that it is deployed to; nil if the objects of that cluster are not read.
 	On *Cluster
-	// Cluster, Bundle, GitRepo and HelmOp are "namespace/name", empty where not known.
+	// Cluster, Bundle, GitRepo and HelmOp are "namespace/name"; empty if not known.
 	Cluster, Bundle, GitRepo, HelmOp string
 	// Release is the revision that Fleet's agent calls desired; its zero value means that there is none.
 	Release release.Name
-	// KeepResources and Commit are what the release record says: whether an uninstall leaves the objects, and what it was made from.
+	// KeepResources and Commit are from the release record: whether an uninstall keeps the objects, and the Git commit of the release.
 	KeepResources bool
 	Commit        string
-	// Deployed is when the release record says that this revision was deployed; zero where it does not.
+	// Deployed is the time of the deployment in the release record; zero if it has none.
 	Deployed time.Time
 	// Ownership is the ownership metadata that its objects should have.
 	Ownership ownership.Metadata
-	// OnOtherCluster says that it is established to be deployed to another cluster than those that are read. Without it, ClusterNotRead says only
-	// that nothing shows on which cluster it is.
+	// OnOtherCluster says that it is deployed to a cluster that is not read. Otherwise, ClusterNotRead means only that the cluster could not be
+	// determined.
 	OnOtherCluster bool
-	// Agent is the namespace of its agent; empty where none is known to deploy it.
+	// Agent is the namespace of its agent; empty if no agent is known to deploy it.
 	Agent string
-	// Stated is the ownership metadata that the manifest of its release states; empty where there is no record, or no object in it.
-	Stated ownership.Metadata
-	// Scope is that of its agent, from which Ownership is made.
+	// ReleaseOwnership is the ownership metadata in the manifest of its release; empty if there is no record, or no object in it.
+	ReleaseOwnership ownership.Metadata
+	// Scope is the scope of its agent, from which Ownership is computed.
 	Scope AgentScope
-	// Disputed says that a Cluster's spec declares another scope, and that no running agent settles which of the two is right.
+	// Disputed says that a Cluster's spec declares another scope, and that no running agent shows which of the two is right.
 	Disputed bool
 
-	// Problem says why Desired is not known; Detail says it in a sentence.
+	// Problem says why Desired is not known; Detail is the same as a sentence.
 	Problem Problem
 	Detail  string
-	// RecordProblems are what is wrong with the records of the release though the desired objects may be known: a pending or failed revision, a
-	// missing one.
+	// RecordProblems are problems of the records of the release: a revision that is pending, failed or missing. The desired objects may still be
+	// known.
 	RecordProblems []RecordProblem
 
-	// Desired are the distinct objects of the manifest, in its order; of duplicates the last. From says where they come from.
+	// Desired are the distinct objects of the manifest in its order. Of duplicates, the last one counts. From is their source.
 	Desired []*Object
 	From    DesiredFrom
-	// Rendering is what the bundle was rendered to; its zero value means that it was not rendered.
+	// Rendering is the result of rendering the bundle; zero if it was not rendered.
 	Rendering Rendering
-	// Recorded is what the release record says of the objects where they come from elsewhere, as JSON.
+	// Recorded are the objects in the release record as JSON, if Desired comes from another source.
 	Recorded map[object.Key][]byte
-	// Removed are the objects of the release, where what is desired comes from elsewhere: those that are no longer desired a deploy deletes, unless
-	// they are kept.
+	// Removed are the objects of the release, if Desired comes from another source: a deploy deletes those that are no longer desired, unless they
+	// are kept.
 	Removed []*Object
 	// Earlier are the objects of the earlier revisions that are still recorded, Hooks those of the release's hooks.
 	Earlier, Hooks map[KindName]bool
-	// EarlierKnown says that the revision before was read, or that there was none.
+	// EarlierKnown says that the previous revision was read, or that there is none.
 	EarlierKnown bool
 
-	// claimed are objects that its record claims though they are not its Desired.
+	// claimed are objects that its record states although they are not in Desired.
 	claimed []*Object
 }
 
-// Key is "namespace/name" of the BundleDeployment; of a release alone it is the bundle id.
+// Key is "namespace/name" of the BundleDeployment, or the bundle id if only the release is known.
 func (d *BundleDeployment) Key() string {
 	if d.Namespace == "" {
 		return d.Name
@@ -143,14 +143,14 @@ func (d *BundleDeployment) Key() string {
 	return d.Namespace + "/" + d.Name
 }
 
-// Parents are the objects of Fleet that the bundle deployment is part of: "namespace/name" by kind, without those that are not known.
+// Parents are the objects of Fleet that the bundle deployment is part of: "namespace/name" by kind, without unknown ones.
 func (d *BundleDeployment) Parents() map[string]string {
 	out := map[string]string{state.Bundle: d.Bundle, state.GitRepo: d.GitRepo, state.HelmOp: d.HelmOp, state.ClusterKind: d.Cluster}
 	maps.DeleteFunc(out, func(_, key string) bool { return key == "" })
 	return out
 }
 
-// Options are those that the bundle is deployed with; of a release alone none are known.
+// Options are the options of the deployment. They are empty if only the release is known.
 func (d *BundleDeployment) Options() *v1alpha1.Options {
 	switch {
 	case d.FromFiles():
@@ -161,13 +161,13 @@ func (d *BundleDeployment) Options() *v1alpha1.Options {
 	return &v1alpha1.Options{}
 }
 
-// FromFiles says whether the bundle was taken from files.
+// FromFiles says whether the bundle was read from files.
 func (d *BundleDeployment) FromFiles() bool {
 	return d.Rendering.FileOptions != nil
 }
 
-// Ref names the object that stands for the bundle deployment in findings: its BundleDeployment, or the Secret with its release record. Of a
-// bundle that is in files alone it is the Bundle that they would make.
+// Ref is the object that represents the bundle deployment in findings: its BundleDeployment, or the Secret with its release record, or, for a
+// bundle that exists only in files, the Bundle that Fleet would create.
 func (d *BundleDeployment) Ref() object.Ref {
 	ref := object.Ref{APIVersion: v1alpha1.GroupVersion.String(), Kind: state.BundleDeployment, Namespace: d.Namespace, Name: d.Name}
 	switch {
@@ -189,26 +189,26 @@ func SecretRef(n release.Name) object.Ref {
 type Object struct {
 	object.Ref
 	Deployment *BundleDeployment
-	// Raw is the object's JSON as the manifest states it.
+	// Raw is the object's JSON in the manifest.
 	Raw []byte
 	// Namespaced says whether the kind has namespaces.
 	Namespaced bool
-	// Index is its place among the deployment's Desired.
+	// Index is its index in the deployment's Desired.
 	Index int
-	// Unstable are JSON pointers of fields that come out otherwise each time the bundle is rendered.
+	// Unstable are JSON pointers of fields that differ each time the bundle is rendered.
 	Unstable []string
 }
 
-// Kept says whether the manifest states that Helm is to leave the object in place, whatever becomes of the release.
+// Kept says whether the manifest tells Helm to keep the object when its release no longer needs it.
 func (o *Object) Kept() bool {
 	m, err := object.ReadMeta(o.Raw)
 	return err == nil && m.Metadata.Annotations[fleet.ResourcePolicyAnnotation] == "keep"
 }
 
-// KindName is how Fleet recognises an object of an earlier revision: it looks at nothing else (docs/fleet-behavior.md, 3.5).
+// KindName identifies an object of an earlier revision. Fleet compares nothing else (docs/fleet-behavior.md, 3.5).
 type KindName struct{ Kind, Name string }
 
-// RecordProblem is one thing that is wrong with the records of a release.
+// RecordProblem is one problem of the records of a release.
 type RecordProblem struct {
 	Record release.Name
 	Status string // Helm's, or "pruned", "damaged"
@@ -224,8 +224,8 @@ func (c *Cluster) Versions() map[string]string {
 	return out
 }
 
-// ClusterOfAgent names the cluster whose agent lives in a namespace here ("namespace/name"), or that namespace where it is not known, or
-// where the agent of the cluster is reported to live elsewhere.
+// ClusterOfAgent returns the cluster ("namespace/name") whose agent runs in a namespace of this cluster. It returns the namespace if the cluster
+// is not known, or if it reports that its agent runs in another namespace.
 func (c *Cluster) ClusterOfAgent(namespace string) string {
 	for _, o := range c.fleet.Clusters {
 		s := o.Status
@@ -236,12 +236,12 @@ func (c *Cluster) ClusterOfAgent(namespace string) string {
 	return namespace
 }
 
-// AgentOf is the namespace of the agent on this cluster that deploys a bundle deployment, empty where it is not known.
+// AgentOf returns the namespace of the agent on this cluster that deploys a bundle deployment; empty if it is not known.
 func (c *Cluster) AgentOf(d *BundleDeployment) string {
 	if d.Namespace == "" {
 		return ""
 	}
-	for _, agent := range slices.Sorted(maps.Keys(c.watches)) { // one that was moved may have left its Secret behind
+	for _, agent := range slices.Sorted(maps.Keys(c.watches)) { // an agent that was moved may have left its Secret behind
 		if c.watches[agent] == d.Namespace {
 			return agent
 		}
@@ -249,7 +249,7 @@ func (c *Cluster) AgentOf(d *BundleDeployment) string {
 	return ""
 }
 
-// index makes the desired objects and the set of a bundle deployment known.
+// index adds a bundle deployment to Objects and Sets.
 func (c *Cluster) index(d *BundleDeployment) {
 	for _, o := range slices.Concat(d.claimed, d.Desired) {
 		c.Objects[o.Key()] = append(c.Objects[o.Key()], o)

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-// AsOwner is the bundle deployment as package ownership knows it.
+// AsOwner converts the bundle deployment for package ownership.
 func (d *BundleDeployment) AsOwner() ownership.Bundle {
 	b := ownership.Bundle{Deployment: d.Key(), Bundle: d.Bundle, Desired: d.Ownership}
 	if d.Release.Name != "" {
@@ -18,7 +18,7 @@ func (d *BundleDeployment) AsOwner() ownership.Bundle {
 	return b
 }
 
-// Owners finds the other owners of an object with this ownership metadata that d desires.
+// Owners finds the other owners of an object that d desires and that has this ownership metadata.
 func (c *Cluster) Owners(d *BundleDeployment, key object.Key, have ownership.Metadata) ownership.Result {
 	claim := ownership.Claim{Object: key, Have: have, Bundle: d.AsOwner()}
 	for _, o := range c.Objects[key] {
@@ -30,7 +30,7 @@ func (c *Cluster) Owners(d *BundleDeployment, key object.Key, have ownership.Met
 }
 
 // OwnerOf finds the bundle deployment of this cluster whose set the metadata names; nil if there is none, or if several share the set and the Helm
-// annotations name none of their releases.
+// annotations do not name the release of one of them.
 func (c *Cluster) OwnerOf(m ownership.Metadata) *BundleDeployment {
 	if owners := ownership.BundlesOf(c, m); len(owners) == 1 {
 		for _, d := range c.Sets[owners[0].Desired.Hash] {

@@ -15,9 +15,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// findWatches finds out which BundleDeployments are of the cluster at hand. An agent's Secret says it outright, also if it names a namespace
-// that is not here: that of another manager. Where it does not (it could not be read, or a capture left its value out), the release records
-// here may prove it; see byHeartbeat and byReleases.
+// findWatches finds out which BundleDeployments are deployed to this cluster. An agent's Secret names their namespace; a namespace that is not
+// known is one of another management cluster. If the Secret does not show it (it could not be read, or a capture omits the value), the release
+// records may prove it; see byHeartbeat and byReleases.
 func (r *resolver) findWatches() {
 	r.out.watches = map[string]string{}
 	namespaces := map[string]bool{}
@@ -33,7 +33,7 @@ func (r *resolver) findWatches() {
 		}
 	}
 	if len(r.out.watches) > 0 {
-		return // a cluster is not two Clusters of one manager
+		return // one cluster cannot be two Clusters of the same management cluster
 	}
 	unknown := map[string][]*state.Record{}
 	for _, name := range slices.Sorted(maps.Keys(r.histories)) {
@@ -51,14 +51,15 @@ func (r *resolver) findWatches() {
 	}
 }
 
-// mayReport says whether an agent may be the one of a Cluster: one that reports from another namespace has moved, or its Secret is not Fleet's.
+// mayReport says whether an agent may be the agent of a Cluster. If the Cluster reports another namespace, the agent was moved, or its Secret is
+// not Fleet's.
 func (r *resolver) mayReport(agent, deployments string) bool {
 	c := r.byNamespace[deployments]
 	return c == nil || c.Status.Agent.Namespace == "" || c.Status.Agent.Namespace == agent
 }
 
-// byHeartbeat recognises the cluster at hand by the record of a BundleDeployment's release, if the agent that made the record lives in the
-// namespace that the BundleDeployment's Cluster reports. If that would prove it of two clusters, it proves nothing.
+// byHeartbeat identifies this cluster by the record of a BundleDeployment's release, if the agent that made the record runs in the namespace that
+// the BundleDeployment's Cluster reports. If two clusters match, it proves nothing.
 func (r *resolver) byHeartbeat(agent string, records []*state.Record) {
 	here, proven := releasesOf(records), map[string]bool{}
 	for _, bd := range r.BundleDeployments {
@@ -72,19 +73,19 @@ func (r *resolver) byHeartbeat(agent string, records []*state.Record) {
 		r.out.watches[agent] = slices.Collect(maps.Keys(proven))[0]
 	} else if len(proven) > 1 {
 		r.out.Notes = append(r.out.Notes, "more than one managed cluster has an agent in namespace "+agent+
-			" and bundles with releases of these names: which of them is this cluster cannot be told without the Secret "+agent+"/fleet-agent")
+			" and bundles with releases of these names: without the Secret "+agent+"/fleet-agent, it is not known which of them is this cluster")
 	}
 }
 
-// byReleases recognises the cluster at hand by its releases alone, for an agent that never reported its namespace to a Cluster: every installed
-// BundleDeployment of one cluster has its release here, by bundle id, release name and namespace, and no BundleDeployment of another one has.
+// byReleases identifies this cluster by its releases alone, for an agent that never reported its namespace to a Cluster. Every installed
+// BundleDeployment of that cluster must have its release here, by bundle id, release name and namespace, and no BundleDeployment of another one.
 func (r *resolver) byReleases(agent string, records []*state.Record) {
 	here := releasesOf(slices.DeleteFunc(slices.Clone(records), func(rec *state.Record) bool { return rec != latest(r.histories[rec.Release()]) }))
 	matched, missed := map[string]int{}, map[string]bool{}
 	for _, bd := range r.BundleDeployments {
 		named, err := release.ParseName(bd.Status.Release)
 		if err != nil {
-			continue // nothing is installed: it proves neither
+			continue // nothing is installed, so it proves nothing
 		}
 		if here[madeRelease{bd.Name, named.Release()}] {
 			matched[bd.Namespace]++
@@ -95,18 +96,18 @@ func (r *resolver) byReleases(agent string, records []*state.Record) {
 	if len(matched) != 1 {
 		return
 	}
-	home := slices.Collect(maps.Keys(matched))[0]
-	c := r.byNamespace[home]
-	if c == nil || c.Status.Agent.Namespace != "" || missed[home] {
-		return // without a Cluster, nothing says that its agent never reported
+	watched := slices.Collect(maps.Keys(matched))[0]
+	c := r.byNamespace[watched]
+	if c == nil || c.Status.Agent.Namespace != "" || missed[watched] {
+		return // without a Cluster, it is not known whether its agent ever reported
 	}
-	r.out.watches[agent] = home
-	r.out.Notes = append(r.out.Notes, fmt.Sprintf("cluster %s/%s was recognised by its releases: the agent in namespace %s has never reported to it, "+
-		"and the bundle ids, release names and namespaces of its installed bundle deployments (%d) are in the release records here, those of no other cluster are",
-		c.Namespace, c.Name, agent, matched[home]))
+	r.out.watches[agent] = watched
+	r.out.Notes = append(r.out.Notes, fmt.Sprintf("cluster %s/%s was identified by its releases: the agent in namespace %s has never reported to it; "+
+		"the bundle ids, release names and namespaces of its installed bundle deployments (%d) match the release records here, and no other cluster matches",
+		c.Namespace, c.Name, agent, matched[watched]))
 }
 
-// madeRelease is a release with the bundle that it was made for.
+// madeRelease is a release and its bundle.
 type madeRelease struct{ bundleID, release string }
 
 func releasesOf(records []*state.Record) map[madeRelease]bool {
@@ -118,7 +119,7 @@ func releasesOf(records []*state.Record) map[madeRelease]bool {
 }
 
 // agentOf returns the namespace of the agent on this cluster that deploys a BundleDeployment. An agent that was moved may leave its Secret
-// behind, so the one that reports to the Cluster comes first, and then the one that made the release.
+// behind, so agentOf prefers the agent that reports to the Cluster, then the one that made the release.
 func (r *resolver) agentOf(bd *v1alpha1.BundleDeployment) (agent string, here bool) {
 	namespace := bd.Namespace
 	if c := r.byNamespace[namespace]; c != nil && r.out.watches[c.Status.Agent.Namespace] == namespace {
@@ -137,8 +138,8 @@ func (r *resolver) agentOf(bd *v1alpha1.BundleDeployment) (agent string, here bo
 	return "", false
 }
 
-// statedOwnership returns Fleet's marks as the first object of the manifest carries them.
-func statedOwnership(r *state.Record) ownership.Metadata {
+// releaseOwnership returns the ownership metadata of the first object in the manifest that has any.
+func releaseOwnership(r *state.Record) ownership.Metadata {
 	if r == nil {
 		return ownership.Metadata{}
 	}
@@ -147,15 +148,15 @@ func statedOwnership(r *state.Record) ownership.Metadata {
 		if err != nil {
 			continue
 		}
-		if marks := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations); marks.Hash != "" {
-			return marks
+		if metadata := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations); metadata.Hash != "" {
+			return metadata
 		}
 	}
 	return ownership.Metadata{}
 }
 
-// releasesAlone returns a bundle deployment for each release of an agent whose BundleDeployments are not known: another management cluster
-// manages this one, or they could not be read. Where they are known, a release that none of them accounts for is a leftover.
+// releasesAlone returns a bundle deployment for each release of an agent whose BundleDeployments are not known, because they could not be read or
+// are on another management cluster. If they are known, a release that none of them names is a leftover.
 func (r *resolver) releasesAlone(deployments []*BundleDeployment) []*BundleDeployment {
 	accounted := map[string]bool{}
 	for _, d := range deployments {
@@ -188,31 +189,31 @@ func (r *resolver) releasesAlone(deployments []*BundleDeployment) []*BundleDeplo
 	return out
 }
 
-// noAgent says whether it is known that no agent lives in a namespace: all agents' Secrets were read, others have one, and this one has neither
-// Secret nor workload. Nothing deploys the release that a record names such an agent for.
+// noAgent says whether it is known that no agent runs in a namespace: all agents' Secrets were read, there is at least one, and the namespace has
+// neither Secret nor workload of an agent. Nothing deploys a release whose record names such an agent.
 func (r *resolver) noAgent(namespace string) bool {
 	return covered(r.State.Coverage.AgentSecrets) && len(r.State.AgentSecrets)+len(r.State.HiddenAgentSecrets) > 0 && !r.State.AgentNamespaces()[namespace]
 }
 
-// leftoverSet makes the set of a leftover release known, so that its objects are not called nobody's.
+// leftoverSet adds the set of a leftover release, so that its objects are not reported as objects of an unknown set.
 func (r *resolver) leftoverSet(rec *state.Record) {
 	d := &BundleDeployment{Name: rec.BundleID, Release: rec.Name, On: r.out, Problem: NoReleaseRecord, Detail: "its BundleDeployment is gone"}
 	id := fleet.SetID(rec.BundleID, r.out.scopes[rec.AgentNamespace].Scope)
-	if stated := statedOwnership(rec); stated.SetID != "" {
-		id = stated.SetID
+	if released := releaseOwnership(rec); released.SetID != "" {
+		id = released.SetID
 	}
 	d.Ownership = ownership.Desired(id, rec.Name.Name, rec.Namespace)
 	r.out.index(d)
 }
 
-// pending says whether a BundleDeployment in the namespace that the agent watches may still name the release as its own.
+// pending says whether a BundleDeployment in the namespace that the agent watches may still name the release in its status later.
 func (r *resolver) pending(watched string, rec *state.Record) bool {
 	return slices.ContainsFunc(r.BundleDeployments, func(bd *v1alpha1.BundleDeployment) bool {
 		return bd.Namespace == watched && bd.Name == rec.BundleID && bd.Status.Release == ""
 	})
 }
 
-// latest returns the highest deployed revision, else the highest that could be decoded, nil if none could.
+// latest returns the highest deployed revision, otherwise the highest one that could be decoded; nil if there is none.
 func latest(history []*state.Record) *state.Record {
 	var last *state.Record
 	for _, r := range history {

@@ -157,7 +157,7 @@ func TestHomes(t *testing.T) {
 		{name: "one that never reported, by all of its releases", make: func(w *world) {
 			w.cluster("one", "one", "").cluster("two", "two", "").bd("one", "a", "web/a:1").bd("one", "b", "web/b:1").bd("one", "new", "").bd("two", "a", "shop/a:1").
 				record("web/a:1", "deployed", "a", agent).record("web/b:1", "deployed", "b", agent)
-		}, want: map[string]string{"one/a": "web/a:1", "one/b": "web/b:1", "one/new": "NoReleaseRecord", "two/a": "ClusterNotRead"}, note: "was recognised by its releases"},
+		}, want: map[string]string{"one/a": "web/a:1", "one/b": "web/b:1", "one/new": "NoReleaseRecord", "two/a": "ClusterNotRead"}, note: "was identified by its releases"},
 		{name: "not by some of them", make: func(w *world) {
 			w.cluster("one", "one", "").bd("one", "a", "web/a:1").bd("one", "b", "web/b:1").record("web/a:1", "deployed", "a", agent)
 		}, want: map[string]string{"one/a": "ClusterNotRead", "one/b": "ClusterNotRead", "a": "web/a:1"}},
@@ -170,7 +170,7 @@ func TestHomes(t *testing.T) {
 		{name: "two clusters alike", make: func(w *world) {
 			w.cluster("one", "one", agent).cluster("two", "two", agent).bd("one", "a", "web/a:1").bd("two", "a", "web/a:1").
 				record("web/a:1", "deployed", "a", agent)
-		}, want: map[string]string{"one/a": "ClusterNotRead", "two/a": "ClusterNotRead", "a": "web/a:1"}, note: "which of them is this cluster cannot be told"},
+		}, want: map[string]string{"one/a": "ClusterNotRead", "two/a": "ClusterNotRead", "a": "web/a:1"}, note: "it is not known which of them is this cluster"},
 		{name: "two clusters, told apart by one bundle", make: func(w *world) {
 			w.cluster("one", "one", agent).cluster("two", "two", agent).bd("one", "a", "web/a:1").bd("two", "b", "web/b:1").
 				record("web/a:1", "deployed", "a", agent)

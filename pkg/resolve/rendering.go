@@ -14,47 +14,48 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// DesiredFrom is where the desired objects of a bundle deployment come from. The values are those of desiredFrom in the report.
+// DesiredFrom is the source of the desired objects of a bundle deployment. The values are those of desiredFrom in the report.
 type DesiredFrom string
 
-// The sources; a bundle deployment whose desired objects are not known has none.
+// The sources; empty if the desired objects are not known.
 const (
 	FromRelease DesiredFrom = "release"
 	FromBundle  DesiredFrom = "bundle"
 	FromFiles   DesiredFrom = "files"
 )
 
-// Rendering is what the bundle of a bundle deployment is rendered to.
+// Rendering is the result of rendering the bundle of a bundle deployment.
 type Rendering struct {
-	// Cluster is the index of the cluster, and Key that of the bundle deployment on it. One that is not there is added, as from files.
+	// Cluster is the index of the cluster, and Key is the key of the bundle deployment on it. A bundle deployment that does not exist, such as one
+	// from files, is added.
 	Cluster int
 	Key     string
-	// FileOptions are the options of a bundle that was taken from files; nil for one that is on the management cluster.
+	// FileOptions are the options of a bundle from files; nil for a bundle of the management cluster.
 	FileOptions *v1alpha1.Options
-	// CompetitorOnly says that the bundle deployment is not audited: it is only known which objects it desires.
+	// CompetitorOnly says that the bundle deployment is not audited: only the identities of its desired objects matter.
 	CompetitorOnly bool
 
 	ReleaseName, ReleaseNamespace string
 	Objects                       []release.Object
-	// Secrets are those among the hooks, as JSON: what must not be shown.
+	// Secrets are the Secrets among the hooks, as JSON: their values must not be shown.
 	Secrets [][]byte
-	// Unstable are the JSON pointers of fields that come out otherwise each time, by object as it was rendered. They are not compared.
+	// Unstable are the JSON pointers of fields that differ each time, by rendered object. They are not compared.
 	Unstable map[object.Ref][]string
-	// RecordSize is about how many bytes the release record takes in its Secret, 0 where it is not known or far below the limit of a Secret.
+	// RecordSize is the approximate size of the release record in its Secret, in bytes; 0 if it is not known or far below the limit of a Secret.
 	RecordSize int
 
-	// Refused says why Fleet's agent would not deploy the bundle, OverLimit why it could not be rendered here; empty where it was rendered.
+	// Refused says why Fleet's agent would not deploy the bundle, OverLimit why it could not be rendered here; both are empty if it was rendered.
 	Refused, OverLimit string
-	// ClusterScoped are the cluster-scoped objects for which the agent would refuse it, under a targetNamespace.
+	// ClusterScoped are the cluster-scoped objects because of which the agent would refuse a bundle with a targetNamespace.
 	ClusterScoped []object.Ref
-	// Unresolved is what could not be resolved while the bundle was rendered. With any, the desired objects may not be those of the agent.
+	// Unresolved are the inputs that could not be resolved. If there are any, the agent may render other objects.
 	Unresolved []string
-	// ValuesMissing name the texts with values that a deploy would look for and not find.
+	// ValuesMissing are the names of the values sources that a deploy would not find.
 	ValuesMissing []string
 	Notes         []string
 }
 
-// render replaces what bundle deployments desire by what their bundles were rendered to.
+// render replaces the desired objects of bundle deployments by those of their rendered bundles.
 func (s *DesiredState) render(renderings []*Rendering) {
 	for _, x := range renderings {
 		c := s.Clusters[x.Cluster]
@@ -62,7 +63,7 @@ func (s *DesiredState) render(renderings []*Rendering) {
 		if i < 0 {
 			d := c.NewBundle(x.Key)
 			if d.Scope.Evidence == "" {
-				c.Notes = append(c.Notes, fmt.Sprintf("the set id of bundle %s is made without a scope: which agent would deploy it is not known", d.Name))
+				c.Notes = append(c.Notes, fmt.Sprintf("the set id of bundle %s is computed without a scope: it is not known which agent would deploy it", d.Name))
 			}
 			s.Deployments = append(s.Deployments, d)
 			i = len(s.Deployments) - 1
@@ -78,7 +79,7 @@ func (c *Cluster) NewBundle(name string) *BundleDeployment {
 		Ownership: ownership.Desired(fleet.SetID(name, scope.Scope), "", "")}
 }
 
-// render replaces what a bundle deployment desires. What its release record says of the objects stays known beside it.
+// render replaces the desired objects of the bundle deployment. The objects of its release record are kept in Recorded.
 func (d *BundleDeployment) render(x *Rendering) {
 	d.Rendering = *x
 	d.On.Secrets = append(d.On.Secrets, x.Secrets...)
@@ -89,17 +90,17 @@ func (d *BundleDeployment) render(x *Rendering) {
 		}
 		return
 	case x.OverLimit != "" && d.Problem != "":
-		d.Detail = "what its bundle states is not known: " + x.OverLimit
+		d.Detail = "the desired objects of its bundle are not known: " + x.OverLimit
 	}
-	if !x.CompetitorOnly { // of what is not audited nothing is said
+	if !x.CompetitorOnly { // notes are only for audited bundles
 		for _, n := range x.Notes {
 			d.On.Notes = append(d.On.Notes, "bundle "+d.Name+": "+n)
 		}
 	}
 	if len(x.Objects) == 0 && len(x.Unresolved) > 0 {
 		if !x.CompetitorOnly && d.Problem == "" {
-			// The release record does not stand in: what is asked for is what the bundle states. That the record claims its objects stays known.
-			d.Problem, d.Detail = RecordsFailed, "what its bundle states is not known: "+x.Unresolved[0]
+			// The release record is not a substitute, because the bundle's own objects were requested. The record still claims its objects.
+			d.Problem, d.Detail = RecordsFailed, "the desired objects of its bundle are not known: "+x.Unresolved[0]
 			d.From, d.claimed, d.Desired = "", d.Desired, nil
 		}
 		return
@@ -114,7 +115,7 @@ func (d *BundleDeployment) replace(x *Rendering) {
 	}
 	for _, o := range d.Desired {
 		d.Recorded[o.Key()] = o.Raw
-		d.Earlier[KindName{o.Kind, o.Name}] = true // what the bundle no longer states is left over from the release
+		d.Earlier[KindName{o.Kind, o.Name}] = true // an object that the bundle no longer states is left over from the release
 	}
 	d.Removed = d.Desired
 	d.From, d.Problem, d.Detail = FromBundle, "", ""
@@ -133,7 +134,7 @@ func (d *BundleDeployment) replace(x *Rendering) {
 		for rendered, pointers := range x.Unstable {
 			namespace := cmp.Or(rendered.Namespace, x.ReleaseNamespace)
 			if rendered.GroupVersionKind() == o.GroupVersionKind() && rendered.Name == o.Name && (!o.Namespaced || namespace == o.Namespace) {
-				o.Unstable = append(o.Unstable, pointers...) // stated twice, with its namespace and without, it is in both
+				o.Unstable = append(o.Unstable, pointers...) // an object that is stated with and without its namespace has both entries
 			}
 		}
 	}

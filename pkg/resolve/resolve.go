@@ -19,19 +19,19 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Input is what the desired state is found out from.
+// Input is the input of Resolve.
 type Input struct {
 	Fleet    *state.Fleet
 	Clusters []*state.Cluster
-	// StatedScope is the scope that the user states for the agents whose running workload does not show one; nil where none is stated.
+	// StatedScope is the scope that the user states for agents whose running workload does not show one; nil if there is none.
 	StatedScope *string
-	// Carriers count the live objects of disputes, as far as they were counted.
+	// Carriers are the counts of the live objects of disputes, if they were counted.
 	Carriers map[DisputeKey]Carriers
-	// Renderings replace what the release records of their bundle deployments state.
+	// Renderings replace the desired objects of the release records.
 	Renderings []*Rendering
 }
 
-// Resolve finds out what is desired.
+// Resolve computes the desired state.
 func Resolve(in Input) *DesiredState {
 	out := &DesiredState{Fleet: in.Fleet}
 	byNamespace := map[string]*v1alpha1.Cluster{}
@@ -70,7 +70,7 @@ func Resolve(in Input) *DesiredState {
 	return out
 }
 
-// resolver finds out what is desired on one cluster.
+// resolver computes the desired state of one cluster.
 type resolver struct {
 	*state.Fleet
 	State *state.Cluster
@@ -107,7 +107,7 @@ func covered(c source.Coverage) bool {
 	return all
 }
 
-// RecordsProblem says why release records of a namespace may be missing ("" for any namespace), in a word and in a sentence; empty where all were
+// RecordsProblem says why release records of a namespace may be missing ("" for any namespace), as a reason and as a sentence; both are empty if all were
 // read.
 func RecordsProblem(c *state.Cluster, namespace string) (Problem, string) {
 	f, ok := c.Coverage.Records.Of(namespace)
@@ -123,7 +123,7 @@ func RecordsProblem(c *state.Cluster, namespace string) (Problem, string) {
 	return RecordsFailed, fmt.Sprintf("reading its release record failed (%s)", f.Detail)
 }
 
-// place finds the cluster of a BundleDeployment among those that are read, and what is desired there.
+// place finds the cluster of a BundleDeployment among those that are read, and its desired objects.
 func place(resolvers []*resolver, bd *v1alpha1.BundleDeployment, byNamespace map[string]*v1alpha1.Cluster) *BundleDeployment {
 	d := &BundleDeployment{Namespace: bd.Namespace, Name: bd.Name, BD: bd}
 	d.setParents(byNamespace[bd.Namespace])
@@ -143,14 +143,14 @@ func place(resolvers []*resolver, bd *v1alpha1.BundleDeployment, byNamespace map
 		d.OnOtherCluster = false
 		return d
 	}
-	d.Problem, d.Detail = ClusterNotRead, "nothing that could be read shows on which cluster it is deployed"
+	d.Problem, d.Detail = ClusterNotRead, "it is not known on which cluster it is deployed: nothing that could be read shows it"
 	if d.OnOtherCluster {
 		d.Detail = "it is deployed on another cluster than the one that was read"
 	}
 	return d
 }
 
-// deployment finds out what a BundleDeployment of this cluster desires.
+// deployment sets the desired objects of a BundleDeployment of this cluster.
 func (r *resolver) deployment(d *BundleDeployment, agent string) {
 	if d.BD.Status.Release == "" {
 		d.Problem, d.Detail = NoReleaseRecord, "nothing is installed yet: its status names no release"
@@ -168,7 +168,7 @@ func (r *resolver) deployment(d *BundleDeployment, agent string) {
 	r.desired(d, agent)
 }
 
-// placementUnknown says why a BundleDeployment may be of this cluster though nothing places it here: no release record could be read.
+// placementUnknown returns a problem if a BundleDeployment may be deployed to this cluster, but no release record could be read to prove it.
 func (r *resolver) placementUnknown(d *BundleDeployment) (Problem, string) {
 	if len(r.out.watches) > 0 || r.agentElsewhere(d.Namespace) {
 		return "", ""
@@ -180,7 +180,7 @@ func (r *resolver) placementUnknown(d *BundleDeployment) (Problem, string) {
 	return problem, detail
 }
 
-// agentElsewhere says whether the workloads of agents on this cluster were seen, and the agent of a BundleDeployment's Cluster is not among them.
+// agentElsewhere says whether this cluster has agent workloads, but not that of the agent of the BundleDeployment's Cluster.
 func (r *resolver) agentElsewhere(namespace string) bool {
 	c := r.byNamespace[namespace]
 	if c == nil || c.Status.Agent.Namespace == "" || len(r.State.Workloads) == 0 {
@@ -190,8 +190,8 @@ func (r *resolver) agentElsewhere(namespace string) bool {
 	return !here
 }
 
-// elsewhere says whether a BundleDeployment that nothing places on this cluster is surely of another one: this cluster is recognised as another,
-// its agents have another manager, or it has no agent at all.
+// elsewhere says whether a BundleDeployment that is not placed on this cluster must be on another one: this cluster is identified as another one,
+// its agents have another management cluster, or it has no agent.
 func (r *resolver) elsewhere() bool {
 	if len(r.out.watches) > 0 || len(r.State.AgentSecrets) > 0 {
 		return true
@@ -199,7 +199,7 @@ func (r *resolver) elsewhere() bool {
 	return covered(r.State.Coverage.AgentSecrets) && covered(r.State.Coverage.Records) && len(r.State.AgentNamespaces()) == 0
 }
 
-// setParents fills in what the bundle deployment is part of, from its labels. c is the Cluster of its namespace, nil where none is known.
+// setParents sets the parents of the bundle deployment from its labels. c is the Cluster of its namespace; nil if it is not known.
 func (d *BundleDeployment) setParents(c *v1alpha1.Cluster) {
 	l := d.BD.Labels
 	ns := l[fleet.BundleNamespaceLabel]
@@ -237,8 +237,8 @@ func (r *resolver) desired(d *BundleDeployment, agent string) {
 			return
 		}
 		d.Problem = NoReleaseRecord
-		d.Detail = fmt.Sprintf("revision %d of release %s is not recorded any more", d.Release.Revision, d.Release.Release())
-		d.RecordProblems = append(d.RecordProblems, RecordProblem{d.Release, "pruned", d.Detail + "; Fleet takes that for an empty bundle"})
+		d.Detail = fmt.Sprintf("revision %d of release %s is no longer recorded", d.Release.Revision, d.Release.Release())
+		d.RecordProblems = append(d.RecordProblems, RecordProblem{d.Release, "pruned", d.Detail + "; Fleet treats it as an empty bundle"})
 		return
 	}
 	rec := history[i]
@@ -249,7 +249,7 @@ func (r *resolver) desired(d *BundleDeployment, agent string) {
 		if rec.ManifestError != nil {
 			d.Detail = rec.ManifestError.Error()
 		}
-		if rec.OverBound == "" && !errors.Is(rec.ManifestError, release.ErrNoManifest) { // what was not read is not known to be damaged
+		if rec.OverBound == "" && !errors.Is(rec.ManifestError, release.ErrNoManifest) { // a record that was not read is not known to be damaged
 			d.RecordProblems = append(d.RecordProblems, RecordProblem{d.Release, "damaged", d.Detail})
 		}
 		return
@@ -262,7 +262,7 @@ func (r *resolver) desired(d *BundleDeployment, agent string) {
 	}
 }
 
-// distinct are the objects that a deployment desires, each once: of duplicates the last. namespace is that of objects which state none.
+// distinct returns the objects of a manifest without duplicates, of which the last one counts. namespace is the default namespace.
 func distinct(d *BundleDeployment, namespace string, objects []release.Object, namespaced func(schema.GroupVersionKind) bool) []*Object {
 	var out []*Object
 	at := map[object.Key]int{}
@@ -285,7 +285,7 @@ func distinct(d *BundleDeployment, namespace string, objects []release.Object, n
 	return out
 }
 
-// earlier gathers the objects of the revision before, of which Fleet reports what still carries the hash as extra.
+// earlier collects the objects of earlier revisions. Fleet reports those that still have the hash as extra.
 func (d *BundleDeployment) earlier(before []*state.Record) {
 	d.EarlierKnown = d.Release.Revision == 1
 	for _, r := range before {
@@ -304,7 +304,7 @@ func (d *BundleDeployment) earlier(before []*state.Record) {
 	}
 }
 
-// addRecordProblems notes what is wrong with the named revision and with newer ones.
+// addRecordProblems adds the problems of the named revision and of newer ones.
 func (d *BundleDeployment) addRecordProblems(history []*state.Record) {
 	for _, rec := range history {
 		if rec.Revision < d.Release.Revision {
@@ -313,16 +313,16 @@ func (d *BundleDeployment) addRecordProblems(history []*state.Record) {
 		var what string
 		switch {
 		case rec.Damaged != "":
-			if rec.Name != d.Release && rec.OverBound == "" { // else it is said with what follows from it
+			if rec.Name != d.Release && rec.OverBound == "" { // the other problems are reported together with their effect
 				d.RecordProblems = append(d.RecordProblems, RecordProblem{rec.Name, "damaged", fmt.Sprintf("revision %d: %s", rec.Revision, rec.Damaged)})
 			}
 			continue
 		case rec.Pending():
 			what = "Helm was interrupted, or is still at work"
 		case rec.Status == release.StatusFailed:
-			what = "Helm could not finish it"
+			what = "Helm failed"
 		case rec.Status != release.StatusDeployed && rec.Status != release.StatusSuperseded:
-			what = "it is no deployed release"
+			what = "it is not a deployed release"
 		default:
 			continue
 		}
@@ -330,7 +330,7 @@ func (d *BundleDeployment) addRecordProblems(history []*state.Record) {
 	}
 }
 
-// firstProblems notes what is wrong with the records of a release that no status names yet: its first installation was interrupted, or failed.
+// firstProblems adds the problems of a release that no status names yet, because its first installation was interrupted or failed.
 func (r *resolver) firstProblems(d *BundleDeployment, agent string) {
 	for _, name := range slices.Sorted(maps.Keys(r.histories)) {
 		if last := latest(r.histories[name]); last != nil && last.BundleID == d.Name && last.AgentNamespace == agent {

@@ -9,26 +9,26 @@ import (
 	"sync/atomic"
 )
 
-// What is parsed is bounded beside what is kept: a manifest of one key a hundred thousand times over is parsed to a small object.
+// Parsing has a limit of its own: a manifest that repeats one key a hundred thousand times becomes a small object.
 const (
-	// dense is from how many times its size in the cluster on a record counts as dense. Those of Helm unpack to about ten times theirs.
+	// dense is the ratio of unpacked to stored size above which a record is dense. The records of Helm unpack to about ten times their size.
 	dense = 20
-	// maxDense bounds, in bytes, what all dense records may unpack to.
+	// maxDense limits the total unpacked size, in bytes, of all dense records.
 	maxDense = 32 << 20
 )
 
 var (
 	errUnpacked = errors.New("it unpacks to more than 4 MiB and to more than 100 times its size")
-	errDense    = errors.New("the release records that unpack to more than 20 times their size come to more than 32 MiB, and this one is among them")
+	errDense    = errors.New("the release records that unpack to more than 20 times their size exceed 32 MiB in total, and this is one of them")
 )
 
-// Work adds up what of the records of a cluster is parsed. The zero value is ready, and may be used from several goroutines.
+// Work counts the size of the dense records of a cluster. The zero value is ready to use and safe for concurrent use.
 type Work struct {
 	limit int // 0 stands for maxDense
 	dense atomic.Int64
 }
 
-// charge takes a record into account, and says whether its manifest may be parsed.
+// charge counts a record, and says whether its manifest may be parsed.
 func (w *Work) charge(r *Record, unpacked int) bool {
 	if r.BundleID == "" || unpacked <= dense*r.packed {
 		return true
@@ -37,26 +37,26 @@ func (w *Work) charge(r *Record, unpacked int) bool {
 	return w.dense.Add(int64(unpacked)) <= int64(cmp.Or(w.limit, maxDense))
 }
 
-// maxKept bounds, in bytes, what is kept of all release records together.
+// maxKept limits the total size, in bytes, of the release records in memory.
 const maxKept = 512 << 20
 
-var errKept = errors.New("the release records come to more than 512 MiB, and this one is among those that unpack to the most for their size")
+var errKept = errors.New("the release records exceed 512 MiB in total, and this is one of those with the highest ratio of unpacked to stored size")
 
-// budget bounds what is kept of all release records. Where they come to more, those lose their objects that unpack to the most for their size
-// in the cluster: a record that was made to fill memory unpacks a thousandfold, one of Helm's tenfold. Which ones those are does not depend
-// on the order in which the records come.
+// budget limits the memory of the release records. Beyond the limit, it drops the objects of the records with the highest ratio of unpacked to
+// stored size: a record that was made to fill memory has a ratio of a thousand, one of Helm has ten. The choice does not depend on the order of
+// the records.
 type budget struct {
 	limit, maxDense int // 0 stands for maxKept and maxDense
 	kept            int
-	// order has the records that keep their objects, the densest last. worst is the least dense of those that lost them.
+	// order has the records that keep their objects, the densest last. worst is the least dense record that lost them.
 	order []*Record
 	worst *Record
-	// charged is what the dense records unpack to. Where it is too much, none of them is kept, so that their order makes no difference.
+	// charged is the total unpacked size of the dense records. Beyond the limit, none of them is kept, so that their order does not matter.
 	charged int
 	dense   []*Record
 }
 
-// size is about how many bytes of memory the record takes.
+// size returns the approximate size of the record in memory, in bytes.
 func (r *Record) size() int {
 	const perObject, perHook = 256, 64
 	n := 0
@@ -69,12 +69,12 @@ func (r *Record) size() int {
 	return n
 }
 
-// byDensity orders records by how much they unpack to for their size in the cluster. The name decides between equal ones.
+// byDensity orders records by the ratio of unpacked to stored size, then by name.
 func byDensity(a, b *Record) int {
 	return cmp.Or(cmp.Compare(a.kept*max(b.packed, 1), b.kept*max(a.packed, 1)), cmp.Compare(a.String(), b.String()))
 }
 
-// add takes a record into account.
+// add counts a record.
 func (b *budget) add(r *Record) {
 	if r.charged > 0 {
 		b.charged += r.charged
@@ -101,7 +101,7 @@ func (b *budget) add(r *Record) {
 	}
 }
 
-// dropDense drops the dense records where they are too much together.
+// dropDense drops the dense records if they exceed their limit in total.
 func (b *budget) dropDense() {
 	if b.charged <= cmp.Or(b.maxDense, maxDense) {
 		return
@@ -116,7 +116,7 @@ func (b *budget) dropDense() {
 	b.dense = nil
 }
 
-// drop leaves of a record only what it is.
+// drop removes the objects and hooks of a record.
 func (r *Record) drop(why error) {
 	r.Objects, r.Secrets, r.Hooks, r.ManifestError, r.OverBound = nil, nil, nil, why, why.Error()
 }

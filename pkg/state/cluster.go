@@ -15,34 +15,34 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Cluster is what was read of one cluster, except for the objects that bundles deploy: its agents and its Helm release records. Its Add
-// methods must not be called concurrently.
+// Cluster has the agents and the Helm release records of one cluster. It does not have the objects that bundles deploy. Its Add methods must not be
+// called concurrently.
 type Cluster struct {
 	// Kinds are those that the source can list.
 	Kinds *source.Kinds
-	// Captured says that it was read from a capture, which may have left out all release records.
+	// Captured says that it was read from a snapshot, which may omit all release records.
 	Captured bool
 
 	// AgentSecrets maps the namespace of an agent to the namespace of its BundleDeployments, as the Secret of the agent states it.
 	AgentSecrets map[string]string
-	// HiddenAgentSecrets are the namespaces of the agents whose Secret does not show it.
+	// HiddenAgentSecrets are the namespaces of the agents whose Secret does not show that namespace.
 	HiddenAgentSecrets map[string]bool
 	// Workloads are the workloads of the agents, by namespace.
 	Workloads map[string]Workload
 	// Records are the release records of Fleet's releases, and those that could not be decoded.
 	Records map[release.Name]*Record
-	// Releases are the names ("namespace/name") of all Helm releases, Fleet's and others'.
+	// Releases are the names ("namespace/name") of all Helm releases, also those that are not Fleet's.
 	Releases map[string]bool
-	// Latest is, by the same names, the highest revision that is recorded of each, without its objects.
+	// Latest has the highest recorded revision of each release by the same names, without its objects.
 	Latest map[string]*Record
 
-	// Coverage says which of these objects were read. Of the ConfigMaps of Helm releases a plan of adoption alone needs to know.
+	// Coverage says which of these objects were read. Only an adoption plan needs ConfigMaps.
 	Coverage struct{ AgentSecrets, Records, ConfigMaps source.Coverage }
 
 	budget budget
 }
 
-// Namespaced says whether a kind has namespaces: as the source says, else as it is known of built-in kinds.
+// Namespaced says whether a kind has namespaces, according to the source or, if the source does not have it, the table of built-in kinds.
 func (c *Cluster) Namespaced(gvk schema.GroupVersionKind) bool {
 	if k, ok := c.Kinds.Preferred(gvk.GroupKind()); ok {
 		return k.Namespaced
@@ -63,7 +63,7 @@ func (c *Cluster) AddAgentSecret(raw []byte) error {
 		return err
 	}
 	ns := string(s.Data[fleet.AgentSecretNamespaceKey])
-	if len(validation.IsDNS1123Label(ns)) > 0 { // the capture replaced the value
+	if len(validation.IsDNS1123Label(ns)) > 0 { // the snapshot masks the value
 		put(&c.HiddenAgentSecrets, s.Metadata.Namespace, true)
 		return nil
 	}
@@ -71,8 +71,8 @@ func (c *Cluster) AddAgentSecret(raw []byte) error {
 	return nil
 }
 
-// AddAgent adds the Deployment or StatefulSet of an agent, given as JSON; others are ignored. The StatefulSet of an agent (before Fleet 0.12)
-// beside its Deployment is a leftover, in whatever order they are added (docs/fleet-behavior.md, 8.2).
+// AddAgent adds the Deployment or StatefulSet of an agent, given as JSON; others are ignored. If an agent has a Deployment and a StatefulSet (before
+// Fleet 0.12), the StatefulSet is a leftover (docs/fleet-behavior.md, 8.2).
 func (c *Cluster) AddAgent(kind string, raw []byte) error {
 	namespace, name, w, err := readWorkload(kind, raw)
 	if err != nil || name != fleet.AgentName {
@@ -99,15 +99,15 @@ func (c *Cluster) AddRecord(r *Record) {
 // AddRelease adds a release of which only the name is known.
 func (c *Cluster) AddRelease(name release.Name) { put(&c.Releases, name.Release(), true) }
 
-// WithoutRecords returns a copy that does not hold on to the manifests of release records.
+// WithoutRecords returns a copy without the release records, so that their memory can be released.
 func (c *Cluster) WithoutRecords() *Cluster {
 	out := *c
 	out.Records, out.budget = nil, budget{}
 	return &out
 }
 
-// AgentNamespaces are those in which an agent lives on the cluster, by its Secret or its workload. Only where nothing shows an agent, those
-// that release records name: anyone who may create a Secret can write such a record.
+// AgentNamespaces returns the namespaces with the Secret or the workload of an agent. Only if there are none, it returns those in release records,
+// because any user who may create a Secret can write such a record.
 func (c *Cluster) AgentNamespaces() map[string]bool {
 	out := map[string]bool{}
 	maps.Copy(out, c.HiddenAgentSecrets)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package state holds what was read, before anything is evaluated: Fleet is what a management cluster says, Cluster what was read of one
-// cluster that bundles are deployed to. It decodes objects and does no I/O. After everything was added nobody changes a value.
+// Package state has the data that was read, before it is evaluated: Fleet is the data of a management cluster, Cluster that of one cluster to which
+// bundles are deployed. It decodes objects and does no I/O. A value is not changed once everything was added.
 package state
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Fleet is what one management cluster says. Its Add methods must not be called concurrently.
+// Fleet has Fleet's objects on one management cluster. Its Add methods must not be called concurrently.
 type Fleet struct {
 	BundleDeployments []*v1alpha1.BundleDeployment
 	Bundles           []*v1alpha1.Bundle
@@ -22,13 +22,13 @@ type Fleet struct {
 	Clusters          []*v1alpha1.Cluster
 	ClusterGroups     []*v1alpha1.ClusterGroup
 
-	// ControllerVersion is the image tag of fleet-controller, empty where it was not read.
+	// ControllerVersion is the image tag of fleet-controller, empty if it was not read.
 	ControllerVersion string
 	// Coverage says, by kind, which of these objects were read.
 	Coverage map[string]source.Coverage
 }
 
-// Read says whether every object of a kind in a namespace was read, everywhere for the namespace "".
+// Read says whether all objects of a kind in a namespace were read. The namespace "" stands for all namespaces.
 func (f *Fleet) Read(kind, namespace string) bool {
 	_, all := f.Coverage[kind].Of(namespace)
 	return all
@@ -43,7 +43,7 @@ func (f *Fleet) AddController(raw []byte) error {
 	return err
 }
 
-// ClusterNamespaces returns the namespaces of the Clusters' BundleDeployments, in order.
+// ClusterNamespaces returns the namespaces of the Clusters' BundleDeployments, sorted.
 func (f *Fleet) ClusterNamespaces() []string {
 	var out []string
 	for _, c := range f.Clusters {
@@ -55,7 +55,7 @@ func (f *Fleet) ClusterNamespaces() []string {
 	return slices.Compact(out)
 }
 
-// SecretNamespaces returns the namespaces of the Secrets that matter, as far as Fleet's objects tell: those of agents, and of release records.
+// SecretNamespaces returns the namespaces of the agents' Secrets and of the release records that Fleet's objects name.
 func (f *Fleet) SecretNamespaces() (agents, releases []string) {
 	for _, c := range f.Clusters {
 		if ns := c.Status.Agent.Namespace; ns != "" {
@@ -71,8 +71,8 @@ func (f *Fleet) SecretNamespaces() (agents, releases []string) {
 	return agents, slices.Compact(releases)
 }
 
-// NeedsManifest returns whether the manifest of a revision can matter that is not deployed. That of a revision which is newer than the one that
-// a BundleDeployment names cannot.
+// NeedsManifest returns a function that says whether the manifest of a revision that is not deployed may be needed. A revision that is newer than
+// the one that a BundleDeployment names is not needed.
 func (f *Fleet) NeedsManifest() func(release.Name) bool {
 	named := map[string]int{}
 	for _, bd := range f.BundleDeployments {
@@ -89,7 +89,7 @@ func (f *Fleet) NeedsManifest() func(release.Name) bool {
 // Kind is one of Fleet's kinds.
 type Kind struct {
 	Name string // "GitRepo"
-	// Resource is the plural name in the API's paths, ShortNames are other names that kubectl takes.
+	// Resource is the plural name in the API's paths, ShortNames are other names that kubectl accepts.
 	Resource   string
 	ShortNames []string
 

@@ -8,10 +8,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// Record is a Helm release record. Of a release that is none of Fleet's only its identity is read.
+// Record is a Helm release record. For a release that is not Fleet's, only the identity is read.
 type Record struct {
 	release.Record
-	// Objects are those of the manifest, with their JSON; nil where the manifest was not needed or could not be read.
+	// Objects are those of the manifest, with their JSON; nil if the manifest was not needed or could not be read.
 	Objects []release.Object
 	// Secrets are the Secrets of the manifest that are not among Objects.
 	Secrets []release.Object
@@ -19,23 +19,23 @@ type Record struct {
 	ManifestError error
 	// Damaged says why the record could not be decoded; then only its name is known.
 	Damaged string
-	// OverBound says which bound the record or its manifest exceeds. The release itself is not at fault: it is only not read.
+	// OverBound is the limit that the record or its manifest exceeds, as a sentence. The release itself is valid, but it is not read.
 	OverBound string
 	// packed is the size of the record in the cluster, kept about its size in memory, in bytes. charged is what it unpacks to, 0 for a record
 	// that is not dense.
 	packed, kept, charged int
 }
 
-// Identity returns the record without its objects and hooks, for those who keep it.
+// Identity returns a copy of the record without its objects and hooks.
 func (r *Record) Identity() *Record {
 	out := &Record{Record: r.Record, Damaged: r.Damaged, OverBound: r.OverBound}
 	out.Hooks = nil
 	return out
 }
 
-// ReadRecord decodes the release record in a Secret, and its manifest where that is wanted. That of a deployed revision always is: what made
-// it seem too new may be the BundleDeployment of another cluster, with a release of the same name. It is a pure function, and the costly
-// part of filling a Builder: it may run in several goroutines, which share a Work. unpacked is the record's release.UnpackedSize.
+// ReadRecord decodes the release record in a Secret, and its manifest if `manifest` is true or the revision is deployed: a deployed revision may
+// seem too new because a BundleDeployment of another cluster has a release of the same name. It is safe for concurrent use. unpacked is the
+// record's release.UnpackedSize.
 func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int, manifest bool) *Record {
 	out := &Record{packed: len(value)}
 	out.Name = secret

@@ -242,6 +242,6 @@ func TestNotInstalled(t *testing.T) {
 	if a.status != 3 || a.stdout != "" {
 		t.Errorf("status %d, want 3; printed %q", a.status, a.stdout)
 	}
-	says(t, "stderr", a.stderr, "revision 1 of release apps/guestbook is not recorded any more")
+	says(t, "stderr", a.stderr, "revision 1 of release apps/guestbook is no longer recorded")
 	f.unchanged(before)
 }

@@ -26,7 +26,7 @@ type outcome struct {
 }
 
 // unsearched begins the gap of those who may not list every kind.
-const unsearched = "searching for marked objects"
+const unsearched = "searching for objects with the hash label"
 
 func outcomeOf(r result) outcome {
 	o := outcome{Status: r.status}

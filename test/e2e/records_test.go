@@ -26,7 +26,7 @@ func TestRecords(t *testing.T) {
 		"deleted": {
 			happens: func(b *bundle) { b.remove(b.record(1)) },
 			want:    outcome{Deployments: map[string]string{"guestbook": "Unknown NoReleaseRecord"}, Findings: []string{finding}},
-			says:    []string{"revision 1", "not recorded any more", "empty bundle"},
+			says:    []string{"revision 1", "no longer recorded", "empty bundle"},
 		},
 		"pruned, and a newer one is there": { // Fleet goes by the status, not by what is deployed
 			happens: func(b *bundle) {

@@ -59,7 +59,7 @@ func TestRequests(t *testing.T) {
 		fleet + "clusters?limit=500", fleet + "gitrepos?limit=500", fleet + "helmops?limit=500",
 	}
 	if diff := cmp.Diff(want, whole); diff != "" {
-		t.Errorf("lists that are not narrowed down to marked objects (-want +got):\n%s", diff)
+		t.Errorf("lists that are not narrowed down to objects with the hash label (-want +got):\n%s", diff)
 	}
 }
 
