@@ -65,7 +65,7 @@ func HashOf(setID, ownerGVK, ownerName, ownerNamespace string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// IsBundleSet says whether a set id may be that of a bundle. Other ids belong to other programs that use the same marks, as Rancher and K3s do.
+// IsBundleSet says whether a set id may be that of a bundle. Other ids belong to other programs that use the same labels and annotations, such as Rancher and K3s.
 func IsBundleSet(setID string) bool { return strings.HasPrefix(setID, setIDPrefix+"-") }
 
 // IsFleetsOwnSet says whether a set id belongs to Fleet itself: what its controllers and its agent's installation apply.

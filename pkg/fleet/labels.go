@@ -4,7 +4,7 @@
 // Everything here is a pure function of its arguments.
 package fleet
 
-// Marks on the objects that Fleet's agent deploys.
+// Labels and annotations of the objects that Fleet's agent deploys.
 const (
 	// HashLabel alone decides whether the agent counts an object as its own.
 	HashLabel = "objectset.rio.cattle.io/hash"
@@ -21,7 +21,7 @@ const (
 	AnnotationPrefix = "objectset.rio.cattle.io/"
 )
 
-// Helm's marks, without which Helm refuses an object that exists.
+// Helm's label and annotations. Helm refuses an existing object without them.
 const (
 	ManagedByLabel             = "app.kubernetes.io/managed-by"
 	ManagedByHelm              = "Helm"

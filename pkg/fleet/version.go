@@ -39,8 +39,8 @@ func (v Version) Before(minor, patch int) bool {
 	return v.Pre
 }
 
-// CollectsByBundleName says whether an agent of that version holds the name of a release against the name of its BundleDeployment, and not
-// against the name that it gave the release itself: it uninstalls what it has just installed where the two differ. Source:
+// CollectsByBundleName says whether an agent of that version compares the name of a release with the name of its BundleDeployment, and not
+// with the release name that it computed. If the two differ, the agent uninstalls the release that it has just installed. Source:
 // docs/fleet-behavior.md, 1.6.
 func (v Version) CollectsByBundleName() bool {
 	return v.Before(15, 6) || v.Minor == 16 && v.Before(16, 1)

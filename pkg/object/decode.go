@@ -14,7 +14,7 @@ import (
 type Content = map[string]any
 
 // Decode decodes one object's JSON. metadata.managedFields, often half of an object, is left out of the content and returned as
-// JSON of its own (nil where the object has none): only a suspect's is ever read. That is a part of raw; the content shares nothing with it.
+// JSON of its own (nil where the object has none): it is read only for objects that differ. It is a slice of raw; the content shares no memory with raw.
 func Decode(raw []byte) (content Content, managedFields []byte, err error) {
 	// Of all readers, a bytes.Buffer alone is not copied before it is decoded.
 	d := decoder{dec: jsontext.NewDecoder(bytes.NewBuffer(raw), lenient)}
@@ -24,7 +24,7 @@ func Decode(raw []byte) (content Content, managedFields []byte, err error) {
 	}
 	content, ok := v.(Content)
 	if !ok {
-		return nil, nil, fmt.Errorf("decoding object: it is no JSON object")
+		return nil, nil, fmt.Errorf("decoding object: it is not a JSON object")
 	}
 	return content, d.managedFields, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Meta is what can be known of an object without decoding it: who it is and which marks it carries.
-// Reading it costs a fraction of Decode, and most objects of a cluster are nobody's business.
+// Meta is the part of an object that is read without decoding all of it: its identity and its metadata.
+// Reading it costs a fraction of Decode, and most objects of a cluster need nothing else.
 type Meta struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -75,7 +75,7 @@ func (m *Meta) Controller() string {
 	return ""
 }
 
-// ReadMeta reads the identity and marks of one object's JSON.
+// ReadMeta reads the identity and metadata from one object's JSON.
 func ReadMeta(raw []byte) (*Meta, error) {
 	var m Meta
 	if err := json.Unmarshal(raw, &m, lenient); err != nil {
@@ -84,7 +84,7 @@ func ReadMeta(raw []byte) (*Meta, error) {
 	return &m, nil
 }
 
-// lenient takes what API servers have been seen to write; they are no place to police JSON.
+// lenient accepts JSON that is not strictly valid, because some API servers write it.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // Into decodes one object's JSON into a typed value, by its json tags; fields it does not have are passed over.

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// RedirectError says that a server sent a request elsewhere, and that it was not followed there.
+// RedirectError says that a server redirected a request, and that the redirect was not followed.
 type RedirectError struct {
 	Method string
 	// From and To are scheme and host; To is empty where the answer names no address.

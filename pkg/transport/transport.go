@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transport limits what a connection with an API server may do, whoever answers at its address: where a redirect may lead, how large
-// an answer may be, how long a server may make the client wait. Every client of this program is made of a configuration that Guard
-// returned, or of the HTTP client that Client returned.
+// Package transport limits connections to an API server, because any server may answer at its address. It limits the targets of redirects, the size
+// of answers and the time of a Retry-After. Every client of this program uses a configuration from Guard or an HTTP client from Client.
 package transport
 
 import (
@@ -23,7 +22,7 @@ type Bounds struct {
 	Page int64
 }
 
-// MaxWait is the longest Retry-After that is waited for. API servers ask for at most 32 seconds. client-go waits up to 10 times for one
+// MaxWait is the longest Retry-After that is accepted. API servers ask for at most 32 seconds. client-go waits up to 10 times for one
 // request, so that a request waits for at most 10 minutes.
 const MaxWait = time.Minute
 
@@ -67,7 +66,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		err = waitsTooLong(resp)
 	}
 	if err != nil {
-		_ = resp.Body.Close() // nothing of it is wanted
+		_ = resp.Body.Close() // the answer is not used
 		return nil, err
 	}
 	if most := g.most(req); most > 0 && resp.StatusCode != http.StatusSwitchingProtocols {
@@ -111,7 +110,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// WaitError says that a server asks for more patience than MaxWait.
+// WaitError says that a server requests a longer wait than MaxWait.
 type WaitError struct {
 	Status string // of the answer: "Service Unavailable"
 	Asked  string // seconds, as the header has them

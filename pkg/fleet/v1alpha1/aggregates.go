@@ -28,7 +28,7 @@ type NonReadyResource struct {
 	ModifiedStatus []ModifiedStatus `json:"modifiedStatus,omitempty"`
 }
 
-// Bundle is a set of manifests with the clusters that want it. Its resources are never read here.
+// Bundle is a set of manifests with its target clusters. Its resources are never read here.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -100,12 +100,12 @@ func broken(err error) error {
 // partialMetadata is what objects are, whatever their kind, of which the metadata alone were asked for.
 var partialMetadata = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
 
-// check holds a list that was read to its end against what was asked for.
+// check compares a complete list with the request.
 func (l *lister) check(a *answer) error {
 	switch {
 	case a.apiVersion+a.kind != "" && !l.asked(a, true):
 		return l.otherKind(a.apiVersion, a.kind)
-	case !a.listed: // what a proxy says in the server's place must not pass for an empty cluster
+	case !a.listed: // an answer of a proxy must not count as an empty cluster
 		return &cutError{errors.New("it is no list")}
 	case a.kind == "" || a.apiVersion == "":
 		return l.otherKind(a.apiVersion, a.kind)
@@ -113,7 +113,7 @@ func (l *lister) check(a *answer) error {
 	return nil
 }
 
-// checkStart holds what a list states before its items against what was asked for, so that no item of another list is passed on. API
+// checkStart compares the fields before the items of a list with the request, so that no item of another list is used. API
 // servers write the kind of a list of custom resources after the items; each of those states its own kind.
 func (l *lister) checkStart(a *answer) error {
 	ok := true
@@ -131,7 +131,7 @@ func (l *lister) checkStart(a *answer) error {
 	return nil
 }
 
-// checkItem holds an item against what was asked for. It need not state its kind where the list has stated its own.
+// checkItem compares an item with the request. An item need not state its kind if the list has stated its own.
 func (l *lister) checkItem(a *answer, apiVersion, kind string) error {
 	if apiVersion == "" && kind == "" {
 		if l.asked(a, false) {

@@ -84,7 +84,7 @@ func New(config *rest.Config, o Options) (*Cluster, error) {
 	}
 	config = rest.CopyConfig(config)
 	server := escape.Address(config.Host)
-	config.QPS = -1 // the server's own priority and fairness is the better judge; Concurrency bounds us
+	config.QPS = -1 // the server's priority and fairness limits the rate; Concurrency limits this client
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	httpClient, err := transport.Client(config, transport.Bounds{Answer: maxAnswer, Page: maxPage})
 	if err != nil {
@@ -154,5 +154,5 @@ func failure(err error) source.Failure {
 	return f
 }
 
-// ended says whether the caller wants no more. A request that failed for it says so in many ways; the context says it in one.
+// ended returns the error of the context. Requests that fail because the context ended return many different errors.
 func ended(ctx context.Context) bool { return ctx.Err() != nil }

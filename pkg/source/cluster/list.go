@@ -164,7 +164,7 @@ func (w *walk) page(next string, news bool, most int) error {
 	return nil
 }
 
-// restartable says whether the same list may succeed when asked again. Answers that ask for patience were waited for already.
+// restartable says whether the same list may succeed when asked again. The client has already waited for answers with Retry-After.
 func (l *lister) restartable(ctx context.Context, err error) bool {
 	var cut *cutError
 	return ctx.Err() == nil && !final(err) && (apierrors.IsResourceExpired(err) || errors.As(err, &cut))
@@ -213,9 +213,9 @@ func (l *lister) page(ctx context.Context, namespace, token string) (next string
 func (l *lister) items(a *answer) (next string, err error) {
 	switch t, err := a.ReadToken(); {
 	case err != nil:
-		return "", broken(fmt.Errorf("it is no JSON object: %w", err))
+		return "", broken(fmt.Errorf("it is not a JSON object: %w", err))
 	case t.Kind() != '{':
-		return "", broken(errors.New("it is no JSON object"))
+		return "", broken(errors.New("it is not a JSON object"))
 	}
 	for a.PeekKind() != '}' {
 		name, err := a.ReadToken()
@@ -286,7 +286,7 @@ func (l *lister) item(a *answer) error {
 }
 
 // fresh says whether an object has not been yielded yet, and takes note of it. Hashes stand for names: of a hundred thousand objects two
-// would have to collide in 64 bits. It returns the metadata, which it has to read, or nil where they are legible only as far as the name.
+// would have to collide in 64 bits. It returns the metadata, which it has to read, or nil if only the name could be read.
 func (l *lister) fresh(a *answer, raw []byte) (*object.Meta, bool, error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`

@@ -129,12 +129,12 @@ func TestListPages(t *testing.T) {
 		"no object": {
 			answers:  times(6, jsonAnswer(http.StatusOK, []string{})),
 			requests: slices.Repeat([]string{start}, 6),
-			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the answer broke off: it is no JSON object"}},
+			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the answer broke off: it is not a JSON object"}},
 		},
 		"no JSON": {
 			answers:  times(6, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }),
 			requests: slices.Repeat([]string{start}, 6),
-			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the answer broke off: it is no JSON object: jsontext: invalid character '<' at start of value"}},
+			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the answer broke off: it is not a JSON object: jsontext: invalid character '<' at start of value"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

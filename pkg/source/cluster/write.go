@@ -14,7 +14,7 @@ import (
 // acceptMeta asks for one object's metadata alone.
 const acceptMeta = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
-// acceptLittle asks for what an answer that nobody looks at costs a server the least: metadata alone, and in protobuf, if it can.
+// acceptLittle requests the cheapest answer, because the answer is ignored: metadata only, in protobuf if possible.
 const acceptLittle = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," + acceptMeta
 
 // Writer writes the metadata of single objects.
