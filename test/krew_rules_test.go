@@ -103,7 +103,7 @@ var krewRules = []krewRule{
 	{"selector", "validateSelector: matchLabels or matchExpressions, not empty, over os and arch only; " +
 		"validate-krew-manifest: it must select a system that krew runs on",
 		perPlatform(checkSelector)},
-	{"overlap", "validate-krew-manifest: two platforms for one system leave it to chance which is installed", checkOverlap},
+	{"overlap", "validate-krew-manifest: two platforms match one system, so that the installed one is undefined", checkOverlap},
 	{"archive", "validatePlatform: uri is set; plugin manifest guide: .zip or .tar.gz; a download has to be https",
 		perPlatform(func(p krewPlatform) []string {
 			archive := strings.HasSuffix(p.URI, ".tar.gz") || strings.HasSuffix(p.URI, ".zip")

@@ -53,8 +53,8 @@ func strays() []stray {
 	}
 }
 
-// world is a Fleet in which bundle guestbook wants the strays, bundle other wants the contested one too, and Helm has a release of its own.
-func world(t *testing.T) (guestbook *bundle, all []*unstructured.Unstructured) {
+// contestedFleet is a Fleet in which bundle guestbook desires the strays, bundle other desires the contested one too, and Helm has a release of its own.
+func contestedFleet(t *testing.T) (guestbook *bundle, all []*unstructured.Unstructured) {
 	t.Helper()
 	f := newFleet(t, shared)
 	f.namespace("tools")
@@ -77,7 +77,7 @@ func world(t *testing.T) (guestbook *bundle, all []*unstructured.Unstructured) {
 // TestTruthTable adopts under every policy, with and without naming the holders, and takes it back each time: what is taken is the bundle's
 // and else what it was, what is not was not written to.
 func TestTruthTable(t *testing.T) {
-	b, all := world(t)
+	b, all := contestedFleet(t)
 	rows := map[ownership.Situation]ownership.Rule{}
 	for _, rule := range ownership.TruthTable() {
 		rows[rule.Situation] = rule

@@ -32,7 +32,7 @@ func TestWebhookDryRun(t *testing.T) {
 		t.Errorf("a dry run stored something: %v", err)
 	}
 
-	f.leave(b.helmOnly(), configMap("settings"))
+	f.setMetadata(b.helmOnly(), configMap("settings"))
 	before := f.get(configMap("settings"))
 	changed := before.DeepCopy()
 	changed.SetLabels(map[string]string{fleet.ManagedByLabel: "Helm", "touched": "yes"})
@@ -121,8 +121,8 @@ func (f *fleetServer) owner(name string) report.OwnedObject {
 func TestWebhookAdoptAndUndo(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook)
-	f.leave(b.helmOnly(), configMap("settings"))
-	f.leave(nil, configMap("texts"))
+	f.setMetadata(b.helmOnly(), configMap("settings"))
+	f.setMetadata(nil, configMap("texts"))
 	f.serveWebhook("default")
 	admin := f.person("")
 	unowned := outcome{Status: 1, Deployments: map[string]string{"guestbook": "Modified"},
@@ -151,7 +151,7 @@ func TestWebhookAdoptAndUndo(t *testing.T) {
 func TestWebhookUndoUnderDeny(t *testing.T) {
 	f := newFleet(t, shared)
 	b, objs := f.eleven()
-	f.leave(nil, objs[:3]...)
+	f.setMetadata(nil, objs[:3]...)
 	f.serveWebhook("default", "--guard-default=deny")
 	b.awaitMode("deny", objs[5])
 	before := f.getAll(objs[:3]...)

@@ -106,7 +106,7 @@ func TestWebhookBrake(t *testing.T) {
 	}
 	f.expectPaused("texts")
 
-	f.leave(b.helmOnly(), configMap("settings"))
+	f.setMetadata(b.helmOnly(), configMap("settings"))
 	f.merge("somebody", configMap("settings"), `{"data":{"touched":"yes"}}`)
 	f.carries(b.stamps(), configMap("settings"))
 	if got := f.audit("bundle/guestbook"); outcomeOf(got).Objects[textsKey] == "" {

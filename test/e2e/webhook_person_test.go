@@ -105,8 +105,8 @@ func none() map[string]any {
 	return out
 }
 
-// leave writes exactly these keys on objects, as adopt's undo does, which the webhook leaves alone.
-func (f *fleetServer) leave(stamps map[string]string, objs ...*unstructured.Unstructured) {
+// setMetadata writes exactly these keys on objects, as adopt's undo does, which the webhook leaves alone.
+func (f *fleetServer) setMetadata(stamps map[string]string, objs ...*unstructured.Unstructured) {
 	f.t.Helper()
 	keys := none()
 	for k, v := range stamps {

@@ -63,8 +63,8 @@ func TestWebhookScoped(t *testing.T) {
 	h.knows(3)
 	texts, theirs := object("v1", "ConfigMap", "guestbook", "texts"), configMap("theme")
 	admin := f.person("")
-	f.leave(b.helmOnly(), texts)
-	f.leave(elsewhere.helmOnly(), theirs)
+	f.setMetadata(b.helmOnly(), texts)
+	f.setMetadata(elsewhere.helmOnly(), theirs)
 	for _, obj := range []client.Object{texts, theirs} {
 		f.merge("somebody", object("v1", "ConfigMap", obj.GetNamespace(), obj.GetName()), `{"data":{"touched":"yes"}}`)
 	}
@@ -91,7 +91,7 @@ func TestWebhookEmptyMarks(t *testing.T) {
 	b := f.deploy("guestbook", guestbook)
 	empty := b.helmOnly()
 	empty[fleet.HashLabel], empty[fleet.IDAnnotation] = "", ""
-	f.leave(empty, configMap("texts"))
+	f.setMetadata(empty, configMap("texts"))
 	f.serveWebhook("default")
 	f.merge("somebody", configMap("texts"), `{"data":{"touched":"yes"}}`)
 	f.carries(b.stamps(), configMap("texts"))

@@ -88,7 +88,7 @@ func TestWebhookTakeOwnership(t *testing.T) {
 	for _, live := range f.getAll(objs...) {
 		left = append(left, b.helmMarked(fresh(live)))
 	}
-	f.leave(b.helmOnly(), objs...)
+	f.setMetadata(b.helmOnly(), objs...)
 	expect(t, f.audit(), outcome{
 		Status:      1,
 		Deployments: map[string]string{"guestbook": "Modified"},
@@ -137,7 +137,7 @@ func TestWebhookTakeOwnership(t *testing.T) {
 		"kubectl replace":                 func() { f.kubectl(document, "replace", "-f", "-") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			f.leave(b.helmOnly(), objs...)
+			f.setMetadata(b.helmOnly(), objs...)
 			f.carries(b.helmOnly(), objs...)
 			before := h.counted("stamp", "stamped", "")
 			write()
@@ -186,7 +186,7 @@ func TestWebhookBare(t *testing.T) {
 			if stamped {
 				h.awaitExact("exact")
 			}
-			f.leave(nil, mine) // there already, without marks: an update
+			f.setMetadata(nil, mine) // there already, without marks: an update
 			f.remove(theirs)
 			admin := f.person("")
 			admin.must("changing it", admin.patch(mine, `{"metadata":{"labels":{"touched":"yes"}}}`))
@@ -286,7 +286,7 @@ func TestWebhookForeign(t *testing.T) {
 			made.SetAnnotations(annotations)
 			admin.must("creating it", admin.Create(t.Context(), made))
 			check("create")
-			f.leave(test.marks, cm)
+			f.setMetadata(test.marks, cm)
 			admin.must("changing it", admin.patch(cm, `{"data":{"touched":"yes"}}`))
 			if !test.whole {
 				check("update")
