@@ -163,10 +163,9 @@ func read(ctx context.Context, src source.Source, o Options) (*reading, error) {
 
 // resolve computes the desired state from the data that was read so far.
 func (r *reading) resolve() {
-	r.desired = resolve.Resolve(r.input)
-	for _, c := range r.desired.Clusters {
-		r.Secrets.AddRaw(c.Secrets)
-	}
+	var secrets [][]byte
+	r.desired, secrets = resolve.Resolve(r.input)
+	r.Secrets.AddRaw(secrets)
 }
 
 // found returns an error if there is nothing to audit.
@@ -276,15 +275,15 @@ func (r *reading) render(ctx context.Context) error {
 	for _, d := range scope {
 		switch r.options.Desired {
 		case DesiredFiles:
-			bundles = append(bundles, collect.Bundle{Deployment: d, Files: r.options.Files})
+			bundles = append(bundles, collect.Bundle{Deployment: d, Cluster: r.clusterOf(d), Files: r.options.Files})
 		case DesiredAuto, DesiredBundle:
 			if d.BD != nil && d.Agent != "" && (r.options.Desired == DesiredBundle || d.Problem == resolve.NoReleaseRecord) {
-				bundles = append(bundles, collect.Bundle{Deployment: d})
+				bundles = append(bundles, collect.Bundle{Deployment: d, Cluster: r.clusterOf(d)})
 			}
 		}
 	}
 	if r.options.Predict {
-		bundles = append(bundles, competitors(r.desired, scope)...)
+		bundles = append(bundles, r.competitors(scope)...)
 	}
 	if len(bundles) == 0 {
 		return nil
@@ -304,15 +303,18 @@ func (r *reading) render(ctx context.Context) error {
 
 // competitors returns the bundle deployments out of scope that are not installed yet. They must be rendered, because an object that one of them
 // desires is contested, whatever the scope is.
-func competitors(desired *resolve.DesiredState, scope []*resolve.BundleDeployment) []collect.Bundle {
+func (r *reading) competitors(scope []*resolve.BundleDeployment) []collect.Bundle {
 	var out []collect.Bundle
-	for _, d := range desired.Deployments {
+	for _, d := range r.desired.Deployments {
 		if d.BD != nil && d.Problem == resolve.NoReleaseRecord && !slices.Contains(scope, d) {
-			out = append(out, collect.Bundle{Deployment: d, CompetitorOnly: true})
+			out = append(out, collect.Bundle{Deployment: d, Cluster: r.clusterOf(d), CompetitorOnly: true})
 		}
 	}
 	return out
 }
+
+// clusterOf is the index of the cluster that a bundle deployment is on.
+func (r *reading) clusterOf(d *resolve.BundleDeployment) int { return slices.Index(r.desired.Clusters, d.On) }
 
 // evaluate reads the live objects and evaluates them.
 func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {

@@ -63,13 +63,13 @@ type Cluster struct {
 	Unreadable []*state.Record
 	// OverBound are the records that exceed a size limit: their objects are not known.
 	OverBound []*state.Record
-	// Secrets are the Secrets in recorded or rendered manifests, as JSON: their values must not be shown.
-	Secrets [][]byte
 	// Disputes are the scopes that specs declare and that the agents' workloads or releases contradict.
 	Disputes []*Dispute
 	// Notes are information for the reader that is neither a finding nor a gap.
 	Notes []string
 
+	// secrets are the Secrets in recorded or rendered manifests, as JSON. Resolve returns them, and the cluster does not keep them.
+	secrets [][]byte
 	// watches maps the namespace of an agent to that of the BundleDeployments that the agent watches.
 	watches map[string]string
 	scopes  map[string]AgentScope // by the namespace of the agent

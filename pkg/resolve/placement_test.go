@@ -124,7 +124,8 @@ func (w *world) build(renderings ...*Rendering) *DesiredState {
 	if !w.unread {
 		w.f.Coverage = map[string]source.Coverage{state.BundleDeployment: source.Covered()}
 	}
-	return Resolve(Input{Fleet: &w.f, Clusters: []*state.Cluster{&w.c}, Renderings: renderings})
+	desired, _ := Resolve(Input{Fleet: &w.f, Clusters: []*state.Cluster{&w.c}, Renderings: renderings})
+	return desired
 }
 
 // TestHomes holds which deployments are of the cluster at hand, and what becomes of releases that none of them names

@@ -82,7 +82,7 @@ func (c *Cluster) NewBundle(name string) *BundleDeployment {
 // render replaces the desired objects of the bundle deployment. The objects of its release record are kept in Recorded.
 func (d *BundleDeployment) render(x *Rendering) {
 	d.Rendering = *x
-	d.On.Secrets = append(d.On.Secrets, x.Secrets...)
+	d.On.secrets = append(d.On.secrets, x.Secrets...)
 	switch {
 	case x.Refused != "":
 		if d.Problem != "" {
@@ -129,7 +129,7 @@ func (d *BundleDeployment) replace(x *Rendering) {
 	d.Desired = distinct(d, x.ReleaseNamespace, x.Objects, d.On.State.Namespaced)
 	for _, o := range d.Desired {
 		if isSecret(o.Ref) {
-			d.On.Secrets = append(d.On.Secrets, o.Raw)
+			d.On.secrets = append(d.On.secrets, o.Raw)
 		}
 		for rendered, pointers := range x.Unstable {
 			namespace := cmp.Or(rendered.Namespace, x.ReleaseNamespace)

@@ -32,7 +32,8 @@ type Input struct {
 }
 
 // Resolve computes the desired state.
-func Resolve(in Input) *DesiredState {
+// secrets are the Secrets in recorded or rendered manifests, as JSON: their values must not be shown.
+func Resolve(in Input) (desired *DesiredState, secrets [][]byte) {
 	out := &DesiredState{Fleet: in.Fleet}
 	byNamespace := map[string]*v1alpha1.Cluster{}
 	for _, c := range in.Fleet.Clusters {
@@ -67,7 +68,10 @@ func Resolve(in Input) *DesiredState {
 			d.On.index(d)
 		}
 	}
-	return out
+	for _, c := range out.Clusters {
+		secrets, c.secrets = append(secrets, c.secrets...), nil
+	}
+	return out, secrets
 }
 
 // resolver computes the desired state of one cluster.
@@ -94,7 +98,7 @@ func newResolver(in Input, c *state.Cluster, byNamespace map[string]*v1alpha1.Cl
 		}
 		for _, o := range slices.Concat(rec.Objects, rec.Secrets) {
 			if isSecret(o.Ref) {
-				out.Secrets = append(out.Secrets, o.Raw)
+				out.secrets = append(out.secrets, o.Raw)
 			}
 		}
 	}
