@@ -336,7 +336,7 @@ func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {
 		evaluated := e.Evaluate(observed)
 		if o.Server != nil && o.ServerCheck != collect.CheckNever {
 			questions := evaluate.Questions(evaluated.Deployments, o.ServerCheck == collect.CheckAlways)
-			if observed.Answers, err = r.Ask(ctx, o.Server, o.ServerCheck, questions); err != nil {
+			if observed.Answers, err = r.Ask(ctx, e, o.Server, o.ServerCheck, questions); err != nil {
 				return nil, err
 			}
 			evaluated = e.Evaluate(observed)

@@ -46,7 +46,7 @@ const maxRequests = 32
 
 // Ask makes a dry run for each object. With CheckAuto, an object that the user may not patch has no answer. The only error is that of the context:
 // an error of the server is part of the answer.
-func (r *Reader) Ask(ctx context.Context, server Server, check ServerCheck, objects []*evaluate.Object) (map[*resolve.Object]evaluate.Answer, error) {
+func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, check ServerCheck, objects []*evaluate.Object) (map[*resolve.Object]evaluate.Answer, error) {
 	out := map[*resolve.Object]evaluate.Answer{}
 	if len(objects) == 0 {
 		return out, nil
@@ -58,14 +58,19 @@ func (r *Reader) Ask(ctx context.Context, server Server, check ServerCheck, obje
 	g.SetLimit(maxRequests)
 	for _, o := range objects {
 		g.Go(func() error {
-			a, asked := q.ask(ctx, o)
+			before, after, asked, err := q.ask(ctx, o)
 			if ctx.Err() != nil || !asked {
 				return ctx.Err()
 			}
-			for _, c := range []object.Content{a.Before, a.After} {
-				if o.Kind == secretKind.Kind && object.Group(o.APIVersion) == "" && c != nil {
-					r.Secrets.AddSecret(c)
-				}
+			var a evaluate.Answer // without the objects: there may be as many as the cluster has
+			if err != nil {
+				a = evaluate.Refusal(refusal(err))
+			} else {
+				a = e.Answer(o, before, after)
+			}
+			if o.Kind == secretKind.Kind && object.Group(o.APIVersion) == "" {
+				r.Secrets.AddSecret(before)
+				r.Secrets.AddSecret(after)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -92,24 +97,21 @@ type permission struct {
 	err     error
 }
 
-func (q *questions) ask(ctx context.Context, o *evaluate.Object) (a evaluate.Answer, asked bool) {
+func (q *questions) ask(ctx context.Context, o *evaluate.Object) (before, after object.Content, asked bool, err error) {
 	kind, err := q.KindOf(ctx, o.GroupVersionKind())
 	if err == nil && q.check == CheckAuto {
 		var allowed bool
 		if allowed, err = q.mayApply(ctx, kind, o.Namespace); err == nil && !allowed {
-			return a, false
+			return nil, nil, false, nil
 		}
 	}
 	if err == nil {
-		a.Before, err = q.Get(ctx, kind, o.Ref)
+		before, err = q.Get(ctx, kind, o.Ref)
 	}
 	if err == nil {
-		a.After, err = q.DryRunApply(ctx, kind, o.Ref, o.Raw)
+		after, err = q.DryRunApply(ctx, kind, o.Ref, o.Raw)
 	}
-	if err != nil {
-		a.Refusal = refusal(err)
-	}
-	return a, true
+	return before, after, true, err
 }
 
 func (q *questions) mayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error) {

@@ -51,7 +51,7 @@ func (e *Evaluator) Evaluate(observed Observed) Evaluated {
 	for _, d := range out.Deployments {
 		for i := range d.Objects {
 			if a, ok := observed.Answers[d.Objects[i].Object]; ok {
-				e.answered(&d.Objects[i], a, scaled[d.Objects[i].Object])
+				d.Objects[i].answered(a, scaled[d.Objects[i].Object])
 			}
 		}
 	}

@@ -12,11 +12,34 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Answer is the server's answer for one object: the object before and after a dry run that applies its manifest.
+// Answer is the server's answer for one object: what applying its manifest would change, or why the server does not confirm that.
 type Answer struct {
-	Before, After object.Content
-	// Refusal is a sentence that says why the server does not confirm the result; empty if it does.
-	Refusal string
+	refusal string
+	// paths are the top-level fields that would change, differences those that a comparison finds in an object that does not differ otherwise.
+	paths       []string
+	differences []Difference
+	readiness   health.Readiness
+}
+
+// Refusal is the answer of a server that does not confirm, as a sentence.
+func Refusal(text string) Answer { return Answer{refusal: text} }
+
+// Answer compares the object before and after a dry run that applies its manifest. It keeps neither.
+func (e *Evaluator) Answer(o *Object, before, after object.Content) Answer {
+	out := Answer{readiness: health.Evaluate(before, ignored(o.Deployment), e.options.Now)}
+	before, after = applied(e.rules[o.Deployment], o.Ref, before, after)
+	if o.State == Modified {
+		out.paths = changed(before, after)
+		return out
+	}
+	// Every live object is asked about. The usual rules decide, because applying a manifest also removes values that other managers may add.
+	value := valuesOf(o.Ref, after, before)
+	for _, d := range compare.Objects(after, before, o.GroupVersionKind()) {
+		diff := difference(d, &compare.Managers{}, value)
+		diff.Note = "applying the manifest would change it"
+		out.differences = append(out.differences, diff)
+	}
+	return out
 }
 
 // Questions returns the objects for which the server makes a dry run: those that differ or, with all, every live object. An object that differs
@@ -34,41 +57,27 @@ func Questions(deployments []*BundleDeployment, all bool) []*Object {
 	return out
 }
 
-// answered sets the state of an object from the server's answer, with the rules of the bundle. scaledAway says that an autoscaler explains its
-// number of replicas.
-func (e *Evaluator) answered(o *Object, a Answer, scaledAway bool) {
-	if a.Refusal != "" {
-		o.note(a.Refusal)
-		return
-	}
-	before, after := applied(e.rules[o.Deployment], o.Ref, a.Before, a.After)
-	if o.State != Modified { // the server was asked about every object
-		o.compareDryRun(before, after, scaledAway)
-		return
-	}
-	paths := slices.DeleteFunc(changed(before, after), func(path string) bool { return path == replicasPath && scaledAway })
-	if len(paths) > 0 {
-		o.note("confirmed by the server: applying the manifest would change it")
-		return
-	}
-	o.Differences = nil
-	o.setReadiness(health.Evaluate(a.Before, ignored(o.Deployment), e.options.Now))
-}
-
-// compareDryRun finds drift in an object without differences. It compares the objects before and after the dry run with the usual rules, because
-// applying a manifest also removes values that other managers may add.
-func (o *Object) compareDryRun(before, after object.Content, scaledAway bool) {
-	value := valuesOf(o.Ref, after, before)
-	for _, d := range compare.Objects(after, before, o.GroupVersionKind()) {
-		if d.Path.String() == replicasPath && scaledAway {
-			continue
+// answered settles an object by what applying its manifest would change, if the bundle and its autoscaler do not ignore that. scaledAway says
+// that an autoscaler explains its number of replicas.
+func (o *Object) answered(a Answer, scaledAway bool) {
+	matters := func(path string) bool { return path != replicasPath || !scaledAway }
+	switch {
+	case a.refusal != "":
+		o.note(a.refusal)
+	case o.State != Modified:
+		for _, d := range a.differences {
+			if matters(d.Path) {
+				o.Differences = append(o.Differences, d)
+			}
 		}
-		diff := difference(d, &compare.Managers{}, value)
-		diff.Note = "applying the manifest would change it"
-		o.Differences = append(o.Differences, diff)
-	}
-	if len(o.Differences) > 0 {
-		o.State = Modified
+		if len(o.Differences) > 0 {
+			o.State = Modified
+		}
+	case slices.ContainsFunc(a.paths, matters):
+		o.note("confirmed by the server: applying the manifest would change it")
+	default:
+		o.Differences = nil
+		o.setReadiness(a.readiness)
 	}
 }
 
