@@ -314,7 +314,9 @@ func (r *reading) competitors(scope []*resolve.BundleDeployment) []collect.Bundl
 }
 
 // clusterOf is the index of the cluster that a bundle deployment is on.
-func (r *reading) clusterOf(d *resolve.BundleDeployment) int { return slices.Index(r.desired.Clusters, d.On) }
+func (r *reading) clusterOf(d *resolve.BundleDeployment) int {
+	return slices.Index(r.desired.Clusters, d.On)
+}
 
 // evaluate reads the live objects and evaluates them.
 func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {
