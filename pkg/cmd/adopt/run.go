@@ -83,7 +83,7 @@ func (o *options) Run(ctx context.Context) error {
 		err = s.apply(ctx)
 	}
 	if err == nil && s.unread > 0 {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("not complete: %d bundle deployments have no result, and it is unknown which of their objects to adopt", s.unread),
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("not complete: bundle deployments without a result: %d; it is not known which of their objects to adopt", s.unread),
 			Hint: s.Command("audit") + " shows why (FD602, FD607)."}
 	}
 	return err

@@ -126,7 +126,7 @@ func (o *options) predict(found *engine.Audit) *report.Preflight {
 	p := &report.Preflight{TakenAt: report.Time(found.Now()), Tool: report.Tool{Version: o.Version}, Source: report.NewSource(found.Source, found.Desired),
 		Scope: report.NewScope(found.Scope), BundleDeployments: rollouts, Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
 	if elsewhere > 0 {
-		p.Notes = append(p.Notes, fmt.Sprintf("%d bundle deployments on other clusters are not evaluated", elsewhere))
+		p.Notes = append(p.Notes, fmt.Sprintf("bundle deployments on other clusters, which are not evaluated: %d", elsewhere))
 	}
 	return p.Redacted(found.Secrets)
 }
