@@ -76,7 +76,7 @@ func TestWrongScope(t *testing.T) {
 	}{
 		"an unknown bundle":              {args: []string{"bundle/nope"}, status: 3, says: []string{"finding bundle/nope", "get bundles.fleet.cattle.io -A"}},
 		"a bundle of another place":      {args: []string{"-n", "team", "bundle/guestbook"}, status: 3, says: []string{"finding namespace team"}},
-		"a workspace with nothing in it": {args: []string{"-n", "nowhere"}, status: 3, says: []string{"finding namespace nowhere", "there is in fleet-local"}},
+		"a workspace with nothing in it": {args: []string{"-n", "nowhere"}, status: 3, says: []string{"finding namespace nowhere", "fleet-local"}},
 		"one of two targets":             {args: []string{"bundle/guestbook", "gitrepo/nope"}, status: 3, says: []string{"gitrepo/nope"}},
 		"a bundle without deployments":   {args: []string{"bundle/targetless"}, status: 3, says: []string{"no bundle deployment matches: bundle/targetless"}},
 		"a selector that nothing has":    {args: []string{"-l", "tier=none"}, status: 3, says: []string{`no bundle deployment matches: selector "tier=none"`}},
