@@ -52,9 +52,6 @@ func New(c *resolve.Cluster, scope []*resolve.BundleDeployment, o Options) *Eval
 	return e
 }
 
-// Cluster is the cluster that is evaluated.
-func (e *Evaluator) Cluster() *resolve.Cluster { return e.cluster }
-
 // Kinds are the desired objects in scope by kind.
 func (e *Evaluator) Kinds() map[schema.GroupVersionKind][]*resolve.Object { return e.kinds }
 
