@@ -141,13 +141,19 @@ func (c *clusterReader) releases(ctx context.Context, f *state.Fleet, namespaces
 			return nil
 		}
 		decoders.Go(func() error {
-			whole := release.UnpackedSize(value)
-			size := int64(min(whole, maxUnpacked))
-			if err := unpacked.Acquire(ctx, size); err != nil {
-				return err
+			var rec *state.Record
+			for _, sizeOf := range []func([]byte) int{release.StatedSize, release.UnpackedSize} { // the second one is exact, and takes time
+				whole := sizeOf(value)
+				size := int64(min(whole, maxUnpacked))
+				if err := unpacked.Acquire(ctx, size); err != nil {
+					return err
+				}
+				rec = work.ReadRecord(name, value, whole, needed(name))
+				unpacked.Release(size)
+				if rec != nil {
+					break
+				}
 			}
-			rec := work.ReadRecord(name, value, whole, needed(name))
-			unpacked.Release(size)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.out.AddRecord(rec)

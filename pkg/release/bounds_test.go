@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -160,6 +161,45 @@ func TestUnpackedSize(t *testing.T) {
 	} {
 		if got := UnpackedSize(tc.value); got != tc.want {
 			t.Errorf("%s: %d bytes, want %d", name, got, tc.want)
+		}
+	}
+}
+
+// TestStatedSize states too little where a record has two gzip members, or where the stated size is changed: DecodeSized notices that.
+func TestStatedSize(t *testing.T) {
+	single := packed(t, minimal)
+	two := append(packed(t, minimal[:20]), packed(t, minimal[20:])...)
+	lie := slices.Clone(single)
+	lie[len(lie)-4]--
+	over := slices.Clone(single)
+	over[len(over)-1] = 0xff
+	broken := base64Of(single)
+	broken = slices.Insert(broken, 8, []byte("\r\n\r\n")...)
+	for name, tc := range map[string]struct {
+		value  []byte
+		stated int
+		err    error
+	}{
+		"a record":          {base64Of(single), len(minimal), nil},
+		"two members":       {base64Of(two), len(minimal) - 20, ErrTooLarge},
+		"one byte too few":  {base64Of(lie), len(minimal) - 1, ErrTooLarge},
+		"more than allowed": {base64Of(over), 0, ErrTooLarge},
+		"with line breaks":  {broken, 0, ErrTooLarge},
+		"plain":             {base64Of([]byte(minimal)), 0, ErrTooLarge},
+	} {
+		got := StatedSize(tc.value)
+		if _, err := DecodeSized(tc.value, got); got != tc.stated || !errors.Is(err, tc.err) {
+			t.Errorf("%s: %d bytes stated, want %d; decoding with that: error %v, want %v", name, got, tc.stated, err, tc.err)
+		}
+	}
+	for _, value := range [][]byte{nil, []byte("H4sI"), base64Of(single)[:12]} {
+		if _, err := DecodeSized(value, StatedSize(value)); err == nil {
+			t.Errorf("%q was decoded", value)
+		}
+	}
+	for _, value := range [][]byte{base64Of(two), broken} { // valid, and read after they were measured
+		if _, err := DecodeSized(value, UnpackedSize(value)); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -201,8 +202,25 @@ func MostUnpacked(packed int) int {
 	return min(maxRecord, max(always, density*packed))
 }
 
-// UnpackedSize returns how many bytes a record unpacks to, at most MostUnpacked and one more. Decoding takes a multiple of that, UnpackedSize
-// itself little memory. Of a damaged record it returns the size of the part before the damage.
+// StatedSize returns the size in bytes that the end of the gzip of a record states for its JSON. It returns 0 if nothing is stated, or more than
+// MostUnpacked. Whoever made the record may have stated too little: DecodeSized does not unpack more than that.
+func StatedSize(value []byte) int {
+	const magic, end = "H4sI", 8 // the base64 of the first three bytes of gzip, and the length of that of the last four or more
+	if !bytes.HasPrefix(value, []byte(magic)) || len(value)%4 != 0 || bytes.ContainsAny(value, "\r\n") {
+		return 0
+	}
+	last, err := base64.StdEncoding.AppendDecode(nil, value[max(0, len(value)-end):])
+	if err != nil || len(last) < 4 {
+		return 0
+	}
+	if size := int64(binary.LittleEndian.Uint32(last[len(last)-4:])); size <= int64(MostUnpacked(len(value))) {
+		return int(size)
+	}
+	return 0
+}
+
+// UnpackedSize unpacks a record to find out how many bytes it unpacks to: at most MostUnpacked and one more. Decoding needs a multiple of that
+// memory, UnpackedSize itself little. Of a damaged record it returns the size of the part before the damage.
 func UnpackedSize(value []byte) int {
 	r, err := unpack(value)
 	if err != nil {
@@ -214,12 +232,15 @@ func UnpackedSize(value []byte) int {
 
 // Decode reads a record. value is the Secret's value under DataKey, without the base64 of the API: base64 of gzip of JSON, or of JSON. Errors
 // say what is wrong with the record and never quote it.
-func Decode(value []byte) (*Record, error) {
+func Decode(value []byte) (*Record, error) { return DecodeSized(value, maxRecord) }
+
+// DecodeSized is Decode for a record that unpacks to at most `size` bytes. If it unpacks to more, the error is ErrTooLarge.
+func DecodeSized(value []byte, size int) (*Record, error) {
 	r, err := unpack(value)
 	if err != nil {
 		return nil, errors.New("decoding release record: it is damaged (gzip header)")
 	}
-	limited := &io.LimitedReader{R: r, N: maxRecord}
+	limited := &io.LimitedReader{R: r, N: int64(min(size, maxRecord)) + 1}
 	var d document
 	err = json.UnmarshalRead(limited, &d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	switch {

@@ -35,7 +35,7 @@ func (r *Record) Identity() *Record {
 
 // ReadRecord decodes the release record in a Secret, and its manifest if `manifest` is true or the revision is deployed: a deployed revision may
 // seem too new because a BundleDeployment of another cluster has a release of the same name. It is safe for concurrent use. unpacked is the
-// record's release.UnpackedSize.
+// number of bytes that the record unpacks to. If it unpacks to more, ReadRecord returns nil.
 func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int, manifest bool) *Record {
 	out := &Record{packed: len(value)}
 	out.Name = secret
@@ -44,8 +44,10 @@ func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int, manif
 		return out
 	}
 	var bound *release.BoundError
-	r, err := release.Decode(value)
+	r, err := release.DecodeSized(value, unpacked)
 	switch {
+	case errors.Is(err, release.ErrTooLarge):
+		return nil
 	case err != nil:
 		out.Damaged = err.Error()
 	case r.Name != secret:

@@ -69,7 +69,10 @@ func TestReadRecord(t *testing.T) {
 		{"in a Secret of another namespace", release.Name{Namespace: "shop", Name: "a", Revision: 1}, head + fleets + manifest + "}", true, 0, "it is the record of release web/a:1", true},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
-			r := new(Work).ReadRecord(tc.secret, []byte(encode(tc.doc)), 0, tc.manifest)
+			r := new(Work).ReadRecord(tc.secret, []byte(encode(tc.doc)), len(tc.doc), tc.manifest)
+			if less := new(Work).ReadRecord(tc.secret, []byte(encode(tc.doc)), 0, tc.manifest); less != nil {
+				t.Error("more was unpacked than was stated")
+			}
 			if len(r.Objects) != tc.objects || !strings.Contains(r.Damaged, tc.damaged) || (tc.damaged == "") != (r.Damaged == "") {
 				t.Errorf("%d objects, damaged %q", len(r.Objects), r.Damaged)
 			}
