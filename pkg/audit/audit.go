@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -394,21 +396,19 @@ func DesiredKinds(ctx context.Context, src source.Source) ([]source.Kind, error)
 }
 
 func desiredKinds(r *reading) ([]source.Kind, error) {
-	var out []source.Kind
+	kinds := map[schema.GroupKind]bool{}
 	for _, c := range r.desired.Clusters {
-		if f, all := c.State.Coverage.Records.Of(""); !all && len(c.Objects) == 0 {
+		desired := c.Claims.Kinds()
+		if f, all := c.State.Coverage.Records.Of(""); !all && len(desired) == 0 {
 			return nil, fmt.Errorf("reading release records: %s", f.Reason)
 		}
-		for _, k := range r.Kinds.All() {
-			if slices.ContainsFunc(out, func(x source.Kind) bool { return x.GroupKind() == k.GroupKind() }) {
-				continue
-			}
-			for key := range c.Objects {
-				if key.GroupKind() == k.GroupKind() {
-					out = append(out, k)
-					break
-				}
-			}
+		maps.Copy(kinds, desired)
+	}
+	var out []source.Kind
+	for _, k := range r.Kinds.All() {
+		if kinds[k.GroupKind()] {
+			out = append(out, k)
+			delete(kinds, k.GroupKind()) // one version of it is enough
 		}
 	}
 	return out, nil

@@ -95,7 +95,7 @@ func (r *reading) ownedObject(m *object.Meta, raw []byte) report.OwnedObject {
 	c := r.desired.Clusters[0]
 	out := report.OwnedObject{Ref: m.Ref(), UID: m.Metadata.UID, Controller: m.Controller()}
 	have := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
-	for _, w := range c.Objects[out.Key()] {
+	for _, w := range c.Claims.Of(out.Key()) {
 		class, _ := ownership.Classify(have, w.Deployment.Ownership)
 		out.DesiredBy = append(out.DesiredBy, report.Claimant{BundleDeployment: w.Deployment.Key(), Reason: string(class)})
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,20 +57,23 @@ func TestCatalogue(t *testing.T) {
 func deployment() *evaluate.BundleDeployment {
 	bd := &v1alpha1.BundleDeployment{}
 	bd.Namespace, bd.Name = "cluster-one", "guestbook"
-	on := &resolve.Cluster{Objects: map[object.Key][]*resolve.Object{}, Sets: map[string][]*resolve.BundleDeployment{}, SetsComplete: true, State: &state.Cluster{}}
+	on := &resolve.Cluster{Claims: desired.NewClaims(inOrder[*resolve.Object], inOrder[*resolve.BundleDeployment]), SetsComplete: true, State: &state.Cluster{}}
 	return &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{On: on,
 		Namespace: "cluster-one", Name: "guestbook", BD: bd, Bundle: "fleet-local/guestbook", GitRepo: "fleet-local/apps",
 		Release: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Ownership: ownership.Desired("default-guestbook", "guestbook", "web"),
 	}}
 }
 
+// inOrder keeps the order in which claims are added.
+func inOrder[C any](_, _ C) int { return 0 }
+
 // inputOf is the input of one bundle deployment with desired objects in a state.
 func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref) *Input {
-	d.On.Sets[d.Ownership.Hash] = []*resolve.BundleDeployment{d.BundleDeployment}
+	d.On.Claims.AddSet(d.Ownership.Hash, d.BundleDeployment)
 	for _, ref := range refs {
 		o := &resolve.Object{Ref: ref, Deployment: d.BundleDeployment}
 		d.Objects = append(d.Objects, evaluate.Object{Object: o, State: in})
-		d.On.Objects[ref.Key()] = append(d.On.Objects[ref.Key()], o)
+		d.On.Claims.Add(ref.Key(), o)
 	}
 	result := &evaluate.Result{Whole: true, Desired: &resolve.DesiredState{Fleet: &state.Fleet{}, Clusters: []*resolve.Cluster{d.On},
 		Deployments: []*resolve.BundleDeployment{d.BundleDeployment}}}
@@ -159,8 +163,8 @@ func TestContested(t *testing.T) {
 		in := inputOf(deployment(), tc.state, ref)
 		in.Deployments[0].Objects[0].Metadata = tc.have
 		c := in.Desired.Clusters[0]
-		c.Sets[other.Ownership.Hash] = []*resolve.BundleDeployment{other}
-		c.Objects[ref.Key()] = append(c.Objects[ref.Key()], &resolve.Object{Ref: ref, Deployment: other})
+		c.Claims.AddSet(other.Ownership.Hash, other)
+		c.Claims.Add(ref.Key(), &resolve.Object{Ref: ref, Deployment: other})
 		var got []string
 		for _, f := range contested.run(in) {
 			got = append(got, f.Message)

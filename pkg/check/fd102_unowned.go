@@ -63,7 +63,7 @@ func requiredChanges(changes []ownership.Change) []string {
 
 // assign returns the command that plans to assign the object, and the others of its bundle, to the bundle.
 func (in *Input) assign(d *evaluate.BundleDeployment, o *evaluate.Object) string {
-	if len(d.On.Objects[o.Key()]) > 1 {
+	if len(d.On.Claims.Of(o.Key())) > 1 {
 		return "decide which bundle is to own it, and remove it from the other"
 	}
 	return in.Commands.Adopt + " " + in.Commands.BundleArgs(d.BundleDeployment)

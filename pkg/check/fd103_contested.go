@@ -26,14 +26,14 @@ var contested = Check{
 		contested := map[place]*evaluate.Object{} // each object once, even if several bundles in scope desire it
 		for _, d := range in.Deployments {
 			for i := range d.Objects {
-				if key := d.Objects[i].Key(); len(d.On.Objects[key]) > 1 {
+				if key := d.Objects[i].Key(); len(d.On.Claims.Of(key)) > 1 {
 					contested[place{d.On, key}] = &d.Objects[i]
 				}
 			}
 		}
 		var out []Finding
 		for p, o := range contested {
-			out = append(out, contestedFinding(p.on.Objects[p.key], o))
+			out = append(out, contestedFinding(p.on.Claims.Of(p.key), o))
 		}
 		return out
 	},

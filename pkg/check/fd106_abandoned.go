@@ -21,7 +21,7 @@ var abandoned = Check{
 		}
 		var out []Finding
 		for _, m := range in.Undesired {
-			if !m.On.SetsComplete || len(m.On.Sets[m.Metadata.Hash]) > 0 || !abandonedByAgent(m) {
+			if !m.On.SetsComplete || len(m.On.Claims.BySet(m.Metadata.Hash)) > 0 || !abandonedByAgent(m) {
 				continue // a set that could not be read may still have a release
 			}
 			out = append(out, Finding{
@@ -42,7 +42,7 @@ func abandonedByAgent(m evaluate.Undesired) bool {
 	case m.Metadata.SetID == "": // the set id is lost; only Helm's annotations can name the release
 		return !m.Controlled && m.Metadata.ReleaseName != "" && !m.On.Releases[m.Metadata.Release()]
 	}
-	return fleet.IsBundleSet(m.Metadata.SetID) && len(m.On.Sets[fleet.Hash(m.Metadata.SetID)]) == 0
+	return fleet.IsBundleSet(m.Metadata.SetID) && len(m.On.Claims.BySet(fleet.Hash(m.Metadata.SetID))) == 0
 }
 
 func remainingMetadata(m evaluate.Undesired) []string {

@@ -24,7 +24,7 @@ var copiedHash = Check{
 				continue
 			}
 			d := m.On.OwnerOf(m.Metadata)
-			if d == nil || !in.InScope(d) || m.NoPrune || slices.ContainsFunc(m.On.Sets[m.Metadata.Hash], explains(m)) {
+			if d == nil || !in.InScope(d) || m.NoPrune || slices.ContainsFunc(m.On.Claims.BySet(m.Metadata.Hash), explains(m)) {
 				continue
 			}
 			f := Finding{

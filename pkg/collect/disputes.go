@@ -63,7 +63,7 @@ func (r *Reader) carriers(ctx context.Context, c *resolve.Cluster, x *resolve.Di
 				mu.Lock()
 				defer mu.Unlock()
 				hash := m.Metadata.Labels[fleet.HashLabel]
-				for _, desired := range c.Objects[m.Ref().Key()] {
+				for _, desired := range c.Claims.Of(m.Ref().Key()) {
 					switch other, disputed := declared[desired.Deployment]; {
 					case !disputed:
 					case hash == desired.Deployment.Ownership.Hash:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package desired is an index from the key of an object to the Helm releases that desire it. A caller sets and deletes
-// releases one by one: from a list of release records, or from a watch of them.
+// Package desired indexes desired objects. Claims map an object to those that desire it, and the hash of a set to those that have it: an audit fills
+// them with bundle deployments. An Index fills Claims with the Helm releases of a cluster, one by one: from a list of release records, or from a
+// watch of them.
 //
-// The package is pure. An Index has no lock: callers that fill and ask it at the same time have one.
+// The package is pure. Its types have no lock: callers that fill and ask them at the same time have one.
 package desired
 
 import (
@@ -16,45 +17,37 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// Index knows which revisions desire an object. D is what the caller keeps about each desired object; struct{} for
-// nothing, which then takes no memory.
-type Index[D any] struct {
+// Index knows which revisions of releases desire an object.
+type Index struct {
+	// claims have the revisions that count, ordered by release; of one release the newest is first.
+	claims *Claims[*Revision, *Revision]
 	// revisions are all that is known about each release ("namespace/name"), in ascending order.
-	revisions map[string][]*Revision[D]
-	// claims are the revisions that desire an object, ordered by release; of one release the newest is first.
-	claims map[key][]claim[D]
-	// sets are the revisions by the hash of their set, in the order of claims.
-	sets                map[string][]*Revision[D]
+	revisions           map[string][]*Revision
 	objects, unreadable int
 }
 
-type claim[D any] struct {
-	desired  D // first: see entry
-	revision *Revision[D]
-}
-
 // New makes an empty Index.
-func New[D any]() *Index[D] {
-	return &Index[D]{revisions: map[string][]*Revision[D]{}, claims: map[key][]claim[D]{}, sets: map[string][]*Revision[D]{}}
+func New() *Index {
+	return &Index{claims: NewClaims(byRelease, byRelease), revisions: map[string][]*Revision{}}
 }
 
 // Set adds a revision, or replaces what is known about it.
-func (x *Index[D]) Set(r *Revision[D]) {
+func (x *Index) Set(r *Revision) {
 	x.SetRelease(r.Name.Release(), append(x.without(r.Name), r))
 }
 
 // Delete removes a revision.
-func (x *Index[D]) Delete(n release.Name) { x.SetRelease(n.Release(), x.without(n)) }
+func (x *Index) Delete(n release.Name) { x.SetRelease(n.Release(), x.without(n)) }
 
 // without returns the revisions of a release except one.
-func (x *Index[D]) without(n release.Name) []*Revision[D] {
-	return slices.DeleteFunc(slices.Clone(x.revisions[n.Release()]), func(r *Revision[D]) bool { return r.Revision == n.Revision })
+func (x *Index) without(n release.Name) []*Revision {
+	return slices.DeleteFunc(slices.Clone(x.revisions[n.Release()]), func(r *Revision) bool { return r.Revision == n.Revision })
 }
 
 // SetRelease makes the revisions all that is known about a release ("namespace/name"); without revisions it is removed.
 // The Index keeps and sorts the slice.
-func (x *Index[D]) SetRelease(name string, revisions []*Revision[D]) {
-	slices.SortFunc(revisions, func(a, b *Revision[D]) int { return cmp.Compare(a.Revision, b.Revision) })
+func (x *Index) SetRelease(name string, revisions []*Revision) {
+	slices.SortFunc(revisions, func(a, b *Revision) int { return cmp.Compare(a.Revision, b.Revision) })
 	before := x.revisions[name]
 	x.unreadable += countUnreadable(revisions) - countUnreadable(before)
 	if len(revisions) == 0 {
@@ -66,17 +59,25 @@ func (x *Index[D]) SetRelease(name string, revisions []*Revision[D]) {
 	// New claims come first: so the map keeps the entry of an object that both revisions desire.
 	for _, r := range is {
 		if !slices.Contains(was, r) {
-			x.claim(r)
+			for _, k := range r.keys {
+				x.claims.objects.add(k, r)
+			}
+			x.claims.AddSet(r.Metadata.Hash, r)
+			x.objects += r.Objects
 		}
 	}
 	for _, r := range was {
 		if !slices.Contains(is, r) {
-			x.disclaim(r)
+			for _, k := range r.keys {
+				x.claims.objects.remove(k, r)
+			}
+			x.claims.sets.remove(r.Metadata.Hash, r)
+			x.objects -= r.Objects
 		}
 	}
 }
 
-func countUnreadable[D any](revisions []*Revision[D]) int {
+func countUnreadable(revisions []*Revision) int {
 	n := 0
 	for _, r := range revisions {
 		if r.Status == Unreadable {
@@ -89,8 +90,8 @@ func countUnreadable[D any](revisions []*Revision[D]) int {
 // active returns the revisions of a release that count, at most two: the highest deployed one, and the newest of all if
 // it is pending. A pending revision that is not the newest was given up by Helm, which begins nothing while the newest
 // is pending.
-func active[D any](revisions []*Revision[D]) []*Revision[D] {
-	var out []*Revision[D]
+func active(revisions []*Revision) []*Revision {
+	var out []*Revision
 	for _, r := range slices.Backward(revisions) {
 		if r.Status == Deployed || r.Status == Uninstalling {
 			out = append(out, r)
@@ -103,63 +104,34 @@ func active[D any](revisions []*Revision[D]) []*Revision[D] {
 	return out
 }
 
-func (x *Index[D]) claim(r *Revision[D]) {
-	for _, o := range r.objects {
-		claims := x.claims[o.key]
-		i, _ := slices.BinarySearchFunc(claims, r, func(c claim[D], r *Revision[D]) int { return byRelease(c.revision, r) })
-		x.claims[o.key] = slices.Insert(claims, i, claim[D]{o.desired, r})
-	}
-	x.objects += r.Objects
-	if hash := r.Metadata.Hash; hash != "" {
-		i, _ := slices.BinarySearchFunc(x.sets[hash], r, byRelease)
-		x.sets[hash] = slices.Insert(x.sets[hash], i, r)
-	}
-}
-
 // byRelease orders revisions by namespace and name of their release; of one release the newest is first.
-func byRelease[D any](a, b *Revision[D]) int {
+func byRelease(a, b *Revision) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name.Name, b.Name.Name), cmp.Compare(b.Revision, a.Revision))
 }
 
-func (x *Index[D]) disclaim(r *Revision[D]) {
-	for _, o := range r.objects {
-		left := slices.DeleteFunc(x.claims[o.key], func(c claim[D]) bool { return c.revision == r })
-		if x.claims[o.key] = left; len(left) == 0 {
-			delete(x.claims, o.key)
-		}
-	}
-	x.objects -= r.Objects
-	left := slices.DeleteFunc(x.sets[r.Metadata.Hash], func(other *Revision[D]) bool { return other == r })
-	if x.sets[r.Metadata.Hash] = left; len(left) == 0 {
-		delete(x.sets, r.Metadata.Hash)
-	}
-}
-
-// Lookup yields the releases that desire an object with what the caller keeps about it: of a release the one or two
-// revisions that count, the newest first; releases are ordered by namespace and name. The key of a cluster-scoped object
-// has no namespace. Agents are those of both revisions, also if only one desires the object: the other may remove it.
-func (x *Index[D]) Lookup(k object.Key) iter.Seq2[Release, D] {
-	return func(yield func(Release, D) bool) {
-		for _, c := range x.claims[keyOf(k)] {
-			r := c.revision.Release
-			r.Agents = slices.Clone(r.Agents)
-			for _, other := range active(x.revisions[r.Release()]) {
-				if other != c.revision {
-					r.Agents = append(r.Agents, other.Agents...)
-				}
-			}
-			if !yield(r, c.desired) {
-				return
+// Lookup returns the releases that desire an object: of a release the one or two revisions that count, the newest first; releases are ordered by
+// namespace and name. The key of a cluster-scoped object has no namespace. Agents are those of both revisions, also if only one desires the object:
+// the other may remove it.
+func (x *Index) Lookup(k object.Key) []Release {
+	var out []Release
+	for _, claim := range x.claims.Of(k) {
+		r := claim.Release
+		r.Agents = slices.Clone(r.Agents)
+		for _, other := range active(x.revisions[r.Release()]) {
+			if other != claim {
+				r.Agents = append(r.Agents, other.Agents...)
 			}
 		}
+		out = append(out, r)
 	}
+	return out
 }
 
 // BySet returns the releases whose records state the set of a hash, ordered by namespace and name; of one release the
 // newest revision. Of several at most one owns an object with that hash, and only the object can say which.
-func (x *Index[D]) BySet(hash string) []Release {
+func (x *Index) BySet(hash string) []Release {
 	var out []Release
-	for _, r := range x.sets[hash] {
+	for _, r := range x.claims.BySet(hash) {
 		if n := len(out); n == 0 || out[n-1].Release() != r.Release.Release() {
 			out = append(out, r.Release)
 		}
@@ -168,12 +140,12 @@ func (x *Index[D]) BySet(hash string) []Release {
 }
 
 // HasRelease says whether a release ("namespace/name") has a record, of Fleet's or of another program.
-func (x *Index[D]) HasRelease(name string) bool { return len(x.revisions[name]) > 0 }
+func (x *Index) HasRelease(name string) bool { return len(x.revisions[name]) > 0 }
 
 // Releases yields the names of all releases ("namespace/name"), in no order.
-func (x *Index[D]) Releases() iter.Seq[string] { return maps.Keys(x.revisions) }
+func (x *Index) Releases() iter.Seq[string] { return maps.Keys(x.revisions) }
 
 // Size counts the desired objects, once for each revision that counts; the releases; and the unreadable records.
-func (x *Index[D]) Size() (objects, releases, unreadable int) {
+func (x *Index) Size() (objects, releases, unreadable int) {
 	return x.objects, len(x.revisions), x.unreadable
 }

@@ -3,12 +3,14 @@
 package desired_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -20,56 +22,57 @@ func configMap(i int) object.Key {
 	return object.Key{Kind: "ConfigMap", Namespace: "web", Name: fmt.Sprint("object-", i)}
 }
 
-// revision is one of release "namespace/guestbook" that desires n ConfigMaps, with their manifests as payload.
-func revision(namespace string, number int, status desired.Status, n int) *desired.Revision[string] {
+// revision is one of release "namespace/guestbook" that desires n ConfigMaps.
+func revision(namespace string, number int, status desired.Status, n int) *desired.Revision {
 	r := desired.Release{Name: release.Name{Namespace: namespace, Name: "guestbook", Revision: number}, Status: status, Bundle: "guestbook",
 		Agents: []desired.Agent{{Namespace: fmt.Sprint("agents-", number)}}, Metadata: ownership.Desired("default-guestbook", "guestbook", namespace), Objects: n}
-	var objects []desired.Object[string]
+	var keys []object.Key
 	for i := range n {
-		objects = append(objects, desired.Object[string]{Key: configMap(i), Desired: fmt.Sprintf("%s:%d manifest %d", namespace, number, i)})
+		keys = append(keys, configMap(i))
 	}
-	return desired.NewRevision(r, objects)
+	return desired.NewRevision(r, keys)
 }
 
-// lookup returns what desires an object, as payloads with the namespaces of the agents.
-func lookup(x *desired.Index[string], k object.Key) []string {
+// lookup returns the revisions that desire an object, with the namespaces of the agents.
+func lookup(x *desired.Index, k object.Key) []string {
 	var out []string
-	for r, manifest := range x.Lookup(k) {
+	for _, r := range x.Lookup(k) {
+		text := fmt.Sprintf("%s:%d", r.Namespace, r.Revision)
 		for _, a := range r.Agents {
-			manifest += " " + a.Namespace
+			text += " " + a.Namespace
 		}
-		out = append(out, manifest)
+		out = append(out, text)
 	}
 	return out
 }
 
 // TestLookup follows two releases that desire the same objects.
 func TestLookup(t *testing.T) {
-	x := desired.New[string]()
+	x := desired.New()
 	for _, step := range []struct {
 		name          string
 		do            func()
 		first, second []string
 	}{
 		{"empty", func() {}, nil, nil},
-		{"deployed", func() { x.Set(revision("web", 1, desired.Deployed, 2)) }, []string{"web:1 manifest 0 agents-1"}, []string{"web:1 manifest 1 agents-1"}},
+		{"deployed", func() { x.Set(revision("web", 1, desired.Deployed, 2)) }, []string{"web:1 agents-1"}, []string{"web:1 agents-1"}},
 		{"upgrading", func() { x.Set(revision("web", 2, desired.Pending, 1)) },
-			[]string{"web:2 manifest 0 agents-2 agents-1", "web:1 manifest 0 agents-1 agents-2"}, []string{"web:1 manifest 1 agents-1 agents-2"}},
+			[]string{"web:2 agents-2 agents-1", "web:1 agents-1 agents-2"}, []string{"web:1 agents-1 agents-2"}},
 		{"of two releases", func() { x.Set(revision("db", 1, desired.Uninstalling, 1)) },
-			[]string{"db:1 manifest 0 agents-1", "web:2 manifest 0 agents-2 agents-1", "web:1 manifest 0 agents-1 agents-2"}, []string{"web:1 manifest 1 agents-1 agents-2"}},
+			[]string{"db:1 agents-1", "web:2 agents-2 agents-1", "web:1 agents-1 agents-2"}, []string{"web:1 agents-1 agents-2"}},
 		{"upgraded", func() { x.Set(revision("web", 2, desired.Deployed, 1)); x.Set(revision("web", 1, desired.Inactive, 2)) },
-			[]string{"db:1 manifest 0 agents-1", "web:2 manifest 0 agents-2"}, nil},
-		{"unreadable", func() { x.Set(revision("web", 2, desired.Unreadable, 1)) }, []string{"db:1 manifest 0 agents-1"}, nil},
+			[]string{"db:1 agents-1", "web:2 agents-2"}, nil},
+		{"unreadable", func() { x.Set(revision("web", 2, desired.Unreadable, 1)) }, []string{"db:1 agents-1"}, nil},
 		{"deleted", func() {
 			x.SetRelease("db/guestbook", nil)
 			x.Delete(release.Name{Namespace: "web", Name: "guestbook", Revision: 2})
 		}, nil, nil},
 	} {
 		step.do()
-		if diff := cmp.Diff(step.first, lookup(x, configMap(0))); diff != "" {
+		if diff := gocmp.Diff(step.first, lookup(x, configMap(0))); diff != "" {
 			t.Errorf("%s: the first object (-want +got):\n%s", step.name, diff)
 		}
-		if diff := cmp.Diff(step.second, lookup(x, configMap(1))); diff != "" {
+		if diff := gocmp.Diff(step.second, lookup(x, configMap(1))); diff != "" {
 			t.Errorf("%s: the second object (-want +got):\n%s", step.name, diff)
 		}
 	}
@@ -78,20 +81,44 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestDuplicates has a revision state an object twice: the last one counts.
+// TestDuplicates has a revision state an object twice: it is one claim.
 func TestDuplicates(t *testing.T) {
-	x := desired.New[string]()
+	x := desired.New()
 	x.Set(desired.NewRevision(desired.Release{Name: release.Name{Namespace: "web", Name: "a", Revision: 1}, Status: desired.Deployed},
-		[]desired.Object[string]{{Key: configMap(0), Desired: "first"}, {Key: configMap(1), Desired: "other"}, {Key: configMap(0), Desired: "last"}}))
-	if got := lookup(x, configMap(0)); !slices.Equal(got, []string{"last"}) {
-		t.Errorf("desired as %v", got)
+		[]object.Key{configMap(0), configMap(1), configMap(0)}))
+	if got := lookup(x, configMap(0)); !slices.Equal(got, []string{"web:1"}) {
+		t.Errorf("desired by %v", got)
+	}
+}
+
+// TestClaims adds claims in several orders. Of equal claims, the first one that was added stays first.
+func TestClaims(t *testing.T) {
+	for _, order := range [][]string{{"a1", "a2", "b1"}, {"b1", "a1", "a2"}, {"a1", "b1", "a2"}} {
+		byLetter := func(a, b string) int { return cmp.Compare(a[0], b[0]) }
+		x := desired.NewClaims(byLetter, byLetter)
+		for _, claim := range order {
+			x.Add(configMap(0), claim)
+			x.AddSet("hash", claim)
+			x.AddSet("", claim)
+		}
+		x.Add(object.Key{Group: "apps", Kind: "Deployment", Namespace: "web", Name: "web"}, "a1")
+		want := []string{"a1", "a2", "b1"}
+		if got := x.Of(configMap(0)); !slices.Equal(got, want) {
+			t.Errorf("added as %v: the object is desired by %v", order, got)
+		}
+		if got := x.BySet("hash"); !slices.Equal(got, want) || x.BySet("") != nil || x.Of(configMap(1)) != nil {
+			t.Errorf("added as %v: %v have the set, %v the empty hash; %v desire another object", order, got, x.BySet(""), x.Of(configMap(1)))
+		}
+		if diff := gocmp.Diff(map[schema.GroupKind]bool{{Kind: "ConfigMap"}: true, {Group: "apps", Kind: "Deployment"}: true}, x.Kinds()); diff != "" {
+			t.Errorf("kinds (-want +got):\n%s", diff)
+		}
 	}
 }
 
 // TestBySet returns one revision of each release that states a set, in an order that does not depend on the changes.
 func TestBySet(t *testing.T) {
-	x := desired.New[string]()
-	for _, r := range []*desired.Revision[string]{revision("web", 1, desired.Deployed, 1), revision("db", 1, desired.Deployed, 0),
+	x := desired.New()
+	for _, r := range []*desired.Revision{revision("web", 1, desired.Deployed, 1), revision("db", 1, desired.Deployed, 0),
 		revision("web", 2, desired.Pending, 1), revision("cache", 1, desired.Inactive, 1)} {
 		x.Set(r)
 	}
@@ -99,7 +126,7 @@ func TestBySet(t *testing.T) {
 	for _, r := range x.BySet(ownership.Desired("default-guestbook", "", "").Hash) {
 		got = append(got, r.String())
 	}
-	if diff := cmp.Diff([]string{"db/guestbook:1", "web/guestbook:2"}, got); diff != "" {
+	if diff := gocmp.Diff([]string{"db/guestbook:1", "web/guestbook:2"}, got); diff != "" {
 		t.Errorf("releases (-want +got):\n%s", diff)
 	}
 	if got := x.BySet(""); got != nil {
@@ -112,7 +139,7 @@ func TestAnyOrder(t *testing.T) {
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, seed))
 	statuses := []desired.Status{desired.Inactive, desired.Unreadable, desired.Deployed, desired.Pending, desired.Uninstalling}
-	changed, left := desired.New[string](), map[release.Name]*desired.Revision[string]{}
+	changed, left := desired.New(), map[release.Name]*desired.Revision{}
 	for range 2000 {
 		r := revision(fmt.Sprint("n", random.IntN(4)), 1+random.IntN(4), statuses[random.IntN(len(statuses))], random.IntN(5))
 		if random.IntN(3) == 0 {
@@ -123,20 +150,20 @@ func TestAnyOrder(t *testing.T) {
 		changed.Set(r)
 		left[r.Name] = r
 	}
-	fresh := desired.New[string]()
+	fresh := desired.New()
 	for _, r := range left {
 		fresh.Set(r)
 	}
 	for i := range 5 {
-		if diff := cmp.Diff(lookup(fresh, configMap(i)), lookup(changed, configMap(i))); diff != "" {
+		if diff := gocmp.Diff(lookup(fresh, configMap(i)), lookup(changed, configMap(i))); diff != "" {
 			t.Errorf("object %d (-fresh +changed):\n%s", i, diff)
 		}
 	}
 	hash := ownership.Desired("default-guestbook", "", "").Hash
-	if diff := cmp.Diff(fresh.BySet(hash), changed.BySet(hash)); diff != "" {
+	if diff := gocmp.Diff(fresh.BySet(hash), changed.BySet(hash)); diff != "" {
 		t.Errorf("releases of the set (-fresh +changed):\n%s", diff)
 	}
-	size := func(x *desired.Index[string]) string { return fmt.Sprint(x.Size()) }
+	size := func(x *desired.Index) string { return fmt.Sprint(x.Size()) }
 	if size(fresh) != size(changed) {
 		t.Errorf("size %s, want %s", size(changed), size(fresh))
 	}

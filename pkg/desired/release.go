@@ -48,48 +48,20 @@ type Release struct {
 type Agent struct{ Namespace, ServiceAccount string }
 
 // Revision is a Release with the objects that it desires. It does not change after NewRevision, so goroutines may share it.
-type Revision[D any] struct {
+type Revision struct {
 	Release
-	objects []entry[D]
+	keys []key
 }
 
-// Object is one desired object. Desired is what the caller keeps about it: its manifest, a way to get that, or nothing.
-type Object[D any] struct {
-	Key     object.Key
-	Desired D
-}
-
-// entry is an Object in little memory. An empty payload takes no memory in the first field, as it would in the last.
-type entry[D any] struct {
-	desired D
-	key     key
-}
-
-// key is an object's identity; objects of one collection share its handle.
-type key struct {
-	collection unique.Handle[collection]
-	name       string
-}
-
-// collection is one kind in one namespace.
-type collection struct{ group, kind, namespace string }
-
-func keyOf(k object.Key) key {
-	return key{unique.Make(collection{k.Group, k.Kind, k.Namespace}), k.Name}
-}
-
-// NewRevision makes a Revision. Of objects with the same key the last one counts.
-func NewRevision[D any](r Release, objects []Object[D]) *Revision[D] {
-	out := &Revision[D]{Release: r, objects: make([]entry[D], 0, len(objects))}
-	positions := make(map[key]int, len(objects))
-	for _, o := range objects {
-		k := keyOf(o.Key)
-		if i, duplicate := positions[k]; duplicate {
-			out.objects[i].desired = o.Desired
-			continue
+// NewRevision makes a Revision that desires objects with these keys.
+func NewRevision(r Release, keys []object.Key) *Revision {
+	out := &Revision{Release: r, keys: make([]key, 0, len(keys))}
+	added := make(map[key]bool, len(keys))
+	for _, k := range keys {
+		if k := keyOf(k); !added[k] {
+			added[k] = true
+			out.keys = append(out.keys, k)
 		}
-		positions[k] = len(out.objects)
-		out.objects = append(out.objects, entry[D]{o.Desired, k})
 	}
 	return out
 }
@@ -98,15 +70,15 @@ func NewRevision[D any](r Release, objects []Object[D]) *Revision[D] {
 // revision, with the spare room of the maps. They are measured and rounded up.
 const keyBytes, collectionBytes = 100, 300
 
-// Bytes estimates the memory that the revision takes in an index, in bytes, without the payloads of its objects.
-func (r *Revision[D]) Bytes() int {
+// Bytes estimates the memory that the revision takes in an index, in bytes.
+func (r *Revision) Bytes() int {
 	n := 0
 	collections := map[unique.Handle[collection]]bool{}
-	for _, o := range r.objects {
-		n += keyBytes + len(o.key.name)
-		if !collections[o.key.collection] {
-			collections[o.key.collection] = true
-			c := o.key.collection.Value()
+	for _, k := range r.keys {
+		n += keyBytes + len(k.name)
+		if !collections[k.collection] {
+			collections[k.collection] = true
+			c := k.collection.Value()
 			n += collectionBytes + len(c.group) + len(c.kind) + len(c.namespace)
 		}
 	}

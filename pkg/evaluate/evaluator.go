@@ -106,7 +106,7 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 	if IsAutoscaler(live.Kind) {
 		out.Autoscaler = ReadAutoscaler(live.Raw)
 	}
-	desired := e.cluster.Objects[m.Ref().Key()]
+	desired := e.cluster.Claims.Of(m.Ref().Key())
 	if len(desired) == 0 {
 		out.Undesired = undesired(e.cluster, m)
 		return out, nil
@@ -126,7 +126,7 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 
 // ObserveUndesired returns the live object with the metadata m if it has a hash and no release desires it; otherwise nil.
 func (e *Evaluator) ObserveUndesired(m *object.Meta) *Undesired {
-	if len(e.cluster.Objects[m.Ref().Key()]) > 0 {
+	if len(e.cluster.Claims.Of(m.Ref().Key())) > 0 {
 		return nil
 	}
 	return undesired(e.cluster, m)

@@ -119,7 +119,7 @@ func (r *rollout) deletions() {
 // desiredBy returns the other deployments that desire an object.
 func (r *rollout) desiredBy(key object.Key) []*resolve.BundleDeployment {
 	var out []*resolve.BundleDeployment
-	for _, w := range r.d.On.Objects[key] {
+	for _, w := range r.d.On.Claims.Of(key) {
 		if w.Deployment != r.d.BundleDeployment {
 			out = append(out, w.Deployment)
 		}

@@ -5,10 +5,12 @@
 package resolve
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -43,12 +45,11 @@ type DesiredState struct {
 type Cluster struct {
 	// State is the data that was read from it, without release records.
 	State *state.Cluster
-	// Objects are the desired objects by key. An object that several bundle deployments desire is contested.
-	Objects map[object.Key][]*Object
-	// Sets are the bundle deployments of the cluster by hash, also those that are only known by their release. Several share a hash if two agents
-	// without a scope deploy bundles of the same name. All bundles whose name begins with fleet-agent share one.
-	Sets map[string][]*BundleDeployment
-	// SetsComplete says that every release record of the cluster could be read, so that Sets is complete.
+	// Claims have the desired objects, ordered by bundle deployment, and the bundle deployments by the hash of their set, also those that are only
+	// known by their release. An object that several bundle deployments desire is contested. Several share a hash if two agents without a scope
+	// deploy bundles of the same name. All bundles whose name begins with fleet-agent share one.
+	Claims *desired.Claims[*Object, *BundleDeployment]
+	// SetsComplete says that every release record of the cluster could be read, so that no set is unknown.
 	SetsComplete bool
 	// ReleasesComplete says that all release records of other tools could be read too, so that a release that is not in Releases does not exist.
 	// Releases that Helm keeps in an SQL database are never read.
@@ -249,12 +250,17 @@ func (c *Cluster) AgentOf(d *BundleDeployment) string {
 	return ""
 }
 
-// index adds a bundle deployment to Objects and Sets.
-func (c *Cluster) index(d *BundleDeployment) {
+// claim adds the objects and the set of a bundle deployment to Claims.
+func (c *Cluster) claim(d *BundleDeployment) {
 	for _, o := range slices.Concat(d.claimed, d.Desired) {
-		c.Objects[o.Key()] = append(c.Objects[o.Key()], o)
+		c.Claims.Add(o.Key(), o)
 	}
-	if d.Ownership.Hash != "" {
-		c.Sets[d.Ownership.Hash] = append(c.Sets[d.Ownership.Hash], d)
-	}
+	c.Claims.AddSet(d.Ownership.Hash, d)
 }
+
+// inOrder compares bundle deployments by namespace, name and release.
+func inOrder(a, b *BundleDeployment) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Release.Release(), b.Release.Release()))
+}
+
+func objectsInOrder(a, b *Object) int { return inOrder(a.Deployment, b.Deployment) }

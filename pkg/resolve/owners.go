@@ -21,7 +21,7 @@ func (d *BundleDeployment) AsOwner() ownership.Bundle {
 // Owners finds the other owners of an object that d desires and that has this ownership metadata.
 func (c *Cluster) Owners(d *BundleDeployment, key object.Key, have ownership.Metadata) ownership.Result {
 	claim := ownership.Claim{Object: key, Have: have, Bundle: d.AsOwner()}
-	for _, o := range c.Objects[key] {
+	for _, o := range c.Claims.Of(key) {
 		if o.Deployment != d {
 			claim.DesiredBy = append(claim.DesiredBy, o.Deployment.AsOwner())
 		}
@@ -33,7 +33,7 @@ func (c *Cluster) Owners(d *BundleDeployment, key object.Key, have ownership.Met
 // annotations do not name the release of one of them.
 func (c *Cluster) OwnerOf(m ownership.Metadata) *BundleDeployment {
 	if owners := ownership.BundlesOf(c, m); len(owners) == 1 {
-		for _, d := range c.Sets[owners[0].Desired.Hash] {
+		for _, d := range c.Claims.BySet(owners[0].Desired.Hash) {
 			if d.AsOwner() == owners[0] {
 				return d
 			}
@@ -45,7 +45,7 @@ func (c *Cluster) OwnerOf(m ownership.Metadata) *BundleDeployment {
 // BundlesOf implements ownership.Facts.
 func (c *Cluster) BundlesOf(hash string) []ownership.Bundle {
 	var out []ownership.Bundle
-	for _, d := range c.Sets[hash] {
+	for _, d := range c.Claims.BySet(hash) {
 		out = append(out, d.AsOwner())
 	}
 	return out

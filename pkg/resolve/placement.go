@@ -203,7 +203,7 @@ func (r *resolver) leftoverSet(rec *state.Record) {
 		id = released.SetID
 	}
 	d.Ownership = ownership.Desired(id, rec.Name.Name, rec.Namespace)
-	r.out.index(d)
+	r.out.claim(d)
 }
 
 // pending says whether a BundleDeployment in the namespace that the agent watches may still name the release in its status later.

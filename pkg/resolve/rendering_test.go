@@ -43,7 +43,7 @@ func TestRender(t *testing.T) {
 	}
 	for name, want := range map[string]int{"kept": 1, "added": 1, "dropped": 0, "shared": 1} {
 		key := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: name}.Key()
-		if got := len(s.Clusters[0].Objects[key]); got != want {
+		if got := len(s.Clusters[0].Claims.Of(key)); got != want {
 			t.Errorf("%d want %s, want %d", got, name, want)
 		}
 	}

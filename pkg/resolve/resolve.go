@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -59,13 +60,11 @@ func Resolve(in Input) (desired *DesiredState, secrets [][]byte) {
 		slices.Sort(r.out.Notes)
 		r.settleDisputes(in.Carriers)
 	}
-	slices.SortFunc(out.Deployments, func(x, y *BundleDeployment) int {
-		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Release.Release(), y.Release.Release()))
-	})
+	slices.SortStableFunc(out.Deployments, inOrder)
 	out.render(in.Renderings)
 	for _, d := range out.Deployments {
 		if d.On != nil {
-			d.On.index(d)
+			d.On.claim(d)
 		}
 	}
 	for _, c := range out.Clusters {
@@ -88,7 +87,7 @@ type resolver struct {
 }
 
 func newResolver(in Input, c *state.Cluster, byNamespace map[string]*v1alpha1.Cluster) *resolver {
-	out := &Cluster{State: c.WithoutRecords(), Objects: map[object.Key][]*Object{}, Sets: map[string][]*BundleDeployment{}, Releases: c.Releases, Latest: c.Latest,
+	out := &Cluster{State: c.WithoutRecords(), Claims: desired.NewClaims(objectsInOrder, inOrder), Releases: c.Releases, Latest: c.Latest,
 		scopes: map[string]AgentScope{}, stated: in.StatedScope, fleet: in.Fleet, watches: map[string]string{}}
 	out.SetsComplete = covered(c.Coverage.Records)
 	r := &resolver{Fleet: in.Fleet, State: c, out: out, histories: c.Histories(), byNamespace: byNamespace, outdated: map[string][]*BundleDeployment{}}

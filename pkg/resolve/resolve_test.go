@@ -46,7 +46,7 @@ func TestDesired(t *testing.T) {
 		t.Errorf("record problems %+v", d.RecordProblems)
 	}
 	key := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "theme"}.Key()
-	if len(s.Clusters[0].Objects[key]) != 1 {
-		t.Errorf("%d want it", len(s.Clusters[0].Objects[key]))
+	if len(s.Clusters[0].Claims.Of(key)) != 1 {
+		t.Errorf("%d want it", len(s.Clusters[0].Claims.Of(key)))
 	}
 }

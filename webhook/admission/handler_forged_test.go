@@ -25,7 +25,7 @@ func TestForgedRecordGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unread := desired.NewRevision[struct{}](desired.Release{Name: release.Name{Namespace: "web", Name: "eleven", Revision: 1}, Status: desired.Unreadable}, nil)
+	unread := desired.NewRevision(desired.Release{Name: release.Name{Namespace: "web", Name: "eleven", Revision: 1}, Status: desired.Unreadable}, nil)
 	bare := eleven
 	bare.ReleaseName, bare.ReleaseNamespace = "", ""
 	for _, tc := range []struct {

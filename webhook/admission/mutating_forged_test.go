@@ -78,7 +78,7 @@ func TestForgedRecord(t *testing.T) {
 // TestForgedAlone has a forged record state the set of a bundle whose own record cannot be read: what says no more than the set is left alone.
 func TestForgedAlone(t *testing.T) {
 	r := index.New()
-	r.Set(desired.NewRevision[struct{}](desired.Release{Name: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Status: desired.Unreadable}, nil))
+	r.Set(desired.NewRevision(desired.Release{Name: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Status: desired.Unreadable}, nil))
 	with(t, r, record.Record{Bundle: "guestbook", Namespace: "a-tenant", Objects: record.ConfigMaps("web", 1)})
 	for name, req := range map[string]write{
 		"the hash":                {New: withMetadata(ownership.Metadata{Hash: guestbook.Hash})},

@@ -262,7 +262,7 @@ func TestScopeChanged(t *testing.T) {
 // TestUndecided holds that where not all is known, an owner who is not known is not one who is gone.
 func TestUndecided(t *testing.T) {
 	r := mutatingIndex(t)
-	r.Set(desired.NewRevision[struct{}](desired.Release{Name: release.Name{Namespace: "web", Name: "broken", Revision: 1}, Status: desired.Unreadable}, nil))
+	r.Set(desired.NewRevision(desired.Release{Name: release.Name{Namespace: "web", Name: "broken", Revision: 1}, Status: desired.Unreadable}, nil))
 	stale := guestbook
 	stale.Hash, stale.SetID = gone.Hash, gone.SetID
 	for name, m := range map[string]ownership.Metadata{"a set": stale, "a release": helmOnly(gone)} {

@@ -16,20 +16,20 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// Revision is a revision of a release without the manifests of its objects: the webhook has no use for them.
-type Revision = desired.Revision[struct{}]
+// Revision is a revision of a release with the keys of its objects.
+type Revision = desired.Revision
 
 // Index is a desired.Index that goroutines may fill and ask at the same time.
 type Index struct {
 	partial bool
 
 	mu       sync.RWMutex
-	releases *desired.Index[struct{}]
+	releases *desired.Index
 }
 
 // New makes an empty Index. namespaces are those whose release records fill it; none stands for all.
 func New(namespaces ...string) *Index {
-	return &Index{partial: len(namespaces) > 0, releases: desired.New[struct{}]()}
+	return &Index{partial: len(namespaces) > 0, releases: desired.New()}
 }
 
 // Set adds a revision, or replaces what is known about it.
@@ -72,11 +72,7 @@ func (x *Index) Replace(namespace string, revisions []*Revision) {
 func (x *Index) Lookup(k object.Key) []desired.Release {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	var out []desired.Release
-	for r := range x.releases.Lookup(k) {
-		out = append(out, r)
-	}
-	return out
+	return x.releases.Lookup(k)
 }
 
 // BySet returns the releases whose records state the set of a hash; see desired.Index.

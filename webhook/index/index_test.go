@@ -48,11 +48,11 @@ func desiredBy(x *index.Index, k object.Key) string {
 }
 
 func inactive(n release.Name) *index.Revision {
-	return desired.NewRevision[struct{}](desired.Release{Name: n, Status: desired.Inactive}, nil)
+	return desired.NewRevision(desired.Release{Name: n, Status: desired.Inactive}, nil)
 }
 
 func unreadable(n release.Name) *index.Revision {
-	return desired.NewRevision[struct{}](desired.Release{Name: n, Status: desired.Unreadable}, nil)
+	return desired.NewRevision(desired.Release{Name: n, Status: desired.Unreadable}, nil)
 }
 
 func TestRead(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 
 // withoutObjects is the revision of a record whose objects do not matter, or are unknown.
 func withoutObjects(n release.Name, s desired.Status) *Revision {
-	return desired.NewRevision[struct{}](desired.Release{Name: n, Status: s}, nil)
+	return desired.NewRevision(desired.Release{Name: n, Status: s}, nil)
 }
 
 // Read reduces a release record, given as the value of its Secret under release.DataKey, to what the index keeps of it.
@@ -41,13 +41,13 @@ func Read(value []byte) (*Revision, error) {
 	keys := keysOf(objects, r.Namespace)
 	out := desired.Release{Name: r.Name, Status: status, Bundle: r.BundleID, Metadata: metadataOf(r, objects),
 		Agents: []desired.Agent{{Namespace: r.AgentNamespace, ServiceAccount: r.ServiceAccount}}, Objects: len(keys)}
-	all := make([]desired.Object[struct{}], 0, 2*len(keys))
+	all := make([]object.Key, 0, 2*len(keys))
 	for _, k := range keys {
-		all = append(all, desired.Object[struct{}]{Key: k})
+		all = append(all, k)
 		// A record does not say which kinds are cluster-scoped, and a chart may state a namespace for their objects too.
 		// Requests for namespaced objects always have a namespace, so this key matches no other object.
 		k.Namespace = ""
-		all = append(all, desired.Object[struct{}]{Key: k})
+		all = append(all, k)
 	}
 	return desired.NewRevision(out, all), nil
 }

@@ -102,7 +102,7 @@ func writtenAgain(r *evaluate.Result, items []adopt.Item) []string {
 			continue
 		}
 		for _, c := range r.Desired.Clusters {
-			for _, o := range c.Objects[i.Key()] {
+			for _, o := range c.Claims.Of(i.Key()) {
 				desiredBy[o.Deployment.Key()] = true
 			}
 		}
