@@ -104,7 +104,7 @@ var layers = []layer{
 	{packages: []string{"pkg/state"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/source"}},
 	{packages: []string{"pkg/resolve"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/desired", "pkg/source", "pkg/state"}},
 	{packages: []string{"pkg/desired"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/release", "pkg/ownership"}},
 	{packages: []string{"pkg/compare"}, pure: true, never: evaluating,
