@@ -84,7 +84,7 @@ type Audit struct {
 	Kinds *source.Kinds
 
 	options Options
-	reader  *collect.Reader
+	readers []*collect.Reader // of the clusters
 }
 
 // Input returns the input of checks and predictions.
@@ -123,7 +123,7 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, reader: r.Reader}
+	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, readers: r.clusters}
 	out.Findings = check.Run(out.Input())
 	gaps, err := out.quotedSecrets(ctx)
 	result.Gaps = append(result.Gaps, gaps...)
@@ -132,32 +132,38 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 
 // reading is the data that was read, and the desired state that follows from it.
 type reading struct {
+	// Reader reads Fleet's own objects. clusters read the clusters of the desired state, in its order.
 	*collect.Reader
-	options Options
-	input   resolve.Input
-	desired *resolve.DesiredState
-	gaps    []source.Gap
+	clusters []*collect.Reader
+	options  Options
+	input    resolve.Input
+	desired  *resolve.DesiredState
+	gaps     []source.Gap
 }
 
 // read reads Fleet's objects and the release records.
 func read(ctx context.Context, src source.Source, o Options) (*reading, error) {
 	r := &reading{options: o}
 	var err error
-	if r.Reader, err = collect.Open(ctx, src, o.Progress); err != nil {
+	if r.Reader, err = collect.Open(ctx, src, &collect.Secrets{}, o.Progress); err != nil {
 		return nil, err
 	}
+	r.clusters = []*collect.Reader{r.Reader}
 	r.gaps = slices.Clone(r.Description.Gaps)
 	f, gaps, err := r.Fleet(ctx, o.Scope.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	r.gaps = append(r.gaps, gaps...)
-	c, gaps, err := r.Cluster(ctx, f, collect.ClusterOptions{NoRecords: o.StatusOnly, OtherReleases: o.Predict})
-	if err != nil {
-		return nil, err
+	r.input = resolve.Input{Fleet: f, StatedScope: o.AgentScope}
+	for _, reader := range r.clusters {
+		c, gaps, err := reader.Cluster(ctx, f, collect.ClusterOptions{NoRecords: o.StatusOnly, OtherReleases: o.Predict})
+		if err != nil {
+			return nil, err
+		}
+		r.gaps = append(r.gaps, gaps...)
+		r.input.Clusters = append(r.input.Clusters, c)
 	}
-	r.gaps = append(r.gaps, gaps...)
-	r.input = resolve.Input{Fleet: f, Clusters: []*state.Cluster{c}, StatedScope: o.AgentScope}
 	r.resolve()
 	r.gaps = append(r.gaps, stateGaps(r.desired, o.StatusOnly)...)
 	return r, nil
@@ -211,8 +217,9 @@ func (r *reading) statedScope() error {
 	if r.options.AgentScope == nil {
 		return nil
 	}
+	var agents []string
 	for _, c := range r.desired.Clusters {
-		if agents := c.Unshown(); len(agents) > 1 {
+		if agents = append(agents, c.Unshown()...); len(agents) > 1 {
 			return fmt.Errorf("%w: no running workload shows the scope of the agents in namespaces %s", ErrScopeAmbiguous, strings.Join(agents, ", "))
 		}
 		if running := c.Contradicts(*r.options.AgentScope); len(running) > 0 {
@@ -225,8 +232,8 @@ func (r *reading) statedScope() error {
 // settleDisputes counts live objects to choose between the scope that a spec declares and the one that releases state.
 func (r *reading) settleDisputes(ctx context.Context) error {
 	all := map[resolve.DisputeKey]resolve.Carriers{}
-	for _, c := range r.desired.Clusters {
-		carriers, err := r.Carriers(ctx, c)
+	for i, c := range r.desired.Clusters {
+		carriers, err := r.clusters[i].Carriers(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -258,11 +265,11 @@ func (r *reading) ofFiles() (*resolve.BundleDeployment, error) {
 			found = append(found, d)
 		}
 	}
-	switch len(found) {
-	case 1:
+	switch clusters := r.desired.Clusters; {
+	case len(found) == 1:
 		return found[0], nil
-	case 0:
-		return r.desired.Clusters[0].NewBundle(name), nil
+	case len(found) == 0 && len(clusters) == 1:
+		return clusters[0].NewBundle(name), nil
 	}
 	return nil, fmt.Errorf("finding bundle %s: %d deployments on this cluster have that name", name, len(found))
 }
@@ -277,10 +284,10 @@ func (r *reading) render(ctx context.Context) error {
 	for _, d := range scope {
 		switch r.options.Desired {
 		case DesiredFiles:
-			bundles = append(bundles, collect.Bundle{Deployment: d, Cluster: r.clusterOf(d), Files: r.options.Files})
+			bundles = append(bundles, r.bundle(d, r.options.Files))
 		case DesiredAuto, DesiredBundle:
 			if d.BD != nil && d.Agent != "" && (r.options.Desired == DesiredBundle || d.Problem == resolve.NoReleaseRecord) {
-				bundles = append(bundles, collect.Bundle{Deployment: d, Cluster: r.clusterOf(d)})
+				bundles = append(bundles, r.bundle(d, nil))
 			}
 		}
 	}
@@ -309,15 +316,18 @@ func (r *reading) competitors(scope []*resolve.BundleDeployment) []collect.Bundl
 	var out []collect.Bundle
 	for _, d := range r.desired.Deployments {
 		if d.BD != nil && d.Problem == resolve.NoReleaseRecord && !slices.Contains(scope, d) {
-			out = append(out, collect.Bundle{Deployment: d, Cluster: r.clusterOf(d), CompetitorOnly: true})
+			b := r.bundle(d, nil)
+			b.CompetitorOnly = true
+			out = append(out, b)
 		}
 	}
 	return out
 }
 
-// clusterOf is the index of the cluster that a bundle deployment is on.
-func (r *reading) clusterOf(d *resolve.BundleDeployment) int {
-	return slices.Index(r.desired.Clusters, d.On)
+// bundle returns a bundle to render. files are nil for a bundle of the management cluster.
+func (r *reading) bundle(d *resolve.BundleDeployment, files *render.Input) collect.Bundle {
+	i := slices.Index(r.desired.Clusters, d.On)
+	return collect.Bundle{Deployment: d, Cluster: i, Target: r.clusters[i], Files: files}
 }
 
 // evaluate reads the live objects and evaluates them.
@@ -328,19 +338,20 @@ func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {
 		return nil, err
 	}
 	var clusters []evaluate.Evaluated
-	for _, c := range r.desired.Clusters {
+	for i, c := range r.desired.Clusters {
 		if o.StatusOnly {
 			break
 		}
-		e := evaluate.New(c, scope, evaluate.Options{Now: r.Description.TakenAt, Predict: o.Predict})
-		observed, err := r.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.desired.Deployments) > 0})
+		reader := r.clusters[i]
+		e := evaluate.New(c, scope, evaluate.Options{Now: reader.Description.TakenAt, Predict: o.Predict})
+		observed, err := reader.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.desired.Deployments) > 0})
 		if err != nil {
 			return nil, err
 		}
 		evaluated := e.Evaluate(observed)
 		if o.Server != nil && o.ServerCheck != collect.CheckNever {
 			questions := evaluate.Questions(evaluated.Deployments, o.ServerCheck == collect.CheckAlways)
-			if observed.Answers, err = r.Ask(ctx, e, o.Server, o.ServerCheck, questions); err != nil {
+			if observed.Answers, err = reader.Ask(ctx, e, o.Server, o.ServerCheck, questions); err != nil {
 				return nil, err
 			}
 			evaluated = e.Evaluate(observed)
@@ -359,19 +370,13 @@ func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {
 	return out, nil
 }
 
-// Again reads the live objects of some bundle deployments again and evaluates them. keys are the keys of the bundle deployments. The desired
-// objects stay the same. Orphaned objects are not counted, because objects that are not desired are not read.
-func (a *Audit) Again(ctx context.Context, keys map[string]bool) ([]*evaluate.BundleDeployment, error) {
-	var scope []*resolve.BundleDeployment
-	for _, d := range a.Deployments {
-		if keys[d.Key()] {
-			scope = append(scope, d.BundleDeployment)
-		}
-	}
+// Again reads the live objects of some bundle deployments again and evaluates them. The desired objects stay the same. Orphaned objects are not
+// counted, because objects that are not desired are not read.
+func (a *Audit) Again(ctx context.Context, scope []*resolve.BundleDeployment) ([]*evaluate.BundleDeployment, error) {
 	var out []*evaluate.BundleDeployment
-	for _, c := range a.Desired.Clusters {
-		e := evaluate.New(c, scope, evaluate.Options{Now: a.Now(), Predict: a.options.Predict})
-		observed, err := a.reader.Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})
+	for i, c := range a.Desired.Clusters {
+		e := evaluate.New(c, scope, evaluate.Options{Now: a.readers[i].Description.TakenAt, Predict: a.options.Predict})
+		observed, err := a.readers[i].Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})
 		if err != nil {
 			return nil, err
 		}

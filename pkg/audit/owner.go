@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -53,46 +54,48 @@ func Owner(ctx context.Context, src source.Source, o Options, names []Named) (*r
 	return out, nil
 }
 
-// named finds the objects that a name matches.
+// named finds the objects that a name matches, on every cluster.
 func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, error) {
 	var out []report.OwnedObject
 	var unread []source.Failure
-	kinds := slices.DeleteFunc(r.Kinds.All(), func(k source.Kind) bool { return !k.Called(n.Kind) })
-	if len(kinds) == 0 {
-		return nil, fmt.Errorf("finding %s: kind %q not found", n, n.Kind)
-	}
-	for _, k := range kinds {
-		q := source.Query{Kind: k.GroupVersionKind, FieldSelector: "metadata.name=" + n.Name, MetadataOnly: true}
-		if n.Namespace != "" && k.Namespaced {
-			q.Namespaces = []string{n.Namespace}
-		}
-		cover, err := r.List(ctx, q, func(o source.Object) error {
-			m, err := o.ReadMeta()
-			if err != nil {
-				return fmt.Errorf("finding %s: its metadata could not be decoded", n)
+	served := false
+	for i, c := range r.desired.Clusters {
+		for _, k := range r.clusters[i].Kinds.All() {
+			if !k.Called(n.Kind) {
+				continue
 			}
-			out = append(out, r.ownedObject(m, o.Raw))
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range cover.Failures() {
-			unread = append(unread, f)
+			served = true
+			q := source.Query{Kind: k.GroupVersionKind, FieldSelector: "metadata.name=" + n.Name, MetadataOnly: true}
+			if n.Namespace != "" && k.Namespaced {
+				q.Namespaces = []string{n.Namespace}
+			}
+			cover, err := r.clusters[i].List(ctx, q, func(o source.Object) error {
+				m, err := o.ReadMeta()
+				if err != nil {
+					return fmt.Errorf("finding %s: its metadata could not be decoded", n)
+				}
+				out = append(out, r.ownedObject(c, m, o.Raw))
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+			unread = slices.AppendSeq(unread, maps.Values(cover.Failures()))
 		}
 	}
-	slices.SortFunc(out, func(a, b report.OwnedObject) int { return a.Compare(b.Ref) })
+	slices.SortStableFunc(out, func(a, b report.OwnedObject) int { return a.Compare(b.Ref) })
 	switch {
 	case len(out) > 0:
 		return out, nil
+	case !served:
+		return nil, fmt.Errorf("finding %s: kind %q not found", n, n.Kind)
 	case len(unread) > 0:
 		return nil, fmt.Errorf("finding %s: %s: %s", n, unread[0].Reason, unread[0].Detail)
 	}
 	return nil, fmt.Errorf("finding %s: not found", n)
 }
 
-func (r *reading) ownedObject(m *object.Meta, raw []byte) report.OwnedObject {
-	c := r.desired.Clusters[0]
+func (r *reading) ownedObject(c *resolve.Cluster, m *object.Meta, raw []byte) report.OwnedObject {
 	out := report.OwnedObject{Ref: m.Ref(), UID: m.Metadata.UID, Controller: m.Controller()}
 	have := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 	for _, w := range c.Claims.Of(out.Key()) {

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
@@ -218,7 +219,7 @@ func TestAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		first := found.Deployments[0]
-		again, err := found.Again(t.Context(), map[string]bool{first.Key(): true, "nobody": true})
+		again, err := found.Again(t.Context(), []*resolve.BundleDeployment{first.BundleDeployment})
 		if err != nil || len(again) != 1 || again[0].Key() != first.Key() || again[0].Counts != first.Counts {
 			t.Errorf("%+v, error %v, want %+v", again, err, first.Counts)
 		}

@@ -27,15 +27,15 @@ type Reader struct {
 	source.Source
 	Description source.Description
 	Kinds       *source.Kinds
-	// Secrets are the values of Secrets that were read. They must not be shown.
-	Secrets Secrets
+	// Secrets are the values of Secrets that were read. They must not be shown. The readers of one run share them.
+	Secrets *Secrets
 
 	progress progress
 }
 
-// Open prepares reading a source. report receives the progress from several goroutines; it may be nil.
-func Open(ctx context.Context, src source.Source, report func(Progress)) (*Reader, error) {
-	r := &Reader{Source: src}
+// Open prepares reading a source. The values of Secrets are added to secrets. report receives the progress from several goroutines; it may be nil.
+func Open(ctx context.Context, src source.Source, secrets *Secrets, report func(Progress)) (*Reader, error) {
+	r := &Reader{Source: src, Secrets: secrets}
 	r.progress.report = report
 	var err error
 	if r.Description, err = src.Describe(ctx); err != nil {

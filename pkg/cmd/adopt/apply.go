@@ -17,6 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
@@ -155,13 +156,19 @@ func (s *session) evaluateAgain(ctx context.Context) {
 	if len(written) == 0 || s.found == nil {
 		return
 	}
-	now, err := s.found.Again(ctx, written)
+	var scope []*resolve.BundleDeployment
+	for _, d := range s.found.Deployments {
+		if written[d.Key()] {
+			scope = append(scope, d.BundleDeployment)
+		}
+	}
+	now, err := s.found.Again(ctx, scope)
 	if err != nil {
 		s.document.Notes = append(s.document.Notes, "the bundles could not be read again: "+err.Error())
 		return
 	}
 	for _, d := range now {
-		before, after := s.before[d.Key()], report.NewCounts(d.Counts)
+		before, after := s.before[d.BundleDeployment], report.NewCounts(d.Counts)
 		after.Orphaned = before.Orphaned // orphans are not read again
 		if n := after.Unknown - before.Unknown; n > 0 {
 			s.document.Notes = append(s.document.Notes, fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready", objects(n), d.Key()))

@@ -74,7 +74,7 @@ func (o *options) Validate() error {
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
-	s := &session{options: o, secrets: &redact.Secrets{}, before: map[string]report.Counts{}}
+	s := &session{options: o, secrets: &redact.Secrets{}, before: map[*resolve.BundleDeployment]report.Counts{}}
 	if err := o.Read(ctx, func(in *input.Reading) error { return s.plan(ctx, in) }); err != nil {
 		return err
 	}
@@ -97,9 +97,9 @@ type session struct {
 	items    []adopt.Item
 	document report.Adoption // the printed document without its objects
 	secrets  *redact.Secrets
-	found    *engine.Audit            // nil without Fleet
-	unread   int                      // deployments in scope without a result
-	before   map[string]report.Counts // of the deployments in scope, by key
+	found    *engine.Audit                               // nil without Fleet
+	unread   int                                         // deployments in scope without a result
+	before   map[*resolve.BundleDeployment]report.Counts // of the deployments in scope
 }
 
 // plan reads the source and makes the plan.
@@ -146,7 +146,7 @@ func (s *session) describe(found *engine.Audit) {
 	s.document = report.Adoption{TakenAt: report.Time(found.Now()), Tool: report.Tool{Version: s.Version},
 		Source: report.NewSource(found.Source, found.Desired), Scope: report.NewScope(found.Scope), Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
 	for _, d := range found.Deployments {
-		s.before[d.Key()] = report.NewCounts(d.Counts)
+		s.before[d.BundleDeployment] = report.NewCounts(d.Counts)
 	}
 }
 
