@@ -16,9 +16,6 @@ const (
 	OwnerGVKAnnotation       = "objectset.rio.cattle.io/owner-gvk"
 	OwnerNameAnnotation      = "objectset.rio.cattle.io/owner-name"
 	OwnerNamespaceAnnotation = "objectset.rio.cattle.io/owner-namespace"
-
-	// AnnotationPrefix is common to the annotations that Fleet's drift detection passes over.
-	AnnotationPrefix = "objectset.rio.cattle.io/"
 )
 
 // Helm's label and annotations. Helm refuses an existing object without them.

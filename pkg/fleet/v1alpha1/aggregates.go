@@ -8,27 +8,30 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type Summary struct {
-	NotReady          int                `json:"notReady,omitempty"`
-	WaitApplied       int                `json:"waitApplied,omitempty"`
-	ErrApplied        int                `json:"errApplied,omitempty"`
-	OutOfSync         int                `json:"outOfSync,omitempty"`
-	Modified          int                `json:"modified,omitempty"`
 	Ready             int                `json:"ready,omitempty"`
-	Pending           int                `json:"pending,omitempty"`
 	DesiredReady      int                `json:"desiredReady,omitempty"`
 	NonReadyResources []NonReadyResource `json:"nonReadyResources,omitempty"`
 }
 
-// NonReadyResource is one of the first ten that are not ready.
+// NonReadyResource is one of the first ten BundleDeployments that are not ready.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type NonReadyResource struct {
-	Name           string           `json:"name,omitempty"`
-	State          string           `json:"bundleState,omitempty"`
 	ModifiedStatus []ModifiedStatus `json:"modifiedStatus,omitempty"`
 }
 
-// Bundle is a set of manifests with its target clusters. Its resources are never read here.
+// Status has the fields that the statuses of Bundle, GitRepo, HelmOp and ClusterGroup share.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type Status struct {
+	Summary Summary `json:"summary,omitempty"`
+	Display Display `json:"display,omitempty"`
+	// ResourceCounts is nil if Fleet has never written it. A Bundle has none.
+	ResourceCounts *ResourceCounts `json:"resourceCounts,omitempty"`
+	Conditions     []Condition     `json:"conditions,omitempty"`
+}
+
+// Bundle is a set of manifests with its target clusters. BundleContents has its files.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -38,29 +41,10 @@ type Bundle struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// +kubebuilder:pruning:PreserveUnknownFields
-	Spec BundleSpec `json:"spec,omitempty"`
-	// +kubebuilder:pruning:PreserveUnknownFields
-	Status BundleStatus `json:"status,omitempty"`
+	Status Status `json:"status,omitempty"`
 }
 
-// BundleSpec is the part of a Bundle's spec that the audit reads.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-type BundleSpec struct {
-	Paused bool `json:"paused,omitempty"`
-}
-
-// BundleStatus is the controller's summary of a Bundle's deployments.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-type BundleStatus struct {
-	Conditions         []Condition `json:"conditions,omitempty"`
-	Summary            Summary     `json:"summary,omitempty"`
-	Display            Display     `json:"display,omitempty"`
-	ObservedGeneration int64       `json:"observedGeneration,omitempty"`
-}
-
-// GitRepo is a Git repository that Fleet follows.
+// GitRepo is a Git repository that Fleet deploys.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -73,10 +57,10 @@ type GitRepo struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec GitRepoSpec `json:"spec,omitempty"`
 	// +kubebuilder:pruning:PreserveUnknownFields
-	Status RepoStatus `json:"status,omitempty"`
+	Status Status `json:"status,omitempty"`
 }
 
-// GitRepoSpec is the part of a GitRepo's spec that is read.
+// GitRepoSpec has the fields of a GitRepo's spec that are read.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type GitRepoSpec struct {
@@ -94,21 +78,7 @@ type HelmOp struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// +kubebuilder:pruning:PreserveUnknownFields
-	Status RepoStatus `json:"status,omitempty"`
-}
-
-// RepoStatus is the status that GitRepos and HelmOps share.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-type RepoStatus struct {
-	Commit               string  `json:"commit,omitempty"`
-	ReadyClusters        int     `json:"readyClusters,omitempty"`
-	DesiredReadyClusters int     `json:"desiredReadyClusters,omitempty"`
-	Summary              Summary `json:"summary,omitempty"`
-	Display              Display `json:"display,omitempty"`
-	// ResourceCounts is nil where none were ever written.
-	ResourceCounts *ResourceCounts `json:"resourceCounts,omitempty"`
-	Conditions     []Condition     `json:"conditions,omitempty"`
+	Status Status `json:"status,omitempty"`
 }
 
 // Cluster is a cluster that Fleet manages.
@@ -126,14 +96,13 @@ type Cluster struct {
 	Status ClusterStatus `json:"status,omitempty"`
 }
 
-// ClusterSpec is the part of a Cluster's spec that the audit reads.
+// ClusterSpec has the fields of a Cluster's spec that are read.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterSpec struct {
-	Paused bool `json:"paused,omitempty"`
-	// KubeConfigSecret is set where the manager installed the agent.
+	// KubeConfigSecret is set if the management cluster installed the agent.
 	KubeConfigSecret string `json:"kubeConfigSecret,omitempty"`
-	// AgentNamespace is, verbatim, the scope of a manager-initiated agent.
+	// AgentNamespace is, unchanged, the scope of an agent that the management cluster installed.
 	AgentNamespace string `json:"agentNamespace,omitempty"`
 }
 
@@ -141,14 +110,12 @@ type ClusterSpec struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterStatus struct {
-	// Namespace holds the cluster's BundleDeployments.
-	Namespace            string         `json:"namespace,omitempty"`
-	Summary              Summary        `json:"summary,omitempty"`
-	ResourceCounts       ResourceCounts `json:"resourceCounts,omitempty"`
-	ReadyGitRepos        int            `json:"readyGitRepos,omitempty"`
-	DesiredReadyGitRepos int            `json:"desiredReadyGitRepos,omitempty"`
-	Display              Display        `json:"display,omitempty"`
-	Agent                AgentStatus    `json:"agent,omitempty"`
+	// Namespace contains the BundleDeployments of the cluster.
+	Namespace      string         `json:"namespace,omitempty"`
+	Summary        Summary        `json:"summary,omitempty"`
+	ResourceCounts ResourceCounts `json:"resourceCounts,omitempty"`
+	Display        Display        `json:"display,omitempty"`
+	Agent          AgentStatus    `json:"agent,omitempty"`
 }
 
 // AgentStatus is the agent's heartbeat.
@@ -159,7 +126,7 @@ type AgentStatus struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// ClusterGroup is a group of clusters by label.
+// ClusterGroup is a group of Clusters, selected by their labels.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -171,29 +138,18 @@ type ClusterGroup struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec ClusterGroupSpec `json:"spec,omitempty"`
 	// +kubebuilder:pruning:PreserveUnknownFields
-	Status ClusterGroupStatus `json:"status,omitempty"`
+	Status Status `json:"status,omitempty"`
 }
 
-// ClusterGroupSpec says which clusters are members.
+// ClusterGroupSpec selects the Clusters of a group.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterGroupSpec struct {
-	// Selector selects Clusters of the namespace of the group by their labels; without one the group has no member.
+	// Selector selects Clusters in the namespace of the group by their labels. A group without a selector has no Clusters.
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
-// ClusterGroupStatus is the sum of the statuses of the member clusters.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-type ClusterGroupStatus struct {
-	ClusterCount   int            `json:"clusterCount,omitempty"`
-	Summary        Summary        `json:"summary,omitempty"`
-	ResourceCounts ResourceCounts `json:"resourceCounts,omitempty"`
-	Display        Display        `json:"display,omitempty"`
-	Conditions     []Condition    `json:"conditions,omitempty"`
-}
-
-// Content is a bundle's manifests, shared by all deployments of it. Its name is the manifest id.
+// Content has the manifests of a bundle. All deployments of the bundle share it. Its name is the manifest id.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -205,16 +161,6 @@ type Content struct {
 
 	// Content is the gzipped manifest document.
 	Content []byte `json:"content,omitempty"`
-	// SHA256Sum is that of the document before it was gzipped, in hexadecimal.
+	// SHA256Sum is the hexadecimal checksum of the document before it was gzipped.
 	SHA256Sum string `json:"sha256sum,omitempty"`
-}
-
-// ClusterRegistrationToken lets agents register. Nothing of it is read; captured clusters have some.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:pruning:PreserveUnknownFields
-type ClusterRegistrationToken struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
 }

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BundleDeployment is one bundle on one cluster; its status is what that cluster's agent reports.
+// BundleDeployment is one bundle on one cluster. The agent of that cluster writes its status.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -23,7 +23,7 @@ type BundleDeployment struct {
 	Status BundleDeploymentStatus `json:"status,omitempty"`
 }
 
-// BundleDeploymentSpec is what the controller asks of the agent.
+// BundleDeploymentSpec is the deployment that the controller requests from the agent.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type BundleDeploymentSpec struct {
@@ -33,10 +33,9 @@ type BundleDeploymentSpec struct {
 	StagedDeploymentID string  `json:"stagedDeploymentID,omitempty"`
 	Options            Options `json:"options,omitempty"`
 	ValuesHash         string  `json:"valuesHash,omitempty"`
-	WaitingForValues   bool    `json:"waitingForValues,omitempty"`
-	// OCIContents says that the contents are in a registry.
+	// OCIContents reports that the contents are in a registry.
 	OCIContents bool `json:"ociContents,omitempty"`
-	// HelmChartOptions are set where the agent downloads the chart. Only that they are there matters.
+	// HelmChartOptions are set if the agent downloads the chart. Only their presence is read.
 	//
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
@@ -47,12 +46,12 @@ type BundleDeploymentSpec struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type Options struct {
-	// DefaultNamespace is the release namespace, and that of objects that name none.
+	// DefaultNamespace is the namespace of the release, and of objects without a namespace.
 	DefaultNamespace string `json:"defaultNamespace,omitempty"`
-	// TargetNamespace, where set, is the namespace of every object.
+	// TargetNamespace, if set, is the namespace of every object.
 	TargetNamespace string       `json:"namespace,omitempty"`
 	Helm            *HelmOptions `json:"helm,omitempty"`
-	// YAML and Kustomize say which of the contents are used, and how.
+	// YAML and Kustomize select which contents are used, and how.
 	YAML          *YAMLOptions      `json:"yaml,omitempty"`
 	Kustomize     *KustomizeOptions `json:"kustomize,omitempty"`
 	Diff          *DiffOptions      `json:"diff,omitempty"`
@@ -61,20 +60,20 @@ type Options struct {
 	KeepResources bool              `json:"keepResources,omitempty"`
 	// ForceSyncGeneration makes Fleet deploy again when it changes.
 	ForceSyncGeneration int64 `json:"forceSyncGeneration,omitempty"`
-	// DeleteCRDResources lets an uninstall delete CRDs, which it otherwise keeps.
+	// DeleteCRDResources makes an uninstall delete CRDs, which it otherwise keeps.
 	DeleteCRDResources bool `json:"deleteCRDResources,omitempty"`
-	// DownstreamResources are copied to the cluster, into the release's namespace.
+	// DownstreamResources are copied to the cluster, into the namespace of the release.
 	DownstreamResources []DownstreamResource `json:"downstreamResources,omitempty"`
 }
 
-// DiffOptions say which differences the bundle does not want to hear of.
+// DiffOptions exclude differences from the status.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type DiffOptions struct {
 	ComparePatches []ComparePatch `json:"comparePatches,omitempty"`
 }
 
-// ComparePatch changes what is compared, or takes objects out of the comparison.
+// ComparePatch excludes fields or objects from the comparison. Source: docs/fleet-behavior.md, 3.3.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type ComparePatch struct {
@@ -92,21 +91,21 @@ type ComparePatch struct {
 type CompareOperation struct {
 	Op   string `json:"op,omitempty"`
 	Path string `json:"path,omitempty"`
-	// Value is a string in Fleet's API; any JSON is taken here.
+	// Value is a string in Fleet's API. Here, any JSON is valid.
 	//
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// IgnoreOptions name conditions that do not count for readiness.
+// IgnoreOptions list conditions that readiness ignores.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type IgnoreOptions struct {
 	Conditions []map[string]string `json:"conditions,omitempty"`
 }
 
-// CorrectDrift lets the agent roll drift back.
+// CorrectDrift makes the agent revert drift.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type CorrectDrift struct {
@@ -114,7 +113,7 @@ type CorrectDrift struct {
 	Force   bool `json:"force,omitempty"`
 }
 
-// BundleDeploymentStatus is what the agent last said.
+// BundleDeploymentStatus is the status that the agent wrote last.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type BundleDeploymentStatus struct {
@@ -122,7 +121,6 @@ type BundleDeploymentStatus struct {
 	AppliedDeploymentID string           `json:"appliedDeploymentID,omitempty"`
 	Release             string           `json:"release,omitempty"`
 	Ready               bool             `json:"ready,omitempty"`
-	NonModified         bool             `json:"nonModified,omitempty"`
 	NonReadyStatus      []NonReadyStatus `json:"nonReadyStatus,omitempty"`
 	ModifiedStatus      []ModifiedStatus `json:"modifiedStatus,omitempty"`
 	IncompleteState     bool             `json:"incompleteState,omitempty"`
@@ -131,16 +129,14 @@ type BundleDeploymentStatus struct {
 	ResourceCounts *ResourceCounts `json:"resourceCounts,omitempty"`
 }
 
-// Display is what kubectl get shows.
+// Display has the columns of kubectl get.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type Display struct {
-	State         string `json:"state,omitempty"`
-	ReadyClusters string `json:"readyClusters,omitempty"`
-	ReadyBundles  string `json:"readyBundles,omitempty"`
+	State string `json:"state,omitempty"`
 }
 
-// NonReadyStatus is an object that the agent calls not ready.
+// NonReadyStatus is an object that the agent reports as not ready.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type NonReadyStatus struct {
@@ -150,7 +146,7 @@ type NonReadyStatus struct {
 	Name       string `json:"name,omitempty"`
 }
 
-// ModifiedStatus is an object that the agent calls modified, missing or extra. Patch shows desired values, a Secret's too.
+// ModifiedStatus is an object that the agent reports as modified, missing or extra. Patch has the desired values, also those of a Secret.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type ModifiedStatus struct {
@@ -158,9 +154,6 @@ type ModifiedStatus struct {
 	Kind       string `json:"kind,omitempty"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name,omitempty"`
-	Create     bool   `json:"missing,omitempty"`
-	Exist      bool   `json:"exist,omitempty"`
-	Delete     bool   `json:"delete,omitempty"`
 	Patch      string `json:"patch,omitempty"`
 }
 
@@ -178,13 +171,11 @@ type ResourceCounts struct {
 	NotReady     int `json:"notReady,omitempty"`
 }
 
-// Condition is Fleet's condition; its times are strings.
+// Condition is a condition of one of Fleet's own objects. Its time is a string.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type Condition struct {
 	Type           string `json:"type,omitempty"`
 	Status         string `json:"status,omitempty"`
-	Reason         string `json:"reason,omitempty"`
-	Message        string `json:"message,omitempty"`
 	LastUpdateTime string `json:"lastUpdateTime,omitempty"`
 }

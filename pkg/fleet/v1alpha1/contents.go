@@ -15,15 +15,10 @@ type BundleResource struct {
 	Encoding string `json:"encoding,omitempty"`
 }
 
-// BundleContents is the part of a Bundle that holds its files. It stands apart from Bundle, which is read often and without them.
+// BundleContents is the part of a Bundle with its files. It is separate from Bundle, which is read more often and without the files.
 type BundleContents struct {
 	Spec struct {
 		Resources []BundleResource `json:"resources,omitempty"`
-		// ContentsID names the contents where they are stored in an OCI registry.
-		ContentsID string `json:"contentsId,omitempty"`
-		// HelmOpOptions are set where the agent downloads the chart, and HelmAppOptions in Fleet 0.12.
-		HelmOpOptions  json.RawMessage `json:"helmOpOptions,omitempty"`
-		HelmAppOptions json.RawMessage `json:"helmAppOptions,omitempty"`
 	} `json:"spec,omitempty"`
 }
 
@@ -33,30 +28,29 @@ type BundleContents struct {
 type HelmOptions struct {
 	ReleaseName   string `json:"releaseName,omitempty"`
 	TakeOwnership bool   `json:"takeOwnership,omitempty"`
-	// Chart, Repo and Version say where the chart is: a path within the bundle, or something to download.
+	// Chart, Repo and Version name the chart: a path within the bundle, or a chart to download.
 	Chart   string `json:"chart,omitempty"`
 	Repo    string `json:"repo,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Values hold secrets more often than not, and are only ever read to render a bundle. Newer Fleets keep them in a Secret instead.
+	// Values often contain secrets. They are read only to render a bundle. Newer versions of Fleet keep them in a Secret.
 	//
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	Values json.RawMessage `json:"values,omitempty"`
-	// ValuesFiles are merged into the values when the Bundle is made.
+	// ValuesFiles are merged into the values when Fleet creates the Bundle.
 	ValuesFiles []string `json:"valuesFiles,omitempty"`
-	// TemplateValues are rendered on the management cluster and then replace the values of the same key.
+	// TemplateValues are rendered on the management cluster, and then replace the values with the same key.
 	TemplateValues map[string]string `json:"templateValues,omitempty"`
-	// ValuesFrom are merged over the values by the agent, in this order.
+	// The agent merges ValuesFrom over the values, in this order.
 	ValuesFrom              []ValuesFrom `json:"valuesFrom,omitempty"`
 	DisablePreProcess       bool         `json:"disablePreProcess,omitempty"`
-	DisableDNS              bool         `json:"disableDNS,omitempty"`
 	SkipSchemaValidation    bool         `json:"skipSchemaValidation,omitempty"`
 	DisableDependencyUpdate bool         `json:"disableDependencyUpdate,omitempty"`
-	// Force makes Helm replace what it cannot change. It then does not apply on the server's side.
+	// Force makes Helm replace objects that it cannot change. Helm then does not use server-side apply.
 	Force bool `json:"force,omitempty"`
 }
 
-// ValuesFrom names objects with values. Where both are set, the Secret's values win.
+// ValuesFrom names objects with values. If both are set, the values of the Secret have precedence.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type ValuesFrom struct {
@@ -69,9 +63,9 @@ type ValuesFrom struct {
 // +kubebuilder:pruning:PreserveUnknownFields
 type ValuesKey struct {
 	Name string `json:"name,omitempty"`
-	// Namespace is that of the release where it is empty.
+	// Namespace is the namespace of the release if it is empty.
 	Namespace string `json:"namespace,omitempty"`
-	// Key is "values.yaml" where it is empty.
+	// Key is "values.yaml" if it is empty.
 	Key string `json:"key,omitempty"`
 }
 
@@ -87,7 +81,7 @@ type YAMLOptions struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type KustomizeOptions struct {
-	// Dir holds the kustomization.yaml.
+	// Dir contains the kustomization.yaml.
 	Dir string `json:"dir,omitempty"`
 }
 

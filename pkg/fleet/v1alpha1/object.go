@@ -2,22 +2,26 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Object is one of Fleet's own objects.
 type Object interface {
 	metav1.Object
-	// Reported is what the status of the object says, in the form that all kinds share.
+	// Reported returns the status of the object, in the form that all kinds share.
 	Reported() Reported
 }
 
-// Reported is what a status says. What a kind does not have is nil or empty.
+// Reported is the status of an object. A field that the kind does not have is nil or empty.
 type Reported struct {
 	State  string
 	Counts *ResourceCounts
 	// Summary counts BundleDeployments.
 	Summary *Summary
-	// AsOf is when Fleet last wrote the status (RFC 3339), as far as that is recorded.
+	// AsOf is when Fleet last wrote the status (RFC 3339), if that is recorded.
 	AsOf string
 }
 
@@ -26,10 +30,8 @@ func (d *BundleDeployment) Reported() Reported {
 	return Reported{State: d.Status.Display.State, Counts: d.Status.ResourceCounts, AsOf: newest(d.Status.Conditions)}
 }
 
-// Reported implements Object. A Bundle has no counts of objects.
-func (b *Bundle) Reported() Reported {
-	return Reported{State: b.Status.Display.State, Summary: &b.Status.Summary, AsOf: newest(b.Status.Conditions)}
-}
+// Reported implements Object.
+func (b *Bundle) Reported() Reported { return b.Status.reported() }
 
 // Reported implements Object.
 func (r *GitRepo) Reported() Reported { return r.Status.reported() }
@@ -37,21 +39,23 @@ func (r *GitRepo) Reported() Reported { return r.Status.reported() }
 // Reported implements Object.
 func (o *HelmOp) Reported() Reported { return o.Status.reported() }
 
-func (s *RepoStatus) reported() Reported {
-	return Reported{State: s.Display.State, Counts: s.ResourceCounts, Summary: &s.Summary, AsOf: newest(s.Conditions)}
-}
-
 // Reported implements Object. The status of a Cluster is as old as the last heartbeat of its agent.
 func (c *Cluster) Reported() Reported {
 	return Reported{State: c.Status.Display.State, Counts: &c.Status.ResourceCounts, Summary: &c.Status.Summary, AsOf: c.Status.Agent.LastSeen}
 }
 
-// Reported implements Object.
+// Reported implements Object. A ClusterGroup always has counts: Fleet does not write zeros.
 func (g *ClusterGroup) Reported() Reported {
-	return Reported{State: g.Status.Display.State, Counts: &g.Status.ResourceCounts, Summary: &g.Status.Summary, AsOf: newest(g.Status.Conditions)}
+	out := g.Status.reported()
+	out.Counts = cmp.Or(out.Counts, &ResourceCounts{})
+	return out
 }
 
-// newest is the newest time among conditions, empty where none has one. RFC 3339 in UTC sorts as text.
+func (s *Status) reported() Reported {
+	return Reported{State: s.Display.State, Counts: s.ResourceCounts, Summary: &s.Summary, AsOf: newest(s.Conditions)}
+}
+
+// newest returns the newest time among conditions, empty if none has a time. RFC 3339 in UTC sorts as text.
 func newest(conditions []Condition) string {
 	out := ""
 	for _, c := range conditions {
