@@ -108,7 +108,7 @@ var layers = []layer{
 	{packages: []string{"pkg/desired"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/release", "pkg/ownership"}},
 	{packages: []string{"pkg/compare"}, pure: true, never: evaluating,
-		may: []string{"pkg/object"}},
+		may: []string{"pkg/object", "pkg/fleet"}},
 	{packages: []string{"pkg/health"}, pure: true, never: evaluating},
 	{packages: []string{"pkg/redact"}, pure: true, never: evaluating,
 		may: []string{"pkg/object"}},

@@ -15,6 +15,7 @@ package compare
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -37,34 +38,32 @@ func (r Range) Contains(n int64) bool { return r.Min <= n && n <= r.Max }
 // Objects compares the stated fields of desired with live, both as decoded by object.Decode, and returns the differences in the order
 // of the desired object's sorted fields. gvk is the kind in the manifest's version. Neither argument is changed.
 func Objects(desired, live map[string]any, gvk schema.GroupVersionKind) []Difference {
-	n := normaliserOf(gvk.GroupKind())
-	desired, live = n.desired(desired), n.live(live)
+	gk := gvk.GroupKind()
+	desired, live = normalised(gk, desired), normalised(gk, live)
 	w := walker{}
 	root := field{typ: typeOf(gvk), list: listReduced}
 	for _, name := range sortedKeys(desired) {
-		switch name {
-		case "apiVersion", "kind", "status":
-			continue
-		case "metadata":
+		switch {
+		case name == "apiVersion", name == "kind", name == "status", name == "rules" && aggregated(gk, desired):
+		case name == "metadata":
 			w.metadata(&step{name: name}, member(root, name), desired[name], live[name])
-			continue
+		default:
+			l, ok := live[name]
+			w.value(&step{name: name}, member(root, name), pair{desired[name], l, ok, desired}, false)
 		}
-		l, ok := live[name]
-		w.value(&step{name: name}, member(root, name), pair{desired[name], l, ok, desired}, false)
 	}
 	return w.differences
 }
 
 // serverOwned are the fields of metadata that the API server sets. They are ignored in a manifest (usually an exported object).
-var serverOwned = map[string]bool{"name": true, "namespace": true, "uid": true, "resourceVersion": true, "generation": true,
-	"creationTimestamp": true, "deletionTimestamp": true, "deletionGracePeriodSeconds": true, "managedFields": true,
-	"selfLink": true, "generateName": true}
+var serverOwned = sets.New("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+	"deletionGracePeriodSeconds", "managedFields", "selfLink", "generateName")
 
 func (w *walker) metadata(at *step, f field, desired, live any) {
 	d, _ := desired.(map[string]any)
 	l, _ := live.(map[string]any)
 	for _, name := range sortedKeys(d) {
-		if serverOwned[name] {
+		if serverOwned.Has(name) {
 			continue
 		}
 		v, ok := l[name]

@@ -3,6 +3,7 @@
 package compare
 
 import (
+	"maps"
 	"reflect"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -19,19 +20,21 @@ import (
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// fieldKey names a field of a struct of the API, wherever that struct is used: one entry is valid for the pod templates of all workloads.
-type fieldKey struct {
-	owner reflect.Type
-	name  string
+// Field is a field of a struct of the API, wherever that struct is used: one entry is valid for the pod templates of all workloads.
+type Field struct {
+	Struct reflect.Type // such as k8s.io/api/core/v1.ServicePort
+	Name   string       // in JSON
 }
 
-func of[T any](name string) fieldKey { return fieldKey{reflect.TypeFor[T](), name} }
+func of[T any](name string) Field { return Field{reflect.TypeFor[T](), name} }
 
-// defaults are the values that the API server sets if the manifest states none. They explain a live field in an atomic list that the manifest does
-// not state, and a live value in place of a stated zero value that the API treats as unset. A test compares every entry with a real API server.
-var defaults = map[fieldKey]any{
+// Defaults are the values, as decoded JSON, that the API server sets if the manifest states none. They explain a live field in an atomic list that
+// the manifest does not state, and a live value in place of a stated zero value that the API treats as unset. A test compares every entry of this
+// table, and of the next two, with a real API server.
+var Defaults = map[Field]any{
 	of[corev1.ServicePort]("protocol"):             "TCP",
 	of[corev1.ServiceSpec]("type"):                 "ClusterIP",
 	of[corev1.ServiceSpec]("sessionAffinity"):      "None",
@@ -108,8 +111,8 @@ var defaults = map[fieldKey]any{
 	of[resourcev1beta1.DeviceToleration]("operator"):         "Equal",
 }
 
-// computed are defaults that the API server computes from other fields of the same struct.
-var computed = map[fieldKey]func(siblings map[string]any) any{
+// ComputedDefaults are defaults that the API server computes from other stated fields of the same struct; nil if there is no default.
+var ComputedDefaults = map[Field]func(siblings map[string]any) any{
 	of[corev1.ServicePort]("targetPort"): func(s map[string]any) any { return s["port"] },
 	of[corev1.VolumeSource]("emptyDir"):  bareVolume,
 	// A container's limits count as its requests, so a limit range's default counts as its default request.
@@ -128,38 +131,34 @@ var computed = map[fieldKey]func(siblings map[string]any) any{
 	of[resourcev1beta1.DeviceRequest]("allocationMode"): ofClass(func(map[string]any) any { return "ExactCount" }),
 }
 
-// allocated are fields where a stated zero value leaves the value to the server.
-var allocated = map[fieldKey]bool{
-	of[corev1.ServiceSpec]("clusterIP"):                      true,
-	of[corev1.ServiceSpec]("clusterIPs"):                     true,
-	of[corev1.ServiceSpec]("ipFamilies"):                     true,
-	of[corev1.ServiceSpec]("healthCheckNodePort"):            true,
-	of[corev1.ServiceSpec]("externalTrafficPolicy"):          true,
-	of[corev1.ServicePort]("nodePort"):                       true,
-	of[corev1.PersistentVolumeClaimSpec]("volumeName"):       true,
-	of[admissionv1.WebhookClientConfig]("caBundle"):          true,
-	of[corev1.PodSpec]("nodeName"):                           true,
-	of[corev1.PodSpec]("serviceAccount"):                     true,
-	of[corev1.PodSpec]("serviceAccountName"):                 true,
-	of[corev1.PodSpec]("priorityClassName"):                  true,
-	of[corev1.PodSpec]("tolerations"):                        true,
-	of[corev1.Container]("imagePullPolicy"):                  true,
-	of[corev1.ImageVolumeSource]("pullPolicy"):               true,
-	of[corev1.ServiceAccount]("secrets"):                     true,
-	of[networkingv1.NetworkPolicySpec]("policyTypes"):        true,
-	of[autoscalingv2.HorizontalPodAutoscalerSpec]("metrics"): true,
-}
+// Allocated are fields in which a stated zero value leaves the value to the server, to admission or to a controller.
+var Allocated = sets.New(
+	of[corev1.ServiceSpec]("clusterIP"),
+	of[corev1.ServiceSpec]("clusterIPs"),
+	of[corev1.ServiceSpec]("ipFamilies"),
+	of[corev1.ServiceSpec]("healthCheckNodePort"),
+	of[corev1.ServiceSpec]("externalTrafficPolicy"),
+	of[corev1.ServicePort]("nodePort"),
+	of[corev1.PersistentVolumeClaimSpec]("volumeName"),
+	of[admissionv1.WebhookClientConfig]("caBundle"),
+	of[corev1.PodSpec]("nodeName"),
+	of[corev1.PodSpec]("serviceAccount"),
+	of[corev1.PodSpec]("serviceAccountName"),
+	of[corev1.PodSpec]("priorityClassName"),
+	of[corev1.PodSpec]("tolerations"),
+	of[corev1.Container]("imagePullPolicy"),
+	of[corev1.ImageVolumeSource]("pullPolicy"),
+	of[corev1.ServiceAccount]("secrets"),
+	of[networkingv1.NetworkPolicySpec]("policyTypes"),
+	of[autoscalingv2.HorizontalPodAutoscalerSpec]("metrics"),
+)
 
 // defaultOf returns the default of a field, nil if it has none.
 func defaultOf(f field, siblings map[string]any) any {
-	k := fieldKey{f.owner, f.name}
-	if v, ok := defaults[k]; ok {
-		return v
-	}
-	if compute, ok := computed[k]; ok && siblings != nil {
+	if compute := ComputedDefaults[f.Field]; compute != nil && siblings != nil {
 		return compute(siblings)
 	}
-	return nil
+	return Defaults[f.Field]
 }
 
 // bareVolume: a volume with only a name is an empty directory.
@@ -215,14 +214,12 @@ func limitRangeRequest(item map[string]any) any {
 	return merged(item["min"], limitRangeDefault(item), item["defaultRequest"])
 }
 
-// merged merges maps, later ones have precedence; nil if all are empty.
-func merged(maps ...any) any {
+// merged merges decoded JSON objects, of which later ones have precedence; nil if all are empty.
+func merged(objects ...any) any {
 	out := map[string]any{}
-	for _, m := range maps {
-		m, _ := m.(map[string]any)
-		for k, v := range m {
-			out[k] = v
-		}
+	for _, o := range objects {
+		o, _ := o.(map[string]any)
+		maps.Copy(out, o)
 	}
 	if len(out) == 0 {
 		return nil

@@ -61,10 +61,10 @@ func filled(p place, live any) bool {
 	if !reflect.ValueOf(p.value).IsZero() {
 		return false
 	}
-	for _, d := range compare.Defaults() {
-		if d.Struct == p.in && d.Field == p.name {
-			return d.Chosen || reflect.DeepEqual(d.For(p.siblings), live)
-		}
+	f := compare.Field{Struct: p.in, Name: p.name}
+	if compute := compare.ComputedDefaults[f]; compute != nil {
+		return reflect.DeepEqual(compute(p.siblings), live)
 	}
-	return false
+	want, ok := compare.Defaults[f]
+	return ok && reflect.DeepEqual(want, live) || compare.Allocated.Has(f)
 }

@@ -5,6 +5,8 @@ package compare
 import (
 	"fmt"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 func (w *walker) list(at *step, f field, p pair, d []any, exact bool) {
@@ -37,26 +39,23 @@ func (w *walker) whole(at *step, f field, p pair, d, live []any, exact bool) {
 	elem := element(f)
 	before := len(w.differences)
 	for i := range d {
-		w.atIndex(at.index(i), elem, pair{d[i], live[i], true, nil}, exact)
+		if p := (pair{d[i], live[i], true, nil}); significantNull(d[i], live[i]) {
+			w.differs(at.index(i), p)
+		} else {
+			w.value(at.index(i), elem, p, exact)
+		}
 		if w.brief && len(w.differences) > before {
 			return
 		}
 	}
 	if len(w.differences) > before && permuted(elem, d, live, exact) {
 		w.differences = w.differences[:before]
-		w.differs(at, p)
-		w.differences[before].Order = true
+		w.outOfOrder(at, p)
 	}
 }
 
-// atIndex compares one element of an atomic list. A null is significant there, because it has an index.
-func (w *walker) atIndex(at *step, elem field, p pair, exact bool) {
-	if p.desired == nil && !isZero(p.live) {
-		w.differs(at, p)
-		return
-	}
-	w.value(at, elem, p, exact)
-}
+// significantNull reports whether a null in an atomic list differs from the live element. A null is significant there, because it has an index.
+func significantNull(desired, live any) bool { return desired == nil && !isZero(live) }
 
 // maxPermuted limits the search for permuted elements, which is quadratic. Longer lists are reported element by element.
 const maxPermuted = 64
@@ -70,7 +69,7 @@ func permuted(elem field, d, live []any, exact bool) bool {
 next:
 	for i := range d {
 		for j := range live {
-			if !used[j] && sameAtIndex(elem, d[i], live[j], exact) {
+			if !used[j] && !significantNull(d[i], live[j]) && same(elem, d[i], live[j], exact) {
 				used[j] = true
 				continue next
 			}
@@ -84,12 +83,6 @@ next:
 func same(f field, desired, live any, exact bool) bool {
 	w := walker{brief: true}
 	w.value(&step{}, f, pair{desired, live, true, nil}, exact)
-	return len(w.differences) == 0
-}
-
-func sameAtIndex(elem field, desired, live any, exact bool) bool {
-	w := walker{brief: true}
-	w.atIndex(&step{}, elem, pair{desired, live, true, nil}, exact)
 	return len(w.differences) == 0
 }
 
@@ -113,14 +106,13 @@ func (w *walker) byKey(at *step, f field, p pair, d, live []any) {
 	elem := element(f)
 	last, inOrder := -1, true
 	for i, j := range pairUp(f, stated, found, d, live) {
-		m, _ := d[i].(map[string]any)
 		if j < 0 {
-			w.differs(at.key(f, m), pair{desired: d[i]})
+			w.differs(at.key(f, d[i]), pair{desired: d[i]})
 			continue
 		}
 		inOrder = inOrder && j > last
 		last = j
-		w.value(at.key(f, m), elem, pair{d[i], live[j], true, nil}, false)
+		w.value(at.key(f, d[i]), elem, pair{d[i], live[j], true, nil}, false)
 	}
 	if !inOrder {
 		w.outOfOrder(at, p)
@@ -148,51 +140,25 @@ func pairUp(f field, stated, found []string, d, live []any) []int {
 			}
 		}
 	}
-	if !distinct(stated) || len(places) < len(found) {
+	if sets.New(stated...).Len() < len(stated) || len(places) < len(found) {
 		pass(func(i, j int) bool { return len(places[stated[i]]) <= maxPermuted && same(elem, d[i], live[j], false) })
-		pass(func(i, j int) bool { return sameIdentity(f, d[i], live[j]) })
+		pass(func(i, j int) bool { return identity(f, d[i]).Equals(identity(f, live[j])) })
 	}
 	pass(func(int, int) bool { return true })
 	return out
-}
-
-// sameIdentity reports whether server-side apply identifies two elements as the same.
-func sameIdentity(f field, desired, live any) bool {
-	d, _ := desired.(map[string]any)
-	l, _ := live.(map[string]any)
-	return identity(f, d).Equals(identity(f, l))
-}
-
-func distinct(keys []string) bool {
-	seen := make(map[string]bool, len(keys))
-	for _, k := range keys {
-		if seen[k] {
-			return false
-		}
-		seen[k] = true
-	}
-	return true
 }
 
 // mergeKeys returns the merge key of each element, and false if one has none.
 func mergeKeys(f field, list []any) ([]string, bool) {
 	out := make([]string, len(list))
 	for i, e := range list {
-		var ok bool
-		if out[i], ok = keyOf(f, e); !ok {
+		m, _ := e.(map[string]any)
+		if m[f.mergeKey] == nil {
 			return nil, false
 		}
+		out[i] = fmt.Sprint(m[f.mergeKey])
 	}
 	return out, true
-}
-
-func keyOf(f field, elem any) (string, bool) {
-	m, ok := elem.(map[string]any)
-	if !ok {
-		return "", false
-	}
-	v, ok := m[f.mergeKey]
-	return fmt.Sprint(v), ok && v != nil
 }
 
 func (w *walker) outOfOrder(at *step, p pair) {

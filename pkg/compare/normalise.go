@@ -4,14 +4,15 @@ package compare
 
 import (
 	"encoding/base64"
+	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -30,180 +31,126 @@ func withoutOwnershipMetadata(v any) any {
 	return out
 }
 
-// normaliser converts equivalent forms of an object to one form. Each function returns a changed shallow copy, or its argument.
-type normaliser struct {
-	desired, live func(map[string]any) map[string]any
+// normalisers convert equivalent forms of an object of their kind to one form (docs/fleet-behavior.md, 3.2). Each changes a shallow copy.
+var normalisers = map[schema.GroupKind]func(object map[string]any){
+	{Kind: "Secret"}:                               foldStringData,
+	{Kind: "Endpoints"}:                            sortSubsets,
+	{Kind: "Namespace"}:                            removeNameLabel,
+	{Group: rbacv1.GroupName, Kind: "Role"}:        replaceNullRules,
+	{Group: rbacv1.GroupName, Kind: "ClusterRole"}: replaceNullRules,
+	{Group: admissionv1.GroupName, Kind: "MutatingWebhookConfiguration"}:   removeBlankCABundles,
+	{Group: admissionv1.GroupName, Kind: "ValidatingWebhookConfiguration"}: removeBlankCABundles,
+	{Group: "argoproj.io", Kind: "Rollout"}:                                convertPodSpec,
 }
 
-func both(f func(map[string]any) map[string]any) normaliser { return normaliser{f, f} }
-
-// normalisers are those of the kinds with equivalent forms (docs/fleet-behavior.md, 3.2).
-var normalisers = map[schema.GroupKind]normaliser{
-	{Kind: "Secret"}:                               both(foldStringData),
-	{Kind: "Endpoints"}:                            both(sortSubsets),
-	{Kind: "Namespace"}:                            both(withoutNameLabel),
-	{Group: rbacv1.GroupName, Kind: "Role"}:        {comparableRules, rulesNotNull},
-	{Group: rbacv1.GroupName, Kind: "ClusterRole"}: {comparableRules, rulesNotNull},
-	{Group: admissionv1.GroupName, Kind: "MutatingWebhookConfiguration"}:   both(withoutBlankCABundle),
-	{Group: admissionv1.GroupName, Kind: "ValidatingWebhookConfiguration"}: both(withoutBlankCABundle),
-	{Group: "argoproj.io", Kind: "Rollout"}:                                both(typedPodSpec),
-}
-
-func normaliserOf(gk schema.GroupKind) normaliser {
-	if n, ok := normalisers[gk]; ok {
-		return n
+// normalised returns the form of an object in which it is compared. The argument is not changed.
+func normalised(gk schema.GroupKind, object map[string]any) map[string]any {
+	normalise := normalisers[gk]
+	if normalise == nil {
+		return object
 	}
-	return both(unchanged)
+	object = maps.Clone(object)
+	normalise(object)
+	return object
 }
 
-func unchanged(object map[string]any) map[string]any { return object }
-
-// foldStringData writes stringData into data, as the API server does; stringData wins.
-func foldStringData(secret map[string]any) map[string]any {
+// foldStringData writes stringData into data, as the API server does; stringData has precedence.
+func foldStringData(secret map[string]any) {
 	plain, ok := secret["stringData"].(map[string]any)
 	if !ok {
-		return secret
+		return
 	}
-	data, _ := secret["data"].(map[string]any)
-	data = maps.Clone(data)
-	if data == nil {
-		data = map[string]any{}
-	}
+	data := map[string]any{}
+	stored, _ := secret["data"].(map[string]any)
+	maps.Copy(data, stored)
 	for k, v := range plain {
 		if v != nil {
-			data[k] = base64.StdEncoding.EncodeToString([]byte(text(v)))
+			data[k] = base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(v)))
 		}
 	}
-	out := maps.Clone(secret)
-	delete(out, "stringData")
-	out["data"] = data
-	return out
+	delete(secret, "stringData")
+	secret["data"] = data
 }
 
-// comparableRules removes the rules if the manifest has an aggregationRule: a controller then collects them from other roles.
-func comparableRules(desired map[string]any) map[string]any {
-	if _, aggregates := desired["aggregationRule"].(map[string]any); !aggregates {
-		return rulesNotNull(desired)
+// aggregated reports whether a controller collects the rules of a role from other roles.
+func aggregated(gk schema.GroupKind, role map[string]any) bool {
+	_, aggregates := role["aggregationRule"].(map[string]any)
+	return aggregates && gk.Group == rbacv1.GroupName
+}
+
+// replaceNullRules replaces null rules with an empty list. Unlike other nulls, they are significant: the role allows nothing.
+func replaceNullRules(role map[string]any) {
+	if rules, stated := role["rules"]; stated && rules == nil {
+		role["rules"] = []any{}
 	}
-	out := maps.Clone(desired)
-	delete(out, "rules")
-	return out
 }
 
-// rulesNotNull replaces null rules with an empty list. Unlike other nulls, they are significant: the role allows nothing.
-func rulesNotNull(role map[string]any) map[string]any {
-	if rules, stated := role["rules"]; !stated || rules != nil {
-		return role
-	}
-	out := maps.Clone(role)
-	out["rules"] = []any{}
-	return out
-}
-
-// withoutNameLabel removes the label of a Namespace that the API server always sets.
-func withoutNameLabel(ns map[string]any) map[string]any {
-	meta, _ := ns["metadata"].(map[string]any)
-	labels, ok := meta["labels"].(map[string]any)
+// removeNameLabel removes the label of a Namespace that the API server always sets.
+func removeNameLabel(ns map[string]any) {
+	meta, ok := runtime.DeepCopyJSONValue(ns["metadata"]).(map[string]any)
 	if !ok {
-		return ns
+		return
 	}
-	ns, meta, labels = maps.Clone(ns), maps.Clone(meta), maps.Clone(labels)
+	labels, _ := meta["labels"].(map[string]any)
 	delete(labels, corev1.LabelMetadataName)
-	meta["labels"], ns["metadata"] = labels, meta
-	return ns
+	ns["metadata"] = meta
 }
 
 // sortSubsets sorts the lists of Endpoints in which the order is not significant: the API server sorts them, controllers do not.
-func sortSubsets(endpoints map[string]any) map[string]any {
-	subsets, ok := endpoints["subsets"].([]any)
+func sortSubsets(endpoints map[string]any) {
+	subsets, ok := runtime.DeepCopyJSONValue(endpoints["subsets"]).([]any)
 	if !ok {
-		return endpoints
+		return
 	}
-	sorted := make([]any, len(subsets))
-	for i, s := range subsets {
+	for _, s := range subsets {
 		subset, _ := s.(map[string]any)
-		subset = maps.Clone(subset)
 		for _, name := range []string{"addresses", "notReadyAddresses", "ports"} {
-			if l, ok := subset[name].([]any); ok {
-				subset[name] = sortedBy(l, "ip", "name", "port", "protocol")
-			}
+			list, _ := subset[name].([]any)
+			slices.SortStableFunc(list, func(a, b any) int { return strings.Compare(sortKey(a), sortKey(b)) })
 		}
-		sorted[i] = subset
 	}
-	endpoints = maps.Clone(endpoints)
-	endpoints["subsets"] = sorted
-	return endpoints
+	endpoints["subsets"] = subsets
 }
 
-// sortedBy returns a list of objects ordered by some of their fields.
-func sortedBy(list []any, names ...string) []any {
-	key := func(v any) string {
-		m, _ := v.(map[string]any)
-		var k strings.Builder
-		for _, n := range names {
-			k.WriteString(text(m[n]) + "\x00")
-		}
-		return k.String()
-	}
-	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b any) int { return strings.Compare(key(a), key(b)) })
-	return list
+// sortKey is the order of addresses and ports in Endpoints.
+func sortKey(v any) string {
+	m, _ := v.(map[string]any)
+	return fmt.Sprintf("%v\x00%v\x00%v\x00%v", m["ip"], m["name"], m["port"], m["protocol"])
 }
 
 // blankCABundle is one newline: the placeholder of charts for a bundle that an injector writes.
 const blankCABundle = "Cg=="
 
-// withoutBlankCABundle removes a caBundle that is only a placeholder.
-func withoutBlankCABundle(config map[string]any) map[string]any {
-	hooks, ok := config["webhooks"].([]any)
+// removeBlankCABundles removes each caBundle that is only a placeholder.
+func removeBlankCABundles(config map[string]any) {
+	hooks, ok := runtime.DeepCopyJSONValue(config["webhooks"]).([]any)
 	if !ok {
-		return config
+		return
 	}
-	out := maps.Clone(config)
-	cleaned := make([]any, len(hooks))
-	for i, h := range hooks {
-		cleaned[i] = h
+	for _, h := range hooks {
 		hook, _ := h.(map[string]any)
-		client, _ := hook["clientConfig"].(map[string]any)
-		if client["caBundle"] == blankCABundle {
-			hook, client = maps.Clone(hook), maps.Clone(client)
+		if client, _ := hook["clientConfig"].(map[string]any); client["caBundle"] == blankCABundle {
 			delete(client, "caBundle")
-			hook["clientConfig"] = client
-			cleaned[i] = hook
 		}
 	}
-	out["webhooks"] = cleaned
-	return out
+	config["webhooks"] = hooks
 }
 
-// typedPodSpec converts the pod template of an Argo Rollout with the built-in type, as Fleet does. It is the only custom resource with known
+// convertPodSpec converts the pod template of an Argo Rollout with the built-in type, as Fleet does. It is the only custom resource with known
 // contents.
-func typedPodSpec(rollout map[string]any) map[string]any {
-	spec, _ := rollout["spec"].(map[string]any)
-	template, _ := spec["template"].(map[string]any)
-	pod, ok := template["spec"].(map[string]any)
-	if !ok {
-		return rollout
+func convertPodSpec(rollout map[string]any) {
+	pod, found, err := unstructured.NestedMap(rollout, "spec", "template", "spec")
+	if err != nil || !found {
+		return
 	}
 	var typed corev1.PodSpec
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(pod, &typed); err != nil {
-		return rollout // Fleet does not convert it either
+		return // Fleet does not convert it either
 	}
 	written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&typed)
 	if err != nil {
-		return rollout
+		return
 	}
-	rollout, spec, template = maps.Clone(rollout), maps.Clone(spec), maps.Clone(template)
-	template["spec"], spec["template"], rollout["spec"] = written, template, spec
-	return rollout
+	rollout["spec"] = runtime.DeepCopyJSONValue(rollout["spec"])
+	_ = unstructured.SetNestedMap(rollout, written, "spec", "template", "spec") // the path exists
 }
-
-// sameValue reports whether a live value is the given default.
-func sameValue(f field, value, live any) bool {
-	return value != nil && same(f, value, live, true)
-}
-
-// unknownToType reports whether the API's struct in this build has no such field.
-func unknownToType(f field) bool { return f.typ == nil && f.owner != nil }
-
-func isStruct(f field) bool { return f.typ != nil && f.typ.Kind() == reflect.Struct }

@@ -10,8 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// step is one step of the path to a value. A path is built only for a difference, so that comparing equal objects, the usual case, allocates
-// none.
+// step is one step of the path to a value. The path itself is built only for a difference, because most objects are equal.
 type step struct {
 	parent *step
 	name   string // of a field; used if elem is nil
@@ -37,22 +36,23 @@ func (s *step) index(i int) *step {
 }
 
 // key is the step to an element of a list by its key fields, written as the API server writes them.
-func (s *step) key(list field, elem map[string]any) *step {
+func (s *step) key(list field, elem any) *step {
 	keys := identity(list, elem)
 	return &step{parent: s, elem: &fieldpath.PathElement{Key: &keys}}
 }
 
 // identity returns the fields by which server-side apply identifies an element of a list, sorted, with their defaults.
-func identity(list field, elem map[string]any) value.FieldList {
+func identity(list field, elem any) value.FieldList {
+	fields, _ := elem.(map[string]any)
 	names := pathKeys[deref(element(list).typ)]
 	if names == nil {
 		names = []string{list.mergeKey}
 	}
 	keys := value.FieldList{}
 	for _, n := range names {
-		v := elem[n]
+		v := fields[n]
 		if isZero(v) {
-			v = defaultOf(member(element(list), n), elem)
+			v = defaultOf(member(element(list), n), fields)
 		}
 		if v != nil {
 			keys = append(keys, value.Field{Name: n, Value: value.NewValueInterface(v)})
@@ -69,7 +69,7 @@ func (s *step) member(v any) *step {
 }
 
 func sortedKeys(m map[string]any) []string {
-	keys := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m)) // in one allocation: most of the cost of a comparison is here
+	keys := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m)) // one allocation: it is most of the cost of a comparison
 	slices.Sort(keys)
 	return keys
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"reflect"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -26,17 +25,14 @@ var (
 
 // equalScalars reports whether two plain values have the same meaning in a field of that type (nil: not known).
 func equalScalars(t reflect.Type, desired, live any) bool {
-	if numbersEqual(desired, live) || desired == live && plain(desired) {
+	if desired == live || equalNumbers(desired, live) || equalNumbers(live, desired) {
 		return true
 	}
-	if live == nil || !plain(live) {
-		return false
-	}
 	t = deref(t)
-	if t == nil {
+	if t == nil || live == nil || !plain(live) {
 		return false
 	}
-	d, l := text(desired), text(live)
+	d, l := fmt.Sprint(desired), fmt.Sprint(live)
 	switch t {
 	case quantityType:
 		return equalQuantities(d, l)
@@ -49,7 +45,7 @@ func equalScalars(t reflect.Type, desired, live any) bool {
 	case bytesType:
 		return equalBy(base64.StdEncoding.DecodeString, d, l, bytes.Equal)
 	}
-	// A number or boolean in a text field: the quotes are missing in the manifest, and a server that accepted it stored the text.
+	// A number or boolean in a text field: the manifest lacks the quotes, and the server stored the text.
 	return t.Kind() == reflect.String && d == l
 }
 
@@ -73,24 +69,11 @@ func equalQuantities(a, b string) bool {
 
 func parseTime(s string) (time.Time, error) { return time.Parse(time.RFC3339Nano, s) }
 
-func numbersEqual(a, b any) bool {
-	switch a := a.(type) {
-	case int64:
-		switch b := b.(type) {
-		case int64:
-			return a == b
-		case float64:
-			return float64(a) == b
-		}
-	case float64:
-		switch b := b.(type) {
-		case int64:
-			return a == float64(b)
-		case float64:
-			return a == b
-		}
-	}
-	return false
+// equalNumbers reports whether an integer and a float are the same number.
+func equalNumbers(a, b any) bool {
+	i, isInt := a.(int64)
+	f, isFloat := b.(float64)
+	return isInt && isFloat && float64(i) == f
 }
 
 // plain reports whether a value is neither an object nor a list.
@@ -102,35 +85,13 @@ func plain(v any) bool {
 	return true
 }
 
-func text(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	}
-	return fmt.Sprint(v)
-}
-
 // isZero reports whether a value is the zero value, which means "not set" in a field that is omitted when empty.
 func isZero(v any) bool {
 	switch v := v.(type) {
-	case nil:
-		return true
-	case string:
-		return v == ""
-	case bool:
-		return !v
-	case int64:
-		return v == 0
-	case float64:
-		return v == 0
 	case []any:
 		return len(v) == 0
 	case map[string]any:
 		return len(v) == 0
 	}
-	return false
+	return v == nil || v == "" || v == false || v == int64(0) || v == float64(0)
 }

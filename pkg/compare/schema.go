@@ -3,6 +3,7 @@
 package compare
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -29,8 +30,9 @@ const (
 	listSet                     // the same for plain values
 )
 
-// field describes one field of a struct.
+// field describes one field. Field is its key in the tables of defaults.
 type field struct {
+	Field
 	typ reflect.Type // nil if it is not known
 	// zeroIsUnset: the API cannot distinguish a zero value from none (a field that is omitted when empty, and not a pointer).
 	zeroIsUnset bool
@@ -40,24 +42,22 @@ type field struct {
 	whole, exclusive bool
 	list             listKind
 	mergeKey         string
-	owner            reflect.Type // the struct; owner and name are the key in the table of defaults
-	name             string
 }
 
 // untyped is a field without Go type: of custom resources.
 var untyped = field{list: listReduced}
 
-// fieldsByType caches the fields of struct types. It caches a pure function, so sharing it changes no result.
+// fieldsByType caches structFields. The function is pure, so all comparisons can share the cache.
 var fieldsByType sync.Map // reflect.Type -> map[string]field
 
-// member returns the field called name in a value of type t.
+// member returns the field called name in a value of the parent's type.
 func member(parent field, name string) field {
 	t := deref(parent.typ)
 	switch {
 	case t == nil:
 		return untyped
 	case t.Kind() == reflect.Map:
-		return field{typ: t.Elem(), list: parent.list, name: name, nullIsZero: isText(t.Elem())}
+		return field{Field: Field{Name: name}, typ: t.Elem(), list: parent.list, nullIsZero: t.Elem().Kind() == reflect.String || t.Elem() == bytesType}
 	case t.Kind() != reflect.Struct:
 		return untyped
 	}
@@ -69,11 +69,10 @@ func member(parent field, name string) field {
 	if len(fields) == 0 {
 		return untyped // an object of any kind within the object: runtime.RawExtension
 	}
-	f, ok := fields[name]
-	if !ok {
-		return field{list: listReduced, owner: t, name: name}
+	if f, ok := fields[name]; ok {
+		return f
 	}
-	return f
+	return field{Field: Field{t, name}, list: listReduced}
 }
 
 // element returns the field of the elements of a list.
@@ -85,16 +84,12 @@ func element(list field) field {
 	return field{typ: t.Elem(), list: listAtomic, exclusive: list.exclusive}
 }
 
-func isText(t reflect.Type) bool { return t.Kind() == reflect.String || t == bytesType }
-
 func structFields(t reflect.Type) map[string]field {
 	out := map[string]field{}
 	for f := range t.Fields() {
 		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" && (f.Anonymous || strings.Contains(opts, "inline")) {
-			for n, inner := range structFields(deref(f.Type)) {
-				out[n] = inner
-			}
+			maps.Copy(out, structFields(deref(f.Type)))
 			continue
 		}
 		if name == "" || name == "-" {
@@ -102,30 +97,26 @@ func structFields(t reflect.Type) map[string]field {
 		}
 		strategies := strings.Split(f.Tag.Get("patchStrategy"), ",")
 		out[name] = field{
-			typ: f.Type, owner: t, name: name,
+			Field: Field{t, name}, typ: f.Type,
 			zeroIsUnset: f.Type.Kind() != reflect.Pointer,
 			nullIsZero:  f.Type == intOrString,
 			whole:       slices.Contains(strategies, "replace"),
 			exclusive:   slices.Contains(strategies, "retainKeys"),
-			list:        listKindOf(t, f, name),
+			list:        listKindOf(t, f, slices.Contains(strategies, "merge")),
 			mergeKey:    f.Tag.Get("patchMergeKey"),
 		}
 	}
 	return out
 }
 
-func listKindOf(owner reflect.Type, f reflect.StructField, name string) listKind {
-	if deref(f.Type).Kind() != reflect.Slice {
-		return listAtomic
-	}
-	if owner == reflect.TypeFor[appsv1.StatefulSetSpec]() && name == "volumeClaimTemplates" {
+func listKindOf(owner reflect.Type, f reflect.StructField, merge bool) listKind {
+	switch {
+	case owner == reflect.TypeFor[appsv1.StatefulSetSpec]() && f.Name == "VolumeClaimTemplates":
 		// The API server sets more than defaults here; Fleet compares the stated fields only (docs/fleet-behavior.md, 3.2).
 		return listReduced
-	}
-	if !slices.Contains(strings.Split(f.Tag.Get("patchStrategy"), ","), "merge") {
+	case deref(f.Type).Kind() != reflect.Slice || !merge:
 		return listAtomic
-	}
-	if f.Tag.Get("patchMergeKey") == "" {
+	case f.Tag.Get("patchMergeKey") == "":
 		return listSet
 	}
 	return listMerge

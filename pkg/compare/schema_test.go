@@ -73,7 +73,7 @@ func TestPathKeys(t *testing.T) {
 func (n listNotes) walk(s *smd.Schema, ref smd.TypeRef, f field, seen map[reflect.Type]bool) {
 	atom, ok := s.Resolve(ref)
 	t := deref(f.typ)
-	if !ok || t == nil || f.name == "status" {
+	if !ok || t == nil || f.Name == "status" {
 		return
 	}
 	switch {
@@ -90,7 +90,7 @@ func (n listNotes) walk(s *smd.Schema, ref smd.TypeRef, f field, seen map[reflec
 	case atom.List != nil && t.Kind() == reflect.Slice:
 		ours, theirs := namedBy(f), appliedBy(atom.List)
 		if ours != theirs {
-			n[f.owner.Name()+"."+f.name] = ours + ", " + theirs
+			n[f.Struct.Name()+"."+f.Name] = ours + ", " + theirs
 		}
 		n.walk(s, atom.List.ElementType, element(f), seen)
 	}
@@ -132,7 +132,7 @@ func TestMergeKeySortsFirst(t *testing.T) {
 		for _, owner := range scheme.Scheme.AllKnownTypes() {
 			for _, f := range structFields(owner) {
 				if f.list == listMerge && deref(element(f).typ) == typ && f.mergeKey != names[0] {
-					t.Errorf("%s.%s: the merge key %q is not the first of %v", f.owner, f.name, f.mergeKey, names)
+					t.Errorf("%s.%s: the merge key %q is not the first of %v", f.Struct, f.Name, f.mergeKey, names)
 				}
 			}
 		}
@@ -154,7 +154,7 @@ func TestDefaultsOfLists(t *testing.T) {
 			continue
 		}
 		unknownDefaults(typed.Schema(), typed.TypeRef(), field{typ: typ}, false, map[string]bool{}, func(f field, value any) {
-			t.Errorf("%s: %s.%s has the default %v", gvk, f.owner, f.name, value)
+			t.Errorf("%s: %s.%s has the default %v", gvk, f.Struct, f.Name, value)
 		})
 	}
 }
@@ -162,7 +162,7 @@ func TestDefaultsOfLists(t *testing.T) {
 func unknownDefaults(s *smd.Schema, ref smd.TypeRef, f field, exact bool, seen map[string]bool, report func(field, any)) {
 	atom, ok := s.Resolve(ref)
 	t := deref(f.typ)
-	if !ok || t == nil || f.name == "status" || strings.HasSuffix(t.Name(), "Status") {
+	if !ok || t == nil || f.Name == "status" || strings.HasSuffix(t.Name(), "Status") {
 		return
 	}
 	exact = exact || f.whole

@@ -2,7 +2,9 @@
 
 package compare
 
-// walker visits the desired value and collects the differences.
+import "reflect"
+
+// walker compares a desired value with a live value and collects the differences.
 type walker struct {
 	differences []Difference
 	// brief stops at the first difference in a list, if only the presence of a difference matters. Nested lists are then compared only once.
@@ -41,8 +43,8 @@ func (w *walker) value(at *step, f field, p pair, exact bool) {
 	if f.zeroIsUnset && isZero(p.desired) && !p.has {
 		return
 	}
-	if !p.has && unknownToType(f) {
-		return // a field of another API version; a server that prunes it can never store it
+	if !p.has && f.typ == nil && f.Struct != nil {
+		return // a field that this version of the struct does not have: a server that prunes it can never store it
 	}
 	switch d := p.desired.(type) {
 	case map[string]any:
@@ -58,13 +60,7 @@ func (w *walker) value(at *step, f field, p pair, exact bool) {
 
 // serverFilled reports whether the API server set the live value because the manifest states a zero value that the API treats as unset.
 func serverFilled(f field, p pair) bool {
-	if !f.zeroIsUnset || !p.has || !isZero(p.desired) {
-		return false
-	}
-	if allocated[fieldKey{f.owner, f.name}] {
-		return true
-	}
-	return sameValue(f, defaultOf(f, p.siblings), p.live)
+	return f.zeroIsUnset && p.has && isZero(p.desired) && (Allocated.Has(f.Field) || sameValue(f, defaultOf(f, p.siblings), p.live))
 }
 
 func (w *walker) object(at *step, f field, p pair, d map[string]any, exact bool) {
@@ -80,7 +76,7 @@ func (w *walker) object(at *step, f field, p pair, d map[string]any, exact bool)
 		w.value(&step{parent: at, name: name}, member(f, name), pair{d[name], l, has, d}, exact)
 	}
 	if !p.has && len(w.differences) == before && (len(d) == 0 || f.typ != nil && !f.zeroIsUnset) {
-		w.differs(at, p) // it is missing, and none of its fields shows the difference
+		w.differs(at, p) // it is missing, and no difference of its fields shows that
 	}
 	if !exact && (!f.exclusive || len(d) == 0) {
 		return
@@ -100,11 +96,16 @@ func (w *walker) unstated(at *step, f field, live any, siblings map[string]any) 
 	if live == nil || f.zeroIsUnset && isZero(live) || sameValue(f, defaultOf(f, siblings), live) {
 		return
 	}
-	if m, ok := live.(map[string]any); ok && f.zeroIsUnset && isStruct(f) {
-		for _, name := range sortedKeys(m) { // a struct that is always written, empty or not
+	if m, ok := live.(map[string]any); ok && f.zeroIsUnset && f.typ != nil && f.typ.Kind() == reflect.Struct {
+		for _, name := range sortedKeys(m) { // a struct that is always written, even if it is empty
 			w.unstated(&step{parent: at, name: name}, member(f, name), m[name], nil)
 		}
 		return
 	}
 	w.differs(at, pair{live: live, has: true})
+}
+
+// sameValue reports whether a live value is a default; nil is no default.
+func sameValue(f field, value, live any) bool {
+	return value != nil && same(f, value, live, true)
 }

@@ -72,15 +72,7 @@ func rulesOf(d *resolve.BundleDeployment) []compare.Rule {
 	if diff == nil {
 		return nil
 	}
-	var out []compare.Rule
-	for _, p := range diff.ComparePatches {
-		r := compare.Rule{APIVersion: p.APIVersion, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, JSONPointers: p.JSONPointers}
-		for _, op := range p.Operations {
-			r.Operations = append(r.Operations, compare.Operation{Op: op.Op, Path: op.Path, Value: op.Value})
-		}
-		out = append(out, r)
-	}
-	return out
+	return diff.ComparePatches
 }
 
 // Observation is the evaluation of one live object.

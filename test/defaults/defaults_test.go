@@ -7,9 +7,11 @@ package defaults_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,9 +76,9 @@ func TestDefaults(t *testing.T) {
 		})
 	}
 	chosenLater(t, proven)
-	for _, d := range compare.Defaults() {
-		if !proven[key(d.Struct, d.Field)] {
-			t.Errorf("%s: no manifest proves it", key(d.Struct, d.Field))
+	for _, f := range slices.Concat(slices.Collect(maps.Keys(compare.Defaults)), slices.Collect(maps.Keys(compare.ComputedDefaults)), compare.Allocated.UnsortedList()) {
+		if !proven[key(f.Struct, f.Name)] {
+			t.Errorf("%s: no manifest proves it", key(f.Struct, f.Name))
 		}
 	}
 }
@@ -106,22 +108,24 @@ func (p proof) observe(t *testing.T, stated, live *unstructured.Unstructured) []
 		if f.omitted && !isZero(f.value) && f.owner != reflect.TypeFor[metav1.TypeMeta]() {
 			out = append(out, f)
 		}
-		for _, d := range compare.Defaults() {
-			if d.Struct != f.owner || d.Field != f.name {
-				continue
-			}
-			_, isStated := f.beside[f.name]
-			want := d.For(f.beside)
-			switch {
-			case d.Chosen && (!isStated || isZero(f.value)):
-				continue // that the server fills it in is one thing, that stating zero asks for it is another
-			case !d.Chosen && want == nil && isZero(f.value):
-				continue // nothing to be filled in beside what is stated here
-			case !d.Chosen && !reflect.DeepEqual(want, f.value):
-				t.Errorf("%s: the server wrote %v, want %v", key(f.owner, f.name), f.value, want)
-			}
-			p[key(f.owner, f.name)] = true
+		field := compare.Field{Struct: f.owner, Name: f.name}
+		want, listed := compare.Defaults[field]
+		if compute := compare.ComputedDefaults[field]; compute != nil {
+			want, listed = compute(f.beside), true
 		}
+		chosen := compare.Allocated.Has(field)
+		_, isStated := f.beside[f.name]
+		switch {
+		case !listed && !chosen:
+			return
+		case chosen && (!isStated || isZero(f.value)):
+			return // that the server sets the field does not prove that a stated zero value requests it
+		case !chosen && want == nil && isZero(f.value):
+			return // with these stated fields there is no default
+		case !chosen && !reflect.DeepEqual(want, f.value):
+			t.Errorf("%s: the server wrote %v, want %v", key(f.owner, f.name), f.value, want)
+		}
+		p[key(f.owner, f.name)] = true
 	})
 	return out
 }
