@@ -30,20 +30,10 @@ func conditionsOf(obj map[string]any) []condition {
 			raw = slices.Concat(raw, listAt(status, "conditions"))
 		}
 	}
-	if len(raw) == 0 {
-		return nil
-	}
 	conditions := make([]condition, len(raw))
 	for i, entry := range raw {
 		m, _ := entry.(map[string]any)
-		conditions[i] = condition{
-			Condition: Condition{
-				Type:   text(m["type"]),
-				Status: text(m["status"]),
-				Reason: text(m["reason"]),
-			},
-			message: text(m["message"]),
-		}
+		conditions[i] = condition{Condition{Type: text(m["type"]), Status: text(m["status"]), Reason: text(m["reason"])}, text(m["message"])}
 	}
 	return conditions
 }

@@ -4,6 +4,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -38,39 +39,22 @@ func textAt(m map[string]any, path ...string) string {
 	return text(field(m, path...))
 }
 
-// text returns the trimmed textual form of a value, "" for none.
+// text returns the trimmed textual form of a value, "" for none. Of a list it is
+// that of the first element.
 func text(v any) string {
-	v = first(v)
-	switch t := v.(type) {
-	case nil:
+	if list, ok := v.([]any); ok {
+		v = nil
+		if len(list) > 0 {
+			v = list[0]
+		}
+	}
+	if v == nil {
 		return ""
-	case string:
-		return strings.TrimSpace(t)
-	default:
-		return strings.TrimSpace(fmt.Sprint(t))
 	}
+	return strings.TrimSpace(fmt.Sprint(v))
 }
 
-// isTrue reports whether a value is true or one of the words that mean it.
+// isTrue reports whether a value is true, or a word for it.
 func isTrue(v any) bool {
-	switch strings.ToLower(text(v)) {
-	case "true", "t", "yes", "y":
-		return true
-	default:
-		return false
-	}
-}
-
-// first returns the first element of a list (nil for an empty list), and any
-// other value unchanged.
-func first(v any) any {
-	list, ok := v.([]any)
-	switch {
-	case !ok:
-		return v
-	case len(list) == 0:
-		return nil
-	default:
-		return list[0]
-	}
+	return slices.Contains([]string{"true", "t", "yes", "y"}, strings.ToLower(text(v)))
 }

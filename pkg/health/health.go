@@ -17,6 +17,8 @@
 package health
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -69,7 +71,7 @@ func (c Condition) String() string {
 // age of the object.
 func Evaluate(obj map[string]any, ignore []map[string]string, now time.Time) Readiness {
 	obj = withoutIgnored(obj, ignore)
-	e := evaluation{obj: obj, now: now, conditions: conditionsOf(obj)}
+	e := evaluation{obj: obj, now: now, conditions: conditionsOf(obj), computed: compute(atTime(obj, now))}
 
 	// Each rule reads the results of the previous rules, so the order matters.
 	// The numbers are those of docs/fleet-behavior.md, 4.1; rule 10 only collects
@@ -100,13 +102,14 @@ type evaluation struct {
 	decided        Condition
 	decidedByError bool
 
-	computed      computed // by kstatus
-	computedKnown bool
+	computed computed // by kstatus
 }
 
-// addMessage adds a message; readiness cleans up the list.
+// addMessage adds a message, trimmed, if it is not empty.
 func (e *evaluation) addMessage(message string) {
-	e.messages = append(e.messages, message)
+	if message = strings.TrimSpace(message); message != "" {
+		e.messages = append(e.messages, message)
+	}
 }
 
 // fail records a condition that is an error.
@@ -128,7 +131,7 @@ func (e *evaluation) progress(c condition) {
 	}
 }
 
-// finishProgress resets that work is in progress, and the condition for it.
+// finishProgress records that no work is in progress, and removes the condition for it.
 func (e *evaluation) finishProgress() {
 	e.transitioning = false
 	if !e.decidedByError {
@@ -137,35 +140,22 @@ func (e *evaluation) finishProgress() {
 }
 
 func (e *evaluation) readiness() Readiness {
-	v := Readiness{
+	return Readiness{
 		Ready:         !e.err && !e.transitioning,
-		State:         strings.ToLower(e.state),
+		State:         cmp.Or(strings.ToLower(e.state), stateActive),
 		Error:         e.err,
 		Transitioning: e.transitioning,
 		Messages:      distinct(e.messages),
 		Condition:     e.decided,
 	}
-	if v.State == "" {
-		v.State = stateActive
-	}
-	return v
 }
 
-// distinct returns the trimmed messages without empty and repeated ones; nil if
-// none remains. It reuses the slice.
-func distinct(messages []string) []string {
-	seen := make(map[string]struct{}, len(messages))
-	kept := messages[:0]
-	for _, m := range messages {
-		m = strings.TrimSpace(m)
-		if _, again := seen[m]; again || m == "" {
-			continue
-		}
-		seen[m] = struct{}{}
-		kept = append(kept, m)
-	}
-	if len(kept) == 0 {
-		return nil
-	}
-	return kept
+// distinct removes repeated texts. It reuses the slice.
+func distinct(texts []string) []string {
+	seen := make(map[string]bool, len(texts))
+	return slices.DeleteFunc(texts, func(t string) bool {
+		repeated := seen[t]
+		seen[t] = true
+		return repeated
+	})
 }

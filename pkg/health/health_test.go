@@ -354,7 +354,7 @@ func TestEveryProgressCondition(t *testing.T) {
 		}
 	}
 	if known := len(falseIsError) + len(trueIsProgress) + len(falseIsProgress); known != listed {
-		t.Errorf("the tables know %d condition types, the facts list %d", known, listed)
+		t.Errorf("the tables have %d condition types, the test lists %d", known, listed)
 	}
 }
 

@@ -4,7 +4,6 @@ package health
 
 import (
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,8 +29,7 @@ func (e *evaluation) kstatusState() {
 	if e.state != "" || strings.HasPrefix(textAt(e.obj, "type"), "/") {
 		return
 	}
-	o := e.kstatus()
-	switch o.status {
+	switch e.computed.status {
 	case status.InProgressStatus:
 		e.state = "in-progress"
 	case status.FailedStatus:
@@ -43,64 +41,41 @@ func (e *evaluation) kstatusState() {
 	default:
 		return
 	}
-	e.addMessage(o.message)
+	e.addMessage(e.computed.message)
 }
 
 // kstatusFlags is rule 11, and sets the flags of rule 8, which uses the same
-// result: the result of kstatus has precedence for every object, whatever its
-// state.
+// result. kstatus has precedence for every object, in any state.
 func (e *evaluation) kstatusFlags() {
-	o := e.kstatus()
-	switch o.status {
+	switch e.computed.status {
 	case status.InProgressStatus, status.TerminatingStatus:
 		e.transitioning = true
 	case status.FailedStatus:
 		e.err = true
 	}
 	if e.decided == (Condition{}) {
-		e.decided = e.origin(o)
+		e.decided = e.origin()
 	}
-	e.addMessage(withoutRepeats(o.message))
+	e.addMessage(withoutRepeats(e.computed.message))
 }
 
 // origin returns the condition of the object from which kstatus derived its
 // result; the zero value if it used replica counts instead.
-func (e *evaluation) origin(o computed) Condition {
-	if o.reason == "" && o.detail == "" {
-		return Condition{}
+func (e *evaluation) origin() Condition {
+	reason, detail := strings.TrimSpace(e.computed.reason), strings.TrimSpace(e.computed.detail)
+	for _, c := range e.conditions {
+		if e.computed.reason+e.computed.detail != "" && c.Reason == reason && c.message == detail {
+			return c.Condition
+		}
 	}
-	i := slices.IndexFunc(e.conditions, func(c condition) bool {
-		return c.Reason == strings.TrimSpace(o.reason) && c.message == strings.TrimSpace(o.detail)
-	})
-	if i < 0 {
-		return Condition{}
-	}
-	return e.conditions[i].Condition
+	return Condition{}
 }
 
 // withoutRepeats removes the repeated parts of a message that is a list: some
 // controllers repeat one sentence for each child.
 func withoutRepeats(message string) string {
 	const separator = "; "
-	if !strings.Contains(message, separator) {
-		return message
-	}
-	parts := strings.Split(message, separator)
-	seen := make(map[string]struct{}, len(parts))
-	parts = slices.DeleteFunc(parts, func(part string) bool {
-		_, again := seen[part]
-		seen[part] = struct{}{}
-		return again
-	})
-	return strings.Join(parts, separator)
-}
-
-// kstatus computes the result of kstatus once.
-func (e *evaluation) kstatus() computed {
-	if !e.computedKnown {
-		e.computed, e.computedKnown = compute(atTime(e.obj, e.now)), true
-	}
-	return e.computed
+	return strings.Join(distinct(strings.Split(message, separator)), separator)
 }
 
 // compute returns the result of kstatus for an object. Its Pod rule asserts types
