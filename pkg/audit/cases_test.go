@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -186,7 +185,7 @@ func TestCasesAreListed(t *testing.T) {
 
 func (c *caseFile) run(t *testing.T) (*report.Audit, error) {
 	t.Helper()
-	o := audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Scope: evaluate.Scope{Namespace: c.Scope.Namespace}}
+	o := audit.Options{Commands: cases.Commands, Scope: evaluate.Scope{Namespace: c.Scope.Namespace}}
 	if c.Scope.Selector != "" {
 		selector, err := labels.Parse(c.Scope.Selector)
 		if err != nil {

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
 // failing is a Renderer that returns an error.
@@ -25,7 +25,7 @@ func (f failing) Render(context.Context, render.Input) (*render.Result, error) {
 func TestRenderer(t *testing.T) {
 	c := readCase(t, casesDir+"/desired-never-deployed.yaml")
 	find := func(err error) (*audit.Audit, error) {
-		return audit.Run(t.Context(), c.open(t), audit.Options{Desired: audit.DesiredAuto, Commands: check.CommandsOf("kubectl fleetdoctor"), Renderer: failing{err}})
+		return audit.Run(t.Context(), c.open(t), audit.Options{Desired: audit.DesiredAuto, Commands: cases.Commands, Renderer: failing{err}})
 	}
 	found, err := find(&render.LimitError{Bundle: "guestbook", Limit: "10s of processor time"})
 	if err != nil {
@@ -51,7 +51,7 @@ func TestRenderer(t *testing.T) {
 // record is there: the record answers another question.
 func TestRendererLimitOfInstalled(t *testing.T) {
 	c := readCase(t, casesDir+"/ready.yaml")
-	found, err := audit.Run(t.Context(), c.open(t), audit.Options{Desired: audit.DesiredBundle, Commands: check.CommandsOf("kubectl fleetdoctor"),
+	found, err := audit.Run(t.Context(), c.open(t), audit.Options{Desired: audit.DesiredBundle, Commands: cases.Commands,
 		Renderer: failing{&render.LimitError{Bundle: "guestbook", Limit: "10s of processor time"}}})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
 // truth is what is known of a captured cluster by the way it was made; it is not always what Fleet says of it.
@@ -62,7 +63,7 @@ func TestSamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := reportOf(audit.Run(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor")}))
+			got, err := reportOf(audit.Run(t.Context(), s, audit.Options{Commands: cases.Commands}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
 // faulty is a cluster, played by a snapshot, of which something cannot be read.
@@ -96,7 +96,7 @@ var forbidden = source.NotCovered(source.Failure{Reason: source.Forbidden, Detai
 func one(t *testing.T, name string, f faulty) (*report.Audit, error) {
 	t.Helper()
 	f.Source = readCase(t, casesDir+"/"+name+".yaml").open(t)
-	return reportOf(audit.Run(t.Context(), f, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor")}))
+	return reportOf(audit.Run(t.Context(), f, audit.Options{Commands: cases.Commands}))
 }
 
 // TestUnread holds what no snapshot can show: what a server refuses is unknown, with its reason, never clean and never missing.

@@ -6,12 +6,14 @@ package check
 
 import (
 	"cmp"
+	"fmt"
+	"iter"
 	"slices"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
@@ -32,7 +34,7 @@ const (
 	Info    Severity = "info"
 )
 
-// Finding is one thing that is wrong, or worth knowing.
+// Finding is one problem, or one piece of information.
 type Finding struct {
 	Code     string
 	Severity Severity
@@ -59,11 +61,6 @@ type Commands struct {
 	Kubectl, Helm string
 }
 
-// CommandsOf returns the commands for the current cluster of the user. program is how the program is called: "kubectl fleetdoctor".
-func CommandsOf(program string) Commands {
-	return Commands{Audit: program + " audit", PrintRole: program + " audit --print-rbac", Adopt: program + " adopt", Preflight: program + " preflight", Kubectl: "kubectl", Helm: "helm"}
-}
-
 // Check is one entry of the catalogue.
 type Check struct {
 	Code     string
@@ -72,7 +69,7 @@ type Check struct {
 	Title    string
 	// Explain describes in a few sentences the meaning, the causes and the remedy.
 	Explain string
-	run     func(*Input) []Finding
+	run     func(in *Input, report func(Finding))
 }
 
 // Catalogue lists the checks in the order of their codes.
@@ -89,45 +86,53 @@ func Catalogue() []Check {
 func Run(in *Input) []Finding {
 	var out []Finding
 	for _, check := range Catalogue() {
-		for _, f := range check.run(in) {
+		check.run(in, func(f Finding) {
 			f.Code, f.Severity, f.Title = check.Code, check.Severity, check.Title
 			out = append(out, f)
-		}
+		})
 	}
 	return out
 }
 
-// each returns the findings that finding makes of the desired objects; nil is no finding.
-func (in *Input) each(finding func(*evaluate.BundleDeployment, *evaluate.Object) *Finding) []Finding {
-	var out []Finding
-	for _, d := range in.Deployments {
-		for i := range d.Objects {
-			if f := finding(d, &d.Objects[i]); f != nil {
-				f.Object, f.Cluster, f.BundleDeployment = d.Objects[i].Ref, d.Cluster, d.Key()
-				out = append(out, *f)
+// objects iterates over the desired objects in scope.
+func (in *Input) objects() iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object] {
+	return func(yield func(*evaluate.BundleDeployment, *evaluate.Object) bool) {
+		for _, d := range in.Deployments {
+			for i := range d.Objects {
+				if !yield(d, &d.Objects[i]) {
+					return
+				}
 			}
 		}
 	}
-	return out
 }
 
-// ofState returns one finding for each desired object in a state.
-func (in *Input) ofState(s evaluate.State, finding func(*evaluate.BundleDeployment, *evaluate.Object) Finding) []Finding {
-	return in.each(func(d *evaluate.BundleDeployment, o *evaluate.Object) *Finding {
-		if o.State != s {
-			return nil
+// ofState iterates over the desired objects in a state.
+func (in *Input) ofState(s evaluate.State) iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object] {
+	return func(yield func(*evaluate.BundleDeployment, *evaluate.Object) bool) {
+		for d, o := range in.objects() {
+			if o.State == s && !yield(d, o) {
+				return
+			}
 		}
-		f := finding(d, o)
-		return &f
-	})
+	}
 }
 
-// onDeployment returns a finding about a deployment itself, without message.
-func onDeployment(d *evaluate.BundleDeployment) Finding {
-	return Finding{Object: d.Ref(), Cluster: d.Cluster, BundleDeployment: d.Key(), AsOf: asOf(d)}
+// about returns a finding about an object of a bundle deployment.
+func about(d *resolve.BundleDeployment, ref object.Ref, format string, args ...any) Finding {
+	return Finding{Object: ref, Cluster: d.Cluster, BundleDeployment: d.Key(), Message: fmt.Sprintf(format, args...)}
 }
 
-// BundleArgs are the arguments that name a deployment's bundle on our command line.
+// onDeployment returns a finding about a bundle deployment itself, as old as its status.
+func onDeployment(d *evaluate.BundleDeployment, format string, args ...any) Finding {
+	f := about(d.BundleDeployment, d.Ref(), format, args...)
+	if d.BD != nil {
+		f.AsOf = d.BD.Reported().AsOf
+	}
+	return f
+}
+
+// BundleArgs are the arguments of this program that name the bundle of a deployment.
 func (c Commands) BundleArgs(d *resolve.BundleDeployment) string {
 	if d.FromFiles() {
 		return c.Files
@@ -135,17 +140,9 @@ func (c Commands) BundleArgs(d *resolve.BundleDeployment) string {
 	if d.BD == nil {
 		return shellescape.Quote("bundledeployment/" + d.Name)
 	}
-	workspace, name := split(d.Bundle)
+	workspace, name, _ := strings.Cut(d.Bundle, "/")
 	if workspace == "" {
 		return shellescape.Quote("bundledeployment/" + d.Key())
 	}
 	return shellescape.Quote("bundle/"+name) + " -n " + shellescape.Quote(workspace)
-}
-
-// asOf returns when the status of a BundleDeployment was last written, "" if that is not known.
-func asOf(d *evaluate.BundleDeployment) string {
-	if d.BD == nil {
-		return ""
-	}
-	return d.BD.Reported().AsOf
 }

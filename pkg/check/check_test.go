@@ -53,7 +53,7 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// deployment is a deployment as the checks get it.
+// deployment is the input of the checks for one bundle deployment.
 func deployment() *evaluate.BundleDeployment {
 	bd := &v1alpha1.BundleDeployment{}
 	bd.Namespace, bd.Name = "cluster-one", "guestbook"
@@ -78,7 +78,15 @@ func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref
 	result := &evaluate.Result{Whole: true, Desired: &resolve.DesiredState{Fleet: &state.Fleet{}, Clusters: []*resolve.Cluster{d.On},
 		Deployments: []*resolve.BundleDeployment{d.BundleDeployment}}}
 	result.Complete([]*resolve.BundleDeployment{d.BundleDeployment}, []evaluate.Evaluated{{Deployments: []*evaluate.BundleDeployment{d}}})
-	return &Input{Result: result, Commands: CommandsOf("kubectl fleetdoctor")}
+	return &Input{Result: result, Commands: Commands{
+		Audit: "kubectl fleetdoctor audit", Adopt: "kubectl fleetdoctor adopt", Preflight: "kubectl fleetdoctor preflight", Kubectl: "kubectl", Helm: "helm"}}
+}
+
+// findings are those of one check.
+func findings(c Check, in *Input) []Finding {
+	var out []Finding
+	c.run(in, func(f Finding) { out = append(out, f) })
+	return out
 }
 
 // TestCommandsAreQuoted checks that no name can end a suggested command and begin another one. Roles may have nearly any name, and a
@@ -122,15 +130,6 @@ func TestCommandsAreQuoted(t *testing.T) {
 	}
 }
 
-func TestPathList(t *testing.T) {
-	ds := []evaluate.Difference{{Path: ".a"}, {Path: ".b"}, {Path: ".c"}, {Path: ".d"}, {Path: ".e"}}
-	for n, want := range []string{"", ".a", ".a, .b", ".a, .b, .c", ".a, .b, .c, 1 more field", ".a, .b, .c, 2 more fields"} {
-		if got := pathList(ds[:n]); got != want {
-			t.Errorf("%d paths: %q, want %q", n, got, want)
-		}
-	}
-}
-
 func TestList(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e"}
 	for n, want := range []string{"", "a", "a, b", "a, b, c", "a, b, c and 1 more", "a, b, c and 2 more"} {
@@ -166,7 +165,7 @@ func TestContested(t *testing.T) {
 		c.Claims.AddSet(other.Ownership.Hash, other)
 		c.Claims.Add(ref.Key(), &resolve.Object{Ref: ref, Deployment: other})
 		var got []string
-		for _, f := range contested.run(in) {
+		for _, f := range findings(contested, in) {
 			got = append(got, f.Message)
 		}
 		if len(got) != 1 || !strings.HasSuffix(got[0], tc.want) {
@@ -184,7 +183,7 @@ func TestUnread(t *testing.T) {
 		if alone {
 			d.BD, d.Namespace, want = nil, "", "helm -n web history guestbook"
 		}
-		got := unread.run(inputOf(d, evaluate.Ready))
+		got := findings(unread, inputOf(d, evaluate.Ready))
 		if len(got) != 1 || got[0].Remediation != want {
 			t.Errorf("release alone %v: %+v, want %q", alone, got, want)
 		}
@@ -204,7 +203,7 @@ func TestAbandonedSets(t *testing.T) {
 	} {
 		in := inputOf(deployment(), evaluate.Ready)
 		in.Undesired = []evaluate.Undesired{{Ref: ref, On: in.Desired.Clusters[0], Metadata: tc.metadata}}
-		if got := abandoned.run(in); len(got) != tc.want {
+		if got := findings(abandoned, in); len(got) != tc.want {
 			t.Errorf("%s: %+v, want %d", tc.name, got, tc.want)
 		}
 	}

@@ -4,11 +4,11 @@ package check
 
 import (
 	"fmt"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
@@ -17,22 +17,19 @@ var missing = Check{
 	Title: "a desired object is not on the cluster",
 	Explain: "The manifest of the release has the object, but the cluster does not. Only the audit log of the API server records who deleted it. " +
 		"Fleet creates it again on the next deployment, or immediately with correctDrift.",
-	run: func(in *Input) []Finding {
-		return in.each(func(d *evaluate.BundleDeployment, o *evaluate.Object) *Finding {
-			if o.State != evaluate.Missing || in.expired(d, o) {
-				return nil // FD111 reports it
+	run: func(in *Input, report func(Finding)) {
+		for d, o := range in.ofState(evaluate.Missing) {
+			if in.expired(d, o) {
+				continue // FD111 reports it
 			}
-			f := &Finding{
-				Message:     fmt.Sprintf("%s is not on the cluster", o.Key()),
-				Evidence:    []string{desiredBy(d)},
-				Remediation: in.redeploy(d),
-			}
+			f := about(d.BundleDeployment, o.Ref, "%s is not on the cluster", o.Key())
+			f.Evidence, f.Remediation = []string{desiredBy(d)}, in.redeploy(d)
 			if why := in.notDeployed(d, o); why != "" {
 				f.Evidence = append(f.Evidence, why)
 				f.Remediation = in.Commands.Preflight + " " + in.Commands.BundleArgs(d.BundleDeployment)
 			}
-			return f
-		})
+			report(f)
+		}
 	},
 }
 
@@ -40,9 +37,9 @@ var missing = Check{
 func desiredBy(d *evaluate.BundleDeployment) string {
 	switch d.From {
 	case resolve.FromBundle:
-		return "its bundle states it"
+		return "it is in the bundle"
 	case resolve.FromFiles:
-		return "the files state it"
+		return "it is in the files"
 	}
 	return fmt.Sprintf("it is in the manifest of release %s", d.Release)
 }
@@ -53,7 +50,7 @@ func (in *Input) notDeployed(d *evaluate.BundleDeployment, o *evaluate.Object) s
 	switch {
 	case d.From == resolve.FromRelease:
 	case d.Release.Revision == 0 && d.BD == nil && !d.On.SetsComplete:
-		return "whether the bundle was deployed here is not known: not every release record could be read"
+		return "it is not known whether the bundle was deployed here: not every release record could be read"
 	case d.Release.Revision == 0:
 		return "the bundle was never deployed here: its first deploy creates the object; preflight predicts problems"
 	case d.From == resolve.FromFiles && !recorded:
@@ -67,7 +64,7 @@ func (in *Input) redeploy(d *evaluate.BundleDeployment) string {
 	if d.GitRepo == "" {
 		return "deploy the bundle again, or set correctDrift.enabled on it"
 	}
-	ns, name := split(d.GitRepo)
+	ns, name, _ := strings.Cut(d.GitRepo, "/")
 	return fmt.Sprintf("%s%s patch gitrepo %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'",
 		in.Commands.Kubectl, inNamespace(ns), shellescape.Quote(name), in.nextGeneration(d))
 }

@@ -14,15 +14,13 @@ var unowned = Check{
 	Title: "the object exists without this bundle's ownership metadata",
 	Explain: "Fleet counts an object as a bundle's only if it has the hash label of the bundle's set. It reports this object as missing, or as \"not owned by us\", " +
 		"though it exists. The reason shows which ownership metadata it has instead.",
-	run: func(in *Input) []Finding {
-		return in.ofState(evaluate.Unowned, func(d *evaluate.BundleDeployment, o *evaluate.Object) Finding {
+	run: func(in *Input, report func(Finding)) {
+		for d, o := range in.ofState(evaluate.Unowned) {
 			owners := d.On.Owners(d.BundleDeployment, o.Key(), o.Metadata)
-			return Finding{
-				Message:     fmt.Sprintf("%s exists, but %s", o.Key(), whyUnowned(d, owners)),
-				Evidence:    requiredChanges(owners.Patch()),
-				Remediation: in.assign(d, o),
-			}
-		})
+			f := about(d.BundleDeployment, o.Ref, "%s exists, but %s", o.Key(), whyUnowned(d, owners))
+			f.Evidence, f.Remediation = requiredChanges(owners.Patch()), in.assign(d, o)
+			report(f)
+		}
 	},
 }
 
@@ -64,7 +62,7 @@ func requiredChanges(changes []ownership.Change) []string {
 // assign returns the command that plans to assign the object, and the others of its bundle, to the bundle.
 func (in *Input) assign(d *evaluate.BundleDeployment, o *evaluate.Object) string {
 	if len(d.On.Claims.Of(o.Key())) > 1 {
-		return "decide which bundle is to own it, and remove it from the other"
+		return "decide which bundle should own it, and remove it from the others"
 	}
 	return in.Commands.Adopt + " " + in.Commands.BundleArgs(d.BundleDeployment)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
@@ -18,24 +17,16 @@ var contested = Check{
 	Title: "two bundles on one cluster desire the same object",
 	Explain: "The bundle that deployed last owns it and is Ready. Every other bundle reports \"not owned by us\" permanently, and still deletes the object by name " +
 		"when it is uninstalled. Remove the object from all bundles but one.",
-	run: func(in *Input) []Finding {
-		type place struct {
-			on  *resolve.Cluster
-			key object.Key
-		}
-		contested := map[place]*evaluate.Object{} // each object once, even if several bundles in scope desire it
-		for _, d := range in.Deployments {
-			for i := range d.Objects {
-				if key := d.Objects[i].Key(); len(d.On.Claims.Of(key)) > 1 {
-					contested[place{d.On, key}] = &d.Objects[i]
-				}
+	run: func(in *Input, report func(Finding)) {
+		contested := map[*resolve.Object]*evaluate.Object{} // each object once, even if several bundles in scope desire it
+		for d, o := range in.objects() {
+			if desired := d.On.Claims.Of(o.Key()); len(desired) > 1 {
+				contested[desired[0]] = o
 			}
 		}
-		var out []Finding
-		for p, o := range contested {
-			out = append(out, contestedFinding(p.on.Claims.Of(p.key), o))
+		for _, o := range contested {
+			report(contestedFinding(o.Deployment.On.Claims.Of(o.Key()), o))
 		}
-		return out
 	},
 }
 

@@ -11,22 +11,17 @@ var orphaned = Check{
 	Title: "the object was in an earlier revision of the bundle and is no longer desired",
 	Explain: "It still has the hash label of the bundle. The usual cause is the annotation helm.sh/resource-policy: keep. Fleet reports it as extra only while its kind is " +
 		"still in the manifest and the previous revision is recorded. Fleet and Helm never delete it.",
-	run: func(in *Input) []Finding {
-		var out []Finding
+	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			for _, m := range d.Orphans {
-				f := Finding{
-					Object: m.Ref, Cluster: d.Cluster, BundleDeployment: d.Key(),
-					Message:     fmt.Sprintf("%s is left over from an earlier revision of release %s", m.Key(), d.Release.Release()),
-					Remediation: fmt.Sprintf("%s delete %s", in.Commands.kubectl(m.Ref), kubectlName(m.Ref)),
-				}
+				f := about(d.BundleDeployment, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(), d.Release.Release())
+				f.Remediation = in.Commands.kubectl(m.Ref) + " delete " + kubectlName(m.Ref)
 				if _, still := d.Recorded[m.Key()]; still {
 					f.Message = fmt.Sprintf("%s is in release %s and no longer in the bundle: the next deploy deletes it", m.Key(), d.Release.Release())
 					f.Remediation = ""
 				}
-				out = append(out, f)
+				report(f)
 			}
 		}
-		return out
 	},
 }

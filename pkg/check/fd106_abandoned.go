@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
@@ -15,23 +14,22 @@ var abandoned = Check{
 	Title: "the object has ownership metadata of a set without a release on this cluster",
 	Explain: "Its bundle was deleted with keepResources, renamed, or deployed by an agent with another scope. Fleet does not report such objects, and does not " +
 		"delete them. The check ignores Fleet's own sets and sets that have an owner.",
-	run: func(in *Input) []Finding {
-		if !in.Whole {
-			return nil
-		}
-		var out []Finding
+	run: func(in *Input, report func(Finding)) {
 		for _, m := range in.Undesired {
-			if !m.On.SetsComplete || len(m.On.Claims.BySet(m.Metadata.Hash)) > 0 || !abandonedByAgent(m) {
+			if !in.Whole || !m.On.SetsComplete || len(m.On.Claims.BySet(m.Metadata.Hash)) > 0 || !abandonedByAgent(m) {
 				continue // a set that could not be read may still have a release
 			}
-			out = append(out, Finding{
+			f := Finding{
 				Object:      m.Ref,
 				Message:     fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that set", m.Key(), m.Metadata.SetID),
-				Evidence:    remainingMetadata(m),
-				Remediation: fmt.Sprintf("%s get %s -o yaml", in.Commands.kubectl(m.Ref), kubectlName(m.Ref)),
-			})
+				Evidence:    []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Metadata.Hash)},
+				Remediation: in.Commands.kubectl(m.Ref) + " get " + kubectlName(m.Ref) + " -o yaml",
+			}
+			if m.Metadata.ReleaseName != "" {
+				f.Evidence = append(f.Evidence, "Helm's annotations name release "+m.Metadata.Release())
+			}
+			report(f)
 		}
-		return out
 	},
 }
 
@@ -43,12 +41,4 @@ func abandonedByAgent(m evaluate.Undesired) bool {
 		return !m.Controlled && m.Metadata.ReleaseName != "" && !m.On.Releases[m.Metadata.Release()]
 	}
 	return fleet.IsBundleSet(m.Metadata.SetID) && len(m.On.Claims.BySet(fleet.Hash(m.Metadata.SetID))) == 0
-}
-
-func remainingMetadata(m evaluate.Undesired) []string {
-	out := []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Metadata.Hash)}
-	if m.Metadata.ReleaseName != "" {
-		out = append(out, "Helm's annotations name release "+m.Metadata.Release())
-	}
-	return out
 }

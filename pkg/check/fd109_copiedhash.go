@@ -3,11 +3,11 @@
 package check
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -17,38 +17,25 @@ var copiedHash = Check{
 	Code: "FD109", Name: "CopiedHash", Severity: Info,
 	Title:   "the object has the hash label of a bundle and was in none of its revisions",
 	Explain: "A controller created it and copied the labels of its parent. Fleet ignores such objects; a change in them is not drift.",
-	run: func(in *Input) []Finding {
-		var out []Finding
+	run: func(in *Input, report func(Finding)) {
 		for _, m := range in.Undesired {
-			if followsService(m.Ref) {
-				continue
-			}
 			d := m.On.OwnerOf(m.Metadata)
-			if d == nil || !in.InScope(d) || m.NoPrune || slices.ContainsFunc(m.On.Claims.BySet(m.Metadata.Hash), explains(m)) {
+			if followsService(m.Ref) || d == nil || !in.InScope(d) || m.NoPrune || slices.ContainsFunc(m.On.Claims.BySet(m.Metadata.Hash), explains(m)) {
 				continue
 			}
-			f := Finding{
-				Object: m.Ref, Cluster: d.Cluster, BundleDeployment: d.Key(),
-				Message: fmt.Sprintf("%s has the hash label of %s, but was in none of its revisions", m.Key(), d.Key()),
-			}
+			f := about(d, m.Ref, "%s has the hash label of %s, but was in none of its revisions", m.Key(), d.Key())
 			if m.Controller != "" {
 				f.Evidence = []string{"it is controlled by " + m.Controller}
 			}
-			out = append(out, f)
+			report(f)
 		}
-		return out
 	},
 }
 
 // followsService reports whether Kubernetes creates the object for a Service, with the labels of the Service.
 func followsService(r object.Ref) bool {
-	switch group := object.Group(r.APIVersion); r.Kind {
-	case "Endpoints":
-		return group == ""
-	case "EndpointSlice":
-		return group == "discovery.k8s.io"
-	}
-	return false
+	gk := r.GroupVersionKind().GroupKind()
+	return gk == schema.GroupKind{Kind: "Endpoints"} || gk == schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"}
 }
 
 // explains reports whether a deployment of the set is another reason for the hash label: it had the object, or may have had it; the hooks of a

@@ -3,7 +3,6 @@
 package check
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -15,24 +14,24 @@ var expiredJob = Check{
 	Title: "a desired Job was deleted because of its ttlSecondsAfterFinished",
 	Explain: "Kubernetes deletes a Job with ttlSecondsAfterFinished when that time has passed since it finished. Fleet counts it as missing permanently, and so " +
 		"do the counts of the audit, but nothing is wrong with the cluster.",
-	run: func(in *Input) []Finding {
-		return in.each(func(d *evaluate.BundleDeployment, o *evaluate.Object) *Finding {
+	run: func(in *Input, report func(Finding)) {
+		for d, o := range in.ofState(evaluate.Missing) {
 			if !in.expired(d, o) {
-				return nil
+				continue
 			}
-			return &Finding{
-				Message:     fmt.Sprintf("%s is not on the cluster: Kubernetes deletes it %ds after it has finished (ttlSecondsAfterFinished)", o.Key(), *o.TTLAfterFinished),
-				Evidence:    []string{desiredBy(d)},
-				Remediation: "nothing to repair; if Fleet should not report it as missing, remove ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook",
-			}
-		})
+			f := about(d.BundleDeployment, o.Ref, "%s is not on the cluster: Kubernetes deletes it %ds after it has finished (ttlSecondsAfterFinished)",
+				o.Key(), *o.TTLAfterFinished)
+			f.Evidence = []string{desiredBy(d)}
+			f.Remediation = "nothing to repair; if Fleet should not report it as missing, remove ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook"
+			report(f)
+		}
 	},
 }
 
 // expired reports whether Kubernetes may have deleted a missing Job because of its age. A Job that was deployed less than that time ago, or
 // never, did not expire.
 func (in *Input) expired(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
-	if o.State != evaluate.Missing || o.TTLAfterFinished == nil || in.notDeployed(d, o) != "" {
+	if o.TTLAfterFinished == nil || in.notDeployed(d, o) != "" {
 		return false
 	}
 	ttl := time.Duration(min(*o.TTLAfterFinished, math.MaxInt32)) * time.Second // an int32 in the API

@@ -15,60 +15,50 @@ var clusterCounts = Check{
 	Title: "the counts of a Cluster are not the total of its deployments",
 	Explain: "Fleet computes them on the heartbeat of the agent and when a deployment is created, is deleted or changes its id or readiness, but not when an object is " +
 		"modified or deleted. The counts can be one heartbeat old (15 minutes by default), and old versions of Fleet compute other totals.",
-	run: func(in *Input) []Finding {
-		var out []Finding
+	run: func(in *Input, report func(Finding)) {
 		for _, a := range in.Tree[state.ClusterKind] {
-			if f := in.clusterFinding(a); f != nil {
-				out = append(out, *f)
+			if cluster, ok := a.Object.(*v1alpha1.Cluster); ok && cluster.Status.Namespace != "" && a.Listed && a.All == len(a.BundleDeployments) && (a.All > 0 || in.Whole) {
+				in.checkCluster(a, cluster.Status, report)
 			}
 		}
-		return out
 	},
 }
 
-func (in *Input) clusterFinding(a *evaluate.Aggregate) *Finding {
-	cluster, ok := a.Object.(*v1alpha1.Cluster)
-	if !ok || cluster.Status.Namespace == "" || !a.Listed || a.All != len(a.BundleDeployments) || a.All == 0 && !in.Whole {
-		return nil
-	}
+func (in *Input) checkCluster(a *evaluate.Aggregate, s v1alpha1.ClusterStatus, report func(Finding)) {
 	var sum v1alpha1.ResourceCounts
 	ready := 0
 	for _, d := range a.BundleDeployments {
 		counts, known := fleetCounts(d)
 		if !known || d.FromFiles() {
-			return nil // a total with an unknown part proves nothing
+			return // a total with an unknown part proves nothing
 		}
 		sum = sum.Plus(counts)
 		if d.BD.Status.Display.State == string(evaluate.Ready) {
 			ready++
 		}
 	}
-	s := cluster.Status
-	wrong := wrongTotals(a.Object.Reported(), sum, "its deployments", v1alpha1.Summary{Ready: ready, DesiredReady: a.All})
-	if len(wrong) == 0 {
-		return nil
-	}
-	f := &Finding{
-		Object: Ref(a.Kind, cluster.Namespace, cluster.Name), Cluster: a.Key(),
-		Message: "cluster " + a.Key() + " " + wrong[0], Evidence: wrong[1:], AsOf: s.Agent.LastSeen,
-		Remediation: in.Commands.Kubectl + inNamespace(s.Namespace) + " get bundledeployments",
-	}
+	f := Finding{Cluster: a.Key(), Remediation: in.Commands.Kubectl + inNamespace(s.Namespace) + " get bundledeployments"}
 	if s.Agent.LastSeen != "" {
-		f.Evidence = append(f.Evidence, "the agent's last heartbeat was at "+s.Agent.LastSeen)
+		f.Evidence = []string{"the agent's last heartbeat was at " + s.Agent.LastSeen}
 	}
-	return f
+	compareTotals(a, "cluster ", sum, "its deployments", v1alpha1.Summary{Ready: ready, DesiredReady: a.All}, f, report)
 }
 
-// wrongTotals describes the counts in which a status differs from the total of its parts.
-func wrongTotals(r v1alpha1.Reported, sum v1alpha1.ResourceCounts, parts string, summary v1alpha1.Summary) []string {
-	var out []string
+// compareTotals reports a finding if the counts in the status of an aggregate are not the total of its parts.
+func compareTotals(a *evaluate.Aggregate, kind string, sum v1alpha1.ResourceCounts, parts string, summary v1alpha1.Summary, f Finding, report func(Finding)) {
+	r := a.Object.Reported()
+	var wrong []string
 	if c := r.Counts; c != nil && *c != sum {
-		out = append(out, fmt.Sprintf("reports %d/%d objects ready, the total of %s is %d/%d", c.Ready, c.DesiredReady, parts, sum.Ready, sum.DesiredReady))
+		wrong = append(wrong, fmt.Sprintf("reports %d/%d objects ready, the total of %s is %d/%d", c.Ready, c.DesiredReady, parts, sum.Ready, sum.DesiredReady))
 	}
 	if s := r.Summary; s != nil && (s.Ready != summary.Ready || s.DesiredReady != summary.DesiredReady) {
-		out = append(out, fmt.Sprintf("reports %d/%d bundle deployments ready, the total of %s is %d/%d", s.Ready, s.DesiredReady, parts, summary.Ready, summary.DesiredReady))
+		wrong = append(wrong, fmt.Sprintf("reports %d/%d bundle deployments ready, the total of %s is %d/%d", s.Ready, s.DesiredReady, parts, summary.Ready, summary.DesiredReady))
 	}
-	return out
+	if len(wrong) > 0 {
+		f.Object, f.AsOf = Ref(a.Kind, a.Object.GetNamespace(), a.Object.GetName()), r.AsOf
+		f.Message, f.Evidence = kind+a.Key()+" "+wrong[0], append(wrong[1:], f.Evidence...)
+		report(f)
+	}
 }
 
 // fleetCounts returns the counts in the status of a bundle deployment. Before Fleet 0.12 there are none; then it returns the counts as the agent

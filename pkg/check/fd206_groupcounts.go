@@ -3,7 +3,6 @@
 package check
 
 import (
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -13,36 +12,21 @@ var groupCounts = Check{
 	Title: "the counts of a ClusterGroup are not the total of its Clusters",
 	Explain: "Fleet adds the statuses of the Clusters that the group selects, whenever one of them changes. Wrong counts of a Cluster are " +
 		"wrong in its groups as well: FD205 reports those.",
-	run: func(in *Input) []Finding {
-		var out []Finding
+	run: func(in *Input, report func(Finding)) {
 		for _, a := range in.Tree[state.ClusterGroup] {
-			if f := in.groupFinding(a); f != nil {
-				out = append(out, *f)
+			if group, ok := a.Object.(*v1alpha1.ClusterGroup); !ok || group.Spec.Selector == nil || !in.Whole || !in.Desired.Read(state.ClusterKind, group.Namespace) {
+				continue
 			}
+			var sum v1alpha1.ResourceCounts
+			var summary v1alpha1.Summary
+			for _, c := range a.Clusters {
+				r := c.Object.Reported()
+				sum = sum.Plus(*r.Counts)
+				summary.Ready += r.Summary.Ready
+				summary.DesiredReady += r.Summary.DesiredReady
+			}
+			compareTotals(a, "cluster group ", sum, "its clusters", summary,
+				Finding{Remediation: in.Commands.Kubectl + inNamespace(a.Object.GetNamespace()) + " get clusters --show-labels"}, report)
 		}
-		return out
 	},
-}
-
-func (in *Input) groupFinding(a *evaluate.Aggregate) *Finding {
-	group, ok := a.Object.(*v1alpha1.ClusterGroup)
-	if !ok || group.Spec.Selector == nil || !in.Whole || !in.Desired.Read(state.ClusterKind, group.Namespace) {
-		return nil
-	}
-	var sum v1alpha1.ResourceCounts
-	var summary v1alpha1.Summary
-	for _, c := range a.Clusters {
-		r := c.Object.Reported()
-		sum = sum.Plus(*r.Counts)
-		summary.Ready += r.Summary.Ready
-		summary.DesiredReady += r.Summary.DesiredReady
-	}
-	wrong := wrongTotals(a.Object.Reported(), sum, "its clusters", summary)
-	if len(wrong) == 0 {
-		return nil
-	}
-	return &Finding{
-		Object: Ref(a.Kind, group.Namespace, group.Name), Message: "cluster group " + a.Key() + " " + wrong[0], Evidence: wrong[1:],
-		AsOf: a.Object.Reported().AsOf, Remediation: in.Commands.Kubectl + inNamespace(group.Namespace) + " get clusters --show-labels",
-	}
 }

@@ -2,29 +2,19 @@
 
 package check
 
-import (
-	"fmt"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-)
+import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 
 var frozen = Check{
 	Code: "FD208", Name: "Frozen", Severity: Info,
 	Title: "the status is of an earlier deployment, or paused: it is not current",
 	Explain: "While a bundle or cluster is paused or off schedule, and until the agent has applied a new deployment id, the agent does not update the status. " +
 		"It then describes an earlier state.",
-	run: func(in *Input) []Finding {
-		var out []Finding
+	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
-			why := whyFrozen(d)
-			if why == "" {
-				continue
+			if why := whyFrozen(d); why != "" {
+				report(onDeployment(d, "the status of %s is not current: %s", d.Key(), why))
 			}
-			f := onDeployment(d)
-			f.Message = fmt.Sprintf("the status of %s is not current: %s", d.Key(), why)
-			out = append(out, f)
 		}
-		return out
 	},
 }
 

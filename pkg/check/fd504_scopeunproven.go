@@ -4,13 +4,11 @@ package check
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 
 	"al.essio.dev/pkg/shellescape"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -22,44 +20,36 @@ var scopeUnproven = Check{
 	Explain: "The scope of an agent is part of the id of every set. The running agent shows it in AGENT_SCOPE; without a running agent, the releases and the " +
 		"objects that have the ownership metadata of their sets show which scope it last used. The spec of the Cluster shows only which scope the next agent would get. " +
 		"The audit evaluates the objects by the stronger evidence, and `adopt` writes nothing based on a scope that is only declared.",
-	run: func(in *Input) []Finding {
-		var out []Finding
+	run: func(in *Input, report func(Finding)) {
 		for _, c := range in.Desired.Clusters {
 			for _, x := range c.Disputes {
 				if slices.ContainsFunc(x.Deployments, in.InScope) {
-					out = append(out, in.disputedScope(x))
+					report(in.disputedScope(x))
 				}
 			}
 		}
-		return append(out, in.contradictedReleases()...)
+		in.contradictedReleases(report)
 	},
 }
 
-// contradictedReleases reports, once for each agent, releases that state sets of which no object has the ownership metadata.
-func (in *Input) contradictedReleases() []Finding {
-	objects, first := map[string]int{}, map[string]*evaluate.Object{}
-	for _, d := range in.Deployments {
-		for i := range d.Objects {
-			if o := &d.Objects[i]; o.Reason == evaluate.ScopeUnproven {
-				objects[d.Agent]++
-				if first[d.Agent] == nil {
-					first[d.Agent] = o
-				}
-			}
+// contradictedReleases reports each agent with releases that state sets of which no object has the ownership metadata.
+func (in *Input) contradictedReleases(report func(Finding)) {
+	objects := map[string][]*evaluate.Object{}
+	for d, o := range in.objects() {
+		if o.Reason == evaluate.ScopeUnproven {
+			objects[d.Agent] = append(objects[d.Agent], o)
 		}
 	}
-	var out []Finding
-	for _, agent := range slices.Sorted(maps.Keys(objects)) {
-		o := first[agent]
-		out = append(out, Finding{
-			Object: object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: agent, Name: fleet.AgentName}, Cluster: o.Deployment.Cluster,
-			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s have other sets than the releases of their bundles state, and none has those",
-				agent, count(objects[agent], "live object")),
-			Evidence:    []string{o.Key().String() + ": " + o.Message},
+	for agent, found := range objects {
+		report(Finding{
+			Object:  object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: agent, Name: fleet.AgentName},
+			Cluster: found[0].Deployment.Cluster,
+			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s have other sets than the releases of their bundles state, and no object has those",
+				agent, count(len(found), "live object")),
+			Evidence:    []string{found[0].Key().String() + ": " + found[0].Message},
 			Remediation: in.showScope(agent),
 		})
 	}
-	return out
 }
 
 // showScope returns a command that shows the scope with which an agent runs.
@@ -69,16 +59,14 @@ func (in *Input) showScope(agent string) string {
 }
 
 func (in *Input) disputedScope(x *resolve.Dispute) Finding {
-	declared := resolve.AgentScope{Scope: x.Declared}
-	cluster := x.Cluster.Namespace + "/" + x.Cluster.Name
 	deployments := count(len(x.Deployments), "bundle deployment")
 	return Finding{
-		Object: Ref("Cluster", x.Cluster.Namespace, x.Cluster.Name), Cluster: cluster,
+		Object: Ref("Cluster", x.Cluster.Namespace, x.Cluster.Name), Cluster: x.Cluster.Namespace + "/" + x.Cluster.Name,
 		Message: x.String(),
 		Evidence: []string{
 			usedScope(x, deployments),
-			fmt.Sprintf("if the agent comes back with %s, Fleet reports the objects of %s that have another set as not owned, until it deploys each of them again",
-				declared, deployments),
+			fmt.Sprintf("if the agent starts again with %s, Fleet reports the objects of %s that have another set as not owned, until it deploys each of them again",
+				resolve.AgentScope{Scope: x.Declared}, deployments),
 		},
 		Remediation: in.showScope(x.Agent),
 	}

@@ -8,7 +8,6 @@ import (
 	"al.essio.dev/pkg/shellescape"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 var leftoverRelease = Check{
@@ -16,31 +15,23 @@ var leftoverRelease = Check{
 	Title: "a Helm release created by Fleet has no BundleDeployment",
 	Explain: "The agent uninstalls such releases, one in each cycle. It cannot remove the record of a bundle that was deleted with keepResources and a custom release name: " +
 		"that record remains and blocks the name.",
-	run: func(in *Input) []Finding {
+	run: func(in *Input, report func(Finding)) {
 		if !in.Whole {
-			return nil
+			return
 		}
-		var out []Finding
-		for _, r := range leftovers(in.Desired) {
-			f := Finding{
-				Object: resolve.SecretRef(r.Name),
-				Message: fmt.Sprintf("release %s was created by Fleet for %q (agent in %s), and has no BundleDeployment",
-					r.Release(), r.BundleID, r.AgentNamespace),
-				Remediation: in.Commands.Helm + inNamespace(r.Namespace) + " status " + shellescape.Quote(r.Name.Name),
+		for _, c := range in.Desired.Clusters {
+			for _, r := range c.Leftovers {
+				f := Finding{
+					Object: resolve.SecretRef(r.Name),
+					Message: fmt.Sprintf("release %s was created by Fleet for %q (agent in %s), and has no BundleDeployment",
+						r.Release(), r.BundleID, r.AgentNamespace),
+					Remediation: in.Commands.Helm + inNamespace(r.Namespace) + " status " + shellescape.Quote(r.Name.Name),
+				}
+				if r.KeepResources {
+					f.Evidence = []string{"it was deployed with keepResources: its objects are kept, only the record is left over"}
+				}
+				report(f)
 			}
-			if r.KeepResources {
-				f.Evidence = []string{"it was deployed with keepResources: its objects are kept, only the record is left over"}
-			}
-			out = append(out, f)
 		}
-		return out
 	},
-}
-
-func leftovers(desired *resolve.DesiredState) []*state.Record {
-	var out []*state.Record
-	for _, c := range desired.Clusters {
-		out = append(out, c.Leftovers...)
-	}
-	return out
 }

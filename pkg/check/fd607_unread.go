@@ -3,12 +3,9 @@
 package check
 
 import (
-	"fmt"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-
 	"al.essio.dev/pkg/shellescape"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
@@ -18,45 +15,46 @@ var unread = Check{
 	Title: "the desired objects of a deployment could not be read: no result",
 	Explain: "Without the release record, the desired objects of the bundle on this cluster are not known. The audit shows the status that Fleet reports, but cannot check it. " +
 		"Reading release records needs permission to list Secrets. The audit reports the same if the record could be read, but none of the objects.",
-	run: func(in *Input) []Finding {
-		var out []Finding
+	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
-			if d.Problem == "" && d.Counts.Desired > 0 && d.Counts.Unknown == d.Counts.Desired {
-				out = append(out, in.nothingRead(d))
-				continue
-			}
-			if d.Problem == "" || d.Problem == resolve.ClusterNotRead || len(d.RecordProblems) > 0 && d.Release.Name != "" {
-				continue // it is on another cluster, or FD602 reports its record
-			}
-			f := onDeployment(d)
-			f.Message = fmt.Sprintf("no result for %s: %s", d.Key(), d.Detail)
 			switch {
-			case d.Problem == resolve.RecordsForbidden:
-				f.Remediation = in.Commands.PrintRole
-			case d.Problem == resolve.RecordNotCaptured:
-				f.Remediation = "capture the Secrets of type " + release.SecretType + " too"
-			case d.Problem == resolve.RecordsFailed: // the gap gives the reason
-			case d.Problem == resolve.RecordUnreadable:
-				f.Remediation = in.Commands.Helm + inNamespace(d.Release.Namespace) + " history " + shellescape.Quote(d.Release.Name)
-			case d.FromFiles(): // the gap describes the problem with the files
-			case d.Rendering.Refused != "":
-				f.Remediation = in.Commands.Preflight + " " + in.Commands.BundleArgs(d.BundleDeployment)
-			case d.BD == nil:
-				f.Remediation = in.Commands.Helm + inNamespace(d.Release.Namespace) + " history " + shellescape.Quote(d.Release.Name)
+			case d.Problem == "" && d.Counts.Desired > 0 && d.Counts.Unknown == d.Counts.Desired:
+				report(in.nothingRead(d))
+			case d.Problem == "", d.Problem == resolve.ClusterNotRead: // it has a result, or it is on another cluster
+			case len(d.RecordProblems) > 0 && d.Release.Name != "": // FD602 reports the record
 			default:
-				f.Remediation = in.Commands.kubectl(d.Ref()) + " describe bundledeployment " + shellescape.Quote(d.Name)
+				f := onDeployment(d, "no result for %s: %s", d.Key(), d.Detail)
+				f.Remediation = in.readAgain(d)
+				report(f)
 			}
-			out = append(out, f)
 		}
-		return out
 	},
+}
+
+// readAgain returns the next step for a bundle deployment without desired objects; "" if the gap describes it.
+func (in *Input) readAgain(d *evaluate.BundleDeployment) string {
+	history := in.Commands.Helm + inNamespace(d.Release.Namespace) + " history " + shellescape.Quote(d.Release.Name)
+	switch {
+	case d.Problem == resolve.RecordsForbidden:
+		return in.Commands.PrintRole
+	case d.Problem == resolve.RecordNotCaptured:
+		return "capture the Secrets of type " + release.SecretType + " too"
+	case d.Problem == resolve.RecordUnreadable:
+		return history
+	case d.Problem == resolve.RecordsFailed, d.FromFiles():
+		return ""
+	case d.Rendering.Refused != "":
+		return in.Commands.Preflight + " " + in.Commands.BundleArgs(d.BundleDeployment)
+	case d.BD == nil:
+		return history
+	}
+	return in.Commands.kubectl(d.Ref()) + " describe bundledeployment " + shellescape.Quote(d.Name)
 }
 
 // nothingRead reports why none of a deployment's objects has a result.
 func (in *Input) nothingRead(d *evaluate.BundleDeployment) Finding {
-	f := onDeployment(d)
 	first := d.Objects[0]
-	f.Message = fmt.Sprintf("no result for %s: none of its objects has one (%s)", d.Key(), first.Reason)
+	f := onDeployment(d, "no result for %s: none of its objects has a result (%s)", d.Key(), first.Reason)
 	if first.Message != "" {
 		f.Evidence = []string{first.Key().String() + ": " + first.Message}
 	}

@@ -5,6 +5,8 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,49 +21,49 @@ var secretInStatus = Check{
 	Explain: "When a Secret of a bundle differs from its manifest, Fleet writes the desired value, in base64, into the status of the BundleDeployment, and from " +
 		"there into the Bundle and the GitRepo. Every user who can read one of these can read the value. Restore the Secret to the values of the bundle, then change " +
 		"the exposed passwords.",
-	run: func(in *Input) []Finding {
-		var out []Finding
-		shown := map[object.Ref]bool{} // the parents of deployments that are reported
+	run: func(in *Input, report func(Finding)) {
+		reported := map[object.Ref]bool{} // the parents of deployments that are reported
 		for _, d := range in.Deployments {
 			if d.BD == nil {
 				continue
 			}
 			if names := secretsShown(d.BD.Status.ModifiedStatus); len(names) > 0 {
-				f := onDeployment(d)
-				f.Message = fmt.Sprintf("the status of %s shows values of %s", d.Key(), list(names))
+				f := onDeployment(d, "the status of %s shows values of %s", d.Key(), list(names))
 				f.Evidence = []string{"every user who can read BundleDeployments in " + d.Namespace + ", or Bundles or GitRepos in the namespace of the bundle, can read them"}
-				f.Remediation = fmt.Sprintf("restore %s to the values of the bundle, then change the exposed passwords", list(names))
-				out = append(out, f)
+				f.Remediation = changePasswords(names)
+				report(f)
 				for kind, key := range d.Parents() {
-					namespace, name := split(key)
-					shown[Ref(kind, namespace, name)] = true
+					namespace, name, _ := strings.Cut(key, "/")
+					reported[Ref(kind, namespace, name)] = true
 				}
 			}
 		}
-		return append(out, exposedInSummaries(in, shown)...)
+		if in.Whole {
+			in.exposedInSummaries(reported, report)
+		}
 	},
 }
 
-// exposedInSummaries reports the parents of deployments with summaries that show a value which no deployment in scope shows any more. The status
-// of a Cluster can be 15 minutes old.
-func exposedInSummaries(in *Input, reported map[object.Ref]bool) []Finding {
-	if !in.Whole {
-		return nil
-	}
-	var out []Finding
+// changePasswords is the remediation for Secrets with values that a status shows.
+func changePasswords(secrets []string) string {
+	return fmt.Sprintf("restore %s to the values of the bundle, then change the exposed passwords", list(secrets))
+}
+
+// exposedInSummaries reports the parents of deployments with summaries that show a value which no deployment shows any more. The status of a
+// Cluster can be 15 minutes old.
+func (in *Input) exposedInSummaries(reported map[object.Ref]bool, report func(Finding)) {
 	for kind, all := range in.Tree {
 		for _, a := range all {
 			ref := Ref(kind, a.Object.GetNamespace(), a.Object.GetName())
 			if names := secretsShown(modifiedIn(a.Object.Reported().Summary)); len(names) > 0 && !reported[ref] {
-				out = append(out, Finding{
+				report(Finding{
 					Object:      ref,
 					Message:     fmt.Sprintf("the status of %s %s shows values of %s", strings.ToLower(kind), a.Key(), list(names)),
-					Remediation: fmt.Sprintf("restore %s to the values of the bundle, then change the exposed passwords", list(names)),
+					Remediation: changePasswords(names),
 				})
 			}
 		}
 	}
-	return out
 }
 
 func modifiedIn(s *v1alpha1.Summary) []v1alpha1.ModifiedStatus {
@@ -99,10 +101,5 @@ func secretsShown(entries []v1alpha1.ModifiedStatus) []string {
 }
 
 func hasValue(data map[string]*string) bool {
-	for _, v := range data {
-		if v != nil && *v != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(data)), func(v *string) bool { return v != nil && *v != "" })
 }

@@ -6,27 +6,16 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-
 	"al.essio.dev/pkg/shellescape"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// split splits "namespace/name".
-func split(key string) (namespace, name string) {
-	namespace, name, _ = strings.Cut(key, "/")
-	return namespace, name
-}
-
 // kubectlName returns an object as a quoted argument of kubectl: "deployment.apps/frontend".
 func kubectlName(r object.Ref) string {
-	kind := strings.ToLower(r.Kind)
-	if g := object.Group(r.APIVersion); g != "" {
-		kind += "." + g
-	}
-	return shellescape.Quote(kind + "/" + r.Name)
+	return shellescape.Quote(r.Key().Type() + "/" + r.Name)
 }
 
 // kubectl returns the beginning of a command about an object: "kubectl --context prod -n web".
@@ -56,7 +45,7 @@ func (in *Input) nextGeneration(d *evaluate.BundleDeployment) int64 {
 // count returns a number with its noun.
 func count(n int, noun string) string {
 	if n == 1 {
-		return fmt.Sprintf("1 %s", noun)
+		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
@@ -67,7 +56,7 @@ func list(names []string) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")
 	}
-	return strings.Join(names[:most], ", ") + " and " + fmt.Sprintf("%d more", len(names)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // Ref returns the reference of one of Fleet's own objects.

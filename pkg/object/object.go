@@ -20,16 +20,20 @@ type Key struct {
 // GroupKind returns the kind without its version.
 func (k Key) GroupKind() schema.GroupKind { return schema.GroupKind{Group: k.Group, Kind: k.Kind} }
 
+// Type is the kind as kubectl names it: "deployment.apps".
+func (k Key) Type() string {
+	if k.Group == "" {
+		return strings.ToLower(k.Kind)
+	}
+	return strings.ToLower(k.Kind) + "." + k.Group
+}
+
 // String writes the key as kubectl names objects: "deployment.apps guestbook/frontend".
 func (k Key) String() string {
-	kind := strings.ToLower(k.Kind)
-	if k.Group != "" {
-		kind += "." + k.Group
-	}
 	if k.Namespace == "" {
-		return kind + " " + k.Name
+		return k.Type() + " " + k.Name
 	}
-	return kind + " " + k.Namespace + "/" + k.Name
+	return k.Type() + " " + k.Namespace + "/" + k.Name
 }
 
 // Compare orders keys by group, kind, namespace and name.

@@ -4,14 +4,13 @@ package object
 
 import (
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// clusterScoped lists the built-in kinds that have no namespace, and Fleet's, for sources that cannot ask a server. A test holds it against
-// one that serves all of them (test/defaults), those of alpha APIs too.
-var clusterScoped = map[string][]string{
+// ClusterScopedKinds lists, by group, the built-in kinds without a namespace, and Fleet's, for sources that cannot ask a server. A test compares it
+// with a server that serves all built-in kinds (test/defaults), including those of alpha APIs.
+var ClusterScopedKinds = map[string][]string{
 	"": {"Namespace", "Node", "PersistentVolume", "ComponentStatus"},
 	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy",
 		"ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"},
@@ -32,19 +31,7 @@ var clusterScoped = map[string][]string{
 	"fleet.cattle.io":              {"Content"},
 }
 
-// ClusterScoped says whether a kind is one of Kubernetes' or Fleet's own that have no namespace.
+// ClusterScoped reports whether a kind of Kubernetes or Fleet has no namespace.
 func ClusterScoped(gk schema.GroupKind) bool {
-	return slices.Contains(clusterScoped[gk.Group], gk.Kind)
-}
-
-// ClusterScopedKinds returns the kinds for which ClusterScoped holds, ordered by group and kind.
-func ClusterScopedKinds() []schema.GroupKind {
-	var out []schema.GroupKind
-	for group, kinds := range clusterScoped {
-		for _, kind := range kinds {
-			out = append(out, schema.GroupKind{Group: group, Kind: kind})
-		}
-	}
-	slices.SortFunc(out, func(a, b schema.GroupKind) int { return strings.Compare(a.Group+" "+a.Kind, b.Group+" "+b.Kind) })
-	return out
+	return slices.Contains(ClusterScopedKinds[gk.Group], gk.Kind)
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -103,7 +102,7 @@ func (c *preflightCase) run(t *testing.T, capture *cases.Capture) *report.Prefli
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands := check.CommandsOf("kubectl fleetdoctor")
+	commands := cases.Commands
 	commands.Files = "-f guestbook"
 	o := audit.Options{Predict: true, Desired: audit.DesiredBundle, Commands: commands}
 	if len(c.Desired.Files) > 0 {

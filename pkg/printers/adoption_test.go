@@ -8,13 +8,13 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
 // planned is the plan for the sick cluster that ships with the project.
@@ -24,7 +24,7 @@ func planned(t *testing.T, o adopt.Options) *report.Adoption {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := audit.Run(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Version: "test", Predict: true})
+	found, err := audit.Run(t.Context(), s, audit.Options{Commands: cases.Commands, Version: "test", Predict: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
@@ -37,7 +36,7 @@ func captured(t *testing.T, file string) *snapshot.Snapshot {
 // TestThreeSides holds how it is shown that Git says 3, the release says 2, and live is 5.
 func TestThreeSides(t *testing.T) {
 	a, err := audit.Run(t.Context(), captured(t, "cases/desired-three-sides.yaml"),
-		audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Version: "test", Desired: audit.DesiredBundle})
+		audit.Options{Commands: cases.Commands, Version: "test", Desired: audit.DesiredBundle})
 	if err != nil {
 		t.Fatal(err)
 	}

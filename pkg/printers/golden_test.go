@@ -18,11 +18,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files with what comes out")
@@ -34,7 +34,7 @@ func sample(t *testing.T, name string) *report.Audit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := audit.Run(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Version: "test"})
+	found, err := audit.Run(t.Context(), s, audit.Options{Commands: cases.Commands, Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

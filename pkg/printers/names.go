@@ -5,7 +5,6 @@ package printers
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -68,8 +67,7 @@ func bundleDeploymentName(w io.Writer, namespace, name string) error {
 }
 
 func objectName(w io.Writer, r object.Ref) error {
-	kind, _, _ := strings.Cut(r.Key().String(), " ")
-	return printName(w, r.Namespace, kind, r.Name)
+	return printName(w, r.Namespace, r.Key().Type(), r.Name)
 }
 
 // printName prints a name as kubectl does, KIND.GROUP/NAME, after the flag for its namespace: the objects are of many namespaces, and a line

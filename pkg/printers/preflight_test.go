@@ -6,17 +6,17 @@ import (
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
 // TestPreflightGolden holds every format of what rollouts would meet, byte for byte.
 func TestPreflightGolden(t *testing.T) {
 	for _, name := range []string{"install", "upgrade", "refused"} {
 		found, err := audit.Run(t.Context(), captured(t, "preflights/"+name+".yaml"),
-			audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Version: "test", Desired: audit.DesiredBundle, Predict: true})
+			audit.Options{Commands: cases.Commands, Version: "test", Desired: audit.DesiredBundle, Predict: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,13 +20,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
 // A doc is one object as JSON would have it.
@@ -246,7 +246,7 @@ func auditOf(t *testing.T, docs []doc, targets ...evaluate.Target) *report.Audit
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := audit.Run(t.Context(), s, audit.Options{Commands: check.CommandsOf("kubectl fleetdoctor"), Scope: evaluate.Scope{Targets: targets}})
+	got, err := audit.Run(t.Context(), s, audit.Options{Commands: cases.Commands, Scope: evaluate.Scope{Targets: targets}})
 	if err != nil {
 		t.Fatal(err)
 	}
