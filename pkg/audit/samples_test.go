@@ -197,7 +197,7 @@ func (w *truth) holdSecrets(t *testing.T, got *report.Audit) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := show(&out, printers.Audit{Report: got, Options: printers.Options{Diff: true}}); err != nil {
+		if err := show(&out, printers.Audit(got, printers.Options{Diff: true})); err != nil {
 			t.Fatal(err)
 		}
 		for i, s := range w.Secrets {

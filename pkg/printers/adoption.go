@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -16,32 +15,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Adoption prints the plan of an adoption, or its result.
-type Adoption struct {
-	Plan    *report.Adoption
-	Options Options
-}
-
-// Content is the document.
-func (p Adoption) Content() any { return p.Plan }
-
-// Rows are the objects.
-func (p Adoption) Rows() any { return p.Plan.Objects }
-
-// Table writes the document for people.
-func (p Adoption) Table(w io.Writer, wide bool) error {
-	return text{p.Options, wide}.adoption(w, p.Plan)
-}
-
-func (t text) adoption(w io.Writer, a *report.Adoption) error {
-	var b bytes.Buffer
+func (t text) adoption(b *bytes.Buffer, a *report.Adoption) {
 	if a.Kind == report.KindAdoptionResult {
-		t.outcome(&b, a)
+		t.outcome(b, a)
 	} else {
-		t.plan(&b, a)
+		t.plan(b, a)
 	}
-	_, err := w.Write(b.Bytes())
-	return err
 }
 
 // plan shows the actions, bundle deployment by bundle deployment.
@@ -52,15 +31,10 @@ func (t text) plan(b *bytes.Buffer, a *report.Adoption) {
 	}
 	t.head(b, title, a.Source, a.TakenAt)
 	t.notRead(b, a.Gaps, a.Notes)
-	for rest := a.Objects; len(rest) > 0; {
-		n := slices.IndexFunc(rest, func(o report.AdoptedObject) bool { return o.BundleDeployment != rest[0].BundleDeployment })
-		if n < 0 {
-			n = len(rest)
-		}
-		fmt.Fprintln(b, t.bold("bundle deployment "+printable(rest[0].BundleDeployment)))
-		t.groupedByAction(b, rest[:n])
+	for objects := range chunks(a.Objects, func(x, y report.AdoptedObject) bool { return x.BundleDeployment == y.BundleDeployment }) {
+		fmt.Fprintln(b, t.bold("bundle deployment "+printable(objects[0].BundleDeployment)))
+		t.groupedByAction(b, objects)
 		b.WriteByte('\n')
-		rest = rest[n:]
 	}
 	t.planSummary(b, a)
 }
@@ -97,10 +71,7 @@ var actionColours = map[report.Action]string{report.ActionAdopt: green, report.A
 
 func (t text) actionGroup(b *bytes.Buffer, group []report.AdoptedObject) {
 	first := group[0]
-	shown := group
-	if !t.wide {
-		shown = group[:min(len(group), maxShown)]
-	}
+	shown := limited(t, group)
 	for _, o := range shown {
 		line := fmt.Sprintf("  %s %s", t.colour(actionColours[o.Action], fmt.Sprintf("%-7s", actionWords[o.Action])), printable(o.Key().String()))
 		if o.Reason != "" {
@@ -108,9 +79,7 @@ func (t text) actionGroup(b *bytes.Buffer, group []report.AdoptedObject) {
 		}
 		fmt.Fprintln(b, line)
 	}
-	if n := len(group) - len(shown); n > 0 {
-		fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more (-o wide shows them)", n)))
-	}
+	t.more(b, "  ", len(group)-len(shown), "")
 	for _, r := range first.Refusals {
 		wrapped(b, inset, sentence(r)+".")
 	}
@@ -145,7 +114,7 @@ func (t text) change(b *bytes.Buffer, c report.KeyChange) {
 	fmt.Fprintf(b, "%s\n%s%s →\n%s%s\n", key, below, t.colour(red, old), below, t.colour(green, now))
 }
 
-// keyValue is a quoted value, none if the key does not exist.
+// keyValue returns a quoted value, or the word none if the key does not exist.
 func keyValue(v *string) string {
 	if v == nil {
 		return "none"
@@ -159,17 +128,15 @@ func (t text) overwrites(b *bytes.Buffer, diffs []report.Difference) {
 		t.diff(b, diffs)
 		return
 	}
-	for i, d := range diffs {
-		if i == maxShown && !t.wide {
-			fmt.Fprintf(b, "%s%s\n", inset, t.faint(fmt.Sprintf("… and %d more (-o wide shows them)", len(diffs)-maxShown)))
-			return
-		}
+	shown := limited(t, diffs)
+	for _, d := range shown {
 		writer := ""
 		if d.Manager != "" {
 			writer = t.faint("  written by " + printable(d.Manager))
 		}
 		fmt.Fprintf(b, "%s%s%s\n", inset, printable(d.Path), writer)
 	}
+	t.more(b, inset, len(diffs)-len(shown), "")
 }
 
 // planSummary shows the counts and the digest of a plan.
@@ -204,14 +171,11 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 	if a.Undo {
 		past = "restored"
 	}
-	shown := 0
-	for _, o := range a.Objects {
-		if o.Outcome != report.OutcomeFailed && o.Outcome != report.OutcomeChanged {
-			continue
-		}
-		if shown++; shown > maxShown && !t.wide {
-			continue
-		}
+	failed := slices.DeleteFunc(slices.Clone(a.Objects), func(o report.AdoptedObject) bool {
+		return o.Outcome != report.OutcomeFailed && o.Outcome != report.OutcomeChanged
+	})
+	shown := limited(t, failed)
+	for _, o := range shown {
 		word := "failed"
 		if o.Outcome == report.OutcomeChanged {
 			word = "changed"
@@ -219,9 +183,7 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 		fmt.Fprintf(b, "  %s %s\n", t.colour(red, fmt.Sprintf("%-7s", word)), printable(o.Key().String()))
 		wrapped(b, inset, o.Message) // the message of the server
 	}
-	if shown > maxShown && !t.wide {
-		fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more (-o wide shows them)", shown-maxShown)))
-	}
+	t.more(b, "  ", len(failed)-len(shown), "")
 	s := a.Summary
 	line := fmt.Sprintf("%s %d of %s", past, s.Done, plural(s.Change, "object"))
 	if a.DryRun != "" {

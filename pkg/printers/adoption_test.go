@@ -64,7 +64,7 @@ func invented() *report.Adoption {
 func showAdoption(t *testing.T, a *report.Adoption, format string, o printers.Options) string {
 	t.Helper()
 	o.PrintRole, o.Undo = "kubectl fleetdoctor audit --print-rbac", "kubectl fleetdoctor adopt --undo"
-	return shown(t, format, printers.Adoption{Plan: a, Options: o})
+	return shown(t, format, printers.Adoption(a, o))
 }
 
 // TestGoldenAdoption holds every format of plans and results, byte for byte.
@@ -93,6 +93,6 @@ func TestGoldenOwnership(t *testing.T) {
 	}
 	d.Source.Path = "test/testdata/sick"
 	for _, format := range []string{"table", "json", "yaml", "name"} {
-		golden(t, "owner."+format, shown(t, format, printers.Ownership{Report: d}))
+		golden(t, "owner."+format, shown(t, format, printers.Ownership(d, printers.Options{})))
 	}
 }

@@ -81,7 +81,7 @@ func (t text) fold(b *bytes.Buffer, list []report.Finding) {
 	for _, f := range list[:maxRepeated] {
 		t.finding(b, f)
 	}
-	fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more (-o wide shows them)", len(list)-maxRepeated)))
+	t.more(b, "  ", len(list)-maxRepeated, "")
 	t.next(b, list[0].Remediation)
 	fmt.Fprintln(b)
 }
@@ -117,7 +117,7 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 		shown[f.Code]++
 		if n := shown[f.Code]; n > maxShown && !t.wide {
 			if n == total[f.Code] {
-				fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more of %s (-o wide shows them)", n-maxShown, printable(f.Code))))
+				t.more(b, "  ", n-maxShown, " of "+printable(f.Code))
 			}
 			continue
 		}

@@ -44,7 +44,7 @@ func printed(t *testing.T, a *report.Audit) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, format := range slices.Concat(formats, templates) {
-		out[format] = shown(t, format, printers.Audit{Report: a, Options: printers.Options{Diff: true}})
+		out[format] = shown(t, format, printers.Audit(a, printers.Options{Diff: true}))
 	}
 	return out
 }

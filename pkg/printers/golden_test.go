@@ -46,7 +46,7 @@ func sample(t *testing.T, name string) *report.Audit {
 func show(t *testing.T, a *report.Audit, format string, o printers.Options) string {
 	t.Helper()
 	o.PrintRole = "kubectl fleetdoctor audit --print-rbac"
-	return shown(t, format, printers.Audit{Report: a, Options: o})
+	return shown(t, format, printers.Audit(a, o))
 }
 
 // TestGolden holds every format, byte for byte. After a change that is meant: go test ./pkg/printers -update, and read the difference.
@@ -299,7 +299,7 @@ func TestFormats(t *testing.T) {
 		t.Errorf("YAML does not say what JSON says (-json +yaml):\n%s", diff)
 	}
 	for _, format := range slices.Concat(formats, templates) {
-		if err := printIn(errWriter{}, format, printers.Audit{Report: a}); err == nil {
+		if err := printIn(errWriter{}, format, printers.Audit(a, printers.Options{})); err == nil {
 			t.Errorf("-o %s hides that it could not write", format)
 		}
 	}

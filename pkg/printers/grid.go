@@ -3,7 +3,7 @@
 package printers
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,9 +14,8 @@ import (
 
 // grid is a table with one line per row. Its first column has names.
 type grid struct {
-	header []string
-	right  []bool
-	rows   [][]string
+	columns []column
+	rows    [][]string
 }
 
 // gap separates two columns.
@@ -25,8 +24,8 @@ const gap = "  "
 // cutNames shortens the names to the width that the other columns leave.
 func (g *grid) cutNames() {
 	left := width
-	for i, header := range g.header[1:] {
-		widest := span(header)
+	for i, c := range g.columns[1:] {
+		widest := span(c.header)
 		for _, row := range g.rows {
 			widest = max(widest, span(row[i+1]))
 		}
@@ -39,47 +38,23 @@ func (g *grid) cutNames() {
 	}
 }
 
-// dropLast removes the last column.
-func (g *grid) dropLast() {
-	last := len(g.header) - 1
-	g.header, g.right = g.header[:last], g.right[:last]
-	for i := range g.rows {
-		g.rows[i] = g.rows[i][:last]
-	}
-}
-
 // lines are the header and the rows in the layout of kubectl: no rules, two spaces between columns, none at the end.
 func (g *grid) lines() ([]string, error) {
-	var padded bytes.Buffer
-	if err := g.render(&padded); err != nil {
-		return nil, err
-	}
-	out := strings.Split(strings.TrimSuffix(padded.String(), "\n"), "\n")
-	if len(out) != 1+len(g.rows) {
-		return nil, fmt.Errorf("laying out a table: %d rows became %d lines", len(g.rows), len(out))
-	}
-	for i, line := range out {
-		out[i] = strings.TrimRight(line, " ")
-	}
-	return out, nil
-}
-
-func (g *grid) render(b *bytes.Buffer) error {
-	align := make([]tw.Align, len(g.right))
-	for i := range g.right {
-		align[i] = tw.AlignLeft
-		if g.right[i] {
-			align[i] = tw.AlignRight
+	var b strings.Builder
+	var header []string
+	var align []tw.Align
+	for _, c := range g.columns {
+		header, align = append(header, c.header), append(align, tw.AlignLeft)
+		if c.right {
+			align[len(align)-1] = tw.AlignRight
 		}
 	}
-	cells := func(format tw.State) tw.CellConfig {
-		return tw.CellConfig{
-			Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone, AutoFormat: format},
-			Alignment:  tw.CellAlignment{PerColumn: align},
-			Padding:    tw.CellPadding{Global: tw.Padding{Left: tw.Empty, Right: gap, Overwrite: true}},
-		}
+	cells := tw.CellConfig{
+		Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone, AutoFormat: tw.Off},
+		Alignment:  tw.CellAlignment{PerColumn: align},
+		Padding:    tw.CellPadding{Global: tw.Padding{Left: tw.Empty, Right: gap, Overwrite: true}},
 	}
-	out := tablewriter.NewTable(b,
+	table := tablewriter.NewTable(&b,
 		tablewriter.WithEastAsian(tw.Off), // as in span: the widths do not depend on LANG
 		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
 			Borders: tw.BorderNone,
@@ -88,11 +63,18 @@ func (g *grid) render(b *bytes.Buffer) error {
 				Lines:      tw.Lines{ShowHeaderLine: tw.Off, ShowTop: tw.Off, ShowBottom: tw.Off},
 			},
 		})),
-		tablewriter.WithConfig(tablewriter.Config{Header: cells(tw.Off), Row: cells(tw.Off)}),
+		tablewriter.WithConfig(tablewriter.Config{Header: cells, Row: cells}),
 	)
-	out.Header(g.header)
-	if err := out.Bulk(g.rows); err != nil {
-		return err
+	table.Header(header)
+	if err := errors.Join(table.Bulk(g.rows), table.Render()); err != nil {
+		return nil, err
 	}
-	return out.Render()
+	out := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(out) != 1+len(g.rows) {
+		return nil, fmt.Errorf("laying out a table: %d rows became %d lines", len(g.rows), len(out))
+	}
+	for i, line := range out {
+		out[i] = strings.TrimRight(line, " ")
+	}
+	return out, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// TestLines holds that a line ends where a terminal's does: characters of East Asia take two columns, those that combine none.
+// TestLines checks that lines are wrapped by their width on a terminal: characters of East Asia have two columns, combining characters none.
 func TestLines(t *testing.T) {
 	for name, tc := range map[string]struct {
 		word    string
@@ -25,7 +25,7 @@ func TestLines(t *testing.T) {
 		if strings.Join(got, " ") != strings.TrimSpace(strings.Repeat(word+" ", 100)) {
 			t.Errorf("%s: words were lost: %q", name, got)
 		}
-		for i, line := range got[:len(got)-1] { // the last is as long as it happens to be
+		for i, line := range got[:len(got)-1] { // the last line may have any length
 			at := 10
 			if i == 0 {
 				at = 17
@@ -38,19 +38,19 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestShort holds that a name is cut down to columns in its middle: names that Fleet makes differ at the end.
+// TestShort checks that the middle of a long name is removed: names that Fleet makes differ at the end.
 func TestShort(t *testing.T) {
 	for in, want := range map[string]string{"12345": "12345", "123456": "12…56", "文字列": "文…列", "文字": "文字", "aaaae\u0301": "aaaae\u0301", "aaaaae\u0301": "aa…ae\u0301"} {
 		if got := short(in, 5); got != want {
 			t.Errorf("%s: %q, want %q", in, got, want)
 		}
 	}
-	if one, other := short("monitoring-rancher-monitoring", 23), short("monitoring-rancher-monitoring-crd", 23); one == other {
-		t.Errorf("two names are both shown as %s", one)
+	if first, second := short("monitoring-rancher-monitoring", 23), short("monitoring-rancher-monitoring-crd", 23); first == second {
+		t.Errorf("two names are both shown as %s", first)
 	}
 }
 
-// TestSentence holds that a first letter is one, however many bytes it takes.
+// TestSentence checks that the first letter is a character, not a byte.
 func TestSentence(t *testing.T) {
 	for in, want := range map[string]string{"": "", "a b": "A b", "größe": "Größe", "ärger": "Ärger", "店": "店", "1st": "1st"} {
 		if got := sentence(in); got != want {
@@ -59,21 +59,19 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// TestFontOfEastAsia holds that a table is as wide where the locale is of East Asia as anywhere else, though its fonts draw some
-// characters twice as wide: the same report gives the same bytes.
+// TestFontOfEastAsia checks that a locale of East Asia does not change a table, although its fonts draw some characters twice as wide: the
+// same report gives the same bytes.
 func TestFontOfEastAsia(t *testing.T) {
 	show := func() string {
 		var b bytes.Buffer
 		a := &report.Audit{BundleDeployments: []report.BundleDeployment{{Name: strings.Repeat("long-", 10)}, {Name: "short"}}}
-		if err := (text{}).deployments(&b, a); err != nil {
-			t.Fatal(err)
-		}
+		text{}.deployments(&b, a)
 		return b.String()
 	}
 	here := show()
 	before := twwidth.IsEastAsian()
 	defer twwidth.SetEastAsian(before)
-	twwidth.SetEastAsian(true) // as tablewriter does on its own where LANG is ja_JP
+	twwidth.SetEastAsian(true) // as tablewriter does if LANG is ja_JP
 	if there := show(); there != here {
 		t.Errorf("here:\n%s\nthere:\n%s", here, there)
 	}

@@ -5,62 +5,39 @@ package printers
 import (
 	"bytes"
 	"fmt"
-	"io"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Ownership prints an owner report.
-type Ownership struct {
-	Report  *report.Ownership
-	Options Options
-}
-
-// Content is the document.
-func (p Ownership) Content() any { return p.Report }
-
-// Rows are the objects.
-func (p Ownership) Rows() any { return p.Report.Objects }
-
-// Table writes the document for people.
-func (p Ownership) Table(w io.Writer, wide bool) error {
-	return text{p.Options, wide}.ownership(w, p.Report)
-}
-
-func (t text) ownership(w io.Writer, d *report.Ownership) error {
-	var b bytes.Buffer
-	t.notRead(&b, d.Gaps, nil)
+func (t text) ownership(b *bytes.Buffer, d *report.Ownership) {
+	t.notRead(b, d.Gaps, nil)
 	for i, o := range d.Objects {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintln(&b, t.bold(printable(o.Key().String())))
-		wrapped(&b, "  ", sentence(o.Verdict)+".")
-		t.owner(&b, o.Holder)
+		fmt.Fprintln(b, t.bold(printable(o.Key().String())))
+		wrapped(b, "  ", sentence(o.Verdict)+".")
+		t.owner(b, o.Holder)
 		for _, c := range o.DesiredBy {
 			role := "the owner"
 			if c.Reason != "" {
 				role = "not the owner: " + c.Reason
 			}
-			t.fact(&b, "desired by", c.BundleDeployment+" ("+role+")")
+			t.fact(b, "desired by", c.BundleDeployment+" ("+role+")")
 		}
-		t.fact(&b, "controlled by", o.Controller)
+		t.fact(b, "controlled by", o.Controller)
 		for _, m := range o.Marks {
-			fmt.Fprintf(&b, "  %s %s=%q\n", t.faint(fmt.Sprintf("%-10s", printable(m.Field))), printable(m.Key), printable(m.Value))
-			wrapped(&b, "             ", m.Means)
-			if m.Who != "" {
-				wrapped(&b, "             ", m.Who)
-			}
+			fmt.Fprintf(b, "  %s %s=%q\n", t.faint(fmt.Sprintf("%-10s", printable(m.Field))), printable(m.Key), printable(m.Value))
+			wrapped(b, "             ", m.Means)
+			wrapped(b, "             ", m.Who)
 		}
 		if len(o.Marks) == 0 {
-			fmt.Fprintf(&b, "  %s\n", t.faint("no ownership metadata"))
+			fmt.Fprintf(b, "  %s\n", t.faint("no ownership metadata"))
 		}
 	}
-	_, err := w.Write(b.Bytes())
-	return err
 }
 
-// owner shows the bundle that an object counts as, from the release up.
+// owner shows the bundle that owns an object, and its parents.
 func (t text) owner(b *bytes.Buffer, h *report.Holder) {
 	if h == nil {
 		return

@@ -25,7 +25,7 @@ func TestPreflightGolden(t *testing.T) {
 		p := &report.Preflight{TakenAt: audited.TakenAt, Tool: audited.Tool, Source: audited.Source, BundleDeployments: rollouts, Gaps: audited.Gaps, Notes: audited.Notes}
 		p = p.Redacted(found.Secrets)
 		shownAs := func(format string, o printers.Options) string {
-			return shown(t, format, printers.Preflight{Report: p, Options: o})
+			return shown(t, format, printers.Preflight(p, o))
 		}
 		golden(t, "preflight-"+name+".table", shownAs("table", printers.Options{}))
 		if name == "upgrade" {

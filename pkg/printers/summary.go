@@ -57,11 +57,8 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 	}
 }
 
-// unknown says whether the state of a deployment is unknown.
-func unknown(bd report.BundleDeployment) bool { return bd.State == report.Unknown }
-
-// withoutResult says whether the objects of a deployment were not evaluated. A state such as WaitApplied comes from Fleet's status; the reason
-// then says why the desired objects could not be read.
+// withoutResult reports whether the objects of a deployment were not evaluated. A state such as WaitApplied comes from Fleet's status; then the
+// reason is why the desired objects could not be read.
 func withoutResult(bd report.BundleDeployment) bool {
-	return unknown(bd) || bd.Reason != "" || bd.Counts.Desired > 0 && bd.Counts.Unknown == bd.Counts.Desired
+	return bd.State == report.Unknown || bd.Reason != "" || bd.Counts.Desired > 0 && bd.Counts.Unknown == bd.Counts.Desired
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// column is one column of the table of bundle deployments.
+// column is one column of a table. cell is its content in the table of bundle deployments.
 type column struct {
 	header string
 	right  bool
@@ -117,18 +117,11 @@ func fraction(a, b int) string { return fmt.Sprintf("%d/%d", a, b) }
 // deployments shows one line per bundle deployment. If there are several clusters, each is named on a line of its own: a column would take
 // more width.
 func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
-	g := grid{}
-	var shown []column
-	for _, c := range columns {
-		if c.wide && !t.wide {
-			continue
-		}
-		g.header, g.right, shown = append(g.header, c.header), append(g.right, c.right), append(shown, c)
-	}
+	g := grid{columns: slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.wide && !t.wide })}
 	many := !t.wide && slices.ContainsFunc(a.BundleDeployments, func(bd report.BundleDeployment) bool { return bd.Cluster != a.BundleDeployments[0].Cluster })
 	for i := range a.BundleDeployments {
 		var row []string
-		for _, c := range shown {
+		for _, c := range g.columns {
 			row = append(row, c.cell(t, &a.BundleDeployments[i]))
 		}
 		if many {
@@ -154,12 +147,12 @@ func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
 	return nil
 }
 
-// aggregates shows the aggregates whose reported counts differ from the evaluated ones. Aggregates without an evaluated deployment are left out.
+// aggregates shows the aggregates with other reported counts than the evaluated ones. Aggregates without an evaluated deployment are left out.
 func (t text) aggregates(b *bytes.Buffer, a *report.Audit) error {
-	g := grid{header: []string{"AGGREGATE", "READY", "FLEET REPORTS", "STATE"}, right: []bool{false, true, true, false}}
+	g := grid{columns: []column{{header: "AGGREGATE"}, {header: "READY", right: true}, {header: "FLEET REPORTS", right: true}}}
 	evaluated := map[string]bool{}
 	for _, bd := range a.BundleDeployments {
-		if !unknown(bd) {
+		if bd.State != report.Unknown {
 			evaluated["gitrepo "+bd.GitRepo], evaluated["helmop "+bd.HelmOp], evaluated["cluster "+bd.Cluster] = true, true, true
 		}
 	}
@@ -171,22 +164,19 @@ func (t text) aggregates(b *bytes.Buffer, a *report.Audit) error {
 		for _, s := range level.list {
 			name := level.kind + " " + s.Namespace + "/" + s.Name
 			known := evaluated[name] || s.Actual.BundleDeployments == 0 || level.kind == "clustergroup" && s.Actual.Counts.Desired > 0
-			r := s.Reported
-			if r == nil || r.Ready == nil || r.DesiredReady == nil || !known {
-				continue
-			}
-			if *r.Ready == s.Actual.Counts.Ready && *r.DesiredReady == s.Actual.Counts.Desired && !t.wide {
+			r, counts := s.Reported, s.Actual.Counts
+			if r == nil || r.Ready == nil || r.DesiredReady == nil || !known || !t.wide && *r.Ready == counts.Ready && *r.DesiredReady == counts.Desired {
 				continue
 			}
 			hasState = hasState || r.State != ""
-			g.rows = append(g.rows, []string{printable(name), fraction(s.Actual.Counts.Ready, s.Actual.Counts.Desired), fraction(*r.Ready, *r.DesiredReady), t.bounded(r.State)})
+			g.rows = append(g.rows, []string{printable(name), fraction(counts.Ready, counts.Desired), fraction(*r.Ready, *r.DesiredReady), t.bounded(r.State)})
 		}
 	}
 	if len(g.rows) == 0 {
 		return nil
 	}
-	if !hasState {
-		g.dropLast()
+	if hasState {
+		g.columns = append(g.columns, column{header: "STATE"})
 	}
 	if !t.wide {
 		g.cutNames()

@@ -67,8 +67,8 @@ func TestTerminal(t *testing.T) {
 	modified := audit.Findings[0]
 	modified.Code = "FD104"
 	audit.Findings = append(audit.Findings, modified)
-	documents := map[string]output.Document{"audit": printers.Audit{Report: audit, Options: o}, "adoption": printers.Adoption{Plan: adoption, Options: o},
-		"preflight": printers.Preflight{Report: preflight, Options: o}, "ownership": printers.Ownership{Report: ownership, Options: o}}
+	documents := map[string]output.Document{"audit": printers.Audit(audit, o), "adoption": printers.Adoption(adoption, o),
+		"preflight": printers.Preflight(preflight, o), "ownership": printers.Ownership(ownership, o)}
 	for name, d := range documents {
 		for _, format := range slices.Concat(formats, templates) {
 			out := shown(t, format, d)

@@ -5,7 +5,7 @@ package printers
 import (
 	"bytes"
 	"fmt"
-	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -23,53 +23,51 @@ const width = 100
 // maxShown is the number of similar entries that are shown without -o wide.
 const maxShown = 10
 
-// Audit prints the report of an audit.
-type Audit struct {
-	Report  *report.Audit
-	Options Options
-}
-
-// Content is the document.
-func (p Audit) Content() any { return p.Report }
-
-// Rows are the bundle deployments.
-func (p Audit) Rows() any { return p.Report.BundleDeployments }
-
-// Table writes the document for people.
-func (p Audit) Table(w io.Writer, wide bool) error { return text{p.Options, wide}.audit(w, p.Report) }
-
 // text lays out documents for people.
 type text struct {
 	Options
 	wide bool
 }
 
-func (t text) audit(w io.Writer, a *report.Audit) error {
-	var b bytes.Buffer
-	t.head(&b, "Audit of ", a.Source, a.TakenAt)
-	t.notRead(&b, a.Gaps, a.Notes)
+func (t text) audit(b *bytes.Buffer, a *report.Audit) error {
+	t.head(b, "Audit of ", a.Source, a.TakenAt)
+	t.notRead(b, a.Gaps, a.Notes)
 	if len(a.BundleDeployments) > 0 {
-		if err := t.deployments(&b, a); err != nil {
+		if err := t.deployments(b, a); err != nil {
 			return err
 		}
 	}
-	if err := t.aggregates(&b, a); err != nil {
+	if err := t.aggregates(b, a); err != nil {
 		return err
 	}
-	t.findings(&b, a)
-	t.summary(&b, a)
-	_, err := w.Write(b.Bytes())
-	return err
+	t.findings(b, a)
+	t.summary(b, a)
+	return nil
+}
+
+// limited returns the elements of a list that are shown: without -o wide, at most maxShown.
+func limited[T any](t text, list []T) []T {
+	if t.wide {
+		return list
+	}
+	return list[:min(len(list), maxShown)]
+}
+
+// more writes the number of elements that are not shown, if there are any.
+func (t text) more(b *bytes.Buffer, indent string, n int, of string) {
+	if n > 0 {
+		fmt.Fprintln(b, indent+t.faint(fmt.Sprintf("… and %d more%s (-o wide shows them)", n, of)))
+	}
 }
 
 // head shows the source, its time and its versions.
 func (t text) head(b *bytes.Buffer, title string, s report.Source, takenAt string) {
 	what := "snapshot " + s.Path
-	if s.Kind == "cluster" {
+	switch {
+	case s.Kind == "cluster" && s.Context != "":
+		what = "context " + s.Context
+	case s.Kind == "cluster":
 		what = "cluster " + s.Server
-		if s.Context != "" {
-			what = "context " + s.Context
-		}
 	}
 	var facts []string
 	if takenAt != "" {
@@ -111,17 +109,12 @@ func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 	if len(gaps) > 0 {
 		fmt.Fprintln(b, t.bold("NOT READ"))
 		forbidden := false
-		shown := gaps
-		if !t.wide {
-			shown = shown[:min(len(shown), maxShown)]
-		}
+		shown := limited(t, gaps)
 		for _, g := range shown {
 			wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", g.What, strings.TrimSuffix(g.Why(), "."), sentence(g.Effect)))
 			forbidden = forbidden || g.Reason == "Forbidden"
 		}
-		if n := len(gaps) - len(shown); n > 0 {
-			fmt.Fprintf(b, "  %s\n", t.faint(fmt.Sprintf("… and %d more (-o wide shows them)", n)))
-		}
+		t.more(b, "  ", len(gaps)-len(shown), "")
 		if forbidden && t.PrintRole != "" {
 			fmt.Fprintf(b, "  %s %s prints a role that permits reading it\n", t.faint("→"), printable(t.PrintRole))
 		}
@@ -158,8 +151,8 @@ func wrapped(b *bytes.Buffer, indent, s string) {
 	}
 }
 
-// lines wraps text whose first line begins at column first and the others at column rest. Words longer than a line are not broken, so that
-// they can be copied.
+// lines wraps text. The first line begins at column first, the others at column rest. Words longer than a line are not broken, so that they can
+// be copied.
 func lines(s string, first, rest int) []string {
 	return filled(strings.Fields(printable(s)), first, rest)
 }
@@ -187,3 +180,17 @@ func filled(words []string, first, rest int) []string {
 // span is the width of a text in columns. Characters of ambiguous width count as narrow, whatever the locale: the same report gives the same
 // bytes.
 func span(s string) int { return twwidth.WidthWithOptions(s, twwidth.Options{}) }
+
+// chunks splits a list into runs of neighbours that belong together.
+func chunks[T any](list []T, together func(x, y T) bool) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		for begin, end := 0, 1; begin < len(list); end++ {
+			if end == len(list) || !together(list[begin], list[end]) {
+				if !yield(list[begin:end]) {
+					return
+				}
+				begin = end
+			}
+		}
+	}
+}

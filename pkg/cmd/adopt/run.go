@@ -161,9 +161,8 @@ func (s *session) print(ctx context.Context, kind string) error {
 	for _, i := range s.items {
 		d.Objects = append(d.Objects, i.AdoptedObject)
 	}
-	shown := printers.Adoption{Plan: d.Redacted(s.secrets), Options: printers.Options{Colour: s.format.Coloured(s.Streams.Out), Diff: s.diff, PrintRole: s.Commands().PrintRole,
-		Undo: s.Command("adopt") + " --undo"}}
-	return s.show.Print(ctx, s.Streams.Out, shown)
+	return s.show.Print(ctx, s.Streams.Out, printers.Adoption(d.Redacted(s.secrets), printers.Options{Colour: s.format.Coloured(s.Streams.Out),
+		Diff: s.diff, PrintRole: s.Commands().PrintRole, Undo: s.Command("adopt") + " --undo"}))
 }
 
 // allSetsKnown says whether every set on the clusters is known.

@@ -78,7 +78,7 @@ func (o *options) Run(ctx context.Context) error {
 		return err
 	}
 	result := found.Report()
-	document := printers.Audit{Report: result, Options: printers.Options{Colour: o.print.Coloured(o.Streams.Out), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole}}
+	document := printers.Audit(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole})
 	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func (o *options) Run(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	document := printers.Ownership{Report: result, Options: printers.Options{Colour: o.print.Coloured(o.Streams.Out), PrintRole: o.Commands().PrintRole}}
+	document := printers.Ownership(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), PrintRole: o.Commands().PrintRole})
 	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
 		return err
 	}

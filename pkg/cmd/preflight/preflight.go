@@ -114,7 +114,7 @@ func (o *options) Run(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	document := printers.Preflight{Report: result, Options: printers.Options{Colour: o.print.Coloured(o.Streams.Out), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole}}
+	document := printers.Preflight(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole})
 	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
 		return err
 	}
