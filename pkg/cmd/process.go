@@ -19,23 +19,21 @@ import (
 // grace is the time that an interrupted verb has to end.
 const grace = 500 * time.Millisecond
 
-// Process is what the binary runs, given its own path. If the binary was started as a rendering worker, it renders bundles. Otherwise it runs
-// Main, renders bundles in worker processes, and expects the process to end when it returns. If the verb does not end within grace after the
-// end of ctx, Process returns without it: nothing can interrupt the opening or reading of a FIFO. It waits for a verb that holds the
-// interruption. It terminates child processes that still run, such as credential plugins.
+// Process runs the binary and returns its exit status; executable is the path of the binary. If the binary was started as a rendering worker,
+// Process renders bundles. Otherwise it does what Main does, but renders bundles in worker processes, and expects the process to end when it
+// returns. If the verb does not end within grace after the end of ctx, Process returns without it, because the opening or reading of a FIFO cannot
+// be interrupted. It waits for a verb that holds the interruption. It terminates child processes that still run, such as credential plugins.
 func Process(ctx context.Context, executable string, args []string, streams genericiooptions.IOStreams) int {
 	if process.IsWorker(args) {
 		return process.Serve(streams.In, streams.Out)
 	}
 	runner := process.New(executable, process.Limits{})
 	defer runner.Close()
-	interruption := &verb.Interruption{}
 	out := &output{out: streams.Out}
-	watched := streams
-	watched.Out = out
+	env := verb.Environment{Streams: streams, Interruption: &verb.Interruption{}, Renderer: runner}
+	env.Streams.Out = out
 	ended := make(chan int, 1)
-	interruptible := func(env *verb.Environment) { env.Interruption = interruption }
-	go func() { ended <- Main(ctx, args, watched, RenderIn(runner), interruptible) }()
+	go func() { ended <- runProgram(ctx, args, env) }()
 	select {
 	case status := <-ended:
 		return status
@@ -49,7 +47,7 @@ func Process(ctx context.Context, executable string, args []string, streams gene
 		return status
 	case <-late.C:
 	}
-	if released := interruption.Expire(); released != nil {
+	if released := env.Interruption.Expire(); released != nil {
 		select {
 		case status := <-ended:
 			return status
@@ -90,7 +88,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.out.Write(p)
 }
 
-// Fd is the descriptor of the file, which tells whether it is a terminal.
+// Fd is the descriptor of the file, from which callers detect a terminal.
 func (o *output) Fd() uintptr {
 	if f, ok := o.out.(interface{ Fd() uintptr }); ok {
 		return f.Fd()
@@ -98,7 +96,7 @@ func (o *output) Fd() uintptr {
 	return ^uintptr(0)
 }
 
-// end drops all further output, and says whether anything was printed before.
+// end drops all further output, and reports whether anything was printed before.
 func (o *output) end() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

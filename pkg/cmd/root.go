@@ -17,8 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
-
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -40,23 +38,18 @@ var version = "dev"
 // quiet drops the log of client-go: failures are returned as errors or gaps. klog has one logger per process.
 var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
-// Option changes how Main runs the program.
-type Option func(*verb.Environment)
-
-// RenderIn sets the Renderer of bundles.
-func RenderIn(r collect.Renderer) Option {
-	return func(env *verb.Environment) { env.Renderer = r }
+// Main runs the program and returns its exit status. When ctx ends, it waits until the verb ends. It renders bundles in this process.
+func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	return runProgram(ctx, args, verb.Environment{Streams: streams})
 }
 
-// Main runs the program and returns its exit status. When ctx ends, it waits until the verb ends. Without RenderIn it renders bundles in this
-// process.
-func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams, options ...Option) int {
+func runProgram(ctx context.Context, args []string, env verb.Environment) int {
 	quiet()
-	root := newRoot(args[0], streams, time.Now, options)
+	root := New(args[0], env)
 	root.SetArgs(args[1:])
 	command, err := execute(ctx, root)
 	if err != nil {
-		explain(ctx, streams, command, err)
+		explain(ctx, env.Streams, command, err)
 	}
 	return exit.Status(err)
 }
@@ -87,15 +80,15 @@ const (
 
 // explain writes the error of a command, and its hint, to standard error.
 func explain(ctx context.Context, streams genericiooptions.IOStreams, command string, err error) {
-	var e *exit.Error
+	e, explained := errors.AsType[*exit.Error](err)
 	switch {
-	case errors.As(err, &e) && e.Shown:
+	case explained && e.Shown:
 	case ctx.Err() != nil:
 		fmt.Fprintln(streams.ErrOut, nothingPrinted)
 	default:
 		out := escape.TextWriter(streams.ErrOut) // errors quote arguments and messages of servers
 		fmt.Fprintf(out, "error: %s\n", message(err))
-		if e != nil && e.Hint != "" {
+		if explained && e.Hint != "" {
 			fmt.Fprintln(out, e.Hint)
 		}
 		if exit.Status(err) == exit.Usage {
@@ -112,13 +105,9 @@ func message(err error) string {
 
 var lineBegin = regexp.MustCompile(`\n(\S)`)
 
-// New returns the root command. arg0 is the name that the program was called by.
-func New(arg0 string, streams genericiooptions.IOStreams, now func() time.Time) *cobra.Command {
-	return newRoot(arg0, streams, now, nil)
-}
-
-func newRoot(arg0 string, streams genericiooptions.IOStreams, now func() time.Time, options []Option) *cobra.Command {
-	name := calledAs(arg0, os.Getenv("PATH"))
+// New returns the root command for an environment without name, version and clock. arg0 is the name that the program was called by.
+func New(arg0 string, env verb.Environment) *cobra.Command {
+	env.Name, env.Version, env.Now = calledAs(arg0, os.Getenv("PATH")), version, time.Now
 	root := &cobra.Command{
 		Use:   "kubectl-fleetdoctor",
 		Short: "Find and fix problems of the objects that Rancher Fleet deploys",
@@ -126,24 +115,20 @@ func newRoot(arg0 string, streams genericiooptions.IOStreams, now func() time.Ti
 			"by object and field by field. It reports objects that are missing, modified, unowned or orphaned,\n" +
 			"beside the status that Fleet reports.",
 		Version:           version,
-		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: env.Name},
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 	}
-	root.SetIn(streams.In)
-	root.SetOut(streams.Out)
-	root.SetErr(streams.ErrOut)
+	root.SetIn(env.Streams.In)
+	root.SetOut(env.Streams.Out)
+	root.SetErr(env.Streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2 // the distance that cobra uses for unknown commands
 	root.Args = noCommand
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	// The usage of flags is wrapped at the width of the tables.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped 100 "))
-	env := verb.Environment{Streams: streams, Now: now, Name: name, Version: version}
-	for _, option := range options {
-		option(&env)
-	}
 	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), owner.NewCommand(env), preflight.NewCommand(env), webhook.NewCommand(env))
 	refuseUnknown(root)
 	return root

@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/invopop/jsonschema"
 	"github.com/spf13/cobra"
@@ -23,6 +22,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	environment "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -72,7 +72,7 @@ func findings() ([]byte, error) {
 // verb is the help of a verb with its own flags, the names of the flags that it shares with kubectl, and further sections.
 func verb(name string, sections ...func(*bytes.Buffer)) func() ([]byte, error) {
 	return func() ([]byte, error) {
-		root := cmd.New("kubectl-fleetdoctor", genericiooptions.NewTestIOStreamsDiscard(), time.Now)
+		root := cmd.New("kubectl-fleetdoctor", environment.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
 		c, _, err := root.Find([]string{name})
 		if err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func verb(name string, sections ...func(*bytes.Buffer)) func() ([]byte, error) {
 
 // webhookVerbs is the help of every verb of the webhook.
 func webhookVerbs() ([]byte, error) {
-	root := cmd.New("kubectl-fleetdoctor", genericiooptions.NewTestIOStreamsDiscard(), time.Now)
+	root := cmd.New("kubectl-fleetdoctor", environment.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
 	group, _, err := root.Find([]string{"webhook"})
 	if err != nil {
 		return nil, err

@@ -3,12 +3,15 @@
 package audit
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/mitchellh/go-wordwrap"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -52,29 +55,21 @@ var usualKinds = map[string][]string{
 	"rbac.authorization.k8s.io": {"clusterrolebindings", "clusterroles", "rolebindings", "roles"},
 }
 
-// role is the smallest role that may read what an audit of the source reads, as YAML. unread is why there is no source.
+// role returns the smallest role that may read what an audit of the source reads, as YAML. unread is the reason if there is no source.
 func role(ctx context.Context, src source.Source, unread error) ([]byte, error) {
-	resources := map[string][]string{}
-	kinds, why := []source.Kind(nil), unread
+	var kinds []source.Kind
 	if src != nil {
-		kinds, why = engine.DesiredKinds(ctx, src)
+		kinds, unread = engine.DesiredKinds(ctx, src)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	origin := roleKinds
+	resources, origin := map[string][]string{}, roleKinds
 	for _, k := range kinds {
 		resources[k.Group] = append(resources[k.Group], k.Resource)
 	}
 	if len(kinds) == 0 {
-		reason := "there are no release records"
-		if why != nil {
-			reason = why.Error()
-		}
-		origin = fmt.Sprintf(roleGuess, reason)
-		for group, names := range usualKinds {
-			resources[group] = slices.Clone(names)
-		}
+		resources, origin = maps.Clone(usualKinds), fmt.Sprintf(roleGuess, cmp.Or(unread, errors.New("there are no release records")))
 	}
 	body, err := yaml.Marshal(clusterRole(resources))
 	if err != nil {
@@ -85,18 +80,7 @@ func role(ctx context.Context, src source.Source, unread error) ([]byte, error) 
 
 // comment formats a paragraph as a YAML comment of at most 100 columns. Longer words are not broken.
 func comment(paragraph string) string {
-	const width = 100
-	var b strings.Builder
-	line := "#"
-	for _, word := range strings.Fields(paragraph) {
-		if line != "#" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			b.WriteString(line + "\n")
-			line = "#"
-		}
-		line += " " + word
-	}
-	b.WriteString(line + "\n")
-	return b.String()
+	return "# " + strings.ReplaceAll(wordwrap.WrapString(strings.Join(strings.Fields(paragraph), " "), 98), "\n", "\n# ") + "\n"
 }
 
 func clusterRole(resources map[string][]string) *rbacv1.ClusterRole {
@@ -108,14 +92,8 @@ func clusterRole(resources map[string][]string) *rbacv1.ClusterRole {
 	resources[""] = append(resources[""], "secrets")
 	resources["apps"] = append(resources["apps"], "deployments", "statefulsets")            // Fleet's own, for its versions and the scope of the agent
 	resources["autoscaling"] = append(resources["autoscaling"], "horizontalpodautoscalers") // they may set the number of replicas
-	groups := make([]string, 0, len(resources))
-	for group := range resources {
-		groups = append(groups, group)
-	}
-	slices.Sort(groups)
-	for _, group := range groups {
-		names := resources[group]
-		slices.Sort(names)
+	for _, group := range slices.Sorted(maps.Keys(resources)) {
+		names := slices.Sorted(slices.Values(resources[group]))
 		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: slices.Compact(names), Verbs: []string{"list"}})
 	}
 	return role

@@ -105,11 +105,10 @@ func (o *options) printRole(ctx context.Context) error {
 	return err
 }
 
-// noResultHint says what to do if no deployment has a result, after the report was printed.
+// noResultHint returns the next step if no deployment has a result, after the report was printed.
 func (o *options) noResultHint(err error) string {
 	hint := "The report lists what could not be read."
-	var unread *evaluate.NoResultError
-	if errors.As(err, &unread) && (unread.Reason == string(source.NotInSnapshot) || unread.Reason == string(source.Forbidden)) {
+	if unread, ok := errors.AsType[*evaluate.NoResultError](err); ok && (unread.Reason == string(source.NotInSnapshot) || unread.Reason == string(source.Forbidden)) {
 		hint = o.UnreadHint(unread.Reason)
 	}
 	if o.objectFlag() == "" {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exit defines the exit status of errors. The status of wrong usage is never that of findings.
+// Package exit defines the exit status of errors. Wrong usage and findings never have the same status.
 package exit
 
 import "errors"
@@ -21,9 +21,9 @@ const (
 type Error struct {
 	Status int
 	Err    error
-	// Hint is a second line for the user: what to do.
+	// Hint is a second line for the user: the next step.
 	Hint string
-	// Shown says that the error needs no message: everything was printed.
+	// Shown reports that the error needs no message: everything was printed.
 	Shown bool
 }
 
@@ -43,11 +43,10 @@ func UsageError(err error) error { return &Error{Status: Usage, Err: err} }
 
 // Status is the exit status of an error, Failed for an error without one.
 func Status(err error) int {
-	var e *Error
-	switch {
-	case err == nil:
+	if err == nil {
 		return OK
-	case errors.As(err, &e):
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Status
 	}
 	return Failed

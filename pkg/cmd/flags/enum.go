@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flags has the kinds of flags that several verbs use.
+// Package flags has the types of flags that several verbs use.
 package flags
 
 import (

@@ -4,37 +4,22 @@ package output
 
 import (
 	"bytes"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// screen is a terminal that keeps what was written since the last look.
-type screen struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *screen) look() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	defer s.b.Reset()
-	return s.b.String()
+// taken returns the text in a buffer and empties it.
+func taken(b *bytes.Buffer) string {
+	defer b.Reset()
+	return b.String()
 }
 
 // TestProgress checks that the line appears after a second even if nothing happens, that it is not rewritten all the time, and that it is
 // erased.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out screen
+		var out bytes.Buffer
 		p := startProgress(&out, func() int { return 80 }, "reaching the cluster")
 		for _, step := range []struct {
 			after   time.Duration
@@ -43,8 +28,8 @@ func TestProgress(t *testing.T) {
 			want    string
 		}{
 			{after: 999 * time.Millisecond},
-			{after: time.Millisecond, want: "reaching the cluster"}, // nothing was told: the server hangs
-			{after: time.Hour},                                      // and is not written anew over what else stands there
+			{after: time.Millisecond, want: "reaching the cluster"}, // no event: the server hangs
+			{after: time.Hour},                                      // and the line is not written again
 			{show: "reading", objects: 7},
 			{after: 100 * time.Millisecond, want: "\r\x1b[Kreading (7 objects)"},
 			{after: 50 * time.Millisecond, show: "reading", objects: 8},
@@ -55,18 +40,18 @@ func TestProgress(t *testing.T) {
 			}
 			<-time.After(step.after)
 			synctest.Wait()
-			if got := out.look(); got != step.want {
+			if got := taken(&out); got != step.want {
 				t.Errorf("after %v more: %q, want %q", step.after, got, step.want)
 			}
 		}
 		p.Clear()
-		if got := out.look(); got != "\r\x1b[K" {
+		if got := taken(&out); got != "\r\x1b[K" {
 			t.Errorf("at the end: %q", got)
 		}
 		p.Show("late", 0)
 		p.Clear()
 		<-time.After(time.Hour)
-		if got := out.look(); got != "" {
+		if got := taken(&out); got != "" {
 			t.Errorf("after the end: %q", got)
 		}
 	})
@@ -75,11 +60,11 @@ func TestProgress(t *testing.T) {
 // TestProgressOfTheQuick checks that an operation of less than a second writes nothing, not even to erase the line.
 func TestProgressOfTheQuick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out screen
+		var out bytes.Buffer
 		p := startProgress(&out, func() int { return 80 }, "reaching the cluster")
 		<-time.After(progressDelay / 2)
 		p.Clear()
-		if got := out.look(); got != "" {
+		if got := taken(&out); got != "" {
 			t.Errorf("%q", got)
 		}
 	})
@@ -98,12 +83,12 @@ func TestProgressFits(t *testing.T) {
 // TestNoTerminal checks that nothing is written to a stream that is not a terminal.
 func TestNoTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out screen
+		var out bytes.Buffer
 		p := StartProgress(&out, "reaching the cluster")
 		p.Show("reading", 0)
 		<-time.After(time.Hour)
 		p.Clear()
-		if got := out.look(); got != "" {
+		if got := taken(&out); got != "" {
 			t.Errorf("%q", got)
 		}
 	})

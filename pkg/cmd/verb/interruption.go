@@ -16,8 +16,8 @@ type Interruption struct {
 	cancels  []context.CancelFunc
 }
 
-// Hold keeps the process from ending the verb until release is called: while the verb writes to the cluster and records what it wrote, or
-// while it drains. The returned context ends only when the time of an interrupted verb is over: pending requests are then given up.
+// Hold keeps the process from ending the verb until release is called: while the verb writes to the cluster and records the writes, or drains
+// connections. The returned context does not end with ctx. Expire ends it, which cancels pending requests.
 func (i *Interruption) Hold(ctx context.Context) (finish context.Context, release func()) {
 	finish, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if i == nil {

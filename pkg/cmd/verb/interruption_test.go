@@ -7,39 +7,39 @@ import (
 	"testing"
 )
 
-// TestInterruption holds that holders are told when their time is over, and waited for until the last of them has released.
+// TestInterruption checks that Expire ends the contexts of all holders, and that its channel closes when the last holder has released.
 func TestInterruption(t *testing.T) {
 	t.Parallel()
 	i := &Interruption{}
 	if i.Expire() != nil {
-		t.Error("nobody holds, and somebody is waited for")
+		t.Error("without holders, there is a channel to wait for")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	first, releaseFirst := i.Hold(ctx)
 	second, releaseSecond := i.Hold(ctx)
 	cancel()
 	if first.Err() != nil || second.Err() != nil {
-		t.Error("the end of the verb's context is the end of what is under way")
+		t.Error("the end of the verb's context ends the context of a holder")
 	}
 	released := i.Expire()
 	if first.Err() == nil || second.Err() == nil {
-		t.Error("what is under way goes on")
+		t.Error("the context of a holder has not ended")
 	}
 	releaseFirst()
 	select {
 	case <-released:
-		t.Error("the second holder is not waited for")
+		t.Error("the channel is closed before the second holder has released")
 	default:
 	}
 	releaseSecond()
 	<-released
 	if i.Expire() != nil {
-		t.Error("all have released, and somebody is waited for")
+		t.Error("all holders have released, and there is a channel to wait for")
 	}
 	var none *Interruption
 	finish, release := none.Hold(ctx)
 	if finish.Err() != nil {
-		t.Error("without a process that would end it, a verb has all the time")
+		t.Error("the context of a nil Interruption has ended")
 	}
 	release()
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package verb is what every verb is built from: the environment that the root passes on, the three steps of its options, and how it behaves
+// Package verb has the parts that all verbs share: the environment that the root passes on, the three steps of their options, and the behaviour
 // after an interruption.
 package verb
 
@@ -9,27 +9,26 @@ import (
 	"errors"
 	"time"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
-
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 )
 
 // Environment is what the root passes to every verb.
 type Environment struct {
 	Streams genericiooptions.IOStreams
 	Now     func() time.Time
-	Name    string // how the program was called: "kubectl fleetdoctor"
+	Name    string // by which the program was called: "kubectl fleetdoctor"
 	Version string
-	// Interruption lets a verb finish its work after an interruption; nil where the process never ends the verb.
+	// Interruption lets a verb finish its work after an interruption; nil if the process never ends the verb.
 	Interruption *Interruption
 	// Renderer renders bundles; nil renders them in this process, without limits on templates.
 	Renderer collect.Renderer
 }
 
-// Options are what a verb runs with.
+// Options are the parsed arguments and flags of a verb.
 type Options interface {
 	// Complete parses the arguments and the values of flags. It reads neither files nor clusters.
 	Complete(args []string) error
@@ -46,17 +45,12 @@ func RunE(o Options) func(*cobra.Command, []string) error {
 		if err == nil {
 			err = o.Validate()
 		}
+		if _, explained := errors.AsType[*exit.Error](err); err != nil && !explained {
+			err = exit.UsageError(err)
+		}
 		if err != nil {
-			return usage(err)
+			return err
 		}
 		return o.Run(c.Context())
 	}
-}
-
-func usage(err error) error {
-	var explained *exit.Error
-	if errors.As(err, &explained) {
-		return err
-	}
-	return exit.UsageError(err)
 }
