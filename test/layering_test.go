@@ -149,7 +149,7 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/scope"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/audit", "pkg/evaluate", "pkg/render/files"}},
 	{packages: []string{"pkg/cmd/webhook"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/transport", "manifests", "webhook/admission", "webhook/installation", "webhook/server"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/transport", "webhook/admission", "webhook/installation", "webhook/server"}},
 	{packages: []string{"pkg/cmd/*"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
 			"pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/escape"}},
@@ -166,7 +166,7 @@ var layers = []layer{
 	{packages: []string{"webhook/server"}, never: printing,
 		may: []string{"pkg/transport", "webhook/admission", "webhook/index"}},
 	{packages: []string{"webhook/installation"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/compare", "webhook/admission"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/compare", "webhook/admission", "manifests"}},
 	// Tests import what they test. Nothing imports them: no row above names this one.
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",

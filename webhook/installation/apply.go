@@ -9,15 +9,18 @@ import (
 	"fmt"
 	"slices"
 
+	jsonpatch "gomodules.xyz/jsonpatch/v2"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Outcome is the result of an installation for one object.
+// Outcome is the result of a change for one object.
 type Outcome string
 
 // The outcomes.
@@ -25,11 +28,35 @@ const (
 	Created    Outcome = "created"
 	Configured Outcome = "configured"
 	Unchanged  Outcome = "unchanged"
-	// Pruned is the outcome of an object that an installation with other options has left.
+	Deleted    Outcome = "deleted"
+	// Pruned is the outcome of an object that only other options of the installation need.
 	Pruned Outcome = "pruned"
+	// NotApplied is the outcome of an apply in a dry run on the client.
+	NotApplied Outcome = "not applied"
 	// Unchecked is the outcome of a dry run for an object whose Namespace does not exist yet.
 	Unchecked Outcome = "unchecked"
 )
+
+// Report is called with the outcome for each object.
+type Report func(object.Ref, Outcome)
+
+// DryRun limits a change, as kubectl's flag --dry-run.
+type DryRun string
+
+// The values of DryRun.
+const (
+	DryRunNone   DryRun = "none"
+	DryRunClient DryRun = "client" // no request that writes
+	DryRunServer DryRun = "server" // the server checks each request and stores nothing
+)
+
+// option is the value of the field dryRun of a request.
+func (d DryRun) option() []string {
+	if d == DryRunServer {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
 
 // Step is the desired state of one object beside its live state.
 type Step struct {
@@ -68,7 +95,7 @@ func check(steps []Step) error {
 	for _, s := range steps {
 		switch {
 		case s.Live == nil:
-		case !installed(s.Live):
+		case !isInstalled(s.Live):
 			foreign = append(foreign, RefOf(s.Live))
 		case s.Live.GetDeletionTimestamp() != nil:
 			return fmt.Errorf("planning the installation: %s is being deleted; try again when it no longer exists", RefOf(s.Live).Key())
@@ -80,78 +107,86 @@ func check(steps []Step) error {
 	return nil
 }
 
-// Apply applies the steps in order and reports each. It stops at the first error, so that the API server never calls a webhook whose
-// Deployment could not be applied. With dryRun the server stores nothing.
-func (c *Cluster) Apply(ctx context.Context, steps []Step, dryRun bool, report func(object.Ref, Outcome)) error {
-	absent := map[string]bool{} // Namespaces that a dry run does not create
+// Apply applies the steps in order. It stops at the first error, so that the API server never calls a webhook whose Deployment could not be
+// applied.
+func (c *Cluster) Apply(ctx context.Context, steps []Step, dryRun DryRun, report Report) error {
+	absent := sets.Set[string]{} // Namespaces that a dry run does not create
 	for _, s := range steps {
-		if dryRun && absent[s.Desired.GetNamespace()] {
-			report(RefOf(s.Desired), Unchecked)
-			continue
-		}
-		outcome, err := c.apply(ctx, s, dryRun)
-		if err != nil {
-			return err
+		outcome := NotApplied
+		switch {
+		case dryRun == DryRunServer && absent.Has(s.Desired.GetNamespace()):
+			outcome = Unchecked
+		case dryRun != DryRunClient:
+			var err error
+			if outcome, err = c.apply(ctx, s, dryRun); err != nil {
+				return err
+			}
 		}
 		if s.Live == nil && s.Desired.GroupVersionKind() == namespaceKind {
-			absent[s.Desired.GetName()] = true
+			absent.Insert(s.Desired.GetName())
 		}
 		report(RefOf(s.Desired), outcome)
 	}
 	return nil
 }
 
-func (c *Cluster) apply(ctx context.Context, s Step, dryRun bool) (Outcome, error) {
+func (c *Cluster) apply(ctx context.Context, s Step, dryRun DryRun) (Outcome, error) {
 	ref := RefOf(s.Desired)
 	r, err := c.Resource(ref.GroupVersionKind(), ref.Namespace)
 	if err != nil {
 		return "", err
 	}
-	if s.Live != nil {
-		patch, err := preparingPatch(s)
-		switch {
-		case err != nil:
-			return "", err
-		case patch != nil && dryRun:
-			return Configured, nil // the server cannot check an apply that follows a patch which it does not store
-		case patch != nil:
-			if _, err := r.Patch(ctx, ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
-				return "", fmt.Errorf("removing outdated webhooks from %s: %w", ref.Key(), err)
-			}
+	patch, err := preparingPatch(s)
+	switch {
+	case err != nil:
+		return "", err
+	case patch != nil && dryRun == DryRunServer:
+		return Configured, nil // the server cannot check an apply that follows a patch which it does not store
+	case patch != nil:
+		if _, err := r.Patch(ctx, ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+			return "", fmt.Errorf("removing outdated webhooks from %s: %w", ref.Key(), err)
 		}
 	}
-	// Force takes fields back from other managers, but not in an object that somebody created since Plan.
-	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: s.Live != nil, DryRun: dryRunOf(true)}
-	if !dryRun && len(WebhooksOf(s.Desired)) > 0 { // before the server goes by it
-		got, err := r.Apply(ctx, ref.Name, s.Desired, options)
+	apply := func(dryRun DryRun) (*unstructured.Unstructured, error) {
+		// Force takes fields back from other managers, but not in an object that another client created after Plan.
+		got, err := r.Apply(ctx, ref.Name, s.Desired, metav1.ApplyOptions{FieldManager: fieldManager, Force: s.Live != nil, DryRun: dryRun.option()})
+		if err == nil && dropsConditions(s.Desired, got) {
+			err = errNoConditions
+		}
 		if err != nil {
-			return "", fmt.Errorf("applying %s: %w", ref.Key(), err)
+			return nil, fmt.Errorf("applying %s: %w", ref.Key(), err)
 		}
-		if dropsConditions(s.Desired, got) {
-			return "", fmt.Errorf("applying %s: %w", ref.Key(), errNoConditions)
+		return got, nil
+	}
+	if dryRun == DryRunNone && IsConfiguration(s.Desired) { // a server without matchConditions must not store it
+		if _, err := apply(DryRunServer); err != nil {
+			return "", err
 		}
 	}
-	options.DryRun = dryRunOf(dryRun)
-	got, err := r.Apply(ctx, ref.Name, s.Desired, options)
+	got, err := apply(dryRun)
 	if err != nil {
-		return "", fmt.Errorf("applying %s: %w", ref.Key(), err)
+		return "", err
 	}
 	return outcome(s.Live, got), nil
 }
 
-// errNoConditions is returned for a server that drops the matchConditions of a webhook: it would call the webhook for every write.
+// errNoConditions is the error of a server that drops the matchConditions of a webhook: it would call the webhook for every write.
 var errNoConditions = errors.New("this API server does not support matchConditions and would call the webhook for every write: Kubernetes 1.28 or later is required")
 
-// dropsConditions reports whether the server dropped the conditions of a webhook.
+// dropsConditions reports whether the server dropped the matchConditions of a webhook.
 func dropsConditions(desired, got *unstructured.Unstructured) bool {
-	kept := map[any]bool{}
-	for _, w := range WebhooksOf(got) {
-		kept[w["name"]] = w["matchConditions"] != nil
+	kept := sets.Set[string]{}
+	for _, w := range webhooksOf(got) {
+		if w.MatchConditions != nil {
+			kept.Insert(w.Name)
+		}
 	}
-	return slices.ContainsFunc(WebhooksOf(desired), func(w map[string]any) bool { return w["matchConditions"] != nil && !kept[w["name"]] })
+	return slices.ContainsFunc(webhooksOf(desired), func(w admissionregistrationv1.ValidatingWebhook) bool {
+		return w.MatchConditions != nil && !kept.Has(w.Name)
+	})
 }
 
-// outcome compares an object before and after an apply: a dry run has no new resource version that would tell.
+// outcome compares an object before and after an apply. The resource version does not show a change: a dry run has no new one.
 func outcome(before, after *unstructured.Unstructured) Outcome {
 	switch {
 	case before == nil:
@@ -171,29 +206,22 @@ func content(o *unstructured.Unstructured) map[string]any {
 	return o.Object
 }
 
-// preparingPatch returns a JSON patch that removes from a live configuration what a server-side apply cannot remove, nil if there is nothing:
+// preparingPatch returns a JSON patch that removes from a live configuration the fields that a server-side apply cannot remove, nil without any:
 //   - Webhooks that are not desired. Another field manager owns their caBundle, so an apply would keep an incomplete entry, which is invalid.
-//   - URLs in place of the Service. A webhook has exactly one of both.
+//   - URLs in place of the Service. A webhook has exactly one of both. The caBundle stays, because its manager corrects it.
 func preparingPatch(s Step) ([]byte, error) {
-	live, desired := WebhooksOf(s.Live), WebhooksOf(s.Desired)
-	type operation struct {
-		Op    string `json:"op"`
-		Path  string `json:"path"`
-		Value any    `json:"value,omitempty"`
-	}
-	var patch []operation
-	for i, w := range slices.Backward(live) {
-		name, _ := w["name"].(string)
+	desired := webhooksOf(s.Desired)
+	var patch []jsonpatch.Operation
+	for i, w := range slices.Backward(webhooksOf(s.Live)) {
 		at := fmt.Sprintf("/webhooks/%d", i)
-		match := slices.IndexFunc(desired, func(d map[string]any) bool { return d["name"] == name })
-		if match < 0 {
-			patch = append(patch, operation{"test", at + "/name", name}, operation{Op: "remove", Path: at})
-			continue
-		}
-		service, stated, _ := unstructured.NestedMap(desired[match], "clientConfig", "service")
-		if URLOf(w) != "" && stated { // the caBundle stays: its manager corrects it
-			patch = append(patch, operation{"test", at + "/name", name}, operation{Op: "remove", Path: at + "/clientConfig/url"},
-				operation{"add", at + "/clientConfig/service", service})
+		isSame := jsonpatch.NewOperation("test", at+"/name", w.Name)
+		d := slices.IndexFunc(desired, func(d admissionregistrationv1.ValidatingWebhook) bool { return d.Name == w.Name })
+		switch {
+		case d < 0:
+			patch = append(patch, isSame, jsonpatch.NewOperation("remove", at, nil))
+		case w.ClientConfig.URL != nil && desired[d].ClientConfig.Service != nil:
+			patch = append(patch, isSame, jsonpatch.NewOperation("remove", at+"/clientConfig/url", nil),
+				jsonpatch.NewOperation("add", at+"/clientConfig/service", desired[d].ClientConfig.Service))
 		}
 	}
 	if patch == nil {
@@ -202,19 +230,12 @@ func preparingPatch(s Step) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-func dryRunOf(dry bool) []string {
-	if dry {
-		return []string{metav1.DryRunAll}
-	}
-	return nil
-}
-
 // Deployed returns the live objects of a plan that Fleet has deployed: Fleet will overwrite changes to them.
-func Deployed(steps []Step) []Target {
-	var out []Target
+func Deployed(steps []Step) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
 	for _, s := range steps {
 		if s.Live != nil && ReleaseOf(s.Live) != "" {
-			out = append(out, targetOf(s.Live))
+			out = append(out, s.Live)
 		}
 	}
 	return out

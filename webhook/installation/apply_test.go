@@ -11,9 +11,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
+
+// rawWebhooks returns the webhooks of a configuration, to be changed.
+func rawWebhooks(o *unstructured.Unstructured) []map[string]any {
+	list, _ := o.Object["webhooks"].([]any)
+	var out []map[string]any
+	for _, e := range list {
+		m, _ := e.(map[string]any)
+		out = append(out, m)
+	}
+	return out
+}
 
 func unlabelled(u *unstructured.Unstructured) *unstructured.Unstructured {
 	u = u.DeepCopy()
@@ -85,29 +94,38 @@ func TestPreparingPatch(t *testing.T) {
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	desired := render(t, Options{})
-	live := map[object.Key]*unstructured.Unstructured{}
+	live := map[string]*unstructured.Unstructured{}
 	for _, d := range desired {
 		switch d.GetKind() {
 		case deploymentKind.Kind, mutatingKind.Kind, validatingKind.Kind:
-			live[RefOf(d).Key()] = d.DeepCopy()
+			live[d.GetKind()] = d.DeepCopy()
 		}
 	}
-	want := "Deployment fleetdoctor-webhook to be available (Replicas: 0/2), a caBundle for stamp.fleetdoctor.io, a caBundle for guard.fleetdoctor.io"
-	if diff := cmp.Diff(want, missingOf(desired, live)); diff != "" {
+	all := func() (out []string) {
+		for _, kind := range []string{deploymentKind.Kind, mutatingKind.Kind, validatingKind.Kind} {
+			out = append(out, missing(live[kind], live[kind])...)
+		}
+		return out
+	}
+	want := []string{"Deployment fleetdoctor-webhook to be available (Replicas: 0/2)", "a caBundle for stamp.fleetdoctor.io", "a caBundle for guard.fleetdoctor.io"}
+	if diff := cmp.Diff(want, all()); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+	if got := missing(live[mutatingKind.Kind], nil); len(got) != 1 {
+		t.Errorf("missing of an object that does not exist: %v", got)
 	}
 	for _, o := range live {
 		if o.GetKind() == deploymentKind.Kind {
 			o.Object["status"] = available(2)
 		}
-		for _, w := range WebhooksOf(o) {
+		for _, w := range rawWebhooks(o) {
 			if err := unstructured.SetNestedField(w, "Y2E=", "clientConfig", "caBundle"); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if got := missingOf(desired, live); got != "" {
-		t.Errorf("missing of what is complete: %s", got)
+	if got := all(); got != nil {
+		t.Errorf("missing of a complete installation: %v", got)
 	}
 	for _, o := range live {
 		if o.GetKind() == deploymentKind.Kind {

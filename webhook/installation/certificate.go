@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,37 +19,27 @@ const certificateKey = "tls.crt"
 func certificates(secret *unstructured.Unstructured) ([]*x509.Certificate, error) {
 	encoded, _, _ := unstructured.NestedString(secret.Object, "data", certificateKey)
 	if encoded == "" {
-		return nil, errNoCertificate
+		return nil, errors.New("it does not have a certificate yet")
 	}
-	return parsePEM(encoded)
-}
-
-var errNoCertificate = errors.New("it does not have a certificate yet")
-
-// parsePEM reads certificates from PEM in base64.
-func parsePEM(encoded string) ([]*x509.Certificate, error) {
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
 		return nil, errors.New("it is not base64")
 	}
-	out, err := cert.ParseCertsPEM(data)
+	chain, err := cert.ParseCertsPEM(data)
 	if err != nil {
 		return nil, errors.New("it does not have a valid certificate")
 	}
-	return out, nil
+	return chain, nil
 }
 
 // verify returns an error unless an API server with the caBundle accepts the certificate chain for a name at a time.
-func verify(bundle string, chain []*x509.Certificate, name string, at time.Time) error {
-	roots, err := parsePEM(bundle)
+func verify(bundle []byte, chain []*x509.Certificate, name string, at time.Time) error {
+	roots, err := cert.NewPoolFromBytes(bundle)
 	if err != nil {
-		return fmt.Errorf("reading the caBundle: %w", err)
+		return errors.New("reading the caBundle: it does not have a valid certificate")
 	}
-	o := x509.VerifyOptions{Roots: x509.NewCertPool(), Intermediates: x509.NewCertPool(), CurrentTime: at, DNSName: name,
+	o := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool(), CurrentTime: at, DNSName: name,
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
-	for _, c := range roots {
-		o.Roots.AddCert(c)
-	}
 	for _, c := range chain[1:] {
 		o.Intermediates.AddCert(c)
 	}

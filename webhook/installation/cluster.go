@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package installation installs the admission webhook from the manifests that the program carries, changes its options, uninstalls and
-// disables it, reports its status, and tests whether it answers. It prints nothing: results are data.
+// Package installation installs the admission webhook from the manifests of this program, changes its options, disables and uninstalls it,
+// reports its status, and tests whether it answers. It prints nothing.
 package installation
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
+	"sync"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,32 +53,37 @@ var (
 	namespaceKind  = corev1.SchemeGroupVersion.WithKind("Namespace")
 	secretKind     = corev1.SchemeGroupVersion.WithKind("Secret")
 	deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
+	bindingKind    = rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding")
 	mutatingKind   = admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration")
 	validatingKind = admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration")
+	apiServiceKind = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
+	userKind       = authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview")
 )
 
-// Resources that are read or deleted without discovery, which may fail while a webhook hangs.
-var (
-	configurations = map[schema.GroupVersionKind]schema.GroupVersionResource{
-		mutatingKind:   admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingwebhookconfigurations"),
-		validatingKind: admissionregistrationv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations"),
+// builtIn maps the kinds that are read or deleted without discovery, which may fail while a webhook hangs.
+var builtIn = sync.OnceValue(func() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(deploymentKind, meta.RESTScopeNamespace)
+	for _, kind := range []schema.GroupVersionKind{mutatingKind, validatingKind, bindingKind, apiServiceKind, userKind} {
+		m.Add(kind, meta.RESTScopeRoot)
 	}
-	bindingResource    = rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings")
-	deploymentResource = appsv1.SchemeGroupVersion.WithResource("deployments")
-)
+	return m
+})
 
 // Cluster reads and writes objects of any kind.
 type Cluster struct {
 	Dynamic dynamic.Interface
 	Mapper  meta.RESTMapper
+	// Metrics opens /metrics of the API server.
+	Metrics func(context.Context) (io.ReadCloser, error)
 }
 
 // Resource returns the client for the objects of a kind.
 func (c *Cluster) Resource(kind schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
-	if resource, ok := configurations[kind]; ok {
-		return c.Dynamic.Resource(resource), nil
+	m, err := builtIn().RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		m, err = c.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	}
-	m, err := c.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return nil, fmt.Errorf("looking up %s: %w", kind.Kind, err)
 	}
@@ -101,48 +110,64 @@ func (c *Cluster) Get(ctx context.Context, ref object.Ref) (*unstructured.Unstru
 	return o, nil
 }
 
+// Deployment returns the Deployment of the installation in a namespace, nil if it does not exist.
+func (c *Cluster) Deployment(ctx context.Context, namespace string) (*unstructured.Unstructured, error) {
+	return c.Get(ctx, refTo(deploymentKind, namespace, Name))
+}
+
 const (
 	// pageSize is the limit of a LIST, below kubectl's 500 because release records are large.
 	pageSize = 50
-	// maxPages bounds a list whose server never ends it.
+	// maxPages bounds a list that a server never ends.
 	maxPages = 20_000
 )
 
-// errEndless is returned for a list that a server does not end.
-var errEndless = errors.New("the server does not end the list: it repeats a continue token or sends too many pages")
+var (
+	// errEndless is the error of a list that a server does not end.
+	errEndless = errors.New("the server does not end the list: it repeats a continue token or sends too many pages")
+	errBreak   = errors.New("the loop over the list has ended")
+)
 
-// List passes each object of a kind to yield, page by page, until yield returns an error, which List returns. The namespace "" means all
-// namespaces. A list that expires between two pages (410) is read again, once; yield still gets each object once.
-func (c *Cluster) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, o metav1.ListOptions, yield func(*unstructured.Unstructured) error) error {
-	r, err := c.Resource(kind, namespace)
-	if err != nil {
-		return err
-	}
-	pages := 0
-	read := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		list, err := r.List(ctx, o)
+// List returns the objects of a kind, page by page, and an error as the last element if the list fails. The namespace "" means all namespaces.
+// A list that expires between two pages (410) is read again, once; each object is returned once.
+func (c *Cluster) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, o metav1.ListOptions) iter.Seq2[*unstructured.Unstructured, error] {
+	return func(yield func(*unstructured.Unstructured, error) bool) {
+		r, err := c.Resource(kind, namespace)
 		if err != nil {
-			return nil, fmt.Errorf("listing %s: %w", kind.Kind, err)
+			yield(nil, err)
+			return
 		}
-		if pages++; pages > maxPages || list.GetContinue() != "" && list.GetContinue() == o.Continue {
-			return nil, fmt.Errorf("listing %s: %w", kind.Kind, errEndless)
+		pages := 0
+		read := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list, err := r.List(ctx, o)
+			if err != nil {
+				return nil, fmt.Errorf("listing %s: %w", kind.Kind, err)
+			}
+			if pages++; pages > maxPages || list.GetContinue() != "" && list.GetContinue() == o.Continue {
+				return nil, fmt.Errorf("listing %s: %w", kind.Kind, errEndless)
+			}
+			return list, nil
 		}
-		return list, nil
-	}
-	seen := map[object.Key]bool{}
-	each := func(o runtime.Object) error {
-		u, ok := o.(*unstructured.Unstructured)
-		if !ok || seen[RefOf(u).Key()] {
+		seen := map[object.Key]bool{}
+		each := func(o runtime.Object) error {
+			u, ok := o.(*unstructured.Unstructured)
+			if !ok || seen[RefOf(u).Key()] {
+				return nil
+			}
+			seen[RefOf(u).Key()] = true
+			if !yield(u, nil) {
+				return errBreak
+			}
 			return nil
 		}
-		seen[RefOf(u).Key()] = true
-		return yield(u)
+		p := &pager.ListPager{PageSize: pageSize, PageFn: read}
+		if err = p.EachListItem(ctx, o, each); apierrors.IsResourceExpired(err) && pages > 0 {
+			err = p.EachListItem(ctx, o, each)
+		}
+		if err != nil && !errors.Is(err, errBreak) {
+			yield(nil, err)
+		}
 	}
-	p := &pager.ListPager{PageSize: pageSize, PageFn: read}
-	if err = p.EachListItem(ctx, o, each); apierrors.IsResourceExpired(err) && pages > 0 {
-		err = p.EachListItem(ctx, o, each)
-	}
-	return err
 }
 
 // RefOf returns the reference of an object.
@@ -150,26 +175,28 @@ func RefOf(o *unstructured.Unstructured) object.Ref {
 	return object.Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// WebhooksOf returns the webhooks of a webhook configuration; objects of other kinds have none.
-func WebhooksOf(o *unstructured.Unstructured) []map[string]any {
-	if o == nil {
-		return nil
-	}
-	list, _ := o.Object["webhooks"].([]any)
-	var out []map[string]any
-	for _, e := range list {
-		if m, ok := e.(map[string]any); ok {
-			out = append(out, m)
-		}
+func refTo(kind schema.GroupVersionKind, namespace, name string) object.Ref {
+	return object.Ref{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: namespace, Name: name}
+}
+
+// decode returns an object as its Go type. Errors are ignored: the API server or the manifests have defined the types of the fields.
+func decode[T any](o *unstructured.Unstructured) T {
+	var out T
+	if o != nil {
+		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &out)
 	}
 	return out
 }
 
-// URLOf returns the URL of a webhook, "" if the webhook is called through a Service.
-func URLOf(webhook map[string]any) string {
-	address, _, _ := unstructured.NestedString(webhook, "clientConfig", "url")
-	return address
+// webhooksOf returns the webhooks of a configuration, mutating or validating. Objects of other kinds have none.
+func webhooksOf(o *unstructured.Unstructured) []admissionregistrationv1.ValidatingWebhook {
+	return decode[admissionregistrationv1.ValidatingWebhookConfiguration](o).Webhooks
 }
 
-// installed reports whether an object has the inventory label.
-func installed(o *unstructured.Unstructured) bool { return o.GetLabels()[NameLabel] == Name }
+// IsConfiguration reports whether an object is a webhook configuration.
+func IsConfiguration(o *unstructured.Unstructured) bool {
+	return o.GroupVersionKind().Group == admissionregistrationv1.GroupName
+}
+
+// isInstalled reports whether an object has the inventory label.
+func isInstalled(o *unstructured.Unstructured) bool { return o.GetLabels()[NameLabel] == Name }

@@ -68,10 +68,12 @@ func TestListExpires(t *testing.T) {
 				return true, list, nil
 			})
 			var got []string
-			err := (&Cluster{Dynamic: client, Mapper: mapper}).List(t.Context(), kind, "shop", metav1.ListOptions{}, func(u *unstructured.Unstructured) error {
-				got = append(got, u.GetName())
-				return nil
-			})
+			var err error
+			for u, failed := range (&Cluster{Dynamic: client, Mapper: mapper}).List(t.Context(), kind, "shop", metav1.ListOptions{}) {
+				if err = failed; err == nil {
+					got = append(got, u.GetName())
+				}
+			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
@@ -110,7 +112,12 @@ func TestListEndless(t *testing.T) {
 			list.SetContinue(test.token(pages))
 			return list
 		})
-		err := (&Cluster{Dynamic: reader, Mapper: mapper}).List(t.Context(), kind, "shop", metav1.ListOptions{}, func(*unstructured.Unstructured) error { yields++; return nil })
+		var err error
+		for _, failed := range (&Cluster{Dynamic: reader, Mapper: mapper}).List(t.Context(), kind, "shop", metav1.ListOptions{}) {
+			if err = failed; err == nil {
+				yields++
+			}
+		}
 		if !errors.Is(err, errEndless) || pages != test.pages || yields != 1 {
 			t.Errorf("%s: %d pages, %d objects: %v", name, pages, yields, err)
 		}

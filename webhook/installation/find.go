@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,63 +26,55 @@ func AllowedNamespace(namespace string) bool {
 }
 
 // Configurations returns the webhook configurations with the inventory label, whatever their name. No webhook is called for these requests.
-func (c *Cluster) Configurations(ctx context.Context) ([]Target, error) {
-	var out []Target
+func (c *Cluster) Configurations(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
 	for _, kind := range []schema.GroupVersionKind{mutatingKind, validatingKind} {
-		err := c.List(ctx, kind, metav1.NamespaceAll, metav1.ListOptions{LabelSelector: Selector}, func(o *unstructured.Unstructured) error {
-			o.SetGroupVersionKind(kind)
-			out = append(out, targetOf(o))
-			return nil
-		})
-		if err != nil {
-			return nil, err
+		for o, err := range c.List(ctx, kind, metav1.NamespaceAll, metav1.ListOptions{LabelSelector: Selector}) {
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, o)
 		}
 	}
 	return out, nil
 }
 
-// FindNamespace returns the namespace of the cluster's installation, "" if there is no installation. The configurations name it, unless they
-// are deleted or have a URL. Otherwise the ClusterRoleBinding names it, or the Deployment. After an error the namespace is unknown.
-func (c *Cluster) FindNamespace(ctx context.Context, configurations []Target) (string, error) {
-	for _, t := range configurations {
-		for _, w := range WebhooksOf(t.live) {
-			if ns, _, _ := unstructured.NestedString(w, "clientConfig", "service", "namespace"); ns != "" {
-				return ns, nil
+// Namespace returns the namespace of the cluster's installation, "" if there is no installation. After an error it is unknown.
+func (c *Cluster) Namespace(ctx context.Context) (string, error) {
+	configurations, err := c.Configurations(ctx)
+	if err != nil {
+		return "", err
+	}
+	return c.NamespaceOf(ctx, configurations)
+}
+
+// NamespaceOf returns the namespace of the installation that has the configurations. Their webhooks name it, unless they have a URL. Without
+// configurations, the ClusterRoleBinding names it, or the Deployment.
+func (c *Cluster) NamespaceOf(ctx context.Context, configurations []*unstructured.Unstructured) (string, error) {
+	for _, o := range configurations {
+		for _, w := range webhooksOf(o) {
+			if s := w.ClientConfig.Service; s != nil {
+				return s.Namespace, nil
 			}
 		}
 	}
-	binding, unread := c.Dynamic.Resource(bindingResource).Get(ctx, Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(unread):
-		unread = nil
-	case unread == nil && installed(binding) && binding.GetDeletionTimestamp() == nil:
-		if ns := subjectNamespace(binding); ns != "" {
-			return ns, nil
+	binding, unread := c.Get(ctx, refTo(bindingKind, "", Name))
+	if binding != nil && isInstalled(binding) && binding.GetDeletionTimestamp() == nil {
+		for _, s := range decode[rbacv1.ClusterRoleBinding](binding).Subjects {
+			if s.Kind == rbacv1.ServiceAccountKind && s.Name == Name && s.Namespace != "" {
+				return s.Namespace, nil
+			}
 		}
 	}
-	deployments, err := c.Dynamic.Resource(deploymentResource).List(ctx, metav1.ListOptions{LabelSelector: Selector})
-	if err != nil {
-		if unread == nil && ctx.Err() == nil && apierrors.IsForbidden(err) { // every installation has a binding, and this cluster has none
+	for d, err := range c.List(ctx, deploymentKind, metav1.NamespaceAll, metav1.ListOptions{LabelSelector: Selector}) {
+		switch {
+		case apierrors.IsForbidden(err) && unread == nil && ctx.Err() == nil: // every installation has a binding, and this cluster has none
 			return "", nil
-		}
-		return "", fmt.Errorf("looking for an installation: %w", errors.Join(unread, err))
-	}
-	for i := range deployments.Items {
-		if d := &deployments.Items[i]; d.GetName() == Name && installed(d) && d.GetDeletionTimestamp() == nil {
+		case err != nil:
+			return "", fmt.Errorf("looking for an installation: %w", errors.Join(unread, err))
+		case d.GetName() == Name && isInstalled(d) && d.GetDeletionTimestamp() == nil:
 			return d.GetNamespace(), nil
 		}
 	}
 	return "", nil
-}
-
-// subjectNamespace returns the namespace of the webhook's service account in a binding, "" if the binding does not have it.
-func subjectNamespace(binding *unstructured.Unstructured) string {
-	subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
-	for _, s := range subjects {
-		m, _ := s.(map[string]any)
-		if ns, _ := m["namespace"].(string); m["kind"] == "ServiceAccount" && m["name"] == Name && ns != "" {
-			return ns
-		}
-	}
-	return ""
 }

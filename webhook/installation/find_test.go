@@ -14,8 +14,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestFindNamespace holds how an installation without configurations is found, and that unread objects never count as absent.
-func TestFindNamespace(t *testing.T) {
+// TestNamespaceOf holds how an installation without configurations is found, and that unread objects never count as absent.
+func TestNamespaceOf(t *testing.T) {
 	t.Parallel()
 	of := func(kind string) *unstructured.Unstructured {
 		for _, o := range render(t, Options{Namespace: "other"}) {
@@ -43,13 +43,14 @@ func TestFindNamespace(t *testing.T) {
 		{name: "no right at all", there: []runtime.Object{binding, deployment}, forbidden: []string{"clusterrolebindings", "deployments"}, unknown: true},
 	} {
 		client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-			bindingResource: "ClusterRoleBindingList", deploymentResource: "DeploymentList"}, tc.there...)
+			{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}: "ClusterRoleBindingList",
+			{Group: "apps", Version: "v1", Resource: "deployments"}:                              "DeploymentList"}, tc.there...)
 		for _, resource := range tc.forbidden {
 			client.PrependReactor("*", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no"))
 			})
 		}
-		got, err := (&Cluster{Dynamic: client}).FindNamespace(t.Context(), nil)
+		got, err := (&Cluster{Dynamic: client}).NamespaceOf(t.Context(), nil)
 		if got != tc.want || (err != nil) != tc.unknown {
 			t.Errorf("%s: %q, want %q (%v)", tc.name, got, tc.want, err)
 		}

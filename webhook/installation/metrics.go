@@ -7,14 +7,14 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
 
-// The metrics of an API server. They count since its start; with several API servers, one of them answers.
+// The metrics of an API server. They count since its start. With several API servers, one of them answers.
 const (
 	metricFailOpen = "apiserver_admission_webhook_fail_open_count"
 	metricRejected = "apiserver_admission_webhook_rejection_count"
@@ -25,11 +25,11 @@ const (
 type Calls struct {
 	// Total is the number of calls.
 	Total uint64 `json:"total"`
-	// FailedOpen is the number of requests that went on without an answer, as failurePolicy Ignore has it.
+	// FailedOpen is the number of requests that went on without an answer, because the failurePolicy is Ignore.
 	FailedOpen uint64 `json:"failedOpen"`
 	// Refused is the number of requests that the webhook denied.
 	Refused uint64 `json:"refused"`
-	// Failed is the number of requests that were refused for want of an answer.
+	// Failed is the number of requests that were refused because the webhook did not answer.
 	Failed uint64 `json:"failed"`
 	// MeanSeconds is the mean duration of a call.
 	MeanSeconds float64 `json:"meanSeconds"`
@@ -58,43 +58,36 @@ func parseMetrics(from io.Reader, webhooks ...string) (map[string]Calls, error) 
 	if err != nil {
 		return nil, fmt.Errorf("reading metrics: %w", err)
 	}
+	samples, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, slices.Collect(maps.Values(families))...)
+	if err != nil {
+		return nil, fmt.Errorf("reading metrics: %w", err)
+	}
 	calls := map[string]Calls{}
-	sums := map[string]float64{}
-	for _, name := range []string{metricFailOpen, metricRejected, metricDuration} {
-		for _, m := range families[name].GetMetric() {
-			webhook := label(m, "name")
-			if !slices.Contains(webhooks, webhook) {
-				continue
-			}
-			c := calls[webhook]
-			switch n := uint64(m.GetCounter().GetValue()); {
-			case name == metricFailOpen:
-				c.FailedOpen += n
-			case name == metricRejected && label(m, "error_type") == "no_error":
-				c.Refused += n
-			case name == metricRejected:
-				c.Failed += n
-			default:
-				c.Total += m.GetHistogram().GetSampleCount()
-				sums[webhook] += m.GetHistogram().GetSampleSum()
-			}
-			calls[webhook] = c
+	for _, s := range samples {
+		webhook := string(s.Metric["name"])
+		if !slices.Contains(webhooks, webhook) {
+			continue
 		}
+		c := calls[webhook]
+		switch n := uint64(s.Value); s.Metric[model.MetricNameLabel] {
+		case metricFailOpen:
+			c.FailedOpen += n
+		case metricRejected:
+			if s.Metric["error_type"] == "no_error" {
+				c.Refused += n
+			} else {
+				c.Failed += n
+			}
+		case metricDuration + "_count":
+			c.Total += n
+		case metricDuration + "_sum":
+			c.MeanSeconds += float64(s.Value) // the sum, until all samples are counted
+		}
+		calls[webhook] = c
 	}
 	for name, c := range calls {
-		if c.Total > 0 {
-			c.MeanSeconds = sums[name] / float64(c.Total)
-			calls[name] = c
-		}
+		c.MeanSeconds /= float64(max(c.Total, 1))
+		calls[name] = c
 	}
 	return calls, nil
-}
-
-func label(m *dto.Metric, name string) string {
-	for _, l := range m.GetLabel() {
-		if l.GetName() == name {
-			return l.GetValue()
-		}
-	}
-	return ""
 }

@@ -9,21 +9,23 @@ import (
 	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// Certificates says what makes the webhook's certificate.
+// Certificates is the component that makes the webhook's certificate.
 type Certificates string
 
-// The makers of certificates.
+// The values of Certificates.
 const (
 	SelfSigned  Certificates = "self-signed"
 	CertManager Certificates = "cert-manager"
 )
 
-// Options are the options of an installation. A zero value keeps what the manifests have.
+// Options are the options of an installation. A zero value keeps the value of the manifests.
 type Options struct {
 	Namespace    string
 	Certificates Certificates
@@ -36,7 +38,7 @@ type Options struct {
 	Replicas          int
 }
 
-// What the manifests have.
+// The values of the manifests.
 const (
 	Image    = "fleetdoctor/kubectl-fleetdoctor:dev"
 	Replicas = 2
@@ -46,23 +48,20 @@ const (
 func OptionsOf(namespace string, deployment *unstructured.Unstructured, configurations ...*unstructured.Unstructured) Options {
 	o := Options{Namespace: namespace, Certificates: SelfSigned}
 	for _, live := range configurations {
-		if live == nil {
-			continue
-		}
-		if live.GetAnnotations()["cert-manager.io/inject-ca-from"] != "" {
+		if live != nil && live.GetAnnotations()["cert-manager.io/inject-ca-from"] != "" {
 			o.Certificates = CertManager
 		}
-		o.Exact = o.Exact || slices.ContainsFunc(WebhooksOf(live), func(w map[string]any) bool { return w["name"] == ExactWebhook })
+		for _, w := range webhooksOf(live) {
+			o.Exact = o.Exact || w.Name == ExactWebhook
+		}
 	}
-	if deployment == nil {
+	spec := decode[appsv1.Deployment](deployment).Spec
+	o.Replicas = int(ptr.Deref(spec.Replicas, 0))
+	if len(spec.Template.Spec.Containers) == 0 {
 		return o
 	}
-	replicas, _, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
-	o.Replicas = int(replicas)
-	c := container(deployment)
-	o.Image, _ = c["image"].(string)
-	args, _, _ := unstructured.NestedStringSlice(c, "args")
-	for _, a := range args {
+	o.Image = spec.Template.Spec.Containers[0].Image
+	for _, a := range spec.Template.Spec.Containers[0].Args {
 		flag, value, _ := strings.Cut(a, "=")
 		switch {
 		case a == "--certificates=files": // also if the configurations do not exist
@@ -76,14 +75,9 @@ func OptionsOf(namespace string, deployment *unstructured.Unstructured, configur
 	return o
 }
 
-// container returns the first container of a Deployment, nil if there is none.
-func container(deployment *unstructured.Unstructured) map[string]any {
-	list, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-	if len(list) == 0 {
-		return nil
-	}
-	c, _ := list[0].(map[string]any)
-	return c
+// releaseNamespaces returns ReleaseNamespaces in order, each once.
+func (o Options) releaseNamespaces() []string {
+	return slices.Compact(slices.Sorted(slices.Values(o.ReleaseNamespaces)))
 }
 
 // Change is an option in which a plan differs from the existing installation, with both values as text.
@@ -91,24 +85,25 @@ type Change struct{ Option, New, Old string }
 
 // String returns one line of text.
 func (c Change) String() string {
+	text := "now"
 	if c.Option == releasesOption {
-		return fmt.Sprintf("--%s: the webhook now reads Secrets in %s (before: %s)", c.Option, c.New, c.Old)
+		text = "the webhook now reads Secrets in"
 	}
-	return fmt.Sprintf("--%s: now %s (before: %s)", c.Option, c.New, c.Old)
+	return fmt.Sprintf("--%s: %s %s (before: %s)", c.Option, text, c.New, c.Old)
 }
 
 const releasesOption = "release-namespaces"
 
 // Changes returns the options that a plan changes, the one that grants rights first. An option is left out if the objects that show its old
 // value do not exist, so a first installation has none. stale are the objects that the plan prunes.
-func Changes(steps []Step, stale []Target) []Change {
+func Changes(steps []Step, stale []*unstructured.Unstructured) []Change {
 	var deployment, newDeployment *unstructured.Unstructured
 	var live, desired []*unstructured.Unstructured
 	for _, s := range steps {
-		switch s.Desired.GetKind() {
-		case deploymentKind.Kind:
+		switch {
+		case s.Desired.GetKind() == deploymentKind.Kind:
 			deployment, newDeployment = s.Live, s.Desired
-		case mutatingKind.Kind, validatingKind.Kind:
+		case IsConfiguration(s.Desired):
 			desired = append(desired, s.Desired)
 			if s.Live != nil {
 				live = append(live, s.Live)
@@ -116,39 +111,24 @@ func Changes(steps []Step, stale []Target) []Change {
 		}
 	}
 	before, after := OptionsOf("", deployment, live...), OptionsOf("", newDeployment, desired...)
-	if deployment == nil {
-		before.ReleaseNamespaces = boundNamespaces(stale)
+	for _, o := range stale {
+		if deployment == nil && o.GetKind() == "RoleBinding" && o.GetName() == recordsRole {
+			before.ReleaseNamespaces = append(before.ReleaseNamespaces, o.GetNamespace())
+		}
 	}
+	secretsIn := func(o Options) string { return cmp.Or(strings.Join(o.releaseNamespaces(), ", "), "every namespace") }
+	guard := func(o Options) string { return string(cmp.Or(o.GuardDefault, admission.GuardWarn)) }
 	var out []Change
-	add := func(shown bool, option, now, old string) {
-		if shown && now != old {
+	add := func(known bool, option, now, old string) {
+		if known && now != old {
 			out = append(out, Change{option, now, old})
 		}
 	}
-	add(deployment != nil || before.ReleaseNamespaces != nil, releasesOption, readNamespaces(after), readNamespaces(before))
+	add(deployment != nil || before.ReleaseNamespaces != nil, releasesOption, secretsIn(after), secretsIn(before))
 	add(live != nil, "exact", strconv.FormatBool(after.Exact), strconv.FormatBool(before.Exact))
 	add(live != nil, "certificates", string(after.Certificates), string(before.Certificates))
-	add(deployment != nil, "guard-default", string(cmp.Or(after.GuardDefault, admission.GuardWarn)), string(cmp.Or(before.GuardDefault, admission.GuardWarn)))
+	add(deployment != nil, "guard-default", guard(after), guard(before))
 	add(deployment != nil, "image", after.Image, before.Image)
 	add(deployment != nil, "replicas", strconv.Itoa(after.Replicas), strconv.Itoa(before.Replicas))
-	return out
-}
-
-// readNamespaces names the namespaces whose Secrets a webhook may read.
-func readNamespaces(o Options) string {
-	if len(o.ReleaseNamespaces) == 0 {
-		return "every namespace"
-	}
-	return strings.Join(slices.Compact(slices.Sorted(slices.Values(o.ReleaseNamespaces))), ", ")
-}
-
-// boundNamespaces returns the namespaces of the RoleBindings that grant access to release records.
-func boundNamespaces(targets []Target) []string {
-	var out []string
-	for _, t := range targets {
-		if t.Kind == "RoleBinding" && t.Name == recordsRole {
-			out = append(out, t.Namespace)
-		}
-	}
 	return out
 }

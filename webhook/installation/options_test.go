@@ -35,7 +35,7 @@ func TestChanges(t *testing.T) {
 	} {
 		live := map[object.Key]*unstructured.Unstructured{}
 		desired := byKey(render(t, tc.now))
-		var stale []Target
+		var stale []*unstructured.Unstructured
 		for _, o := range render(t, tc.was) {
 			for _, kind := range tc.gone {
 				if o.GetKind() == kind {
@@ -48,7 +48,7 @@ func TestChanges(t *testing.T) {
 			}
 			live[RefOf(o).Key()] = o
 			if desired[RefOf(o).Key().String()] == nil {
-				stale = append(stale, targetOf(o))
+				stale = append(stale, o)
 			}
 		}
 		if diff := cmp.Diff(tc.want, Changes(planned(render(t, tc.now), live), stale)); diff != "" {
@@ -72,7 +72,7 @@ func planned(desired []*unstructured.Unstructured, live map[object.Key]*unstruct
 func TestAllowedNamespace(t *testing.T) {
 	t.Parallel()
 	for _, o := range render(t, Options{}) {
-		for _, w := range WebhooksOf(o) {
+		for _, w := range rawWebhooks(o) {
 			selectors, _, _ := unstructured.NestedSlice(w, "namespaceSelector", "matchExpressions")
 			first, _ := selectors[0].(map[string]any)
 			names, _, _ := unstructured.NestedStringSlice(first, "values")
@@ -102,7 +102,7 @@ func TestPreparingPatchAddress(t *testing.T) {
 	if patch, err := preparingPatch(Step{Desired: desired, Live: live}); patch != nil || err != nil {
 		t.Errorf("of what is as it should be: %s, %v", patch, err)
 	}
-	WebhooksOf(live)[0]["clientConfig"] = map[string]any{"url": "https://192.0.2.1/stamp", "caBundle": "Y2E="}
+	rawWebhooks(live)[0]["clientConfig"] = map[string]any{"url": "https://192.0.2.1/stamp", "caBundle": "Y2E="}
 	patch, err := preparingPatch(Step{Desired: desired, Live: live})
 	if err != nil {
 		t.Fatal(err)

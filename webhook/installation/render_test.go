@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -20,7 +21,7 @@ import (
 
 func render(t *testing.T, o Options) []*unstructured.Unstructured {
 	t.Helper()
-	out, err := Render(manifests.Files, o)
+	out, err := Render(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,18 +109,18 @@ func TestRenderOptions(t *testing.T) {
 		if n := len(kinds); n == 0 || kinds[n-1] != u.GetKind() {
 			kinds = append(kinds, u.GetKind())
 		}
-		if !installed(u) {
+		if !isInstalled(u) {
 			t.Errorf("%s does not carry the label", RefOf(u).Key())
 		}
 		switch u.GetKind() {
 		case "Deployment":
-			c := container(u)
-			want := []any{"webhook", "serve", "--cert-dir=/certs", "--guard-default=deny", "--release-namespaces=shop,bank,shop"}
-			if diff := cmp.Diff(want, c["args"]); diff != "" {
+			c := decode[appsv1.Deployment](u).Spec.Template.Spec.Containers[0]
+			want := []string{"webhook", "serve", "--cert-dir=/certs", "--guard-default=deny", "--release-namespaces=shop,bank,shop"}
+			if diff := cmp.Diff(want, c.Args); diff != "" {
 				t.Errorf("arguments (-want +got):\n%s", diff)
 			}
-			if c["image"] != "example/doctor:1" || OptionsOf("", u).Replicas != 3 {
-				t.Errorf("image %v, replicas %d", c["image"], OptionsOf("", u).Replicas)
+			if c.Image != "example/doctor:1" || OptionsOf("", u).Replicas != 3 {
+				t.Errorf("image %s, replicas %d", c.Image, OptionsOf("", u).Replicas)
 			}
 		case "RoleBinding":
 			if u.GetName() == recordsRole {
@@ -141,7 +142,7 @@ func TestRenderOptions(t *testing.T) {
 
 func TestRenderAll(t *testing.T) {
 	t.Parallel()
-	all, err := RenderAll(manifests.Files, Namespace)
+	all, err := RenderAll(Namespace)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,13 +23,13 @@ const (
 
 // Tester tests whether an installed webhook answers.
 type Tester struct {
-	Reader
+	*Cluster
 	// Warnings are those of the Cluster's client.
 	Warnings *Warnings
 	Now      func() time.Time
 }
 
-// test is a Test in the making.
+// test adds results to a Test.
 type test struct {
 	*Tester
 	doc   *Test
@@ -38,30 +38,26 @@ type test struct {
 }
 
 // Test sends a server-side dry run that removes Fleet's set hash from an object, and one that deletes the object, and evaluates the responses.
-// Nothing is changed. Without a named object it takes the first suitable one that a release of Fleet desires. The error is one of the context,
+// Nothing is changed. Without a named object it uses the first suitable one that a release of Fleet desires. The error is one of the context,
 // or of reading the named object.
 func (t *Tester) Test(ctx context.Context, named *object.Ref) (*Test, error) {
 	r := &test{Tester: t, scope: t.scopeOf(ctx, mutatingKind, StampWebhook),
 		doc: &Test{APIVersion: APIVersion, Kind: TestKind, TakenAt: t.Now().UTC().Format(time.RFC3339)}}
-	if !r.scope.configured {
-		r.set(NotCalled, NotConfigured, "no webhook configuration with the label "+Selector+" has the webhook "+StampWebhook+": the webhook is not installed, or disabled")
-		return r.doc, nil
-	}
 	var err error
-	if named != nil {
+	switch {
+	case !r.scope.configured:
+		r.set(NotCalled, NotConfigured, "no webhook configuration with the label "+Selector+" has the webhook "+StampWebhook+": the webhook is not installed, or disabled")
+	case named != nil:
 		err = r.testNamed(ctx, *named)
-	} else {
-		err = r.testAny(ctx)
+	default:
+		r.testAny(ctx)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if r.doc.Result == Works || r.doc.Reasons == nil && (r.doc.Result == NotCalled || r.doc.Result == ValidatingOnly) {
+	if err == nil && r.doc.Reasons == nil {
 		r.doc.Validating = t.testValidating(ctx, *r.doc.Object, r.live, r.doc.Mutating)
 		r.doc.Result = combine(r.doc.Result, r.doc.Validating.Answer)
 		err = r.explain(ctx)
 	}
-	return r.doc, errors.Join(err, ctx.Err())
+	return r.doc, cmp.Or(ctx.Err(), err)
 }
 
 // set sets the result, with one reason for each message.
@@ -72,7 +68,8 @@ func (r *test) set(result Result, code ReasonCode, messages ...string) {
 	}
 }
 
-// combine returns the result of both requests: Works needs the mutating handler, and a validating handler that is not known to be silent.
+// combine returns the result of both requests. Works requires that the mutating handler answers, and that the validating handler is not known
+// to be silent.
 func combine(r Result, v ValidatingResult) Result {
 	switch {
 	case r == Works && v == ValidatingNotCalled:
@@ -83,8 +80,8 @@ func combine(r Result, v ValidatingResult) Result {
 	return r
 }
 
-// take takes over the response about an object.
-func (r *test) take(ref object.Ref, live *unstructured.Unstructured, m *Mutating) {
+// setMutating sets the response about an object, and its result.
+func (r *test) setMutating(ref object.Ref, live *unstructured.Unstructured, m *Mutating) {
 	r.doc.Object, r.live, r.doc.Mutating = &ref, live, m
 	r.set(resultOf(m.Answer), "")
 	if m.Answer == RefusedByOthers {
@@ -114,86 +111,75 @@ func (r *test) testNamed(ctx context.Context, ref object.Ref) error {
 	case err != nil:
 		return err
 	}
-	if r.take(ref, live, m); m.Answer != LabelRemoved && m.Answer != ValidatingAnswer {
-		return nil
+	r.setMutating(ref, live, m)
+	if m.Answer == LabelRemoved || m.Answer == ValidatingAnswer {
+		if exclusions := r.exclusions(ctx, r.scope, live); exclusions != nil {
+			r.set(NotCalled, Excluded, exclusions...)
+		} else {
+			r.findRelease(ctx)
+		}
 	}
-	if why := r.exclusions(ctx, r.scope, live); why != nil {
-		r.set(NotCalled, Excluded, why...)
-		return nil
-	}
-	return r.findRelease(ctx)
+	return nil
 }
 
-// findRelease looks for the release that desires the object. The mutating handler ignores objects that no release desires, or only the agent's
+// findRelease looks for the release that desires the object. The mutating handler ignores an object that no release desires, or only the agent's
 // own release.
-func (r *test) findRelease(ctx context.Context) error {
+func (r *test) findRelease(ctx context.Context) {
 	agent := ""
-	undecoded, err := r.desired(ctx, func(d desiredObject) error {
+	var records records
+	for d := range r.desired(ctx, &records) {
 		switch {
 		case d.Key() != r.doc.Object.Key():
-			return nil
 		case fleet.IsAgentBundle(d.bundle):
-			agent = d.bundle
-			return nil // another release may desire it too
+			agent = d.bundle // another release may desire it too
+		default:
+			r.doc.Release, r.doc.BundleDeployment = d.release, d.bundle
+			return
 		}
-		r.doc.Release, r.doc.BundleDeployment = d.release, d.bundle
-		return errEnough
-	})
-	const unknown = "the label was not restored, but whether a bundle desires the object is unknown: "
+	}
 	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case r.doc.Release != "":
-	case err != nil:
-		r.set(ResultUnknown, RecordsUnread, unknown+err.Error())
-	case undecoded > 0:
-		r.set(ResultUnknown, RecordsUnread, unknown+count(undecoded, "release record")+" could not be decoded")
+	case records.reason() != "":
+		r.set(ResultUnknown, RecordsUnread, "the label was not restored, but whether a bundle desires the object is unknown: "+records.reason())
 	case agent != "":
 		r.set(NoObject, NotDesired, "only the bundle "+agent+" of Fleet's agent itself desires the object, and the webhook ignores its objects")
 	default:
 		r.set(NoObject, NotDesired, "no release desires the object, and the webhook ignores such objects")
 	}
-	return nil
 }
 
-// testAny tests with the first object for which the webhook should be called.
-func (r *test) testAny(ctx context.Context) error {
+// testAny tests with the first object for which the API server should call the webhook.
+func (r *test) testAny(ctx context.Context) {
 	reads, requests := 0, 0
 	excluded := map[string]bool{}
-	undecoded, err := r.desired(ctx, func(d desiredObject) error {
+	var records records
+	for d := range r.desired(ctx, &records) {
 		if _, known := excluded[d.Namespace]; !known {
 			excluded[d.Namespace] = r.excludedNamespace(ctx, r.scope, d.Namespace) != ""
 		}
 		if fleet.IsAgentBundle(d.bundle) || excluded[d.Namespace] {
-			return ctx.Err()
+			continue
 		}
 		if reads++; reads > maxReads || requests == maxRequests {
-			return errEnough
+			break
 		}
 		m, live, err := r.sendPatch(ctx, d.Ref)
 		if err != nil || resultOf(m.Answer) != Works && r.scope.excludes(live) {
-			return ctx.Err() // another object may be suitable
+			continue // another object may be suitable
 		}
 		requests++
-		r.take(d.Ref, live, m)
+		r.setMutating(d.Ref, live, m)
 		r.doc.Release, r.doc.BundleDeployment = d.release, d.bundle
-		if m.Answer == RefusedByOthers {
-			return ctx.Err()
+		if m.Answer != RefusedByOthers {
+			break
 		}
-		return errEnough
-	})
+	}
 	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
 	case r.doc.Mutating != nil:
-	case err != nil:
-		r.set(ResultUnknown, RecordsUnread, err.Error(), "name an object that a bundle desires: KIND/NAME")
-	case undecoded > 0:
-		r.set(ResultUnknown, RecordsUnread, count(undecoded, "release record")+" could not be decoded, and the others have no suitable object")
+	case records.reason() != "":
+		r.set(ResultUnknown, RecordsUnread, records.reason(), "name an object that a bundle desires: KIND/NAME")
 	default:
 		r.set(NoObject, NotDesired, "no release of Fleet desires an object that exists, has the label "+TestedLabel+", and is in the scope of the webhook")
 	}
-	return nil
 }
 
 // explain collects the reasons of a result other than Works.
@@ -201,7 +187,8 @@ func (r *test) explain(ctx context.Context) error {
 	if r.doc.Result == Works {
 		return nil
 	}
-	facts, err := r.Read(ctx, cmp.Or(r.namespace(ctx), Namespace), r.Now())
+	namespace, _ := r.Namespace(ctx) // without it, most checks are Unknown
+	facts, err := r.Read(ctx, cmp.Or(namespace, Namespace), r.Now())
 	if err != nil {
 		return err
 	}
@@ -215,13 +202,12 @@ func (r *test) explain(ctx context.Context) error {
 	if m.Message != "" && m.Answer != ValidatingAnswer { // that message is not about the mutating handler
 		out = append(out, Reason{Refused, m.Message})
 	}
-	if took := time.Duration(m.Seconds * float64(time.Second)); r.scope.timeout > 0 && took >= r.scope.timeout {
-		out = append(out, Reason{TimedOut, fmt.Sprintf("the request took %s, and the webhook's timeout is %s: it hangs, or cannot be reached", took.Round(time.Millisecond), r.scope.timeout)})
+	if duration := time.Duration(m.Seconds * float64(time.Second)); r.scope.timeout > 0 && duration >= r.scope.timeout {
+		out = append(out, Reason{TimedOut, fmt.Sprintf("the request took %s, and the webhook's timeout is %s: it hangs, or cannot be reached",
+			duration.Round(time.Millisecond), r.scope.timeout)})
 	}
 	out = append(out, wrong...)
-	if counted := r.countCall(ctx, facts); counted.Code != "" {
-		out = append(out, counted)
-	}
+	out = append(out, r.countCall(ctx, facts)...)
 	if len(out) == 0 {
 		out = append(out, Reason{NothingWrong, "no problem was found in the installation; until a webhook has read all release records, it lets requests pass unchanged"})
 	}
@@ -232,59 +218,45 @@ func (r *test) explain(ctx context.Context) error {
 	return nil
 }
 
-// countCall sends the request once more, and says what the API server has counted for it, nothing if that is unknown. With several API servers
-// the one that was asked for its counters may not be the one that had the request.
-func (r *test) countCall(ctx context.Context, before *Facts) Reason {
+// countCall sends the request again, and compares the calls that the API server has counted. It returns nothing if they are unknown. With several
+// API servers, one may answer the request and another one the question for its counters.
+func (r *test) countCall(ctx context.Context, before *Facts) []Reason {
 	if before.CallsReason != "" {
-		return Reason{}
+		return nil
 	}
 	if _, _, err := r.sendPatch(ctx, *r.doc.Object); err != nil {
-		return Reason{}
+		return nil
 	}
 	calls, err := r.Calls(ctx)
 	if err != nil {
-		return Reason{}
+		return nil
 	}
 	old, now := before.Calls[StampWebhook], calls[StampWebhook]
 	switch {
 	case now.FailedOpen+now.Failed > old.FailedOpen+old.Failed:
-		return Reason{CallFailed, "the API server called the webhook, and got no usable answer"}
+		return []Reason{{CallFailed, "the API server called the webhook, and got no usable answer"}}
 	case now.Total > old.Total:
-		return Reason{CallPassed, "the API server called the webhook, which let the request pass unchanged: until it has read all release records it does so for every request"}
+		return []Reason{{CallPassed, "the API server called the webhook, which let the request pass unchanged: until it has read all release records it does so for every request"}}
 	}
-	return Reason{NotCounted, "the API server did not count a call for this request; if there are several, another one may have"}
+	return []Reason{{NotCounted, "the API server did not count a call for this request; if there are several, another one may have"}}
 }
 
-// problems returns what is wrong with an installation, and whether something about it is unknown. Counters of calls and labels of Namespaces
-// do not tell whether a webhook answers now.
+// problems returns the problems of an installation, and whether a part of it is unknown. Counters of calls and labels of Namespaces do not
+// show whether a webhook answers now.
 func problems(s *Status) (wrong []Reason, unknown bool) {
 	for _, c := range s.Checks {
 		if c.Name == "calls" || c.Name == "namespaces" {
 			continue
 		}
 		unknown = unknown || c.State == Unknown
-		if c.State != Wrong {
-			continue
-		}
-		if len(c.Details) == 0 {
+		if c.State == Wrong && c.Details == nil {
 			wrong = append(wrong, Reason{InstallationWrong, c.Name + ": " + c.Message})
 		}
 		for _, text := range c.Details {
-			wrong = append(wrong, Reason{InstallationWrong, c.Name + ": " + text})
+			if c.State == Wrong {
+				wrong = append(wrong, Reason{InstallationWrong, c.Name + ": " + text})
+			}
 		}
 	}
 	return wrong, unknown
-}
-
-// namespace returns the namespace of the installation, "" if it is unknown.
-func (t *Tester) namespace(ctx context.Context) string {
-	found, err := t.Cluster.Configurations(ctx)
-	if err != nil {
-		return ""
-	}
-	namespace, err := t.Cluster.FindNamespace(ctx, found)
-	if err != nil {
-		return ""
-	}
-	return namespace
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"iter"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,32 +21,47 @@ import (
 type desiredObject struct {
 	object.Ref
 	release, bundle string
-	// agentNamespace and serviceAccount say as whom Fleet deploys the release.
+	// agentNamespace and serviceAccount are those with which Fleet deploys the release.
 	agentNamespace, serviceAccount string
 }
 
-// errEnough ends a list early.
-var errEnough = errors.New("enough")
+// records are the problems of reading release records.
+type records struct {
+	err       error
+	undecoded int
+}
 
-// desired passes the objects of all Helm releases of Fleet to yield, until yield returns errEnough. It counts records that cannot be decoded.
-func (t *Tester) desired(ctx context.Context, yield func(desiredObject) error) (undecoded int, err error) {
+// reason is the reason why the desired objects are not known completely, "" if they are.
+func (r *records) reason() string {
+	switch {
+	case r.err != nil:
+		return r.err.Error()
+	case r.undecoded > 0:
+		return count(r.undecoded, "release record") + " could not be decoded"
+	}
+	return ""
+}
+
+// desired returns the objects of all Helm releases of Fleet. It sets the problems in r.
+func (t *Tester) desired(ctx context.Context, r *records) iter.Seq[desiredObject] {
 	o := metav1.ListOptions{FieldSelector: "type=" + release.SecretType, LabelSelector: "status!=" + release.StatusSuperseded}
-	err = t.Cluster.List(ctx, secretKind, metav1.NamespaceAll, o, func(secret *unstructured.Unstructured) error {
-		all, err := t.objectsOf(secret)
-		if err != nil {
-			undecoded++
-		}
-		for _, d := range all {
-			if err := yield(d); err != nil {
-				return err
+	return func(yield func(desiredObject) bool) {
+		for secret, err := range t.List(ctx, secretKind, metav1.NamespaceAll, o) {
+			if err != nil {
+				r.err = fmt.Errorf("reading release records: %w", err)
+				return
+			}
+			all, err := t.objectsOf(secret)
+			if err != nil {
+				r.undecoded++
+			}
+			for _, d := range all {
+				if !yield(d) {
+					return
+				}
 			}
 		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return undecoded, fmt.Errorf("reading release records: %w", err)
 	}
-	return undecoded, nil
 }
 
 // objectsOf returns the objects of a release record of Fleet that is deployed or pending. Errors do not quote the record.
@@ -66,7 +82,7 @@ func (t *Tester) objectsOf(secret *unstructured.Unstructured) ([]desiredObject, 
 	var out []desiredObject
 	for _, o := range objects {
 		ref := o.Ref
-		m, err := t.Cluster.Mapper.RESTMapping(ref.GroupVersionKind().GroupKind(), ref.GroupVersionKind().Version)
+		m, err := t.Mapper.RESTMapping(ref.GroupVersionKind().GroupKind(), ref.GroupVersionKind().Version)
 		switch {
 		case err == nil && m.Scope.Name() == meta.RESTScopeNameRoot:
 			ref.Namespace = ""

@@ -7,12 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -35,10 +35,10 @@ var (
 	errDeleting   = errors.New("it is being deleted, and the webhook is not called for such objects")
 )
 
-// sendPatch sends a server-side dry run that removes TestedLabel from an object. The error is one of reading the object, errUnlabelled or
-// errDeleting.
+// sendPatch sends a server-side dry run that removes TestedLabel from an object. It returns the response and the live object. The error is one
+// of reading the object, errUnlabelled or errDeleting.
 func (t *Tester) sendPatch(ctx context.Context, ref object.Ref) (*Mutating, *unstructured.Unstructured, error) {
-	r, err := t.Cluster.Resource(ref.GroupVersionKind(), ref.Namespace)
+	r, err := t.Resource(ref.GroupVersionKind(), ref.Namespace)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -55,7 +55,7 @@ func (t *Tester) sendPatch(ctx context.Context, ref object.Ref) (*Mutating, *uns
 	}
 	t.Warnings.Take()
 	begin := t.Now()
-	got, err := r.Patch(ctx, ref.Name, types.MergePatchType, []byte(removeLabel), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: testManager})
+	got, err := r.Patch(ctx, ref.Name, types.MergePatchType, []byte(removeLabel), metav1.PatchOptions{DryRun: DryRunServer.option(), FieldManager: testManager})
 	m := &Mutating{Answer: LabelRemoved, Seconds: t.Now().Sub(begin).Seconds(), Warnings: t.Warnings.Take()}
 	mutating, validating := warned(m.Warnings)
 	switch {
@@ -74,7 +74,7 @@ func (t *Tester) sendPatch(ctx context.Context, ref object.Ref) (*Mutating, *uns
 	return m, live, nil
 }
 
-// refusal says which webhook refused a request. The API server names the webhook only in its message. A refusal of the exact webhook counts
+// refusal returns the handler that refused a request. The API server names the webhook only in its message. A refusal of the exact webhook counts
 // as one of the validating handler: the mutating handler is called before both, and let the request pass.
 func refusal(err error) MutatingAnswer {
 	for name, answer := range map[string]MutatingAnswer{StampWebhook: Denied, ExactWebhook: ValidatingAnswer, GuardWebhook: ValidatingAnswer} {
@@ -91,40 +91,43 @@ func refusal(err error) MutatingAnswer {
 // testValidating sends a server-side dry run that deletes an object.
 func (t *Tester) testValidating(ctx context.Context, ref object.Ref, live *unstructured.Unstructured, m *Mutating) *Validating {
 	off := t.guardOff(ctx, live)
-	if off.Answer == OffForNamespace || off.Answer == OffByDefault {
-		return off
+	if off == OffForNamespace || off == OffByDefault {
+		return &Validating{Answer: off}
 	}
 	s := t.scopeOf(ctx, validatingKind, GuardWebhook)
 	if !s.configured {
 		return &Validating{Answer: ValidatingNotCalled, Message: "no webhook configuration with the label " + Selector + " has the webhook " + GuardWebhook}
 	}
 	if !t.supportsDryRun(ctx, ref) {
-		return &Validating{Answer: ValidatingUnknown, Message: "it is unknown whether the API server of " + ref.Kind + " supports dry runs, so no deletion was sent"}
+		return unknownValidating("it is unknown whether the API server of " + ref.Kind + " supports dry runs, so no deletion was sent")
 	}
 	v := t.sendDelete(ctx, ref, live)
 	if v.Answer != ValidatingNotCalled || v.Message != "" {
 		return v
 	}
 	if reason := t.silenceReason(ctx, ref, m); reason != "" {
-		return &Validating{Answer: ValidatingUnknown, Message: reason}
+		return unknownValidating(reason)
 	}
-	if off.Answer == ValidatingUnknown {
-		return &Validating{Answer: ValidatingUnknown, Message: "it did not answer, and whether it is switched off could not be read"}
+	if off == ValidatingUnknown {
+		return unknownValidating("it did not answer, and whether it is switched off could not be read")
 	}
 	v.Message = cmp.Or(strings.Join(t.exclusions(ctx, s, live), "; "),
 		"no warning about the deletion of "+ref.Key().String()+": "+GuardWebhook+" was not called, or did not answer")
 	return v
 }
 
+func unknownValidating(message string) *Validating {
+	return &Validating{Answer: ValidatingUnknown, Message: message}
+}
+
 // sendDelete sends the deletion. The answer is ValidatingNotCalled without a message if no handler of this webhook answered.
 func (t *Tester) sendDelete(ctx context.Context, ref object.Ref, live *unstructured.Unstructured) *Validating {
-	r, err := t.Cluster.Resource(ref.GroupVersionKind(), ref.Namespace)
+	r, err := t.Resource(ref.GroupVersionKind(), ref.Namespace)
 	if err != nil {
-		return &Validating{Answer: ValidatingUnknown, Message: err.Error()}
+		return unknownValidating(err.Error())
 	}
-	uid := live.GetUID()
 	t.Warnings.Take()
-	err = r.Delete(ctx, ref.Name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}, Preconditions: &metav1.Preconditions{UID: &uid}})
+	err = r.Delete(ctx, ref.Name, metav1.DeleteOptions{DryRun: DryRunServer.option(), Preconditions: metav1.NewUIDPreconditions(string(live.GetUID()))})
 	return validatingOf(err, t.Warnings.Take())
 }
 
@@ -147,32 +150,32 @@ func validatingOf(err error, warnings []Warning) *Validating {
 	return v
 }
 
-// guardOff says whether a label or the installation switches the validating handler off. The answer is ValidatingUnknown if that could not be
-// read, and empty if the handler is on.
-func (t *Tester) guardOff(ctx context.Context, live *unstructured.Unstructured) *Validating {
+// guardOff returns OffForNamespace or OffByDefault if the validating handler is switched off, ValidatingUnknown if that could not be read, and
+// "" if the handler is on.
+func (t *Tester) guardOff(ctx context.Context, live *unstructured.Unstructured) ValidatingResult {
 	labels := live.GetLabels() // of the object itself if it is cluster-scoped
 	if namespace := live.GetNamespace(); namespace != "" {
-		o, err := t.Cluster.Get(ctx, object.Ref{APIVersion: "v1", Kind: namespaceKind.Kind, Name: namespace})
+		o, err := t.Get(ctx, refTo(namespaceKind, "", namespace))
 		if err != nil || o == nil {
-			return &Validating{Answer: ValidatingUnknown}
+			return ValidatingUnknown
 		}
 		labels = o.GetLabels()
 	}
 	if mode, _ := admission.GuardModeOf(labels, admission.GuardWarn); mode == admission.GuardOff {
-		return &Validating{Answer: OffForNamespace}
+		return OffForNamespace
 	}
-	namespace := t.namespace(ctx)
-	if namespace == "" {
-		return &Validating{Answer: ValidatingUnknown}
+	namespace, err := t.Namespace(ctx)
+	if err != nil || namespace == "" {
+		return ValidatingUnknown
 	}
-	deployment, err := t.Cluster.Get(ctx, object.Ref{APIVersion: deploymentKind.GroupVersion().String(), Kind: deploymentKind.Kind, Namespace: namespace, Name: Name})
+	deployment, err := t.Deployment(ctx, namespace)
 	if err != nil || deployment == nil {
-		return &Validating{Answer: ValidatingUnknown}
+		return ValidatingUnknown
 	}
-	if mode, _ := admission.GuardModeOf(labels, cmp.Or(OptionsOf(namespace, deployment).GuardDefault, admission.GuardWarn)); mode == admission.GuardOff {
-		return &Validating{Answer: OffByDefault}
+	if mode, _ := admission.GuardModeOf(labels, OptionsOf(namespace, deployment).GuardDefault); mode == admission.GuardOff {
+		return OffByDefault
 	}
-	return &Validating{}
+	return ""
 }
 
 // supportsDryRun reports whether a dry run of a deletion is known to delete nothing: for kinds that Kubernetes itself serves, custom resources
@@ -182,17 +185,16 @@ func (t *Tester) supportsDryRun(ctx context.Context, ref object.Ref) bool {
 	if scheme.Scheme.IsGroupRegistered(gv.Group) {
 		return true
 	}
-	services := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
-	o, err := t.Cluster.Dynamic.Resource(services).Get(ctx, gv.Version+"."+gv.Group, metav1.GetOptions{})
-	if err != nil {
+	o, err := t.Get(ctx, refTo(apiServiceKind, "", gv.Version+"."+gv.Group))
+	if err != nil || o == nil {
 		return false
 	}
 	service, _, err := unstructured.NestedMap(o.Object, "spec", "service")
 	return err == nil && service == nil
 }
 
-// silenceReason says why the validating handler may be right not to answer, "" if it should have answered: it warns users other than Fleet, and
-// only about an object with the set hash of a release that desires it.
+// silenceReason is the reason why the validating handler may correctly not answer, "" if it should have answered. It warns users other than Fleet,
+// and only about an object with the set hash of a release that desires it.
 func (t *Tester) silenceReason(ctx context.Context, ref object.Ref, m *Mutating) string {
 	if m.Answer == Warned || m.Answer == Restored && !m.unchanged {
 		return "it does not warn about an object whose " + TestedLabel + " is not that of the release that desires it"
@@ -206,31 +208,31 @@ func (t *Tester) silenceReason(ctx context.Context, ref object.Ref, m *Mutating)
 	if !isAccount || !ok {
 		return ""
 	}
-	passes := false
-	_, err = t.desired(ctx, func(d desiredObject) error {
-		passes = d.Key() == ref.Key() && d.agentNamespace == namespace && (account == d.serviceAccount || account == fleet.AgentName || account == fleet.DefaultAccount)
-		if passes {
-			return errEnough
+	var records records
+	for d := range t.desired(ctx, &records) {
+		if d.Key() == ref.Key() && d.agentNamespace == namespace && slices.Contains([]string{d.serviceAccount, fleet.AgentName, fleet.DefaultAccount}, account) {
+			return "it lets " + user + " pass, because Fleet deploys the object with this account"
 		}
-		return nil
-	})
-	switch {
-	case passes:
-		return "it lets " + user + " pass, as which Fleet deploys the object"
-	case err != nil:
-		return "it did not answer, and whether Fleet deploys the object as " + user + " could not be read: " + err.Error()
+	}
+	if records.err != nil {
+		return "it did not answer, and whether Fleet deploys the object as " + user + " could not be read: " + records.err.Error()
 	}
 	return ""
 }
 
-// user returns the name of the user who sends the requests, as the API server has it.
+// user returns the name under which the API server knows the user of this program.
 func (t *Tester) user(ctx context.Context) (string, error) {
-	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": authenticationv1.SchemeGroupVersion.String(), "kind": "SelfSubjectReview"}}
-	got, err := t.Cluster.Dynamic.Resource(authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews")).Create(ctx, review, metav1.CreateOptions{})
+	r, err := t.Resource(userKind, "")
 	if err != nil {
 		return "", err
 	}
-	if name := text(got.Object, "status", "userInfo", "username"); name != "" {
+	review := &unstructured.Unstructured{}
+	review.SetGroupVersionKind(userKind)
+	got, err := r.Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	if name := decode[authenticationv1.SelfSubjectReview](got).Status.UserInfo.Username; name != "" {
 		return name, nil
 	}
 	return "", errors.New("the API server does not return a user name")

@@ -4,81 +4,70 @@ package installation
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// scope says for which objects the API server calls a webhook. If the configuration could not be read, it includes all objects.
+// scope is the set of objects for which the API server calls a webhook: all objects if the configuration could not be read.
 type scope struct {
-	configured          bool // the webhook exists, as far as is known
+	configured          bool // the webhook exists, or may exist
 	namespaces, objects labels.Selector
 	timeout             time.Duration // 0 if unknown
 }
 
 // scopeOf reads the scope of a webhook from the configurations of a kind.
 func (t *Tester) scopeOf(ctx context.Context, kind schema.GroupVersionKind, webhook string) scope {
-	all := scope{configured: true, namespaces: labels.Everything(), objects: labels.Everything()}
-	out := scope{}
-	err := t.Cluster.List(ctx, kind, metav1.NamespaceAll, metav1.ListOptions{LabelSelector: Selector}, func(o *unstructured.Unstructured) error {
-		for _, w := range WebhooksOf(o) {
-			if w["name"] == webhook {
-				seconds, _, _ := unstructured.NestedInt64(w, "timeoutSeconds")
-				out = scope{true, selector(w, "namespaceSelector"), selector(w, "objectSelector"), time.Duration(seconds) * time.Second}
-				return errEnough
+	for o, err := range t.List(ctx, kind, metav1.NamespaceAll, metav1.ListOptions{LabelSelector: Selector}) {
+		if err != nil {
+			return scope{configured: true, namespaces: labels.Everything(), objects: labels.Everything()}
+		}
+		for _, w := range webhooksOf(o) {
+			if w.Name == webhook {
+				return scope{true, selector(w.NamespaceSelector), selector(w.ObjectSelector), time.Duration(ptr.Deref(w.TimeoutSeconds, 0)) * time.Second}
 			}
 		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return all
 	}
-	return out
+	return scope{}
 }
 
-func selector(webhook map[string]any, field string) labels.Selector {
-	m, _, _ := unstructured.NestedMap(webhook, field)
-	var s metav1.LabelSelector
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m, &s); err != nil {
-		return labels.Everything()
-	}
-	out, err := metav1.LabelSelectorAsSelector(&s)
-	if err != nil {
+func selector(s *metav1.LabelSelector) labels.Selector {
+	out, err := metav1.LabelSelectorAsSelector(s)
+	if s == nil || err != nil {
 		return labels.Everything()
 	}
 	return out
 }
 
-// exclusions says why the API server does not call a webhook for an object, nothing if it should.
+// exclusions lists why the API server does not call a webhook for an object, nil if it should.
 func (t *Tester) exclusions(ctx context.Context, s scope, o *unstructured.Unstructured) []string {
 	var out []string
 	if s.excludes(o) {
 		out = append(out, "the object has the label "+admission.IgnoreLabel+"=true, or the webhook's objectSelector excludes it for another label")
 	}
-	if why := t.excludedNamespace(ctx, s, o.GetNamespace()); why != "" {
-		out = append(out, why)
+	if reason := t.excludedNamespace(ctx, s, o.GetNamespace()); reason != "" {
+		out = append(out, reason)
 	}
 	return out
 }
 
 func (s scope) excludes(o *unstructured.Unstructured) bool {
-	return s.configured && !s.objects.Matches(labels.Set(o.GetLabels()))
+	return !s.objects.Matches(labels.Set(o.GetLabels()))
 }
 
-// excludedNamespace says why the API server does not call a webhook for a namespace, "" if it should or if the Namespace could not be read.
+// excludedNamespace is the reason why the API server does not call a webhook for a namespace, "" if it should or if the Namespace could not be
+// read.
 func (t *Tester) excludedNamespace(ctx context.Context, s scope, namespace string) string {
-	if !s.configured || namespace == "" {
+	if namespace == "" {
 		return ""
 	}
-	o, err := t.Cluster.Get(ctx, object.Ref{APIVersion: "v1", Kind: namespaceKind.Kind, Name: namespace})
+	o, err := t.Get(ctx, refTo(namespaceKind, "", namespace))
 	switch {
 	case err != nil || o == nil:
 		return ""

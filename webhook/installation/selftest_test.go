@@ -136,7 +136,7 @@ func TestSupportsDryRun(t *testing.T) {
 		}
 		return true, o, nil
 	})
-	tester := &Tester{Reader: Reader{Cluster: &Cluster{Dynamic: client}}}
+	tester := &Tester{Cluster: &Cluster{Dynamic: client}}
 	for version, want := range map[string]bool{"v1": true, "apps/v1": true, "custom.example.com/v1": true, "elsewhere.example.com/v1": false, "unread.example.com/v1": false} {
 		if got := tester.supportsDryRun(t.Context(), object.Ref{APIVersion: version, Kind: "Kind"}); got != want {
 			t.Errorf("%s: %t", version, got)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
 // The version of the printed documents, and their kinds.
@@ -77,7 +77,7 @@ type WebhookStatus struct {
 	// Calls are the calls that one API server has counted, absent if it counted none or could not be asked.
 	Calls *Calls `json:"calls,omitempty"`
 
-	url, ca string
+	url string
 }
 
 // The values of WebhookStatus.CABundle.
@@ -88,7 +88,7 @@ const (
 	caUnknown   = "Unknown"
 )
 
-// Evaluate makes the status of an installation. It is pure. What could not be read is Unknown.
+// Evaluate makes the status of an installation. It is pure. Data that could not be read are Unknown.
 func Evaluate(f *Facts) *Status {
 	s := &Status{APIVersion: APIVersion, Kind: StatusKind, TakenAt: f.TakenAt.UTC().Format(time.RFC3339), Namespace: f.Namespace, State: OK,
 		Webhooks: []WebhookStatus{}}
@@ -120,7 +120,7 @@ func Evaluate(f *Facts) *Status {
 	return s
 }
 
-// evaluation is a Status in the making.
+// evaluation adds checks to a Status.
 type evaluation struct {
 	*Facts
 	status *Status
@@ -134,55 +134,45 @@ func (e *evaluation) add(name string, s State, message string, details ...string
 	}
 }
 
-// trust reports whether the API server accepts the webhook's certificate, and otherwise why.
-func (e *evaluation) trust(w WebhookStatus) (state, reason string) {
+// trust evaluates whether the API server accepts the webhook's certificate, and returns the reason if it may not.
+func (e *evaluation) trust(c admissionregistrationv1.WebhookClientConfig) (state, reason string) {
 	switch {
-	case w.ca == "" && w.url != "":
+	case len(c.CABundle) == 0 && c.URL != nil:
 		return caUnknown, "no caBundle: it is unknown whether the API server trusts the certificate at the URL"
-	case w.ca == "":
+	case len(c.CABundle) == 0:
 		return caMissing, "no caBundle: the API server trusts no certificate of the webhook, and every call fails"
 	}
-	secret := e.secret()
-	if secret.Object == nil {
+	secret := e.secret().Object
+	if secret == nil {
 		return caUnknown, "whether the caBundle matches the certificate is unknown: the Secret was not read"
 	}
-	chain, err := certificates(secret.Object)
+	chain, err := certificates(secret)
 	if err != nil {
 		return caUnknown, "whether the caBundle matches the certificate is unknown: the Secret does not have a certificate"
 	}
 	name := Name + "." + e.Namespace + ".svc"
-	if w.url != "" {
+	if c.URL != nil {
 		name = "" // the host of a URL is not checked
 	}
-	if err := verify(w.ca, chain, name, e.TakenAt); err != nil {
+	if err := verify(c.CABundle, chain, name, e.TakenAt); err != nil {
 		return caUntrusted, "the caBundle does not match the certificate: every call fails (" + err.Error() + ")"
 	}
 	return caTrusted, ""
 }
 
-// outside reports whether all webhooks have a URL: then they run outside of this cluster.
-func (e *evaluation) outside() bool {
-	return e.all(func(url string) bool { return url != "" })
+// external reports whether all webhooks have a URL: then they do not run in this cluster.
+func (e *evaluation) external() bool {
+	return len(e.status.Webhooks) > 0 && !slices.ContainsFunc(e.status.Webhooks, func(w WebhookStatus) bool { return w.url == "" })
 }
 
-// local reports whether all webhooks have a URL on the API server's own machine, as a developer uses it.
-func (e *evaluation) local() bool { return e.all(isLoopback) }
-
-func (e *evaluation) all(holds func(url string) bool) bool {
-	return len(e.status.Webhooks) > 0 && !slices.ContainsFunc(e.status.Webhooks, func(w WebhookStatus) bool { return !holds(w.url) })
-}
-
-func isLoopback(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil || address == "" {
-		return false
-	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
-}
-
-// text returns a string field of a webhook, "" if it has none.
-func text(w map[string]any, fields ...string) string {
-	s, _, _ := unstructured.NestedString(w, fields...)
-	return s
+// local reports whether all webhooks have a URL on the API server's own machine, as in development.
+func (e *evaluation) local() bool {
+	return e.external() && !slices.ContainsFunc(e.status.Webhooks, func(w WebhookStatus) bool {
+		u, err := url.Parse(w.url)
+		if err != nil {
+			return true
+		}
+		ip, _ := netip.ParseAddr(u.Hostname())
+		return u.Hostname() != "localhost" && !ip.IsLoopback()
+	})
 }

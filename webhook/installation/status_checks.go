@@ -9,14 +9,15 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// renewBefore is how long before its end a certificate should have been renewed: all makers of certificates renew them earlier.
+// renewBefore is the time before its end at which a certificate should have been renewed: the webhook and cert-manager renew it earlier.
 const renewBefore = 7 * 24 * time.Hour
 
 // certificate checks the validity of the webhook's own certificate.
@@ -74,39 +75,32 @@ func (e *evaluation) configuration(check string, kind schema.GroupVersionKind) {
 	switch {
 	case r.Reason != "":
 		e.add(check, Unknown, name+" could not be read: "+r.Reason)
-		return
 	case r.Object == nil:
 		e.add(check, Wrong, name+" does not exist: the API server does not call the webhook")
-		return
-	case !installed(r.Object):
+	case !isInstalled(r.Object):
 		e.add(check, Note, name+" does not have the label "+Selector)
 	}
-	for _, w := range WebhooksOf(r.Object) {
-		e.webhook(check, name, w)
-	}
-}
-
-func (e *evaluation) webhook(check, configuration string, w map[string]any) {
-	out := WebhookStatus{Name: text(w, "name"), Configuration: configuration, FailurePolicy: text(w, "failurePolicy"), url: URLOf(w),
-		ca: text(w, "clientConfig", "caBundle")}
-	out.TimeoutSeconds, _, _ = unstructured.NestedInt64(w, "timeoutSeconds")
-	var wrong []string
-	if out.FailurePolicy != "Ignore" {
-		wrong = append(wrong, "failurePolicy is "+out.FailurePolicy+": while the webhook does not answer, the API server refuses the writes that it is called for")
-	}
-	var reason string
-	if out.CABundle, reason = e.trust(out); out.CABundle == caMissing || out.CABundle == caUntrusted {
-		wrong = append(wrong, reason)
-	}
-	e.status.Webhooks = append(e.status.Webhooks, out)
-	message := fmt.Sprintf("%s: failurePolicy %s, timeout %ds", out.Name, out.FailurePolicy, out.TimeoutSeconds)
-	switch {
-	case len(wrong) > 0:
-		e.add(check, Wrong, message, wrong...)
-	case out.CABundle == caUnknown:
-		e.add(check, Unknown, message, reason)
-	default:
-		e.add(check, OK, message+", caBundle matches the certificate")
+	for _, w := range webhooksOf(r.Object) {
+		out := WebhookStatus{Name: w.Name, Configuration: name, FailurePolicy: string(ptr.Deref(w.FailurePolicy, "")),
+			TimeoutSeconds: int64(ptr.Deref(w.TimeoutSeconds, 0)), url: ptr.Deref(w.ClientConfig.URL, "")}
+		message := fmt.Sprintf("%s: failurePolicy %s, timeout %ds", out.Name, out.FailurePolicy, out.TimeoutSeconds)
+		var wrong []string
+		if out.FailurePolicy != string(admissionregistrationv1.Ignore) {
+			wrong = append(wrong, "failurePolicy is "+out.FailurePolicy+": while the webhook does not answer, the API server refuses the writes that it is called for")
+		}
+		var reason string
+		if out.CABundle, reason = e.trust(w.ClientConfig); out.CABundle == caMissing || out.CABundle == caUntrusted {
+			wrong = append(wrong, reason)
+		}
+		e.status.Webhooks = append(e.status.Webhooks, out)
+		switch {
+		case wrong != nil:
+			e.add(check, Wrong, message, wrong...)
+		case out.CABundle == caUnknown:
+			e.add(check, Unknown, message, reason)
+		default:
+			e.add(check, OK, message+", caBundle matches the certificate")
+		}
 	}
 }
 
@@ -115,17 +109,13 @@ func (e *evaluation) replicas() {
 	switch {
 	case r.Reason != "":
 		e.add("deployment", Unknown, "Deployment "+Name+" could not be read: "+r.Reason)
-	case e.outside():
+	case e.external():
 		e.add("deployment", Note, "the webhook is called at a URL, not through the Service: its replicas are unknown")
 	case r.Object == nil:
 		e.add("deployment", Wrong, "Deployment "+Name+" does not exist")
 	default:
-		state := OK
 		available, message := Available(r.Object)
-		if !available {
-			state = Wrong
-		}
-		e.add("deployment", state, message)
+		e.add("deployment", map[bool]State{true: OK, false: Wrong}[available], message)
 	}
 }
 
@@ -133,7 +123,7 @@ func (e *evaluation) endpoints() {
 	switch {
 	case e.EndpointsReason != "":
 		e.add("endpoints", Unknown, "the EndpointSlices could not be read: "+e.EndpointsReason)
-	case e.outside():
+	case e.external():
 	case e.Ready == 0:
 		e.add("endpoints", Wrong, "no address is ready: the calls of the API server fail")
 	default:
@@ -156,7 +146,7 @@ func (e *evaluation) manifests() {
 		switch {
 		case r.Reason != "":
 			unread++
-		case e.Unsure[key]:
+		case e.Unsure.Has(key):
 			unsure++
 		case r.Object == nil && !local:
 			details = append(details, key.String()+" does not exist")
@@ -206,16 +196,12 @@ func (e *evaluation) namespaces() {
 			value := e.Labels[name][label]
 			text := fmt.Sprintf("%s: %s=%s", name, label, value)
 			switch {
-			case label == admission.IgnoreLabel && value == "true":
-				notes = append(notes, text+", the webhook is not called for this namespace")
-			case label == admission.IgnoreLabel:
-				wrong = append(wrong, text+" has no effect: the only valid value is true")
-			case label == admission.GuardLabel && !slices.Contains(admission.GuardModes(), admission.GuardMode(value)):
-				wrong = append(wrong, text+" has no effect: the valid values are off, warn and deny")
-			case label == exactLabel && value != "exact":
-				wrong = append(wrong, text+" has no effect: the only valid value is exact")
+			case !slices.Contains(namespaceLabels[label], value):
+				wrong = append(wrong, text+" has no effect; valid values: "+strings.Join(namespaceLabels[label], ", "))
 			case label == exactLabel && !e.has(ExactWebhook) && e.has(StampWebhook):
 				wrong = append(wrong, text+" has no effect: `webhook install --exact` adds the webhook for it")
+			case label == admission.IgnoreLabel:
+				notes = append(notes, text+", the webhook is not called for this namespace")
 			default:
 				notes = append(notes, text)
 			}
@@ -243,8 +229,8 @@ func (e *evaluation) calls() {
 	}
 	for i := range e.status.Webhooks {
 		w := &e.status.Webhooks[i]
-		c, ok := e.Calls[w.Name]
-		if !ok || c.Total == 0 {
+		c := e.Calls[w.Name]
+		if c.Total == 0 {
 			e.add("calls", Note, w.Name+": no call since that API server started")
 			continue
 		}

@@ -21,7 +21,7 @@ func TestStatusAddress(t *testing.T) {
 		f := healthy(t, a, Options{})
 		for _, kind := range []string{mutatingKind.Kind, validatingKind.Kind} {
 			f.change(kind, Name, func(o *Reading) {
-				WebhooksOf(o.Object)[0]["clientConfig"] = map[string]any{"url": address, "caBundle": a.pem}
+				rawWebhooks(o.Object)[0]["clientConfig"] = map[string]any{"url": address, "caBundle": a.pem}
 			})
 		}
 		s := Evaluate(f)

@@ -5,8 +5,7 @@ package installation
 import (
 	"context"
 	"errors"
-	"io"
-	"io/fs"
+	"maps"
 	"reflect"
 	"time"
 
@@ -16,19 +15,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// Facts are what was read of an installation. What could not be read has a reason and never counts as absent.
+// Facts are the data of an installation that were read. Data that could not be read have a reason, and never count as absent.
 type Facts struct {
 	Namespace string
 	TakenAt   time.Time
 	// Desired are the objects of the program's manifests, with the options of the installation.
 	Desired []*unstructured.Unstructured
 	// Unsure are those of Desired that depend on options which could not be read.
-	Unsure  map[object.Key]bool
+	Unsure  sets.Set[object.Key]
 	Objects map[object.Key]Reading
 	// Ready and NotReady count the addresses of the Service.
 	Ready, NotReady int
@@ -40,58 +41,72 @@ type Facts struct {
 	CallsReason  string
 }
 
-// Reading is the result of reading an object: nil if it does not exist, or if Reason says why it could not be read.
+// Reading is the result of reading an object: nil if it does not exist, or if it could not be read for the Reason.
 type Reading struct {
 	Object *unstructured.Unstructured
 	Reason string
 }
 
-// exactLabel is the label of a Namespace for which the exact webhook is called, if its value is "exact".
+// exactLabel is the label of a Namespace for which the exact webhook is called.
 const exactLabel = "fleetdoctor.io/adopt"
 
-// Reader reads the facts for a status.
-type Reader struct {
-	Cluster *Cluster
-	// Metrics opens /metrics of the API server.
-	Metrics func(context.Context) (io.ReadCloser, error)
-	// Files are the kustomizations of package manifests.
-	Files fs.FS
+// namespaceLabels are the labels of Namespaces by which users configure the webhook, with the valid values.
+var namespaceLabels = map[string][]string{
+	admission.IgnoreLabel: {"true"},
+	admission.GuardLabel:  {string(admission.GuardOff), string(admission.GuardWarn), string(admission.GuardDeny)},
+	exactLabel:            {"exact"},
 }
 
 // Read reads the facts of an installation. The error is one of the manifests or of the context.
-func (r Reader) Read(ctx context.Context, namespace string, now time.Time) (*Facts, error) {
+func (c *Cluster) Read(ctx context.Context, namespace string, now time.Time) (*Facts, error) {
 	f := &Facts{Namespace: namespace, TakenAt: now, Objects: map[object.Key]Reading{}, Labels: map[string]map[string]string{}}
-	all, err := RenderAll(r.Files, namespace)
+	all, err := RenderAll(namespace)
 	if err != nil {
 		return nil, err
 	}
-	r.get(ctx, f, all)
-	if err := f.render(r.Files); err != nil {
+	c.read(ctx, f, all)
+	if err := f.render(); err != nil {
 		return nil, err
 	}
-	r.get(ctx, f, f.Desired) // those in release namespaces
+	c.read(ctx, f, f.Desired) // those in release namespaces
 	ofService := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + Name}
-	f.EndpointsReason = reason(r.Cluster.List(ctx, discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), namespace, ofService, f.countAddresses))
-	f.LabelsReason = reason(r.Cluster.List(ctx, namespaceKind, metav1.NamespaceAll, metav1.ListOptions{}, f.addLabels))
-	f.Calls, err = r.Calls(ctx)
+	for slice, err := range c.List(ctx, discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), namespace, ofService) {
+		f.EndpointsReason = reason(err)
+		for _, e := range decode[discoveryv1.EndpointSlice](slice).Endpoints {
+			if ptr.Deref(e.Conditions.Ready, true) { // as the API defines an unset condition
+				f.Ready += len(e.Addresses)
+			} else {
+				f.NotReady += len(e.Addresses)
+			}
+		}
+	}
+	for o, err := range c.List(ctx, namespaceKind, metav1.NamespaceAll, metav1.ListOptions{}) {
+		if f.LabelsReason = reason(err); err != nil {
+			break
+		}
+		labels := maps.Clone(o.GetLabels())
+		maps.DeleteFunc(labels, func(k, _ string) bool { return namespaceLabels[k] == nil })
+		f.Labels[o.GetName()] = labels
+	}
+	f.Calls, err = c.Calls(ctx)
 	f.CallsReason = reason(err)
 	return f, ctx.Err()
 }
 
-// get reads those of the objects that have not been read.
-func (r Reader) get(ctx context.Context, f *Facts, objects []*unstructured.Unstructured) {
+// read reads those of the objects that have not been read.
+func (c *Cluster) read(ctx context.Context, f *Facts, objects []*unstructured.Unstructured) {
 	for _, d := range objects {
 		key := RefOf(d).Key()
 		if _, ok := f.Objects[key]; !ok {
-			o, err := r.Cluster.Get(ctx, RefOf(d))
+			o, err := c.Get(ctx, RefOf(d))
 			f.Objects[key] = Reading{o, reason(err)}
 		}
 	}
 }
 
 // Calls reads how often an API server has called each webhook, by the name of the webhook.
-func (r Reader) Calls(ctx context.Context) (map[string]Calls, error) {
-	body, err := r.Metrics(ctx)
+func (c *Cluster) Calls(ctx context.Context) (map[string]Calls, error) {
+	body, err := c.Metrics(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +114,7 @@ func (r Reader) Calls(ctx context.Context) (map[string]Calls, error) {
 	return parseMetrics(body, StampWebhook, ExactWebhook, GuardWebhook)
 }
 
-// reason says in few words why something could not be read, "" if it could. A kind that the server does not have has no objects.
+// reason is the short reason why an object could not be read, "" without an error. A kind that the server does not have has no objects.
 func reason(err error) string {
 	switch {
 	case err == nil, meta.IsNoMatchError(err):
@@ -114,44 +129,14 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// countAddresses counts the addresses of an EndpointSlice. An unset ready condition means ready, as the API defines.
-func (f *Facts) countAddresses(slice *unstructured.Unstructured) error {
-	endpoints, _, _ := unstructured.NestedSlice(slice.Object, "endpoints")
-	for _, e := range endpoints {
-		m, _ := e.(map[string]any)
-		addresses, _, _ := unstructured.NestedStringSlice(m, "addresses")
-		if ready, stated, _ := unstructured.NestedBool(m, "conditions", "ready"); ready || !stated {
-			f.Ready += len(addresses)
-		} else {
-			f.NotReady += len(addresses)
-		}
-	}
-	return nil
-}
-
-func (f *Facts) addLabels(namespace *unstructured.Unstructured) error {
-	for k, v := range namespace.GetLabels() {
-		if k != admission.IgnoreLabel && k != exactLabel && k != admission.GuardLabel {
-			continue
-		}
-		if f.Labels[namespace.GetName()] == nil {
-			f.Labels[namespace.GetName()] = map[string]string{}
-		}
-		f.Labels[namespace.GetName()][k] = v
-	}
-	return nil
-}
-
 func (f *Facts) configuration(kind schema.GroupVersionKind) Reading {
-	return f.Objects[object.Key{Group: kind.Group, Kind: kind.Kind, Name: Name}]
+	return f.Objects[refTo(kind, "", Name).Key()]
 }
+
+func (f *Facts) secret() Reading { return f.Objects[refTo(secretKind, f.Namespace, SecretName).Key()] }
 
 func (f *Facts) deployment() Reading {
-	return f.Objects[object.Key{Group: deploymentKind.Group, Kind: deploymentKind.Kind, Namespace: f.Namespace, Name: Name}]
-}
-
-func (f *Facts) secret() Reading {
-	return f.Objects[object.Key{Kind: secretKind.Kind, Namespace: f.Namespace, Name: SecretName}]
+	return f.Objects[refTo(deploymentKind, f.Namespace, Name).Key()]
 }
 
 // options are the options of the installation, as far as they could be read.
@@ -159,45 +144,39 @@ func (f *Facts) options() Options {
 	return OptionsOf(f.Namespace, f.deployment().Object, f.configuration(mutatingKind).Object, f.configuration(validatingKind).Object)
 }
 
-// render renders Desired, and finds what would be different with options that could not be read.
-func (f *Facts) render(files fs.FS) error {
+// render renders Desired, and compares it with renderings for other options that the installation may have: the release namespaces are read from
+// the Deployment; the source of certificates from the Deployment and each configuration.
+func (f *Facts) render() error {
+	options := f.options()
 	var err error
-	if f.Desired, err = Render(files, f.options()); err != nil {
+	if f.Desired, err = Render(options); err != nil {
 		return err
 	}
-	f.Unsure = map[object.Key]bool{}
-	for _, o := range f.possibleOptions() {
-		objs, err := Render(files, o)
+	var others []Options
+	if f.deployment().Reason != "" {
+		options.ReleaseNamespaces = []string{f.Namespace}
+		others = append(others, options)
+	}
+	m, v := f.configuration(mutatingKind), f.configuration(validatingKind)
+	if f.deployment().Object == nil && m.Object == nil && v.Object == nil && m.Reason+v.Reason != "" {
+		options.ReleaseNamespaces, options.Certificates = nil, CertManager
+		others = append(others, options)
+	}
+	f.Unsure = sets.Set[object.Key]{}
+	for _, o := range others {
+		objects, err := Render(o)
 		if err != nil {
 			return err
 		}
 		other := map[object.Key]*unstructured.Unstructured{}
-		for _, u := range objs {
+		for _, u := range objects {
 			other[RefOf(u).Key()] = u
 		}
 		for _, d := range f.Desired {
-			if key := RefOf(d).Key(); other[key] == nil || !reflect.DeepEqual(d.Object, other[key].Object) {
-				f.Unsure[key] = true
+			if key := RefOf(d).Key(); !reflect.DeepEqual(d, other[key]) {
+				f.Unsure.Insert(key)
 			}
 		}
 	}
 	return nil
-}
-
-// possibleOptions are other options that the installation may have: the Deployment shows the release namespaces; the Deployment and each
-// configuration show what makes certificates.
-func (f *Facts) possibleOptions() []Options {
-	var out []Options
-	if f.deployment().Reason != "" {
-		o := f.options()
-		o.ReleaseNamespaces = []string{f.Namespace}
-		out = append(out, o)
-	}
-	m, v := f.configuration(mutatingKind), f.configuration(validatingKind)
-	if f.deployment().Object == nil && m.Object == nil && v.Object == nil && m.Reason+v.Reason != "" {
-		o := f.options()
-		o.Certificates = CertManager
-		out = append(out, o)
-	}
-	return out
 }

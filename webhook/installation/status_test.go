@@ -10,7 +10,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/pem"
-	"maps"
 	"math/big"
 	"slices"
 	"testing"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
@@ -72,7 +70,7 @@ const serviceName = "fleetdoctor-webhook.fleetdoctor-system.svc"
 // healthy are the facts of an installation that nothing is wrong with, but that cert-manager's has no certificate.
 func healthy(t *testing.T, a *authority, o Options) *Facts {
 	t.Helper()
-	desired, err := Render(manifests.Files, o)
+	desired, err := Render(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +78,7 @@ func healthy(t *testing.T, a *authority, o Options) *Facts {
 		Labels: map[string]map[string]string{}, Calls: map[string]Calls{StampWebhook: {Total: 10, MeanSeconds: 0.002}, GuardWebhook: {Total: 1}}}
 	for _, d := range f.Desired {
 		o := d.DeepCopy()
-		for _, w := range WebhooksOf(o) {
+		for _, w := range rawWebhooks(o) {
 			set(w, a.pem, "clientConfig", "caBundle")
 		}
 		switch o.GetKind() {
@@ -154,13 +152,13 @@ func TestEvaluate(t *testing.T) {
 				{"manifests", Wrong, 1},
 			},
 			change: func(f *Facts) {
-				f.change(mutatingKind.Kind, Name, func(o *Reading) { set(WebhooksOf(o.Object)[0], "Fail", "failurePolicy") })
+				f.change(mutatingKind.Kind, Name, func(o *Reading) { set(rawWebhooks(o.Object)[0], "Fail", "failurePolicy") })
 			},
 		},
 		{
 			name: "the caBundle is of another authority", state: Wrong, checks: []result{{"validating", Wrong, 1}},
 			change: func(f *Facts) {
-				f.change(validatingKind.Kind, Name, func(o *Reading) { set(WebhooksOf(o.Object)[0], other.pem, "clientConfig", "caBundle") })
+				f.change(validatingKind.Kind, Name, func(o *Reading) { set(rawWebhooks(o.Object)[0], other.pem, "clientConfig", "caBundle") })
 			},
 		},
 		{
@@ -287,7 +285,7 @@ func TestStatusUnsure(t *testing.T) {
 			for _, kind := range tc.unread {
 				f.change(kind, Name, unread)
 			}
-			if err := f.render(manifests.Files); err != nil {
+			if err := f.render(); err != nil {
 				t.Fatal(err)
 			}
 			s := Evaluate(f)
@@ -296,8 +294,7 @@ func TestStatusUnsure(t *testing.T) {
 			if c.State != tc.state || c.Details != nil {
 				t.Errorf("%s: %s %q, want %s", c.State, c.Message, c.Details, tc.state)
 			}
-			unsure := maps.Clone(f.Unsure)
-			maps.DeleteFunc(unsure, func(k object.Key, _ bool) bool { return f.Objects[k].Reason != "" })
+			unsure := slices.DeleteFunc(f.Unsure.UnsortedList(), func(k object.Key) bool { return f.Objects[k].Reason != "" })
 			if len(unsure) != tc.unsure {
 				t.Errorf("%d objects depend on unknown options, want %d: %v", len(unsure), tc.unsure, unsure)
 			}

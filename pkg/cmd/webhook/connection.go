@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -23,7 +23,6 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
@@ -55,11 +54,13 @@ type connection struct {
 	rights string
 }
 
-// newConnection escapes what the subcommand prints: it quotes names and messages of servers.
+// newConnection escapes the output of the subcommand, which quotes names and messages of servers.
 func newConnection(env verb.Environment, rights string) connection {
 	env.Streams.Out, env.Streams.ErrOut = escape.TextWriter(env.Streams.Out), escape.TextWriter(env.Streams.ErrOut)
 	return connection{input.New(env), rights}
 }
+
+const namespaceUsage = "Namespace of the installation (default where the configurations say, else " + installation.Namespace + ")"
 
 // addFlags adds kubectl's own flags, with another usage of --namespace.
 func (o connection) addFlags(c *cobra.Command, namespace string) {
@@ -67,10 +68,10 @@ func (o connection) addFlags(c *cobra.Command, namespace string) {
 	c.Flags().Lookup("namespace").Usage = namespace
 }
 
-// Complete implements options.
-func (o connection) Complete(*cobra.Command, []string) error { return nil }
+// Complete implements verb.Options.
+func (o connection) Complete([]string) error { return nil }
 
-// Validate implements options.
+// Validate implements verb.Options.
 func (o connection) Validate() error {
 	if *o.Config.Namespace != "" {
 		if wrong := validation.IsDNS1123Label(*o.Config.Namespace); wrong != nil {
@@ -83,47 +84,35 @@ func (o connection) Validate() error {
 	return nil
 }
 
-// namespaceOr returns --namespace, else the namespace where an installation was found. The namespace of the kubeconfig's context is where its
-// user works, and never that of the webhook.
+// namespaceOr returns --namespace, else the namespace where an installation was found, else the default. The namespace of the kubeconfig's context
+// is not used: it is that of the user's own objects.
 func (o connection) namespaceOr(found string) string {
 	return cmp.Or(*o.Config.Namespace, found, installation.Namespace)
 }
 
-// findNamespace returns the namespace of the cluster's installation. It refuses another one: a cluster has one installation.
-func (o connection) findNamespace(ctx context.Context, cluster *installation.Cluster) (string, error) {
-	configurations, err := cluster.Configurations(ctx)
+// open connects with a cluster, and finds the namespace of its installation. It refuses another one: a cluster has one installation.
+func (o connection) open(ctx context.Context) (*installation.Cluster, string, error) {
+	cluster, err := o.connect(nil)
 	if err != nil {
-		return "", o.explain(err)
+		return nil, "", err
 	}
-	found, err := cluster.FindNamespace(ctx, configurations)
+	found, err := cluster.Namespace(ctx)
 	if err != nil {
-		return "", o.explain(err)
+		return nil, "", err
 	}
 	namespace := o.namespaceOr(found)
 	if found != "" && found != namespace {
-		return "", &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the webhook is installed in namespace %s, not in %s", found, namespace),
+		return nil, "", &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the webhook is installed in namespace %s, not in %s", found, namespace),
 			Hint: "A cluster has one installation. Leave out -n, or remove that installation first: " + o.Command("webhook uninstall") + " -n " + found}
 	}
-	return namespace, nil
-}
-
-// client sends requests to a cluster.
-type client struct {
-	*installation.Cluster
-	// kinds finds a kind by any name that kubectl accepts.
-	kinds   meta.RESTMapper
-	metrics func(context.Context) (io.ReadCloser, error)
-}
-
-func (c *client) reader() installation.Reader {
-	return installation.Reader{Cluster: c.Cluster, Metrics: c.metrics, Files: manifests.Files}
+	return cluster, namespace, nil
 }
 
 // maxAnswer is the limit of one response, in bytes: a page of release records, or the metrics of a large API server.
 const maxAnswer = 256 << 20
 
 // connect returns a client and sends no request. Warnings of the API server go to the handler; without one they are dropped.
-func (o connection) connect(warnings rest.WarningHandlerWithContext) (*client, error) {
+func (o connection) connect(warnings rest.WarningHandlerWithContext) (*installation.Cluster, error) {
 	config, err := o.RESTConfig("Name one with --kubeconfig or --context.")
 	if err != nil {
 		return nil, err
@@ -145,39 +134,37 @@ func (o connection) connect(warnings rest.WarningHandlerWithContext) (*client, e
 		return nil, fmt.Errorf("preparing the connection: %w", err)
 	}
 	cached := memory.NewMemCacheClient(disco)
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cached)
-	metrics := func(ctx context.Context) (io.ReadCloser, error) {
-		return disco.RESTClient().Get().AbsPath("/metrics").Stream(ctx)
-	}
-	return &client{&installation.Cluster{Dynamic: objects, Mapper: mapper}, restmapper.NewShortcutExpander(mapper, cached, nil), metrics}, nil
+	return &installation.Cluster{Dynamic: objects,
+		Mapper: restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
+		Metrics: func(ctx context.Context) (io.ReadCloser, error) {
+			return disco.RESTClient().Get().AbsPath("/metrics").Stream(ctx)
+		}}, nil
 }
 
 // explain adds a hint to an error.
 func (o connection) explain(err error) error {
-	var explained *exit.Error
+	e := &exit.Error{Status: exit.Failed, Err: err}
 	var foreign *installation.ForeignError
 	switch {
-	case err == nil || errors.As(err, &explained):
-		return err
 	case errors.As(err, &foreign):
-		hint := "Nothing was written. Install into another namespace with -n, or, if the objects are the webhook's own, label them:\n" +
+		e.Hint = "Nothing was written. Install into another namespace with -n, or, if the objects are the webhook's own, label them:\n" +
 			"  kubectl label KIND NAME " + installation.Selector
 		if slices.ContainsFunc(foreign.Objects, func(r object.Ref) bool { return r.Kind == "Secret" }) {
-			hint += "\nIf cert-manager made the Secret: " + o.Command("webhook uninstall") + ", then install again."
+			e.Hint += "\nIf cert-manager made the Secret: " + o.Command("webhook uninstall") + ", then install again."
 		}
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: hint}
 	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "denied the request"): // the text of a refusal by an admission webhook
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: o.rights}
+		e.Hint = o.rights
 	case unreachable(err):
 		return o.Explain(err)
 	}
-	return &exit.Error{Status: exit.Failed, Err: err}
+	return e
 }
 
-// unreachable reports whether no cluster answered, or one that does not know the user or does not answer like a cluster: the user may have
-// meant another one.
+// unreachable reports whether no cluster answered, or one that does not know the user or does not answer like a cluster: the kubeconfig may select
+// the wrong cluster. A failed write to a pipe has a type that implements net.Error, and does not count.
 func unreachable(err error) bool {
-	var network net.Error
+	var request *url.Error
+	var network *net.OpError
 	var size *transport.SizeError
-	return errors.As(err, &network) || errors.As(err, &size) || errors.Is(err, context.DeadlineExceeded) || apierrors.IsUnauthorized(err)
+	return errors.As(err, &request) || errors.As(err, &network) || errors.As(err, &size) || errors.Is(err, context.DeadlineExceeded) || apierrors.IsUnauthorized(err)
 }

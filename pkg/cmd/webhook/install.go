@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
@@ -51,12 +50,11 @@ const installExamples = `  # see what would happen
   %[1]s webhook install --dry-run=client -o yaml > webhook.yaml`
 
 type installOptions struct {
-	connection
+	change
 	installation.Options
 
 	certificates *flags.Enum
 	guardDefault *flags.Enum
-	dryRun       dryRun
 	print        *output.PrintFlags
 	wait         bool
 	timeout      time.Duration
@@ -65,22 +63,24 @@ type installOptions struct {
 	changed func(flag string) bool
 }
 
+const exactUsage = "Also stamp objects without ownership metadata, in namespaces labelled fleetdoctor.io/adopt=exact"
+
 func newInstall(env verb.Environment) *cobra.Command {
 	o := &installOptions{
-		connection:   newConnection(env, installRights),
+		change:       newChange(env, installRights),
 		certificates: flags.NewEnum(string(installation.SelfSigned), string(installation.SelfSigned), string(installation.CertManager)),
 		guardDefault: newGuardDefault(),
-		dryRun:       newDryRun(),
 		print:        output.NewPrintFlags(),
 	}
-	c := newCommand(o, 0, &cobra.Command{Use: "install", Short: "Install the admission webhook, or update it", Long: installLong, Example: fmt.Sprintf(installExamples, env.Name)})
+	c := newCommand(o, cobra.NoArgs, &cobra.Command{Use: "install", Short: "Install the admission webhook, or update it", Long: installLong, Example: fmt.Sprintf(installExamples, env.Name)})
+	f := c.Flags()
+	o.changed = f.Changed
 	o.addFlags(c, "Namespace to install into (default that of the installation, else "+installation.Namespace+")")
 	o.print.AddFlags(c)
-	addEnum(c, o.certificates, "certificates", "What makes the webhook's certificate: the webhook itself, or cert-manager, which is then required")
-	addEnum(c, o.guardDefault, "guard-default", guardDefaultUsage)
-	addEnum(c, o.dryRun.Enum, "dry-run", "Only print what would be applied (client), or let the server check it and store nothing (server)")
-	f := c.Flags()
-	f.BoolVar(&o.Exact, "exact", false, "Also stamp objects without ownership metadata, in namespaces labelled fleetdoctor.io/adopt=exact")
+	o.certificates.AddTo(c, "certificates", "What makes the webhook's certificate: the webhook itself, or cert-manager, which is then required")
+	o.guardDefault.AddTo(c, "guard-default", guardDefaultUsage)
+	o.dryRun.AddTo(c, "dry-run", dryRunApplyUsage)
+	f.BoolVar(&o.Exact, "exact", false, exactUsage)
 	f.StringSliceVar(&o.ReleaseNamespaces, "release-namespaces", nil, "The only namespaces whose release records, and other Secrets, the webhook may read (default all)")
 	f.StringVar(&o.Image, "image", "", "Image to run (default that of the manifests)")
 	f.IntVar(&o.Replicas, "replicas", installation.Replicas, "Number of replicas")
@@ -89,14 +89,13 @@ func newInstall(env verb.Environment) *cobra.Command {
 	return c
 }
 
-// Complete implements options.
-func (o *installOptions) Complete(c *cobra.Command, _ []string) error {
-	o.changed = c.Flags().Changed
+// Complete implements verb.Options.
+func (o *installOptions) Complete([]string) error {
 	o.Certificates, o.GuardDefault = installation.Certificates(o.certificates.String()), admission.GuardMode(o.guardDefault.String())
 	return nil
 }
 
-// Validate implements options.
+// Validate implements verb.Options.
 func (o *installOptions) Validate() (err error) {
 	if o.show, err = o.print.ToPrinter(); err != nil {
 		return err
@@ -120,7 +119,7 @@ func (o *installOptions) Validate() (err error) {
 		return fmt.Errorf("--replicas=%d: must be 1 or more; to stop the webhook, use `webhook disable`", o.Replicas)
 	case o.timeout <= 0:
 		return fmt.Errorf("--timeout=%s: must be more than 0", o.timeout)
-	case o.wait && o.dryRun.String() != dryRunNone:
+	case o.wait && o.mode() != installation.DryRunNone:
 		return errors.New("--wait and --dry-run are mutually exclusive")
 	}
 	return nil
@@ -130,50 +129,43 @@ func reservedError(namespace string) error {
 	return fmt.Errorf("refusing to install into namespace %s: it belongs to the cluster or to Fleet; use one of the webhook's own", namespace)
 }
 
-// Run implements options.
+// Run implements verb.Options.
 func (o *installOptions) Run(ctx context.Context) error {
-	if o.dryRun.String() == dryRunClient {
-		desired, err := o.render(o.namespaceOr(""))
+	if o.mode() == installation.DryRunClient {
+		o.Namespace = o.namespaceOr("")
+		desired, err := installation.Render(o.Options)
 		if err != nil {
 			return err
 		}
 		for _, d := range desired {
-			o.report(installation.RefOf(d), "")
+			o.report(installation.RefOf(d), installation.NotApplied)
 		}
 		return o.printManifests(ctx, desired)
 	}
-	cluster, err := o.connect(nil)
-	if err != nil {
-		return err
-	}
-	namespace, err := o.findNamespace(ctx, cluster.Cluster)
+	cluster, namespace, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
 	if !installation.AllowedNamespace(namespace) { // where an installation was found
 		return &exit.Error{Status: exit.Failed, Err: reservedError(namespace), Hint: "Remove that installation first: " + o.Command("webhook uninstall") + " -n " + namespace}
 	}
-	desired, err := o.render(namespace)
+	o.Namespace = namespace
+	desired, err := installation.Render(o.Options)
 	if err != nil {
 		return err
 	}
-	if err := o.apply(ctx, cluster.Cluster, namespace, desired); err != nil {
-		return o.explain(err)
+	if err := o.apply(ctx, cluster, desired); err != nil {
+		return err
 	}
 	if err := o.printManifests(ctx, desired); err != nil || !o.wait {
 		return err
 	}
-	return o.awaitReady(ctx, cluster.Cluster, desired)
+	return o.awaitReady(ctx, cluster, desired)
 }
 
-func (o *installOptions) render(namespace string) ([]*unstructured.Unstructured, error) {
-	o.Namespace = namespace
-	return installation.Render(manifests.Files, o.Options)
-}
-
-// apply applies the manifests and deletes what other options have left.
-func (o *installOptions) apply(ctx context.Context, cluster *installation.Cluster, namespace string, desired []*unstructured.Unstructured) error {
-	all, err := installation.RenderAll(manifests.Files, namespace)
+// apply applies the manifests and deletes the objects that only other options need.
+func (o *installOptions) apply(ctx context.Context, cluster *installation.Cluster, desired []*unstructured.Unstructured) error {
+	all, err := installation.RenderAll(o.Namespace)
 	if err != nil {
 		return err
 	}
@@ -188,21 +180,20 @@ func (o *installOptions) apply(ctx context.Context, cluster *installation.Cluste
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(o.Streams.ErrOut, fleetNote(installation.Deployed(steps)))
+	o.printFleetNote(installation.Deployed(steps))
 	for _, change := range installation.Changes(steps, stale) {
 		fmt.Fprintf(o.Streams.ErrOut, "Note: %s\n", change)
 	}
-	dry := o.dryRun.String() == dryRunServer
-	if err := cluster.Apply(ctx, steps, dry, o.report); err != nil {
+	if err := cluster.Apply(ctx, steps, o.mode(), o.report); err != nil {
 		return err
 	}
-	return cluster.Delete(ctx, stale, dry, func(r object.Ref) { o.report(r, installation.Pruned) })
+	return cluster.Delete(ctx, stale, o.mode(), func(r object.Ref, _ installation.Outcome) { o.report(r, installation.Pruned) })
 }
 
 // report prints the outcome for an object, unless the manifests are printed.
 func (o *installOptions) report(r object.Ref, outcome installation.Outcome) {
 	if o.print.ForPeople() {
-		printOutcome(o.Streams.Out, r, outcome, o.dryRun)
+		o.change.report(r, outcome)
 	}
 }
 
@@ -210,7 +201,12 @@ func (o *installOptions) report(r object.Ref, outcome installation.Outcome) {
 func (o *installOptions) printManifests(ctx context.Context, desired []*unstructured.Unstructured) error {
 	return output.Write(ctx, o.Streams.Out, func(w io.Writer) error {
 		if o.print.Format != "yaml" {
-			return o.show(w, manifestsDocument(desired))
+			d := document{rows: desired, table: func(io.Writer) {}} // the outcomes are printed already
+			d.content = map[string]any{"apiVersion": "v1", "kind": "List", "items": desired}
+			for _, u := range desired {
+				d.names = append(d.names, nameOf(installation.RefOf(u)))
+			}
+			return o.show(w, d)
 		}
 		for i, d := range desired { // as separate documents, like a file of manifests
 			if i > 0 {
@@ -226,42 +222,18 @@ func (o *installOptions) printManifests(ctx context.Context, desired []*unstruct
 	})
 }
 
-// manifestsDocument prints manifests as a List.
-type manifestsDocument []*unstructured.Unstructured
-
-// Content implements output.Document.
-func (d manifestsDocument) Content() any {
-	return map[string]any{"apiVersion": "v1", "kind": "List", "items": []*unstructured.Unstructured(d)}
-}
-
-// Rows implements output.Document.
-func (d manifestsDocument) Rows() any { return []*unstructured.Unstructured(d) }
-
-// Table implements output.Document. The outcomes were printed as they happened.
-func (manifestsDocument) Table(io.Writer, bool) error { return nil }
-
-// Names implements output.Document.
-func (d manifestsDocument) Names(w io.Writer) error {
-	for _, o := range d {
-		fmt.Fprintln(w, nameOf(installation.RefOf(o)))
-	}
-	return nil
-}
-
-// awaitReady waits until the installation is ready, and prints what it waits for.
+// awaitReady waits until the installation is ready, and prints what is missing.
 func (o *installOptions) awaitReady(ctx context.Context, cluster *installation.Cluster, desired []*unstructured.Unstructured) error {
 	limited, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	err := cluster.Wait(limited, desired, func(what string) { fmt.Fprintf(o.Streams.ErrOut, "Waiting for %s\n", what) })
+	err := cluster.Wait(limited, desired, func(missing string) { fmt.Fprintf(o.Streams.ErrOut, "Waiting for %s\n", missing) })
 	switch {
 	case err == nil:
 		fmt.Fprintln(o.Streams.ErrOut, "The webhook is ready.")
 		return nil
-	case ctx.Err() != nil:
-		return err
-	case limited.Err() != nil:
+	case ctx.Err() == nil && limited.Err() != nil:
 		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the webhook is installed, and not ready after %s: %w", o.timeout, err),
 			Hint: "To see what is wrong: " + o.Command("webhook status") + ". Meanwhile requests go on without the webhook."}
 	}
-	return o.explain(err)
+	return err
 }

@@ -14,13 +14,12 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 	controllerlog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
@@ -68,10 +67,7 @@ const (
 )
 
 type serveOptions struct {
-	streams      genericiooptions.IOStreams
-	interruption *verb.Interruption
-	config       *genericclioptions.ConfigFlags
-
+	flags        *input.Flags
 	certificates *flags.Enum
 	guardDefault *flags.Enum
 	logLevel     *flags.Enum
@@ -80,21 +76,19 @@ type serveOptions struct {
 
 func newServe(env verb.Environment) *cobra.Command {
 	o := &serveOptions{
-		streams:      env.Streams,
-		interruption: env.Interruption,
-		config:       genericclioptions.NewConfigFlags(true),
+		flags:        input.New(env),
 		certificates: flags.NewEnum(selfSigned, selfSigned, fromFiles),
 		guardDefault: newGuardDefault(),
 		logLevel:     flags.NewEnum(levelInfo, levelInfo, levelDebug),
 	}
-	o.config.Timeout, o.config.CacheDir = nil, nil // a watch has no timeout, and the process does no discovery
-	c := newCommand(o, 0, &cobra.Command{Use: "serve", Short: "Serve the admission webhook, in the cluster", Long: serveLong, Example: serveExamples})
+	o.flags.Config.Timeout = nil // a watch has none
+	c := newCommand(o, cobra.NoArgs, &cobra.Command{Use: "serve", Short: "Serve the admission webhook, in the cluster", Long: serveLong, Example: serveExamples})
 	f := c.Flags()
-	o.config.AddFlags(f)
+	o.flags.Config.AddFlags(f)
 	f.Lookup("namespace").Usage = "Namespace of the webhook's own Secret and Service (default that of the pod)"
-	addEnum(c, o.certificates, "certificates", "Source of the serving certificate")
-	addEnum(c, o.guardDefault, "guard-default", guardDefaultUsage)
-	addEnum(c, o.logLevel, "log-level", "Level of the log")
+	o.certificates.AddTo(c, "certificates", "Source of the serving certificate")
+	o.guardDefault.AddTo(c, "guard-default", guardDefaultUsage)
+	o.logLevel.AddTo(c, "log-level", "Level of the log")
 	f.StringVar(&o.Certificates.Dir, "cert-dir", "", "Directory of "+server.CertName+" and "+server.KeyName+" for --certificates=files; otherwise a directory to write the public certificate to (default one in the system's temporary directory)")
 	f.StringVar(&o.Certificates.Secret, "cert-secret", installation.SecretName, "Secret that stores a self-signed certificate")
 	f.StringVar(&o.Certificates.Service, "service", installation.Name, "Service of a self-signed certificate")
@@ -109,8 +103,8 @@ func newServe(env verb.Environment) *cobra.Command {
 	return c
 }
 
-// Complete implements options.
-func (o *serveOptions) Complete(*cobra.Command, []string) error {
+// Complete implements verb.Options.
+func (o *serveOptions) Complete([]string) error {
 	o.Certificates.Files = o.certificates.String() == fromFiles
 	o.GuardDefault = admission.GuardMode(o.guardDefault.String())
 	return nil
@@ -120,24 +114,24 @@ func (o *serveOptions) Complete(*cobra.Command, []string) error {
 func (o *serveOptions) Run(ctx context.Context) error {
 	var err error
 	if o.Config, err = o.restConfig(); err != nil {
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: "Outside of a cluster, name one with --kubeconfig or --context."}
+		return err
 	}
-	if o.Namespace, _, err = o.config.ToRawKubeConfigLoader().Namespace(); err != nil {
+	if o.Namespace, _, err = o.flags.Config.ToRawKubeConfigLoader().Namespace(); err != nil {
 		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("finding the namespace: %w", err), Hint: "Name it with --namespace."}
 	}
 	o.Log = o.logger()
 	s, err := server.New(o.Options)
 	if err != nil {
-		return o.explain(err)
+		return err
 	}
-	_, drained := o.interruption.Hold(ctx)
+	_, drained := o.flags.Interruption.Hold(ctx)
 	defer drained()
 	if err := s.Run(ctx); err != nil {
 		if ctx.Err() != nil { // else the root command would call it interrupted
 			o.Log.Error(err, "not drained")
 			return &exit.Error{Status: exit.Failed, Err: err, Shown: true}
 		}
-		return o.explain(err)
+		return err
 	}
 	return nil
 }
@@ -148,7 +142,7 @@ func (o *serveOptions) logger() logr.Logger {
 	if o.logLevel.String() == levelDebug {
 		level = slog.LevelDebug
 	}
-	handler := slog.NewJSONHandler(escape.JSONWriter(o.streams.ErrOut), &slog.HandlerOptions{Level: level})
+	handler := slog.NewJSONHandler(escape.JSONWriter(o.flags.Streams.ErrOut), &slog.HandlerOptions{Level: level})
 	log := logr.FromSlogHandler(handler)
 	libraries.Do(func() {
 		slog.SetDefault(slog.New(handler))

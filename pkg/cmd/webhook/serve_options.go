@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
 
-// Validate implements options.
+// Validate implements verb.Options.
 func (o *serveOptions) Validate() error {
 	for _, check := range []func() error{o.checkNames, o.checkAddresses, o.checkCertificates} {
 		if err := check(); err != nil {
@@ -30,22 +30,17 @@ func (o *serveOptions) Validate() error {
 // restConfig loads the kubeconfig, or the configuration of the pod. Without either, kubectl's default would be localhost:8080, where this process
 // has its own metrics.
 func (o *serveOptions) restConfig() (*rest.Config, error) {
-	if err := input.CheckKubeconfig(o.config); err != nil {
-		return nil, fmt.Errorf("loading the kubeconfig: %w", err)
+	const hint = "Outside of a cluster, name one with --kubeconfig or --context."
+	config, err := o.flags.RESTConfig(hint)
+	if err != nil {
+		return nil, err
 	}
-	raw, err := o.config.ToRawKubeConfigLoader().RawConfig()
-	if err == nil && len(raw.Clusters) == 0 && *o.config.APIServer == "" {
+	raw, err := o.flags.Config.ToRawKubeConfigLoader().RawConfig()
+	if err == nil && len(raw.Clusters) == 0 && *o.flags.Config.APIServer == "" {
 		_, err = rest.InClusterConfig()
 	}
-	var config *rest.Config
-	if err == nil {
-		config, err = o.config.ToRESTConfig()
-	}
-	if err == nil {
-		err = input.HideCredentials(config)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("loading the kubeconfig: %w", err)
+		return nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("loading the kubeconfig: %w", err), Hint: hint}
 	}
 	return config, nil
 }

@@ -38,14 +38,14 @@ type statusOptions struct {
 
 func newStatus(env verb.Environment) *cobra.Command {
 	o := &statusOptions{connection: newConnection(env, statusRights), print: output.NewPrintFlags()}
-	c := newCommand(o, 0, &cobra.Command{Use: "status", Short: "Report the state of the admission webhook", Long: statusLong,
+	c := newCommand(o, cobra.NoArgs, &cobra.Command{Use: "status", Short: "Report the state of the admission webhook", Long: statusLong,
 		Example: fmt.Sprintf(statusExamples, env.Name)})
-	o.addFlags(c, "Namespace of the installation (default where the configurations say, else "+installation.Namespace+")")
+	o.addFlags(c, namespaceUsage)
 	o.print.AddFlags(c)
 	return c
 }
 
-// Validate implements options.
+// Validate implements verb.Options.
 func (o *statusOptions) Validate() (err error) {
 	if o.show, err = o.print.ToPrinter(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (o *statusOptions) Validate() (err error) {
 	return o.connection.Validate()
 }
 
-// Run implements options.
+// Run implements verb.Options.
 func (o *statusOptions) Run(ctx context.Context) error {
 	cluster, err := o.connect(nil)
 	if err != nil {
@@ -61,21 +61,15 @@ func (o *statusOptions) Run(ctx context.Context) error {
 	}
 	configurations, err := cluster.Configurations(ctx)
 	if unreachable(err) {
-		return o.explain(err) // once, not for each object that could not be read
+		return err // once, not for each object that could not be read
 	}
+	found, _ := cluster.NamespaceOf(ctx, configurations) // the status shows which objects could not be read
+	facts, err := cluster.Read(ctx, o.namespaceOr(found), o.Now())
 	if err != nil {
-		configurations = nil // the status says that they could not be read
-	}
-	found, err := cluster.FindNamespace(ctx, configurations)
-	if err != nil {
-		found = "" // likewise
-	}
-	facts, err := cluster.reader().Read(ctx, o.namespaceOr(found), o.Now())
-	if err != nil {
-		return o.explain(err)
+		return err
 	}
 	s := installation.Evaluate(facts)
-	if err := o.show.Print(ctx, o.Streams.Out, statusDocument{s, o.Command("webhook install")}); err != nil {
+	if err := o.show.Print(ctx, o.Streams.Out, o.document(s)); err != nil {
 		return err
 	}
 	switch s.State {
@@ -87,45 +81,31 @@ func (o *statusOptions) Run(ctx context.Context) error {
 	return nil
 }
 
-// statusDocument prints a status, with the command that installs the webhook.
-type statusDocument struct {
-	*installation.Status
-	install string
+func (o *statusOptions) document(s *installation.Status) document {
+	d := document{content: s, rows: []any{s}, table: func(w io.Writer) { o.printTable(w, s) }}
+	for _, webhook := range s.Webhooks {
+		d.names = append(d.names, escape.Line(webhook.Name))
+	}
+	return d
 }
 
-// Content implements output.Document.
-func (d statusDocument) Content() any { return d.Status }
-
-// Rows implements output.Document.
-func (d statusDocument) Rows() any { return []any{d.Status} }
-
-// Names implements output.Document.
-func (d statusDocument) Names(w io.Writer) error {
-	for _, webhook := range d.Webhooks {
-		fmt.Fprintln(w, escape.Line(webhook.Name))
+func (o *statusOptions) printTable(w io.Writer, s *installation.Status) {
+	fmt.Fprintf(w, "Namespace:  %s\n", escape.Line(s.Namespace))
+	if s.Image != "" {
+		fmt.Fprintf(w, "Image:      %s\n", escape.Line(s.Image))
 	}
-	return nil
-}
-
-// Table implements output.Document.
-func (d statusDocument) Table(w io.Writer, _ bool) error {
-	fmt.Fprintf(w, "Namespace:  %s\n", escape.Line(d.Namespace))
-	if d.Image != "" {
-		fmt.Fprintf(w, "Image:      %s\n", escape.Line(d.Image))
+	if s.Release != "" {
+		fmt.Fprintf(w, "Release:    %s, by Fleet\n", escape.Line(s.Release))
 	}
-	if d.Release != "" {
-		fmt.Fprintf(w, "Release:    %s, by Fleet\n", escape.Line(d.Release))
-	}
-	fmt.Fprintf(w, "State:      %s\n\n", d.State)
-	for _, c := range d.Checks {
+	fmt.Fprintf(w, "State:      %s\n\n", s.State)
+	for _, c := range s.Checks {
 		head := fmt.Sprintf("%-8s %-12s ", c.State, c.Name)
 		wrap(w, head, c.Message)
 		for _, text := range c.Details {
 			wrap(w, strings.Repeat(" ", len(head))+"- ", text)
 		}
 	}
-	if d.Installed != nil && !*d.Installed {
-		fmt.Fprintf(w, "\nTo install it: %s\n", d.install)
+	if s.Installed != nil && !*s.Installed {
+		fmt.Fprintf(w, "\nTo install it: %s\n", o.Command("webhook install"))
 	}
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,56 +47,60 @@ type testOptions struct {
 	connection
 	print *output.PrintFlags
 	show  output.Printer
-	typed *scope.Object
+	named *scope.Object // nil if the test chooses the object
 }
 
 func newTest(env verb.Environment) *cobra.Command {
 	o := &testOptions{connection: newConnection(env, testRights), print: output.NewPrintFlags()}
-	c := newCommand(o, 1, &cobra.Command{Use: "test [KIND/[NAMESPACE/]NAME]", Short: "Test with dry runs whether the admission webhook answers", Long: testLong,
+	c := newCommand(o, cobra.MaximumNArgs(1), &cobra.Command{Use: "test [KIND/[NAMESPACE/]NAME]", Short: "Test with dry runs whether the admission webhook answers", Long: testLong,
 		Example: fmt.Sprintf(testExamples, env.Name)})
 	o.addFlags(c, "Namespace of the object")
 	o.print.AddFlags(c)
 	return c
 }
 
-// Complete implements options.
-func (o *testOptions) Complete(_ *cobra.Command, args []string) error {
+// Complete implements verb.Options.
+func (o *testOptions) Complete(args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	parsed, err := scope.ParseObject(args[0])
-	o.typed = &parsed
+	named, err := scope.ParseObject(args[0])
+	o.named = &named
 	return err
 }
 
-// Validate implements options.
+// Validate implements verb.Options.
 func (o *testOptions) Validate() (err error) {
 	if o.show, err = o.print.ToPrinter(); err != nil {
 		return err
 	}
-	if o.typed == nil && *o.Config.Namespace != "" {
+	if o.named == nil && *o.Config.Namespace != "" {
 		return errors.New("--namespace is the namespace of an object: name one, KIND/NAME")
 	}
 	return o.connection.Validate()
 }
 
-// Run implements options.
+// Run implements verb.Options.
 func (o *testOptions) Run(ctx context.Context) error {
 	warnings := &installation.Warnings{}
 	cluster, err := o.connect(warnings)
 	if err != nil {
 		return err
 	}
-	named, err := o.resolve(cluster.kinds)
+	named, err := o.resolve(cluster.Mapper)
 	if err != nil {
-		return o.explain(err)
+		return err
 	}
-	tester := &installation.Tester{Reader: cluster.reader(), Warnings: warnings, Now: o.Now}
+	tester := &installation.Tester{Cluster: cluster, Warnings: warnings, Now: o.Now}
 	t, err := tester.Test(ctx, named)
 	if err != nil {
-		return o.explain(err)
+		return err
 	}
-	if err := o.show.Print(ctx, o.Streams.Out, testDocument{t}); err != nil {
+	d := document{content: t, rows: []any{t}, table: func(w io.Writer) { printTest(w, t) }}
+	if t.Object != nil {
+		d.names = []string{nameOf(*t.Object)}
+	}
+	if err := o.show.Print(ctx, o.Streams.Out, d); err != nil {
 		return err
 	}
 	switch t.Result {
@@ -107,24 +112,24 @@ func (o *testOptions) Run(ctx context.Context) error {
 	return &exit.Error{Status: exit.Failed, Shown: true}
 }
 
-// resolve finds the kind of the object that was named, nil if none was. The kind may have any name that kubectl accepts.
+// resolve returns the object that was named, nil if none was. The kind may have any name that kubectl accepts.
 func (o *testOptions) resolve(mapper meta.RESTMapper) (*object.Ref, error) {
-	if o.typed == nil {
+	if o.named == nil {
 		return nil, nil
 	}
-	kind, err := mapper.KindFor(schema.ParseGroupResource(o.typed.Kind).WithVersion(""))
+	kind, err := mapper.KindFor(schema.ParseGroupResource(o.named.Kind).WithVersion(""))
 	if err != nil {
-		return nil, fmt.Errorf("looking up kind %q: %w", o.typed.Kind, err)
+		return nil, fmt.Errorf("looking up kind %q: %w", o.named.Kind, err)
 	}
 	m, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return nil, fmt.Errorf("looking up kind %q: %w", o.typed.Kind, err)
+		return nil, fmt.Errorf("looking up kind %q: %w", o.named.Kind, err)
 	}
-	ref := &object.Ref{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: o.typed.Name}
+	ref := &object.Ref{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: o.named.Name}
 	if m.Scope.Name() != meta.RESTScopeNameNamespace {
 		return ref, nil
 	}
-	if ref.Namespace = o.typed.Namespace; ref.Namespace == "" {
+	if ref.Namespace = o.named.Namespace; ref.Namespace == "" {
 		if ref.Namespace, _, err = o.Config.ToRawKubeConfigLoader().Namespace(); err != nil {
 			return nil, fmt.Errorf("finding the namespace: %w", err)
 		}
@@ -132,34 +137,15 @@ func (o *testOptions) resolve(mapper meta.RESTMapper) (*object.Ref, error) {
 	return ref, nil
 }
 
-// testDocument prints the result of a test.
-type testDocument struct{ *installation.Test }
-
-// Content implements output.Document.
-func (d testDocument) Content() any { return d.Test }
-
-// Rows implements output.Document.
-func (d testDocument) Rows() any { return []any{d.Test} }
-
-// Names implements output.Document.
-func (d testDocument) Names(w io.Writer) error {
-	if d.Object != nil {
-		fmt.Fprintln(w, nameOf(*d.Object))
-	}
-	return nil
-}
-
-// Table implements output.Document.
-func (d testDocument) Table(w io.Writer, _ bool) error {
-	if m := d.Mutating; m != nil {
-		release := ""
-		if d.Release != "" {
-			release = fmt.Sprintf(", of bundle %s (release %s)", d.BundleDeployment, d.Release)
+func printTest(w io.Writer, t *installation.Test) {
+	if m := t.Mutating; m != nil {
+		object := t.Object.Key().String()
+		if t.Release != "" {
+			object += fmt.Sprintf(", of bundle %s (release %s)", t.BundleDeployment, t.Release)
 		}
-		took := time.Duration(m.Seconds * float64(time.Second)).Round(time.Millisecond)
-		wrap(w, "Object:     ", d.Object.Key().String()+release)
+		wrap(w, "Object:     ", object)
 		wrap(w, "Request:    ", "a dry run that removes "+installation.TestedLabel)
-		wrap(w, "Response:   ", fmt.Sprintf("%s (in %s)", m.Answer, took))
+		wrap(w, "Response:   ", fmt.Sprintf("%s (in %s)", m.Answer, time.Duration(m.Seconds*float64(time.Second)).Round(time.Millisecond)))
 		if m.Message != "" && (m.Answer == installation.Denied || m.Answer == installation.ValidatingAnswer) { // other refusals are among the reasons
 			wrap(w, "            ", m.Message)
 		}
@@ -167,22 +153,19 @@ func (d testDocument) Table(w io.Writer, _ bool) error {
 			wrap(w, "Warning:    ", strings.TrimPrefix(string(warning.Code)+": "+warning.Message, ": "))
 		}
 	}
-	if v := d.Validating; v != nil {
-		message := v.Message
-		for _, warning := range v.Warnings {
-			if v.Answer == installation.ValidatingWarned && warning.Code != "" {
-				message = warning.Message
-			}
+	if v := t.Validating; v != nil {
+		text := string(v.Answer)
+		i := slices.IndexFunc(v.Warnings, func(w installation.Warning) bool { return w.Code != "" })
+		switch {
+		case v.Answer == installation.ValidatingWarned && i >= 0:
+			text += ": " + v.Warnings[i].Message
+		case v.Message != "" && t.Result != installation.MutatingOnly: // then it is the first of the reasons
+			text += ": " + v.Message
 		}
-		if message == "" || d.Result == installation.MutatingOnly { // then it is the first of the reasons
-			wrap(w, "Validating: ", string(v.Answer))
-		} else {
-			wrap(w, "Validating: ", string(v.Answer)+": "+message)
-		}
+		wrap(w, "Validating: ", text)
 	}
-	wrap(w, "Result:     ", string(d.Result))
-	for _, reason := range d.Reasons {
+	wrap(w, "Result:     ", string(t.Result))
+	for _, reason := range t.Reasons {
 		wrap(w, "            - ", reason.Message)
 	}
-	return nil
 }

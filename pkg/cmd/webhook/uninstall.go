@@ -8,12 +8,11 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
@@ -35,81 +34,58 @@ const uninstallExamples = `  # see what would be deleted
   %[1]s webhook uninstall --yes`
 
 type uninstallOptions struct {
-	connection
-	dryRun dryRun
-	yes    bool
+	change
+	yes bool
 }
 
 func newUninstall(env verb.Environment) *cobra.Command {
-	o := &uninstallOptions{connection: newConnection(env, uninstallRights), dryRun: newDryRun()}
-	c := newCommand(o, 0, &cobra.Command{Use: "uninstall", Short: "Remove the admission webhook from the cluster", Long: uninstallLong, Example: fmt.Sprintf(uninstallExamples, env.Name)})
-	o.addFlags(c, "Namespace of the installation (default where the configurations say, else "+installation.Namespace+")")
-	addEnum(c, o.dryRun.Enum, "dry-run", dryRunDeleteUsage)
+	o := &uninstallOptions{change: newChange(env, uninstallRights)}
+	c := newCommand(o, cobra.NoArgs, &cobra.Command{Use: "uninstall", Short: "Remove the admission webhook from the cluster", Long: uninstallLong, Example: fmt.Sprintf(uninstallExamples, env.Name)})
+	o.addFlags(c, namespaceUsage)
+	o.dryRun.AddTo(c, "dry-run", dryRunDeleteUsage)
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "Delete without asking")
 	return c
 }
 
-const dryRunDeleteUsage = "Only print what would be deleted (client), or let the server check it and delete nothing (server)"
-
-// Run implements options.
+// Run implements verb.Options.
 func (o *uninstallOptions) Run(ctx context.Context) error {
-	cluster, err := o.connect(nil)
+	cluster, namespace, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
-	namespace, err := o.findNamespace(ctx, cluster.Cluster)
-	if err != nil {
-		return err
-	}
-	all, err := installation.RenderAll(manifests.Files, namespace)
+	all, err := installation.RenderAll(namespace)
 	if err != nil {
 		return err
 	}
 	removal, err := cluster.Removal(ctx, all)
 	if err != nil {
-		return o.explain(err)
+		return err
 	}
 	if len(removal.Targets) == 0 {
 		fmt.Fprintf(o.Streams.ErrOut, "Nothing to remove: there is no installation in namespace %s.\n", namespace)
-		o.reportKept(removal.Kept)
-		return nil
-	}
-	fmt.Fprint(o.Streams.ErrOut, fleetNote(removal.Targets))
-	if err := o.confirm(ctx, removal.Targets); err != nil {
-		return err
-	}
-	report := func(r object.Ref) { fmt.Fprintf(o.Streams.Out, "%s deleted%s\n", nameOf(r), o.dryRun.suffix()) }
-	if o.dryRun.String() == dryRunClient {
-		for _, t := range removal.Targets {
-			report(t.Ref)
+	} else {
+		o.printFleetNote(removal.Targets)
+		if err := o.confirm(ctx, removal.Targets); err != nil {
+			return err
 		}
-	} else if err := cluster.Delete(ctx, removal.Targets, o.dryRun.String() == dryRunServer, report); err != nil {
-		return o.explain(err)
+		if err := cluster.Delete(ctx, removal.Targets, o.mode(), o.report); err != nil {
+			return err
+		}
 	}
-	o.reportKept(removal.Kept)
+	for _, k := range removal.Kept {
+		fmt.Fprintf(o.Streams.ErrOut, "%s stays: %s\n", nameOf(k.Ref), k.Reason)
+	}
 	return nil
 }
 
-func (o *uninstallOptions) reportKept(kept []installation.Kept) {
-	for _, k := range kept {
-		reason := map[installation.KeptReason]string{
-			installation.KeptUnlabelled: "it does not have the label " + installation.Selector,
-			installation.KeptDeleting:   "it is being deleted already",
-			installation.KeptNamespace: "others may have objects in it. If nobody needs them:\n" +
-				"  kubectl delete namespace " + k.Name,
-		}[k.Reason]
-		fmt.Fprintf(o.Streams.ErrOut, "%s stays: %s\n", nameOf(k.Ref), reason)
-	}
-}
-
 // confirm prints what will be deleted, and asks. It returns nil if the user agrees.
-func (o *uninstallOptions) confirm(ctx context.Context, targets []installation.Target) error {
-	if o.yes || o.dryRun.String() != dryRunNone {
+func (o *uninstallOptions) confirm(ctx context.Context, targets []*unstructured.Unstructured) error {
+	if o.yes || o.mode() != installation.DryRunNone {
 		return nil
 	}
 	fmt.Fprintln(o.Streams.ErrOut, "To be deleted:")
 	for _, t := range targets {
-		fmt.Fprintf(o.Streams.ErrOut, "  %s\n", nameOf(t.Ref))
+		fmt.Fprintf(o.Streams.ErrOut, "  %s\n", nameOf(installation.RefOf(t)))
 	}
 	if !output.IsTerminal(o.Streams.In) {
 		return &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted: standard input is not a terminal"), Hint: "--yes deletes without asking."}

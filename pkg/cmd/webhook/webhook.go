@@ -4,12 +4,14 @@
 package webhook
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
@@ -50,67 +52,63 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	return c
 }
 
-// options are the options of a subcommand. Complete fills in what the flags do not say, Validate returns usage errors, Run does the work.
-type options interface {
-	Complete(c *cobra.Command, args []string) error
-	Validate() error
-	Run(ctx context.Context) error
+// subcommand has the options of a subcommand.
+type subcommand interface {
+	verb.Options
+	// explain adds a hint to an error of Run.
+	explain(err error) error
 }
 
-// newCommand returns a subcommand that takes up to a number of arguments.
-func newCommand(o options, arguments int, c *cobra.Command) *cobra.Command {
+func newCommand(o subcommand, arguments cobra.PositionalArgs, c *cobra.Command) *cobra.Command {
 	c.ValidArgsFunction = cobra.NoFileCompletions
 	c.Args = func(c *cobra.Command, args []string) error {
-		check := cobra.NoArgs
-		if arguments > 0 {
-			check = cobra.MaximumNArgs(arguments)
-		}
-		if err := check(c, args); err != nil {
+		if err := arguments(c, args); err != nil {
 			return exit.UsageError(err)
 		}
 		return nil
 	}
+	run := verb.RunE(o)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := o.Complete(c, args); err != nil {
+		err := run(c, args)
+		if explained := (*exit.Error)(nil); err == nil || errors.As(err, &explained) {
 			return err
 		}
-		if err := o.Validate(); err != nil {
-			return exit.UsageError(err)
-		}
-		return o.Run(c.Context())
+		return o.explain(err)
 	}
 	return c
 }
 
-// addEnum adds a flag with a few values, and its completion.
-func addEnum(c *cobra.Command, e *flags.Enum, name, usage string) {
-	c.Flags().Var(e, name, usage)
-	_ = c.RegisterFlagCompletionFunc(name, e.Complete) // the flag exists
+// change has the flags of a subcommand that changes an installation. Subcommands embed it.
+type change struct {
+	connection
+	dryRun *flags.Enum
 }
 
-// The values of --dry-run, as in kubectl.
+func newChange(env verb.Environment, rights string) change {
+	none, client, server := string(installation.DryRunNone), string(installation.DryRunClient), string(installation.DryRunServer)
+	return change{newConnection(env, rights), flags.NewEnum(none, none, client, server)}
+}
+
 const (
-	dryRunNone   = "none"
-	dryRunClient = "client"
-	dryRunServer = "server"
+	dryRunApplyUsage  = "Only print what would be applied (client), or let the server check it and store nothing (server)"
+	dryRunDeleteUsage = "Only print what would be deleted (client), or let the server check it and delete nothing (server)"
 )
 
-// dryRun is the flag --dry-run.
-type dryRun struct{ *flags.Enum }
+func (o change) mode() installation.DryRun { return installation.DryRun(o.dryRun.String()) }
 
-func newDryRun() dryRun {
-	return dryRun{flags.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer)}
-}
-
-// suffix is what kubectl prints after what it only would have done.
-func (d dryRun) suffix() string {
-	switch d.String() {
-	case dryRunClient:
-		return " (dry run)"
-	case dryRunServer:
-		return " (server dry run)"
+// report prints the outcome for an object, as kubectl does.
+func (o change) report(r object.Ref, outcome installation.Outcome) {
+	text := string(outcome)
+	switch outcome {
+	case installation.Created, installation.Configured, installation.Unchanged:
+		text = "serverside-applied (" + text + ")"
+	case installation.NotApplied:
+		text = "serverside-applied"
+	case installation.Unchecked:
+		text = "not checked: its namespace does not exist yet"
 	}
-	return ""
+	suffix := map[installation.DryRun]string{installation.DryRunClient: " (dry run)", installation.DryRunServer: " (server dry run)"}[o.mode()]
+	fmt.Fprintf(o.Streams.Out, "%s %s%s\n", nameOf(r), text, suffix)
 }
 
 func newGuardDefault() *flags.Enum {
@@ -136,32 +134,44 @@ func nameOf(r object.Ref) string {
 	return kind + "/" + r.Name
 }
 
-// printOutcome prints the outcome of an apply for an object, as kubectl does. A dry run on the client has none.
-func printOutcome(w io.Writer, r object.Ref, outcome installation.Outcome, d dryRun) {
-	text := "serverside-applied"
-	switch outcome {
-	case "":
-	case installation.Pruned:
-		text = "pruned"
-	case installation.Unchecked:
-		text = "not checked: its namespace does not exist yet"
-	default:
-		text += " (" + string(outcome) + ")"
+// printFleetNote says that Fleet deployed one of the objects and may create it again, if it did.
+func (o change) printFleetNote(objects []*unstructured.Unstructured) {
+	i := slices.IndexFunc(objects, func(u *unstructured.Unstructured) bool { return installation.ReleaseOf(u) != "" })
+	if i < 0 {
+		return
 	}
-	fmt.Fprintf(w, "%s %s%s\n", nameOf(r), text, d.suffix())
+	release := installation.ReleaseOf(objects[i])
+	_, name, _ := strings.Cut(release, "/")
+	fmt.Fprintf(o.Streams.ErrOut, "Fleet deployed %s (release %s), and may create it again with its next deployment, or at once if\n"+
+		"correctDrift is on. To prevent that, pause the bundle on the management cluster:\n"+
+		"  kubectl patch bundles.fleet.cattle.io %s -n WORKSPACE --type=merge -p '{\"spec\":{\"paused\":true}}'\n"+
+		"or remove it from the GitRepo.\n", nameOf(installation.RefOf(objects[i])), release, name)
 }
 
-// fleetNote says that Fleet deployed objects and may create them again, "" if it did not deploy any.
-func fleetNote(targets []installation.Target) string {
-	for _, t := range targets {
-		if t.Release == "" {
-			continue
-		}
-		_, name, _ := strings.Cut(t.Release, "/")
-		return fmt.Sprintf("Fleet deployed %s (release %s), and may create it again with its next deployment, or at once if\n"+
-			"correctDrift is on. To prevent that, pause the bundle on the management cluster:\n"+
-			"  kubectl patch bundles.fleet.cattle.io %s -n WORKSPACE --type=merge -p '{\"spec\":{\"paused\":true}}'\n"+
-			"or remove it from the GitRepo.\n", nameOf(t.Ref), t.Release, name)
+// document is a printed document. It implements output.Document.
+type document struct {
+	content any
+	rows    any
+	names   []string
+	table   func(io.Writer)
+}
+
+// Content implements output.Document.
+func (d document) Content() any { return d.content }
+
+// Rows implements output.Document.
+func (d document) Rows() any { return d.rows }
+
+// Names implements output.Document.
+func (d document) Names(w io.Writer) error {
+	for _, name := range d.names {
+		fmt.Fprintln(w, name)
 	}
-	return ""
+	return nil
+}
+
+// Table implements output.Document.
+func (d document) Table(w io.Writer, _ bool) error {
+	d.table(w)
+	return nil
 }

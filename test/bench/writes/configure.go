@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 	webhookserver "github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
@@ -22,7 +21,7 @@ import (
 
 // configurations are those of the manifests, narrowed to the namespace of the hook's arm, with a URL on loopback for the reference to a Service.
 func (h *hook) configurations() ([]client.Object, error) {
-	rendered, err := installation.Render(manifests.Files, installation.Options{})
+	rendered, err := installation.Render(installation.Options{})
 	if err != nil {
 		return nil, err
 	}
