@@ -20,21 +20,21 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Outcome is the result of a change for one object.
+// Outcome is the result of a change for one object, in kubectl's words.
 type Outcome string
 
 // The outcomes.
 const (
-	Created    Outcome = "created"
-	Configured Outcome = "configured"
-	Unchanged  Outcome = "unchanged"
+	Created    Outcome = "serverside-applied (created)"
+	Configured Outcome = "serverside-applied (configured)"
+	Unchanged  Outcome = "serverside-applied (unchanged)"
 	Deleted    Outcome = "deleted"
 	// Pruned is the outcome of an object that only other options of the installation need.
 	Pruned Outcome = "pruned"
-	// NotApplied is the outcome of an apply in a dry run on the client.
-	NotApplied Outcome = "not applied"
+	// NotSent is the outcome of an apply in a dry run on the client.
+	NotSent Outcome = "serverside-applied"
 	// Unchecked is the outcome of a dry run for an object whose Namespace does not exist yet.
-	Unchecked Outcome = "unchecked"
+	Unchecked Outcome = "not checked: its namespace does not exist yet"
 )
 
 // Report is called with the outcome for each object.
@@ -112,7 +112,7 @@ func check(steps []Step) error {
 func (c *Cluster) Apply(ctx context.Context, steps []Step, dryRun DryRun, report Report) error {
 	absent := sets.Set[string]{} // Namespaces that a dry run does not create
 	for _, s := range steps {
-		outcome := NotApplied
+		outcome := NotSent
 		switch {
 		case dryRun == DryRunServer && absent.Has(s.Desired.GetNamespace()):
 			outcome = Unchecked

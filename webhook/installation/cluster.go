@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/pager"
 
@@ -122,11 +123,8 @@ const (
 	maxPages = 20_000
 )
 
-var (
-	// errEndless is the error of a list that a server does not end.
-	errEndless = errors.New("the server does not end the list: it repeats a continue token or sends too many pages")
-	errBreak   = errors.New("the loop over the list has ended")
-)
+// errEndless is the error of a list that a server does not end.
+var errEndless = errors.New("the server does not end the list: it repeats a continue token or sends too many pages")
 
 // List returns the objects of a kind, page by page, and an error as the last element if the list fails. The namespace "" means all namespaces.
 // A list that expires between two pages (410) is read again, once; each object is returned once.
@@ -148,15 +146,16 @@ func (c *Cluster) List(ctx context.Context, kind schema.GroupVersionKind, namesp
 			}
 			return list, nil
 		}
-		seen := map[object.Key]bool{}
+		seen := sets.Set[object.Key]{}
+		stopped := false
 		each := func(o runtime.Object) error {
 			u, ok := o.(*unstructured.Unstructured)
-			if !ok || seen[RefOf(u).Key()] {
+			if !ok || seen.Has(RefOf(u).Key()) {
 				return nil
 			}
-			seen[RefOf(u).Key()] = true
-			if !yield(u, nil) {
-				return errBreak
+			seen.Insert(RefOf(u).Key())
+			if stopped = !yield(u, nil); stopped {
+				return context.Canceled // ends the pager
 			}
 			return nil
 		}
@@ -164,7 +163,7 @@ func (c *Cluster) List(ctx context.Context, kind schema.GroupVersionKind, namesp
 		if err = p.EachListItem(ctx, o, each); apierrors.IsResourceExpired(err) && pages > 0 {
 			err = p.EachListItem(ctx, o, each)
 		}
-		if err != nil && !errors.Is(err, errBreak) {
+		if err != nil && !stopped {
 			yield(nil, err)
 		}
 	}

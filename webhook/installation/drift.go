@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 )
@@ -32,15 +34,9 @@ func isExtra(d compare.Difference) bool {
 	if m, ok := d.Desired.(map[string]any); ok && len(m) == 0 {
 		return false
 	}
-	if last := d.Path[len(d.Path)-1]; last.Key != nil {
-		return true
-	}
-	for _, e := range d.Path {
-		if e.FieldName != nil && slices.Contains([]string{"namespaceSelector", "objectSelector", "matchConditions", "url"}, *e.FieldName) {
-			return true
-		}
-	}
-	return false
+	scope := []string{"namespaceSelector", "objectSelector", "matchConditions", "url"}
+	return d.Path[len(d.Path)-1].Key != nil ||
+		slices.ContainsFunc(d.Path, func(e fieldpath.PathElement) bool { return slices.Contains(scope, ptr.Deref(e.FieldName, "")) })
 }
 
 // driftText describes a difference in one line. It shows a value only if it is a short scalar.

@@ -42,9 +42,13 @@ type Removal struct {
 	Kept    []Kept
 }
 
-// Removal finds the objects of an installation. all are the objects that an installation may consist of, whatever its options. The removal
-// includes the Secrets that cert-manager makes, which do not have the inventory label.
-func (c *Cluster) Removal(ctx context.Context, all []*unstructured.Unstructured) (*Removal, error) {
+// Removal finds the objects of the installation in a namespace, whatever its options. They include the Secrets that cert-manager makes, which do
+// not have the inventory label.
+func (c *Cluster) Removal(ctx context.Context, namespace string) (*Removal, error) {
+	all, err := renderAll(namespace)
+	if err != nil {
+		return nil, err
+	}
 	var refs, secrets []object.Ref
 	names := sets.Set[string]{}
 	certificates := map[object.Key]string{} // by the Secret that cert-manager makes for them
@@ -101,9 +105,9 @@ func (c *Cluster) Removal(ctx context.Context, all []*unstructured.Unstructured)
 	return r, nil
 }
 
-// Stale returns the objects that an installation with other options has left: those of all that are not desired. Never the Namespace.
-func (c *Cluster) Stale(ctx context.Context, all, desired []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	r, err := c.Removal(ctx, all)
+// Stale returns the objects of the installation in a namespace that are not desired with the present options. Never the Namespace.
+func (c *Cluster) Stale(ctx context.Context, namespace string, desired []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	r, err := c.Removal(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -24,8 +24,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// recordsRole is the role that reads release records, which are Secrets.
-const recordsRole = Name + "-records"
+const (
+	// recordsRole is the role that reads release records, which are Secrets.
+	recordsRole = Name + "-records"
+	// certificatesRole is the role that makes certificates. It does not exist with cert-manager.
+	certificatesRole = Name + "-certificates"
+)
 
 // Render returns the objects of an installation in the order in which they are applied.
 func Render(o Options) ([]*unstructured.Unstructured, error) {
@@ -67,8 +71,8 @@ func Render(o Options) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// RenderAll returns all objects that an installation in a namespace may consist of, whatever its options.
-func RenderAll(namespace string) ([]*unstructured.Unstructured, error) {
+// renderAll returns all objects that an installation in a namespace may consist of, whatever its options.
+func renderAll(namespace string) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	seen := sets.Set[object.Key]{}
 	for _, o := range []Options{

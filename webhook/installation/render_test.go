@@ -142,7 +142,7 @@ func TestRenderOptions(t *testing.T) {
 
 func TestRenderAll(t *testing.T) {
 	t.Parallel()
-	all, err := RenderAll(Namespace)
+	all, err := renderAll(Namespace)
 	if err != nil {
 		t.Fatal(err)
 	}

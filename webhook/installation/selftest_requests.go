@@ -88,9 +88,9 @@ func refusal(err error) MutatingAnswer {
 	return RefusedByOthers
 }
 
-// testValidating sends a server-side dry run that deletes an object.
-func (t *Tester) testValidating(ctx context.Context, ref object.Ref, live *unstructured.Unstructured, m *Mutating) *Validating {
-	off := t.guardOff(ctx, live)
+// testValidating sends a server-side dry run that deletes the object.
+func (t *Tester) testValidating(ctx context.Context) *Validating {
+	off := t.guardOff(ctx)
 	if off == OffForNamespace || off == OffByDefault {
 		return &Validating{Answer: off}
 	}
@@ -98,21 +98,21 @@ func (t *Tester) testValidating(ctx context.Context, ref object.Ref, live *unstr
 	if !s.configured {
 		return &Validating{Answer: ValidatingNotCalled, Message: "no webhook configuration with the label " + Selector + " has the webhook " + GuardWebhook}
 	}
-	if !t.supportsDryRun(ctx, ref) {
-		return unknownValidating("it is unknown whether the API server of " + ref.Kind + " supports dry runs, so no deletion was sent")
+	if !t.supportsDryRun(ctx, *t.doc.Object) {
+		return unknownValidating("it is unknown whether the API server of " + t.doc.Object.Kind + " supports dry runs, so no deletion was sent")
 	}
-	v := t.sendDelete(ctx, ref, live)
+	v := t.sendDelete(ctx)
 	if v.Answer != ValidatingNotCalled || v.Message != "" {
 		return v
 	}
-	if reason := t.silenceReason(ctx, ref, m); reason != "" {
+	if reason := t.silenceReason(ctx); reason != "" {
 		return unknownValidating(reason)
 	}
 	if off == ValidatingUnknown {
 		return unknownValidating("it did not answer, and whether it is switched off could not be read")
 	}
-	v.Message = cmp.Or(strings.Join(t.exclusions(ctx, s, live), "; "),
-		"no warning about the deletion of "+ref.Key().String()+": "+GuardWebhook+" was not called, or did not answer")
+	v.Message = cmp.Or(strings.Join(t.exclusions(ctx, s, t.live), "; "),
+		"no warning about the deletion of "+t.doc.Object.Key().String()+": "+GuardWebhook+" was not called, or did not answer")
 	return v
 }
 
@@ -121,13 +121,13 @@ func unknownValidating(message string) *Validating {
 }
 
 // sendDelete sends the deletion. The answer is ValidatingNotCalled without a message if no handler of this webhook answered.
-func (t *Tester) sendDelete(ctx context.Context, ref object.Ref, live *unstructured.Unstructured) *Validating {
-	r, err := t.Resource(ref.GroupVersionKind(), ref.Namespace)
+func (t *Tester) sendDelete(ctx context.Context) *Validating {
+	r, err := t.Resource(t.live.GroupVersionKind(), t.live.GetNamespace())
 	if err != nil {
 		return unknownValidating(err.Error())
 	}
 	t.Warnings.Take()
-	err = r.Delete(ctx, ref.Name, metav1.DeleteOptions{DryRun: DryRunServer.option(), Preconditions: metav1.NewUIDPreconditions(string(live.GetUID()))})
+	err = r.Delete(ctx, t.live.GetName(), metav1.DeleteOptions{DryRun: DryRunServer.option(), Preconditions: metav1.NewUIDPreconditions(string(t.live.GetUID()))})
 	return validatingOf(err, t.Warnings.Take())
 }
 
@@ -152,9 +152,9 @@ func validatingOf(err error, warnings []Warning) *Validating {
 
 // guardOff returns OffForNamespace or OffByDefault if the validating handler is switched off, ValidatingUnknown if that could not be read, and
 // "" if the handler is on.
-func (t *Tester) guardOff(ctx context.Context, live *unstructured.Unstructured) ValidatingResult {
-	labels := live.GetLabels() // of the object itself if it is cluster-scoped
-	if namespace := live.GetNamespace(); namespace != "" {
+func (t *Tester) guardOff(ctx context.Context) ValidatingResult {
+	labels := t.live.GetLabels() // of the object itself if it is cluster-scoped
+	if namespace := t.live.GetNamespace(); namespace != "" {
 		o, err := t.Get(ctx, refTo(namespaceKind, "", namespace))
 		if err != nil || o == nil {
 			return ValidatingUnknown
@@ -195,8 +195,8 @@ func (t *Tester) supportsDryRun(ctx context.Context, ref object.Ref) bool {
 
 // silenceReason is the reason why the validating handler may correctly not answer, "" if it should have answered. It warns users other than Fleet,
 // and only about an object with the set hash of a release that desires it.
-func (t *Tester) silenceReason(ctx context.Context, ref object.Ref, m *Mutating) string {
-	if m.Answer == Warned || m.Answer == Restored && !m.unchanged {
+func (t *Tester) silenceReason(ctx context.Context) string {
+	if m := t.doc.Mutating; m.Answer == Warned || m.Answer == Restored && !m.unchanged {
 		return "it does not warn about an object whose " + TestedLabel + " is not that of the release that desires it"
 	}
 	user, err := t.user(ctx)
@@ -210,7 +210,7 @@ func (t *Tester) silenceReason(ctx context.Context, ref object.Ref, m *Mutating)
 	}
 	var records records
 	for d := range t.desired(ctx, &records) {
-		if d.Key() == ref.Key() && d.agentNamespace == namespace && slices.Contains([]string{d.serviceAccount, fleet.AgentName, fleet.DefaultAccount}, account) {
+		if d.Key() == t.doc.Object.Key() && d.agentNamespace == namespace && slices.Contains([]string{d.serviceAccount, fleet.AgentName, fleet.DefaultAccount}, account) {
 			return "it lets " + user + " pass, because Fleet deploys the object with this account"
 		}
 	}

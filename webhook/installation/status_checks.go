@@ -17,18 +17,24 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
+// exists reports whether an object was read, and otherwise adds a check. effect is the effect if the object does not exist.
+func (e *evaluation) exists(check, name string, r Reading, effect string) bool {
+	switch {
+	case r.Reason != "":
+		e.add(check, Unknown, name+" could not be read: "+r.Reason)
+	case r.Object == nil:
+		e.add(check, Wrong, name+" does not exist"+effect)
+	}
+	return r.Object != nil
+}
+
 // renewBefore is the time before its end at which a certificate should have been renewed: the webhook and cert-manager renew it earlier.
 const renewBefore = 7 * 24 * time.Hour
 
 // certificate checks the validity of the webhook's own certificate.
 func (e *evaluation) certificate() {
 	secret := e.secret()
-	switch {
-	case secret.Reason != "":
-		e.add("certificate", Unknown, "Secret "+SecretName+" could not be read: "+secret.Reason)
-		return
-	case secret.Object == nil:
-		e.add("certificate", Wrong, "Secret "+SecretName+" does not exist")
+	if !e.exists("certificate", "Secret "+SecretName, secret, "") {
 		return
 	}
 	chain, err := certificates(secret.Object)
@@ -72,12 +78,7 @@ func count(n int, noun string) string {
 func (e *evaluation) configuration(check string, kind schema.GroupVersionKind) {
 	r := e.Facts.configuration(kind)
 	name := kind.Kind + " " + Name
-	switch {
-	case r.Reason != "":
-		e.add(check, Unknown, name+" could not be read: "+r.Reason)
-	case r.Object == nil:
-		e.add(check, Wrong, name+" does not exist: the API server does not call the webhook")
-	case !isInstalled(r.Object):
+	if e.exists(check, name, r, ": the API server does not call the webhook") && !isInstalled(r.Object) {
 		e.add(check, Note, name+" does not have the label "+Selector)
 	}
 	for _, w := range webhooksOf(r.Object) {
@@ -106,14 +107,9 @@ func (e *evaluation) configuration(check string, kind schema.GroupVersionKind) {
 
 func (e *evaluation) replicas() {
 	r := e.deployment()
-	switch {
-	case r.Reason != "":
-		e.add("deployment", Unknown, "Deployment "+Name+" could not be read: "+r.Reason)
-	case e.external():
+	if r.Reason == "" && e.external() {
 		e.add("deployment", Note, "the webhook is called at a URL, not through the Service: its replicas are unknown")
-	case r.Object == nil:
-		e.add("deployment", Wrong, "Deployment "+Name+" does not exist")
-	default:
+	} else if e.exists("deployment", "Deployment "+Name, r, "") {
 		available, message := Available(r.Object)
 		e.add("deployment", map[bool]State{true: OK, false: Wrong}[available], message)
 	}
@@ -146,7 +142,7 @@ func (e *evaluation) manifests() {
 		switch {
 		case r.Reason != "":
 			unread++
-		case e.Unsure.Has(key):
+		case e.isUnsure(d):
 			unsure++
 		case r.Object == nil && !local:
 			details = append(details, key.String()+" does not exist")

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"reflect"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -15,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -28,8 +26,6 @@ type Facts struct {
 	TakenAt   time.Time
 	// Desired are the objects of the program's manifests, with the options of the installation.
 	Desired []*unstructured.Unstructured
-	// Unsure are those of Desired that depend on options which could not be read.
-	Unsure  sets.Set[object.Key]
 	Objects map[object.Key]Reading
 	// Ready and NotReady count the addresses of the Service.
 	Ready, NotReady int
@@ -60,15 +56,23 @@ var namespaceLabels = map[string][]string{
 // Read reads the facts of an installation. The error is one of the manifests or of the context.
 func (c *Cluster) Read(ctx context.Context, namespace string, now time.Time) (*Facts, error) {
 	f := &Facts{Namespace: namespace, TakenAt: now, Objects: map[object.Key]Reading{}, Labels: map[string]map[string]string{}}
-	all, err := RenderAll(namespace)
-	if err != nil {
+	read := func(ref object.Ref) {
+		if _, ok := f.Objects[ref.Key()]; !ok {
+			o, err := c.Get(ctx, ref)
+			f.Objects[ref.Key()] = Reading{o, reason(err)}
+		}
+	}
+	read(refTo(mutatingKind, "", Name))
+	read(refTo(validatingKind, "", Name))
+	read(refTo(deploymentKind, namespace, Name))
+	read(refTo(secretKind, namespace, SecretName)) // which cert-manager may have made
+	var err error
+	if f.Desired, err = Render(f.options()); err != nil {
 		return nil, err
 	}
-	c.read(ctx, f, all)
-	if err := f.render(); err != nil {
-		return nil, err
+	for _, d := range f.Desired {
+		read(RefOf(d))
 	}
-	c.read(ctx, f, f.Desired) // those in release namespaces
 	ofService := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + Name}
 	for slice, err := range c.List(ctx, discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), namespace, ofService) {
 		f.EndpointsReason = reason(err)
@@ -91,17 +95,6 @@ func (c *Cluster) Read(ctx context.Context, namespace string, now time.Time) (*F
 	f.Calls, err = c.Calls(ctx)
 	f.CallsReason = reason(err)
 	return f, ctx.Err()
-}
-
-// read reads those of the objects that have not been read.
-func (c *Cluster) read(ctx context.Context, f *Facts, objects []*unstructured.Unstructured) {
-	for _, d := range objects {
-		key := RefOf(d).Key()
-		if _, ok := f.Objects[key]; !ok {
-			o, err := c.Get(ctx, RefOf(d))
-			f.Objects[key] = Reading{o, reason(err)}
-		}
-	}
 }
 
 // Calls reads how often an API server has called each webhook, by the name of the webhook.
@@ -144,39 +137,15 @@ func (f *Facts) options() Options {
 	return OptionsOf(f.Namespace, f.deployment().Object, f.configuration(mutatingKind).Object, f.configuration(validatingKind).Object)
 }
 
-// render renders Desired, and compares it with renderings for other options that the installation may have: the release namespaces are read from
-// the Deployment; the source of certificates from the Deployment and each configuration.
-func (f *Facts) render() error {
-	options := f.options()
-	var err error
-	if f.Desired, err = Render(options); err != nil {
-		return err
+// isUnsure reports whether a desired object depends on options that could not be read: the release namespaces are read from the Deployment; the
+// source of certificates from the Deployment and each configuration.
+func (f *Facts) isUnsure(desired *unstructured.Unstructured) bool {
+	m, v, d := f.configuration(mutatingKind), f.configuration(validatingKind), f.deployment()
+	switch {
+	case desired.GetName() == recordsRole && desired.GetKind() != "ClusterRole":
+		return d.Reason != ""
+	case desired.GetName() == certificatesRole || desired.GetKind() == secretKind.Kind:
+		return d.Object == nil && m.Object == nil && v.Object == nil && m.Reason+v.Reason != ""
 	}
-	var others []Options
-	if f.deployment().Reason != "" {
-		options.ReleaseNamespaces = []string{f.Namespace}
-		others = append(others, options)
-	}
-	m, v := f.configuration(mutatingKind), f.configuration(validatingKind)
-	if f.deployment().Object == nil && m.Object == nil && v.Object == nil && m.Reason+v.Reason != "" {
-		options.ReleaseNamespaces, options.Certificates = nil, CertManager
-		others = append(others, options)
-	}
-	f.Unsure = sets.Set[object.Key]{}
-	for _, o := range others {
-		objects, err := Render(o)
-		if err != nil {
-			return err
-		}
-		other := map[object.Key]*unstructured.Unstructured{}
-		for _, u := range objects {
-			other[RefOf(u).Key()] = u
-		}
-		for _, d := range f.Desired {
-			if key := RefOf(d).Key(); !reflect.DeepEqual(d, other[key]) {
-				f.Unsure.Insert(key)
-			}
-		}
-	}
-	return nil
+	return false
 }

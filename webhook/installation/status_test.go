@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
@@ -285,7 +286,8 @@ func TestStatusUnsure(t *testing.T) {
 			for _, kind := range tc.unread {
 				f.change(kind, Name, unread)
 			}
-			if err := f.render(); err != nil {
+			var err error
+			if f.Desired, err = Render(f.options()); err != nil {
 				t.Fatal(err)
 			}
 			s := Evaluate(f)
@@ -294,7 +296,9 @@ func TestStatusUnsure(t *testing.T) {
 			if c.State != tc.state || c.Details != nil {
 				t.Errorf("%s: %s %q, want %s", c.State, c.Message, c.Details, tc.state)
 			}
-			unsure := slices.DeleteFunc(f.Unsure.UnsortedList(), func(k object.Key) bool { return f.Objects[k].Reason != "" })
+			unsure := slices.DeleteFunc(f.Desired, func(d *unstructured.Unstructured) bool {
+				return !f.isUnsure(d) || f.Objects[RefOf(d).Key()].Reason != ""
+			})
 			if len(unsure) != tc.unsure {
 				t.Errorf("%d objects depend on unknown options, want %d: %v", len(unsure), tc.unsure, unsure)
 			}

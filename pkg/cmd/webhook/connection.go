@@ -25,6 +25,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -47,32 +48,52 @@ const (
 	testRights = "It requires get, patch and delete on the object to test with, list on secrets to find one, and list on\n" + configurationsAPI + "."
 )
 
-// connection holds the flags that select a cluster and a namespace. Subcommands embed it.
+// connection has the flags that select a cluster, a namespace and a format. Subcommands embed it.
 type connection struct {
 	*input.Flags
 	// rights are printed if the cluster refuses a request.
 	rights string
+	print  *output.PrintFlags // nil if the subcommand prints no document
+	show   output.Printer
 }
 
 // newConnection escapes the output of the subcommand, which quotes names and messages of servers.
 func newConnection(env verb.Environment, rights string) connection {
 	env.Streams.Out, env.Streams.ErrOut = escape.TextWriter(env.Streams.Out), escape.TextWriter(env.Streams.ErrOut)
-	return connection{input.New(env), rights}
+	return connection{Flags: input.New(env), rights: rights}
 }
 
 const namespaceUsage = "Namespace of the installation (default where the configurations say, else " + installation.Namespace + ")"
 
 // addFlags adds kubectl's own flags, with another usage of --namespace.
-func (o connection) addFlags(c *cobra.Command, namespace string) {
+func (o *connection) addFlags(c *cobra.Command, namespace string) {
 	o.Config.AddFlags(c.Flags())
 	c.Flags().Lookup("namespace").Usage = namespace
 }
 
+func (o *connection) addPrintFlags(c *cobra.Command) {
+	o.print = output.NewPrintFlags()
+	o.print.AddFlags(c)
+}
+
+// printResult prints a document, and returns the error with the exit status.
+func (o *connection) printResult(ctx context.Context, d document, status int) error {
+	if err := o.show.Print(ctx, o.Streams.Out, d); err != nil || status == exit.OK {
+		return err
+	}
+	return &exit.Error{Status: status, Shown: true}
+}
+
 // Complete implements verb.Options.
-func (o connection) Complete([]string) error { return nil }
+func (o *connection) Complete([]string) error { return nil }
 
 // Validate implements verb.Options.
-func (o connection) Validate() error {
+func (o *connection) Validate() (err error) {
+	if o.print != nil {
+		if o.show, err = o.print.ToPrinter(); err != nil {
+			return err
+		}
+	}
 	if *o.Config.Namespace != "" {
 		if wrong := validation.IsDNS1123Label(*o.Config.Namespace); wrong != nil {
 			return fmt.Errorf("--namespace=%q is invalid: %s", *o.Config.Namespace, wrong[0])
@@ -86,12 +107,12 @@ func (o connection) Validate() error {
 
 // namespaceOr returns --namespace, else the namespace where an installation was found, else the default. The namespace of the kubeconfig's context
 // is not used: it is that of the user's own objects.
-func (o connection) namespaceOr(found string) string {
+func (o *connection) namespaceOr(found string) string {
 	return cmp.Or(*o.Config.Namespace, found, installation.Namespace)
 }
 
 // open connects with a cluster, and finds the namespace of its installation. It refuses another one: a cluster has one installation.
-func (o connection) open(ctx context.Context) (*installation.Cluster, string, error) {
+func (o *connection) open(ctx context.Context) (*installation.Cluster, string, error) {
 	cluster, err := o.connect(nil)
 	if err != nil {
 		return nil, "", err
@@ -112,7 +133,7 @@ func (o connection) open(ctx context.Context) (*installation.Cluster, string, er
 const maxAnswer = 256 << 20
 
 // connect returns a client and sends no request. Warnings of the API server go to the handler; without one they are dropped.
-func (o connection) connect(warnings rest.WarningHandlerWithContext) (*installation.Cluster, error) {
+func (o *connection) connect(warnings rest.WarningHandlerWithContext) (*installation.Cluster, error) {
 	config, err := o.RESTConfig("Name one with --kubeconfig or --context.")
 	if err != nil {
 		return nil, err
@@ -126,11 +147,8 @@ func (o connection) connect(warnings rest.WarningHandlerWithContext) (*installat
 		return nil, fmt.Errorf("preparing the connection: %w", err)
 	}
 	objects, err := dynamic.NewForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("preparing the connection: %w", err)
-	}
-	disco, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
-	if err != nil {
+	disco, discoErr := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
+	if err := cmp.Or(err, discoErr); err != nil {
 		return nil, fmt.Errorf("preparing the connection: %w", err)
 	}
 	cached := memory.NewMemCacheClient(disco)
@@ -142,7 +160,7 @@ func (o connection) connect(warnings rest.WarningHandlerWithContext) (*installat
 }
 
 // explain adds a hint to an error.
-func (o connection) explain(err error) error {
+func (o *connection) explain(err error) error {
 	e := &exit.Error{Status: exit.Failed, Err: err}
 	var foreign *installation.ForeignError
 	switch {

@@ -55,12 +55,9 @@ type installOptions struct {
 
 	certificates *flags.Enum
 	guardDefault *flags.Enum
-	print        *output.PrintFlags
 	wait         bool
 	timeout      time.Duration
-
-	show    output.Printer
-	changed func(flag string) bool
+	changed      func(flag string) bool
 }
 
 const exactUsage = "Also stamp objects without ownership metadata, in namespaces labelled fleetdoctor.io/adopt=exact"
@@ -70,13 +67,12 @@ func newInstall(env verb.Environment) *cobra.Command {
 		change:       newChange(env, installRights),
 		certificates: flags.NewEnum(string(installation.SelfSigned), string(installation.SelfSigned), string(installation.CertManager)),
 		guardDefault: newGuardDefault(),
-		print:        output.NewPrintFlags(),
 	}
 	c := newCommand(o, cobra.NoArgs, &cobra.Command{Use: "install", Short: "Install the admission webhook, or update it", Long: installLong, Example: fmt.Sprintf(installExamples, env.Name)})
 	f := c.Flags()
 	o.changed = f.Changed
 	o.addFlags(c, "Namespace to install into (default that of the installation, else "+installation.Namespace+")")
-	o.print.AddFlags(c)
+	o.addPrintFlags(c)
 	o.certificates.AddTo(c, "certificates", "What makes the webhook's certificate: the webhook itself, or cert-manager, which is then required")
 	o.guardDefault.AddTo(c, "guard-default", guardDefaultUsage)
 	o.dryRun.AddTo(c, "dry-run", dryRunApplyUsage)
@@ -96,10 +92,7 @@ func (o *installOptions) Complete([]string) error {
 }
 
 // Validate implements verb.Options.
-func (o *installOptions) Validate() (err error) {
-	if o.show, err = o.print.ToPrinter(); err != nil {
-		return err
-	}
+func (o *installOptions) Validate() error {
 	if err := o.connection.Validate(); err != nil {
 		return err
 	}
@@ -131,25 +124,16 @@ func reservedError(namespace string) error {
 
 // Run implements verb.Options.
 func (o *installOptions) Run(ctx context.Context) error {
+	var cluster *installation.Cluster
+	var err error
 	if o.mode() == installation.DryRunClient {
 		o.Namespace = o.namespaceOr("")
-		desired, err := installation.Render(o.Options)
-		if err != nil {
-			return err
-		}
-		for _, d := range desired {
-			o.report(installation.RefOf(d), installation.NotApplied)
-		}
-		return o.printManifests(ctx, desired)
-	}
-	cluster, namespace, err := o.open(ctx)
-	if err != nil {
+	} else if cluster, o.Namespace, err = o.open(ctx); err != nil {
 		return err
 	}
-	if !installation.AllowedNamespace(namespace) { // where an installation was found
-		return &exit.Error{Status: exit.Failed, Err: reservedError(namespace), Hint: "Remove that installation first: " + o.Command("webhook uninstall") + " -n " + namespace}
+	if !installation.AllowedNamespace(o.Namespace) { // where an installation was found
+		return &exit.Error{Status: exit.Failed, Err: reservedError(o.Namespace), Hint: "Remove that installation first: " + o.Command("webhook uninstall") + " -n " + o.Namespace}
 	}
-	o.Namespace = namespace
 	desired, err := installation.Render(o.Options)
 	if err != nil {
 		return err
@@ -165,9 +149,11 @@ func (o *installOptions) Run(ctx context.Context) error {
 
 // apply applies the manifests and deletes the objects that only other options need.
 func (o *installOptions) apply(ctx context.Context, cluster *installation.Cluster, desired []*unstructured.Unstructured) error {
-	all, err := installation.RenderAll(o.Namespace)
-	if err != nil {
-		return err
+	if o.mode() == installation.DryRunClient { // without a cluster
+		for _, d := range desired {
+			o.report(installation.RefOf(d), installation.NotSent)
+		}
+		return nil
 	}
 	steps, err := cluster.Plan(ctx, desired)
 	if err != nil {
@@ -176,7 +162,7 @@ func (o *installOptions) apply(ctx context.Context, cluster *installation.Cluste
 		}
 		return err
 	}
-	stale, err := cluster.Stale(ctx, all, desired)
+	stale, err := cluster.Stale(ctx, o.Namespace, desired)
 	if err != nil {
 		return err
 	}

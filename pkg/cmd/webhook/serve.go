@@ -54,17 +54,8 @@ const serveExamples = `  # as in the cluster: namespace and credentials are thos
   # on this machine, for a cluster whose webhook configurations have the URL https://localhost:9443/stamp
   kubectl-fleetdoctor webhook serve --context=dev -n fleetdoctor-system --extra-names=localhost`
 
-// The values of --certificates.
-const (
-	selfSigned = "self-signed"
-	fromFiles  = "files"
-)
-
-// The values of --log-level.
-const (
-	levelInfo  = "info"
-	levelDebug = "debug"
-)
+// fromFiles is the other value of --certificates.
+const fromFiles = "files"
 
 type serveOptions struct {
 	flags        *input.Flags
@@ -77,9 +68,9 @@ type serveOptions struct {
 func newServe(env verb.Environment) *cobra.Command {
 	o := &serveOptions{
 		flags:        input.New(env),
-		certificates: flags.NewEnum(selfSigned, selfSigned, fromFiles),
+		certificates: flags.NewEnum(string(installation.SelfSigned), string(installation.SelfSigned), fromFiles),
 		guardDefault: newGuardDefault(),
-		logLevel:     flags.NewEnum(levelInfo, levelInfo, levelDebug),
+		logLevel:     flags.NewEnum("info", "info", "debug"),
 	}
 	o.flags.Config.Timeout = nil // a watch has none
 	c := newCommand(o, cobra.NoArgs, &cobra.Command{Use: "serve", Short: "Serve the admission webhook, in the cluster", Long: serveLong, Example: serveExamples})
@@ -126,22 +117,17 @@ func (o *serveOptions) Run(ctx context.Context) error {
 	}
 	_, drained := o.flags.Interruption.Hold(ctx)
 	defer drained()
-	if err := s.Run(ctx); err != nil {
-		if ctx.Err() != nil { // else the root command would call it interrupted
-			o.Log.Error(err, "not drained")
-			return &exit.Error{Status: exit.Failed, Err: err, Shown: true}
-		}
-		return err
+	err = s.Run(ctx)
+	if err != nil && ctx.Err() != nil { // else the root command would call it interrupted
+		o.Log.Error(err, "not drained")
+		err = &exit.Error{Status: exit.Failed, Err: err, Shown: true}
 	}
-	return nil
+	return err
 }
 
 // logger returns a logger of JSON on standard error, and sets it for the libraries of this process: klog, controller-runtime, net/http.
 func (o *serveOptions) logger() logr.Logger {
-	level := slog.LevelInfo
-	if o.logLevel.String() == levelDebug {
-		level = slog.LevelDebug
-	}
+	level := map[string]slog.Level{"debug": slog.LevelDebug}[o.logLevel.String()] // info is 0
 	handler := slog.NewJSONHandler(escape.JSONWriter(o.flags.Streams.ErrOut), &slog.HandlerOptions{Level: level})
 	log := logr.FromSlogHandler(handler)
 	libraries.Do(func() {

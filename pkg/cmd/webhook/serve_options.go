@@ -3,7 +3,6 @@
 package webhook
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -99,12 +98,8 @@ func (o *serveOptions) checkCertificates() error {
 			return fmt.Errorf("--certificates=%s requires --cert-dir: the directory of %s and %s", fromFiles, server.CertName, server.KeyName)
 		}
 		for _, name := range []string{server.CertName, server.KeyName} {
-			f, err := os.Open(filepath.Join(o.Certificates.Dir, name))
-			if err != nil {
+			if _, err := os.ReadFile(filepath.Join(o.Certificates.Dir, name)); err != nil {
 				return fmt.Errorf("--certificates=%s: %w; name another directory with --cert-dir, or mount the Secret of the certificate there", fromFiles, err)
-			}
-			if err := f.Close(); err != nil {
-				return fmt.Errorf("closing %s: %w", f.Name(), err)
 			}
 		}
 		return nil
@@ -114,18 +109,13 @@ func (o *serveOptions) checkCertificates() error {
 	}
 	err := os.MkdirAll(o.Certificates.Dir, 0o700)
 	if err == nil {
-		err = writable(o.Certificates.Dir)
+		var probe string
+		if probe, err = os.MkdirTemp(o.Certificates.Dir, ".probe-*"); err == nil {
+			err = os.Remove(probe)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("--cert-dir: %w; name a writable directory, in a pod an emptyDir", err)
 	}
 	return nil
-}
-
-func writable(dir string) error {
-	f, err := os.CreateTemp(dir, ".probe-*")
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
 }

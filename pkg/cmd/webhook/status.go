@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
@@ -30,27 +29,15 @@ const statusExamples = `  %[1]s webhook status
   # for a program
   %[1]s webhook status -o json`
 
-type statusOptions struct {
-	connection
-	print *output.PrintFlags
-	show  output.Printer
-}
+type statusOptions struct{ connection }
 
 func newStatus(env verb.Environment) *cobra.Command {
-	o := &statusOptions{connection: newConnection(env, statusRights), print: output.NewPrintFlags()}
+	o := &statusOptions{newConnection(env, statusRights)}
 	c := newCommand(o, cobra.NoArgs, &cobra.Command{Use: "status", Short: "Report the state of the admission webhook", Long: statusLong,
 		Example: fmt.Sprintf(statusExamples, env.Name)})
 	o.addFlags(c, namespaceUsage)
-	o.print.AddFlags(c)
+	o.addPrintFlags(c)
 	return c
-}
-
-// Validate implements verb.Options.
-func (o *statusOptions) Validate() (err error) {
-	if o.show, err = o.print.ToPrinter(); err != nil {
-		return err
-	}
-	return o.connection.Validate()
 }
 
 // Run implements verb.Options.
@@ -69,24 +56,11 @@ func (o *statusOptions) Run(ctx context.Context) error {
 		return err
 	}
 	s := installation.Evaluate(facts)
-	if err := o.show.Print(ctx, o.Streams.Out, o.document(s)); err != nil {
-		return err
-	}
-	switch s.State {
-	case installation.Wrong:
-		return &exit.Error{Status: exit.Found, Shown: true}
-	case installation.Unknown:
-		return &exit.Error{Status: exit.Failed, Shown: true}
-	}
-	return nil
-}
-
-func (o *statusOptions) document(s *installation.Status) document {
 	d := document{content: s, rows: []any{s}, table: func(w io.Writer) { o.printTable(w, s) }}
 	for _, webhook := range s.Webhooks {
 		d.names = append(d.names, escape.Line(webhook.Name))
 	}
-	return d
+	return o.printResult(ctx, d, map[installation.State]int{installation.Wrong: exit.Found, installation.Unknown: exit.Failed}[s.State])
 }
 
 func (o *statusOptions) printTable(w io.Writer, s *installation.Status) {

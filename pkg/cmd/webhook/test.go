@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -45,17 +44,15 @@ const testExamples = `  %[1]s webhook test
 
 type testOptions struct {
 	connection
-	print *output.PrintFlags
-	show  output.Printer
 	named *scope.Object // nil if the test chooses the object
 }
 
 func newTest(env verb.Environment) *cobra.Command {
-	o := &testOptions{connection: newConnection(env, testRights), print: output.NewPrintFlags()}
+	o := &testOptions{connection: newConnection(env, testRights)}
 	c := newCommand(o, cobra.MaximumNArgs(1), &cobra.Command{Use: "test [KIND/[NAMESPACE/]NAME]", Short: "Test with dry runs whether the admission webhook answers", Long: testLong,
 		Example: fmt.Sprintf(testExamples, env.Name)})
 	o.addFlags(c, "Namespace of the object")
-	o.print.AddFlags(c)
+	o.addPrintFlags(c)
 	return c
 }
 
@@ -70,10 +67,7 @@ func (o *testOptions) Complete(args []string) error {
 }
 
 // Validate implements verb.Options.
-func (o *testOptions) Validate() (err error) {
-	if o.show, err = o.print.ToPrinter(); err != nil {
-		return err
-	}
+func (o *testOptions) Validate() error {
 	if o.named == nil && *o.Config.Namespace != "" {
 		return errors.New("--namespace is the namespace of an object: name one, KIND/NAME")
 	}
@@ -100,16 +94,14 @@ func (o *testOptions) Run(ctx context.Context) error {
 	if t.Object != nil {
 		d.names = []string{nameOf(*t.Object)}
 	}
-	if err := o.show.Print(ctx, o.Streams.Out, d); err != nil {
-		return err
-	}
+	status := exit.Failed
 	switch t.Result {
 	case installation.Works:
-		return nil
+		status = exit.OK
 	case installation.NotCalled, installation.ValidatingOnly, installation.MutatingOnly:
-		return &exit.Error{Status: exit.Found, Shown: true}
+		status = exit.Found
 	}
-	return &exit.Error{Status: exit.Failed, Shown: true}
+	return o.printResult(ctx, d, status)
 }
 
 // resolve returns the object that was named, nil if none was. The kind may have any name that kubectl accepts.

@@ -53,11 +53,7 @@ func (o *uninstallOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := installation.RenderAll(namespace)
-	if err != nil {
-		return err
-	}
-	removal, err := cluster.Removal(ctx, all)
+	removal, err := cluster.Removal(ctx, namespace)
 	if err != nil {
 		return err
 	}

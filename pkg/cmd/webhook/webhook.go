@@ -94,29 +94,16 @@ const (
 	dryRunDeleteUsage = "Only print what would be deleted (client), or let the server check it and delete nothing (server)"
 )
 
-func (o change) mode() installation.DryRun { return installation.DryRun(o.dryRun.String()) }
+func (o *change) mode() installation.DryRun { return installation.DryRun(o.dryRun.String()) }
 
 // report prints the outcome for an object, as kubectl does.
-func (o change) report(r object.Ref, outcome installation.Outcome) {
-	text := string(outcome)
-	switch outcome {
-	case installation.Created, installation.Configured, installation.Unchanged:
-		text = "serverside-applied (" + text + ")"
-	case installation.NotApplied:
-		text = "serverside-applied"
-	case installation.Unchecked:
-		text = "not checked: its namespace does not exist yet"
-	}
+func (o *change) report(r object.Ref, outcome installation.Outcome) {
 	suffix := map[installation.DryRun]string{installation.DryRunClient: " (dry run)", installation.DryRunServer: " (server dry run)"}[o.mode()]
-	fmt.Fprintf(o.Streams.Out, "%s %s%s\n", nameOf(r), text, suffix)
+	fmt.Fprintf(o.Streams.Out, "%s %s%s\n", nameOf(r), outcome, suffix)
 }
 
 func newGuardDefault() *flags.Enum {
-	var modes []string
-	for _, m := range admission.GuardModes() {
-		modes = append(modes, string(m))
-	}
-	return flags.NewEnum(string(admission.GuardWarn), modes...)
+	return flags.NewEnum(string(admission.GuardWarn), string(admission.GuardOff), string(admission.GuardWarn), string(admission.GuardDeny))
 }
 
 const guardDefaultUsage = "What the validating handler does without a label " + admission.GuardLabel
@@ -135,7 +122,7 @@ func nameOf(r object.Ref) string {
 }
 
 // printFleetNote says that Fleet deployed one of the objects and may create it again, if it did.
-func (o change) printFleetNote(objects []*unstructured.Unstructured) {
+func (o *change) printFleetNote(objects []*unstructured.Unstructured) {
 	i := slices.IndexFunc(objects, func(u *unstructured.Unstructured) bool { return installation.ReleaseOf(u) != "" })
 	if i < 0 {
 		return
