@@ -80,7 +80,7 @@ func (r *Reader) bundleResources(ctx context.Context, d *resolve.BundleDeploymen
 	if err != nil {
 		return err
 	}
-	if have, _, err := render.ManifestID(b.Spec.Resources); bad == nil && err == nil && have == id {
+	if have, err := render.ManifestID(b.Spec.Resources); bad == nil && err == nil && have == id {
 		in.Resources = b.Spec.Resources
 		return nil
 	}
@@ -113,17 +113,18 @@ func (r *Reader) values(ctx context.Context, d *resolve.BundleDeployment, in *re
 
 // valuesFrom reads the ConfigMaps and Secrets that valuesFrom of a deployment names.
 func (r *Reader) valuesFrom(ctx context.Context, x *rendering) error {
-	x.input.ValuesFrom = map[render.ValuesRef][]byte{}
+	x.input.ValuesFrom = nil
 	for _, ref := range render.ValuesRefs(&x.input.Options) {
 		data, f, err := r.data(ctx, ref)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case f == nil:
-			x.input.ValuesFrom[ref] = data
-		case f.Reason == notFound && !copied(&x.input.Options, ref):
+		}
+		if f == nil {
+			data = append([]byte{}, data...) // not nil, because it was read
+		} else if f.Reason == notFound && !copied(&x.input.Options, ref) {
 			x.missing = append(x.missing, ref)
 		}
+		x.input.ValuesFrom = append(x.input.ValuesFrom, data)
 	}
 	return nil
 }

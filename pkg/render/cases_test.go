@@ -4,6 +4,7 @@ package render_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 )
 
-// caseFile is a file of testdata/cases; the README beside them says what its fields mean.
+// caseFile is a file of testdata/cases. The README in that directory describes the fields.
 type caseFile struct {
 	About       string                    `json:"about"`
 	Name        string                    `json:"name"`
@@ -32,13 +33,13 @@ type caseFile struct {
 	ValuesFrom  map[string]string         `json:"valuesFrom"`
 	Files       map[string]string         `json:"files"`
 	Resources   []v1alpha1.BundleResource `json:"resources"`
-	Chance      bool                      `json:"chance"`
+	Random      bool                      `json:"random"`
 	Differs     bool                      `json:"differs"`
 	Want        outcome                   `json:"want"`
 }
 
 type outcome struct {
-	Style     render.Style     `json:"style"`
+	Style     string           `json:"style"`
 	Namespace string           `json:"namespace"`
 	Objects   []map[string]any `json:"objects"`
 	Hooks     []map[string]any `json:"hooks"`
@@ -63,8 +64,9 @@ func TestCases(t *testing.T) {
 			if err != nil {
 				got.Error = err.Error()
 			} else {
-				got = c.outcome(t, res)
-				checkMarks(t, in, res)
+				got = outcomeOf(t, res)
+				got.Style = render.StyleOf(in)
+				checkOwnership(t, in, res)
 			}
 			if strings.Contains(got.Error+strings.Join(got.Gaps, "")+strings.Join(got.Notes, ""), "hunter2") {
 				t.Error("a value is quoted")
@@ -75,7 +77,7 @@ func TestCases(t *testing.T) {
 					set[i] = plainJSON(t, set[i])
 				}
 			}
-			if c.Chance && want.Objects == nil {
+			if c.Random && want.Objects == nil {
 				got.Objects = nil
 			}
 			if want.Namespace == "" {
@@ -106,18 +108,20 @@ func readCase(t *testing.T, file string) *caseFile {
 
 func (c *caseFile) input() render.Input {
 	in := render.Input{Name: c.Name, Resources: c.Resources, Options: c.Options, Commit: c.Commit, SetID: fleet.SetID(c.Name, ""),
-		KubeVersion: c.KubeVersion, APIVersions: c.APIVersions, Helm3: c.Helm3, HelmOp: c.HelmOp, ValuesFrom: map[render.ValuesRef][]byte{}}
+		KubeVersion: c.KubeVersion, APIVersions: c.APIVersions, Helm3: c.Helm3, HelmOp: c.HelmOp}
 	for _, r := range render.ValuesRefs(&in.Options) {
+		var data []byte
 		if text, ok := c.ValuesFrom[r.String()]; ok {
-			in.ValuesFrom[r] = []byte(text)
+			data = []byte(text)
 		}
+		in.ValuesFrom = append(in.ValuesFrom, data)
 	}
 	return in
 }
 
-func (c *caseFile) outcome(t *testing.T, res *render.Result) outcome {
+func outcomeOf(t *testing.T, res *render.Result) outcome {
 	t.Helper()
-	unmarked := func(objs []release.Object) []map[string]any {
+	withoutOwnership := func(objs []release.Object) []map[string]any {
 		var out []map[string]any
 		for _, o := range decoded(t, objs) {
 			meta, _ := o["metadata"].(map[string]any)
@@ -127,25 +131,25 @@ func (c *caseFile) outcome(t *testing.T, res *render.Result) outcome {
 		}
 		return out
 	}
-	o := outcome{Style: res.Style, Namespace: res.ReleaseNamespace, Objects: unmarked(res.Objects), Hooks: unmarked(res.Hooks), CRDs: unmarked(res.CRDs),
+	o := outcome{Namespace: res.ReleaseNamespace, Objects: withoutOwnership(res.Objects), Hooks: withoutOwnership(res.Hooks), CRDs: withoutOwnership(res.CRDs),
 		Gaps: res.Gaps, Notes: res.Notes}
 	for _, u := range res.Unstable {
-		o.Unstable = append(o.Unstable, u.String())
+		o.Unstable = append(o.Unstable, fmt.Sprintf("%s: %s", u.Object.Key(), strings.Join(u.Pointers, ", ")))
 	}
 	return o
 }
 
-// checkMarks looks at the agent's marks: on all but what is in crds/, and the hooks of Helm 3.
-func checkMarks(t *testing.T, in render.Input, res *render.Result) {
+// checkOwnership checks the ownership metadata: all objects have it, except those from crds/ and hooks of Helm 3.
+func checkOwnership(t *testing.T, in render.Input, res *render.Result) {
 	t.Helper()
 	for i, set := range [][]release.Object{res.Objects, res.Hooks, res.CRDs} {
 		for _, o := range decoded(t, set) {
 			meta, _ := o["metadata"].(map[string]any)
 			labels, _ := meta["labels"].(map[string]any)
 			annotations, _ := meta["annotations"].(map[string]any)
-			marked := labels[fleet.HashLabel] == fleet.Hash(in.SetID) && annotations[fleet.IDAnnotation] == in.SetID
-			if marked != (i == 0 || i == 1 && !in.Helm3) {
-				t.Errorf("%v: marked %t", meta["name"], marked)
+			owned := labels[fleet.HashLabel] == fleet.Hash(in.SetID) && annotations[fleet.IDAnnotation] == in.SetID
+			if owned != (i == 0 || i == 1 && !in.Helm3) {
+				t.Errorf("%v: has ownership metadata: %t", meta["name"], owned)
 			}
 		}
 	}
@@ -159,7 +163,7 @@ func without(meta map[string]any, field, key string) {
 	}
 }
 
-// plainJSON brings numbers of whatever type to one.
+// plainJSON converts all numbers to the same type.
 func plainJSON(t *testing.T, v map[string]any) map[string]any {
 	t.Helper()
 	data, err := json.Marshal(v)

@@ -7,7 +7,6 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,68 +16,62 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-// maxBytes bounds what contents may unpack to, all files together, and what a chart may render to. A Bundle is at most about 1.5 MiB
-// packed, the limit of etcd.
-const maxBytes = 64 << 20
+const (
+	// maxBytes limits the decoded size, in bytes, of all files of a bundle together, and the size of a rendered chart. A Bundle has at most about
+	// 1.5 MiB encoded, the limit of etcd.
+	maxBytes = 64 << 20
+	// maxNumber limits the files of a bundle and its rendered objects.
+	maxNumber = 50_000
+)
 
-// maxNumber bounds how many files a bundle may have, and how many objects it may come to.
-const maxNumber = 50_000
+// errTooLarge is returned for contents that exceed a limit.
+var errTooLarge = errors.New("it has more than 64 MiB decoded, or more than 50,000 files or objects")
 
-// ErrTooLarge is returned for contents beyond the bounds.
-var ErrTooLarge = errors.New("it unpacks to more than 64 MiB, or has more than 50,000 parts")
-
-// DecodeContent reads the manifest document of a Content: gzip of JSON, whose SHA-256 must be the stated one where one is stated.
+// DecodeContent reads the manifest document of a Content, which is gzip of JSON, and verifies its SHA-256 if the Content states one.
 // Source: docs/fleet-behavior.md, 2.2.
 func DecodeContent(c *v1alpha1.Content) ([]v1alpha1.BundleResource, error) {
 	document, err := gunzip(c.Content, maxBytes)
 	if err != nil {
 		return nil, fmt.Errorf("decoding content %s: %w", c.Name, err)
 	}
-	// All bytes count, those after the JSON too.
-	if sum := sha256.Sum256(document); c.SHA256Sum != "" && hex.EncodeToString(sum[:]) != c.SHA256Sum {
-		return nil, fmt.Errorf("decoding content %s: it is not what its sha256sum says", c.Name)
+	// The checksum includes bytes after the JSON.
+	if sum := fmt.Sprintf("%x", sha256.Sum256(document)); c.SHA256Sum != "" && sum != c.SHA256Sum {
+		return nil, fmt.Errorf("decoding content %s: its document does not match its sha256sum", c.Name)
 	}
 	var m manifest
 	if err := json.NewDecoder(bytes.NewReader(document)).Decode(&m); err != nil {
-		return nil, fmt.Errorf("decoding content %s: it holds no manifest document", c.Name)
+		return nil, fmt.Errorf("decoding content %s: its document is not a manifest document", c.Name)
 	}
 	if len(m.Resources) > maxNumber {
-		return nil, fmt.Errorf("decoding content %s: %w", c.Name, ErrTooLarge)
+		return nil, fmt.Errorf("decoding content %s: %w", c.Name, errTooLarge)
 	}
 	return m.Resources, nil
 }
 
-// manifest is the document of a Content. The order of its fields is part of its identity.
+// manifest is the document of a Content.
 type manifest struct {
 	Resources []v1alpha1.BundleResource `json:"resources,omitempty"`
 }
 
-// ManifestID returns the name of the Content that holds the resources, and the SHA-256 of its document in hexadecimal.
-// Source: docs/fleet-behavior.md, 2.1.
-func ManifestID(resources []v1alpha1.BundleResource) (id, sum string, err error) {
+// ManifestID returns the name of the Content with these resources. Their order matters. Source: docs/fleet-behavior.md, 2.1.
+func ManifestID(resources []v1alpha1.BundleResource) (string, error) {
 	h := sha256.New()
 	if err := json.NewEncoder(h).Encode(manifest{resources}); err != nil {
-		return "", "", fmt.Errorf("encoding manifest document: %w", err)
+		return "", fmt.Errorf("encoding manifest document: %w", err)
 	}
-	sum = hex.EncodeToString(h.Sum(nil))
-	const maxName = 63 // of a Kubernetes object: the last digits go
-	return ("s-" + sum)[:maxName], sum, nil
+	const maxName = 63 // of a Kubernetes object: the last digits are left out
+	return fmt.Sprintf("s-%x", h.Sum(nil))[:maxName], nil
 }
 
-// DecodeResource returns the bytes of a file. Source: docs/fleet-behavior.md, 2.1.
-func DecodeResource(r v1alpha1.BundleResource) ([]byte, error) {
-	return decodeResource(r, maxBytes)
-}
-
+// decodeResource returns the decoded bytes of a file. Source: docs/fleet-behavior.md, 2.1.
 func decodeResource(r v1alpha1.BundleResource, limit int) ([]byte, error) {
-	encoding := r.Encoding
-	data := []byte(r.Content)
-	if encoding == "base64" || strings.HasPrefix(encoding, "base64+") {
+	data, encoding := []byte(r.Content), r.Encoding
+	if first, rest, _ := strings.Cut(encoding, "+"); first == "base64" {
 		var err error
 		if data, err = base64.StdEncoding.DecodeString(r.Content); err != nil {
-			return nil, fmt.Errorf("decoding %s: it is not the base64 that its encoding says", r.Name)
+			return nil, fmt.Errorf("decoding %s: it is not base64, as its encoding says", r.Name)
 		}
-		encoding = strings.TrimPrefix(strings.TrimPrefix(encoding, "base64"), "+")
+		encoding = rest
 	}
 	if encoding == "gz" {
 		var err error
@@ -87,24 +80,24 @@ func decodeResource(r v1alpha1.BundleResource, limit int) ([]byte, error) {
 		}
 	}
 	if len(data) > limit {
-		return nil, fmt.Errorf("decoding %s: %w", r.Name, ErrTooLarge)
+		return nil, fmt.Errorf("decoding %s: %w", r.Name, errTooLarge)
 	}
 	return data, nil
 }
 
-// decodeAll decodes all files of a bundle under one bound.
-func decodeAll(resources []v1alpha1.BundleResource) ([][]byte, error) {
-	if len(resources) > maxNumber {
-		return nil, ErrTooLarge
+// decodeAll decodes all files of a bundle. They share one limit.
+func decodeAll(encoded []v1alpha1.BundleResource) ([]resource, error) {
+	if len(encoded) > maxNumber {
+		return nil, errTooLarge
 	}
-	out := make([][]byte, len(resources))
+	out := make([]resource, len(encoded))
 	left := maxBytes
-	for i, r := range resources {
+	for i, r := range encoded {
 		data, err := decodeResource(r, left)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = data
+		out[i] = resource{r, data}
 		left -= len(data)
 	}
 	return out, nil
@@ -113,14 +106,14 @@ func decodeAll(resources []v1alpha1.BundleResource) ([][]byte, error) {
 func gunzip(data []byte, limit int) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, errors.New("it is no gzip")
+		return nil, errors.New("it is not gzip")
 	}
 	out, err := io.ReadAll(io.LimitReader(z, int64(limit)+1))
 	if err != nil {
-		return nil, errors.New("its gzip is damaged or cut short")
+		return nil, errors.New("its gzip is damaged or truncated")
 	}
 	if len(out) > limit {
-		return nil, ErrTooLarge
+		return nil, errTooLarge
 	}
 	return out, nil
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Error is why a bundle cannot be rendered. Libraries quote what they cannot read, and that may be a secret: Reason never does.
+// Error says why a bundle cannot be rendered. Libraries quote invalid input, which may be a secret. Reason does not.
 type Error struct {
 	Bundle string
-	// File is a path within the bundle or its chart; empty where the fault is in none.
+	// File is a path within the bundle or its chart. It is empty if the error is in no file.
 	File   string
 	Reason string
 }
@@ -35,7 +35,7 @@ func (in Input) fail(file, reason string) error {
 	return &Error{Bundle: in.Name, File: file, Reason: reason}
 }
 
-// ClusterScopedError is returned for a bundle whose targetNamespace forbids its cluster-scoped objects. The agent refuses to deploy any of it.
+// ClusterScopedError is returned for a bundle that has a targetNamespace and cluster-scoped objects. The agent refuses to deploy the bundle.
 // Source: docs/fleet-behavior.md, 1.3.
 type ClusterScopedError struct {
 	Bundle  string
@@ -50,11 +50,10 @@ func (e *ClusterScopedError) Error() string {
 	return fmt.Sprintf("rendering bundle %s: cluster-scoped under a targetNamespace: %s", e.Bundle, strings.Join(names, ", "))
 }
 
-// LimitError is returned for a bundle whose templates exceed a limit of the process that renders it. It says nothing of what Fleet's agent
-// would make of the bundle.
+// LimitError is returned for a bundle that exceeds a limit of the process that renders it. Fleet's agent may be able to deploy the bundle.
 type LimitError struct {
 	Bundle string
-	// Limit is what was exceeded, with its unit: "10 s", "512 MiB of memory".
+	// Limit is the exceeded limit with its unit: "10 s", "512 MiB of memory".
 	Limit string
 }
 
@@ -70,7 +69,7 @@ var (
 	templateLine = regexp.MustCompile(`[^\s:("]+/templates/[^\s:()"]+:\d+(:\d+)?`)
 )
 
-// lineOf returns the place that a YAML error names, and nothing else of it.
+// lineOf returns the line number in a YAML error, and nothing else of the error.
 func lineOf(err error) string {
 	if at := yamlLine.FindString(err.Error()); at != "" {
 		return " (" + at + ")"
@@ -78,31 +77,28 @@ func lineOf(err error) string {
 	return ""
 }
 
-// plainReasons begin those messages of template engines that name types and fields only.
+// plainReasons are the beginnings of those messages of the template engine that contain only types and names of fields.
 var plainReasons = []string{"nil pointer evaluating", "can't evaluate field", "wrong type for value", "wrong number of args",
 	"function ", "undefined variable", "map has no entry for key", "unexpected ", "no template ", "range can't iterate", "error calling include"}
 
-// templateError says where a template failed, and why if the reason cannot hold a value: Helm's own words for a fault in the template, or the
-// author's for fail and required, if they stand in the chart as they are.
-func (b *bundle) templateError(ch *chart.Chart, err error) error {
-	text := err.Error()
-	file := templateLine.FindString(text)
+// templateError returns the line where a template failed. It returns the reason only if the reason cannot contain a value: it is a message of the
+// template engine, or it is the text of a call of fail or required in the chart.
+func (b *bundle) templateError(err error) error {
+	text := strings.TrimSpace(err.Error())
 	reason := "the template failed"
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	last := strings.TrimSpace(lines[len(lines)-1])
+	last := text[strings.LastIndexByte(text, '\n')+1:]
 	for _, part := range append(strings.Split(last, ": "), last) {
-		if part = strings.TrimSpace(part); len(part) > 3 && (inTemplates(ch, part) || isPlain(part)) {
-			reason += ": " + b.redact(fmt.Errorf("%s", part))
+		part = strings.TrimSpace(part)
+		plain := slices.ContainsFunc(plainReasons, func(p string) bool { return strings.HasPrefix(part, p) })
+		if len(part) > 3 && (plain || inTemplates(b.chart, part)) {
+			reason += ": " + b.redact(part)
 			break
 		}
 	}
-	return b.in.fail(file, reason)
+	return b.in.fail(templateLine.FindString(text), reason)
 }
 
-func isPlain(s string) bool {
-	return slices.ContainsFunc(plainReasons, func(p string) bool { return strings.HasPrefix(s, p) })
-}
-
+// inTemplates reports whether a text is a string in the templates of a chart or of its dependencies.
 func inTemplates(ch *chart.Chart, s string) bool {
 	for _, t := range ch.Templates {
 		if bytes.Contains(t.Data, []byte(`"`+s+`"`)) || bytes.Contains(t.Data, []byte("`"+s+"`")) {
@@ -112,20 +108,11 @@ func inTemplates(ch *chart.Chart, s string) bool {
 	return slices.ContainsFunc(ch.Dependencies(), func(d *chart.Chart) bool { return inTemplates(d, s) })
 }
 
-// chartReason is what Helm finds missing in a chart. What it says of YAML may quote it.
+// chartReason returns why Helm cannot load a chart. Helm's messages about YAML and JSON may quote the file.
 func (b *bundle) chartReason(err error) string {
 	text := err.Error()
 	if strings.Contains(text, "YAML") || strings.Contains(text, "yaml:") || strings.Contains(text, "JSON") {
 		return lineOf(err)
 	}
-	return ": " + b.redact(err)
-}
-
-func (b *bundle) isFile(name string) bool {
-	for _, r := range b.resources {
-		if r.Name == name || strings.HasSuffix(r.Name, "/"+name) {
-			return true
-		}
-	}
-	return false
+	return ": " + b.redact(text)
 }

@@ -3,26 +3,29 @@
 package render
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"text/template"
 	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 // maxRandom is the maximum length of a random text in a template.
 const maxRandom = 1 << 20
 
 // variation replaces the template functions that depend on randomness, the time, the cluster or the network. With Helm's own functions, two
-// renderings can be equal by accident: dates in the same second, or short random texts. The results of these functions always differ between
-// the passes if they can. (Keys, certificates and UUIDs of Helm always differ.)
+// renderings can be equal by accident, for example if dates are in the same second. The results of these functions differ between the passes whenever
+// that is possible. Keys, certificates and UUIDs of Helm always differ.
 type variation struct {
 	pass  int
 	count int
 	now   time.Time
 }
 
-// funcs returns the functions. Those that would read from a cluster or a name server report a gap, and return nothing.
+// funcs returns the functions. Those that need the cluster or the network report a gap and return an empty value.
 func (c *variation) funcs(gap func(string)) template.FuncMap {
 	const digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	ascii := make([]byte, 0, '~'-' '+1)
@@ -38,48 +41,31 @@ func (c *variation) funcs(gap func(string)) template.FuncMap {
 			s, err := c.text(string(ascii), n)
 			return base64.StdEncoding.EncodeToString([]byte(s)), err
 		},
-		"randInt":      c.number,
-		"shuffle":      c.shuffle,
-		"now":          c.time,
-		"ago":          func(date any) string { return c.time().Sub(c.at(date)).Round(time.Second).String() },
-		"date":         func(layout string, date any) string { return inZone(layout, c.at(date), "Local") },
-		"htmlDate":     func(date any) string { return inZone(time.DateOnly, c.at(date), "Local") },
-		"dateInZone":   func(layout string, date any, zone string) string { return inZone(layout, c.at(date), zone) },
-		"date_in_zone": func(layout string, date any, zone string) string { return inZone(layout, c.at(date), zone) },
-		"htmlDateInZone": func(date any, zone string) string {
-			return inZone(time.DateOnly, c.at(date), zone)
-		},
+		"randInt":        c.number,
+		"shuffle":        c.shuffle,
+		"now":            c.time,
+		"ago":            func(date any) string { return c.time().Sub(c.at(date)).Round(time.Second).String() },
+		"date":           func(layout string, date any) string { return inZone(layout, c.at(date), "Local") },
+		"htmlDate":       func(date any) string { return inZone(time.DateOnly, c.at(date), "Local") },
+		"dateInZone":     func(layout string, date any, zone string) string { return inZone(layout, c.at(date), zone) },
+		"date_in_zone":   func(layout string, date any, zone string) string { return inZone(layout, c.at(date), zone) },
+		"htmlDateInZone": func(date any, zone string) string { return inZone(time.DateOnly, c.at(date), zone) },
 		"lookup": func(apiVersion, kind, namespace, name string) (map[string]any, error) {
-			gap("a template looks up " + lookedUp(apiVersion, kind, namespace, name) + " on the cluster")
+			ref := object.Ref{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: cmp.Or(name, "*")}
+			gap("a template looks up " + ref.Key().String() + " on the cluster")
 			return map[string]any{}, nil
 		},
 		"getHostByName": func(string) string {
-			gap("a template asks a name server")
+			gap("a template resolves a host name")
 			return ""
 		},
 	}
 }
 
-func lookedUp(apiVersion, kind, namespace, name string) string {
-	what := kind
-	if apiVersion != "" && apiVersion != "v1" {
-		what += " of " + apiVersion
-	}
-	switch {
-	case name == "" && namespace == "":
-		return "every " + what
-	case name == "":
-		return "every " + what + " in " + namespace
-	case namespace == "":
-		return what + " " + name
-	}
-	return what + " " + namespace + "/" + name
-}
-
-// text returns n characters of the alphabet. Each differs from the one at the same index in the other pass.
+// text returns n characters of the alphabet. Each differs from the character at the same index in the other pass.
 func (c *variation) text(alphabet string, n int) (string, error) {
 	if n < 0 || n > maxRandom {
-		return "", errors.New("random text of that length")
+		return "", errors.New("invalid length of a random text")
 	}
 	out := make([]byte, n)
 	for i := range out {
@@ -91,7 +77,7 @@ func (c *variation) text(alphabet string, n int) (string, error) {
 func (c *variation) number(low, high int) (int, error) {
 	n := high - low
 	if n <= 0 {
-		return 0, fmt.Errorf("no number is at least %d and below %d", low, high)
+		return 0, fmt.Errorf("invalid range of a random number: %d to %d", low, high)
 	}
 	return low + (c.next()+c.pass)%n, nil
 }
@@ -104,18 +90,18 @@ func (c *variation) shuffle(s string) string {
 	return s
 }
 
-// next leaves gaps between its results, so that two consecutive names do not collide.
+// next returns numbers with distances between them, so that two consecutive names do not collide.
 func (c *variation) next() int {
 	c.count++
 	const prime = 7919
 	return c.count * prime % (1 << 30)
 }
 
-// time is the present; in the other pass, every part of the date and of the time differs, and the day of the week.
+// time returns the present. In the other pass every part of the date and of the time differs, and also the day of the week.
 func (c *variation) time() time.Time {
 	t := c.now
 	if t.IsZero() {
-		t = time.Date(2026, time.February, 3, 4, 5, 6, 7, time.UTC) // any will do
+		t = time.Date(2026, time.February, 3, 4, 5, 6, 7, time.UTC)
 	}
 	if c.pass > 0 {
 		t = t.AddDate(1, 1, 1).Add(time.Hour + time.Minute + time.Second + time.Millisecond)
@@ -123,7 +109,7 @@ func (c *variation) time() time.Time {
 	return t
 }
 
-// at converts the argument of Helm's date functions: a value that is not a time is the present.
+// at converts the argument of Helm's date functions. A value that is not a time stands for the present.
 func (c *variation) at(date any) time.Time {
 	switch d := date.(type) {
 	case time.Time:

@@ -7,8 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,16 +26,35 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-// runFunc is a post-renderer.
-type runFunc func(string) (string, bool, error)
+// StyleOf returns how the contents of a bundle are interpreted.
+func StyleOf(in Input) string {
+	b, err := in.open(0)
+	switch {
+	case err != nil:
+		return err.Error()
+	case b.chartMissing():
+		return "helm"
+	case b.style.plain():
+		return "raw"
+	case b.style.kustomization == "":
+		return "helm"
+	case b.style.chart == "":
+		return "kustomize"
+	}
+	return "helm+kustomize"
+}
 
-func (f runFunc) Run(in *bytes.Buffer) (*bytes.Buffer, error) {
-	out, _, err := f(in.String())
+// postRenderFunc is a post-renderer.
+type postRenderFunc func(string) (string, error)
+
+// Run implements postrenderer.PostRenderer.
+func (f postRenderFunc) Run(in *bytes.Buffer) (*bytes.Buffer, error) {
+	out, err := f(in.String())
 	return bytes.NewBufferString(out), err
 }
 
-// TestHelm holds what is done here between engine and manifest against Helm's own installation, which the agent calls and which brings more
-// with it than a command should carry. It compares the text of the manifest and of the hooks.
+// TestHelm compares the text of manifest and hooks with those of Helm's own installation, which the agent calls. The product does not use Helm's
+// function because of its many dependencies.
 func TestHelm(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -48,29 +69,29 @@ func TestHelm(t *testing.T) {
 		var c struct {
 			Options v1alpha1.Options
 			Files   map[string]string
-			Chance  bool
+			Random  bool
 			Helm3   bool
 			Want    struct{ Objects []json.RawMessage }
 		}
 		if err := yaml.Unmarshal(data, &c); err != nil {
 			t.Fatal(err)
 		}
-		if c.Chance || c.Helm3 || len(c.Want.Objects) == 0 {
+		if c.Random || c.Helm3 || len(c.Want.Objects) == 0 {
 			continue
 		}
 		in := Input{Name: "case", Options: c.Options, SetID: "default-case", KubeVersion: "v1.36.3"}
-		for _, name := range sortedKeys(c.Files) {
+		for _, name := range slices.Sorted(maps.Keys(c.Files)) {
 			in.Resources = append(in.Resources, v1alpha1.BundleResource{Name: name, Content: c.Files[name]})
 		}
 		b, ours := laidOut(t, in), laidOut(t, in)
-		if done, err := ours.run(t.Context()); err != nil || !done {
-			t.Fatalf("%s: %t, %v", file, done, err)
+		if err := ours.run(t.Context()); err != nil {
+			t.Fatalf("%s: %v", file, err)
 		}
-		manifest, hooks := install(t, b)
-		if diff := cmp.Diff(manifest, ours.files.manifest); diff != "" {
+		want := installed(t, b)
+		if diff := cmp.Diff(want.Manifest, ours.manifest); diff != "" {
 			t.Errorf("%s: manifest (-helm +got):\n%s", file, diff)
 		}
-		if diff := cmp.Diff(hooks, ours.files.hooks); diff != "" {
+		if diff := cmp.Diff(manifestsOf(want.Hooks), manifestsOf(ours.hooks)); diff != "" {
 			t.Errorf("%s: hooks (-helm +got):\n%s", file, diff)
 		}
 		compared++
@@ -82,7 +103,7 @@ func TestHelm(t *testing.T) {
 
 func laidOut(t *testing.T, in Input) *bundle {
 	t.Helper()
-	b, err := in.open()
+	b, err := in.open(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,33 +113,31 @@ func laidOut(t *testing.T, in Input) *bundle {
 	return b
 }
 
-func install(t *testing.T, b *bundle) (manifest string, hooks []string) {
-	t.Helper()
-	rel := installed(t, b)
-	for _, h := range rel.Hooks {
-		hooks = append(hooks, h.Manifest)
+func manifestsOf(hooks []*releasev1.Hook) []string {
+	var out []string
+	for _, h := range hooks {
+		out = append(out, h.Manifest)
 	}
-	return rel.Manifest, hooks
+	return out
 }
 
+// installed returns the release of Helm's own installation, as a dry run.
 func installed(t *testing.T, b *bundle) *releasev1.Release {
 	t.Helper()
-	ch, err := b.loadChart()
-	if err != nil {
+	if err := b.loadChart(); err != nil {
 		t.Fatal(err)
 	}
 	values, err := b.values()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := postRenderer{b: b, chart: ch}
 	i := action.NewInstall(action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler)))
 	i.DryRunStrategy = action.DryRunClient
 	i.ReleaseName, i.Namespace = b.result.ReleaseName, b.result.ReleaseNamespace
-	i.SkipSchemaValidation = true // or it would fetch one
-	i.PostRenderer = runFunc(p.run)
+	i.SkipSchemaValidation = true // it would download remote schemas
+	i.PostRenderer = postRenderFunc(b.postRender)
 	i.KubeVersion = &common.KubeVersion{Version: "v1.36.3", Major: "1", Minor: "36"}
-	got, err := i.RunWithContext(context.WithoutCancel(t.Context()), ch, values)
+	got, err := i.RunWithContext(context.WithoutCancel(t.Context()), b.chart, values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +148,7 @@ func installed(t *testing.T, b *bundle) *releasev1.Release {
 	return rel
 }
 
-// TestRecordSize holds the estimate against the Secret that Helm's own driver makes of the release of its own installation.
+// TestRecordSize compares the estimate with the Secret of Helm's own driver and installation.
 func TestRecordSize(t *testing.T) {
 	template := "{{ range $i := until 4 }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: hashes-{{ $i }}\ndata:\n  text: |\n" +
 		"{{ range $j := until 4000 }}    {{ printf \"%d-%d\" $i $j | sha256sum }}\n{{ end }}{{ end }}"
@@ -150,7 +169,7 @@ func TestRecordSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := len(secret.Data["release"]); want < smallRecord || got.RecordSize < want*98/100 || got.RecordSize > want*102/100 {
-		t.Errorf("estimate %d bytes, Helm makes %d", got.RecordSize, want)
+		t.Errorf("got %d bytes, want about %d", got.RecordSize, want)
 	}
 	small, err := Render(t.Context(), Input{Name: "case", Resources: []v1alpha1.BundleResource{{Name: "a.yaml", Content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"}}})
 	if err != nil || small.RecordSize != 0 {

@@ -4,6 +4,7 @@ package render
 
 import (
 	"errors"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -19,69 +20,64 @@ import (
 // fleetManifests is the file with the output of Helm for a kustomization.
 const fleetManifests = "fleet-manifests.yaml"
 
-// errRemote means that a kustomization was not run because it would use the network; the gap is recorded.
-var errRemote = errors.New("it refers to the network")
+// errRemote means that a kustomization was not run because it would use the network. The gap is recorded.
+var errRemote = errors.New("the kustomization refers to the network")
 
-// kustomizable reports whether a file has the name of a kustomization, in any directory. It is the agent's first condition.
-func (b *bundle) kustomizable() bool {
-	for _, r := range b.resources {
-		for _, name := range konfig.RecognizedKustomizationFileNames() {
-			if strings.HasSuffix(r.Name, name) {
-				return true
-			}
-		}
-	}
-	return false
+// hasKustomization reports whether a file in any directory has the name of a kustomization. This is the agent's first condition for kustomize.
+func (b *bundle) hasKustomization() bool {
+	return slices.ContainsFunc(b.resources, func(r resource) bool {
+		return slices.ContainsFunc(konfig.RecognizedKustomizationFileNames(), func(name string) bool { return strings.HasSuffix(r.Name, name) })
+	})
 }
 
-// kustomize runs the kustomization of the options over the contents and the output of Helm. It processes nothing if the kustomization.yaml is
-// missing: the agent accepts no other name for the first one. Source: docs/fleet-behavior.md, 2.7.
-func (b *bundle) kustomize(manifests []byte) (objs []*unstructured.Unstructured, processed bool, err error) {
+// kustomize runs the kustomization of the options over the contents and the output of Helm, which is given as objects and as a stream. It returns
+// the objects unchanged if there is no kustomization.yaml: the agent accepts no other name. Source: docs/fleet-behavior.md, 2.7.
+func (b *bundle) kustomize(objs []*unstructured.Unstructured, stream []byte) ([]*unstructured.Unstructured, error) {
 	dir := path.Join(".", kustomizeDir(&b.in.Options))
 	fs := filesys.MakeEmptyDirInMemory()
-	for i, r := range b.resources {
+	for _, r := range b.resources {
 		if r.Name == "" {
 			continue
 		}
-		if _, err := fs.AddFile(r.Name, b.data[i]); err != nil {
-			return nil, false, b.in.fail(r.Name, "kustomize takes no file of that name")
+		if err := fs.WriteFile(r.Name, r.data); err != nil {
+			return nil, b.in.fail(r.Name, "kustomize does not accept this file name")
 		}
 	}
-	if _, err := fs.AddFile(path.Join(dir, fleetManifests), manifests); err != nil {
-		return nil, false, b.in.fail(dir, "kustomize takes no directory of that name")
+	if err := fs.WriteFile(path.Join(dir, fleetManifests), stream); err != nil {
+		return nil, b.in.fail(dir, "kustomize does not accept this directory name")
 	}
 	first := path.Join(dir, kustomizationFile)
 	if !fs.Exists(first) {
-		b.note("no kustomization is run: " + first + " is not among the contents")
-		return nil, false, nil
+		b.note("kustomize does not run: " + first + " is not among the contents")
+		return objs, nil
 	}
-	if len(manifests) > 0 {
+	if len(stream) > 0 {
 		if err := prepend(fs, first); err != nil {
-			return nil, false, b.in.fail(first, "it "+err.Error())
+			return nil, b.in.fail(first, err.Error())
 		}
 	}
 	w := kustomizations{fs: fs, seen: map[string]bool{}}
 	if w.walk(dir); len(w.remote) > 0 {
 		for _, r := range w.remote {
-			b.addGap("a kustomization refers to " + withoutUser(r) + ", which is fetched when it is deployed")
+			b.addGap("a kustomization refers to " + withoutUser(r) + ", which the agent downloads")
 		}
-		return nil, false, errRemote
+		return nil, errRemote
 	}
 	if w.missing != "" {
-		return nil, false, b.in.fail(w.missing, "it names a file or directory that is not among the contents")
+		return nil, b.in.fail(w.missing, "it refers to a file or directory that is not among the contents")
 	}
-	objs, err = runKustomize(fs, dir)
+	objs, err := runKustomize(fs, dir)
 	if err != nil {
-		return nil, false, b.in.fail(first, "kustomize: "+b.redact(err))
+		return nil, b.in.fail(first, "kustomize: "+b.redact(err.Error()))
 	}
-	return objs, true, nil
+	return objs, nil
 }
 
 func runKustomize(fs filesys.FileSystem, dir string) (objs []*unstructured.Unstructured, err error) {
 	// kustomize can panic on malformed input, and the input is not trusted.
 	defer func() {
 		if recover() != nil {
-			err = errors.New("it broke down over these files")
+			err = errors.New("it crashed")
 		}
 	}()
 	k := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsRootOnly, PluginConfig: types.DisabledPluginConfig()})
@@ -103,45 +99,40 @@ func runKustomize(fs filesys.FileSystem, dir string) (objs []*unstructured.Unstr
 func prepend(fs filesys.FileSystem, file string) error {
 	data, err := fs.ReadFile(file)
 	if err != nil {
-		return errors.New("cannot be read")
+		return errors.New("it cannot be read")
 	}
-	var k map[string]any
+	k := map[string]any{}
 	if err := yaml.Unmarshal(data, &k); err != nil {
-		return errors.New("is no YAML map" + lineOf(err))
-	}
-	if k == nil {
-		k = map[string]any{}
+		return errors.New("it is not a YAML map" + lineOf(err))
 	}
 	list, _ := k["resources"].([]any)
 	if slices.Contains(list, any(fleetManifests)) {
 		return nil
 	}
 	k["resources"] = append([]any{fleetManifests}, list...)
-	if data, err = yaml.Marshal(k); err != nil {
-		return errors.New("cannot be written anew")
+	if data, err = yaml.Marshal(k); err == nil {
+		err = fs.WriteFile(file, data)
 	}
-	if err := fs.WriteFile(file, data); err != nil {
-		return errors.New("cannot be written anew")
+	if err != nil {
+		return errors.New("it cannot be written")
 	}
 	return nil
 }
 
-// kustomizations visits a kustomization and its bases, and finds what kustomize would fetch: kustomize treats a path without a file as a
+// kustomizations visits a kustomization and its bases, and finds what kustomize would download. kustomize assumes that a path without a file is a
 // repository, and clones it.
 type kustomizations struct {
 	fs      filesys.FileSystem
 	seen    map[string]bool
 	remote  []string
-	missing string // the first kustomization that names a missing file
+	missing string // the first kustomization that refers to a missing file
 }
 
-// bases are the fields that may name a file, a directory or a repository.
-var bases = []string{"resources", "bases", "components"}
+// entries are the fields of a kustomization that may contain files, directories or repositories. The last three may contain files that refer to other
+// files.
+var entries = []string{"resources", "bases", "components", "generators", "transformers", "validators"}
 
-// plugins are the fields that may name files that name files themselves.
-var plugins = []string{"generators", "transformers", "validators"}
-
-// loaded are the fields, at any depth, whose texts are read as files, from the network where they are addresses.
+// loaded are the fields, at any depth, that contain files, or addresses of files.
 var loaded = []string{"path", "files", "env", "envs", "crds", "configurations", "patchesStrategicMerge", "generators", "transformers", "validators"}
 
 func (w *kustomizations) walk(dir string) {
@@ -158,17 +149,17 @@ func (w *kustomizations) walk(dir string) {
 		}
 		var k map[string]any
 		if yaml.Unmarshal(data, &k) != nil {
-			continue // the error of kustomize is better
+			continue // kustomize returns a better error
 		}
-		for _, field := range append(slices.Clone(bases), plugins...) {
+		for _, field := range entries {
 			list, _ := k[field].([]any)
 			for _, e := range list {
-				switch s, ok := e.(string); {
-				case !ok:
-				case strings.Contains(s, "\n"):
-					w.plugin([]byte(s)) // the list may contain the configuration of a plugin itself
-				default:
-					w.base(dir, file, s)
+				if s, ok := e.(string); !ok {
+					continue
+				} else if strings.Contains(s, "\n") {
+					w.plugin([]byte(s)) // the entry itself is the configuration of a plugin
+				} else {
+					w.entry(dir, file, s)
 				}
 			}
 		}
@@ -176,25 +167,23 @@ func (w *kustomizations) walk(dir string) {
 	}
 }
 
-func (w *kustomizations) base(dir, from, entry string) {
+// entry visits an entry of the kustomization file in dir.
+func (w *kustomizations) entry(dir, file, entry string) {
 	target := path.Join(dir, entry)
-	switch {
-	case isRemote(entry):
+	if isRemote(entry) {
 		w.remote = append(w.remote, entry)
-	case w.fs.IsDir(target):
+	} else if w.fs.IsDir(target) {
 		w.walk(target)
-	case w.fs.Exists(target):
-		if data, err := w.fs.ReadFile(target); err == nil {
-			w.plugin(data)
-		}
-	case w.missing == "":
-		w.missing = from
+	} else if data, err := w.fs.ReadFile(target); err == nil {
+		w.plugin(data)
+	} else if w.missing == "" {
+		w.missing = file
 	}
 }
 
-// plugin searches for addresses in what may configure generators or transformers. Addresses in an object have no effect.
+// plugin searches for addresses in a file that may configure generators or transformers. Addresses in other objects have no effect.
 func (w *kustomizations) plugin(data []byte) {
-	for _, document := range strings.Split(string(data), "\n---") {
+	for document := range strings.SplitSeq(string(data), "\n---") {
 		var v map[string]any
 		if yaml.Unmarshal([]byte(document), &v) == nil && v["apiVersion"] == "builtin" {
 			w.addresses(v, false)
@@ -202,20 +191,22 @@ func (w *kustomizations) plugin(data []byte) {
 	}
 }
 
-func (w *kustomizations) addresses(v any, read bool) {
+// addresses searches a value for addresses. inLoaded means that the value is in one of the loaded fields.
+func (w *kustomizations) addresses(v any, inLoaded bool) {
 	switch v := v.(type) {
 	case string:
-		if _, file, ok := strings.Cut(v, "="); ok && read && isAddress(file) {
-			w.remote = append(w.remote, file)
-		} else if read && isAddress(v) {
+		if _, file, ok := strings.Cut(v, "="); ok && isAddress(file) {
+			v = file // "key=file" of a generator
+		}
+		if inLoaded && isAddress(v) {
 			w.remote = append(w.remote, v)
 		}
 	case []any:
 		for _, e := range v {
-			w.addresses(e, read)
+			w.addresses(e, inLoaded)
 		}
 	case map[string]any:
-		for _, k := range sortedKeys(v) {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
 			w.addresses(v[k], slices.Contains(loaded, k))
 		}
 	}
@@ -226,7 +217,7 @@ func isAddress(s string) bool {
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
 }
 
-// isRemote accepts more addresses than kustomize does: an unnecessary gap is better than a clone.
+// isRemote accepts more addresses than kustomize: an unnecessary gap is better than a clone.
 func isRemote(entry string) bool {
 	return strings.ContainsAny(entry, ":@?") || strings.HasPrefix(strings.ToLower(entry), "github.com")
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -19,59 +20,44 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-// overlayDir is where overlays are, and never part of the manifests.
+// overlayDir is the directory of overlays. It is never part of the manifests.
 const overlayDir = "overlays/"
 
-// overlay gives names to files without a name, applies the overlays of the options and removes the directory of all overlays.
-// Source: docs/fleet-behavior.md, 2.6.
-func (b *bundle) overlay(m manifestFiles) (manifestFiles, error) {
-	out := manifestFiles{resources: slices.Clone(m.resources), data: m.data, commit: m.commit}
-	for i, r := range out.resources {
-		if r.Name == "" {
-			out.resources[i].Name = fmt.Sprintf("manifests/file%03d.yaml", i)
+// overlay names files without a name, applies the overlays of the options, and removes the directory of all overlays. applied means that overlays
+// were applied. Source: docs/fleet-behavior.md, 2.6.
+func (b *bundle) overlay() (out []resource, applied bool, err error) {
+	out = slices.Clone(b.resources)
+	for i := range out {
+		if out[i].Name == "" {
+			out[i].Name = fmt.Sprintf("manifests/file%03d.yaml", i)
 		}
 	}
 	if y := b.in.Options.YAML; y != nil && len(y.Overlays) > 0 {
 		content := map[string][]byte{}
-		for i, r := range out.resources {
-			content[r.Name] = out.data[i] // of two files with one name the last
+		for _, r := range out {
+			content[r.Name] = r.data // the last of two files with the same name
 		}
 		for _, name := range y.Overlays {
 			if err := b.applyOverlay(content, name); err != nil {
-				return manifestFiles{}, err
+				return nil, false, err
 			}
 		}
-		out = manifestFiles{} // and the commit is lost, so that the generated chart's version is the manifest's id
+		out, applied = nil, true
 		for name, data := range content {
-			out.resources = append(out.resources, v1alpha1.BundleResource{Name: name, Content: string(data)})
-			out.data = append(out.data, data)
+			out = append(out, resource{v1alpha1.BundleResource{Name: name, Content: string(data)}, data})
 		}
 	}
-	return out.withoutOverlays(), nil
+	out = slices.DeleteFunc(out, func(r resource) bool { return strings.HasPrefix(r.Name, overlayDir) })
+	slices.SortStableFunc(out, func(a, b resource) int { return strings.Compare(a.Name, b.Name) })
+	return out, applied, nil
 }
 
-func (m manifestFiles) withoutOverlays() manifestFiles {
-	order := make([]int, 0, len(m.resources))
-	for i, r := range m.resources {
-		if !strings.HasPrefix(r.Name, overlayDir) {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(m.resources[a].Name, m.resources[b].Name) })
-	out := manifestFiles{commit: m.commit}
-	for _, i := range order {
-		out.resources = append(out.resources, m.resources[i])
-		out.data = append(out.data, m.data[i])
-	}
-	return out
-}
-
-// applyOverlay replaces files, then patches files. The agent does both in no fixed order; if the order matters, it is a gap.
+// applyOverlay replaces files, then patches files. The agent does both in no fixed order. If the order matters, that is a gap.
 func (b *bundle) applyOverlay(content map[string][]byte, name string) error {
 	prefix := overlayDir + name + "/"
 	replaced := map[string]bool{}
 	var patches []string
-	for _, source := range sortedKeys(content) {
+	for _, source := range slices.Sorted(maps.Keys(content)) {
 		target, ok := strings.CutPrefix(source, prefix)
 		if !ok {
 			continue
@@ -84,17 +70,17 @@ func (b *bundle) applyOverlay(content map[string][]byte, name string) error {
 		replaced[target] = true
 	}
 	for _, source := range patches {
-		dir, leaf := path.Split(strings.TrimPrefix(source, prefix))
-		target := path.Join(dir, strings.Replace(leaf, "_patch.", ".", 1))
+		dir, base := path.Split(strings.TrimPrefix(source, prefix))
+		target := path.Join(dir, strings.Replace(base, "_patch.", ".", 1))
 		if replaced[target] {
-			b.addGap(fmt.Sprintf("overlay %s both replaces and patches %s: which of them Fleet does first is left to chance", name, target))
+			b.addGap(fmt.Sprintf("overlay %s replaces and patches %s, and Fleet does this in random order", name, target))
 		}
-		replaced[target] = true // a second patch of the same file is as uncertain
-		base, ok := content[target]
+		replaced[target] = true // the order of two patches of a file is random too
+		data, ok := content[target]
 		if !ok {
-			return b.in.fail(source, "there is no "+target+" that it could patch")
+			return b.in.fail(source, "the file that it patches, "+target+", does not exist")
 		}
-		patched, err := patchFile(base, content[source])
+		patched, err := patchFile(data, content[source])
 		if err != nil {
 			return b.in.fail(source, err.Error())
 		}
@@ -103,12 +89,12 @@ func (b *bundle) applyOverlay(content map[string][]byte, name string) error {
 	return nil
 }
 
-// patchFile applies a patch to the first document of a file: a JSON patch if it is a list, a strategic merge patch to built-in kinds except
-// CRDs, a JSON merge patch to all others.
+// patchFile applies a patch to the first document of a file. A list is a JSON patch. A map is a strategic merge patch for built-in kinds except
+// CRDs, and a JSON merge patch for other kinds.
 func patchFile(target, patch []byte) ([]byte, error) {
 	base, err := toJSON(target)
 	if err != nil {
-		return nil, fmt.Errorf("what it patches %w", err)
+		return nil, fmt.Errorf("the file that it patches %w", err)
 	}
 	change, err := toJSON(patch)
 	if err != nil {
@@ -117,25 +103,22 @@ func patchFile(target, patch []byte) ([]byte, error) {
 	if change[0] == '[' {
 		return applyJSONPatch(base, change)
 	}
-	var head struct {
+	var meta struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 	}
-	if err := json.Unmarshal(base, &head); err != nil {
-		return nil, errors.New("what it patches is no Kubernetes object")
+	if err := json.Unmarshal(base, &meta); err != nil {
+		return nil, errors.New("the file that it patches is not a Kubernetes object")
 	}
-	gvk := schema.FromAPIVersionAndKind(head.APIVersion, head.Kind)
-	typed, err := scheme.Scheme.New(gvk)
-	if err != nil || gvk.Kind == crdKind {
-		out, err := jsonpatch.MergePatch(base, change)
-		if err != nil {
-			return nil, errors.New("it does not merge with what it patches")
-		}
-		return out, nil
+	gvk := schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind)
+	var out []byte
+	if typed, schemeErr := scheme.Scheme.New(gvk); schemeErr == nil && gvk.Kind != crdKind {
+		out, err = strategicpatch.StrategicMergePatch(base, change, typed)
+	} else {
+		out, err = jsonpatch.MergePatch(base, change)
 	}
-	out, err := strategicpatch.StrategicMergePatch(base, change, typed)
 	if err != nil {
-		return nil, fmt.Errorf("it does not merge with a %s", gvk.Kind)
+		return nil, fmt.Errorf("it cannot be merged into the object of kind %s", gvk.Kind)
 	}
 	return out, nil
 }
@@ -143,13 +126,13 @@ func patchFile(target, patch []byte) ([]byte, error) {
 func applyJSONPatch(base, change []byte) ([]byte, error) {
 	operations, err := jsonpatch.DecodePatch(change)
 	if err != nil {
-		return nil, errors.New("it is a list, but no JSON patch")
+		return nil, errors.New("it is a list, but not a JSON patch")
 	}
 	options := jsonpatch.NewApplyOptions()
 	options.AccumulatedCopySizeLimit = maxBytes
 	out, err := operations.ApplyWithOptions(base, options)
 	if err != nil {
-		return nil, errors.New("one of its operations does not apply")
+		return nil, errors.New("an operation of the JSON patch cannot be applied")
 	}
 	return out, nil
 }
@@ -157,7 +140,7 @@ func applyJSONPatch(base, change []byte) ([]byte, error) {
 func toJSON(document []byte) ([]byte, error) {
 	var v any
 	if err := yaml.Unmarshal(document, &v); err != nil {
-		return nil, fmt.Errorf("is no YAML%s", lineOf(err))
+		return nil, fmt.Errorf("is not valid YAML%s", lineOf(err))
 	}
 	switch v.(type) {
 	case map[string]any, []any:
@@ -168,7 +151,7 @@ func toJSON(document []byte) ([]byte, error) {
 	}
 	out, err := json.Marshal(v)
 	if err != nil {
-		return nil, errors.New("has keys that are no text")
+		return nil, errors.New("has keys that are not strings")
 	}
 	return out, nil
 }

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"strings"
 
-	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -26,80 +25,62 @@ const (
 	keepPolicy = "keep"
 )
 
-// postRenderer is what the agent does between Helm's templates and Helm's manifest. Source: docs/fleet-behavior.md, 2.7.
-type postRenderer struct {
-	b     *bundle
-	chart *chart.Chart
-}
-
-// run returns the objects to install, including hooks, as a stream of YAML. done is false if a kustomization needs the network.
-func (p *postRenderer) run(stream string) (out string, done bool, err error) {
-	in := p.b.in
-	objs, err := parseStream([]byte(stream), !in.Helm3)
+// postRender is the agent's post-renderer: it changes the rendered objects, given and returned as a stream of YAML documents, before Helm stores
+// them. It returns errRemote if a kustomization needs the network. Source: docs/fleet-behavior.md, 2.7.
+func (b *bundle) postRender(stream string) (string, error) {
+	objs, err := parseStream([]byte(stream), !b.in.Helm3)
 	if err != nil {
-		file := ""
-		if noKind := (*missingKindError)(nil); errors.As(err, &noKind) {
-			file = noKind.file
-		}
-		return "", false, in.fail(file, "a template renders to "+err.Error())
+		noKind, _ := errors.AsType[missingKindError](err)
+		return "", b.in.fail(noKind.file, "a rendered template contains "+err.Error())
 	}
 	if len(objs) == 0 {
 		stream = ""
 	}
-	if p.b.kustomizable() {
-		replaced, processed, err := p.b.kustomize([]byte(stream))
-		switch {
-		case errors.Is(err, errRemote):
-			return "", false, nil
-		case err != nil:
-			return "", false, err
-		case processed:
-			objs = replaced
+	if b.hasKustomization() {
+		if objs, err = b.kustomize(objs, []byte(stream)); err != nil {
+			return "", err
 		}
 	}
-	plain, err := p.plain()
+	plain, err := b.plainManifests()
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
-	objs = append(objs, plain...)
-	if len(objs) > maxNumber {
-		return "", false, in.fail("", ErrTooLarge.Error())
+	if objs = append(objs, plain...); len(objs) > maxNumber {
+		return "", b.in.fail("", errTooLarge.Error())
 	}
-	if err := p.setOwnership(objs); err != nil {
-		return "", false, err
+	if err := b.setOwnership(objs); err != nil {
+		return "", err
 	}
-	var text strings.Builder
-	for _, o := range objs {
+	documents := make([]string, len(objs))
+	for i, o := range objs {
 		document, err := yaml.Marshal(o.Object)
 		if err != nil {
-			return "", false, in.fail("", "writing "+describe(o)+" failed")
+			return "", b.in.fail("", "an object cannot be written as YAML")
 		}
-		text.WriteString("\n---\n")
-		text.Write(document)
+		documents[i] = string(document)
 	}
-	return strings.TrimPrefix(text.String(), "\n---\n"), true, nil
+	return strings.Join(documents, "\n---\n"), nil
 }
 
-// plain reads the manifests that are not templates. If one document of a file has no kind, the agent ignores the whole file.
-func (p *postRenderer) plain() ([]*unstructured.Unstructured, error) {
+// plainManifests reads the manifests that are not templates. If a document of a file has no kind, the agent ignores the whole file.
+func (b *bundle) plainManifests() ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	for _, f := range p.chart.Files {
+	for _, f := range b.chart.Files {
 		name, ok := strings.CutPrefix(f.Name, rawDir)
 		if !ok {
 			continue
 		}
 		objs, err := parseStream(f.Data, false)
-		var noKind *missingKindError
-		switch {
-		case errors.As(err, &noKind):
-			p.b.note(name + " is passed over: a document in it has no kind")
+		if _, ok := errors.AsType[missingKindError](err); ok {
+			b.note(name + " is ignored: a document in it has no kind")
 			continue
-		case err != nil:
-			return nil, p.b.in.fail(name, "it holds "+err.Error())
+		}
+		if err != nil {
+			return nil, b.in.fail(name, "it contains "+err.Error())
 		}
 		for _, o := range objs {
 			if o.GetAPIVersion() == "" || o.GetKind() == "" {
-				p.b.note("a document of " + name + " is passed over: it has no apiVersion or no kind")
+				b.note("a document of " + name + " is ignored: it has no apiVersion or no kind")
 				continue
 			}
 			out = append(out, o)
@@ -108,19 +89,19 @@ func (p *postRenderer) plain() ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// setOwnership sets the agent's labels and annotations. Other labels and annotations of an object are kept.
+// setOwnership sets the ownership metadata that the agent sets. Other labels and annotations of an object are kept.
 // Source: docs/fleet-behavior.md, 1.3.
-func (p *postRenderer) setOwnership(objs []*unstructured.Unstructured) error {
-	o := &p.b.in.Options
+func (b *bundle) setOwnership(objs []*unstructured.Unstructured) error {
+	o := &b.in.Options
 	var misplaced []object.Ref
-	scopes := p.scopes(objs)
+	scopes := b.scopes(objs)
 	for _, obj := range objs {
-		annotations := over(obj.GetAnnotations(), fleet.IDAnnotation, p.b.in.SetID)
+		annotations := with(obj.GetAnnotations(), fleet.IDAnnotation, b.in.SetID)
 		if obj.GetKind() == crdKind && !o.DeleteCRDResources {
 			annotations[fleet.ResourcePolicyAnnotation] = keepPolicy
 		}
 		obj.SetAnnotations(annotations)
-		obj.SetLabels(over(obj.GetLabels(), fleet.HashLabel, fleet.Hash(p.b.in.SetID)))
+		obj.SetLabels(with(obj.GetLabels(), fleet.HashLabel, fleet.Hash(b.in.SetID)))
 		if o.TargetNamespace == "" {
 			continue
 		}
@@ -129,31 +110,31 @@ func (p *postRenderer) setOwnership(objs []*unstructured.Unstructured) error {
 		case scoped:
 			misplaced = append(misplaced, object.Ref{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Name: obj.GetName()})
 		case !known:
-			p.b.addGap("whether " + gk.String() + " has namespaces is not known; if not, the deployment is refused under a targetNamespace")
+			b.addGap("it is not known whether " + gk.String() + " is cluster-scoped; if it is, the agent refuses the deployment because of the targetNamespace")
 		}
 		obj.SetNamespace(o.TargetNamespace)
 	}
 	if len(misplaced) > 0 {
-		return &ClusterScopedError{Bundle: p.b.in.Name, Objects: misplaced}
+		return &ClusterScopedError{Bundle: b.in.Name, Objects: misplaced}
 	}
 	return nil
 }
 
-func over(m map[string]string, key, value string) map[string]string {
-	out := make(map[string]string, len(m)+2)
+// with returns a copy of a map with one more entry.
+func with(m map[string]string, key, value string) map[string]string {
+	out := map[string]string{}
 	maps.Copy(out, m)
 	out[key] = value
 	return out
 }
 
-// missingKindError is returned for a document that is not empty, but has no kind. It has the name of the template, if the document is from one.
+// missingKindError is returned for a document that is not empty but has no kind. file is the template that rendered it, if there is one.
 type missingKindError struct{ file string }
 
-func (*missingKindError) Error() string { return "a document without kind" }
+func (missingKindError) Error() string { return "a document without kind" }
 
-// parseStream reads a stream of YAML or JSON documents as the agent does: empty documents are ignored, Lists are flattened once. A document that
-// begins with "{" is JSON; only the output of templates may also be in YAML's flow style (flow). Errors describe what was found instead of
-// objects.
+// parseStream reads a stream of YAML or JSON documents as the agent does: it ignores empty documents and flattens a List once. A document that begins
+// with "{" is JSON; only rendered templates may also use the flow style of YAML (flow). Errors are noun phrases, such as "invalid YAML".
 func parseStream(data []byte, flow bool) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
@@ -163,14 +144,14 @@ func parseStream(data []byte, flow bool) ([]*unstructured.Unstructured, error) {
 			return out, nil
 		}
 		if err != nil {
-			return nil, errors.New("what is no YAML")
+			return nil, errors.New("invalid YAML")
 		}
 		objs, err := parseDocument(document, flow)
 		if err != nil {
 			return nil, err
 		}
 		if out = append(out, objs...); len(out) > maxNumber {
-			return nil, ErrTooLarge
+			return nil, errTooLarge
 		}
 	}
 }
@@ -180,34 +161,29 @@ func parseDocument(document []byte, flow bool) ([]*unstructured.Unstructured, er
 	if braced := bytes.HasPrefix(bytes.TrimSpace(document), []byte("{")); !braced || flow && !json.Valid(document) {
 		var err error
 		if raw, err = yaml.YAMLToJSON(withoutMarker(document)); err != nil {
-			return nil, errors.New("what is no YAML" + lineOf(err))
+			return nil, errors.New("invalid YAML" + lineOf(err))
 		}
 	} else if !json.Valid(document) {
-		return nil, errors.New("a document that begins with a brace and is no JSON")
+		return nil, errors.New("a document that begins with a brace but is not JSON")
 	}
-	var head map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &head); err != nil {
-		return nil, errors.New("a document that is no object")
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, errors.New("a document that is not a map")
 	}
-	if len(head) == 0 {
+	if len(fields) == 0 {
 		return nil, nil
 	}
-	obj, _, err := unstructured.UnstructuredJSONScheme.Decode(raw, nil, nil)
-	switch {
-	case runtime.IsMissingKind(err):
+	decoded, _, err := unstructured.UnstructuredJSONScheme.Decode(raw, nil, nil)
+	if runtime.IsMissingKind(err) {
 		var origin struct {
 			Metadata struct {
 				Annotations map[string]string `json:"annotations"`
 			} `json:"metadata"`
 		}
-		if err := json.Unmarshal(raw, &origin); err != nil {
-			return nil, &missingKindError{}
-		}
-		return nil, &missingKindError{origin.Metadata.Annotations[originAnnotation]}
-	case err != nil:
-		return nil, errors.New("what is no Kubernetes object")
+		_ = json.Unmarshal(raw, &origin) // a document with other metadata has no origin
+		return nil, missingKindError{origin.Metadata.Annotations[originAnnotation]}
 	}
-	switch obj := obj.(type) {
+	switch obj := decoded.(type) {
 	case *unstructured.UnstructuredList:
 		out := make([]*unstructured.Unstructured, len(obj.Items))
 		for i := range obj.Items {
@@ -217,7 +193,7 @@ func parseDocument(document []byte, flow bool) ([]*unstructured.Unstructured, er
 	case *unstructured.Unstructured:
 		return []*unstructured.Unstructured{obj}, nil
 	}
-	return nil, errors.New("what is no Kubernetes object")
+	return nil, errors.New("a document that is not a Kubernetes object")
 }
 
 // withoutMarker removes the document marker that the reader leaves at the beginning of a stream.
@@ -228,11 +204,4 @@ func withoutMarker(document []byte) []byte {
 		return rest
 	}
 	return document
-}
-
-// note records what the agent ignores. The notes of the second rendering are the same, and not used.
-func (b *bundle) note(s string) { b.result.Notes = append(b.result.Notes, s) }
-
-func describe(o *unstructured.Unstructured) string {
-	return object.Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}.Key().String()
 }

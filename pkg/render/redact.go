@@ -3,6 +3,7 @@
 package render
 
 import (
+	"bytes"
 	"net/url"
 	"regexp"
 	"slices"
@@ -13,24 +14,25 @@ import (
 
 var quoted = regexp.MustCompile("'[^']*'|\"[^\"]*\"|`[^`]*`|“[^”]*”")
 
-// redact removes from a library's message all parts that could be a value: the lines after the first, quoted text that is not a file name of the
-// bundle, the values themselves and the contents of the bundle's Secrets.
-func (b *bundle) redact(err error) string {
+// redact removes from a library's message everything that may be a value: the lines after the first, quoted text that is not a file name of the
+// bundle, the values, and the contents of the bundle's Secrets.
+func (b *bundle) redact(message string) string {
 	const longest, shortest = 200, 3
-	text, _, _ := strings.Cut(err.Error(), "\n")
+	text, _, _ := strings.Cut(message, "\n")
 	text, _, _ = strings.Cut(text, "node contents")
 	text = quoted.ReplaceAllStringFunc(text, func(s string) string {
-		if b.isFile(strings.Trim(s, "'\"`“”")) {
+		name := strings.Trim(s, "'\"`“”")
+		if slices.ContainsFunc(b.resources, func(r resource) bool { return r.hasName(name) }) {
 			return s
 		}
 		return "…"
 	})
-	values, valuesErr := b.values()
-	if valuesErr != nil {
-		return "its reason is not shown"
+	values, err := b.values()
+	if err != nil {
+		return "the reason is not shown"
 	}
 	found := append(texts(values, nil), b.secrets()...)
-	slices.SortFunc(found, func(a, b string) int { return len(b) - len(a) }) // longer ones before those they contain
+	slices.SortFunc(found, func(a, b string) int { return len(b) - len(a) }) // one text may be part of a longer one
 	for _, v := range found {
 		if len(v) >= shortest {
 			text = strings.ReplaceAll(text, v, "…")
@@ -42,14 +44,17 @@ func (b *bundle) redact(err error) string {
 	return strings.TrimSpace(text)
 }
 
-// secrets returns the texts in the bundle that are values of Secrets, or from which they are generated.
+// hasName reports whether name is the path of a file, or the end of the path.
+func (r *resource) hasName(name string) bool { return strings.HasSuffix("/"+r.Name, "/"+name) }
+
+// secrets returns the texts in the bundle that are values of Secrets, or from which such values are generated.
 func (b *bundle) secrets() []string {
 	var out []string
-	for i := range b.resources {
-		if !strings.Contains(string(b.data[i]), "Secret") && !strings.Contains(string(b.data[i]), "secretGenerator") {
+	for _, r := range b.resources {
+		if !bytes.Contains(r.data, []byte("Secret")) && !bytes.Contains(r.data, []byte("secretGenerator")) {
 			continue
 		}
-		for _, document := range strings.Split(string(b.data[i]), "\n---") {
+		for document := range strings.SplitSeq(string(r.data), "\n---") {
 			var v map[string]any
 			if yaml.Unmarshal([]byte(document), &v) != nil {
 				continue
@@ -70,11 +75,11 @@ func (b *bundle) secrets() []string {
 // linesOf returns the lines of the files with that name, and the values that they assign.
 func (b *bundle) linesOf(name string) []string {
 	var out []string
-	for i, r := range b.resources {
-		if r.Name != name && !strings.HasSuffix(r.Name, "/"+name) {
+	for _, r := range b.resources {
+		if !r.hasName(name) {
 			continue
 		}
-		for line := range strings.Lines(string(b.data[i])) {
+		for line := range strings.Lines(string(r.data)) {
 			_, assigned, _ := strings.Cut(strings.TrimSpace(line), "=")
 			out = append(out, strings.TrimSpace(line), assigned)
 		}
@@ -82,7 +87,7 @@ func (b *bundle) linesOf(name string) []string {
 	return out
 }
 
-// texts collects every text in a value.
+// texts appends every string in a value to into.
 func texts(v any, into []string) []string {
 	switch v := v.(type) {
 	case string:
@@ -99,7 +104,8 @@ func texts(v any, into []string) []string {
 	return into
 }
 
-// withoutUser drops user, password and query from an address; of one that is no URL, "git@host:path", what is before the "@".
+// withoutUser removes user, password and query from an address. From an address that is not a URL, such as "git@host:path", it removes the part before
+// the "@".
 func withoutUser(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

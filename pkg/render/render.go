@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package render renders the contents of a bundle to the objects that Fleet's agent would store in the manifest of a release, with the same steps
-// as the agent (docs/fleet-behavior.md, 2.6 and 2.7, 1.3 and 1.4).
+// as the agent (docs/fleet-behavior.md, 1.3, 1.4, 2.6 and 2.7).
 //
 // It uses no client, no network and no file. Data that only a cluster or a registry has is a gap, which the Result names. Sizes are limited. The
 // time and the memory of a template are not, because nothing within the process can stop a template: package process renders in a separate
@@ -9,83 +9,86 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"time"
+
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	helm "helm.sh/helm/v4/pkg/release/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// Input is one bundle as one cluster gets it.
+// Input is a bundle for one cluster.
 type Input struct {
-	// Name is the BundleDeployment's, which is the Bundle's.
+	// Name is the name of the Bundle and of its BundleDeployment.
 	Name string
-	// Resources are the bundle's files as the Bundle or the Content holds them: they are decoded here.
+	// Resources are the files of the bundle, encoded as in the Bundle or the Content.
 	Resources []v1alpha1.BundleResource
-	// Options are the merged options of the cluster, templated where Fleet templates them.
+	// Options are the merged options for the cluster. Fleet's management cluster has already evaluated the templates in them.
 	Options v1alpha1.Options
-	// Values are those of the Secret in which Fleet keeps them, its key "values", JSON. Nil: those of the options.
+	// Values is the key "values" of the Secret in which Fleet stores the values, as JSON. If it is nil, the values of the options are used.
 	Values []byte
-	// ValuesHash is the BundleDeployment's. It says that there is such a Secret; with no Values that is a gap.
+	// ValuesHash is the one of the BundleDeployment. If it is set, that Secret exists, so nil Values are a gap.
 	ValuesHash string
-	// ValuesFrom holds the text behind each of ValuesRefs(Options). One that is not there is a gap.
-	ValuesFrom map[ValuesRef][]byte
-	// Commit is the BundleDeployment's label. It enters the version of a generated chart.
+	// ValuesFrom are the texts of ValuesRefs(Options), by index. A text that is missing or nil is a gap.
+	ValuesFrom [][]byte
+	// Commit is the Git commit in a label of the BundleDeployment. It is part of the version of a generated chart.
 	Commit string
 	// SetID is the set id in the ownership metadata: fleet.SetID of the name and the agent's scope.
 	SetID string
-	// KubeVersion is the cluster's, as "v1.36.3". Empty: Helm's own, and a gap where a chart asks.
+	// KubeVersion is the Kubernetes version of the cluster, such as "v1.36.3". If it is empty, Helm's default is used, and a chart that reads the
+	// version causes a gap.
 	KubeVersion string
-	// APIVersions are all the cluster serves, as "apps/v1" and "apps/v1/Deployment". Empty: Helm's own, and a gap where a chart asks.
+	// APIVersions are all APIs of the cluster, such as "apps/v1" and "apps/v1/Deployment". If it is empty, Helm's default is used, and a chart that
+	// reads them causes a gap.
 	APIVersions []string
-	// ClusterScoped maps kinds, as schema.GroupKind.String writes them, to whether they are cluster-scoped. For other kinds, the built-in kinds and
+	// ClusterScoped maps kinds, in the format of schema.GroupKind.String, to whether they are cluster-scoped. For other kinds, the built-in kinds and
 	// the CRDs of the bundle are used.
 	ClusterScoped map[string]bool
-	// Helm3 says that the agent is one of Fleet 0.14 or before: hooks are then left alone, and a plain manifest is never one.
+	// Helm3 means that the agent is of Fleet 0.14 or earlier, with Helm 3: it does not change hooks, and a plain manifest is never a hook.
 	Helm3 bool
-	// HelmOp says that the agent downloads the chart itself.
+	// HelmOp means that the agent downloads the chart itself.
 	HelmOp bool
-	// Revision of the release that is rendered for; 0 and 1 are an installation, more an upgrade.
+	// Revision is the revision of the release that is rendered: 0 and 1 are an installation, higher ones are upgrades.
 	Revision int
 	// Now is the time for templates.
 	Now time.Time
-	// Gaps are gaps that the caller has found. They are the first of the Result's.
-	Gaps []string
-	// Notes are the caller's notes on the bundle. They are the first of the Result's.
-	Notes []string
+	// Gaps and Notes were found by the caller. They come first in the Result.
+	Gaps, Notes []string
 }
 
 // Result is what the agent would install.
 type Result struct {
 	// ReleaseNamespace is also the namespace of namespaced objects that state none.
 	ReleaseName, ReleaseNamespace string
-	Style                         Style
-	// Objects are the desired ones in the manifest's order, a duplicate as often as it is there. A document without kind is none.
+	// Objects are the desired objects in the order of the manifest, including duplicates. Documents without a kind are not included.
 	Objects []release.Object
-	// Hooks are applied in addition to the manifest, and CRDs, those of a chart's crds/, before it. Neither are desired objects; hooks have ownership
-	// metadata, CRDs do not.
+	// Helm applies Hooks in addition to the manifest, and CRDs, from the crds/ directory of a chart, before it. They are not desired objects. Hooks
+	// have ownership metadata, CRDs do not.
 	Hooks, CRDs []release.Object
 	// Unstable are the objects that differ between two renderings. Their fields cannot be compared.
 	Unstable []Unstable
-	// RecordSize is about how many bytes the release record takes in its Secret, 0 where it is not known or far below the limit of a Secret.
+	// RecordSize is the approximate size of the release record in its Secret, in bytes. It is 0 if it is not known or far below the limit.
 	RecordSize int
-	// Gaps are what could not be resolved. With a gap, the agent may render other objects; with gaps and no objects, nothing could be rendered.
+	// Gaps say what could not be resolved. With a gap, the agent may render other objects. With gaps and no objects, nothing could be rendered.
 	Gaps []string
-	// Notes are what the agent ignores silently.
+	// Notes say what the agent ignores silently.
 	Notes []string
 }
 
 // Unstable names the fields of an object that differ between two renderings of the same input.
 type Unstable struct {
 	Object object.Ref
-	// Pointers are JSON pointers (RFC 6901). The empty one is the whole object: it has another name each time, or is not always there.
+	// Pointers are JSON pointers (RFC 6901). The empty pointer is the whole object: its name differs, or it is not in every rendering.
 	Pointers []string
 }
 
-// Render renders the bundle, twice. Errors of type *Error or *ClusterScopedError mean that the agent would refuse to deploy the bundle; they name
+// Render renders the bundle twice. Errors of type *Error or *ClusterScopedError mean that the agent would refuse to deploy the bundle. They name
 // the bundle and the file, and never quote a value.
 func Render(ctx context.Context, in Input) (*Result, error) {
 	first, err := in.render(ctx, 0)
@@ -107,103 +110,108 @@ func Render(ctx context.Context, in Input) (*Result, error) {
 
 // render renders once. Random values and times differ between the passes.
 func (in Input) render(ctx context.Context, pass int) (*Result, error) {
-	b, err := in.open()
+	b, err := in.open(pass)
 	if err != nil {
 		return nil, err
 	}
-	b.pass = pass
 	res := b.result
-	if b.missingChart() {
+	if b.chartMissing() {
 		return res, nil
 	}
 	if err := b.layOut(); err != nil {
 		return nil, err
 	}
-	done, err := b.run(ctx)
+	err = b.run(ctx)
 	slices.Sort(b.gaps)
 	res.Gaps = append(res.Gaps, slices.Compact(b.gaps)...)
-	var fault *Error
+	fault, refused := errors.AsType[*Error](err)
 	switch {
-	case errors.As(err, &fault) && len(res.Gaps) > 0:
-		// It may have failed because of what is missing here. The agent has that, and might not fail.
-		res.Gaps = append(res.Gaps, "so it cannot be rendered: "+fault.detail())
+	case errors.Is(err, errRemote):
 		return res, nil
-	case err != nil || !done:
-		return res, err
+	case refused && len(res.Gaps) > 0:
+		// The missing data may be the cause. The agent has it, and might not fail.
+		res.Gaps = append(res.Gaps, "the bundle cannot be rendered without it: "+fault.detail())
+		return res, nil
+	case err != nil:
+		return nil, err
 	}
 	return res, b.readManifests()
 }
 
-// bundle is one bundle on its way through one rendering.
+// bundle is a bundle during one rendering.
 type bundle struct {
-	in     Input
-	pass   int
-	result *Result
-	// resources are all of the bundle's files, as stored and, by the same index, decoded.
-	resources []v1alpha1.BundleResource
-	data      [][]byte
+	in        Input
+	pass      int
+	result    *Result
+	resources []resource
 	style     style
-	// chart is the archive that Helm is given.
-	chart []file
-	// gaps are gaps that were found during rendering, unsorted and with duplicates.
-	gaps  []string
-	files rendered
+	// chartFiles are the files of the chart for Helm.
+	chartFiles []file
+	chart      *chart.Chart
+	// gaps were found during rendering. They are unsorted and may have duplicates.
+	gaps []string
+	// manifest and hooks are what Helm stores in the release record.
+	manifest string
+	hooks    []*helm.Hook
 }
 
-// file is one file of a chart or of the bundle.
+// file is a file of a chart.
 type file struct {
 	name string
 	data []byte
 }
 
-func (in Input) open() (*bundle, error) {
-	o := &in.Options
-	b := &bundle{in: in, resources: in.Resources, result: &Result{
-		ReleaseName:      ReleaseName(in.Name, o),
-		ReleaseNamespace: ReleaseNamespace(o),
+// resource is a file of a bundle, encoded and decoded.
+type resource struct {
+	v1alpha1.BundleResource
+	data []byte
+}
+
+func (in Input) open(pass int) (*bundle, error) {
+	in.Options.Helm = cmp.Or(in.Options.Helm, &v1alpha1.HelmOptions{})
+	in.Revision = max(in.Revision, 1)
+	resources, err := decodeAll(in.Resources)
+	if err != nil {
+		return nil, in.fail("", err.Error())
+	}
+	b := &bundle{in: in, pass: pass, resources: resources, style: detectStyle(resources, &in.Options), result: &Result{
+		ReleaseName:      releaseName(in.Name, &in.Options),
+		ReleaseNamespace: releaseNamespace(&in.Options),
 		Gaps:             slices.Clone(in.Gaps),
 		Notes:            slices.Clone(in.Notes),
 	}}
-	var err error
-	if b.data, err = decodeAll(in.Resources); err != nil {
-		return nil, in.fail("", err.Error())
-	}
 	if in.ValuesHash != "" && in.Values == nil {
 		b.result.Gaps = append(b.result.Gaps, "the Secret with the values was not read")
 	}
-	b.style = detectStyle(in.Resources, o)
-	b.result.Style = b.style.name()
 	return b, nil
 }
 
-// missingChart reports whether the options name a chart that is not among the contents. The agent would then deploy the other files as manifests;
-// that is never intended, so it is a gap.
-func (b *bundle) missingChart() bool {
+// chartMissing reports whether the options name a chart that is not among the contents, and adds the gap. The agent would deploy the other files as
+// manifests, which is never intended.
+func (b *bundle) chartMissing() bool {
 	helm := b.in.Options.Helm
-	if b.style.chart != "" || helm == nil && !b.in.HelmOp || !b.in.HelmOp && helm.Chart == "" && helm.Repo == "" {
+	if b.style.chart != "" || !b.in.HelmOp && helm.Chart == "" && helm.Repo == "" {
 		return false
 	}
-	if helm == nil {
-		helm = &v1alpha1.HelmOptions{}
+	gap := "the chart"
+	if helm.Chart != "" {
+		gap = "chart " + withoutUser(helm.Chart)
 	}
-	b.result.Gaps = append(b.result.Gaps, chartGap(helm, b.in.HelmOp))
-	b.result.Style = StyleHelm
+	if helm.Repo != "" {
+		gap += " of " + withoutUser(helm.Repo)
+	}
+	if helm.Version != "" {
+		gap += ", version " + helm.Version + ","
+	}
+	if b.in.HelmOp {
+		gap += " is downloaded by the agent and"
+	}
+	b.result.Gaps = append(b.result.Gaps, gap+" is not among the contents")
 	return true
 }
 
-func chartGap(helm *v1alpha1.HelmOptions, helmOp bool) string {
-	what := "chart " + withoutUser(helm.Chart)
-	if helm.Chart == "" {
-		what = "the chart"
-	}
-	if helm.Repo != "" {
-		what += " of " + withoutUser(helm.Repo)
-	}
-	if helm.Version != "" {
-		what += ", version " + helm.Version + ","
-	}
-	if helmOp {
-		return what + " is downloaded by the agent and is not among the contents"
-	}
-	return what + " is not among the contents"
-}
+// addGap adds a gap that was found during rendering.
+func (b *bundle) addGap(gap string) { b.gaps = append(b.gaps, gap) }
+
+// note records what the agent ignores. The notes of the second rendering are the same, and not used.
+func (b *bundle) note(s string) { b.result.Notes = append(b.result.Notes, s) }

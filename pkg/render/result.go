@@ -3,8 +3,10 @@
 package render
 
 import (
+	"bytes"
 	"cmp"
-	"fmt"
+	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -19,40 +21,31 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// readManifests reads the objects as they would be read from a release record.
+// readManifests reads the objects in the same way as from a release record.
 func (b *bundle) readManifests() error {
 	res := b.result
-	read := func(file, manifest string) ([]release.Object, error) {
-		r := release.Record{Name: release.Name{Namespace: res.ReleaseNamespace, Name: res.ReleaseName, Revision: max(b.in.Revision, 1)}, Manifest: manifest}
+	read := func(into *[]release.Object, file, manifest string) error {
+		r := release.Record{Name: release.Name{Namespace: res.ReleaseNamespace, Name: res.ReleaseName, Revision: b.in.Revision}, Manifest: manifest}
 		objs, err := r.Objects()
 		if err != nil {
-			return nil, b.in.fail(file, "an object has no plain text for its kind, its name or its namespace")
+			return b.in.fail(file, "the kind, name or namespace of an object is not a string")
 		}
-		return objs, nil
+		*into = append(*into, objs...)
+		return nil
 	}
-	var err error
-	if res.Objects, err = read("", b.files.manifest); err != nil {
-		return err
+	err := read(&res.Objects, "", b.manifest)
+	for _, hook := range b.hooks {
+		err = cmp.Or(err, read(&res.Hooks, "", hook.Manifest))
 	}
-	for _, hook := range b.files.hooks {
-		objs, err := read("", hook)
-		if err != nil {
-			return err
-		}
-		res.Hooks = append(res.Hooks, objs...)
+	for _, crd := range b.chart.CRDObjects() {
+		err = cmp.Or(err, read(&res.CRDs, crd.Filename, string(crd.File.Data)))
 	}
-	for _, crd := range b.files.crds {
-		objs, err := read(crd.Filename, string(crd.File.Data))
-		if err != nil {
-			return err
-		}
-		res.CRDs = append(res.CRDs, objs...)
-	}
-	return nil
+	return err
 }
 
-// scopes returns what is known of kinds: by the caller, by the CRDs among the objects, and by the table of built-in kinds.
-func (p *postRenderer) scopes(objs []*unstructured.Unstructured) func(schema.GroupKind) (scoped, known bool) {
+// scopes returns a function that tells whether a kind is cluster-scoped, if that is known from the input, the CRDs among the objects, or the built-in
+// kinds.
+func (b *bundle) scopes(objs []*unstructured.Unstructured) func(schema.GroupKind) (scoped, known bool) {
 	own := map[schema.GroupKind]bool{}
 	for _, o := range objs {
 		if o.GetKind() != crdKind {
@@ -64,7 +57,7 @@ func (p *postRenderer) scopes(objs []*unstructured.Unstructured) func(schema.Gro
 		own[schema.GroupKind{Group: group, Kind: kind}] = scope == "Cluster"
 	}
 	return func(gk schema.GroupKind) (scoped, known bool) {
-		if scoped, known := p.b.in.ClusterScoped[gk.String()]; known {
+		if scoped, known := b.in.ClusterScoped[gk.String()]; known {
 			return scoped, true
 		}
 		if scoped, known := own[gk]; known {
@@ -77,9 +70,9 @@ func (p *postRenderer) scopes(objs []*unstructured.Unstructured) func(schema.Gro
 	}
 }
 
-// compareRenderings finds what differs between two renderings of the same input.
+// compareRenderings returns the differences between two renderings of the same input.
 func compareRenderings(first, second []release.Object) ([]Unstable, error) {
-	rest := map[object.Ref][]release.Object{} // of the second, those with one name in their order
+	rest := map[object.Ref][]release.Object{} // objects of the second rendering with the same name, in their order
 	for _, o := range second {
 		rest[o.Ref] = append(rest[o.Ref], o)
 	}
@@ -91,19 +84,18 @@ func compareRenderings(first, second []release.Object) ([]Unstable, error) {
 			continue
 		}
 		rest[a.Ref] = same[1:]
-		pointers, err := differing(a.Raw, same[0].Raw)
+		differing, err := differences(a.Raw, same[0].Raw)
 		if err != nil {
 			return nil, err
 		}
-		if len(pointers) > 0 {
+		if len(differing) > 0 {
 			if a.GroupVersionKind() == secretKind {
-				pointers = folded(pointers)
+				differing = inData(differing)
 			}
-			out = append(out, Unstable{Object: a.Ref, Pointers: pointers})
+			out = append(out, Unstable{Object: a.Ref, Pointers: differing})
 		}
 	}
-	// What is only in the second would be there next time; it has to be named as well.
-	for ref, objs := range rest {
+	for ref, objs := range rest { // objects that only the second rendering has
 		for range objs {
 			out = append(out, Unstable{Object: ref, Pointers: []string{""}})
 		}
@@ -114,8 +106,8 @@ func compareRenderings(first, second []release.Object) ([]Unstable, error) {
 
 var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
 
-// folded points into the data of a Secret for what its stringData states: that is where the API server puts it, and where it is compared.
-func folded(pointers []string) []string {
+// inData changes the pointers of a Secret into stringData to pointers into data: the API server moves the values there.
+func inData(pointers []string) []string {
 	for i, p := range pointers {
 		if rest, ok := strings.CutPrefix(p, "/stringData"); ok && (rest == "" || rest[0] == '/') {
 			pointers[i] = "/data" + rest
@@ -125,64 +117,48 @@ func folded(pointers []string) []string {
 	return slices.Compact(pointers)
 }
 
-func differing(a, b []byte) ([]string, error) {
-	if string(a) == string(b) {
+// differences returns pointers to the fields that differ between two objects.
+func differences(a, b []byte) ([]string, error) {
+	if bytes.Equal(a, b) {
 		return nil, nil
 	}
-	x, _, err := object.Decode(a)
-	if err != nil {
-		return nil, err
-	}
-	y, _, err := object.Decode(b)
-	if err != nil {
-		return nil, err
-	}
-	return pointers("", x, y, nil), nil
+	x, _, errX := object.Decode(a)
+	y, _, errY := object.Decode(b)
+	return pointers("", x, y), errors.Join(errX, errY)
 }
 
-// pointers names the smallest parts that differ: a list as a whole where its length does.
-func pointers(at string, a, b any, into []string) []string {
+// pointers returns pointers to the smallest parts of two values that differ. Lists of different lengths differ as a whole.
+func pointers(at string, a, b any) (out []string) {
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)
 		if !ok {
-			return append(into, at)
+			return []string{at}
 		}
-		both := sortedKeys(x)
-		for k := range y {
-			if _, ok := x[k]; !ok {
-				both = append(both, k)
-			}
-		}
-		slices.Sort(both)
-		for _, k := range both {
+		both := maps.Clone(x)
+		maps.Copy(both, y)
+		for _, k := range slices.Sorted(maps.Keys(both)) {
 			path := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(k)
 			l, inX := x[k]
-			r, inY := y[k]
-			if inX && inY {
-				into = pointers(path, l, r, into)
+			if r, inY := y[k]; inX != inY {
+				out = append(out, path)
 			} else {
-				into = append(into, path)
+				out = append(out, pointers(path, l, r)...)
 			}
 		}
-		return into
+		return out
 	case []any:
 		y, ok := b.([]any)
 		if !ok || len(x) != len(y) {
-			return append(into, at)
+			return []string{at}
 		}
 		for i := range x {
-			into = pointers(at+"/"+strconv.Itoa(i), x[i], y[i], into)
+			out = append(out, pointers(at+"/"+strconv.Itoa(i), x[i], y[i])...)
 		}
-		return into
+		return out
 	}
 	if !reflect.DeepEqual(a, b) {
-		into = append(into, at)
+		out = append(out, at)
 	}
-	return into
-}
-
-// String writes the object and the pointers for a message.
-func (u Unstable) String() string {
-	return fmt.Sprintf("%s: %s", u.Object.Key(), strings.Join(u.Pointers, ", "))
+	return out
 }

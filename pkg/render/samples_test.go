@@ -19,8 +19,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 )
 
-// TestSamples holds rendering against what Fleet's own agent stored: for every BundleDeployment of the captured clusters the same objects, in the same
-// order, with the same fields, from the Bundle's resources as from the Content.
+// TestSamples compares the rendered objects of every BundleDeployment of the captured clusters with those that Fleet's agent stored in the release
+// record, including order and fields. The resources of the Bundle must be those of the Content.
 func TestSamples(t *testing.T) {
 	for sample, want := range map[string]int{"clean": 2, "sick": 2, "drift": 16} {
 		t.Run(sample, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestSamples(t *testing.T) {
 					if diff := cmp.Diff(fromContent, fromBundle); diff != "" {
 						t.Errorf("Bundle against Content (-want +got):\n%s", diff)
 					}
-					if id, _, err := render.ManifestID(fromBundle); err != nil || id != content.Name {
+					if id, err := render.ManifestID(fromBundle); err != nil || id != content.Name {
 						t.Errorf("manifest id: got %s, %v, want %s", id, err, content.Name)
 					}
 					record := recordOf(t, secrets, bd.Status.Release)
@@ -105,7 +105,7 @@ func recordOf(t *testing.T, secrets map[string]corev1.Secret, name string) *rele
 	return r
 }
 
-// decoded returns the objects as they would be compared: by name and content.
+// decoded returns the decoded objects.
 func decoded(t *testing.T, objs []release.Object) []map[string]any {
 	t.Helper()
 	var out []map[string]any

@@ -15,70 +15,87 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
-// schemaFaults says which values do not meet the schemas of a chart and its dependencies: the fields, and the rules. Helm's own message quotes
-// values, and names of fields that only the values have.
-func schemaFaults(ch *chart.Chart, values map[string]any) string {
-	found := map[string]bool{}
-	collectFaults(ch, values, "", found)
-	if len(found) == 0 {
-		return ""
+// validate validates the values against the schemas of the chart and its dependencies, as Helm does. Helm's own function would fetch remote schemas,
+// and its message quotes values.
+func (b *bundle) validate(values map[string]any) error {
+	c := schemaCheck{fields: map[string]bool{}}
+	c.run(b.chart, values, "")
+	switch {
+	case c.remote != "":
+		b.addGap("values.schema.json refers to " + withoutUser(c.remote) + ", so the values were not validated")
+	case c.failed:
+		reason := "the values do not match the schema"
+		if len(c.fields) > 0 {
+			reason += " at " + strings.Join(slices.Sorted(maps.Keys(c.fields)), ", ")
+		}
+		return b.in.fail("values.schema.json", reason)
 	}
-	return " at " + strings.Join(slices.Sorted(maps.Keys(found)), ", ")
+	return nil
 }
 
-func collectFaults(ch *chart.Chart, values map[string]any, at string, found map[string]bool) {
-	var invalid *jsonschema.ValidationError
-	if ch.Schema != nil && errors.As(validate(ch.Schema, values), &invalid) {
-		declared := map[string]bool{}
-		if schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(ch.Schema)); err == nil {
+// schemaCheck is the result of a validation.
+type schemaCheck struct {
+	failed bool
+	// fields are the invalid fields, each with the rule of the schema.
+	fields map[string]bool
+	// remote is the address of a schema that is not part of the chart.
+	remote string
+}
+
+// run validates values, which are at the path at, against the schemas of a chart and its dependencies.
+func (c *schemaCheck) run(ch *chart.Chart, values map[string]any, at string) {
+	if ch.Schema != nil {
+		schema, err := validateOne(ch.Schema, values)
+		if remote, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
+			c.remote = remote.URL
+		} else if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
+			declared := map[string]bool{}
 			declare(schema, declared)
+			c.addFields(invalid, declared, at)
 		}
-		eachFault(invalid, func(e *jsonschema.ValidationError) {
-			found[at+fieldOf(e.InstanceLocation, declared)+" ("+ruleOf(e.ErrorKind)+")"] = true
-		})
+		c.failed = c.failed || err != nil
 	}
 	for _, d := range ch.Dependencies() {
 		if sub, ok := values[d.Name()].(map[string]any); ok {
-			collectFaults(d, sub, at+"/"+d.Name(), found)
+			c.run(d, sub, at+"/"+d.Name())
 		}
 	}
 }
 
-// validate does what Helm does with one schema, for an error that has parts. A schema that refers elsewhere never gets here; it loads nothing.
-func validate(schema []byte, values map[string]any) (err error) {
+// validateOne validates values against one schema and returns the decoded schema. It loads nothing.
+func validateOne(text []byte, values map[string]any) (schema any, err error) {
 	defer func() {
-		if recover() != nil { // as Helm does: the library panics on some schemas
-			err = errors.New("validating the values: the schema cannot be used")
+		if recover() != nil { // the library panics on some schemas
+			err = errors.New("validating the values: the schema is not valid")
 		}
 	}()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
-		return err
+	if schema, err = jsonschema.UnmarshalJSON(bytes.NewReader(text)); err != nil {
+		return nil, err
 	}
 	const name = "file:///values.schema.json"
 	c := jsonschema.NewCompiler()
 	c.UseLoader(jsonschema.SchemeURLLoader{})
-	if err := c.AddResource(name, document); err != nil {
-		return err
+	if err := c.AddResource(name, schema); err != nil {
+		return nil, err
 	}
 	compiled, err := c.Compile(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return compiled.Validate(values)
+	return schema, compiled.Validate(values)
 }
 
-// eachFault calls f with the errors that have no cause beneath them.
-func eachFault(e *jsonschema.ValidationError, f func(*jsonschema.ValidationError)) {
+// addFields adds the fields of the errors that have no other error as cause.
+func (c *schemaCheck) addFields(e *jsonschema.ValidationError, declared map[string]bool, at string) {
 	if len(e.Causes) == 0 {
-		f(e)
+		c.fields[at+fieldOf(e.InstanceLocation, declared)+" ("+ruleOf(e.ErrorKind)+")"] = true
 	}
 	for _, cause := range e.Causes {
-		eachFault(cause, f)
+		c.addFields(cause, declared, at)
 	}
 }
 
-// declare notes the names of fields that a schema states.
+// declare collects the names of fields that a schema declares.
 func declare(schema any, names map[string]bool) {
 	switch schema := schema.(type) {
 	case []any:
@@ -86,36 +103,31 @@ func declare(schema any, names map[string]bool) {
 			declare(e, names)
 		}
 	case map[string]any:
-		for key, e := range schema {
-			if properties, ok := e.(map[string]any); ok && key == "properties" {
-				for name := range properties {
-					names[name] = true
-				}
-			}
+		properties, _ := schema["properties"].(map[string]any)
+		for name := range properties {
+			names[name] = true
+		}
+		for _, e := range schema {
 			declare(e, names)
 		}
 	}
 }
 
-// maxIndex bounds what is taken for the place of an element in a list. Beyond, it may be a field whose name is a secret number.
+// maxIndex is the highest number that is shown as an index of a list. A higher number may be the name of a field, and secret.
 const maxIndex = 999
 
-// fieldOf writes the way to a field. A name that the schema does not state comes from the values: it is not shown.
+// fieldOf returns the path of a field. A name that the schema does not declare comes from the values and is not shown.
 func fieldOf(location []string, declared map[string]bool) string {
-	var out strings.Builder
-	for _, name := range location {
-		if i, err := strconv.Atoi(name); !declared[name] && (err != nil || i < 0 || i > maxIndex) {
-			name = "*"
+	shown := slices.Clone(location)
+	for i, name := range location {
+		if n, err := strconv.Atoi(name); !declared[name] && (err != nil || n < 0 || n > maxIndex) {
+			shown[i] = "*"
 		}
-		out.WriteString("/" + name)
 	}
-	if out.Len() == 0 {
-		return "/"
-	}
-	return out.String()
+	return "/" + strings.Join(shown, "/")
 }
 
-// ruleOf names the keyword of the schema that a value does not meet, and which fields are missing: their names are the schema's.
+// ruleOf returns the keyword of the schema that a value does not match, with the names of missing fields, which are the schema's own.
 func ruleOf(k jsonschema.ErrorKind) string {
 	if missing, ok := k.(*kind.Required); ok {
 		return "required: " + strings.Join(missing.Missing, ", ")

@@ -3,9 +3,11 @@
 package render
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -13,60 +15,30 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-// Style is how Fleet takes a bundle's contents.
-type Style string
-
-// The styles. With both, what Helm makes goes through kustomize.
-const (
-	StyleRaw           Style = "raw"
-	StyleHelm          Style = "helm"
-	StyleKustomize     Style = "kustomize"
-	StyleHelmKustomize Style = "helm+kustomize"
-)
-
 const (
 	chartFile         = "Chart.yaml"
 	kustomizationFile = "kustomization.yaml"
-	chartDir          = "chart/"     // what Helm is given is all below it
-	rawDir            = "raw-yaml/"  // in the chart: manifests that are no templates
-	templateDir       = "templates/" // of a bundle without a chart: templates all the same
+	chartDir          = "chart/"     // the root of the chart for Helm
+	rawDir            = "raw-yaml/"  // of a chart: manifests that are not templates
+	templateDir       = "templates/" // also of a bundle without a chart
 )
 
-// style is what was found: the paths of the Chart.yaml and the kustomization.yaml among the contents, empty where there is none.
+// style says how Fleet interprets the contents: the paths of Chart.yaml and kustomization.yaml among the contents, empty if they are not found.
+// A bundle without both has plain manifests. With both, the output of Helm is input of kustomize.
 type style struct{ chart, kustomization string }
 
-func (s style) raw() bool { return s.chart == "" && s.kustomization == "" }
+func (s style) plain() bool { return s == style{} }
 
-func (s style) name() Style {
-	switch {
-	case s.raw():
-		return StyleRaw
-	case s.kustomization == "":
-		return StyleHelm
-	case s.chart == "":
-		return StyleKustomize
-	default:
-		return StyleHelmKustomize
-	}
-}
-
-// detectStyle looks for the chart and the kustomization that the options name. Source: docs/fleet-behavior.md, 2.6.
-func detectStyle(resources []v1alpha1.BundleResource, o *v1alpha1.Options) style {
-	helm := v1alpha1.HelmOptions{}
-	if o.Helm != nil {
-		helm = *o.Helm
-	}
-	dir := helm.Chart
-	if dir == "" {
-		dir = helm.Repo
-	}
-	local, embedded := below(dir, chartFile), EmbeddedChartDir(&helm)+"/"
+// detectStyle searches for the chart and the kustomization of the options. Source: docs/fleet-behavior.md, 2.6.
+func detectStyle(resources []resource, o *v1alpha1.Options) style {
+	local := below(cmp.Or(o.Helm.Chart, o.Helm.Repo), chartFile)
+	embedded := embeddedChartDir(o.Helm)
 	kustomization := below(kustomizeDir(o), kustomizationFile)
 	var s style
 	for _, r := range resources {
+		inDir, _ := path.Match(path.Join(embedded, "*", chartFile), r.Name)
 		switch {
-		case r.Name == "":
-		case r.Name == local, isEmbeddedChart(r.Name, embedded):
+		case r.Name == local, r.Name == path.Join(embedded, chartFile), inDir:
 			s.chart = r.Name
 		case r.Name == kustomization:
 			s.kustomization = r.Name
@@ -75,22 +47,9 @@ func detectStyle(resources []v1alpha1.BundleResource, o *v1alpha1.Options) style
 	return s
 }
 
-// EmbeddedChartDir is where among the contents a downloaded chart is kept. Source: docs/fleet-behavior.md, 2.6.
-func EmbeddedChartDir(helm *v1alpha1.HelmOptions) string {
-	sum := sha256.Sum256([]byte(helm.Chart + ":" + helm.Repo + ":" + helm.Version))
-	return ".chart/" + hex.EncodeToString(sum[:])
-}
-
-// isEmbeddedChart takes the chart's file in the directory itself or in one below it.
-func isEmbeddedChart(name, dir string) bool {
-	rest, ok := strings.CutPrefix(name, dir)
-	if !ok {
-		return false
-	}
-	if _, file, deeper := strings.Cut(rest, "/"); deeper {
-		rest = file
-	}
-	return rest == chartFile
+// embeddedChartDir is the directory among the contents in which Fleet stores a downloaded chart. Source: docs/fleet-behavior.md, 2.6.
+func embeddedChartDir(helm *v1alpha1.HelmOptions) string {
+	return fmt.Sprintf(".chart/%x", sha256.Sum256([]byte(helm.Chart+":"+helm.Repo+":"+helm.Version)))
 }
 
 func below(dir, file string) string { return strings.TrimPrefix(path.Join(dir, file), "/") }
@@ -102,96 +61,77 @@ func kustomizeDir(o *v1alpha1.Options) string {
 	return o.Kustomize.Dir
 }
 
-// layOut makes the chart that the agent hands to Helm. Source: docs/fleet-behavior.md, 2.6.
+// layOut makes the chart that the agent passes to Helm. Source: docs/fleet-behavior.md, 2.6.
 func (b *bundle) layOut() error {
-	m := manifestFiles{resources: b.resources, data: b.data, commit: b.in.Commit}
-	if b.style.raw() {
-		var err error
-		if m, err = b.overlay(m); err != nil {
-			return err
-		}
-	}
-	switch {
-	case b.style.chart != "":
-		dir := path.Dir(b.style.chart) + "/"
-		if dir == "./" {
-			dir = ""
-		}
-		for i, r := range m.resources {
+	if b.style.chart != "" {
+		dir := strings.TrimPrefix(path.Dir(b.style.chart)+"/", "./")
+		for _, r := range b.resources {
 			if rest, ok := strings.CutPrefix(r.Name, dir); ok {
-				b.chart = append(b.chart, file{chartDir + rest, m.data[i]})
+				b.chartFiles = append(b.chartFiles, file{chartDir + rest, r.data})
 			}
 		}
 		return nil
-	case b.style.raw():
-		b.chart = m.plain()
 	}
-	return b.generateChart(m)
+	resources, commit := b.resources, b.in.Commit
+	if b.style.plain() {
+		var applied bool
+		var err error
+		if resources, applied, err = b.overlay(); err != nil {
+			return err
+		}
+		if applied {
+			commit = "" // Fleet loses it, so the manifest id is the version of the generated chart
+		}
+		b.chartFiles = plainFiles(resources)
+	}
+	return b.generateChart(resources, commit)
 }
 
-// generateChart adds the Chart.yaml of a bundle that has none.
-func (b *bundle) generateChart(m manifestFiles) error {
-	id, _, err := ManifestID(m.resources)
+// generateChart adds the Chart.yaml of a bundle without a chart.
+func (b *bundle) generateChart(resources []resource, commit string) error {
+	encoded := make([]v1alpha1.BundleResource, len(resources))
+	for i, r := range resources {
+		encoded[i] = r.BundleResource
+	}
+	id, err := ManifestID(encoded)
 	if err != nil {
 		return b.in.fail("", err.Error())
 	}
 	const shortCommit = 12
-	if len(m.commit) > shortCommit {
-		id = "git-" + m.commit[:shortCommit]
+	if len(commit) > shortCommit {
+		id = "git-" + commit[:shortCommit]
 	}
-	name := b.in.Name
-	if i := strings.LastIndexByte(name, '/'); i >= 0 {
-		name = name[i+1:]
-	}
+	name := b.in.Name[strings.LastIndexByte(b.in.Name, '/')+1:]
 	data, err := yaml.Marshal(map[string]string{"apiVersion": "v2", "name": name, "version": "v0.0.0+" + id})
 	if err != nil {
-		return b.in.fail(chartFile, "writing it failed")
+		return b.in.fail(chartFile, "it cannot be written as YAML")
 	}
-	b.chart = append(b.chart, file{chartDir + chartFile, data})
+	b.chartFiles = append(b.chartFiles, file{chartDir + chartFile, data})
 	return nil
 }
 
-// manifestFiles are the files of a bundle of plain manifests, as stored and decoded, and the commit, which overlays lose.
-type manifestFiles struct {
-	resources []v1alpha1.BundleResource
-	data      [][]byte
-	commit    string
-}
-
-// plain sorts plain manifests into a chart: templates/ is Helm's, the rest is kept away from it. What is no YAML or JSON, and what lies below a
-// directory that is a bundle or a chart of its own, stays out.
-func (m manifestFiles) plain() []file {
+// plainFiles returns plain manifests as files of a chart. Helm renders those in templates/. Others are in raw-yaml/, which Helm ignores. Left out are
+// files that are not YAML or JSON, and files below a directory that is another bundle or a chart.
+func plainFiles(resources []resource) []file {
 	var others []string
-	for _, r := range m.resources {
-		switch base := path.Base(r.Name); {
-		case !strings.Contains(r.Name, "/"):
-		case base == chartFile, base == "fleet.yaml", base == "fleet.yml":
+	for _, r := range resources {
+		if base := path.Base(r.Name); strings.Contains(r.Name, "/") && (base == chartFile || isBundleFile(base)) {
 			others = append(others, path.Dir(r.Name)+"/")
 		}
 	}
 	var out []file
-	for i, r := range m.resources {
-		if r.Name == "fleet.yaml" || r.Name == "fleet.yml" || !isManifest(r.Name) || hasAnyPrefix(r.Name, others) {
+	for _, r := range resources {
+		isOther := slices.ContainsFunc(others, func(dir string) bool { return strings.HasPrefix(r.Name, dir) })
+		if isOther || isBundleFile(r.Name) || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(r.Name)) {
 			continue
 		}
-		if strings.HasPrefix(r.Name, templateDir) {
-			out = append(out, file{chartDir + r.Name, m.data[i]})
-		} else {
-			out = append(out, file{chartDir + rawDir + r.Name, m.data[i]})
+		dir := chartDir
+		if !strings.HasPrefix(r.Name, templateDir) {
+			dir += rawDir
 		}
+		out = append(out, file{dir + r.Name, r.data})
 	}
 	return out
 }
 
-func isManifest(name string) bool {
-	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") || strings.HasSuffix(name, ".json")
-}
-
-func hasAnyPrefix(s string, prefixes []string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(s, p) {
-			return true
-		}
-	}
-	return false
-}
+func isBundleFile(name string) bool { return name == "fleet.yaml" || name == "fleet.yml" }

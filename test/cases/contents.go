@@ -59,7 +59,7 @@ func (c *caseContents) write(capture *Capture) error {
 		}
 		resources = append(resources, r)
 	}
-	id, sum, err := render.ManifestID(resources)
+	id, err := render.ManifestID(resources)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (c *caseContents) write(capture *Capture) error {
 	}{resources}); err != nil {
 		return err
 	}
-	content := packed(document.Bytes())
+	content, sum := packed(document.Bytes()), fmt.Sprintf("%x", sha256.Sum256(document.Bytes()))
 	switch c.Stored {
 	case "cut":
 		content = content[:len(content)/2]

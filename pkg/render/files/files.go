@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	yamlv3 "go.yaml.in/yaml/v3"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -221,7 +222,7 @@ func mergeValuesFiles(dir, root string, in *render.Input) error {
 			if json.Unmarshal(raw, &more) != nil {
 				return fmt.Errorf("reading values file %s: it is no YAML map", name)
 			}
-			values = render.MergeValues(values, more)
+			values = loader.MergeMaps(values, more)
 		}
 	} else if len(helm.ValuesFiles) > 0 {
 		in.Gaps = append(in.Gaps, "the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo: Fleet reads them only with one")

@@ -3,7 +3,10 @@
 package files_test
 
 import (
+	"compress/gzip"
+	"encoding/base64"
 	"errors"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -122,18 +125,22 @@ labels: {any: label}
 	}
 }
 
+// TestLoadContent checks that text is stored as text and other data as base64 of gzip.
 func TestLoadContent(t *testing.T) {
 	in, err := files.Load(written(t, map[string]string{"a.yaml": "a: <b>\n", "b.bin": "\xff\x00"}), repo)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"a: <b>\n", "\xff\x00"} {
-		if got, err := render.DecodeResource(in.Resources[i]); err != nil || string(got) != want {
-			t.Errorf("got %q, %v, want %q", got, err, want)
-		}
+	text, binary := in.Resources[0], in.Resources[1]
+	if text.Content != "a: <b>\n" || text.Encoding != "" || binary.Encoding != "base64+gz" {
+		t.Errorf("got %+v and %+v", text, binary)
 	}
-	if in.Resources[0].Encoding != "" || in.Resources[1].Encoding != "base64+gz" {
-		t.Errorf("got encodings %q and %q", in.Resources[0].Encoding, in.Resources[1].Encoding)
+	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(binary.Content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(z); err != nil || string(got) != "\xff\x00" {
+		t.Errorf("got %q, error %v", got, err)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestRender(t *testing.T) {
 	withValues := chart("values", configMap)
 	withValues.Options.DefaultNamespace = "web"
 	withValues.Options.Helm = &v1alpha1.HelmOptions{ValuesFrom: []v1alpha1.ValuesFrom{{SecretKeyRef: &v1alpha1.ValuesKey{Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key}}}}
-	withValues.ValuesFrom = map[render.ValuesRef][]byte{ref: []byte("a: from a Secret <&>\n")}
+	withValues.ValuesFrom = [][]byte{[]byte("a: from a Secret <&>\n")}
 	scoped := chart("scoped", "apiVersion: example.com/v1\nkind: Wide\nmetadata:\n  name: a\n")
 	scoped.Options.TargetNamespace, scoped.ClusterScoped = "web", map[string]bool{"Wide.example.com": true}
 	noValues := chart("no-values", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n")

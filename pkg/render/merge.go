@@ -4,6 +4,7 @@ package render
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"sort"
@@ -14,49 +15,59 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// originAnnotation is how Helm 4 remembers, past the post-renderer, which file a document is of. That decides the order of the manifest.
+// originAnnotation is the annotation in which Helm 4 keeps the file of a document during post-rendering. The file decides the order of the manifest.
 const originAnnotation = "postrenderer.helm.sh/postrender-filename"
 
-// fault is what is wrong with one file.
-type fault struct{ file, reason string }
+// postRenderFiles runs the post-renderer as Helm 4 does: it merges all files into one stream, and splits and sorts the result.
+func (b *bundle) postRenderFiles(files map[string]string) error {
+	merged, err := b.mergeFiles(files)
+	if err != nil {
+		return err
+	}
+	stream, err := b.postRender(merged)
+	if err != nil {
+		return err
+	}
+	if files, err = splitFiles(stream); err != nil {
+		return b.in.fail("", "the rendered manifests are not a list of objects"+lineOf(err))
+	}
+	return b.sort(files)
+}
 
-// mergeFiles makes one stream of rendered files for the post-renderer, as Helm does: files in the order of their names, partials and
-// empty ones left out, every document marked with its file.
-func mergeFiles(files map[string]string) (string, *fault) {
+// mergeFiles makes one stream of rendered files, as Helm does: the files are in the order of their names, partials and empty files are left out, and
+// every document is annotated with its file.
+func (b *bundle) mergeFiles(files map[string]string) (string, error) {
 	var all []*yaml.RNode
-	for _, name := range sortedKeys(files) {
-		if strings.HasPrefix(path.Base(name), "_") || strings.TrimSpace(files[name]) == "" {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if strings.HasPrefix(path.Base(name), "_") {
 			continue
 		}
 		documents := releaseutil.SplitManifests(files[name])
-		keys := sortedKeys(documents)
+		keys := slices.Collect(maps.Keys(documents))
 		sort.Sort(releaseutil.BySplitManifestsOrder(keys))
 		for _, key := range keys {
-			if strings.TrimSpace(documents[key]) == "" {
-				continue
-			}
 			nodes, err := kio.ParseAll(documents[key])
 			if err != nil {
-				return "", &fault{name, "it renders to what is no YAML object" + lineOf(err)}
+				return "", b.in.fail(name, "it renders to a document that is not a YAML object"+lineOf(err))
 			}
 			for _, n := range nodes {
 				if err := n.PipeE(yaml.SetAnnotation(originAnnotation, name)); err != nil {
-					return "", &fault{name, "it renders to what is no object"}
+					return "", b.in.fail(name, "it renders to a document that is not an object")
 				}
 			}
 			if all = append(all, nodes...); len(all) > maxNumber {
-				return "", &fault{name, ErrTooLarge.Error()}
+				return "", b.in.fail(name, errTooLarge.Error())
 			}
 		}
 	}
 	out, err := kio.StringAll(all)
 	if err != nil {
-		return "", &fault{"", "what was rendered cannot be written"}
+		return "", b.in.fail("", "the rendered manifests cannot be written as YAML")
 	}
 	return out, nil
 }
 
-// splitFiles undoes mergeFiles. Documents of no file get a name by their place.
+// splitFiles is the inverse of mergeFiles. A document without a file gets a name from its index.
 func splitFiles(stream string) (map[string]string, error) {
 	nodes, err := kio.ParseAll(stream)
 	if err != nil {
@@ -84,13 +95,4 @@ func splitFiles(stream string) (map[string]string, error) {
 		}
 	}
 	return out, nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
