@@ -4,5 +4,5 @@
 
 package process
 
-// limitKernel does nothing: the kernel of this platform bounds no process's memory by such a limit, so the worker's own watch is all there is.
+// limitKernel does nothing: the kernel of this platform has no such limit, so only the worker itself checks its memory.
 func limitKernel(int64) {}

@@ -20,7 +20,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/process"
 )
 
-// TestMain is the worker too: the Runner under test starts this test binary.
+// TestMain is also the main function of the workers, because the Runner starts this test binary.
 func TestMain(m *testing.M) {
 	if process.IsWorker(os.Args) {
 		os.Exit(process.Serve(os.Stdin, os.Stdout))
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// generous is an emergency stop, for what must not take the limit of a template.
+// generous is an emergency stop.
 const generous = 5 * time.Minute
 
 func newRunner(t *testing.T, limits process.Limits) *process.Runner {
@@ -42,7 +42,7 @@ func newRunner(t *testing.T, limits process.Limits) *process.Runner {
 	return r
 }
 
-// chart is a bundle of one template.
+// chart returns a bundle with one template.
 func chart(name, template string) render.Input {
 	return render.Input{Name: name, SetID: name, KubeVersion: "v1.36.3", APIVersions: []string{"v1"}, Resources: []v1alpha1.BundleResource{
 		{Name: "Chart.yaml", Content: "apiVersion: v2\nname: a\nversion: 1.0.0\n"}, {Name: "templates/a.yaml", Content: template}}}
@@ -50,13 +50,12 @@ func chart(name, template string) render.Input {
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n  a: {{ .Values.a | default \"none\" | quote }}\n"
 
-// TestRender holds that a worker makes of a bundle what render.Render makes of it, errors included.
+// TestRender checks that a worker returns the same result or error as render.Render.
 func TestRender(t *testing.T) {
 	r := newRunner(t, process.Limits{})
-	ref := render.ValuesRef{Kind: "Secret", Namespace: "web", Name: "a/b", Key: "x y"}
 	withValues := chart("values", configMap)
 	withValues.Options.DefaultNamespace = "web"
-	withValues.Options.Helm = &v1alpha1.HelmOptions{ValuesFrom: []v1alpha1.ValuesFrom{{SecretKeyRef: &v1alpha1.ValuesKey{Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key}}}}
+	withValues.Options.Helm = &v1alpha1.HelmOptions{ValuesFrom: []v1alpha1.ValuesFrom{{SecretKeyRef: &v1alpha1.ValuesKey{Namespace: "web", Name: "a/b", Key: "x y"}}}}
 	withValues.ValuesFrom = [][]byte{[]byte("a: from a Secret <&>\n")}
 	scoped := chart("scoped", "apiVersion: example.com/v1\nkind: Wide\nmetadata:\n  name: a\n")
 	scoped.Options.TargetNamespace, scoped.ClusterScoped = "web", map[string]bool{"Wide.example.com": true}
@@ -76,20 +75,19 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestLimits holds that a bundle which exceeds a limit is an error of its own that names the limit, and that those beside and after it are
-// rendered.
+// TestLimits checks that a bundle which exceeds a limit causes an error with the limit, and that the next bundle is rendered.
 func TestLimits(t *testing.T) {
 	limits := process.Limits{Time: 3 * time.Second, Clock: generous, Memory: 256 << 20, Answer: 1 << 20}
 	for name, tc := range map[string]struct{ template, limit string }{
-		"a loop that never ends": {"{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}", "3s of processor time"},
-		"a list":                 {"{{ range until 1000000000 }}{{ end }}", "256 MiB of memory"},
-		"a text that grows":      {"{{ $x := \"0123456789abcdef\" }}{{ range until 40 }}{{ $x = printf \"%s%s\" $x $x }}{{ end }}", "256 MiB of memory"},
-		"one large text":         {"{{ repeat 100000000000 \"x\" }}", "256 MiB of memory"},
-		"a large object":         {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: {{ repeat 1000000 \"x\" }}\n", "1 MiB of rendered objects"},
+		"endless loop": {"{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}", "3s of processor time"},
+		"large list":   {"{{ range until 1000000000 }}{{ end }}", "256 MiB of memory"},
+		"growing text": {"{{ $x := \"0123456789abcdef\" }}{{ range until 40 }}{{ $x = printf \"%s%s\" $x $x }}{{ end }}", "256 MiB of memory"},
+		"large text":   {"{{ repeat 100000000000 \"x\" }}", "256 MiB of memory"},
+		"large object": {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: {{ repeat 1000000 \"x\" }}\n", "1 MiB of rendered objects"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRunner(t, limits)
-			for i := range 2 { // in a worker that is new, and in one that has rendered before
+			for i := range 2 { // in a new worker, and in a worker that has already rendered a bundle
 				_, err := r.Render(t.Context(), chart("hostile", tc.template))
 				var limit *render.LimitError
 				if !errors.As(err, &limit) || limit.Bundle != "hostile" || !strings.Contains(limit.Limit, tc.limit) {
@@ -104,29 +102,29 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestCancel holds that the end of the context ends a rendering, long before the template would end or the limit comes.
+// TestCancel checks that the end of the context ends a rendering.
 func TestCancel(t *testing.T) {
 	r := newRunner(t, process.Limits{Time: time.Hour, Clock: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	ended := make(chan error, 1)
+	result := make(chan error, 1)
 	go func() {
 		_, err := r.Render(ctx, chart("hostile", "{{ range until 1000000 }}{{ range until 1000000 }}{{ end }}{{ end }}"))
-		ended <- err
+		result <- err
 	}()
-	time.AfterFunc(200*time.Millisecond, cancel) // by then it is most likely within the template; the outcome is the same before
+	time.AfterFunc(200*time.Millisecond, cancel) // probably during the template; the result is the same before
 	select {
-	case err := <-ended:
+	case err := <-result:
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
 	case <-time.After(generous):
-		t.Fatal("the rendering goes on")
+		t.Fatal("the rendering did not end")
 	}
 }
 
-// TestAtOnce holds that bundles which are rendered at the same time do not meet.
-func TestAtOnce(t *testing.T) {
+// TestConcurrent checks that bundles which are rendered at the same time get their own results.
+func TestConcurrent(t *testing.T) {
 	r := newRunner(t, process.Limits{})
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -141,7 +139,7 @@ func TestAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// TestEnvironment holds that a worker has nothing of the program's environment.
+// TestEnvironment checks that a worker does not get the environment of the program.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("INVENTED_TOKEN", "hunter22")
 	dir := t.TempDir()
@@ -172,7 +170,7 @@ func TestNoWorker(t *testing.T) {
 	}
 }
 
-// TestSlowBundles holds that bundles which exceed their processor time lower the limit of those after them, which still render.
+// TestSlowBundles checks that bundles which exceed their processor time lower the limit of later bundles, which can still be rendered.
 func TestSlowBundles(t *testing.T) {
 	r := newRunner(t, process.Limits{Time: 2 * time.Second, Clock: generous})
 	for i, want := range []string{"2s of processor time", "2s of processor time", "2s of processor time", "200ms of processor time"} {

@@ -10,90 +10,75 @@ import (
 	"io"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 )
 
-// Runner renders bundles in workers. It keeps those that wait for the next bundle; Close ends them. It may be used from several goroutines,
-// and has as many workers as there are bundles at the same time.
+// Runner renders bundles in workers. Several goroutines may use it. It starts a worker for each bundle that is rendered at the same time, and keeps
+// idle workers for the next bundles. Close ends them.
 type Runner struct {
 	executable string
 	limits     Limits
+	slow       atomic.Int32 // the number of bundles that exceeded their processor time
 
 	mu     sync.Mutex
 	idle   []*worker
 	closed bool
-	slow   int // how many bundles exceeded their processor time
 }
 
-// maxSlow is how many bundles may exceed their processor time before the others get a tenth of it.
+// maxSlow is how many bundles may exceed their processor time before the others get a tenth of it. Many bundles that each use all of their time would
+// take hours together.
 const maxSlow = 3
 
-// timeLimits are the limits of the next bundle. Many bundles that each take all of their time would take hours together.
-func (r *Runner) timeLimits() Limits {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l := r.limits
-	if r.slow >= maxSlow {
-		l.Time /= 10
-	}
-	return l
-}
-
-func (r *Runner) exceeded() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.slow++
-}
-
-// New makes a Runner that starts executable as its workers: the program itself, which calls Serve where IsWorker says so. It starts none
-// before it is asked to render.
+// New makes a Runner. executable is the program for its workers, which calls Serve if IsWorker returns true. It is started only to render.
 func New(executable string, limits Limits) *Runner {
 	return &Runner{executable: executable, limits: limits.completed()}
 }
 
-// Render renders a bundle as render.Render does, within the limits. Its errors are those of render.Render; *render.LimitError where the
-// bundle exceeds a limit, or ends the process in another way; the context's where it ended, at once; and others where no worker can be had.
+// Render renders a bundle as render.Render does, within the limits. In addition to the errors of render.Render it returns a *render.LimitError if the
+// bundle exceeds a limit or ends the process in another way, the error of the context as soon as that ends, and another error if no worker can be
+// started.
 func (r *Runner) Render(ctx context.Context, in render.Input) (*render.Result, error) {
-	limits := r.timeLimits()
+	limits := r.limits
+	if r.slow.Load() >= maxSlow {
+		limits.Time /= 10
+	}
 	message, err := json.Marshal(question{Limits: limits, Input: in})
 	if err != nil {
-		return nil, &render.Error{Bundle: in.Name, Reason: "its options or values are no JSON"}
+		return nil, &render.Error{Bundle: in.Name, Reason: "its options or values cannot be encoded as JSON"}
 	}
 	for {
 		w, err := r.take()
 		if err != nil {
 			return nil, fmt.Errorf("starting the process that renders bundles: %w", err)
 		}
-		a, failure := w.ask(ctx, message, r.limits)
+		a, failure := w.ask(ctx, message, limits)
 		if failure == nil {
 			r.put(w)
-			return a.result(in.Name, r.limits)
+			return a.result(in.Name, limits)
 		}
 		status := w.end()
-		var late *lateError
+		time, memory := limits.Time.String()+" of processor time", fmt.Sprintf("%d MiB of memory", limits.Memory>>20)
+		exceeded := "the limits of the process that renders it (" + time + ", " + memory + ")"
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case errors.As(failure, &late):
-			return nil, &render.LimitError{Bundle: in.Name, Limit: r.limits.Clock.String()}
+		case errors.Is(failure, errLate):
+			exceeded = limits.Clock.String()
 		case status == exceededTime:
-			r.exceeded()
-			return nil, &render.LimitError{Bundle: in.Name, Limit: timeOf(limits)}
+			r.slow.Add(1)
+			exceeded = time
 		case w.asked > 1:
-			continue // what a bundle before it left behind must not count against this one
+			continue // the bundles before it may be the cause
 		case status == exceededMemory:
-			return nil, &render.LimitError{Bundle: in.Name, Limit: memoryOf(r.limits)}
+			exceeded = memory
 		}
-		return nil, &render.LimitError{Bundle: in.Name, Limit: "what the process that renders it may use (" + timeOf(r.limits) + ", " + memoryOf(r.limits) + ")"}
+		return nil, &render.LimitError{Bundle: in.Name, Limit: exceeded}
 	}
 }
 
-func timeOf(l Limits) string { return l.Time.String() + " of processor time" }
-
-func memoryOf(l Limits) string { return fmt.Sprintf("%d MiB of memory", l.Memory>>20) }
-
-// Close ends the workers that wait. The Runner renders nothing after it.
+// Close ends the idle workers. The Runner cannot render after it.
 func (r *Runner) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,12 +89,12 @@ func (r *Runner) Close() {
 	r.idle = nil
 }
 
-// take returns a worker that waits, else a new one.
+// take returns an idle worker, or a new one.
 func (r *Runner) take() (*worker, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return nil, errors.New("it was closed")
+		return nil, errors.New("the renderer was closed")
 	}
 	if last := len(r.idle) - 1; last >= 0 {
 		w := r.idle[last]
@@ -129,16 +114,16 @@ func (r *Runner) put(w *worker) {
 	r.idle = append(r.idle, w)
 }
 
-// worker is one process.
+// worker is a process that renders bundles.
 type worker struct {
 	cmd   *exec.Cmd
-	in    io.WriteCloser
+	in    io.Writer
 	out   io.Reader
 	asked int
 }
 
-// start starts a worker. It gets no environment but the time zone of Fleet's agent: a template must find no credentials there. What it writes
-// to standard error, where the runtime says why it crashed and may quote values, is discarded.
+// start starts a worker. Its environment has only the time zone of Fleet's agent, because a template must not find credentials there. Its standard
+// error is discarded, because the message of a crash may quote values.
 func start(executable string) (*worker, error) {
 	w := &worker{cmd: exec.Command(executable, argument)}
 	w.cmd.Env = []string{"TZ=UTC"}
@@ -149,32 +134,23 @@ func start(executable string) (*worker, error) {
 	if w.out, err = w.cmd.StdoutPipe(); err != nil {
 		return nil, err
 	}
-	if err := w.cmd.Start(); err != nil {
-		return nil, err
-	}
-	return w, nil
+	return w, w.cmd.Start()
 }
 
-// lateError says that a worker did not answer in time.
-type lateError struct{}
+// errLate means that a worker did not answer within the limit of the elapsed time.
+var errLate = errors.New("the worker does not answer")
 
-func (*lateError) Error() string { return "no answer in time" }
-
-// ask asks a worker, which has to be ended after an error.
+// ask sends a question to a worker and returns the answer. After an error the worker must be ended.
 func (w *worker) ask(ctx context.Context, message []byte, limits Limits) (*answer, error) {
 	w.asked++
-	timed, cancel := context.WithTimeoutCause(ctx, limits.Clock, &lateError{})
+	timed, cancel := context.WithTimeoutCause(ctx, limits.Clock, errLate)
 	defer cancel()
 	stop := context.AfterFunc(timed, w.kill)
 	defer stop()
 	var a answer
-	err := writeFrame(w.in, message)
-	var reply []byte
+	_, err := w.in.Write(message)
 	if err == nil {
-		reply, err = readFrame(w.out, max(limits.Answer, 1<<10))
-	}
-	if err == nil {
-		err = json.Unmarshal(reply, &a)
+		err = json.NewDecoder(io.LimitReader(w.out, int64(limits.Answer))).Decode(&a)
 	}
 	if err != nil && timed.Err() != nil {
 		return nil, context.Cause(timed)
@@ -183,19 +159,17 @@ func (w *worker) ask(ctx context.Context, message []byte, limits Limits) (*answe
 }
 
 func (w *worker) kill() {
-	// What has ended already cannot be killed, and need not be.
-	_ = w.cmd.Process.Kill()
+	_ = w.cmd.Process.Kill() // it fails only if the process has already ended
 }
 
-// end ends the worker and returns its exit status, which is -1 where it was killed.
+// end ends the worker and returns its exit status, which is -1 if it was killed.
 func (w *worker) end() int {
 	w.kill()
-	// Its exit status says all that its error does.
-	_ = w.cmd.Wait()
+	_ = w.cmd.Wait() // the exit status tells the same
 	return w.cmd.ProcessState.ExitCode()
 }
 
-// result is what an answer says, as render.Render would.
+// result converts an answer to the results of render.Render.
 func (a *answer) result(bundle string, limits Limits) (*render.Result, error) {
 	switch {
 	case a.Result != nil:

@@ -8,5 +8,5 @@ import "time"
 
 var started = time.Now()
 
-// processorTime is the time on the clock since the process began.
+// processorTime returns the elapsed time since the start of the process.
 func processorTime() time.Duration { return time.Since(started) }

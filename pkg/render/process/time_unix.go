@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// processorTime is what the process has taken so far.
+// processorTime returns the processor time of this process.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0 // the Runner's clock remains
+		return 0 // the limit of the elapsed time remains
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -16,33 +15,29 @@ import (
 )
 
 const (
-	// watching is how often a worker looks at its memory and its time.
-	watching = 20 * time.Millisecond
-	// maxStack bounds, in bytes, the stack of a template that includes itself.
+	// interval is the time between two checks of the memory and the time of a worker.
+	interval = 20 * time.Millisecond
+	// maxStack limits the stack, in bytes, for a template that includes itself.
 	maxStack = 64 << 20
 )
 
-// Serve is the worker: it renders what it reads from in, one bundle after another, and writes the results to out. It returns the exit status
-// of the program when in ends, at once even while a template runs, so that a worker never outlives its Runner, and when a limit is exceeded.
-// The program has to end then: the template may still be running.
+// Serve is the worker. It reads bundles from in, renders them one after another, and writes the results to out. It returns the exit status of the
+// program when a limit is exceeded or when in ends, even during a rendering, so that a worker never outlives its Runner. The program must then exit,
+// because a template may still be running.
 func Serve(in io.Reader, out io.Writer) int {
 	debug.SetMaxStack(maxStack)
-	questions := make(chan []byte)
+	questions := make(chan question)
 	go func() {
 		defer close(questions)
 		for {
-			q, err := readFrame(in, math.MaxInt)
-			if err != nil {
+			var q question
+			if json.NewDecoder(in).Decode(&q) != nil {
 				return
 			}
 			questions <- q
 		}
 	}()
-	for message := range questions {
-		var q question
-		if json.Unmarshal(message, &q) != nil {
-			return 1
-		}
+	for q := range questions {
 		limit(q.Limits.Memory)
 		answered := make(chan []byte, 1)
 		go func() { answered <- q.answer() }()
@@ -50,26 +45,26 @@ func Serve(in io.Reader, out io.Writer) int {
 		if a == nil {
 			return status
 		}
-		if writeFrame(out, a) != nil {
+		if _, err := out.Write(a); err != nil {
 			return 1
 		}
 		if used() > q.Limits.Memory/4 {
-			debug.FreeOSMemory() // what this bundle took is not to count against the next
+			debug.FreeOSMemory() // the memory of this bundle must not count for the next one
 		}
 	}
 	return 0
 }
 
-// await waits for an answer, nil where the worker has to end before it comes.
-func await(answered, questions <-chan []byte, limits Limits) (a []byte, status int) {
+// await waits for an answer. It returns nil and an exit status if the worker must exit first.
+func await(answered <-chan []byte, questions <-chan question, limits Limits) (a []byte, status int) {
 	begun := processorTime()
-	ticker := time.NewTicker(watching)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case a := <-answered:
 			return a, 0
-		case <-questions: // the Runner asks nothing before it has an answer: it is gone
+		case <-questions: // in has ended: the Runner waits for the answer before it sends the next question
 			return nil, 1
 		case <-ticker.C:
 			switch {
@@ -82,7 +77,7 @@ func await(answered, questions <-chan []byte, limits Limits) (a []byte, status i
 	}
 }
 
-// answer renders the bundle.
+// answer renders the bundle and returns the answer as JSON.
 func (q *question) answer() []byte {
 	var a answer
 	result, err := render.Render(context.Background(), q.Input)
@@ -96,20 +91,20 @@ func (q *question) answer() []byte {
 	message, err := json.Marshal(a)
 	switch {
 	case err != nil:
-		message = []byte(`{"Failed":"its objects could not be passed on"}`)
+		message = []byte(`{"Failed":"its objects could not be encoded"}`)
 	case len(message) > q.Limits.Answer:
 		message = []byte(`{"TooLarge":true}`)
 	}
 	return message
 }
 
-// limit sets what the runtime and the kernel enforce. Near the limit the garbage collector works harder, so that what is over it is in use.
+// limit sets the limits of the runtime and of the kernel. The garbage collector works harder near its limit, so memory above that is in use.
 func limit(memory int64) {
 	debug.SetMemoryLimit(memory / 4 * 3)
 	limitKernel(memory)
 }
 
-// used is the memory that the program holds, in bytes.
+// used returns the memory of the process, in bytes.
 func used() int64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
