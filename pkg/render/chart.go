@@ -70,7 +70,7 @@ func (b *bundle) run(ctx context.Context) error {
 func (b *bundle) sort(files map[string]string) error {
 	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
 	if err != nil {
-		return b.in.fail("", "the rendered manifests cannot be sorted: a document is not a YAML object, or its metadata has a wrong type"+lineOf(err))
+		return b.in.fail("", "the rendered manifests cannot be sorted: a document is not a YAML object, or its metadata has a wrong type"+LineOf(err, nil))
 	}
 	var text strings.Builder
 	for _, m := range manifests {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	chart "helm.sh/helm/v4/pkg/chart/v2"
@@ -65,16 +66,28 @@ func (e *LimitError) Error() string {
 func (e *LimitError) Detail() string { return "it exceeded " + e.Limit }
 
 var (
-	yamlLine     = regexp.MustCompile(`line \d+`)
+	yamlLine     = regexp.MustCompile(`line (\d+)(: did not find expected)?`)
 	templateLine = regexp.MustCompile(`[^\s:("]+/templates/[^\s:()"]+:\d+(:\d+)?`)
 )
 
-// lineOf returns the line number in a YAML error, and nothing else of the error.
-func lineOf(err error) string {
-	if at := yamlLine.FindString(err.Error()); at != "" {
-		return " (" + at + ")"
+// LineOf returns the line number in an error of a YAML library, as " (line 3)", and nothing else of the error. text is the text that the library read;
+// it may be nil. The library counts the lines of syntax errors from 0, and those of other errors from 1.
+func LineOf(err error, text []byte) string {
+	m := yamlLine.FindStringSubmatch(err.Error())
+	if m == nil {
+		return ""
 	}
-	return ""
+	line, err := strconv.Atoi(m[1])
+	if err != nil {
+		return ""
+	}
+	if m[2] != "" {
+		line++
+	}
+	if text != nil {
+		line = min(line, 1+bytes.Count(bytes.TrimSpace(text), []byte("\n"))) // an error at the end of the text is in its last line
+	}
+	return fmt.Sprintf(" (line %d)", line)
 }
 
 // plainReasons are the beginnings of those messages of the template engine that contain only types and names of fields.
@@ -112,7 +125,7 @@ func inTemplates(ch *chart.Chart, s string) bool {
 func (b *bundle) chartReason(err error) string {
 	text := err.Error()
 	if strings.Contains(text, "YAML") || strings.Contains(text, "yaml:") || strings.Contains(text, "JSON") {
-		return lineOf(err)
+		return LineOf(err, nil)
 	}
 	return ": " + b.redact(text)
 }

@@ -103,7 +103,7 @@ func prepend(fs filesys.FileSystem, file string) error {
 	}
 	k := map[string]any{}
 	if err := yaml.Unmarshal(data, &k); err != nil {
-		return errors.New("it is not a YAML map" + lineOf(err))
+		return errors.New("it is not a YAML map" + LineOf(err, data))
 	}
 	list, _ := k["resources"].([]any)
 	if slices.Contains(list, any(fleetManifests)) {

@@ -29,7 +29,7 @@ func (b *bundle) postRenderFiles(files map[string]string) error {
 		return err
 	}
 	if files, err = splitFiles(stream); err != nil {
-		return b.in.fail("", "the rendered manifests are not a list of objects"+lineOf(err))
+		return b.in.fail("", "the rendered manifests are not a list of objects"+LineOf(err, []byte(stream)))
 	}
 	return b.sort(files)
 }
@@ -48,7 +48,7 @@ func (b *bundle) mergeFiles(files map[string]string) (string, error) {
 		for _, key := range keys {
 			nodes, err := kio.ParseAll(documents[key])
 			if err != nil {
-				return "", b.in.fail(name, "it renders to a document that is not a YAML object"+lineOf(err))
+				return "", b.in.fail(name, "it renders to a document that is not a YAML object"+LineOf(err, []byte(documents[key])))
 			}
 			for _, n := range nodes {
 				if err := n.PipeE(yaml.SetAnnotation(originAnnotation, name)); err != nil {

@@ -140,7 +140,7 @@ func applyJSONPatch(base, change []byte) ([]byte, error) {
 func toJSON(document []byte) ([]byte, error) {
 	var v any
 	if err := yaml.Unmarshal(document, &v); err != nil {
-		return nil, fmt.Errorf("is not valid YAML%s", lineOf(err))
+		return nil, fmt.Errorf("is not valid YAML%s", LineOf(err, document))
 	}
 	switch v.(type) {
 	case map[string]any, []any:

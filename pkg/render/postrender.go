@@ -161,7 +161,7 @@ func parseDocument(document []byte, flow bool) ([]*unstructured.Unstructured, er
 	if braced := bytes.HasPrefix(bytes.TrimSpace(document), []byte("{")); !braced || flow && !json.Valid(document) {
 		var err error
 		if raw, err = yaml.YAMLToJSON(withoutMarker(document)); err != nil {
-			return nil, errors.New("invalid YAML" + lineOf(err))
+			return nil, errors.New("invalid YAML" + LineOf(err, document))
 		}
 	} else if !json.Valid(document) {
 		return nil, errors.New("a document that begins with a brace but is not JSON")

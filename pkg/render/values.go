@@ -88,7 +88,7 @@ func readValues(text []byte) (map[string]any, error) {
 		return nil, errors.New("is empty")
 	}
 	if err := utilyaml.NewYAMLToJSONDecoder(bytes.NewReader(text)).Decode(&m); err != nil {
-		return nil, fmt.Errorf("is not a YAML map%s", lineOf(err))
+		return nil, fmt.Errorf("is not a YAML map%s", LineOf(err, text))
 	}
 	return m, nil
 }

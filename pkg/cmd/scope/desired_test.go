@@ -53,10 +53,10 @@ func TestDesired(t *testing.T) {
 		{args: []string{"-f", named, "--desired=release"}, status: exit.Usage, says: "-f and --desired=release are mutually exclusive"},
 		{args: []string{"-f", ""}, status: exit.Usage, says: "-f is empty"},
 		{args: []string{"-f", unnamed}, status: exit.Failed, says: "name"},
-		{args: []string{"-f", empty, "--gitrepo=apps"}, status: exit.Failed, says: "nothing in it to deploy"},
+		{args: []string{"-f", empty, "--gitrepo=apps"}, status: exit.Failed, says: "it has no file to deploy"},
 		{args: []string{"-f", filepath.Join(empty, "absent")}, status: exit.Failed, says: "opening bundle directory"},
 		{args: []string{"-f", filepath.Join(named, "cm.yaml")}, status: exit.Failed, says: "opening bundle directory"},
-		{args: []string{"-f", wrong, "--gitrepo=apps"}, status: exit.Failed, says: "helm is of the wrong type"},
+		{args: []string{"-f", wrong, "--gitrepo=apps"}, status: exit.Failed, says: "helm has a wrong type"},
 	} {
 		f := parsed(t, tc.args...)
 		o, err := f.ToOptions(nil)

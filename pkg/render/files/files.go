@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package files makes of a directory with a fleet.yaml what Fleet would make a Bundle of, ready to be rendered. It reads files, and nothing
-// else: what Fleet would download is a gap.
+// Package files reads a directory with a fleet.yaml as the input of a rendering, in the way in which Fleet makes a Bundle of it. Files that Fleet would
+// download are gaps.
 package files
 
 import (
@@ -15,9 +15,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -30,43 +28,39 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 )
 
-// maxBytes and maxFiles bound what is read of a directory.
+// maxBytes and maxFiles limit the files of a directory.
 const (
 	maxBytes = 64 << 20
 	maxFiles = 50_000
 )
 
-// ErrTooLarge is returned for a directory beyond the bounds.
-var ErrTooLarge = errors.New("it holds more than 64 MiB or more than 50,000 files")
+var (
+	errTooLarge = errors.New("the directory has more than 64 MiB or more than 50,000 files")
+	// errEmpty is returned for a directory of which Fleet does not make a Bundle.
+	errEmpty = errors.New("reading bundle directory: it has no file to deploy")
+)
 
-// ErrNothing is returned for a directory of which Fleet makes no Bundle.
-var ErrNothing = errors.New("reading bundle directory: there is nothing in it to deploy")
-
-// Options say of what repository a directory is.
+// Options describe the repository of a directory.
 type Options struct {
-	// GitRepo and Path, the directory's within the repository, make the bundle's name where the fleet.yaml states none. Path "" is the
-	// repository's root.
+	// GitRepo and Path are the name of the GitRepo and the path of the directory in the repository, empty for its root. They determine the name of the
+	// bundle if the fleet.yaml does not state one.
 	GitRepo, Path string
-	// Root is the directory that values files may not be outside of, usually the working copy's. Empty: the bundle's own.
-	Root string
-	// BundleFile is the name of the fleet.yaml where the GitRepo gives it another. Its name without extension enters the bundle's.
-	BundleFile string
 }
 
-// bundleFile is what is read of a fleet.yaml.
+// bundleFile is the part of a fleet.yaml that is read.
 type bundleFile struct {
 	Name string `json:"name"`
 	v1alpha1.Options
 	Targets              []json.RawMessage `json:"targets"`
 	TargetCustomizations []json.RawMessage `json:"targetCustomizations"`
-	// OverrideTargets that are there and empty restrict nothing (docs/fleet-behavior.md, 5.1).
+	// OverrideTargets that are present but empty restrict nothing (docs/fleet-behavior.md, 5.1).
 	OverrideTargets *[]json.RawMessage `json:"overrideTargets"`
-	// unknown says which keys Fleet ignores.
+	// unknown are notes on keys that Fleet ignores.
 	unknown []string
 }
 
-// Load reads a directory. What the caller knows of the cluster (SetID, versions, values of valuesFrom), it sets in the Input itself.
-// Links that lead out of the directory are refused. Errors name the file and quote nothing of it.
+// Load reads a directory. The caller sets what it knows about the cluster (SetID, versions, values of valuesFrom) in the Input. A symbolic link
+// that leaves the directory is refused. Errors name the file and do not quote it.
 func Load(dir string, o Options) (*render.Input, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -74,41 +68,39 @@ func Load(dir string, o Options) (*render.Input, error) {
 	}
 	defer func() { _ = root.Close() }()
 	if abs, err := filepath.Abs(dir); err != nil || strings.HasPrefix(filepath.Base(abs), ".") {
-		return nil, ErrNothing // of a hidden directory Fleet takes nothing
+		return nil, errEmpty // Fleet ignores hidden directories
 	}
-	f, err := readBundleFile(root, o.BundleFile)
+	f, err := readBundleFile(root)
 	if err != nil {
 		return nil, err
 	}
-	name, err := bundleName(f.Name, o)
-	if err != nil {
-		return nil, err
+	in := &render.Input{Name: f.Name, Options: f.Options, Notes: f.unknown}
+	if in.Name == "" {
+		if o.GitRepo == "" {
+			return nil, errors.New("naming the bundle: its fleet.yaml states no name, so the name depends on the GitRepo and the path, which are not specified")
+		}
+		in.Name = fleet.HelmReleaseName(path.Join(o.GitRepo, filepath.ToSlash(o.Path))) // docs/fleet-behavior.md, 1.4
 	}
-	in := &render.Input{Name: name, Options: f.Options, Notes: f.unknown}
 	if len(f.Targets)+len(f.TargetCustomizations) > 0 {
 		in.Gaps = append(in.Gaps, "the fleet.yaml has targetCustomizations, which depend on the cluster")
 		if f.OverrideTargets != nil && len(*f.OverrideTargets) == 0 {
-			in.Notes = append(in.Notes, "its fleet.yaml has overrideTargets that are there and empty: nothing restricts its targetCustomizations, which become targets of their own")
+			in.Notes = append(in.Notes, "the fleet.yaml has empty overrideTargets: they restrict nothing, and every entry of targetCustomizations becomes a target")
 		}
 	}
-	applied := []string{"fleet.yaml"}
-	if o.BundleFile != "" {
-		applied = append(applied, o.BundleFile)
-	}
+	t := tree{root: root, applied: []string{"fleet.yaml"}}
 	if helm := in.Options.Helm; helm != nil {
 		for _, v := range helm.ValuesFiles {
-			applied = append(applied, v, path.Base(v))
+			t.applied = append(t.applied, v, path.Base(v))
 		}
-		if err := mergeValuesFiles(dir, o.Root, in); err != nil {
+		if err := mergeValuesFiles(root, in); err != nil {
 			return nil, err
 		}
 	}
-	t := tree{root: root, applied: applied}
 	if err := t.read(); err != nil {
 		return nil, err
 	}
 	if in.Resources = t.resources; len(in.Resources) == 0 {
-		return nil, ErrNothing
+		return nil, errEmpty
 	}
 	if in.Options.Helm == nil || !in.Options.Helm.DisableDependencyUpdate {
 		in.Gaps = append(in.Gaps, missingDependencies(t.resources)...)
@@ -116,149 +108,93 @@ func Load(dir string, o Options) (*render.Input, error) {
 	return in, nil
 }
 
-func readBundleFile(root *os.Root, name string) (*bundleFile, error) {
-	candidates := []string{"fleet.yaml", "fleet.yml"}
-	if name != "" {
-		candidates = []string{name}
-	}
+func readBundleFile(root *os.Root) (*bundleFile, error) {
 	f := &bundleFile{}
-	for _, c := range candidates {
-		data, err := readFile(root, c, maxBytes)
-		if errors.Is(err, fs.ErrNotExist) && name == "" {
+	for _, name := range []string{"fleet.yaml", "fleet.yml"} {
+		data, err := readFile(root, name, maxBytes)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", c, err)
+		if err == nil {
+			err = f.parse(name, data)
 		}
-		if err := f.parse(c, data); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", c, err)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, err)
 		}
 		break
 	}
 	return f, nil
 }
 
-// parse reads the text of a fleet.yaml. Errors name the line where there is one, and quote nothing.
+// parse reads the text of a fleet.yaml. Errors contain the line if it is known, and do not quote the text.
 func (f *bundleFile) parse(name string, data []byte) error {
 	raw, err := yaml.YAMLToJSON(data)
 	if err != nil {
-		return errors.New("it is no YAML" + lineOf(err, data))
+		return errors.New("it is not valid YAML" + render.LineOf(err, data))
 	}
-	var root yamlv3.Node
-	located := yamlv3.Unmarshal(data, &root) == nil
+	root := &yamlv3.Node{}
+	if err := yamlv3.Unmarshal(data, root); err != nil || root.Kind != yamlv3.DocumentNode {
+		root.Content = []*yamlv3.Node{{}} // without lines
+	}
 	if err := json.Unmarshal(raw, f); err != nil {
-		var wrong *json.UnmarshalTypeError
-		if !errors.As(err, &wrong) || wrong.Field == "" {
-			return errors.New("it is no map of a bundle's options")
+		wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+		if !ok || wrong.Field == "" {
+			return errors.New("it is not a map of bundle options")
 		}
 		field, at := strings.TrimPrefix(wrong.Field, "Options."), ""
-		if line := lineOfField(&root, field); located && line > 0 {
+		if line := lineOfField(root.Content[0], field); line > 0 {
 			at = fmt.Sprintf(" (line %d)", line)
 		}
-		return fmt.Errorf("%s is of the wrong type%s", field, at)
+		return fmt.Errorf("%s has a wrong type%s", field, at)
 	}
-	if located {
-		f.unknown = unknownKeys(name, &root)
-	}
+	f.unknown = unknownKeys(name, root.Content[0])
 	return nil
 }
 
-// yamlLine is how a YAML error names a line; the rest of it may quote the file. Where the parser did not find what it expected, it counts
-// lines from 0, unlike the scanner below it.
-var yamlLine = regexp.MustCompile(`line (\d+)(: did not find expected)?`)
-
-func lineOf(err error, text []byte) string {
-	m := yamlLine.FindStringSubmatch(err.Error())
-	if m == nil {
-		return ""
-	}
-	line, err := strconv.Atoi(m[1])
-	if err != nil {
-		return ""
-	}
-	if m[2] != "" {
-		line++
-	}
-	last := 1 + bytes.Count(bytes.TrimSpace(text), []byte("\n")) // an error at the end of the text is in its last line
-	return fmt.Sprintf(" (line %d)", min(line, last))
-}
-
-// bundleName names the bundle as Fleet does. Source: docs/fleet-behavior.md, 1.4.
-func bundleName(stated string, o Options) (string, error) {
-	if stated != "" {
-		return stated, nil
-	}
-	if o.GitRepo == "" {
-		return "", errors.New("naming the bundle: its fleet.yaml states no name, so it depends on the GitRepo and the path, which are not given")
-	}
-	id := path.Join(o.GitRepo, filepath.ToSlash(o.Path))
-	if o.BundleFile != "" {
-		id = path.Join(id, strings.TrimSuffix(o.BundleFile, path.Ext(o.BundleFile)))
-	}
-	return fleet.HelmReleaseName(id), nil
-}
-
-// mergeValuesFiles merges the values files over the values, if the options name a chart: else Fleet does not read them. It then says
-// which values only a cluster's labels would complete.
-func mergeValuesFiles(dir, root string, in *render.Input) error {
+// mergeValuesFiles merges the values files over the values if the options name a chart. Without a chart, Fleet does not read them. It adds a gap for
+// every value that depends on the labels of a cluster.
+func mergeValuesFiles(root *os.Root, in *render.Input) error {
 	helm := in.Options.Helm
 	values := map[string]any{}
 	if len(helm.Values) > 0 {
 		if err := json.Unmarshal(helm.Values, &values); err != nil {
-			return errors.New("reading fleet.yaml: helm.values is no map")
+			return errors.New("reading fleet.yaml: helm.values is not a map")
 		}
 	}
-	if helm.Chart != "" || helm.Repo != "" {
-		for _, name := range helm.ValuesFiles {
-			data, err := readWithin(dir, root, name)
-			if err != nil {
-				return fmt.Errorf("reading values file %s: %w", name, err)
-			}
-			raw, err := yaml.YAMLToJSON(data)
-			if err != nil {
-				return fmt.Errorf("reading values file %s: it is no YAML%s", name, lineOf(err, data))
-			}
-			var more map[string]any
-			if json.Unmarshal(raw, &more) != nil {
-				return fmt.Errorf("reading values file %s: it is no YAML map", name)
-			}
-			values = loader.MergeMaps(values, more)
-		}
-	} else if len(helm.ValuesFiles) > 0 {
-		in.Gaps = append(in.Gaps, "the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo: Fleet reads them only with one")
+	if helm.Chart == "" && helm.Repo == "" && len(helm.ValuesFiles) > 0 {
+		in.Gaps = append(in.Gaps, "the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo, so Fleet does not read them")
+		helm.ValuesFiles = nil
 	}
-	helm.ValuesFiles = nil // Fleet's Bundle has them in the values
+	for _, name := range helm.ValuesFiles {
+		data, err := readFile(root, name, maxBytes)
+		if err != nil {
+			return fmt.Errorf("reading values file %s: %w", name, err)
+		}
+		var more map[string]any
+		raw, err := yaml.YAMLToJSON(data)
+		if err == nil {
+			err = json.Unmarshal(raw, &more)
+		}
+		if err != nil {
+			return fmt.Errorf("reading values file %s: it is not a YAML map%s", name, render.LineOf(err, data))
+		}
+		values = loader.MergeMaps(values, more)
+	}
+	helm.ValuesFiles = nil // in a Bundle, they are part of the values
 	if len(values) > 0 {
 		raw, err := json.Marshal(values)
 		if err != nil {
-			return errors.New("reading fleet.yaml: its values cannot be written as JSON")
+			return errors.New("reading fleet.yaml: its values cannot be encoded as JSON")
 		}
 		helm.Values = raw
 	}
 	for _, at := range render.ClusterValues(helm, values) {
-		in.Gaps = append(in.Gaps, "helm.values"+at+" needs a cluster's labels")
+		in.Gaps = append(in.Gaps, "helm.values"+at+" depends on the labels of the cluster")
 	}
 	return nil
 }
 
-// readWithin reads a file by its path from dir, and nothing outside of root.
-func readWithin(dir, root, name string) ([]byte, error) {
-	if root == "" {
-		root = dir
-	}
-	base, err := filepath.Rel(root, dir)
-	if err != nil {
-		return nil, fmt.Errorf("the directory is not below %s", root)
-	}
-	r, err := os.OpenRoot(root)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = r.Close() }()
-	return readFile(r, filepath.Join(base, name), maxBytes)
-}
-
-// missingDependencies names the dependencies of charts that Fleet would fetch before it makes the Bundle.
+// missingDependencies returns gaps for the dependencies of charts that Fleet would download before it makes the Bundle.
 func missingDependencies(resources []v1alpha1.BundleResource) []string {
 	var gaps []string
 	for _, r := range resources {
@@ -271,33 +207,31 @@ func missingDependencies(resources []v1alpha1.BundleResource) []string {
 			} `json:"dependencies"`
 		}
 		if yaml.Unmarshal([]byte(r.Content), &c) != nil {
-			continue // Helm says so better
+			continue // Helm returns a better error
 		}
 		charts := path.Join(path.Dir(r.Name), "charts") + "/"
 		for _, d := range c.Dependencies {
-			there := slices.ContainsFunc(resources, func(r v1alpha1.BundleResource) bool {
+			found := slices.ContainsFunc(resources, func(r v1alpha1.BundleResource) bool {
 				in, ok := strings.CutPrefix(r.Name, charts+d.Name)
 				return ok && (in == "/Chart.yaml" || strings.HasPrefix(in, "-") && strings.HasSuffix(in, ".tgz"))
 			})
-			if !there {
-				gaps = append(gaps, fmt.Sprintf("chart %s, on which %s depends, is fetched when the bundle is made", d.Name, r.Name))
+			if !found {
+				gaps = append(gaps, fmt.Sprintf("%s depends on chart %s, which Fleet downloads when it makes the bundle", r.Name, d.Name))
 			}
 		}
 	}
 	return gaps
 }
 
-// resource stores a file as Fleet does: as it is if it is text.
-func resource(name string, data []byte) (v1alpha1.BundleResource, error) {
+// encode returns a file as Fleet stores it: text is stored unchanged.
+func encode(name string, data []byte) (v1alpha1.BundleResource, error) {
 	if utf8.Valid(data) {
 		return v1alpha1.BundleResource{Name: name, Content: string(data)}, nil
 	}
-	buf := &bytes.Buffer{}
-	z := gzip.NewWriter(buf)
-	if _, err := z.Write(data); err != nil {
-		return v1alpha1.BundleResource{}, fmt.Errorf("packing %s: %w", name, err)
-	}
-	if err := z.Close(); err != nil {
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	_, err := z.Write(data)
+	if err = errors.Join(err, z.Close()); err != nil {
 		return v1alpha1.BundleResource{}, fmt.Errorf("packing %s: %w", name, err)
 	}
 	return v1alpha1.BundleResource{Name: name, Content: base64.StdEncoding.EncodeToString(buf.Bytes()), Encoding: "base64+gz"}, nil

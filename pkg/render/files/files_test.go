@@ -5,7 +5,6 @@ package files_test
 import (
 	"compress/gzip"
 	"encoding/base64"
-	"errors"
 	"io"
 	"maps"
 	"os"
@@ -22,6 +21,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/files"
 )
 
+const noFile = "reading bundle directory: it has no file to deploy"
+
 var repo = files.Options{GitRepo: "repo", Path: "apps/my_app"}
 
 func TestLoad(t *testing.T) {
@@ -29,7 +30,7 @@ func TestLoad(t *testing.T) {
 		name    string
 		files   map[string]string
 		options files.Options
-		want    render.Input // of the resources the names only
+		want    render.Input // with the names of the resources only
 		err     string
 	}{
 		{name: "without a fleet.yaml", files: map[string]string{"b.yaml": "", "a/a.yaml": "", "fleet.yml": "defaultNamespace: demo", "logo.png": "\xff\xfe"}, options: repo,
@@ -40,9 +41,6 @@ func TestLoad(t *testing.T) {
 				YAML: &v1alpha1.YAMLOptions{Overlays: []string{"x"}}, Kustomize: &v1alpha1.KustomizeOptions{Dir: "k"}}}},
 		{name: "the root of a repository", files: map[string]string{"a.yaml": ""}, options: files.Options{GitRepo: "repo"},
 			want: render.Input{Name: "repo", Resources: names("a.yaml")}},
-		{name: "a bundle file of another name", files: map[string]string{"fleet.yaml": "name: x", "dev.yaml": "defaultNamespace: dev", "a.yaml": ""},
-			options: files.Options{GitRepo: "repo", Path: "app", BundleFile: "dev.yaml"},
-			want:    render.Input{Name: "repo-app-dev", Resources: names("a.yaml"), Options: v1alpha1.Options{DefaultNamespace: "dev"}}},
 		{name: "values files", options: repo, files: map[string]string{
 			"fleet.yaml":   "helm: {chart: app, values: {a: 1, m: {x: 1}}, valuesFiles: [app/one.yaml, two.yaml]}",
 			"app/one.yaml": "{a: 2, m: {z: 2}}", "two.yaml": "m: {z: 3}", "one.yaml": "a: 4", "app/Chart.yaml": "", "app/two.yaml": ""},
@@ -50,8 +48,8 @@ func TestLoad(t *testing.T) {
 				Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{Chart: "app", Values: []byte(`{"a":2,"m":{"x":1,"z":3}}`)}}}},
 		{name: "values files without a chart", options: repo, files: map[string]string{"fleet.yaml": "helm: {valuesFiles: [v.yaml]}", "v.yaml": "a: 1", "Chart.yaml": ""},
 			want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("Chart.yaml"), Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{}},
-				Gaps: []string{"the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo: Fleet reads them only with one"}}},
-		{name: "what only a cluster can tell", options: repo, files: map[string]string{"a.yaml": "", "fleet.yaml": `
+				Gaps: []string{"the fleet.yaml has helm.valuesFiles without helm.chart or helm.repo, so Fleet does not read them"}}},
+		{name: "values that depend on the cluster", options: repo, files: map[string]string{"a.yaml": "", "fleet.yaml": `
 helm:
   values: {a: global.fleet.clusterLabels.env, l: [global.fleet.clusterLabels.env, "${ .ClusterName }"], s: plain}
   templateValues: {t: x}
@@ -59,27 +57,27 @@ targetCustomizations: [{name: dev}]
 `}, want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("a.yaml"),
 			Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{TemplateValues: map[string]string{"t": "x"},
 				Values: []byte(`{"a":"global.fleet.clusterLabels.env","l":["global.fleet.clusterLabels.env","${ .ClusterName }"],"s":"plain"}`)}},
-			Gaps: []string{"the fleet.yaml has targetCustomizations, which depend on the cluster", "helm.values.a needs a cluster's labels",
-				"helm.values.l[1] needs a cluster's labels", "helm.values.t needs a cluster's labels"}}},
+			Gaps: []string{"the fleet.yaml has targetCustomizations, which depend on the cluster", "helm.values.a depends on the labels of the cluster",
+				"helm.values.l[1] depends on the labels of the cluster", "helm.values.t depends on the labels of the cluster"}}},
 		{name: "no templating", options: repo, files: map[string]string{"a.yaml": "", "fleet.yaml": `helm: {disablePreProcess: true, values: {a: "${ x }"}}`},
 			want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("a.yaml"),
 				Options: v1alpha1.Options{Helm: &v1alpha1.HelmOptions{DisablePreProcess: true, Values: []byte(`{"a":"${ x }"}`)}}}},
 		{name: "dependencies", options: repo, files: map[string]string{"Chart.yaml": "dependencies: [{name: a}, {name: b}, {name: c}]",
 			"charts/a/Chart.yaml": "", "charts/b-1.0.0.tgz": "", "sub/requirements.yaml": "dependencies: [{name: d}]"},
 			want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("Chart.yaml", "charts/a/Chart.yaml", "charts/b-1.0.0.tgz", "sub/requirements.yaml"),
-				Gaps: []string{"chart c, on which Chart.yaml depends, is fetched when the bundle is made", "chart d, on which sub/requirements.yaml depends, is fetched when the bundle is made"}}},
+				Gaps: []string{"Chart.yaml depends on chart c, which Fleet downloads when it makes the bundle", "sub/requirements.yaml depends on chart d, which Fleet downloads when it makes the bundle"}}},
 		{name: "ignored and hidden", options: repo, files: map[string]string{"a.yaml": "", ".hidden": "", ".git/x.yaml": "", "b.txt": "", "sub/c.txt": "", "sub/d.yaml": "", "dir/e.yaml": "",
 			".fleetignore": "# a comment\n\n*.txt   \ndir/*\n", "sub/.fleetignore": "d.yaml", "subway/d.yaml": "", "z/d.yaml": ""},
 			want: render.Input{Name: "repo-apps-my-app-d9b93c17", Resources: names("a.yaml", "z/d.yaml")}},
-		{name: "no name", files: map[string]string{"a.yaml": ""}, err: "naming the bundle: its fleet.yaml states no name, so it depends on the GitRepo and the path, which are not given"},
-		{name: "nothing", options: repo, files: map[string]string{"fleet.yaml": "{}"}, err: files.ErrNothing.Error()},
-		{name: "no YAML", options: repo, files: map[string]string{"fleet.yaml": "password: [hunter2"}, err: "reading fleet.yaml: it is no YAML (line 1)"},
-		{name: "no YAML in a later line", options: repo, files: map[string]string{"fleet.yaml": "defaultNamespace: a\nhelm:\n  chart: hunter2\n values: b\n"},
-			err: "reading fleet.yaml: it is no YAML (line 4)"},
+		{name: "no name", files: map[string]string{"a.yaml": ""}, err: "naming the bundle: its fleet.yaml states no name, so the name depends on the GitRepo and the path, which are not specified"},
+		{name: "no file to deploy", options: repo, files: map[string]string{"fleet.yaml": "{}"}, err: noFile},
+		{name: "invalid YAML", options: repo, files: map[string]string{"fleet.yaml": "password: [hunter2"}, err: "reading fleet.yaml: it is not valid YAML (line 1)"},
+		{name: "invalid YAML in a later line", options: repo, files: map[string]string{"fleet.yaml": "defaultNamespace: a\nhelm:\n  chart: hunter2\n values: b\n"},
+			err: "reading fleet.yaml: it is not valid YAML (line 4)"},
 		{name: "a wrong type in a later line", options: repo, files: map[string]string{"fleet.yaml": "defaultNamespace: a\nhelm:\n  chart: [hunter2]\n"},
-			err: "reading fleet.yaml: helm.chart is of the wrong type (line 3)"},
-		{name: "a values file is no YAML", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: a, valuesFiles: [v]}", "v": "a: b\n\tc: hunter2"},
-			err: "reading values file v: it is no YAML (line 2)"},
+			err: "reading fleet.yaml: helm.chart has a wrong type (line 3)"},
+		{name: "values file with invalid YAML", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: a, valuesFiles: [v]}", "v": "a: b\n\tc: hunter2"},
+			err: "reading values file v: it is not a YAML map (line 2)"},
 		{name: "unknown keys", options: repo, files: map[string]string{"a.yaml": "", "fleet.yaml": `defaultNamespace: a
 namspace: b
 Helm:
@@ -99,13 +97,13 @@ labels: {any: label}
 				"fleet.yaml, line 4: Fleet does not know the key Helm.takeOwnreship and ignores it",
 				"fleet.yaml, line 9: Fleet does not know the key targetCustomizations[0].helm.relaseName and ignores it",
 				"fleet.yaml, line 10: Fleet does not know the key targetCustomizations[0].clusterLabels and ignores it"}}},
-		{name: "no map", options: repo, files: map[string]string{"fleet.yaml": "hunter2"}, err: "reading fleet.yaml: it is no map of a bundle's options"},
-		{name: "a wrong type", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: [hunter2]}"}, err: "reading fleet.yaml: helm.chart is of the wrong type (line 1)"},
-		{name: "values are no map", options: repo, files: map[string]string{"fleet.yaml": "helm: {values: hunter2}"}, err: "reading fleet.yaml: helm.values is no map"},
-		{name: "a values file is no map", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: a, valuesFiles: [v]}", "v": "hunter2"}, err: "reading values file v: it is no YAML map"},
-		{name: "a values file outside", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: a, valuesFiles: [../v]}"},
-			err: "reading values file ../v: it leads out of the directory, or cannot be followed"},
-		{name: "a damaged pattern", options: repo, files: map[string]string{".fleetignore": "[", "a.yaml": ""}, err: "reading bundle directory: .fleetignore: a pattern of it is not well formed"},
+		{name: "not a map", options: repo, files: map[string]string{"fleet.yaml": "hunter2"}, err: "reading fleet.yaml: it is not a map of bundle options"},
+		{name: "a wrong type", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: [hunter2]}"}, err: "reading fleet.yaml: helm.chart has a wrong type (line 1)"},
+		{name: "values that are not a map", options: repo, files: map[string]string{"fleet.yaml": "helm: {values: hunter2}"}, err: "reading fleet.yaml: helm.values is not a map"},
+		{name: "values file that is not a map", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: a, valuesFiles: [v]}", "v": "hunter2"}, err: "reading values file v: it is not a YAML map"},
+		{name: "values file outside of the directory", options: repo, files: map[string]string{"fleet.yaml": "helm: {chart: a, valuesFiles: [../v]}"},
+			err: "reading values file ../v: it is a link that leaves the directory or cannot be followed"},
+		{name: "invalid pattern", options: repo, files: map[string]string{".fleetignore": "[", "a.yaml": ""}, err: "reading bundle directory: .fleetignore: it has an invalid pattern"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := files.Load(written(t, tc.files), tc.options)
@@ -147,11 +145,11 @@ func TestLoadContent(t *testing.T) {
 func TestLoadLinks(t *testing.T) {
 	outside := filepath.Join(written(t, map[string]string{"secret": "hunter2"}), "secret")
 	for name, tc := range map[string]struct{ target, err string }{
-		"within":           {"dir/a.yaml", ""},
-		"out of it":        {outside, "it leads out of the directory, or cannot be followed"},
-		"out of it, below": {"dir/../../" + filepath.Base(filepath.Dir(outside)) + "/secret", "it leads out of the directory, or cannot be followed"},
-		"to a directory":   {"dir", "it is no regular file"},
-		"to itself":        {"link.yaml", "it leads out of the directory, or cannot be followed"},
+		"to a file of the directory":              {"dir/a.yaml", ""},
+		"to a file outside":                       {outside, "it is a link that leaves the directory or cannot be followed"},
+		"to a file outside, with a relative path": {"dir/../../" + filepath.Base(filepath.Dir(outside)) + "/secret", "it is a link that leaves the directory or cannot be followed"},
+		"to a directory":                          {"dir", "it is not a regular file"},
+		"to itself":                               {"link.yaml", "it is a link that leaves the directory or cannot be followed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := written(t, map[string]string{"dir/a.yaml": "content"})
@@ -172,21 +170,11 @@ func TestLoadLinks(t *testing.T) {
 	}
 }
 
-// TestLoadRoot: values files may be elsewhere in the repository.
-func TestLoadRoot(t *testing.T) {
-	root := written(t, map[string]string{"shared/v.yaml": "a: 1", "app/fleet.yaml": "helm: {chart: c, valuesFiles: [../shared/v.yaml]}", "app/c/Chart.yaml": ""})
-	o := repo
-	o.Root = root
-	in, err := files.Load(filepath.Join(root, "app"), o)
-	if err != nil || string(in.Options.Helm.Values) != `{"a":1}` {
-		t.Errorf("got %+v, %v", in, err)
-	}
-}
-
+// TestLoadHidden checks that Fleet makes no bundle of a hidden directory.
 func TestLoadHidden(t *testing.T) {
 	dir := filepath.Join(written(t, map[string]string{".app/a.yaml": ""}), ".app")
-	if _, err := files.Load(dir, repo); !errors.Is(err, files.ErrNothing) {
-		t.Errorf("got %v", err)
+	if _, err := files.Load(dir, repo); err == nil || err.Error() != noFile {
+		t.Errorf("got error %v, want %s", err, noFile)
 	}
 }
 

@@ -4,16 +4,17 @@ package files
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// keys are those that Fleet reads of a map. Below a key that is nil anything may be.
+// keys are the keys of a map that Fleet reads. A key with nil may have any value.
 type keys map[string]keys
 
-// The keys of a fleet.yaml of Fleet 0.10 to 0.16, of which each version ignores those of the others, as it ignores what it does not know.
-// Source: Fleet's API types FleetYAML, BundleSpec and BundleDeploymentOptions.
+// These are the keys of a fleet.yaml of Fleet 0.10 to 0.16. Each version ignores the keys of other versions, as it ignores all unknown keys.
+// Source: the API types FleetYAML, BundleSpec and BundleDeploymentOptions.
 var (
 	helmKeys = keys{"chart": nil, "repo": nil, "releaseName": nil, "version": nil, "timeoutSeconds": nil, "values": nil, "templateValues": nil,
 		"valuesFrom": nil, "valuesFiles": nil, "force": nil, "takeOwnership": nil, "maxHistory": nil, "atomic": nil, "disablePreProcess": nil,
@@ -28,6 +29,7 @@ var (
 	targetKeys = with(optionKeys, "name", "clusterName", "clusterSelector", "clusterGroup", "clusterGroupSelector", "doNotDeploy")
 )
 
+// with returns the keys and more keys that may have any value.
 func with(known keys, more ...string) keys {
 	out := keys{}
 	for k, below := range known {
@@ -39,65 +41,58 @@ func with(known keys, more ...string) keys {
 	return out
 }
 
-// unknownKeys says of each key of a fleet.yaml that Fleet ignores where it is.
+// unknownKeys returns a note for each key of a fleet.yaml that Fleet ignores, with the line.
 func unknownKeys(file string, root *yaml.Node) []string {
 	var out []string
-	if root.Kind == yaml.DocumentNode && len(root.Content) == 1 {
-		root = root.Content[0]
-	}
 	report := func(path string, n *yaml.Node) {
 		out = append(out, fmt.Sprintf("%s, line %d: Fleet does not know the key %s and ignores it", file, n.Line, path))
 	}
 	walk(root, "", bundleKeys, report)
-	for i := 0; i+1 < len(root.Content) && root.Kind == yaml.MappingNode; i += 2 {
-		if name := root.Content[i].Value; strings.EqualFold(name, "targetCustomizations") || strings.EqualFold(name, "targets") {
-			for j, target := range root.Content[i+1].Content {
-				walk(target, fmt.Sprintf("%s[%d].", name, j), targetKeys, report)
+	for key, value := range pairs(root) {
+		if strings.EqualFold(key.Value, "targetCustomizations") || strings.EqualFold(key.Value, "targets") {
+			for i, target := range value.Content {
+				walk(target, fmt.Sprintf("%s[%d].", key.Value, i), targetKeys, report)
 			}
 		}
 	}
 	return out
 }
 
-// walk reports the keys of a map that are not known, and of the maps below it. Fleet reads keys in whatever case they are.
+// walk reports the unknown keys of a map and of the maps in it. Fleet ignores the case of keys.
 func walk(n *yaml.Node, path string, known keys, report func(path string, n *yaml.Node)) {
-	if n.Kind != yaml.MappingNode {
-		return
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		found := false
+	for key, value := range pairs(n) {
+		found := key.Tag == "!!merge"
 		for name, below := range known {
-			if !strings.EqualFold(name, key.Value) {
-				continue
-			}
-			if found = true; below != nil {
-				walk(n.Content[i+1], path+key.Value+".", below, report)
+			if strings.EqualFold(name, key.Value) {
+				if found = true; below != nil {
+					walk(value, path+key.Value+".", below, report)
+				}
 			}
 		}
-		if !found && key.Tag != "!!merge" {
+		if !found {
 			report(path+key.Value, key)
 		}
 	}
 }
 
-// lineOfField is where in a fleet.yaml a field is, by the path that encoding/json gives it: "helm.chart". 0 where it is not found.
-func lineOfField(root *yaml.Node, path string) int {
-	n := root
-	if n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
-		n = n.Content[0]
+// lineOfField returns the line of a field, given by its path in an error of encoding/json: "helm.chart". It returns 0 if the field is not found.
+func lineOfField(n *yaml.Node, path string) int {
+	name, rest, _ := strings.Cut(path, ".")
+	for key, value := range pairs(n) {
+		if strings.EqualFold(key.Value, name) {
+			return max(key.Line, lineOfField(value, rest))
+		}
 	}
-	line := 0
-	for part := range strings.SplitSeq(path, ".") {
-		found := false
-		for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode && !found; i += 2 {
-			if found = strings.EqualFold(n.Content[i].Value, part); found {
-				line, n = n.Content[i].Line, n.Content[i+1]
+	return 0
+}
+
+// pairs yields the keys and values of a map, and nothing for other nodes.
+func pairs(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+			if !yield(n.Content[i], n.Content[i+1]) {
+				return
 			}
 		}
-		if !found {
-			return line
-		}
 	}
-	return line
 }

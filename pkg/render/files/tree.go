@@ -3,8 +3,6 @@
 package files
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -18,10 +16,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-// ignoreFile lists, a pattern in a line, what of its directory and those below does not belong to the bundle.
+// ignoreFile is the name of a file with patterns, one in a line, for files of its directory and below that do not belong to the bundle.
 const ignoreFile = ".fleetignore"
 
-// tree collects the files of a bundle: all of the directory but hidden ones, ignored ones, and those that became options.
+// tree collects the files of a bundle: all files of the directory, except hidden ones, ignored ones, and those that are part of the options (applied).
 type tree struct {
 	root      *os.Root
 	applied   []string
@@ -45,15 +43,15 @@ func (t *tree) read() error {
 		if err != nil {
 			return err
 		}
-		hidden := name != "." && strings.HasPrefix(path.Base(name), ".")
+		ignore = ignore || name != "." && strings.HasPrefix(path.Base(name), ".")
 		switch {
 		case slices.Contains(t.applied, name):
 			return nil
-		case d.IsDir() && (ignore || hidden):
+		case d.IsDir() && ignore:
 			return fs.SkipDir
 		case d.IsDir():
 			return t.addPatterns(name)
-		case ignore || hidden:
+		case ignore:
 			return nil
 		}
 		return t.add(name)
@@ -67,33 +65,29 @@ func (t *tree) read() error {
 
 func (t *tree) add(name string) error {
 	if len(t.resources) >= maxFiles {
-		return ErrTooLarge
+		return errTooLarge
 	}
 	data, err := readFile(t.root, name, maxBytes-t.size)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	t.size += len(data)
-	r, err := resource(name, data)
-	if err != nil {
-		return err
-	}
+	r, err := encode(name, data)
 	t.resources = append(t.resources, r)
-	return nil
+	return err
 }
 
-// readFile reads a regular file, or what a link leads to if that is one. A root follows no link out of itself.
+// readFile reads a regular file, also through a symbolic link. A root does not follow a link that leaves it.
 func readFile(root *os.Root, name string, limit int) ([]byte, error) {
-	info, err := root.Stat(name) // before it is opened: to open a pipe is to wait for its other end
+	info, err := root.Stat(name) // before it is opened, because opening a pipe would block
+	if _, ok := errors.AsType[*fs.PathError](err); ok && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+		return nil, errors.New("it is a link that leaves the directory or cannot be followed")
+	}
 	if err != nil {
-		var wrong *fs.PathError
-		if errors.As(err, &wrong) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
-			return nil, errors.New("it leads out of the directory, or cannot be followed")
-		}
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("it is not a regular file")
 	}
 	f, err := root.Open(name)
 	if err != nil {
@@ -101,13 +95,10 @@ func readFile(root *os.Root, name string, limit int) ([]byte, error) {
 	}
 	defer func() { _ = f.Close() }()
 	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
-	if err != nil {
-		return nil, err
+	if err == nil && len(data) > limit {
+		err = errTooLarge
 	}
-	if len(data) > limit {
-		return nil, ErrTooLarge
-	}
-	return data, nil
+	return data, err
 }
 
 var trailingSpace = regexp.MustCompile(`([^\\])\s+$`)
@@ -122,37 +113,33 @@ func (t *tree) addPatterns(dir string) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	i := ignored{dir: dir}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	for lines.Scan() {
-		if p := trailingSpace.ReplaceAllString(lines.Text(), "$1"); p != "" && !strings.HasPrefix(p, "#") {
+	for line := range strings.Lines(string(data)) {
+		if p := trailingSpace.ReplaceAllString(strings.TrimRight(line, "\r\n"), "$1"); p != "" && p[0] != '#' {
 			i.patterns = append(i.patterns, p)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
 	}
 	t.ignored = append(t.ignored, i)
 	return nil
 }
 
-// ignores says whether a .fleetignore takes a name out. Patterns match the last part of a path; one that ends in "/*" matches
-// directories only.
+// ignores reports whether a .fleetignore excludes a path. Patterns match the last part of the path. A pattern that ends in "/*" matches only
+// directories.
 func (t *tree) ignores(name string, isDir bool) (bool, error) {
 	for _, i := range t.ignored {
-		// Fleet compares paths as texts: the file of "app" counts in "application" too.
+		// Fleet compares the text of paths, so the file in "app" also applies to "application".
 		if i.dir != "." && !strings.HasPrefix(name, i.dir) {
 			continue
 		}
 		for _, p := range i.patterns {
-			if at := strings.Index(p, "/*"); at > 0 {
-				if isDir && strings.TrimSuffix(p, "/*") == path.Base(name) {
-					return true, nil
-				}
-				continue
+			var ok bool
+			var err error
+			if strings.Index(p, "/*") > 0 {
+				ok = isDir && strings.TrimSuffix(p, "/*") == path.Base(name)
+			} else {
+				ok, err = path.Match(p, path.Base(name))
 			}
-			ok, err := path.Match(p, path.Base(name))
 			if err != nil {
-				return false, fmt.Errorf("%s: a pattern of it is not well formed", path.Join(i.dir, ignoreFile))
+				return false, fmt.Errorf("%s: it has an invalid pattern", path.Join(i.dir, ignoreFile))
 			}
 			if ok {
 				return true, nil
