@@ -12,114 +12,95 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
 
-// maxObject bounds, in bytes, one object of a list, and all that a page states besides its objects. etcd takes objects of 1.5 MiB.
+// maxObject is the limit of one object of a list, and of all other data of a page, in bytes. etcd accepts objects of 1.5 MiB.
 const maxObject = 16 << 20
 
-// answer is a list that is being read, and what it has stated of itself so far.
+// answer is a list that is being read, with the kind that it has stated so far.
 type answer struct {
 	*jsontext.Decoder
-	meter            *meter
+	input            *limitedReader
 	apiVersion, kind string
-	listed           bool
+	listed           bool // it has items
 }
 
 func newAnswer(body io.Reader) *answer {
-	m := &meter{reader: body, left: maxObject}
-	return &answer{Decoder: jsontext.NewDecoder(m, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)), meter: m}
+	in := &limitedReader{reader: body, left: maxObject}
+	return &answer{Decoder: jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)), input: in}
 }
 
-// next reads one object, which may have maxObject bytes.
+// next reads one object of at most maxObject bytes.
 func (a *answer) next() (jsontext.Value, error) {
-	a.meter.left = maxObject
+	a.input.left = maxObject
 	return a.ReadValue()
 }
 
-// meter reads until nothing is left of what was allowed. It keeps the decoder's buffer, which grows to the longest value, within a bound.
-type meter struct {
+// value decodes the next value.
+func (a *answer) value(into any) error {
+	raw, err := a.ReadValue()
+	if err != nil {
+		return err
+	}
+	return object.Into(raw, into)
+}
+
+// limitedReader limits the buffer of the decoder, which grows to the longest value. Unlike io.LimitReader, it returns an error at the limit.
+type limitedReader struct {
 	reader io.Reader
 	left   int
 }
 
 // Read implements io.Reader.
-func (m *meter) Read(p []byte) (int, error) {
-	if m.left <= 0 {
+func (r *limitedReader) Read(p []byte) (int, error) {
+	if r.left <= 0 {
 		return 0, &transport.SizeError{Most: maxObject}
 	}
-	n, err := m.reader.Read(p[:min(len(p), m.left)])
-	m.left -= n
+	n, err := r.reader.Read(p[:min(len(p), r.left)])
+	r.left -= n
 	return n, err
 }
 
-// text reads a value that is a string; anything else is "".
-func text(a *answer) (string, error) {
-	v, err := a.ReadValue()
-	if err != nil || v.Kind() != '"' {
-		return "", err
-	}
-	unquoted, err := jsontext.AppendUnquote(nil, v)
-	return string(unquoted), err
+// finalError is an error of an answer that a second request would return again.
+type finalError struct{ text string }
+
+func (e *finalError) Error() string { return e.text }
+
+// endless is the error of a list that has no end.
+func endless(format string, args ...any) error {
+	return &finalError{"reading of the list stopped: " + fmt.Sprintf(format, args...)}
 }
 
-// otherKindError says that an answer is of another kind than what was asked for.
-type otherKindError struct{ got, want string }
+// unreadError is an error of an answer that a second request may not have.
+type unreadError struct{ err error }
 
-func (e *otherKindError) Error() string {
-	return fmt.Sprintf("the answer is of another kind: %s; %s was asked for", e.got, e.want)
-}
+func (e *unreadError) Error() string { return "the answer could not be read: " + e.err.Error() }
 
-// endlessError says that a list was given up because it came to no end.
-type endlessError struct{ why string }
-
-func (e *endlessError) Error() string { return "the list was given up: " + e.why }
-
-// cutError says that an answer began well and then broke off.
-type cutError struct{ err error }
-
-func (e *cutError) Error() string { return "the answer broke off: " + e.err.Error() }
-
-// final says whether the same request would end the same way again.
-func final(err error) bool {
-	var stop *yieldError
-	var other *otherKindError
-	var endless *endlessError
-	var size *transport.SizeError
-	return errors.As(err, &stop) || errors.As(err, &other) || errors.As(err, &endless) || errors.As(err, &size)
-}
-
-// broken makes a cutError of what an answer ended with, unless it is final.
-func broken(err error) error {
-	if final(err) {
-		return err
-	}
-	return &cutError{err}
-}
-
-// partialMetadata is what objects are, whatever their kind, of which the metadata alone were asked for.
+// partialMetadata is the kind of all objects of an answer with metadata only.
 var partialMetadata = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
 
 // check compares a complete list with the request.
 func (l *lister) check(a *answer) error {
 	switch {
-	case a.apiVersion+a.kind != "" && !l.asked(a, true):
+	case a.apiVersion+a.kind != "" && !l.requested(a, true):
 		return l.otherKind(a.apiVersion, a.kind)
-	case !a.listed: // an answer of a proxy must not count as an empty cluster
-		return &cutError{errors.New("it is no list")}
+	case !a.listed: // the answer of a proxy must not count as an empty cluster
+		return errors.New("it is not a list")
 	case a.kind == "" || a.apiVersion == "":
 		return l.otherKind(a.apiVersion, a.kind)
 	}
 	return nil
 }
 
-// checkStart compares the fields before the items of a list with the request, so that no item of another list is used. API
-// servers write the kind of a list of custom resources after the items; each of those states its own kind.
+// checkStart compares the members before the items of a list with the request, so that no item of another list is used. API servers
+// write the kind of a list of custom resources after the items. Each of these items states its own kind.
 func (l *lister) checkStart(a *answer) error {
 	ok := true
 	switch {
 	case a.kind != "" && a.apiVersion != "":
-		ok = l.asked(a, true)
+		ok = l.requested(a, true)
 	case a.apiVersion != "":
 		ok = a.apiVersion == l.kind.GroupVersion().String() || l.query.MetadataOnly && a.apiVersion == partialMetadata.GroupVersion().String()
 	case a.kind == "":
@@ -134,7 +115,7 @@ func (l *lister) checkStart(a *answer) error {
 // checkItem compares an item with the request. An item need not state its kind if the list has stated its own.
 func (l *lister) checkItem(a *answer, apiVersion, kind string) error {
 	if apiVersion == "" && kind == "" {
-		if l.asked(a, false) {
+		if l.requested(a, false) {
 			return nil
 		}
 		return l.otherKind(a.apiVersion, a.kind)
@@ -146,17 +127,17 @@ func (l *lister) checkItem(a *answer, apiVersion, kind string) error {
 	return l.otherKind(apiVersion, kind)
 }
 
-// asked says whether a list is of the kind that was asked for, as far as it has stated it. The definition of a custom resource may name its
-// lists as it likes: such a name is taken where own says that the items have stated their kind, and no other kind has lists of that name.
-func (l *lister) asked(a *answer, own bool) bool {
+// requested reports whether a list has the requested kind, as far as the list has stated it. A CustomResourceDefinition can set any name for
+// its list kind. Such a name is accepted if the items state their own kind and no other kind has a list of that name.
+func (l *lister) requested(a *answer, itemsStateKind bool) bool {
 	got := schema.FromAPIVersionAndKind(a.apiVersion, a.kind)
-	of := func(gvk schema.GroupVersionKind) schema.GroupVersionKind {
+	listOf := func(gvk schema.GroupVersionKind) schema.GroupVersionKind {
 		return gvk.GroupVersion().WithKind(gvk.Kind + "List")
 	}
 	switch {
-	case got == of(l.kind.GroupVersionKind), l.query.MetadataOnly && got == of(partialMetadata):
+	case got == listOf(l.kind.GroupVersionKind), l.query.MetadataOnly && got == listOf(partialMetadata):
 		return true
-	case !own || got.GroupVersion() != l.kind.GroupVersion() || !strings.Contains(got.Group, "."):
+	case !itemsStateKind || got.GroupVersion() != l.kind.GroupVersion() || !strings.Contains(got.Group, "."):
 		return false
 	}
 	_, _, other := l.kinds.Lookup(got.GroupVersion().WithKind(strings.TrimSuffix(got.Kind, "List")))
@@ -164,10 +145,9 @@ func (l *lister) asked(a *answer, own bool) bool {
 }
 
 func (l *lister) otherKind(apiVersion, kind string) error {
-	want := l.kind.GroupVersionKind
-	got := "one that does not state its kind"
+	got := "no kind"
 	if kind != "" {
-		got = fmt.Sprintf("%q of %q", kind, apiVersion)
+		got = fmt.Sprintf("the kind %q of %q", kind, apiVersion)
 	}
-	return &otherKindError{got: got, want: fmt.Sprintf("%sList of %s", want.Kind, want.GroupVersion())}
+	return &finalError{fmt.Sprintf("the answer has %s; the request was for %sList of %s", got, l.kind.Kind, l.kind.GroupVersion())}
 }

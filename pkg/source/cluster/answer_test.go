@@ -33,7 +33,7 @@ func widgetScript(a ...answer) map[string][]answer {
 	}
 }
 
-// written answers with a document as it is.
+// written answers with an unchanged document.
 func written(document string) answer {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -44,7 +44,7 @@ func written(document string) answer {
 // configMapItem is an item that states its kind.
 const configMapItem = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}}`
 
-// TestListKind holds that an answer of another kind is a gap, and that nothing of it is taken.
+// TestListKind checks that an answer with another kind is a gap, and that no item of it is used.
 func TestListKind(t *testing.T) {
 	t.Parallel()
 	configMap := source.Query{Kind: configMapKind}
@@ -56,34 +56,34 @@ func TestListKind(t *testing.T) {
 		yields   []string
 		fails    string // a part of the gap, "" for none
 	}{
-		"as asked":             {query: configMap, document: `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`, yields: []string{"a"}},
-		"another kind":         {query: configMap, document: `{"kind":"SecretList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`, fails: `"SecretList" of "v1"; ConfigMapList of v1 was asked for`},
-		"another kind, empty":  {query: configMap, document: `{"kind":"SecretList","apiVersion":"v1","items":[]}`, fails: "another kind"},
+		"the requested kind":   {query: configMap, document: `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`, yields: []string{"a"}},
+		"another kind":         {query: configMap, document: `{"kind":"SecretList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}`, fails: `"SecretList" of "v1"; the request was for ConfigMapList of v1`},
+		"another kind, empty":  {query: configMap, document: `{"kind":"SecretList","apiVersion":"v1","items":[]}`, fails: "the request was for ConfigMapList"},
 		"another version":      {query: configMap, document: `{"kind":"ConfigMapList","apiVersion":"v2","items":[]}`, fails: `"ConfigMapList" of "v2"`},
-		"a list of anything":   {query: configMap, document: `{"kind":"List","apiVersion":"v1","items":[]}`, fails: "another kind"},
+		"an untyped list":      {query: configMap, document: `{"kind":"List","apiVersion":"v1","items":[]}`, fails: "the request was for ConfigMapList"},
 		"a table":              {query: configMap, document: `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[]}`, fails: `"Table" of "meta.k8s.io/v1"`},
 		"a status":             {query: configMap, document: `{"kind":"Status","apiVersion":"v1","status":"Success"}`, fails: `"Status" of "v1"`},
 		"one object":           {query: configMap, document: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}}`, fails: `"ConfigMap" of "v1"`},
-		"no kind":              {query: configMap, document: `{"items":[]}`, fails: "does not state its kind"},
-		"no kind, and an item": {query: configMap, document: `{"items":[{"metadata":{"name":"a"}}]}`, fails: "does not state its kind"},
-		"the kind comes late":  {query: configMap, document: `{"apiVersion":"v1","items":[{"metadata":{"name":"a"}}],"kind":"SecretList"}`, fails: "another kind"},
-		"another kind, of which the items are as asked": {query: configMap, document: `{"kind":"PodList","apiVersion":"v1","items":[` + configMapItem + `]}`,
+		"no kind":              {query: configMap, document: `{"items":[]}`, fails: "the answer has no kind"},
+		"no kind, and an item": {query: configMap, document: `{"items":[{"metadata":{"name":"a"}}]}`, fails: "the answer has no kind"},
+		"the kind comes late":  {query: configMap, document: `{"apiVersion":"v1","items":[{"metadata":{"name":"a"}}],"kind":"SecretList"}`, fails: "the answer has no kind"},
+		"another kind, and an item of the requested kind": {query: configMap, document: `{"kind":"PodList","apiVersion":"v1","items":[` + configMapItem + `]}`,
 			fails: `"PodList" of "v1"`},
-		"another version, of which the items are as asked": {query: configMap, document: `{"kind":"ConfigMapList","apiVersion":"v2","items":[` + configMapItem + `]}`,
+		"another version, and an item of the requested kind": {query: configMap, document: `{"kind":"ConfigMapList","apiVersion":"v2","items":[` + configMapItem + `]}`,
 			fails: `"ConfigMapList" of "v2"`},
-		"no kind, and an item as asked": {query: configMap, document: `{"items":[` + configMapItem + `]}`, fails: "does not state its kind"},
+		"no kind, and an item of the requested kind": {query: configMap, document: `{"items":[` + configMapItem + `]}`, fails: "the answer has no kind"},
 		"another version, and the kind comes late": {query: configMap, document: `{"apiVersion":"v2","items":[` + configMapItem + `],"kind":"ConfigMapList"}`,
-			fails: "does not state its kind"},
+			fails: "the answer has no kind"},
 		"the version comes late": {query: configMap, document: `{"kind":"ConfigMapList","items":[` + configMapItem + `],"apiVersion":"v1"}`,
 			yields: []string{"a"}},
 		"an item of another kind": {query: configMap, document: `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}]}`,
 			fails: `"Secret" of "v1"`},
-		"metadata that were not asked for": {query: configMap, document: `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[]}`, fails: "another kind"},
+		"metadata that was not requested": {query: configMap, document: `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[]}`, fails: "the request was for ConfigMapList"},
 		"metadata": {query: metadata, document: `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[` +
 			`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}]}`, yields: []string{"a"}},
 		"a custom resource": {query: widget, document: `{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}],` +
 			`"kind":"WidgetList","metadata":{}}`, yields: []string{"a"}},
-		"a custom resource with a name for its lists": {query: widget, document: `{"apiVersion":"example.com/v1","items":[` +
+		"a custom resource with a custom list kind": {query: widget, document: `{"apiVersion":"example.com/v1","items":[` +
 			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}],"kind":"WidgetCollection","metadata":{}}`, yields: []string{"a"}},
 		"another custom resource": {query: widget, document: `{"apiVersion":"example.com/v1","items":[],"kind":"GadgetList","metadata":{}}`, fails: `"GadgetList"`},
 	} {
@@ -108,10 +108,10 @@ func TestListKind(t *testing.T) {
 	}
 }
 
-// TestListEndless holds that a list which comes to no end is given up, and is no complete one.
+// TestListEndless checks that a list without an end is a gap after a limited number of requests.
 func TestListEndless(t *testing.T) {
 	t.Parallel()
-	tokens := func(names func(n int) []string) []answer { // pages that never end, each with a token of its own
+	tokens := func(names func(n int) []string) []answer { // pages without an end, each with another token
 		out := make([]answer, 20)
 		for n := range out {
 			out[n] = page(fmt.Sprint("token-", n), names(n)...)
@@ -120,15 +120,15 @@ func TestListEndless(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		answers  []answer
-		says     string
+		reason   string
 		requests int
 	}{
-		"the same token":            {times(3, page("A", "x/1")), "the server gave the same continue token twice", 2},
-		"the same objects for ever": {tokens(func(int) []string { return []string{"x/1", "x/2"} }), "it has more than 10 pages", 10},
-		"nothing, for ever":         {tokens(func(int) []string { return nil }), "it has more than 10 pages", 10},
-		"two tokens in turn":        {alternate(3, page("A", "x/1"), page("B", "x/2")), "the server gave the same continue token twice", 3},
-		"other objects for ever":    {tokens(func(n int) []string { return []string{fmt.Sprint("x/", n), fmt.Sprint("y/", n)} }), "it has more than 8 objects", 5},
-		"one page without an end":   {times(1, page("", strings.Fields("1 2 3 4 5 6 7 8 9 10")...)), "it has more than 8 objects", 1},
+		"the same token":          {times(3, page("A", "x/1")), "the server sent the same continue token twice", 2},
+		"the same objects always": {tokens(func(int) []string { return []string{"x/1", "x/2"} }), "it has more than 10 pages", 10},
+		"no objects":              {tokens(func(int) []string { return nil }), "it has more than 10 pages", 10},
+		"alternating tokens":      {alternate(3, page("A", "x/1"), page("B", "x/2")), "the server sent the same continue token twice", 3},
+		"other objects always":    {tokens(func(n int) []string { return []string{fmt.Sprint("x/", n), fmt.Sprint("y/", n)} }), "it has more than 8 objects", 5},
+		"one page without an end": {times(1, page("", strings.Fields("1 2 3 4 5 6 7 8 9 10")...)), "it has more than 8 objects", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -137,17 +137,17 @@ func TestListEndless(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if f, covered := cover.Of("x"); covered || f.Detail != "the list was given up: "+test.says || f.Reason != source.ReadFailed {
-				t.Errorf("covered %t: %+v, want %q", covered, f, test.says)
+			if f, covered := cover.Of("x"); covered || f.Detail != "reading of the list stopped: "+test.reason || f.Reason != source.ReadFailed {
+				t.Errorf("covered %t: %+v, want %q", covered, f, test.reason)
 			}
-			if got := len(s.asked()); got != test.requests {
+			if got := len(s.sent()); got != test.requests {
 				t.Errorf("%d requests, want %d", got, test.requests)
 			}
 		})
 	}
 }
 
-// alternate repeats two answers, n in all.
+// alternate returns n answers, a and b in turn.
 func alternate(n int, a, b answer) []answer {
 	out := make([]answer, n)
 	for i := range out {
@@ -159,9 +159,9 @@ func alternate(n int, a, b answer) []answer {
 	return out
 }
 
-// TestListBarren holds that a list which yields nothing new is given up long before it has as many pages as a list may have, and that an
-// expired list may pass again over what it has yielded.
-func TestListBarren(t *testing.T) {
+// TestListRepeated checks that reading stops after 100 consecutive pages without a new object, and that a list which expired may repeat the
+// objects that were yielded before.
+func TestListRepeated(t *testing.T) {
 	t.Parallel()
 	const pages = 150
 	numbered := func(prefix string, names func(n int) []string) []answer {
@@ -188,17 +188,17 @@ func TestListBarren(t *testing.T) {
 			s := serve(t, map[string][]answer{configMaps: test.answers})
 			_, cover, err := collect(t, s.open(), source.Query{Kind: configMapKind})
 			f, covered := cover.Of("x")
-			if err != nil || covered != test.covered || !covered && f.Detail != "the list was given up: 100 pages in a row have no new object" {
+			if err != nil || covered != test.covered || !covered && f.Detail != "reading of the list stopped: 100 consecutive pages have no new object" {
 				t.Errorf("covered %t: %+v, %v", covered, f, err)
 			}
-			if got := len(s.asked()); got != test.requests {
+			if got := len(s.sent()); got != test.requests {
 				t.Errorf("%d requests, want %d", got, test.requests)
 			}
 		})
 	}
 }
 
-// TestListFiltered holds that pages which a server has filtered down to nothing are read on.
+// TestListFiltered checks that reading continues after empty pages: a server may filter all objects of a page.
 func TestListFiltered(t *testing.T) {
 	t.Parallel()
 	var empty []answer
@@ -212,7 +212,7 @@ func TestListFiltered(t *testing.T) {
 	}
 }
 
-// TestListWait holds that a server which asks for years of patience is not waited for, and what that is called.
+// TestListWait checks that a Retry-After of years is a gap.
 func TestListWait(t *testing.T) {
 	t.Parallel()
 	s := serve(t, map[string][]answer{configMaps: {status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "Retry-After", "315360000")}})
@@ -220,12 +220,12 @@ func TestListWait(t *testing.T) {
 	if f, covered := cover.Of("x"); err != nil || covered || !strings.Contains(f.Detail, "asks to wait 315360000 s") {
 		t.Errorf("covered %t: %+v, %v", covered, f, err)
 	}
-	if n := len(s.asked()); n != 1 {
+	if n := len(s.sent()); n != 1 {
 		t.Errorf("%d requests", n)
 	}
 }
 
-// TestListRedirect holds that the answer of a server that another one names is a gap.
+// TestListRedirect checks that a redirect to another server is a gap.
 func TestListRedirect(t *testing.T) {
 	t.Parallel()
 	other := serve(t, map[string][]answer{configMaps: {page("", "x/forged")}})
@@ -236,12 +236,12 @@ func TestListRedirect(t *testing.T) {
 	if f, covered := cover.Of("x"); err != nil || covered || len(got) > 0 || !strings.Contains(f.Detail, other.URL) {
 		t.Errorf("yielded %v, covered %t: %+v, %v", got, covered, f, err)
 	}
-	if n := len(other.asked()); n > 0 {
-		t.Errorf("the other server was asked %d times", n)
+	if n := len(other.sent()); n > 0 {
+		t.Errorf("the other server received %d requests", n)
 	}
 }
 
-// TestListLarge holds that an object which decompresses to more than an object may have is a gap, and that large pages of small objects are none.
+// TestListLarge checks that an object above the limit after decompression is a gap, and that a large page of small objects is not.
 func TestListLarge(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
@@ -249,7 +249,7 @@ func TestListLarge(t *testing.T) {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			var b bytes.Buffer
 			zip := gzip.NewWriter(&b)
-			write := func(s string) { _, _ = zip.Write([]byte(s)) } // to memory, which does not fail
+			write := func(s string) { _, _ = zip.Write([]byte(s)) } // writes to memory do not fail
 			write(`{"kind":"ConfigMapList","apiVersion":"v1","items":[`)
 			items(write)
 			write(`]}`)
@@ -286,7 +286,7 @@ func TestListLarge(t *testing.T) {
 	if f, covered := cover.Of("x"); err != nil || covered || len(got) > 0 || !strings.Contains(f.Detail, "larger than 16 MiB after decompression") {
 		t.Errorf("a bomb: yielded %d, covered %t: %+v, %v", len(got), covered, f, err)
 	}
-	if n := len(s.asked()); n != 2 {
-		t.Errorf("%d requests: what is too large is not asked for again", n)
+	if n := len(s.sent()); n != 2 {
+		t.Errorf("%d requests, want 2: an object above the limit is not requested again", n)
 	}
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster reads a live cluster: discovery once, then paged lists whose items are passed on as they come off the wire. It makes no
-// request for a single object and keeps none.
+// Package cluster reads a live cluster: discovery once, then paged lists. It passes on each item as soon as the item arrives, and keeps
+// none. An audit requests no single object from it.
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
@@ -24,42 +26,42 @@ import (
 
 // Defaults of Options.
 const (
-	// DefaultConcurrency is how many requests are under way at once: enough to hide latency, few enough for any priority level.
+	// DefaultConcurrency is the number of concurrent requests. It hides latency and stays below the limits of API priority and fairness.
 	DefaultConcurrency = 8
-	// DefaultPageSize is the limit of a LIST, as kubectl has it.
+	// DefaultPageSize is the limit of a LIST request, as in kubectl.
 	DefaultPageSize = 500
-	// DefaultMaxPages and DefaultMaxObjects bound one list. No cluster comes near them; a server that never ends its list reaches one of them.
+	// DefaultMaxPages and DefaultMaxObjects bound one list. No real cluster reaches them. They end a list that a faulty server never ends.
 	DefaultMaxPages   = 10_000
 	DefaultMaxObjects = 2_000_000
 )
 
-// The bounds of answers, in bytes after decompression.
+// The limits of an answer, in bytes after decompression.
 const (
-	// maxAnswer bounds an answer that is read as a whole: one object, which has at most 1.5 MiB in etcd, or a discovery document, which has
-	// 3 MiB for 2,000 kinds.
+	// maxAnswer applies to an answer that is held in memory: one object (at most 1.5 MiB in etcd), or a discovery document (3 MiB for
+	// 2,000 kinds).
 	maxAnswer = 64 << 20
-	// maxPage bounds a page of a list, which is read object by object: 500 objects of etcd's limit of 1.5 MiB have 750 MiB.
+	// maxPage applies to a page of a list, which is read object by object: 500 objects of 1.5 MiB are 750 MiB.
 	maxPage = 1 << 30
 )
 
-// Options of a Cluster. Zero values mean the defaults.
+// Options of a Cluster. A zero value means the default.
 type Options struct {
 	Concurrency int
 	PageSize    int
 	MaxPages    int
 	MaxObjects  int
-	// Context is the name of the kubeconfig's context, to be shown.
+	// Context is the name of the kubeconfig's context. It is only displayed.
 	Context string
-	// Now is the clock, read once when reading starts.
+	// Now is the clock. Describe reads it once.
 	Now func() time.Time
 }
 
 // Cluster is a live cluster. It implements source.Source.
 type Cluster struct {
-	server    string // its address, to be shown
+	server    string // the address without credentials
 	client    rest.Interface
 	discovery *discovery.DiscoveryClient
-	slots     chan struct{}
+	slots     *semaphore.Weighted // one for each concurrent request
 	options   Options
 
 	kindsMu sync.Mutex
@@ -68,48 +70,39 @@ type Cluster struct {
 
 var _ source.Source = (*Cluster)(nil)
 
-// New makes a Cluster of a client configuration. It makes no request.
+// New makes a Cluster from a client configuration. It makes no request.
 func New(config *rest.Config, o Options) (*Cluster, error) {
-	if o.Concurrency <= 0 {
-		o.Concurrency = DefaultConcurrency
+	o.Concurrency = cmp.Or(o.Concurrency, DefaultConcurrency)
+	o.PageSize = cmp.Or(o.PageSize, DefaultPageSize)
+	o.MaxPages = cmp.Or(o.MaxPages, DefaultMaxPages)
+	o.MaxObjects = cmp.Or(o.MaxObjects, DefaultMaxObjects)
+	c := &Cluster{server: escape.Address(config.Host), slots: semaphore.NewWeighted(int64(o.Concurrency)), options: o}
+	if err := c.connect(rest.CopyConfig(config)); err != nil {
+		return nil, fmt.Errorf("preparing the connection to %s: %s", c.server, escape.WithoutCredentials(err.Error()))
 	}
-	if o.PageSize <= 0 {
-		o.PageSize = DefaultPageSize
-	}
-	if o.MaxPages <= 0 {
-		o.MaxPages = DefaultMaxPages
-	}
-	if o.MaxObjects <= 0 {
-		o.MaxObjects = DefaultMaxObjects
-	}
-	config = rest.CopyConfig(config)
-	server := escape.Address(config.Host)
-	config.QPS = -1 // the server's priority and fairness limits the rate; Concurrency limits this client
+	return c, nil
+}
+
+// connect makes the clients. It changes the configuration.
+func (c *Cluster) connect(config *rest.Config) error {
+	config.QPS = -1 // API priority and fairness limits the rate, and Concurrency limits this client
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	httpClient, err := transport.Client(config, transport.Bounds{Answer: maxAnswer, Page: maxPage})
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %s", server, escape.WithoutCredentials(err.Error()))
+		return err
 	}
-	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %s", server, escape.WithoutCredentials(err.Error()))
+	if c.client, err = rest.UnversionedRESTClientForConfigAndClient(config, httpClient); err != nil {
+		return err
 	}
-	disco, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %s", server, escape.WithoutCredentials(err.Error()))
-	}
-	return &Cluster{server: server, client: client, discovery: disco, slots: make(chan struct{}, o.Concurrency), options: o}, nil
+	c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
+	return err
 }
 
-// Describe asks for the server's version. An answer that refuses it is an answer; no answer, or one that does not know us, is an error.
+// Describe requests the server's version. If the server forbids it, the version is empty. If the server does not answer or does not
+// accept the credentials, Describe returns an error.
 func (c *Cluster) Describe(ctx context.Context) (source.Description, error) {
 	d := source.Description{Origin: source.OriginCluster, Context: c.options.Context, Server: c.server, TakenAt: c.options.Now().UTC()}
-	release, err := c.acquire(ctx)
-	if err != nil {
-		return d, err
-	}
-	defer release()
-	body, err := answerOf(c.client.Get().AbsPath("/version").Do(ctx))
+	body, err := c.do(ctx, c.client.Get().AbsPath("/version"))
 	switch {
 	case apierrors.IsForbidden(err):
 		return d, nil
@@ -118,33 +111,28 @@ func (c *Cluster) Describe(ctx context.Context) (source.Description, error) {
 	}
 	var v version.Info
 	if err := json.Unmarshal(body, &v); err != nil {
-		return d, fmt.Errorf("reaching the cluster at %s: its /version is no Kubernetes version", c.server)
+		return d, fmt.Errorf("reaching the cluster at %s: the answer to /version is not a Kubernetes version", c.server)
 	}
 	d.KubernetesVersion = v.GitVersion
 	return d, nil
 }
 
-// acquire takes one of the slots for a request; the caller gives it back with release.
-func (c *Cluster) acquire(ctx context.Context) (release func(), err error) {
-	select {
-	case c.slots <- struct{}{}:
-		return func() { <-c.slots }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// answerOf returns what a request was answered with. An error comes from Error, which has the server's own words; Raw's has not.
-func answerOf(r rest.Result) ([]byte, error) {
-	if err := r.Error(); err != nil {
+// do sends a request when fewer than Concurrency requests are in progress, and returns the body of the answer.
+func (c *Cluster) do(ctx context.Context, request *rest.Request) ([]byte, error) {
+	if err := c.slots.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	return r.Raw()
+	defer c.slots.Release(1)
+	result := request.Do(ctx)
+	if err := result.Error(); err != nil { // it has the server's message; the error of Raw has not
+		return nil, err
+	}
+	return result.Raw()
 }
 
-// failure turns what a request came back with into what the report says of it. The server's own words are fit to be shown.
-func failure(err error) source.Failure {
-	f := source.Failure{Reason: source.ReadFailed, Detail: err.Error()}
+// failure converts the error of a request. The server's message may be displayed.
+func failure(err error) *source.Failure {
+	f := &source.Failure{Reason: source.ReadFailed, Detail: err.Error()}
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		f.Reason = source.Forbidden
@@ -153,6 +141,3 @@ func failure(err error) source.Failure {
 	}
 	return f
 }
-
-// ended returns the error of the context. Requests that fail because the context ended return many different errors.
-func ended(ctx context.Context) bool { return ctx.Err() != nil }

@@ -23,10 +23,10 @@ func TestDescribe(t *testing.T) {
 		version string
 		err     string
 	}{
-		"version":      {answer: jsonAnswer(http.StatusOK, map[string]any{"gitVersion": "v1.36.3"}), version: "v1.36.3"},
-		"forbidden":    {answer: forbidden}, // it is a cluster that answers, and that is all that matters
-		"unauthorized": {answer: status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized), err: "Unauthorized"},
-		"no cluster":   {answer: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, err: "no Kubernetes version"},
+		"version":       {answer: jsonAnswer(http.StatusOK, map[string]any{"gitVersion": "v1.36.3"}), version: "v1.36.3"},
+		"forbidden":     {answer: forbidden}, // the cluster answers
+		"unauthorized":  {answer: status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized), err: "Unauthorized"},
+		"not a cluster": {answer: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, err: "not a Kubernetes version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,7 +40,7 @@ func TestDescribe(t *testing.T) {
 			case test.err == "" && err != nil:
 				t.Error(err)
 			case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err) || !strings.Contains(err.Error(), s.URL)):
-				t.Errorf("error %v, want one that says %q and names the server", err, test.err)
+				t.Errorf("error %v, want one with %q and the server", err, test.err)
 			}
 		})
 	}
@@ -52,11 +52,11 @@ func TestDescribeUnreachable(t *testing.T) {
 	c := s.open()
 	s.Close()
 	if _, err := c.Describe(t.Context()); err == nil || !strings.Contains(err.Error(), s.URL) {
-		t.Errorf("the server is gone: %v, want an error that names it", err)
+		t.Errorf("the server is closed: error %v, want one with its address", err)
 	}
 }
 
-// TestDescribePassword holds that user and password in the server's address, which sign in to it, go no further: the user may be a token.
+// TestDescribePassword checks that user and password in the server's address are sent to the server and never displayed. The user may be a token.
 func TestDescribePassword(t *testing.T) {
 	t.Parallel()
 	s := serve(t, map[string][]answer{"/version": {jsonAnswer(http.StatusOK, map[string]any{}), status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized)},
@@ -81,17 +81,17 @@ func TestDescribePassword(t *testing.T) {
 	}
 }
 
-// TestNew holds that a configuration which cannot work is an error at once, and that the caller's is left as it is.
+// TestNew checks that New refuses an invalid address and does not change the caller's configuration.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	if _, err := cluster.New(&rest.Config{Host: "https://[::1"}, cluster.Options{Now: time.Now}); err == nil {
-		t.Error("an address that is none was taken")
+		t.Error("an invalid address was accepted")
 	}
 	config := &rest.Config{Host: "https://127.0.0.1:1"}
 	if _, err := cluster.New(config, cluster.Options{Now: time.Now}); err != nil {
 		t.Fatal(err)
 	}
 	if config.QPS != 0 || config.NegotiatedSerializer != nil {
-		t.Errorf("the caller's configuration was changed: %+v", config)
+		t.Errorf("the caller's configuration changed: %+v", config)
 	}
 }

@@ -10,15 +10,16 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// CheckManager is the field manager of dry runs. It never owns a field: nothing is stored.
+// CheckManager is the field manager of dry runs. It never owns a field, because a dry run stores nothing.
 const CheckManager = "fleetdoctor-check"
 
-// MayApply asks the server whether we may patch objects of a kind in a namespace.
+// MayApply asks the server whether the user may patch objects of a kind in a namespace.
 func (c *Cluster) MayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error) {
 	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "patch",
@@ -28,17 +29,12 @@ func (c *Cluster) MayApply(ctx context.Context, kind source.Kind, namespace stri
 	if err != nil {
 		return false, err
 	}
-	release, err := c.acquire(ctx)
-	if err != nil {
-		return false, err
+	answer, err := c.do(ctx, c.client.Post().AbsPath(groupVersionPath(authorizationv1.SchemeGroupVersion), "selfsubjectaccessreviews").
+		SetHeader("Content-Type", "application/json").SetHeader("Accept", acceptAll).Body(body))
+	if err == nil {
+		err = json.Unmarshal(answer, &review)
 	}
-	defer release()
-	answer, err := answerOf(c.client.Post().AbsPath(groupVersionPath(authorizationv1.SchemeGroupVersion), "selfsubjectaccessreviews").
-		SetHeader("Content-Type", "application/json").SetHeader("Accept", acceptAll).Body(body).Do(ctx))
 	if err != nil {
-		return false, fmt.Errorf("asking whether %s may be patched: %w", kind.Resource, err)
-	}
-	if err := json.Unmarshal(answer, &review); err != nil {
 		return false, fmt.Errorf("asking whether %s may be patched: %w", kind.Resource, err)
 	}
 	return review.Status.Allowed, nil
@@ -46,30 +42,19 @@ func (c *Cluster) MayApply(ctx context.Context, kind source.Kind, namespace stri
 
 // Get reads one object.
 func (c *Cluster) Get(ctx context.Context, kind source.Kind, ref object.Ref) (object.Content, error) {
-	release, err := c.acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	answer, err := answerOf(c.client.Get().AbsPath(path(kind, ref.Namespace), ref.Name).SetHeader("Accept", acceptAll).Do(ctx))
-	if err != nil {
-		return nil, err
-	}
-	content, _, err := object.Decode(answer)
-	return content, err
+	return c.content(ctx, c.client.Get().AbsPath(path(kind, ref.Namespace), ref.Name))
 }
 
-// DryRunApply asks the server what the object would be if the manifest were applied over it, taking every field it states. Nothing is
-// stored. The manifest's kind must be one of Kinds.
+// DryRunApply returns the object as it would be if the manifest were applied with force. The server stores nothing. The manifest's kind must
+// be one of Kinds.
 func (c *Cluster) DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte) (object.Content, error) {
-	release, err := c.acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	answer, err := answerOf(c.client.Patch(types.ApplyPatchType).AbsPath(path(kind, ref.Namespace), ref.Name).
-		Param("fieldManager", CheckManager).Param("force", "true").Param("dryRun", "All").
-		SetHeader("Accept", acceptAll).Body(manifest).Do(ctx))
+	return c.content(ctx, c.client.Patch(types.ApplyPatchType).AbsPath(path(kind, ref.Namespace), ref.Name).
+		Param("fieldManager", CheckManager).Param("force", "true").Param("dryRun", "All").Body(manifest))
+}
+
+// content sends a request and decodes the object in the answer.
+func (c *Cluster) content(ctx context.Context, request *rest.Request) (object.Content, error) {
+	answer, err := c.do(ctx, request.SetHeader("Accept", acceptAll))
 	if err != nil {
 		return nil, err
 	}

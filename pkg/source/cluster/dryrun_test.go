@@ -22,12 +22,12 @@ import (
 
 var (
 	configMap = source.Kind{GroupVersionKind: configMapKind, Resource: "configmaps", Namespaced: true}
-	one       = object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "x", Name: "1"}
+	ref       = object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "x", Name: "1"}
 )
 
-const pathOfOne = "/api/v1/namespaces/x/configmaps/1"
+const refPath = "/api/v1/namespaces/x/configmaps/1"
 
-// recorded gives an answer and keeps the body of the request.
+// recorded sends an answer and stores the body of the request.
 func recorded(t *testing.T, body *string, a answer) answer {
 	t.Helper()
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -45,8 +45,8 @@ func TestDryRunApply(t *testing.T) {
 	const manifest = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"1"},"data":{"a":"1"}}`
 	var body string
 	answered := map[string]any{"metadata": map[string]any{"name": "1", "managedFields": []any{}}, "data": map[string]any{"a": "1"}}
-	s := serve(t, map[string][]answer{pathOfOne: {recorded(t, &body, jsonAnswer(http.StatusOK, answered))}})
-	got, err := s.open().DryRunApply(t.Context(), configMap, one, []byte(manifest))
+	s := serve(t, map[string][]answer{refPath: {recorded(t, &body, jsonAnswer(http.StatusOK, answered))}})
+	got, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte(manifest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +54,8 @@ func TestDryRunApply(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"PATCH " + pathOfOne + "?dryRun=All&fieldManager=fleetdoctor-check&force=true"}, s.asked()); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"PATCH " + refPath + "?dryRun=All&fieldManager=fleetdoctor-check&force=true"}, s.sent()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	for name, want := range map[string]string{"Content-Type": "application/apply-patch+yaml", "Accept": "application/json"} {
 		if diff := cmp.Diff([]string{want}, s.headers[0].Values(name)); diff != "" {
@@ -67,7 +67,7 @@ func TestDryRunApply(t *testing.T) {
 	}
 }
 
-// TestDryRunApplyOfKinds holds the path for kinds of other groups and scopes.
+// TestDryRunApplyOfKinds checks the path for kinds of other groups and scopes.
 func TestDryRunApplyOfKinds(t *testing.T) {
 	t.Parallel()
 	for path, test := range map[string]struct {
@@ -90,7 +90,7 @@ func TestDryRunApplyOfKinds(t *testing.T) {
 	}
 }
 
-// TestDryRunApplyRefused holds that the server's reason, and its words, come back in the error.
+// TestDryRunApplyRefused checks that the error has the server's reason and message.
 func TestDryRunApplyRefused(t *testing.T) {
 	t.Parallel()
 	for reason, test := range map[metav1.StatusReason]struct {
@@ -102,51 +102,50 @@ func TestDryRunApplyRefused(t *testing.T) {
 		metav1.StatusReasonBadRequest: {http.StatusBadRequest, apierrors.IsBadRequest},
 		metav1.StatusReasonNotFound:   {http.StatusNotFound, apierrors.IsNotFound},
 	} {
-		s := serve(t, map[string][]answer{pathOfOne: {status(test.code, reason)}})
-		_, err := s.open().DryRunApply(t.Context(), configMap, one, []byte("{}"))
+		s := serve(t, map[string][]answer{refPath: {status(test.code, reason)}})
+		_, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte("{}"))
 		if want := "the server says " + string(reason); !test.is(err) || err.Error() != want {
 			t.Errorf("%s: the error is %v, want %q", reason, err, want)
 		}
 	}
 }
 
-// TestWritesStay holds that no write goes to a server that the API server names: a manifest may be a Secret's.
+// TestWritesStay checks that no write follows a redirect to another server. A manifest may be a Secret.
 func TestWritesStay(t *testing.T) {
 	t.Parallel()
 	other := serve(t, nil)
-	away := func(w http.ResponseWriter, r *http.Request) {
+	redirect := func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+r.URL.String(), http.StatusTemporaryRedirect)
 	}
-	s := serve(t, map[string][]answer{pathOfOne: times(2, away)})
+	s := serve(t, map[string][]answer{refPath: times(2, redirect)})
 	c := s.open()
-	_, dryRun := c.DryRunApply(t.Context(), configMap, one, []byte("{}"))
+	_, dryRun := c.DryRunApply(t.Context(), configMap, ref, []byte("{}"))
 	w := &cluster.Writer{Cluster: c, Manager: "test"}
-	for what, err := range map[string]error{"a dry run": dryRun, "a patch": w.Patch(t.Context(), one, []byte("{}"))} {
-		var redirect *transport.RedirectError
-		if !errors.As(err, &redirect) {
+	for what, err := range map[string]error{"a dry run": dryRun, "a patch": w.Patch(t.Context(), ref, []byte("{}"))} {
+		if _, ok := errors.AsType[*transport.RedirectError](err); !ok {
 			t.Errorf("%s: error %v", what, err)
 		}
 	}
-	if asked := other.asked(); len(asked) > 0 {
-		t.Errorf("the other server was sent %v", asked)
+	if sent := other.sent(); len(sent) > 0 {
+		t.Errorf("the other server received %v", sent)
 	}
 }
 
 func TestGet(t *testing.T) {
 	t.Parallel()
-	s := serve(t, map[string][]answer{pathOfOne: {
+	s := serve(t, map[string][]answer{refPath: {
 		jsonAnswer(http.StatusOK, map[string]any{"metadata": map[string]any{"name": "1"}}),
 		status(http.StatusNotFound, metav1.StatusReasonNotFound)}})
 	c := s.open()
-	got, err := c.Get(t.Context(), configMap, one)
+	got, err := c.Get(t.Context(), configMap, ref)
 	if diff := cmp.Diff(object.Content{"metadata": map[string]any{"name": "1"}}, got); diff != "" || err != nil {
 		t.Errorf("%v; object (-want +got):\n%s", err, diff)
 	}
-	if _, err := c.Get(t.Context(), configMap, one); !apierrors.IsNotFound(err) {
-		t.Errorf("an object that is gone: %v", err)
+	if _, err := c.Get(t.Context(), configMap, ref); !apierrors.IsNotFound(err) {
+		t.Errorf("an object that does not exist: %v", err)
 	}
-	if diff := cmp.Diff(slices.Repeat([]string{"GET " + pathOfOne}, 2), s.asked()); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+	if diff := cmp.Diff(slices.Repeat([]string{"GET " + refPath}, 2), s.sent()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 
@@ -163,19 +162,19 @@ func TestMayApply(t *testing.T) {
 	kind := source.Kind{GroupVersionKind: deploymentKind, Resource: "deployments", Namespaced: true}
 	for _, want := range []bool{true, false} {
 		if got, err := c.MayApply(t.Context(), kind, "x"); err != nil || got != want {
-			t.Errorf("the server says %t: %t, %v", want, got, err)
+			t.Errorf("allowed %t: got %t, %v", want, got, err)
 		}
 	}
 	if _, err := c.MayApply(t.Context(), kind, "x"); !apierrors.IsForbidden(err) {
-		t.Errorf("the server refuses to say: %v", err)
+		t.Errorf("the review is forbidden: error %v", err)
 	}
 	want := `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","metadata":{},"spec":{"resourceAttributes":` +
 		`{"namespace":"x","verb":"patch","group":"apps","version":"v1","resource":"deployments"}},"status":{"allowed":false}}`
 	if diff := cmp.Diff(want, body); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(slices.Repeat([]string{"POST " + path}, 3), s.asked()); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+	if diff := cmp.Diff(slices.Repeat([]string{"POST " + path}, 3), s.sent()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 

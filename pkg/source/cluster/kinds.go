@@ -17,7 +17,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Kinds asks discovery, once, for every kind that can be listed. An API group that does not answer leaves its kinds unknown, no more.
+// Kinds reads from discovery every kind that can be listed. It requests discovery until it succeeds once. If an API group does not answer,
+// only the kinds of that group are unknown.
 func (c *Cluster) Kinds(ctx context.Context) (*source.Kinds, error) {
 	c.kindsMu.Lock()
 	defer c.kindsMu.Unlock()
@@ -32,24 +33,23 @@ func (c *Cluster) Kinds(ctx context.Context) (*source.Kinds, error) {
 }
 
 func (c *Cluster) discover(ctx context.Context) (*source.Kinds, error) {
-	release, err := c.acquire(ctx)
-	if err != nil {
+	if err := c.slots.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer release()
+	defer c.slots.Release(1)
 	groups, lists, err := c.discovery.ServerGroupsAndResourcesWithContext(ctx)
 	kinds := &source.Kinds{}
 	kinds.MissingMeans(source.Failure{Reason: source.KindNotServed, Detail: "the API server does not serve this kind in this version"})
-	var failed *discovery.ErrGroupDiscoveryFailed
+	failed, partial := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err)
 	switch {
-	case ended(ctx):
+	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.As(err, &failed):
+	case partial:
 		for gv, e := range failed.Groups {
 			kinds.Break(gv, source.Failure{Reason: source.ReadFailed, Detail: e.Error()})
 		}
-	case apierrors.IsForbidden(err): // discovery drops the server's words for it
-		return nil, fmt.Errorf("asking %s for its kinds: that is forbidden to this user (the role system:discovery grants it)", c.server)
+	case apierrors.IsForbidden(err): // discovery omits the server's message
+		return nil, fmt.Errorf("asking %s for its kinds: forbidden to this user (the role system:discovery grants it)", c.server)
 	case err != nil:
 		return nil, fmt.Errorf("asking %s for its kinds: %w", c.server, err)
 	}
@@ -57,25 +57,23 @@ func (c *Cluster) discover(ctx context.Context) (*source.Kinds, error) {
 	return kinds, nil
 }
 
-// addKinds adds the kinds of lists, which come in no order, in the order of the groups' versions, a group's preferred one first.
+// addKinds adds the kinds of the lists, which are in no order. The preferred version of each group comes first.
 func addKinds(kinds *source.Kinds, groups []*metav1.APIGroup, lists []*metav1.APIResourceList) {
 	byVersion := make(map[string]*metav1.APIResourceList, len(lists))
 	for _, l := range lists {
 		byVersion[l.GroupVersion] = l
 	}
 	for _, g := range groups {
-		versions := append([]metav1.GroupVersionForDiscovery{g.PreferredVersion}, g.Versions...)
-		for _, v := range versions {
+		for _, v := range append([]metav1.GroupVersionForDiscovery{g.PreferredVersion}, g.Versions...) {
 			l := byVersion[v.GroupVersion]
 			gv, err := schema.ParseGroupVersion(v.GroupVersion)
 			if l == nil || err != nil {
-				continue // it did not answer; or it has a name that no API server has been seen to serve
+				continue // it did not answer, or its name is not valid
 			}
 			for _, r := range l.APIResources {
-				if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list") {
-					continue
+				if !strings.Contains(r.Name, "/") && slices.Contains(r.Verbs, "list") {
+					kinds.Add(source.Kind{GroupVersionKind: gv.WithKind(r.Kind), Resource: r.Name, ShortNames: r.ShortNames, Namespaced: r.Namespaced})
 				}
-				kinds.Add(source.Kind{GroupVersionKind: gv.WithKind(r.Kind), Resource: r.Name, ShortNames: r.ShortNames, Namespaced: r.Namespaced})
 			}
 		}
 	}

@@ -21,7 +21,7 @@ import (
 // brokenGroup is served by an aggregated API that does not answer.
 var brokenGroup = schema.GroupVersion{Group: "broken.example.com", Version: "v1"}
 
-// discoveries serve the same kinds, with a broken group among them, in both formats.
+// discoveries serve the same kinds and a broken group in both formats.
 var discoveries = map[string]map[string]answer{
 	"legacy": {
 		"/apis": jsonAnswer(http.StatusOK, metav1.APIGroupList{Groups: []metav1.APIGroup{
@@ -77,7 +77,7 @@ func found(group, name, kind string, scope apidiscovery.ResourceScope) apidiscov
 		ResponseKind: &metav1.GroupVersionKind{Group: group, Kind: kind}}
 }
 
-// scriptOf repeats each answer: client-go asks a second time where a group fails.
+// scriptOf repeats each answer, because client-go requests a group that failed again.
 func scriptOf(discovery map[string]answer) map[string][]answer {
 	out := map[string][]answer{}
 	for path, a := range discovery {
@@ -103,7 +103,7 @@ func TestKinds(t *testing.T) {
 				kind("v1", "ConfigMap", "configmaps", true),
 				kind("v1", "Namespace", "namespaces", false),
 				kind("apps/v1", "Deployment", "deployments", true),
-				kind("many.example.com/v1", "Gadget", "gadgets", false), // the first that has it, in the server's order
+				kind("many.example.com/v1", "Gadget", "gadgets", false), // the first version with this kind, in the order of the server
 				kind("many.example.com/v2", "Widget", "widgets", true),
 			}
 			if diff := cmp.Diff(want, kinds.All()); diff != "" {
@@ -118,13 +118,13 @@ func TestKinds(t *testing.T) {
 			}
 			_, failure, ok = kinds.Lookup(schema.FromAPIVersionAndKind("other.example.com/v1", "Anything"))
 			if ok || failure != whenUnserved {
-				t.Errorf("a kind of no group: %t, %+v, want %+v", ok, failure, whenUnserved)
+				t.Errorf("a kind of an unknown group: %t, %+v, want %+v", ok, failure, whenUnserved)
 			}
 		})
 	}
 }
 
-// TestKindsBroken holds that a broken group is unreadable, and nothing else is.
+// TestKindsBroken checks that only the kinds of a broken group could not be read.
 func TestKindsBroken(t *testing.T) {
 	t.Parallel()
 	for format, discovery := range discoveries {
@@ -136,42 +136,42 @@ func TestKindsBroken(t *testing.T) {
 			got, cover, err := collect(t, c, source.Query{Kind: brokenGroup.WithKind("Anything"), Fallback: []string{"x"}})
 			failure, covered := cover.Of("x")
 			if err != nil || len(got) > 0 || covered || failure.Reason != source.ReadFailed {
-				t.Errorf("of the broken group: %v, %+v, %v; want %s", got, failure, err, source.ReadFailed)
+				t.Errorf("kind of the broken group: %v, %+v, %v; want %s", got, failure, err, source.ReadFailed)
 			}
 			got, cover, err = collect(t, c, source.Query{Kind: configMapKind})
 			if _, covered := cover.Of("x"); err != nil || !covered {
-				t.Errorf("of another: covered %t, %v", covered, err)
+				t.Errorf("kind of another group: covered %t, %v", covered, err)
 			}
 			if diff := cmp.Diff([]string{"x/1"}, got); diff != "" {
-				t.Errorf("of another (-want +got):\n%s", diff)
+				t.Errorf("kind of another group (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestKindsOnce holds that discovery is asked once, and again only after it failed.
+// TestKindsOnce checks that discovery is requested once, and again only if it failed.
 func TestKindsOnce(t *testing.T) {
 	t.Parallel()
 	legacy := jsonAnswer(http.StatusOK, legacyDiscovery["/apis"])
 	s := serve(t, map[string][]answer{"/apis": {forbidden, legacy}})
 	c := s.open()
 	if _, err := c.Kinds(t.Context()); err == nil || !strings.Contains(err.Error(), s.URL) || !strings.Contains(err.Error(), "forbidden") {
-		t.Errorf("discovery is forbidden: %v, want an error that says so and names the server", err)
+		t.Errorf("discovery is forbidden: %v, want an error with the server and the reason", err)
 	}
 	for range 3 {
 		if _, err := c.Kinds(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{"GET /apis", "GET /apis"}, s.asked()); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"GET /apis", "GET /apis"}, s.sent()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 
 func TestKindsEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cause := errors.New("enough")
+	cause := errors.New("test ended")
 	s := serve(t, map[string][]answer{"/apis": {func(_ http.ResponseWriter, r *http.Request) {
 		cancel(cause)
 		<-r.Context().Done()

@@ -10,26 +10,28 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
 
 const (
 	acceptAll      = "application/json"
 	acceptMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-	// maxRestarts bounds how often one list is begun again because its snapshot expired or the connection broke.
+	// maxRestarts is how often one list is restarted after its resource version expired or the connection broke.
 	maxRestarts = 5
-	// maxBarren bounds how many pages in a row of one list may have no new object.
-	maxBarren = 100
-	// maxRest bounds, in bytes, what is read of an answer after its document.
-	maxRest = 4 << 10
+	// maxRepeated is how many consecutive pages of one list may have no new object.
+	maxRepeated = 100
+	// maxTrailer is how many bytes of an answer are read after its document.
+	maxTrailer = 4 << 10
 )
 
-// List implements source.Source. It pages; a list that expires while it is paged (410) goes on with the token that the answer carries, or
-// else from the start, paged again. What was yielded before is not yielded twice.
+// List implements source.Source. It reads page by page. If the resource version of the list expires (410), List continues with the
+// token in the answer, or restarts the list if the answer has no token. It yields each object once.
 func (c *Cluster) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
 	kinds, err := c.Kinds(ctx)
 	if err != nil {
@@ -41,151 +43,122 @@ func (c *Cluster) List(ctx context.Context, q source.Query, yield func(source.Ob
 	}
 	l := lister{Cluster: c, query: q, kind: kind, kinds: kinds, yield: yield, seen: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
 	if len(q.Namespaces) > 0 && kind.Namespaced {
-		return l.each(ctx, source.NotCovered(source.Failure{}), q.Namespaces)
+		return l.namespaces(ctx, source.Coverage{}, q.Namespaces)
 	}
-	err = l.all(ctx, "")
-	var stop *yieldError
+	failed, err := l.read(ctx, "")
 	switch {
-	case err == nil:
+	case err != nil:
+		return source.Coverage{}, err
+	case failed == nil:
 		return source.Covered(), nil
-	case errors.As(err, &stop):
-		return source.Coverage{}, stop.err
-	case ended(ctx):
-		return source.Coverage{}, context.Cause(ctx)
 	}
-	coverage := source.NotCovered(failure(err))
-	if apierrors.IsForbidden(err) && kind.Namespaced {
-		return l.each(ctx, coverage, q.Fallback)
+	coverage := source.NotCovered(*failure(failed))
+	if apierrors.IsForbidden(failed) && kind.Namespaced {
+		return l.namespaces(ctx, coverage, q.Fallback)
 	}
 	return coverage, nil
 }
 
-// yieldError carries an error of the caller's through.
-type yieldError struct{ err error }
-
-func (e *yieldError) Error() string { return e.err.Error() }
-
-// lister reads one kind.
+// lister reads the objects of one kind.
 type lister struct {
 	*Cluster
-	query source.Query
-	kind  source.Kind
-	kinds *source.Kinds
-	yield func(source.Object) error
-	seen  map[uint64]struct{}
-	seed  maphash.Seed
-	pages int // that were read, of all namespaces
+	query    source.Query
+	kind     source.Kind
+	kinds    *source.Kinds
+	yield    func(source.Object) error
+	yieldErr error               // ends the list
+	seen     map[uint64]struct{} // hashes of the objects that were yielded
+	seed     maphash.Seed
+	pages    int // read so far, in all namespaces
 }
 
-// each reads namespace by namespace.
-func (l *lister) each(ctx context.Context, coverage source.Coverage, namespaces []string) (source.Coverage, error) {
+// namespaces reads the list of each namespace.
+func (l *lister) namespaces(ctx context.Context, coverage source.Coverage, namespaces []string) (source.Coverage, error) {
 	for _, ns := range namespaces {
-		err := l.all(ctx, ns)
-		var stop *yieldError
+		failed, err := l.read(ctx, ns)
 		switch {
-		case err == nil:
+		case err != nil:
+			return coverage, err
+		case failed == nil:
 			coverage = coverage.With(ns, nil)
-		case errors.As(err, &stop):
-			return coverage, stop.err
-		case ended(ctx):
-			return coverage, context.Cause(ctx)
 		default:
-			f := failure(err)
-			coverage = coverage.With(ns, &f)
+			coverage = coverage.With(ns, failure(failed))
 		}
 	}
 	return coverage, nil
 }
 
-// all reads every page.
-func (l *lister) all(ctx context.Context, namespace string) error {
-	token, restarts := "", 0
-	w := l.newWalk()
+// read reads all pages of one namespace, or of all namespaces (""). failed says why not all of them could be read; err is the error of
+// yield or of the context. Requests that fail because the context ended return many different errors.
+func (l *lister) read(ctx context.Context, namespace string) (failed, err error) {
+	failed = l.readPages(ctx, namespace)
+	switch {
+	case failed == nil:
+		return nil, nil
+	case l.yieldErr != nil:
+		return nil, l.yieldErr
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	return failed, nil
+}
+
+func (l *lister) readPages(ctx context.Context, namespace string) error {
+	token, restarts, pages := "", 0, 0
+	// repeated counts consecutive pages without a new object. After a restart, the list may repeat each page that was read before.
+	repeated, tokens := -l.pages, map[string]struct{}{}
 	for {
 		known := len(l.seen)
 		next, err := l.page(ctx, namespace, token)
-		switch {
-		case err == nil && next == "":
-			return nil
-		case err == nil:
-			l.pages++
-			if err := w.page(next, len(l.seen) > known, l.options.MaxPages); err != nil {
+		if err != nil {
+			if restarts == maxRestarts || !restartable(ctx, err) {
 				return err
 			}
-			token = next
+			restarts++
+			if apierrors.IsResourceExpired(err) {
+				token = ""
+				if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+					token = status.ErrStatus.Continue // "" if the server does not offer to continue
+				}
+				repeated, tokens = -l.pages, map[string]struct{}{} // the new list may have the tokens of the expired one
+			}
 			continue
-		case restarts == maxRestarts || !l.restartable(ctx, err):
-			return err
 		}
-		restarts++
-		if apierrors.IsResourceExpired(err) {
-			token = continuation(err)
-			w.restart(l.pages)
+		if next == "" {
+			return nil
 		}
+		l.pages++
+		pages++
+		repeated++
+		if len(l.seen) > known {
+			repeated = min(repeated, 0)
+		}
+		if _, again := tokens[next]; again {
+			return endless("the server sent the same continue token twice")
+		}
+		if pages == l.options.MaxPages {
+			return endless("it has more than %d pages", pages)
+		}
+		if repeated >= maxRepeated {
+			return endless("%d consecutive pages have no new object", maxRepeated)
+		}
+		tokens[next] = struct{}{}
+		token = next
 	}
 }
 
-// walk is what is known of the pages of one list, to tell a list that comes to no end.
-type walk struct {
-	pages  int
-	barren int // pages in a row without a new object; below 0, as many more are allowed
-	tokens map[string]struct{}
+// restartable reports whether the same list may succeed if it is requested again. client-go has already waited for a Retry-After.
+func restartable(ctx context.Context, err error) bool {
+	_, unread := errors.AsType[*unreadError](err)
+	return ctx.Err() == nil && (unread || apierrors.IsResourceExpired(err))
 }
 
-// newWalk begins a list. Pages that were read of another one may have had its objects already.
-func (l *lister) newWalk() *walk {
-	w := &walk{}
-	w.restart(l.pages)
-	return w
-}
-
-// restart begins the list again, after pages that had its objects already. A newer state may have the tokens of the older one.
-func (w *walk) restart(pages int) {
-	w.barren, w.tokens = -pages, map[string]struct{}{}
-}
-
-// page takes note of a page, and of the token of the next.
-func (w *walk) page(next string, news bool, most int) error {
-	w.pages++
-	w.barren++
-	if news {
-		w.barren = min(w.barren, 0)
-	}
-	_, again := w.tokens[next]
-	w.tokens[next] = struct{}{}
-	switch {
-	case again:
-		return &endlessError{"the server gave the same continue token twice"}
-	case w.pages == most:
-		return &endlessError{fmt.Sprintf("it has more than %d pages", w.pages)}
-	case w.barren >= maxBarren:
-		return &endlessError{fmt.Sprintf("%d pages in a row have no new object", maxBarren)}
-	}
-	return nil
-}
-
-// restartable says whether the same list may succeed when asked again. The client has already waited for answers with Retry-After.
-func (l *lister) restartable(ctx context.Context, err error) bool {
-	var cut *cutError
-	return ctx.Err() == nil && !final(err) && (apierrors.IsResourceExpired(err) || errors.As(err, &cut))
-}
-
-// continuation returns the token by which the server offers to go on with a newer state, "" where it offers none.
-func continuation(err error) string {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return status.Status().Continue
-	}
-	return ""
-}
-
-// page reads one page and returns the token of the next.
+// page reads one page and returns the token of the next page.
 func (l *lister) page(ctx context.Context, namespace, token string) (next string, err error) {
-	release, err := l.acquire(ctx)
-	if err != nil {
+	if err := l.slots.Acquire(ctx, 1); err != nil {
 		return "", err
 	}
-	defer release()
+	defer l.slots.Release(1)
 	accept := acceptAll
 	if l.query.MetadataOnly {
 		accept = acceptMetadata
@@ -201,92 +174,78 @@ func (l *lister) page(ctx context.Context, namespace, token string) (next string
 		return "", err
 	}
 	defer func() { _ = body.Close() }()
-	next, err = l.items(newAnswer(body))
+	next, err = l.readPage(newAnswer(body))
 	if err == nil {
-		// What is left is a line's end. Unread, it would cost the connection, and the next page a handshake.
-		_, _ = io.CopyN(io.Discard, body, maxRest)
+		// The rest is the end of a line. If it is not read, the connection cannot be used again.
+		_, _ = io.CopyN(io.Discard, body, maxTrailer)
+		return next, nil
 	}
-	return next, err
+	_, final := errors.AsType[*finalError](err)
+	if _, large := errors.AsType[*transport.SizeError](err); !final && !large {
+		err = &unreadError{err}
+	}
+	return "", err
 }
 
-// items passes on the items of a list as they arrive.
-func (l *lister) items(a *answer) (next string, err error) {
-	switch t, err := a.ReadToken(); {
-	case err != nil:
-		return "", broken(fmt.Errorf("it is not a JSON object: %w", err))
-	case t.Kind() != '{':
-		return "", broken(errors.New("it is not a JSON object"))
-	}
-	for a.PeekKind() != '}' {
-		name, err := a.ReadToken()
-		if err != nil {
-			return "", broken(err)
+// readPage yields the items of a page as they arrive.
+func (l *lister) readPage(a *answer) (next string, err error) {
+	if a.PeekKind() != '{' {
+		_, err := a.ReadToken()
+		if err == nil {
+			return "", errors.New("it is not a JSON object")
 		}
-		switch name.String() {
-		case "apiVersion":
-			a.apiVersion, err = text(a)
-		case "kind":
-			a.kind, err = text(a)
-		case "metadata":
-			next, err = continueToken(a)
-		case "items":
-			a.listed = true
-			err = l.item(a)
-		default:
-			err = a.SkipValue()
-		}
-		if err != nil {
-			return "", broken(err)
-		}
+		return "", fmt.Errorf("it is not a JSON object: %w", err)
 	}
-	return next, l.check(a)
-}
-
-func continueToken(a *answer) (string, error) {
-	v, err := a.ReadValue()
-	if err != nil {
-		return "", err
-	}
-	var m struct {
+	var metadata struct {
 		Continue string `json:"continue"`
 	}
-	err = object.Into(v, &m)
-	return m.Continue, err
+	err = object.Members(a.Decoder, func(name jsontext.Value) error {
+		switch string(name) {
+		case `"apiVersion"`:
+			return a.value(&a.apiVersion)
+		case `"kind"`:
+			return a.value(&a.kind)
+		case `"metadata"`:
+			return a.value(&metadata)
+		case `"items"`:
+			a.listed = true
+			return l.items(a)
+		}
+		return a.SkipValue()
+	})
+	if err == nil {
+		err = l.check(a)
+	}
+	return metadata.Continue, err
 }
 
-// item passes on the items of a list, one by one.
-func (l *lister) item(a *answer) error {
-	if a.PeekKind() == 'n' { // null: a list of none
+// items yields the items of a list one by one.
+func (l *lister) items(a *answer) error {
+	if a.PeekKind() == 'n' { // null: an empty list
 		return a.SkipValue()
 	}
 	if err := l.checkStart(a); err != nil {
 		return err
 	}
-	if _, err := a.ReadToken(); err != nil {
-		return err
-	}
-	for a.PeekKind() != ']' {
+	return object.Elements(a.Decoder, func() error {
 		raw, err := a.next()
 		if err != nil {
 			return err
 		}
 		meta, fresh, err := l.fresh(a, raw)
-		if err != nil {
+		if err != nil || !fresh {
 			return err
 		}
-		if !fresh {
-			continue
-		}
 		if err := l.yield(source.Object{Raw: raw, Kind: l.kind.GroupVersionKind, Meta: meta}); err != nil {
-			return &yieldError{err}
+			l.yieldErr = err
+			return &finalError{err.Error()}
 		}
-	}
-	_, err := a.ReadToken()
-	return err
+		return nil
+	})
 }
 
-// fresh says whether an object has not been yielded yet, and takes note of it. Hashes stand for names: of a hundred thousand objects two
-// would have to collide in 64 bits. It returns the metadata, which it has to read, or nil if only the name could be read.
+// fresh reports whether an object has not been yielded yet, and remembers the object. It compares hashes of 64 bits, which are unlikely to
+// be equal for two of 100,000 objects. The metadata is nil if only the name could be read.
 func (l *lister) fresh(a *answer, raw []byte) (*object.Meta, bool, error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
@@ -311,13 +270,13 @@ func (l *lister) fresh(a *answer, raw []byte) (*object.Meta, bool, error) {
 		return meta, false, nil
 	}
 	if len(l.seen) == l.options.MaxObjects {
-		return nil, false, &endlessError{fmt.Sprintf("it has more than %d objects", len(l.seen))}
+		return nil, false, endless("it has more than %d objects", len(l.seen))
 	}
 	l.seen[h] = struct{}{}
 	return meta, true, nil
 }
 
-// path is the API's path of a kind's objects.
+// path is the API path of the objects of a kind.
 func path(k source.Kind, namespace string) string {
 	p := groupVersionPath(k.GroupVersion())
 	if namespace != "" {

@@ -17,13 +17,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
-// TestListConcurrency runs more lists at once than there may be requests: that many are under way at once, and never more.
+// TestListConcurrency starts more lists than the limit of concurrent requests, and checks that the limit is reached and never exceeded.
 func TestListConcurrency(t *testing.T) {
 	t.Parallel()
 	const most, lists = 3, 12
 	var mu sync.Mutex
 	now, peak := 0, 0
-	full := make(chan struct{}) // closed when as many are under way as there may be
+	full := make(chan struct{}) // closed when the limit is reached
 	counted := func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		now++
@@ -50,44 +50,44 @@ func TestListConcurrency(t *testing.T) {
 	}
 	group.Wait()
 	if peak != most {
-		t.Errorf("%d requests were under way at once, want %d", peak, most)
+		t.Errorf("%d concurrent requests, want %d", peak, most)
 	}
 }
 
-// TestListEnds holds that a list ends as soon as its context does, wherever it is, with the cause.
+// TestListEnds checks that a list returns the cause of its context when the context ends.
 func TestListEnds(t *testing.T) {
 	t.Parallel()
-	cause := errors.New("enough")
+	cause := errors.New("test ended")
 	for name, test := range map[string]struct {
-		// answers call enough to end the context.
-		answers func(enough func()) []answer
-		yield   func(enough func()) error
+		// answers and yield call end to end the context.
+		answers func(end func()) []answer
+		yield   func(end func()) error
 	}{
 		"before an answer": {
-			answers: func(enough func()) []answer {
-				return []answer{func(_ http.ResponseWriter, r *http.Request) { enough(); <-r.Context().Done() }}
+			answers: func(end func()) []answer {
+				return []answer{func(_ http.ResponseWriter, r *http.Request) { end(); <-r.Context().Done() }}
 			},
 		},
 		"within an answer": {
-			answers: func(enough func()) []answer {
+			answers: func(end func()) []answer {
 				return []answer{func(w http.ResponseWriter, r *http.Request) {
 					_, _ = w.Write([]byte(`{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{"name":"1"}},`))
 					_ = http.NewResponseController(w).Flush()
-					enough()
+					end()
 					<-r.Context().Done()
 				}}
 			},
 		},
 		"between pages": {
 			answers: func(func()) []answer { return []answer{page("A", "x/1")} },
-			yield:   func(enough func()) error { enough(); return nil },
+			yield:   func(end func()) error { end(); return nil },
 		},
-		"waiting as the server asked": {
-			answers: func(enough func()) []answer {
+		"during a Retry-After": {
+			answers: func(end func()) []answer {
 				return []answer{func(w http.ResponseWriter, r *http.Request) {
 					status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "Retry-After", "60")(w, r)
 					_ = http.NewResponseController(w).Flush()
-					enough()
+					end()
 				}}
 			},
 		},
@@ -95,15 +95,15 @@ func TestListEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancelCause(t.Context())
-			enough := func() { cancel(cause) }
-			s := serve(t, map[string][]answer{configMaps: test.answers(enough)})
+			end := func() { cancel(cause) }
+			s := serve(t, map[string][]answer{configMaps: test.answers(end)})
 			c := s.open()
 			if _, err := c.Kinds(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			_, err := c.List(ctx, source.Query{Kind: configMapKind, Fallback: []string{"x"}}, func(source.Object) error {
 				if test.yield != nil {
-					return test.yield(enough)
+					return test.yield(end)
 				}
 				return nil
 			})
@@ -114,7 +114,7 @@ func TestListEnds(t *testing.T) {
 	}
 }
 
-// TestListEndsInTheQueue ends the context of a list that waits for another's request to make room.
+// TestListEndsInTheQueue ends the context of a list that waits because another request reached the limit.
 func TestListEndsInTheQueue(t *testing.T) {
 	t.Parallel()
 	arrived, leave := make(chan struct{}), make(chan struct{})
@@ -141,12 +141,12 @@ func TestListEndsInTheQueue(t *testing.T) {
 	first.Wait()
 }
 
-// TestListYieldError holds that yield's error comes back as it is, at once, whatever it is.
+// TestListYieldError checks that List returns the error of yield unchanged, and makes no more requests.
 func TestListYieldError(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]error{
-		"an error": errors.New("seen enough"),
-		// These would look like the source's own failures if they were not told apart.
+		"an error": errors.New("yield failed"),
+		// The source has errors of the same types.
 		"a cancelled context": context.Canceled,
 		"a Status":            apierrors.NewForbidden(schema.GroupResource{}, "1", nil),
 		"an expired Status":   apierrors.NewResourceExpired("too old"),
@@ -166,11 +166,11 @@ func TestListYieldError(t *testing.T) {
 					calls++
 					return want
 				})
-				if any(err) != any(want) { // the same, not one that wraps it
+				if any(err) != any(want) { // the same error, not a wrapped one
 					t.Errorf("the list ended with %v, want %v", err, want)
 				}
-				if calls != 1 || len(s.asked()) != 1 {
-					t.Errorf("%d objects and %d requests after it, want none", calls-1, len(s.asked())-1)
+				if calls != 1 || len(s.sent()) != 1 {
+					t.Errorf("%d objects and %d requests after the error, want 0", calls-1, len(s.sent())-1)
 				}
 			}
 		})

@@ -24,7 +24,7 @@ var (
 	whenUnserved  = source.Failure{Reason: source.KindNotServed, Detail: "the API server does not serve this kind in this version"}
 )
 
-// TestListQuery holds which requests a query becomes, and what their answers cover.
+// TestListQuery checks the requests of each query and the coverage of their answers.
 func TestListQuery(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -32,7 +32,7 @@ func TestListQuery(t *testing.T) {
 		script   map[string][]answer
 		requests []string
 		yields   []string
-		// covers says for namespaces ("" for cluster-scoped objects) whether an object would have been yielded; a zero Failure says yes.
+		// covers is the expected failure by namespace ("" for cluster-scoped objects). A zero Failure means that all objects were yielded.
 		covers map[string]source.Failure
 	}{
 		"everything": {
@@ -68,7 +68,7 @@ func TestListQuery(t *testing.T) {
 			yields: []string{"x/1", "x/2", "x/3"},
 			covers: map[string]source.Failure{"x": {}, "y": whenForbidden},
 		},
-		"namespaces of a kind without": {
+		"namespaces of a cluster-scoped kind": {
 			query:    source.Query{Kind: namespaceKind, Namespaces: []string{"x"}},
 			script:   map[string][]answer{namespaces: {pageOf("v1", "Namespace", "x")}},
 			requests: []string{"GET /api/v1/namespaces?limit=2"},
@@ -87,7 +87,7 @@ func TestListQuery(t *testing.T) {
 			yields: []string{"x/1"},
 			covers: map[string]source.Failure{"x": {}, "y": whenForbidden, "elsewhere": whenForbidden},
 		},
-		"fallback on a later page": { // the right was taken away meanwhile
+		"fallback on a later page": { // the permission was revoked between two pages
 			query: source.Query{Kind: configMapKind, Fallback: []string{"x"}},
 			script: map[string][]answer{configMaps: {page("A", "x/1", "y/1"), forbidden},
 				"/api/v1/namespaces/x/configmaps": {page("", "x/1", "x/2")}},
@@ -101,7 +101,7 @@ func TestListQuery(t *testing.T) {
 			requests: []string{start},
 			covers:   map[string]source.Failure{"x": {Reason: source.ReadFailed, Detail: "the server says InternalError"}},
 		},
-		"no fallback of a kind without namespaces": {
+		"no fallback of a cluster-scoped kind": {
 			query:    source.Query{Kind: namespaceKind, Fallback: []string{"x"}},
 			script:   map[string][]answer{namespaces: {forbidden}},
 			requests: []string{"GET /api/v1/namespaces?limit=2"},
@@ -130,8 +130,8 @@ func TestListQuery(t *testing.T) {
 			if diff := cmp.Diff(append([]string{}, test.yields...), got); diff != "" {
 				t.Errorf("yielded (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.requests, s.asked()); diff != "" {
-				t.Errorf("asked (-want +got):\n%s", diff)
+			if diff := cmp.Diff(test.requests, s.sent()); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			for ns, want := range test.covers {
 				got, covered := cover.Of(ns)
@@ -143,7 +143,7 @@ func TestListQuery(t *testing.T) {
 	}
 }
 
-// TestListAccept holds that metadata is asked for as such, and that what an old server answers all the same is taken.
+// TestListAccept checks the Accept header, and that whole objects are accepted from a server that does not support metadata only.
 func TestListAccept(t *testing.T) {
 	t.Parallel()
 	for want, query := range map[string]source.Query{
@@ -163,16 +163,16 @@ func TestListAccept(t *testing.T) {
 	}
 }
 
-// TestListReadsToTheEnd holds that answers are read to their end: a connection that is left in the middle of one cannot serve again.
+// TestListReadsToTheEnd checks that each answer is read to its end. Otherwise the connection could not be used again.
 func TestListReadsToTheEnd(t *testing.T) {
 	t.Parallel()
-	large := make([]string, 1000) // too large for a server to say its length, as real pages are
+	large := make([]string, 1000) // too large for a Content-Length, like real pages
 	for i := range large {
 		large[i] = fmt.Sprintf("x/%d", i)
 	}
 	s := serve(t, map[string][]answer{configMaps: append(times(20, page("A", large...)), page("", "x/1"))})
-	var left atomic.Int32
-	config := &rest.Config{Host: s.URL, WrapTransport: func(rt http.RoundTripper) http.RoundTripper { return watchEnds{rt, &left} }}
+	var early atomic.Int32
+	config := &rest.Config{Host: s.URL, WrapTransport: func(rt http.RoundTripper) http.RoundTripper { return watchEnds{rt, &early} }}
 	c, err := cluster.New(config, cluster.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -180,29 +180,29 @@ func TestListReadsToTheEnd(t *testing.T) {
 	if _, _, err := collect(t, c, source.Query{Kind: configMapKind}); err != nil {
 		t.Fatal(err)
 	}
-	if n := left.Load(); n > 0 {
-		t.Errorf("%d answers were left before their end", n)
+	if n := early.Load(); n > 0 {
+		t.Errorf("%d answers were closed before their end", n)
 	}
 }
 
 // watchEnds counts the answers that are closed before their end.
 type watchEnds struct {
 	http.RoundTripper
-	left *atomic.Int32
+	early *atomic.Int32
 }
 
 // RoundTrip implements http.RoundTripper.
 func (w watchEnds) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := w.RoundTripper.RoundTrip(r)
 	if err == nil {
-		response.Body = &watchedBody{ReadCloser: response.Body, left: w.left}
+		response.Body = &watchedBody{ReadCloser: response.Body, early: w.early}
 	}
 	return response, err
 }
 
 type watchedBody struct {
 	io.ReadCloser
-	left  *atomic.Int32
+	early *atomic.Int32
 	ended bool
 }
 
@@ -214,7 +214,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 
 func (b *watchedBody) Close() error {
 	if !b.ended {
-		b.left.Add(1)
+		b.early.Add(1)
 	}
 	return b.ReadCloser.Close()
 }

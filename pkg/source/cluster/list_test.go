@@ -20,7 +20,7 @@ const (
 	onB   = "GET /api/v1/configmaps?continue=B&limit=2"
 )
 
-// TestListPages scripts the answers to a list, page by page: what is asked for, what is yielded, and what that covers.
+// TestListPages defines the answers page by page, and checks the requests, the yielded objects and the coverage.
 func TestListPages(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -57,31 +57,31 @@ func TestListPages(t *testing.T) {
 			requests: []string{start, onA, start, onB},
 			yields:   []string{"x/1", "x/2", "x/3"},
 		},
-		"expired again and again": {
+		"always expired": {
 			answers:  times(6, expired("")),
 			requests: slices.Repeat([]string{start}, 6),
 			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the server says Expired"}},
 		},
-		"broken off within an object": {
+		"cut within an object": {
 			answers:  []answer{page("A", "x/1", "x/2"), cut(page("B", "x/3", "x/4"), `"x"}},{"meta`), page("", "x/3", "x/4")},
 			requests: []string{start, onA, onA},
 			yields:   []string{"x/1", "x/2", "x/3", "x/4"},
 		},
-		"broken off between objects": {
+		"cut between objects": {
 			answers:  []answer{cut(page("A", "x/1", "x/2"), `"x"}}`), page("A", "x/1", "x/2"), page("", "x/3")},
 			requests: []string{start, start, onA},
 			yields:   []string{"x/1", "x/2", "x/3"},
 		},
-		"broken off after the objects, before the token": {
+		"cut after the objects, before the token": {
 			answers:  []answer{cut(page("A", "x/1", "x/2"), `"metadata":{"continue"`), page("A", "x/1", "x/2"), page("", "x/3")},
 			requests: []string{start, start, onA},
 			yields:   []string{"x/1", "x/2", "x/3"},
 		},
-		"broken off again and again": {
+		"always cut": {
 			answers:  times(6, cut(page("", "x/1", "x/2"), `"x"}}`)),
 			requests: slices.Repeat([]string{start}, 6),
 			yields:   []string{"x/1"},
-			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the answer broke off: jsontext: read error: unexpected EOF"}},
+			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the answer could not be read: jsontext: read error: unexpected EOF"}},
 		},
 		"too many requests": {
 			answers: []answer{page("A", "x/1", "x/2"), status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "Retry-After", "1"),
@@ -95,18 +95,18 @@ func TestListPages(t *testing.T) {
 			requests: []string{start, start},
 			yields:   []string{"x/1"},
 		},
-		"an error that asks for no patience": {
+		"an error without Retry-After": {
 			answers:  []answer{page("A", "x/1", "x/2"), status(http.StatusInternalServerError, metav1.StatusReasonInternalError)},
 			requests: []string{start, onA},
 			yields:   []string{"x/1", "x/2"},
 			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the server says InternalError"}},
 		},
-		"not found": { // its CustomResourceDefinition has gone since discovery
+		"not found": { // its CustomResourceDefinition was deleted after discovery
 			answers:  []answer{status(http.StatusNotFound, metav1.StatusReasonNotFound)},
 			requests: []string{start},
 			failures: map[string]source.Failure{"*": {Reason: source.KindNotServed, Detail: "the server says NotFound"}},
 		},
-		"not to be listed": {
+		"not listable": {
 			answers:  []answer{status(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed)},
 			requests: []string{start},
 			failures: map[string]source.Failure{"*": {Reason: source.KindNotServed, Detail: "the server says MethodNotAllowed"}},
@@ -121,20 +121,20 @@ func TestListPages(t *testing.T) {
 			requests: []string{start},
 			failures: map[string]source.Failure{"*": {Reason: source.Forbidden, Detail: "the server says Unauthorized"}},
 		},
-		"no list": { // what stands between us and the server may answer 200 to anything
+		"not a list": { // a proxy may answer each request with 200
 			answers:  times(6, jsonAnswer(http.StatusOK, map[string]any{"message": "please log in"})),
 			requests: slices.Repeat([]string{start}, 6),
-			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the answer broke off: it is no list"}},
+			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the answer could not be read: it is not a list"}},
 		},
-		"no object": {
+		"not an object": {
 			answers:  times(6, jsonAnswer(http.StatusOK, []string{})),
 			requests: slices.Repeat([]string{start}, 6),
-			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the answer broke off: it is not a JSON object"}},
+			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the answer could not be read: it is not a JSON object"}},
 		},
-		"no JSON": {
+		"not JSON": {
 			answers:  times(6, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }),
 			requests: slices.Repeat([]string{start}, 6),
-			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the answer broke off: it is not a JSON object: jsontext: invalid character '<' at start of value"}},
+			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the answer could not be read: it is not a JSON object: jsontext: invalid character '<' at start of value"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,11 +147,11 @@ func TestListPages(t *testing.T) {
 			if diff := cmp.Diff(append([]string{}, test.yields...), got); diff != "" {
 				t.Errorf("yielded (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.requests, s.asked()); diff != "" {
-				t.Errorf("asked (-want +got):\n%s", diff)
+			if diff := cmp.Diff(test.requests, s.sent()); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			if _, all := cover.Of("any"); all != (test.failures == nil) {
-				t.Errorf("an object that was not yielded would have been: %t", all)
+				t.Errorf("all objects were yielded: %t", all)
 			}
 			want := map[string]source.Failure{}
 			if test.failures != nil {

@@ -35,19 +35,19 @@ var (
 	deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 )
 
-// now is what the clock says in these tests.
+// now is the time of the clock in these tests.
 var now = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 
 // answer answers one request.
 type answer func(http.ResponseWriter, *http.Request)
 
-// apiServer is an API server that gives the answers of a script: by path, in their order. It serves config maps, namespaces and
-// deployments to discovery, in the legacy format, where the script says nothing about it, and notes every other request.
+// apiServer is an API server that sends the answers of a script, by path and in order. For discovery paths without a script it serves
+// ConfigMaps, Namespaces and Deployments in the legacy format. It records every other request.
 type apiServer struct {
 	*httptest.Server
 	t *testing.T
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	script   map[string][]answer
 	requests []string // "GET /api/v1/configmaps?limit=2"
 	headers  []http.Header
@@ -66,7 +66,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.next(r)(w, r)
 }
 
-// next notes the request and takes its answer from the script.
+// next records the request and returns its answer from the script.
 func (s *apiServer) next(r *http.Request) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *apiServer) next(r *http.Request) answer {
 }
 
 func describe(r *http.Request) string {
-	query, err := url.QueryUnescape(r.URL.Query().Encode()) // the parameters in order, and legible
+	query, err := url.QueryUnescape(r.URL.Query().Encode()) // sorted and readable
 	if err != nil || query == "" {
 		return r.Method + " " + r.URL.Path
 	}
@@ -108,8 +108,8 @@ func (s *apiServer) openWith(o cluster.Options) *cluster.Cluster {
 	return c
 }
 
-// asked returns the requests that were noted.
-func (s *apiServer) asked() []string {
+// sent returns the recorded requests.
+func (s *apiServer) sent() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
@@ -120,11 +120,11 @@ func jsonAnswer(code int, document any) answer {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
-		_ = json.NewEncoder(w).Encode(document) // what fails is the writing: the client has hung up
+		_ = json.NewEncoder(w).Encode(document) // the client may close the connection
 	}
 }
 
-// list is a list with its fields in the order in which API servers write those of their own kinds, but for the metadata, which come last.
+// list is a list with the field order of API servers, except that metadata is last.
 type list struct {
 	Kind       string           `json:"kind,omitempty"`
 	APIVersion string           `json:"apiVersion,omitempty"`
@@ -132,7 +132,7 @@ type list struct {
 	Metadata   map[string]any   `json:"metadata"`
 }
 
-// listOf is a list of a kind of v1, of objects ("namespace/name", or a name alone), with the token of the next page.
+// listOf is a list of objects ("namespace/name" or "name") of a kind of v1, with the token of the next page.
 func listOf(kind, token string, names ...string) list {
 	items := make([]map[string]any, len(names))
 	for i, name := range names {
@@ -141,12 +141,12 @@ func listOf(kind, token string, names ...string) list {
 	return list{kind + "List", "v1", items, map[string]any{"continue": token, "resourceVersion": "7"}}
 }
 
-// page answers with config maps.
+// page answers with ConfigMaps.
 func page(token string, names ...string) answer {
 	return jsonAnswer(http.StatusOK, listOf("ConfigMap", token, names...))
 }
 
-// pageOf answers with objects of another kind, in its version.
+// pageOf answers with objects of another kind and version.
 func pageOf(apiVersion, kind string, names ...string) answer {
 	l := listOf(kind, "", names...)
 	l.APIVersion = apiVersion
@@ -178,14 +178,14 @@ func failed(code int, reason metav1.StatusReason) metav1.Status {
 	}
 }
 
-// expired answers 410, and offers to go on with a token if it is not empty.
+// expired answers 410, with a token to continue if it is not empty.
 func expired(token string) answer {
 	s := failed(http.StatusGone, metav1.StatusReasonExpired)
 	s.Continue = token
 	return jsonAnswer(http.StatusGone, s)
 }
 
-// cut gives an answer up to and including some text. The server hangs up when less comes than was promised.
+// cut sends an answer up to and including a text. The server closes the connection, because the answer is shorter than its Content-Length.
 func cut(whole answer, text string) answer {
 	return func(w http.ResponseWriter, r *http.Request) {
 		rec := httptest.NewRecorder()
@@ -221,7 +221,7 @@ func nameOf(t *testing.T, o source.Object) string {
 	t.Helper()
 	var m metav1.PartialObjectMetadata
 	if err := json.Unmarshal(o.Raw, &m); err != nil {
-		t.Errorf("what was yielded is no object: %v", err)
+		t.Errorf("the yielded JSON is not an object: %v", err)
 	}
 	if m.Namespace == "" {
 		return m.Name
