@@ -52,7 +52,7 @@ func (c *converter) convert(p *piece, doc *document) ([]byte, *yamlError) {
 	if err := c.budget.documents(int64(max(len(c.out)+c.kept-len(text), 0))); err != nil {
 		return nil, &yamlError{line: 1, err: err}
 	}
-	return c.out, bad
+	return bytes.Clone(c.out), bad
 }
 
 // maxNodes bounds the number of nodes that a parser can make of the text: each is begun, ended or separated by one of these.

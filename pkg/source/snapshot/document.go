@@ -64,7 +64,7 @@ func (r *reader) keep(f *file, d *document, err error) error {
 // assemble is the JSON of a document that is not a List, in memory of its own. Its items, a field like any other then, come last.
 func (d *document) assemble() []byte {
 	if !d.listed {
-		return bytes.Clone(d.body)
+		return d.body
 	}
 	items := make([][]byte, len(d.items))
 	for i, it := range d.items {
@@ -103,16 +103,16 @@ func (r *reader) item(f *file, d *document, it item, l *list, depth int) (string
 	if it.duplicate {
 		return reason(errDuplicate), nil
 	}
-	h, err := r.heads.read(it.raw)
+	h := r.heads.read(it.raw)
 	if h.kind == "" && h.apiVersion == "" {
 		h.apiVersion, h.kind = l.apiVersion, l.kind
 	}
 	switch {
-	case err == nil && h.isObject():
+	case h.isObject():
 		key, err := r.object(f, it.raw, h)
 		l.add(key)
 		return "", err
-	case err == nil && h.isList() && depth < maxListNesting:
+	case h.isList() && depth < maxListNesting:
 		inner := &document{number: d.number}
 		err := newJSONReader(&r.budget, bytes.NewReader(it.raw)).document(inner)
 		if stops(err) {

@@ -11,25 +11,27 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// head is what reading a snapshot needs of a document: its identity, whether it is a whole List, its times, and what documents that are
-// not objects say of the capture. A member of another type than the API gives it counts as absent.
+// head is the part of a document that is needed to read a snapshot. A member that does not have the type that the API gives it counts as
+// absent.
 type head struct {
 	apiVersion, kind                      string
 	namespace, name, uid, resourceVersion string
-	typ                                   string    // the field "type" of a Secret, of an Event
+	typ                                   string    // the member "type", for example of a Secret
 	managed                               bool      // it has managedFields
-	titled                                bool      // it has a name at its top, like a Helm chart's Chart.yaml
+	titled                                bool      // it has a name at the top level, as a Chart.yaml has
 	partial                               bool      // of a List: the server has more items
-	newest                                time.Time // when the object was certainly on the cluster
+	newest                                time.Time // a time at which the object existed on the cluster
 	kubelet                               string    // of a Node: its version
-	server                                string    // of a version.yaml, `kubectl version` or a support bundle: the server's version
-	taken                                 time.Time // of a support bundle
+	server                                string    // the server's version, in a version.yaml, a support bundle or the output of kubectl version
+	taken                                 time.Time // the time of a support bundle
 }
 
-// lenient accepts what API servers and collectors have been seen to write. Duplicate names are left to compact, so that one damages its
-// own document or item only.
+// lenient accepts JSON that is not strictly valid, because API servers and collectors write it. compact refuses duplicate names, so that a
+// duplicate name damages one document or item only.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // headReader reads heads. It keeps its decoder, so that an object costs few allocations.
@@ -40,26 +42,21 @@ type headReader struct {
 	path     []byte
 	deletion time.Time
 	grace    time.Duration
-	shared   map[string]string // strings that many objects have, so that each is held once
 }
 
-func newHeadReader() *headReader {
-	return &headReader{dec: jsontext.NewDecoder(&bytes.Buffer{}), shared: map[string]string{}}
-}
-
-// read reads the head of one JSON object. Its error says that raw is not valid JSON; the head is what precedes the fault.
-func (s *headReader) read(raw []byte) (head, error) {
+// read reads the head of one JSON object. If raw is not valid, the head is what precedes the error.
+func (s *headReader) read(raw []byte) head {
 	s.buf = *bytes.NewBuffer(raw)
 	s.dec.Reset(&s.buf, lenient)
 	s.head, s.path, s.deletion, s.grace = head{}, s.path[:0], time.Time{}, 0
-	err := s.object()
-	// A deletionTimestamp is in the future: it is when the grace period ends.
+	_ = s.object()
+	// A deletionTimestamp is the end of the grace period, which is in the future.
 	s.newest = later(s.newest, s.deletion.Add(-s.grace))
-	return s.head, err
+	return s.head
 }
 
-// member reads the value of the member at the path, which is the names as JSON has them, one after the other, with their quotes: no name
-// can be mistaken for a path. The path of a list is that of its elements.
+// member reads the value of the member at the path. The path is the sequence of quoted names, so that no name can look like a path. The
+// path of a list is also that of its elements.
 func (s *headReader) member() error {
 	switch string(s.path) {
 	case `"apiVersion"`:
@@ -96,7 +93,7 @@ func (s *headReader) member() error {
 		return s.time(&s.deletion)
 	case `"metadata""deletionGracePeriodSeconds"`:
 		v, err := s.dec.ReadValue()
-		if n, bad := strconv.ParseUint(string(v), 10, 31); bad == nil {
+		if n, invalid := strconv.ParseUint(string(v), 10, 31); invalid == nil {
 			s.grace = time.Duration(n) * time.Second
 		}
 		return err
@@ -115,22 +112,12 @@ func (s *headReader) object() error {
 	if s.dec.PeekKind() != jsontext.KindBeginObject {
 		return s.dec.SkipValue()
 	}
-	if _, err := s.dec.ReadToken(); err != nil {
-		return err
-	}
 	length := len(s.path)
-	for s.dec.PeekKind() != jsontext.KindEndObject {
-		name, err := s.dec.ReadValue()
-		if err != nil {
-			return err
-		}
+	err := object.Members(s.dec, func(name jsontext.Value) error {
 		s.path = append(s.path[:length], name...)
-		if err := s.member(); err != nil {
-			return err
-		}
-	}
+		return s.member()
+	})
 	s.path = s.path[:length]
-	_, err := s.dec.ReadToken()
 	return err
 }
 
@@ -139,16 +126,7 @@ func (s *headReader) list() error {
 	if s.dec.PeekKind() != jsontext.KindBeginArray {
 		return s.dec.SkipValue()
 	}
-	if _, err := s.dec.ReadToken(); err != nil {
-		return err
-	}
-	for s.dec.PeekKind() != jsontext.KindEndArray {
-		if err := s.object(); err != nil {
-			return err
-		}
-	}
-	_, err := s.dec.ReadToken()
-	return err
+	return object.Elements(s.dec, s.object)
 }
 
 // text reads a string.
@@ -157,33 +135,20 @@ func (s *headReader) text(into *string) error {
 		return s.dec.SkipValue()
 	}
 	t, err := s.dec.ReadToken()
-	if err != nil {
-		return err
+	if err == nil {
+		*into = t.String()
 	}
-	*into = t.String()
-	return nil
+	return err
 }
 
 // time reads a time, and keeps it if it is newer.
 func (s *headReader) time(newest *time.Time) error {
 	var v string
 	err := s.text(&v)
-	if t, bad := time.Parse(time.RFC3339, v); bad == nil {
+	if t, invalid := time.Parse(time.RFC3339, v); invalid == nil {
 		*newest = later(*newest, t)
 	}
 	return err
-}
-
-// share returns a string that is held once, however many objects have it. A hostile file cannot fill the table: the strings that are
-// worth it are few and short.
-func (s *headReader) share(v string) string {
-	if known, ok := s.shared[v]; ok {
-		return known
-	}
-	if len(s.shared) < 10_000 && len(v) < 256 {
-		s.shared[v] = v
-	}
-	return v
 }
 
 func (h *head) groupVersionKind() schema.GroupVersionKind {
@@ -192,18 +157,18 @@ func (h *head) groupVersionKind() schema.GroupVersionKind {
 
 func (h *head) isObject() bool { return h.hasVersion() && h.kind != "" && h.name != "" }
 
-// hasVersion says whether the apiVersion is valid: "v1", "apps/v1".
+// hasVersion reports whether the apiVersion is valid: "v1", "apps/v1".
 func (h *head) hasVersion() bool {
 	gv, err := schema.ParseGroupVersion(h.apiVersion)
 	return err == nil && gv.Version != ""
 }
 
-// isList says whether the document is a List, provided that it has items. Lists have no name.
+// isList reports whether a document with items is a List. A List has no name.
 func (h *head) isList() bool {
 	return h.name == "" && h.hasVersion() && strings.HasSuffix(h.kind, "List") && !h.isDiscovery()
 }
 
-// isDiscovery recognizes /api and /apis as crust-gather keeps them (api.json, apis.json), and their older forms.
+// isDiscovery recognizes the discovery documents that crust-gather writes (api.json, apis.json), and their older forms.
 func (h *head) isDiscovery() bool {
 	switch h.kind {
 	case "APIVersions", "APIGroup", "APIGroupList", "APIResourceList":
@@ -212,7 +177,7 @@ func (h *head) isDiscovery() bool {
 	return strings.HasPrefix(h.apiVersion, "apidiscovery.k8s.io/")
 }
 
-// element is the kind of a typed List's items, which do not repeat it.
+// element is the kind of the items of a typed List, which need not state it.
 func (h *head) element() (apiVersion, kind string) {
 	if kind = strings.TrimSuffix(h.kind, "List"); kind == "" || !h.isList() {
 		return "", ""

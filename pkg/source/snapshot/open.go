@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
@@ -44,7 +46,7 @@ const remedy = "expected Kubernetes objects or Lists in YAML or JSON, in a folde
 //
 // Its errors: the context's; a path that does not exist or is a device; two clusters in one snapshot; nothing at all that is readable.
 func Open(ctx context.Context, paths []string, stdin io.Reader, opts ...Option) (*Snapshot, error) {
-	r := &reader{ended: ctx.Err, heads: newHeadReader(), catalog: newCatalog(), evidence: newEvidence()}
+	r := &reader{ended: ctx.Err, heads: &headReader{dec: jsontext.NewDecoder(&bytes.Buffer{})}, catalog: newCatalog(), evidence: newEvidence()}
 	for _, o := range append([]Option{WithLimits(Limits{})}, opts...) {
 		o(r)
 	}

@@ -40,8 +40,8 @@ type store struct {
 func (r *reader) object(f *file, raw []byte, h head) (object.Key, error) {
 	gvk := h.groupVersionKind()
 	e := entry{
-		key:     object.Key{Group: r.heads.share(gvk.Group), Kind: r.heads.share(gvk.Kind), Namespace: r.heads.share(h.namespace), Name: h.name},
-		version: r.heads.share(gvk.Version), raw: raw, typ: r.heads.share(h.typ), resourceVersion: h.resourceVersion, file: f.name,
+		key:     object.Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: h.namespace, Name: h.name},
+		version: gvk.Version, raw: raw, typ: h.typ, resourceVersion: h.resourceVersion, file: f.name,
 	}
 	if err := r.budget.kind(gvk); err != nil {
 		return e.key, err

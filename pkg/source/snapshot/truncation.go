@@ -69,16 +69,15 @@ func (s *yamlReader) checkLastItem(list *head) {
 	s.end.withUID, s.end.withoutUID = 0, 0
 	last := len(s.doc.items) - 1
 	for _, it := range s.doc.items[:last] {
-		if h, err := s.r.heads.read(it.raw); err == nil {
-			s.end.count(&h)
-		}
+		h := s.r.heads.read(it.raw)
+		s.end.count(&h)
 	}
 	raw := s.doc.items[last].raw
-	h, err := s.r.heads.read(raw)
+	h := s.r.heads.read(raw)
 	if h.kind == "" {
 		h.apiVersion, h.kind = list.element()
 	}
-	if err == nil && h.name != "" {
+	if h.name != "" {
 		if reason := s.whyIncomplete(raw, &h, s.item.text, true); reason != "" {
 			s.reject(reason, true)
 		}

@@ -192,7 +192,7 @@ func (s *yamlReader) endItem() error {
 		s.doc.damaged = true
 		return err
 	}
-	s.doc.items = append(s.doc.items, item{raw: bytes.Clone(raw), line: s.item.line})
+	s.doc.items = append(s.doc.items, item{raw: raw, line: s.item.line})
 	return s.r.budget.object()
 }
 
@@ -232,8 +232,8 @@ func (s *yamlReader) endDocument() error {
 		s.f.other(d.line)
 		return nil
 	}
-	h, err := s.r.heads.read(d.body)
-	if err == nil && !d.damaged {
+	h := s.r.heads.read(d.body)
+	if !d.damaged {
 		s.check(h, open)
 	}
 	return s.r.take(s.f, d, h)
