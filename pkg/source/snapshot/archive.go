@@ -22,12 +22,14 @@ import (
 // gzip reads a compressed file: a tar archive, or one file of documents.
 func (r *reader) gzip(f *file, in io.Reader) error {
 	var packed int64
-	gz, err := gzip.NewReader(&metered{in, func() (int64, error) { return math.MaxInt64, nil }, func(n int64) {
-		packed += n
+	gz, err := gzip.NewReader(readFunc(func(p []byte) (int, error) {
+		n, err := in.Read(p)
+		packed += int64(n)
 		if !f.counted {
-			r.budget.packed += n
+			r.budget.packed += int64(n)
 		}
-	}})
+		return n, err
+	}))
 	if err != nil {
 		return r.cut(f, f.name, err)
 	}
@@ -46,7 +48,7 @@ func (r *reader) gzip(f *file, in io.Reader) error {
 	return err
 }
 
-// cut notes that the rest of a file could not be read.
+// cut records that the rest of a file could not be read.
 func (r *reader) cut(f *file, what string, err error) error {
 	if r.ended() != nil {
 		return r.ended()
@@ -56,15 +58,25 @@ func (r *reader) cut(f *file, what string, err error) error {
 	return nil
 }
 
-// tar reads the files of a tar archive. Package tar does not report an archive that is cut between two files: only the zeros at its end
-// are missing then.
+// tar reads the files of a tar archive. Package tar does not report an archive that is cut between two files. Such an archive lacks the
+// zeros at its end.
 func (r *reader) tar(f *file, in io.Reader) error {
-	stream := &zeroCounter{ended: r.ended, in: in}
-	tr := tar.NewReader(stream)
+	zeros := 0 // at the end of what was read
+	tr := tar.NewReader(readFunc(func(p []byte) (int, error) {
+		if err := r.ended(); err != nil {
+			return 0, err
+		}
+		n, err := in.Read(p)
+		if text := len(bytes.TrimRight(p[:n], "\x00")); text > 0 {
+			zeros = -text
+		}
+		zeros += n
+		return n, err
+	}))
 	for last := "its beginning"; ; {
 		h, err := tr.Next()
 		switch {
-		case errors.Is(err, io.EOF) && stream.zeros >= 512:
+		case errors.Is(err, io.EOF) && zeros >= 512:
 			return nil
 		case stops(err):
 			return err
@@ -87,27 +99,7 @@ func (r *reader) tar(f *file, in io.Reader) error {
 	}
 }
 
-// zeroCounter counts the zeros with which a stream ends.
-type zeroCounter struct {
-	ended func() error // the context's Err
-	in    io.Reader
-	zeros int
-}
-
-func (z *zeroCounter) Read(p []byte) (int, error) {
-	if err := z.ended(); err != nil {
-		return 0, err
-	}
-	n, err := z.in.Read(p)
-	if text := len(bytes.TrimRight(p[:n], "\x00")); text > 0 {
-		z.zeros = n - text
-	} else {
-		z.zeros += n
-	}
-	return n, err
-}
-
-// entry is a file of an archive, nil if it is not to be read. Its error says that there are too many.
+// entry returns a file of an archive, or nil if the file is not read. The error means that there are too many files.
 func (r *reader) entry(f *file, name string, mode fs.FileMode, link bool) (*file, error) {
 	if mode.IsDir() {
 		return nil, nil
@@ -158,7 +150,7 @@ func (r *reader) tooManyFiles() error {
 	return &failure{text: fmt.Sprintf("it has more than %d files", r.budget.limits.files())}
 }
 
-// zip reads a zip archive. Its list of files is at its end, so one that is not a file has to be held in memory.
+// zip reads a zip archive. Its list of files is at its end, so an archive from a pipe has to be held in memory.
 func (r *reader) zip(f *file, in io.Reader) error {
 	if f.whole != nil {
 		return r.zipFiles(f, f.whole, f.size)
@@ -218,7 +210,7 @@ func (r *reader) zipFile(e *file, zf *zip.File) error {
 	return err
 }
 
-// boundedAt bounds how much is read: package zip holds an archive's whole list of files in memory.
+// boundedAt limits how much is read, because package zip holds an archive's whole list of files in memory.
 type boundedAt struct {
 	at   io.ReaderAt
 	left int64
@@ -231,8 +223,7 @@ func (b *boundedAt) ReadAt(p []byte, offset int64) (int, error) {
 	return b.at.ReadAt(p, offset)
 }
 
-// overlap says whether compressed data of an archive of that length belongs to several of its files: a small archive could decompress
-// to any size.
+// overlap reports whether files of an archive share compressed data. Such a small archive could decompress to any size.
 func overlap(files []*zip.File, length int64) bool {
 	type span struct{ begin, end int64 }
 	var spans []span
@@ -242,7 +233,7 @@ func overlap(files []*zip.File, length int64) bool {
 			return true
 		}
 		left -= f.CompressedSize64
-		// Opening the file reports the error.
+		// zf.Open returns the error of DataOffset.
 		if begin, err := f.DataOffset(); err == nil && f.CompressedSize64 > 0 {
 			spans = append(spans, span{begin, begin + int64(f.CompressedSize64)})
 		}

@@ -46,7 +46,7 @@ func TestManyKinds(t *testing.T) {
 		if n := len(kinds.Every()); n > most || n < most-10 {
 			t.Errorf("%s: %d kinds", name, n)
 		}
-		want := []string{fmt.Sprintf("standard input | the snapshot holds more than %d kinds; capture fewer kinds", most) + perPath}
+		want := []string{fmt.Sprintf("standard input | the snapshot has more than %d kinds; capture fewer kinds", most) + perPath}
 		if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
 			t.Errorf("%s: gaps (-want +got):\n%s", name, diff)
 		}
@@ -79,7 +79,7 @@ func TestManyAliases(t *testing.T) {
 	if n := len(contents(t, s)); n < 8 || n > 30 {
 		t.Errorf("%d objects were read", n)
 	}
-	want := []string{"standard input | the snapshot holds more than 8 MiB that YAML aliases expand to; capture fewer kinds" + perPath}
+	want := []string{"standard input | the snapshot has more than 8 MiB of expanded YAML aliases; capture fewer kinds" + perPath}
 	if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
 	}
@@ -152,10 +152,10 @@ func TestTotals(t *testing.T) {
 		limits snapshot.Limits
 		gap    string
 	}{
-		{"decompressed", packed, snapshot.Limits{Decompressed: 10 * mib, Ratio: 5000}, "the snapshot holds more than 10 MiB after decompression, skipped files included; capture fewer kinds"},
-		{"decompressed in an archive", logs, snapshot.Limits{Decompressed: 10 * mib, Ratio: 5000}, "the snapshot holds more than 10 MiB after decompression, skipped files included; capture fewer kinds"},
-		{"parts of YAML", parts, snapshot.Limits{Objects: 400}, "the snapshot holds more than 20000 scalars, lists and maps of YAML; capture fewer kinds"},
-		{"documents", documents, snapshot.Limits{Objects: 2_000}, "the snapshot holds more than 2000 documents and items of Lists; capture fewer kinds"},
+		{"decompressed", packed, snapshot.Limits{Decompressed: 10 * mib, Ratio: 5000}, "the snapshot has more than 10 MiB after decompression, skipped files included; capture fewer kinds"},
+		{"decompressed in an archive", logs, snapshot.Limits{Decompressed: 10 * mib, Ratio: 5000}, "the snapshot has more than 10 MiB after decompression, skipped files included; capture fewer kinds"},
+		{"parts of YAML", parts, snapshot.Limits{Objects: 400}, "the snapshot has more than 20000 scalars, lists and maps of YAML; capture fewer kinds"},
+		{"documents", documents, snapshot.Limits{Objects: 2_000}, "the snapshot has more than 2000 documents and items of Lists; capture fewer kinds"},
 	} {
 		folder := write(t, append([]entry{{"+.yaml", yml(cmA)}}, tc.files...)...)
 		for form, text := range map[string]string{"folder": "", "zip": zipOf(t, tc.files...), "tar": tarOf(t, tc.files...), "tgz": gz(t, tarOf(t, tc.files...))} {
@@ -226,7 +226,7 @@ func TestLimitAfterItems(t *testing.T) {
 	if diff := cmp.Diff([]string{cmA}, contents(t, s)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
-	want := []string{"standard input | the snapshot holds more than 2500 scalars, lists and maps of YAML; capture fewer kinds" + perPath}
+	want := []string{"standard input | the snapshot has more than 2500 scalars, lists and maps of YAML; capture fewer kinds" + perPath}
 	if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
 	}

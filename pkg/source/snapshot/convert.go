@@ -12,25 +12,25 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// converter converts YAML to JSON. It writes the parser's nodes itself and does not decode them into maps, so that what aliases expand
-// to is bounded by bytes, strings that look like dates stay as they are written, and numbers keep all their digits. A key twice in one
-// map is an error: two documents without a marker between them look like that.
+// converter converts YAML to JSON. It writes the nodes of the parser directly: so the bytes of expanded aliases are limited, strings that look
+// like dates do not change, and numbers keep all their digits. A key that occurs twice in one map is an error, because two documents without
+// a marker between them have this form.
 type converter struct {
 	budget *budget
 	piece  *piece
-	doc    *document // that takes the top-level items; nil for the text of an item
-	out    []byte    // used again
+	doc    *document // receives the top-level items; nil for the text of an item
+	out    []byte    // its memory is used again
 	kept   int       // bytes of the items
-	alias  int       // where in out the outermost alias begins, -1 outside aliases
+	alias  int       // the offset in out of the outermost alias, -1 outside aliases
 }
 
-// yamlError is what is wrong with a piece of YAML, and where in it. A line or column of 0 is not known.
+// yamlError is an error in a piece of YAML. A line or column of 0 is not known.
 type yamlError struct {
 	line, column int
 	err          error
 }
 
-// convert converts the text of a document, or of an item if doc is nil. The JSON is valid until the next call.
+// convert converts the text of a document, or of an item if doc is nil.
 func (c *converter) convert(p *piece, doc *document) ([]byte, *yamlError) {
 	text := p.text
 	if err := c.budget.yaml(maxNodes(text)); err != nil {
@@ -41,7 +41,7 @@ func (c *converter) convert(p *piece, doc *document) ([]byte, *yamlError) {
 		return nil, &yamlError{line: lineOf(err), err: errNoYAML}
 	}
 	c.piece, c.doc, c.out, c.kept, c.alias = p, doc, c.out[:0], 0, -1
-	if root.Kind != yaml.DocumentNode || len(root.Content) != 1 { // nothing but comments
+	if root.Kind != yaml.DocumentNode || len(root.Content) != 1 { // only comments
 		return []byte("null"), nil
 	}
 	cutBefore := doc != nil && doc.listed // its items were in block style
@@ -55,7 +55,7 @@ func (c *converter) convert(p *piece, doc *document) ([]byte, *yamlError) {
 	return bytes.Clone(c.out), bad
 }
 
-// maxNodes bounds the number of nodes that a parser can make of the text: each is begun, ended or separated by one of these.
+// maxNodes is an upper bound of the nodes in a text. One of these characters begins, ends or separates each node.
 func maxNodes(text []byte) int {
 	n := 2
 	for i, b := range text {
@@ -71,8 +71,8 @@ func maxNodes(text []byte) int {
 	return n
 }
 
-// inError finds the line in an error of the parser. Nothing else of the error may be shown, because it quotes the text. The parser
-// counts lines from 0, the scanner below it from 1.
+// inError finds the line in an error of the parser. No other part of the error may be displayed, because it quotes the text. The parser counts
+// lines from 0, and its scanner from 1.
 var inError = regexp.MustCompile(`^yaml: line (\d+): (did not find expected (?:<document start>|node content|'-' indicator|key|',' or))?`)
 
 func lineOf(err error) int {
@@ -94,7 +94,7 @@ func (c *converter) node(n *yaml.Node, depth int) *yamlError {
 	case int64(len(c.out)+c.kept) > c.budget.limits.Object:
 		return &yamlError{n.Line, n.Column, errTooLarge}
 	case c.alias >= 0 && c.budget.aliases+int64(len(c.out)-c.alias) > most:
-		return &yamlError{n.Line, n.Column, exceeded("%s that YAML aliases expand to", size(most))}
+		return &yamlError{n.Line, n.Column, exceeded("%s of expanded YAML aliases", size(most))}
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
@@ -161,7 +161,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) *yamlError {
 
 // items adds the items of a document that are not in block style.
 func (c *converter) items(key, list *yaml.Node) *yamlError {
-	if c.doc.listed { // in block style before
+	if c.doc.listed { // it has items in block style
 		return &yamlError{key.Line, key.Column, errDuplicate}
 	}
 	c.doc.listed = true
@@ -180,7 +180,7 @@ func (c *converter) items(key, list *yaml.Node) *yamlError {
 	return nil
 }
 
-// resolved is what an alias refers to.
+// resolved is the node to which an alias refers.
 func resolved(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -201,7 +201,7 @@ func (c *converter) scalar(n *yaml.Node) *yamlError {
 		}
 		c.out = strconv.AppendBool(c.out, v)
 	case "!!int", "!!float":
-		// What is a number in JSON too is kept, as all that API servers write is. The rest, such as 0x1F and 1_000, is decoded.
+		// A number that is valid JSON is kept. API servers write no other numbers. 0x1F and 1_000 are decoded.
 		if v := jsontext.Value(n.Value); v.Kind() == jsontext.KindNumber && v.IsValid() {
 			c.out = append(c.out, n.Value...)
 			return nil

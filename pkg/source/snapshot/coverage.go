@@ -11,13 +11,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// evidence is what a snapshot proves by what it does not have. The package's documentation has the rules.
+// evidence is the data that decides which kinds were captured in which namespaces. The documentation of the package has the rules.
 type evidence struct {
 	lists   []list
 	objects map[single]struct{}
-	harmed  map[folder]bool           // something in it that may have been an object could not be read
+	harmed  map[folder]bool           // folders in which objects may not have been read
 	cuts    map[int]bool              // arguments that were not read to their end
-	lost    map[schema.GroupKind]bool // kinds of which an object is known to be damaged
+	lost    map[schema.GroupKind]bool // kinds of damaged objects
 }
 
 func newEvidence() evidence {
@@ -30,7 +30,7 @@ type folder struct {
 	path     string
 }
 
-// single stands for documents of their own with objects of the kind in the namespace.
+// single is a set of separate documents: the objects of a kind in a namespace, in one folder.
 type single struct {
 	kind      schema.GroupKind
 	namespace string
@@ -39,18 +39,16 @@ type single struct {
 
 // list is one List.
 type list struct {
-	file       string // its file's name without folders, which may name the resource of an empty one
+	file       string // name of the file without folders, which may be the name of a resource
 	complete   bool
 	selected   bool                      // it was captured with a selector
 	kinds      map[schema.GroupKind]bool // of the items, and whether they have namespaces
 	namespace  string                    // of its items
 	namespaces int                       // of its items: 0, 1, or 2 for more
-	element    schema.GroupVersionKind   // of a typed List
-
-	apiVersion, kind string // the same as it is written
+	element    schema.GroupVersionKind   // the kind of the items of a typed List
 }
 
-// add notes an item.
+// add adds an item.
 func (l *list) add(k object.Key) {
 	if l.kinds == nil {
 		l.kinds = map[schema.GroupKind]bool{}
@@ -62,7 +60,7 @@ func (l *list) add(k object.Key) {
 	}
 }
 
-// hasOneKind says whether items of only one kind have namespaces.
+// hasOneKind reports whether items of only one kind have namespaces.
 func (l *list) hasOneKind() bool {
 	n := 0
 	for _, namespaced := range l.kinds {
@@ -73,13 +71,13 @@ func (l *list) hasOneKind() bool {
 	return n == 1
 }
 
-// extent says in which namespaces all objects of a kind were captured, "" being that of cluster-scoped ones.
+// extent is the set of namespaces in which all objects of a kind were captured. "" stands for cluster-scoped objects.
 type extent struct {
 	everywhere bool
 	namespaces []string
 }
 
-// coverage is the coverage of a kind with that resource.
+// coverage is the coverage of the kind with that resource.
 func (x *extent) coverage(resource string) source.Coverage {
 	if x.everywhere {
 		return source.Covered()
@@ -90,7 +88,7 @@ func (x *extent) coverage(resource string) source.Coverage {
 	})
 }
 
-// extents evaluates all that was found. The function named turns the name of a file into the kind it is named for.
+// extents evaluates the evidence. named returns the kind for which a file is named.
 func (e *evidence) extents(named func(file string) (schema.GroupKind, bool)) map[schema.GroupKind]*extent {
 	out := map[schema.GroupKind]*extent{}
 	of := func(k schema.GroupKind) *extent {
@@ -99,7 +97,7 @@ func (e *evidence) extents(named func(file string) (schema.GroupKind, bool)) map
 		}
 		return out[k]
 	}
-	// Whether there are Lists that span namespaces, and whether there are Lists within one, or may have been in what was cut off.
+	// wide: there are Lists that span namespaces. narrow: there are Lists within one namespace, or they may be in a part that was cut.
 	wide, narrow := false, len(e.cuts) > 0
 	for _, l := range e.lists {
 		wide = wide || !l.selected && l.namespaces > 1

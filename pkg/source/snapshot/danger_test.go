@@ -126,8 +126,8 @@ func TestBounded(t *testing.T) {
 		{"deep YAML dashes", "apiVersion: v1\nx:\n" + deep("- ", "1", ""), snapshot.Limits{}, 32, "it is not valid YAML"},
 		{"nearly too deep YAML", yml(cmA, "x: "+strings.Repeat("[", 9_899)+strings.Repeat("]", 9_899)) + "---\n" + yml(cmB, "x: "+strings.Repeat("[", 9_900)+strings.Repeat("]", 9_900)), snapshot.Limits{}, 32, "(document 2) | it is nested deeper than 9900 levels"},
 		{"aliases", "apiVersion: v1\n" + laughs.String(), large, 64, "it is larger than the limit"},
-		{"aliases in each of many documents", strings.Repeat("apiVersion: v1\nx: &x ["+strings.Repeat("aaaaaaaa,", 1000)+"]\ny: ["+strings.Repeat("*x,", 300)+"]\n---\n", 40), small, 64, "the snapshot holds more than 512 KiB that YAML aliases expand to"},
-		{"too many aliases in each of many documents", strings.Repeat("apiVersion: v1\n"+laughs.String()+"---\n", 40), small, 64, "the snapshot holds more than 512 KiB that YAML aliases expand to"},
+		{"aliases in each of many documents", strings.Repeat("apiVersion: v1\nx: &x ["+strings.Repeat("aaaaaaaa,", 1000)+"]\ny: ["+strings.Repeat("*x,", 300)+"]\n---\n", 40), small, 64, "the snapshot has more than 512 KiB of expanded YAML aliases"},
+		{"too many aliases in each of many documents", strings.Repeat("apiVersion: v1\n"+laughs.String()+"---\n", 40), small, 64, "the snapshot has more than 512 KiB of expanded YAML aliases"},
 		{"alias of itself", "apiVersion: v1\nx: &a [*a]\n", small, 64, "it is nested deeper than 9900 levels"},
 		{"aliases of nothing", "apiVersion: v1\n" + strings.ReplaceAll(laughs.String(), "lol,", ""), large, 64, "it is larger than the limit"},
 		{"many YAML scalars", "apiVersion: v1\nx: [" + strings.Repeat("a,", 400_000) + "a]\n", small, 32, "it has more than 32768 scalars, lists and maps"},
@@ -137,17 +137,17 @@ func TestBounded(t *testing.T) {
 		{"long JSON document between items", "{" + strings.Repeat(`"items":[1],"a":"`+strings.Repeat("a", mib)+`",`, 20) + `"b":1}`, small, 64, "it is larger than the limit"},
 		{"many lines", obj(cmA) + strings.Repeat("\n", 4*mib) + "{]", snapshot.Limits{}, 96, "standard input, line 4194305, column 2 (document 2) | it is not valid JSON"},
 		{"bomb in an archive", tarOf(t, entry{"a.yaml.gz", gz(t, zeros)}, entry{"b.yaml", yml(cmA)}), snapshot.Limits{}, 128, "standard input: a.yaml.gz | it decompresses to more than 250 times its size"},
-		{"many objects", strings.Repeat(obj("v1 ConfigMap a/b"), 1000), snapshot.Limits{Objects: 100}, 32, "the snapshot holds more than 100 documents and items of Lists"},
-		{"many Lists", strings.Repeat(listOf(), 1000), snapshot.Limits{Objects: 100}, 32, "the snapshot holds more than 100 documents and items of Lists"},
-		{"many items", listOf(strings.Repeat(`{},`, 1000) + `{}`), snapshot.Limits{Objects: 100}, 32, "the snapshot holds more than 100 documents and items of Lists"},
-		{"many YAML items", "apiVersion: v1\nitems:\n" + strings.Repeat("- {}\n", 1000), snapshot.Limits{Objects: 100}, 32, "the snapshot holds more than 100 documents and items of Lists"},
-		{"many bytes", strings.Repeat(obj("v1 ConfigMap a/b")+"\n", 1000), snapshot.Limits{Bytes: 10 << 10}, 32, "the snapshot holds more than 10 KiB of documents"},
+		{"many objects", strings.Repeat(obj("v1 ConfigMap a/b"), 1000), snapshot.Limits{Objects: 100}, 32, "the snapshot has more than 100 documents and items of Lists"},
+		{"many Lists", strings.Repeat(listOf(), 1000), snapshot.Limits{Objects: 100}, 32, "the snapshot has more than 100 documents and items of Lists"},
+		{"many items", listOf(strings.Repeat(`{},`, 1000) + `{}`), snapshot.Limits{Objects: 100}, 32, "the snapshot has more than 100 documents and items of Lists"},
+		{"many YAML items", "apiVersion: v1\nitems:\n" + strings.Repeat("- {}\n", 1000), snapshot.Limits{Objects: 100}, 32, "the snapshot has more than 100 documents and items of Lists"},
+		{"many bytes", strings.Repeat(obj("v1 ConfigMap a/b")+"\n", 1000), snapshot.Limits{Bytes: 10 << 10}, 32, "the snapshot has more than 10 KiB of documents"},
 		{"gzip bomb", gz(t, zeros), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
 		{"tar bomb", gz(t, tarOf(t, entry{"zeros.yaml", zeros})), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
 		{"passed over bomb", gz(t, tarOf(t, entry{"zeros.log", zeros})), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
 		{"zip bomb", zipOf(t, entry{"zeros.yaml", zeros}), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
 		{"gzip in gzip", gz(t, gz(t, zeros)), snapshot.Limits{}, 64, "standard input | no Kubernetes objects were found in it"},
-		{"long stream", gz(t, tarOf(t, entry{"x.log", zeros}, entry{"y.yaml", yml(cmA)})), snapshot.Limits{Decompressed: 10 * mib, Ratio: 5000}, 64, "the snapshot holds more than 10 MiB after decompression"},
+		{"long stream", gz(t, tarOf(t, entry{"x.log", zeros}, entry{"y.yaml", yml(cmA)})), snapshot.Limits{Decompressed: 10 * mib, Ratio: 5000}, 64, "the snapshot has more than 10 MiB after decompression"},
 		{"zip from a stream", zipOf(t, entry{"a.yaml", yml(cmA)}), snapshot.Limits{Bytes: 256}, 32, "a zip archive from a pipe may have at most 64 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestLimitKeeps(t *testing.T) {
 			if got := covered(t, s, "v1 ConfigMap", "ns0", "ns1"); len(got) > 0 {
 				t.Errorf("%s, %s: %v is covered", name, limit, got)
 			}
-			if got := gapLines(describe(t, s), ""); len(got) != 1 || !strings.HasPrefix(got[0], "standard input | the snapshot holds more than ") {
+			if got := gapLines(describe(t, s), ""); len(got) != 1 || !strings.HasPrefix(got[0], "standard input | the snapshot has more than ") {
 				t.Errorf("%s, %s: gaps %q", name, limit, got)
 			}
 		}

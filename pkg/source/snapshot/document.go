@@ -10,23 +10,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// document is one document of a file, as compact JSON. Its items are apart from its other members, because a List's kind often comes
-// after its items, and because the items of a List of 200 MB must not be held twice.
+// document is one document of a file, as compact JSON. Its items are separate from its other members, because the kind of a List often comes
+// after its items, and because the items of a List of 200 MB must not be in memory twice.
 type document struct {
 	number, line int    // within the file, from 1
-	body         []byte // without the items; valid until the next document is read
+	body         []byte // without the items
 	items        []item
-	listed       bool // it has items, perhaps none
-	damaged      bool // what could be read of it is here
+	listed       bool // it has a list of items, which may be empty
+	damaged      bool // a part of it could not be read
 }
 
 type item struct {
 	raw       []byte
 	line      int
-	duplicate bool // it has a key twice
+	duplicate bool // a key occurs twice
 }
 
-// take keeps what a document has whose head is h. Its error ends the reading of the path.
+// take keeps the objects of a document with the head h. The error ends the reading of the path.
 func (r *reader) take(f *file, d *document, h head) error {
 	switch {
 	case d.listed && (h.isList() || d.damaged && h.name == ""):
@@ -50,7 +50,7 @@ func (r *reader) take(f *file, d *document, h head) error {
 	return nil
 }
 
-// keep keeps the items of a document in which the reading of the path ended with err, and returns err.
+// keep keeps the items of a document in which err ended the reading of the path. It returns err.
 func (r *reader) keep(f *file, d *document, err error) error {
 	if d.listed && r.ended() == nil {
 		d.damaged = true
@@ -61,7 +61,7 @@ func (r *reader) keep(f *file, d *document, err error) error {
 	return err
 }
 
-// assemble is the JSON of a document that is not a List, in memory of its own. Its items, a field like any other then, come last.
+// assemble returns the JSON of a document that is not a List. Its items, which are an ordinary field, come last.
 func (d *document) assemble() []byte {
 	if !d.listed {
 		return d.body
@@ -73,12 +73,11 @@ func (d *document) assemble() []byte {
 	return slices.Concat(d.body[:len(d.body)-1], []byte(`,"items":[`), bytes.Join(items, []byte(",")), []byte(`]}`))
 }
 
-// list keeps the items of a List and what it proves. A damaged one may have the head of an object, or an empty head.
+// list keeps the items of a List and its evidence. A damaged List may have the head of an object, or an empty head.
 func (r *reader) list(f *file, d *document, h *head, depth int) error {
 	f.found++
 	l := list{file: f.file, complete: !d.damaged && !h.partial, selected: f.partial}
-	if l.apiVersion, l.kind = h.element(); l.kind != "" {
-		l.element = schema.FromAPIVersionAndKind(l.apiVersion, l.kind)
+	if l.element = h.element(); l.element.Kind != "" {
 		l.kinds = map[schema.GroupKind]bool{l.element.GroupKind(): false}
 		if err := r.budget.kind(l.element); err != nil {
 			return err
@@ -98,14 +97,14 @@ func (r *reader) list(f *file, d *document, h *head, depth int) error {
 	return nil
 }
 
-// item keeps an item of a List, or says why it does not count.
+// item keeps an item of a List, or returns the reason why it does not count.
 func (r *reader) item(f *file, d *document, it item, l *list, depth int) (string, error) {
 	if it.duplicate {
 		return reason(errDuplicate), nil
 	}
 	h := r.heads.read(it.raw)
 	if h.kind == "" && h.apiVersion == "" {
-		h.apiVersion, h.kind = l.apiVersion, l.kind
+		h.apiVersion, h.kind = l.element.ToAPIVersionAndKind()
 	}
 	switch {
 	case h.isObject():
@@ -124,7 +123,7 @@ func (r *reader) item(f *file, d *document, it item, l *list, depth int) (string
 			}
 			return "", r.list(f, inner, &h, depth+1)
 		}
-	case d.damaged: // which was reported, and the kind of all items may be in what is damaged
+	case d.damaged: // which has a gap already. The kind of the items may be in the damaged part.
 		return "", nil
 	}
 	return "it is not a Kubernetes object", nil

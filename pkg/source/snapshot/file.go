@@ -18,73 +18,72 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// argument is one of the paths while it is read.
+// argument is one of the paths that Open reads.
 type argument struct {
 	index   int
-	name    string // as it is shown
+	name    string // displayed name
 	files   int
 	tallies [len(tallied)]tally
 }
 
-// What is too common for a gap of its own.
+// Files that are too frequent for a gap each. One gap counts all files of a kind.
 const (
 	noObjects    = iota
 	otherObjects // documents that are not objects, in files with objects
 	nested       // archives
-	selectedOnly // files whose names state a selector
+	selectedOnly // files with a selector in their names
 	links
 	specialFiles
 	outsideNames
 )
 
-var tallied = [...]struct{ one, many, reason, effect string }{
-	noObjects:    {"file", "files", "no Kubernetes objects were found in them", effectIgnored},
-	otherObjects: {"file", "files", "they also have documents that are not Kubernetes objects", "those documents do not count"},
-	nested:       {"file", "files", "archives in archives are not read", effectIgnored},
+var tallied = [...]struct{ noun, reason, effect string }{
+	noObjects:    {"file", "no Kubernetes objects were found in them", effectIgnored},
+	otherObjects: {"file", "they also have documents that are not Kubernetes objects", "those documents do not count"},
+	nested:       {"file", "archives in archives are not read", effectIgnored},
 	selectedOnly: {
-		"file", "files", "the name states a selector, so objects that do not match it were not captured",
+		"file", "the name states a selector, so objects that do not match it were not captured",
 		"they do not prove that an object is missing; capture without a selector",
 	},
-	links:        {"link", "links", "links are not followed", effectRefused},
-	specialFiles: {"special file", "special files", "only regular files are read", effectRefused},
-	outsideNames: {"file", "files", "their names lead out of the archive", effectRefused},
+	links:        {"link", "links are not followed", effectRefused},
+	specialFiles: {"special file", "only regular files are read", effectRefused},
+	outsideNames: {"file", "their names lead out of the archive", effectRefused},
 }
 
-// finish adds the gaps of what was tallied.
+// finish adds the gaps of the counted files.
 func (a *argument) finish(g *gaps) {
 	for i, text := range tallied {
 		if t := &a.tallies[i]; t.count > 0 {
-			g.add(t.of(text.one+" in "+a.name, text.many+" in "+a.name), text.reason, text.effect)
+			g.add(t.of(text.noun+" in "+a.name, text.noun+"s in "+a.name), text.reason, text.effect)
 		}
 	}
 }
 
-// file is one file, or one entry of an archive, while it is read.
+// file is a file, or an entry of an archive, that is being read.
 type file struct {
 	r    *reader
 	arg  *argument
-	name string // as it is shown, with the argument
-	rel  string // within the argument, as it is shown
-	file string // its own name, without folders
+	name string // displayed name, with the argument
+	rel  string // displayed name within the argument
+	file string // name without folders
 	dir  folder
 
 	explicit bool        // it is the argument itself
-	packed   bool        // it came out of a gzip stream
-	archived bool        // it came out of an archive
-	counted  bool        // as compressed data, by what it is in
-	depth    int         // of the readers below it
-	whole    io.ReaderAt // the whole of it, and its length, if it is on a disk
-	size     int64
+	packed   bool        // it is from a gzip stream
+	archived bool        // it is from an archive
+	counted  bool        // its compressed data was counted already
+	depth    int         // number of buffers of the readers below it
+	whole    io.ReaderAt // its content, if it is on a disk
+	size     int64       // of whole
 
-	sure       bool   // it is meant to have objects. A file that is not is unknown, not damaged, if it cannot be read.
+	before     gaps   // that preceded the file
+	sure       bool   // it should have objects. If another file cannot be read, it is ignored and not damaged.
 	partial    bool   // its name states a selector
-	known      bool   // it has no objects, but what it says is used
+	known      bool   // it has no objects, but other data that is used
 	found      int    // objects and Lists
 	others     int    // documents that are not objects
-	firstOther string // its place
-	problems   []source.Gap
-	more       int  // problems
-	harmed     bool // it may have had objects that were not read
+	firstOther string // the place of the first of them
+	harmed     bool   // objects in it may not have been read
 }
 
 // at names a position in the file. A line or column of 0 is not known.
@@ -102,13 +101,13 @@ func (f *file) at(line, column, document int) string {
 	return s
 }
 
-// damaged notes that one or more documents of the file could not be read.
+// damaged records that documents of the file could not be read.
 func (f *file) damaged(where, reason string) {
 	f.harmed = true
 	f.gap(where, reason, effectDocument)
 }
 
-// unreadable notes that the whole file could not be read.
+// unreadable records that the whole file could not be read.
 func (f *file) unreadable(err error) {
 	f.sure = true
 	f.damaged(f.name, reason(err))
@@ -116,29 +115,21 @@ func (f *file) unreadable(err error) {
 }
 
 func (f *file) gap(where, reason, effect string) {
-	if len(f.problems) > maxDamaged { // more than will be shown
-		f.more++
-		return
-	}
-	f.problems = append(f.problems, source.Gap{What: where, Reason: reason, Effect: effect})
+	f.r.gaps.addDamaged(source.Gap{What: where, Reason: reason, Effect: effect})
 }
 
-// other notes a document that is not an object.
+// other counts a document that is not an object.
 func (f *file) other(line int) {
 	if f.others++; f.others == 1 {
 		f.firstOther = fmt.Sprintf("%s line %d", f.rel, line)
 	}
 }
 
-// done decides what kind of file it was.
+// done completes the gaps and the evidence when the file has been read.
 func (f *file) done() {
 	if f.harmed && !f.sure && f.found == 0 {
-		f.harmed, f.problems, f.more = false, nil, 0
+		f.harmed, f.r.gaps = false, f.before
 	}
-	for _, g := range f.problems {
-		f.r.gaps.addDamaged(g)
-	}
-	f.r.gaps.damaged += f.more
 	if f.harmed {
 		f.r.evidence.harmed[f.dir] = true
 	}
@@ -148,7 +139,7 @@ func (f *file) done() {
 	switch {
 	case f.found > 0 && f.others > 0:
 		f.arg.tallies[otherObjects].add(f.firstOther)
-	case f.found > 0 || f.known || f.harmed || len(f.problems) > 0:
+	case f.found > 0 || f.known || f.harmed || f.r.gaps.damaged > f.before.damaged:
 	case f.explicit:
 		f.r.gaps.add(f.name, "no Kubernetes objects were found in it", "it does not count")
 	default:
@@ -156,7 +147,7 @@ func (f *file) done() {
 	}
 }
 
-// sniffed is how much of a file is examined to find its format.
+// sniffed is the number of bytes at the beginning of a file that are examined to find its format.
 const sniffed = 64 << 10
 
 // read reads a file of any format. Its error ends the reading of the argument.
@@ -186,6 +177,7 @@ func (r *reader) read(f *file, in io.Reader) error {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}) && !f.packed:
 		return r.gzip(f, br)
 	}
+	f.before = r.gaps
 	defer f.done()
 	return r.documents(f, br, head)
 }
@@ -196,7 +188,7 @@ func (r *reader) documents(f *file, br *bufio.Reader, head []byte) error {
 		f.known = r.collectedAt(string(bytes.Trim(head, "\" \r\n")))
 		return nil
 	}
-	if hasMark(head) {
+	if hasByteOrderMark(head) {
 		f.depth++
 		br = r.buffer(f.depth, transform.NewReader(br, unicode.BOMOverride(transform.Nop)))
 		var err error
@@ -217,8 +209,8 @@ func (r *reader) documents(f *file, br *bufio.Reader, head []byte) error {
 	return nil
 }
 
-// hasMark says whether a text begins with a byte order mark. PowerShell writes the output of kubectl in UTF-16.
-func hasMark(head []byte) bool {
+// hasByteOrderMark reports whether a text begins with a byte order mark. PowerShell writes the output of kubectl in UTF-16.
+func hasByteOrderMark(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff"))
 }
 
@@ -233,17 +225,17 @@ const (
 var (
 	objectJSON = regexp.MustCompile(`^[\[\s]*\{\s*"(apiVersion|kind|items|metadata)"`)
 	objectYAML = regexp.MustCompile(`^(apiVersion|kind|items|metadata):`)
-	// selected are names of files that state a label or field selector: "pods-app=web.yaml", "pods_labelSelector.json".
+	// selected matches names of files that state a label or field selector: "pods-app=web.yaml", "pods_labelSelector.json".
 	selected = regexp.MustCompile(`[A-Za-z0-9]!?==?[A-Za-z0-9]|(?i)(?:label|field)-?selector`)
-	// skipped are names of logs, and of what macOS adds to an archive for each file.
+	// skipped matches names of logs, and of the files that macOS adds to an archive.
 	skipped = regexp.MustCompile(`^\._|(?i)\.log(\.[0-9]+)?$`)
 )
 
 // keyVersion is the key apiVersion on a line of its own.
 var keyVersion = []byte("\napiVersion:")
 
-// withoutPreamble removes what may be before the first document: blank lines, comments, and lines "---". A regular expression would be
-// slow for an archive of 200,000 files.
+// withoutPreamble removes the blank lines, comments and lines "---" before the first document. A regular expression would be slow for an
+// archive of 200,000 files.
 func withoutPreamble(head []byte) []byte {
 	for {
 		head = bytes.TrimLeft(head, " \t\r\n")
@@ -255,8 +247,8 @@ func withoutPreamble(head []byte) []byte {
 	}
 }
 
-// sniff finds the format of a file, and whether it is meant to have objects, by its name or its beginning. `fleet dump` writes names
-// without an ending: bundles_fleet-local_guestbook.
+// sniff finds the format of a file by its name or its beginning, and reports whether the file should have objects. `fleet dump` writes
+// names without an extension: bundles_fleet-local_guestbook.
 func sniff(name string, head []byte) (format, bool) {
 	byName := formatUnknown
 	switch strings.ToLower(path.Ext(name)) {
@@ -268,11 +260,11 @@ func sniff(name string, head []byte) (format, bool) {
 	named := byName != formatUnknown
 	start := withoutPreamble(head)
 	switch {
-	case len(start) == 0 && len(head) == sniffed: // the documents come later
+	case len(start) == 0 && len(head) == sniffed: // the documents are after head
 		return byName, named
 	case len(start) == 0:
 		return formatUnknown, false
-	case byName == formatJSON && (start[0] == '}' || start[0] == ']'): // YAML cannot begin so
+	case byName == formatJSON && (start[0] == '}' || start[0] == ']'): // YAML cannot begin like this
 		return formatJSON, true
 	case start[0] == '{' || start[0] == '[':
 		return formatJSON, named || objectJSON.Match(start)
@@ -284,7 +276,7 @@ func sniff(name string, head []byte) (format, bool) {
 	return formatUnknown, false
 }
 
-// collectedAt takes the time that crust-gather writes down.
+// collectedAt reads the time that crust-gather writes.
 func (r *reader) collectedAt(s string) bool {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05 MST"} {
 		if t, err := time.Parse(layout, s); err == nil {

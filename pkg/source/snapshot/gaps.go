@@ -21,10 +21,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Nothing of a document's content may be in a gap, because the document may be a Secret, and parsers quote what they do not accept.
-// Gaps consist of file names, positions and the fixed texts of this package.
+// A gap never has content of a document, because the document may be a Secret, and errors of parsers quote their input. A gap has file
+// names, positions and fixed texts of this package.
 
-// failure is why something could not be read. Its text is the reason of a gap.
+// failure is an error with a fixed text, which is the reason of a gap.
 type failure struct {
 	text  string
 	scope scope
@@ -32,7 +32,7 @@ type failure struct {
 
 func (f *failure) Error() string { return f.text }
 
-// scope is how much cannot be read after a failure.
+// scope is the part that cannot be read after a failure.
 type scope int
 
 const (
@@ -50,23 +50,23 @@ var (
 	errOverlap   = &failure{text: "its files overlap, or have more compressed data than the archive has bytes"}
 )
 
-// errTwoClusters ends Open: what is missing from one of two clusters may be in the other.
+// errTwoClusters ends Open, because an object that is missing in one cluster may exist in the other.
 var errTwoClusters = errors.New("two clusters in one snapshot")
 
-// stops says whether an error ends the reading of more than a document.
+// stops reports whether an error ends the reading of more than a document.
 func stops(err error) bool {
-	var f *failure
-	return errors.As(err, &f) && f.scope > endsDocument || errors.Is(err, errTwoClusters) ||
+	f, ok := errors.AsType[*failure](err)
+	return ok && f.scope > endsDocument || errors.Is(err, errTwoClusters) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// endsOneFile says whether an error ends the reading of one compressed file.
+// endsOneFile reports whether an error ends the reading of one compressed file.
 func endsOneFile(err error) bool {
-	var f *failure
-	return errors.As(err, &f) && f.scope == endsFile
+	f, ok := errors.AsType[*failure](err)
+	return ok && f.scope == endsFile
 }
 
-// reason puts an error into fixed words. What parsers and decompressors say is left out; what the operating system says is not.
+// reason converts an error to a fixed text. It omits the messages of parsers and decompressors, but keeps those of the operating system.
 func reason(err error) string {
 	var f *failure
 	var errno syscall.Errno
@@ -91,7 +91,7 @@ func reason(err error) string {
 	return "it cannot be read"
 }
 
-// The effects of gaps, with the remedy.
+// The effects of gaps, with remedies.
 const (
 	effectDocument = "its objects do not count, and documents in its folder do not prove that an object is missing; capture it again"
 	effectItem     = "it does not count, and its List does not prove that an object is missing; capture it again"
@@ -100,7 +100,7 @@ const (
 	effectIgnored  = "they do not count"
 )
 
-// gaps collects what could not be read, in the order of reading.
+// gaps has the gaps in the order of reading.
 type gaps struct {
 	damaged int // documents and items
 	list    []source.Gap
@@ -117,7 +117,7 @@ func (g *gaps) addDamaged(gap source.Gap) {
 	}
 }
 
-// all are the gaps, with one for the damaged documents that have none of their own.
+// all returns the gaps. One gap counts the damaged documents that have no gap.
 func (g *gaps) all() []source.Gap {
 	if more := g.damaged - maxDamaged; more > 0 {
 		g.add(fmt.Sprintf("%d more documents", more), "they are damaged", effectIgnored)
@@ -125,7 +125,7 @@ func (g *gaps) all() []source.Gap {
 	return g.list
 }
 
-// tally counts what is too common for a gap of its own, and names the first three.
+// tally counts files or objects, and has the names of the first three.
 type tally struct {
 	count int
 	names []string
@@ -138,7 +138,7 @@ func (t *tally) add(name string) {
 	}
 }
 
-// of writes "2 files: a, b" or "9 files, the first being a, b, c".
+// of returns "2 files: a, b" or "9 files, the first being a, b, c".
 func (t *tally) of(one, many string) string {
 	names := strings.Join(t.names, ", ")
 	switch {
@@ -150,7 +150,7 @@ func (t *tally) of(one, many string) string {
 	return fmt.Sprintf("%d %s, the first being %s", t.count, many, names)
 }
 
-// shown makes a file name safe for a terminal: archives can name their files as they like.
+// shown makes a file name safe for a terminal. A file name in an archive can have any characters.
 func shown(name string) string {
 	const longest = 200
 	if len(name) > longest {

@@ -178,9 +178,9 @@ func (h *head) isDiscovery() bool {
 }
 
 // element is the kind of the items of a typed List, which need not state it.
-func (h *head) element() (apiVersion, kind string) {
-	if kind = strings.TrimSuffix(h.kind, "List"); kind == "" || !h.isList() {
-		return "", ""
+func (h *head) element() schema.GroupVersionKind {
+	if h.kind == "List" || !h.isList() {
+		return schema.GroupVersionKind{}
 	}
-	return h.apiVersion, kind
+	return schema.FromAPIVersionAndKind(h.apiVersion, strings.TrimSuffix(h.kind, "List"))
 }

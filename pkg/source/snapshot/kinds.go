@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -196,14 +197,9 @@ func (r *reader) kinds(objects map[schema.GroupKind][]entry, extents map[schema.
 	return out
 }
 
-// ordered lists versions, those of most objects first, then as Kubernetes prefers them: v2, v1, v1beta1.
+// ordered lists versions, those of most objects first, then in the order that Kubernetes prefers: v2, v1, v1beta1.
 func ordered(count map[string]int) []string {
-	out := make([]string, 0, len(count))
-	for v := range count {
-		out = append(out, v)
-	}
-	slices.SortFunc(out, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 		return cmp.Or(cmp.Compare(count[b], count[a]), version.CompareKubeAwareVersionStrings(b, a), cmp.Compare(a, b))
 	})
-	return out
 }

@@ -67,8 +67,8 @@ func (r *reader) snapshot(paths []string) *Snapshot {
 	if !r.taken.IsZero() {
 		s.description.TakenAt = r.taken
 	}
-	if again := r.store.again; again.count > 0 {
-		s.description.Notes = append(s.description.Notes, again.of(
+	if repeated := r.store.repeated; repeated.count > 0 {
+		s.description.Notes = append(s.description.Notes, repeated.of(
 			"object was found more than once; its newest resourceVersion was kept",
 			"objects were found more than once; the newest resourceVersion of each was kept"))
 	}

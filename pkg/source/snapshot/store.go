@@ -16,27 +16,27 @@ import (
 
 // entry is one object.
 type entry struct {
-	key     object.Key
-	version string // of its kind
-	raw     []byte // compact JSON
-	typ     string // the field "type"
-	again   bool   // it was found more than once
+	key      object.Key
+	version  string // of its kind
+	raw      []byte // compact JSON
+	typ      string // the field "type"
+	repeated bool   // it was found more than once
 
 	resourceVersion string
-	file            string // as it is shown
+	file            string // displayed name
 }
 
-// store keeps each object once.
+// store has each object once.
 type store struct {
-	entries []entry
-	byKey   map[object.Key]int
-	again   tally // of objects that were found more than once
+	entries  []entry
+	byKey    map[object.Key]int
+	repeated tally // of objects that were found more than once
 
 	cluster, clusterFile string // the uid of the Namespace kube-system, and where it was found
 	definitions          []definition
 }
 
-// object keeps an object, whose JSON is raw, and what it says of its cluster. Its error is errTwoClusters or that of a limit.
+// object keeps an object with the JSON raw, and reads what it states about its cluster. The error is errTwoClusters or the error of a limit.
 func (r *reader) object(f *file, raw []byte, h head) (object.Key, error) {
 	gvk := h.groupVersionKind()
 	e := entry{
@@ -67,7 +67,7 @@ func (r *reader) object(f *file, raw []byte, h head) (object.Key, error) {
 	return e.key, nil
 }
 
-// identify takes the identity of a cluster. All paths must be of one cluster.
+// identify sets the identity of the cluster. All paths must be of one cluster.
 func (s *store) identify(uid, file string) error {
 	if s.cluster != "" && s.cluster != uid {
 		return fmt.Errorf("%w: the Namespace kube-system has one uid in %s and another in %s", errTwoClusters, s.clusterFile, file)
@@ -76,8 +76,8 @@ func (s *store) identify(uid, file string) error {
 	return nil
 }
 
-// put keeps the newest of what is found of one object. One with a valid resourceVersion is preferred to one without, from which more
-// may have been removed. Of two without, the one that was read last is kept.
+// put keeps the newest copy of an object. A copy with a valid resourceVersion is preferred to one without, because more may have been
+// removed from the latter. Of two copies without, put keeps the one that was read last.
 func (s *store) put(e entry) {
 	if s.byKey == nil {
 		s.byKey = map[object.Key]int{}
@@ -89,34 +89,34 @@ func (s *store) put(e entry) {
 		return
 	}
 	old := &s.entries[i]
-	if !old.again {
-		s.again.add(shown(e.key.String()) + " in " + old.file + " and " + e.file)
+	if !old.repeated {
+		s.repeated.add(shown(e.key.String()) + " in " + old.file + " and " + e.file)
 	}
-	e.again, old.again = true, true
-	newer, err := resourceversion.CompareResourceVersion(e.resourceVersion, old.resourceVersion)
-	_, bad := resourceversion.CompareResourceVersion(e.resourceVersion, e.resourceVersion)
-	_, badOld := resourceversion.CompareResourceVersion(old.resourceVersion, old.resourceVersion)
-	if newer > 0 || err != nil && (bad == nil || badOld != nil) {
+	e.repeated, old.repeated = true, true
+	order, err := resourceversion.CompareResourceVersion(e.resourceVersion, old.resourceVersion)
+	if order > 0 || err != nil && (valid(e.resourceVersion) || !valid(old.resourceVersion)) {
 		*old = e
 	}
 }
 
-// byKind sorts the objects by kind, and within it by namespace and name.
+func valid(resourceVersion string) bool {
+	_, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion)
+	return err == nil
+}
+
+// byKind returns the objects of each kind, sorted by namespace and name.
 func (s *store) byKind() map[schema.GroupKind][]entry {
 	slices.SortFunc(s.entries, func(a, b entry) int { return a.key.Compare(b.key) })
 	out := map[schema.GroupKind][]entry{}
-	for begin := 0; begin < len(s.entries); {
-		end := begin + 1
-		for end < len(s.entries) && s.entries[end].key.GroupKind() == s.entries[begin].key.GroupKind() {
-			end++
-		}
-		out[s.entries[begin].key.GroupKind()] = s.entries[begin:end:end]
-		begin = end
+	for i, e := range s.entries {
+		gk := e.key.GroupKind()
+		out[gk] = s.entries[i-len(out[gk]) : i+1]
 	}
 	return out
 }
 
-// learn takes what a document that is not an object says of the capture, and says whether that is anything.
+// learn reads the server's version and the time of the capture from a document that is not an object. It reports whether the document is
+// known.
 func (r *reader) learn(f *file, h *head) bool {
 	known := h.isDiscovery()
 	if _, err := version.ParseGeneric(h.server); err == nil {

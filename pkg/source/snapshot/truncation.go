@@ -12,31 +12,21 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// A YAML file that is cut is often still valid YAML, and what is left of its last document can look like an object that lacks fields, or
-// like another object. API servers and kubectl write each object with certain members, and end each line: what lacks them was cut.
+// A YAML file that is cut is often still valid YAML. The rest of its last document can look like an object that lacks fields, or like another
+// object. API servers and kubectl write certain members of each object, and end each line: a document without them was cut.
 
-// fileEnd says how a YAML file ends.
+// fileEnd is the state of a YAML file at its end.
 type fileEnd struct {
 	reached             bool // the end of the file
 	failed              bool // by an error
-	torn                bool // the last line has no end
-	withUID, withoutUID int  // objects of the file: an API server gives each a uid
+	torn                bool // the last line does not end with a newline
+	withUID, withoutUID bool // there are objects with a uid, and without. An API server sets a uid for each object.
 }
 
-// Why a document is not complete.
-const (
-	cutName      = "it has no name"
-	cutKind      = "it has no kind"
-	cutNamespace = "it has no namespace"
-	cutUID       = "it has no uid, unlike the objects before it"
-	cutNoUID     = "it has no uid"
-	cutMember    = "it has no "
-	cutLine      = "it ends in the middle of a line"
-	cutKey       = "it ends after a key"
-)
+const cutLine = "it ends in the middle of a line"
 
-// check looks for signs that the document at hand, which is valid YAML with the head h, is not complete. It is damaged then, or only
-// its last item if it is a List that ends with its items (open).
+// check looks for signs that the current document, which is valid YAML with the head h, is not complete. Then it is damaged. If it is a List
+// that ends with its items (open), only its last item is damaged.
 func (s *yamlReader) check(h head, open bool) {
 	d := s.doc
 	switch {
@@ -45,28 +35,32 @@ func (s *yamlReader) check(h head, open bool) {
 		if s.end.reached && open && len(d.items) > 0 {
 			s.checkLastItem(&h)
 		}
-	case d.listed && h.kind == "" && h.name == "": // kubectl writes a List's kind after its items
-		s.reject(cutKind, open)
+	case d.listed && h.kind == "" && h.name == "": // kubectl writes the kind of a List after its items
+		s.reject("it has no kind", open)
 	case h.kind == "":
 		if s.end.reached && !h.titled {
-			s.reject(cutKind, false)
+			s.reject("it has no kind", false)
 		}
 	case h.name == "":
-		s.r.evidence.lost[h.groupVersionKind().GroupKind()] = true
-		s.reject(cutName, false)
+		s.lose(&h, "it has no name")
 	case s.end.reached:
 		if reason := s.whyIncomplete(d.body, &h, s.text.text, false); reason != "" {
-			s.r.evidence.lost[h.groupVersionKind().GroupKind()] = true
-			s.reject(reason, false)
+			s.lose(&h, reason)
 		}
 	default:
 		s.end.count(&h)
 	}
 }
 
+// lose rejects the current document, which has an object of a known kind.
+func (s *yamlReader) lose(h *head, reason string) {
+	s.r.evidence.lost[h.groupVersionKind().GroupKind()] = true
+	s.reject(reason, false)
+}
+
 // checkLastItem checks the last item of a List whose items are its last member.
 func (s *yamlReader) checkLastItem(list *head) {
-	s.end.withUID, s.end.withoutUID = 0, 0
+	s.end.withUID, s.end.withoutUID = false, false
 	last := len(s.doc.items) - 1
 	for _, it := range s.doc.items[:last] {
 		h := s.r.heads.read(it.raw)
@@ -75,7 +69,7 @@ func (s *yamlReader) checkLastItem(list *head) {
 	raw := s.doc.items[last].raw
 	h := s.r.heads.read(raw)
 	if h.kind == "" {
-		h.apiVersion, h.kind = list.element()
+		h.apiVersion, h.kind = list.element().ToAPIVersionAndKind()
 	}
 	if h.name != "" {
 		if reason := s.whyIncomplete(raw, &h, s.item.text, true); reason != "" {
@@ -85,16 +79,13 @@ func (s *yamlReader) checkLastItem(list *head) {
 }
 
 func (e *fileEnd) count(h *head) {
-	if h.uid != "" {
-		e.withUID++
-	} else {
-		e.withoutUID++
-	}
+	e.withUID = e.withUID || h.uid != ""
+	e.withoutUID = e.withoutUID || h.uid == ""
 }
 
-// whyIncomplete says why an object, or an item of a List, at the end of the file is probably cut; text is its YAML. A file of several
-// documents has more signs than a file of one, which people write without an end of the last line. Only an API server sets a
-// resourceVersion and managedFields, and it sets a uid with them, which kubectl writes after them.
+// whyIncomplete returns the reason why an object, or an item of a List, at the end of the file is probably cut. text is its YAML. A file of
+// one document has fewer signs, because people write it without a newline at its end. An API server sets a uid with each resourceVersion and
+// managedFields, and kubectl writes the uid last.
 func (s *yamlReader) whyIncomplete(raw []byte, h *head, text []byte, item bool) string {
 	flow := !item && isClosed(text)
 	closed := flow || !item && s.number == 1
@@ -104,20 +95,20 @@ func (s *yamlReader) whyIncomplete(raw []byte, h *head, text []byte, item bool) 
 	case s.end.torn && !closed && len(bytes.TrimSpace(lastLine)) > 0:
 		return cutLine
 	case (!closed || s.end.torn && !flow) && endsAfterKey(text):
-		return cutKey
+		return "it ends after a key"
 	case h.namespace == "" && known != nil && known.Namespaced:
-		return cutNamespace
-	case h.uid == "" && s.end.withUID > 0 && s.end.withoutUID == 0:
-		return cutUID
+		return "it has no namespace"
+	case h.uid == "" && s.end.withUID && !s.end.withoutUID:
+		return "it has no uid, unlike the objects before it"
 	case h.uid == "" && (h.managed || h.resourceVersion != "") && !flow && !item && s.number == 1:
-		return cutNoUID
+		return "it has no uid"
 	case h.uid != "" && known != nil && known.lastMember != "" && !hasMember(raw, known.lastMember):
-		return cutMember + known.lastMember
+		return "it has no " + known.lastMember
 	}
 	return ""
 }
 
-// endsAfterKey says whether the last line that is not blank and not a comment lacks its value.
+// endsAfterKey reports whether the last line, without blank lines and comments, lacks its value.
 func endsAfterKey(text []byte) bool {
 	for len(text) > 0 {
 		begin := bytes.LastIndexByte(bytes.TrimRight(text, " \t\r\n"), '\n') + 1
@@ -131,7 +122,7 @@ func endsAfterKey(text []byte) bool {
 	return false
 }
 
-// reject notes that the document at hand, or its last item, is not complete.
+// reject records that the current document, or its last item, is not complete.
 func (s *yamlReader) reject(reason string, open bool) {
 	effect := effectDocument
 	if s.end.reached && s.number > 1 {
@@ -146,7 +137,7 @@ func (s *yamlReader) reject(reason string, open bool) {
 	s.cut(open)
 }
 
-// cut notes that the document at hand may not have been read to its end. In a file of several documents, documents of any kind may be
+// cut records that the current document may not have been read to its end. In a file of several documents, documents of any kind may be
 // missing after it.
 func (s *yamlReader) cut(open bool) {
 	if n := len(s.doc.items); open && n > 0 && !s.end.failed {
@@ -161,10 +152,10 @@ func (s *yamlReader) cut(open bool) {
 	}
 }
 
-// isClosed says whether a document is one map in flow style. If it is valid, its end is there.
+// isClosed reports whether a document is a map in flow style. If such a document is valid, it is complete.
 func isClosed(text []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) }
 
-// isConfiguration says whether a document with an apiVersion and a kind is a program's configuration, which has no name and is not
+// isConfiguration reports whether a document with an apiVersion and a kind is the configuration of a program, which has no name and is not
 // captured from a cluster.
 func (h *head) isConfiguration() bool {
 	group := object.Group(h.apiVersion)
@@ -172,7 +163,7 @@ func (h *head) isConfiguration() bool {
 		group == "" && (h.kind == "Config" || h.kind == "Status")
 }
 
-// hasMember says whether an object has a member at its top.
+// hasMember reports whether an object has a member at its top level.
 func hasMember(raw []byte, name string) bool {
 	var members map[string]jsontext.Value
 	if object.Into(raw, &members) != nil {

@@ -11,29 +11,28 @@ import (
 	"strings"
 )
 
-// yamlReader cuts a file of YAML documents into pieces that are parsed one by one: documents, and in a document the items of a block
-// list under the top-level key "items". A YAML parser needs hundreds of bytes for each scalar, too many for a List of 50 MB in one
-// piece, and a damaged item does not damage the other items of its List. Cutting needs no parser: a line that begins with "---" ends a
-// document wherever it is, and in an item every line is indented deeper than the item's dash. An item with an alias of another item's
-// anchor is reported as damaged; no program that captures clusters writes any.
+// yamlReader splits a file of YAML documents into pieces and parses each piece: a document, or an item of a block list with the top-level key
+// "items". A YAML parser needs hundreds of bytes for each scalar, which is too much for a List of 50 MB. A damaged item does not damage the
+// other items. The split needs no parser: a line that begins with "---" always ends a document, and each line of an item is indented deeper
+// than its dash. An item with an alias of an anchor in another item counts as damaged. No program that captures clusters writes such aliases.
 type yamlReader struct {
 	r    *reader
 	f    *file
 	conv converter
 
-	line, number int // of the current line; of the current document
+	line, number int // of the current line and of the current document
 	doc          *document
 	text         piece // the document without its items
 	item         piece
 	state        yamlState
-	indent       int // of the items' dashes
+	indent       int // of the dashes of the items
 	end          fileEnd
 }
 
 type yamlState int
 
 const (
-	outside yamlState = iota // of items, before or after them
+	outside yamlState = iota // before or after the items
 	atItems                  // after the line "items:"
 	inItems
 )
@@ -43,11 +42,11 @@ type piece struct {
 	text     []byte
 	tooLarge bool
 	line     int // of its first line, in the file
-	kept     int // how many of its lines come before the items that were cut out of it
-	resumed  int // the line in the file at which it continues after them
+	kept     int // number of its lines before the items
+	resumed  int // the line in the file at which it continues after the items
 }
 
-// at is the line in the file of a line of the text.
+// at converts a line of the text to a line of the file.
 func (p *piece) at(line int) int {
 	if p.resumed > 0 && line > p.kept {
 		return p.resumed + line - p.kept - 1
@@ -64,15 +63,16 @@ func (r *reader) yaml(f *file, in *bufio.Reader) error {
 	for {
 		line, err := s.readLine(in)
 		if len(line) > 0 {
-			s.end.torn = line[len(line)-1] != '\n' && line[0] != '#' // the end of a comment says nothing about the lines before it
+			s.end.torn = line[len(line)-1] != '\n' && line[0] != '#' // the end of a comment proves nothing about the lines before it
 			if err := s.next(line); err != nil {
 				return r.keep(f, s.doc, err)
 			}
 		}
-		s.end.reached = err != nil
-		switch {
-		case err == nil:
+		if err == nil {
 			continue
+		}
+		s.end.reached = true
+		switch {
 		case stops(err):
 			return r.keep(f, s.doc, err)
 		case !errors.Is(err, io.EOF):
@@ -84,7 +84,7 @@ func (r *reader) yaml(f *file, in *bufio.Reader) error {
 	}
 }
 
-// readLine reads a line with its end. Of one that is longer than a piece may be, the rest is skipped.
+// readLine reads a line with its newline. It skips the rest of a line that is longer than the limit of a piece.
 func (s *yamlReader) readLine(in *bufio.Reader) ([]byte, error) {
 	s.line++
 	var long []byte
@@ -102,7 +102,7 @@ func (s *yamlReader) readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// next takes a line.
+// next processes a line.
 func (s *yamlReader) next(line []byte) error {
 	switch {
 	case isMarker(line, "---"), isMarker(line, "..."):
@@ -134,7 +134,7 @@ func (s *yamlReader) next(line []byte) error {
 	return s.nextOfItems(line)
 }
 
-// nextOfItems takes a line that is not blank, after the line "items:".
+// nextOfItems processes a line that is not blank, after the line "items:".
 func (s *yamlReader) nextOfItems(line []byte) error {
 	indent, dash := indentation(line)
 	var err error
@@ -144,7 +144,7 @@ func (s *yamlReader) nextOfItems(line []byte) error {
 		return nil
 	case s.state == inItems:
 		err = s.endItem()
-	case !dash: // what follows "items:" is not a block list
+	case !dash: // the value of "items:" is not a block list
 		s.keep(&s.text, []byte("items:\n"))
 	}
 	switch {
@@ -185,7 +185,7 @@ func (s *yamlReader) keep(p *piece, line []byte) {
 	p.text = append(p.text, line...)
 }
 
-// endItem converts the item that has been read. Its error ends the reading of the path.
+// endItem converts the item that has been read. The error ends the reading of the path.
 func (s *yamlReader) endItem() error {
 	raw, err := s.parse(&s.item, nil)
 	if raw == nil {
@@ -196,7 +196,7 @@ func (s *yamlReader) endItem() error {
 	return s.r.budget.object()
 }
 
-// endDocument converts and takes the document that has been read. Its error ends the reading of the path.
+// endDocument converts and keeps the document that has been read. The error ends the reading of the path.
 func (s *yamlReader) endDocument() error {
 	open := s.state == inItems
 	if open && !s.end.failed {
@@ -205,7 +205,7 @@ func (s *yamlReader) endDocument() error {
 		}
 	}
 	d := s.doc
-	d.listed = d.listed || s.state == atItems // "items:" and nothing after it
+	d.listed = d.listed || s.state == atItems // "items:" without a value
 	if !d.listed && isBlank(s.text.text) && !s.text.tooLarge {
 		s.number--
 		return nil
@@ -239,8 +239,8 @@ func (s *yamlReader) endDocument() error {
 	return s.r.take(s.f, d, h)
 }
 
-// parse converts a piece to JSON: the text of a document, or of an item if d is nil. The JSON of a damaged one, whose gap was added, is
-// nil; the error ends the reading.
+// parse converts a piece to JSON: the text of the document d, or of an item if d is nil. If the piece is damaged, parse records a gap and
+// returns nil. The error ends the reading of the path.
 func (s *yamlReader) parse(p *piece, d *document) ([]byte, error) {
 	if err := s.r.ended(); err != nil {
 		return nil, err
@@ -264,18 +264,18 @@ func (s *yamlReader) parse(p *piece, d *document) ([]byte, error) {
 	return nil, nil
 }
 
-// isMarker says whether a line is a document marker, or begins with the dash of a list.
+// isMarker reports whether a line is the document marker m, or begins with the dash m of a list.
 func isMarker(line []byte, m string) bool {
 	return bytes.HasPrefix(line, []byte(m)) && (len(line) == len(m) || strings.IndexByte(" \t\r\n", line[len(m)]) >= 0)
 }
 
-// isItemsKey says whether a line is the key "items" without a value.
+// isItemsKey reports whether a line is the key "items" without a value.
 func isItemsKey(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("items:"))
 	return ok && isBlank(rest) && (len(bytes.TrimSpace(rest)) == 0 || rest[0] != '#')
 }
 
-// isBlank says whether there is nothing but white space and comments.
+// isBlank reports whether a text has only white space and comments.
 func isBlank(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
@@ -285,11 +285,8 @@ func isBlank(text []byte) bool {
 	return true
 }
 
-// indentation is the number of spaces before a line's text, and whether that is the dash of a list.
+// indentation returns the number of spaces at the beginning of a line, and whether the dash of a list follows.
 func indentation(line []byte) (int, bool) {
-	n := 0
-	for n < len(line) && line[n] == ' ' {
-		n++
-	}
+	n := len(line) - len(bytes.TrimLeft(line, " "))
 	return n, isMarker(line[n:], "-")
 }
