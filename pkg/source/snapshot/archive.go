@@ -152,21 +152,18 @@ func (r *reader) tooManyFiles() error {
 
 // zip reads a zip archive. Its list of files is at its end, so an archive from a pipe has to be held in memory.
 func (r *reader) zip(f *file, in io.Reader) error {
-	if f.whole != nil {
-		return r.zipFiles(f, f.whole, f.size)
+	at, length := f.whole, f.size
+	if at == nil {
+		most := r.budget.limits.pipedZip()
+		held, err := io.ReadAll(io.LimitReader(in, most+1))
+		if err == nil && int64(len(held)) > most {
+			err = &failure{text: "a zip archive from a pipe may have at most " + size(most) + "; write it to a file"}
+		}
+		if err != nil {
+			return r.cut(f, f.name, err)
+		}
+		at, length = bytes.NewReader(held), int64(len(held))
 	}
-	most := r.budget.limits.pipedZip()
-	held, err := io.ReadAll(io.LimitReader(in, most+1))
-	if err == nil && int64(len(held)) > most {
-		err = &failure{text: "a zip archive from a pipe may have at most " + size(most) + "; write it to a file"}
-	}
-	if err != nil {
-		return r.cut(f, f.name, err)
-	}
-	return r.zipFiles(f, bytes.NewReader(held), int64(len(held)))
-}
-
-func (r *reader) zipFiles(f *file, at io.ReaderAt, length int64) error {
 	directory := &boundedAt{at: at, left: r.budget.limits.directory()}
 	z, err := zip.NewReader(directory, length)
 	switch {

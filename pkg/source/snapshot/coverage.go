@@ -39,13 +39,14 @@ type single struct {
 
 // list is one List.
 type list struct {
-	file       string // name of the file without folders, which may be the name of a resource
-	complete   bool
-	selected   bool                      // it was captured with a selector
-	kinds      map[schema.GroupKind]bool // of the items, and whether they have namespaces
-	namespace  string                    // of its items
-	namespaces int                       // of its items: 0, 1, or 2 for more
-	element    schema.GroupVersionKind   // the kind of the items of a typed List
+	file            string // name of the file without folders, which may be the name of a resource
+	complete        bool
+	selected        bool                      // it was captured with a selector
+	kinds           map[schema.GroupKind]bool // of the items, and whether they have namespaces
+	namespacedKinds int                       // of the items
+	namespace       string                    // of its items
+	namespaces      int                       // of its items: 0, 1, or 2 for more
+	element         schema.GroupVersionKind   // the kind of the items of a typed List
 }
 
 // add adds an item.
@@ -53,22 +54,15 @@ func (l *list) add(k object.Key) {
 	if l.kinds == nil {
 		l.kinds = map[schema.GroupKind]bool{}
 	}
-	l.kinds[k.GroupKind()] = l.kinds[k.GroupKind()] || k.Namespace != ""
+	gk := k.GroupKind()
+	if k.Namespace != "" && !l.kinds[gk] {
+		l.namespacedKinds++
+	}
+	l.kinds[gk] = l.kinds[gk] || k.Namespace != ""
 	if k.Namespace != "" && k.Namespace != l.namespace && l.namespaces < 2 {
 		l.namespaces++
 		l.namespace = k.Namespace
 	}
-}
-
-// hasOneKind reports whether items of only one kind have namespaces.
-func (l *list) hasOneKind() bool {
-	n := 0
-	for _, namespaced := range l.kinds {
-		if namespaced {
-			n++
-		}
-	}
-	return n == 1
 }
 
 // extent is the set of namespaces in which all objects of a kind were captured. "" stands for cluster-scoped objects.
@@ -78,7 +72,7 @@ type extent struct {
 }
 
 // coverage is the coverage of the kind with that resource.
-func (x *extent) coverage(resource string) source.Coverage {
+func (x extent) coverage(resource string) source.Coverage {
 	if x.everywhere {
 		return source.Covered()
 	}
@@ -89,14 +83,8 @@ func (x *extent) coverage(resource string) source.Coverage {
 }
 
 // extents evaluates the evidence. named returns the kind for which a file is named.
-func (e *evidence) extents(named func(file string) (schema.GroupKind, bool)) map[schema.GroupKind]*extent {
-	out := map[schema.GroupKind]*extent{}
-	of := func(k schema.GroupKind) *extent {
-		if out[k] == nil {
-			out[k] = &extent{}
-		}
-		return out[k]
-	}
+func (e *evidence) extents(named func(file string) (schema.GroupKind, bool)) map[schema.GroupKind]extent {
+	out := map[schema.GroupKind]extent{}
 	// wide: there are Lists that span namespaces. narrow: there are Lists within one namespace, or they may be in a part that was cut.
 	wide, narrow := false, len(e.cuts) > 0
 	for _, l := range e.lists {
@@ -115,19 +103,22 @@ func (e *evidence) extents(named func(file string) (schema.GroupKind, bool)) map
 				e.lost[k] = true
 				continue
 			}
-			x := of(k)
+			x := out[k]
 			x.namespaces = append(x.namespaces, "")
 			switch n := l.namespaces; {
-			case n > 1, n == 1 && wide && l.hasOneKind(), n == 0 && (wide || !narrow):
+			case n > 1, n == 1 && wide && l.namespacedKinds == 1, n == 0 && (wide || !narrow):
 				x.everywhere = true
 			case n == 1 && namespaced:
 				x.namespaces = append(x.namespaces, l.namespace)
 			}
+			out[k] = x
 		}
 	}
 	for d := range e.objects {
 		if !e.harmed[d.folder] && !e.cuts[d.folder.argument] && !e.lost[d.kind] {
-			of(d.kind).namespaces = append(of(d.kind).namespaces, d.namespace)
+			x := out[d.kind]
+			x.namespaces = append(x.namespaces, d.namespace)
+			out[d.kind] = x
 		}
 	}
 	return out

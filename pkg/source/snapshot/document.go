@@ -28,6 +28,7 @@ type item struct {
 
 // take keeps the objects of a document with the head h. The error ends the reading of the path.
 func (r *reader) take(f *file, d *document, h head) error {
+	f.open = nil
 	switch {
 	case d.listed && (h.isList() || d.damaged && h.name == ""):
 		return r.list(f, d, &h, 1)
@@ -48,17 +49,6 @@ func (r *reader) take(f *file, d *document, h head) error {
 		f.other(d.line)
 	}
 	return nil
-}
-
-// keep keeps the items of a document in which err ended the reading of the path. It returns err.
-func (r *reader) keep(f *file, d *document, err error) error {
-	if d.listed && r.ended() == nil {
-		d.damaged = true
-		if err := r.take(f, d, head{}); err != nil {
-			return err
-		}
-	}
-	return err
 }
 
 // assemble returns the JSON of a document that is not a List. Its items, which are an ordinary field, come last.

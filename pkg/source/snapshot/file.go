@@ -5,6 +5,7 @@ package snapshot
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"path"
@@ -76,14 +77,15 @@ type file struct {
 	whole    io.ReaderAt // its content, if it is on a disk
 	size     int64       // of whole
 
-	before     gaps   // that preceded the file
-	sure       bool   // it should have objects. If another file cannot be read, it is ignored and not damaged.
-	partial    bool   // its name states a selector
-	known      bool   // it has no objects, but other data that is used
-	found      int    // objects and Lists
-	others     int    // documents that are not objects
-	firstOther string // the place of the first of them
-	harmed     bool   // objects in it may not have been read
+	before     gaps      // that preceded the file
+	open       *document // that is being read
+	sure       bool      // it should have objects. If another file cannot be read, it is ignored and not damaged.
+	partial    bool      // its name states a selector
+	known      bool      // it has no objects, but other data that is used
+	found      int       // objects and Lists
+	others     int       // documents that are not objects
+	firstOther string    // the place of the first of them
+	harmed     bool      // objects in it may not have been read
 }
 
 // at names a position in the file. A line or column of 0 is not known.
@@ -202,11 +204,20 @@ func (r *reader) documents(f *file, br *bufio.Reader, head []byte) error {
 	in := r.documentStream(br)
 	switch format {
 	case formatJSON:
-		return r.json(f, in)
+		return f.keepOpen(r.json(f, in))
 	case formatYAML:
-		return r.yaml(f, r.buffer(f.depth+1, in))
+		return f.keepOpen(r.yaml(f, r.buffer(f.depth+1, in)))
 	}
 	return nil
+}
+
+// keepOpen keeps the items of the document in which err ended the reading of the path. It returns err.
+func (f *file) keepOpen(err error) error {
+	if d := f.open; err != nil && d != nil && d.listed && f.r.ended() == nil {
+		d.damaged = true
+		return cmp.Or(f.r.take(f, d, head{}), err)
+	}
+	return err
 }
 
 // hasByteOrderMark reports whether a text begins with a byte order mark. PowerShell writes the output of kubectl in UTF-16.

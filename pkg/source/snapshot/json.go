@@ -85,10 +85,11 @@ func (r *reader) json(f *file, in io.Reader) error {
 	s := newJSONReader(&r.budget, in)
 	for n, damaged := 1, 0; ; n++ {
 		d := &document{number: n}
+		f.open = d
 		kind, err := s.next(d)
 		switch {
 		case stops(err):
-			return r.keep(f, d, err)
+			return err
 		case errors.Is(err, errDuplicate): // the document was read to its end
 			d.damaged, err = true, nil
 			f.damaged(f.at(d.line, 0, n), reason(errDuplicate))

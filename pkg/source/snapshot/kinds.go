@@ -154,7 +154,7 @@ func (c *catalog) addDefinitions(definitions []definition) {
 
 // kinds lists the kinds of a snapshot: those with objects, in the versions they were captured in, the most frequent first; those that
 // a List was captured of; and those that a captured definition defines, in the versions it serves.
-func (r *reader) kinds(objects map[schema.GroupKind][]entry, extents map[schema.GroupKind]*extent) *source.Kinds {
+func (r *reader) kinds(objects map[schema.GroupKind][]entry, extents map[schema.GroupKind]extent) *source.Kinds {
 	out := &source.Kinds{}
 	out.MissingMeans(source.Failure{Reason: source.NotInSnapshot, Detail: "neither an object nor a definition of this kind was captured"})
 	add := func(gk schema.GroupKind, namespaced bool, versions ...string) {

@@ -17,10 +17,9 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// reader is one Open. It reads file after file, so that the same files always give the same snapshot.
+// reader is one call of Open. It reads one file after the other, so that the same files always give the same snapshot.
 type reader struct {
 	ended   func() error // the context's Err
 	budget  budget
@@ -32,19 +31,17 @@ type reader struct {
 	evidence evidence
 	store    store
 	newest   time.Time
-	taken    time.Time        // as the capture itself says
-	server   string           // the server's version, as the capture says
-	kubelet  *version.Version // the newest of the nodes
-
-	kubeletVersion string // the same as it is written
+	taken    time.Time // that the capture states
+	server   string    // the server's version that the capture states
+	kubelet  string    // the newest version of a node
 }
 
 const remedy = "expected Kubernetes objects or Lists in YAML or JSON, in a folder, a file, a .tar, .tar.gz or .zip archive, or standard input (-)"
 
-// Open reads a captured cluster from paths: folders, files, archives, and "-" for stdin. All paths together are one snapshot. Everything
-// is read at once, into memory only. What cannot be read is a gap of the snapshot's Description, never an error.
+// Open reads a captured cluster from paths: folders, files, archives, and "-" for stdin. All paths together are one snapshot, which is held
+// in memory. Data that cannot be read is a gap of the snapshot's Description and not an error.
 //
-// Its errors: the context's; a path that does not exist or is a device; two clusters in one snapshot; nothing at all that is readable.
+// Open returns an error if the context ends, a path does not exist or is a device, the paths have two clusters, or nothing can be read.
 func Open(ctx context.Context, paths []string, stdin io.Reader, opts ...Option) (*Snapshot, error) {
 	r := &reader{ended: ctx.Err, heads: &headReader{dec: jsontext.NewDecoder(&bytes.Buffer{})}, catalog: newCatalog(), evidence: newEvidence()}
 	for _, o := range append([]Option{WithLimits(Limits{})}, opts...) {
@@ -53,16 +50,15 @@ func Open(ctx context.Context, paths []string, stdin io.Reader, opts ...Option) 
 	if len(paths) == 0 {
 		return nil, errors.New("opening snapshot: no path was given; " + remedy)
 	}
-	used := false // stdin
 	for i, p := range paths {
-		if p == "-" {
-			if used || stdin == nil {
-				return nil, errors.New("opening snapshot: standard input can be read once, and only if there is one")
-			}
-			used = true
+		if p == "-" && stdin == nil {
+			return nil, errors.New("opening snapshot: standard input can be read once, if there is one")
 		}
 		if err := r.path(ctx, i, p, stdin); err != nil {
 			return nil, fmt.Errorf("opening snapshot: %w", err)
+		}
+		if p == "-" {
+			stdin = nil
 		}
 	}
 	if len(r.store.entries) == 0 && len(r.evidence.lists) == 0 {
@@ -75,7 +71,7 @@ func Open(ctx context.Context, paths []string, stdin io.Reader, opts ...Option) 
 	return r.snapshot(paths), nil
 }
 
-// path reads one argument. Its error ends Open.
+// path reads one argument. The error ends Open.
 func (r *reader) path(ctx context.Context, index int, name string, stdin io.Reader) error {
 	a := &argument{index: index, name: shown(name)}
 	f := &file{r: r, arg: a, name: a.name, rel: filepath.Base(a.name), file: filepath.Base(name), explicit: true}
@@ -116,10 +112,10 @@ func (r *reader) argument(ctx context.Context, f *file, name string, stdin io.Re
 	return r.read(f, in)
 }
 
-// closed closes what was only read. Reading has reported every error that matters.
+// closed closes a file that was only read, so that an error of Close does not matter.
 func closed(c io.Closer) { _ = c.Close() }
 
-// stream reads what may block for ever when it is opened or read, such as a named pipe or a terminal, but not longer than the context.
+// stream reads a file that can block when it is opened or read, such as a named pipe or a terminal. It returns when the context ends.
 func (r *reader) stream(ctx context.Context, f *file, open func() (io.ReadCloser, error)) error {
 	pr, pw := io.Pipe()
 	defer closed(pr)
@@ -135,8 +131,8 @@ func (r *reader) stream(ctx context.Context, f *file, open func() (io.ReadCloser
 	return r.read(f, pr)
 }
 
-// folder reads the files of a folder and the folders in it, in the order of their names. Links are not followed, and nothing outside
-// the folder is opened, even if the folder changes meanwhile.
+// folder reads the files of a folder and its subfolders, sorted by name. It does not follow links and opens no file outside the folder, even
+// if the folder changes meanwhile.
 func (r *reader) folder(f *file, name string) error {
 	root, err := os.OpenRoot(name)
 	if err != nil {

@@ -38,7 +38,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Snapshot is a captured cluster. It never changes.
+// Snapshot is a captured cluster. It is immutable.
 type Snapshot struct {
 	description source.Description
 	kinds       *source.Kinds
@@ -48,24 +48,20 @@ type Snapshot struct {
 
 var _ source.Source = (*Snapshot)(nil)
 
-// snapshot is what was read.
+// snapshot returns the Snapshot of the paths that were read.
 func (r *reader) snapshot(paths []string) *Snapshot {
 	r.catalog.addDefinitions(r.store.definitions)
 	extents := r.evidence.extents(r.catalog.named)
 	s := &Snapshot{objects: r.store.byKind(), coverage: map[schema.GroupKind]source.Coverage{}}
 	s.kinds = r.kinds(s.objects, extents)
 	for _, k := range s.kinds.All() {
-		x := cmp.Or(extents[k.GroupKind()], &extent{})
-		s.coverage[k.GroupKind()] = x.coverage(k.Resource)
+		s.coverage[k.GroupKind()] = extents[k.GroupKind()].coverage(k.Resource)
 	}
 	s.description = source.Description{
 		Origin: source.OriginSnapshot, Paths: slices.Clone(paths),
-		KubernetesVersion: cmp.Or(r.server, r.kubeletVersion),
-		TakenAt:           r.newest,
+		KubernetesVersion: cmp.Or(r.server, r.kubelet),
+		TakenAt:           cmp.Or(r.taken, r.newest),
 		Gaps:              r.gaps.all(),
-	}
-	if !r.taken.IsZero() {
-		s.description.TakenAt = r.taken
 	}
 	if repeated := r.store.repeated; repeated.count > 0 {
 		s.description.Notes = append(s.description.Notes, repeated.of(
@@ -75,23 +71,23 @@ func (r *reader) snapshot(paths []string) *Snapshot {
 	return s
 }
 
-// Describe says what was read, and what could not be. It never fails.
+// Describe returns the origin of the snapshot and its gaps. It never fails.
 func (s *Snapshot) Describe(context.Context) (source.Description, error) {
 	d := s.description
 	d.Paths, d.Notes, d.Gaps = slices.Clone(d.Paths), slices.Clone(d.Notes), slices.Clone(d.Gaps)
 	return d, nil
 }
 
-// Kinds lists the kinds of which objects, typed Lists or definitions were captured. The coverage of a List says whether all objects of a
-// kind were. It never fails.
+// Kinds lists the kinds of captured objects, typed Lists and definitions. Whether all objects of a kind were captured is the coverage of a
+// List. It never fails.
 func (s *Snapshot) Kinds(context.Context) (*source.Kinds, error) { return s.kinds, nil }
 
-// List yields the objects of a kind, ordered by namespace and name, each in the version in which it was captured. The namespaces of a
-// query do not matter for objects without one. A List with a selector that a snapshot does not understand covers nothing.
+// List yields the objects of a kind, sorted by namespace and name, in the versions in which they were captured. The namespaces of a query do
+// not exclude cluster-scoped objects. A List with a selector that a snapshot does not support covers nothing.
 func (s *Snapshot) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
-	match, failure := matcher(q)
-	if failure != nil {
-		return source.NotCovered(*failure), nil
+	match, err := matcher(q)
+	if err != nil {
+		return source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: err.Error()}), nil
 	}
 	gk := q.Kind.GroupKind()
 	covered, ok := s.coverage[gk]
@@ -114,19 +110,19 @@ func (s *Snapshot) List(ctx context.Context, q source.Query, yield func(source.O
 	return covered, nil
 }
 
-// matcher is the condition of a query on an object of its kind. The failure says why a snapshot does not understand the query.
-func matcher(q source.Query) (func(*entry) bool, *source.Failure) {
+// matcher returns the condition of a query. The error means that a snapshot does not support the query.
+func matcher(q source.Query) (func(*entry) bool, error) {
 	byLabel, err := labels.Parse(q.LabelSelector)
 	if err != nil {
-		return nil, &source.Failure{Reason: source.ReadFailed, Detail: fmt.Sprintf("parsing label selector: %v", err)}
+		return nil, fmt.Errorf("parsing label selector: %w", err)
 	}
 	byField, err := fields.ParseSelector(q.FieldSelector)
 	if err != nil {
-		return nil, &source.Failure{Reason: source.ReadFailed, Detail: fmt.Sprintf("parsing field selector: %v", err)}
+		return nil, fmt.Errorf("parsing field selector: %w", err)
 	}
 	for _, f := range byField.Requirements() {
 		if !slices.Contains([]string{"metadata.name", "metadata.namespace", "type"}, f.Field) {
-			return nil, &source.Failure{Reason: source.ReadFailed, Detail: fmt.Sprintf("a snapshot cannot select by the field %q", f.Field)}
+			return nil, fmt.Errorf("a snapshot cannot select by the field %q", f.Field)
 		}
 	}
 	return func(e *entry) bool {
@@ -140,7 +136,7 @@ func matcher(q source.Query) (func(*entry) bool, *source.Failure) {
 	}, nil
 }
 
-// labelSet decodes the labels. Few queries ask for them.
+// labelSet decodes the labels. They are not stored, because few queries select by label.
 func (e *entry) labelSet() labels.Set {
 	var o struct {
 		Metadata struct {

@@ -55,8 +55,10 @@ func (r *reader) object(f *file, raw []byte, h head) (object.Key, error) {
 			}
 		}
 	case schema.GroupKind{Kind: "Node"}:
-		if v, err := version.ParseGeneric(h.kubelet); err == nil && (r.kubelet == nil || r.kubelet.LessThan(v)) {
-			r.kubelet, r.kubeletVersion = v, h.kubelet
+		if v, err := version.ParseGeneric(h.kubelet); err == nil {
+			if order, err := v.Compare(r.kubelet); err != nil || order > 0 {
+				r.kubelet = h.kubelet
+			}
 		}
 	case definitionKind:
 		if err := r.define(raw); err != nil {

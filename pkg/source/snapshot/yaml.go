@@ -65,7 +65,7 @@ func (r *reader) yaml(f *file, in *bufio.Reader) error {
 		if len(line) > 0 {
 			s.end.torn = line[len(line)-1] != '\n' && line[0] != '#' // the end of a comment proves nothing about the lines before it
 			if err := s.next(line); err != nil {
-				return r.keep(f, s.doc, err)
+				return err
 			}
 		}
 		if err == nil {
@@ -74,7 +74,7 @@ func (r *reader) yaml(f *file, in *bufio.Reader) error {
 		s.end.reached = true
 		switch {
 		case stops(err):
-			return r.keep(f, s.doc, err)
+			return err
 		case !errors.Is(err, io.EOF):
 			s.end.failed, s.doc.damaged = true, true
 			s.cut(false)
@@ -104,6 +104,7 @@ func (s *yamlReader) readLine(in *bufio.Reader) ([]byte, error) {
 
 // next processes a line.
 func (s *yamlReader) next(line []byte) error {
+	indent, dash := indentation(line)
 	switch {
 	case isMarker(line, "---"), isMarker(line, "..."):
 		if err := s.endDocument(); err != nil {
@@ -114,55 +115,36 @@ func (s *yamlReader) next(line []byte) error {
 			s.keep(&s.text, append([]byte("   "), line[3:]...))
 		}
 		return err
-	case line[0] == '%' && s.state == outside && isBlank(s.text.text):
-		return nil // a directive
-	}
-	if s.state == outside {
-		if !s.doc.listed && isItemsKey(line) {
-			s.state = atItems
-		} else {
-			s.keep(&s.text, line)
-		}
-		return nil
-	}
-	if isBlank(line) {
-		if s.state == inItems {
-			s.keep(&s.item, line)
-		}
-		return nil
-	}
-	return s.nextOfItems(line)
-}
-
-// nextOfItems processes a line that is not blank, after the line "items:".
-func (s *yamlReader) nextOfItems(line []byte) error {
-	indent, dash := indentation(line)
-	var err error
-	switch {
-	case s.state == inItems && indent > s.indent:
+	case line[0] == '%' && s.state == outside && isBlank(s.text.text): // a directive
+	case s.state == outside && !s.doc.listed && isItemsKey(line):
+		s.state = atItems
+	case s.state == outside:
+		s.keep(&s.text, line)
+	case s.state == atItems && isBlank(line):
+	case s.state == inItems && (isBlank(line) || indent > s.indent):
 		s.keep(&s.item, line)
-		return nil
-	case s.state == inItems:
-		err = s.endItem()
-	case !dash: // the value of "items:" is not a block list
-		s.keep(&s.text, []byte("items:\n"))
-	}
-	switch {
 	case dash && (s.state == atItems || indent == s.indent):
+		err := s.endItem()
 		s.state, s.indent, s.doc.listed = inItems, indent, true
 		s.item = piece{text: s.item.text[:0]}
 		s.keep(&s.item, line)
 		if len(s.item.text) > indent {
 			s.item.text[indent] = ' ' // the dash
 		}
+		return err
 	default:
+		if s.state == atItems { // the value of "items:" is not a block list
+			s.keep(&s.text, []byte("items:\n"))
+		}
+		err := s.endItem()
 		if s.doc.listed {
 			s.text.kept, s.text.resumed = bytes.Count(s.text.text, []byte("\n")), s.line
 		}
 		s.state = outside
 		s.keep(&s.text, line)
+		return err
 	}
-	return err
+	return nil
 }
 
 // begin begins a document.
@@ -170,6 +152,7 @@ func (s *yamlReader) begin() error {
 	s.number++
 	s.state = outside
 	s.doc = &document{number: s.number, line: s.line + 1}
+	s.f.open = s.doc
 	s.text = piece{text: s.text.text[:0]}
 	return s.r.budget.object()
 }
@@ -185,8 +168,11 @@ func (s *yamlReader) keep(p *piece, line []byte) {
 	p.text = append(p.text, line...)
 }
 
-// endItem converts the item that has been read. The error ends the reading of the path.
+// endItem converts the item that has been read, if there is one. The error ends the reading of the path.
 func (s *yamlReader) endItem() error {
+	if s.state != inItems {
+		return nil
+	}
 	raw, err := s.parse(&s.item, nil)
 	if raw == nil {
 		s.doc.damaged = true
@@ -199,9 +185,9 @@ func (s *yamlReader) endItem() error {
 // endDocument converts and keeps the document that has been read. The error ends the reading of the path.
 func (s *yamlReader) endDocument() error {
 	open := s.state == inItems
-	if open && !s.end.failed {
+	if !s.end.failed {
 		if err := s.endItem(); err != nil {
-			return s.r.keep(s.f, s.doc, err)
+			return err
 		}
 	}
 	d := s.doc
@@ -215,7 +201,7 @@ func (s *yamlReader) endDocument() error {
 	}
 	var err error
 	if d.body, err = s.parse(&s.text, d); err != nil {
-		return s.r.keep(s.f, d, err)
+		return err
 	}
 	d.damaged = d.damaged || d.body == nil
 	switch {
