@@ -4,7 +4,7 @@ package source
 
 import "maps"
 
-// Reason is why something could not be read. The values are reasons of the state Unknown in the report.
+// Reason is the reason why data could not be read. In the report, it is a reason of the state Unknown.
 type Reason string
 
 // The reasons.
@@ -15,26 +15,26 @@ const (
 	NotInSnapshot Reason = "NotInSnapshot"
 )
 
-// Failure is a reason with the detail that the other side gave, which may be printed.
+// Failure is a reason with the message of the server, which may be printed.
 type Failure struct {
 	Reason Reason
 	Detail string
 }
 
-// Coverage says for which namespaces a List yielded all objects. The zero value covers nothing.
+// Coverage is the set of namespaces for which a List yielded all objects. The zero value covers nothing.
 type Coverage struct {
 	all        bool
 	namespaces map[string]Failure // a zero Failure means covered
 	elsewhere  Failure
 }
 
-// Covered is the coverage of a List that read everything it was asked for.
+// Covered is the coverage of a List that yielded all requested objects.
 func Covered() Coverage { return Coverage{all: true} }
 
 // NotCovered is the coverage of a List that failed with f.
 func NotCovered(f Failure) Coverage { return Coverage{elsewhere: f} }
 
-// CoveredIn is the coverage of a List that read all objects of some namespaces; f applies to all others.
+// CoveredIn is the coverage of a List that yielded all objects of some namespaces. f applies to all other namespaces.
 func CoveredIn(namespaces []string, f Failure) Coverage {
 	c := Coverage{namespaces: make(map[string]Failure, len(namespaces)), elsewhere: f}
 	for _, ns := range namespaces {
@@ -43,8 +43,8 @@ func CoveredIn(namespaces []string, f Failure) Coverage {
 	return c
 }
 
-// With returns the coverage with the outcome of one namespace set; nil means that all of it was read. Cluster-scoped objects have the
-// namespace "".
+// With returns the coverage with the failure of one namespace. nil means that all its objects were read. The namespace of cluster-scoped
+// objects is "".
 func (c Coverage) With(namespace string, f *Failure) Coverage {
 	n := make(map[string]Failure, len(c.namespaces)+1)
 	maps.Copy(n, c.namespaces)
@@ -55,8 +55,8 @@ func (c Coverage) With(namespace string, f *Failure) Coverage {
 	return Coverage{all: c.all, namespaces: n, elsewhere: c.elsewhere}
 }
 
-// Of says whether a List yielded all objects of that namespace ("" for cluster-scoped objects), so that an object that it did not yield
-// does not exist. If it did not, the failure says why.
+// Of reports whether a List yielded all objects of a namespace ("" for cluster-scoped objects). Then an object that it did not yield does not
+// exist. Otherwise the failure is the reason.
 func (c Coverage) Of(namespace string) (Failure, bool) {
 	if f, ok := c.namespaces[namespace]; ok {
 		return f, f == Failure{}
@@ -64,7 +64,7 @@ func (c Coverage) Of(namespace string) (Failure, bool) {
 	return c.elsewhere, c.all
 }
 
-// Failures lists what failed by namespace, and under "*" for all other namespaces. It is empty for a complete coverage.
+// Failures returns the failures by namespace. The key "*" stands for all other namespaces. The map is empty for a complete coverage.
 func (c Coverage) Failures() map[string]Failure {
 	out := map[string]Failure{}
 	for ns, f := range c.namespaces {

@@ -4,6 +4,7 @@ package source
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,13 +14,12 @@ import (
 // Kind is a kind that can be listed.
 type Kind struct {
 	schema.GroupVersionKind
-	Resource   string // the plural name in the API's paths, e.g. "deployments"
+	Resource   string // the plural name in API paths, for example "deployments"
 	ShortNames []string
 	Namespaced bool
 }
 
-// Called says whether word names the kind in the way that kubectl accepts: the kind, its plural or a short name, with or without its
-// group.
+// Called reports whether word names the kind, as kubectl accepts it: the kind, its plural or a short name, with or without its group.
 func (k Kind) Called(word string) bool {
 	word, group, grouped := strings.Cut(strings.ToLower(word), ".")
 	if grouped && group != k.Group {
@@ -28,7 +28,11 @@ func (k Kind) Called(word string) bool {
 	return word == strings.ToLower(k.Kind) || word == k.Resource || slices.Contains(k.ShortNames, word)
 }
 
-// Kinds is the set of kinds that a source can list. The zero value is empty and ready to use; it must not be changed once it is shared.
+func (k Kind) compare(o Kind) int {
+	return cmp.Or(cmp.Compare(k.Group, o.Group), cmp.Compare(k.Kind, o.Kind), cmp.Compare(k.Version, o.Version))
+}
+
+// Kinds is the set of kinds that a source can list. The zero value is an empty set. A shared set must not be changed.
 type Kinds struct {
 	byKind    map[schema.GroupVersionKind]Kind
 	preferred map[schema.GroupKind]Kind
@@ -36,7 +40,7 @@ type Kinds struct {
 	missing   Failure
 }
 
-// Add adds a kind. The first version added of a kind is its preferred one.
+// Add adds a kind. The first version of a kind that is added is its preferred version.
 func (s *Kinds) Add(k Kind) {
 	if s.byKind == nil {
 		s.byKind, s.preferred = map[schema.GroupVersionKind]Kind{}, map[schema.GroupKind]Kind{}
@@ -47,7 +51,7 @@ func (s *Kinds) Add(k Kind) {
 	}
 }
 
-// Break notes that the kinds of a group version are not known, because its API did not answer.
+// Break records that the kinds of a group version are not known, because its API did not answer.
 func (s *Kinds) Break(gv schema.GroupVersion, f Failure) {
 	if s.broken == nil {
 		s.broken = map[schema.GroupVersion]Failure{}
@@ -58,7 +62,7 @@ func (s *Kinds) Break(gv schema.GroupVersion, f Failure) {
 // MissingMeans sets the failure of Lookup for a kind that is not in the set: KindNotServed for a cluster, NotInSnapshot for a snapshot.
 func (s *Kinds) MissingMeans(f Failure) { s.missing = f }
 
-// Lookup finds the kind in exactly that version. Where it cannot be listed, the failure says why.
+// Lookup finds the kind in exactly that version. If the kind cannot be listed, the failure is the reason.
 func (s *Kinds) Lookup(gvk schema.GroupVersionKind) (Kind, Failure, bool) {
 	if k, ok := s.byKind[gvk]; ok {
 		return k, Failure{}, true
@@ -75,24 +79,8 @@ func (s *Kinds) Preferred(gk schema.GroupKind) (Kind, bool) {
 	return k, ok
 }
 
-// Every lists each kind in every version, ordered by group, kind and version.
-func (s *Kinds) Every() []Kind {
-	out := make([]Kind, 0, len(s.byKind))
-	for _, k := range s.byKind {
-		out = append(out, k)
-	}
-	slices.SortFunc(out, func(a, b Kind) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Version, b.Version))
-	})
-	return out
-}
+// Every lists each kind in every version, sorted by group, kind and version.
+func (s *Kinds) Every() []Kind { return slices.SortedFunc(maps.Values(s.byKind), Kind.compare) }
 
-// All lists each kind once, in its preferred version, ordered by group and kind.
-func (s *Kinds) All() []Kind {
-	out := make([]Kind, 0, len(s.preferred))
-	for _, k := range s.preferred {
-		out = append(out, k)
-	}
-	slices.SortFunc(out, func(a, b Kind) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind)) })
-	return out
-}
+// All lists each kind once, in its preferred version, sorted by group and kind.
+func (s *Kinds) All() []Kind { return slices.SortedFunc(maps.Values(s.preferred), Kind.compare) }

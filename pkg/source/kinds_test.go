@@ -20,10 +20,10 @@ func TestCalled(t *testing.T) {
 	}
 	pod := Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: "pods"}
 	if !pod.Called("pods") || pod.Called("pods.apps") {
-		t.Error("a kind of the core group has no group to be called by")
+		t.Error("a kind of the core group was found with a group")
 	}
 	crd := Kind{GroupVersionKind: schema.GroupVersionKind{Group: "storage.example.com", Version: "v1", Kind: "Filesystem"}, Resource: "filesystems"}
 	if !crd.Called("filesystem.storage.example.com") || crd.Called("filesystem.storage") {
-		t.Error("a group is said whole")
+		t.Error("only the whole group is accepted")
 	}
 }

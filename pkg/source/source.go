@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package source is the interface through which objects are read from a cluster or from a captured snapshot.
-// A source yields objects one by one as they arrive and keeps none. What it could not read is data, not an error, so that a failed read
-// is never taken for an empty cluster.
+// A source yields objects one by one. A failed read is data and not an error, so that it never counts as an empty cluster.
 package source
 
 import (
@@ -16,18 +15,18 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Source is a cluster, or a snapshot of one. Its methods may be called from several goroutines.
+// Source is a cluster, or a snapshot of a cluster. Its methods are safe for concurrent use.
 type Source interface {
-	// Describe says what is being read. Its error means that nothing can be read at all.
+	// Describe returns the origin of the data. An error means that nothing can be read.
 	Describe(ctx context.Context) (Description, error)
 	// Kinds lists the kinds that can be read.
 	Kinds(ctx context.Context) (*Kinds, error)
-	// List passes the objects of one kind to yield, each once, in no particular order. The coverage says for which namespaces these are
-	// all objects; if a later page fails, earlier ones were still yielded. The error is that of yield, or the context's.
+	// List yields each object of one kind once, in no particular order. The coverage is the set of namespaces of which all objects were
+	// yielded. If a page fails, the objects of the pages before it were yielded. The error is that of yield or of the context.
 	List(ctx context.Context, q Query, yield func(Object) error) (Coverage, error)
 }
 
-// Origin says whether a source reads a cluster or a snapshot.
+// Origin is the type of a source.
 type Origin string
 
 // The two origins.
@@ -36,26 +35,26 @@ const (
 	OriginSnapshot Origin = "snapshot"
 )
 
-// Description says where the data comes from and when it was taken.
+// Description is the origin and the time of the data.
 type Description struct {
 	Origin            Origin
-	Context, Server   string   // of a cluster: the kubeconfig's context and the server's address
+	Context, Server   string   // of a cluster: the context of the kubeconfig and the address of the server
 	Paths             []string // of a snapshot
-	KubernetesVersion string   // as the server writes it, "" if unknown
+	KubernetesVersion string   // as the server states it, "" if unknown
 	TakenAt           time.Time
-	Notes             []string // for the reader, but not gaps: the same object found twice
-	Gaps              []Gap    // what could not be read on opening
+	Notes             []string // information that is not a gap, for example duplicate objects
+	Gaps              []Gap    // data that could not be read when the source was opened
 }
 
-// Gap is something that could not be read, and what follows from that.
+// Gap is data that could not be read, and the effect on the result.
 type Gap struct {
 	What string
-	// Reason is a word, as of a Failure, or a sentence; Detail is what the other side said, empty where it said nothing.
+	// Reason is the reason of a Failure, or a sentence. Detail is the message of the server, "" without one.
 	Reason, Detail string
 	Effect         string
 }
 
-// NewGap makes a gap of a failure.
+// NewGap makes a gap from a failure.
 func NewGap(what string, f Failure, effect string) Gap {
 	return Gap{What: what, Reason: string(f.Reason), Detail: f.Detail, Effect: effect}
 }
@@ -68,7 +67,7 @@ func (g Gap) Why() string {
 	return g.Reason + ": " + g.Detail
 }
 
-// CoverageGaps are the gaps that a list left. Namespaces that failed as the whole did are not named one by one.
+// CoverageGaps returns the gaps of a list. A namespace with the same reason as all other namespaces ("*") has no gap of its own.
 func CoverageGaps(what string, c Coverage, effect string) []Gap {
 	var out []Gap
 	failures := c.Failures()
@@ -87,15 +86,15 @@ func CoverageGaps(what string, c Coverage, effect string) []Gap {
 
 // Object is one object of a List.
 type Object struct {
-	// Raw is its JSON. It is valid until yield returns.
+	// Raw is the JSON of the object. It is valid until yield returns.
 	Raw []byte
-	// Kind is the kind in the version in which it was read. Raw may lack it: API servers leave it out in the items of a list.
+	// Kind is the kind in the version in which the object was read. API servers omit the kind in the items of a list, so Raw may lack it.
 	Kind schema.GroupVersionKind
-	// Meta is the result of ReadMeta if the source had to read it anyway, otherwise nil.
+	// Meta is the metadata if the source has read it, otherwise nil.
 	Meta *object.Meta
 }
 
-// ReadMeta reads the object's metadata, under the kind that it was read in.
+// ReadMeta returns the object's metadata with the kind in which it was read.
 func (o Object) ReadMeta() (*object.Meta, error) {
 	m := o.Meta
 	if m == nil {
@@ -108,15 +107,15 @@ func (o Object) ReadMeta() (*object.Meta, error) {
 	return m, nil
 }
 
-// Query asks for the objects of one kind.
+// Query selects objects of one kind.
 type Query struct {
 	Kind schema.GroupVersionKind
-	// Namespaces restricts the query; empty means all of them.
+	// Namespaces restricts the query. Empty means all namespaces.
 	Namespaces []string
-	// Fallback are the namespaces of interest. They are read one by one if reading all at once is forbidden.
+	// Fallback lists the namespaces that are read one by one if reading all namespaces is forbidden.
 	Fallback []string
-	// LabelSelector and FieldSelector have the API's syntax. A snapshot understands the fields metadata.name, metadata.namespace and type.
+	// LabelSelector and FieldSelector have the API's syntax. A snapshot supports the fields metadata.name, metadata.namespace and type.
 	LabelSelector, FieldSelector string
-	// MetadataOnly asks for apiVersion, kind and metadata alone. A source may yield more.
+	// MetadataOnly requests apiVersion, kind and metadata only. A source may yield more.
 	MetadataOnly bool
 }

@@ -39,7 +39,7 @@ func TestManyKinds(t *testing.T) {
 		for i := range most + 1_000 {
 			b.WriteString(text(i) + "\n")
 		}
-		s, err := openText(t, b.String(), snapshot.WithLimits(limits))
+		s, err := openWithin(t, limits, b.String())
 		must(t, err)
 		kinds, err := s.Kinds(t.Context())
 		must(t, err)
@@ -69,7 +69,7 @@ func TestManyAliases(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s, err := openText(t, b.String(), snapshot.WithLimits(snapshot.Limits{Bytes: 512 * mib}))
+	s, err := openWithin(t, snapshot.Limits{Bytes: 512 * mib}, b.String())
 	must(t, err)
 	runtime.ReadMemStats(&after)
 	if got := (after.TotalAlloc - before.TotalAlloc) / mib; got > 500 {
@@ -166,7 +166,7 @@ func TestTotals(t *testing.T) {
 			if form != "folder" {
 				dir = write(t, entry{"+.yaml", yml(cmA)}, entry{"x", text})
 			}
-			s, err := snapshot.Open(t.Context(), []string{dir}, nil, snapshot.WithLimits(tc.limits))
+			s, err := tc.limits.Open(t.Context(), []string{dir}, nil)
 			must(t, err)
 			got := gapLines(describe(t, s), dir)
 			if !strings.Contains(strings.Join(got, "\n"), tc.gap+perPath) || len(got) > 3 {
@@ -221,7 +221,7 @@ func TestRatioInTar(t *testing.T) {
 // TestLimitAfterItems meets a limit in what follows the items of a List: the items are kept, and prove nothing.
 func TestLimitAfterItems(t *testing.T) {
 	text := "apiVersion: v1\nitems:\n- " + obj(cmA) + "\nkind: List\nx: [" + strings.Repeat("a,", 3_000) + "]\n"
-	s, err := openText(t, text, snapshot.WithLimits(snapshot.Limits{Objects: 50}))
+	s, err := openWithin(t, snapshot.Limits{Objects: 50}, text)
 	must(t, err)
 	if diff := cmp.Diff([]string{cmA}, contents(t, s)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)

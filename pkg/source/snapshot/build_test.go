@@ -170,9 +170,15 @@ func open(tb testing.TB, paths ...string) *snapshot.Snapshot {
 }
 
 // openText opens what comes from stdin.
-func openText(tb testing.TB, text string, opts ...snapshot.Option) (*snapshot.Snapshot, error) {
+func openText(tb testing.TB, text string) (*snapshot.Snapshot, error) {
 	tb.Helper()
-	return snapshot.Open(context.Background(), []string{"-"}, strings.NewReader(text), opts...)
+	return openWithin(tb, snapshot.Limits{}, text)
+}
+
+// openWithin opens stdin with limits.
+func openWithin(tb testing.TB, l snapshot.Limits, text string) (*snapshot.Snapshot, error) {
+	tb.Helper()
+	return l.Open(context.Background(), []string{"-"}, strings.NewReader(text))
 }
 
 func describe(tb testing.TB, s *snapshot.Snapshot) source.Description {

@@ -194,7 +194,7 @@ func TestManyFiles(t *testing.T) {
 		if name != "folder" {
 			dir = filepath.Join(write(t, entry{"x." + name, text}), "x."+name)
 		}
-		s, err := snapshot.Open(t.Context(), []string{dir}, nil, snapshot.WithLimits(snapshot.Limits{Objects: 50}))
+		s, err := snapshot.Limits{Objects: 50}.Open(t.Context(), []string{dir}, nil)
 		must(t, err)
 		if got := len(contents(t, s)); got != 10 {
 			t.Errorf("%s: %d objects", name, got)
@@ -213,7 +213,7 @@ func TestManyFiles(t *testing.T) {
 	_, err := rand.NewChaCha8(seed).Read(noise)
 	must(t, err)
 	large := write(t, entry{"x.zip", zipOf(t, entry{"a.yaml", yml(cmA, "x: "+base64.StdEncoding.EncodeToString(noise))})})
-	whole, err := snapshot.Open(t.Context(), []string{large}, nil, snapshot.WithLimits(snapshot.Limits{Objects: 10}))
+	whole, err := snapshot.Limits{Objects: 10}.Open(t.Context(), []string{large}, nil)
 	must(t, err)
 	if diff := cmp.Diff([]string{cmA}, contents(t, whole)); diff != "" {
 		t.Errorf("a large file in a zip (-want +got):\n%s", diff)
@@ -224,7 +224,7 @@ func TestManyFiles(t *testing.T) {
 		many = append(many, entry{fmt.Sprintf("%060d", i), ""})
 	}
 	dir := write(t, entry{"x.zip", zipOf(t, many...)}, entry{"a.yaml", yml(cmA)})
-	s, err := snapshot.Open(t.Context(), []string{dir}, nil, snapshot.WithLimits(snapshot.Limits{Objects: 50}))
+	s, err := snapshot.Limits{Objects: 50}.Open(t.Context(), []string{dir}, nil)
 	must(t, err)
 	if got := gapLines(describe(t, s), dir); len(got) != 1 || !strings.HasPrefix(got[0], "DIR/x.zip | it has more than 10 files") {
 		t.Errorf("gaps: %q", got)
@@ -234,7 +234,7 @@ func TestManyFiles(t *testing.T) {
 // snapshotOf opens a folder and a text together.
 func snapshotOf(tb testing.TB, dir, text string, limits snapshot.Limits) (*snapshot.Snapshot, error) {
 	tb.Helper()
-	return snapshot.Open(tb.Context(), []string{dir, "-"}, struct{ io.Reader }{strings.NewReader(text)}, snapshot.WithLimits(limits))
+	return limits.Open(tb.Context(), []string{dir, "-"}, struct{ io.Reader }{strings.NewReader(text)})
 }
 
 // TestLimitKeeps reads until a limit is met: what was read is kept, and proves nothing.
@@ -248,7 +248,7 @@ func TestLimitKeeps(t *testing.T) {
 	}
 	for name, text := range map[string]string{"JSON": listOf(items...), "YAML": yamlItems + "kind: List\n", "gzip": gz(t, listOf(items...))} {
 		for limit, l := range map[string]snapshot.Limits{"objects": {Objects: 50}, "bytes": {Bytes: 4000}} {
-			s, err := openText(t, text, snapshot.WithLimits(l))
+			s, err := openWithin(t, l, text)
 			must(t, err)
 			if n := len(contents(t, s)); n < 40 || n > 60 {
 				t.Errorf("%s, %s: %d objects kept", name, limit, n)

@@ -42,6 +42,28 @@ type headReader struct {
 	path     []byte
 	deletion time.Time
 	grace    time.Duration
+	strings  map[string]*string    // by path
+	times    map[string]*time.Time // by path
+}
+
+func newHeadReader() *headReader {
+	s := &headReader{dec: jsontext.NewDecoder(&bytes.Buffer{})}
+	s.strings = map[string]*string{
+		`"apiVersion"`: &s.apiVersion, `"kind"`: &s.kind, `"type"`: &s.typ,
+		`"metadata""name"`: &s.name, `"metadata""namespace"`: &s.namespace,
+		`"metadata""uid"`: &s.uid, `"metadata""resourceVersion"`: &s.resourceVersion,
+		`"status""nodeInfo""kubeletVersion"`: &s.kubelet,
+		`"gitVersion"`:                       &s.server, `"serverVersion""gitVersion"`: &s.server,
+		`"kubernetesVersion"`: &s.server, `"kubernetesversion"`: &s.server,
+	}
+	s.times = map[string]*time.Time{
+		`"metadata""creationTimestamp"`: &s.newest, `"metadata""managedFields""time"`: &s.newest,
+		`"status""conditions""lastTransitionTime"`: &s.newest, `"status""conditions""lastUpdateTime"`: &s.newest,
+		`"status""conditions""lastHeartbeatTime"`: &s.newest, `"spec""renewTime"`: &s.newest, // of a Lease
+		`"metadata""deletionTimestamp"`: &s.deletion,
+		`"bundleCreatedAt"`:             &s.taken, `"bundlecreatedat"`: &s.taken,
+	}
+	return s
 }
 
 // read reads the head of one JSON object. If raw is not valid, the head is what precedes the error.
@@ -58,15 +80,13 @@ func (s *headReader) read(raw []byte) head {
 // member reads the value of the member at the path. The path is the sequence of quoted names, so that no name can look like a path. The
 // path of a list is also that of its elements.
 func (s *headReader) member() error {
+	if into, ok := s.strings[string(s.path)]; ok {
+		return s.text(into)
+	}
+	if newest, ok := s.times[string(s.path)]; ok {
+		return s.time(newest)
+	}
 	switch string(s.path) {
-	case `"apiVersion"`:
-		return s.text(&s.apiVersion)
-	case `"kind"`:
-		return s.text(&s.kind)
-	case `"type"`:
-		return s.text(&s.typ)
-	case `"name"`:
-		s.titled = true
 	case `"metadata"`, `"spec"`, `"status"`, `"status""nodeInfo"`, `"serverVersion"`:
 		return s.object()
 	case `"metadata""managedFields"`:
@@ -74,35 +94,18 @@ func (s *headReader) member() error {
 		return s.list()
 	case `"status""conditions"`:
 		return s.list()
-	case `"metadata""name"`:
-		return s.text(&s.name)
-	case `"metadata""namespace"`:
-		return s.text(&s.namespace)
-	case `"metadata""uid"`:
-		return s.text(&s.uid)
-	case `"metadata""resourceVersion"`:
-		return s.text(&s.resourceVersion)
 	case `"metadata""continue"`, `"metadata""remainingItemCount"`:
 		v, err := s.dec.ReadValue()
 		s.partial = s.partial || v.Kind() == jsontext.KindString && string(v) != `""` || v.Kind() == jsontext.KindNumber && string(v) != "0"
 		return err
-	case `"metadata""creationTimestamp"`, `"metadata""managedFields""time"`, `"spec""renewTime"`, // of a Lease
-		`"status""conditions""lastTransitionTime"`, `"status""conditions""lastUpdateTime"`, `"status""conditions""lastHeartbeatTime"`:
-		return s.time(&s.newest)
-	case `"metadata""deletionTimestamp"`:
-		return s.time(&s.deletion)
 	case `"metadata""deletionGracePeriodSeconds"`:
 		v, err := s.dec.ReadValue()
 		if n, invalid := strconv.ParseUint(string(v), 10, 31); invalid == nil {
 			s.grace = time.Duration(n) * time.Second
 		}
 		return err
-	case `"status""nodeInfo""kubeletVersion"`:
-		return s.text(&s.kubelet)
-	case `"gitVersion"`, `"serverVersion""gitVersion"`, `"kubernetesVersion"`, `"kubernetesversion"`:
-		return s.text(&s.server)
-	case `"bundleCreatedAt"`, `"bundlecreatedat"`:
-		return s.time(&s.taken)
+	case `"name"`:
+		s.titled = true
 	}
 	return s.dec.SkipValue()
 }

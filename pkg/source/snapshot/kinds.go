@@ -17,9 +17,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// builtin are the kinds of Kubernetes 1.36 that can be listed, and of Fleet, with the version that the API server prefers. A captured
-// definition overrules it. The words after a kind are its short names, and after "=" a member that follows metadata in kubectl's order
-// and that each object has that an API server returns. Whether it has namespaces is known to object.ClusterScoped.
+// builtin lists the kinds of Kubernetes 1.36 that can be listed, and those of Fleet, with the version that the API server prefers. A captured
+// definition overrides it. The words after a kind are its short names. After "=" is a member that API servers write in each object, and that
+// kubectl writes after metadata. object.ClusterScoped reports whether a kind has namespaces.
 var builtin = []struct{ group, version, kinds string }{
 	{"", "v1", "ConfigMap cm; Endpoints ep; Event; LimitRange limits; Namespace ns =status; Node no =status; PersistentVolume pv =status; " +
 		"PersistentVolumeClaim pvc =status; Pod po =status; PodTemplate; ReplicationController rc =status; ResourceQuota quota =status; " +
@@ -48,28 +48,23 @@ var builtin = []struct{ group, version, kinds string }{
 		"ClusterRegistrationToken; Content; GitRepo; GitRepoRestriction; HelmOp; ImageScan; Policy; Schedule"},
 }
 
-// knownKind is a kind that Kubernetes, Fleet or a definition in the snapshot defines. Its version is that of a built-in kind.
-type knownKind struct {
-	source.Kind
-	lastMember string
-}
-
-// catalog has the known kinds, and those among them that a file can be named for: by "deployments.apps", and by "deployments" where that
-// is the first.
+// catalog has the kinds that Kubernetes, Fleet or a definition in the snapshot defines. The version is that of a built-in kind. files has the
+// kinds by file names: by "deployments.apps", and by "deployments" for the first kind of that name.
 type catalog struct {
-	kinds map[schema.GroupKind]*knownKind
-	files map[string]schema.GroupKind
+	kinds      map[schema.GroupKind]source.Kind
+	lastMember map[schema.GroupKind]string
+	files      map[string]schema.GroupKind
 }
 
 func newCatalog() *catalog {
-	c := &catalog{map[schema.GroupKind]*knownKind{}, map[string]schema.GroupKind{}}
+	c := &catalog{map[schema.GroupKind]source.Kind{}, map[schema.GroupKind]string{}, map[string]schema.GroupKind{}}
 	for _, row := range builtin {
 		for text := range strings.SplitSeq(row.kinds, "; ") {
 			text, member, _ := strings.Cut(text, " =")
 			words := strings.Fields(text)
 			gvk := schema.GroupVersionKind{Group: row.group, Version: row.version, Kind: words[0]}
 			c.add(source.Kind{GroupVersionKind: gvk, ShortNames: words[1:], Namespaced: !object.ClusterScoped(gvk.GroupKind())})
-			c.kinds[gvk.GroupKind()].lastMember = member
+			c.lastMember[gvk.GroupKind()] = member
 		}
 	}
 	return c
@@ -80,20 +75,21 @@ func (c *catalog) add(k source.Kind) {
 	if old, ok := c.kinds[k.GroupKind()]; ok {
 		k.Version = cmp.Or(k.Version, old.Version)
 	}
-	c.kinds[k.GroupKind()] = &knownKind{Kind: k}
+	c.kinds[k.GroupKind()] = k
+	delete(c.lastMember, k.GroupKind())
 	c.files[schema.GroupResource{Group: k.Group, Resource: k.Resource}.String()] = k.GroupKind()
 	if _, taken := c.files[k.Resource]; !taken {
 		c.files[k.Resource] = k.GroupKind()
 	}
 }
 
-// guess is the plural of a kind that nothing defines.
+// guess is the plural of a kind without a definition.
 func guess(gk schema.GroupKind) string {
 	plural, _ := meta.UnsafeGuessKindToResource(gk.WithVersion(""))
 	return plural.Resource
 }
 
-// named is the kind whose resource a file is named for: "deployments.apps.json", "pods.yaml.gz".
+// named is the kind for whose resource a file is named: "deployments.apps.json", "pods.yaml.gz".
 func (c *catalog) named(file string) (schema.GroupKind, bool) {
 	name := strings.TrimSuffix(strings.ToLower(file), ".gz")
 	switch ext := path.Ext(name); ext {
@@ -106,7 +102,7 @@ func (c *catalog) named(file string) (schema.GroupKind, bool) {
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// definition is what a CustomResourceDefinition says of its kind.
+// definition is a CustomResourceDefinition.
 type definition struct {
 	Spec struct {
 		Group string `json:"group"`
@@ -127,7 +123,7 @@ func (d *definition) kind() schema.GroupKind {
 	return schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
 }
 
-// define takes a definition. One that cannot be read defines nothing; the object is kept all the same. Its error is that of a limit.
+// define adds a definition. It ignores a definition that cannot be read, which is still kept as an object. The error is that of a limit.
 func (r *reader) define(raw []byte) error {
 	var d definition
 	if object.Into(raw, &d) == nil && d.Spec.Names.Kind != "" && d.Spec.Names.Plural != "" {
@@ -152,15 +148,15 @@ func (c *catalog) addDefinitions(definitions []definition) {
 	}
 }
 
-// kinds lists the kinds of a snapshot: those with objects, in the versions they were captured in, the most frequent first; those that
-// a List was captured of; and those that a captured definition defines, in the versions it serves.
+// kinds lists the kinds of the captured objects, with the most frequent version first, of the captured Lists, and of the captured definitions,
+// in the versions that they serve.
 func (r *reader) kinds(objects map[schema.GroupKind][]entry, extents map[schema.GroupKind]extent) *source.Kinds {
 	out := &source.Kinds{}
 	out.MissingMeans(source.Failure{Reason: source.NotInSnapshot, Detail: "neither an object nor a definition of this kind was captured"})
 	add := func(gk schema.GroupKind, namespaced bool, versions ...string) {
 		k := source.Kind{Resource: guess(gk), Namespaced: namespaced}
 		if known, ok := r.catalog.kinds[gk]; ok {
-			k = known.Kind
+			k = known
 		}
 		for _, v := range versions {
 			k.GroupVersionKind = gk.WithVersion(v)

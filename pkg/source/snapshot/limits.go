@@ -29,14 +29,14 @@ type Limits struct {
 	Objects int
 }
 
-func (l Limits) withDefaults() Limits {
-	return Limits{
+func newBudget(l Limits) budget {
+	return budget{kinds: map[schema.GroupVersionKind]struct{}{}, limits: Limits{
 		Bytes:        cmp.Or(l.Bytes, 2<<30),
 		Decompressed: cmp.Or(l.Decompressed, 16<<30),
 		Ratio:        cmp.Or(l.Ratio, 250),
 		Object:       cmp.Or(l.Object, 64<<20),
 		Objects:      cmp.Or(l.Objects, 1_000_000),
-	}
+	}}
 }
 
 func (l *Limits) aliases() int64   { return l.Bytes / 64 }
@@ -61,14 +61,6 @@ const (
 	ratioFloor      = 16 << 20
 	totalRatioFloor = 256 << 20
 )
-
-// Option changes how Open reads.
-type Option func(*reader)
-
-// WithLimits replaces the limits.
-func WithLimits(l Limits) Option {
-	return func(r *reader) { r.budget = budget{limits: l.withDefaults()} }
-}
 
 // budget counts the cost of all paths together. A limit for each file would not limit a snapshot of many files.
 type budget struct {
@@ -100,9 +92,6 @@ func (b *budget) kind(gvk schema.GroupVersionKind) error {
 	}
 	if len(b.kinds) >= b.limits.kinds() {
 		return exceeded("%d kinds", b.limits.kinds())
-	}
-	if b.kinds == nil {
-		b.kinds = map[schema.GroupVersionKind]struct{}{}
 	}
 	b.kinds[gvk] = struct{}{}
 	return nil

@@ -4,7 +4,6 @@ package snapshot
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 // reader is one call of Open. It reads one file after the other, so that the same files always give the same snapshot.
@@ -42,10 +41,15 @@ const remedy = "expected Kubernetes objects or Lists in YAML or JSON, in a folde
 // in memory. Data that cannot be read is a gap of the snapshot's Description and not an error.
 //
 // Open returns an error if the context ends, a path does not exist or is a device, the paths have two clusters, or nothing can be read.
-func Open(ctx context.Context, paths []string, stdin io.Reader, opts ...Option) (*Snapshot, error) {
-	r := &reader{ended: ctx.Err, heads: &headReader{dec: jsontext.NewDecoder(&bytes.Buffer{})}, catalog: newCatalog(), evidence: newEvidence()}
-	for _, o := range append([]Option{WithLimits(Limits{})}, opts...) {
-		o(r)
+func Open(ctx context.Context, paths []string, stdin io.Reader) (*Snapshot, error) {
+	return Limits{}.Open(ctx, paths, stdin)
+}
+
+// Open reads a captured cluster within these limits.
+func (l Limits) Open(ctx context.Context, paths []string, stdin io.Reader) (*Snapshot, error) {
+	r := &reader{
+		ended: ctx.Err, budget: newBudget(l), heads: newHeadReader(), catalog: newCatalog(),
+		evidence: newEvidence(), store: store{byKey: map[object.Key]int{}},
 	}
 	if len(paths) == 0 {
 		return nil, errors.New("opening snapshot: no path was given; " + remedy)

@@ -250,7 +250,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte("{]\n---\n# x\n{\"a\":1}\n[1"))
 	limits := snapshot.Limits{Bytes: 1 << 20, Decompressed: 1 << 20, Object: 64 << 10, Objects: 500}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := snapshot.Open(t.Context(), []string{"-"}, strings.NewReader(string(b)), snapshot.WithLimits(limits))
+		s, err := limits.Open(t.Context(), []string{"-"}, strings.NewReader(string(b)))
 		if err != nil {
 			return
 		}

@@ -50,9 +50,11 @@ func (r *reader) object(f *file, raw []byte, h head) (object.Key, error) {
 	switch gvk.GroupKind() {
 	case schema.GroupKind{Kind: "Namespace"}:
 		if h.name == "kube-system" && h.uid != "" {
-			if err := r.store.identify(h.uid, f.name); err != nil {
-				return e.key, err
+			// All paths must be of one cluster.
+			if s := &r.store; s.cluster != "" && s.cluster != h.uid {
+				return e.key, fmt.Errorf("%w: the Namespace kube-system has one uid in %s and another in %s", errTwoClusters, s.clusterFile, f.name)
 			}
+			r.store.cluster, r.store.clusterFile = h.uid, cmp.Or(r.store.clusterFile, f.name)
 		}
 	case schema.GroupKind{Kind: "Node"}:
 		if v, err := version.ParseGeneric(h.kubelet); err == nil {
@@ -69,21 +71,9 @@ func (r *reader) object(f *file, raw []byte, h head) (object.Key, error) {
 	return e.key, nil
 }
 
-// identify sets the identity of the cluster. All paths must be of one cluster.
-func (s *store) identify(uid, file string) error {
-	if s.cluster != "" && s.cluster != uid {
-		return fmt.Errorf("%w: the Namespace kube-system has one uid in %s and another in %s", errTwoClusters, s.clusterFile, file)
-	}
-	s.cluster, s.clusterFile = uid, cmp.Or(s.clusterFile, file)
-	return nil
-}
-
 // put keeps the newest copy of an object. A copy with a valid resourceVersion is preferred to one without, because more may have been
 // removed from the latter. Of two copies without, put keeps the one that was read last.
 func (s *store) put(e entry) {
-	if s.byKey == nil {
-		s.byKey = map[object.Key]int{}
-	}
 	i, ok := s.byKey[e.key]
 	if !ok {
 		s.byKey[e.key] = len(s.entries)

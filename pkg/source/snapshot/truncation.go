@@ -90,20 +90,21 @@ func (s *yamlReader) whyIncomplete(raw []byte, h *head, text []byte, item bool) 
 	flow := !item && isClosed(text)
 	closed := flow || !item && s.number == 1
 	lastLine := text[bytes.LastIndexByte(text, '\n')+1:]
-	known := s.r.catalog.kinds[h.groupVersionKind().GroupKind()]
+	gk := h.groupVersionKind().GroupKind()
+	lastMember := s.r.catalog.lastMember[gk]
 	switch {
 	case s.end.torn && !closed && len(bytes.TrimSpace(lastLine)) > 0:
 		return cutLine
 	case (!closed || s.end.torn && !flow) && endsAfterKey(text):
 		return "it ends after a key"
-	case h.namespace == "" && known != nil && known.Namespaced:
+	case h.namespace == "" && s.r.catalog.kinds[gk].Namespaced:
 		return "it has no namespace"
 	case h.uid == "" && s.end.withUID && !s.end.withoutUID:
 		return "it has no uid, unlike the objects before it"
 	case h.uid == "" && (h.managed || h.resourceVersion != "") && !flow && !item && s.number == 1:
 		return "it has no uid"
-	case h.uid != "" && known != nil && known.lastMember != "" && !hasMember(raw, known.lastMember):
-		return "it has no " + known.lastMember
+	case h.uid != "" && lastMember != "" && !hasMember(raw, lastMember):
+		return "it has no " + lastMember
 	}
 	return ""
 }
