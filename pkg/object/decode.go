@@ -92,18 +92,12 @@ func (d *decoder) object(depth int) (any, error) {
 }
 
 func (d *decoder) list(depth int) (any, error) {
-	if _, err := d.dec.ReadToken(); err != nil {
-		return nil, err
-	}
 	l := []any{}
-	for d.dec.PeekKind() != ']' {
+	err := Elements(d.dec, func() error {
 		v, err := d.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
 		l = append(l, v)
-	}
-	_, err := d.dec.ReadToken()
+		return err
+	})
 	return l, err
 }
 

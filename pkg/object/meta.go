@@ -42,12 +42,9 @@ func (o *Owners) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if dec.PeekKind() != jsontext.KindBeginArray {
 		return json.UnmarshalDecode(dec, (*[]Owner)(o)) // null, or an error
 	}
-	if _, err := dec.ReadToken(); err != nil {
-		return err
-	}
 	*o = nil
 	var next Owner
-	for dec.PeekKind() != jsontext.KindEndArray {
+	return Elements(dec, func() error {
 		next = Owner{}
 		if err := json.UnmarshalDecode(dec, &next); err != nil {
 			return err
@@ -55,9 +52,8 @@ func (o *Owners) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		if len(*o) == 0 || next.Controller && !(*o)[0].Controller {
 			*o = Owners{next}
 		}
-	}
-	_, err := dec.ReadToken()
-	return err
+		return nil
+	})
 }
 
 // Ref names the object.

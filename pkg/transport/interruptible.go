@@ -4,14 +4,14 @@ package transport
 
 import "net/http"
 
-// interruptible is the outermost of a client's transports: it returns when the request's context ends, whatever those within do. client-go
-// runs credential plugins within RoundTrip, and without the context.
+// interruptible is the outermost transport of a client. It returns when the context of the request ends, even if an inner transport blocks.
+// client-go runs credential plugins in RoundTrip without the context.
 type interruptible struct{ next http.RoundTripper }
 
 // WrappedRoundTripper implements client-go's RoundTripperWrapper.
 func (i *interruptible) WrappedRoundTripper() http.RoundTripper { return i.next }
 
-// answer is what a transport returned.
+// answer is the result of RoundTrip.
 type answer struct {
 	resp *http.Response
 	err  error
@@ -26,7 +26,7 @@ func (i *interruptible) RoundTrip(req *http.Request) (*http.Response, error) {
 		case answers <- answer{resp, err}:
 		case <-req.Context().Done():
 			if err == nil {
-				_ = resp.Body.Close() // nobody waits for it
+				_ = resp.Body.Close() // the caller has returned
 			}
 		}
 	}()

@@ -29,7 +29,7 @@ func pipe(t *testing.T, name string) string {
 	return path
 }
 
-// TestPlugin holds that a request ends with its context while a credential plugin runs.
+// TestPlugin checks that a request ends with its context while a credential plugin runs.
 func TestPlugin(t *testing.T) {
 	t.Parallel()
 	started, end := pipe(t, "started"), pipe(t, "end")
@@ -39,7 +39,7 @@ func TestPlugin(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		_, _ = os.ReadFile(started) // which ends when the plugin has written to it
+		_, _ = os.ReadFile(started) // returns when the plugin has written
 		cancel()
 	}()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host, nil)
@@ -53,7 +53,7 @@ func TestPlugin(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the request ended with %v", err)
 	}
-	if err := os.WriteFile(end, []byte("end\n"), 0); err != nil { // and the plugin ends
+	if err := os.WriteFile(end, []byte("end\n"), 0); err != nil { // the plugin ends
 		t.Error(err)
 	}
 }

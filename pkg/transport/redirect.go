@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// RedirectError says that a server redirected a request, and that the redirect was not followed.
+// RedirectError means that a server redirected a request, and that the redirect was not followed.
 type RedirectError struct {
 	Method string
-	// From and To are scheme and host; To is empty where the answer names no address.
+	// From and To are scheme, host and port. To is empty if the answer has no valid address.
 	From, To string
 }
 
 // Error implements error.
 func (e *RedirectError) Error() string {
-	to := "to an address that cannot be parsed"
+	to := "to an invalid address"
 	if e.To != "" {
 		to = fmt.Sprintf("to %q", e.To)
 	}
@@ -27,13 +27,13 @@ func (e *RedirectError) Error() string {
 		"proxy", e.From, e.Method, to)
 }
 
-// redirects are the statuses that net/http follows.
+// redirects are the status codes that net/http follows.
 var redirects = map[int]bool{http.StatusMovedPermanently: true, http.StatusFound: true, http.StatusSeeOther: true,
 	http.StatusTemporaryRedirect: true, http.StatusPermanentRedirect: true}
 
-// leadsAway returns an error where net/http would follow a redirect that it must not: to another server or another scheme; and anywhere for
-// a request that writes, because its body would be sent again, or the request would become one that reads.
-func leadsAway(req *http.Request, resp *http.Response) error {
+// refuseRedirect returns an error for a redirect to another server or scheme. It refuses each redirect of a request that writes, because
+// net/http would send the body again or change the request to a read.
+func refuseRedirect(req *http.Request, resp *http.Response) error {
 	location := resp.Header.Get("Location")
 	if !redirects[resp.StatusCode] || location == "" {
 		return nil
@@ -50,10 +50,10 @@ func leadsAway(req *http.Request, resp *http.Response) error {
 	return e
 }
 
-// ports are those of schemes, where an address states none.
+// ports are the default ports of schemes.
 var ports = map[string]string{"http": "80", "https": "443"}
 
-// origin is an address's scheme, host and port: no user, no path, no query.
+// origin is the scheme, host and port of an address, without user, path and query.
 func origin(u *url.URL) string {
 	scheme, port := strings.ToLower(u.Scheme), u.Port()
 	if port == "" {

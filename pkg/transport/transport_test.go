@@ -26,8 +26,8 @@ func client(t *testing.T, config *rest.Config, b transport.Bounds) *http.Client 
 	return c
 }
 
-// ask sends one request and reads its answer to the end.
-func ask(t *testing.T, c *http.Client, method, url, body string) (string, error) {
+// send sends one request and reads the whole answer.
+func send(t *testing.T, c *http.Client, method, url, body string) (string, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -42,7 +42,7 @@ func ask(t *testing.T, c *http.Client, method, url, body string) (string, error)
 	return string(text), err
 }
 
-// TestRedirects holds that no request goes to a server that another one names, and that no write is repeated anywhere.
+// TestRedirects checks that no redirect to another server is followed, and no redirect of a write.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32
@@ -60,7 +60,7 @@ func TestRedirects(t *testing.T) {
 		"a read, on the same server":     {method: http.MethodGet, to: "/there", status: http.StatusFound, followed: true},
 		"a read, to another server":      {method: http.MethodGet, to: other.URL + "/there?token=open-sesame", status: http.StatusFound},
 		"a read, without a scheme":       {method: http.MethodGet, to: strings.TrimPrefix(other.URL, "http:") + "/there", status: http.StatusMovedPermanently},
-		"a read, to no address":          {method: http.MethodGet, to: "http://[::1", status: http.StatusFound},
+		"a read, to an invalid address":  {method: http.MethodGet, to: "http://[::1", status: http.StatusFound},
 		"a write, to another server":     {method: http.MethodPatch, to: other.URL + "/there", status: http.StatusTemporaryRedirect},
 		"a write, on the same server":    {method: http.MethodPatch, to: "/there", status: http.StatusTemporaryRedirect},
 		"a write that becomes a read":    {method: http.MethodPatch, to: "/there", status: http.StatusFound},
@@ -78,7 +78,7 @@ func TestRedirects(t *testing.T) {
 				w.WriteHeader(test.status)
 			}))
 			t.Cleanup(s.Close)
-			_, err := ask(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{}), test.method, s.URL+"/here", "a Secret's manifest")
+			_, err := send(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{}), test.method, s.URL+"/here", "a Secret's manifest")
 			var redirect *transport.RedirectError
 			if refused := errors.As(err, &redirect); refused == test.followed || (there.Load() == 1) != test.followed {
 				t.Fatalf("error %v, %d requests there", err, there.Load())
@@ -86,69 +86,69 @@ func TestRedirects(t *testing.T) {
 			if test.followed {
 				return
 			}
-			said := redirect.Error()
-			if !strings.Contains(said, s.URL) || !strings.Contains(said, "check the server address") || strings.Contains(said, "open-sesame") {
-				t.Errorf("it says %s", said)
+			text := redirect.Error()
+			if !strings.Contains(text, s.URL) || !strings.Contains(text, "check the server address") || strings.Contains(text, "open-sesame") {
+				t.Errorf("error %s", text)
 			}
 		})
 	}
 	t.Run("another scheme", func(t *testing.T) {
 		config := &rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
-		_, err := ask(t, client(t, config, transport.Bounds{}), http.MethodGet, secure.URL, "")
+		_, err := send(t, client(t, config, transport.Bounds{}), http.MethodGet, secure.URL, "")
 		if want := strings.Replace(secure.URL, "https", `"http`, 1); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "open-sesame") {
-			t.Errorf("error %v, want one that names %s", err, want)
+			t.Errorf("error %v, want one with %s", err, want)
 		}
 	})
 	t.Cleanup(func() {
 		if n := reached.Load(); n > 0 {
-			t.Errorf("the other server was asked %d times", n)
+			t.Errorf("the other server received %d requests", n)
 		}
 	})
 }
 
-// TestSize holds that an answer is bounded by what it decompresses to, pages by a bound of their own, and a watch by none.
+// TestSize checks the limit of the decompressed size, the limit of pages, and that a watch has no limit.
 func TestSize(t *testing.T) {
 	t.Parallel()
 	const size = 3 << 20
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		zip := gzip.NewWriter(w)
-		_, _ = zip.Write(make([]byte, size)) // the client may hang up
+		_, _ = zip.Write(make([]byte, size)) // the client may close the connection
 		_ = zip.Close()
 	}))
 	t.Cleanup(s.Close)
 	c := client(t, &rest.Config{Host: s.URL}, transport.Bounds{Answer: 1 << 20, Page: 2 << 20})
-	for query, says := range map[string]string{"": "larger than 1 MiB", "?limit=500": "larger than 2 MiB", "?watch=true": ""} {
-		got, err := ask(t, c, http.MethodGet, s.URL+query, "")
+	for query, want := range map[string]string{"": "larger than 1 MiB", "?limit=500": "larger than 2 MiB", "?watch=true": ""} {
+		got, err := send(t, c, http.MethodGet, s.URL+query, "")
 		switch {
-		case says == "" && (err != nil || len(got) != size):
+		case want == "" && (err != nil || len(got) != size):
 			t.Errorf("%q: %d bytes, %v", query, len(got), err)
-		case says != "" && (err == nil || !strings.Contains(err.Error(), says)):
-			t.Errorf("%q: error %v, want one that says %q", query, err, says)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: error %v, want one with %q", query, err, want)
 		}
 	}
-	if got, err := ask(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{Answer: size}), http.MethodGet, s.URL, ""); err != nil || len(got) != size {
-		t.Errorf("an answer as large as its bound: %d bytes, %v", len(got), err)
+	if got, err := send(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{Answer: size}), http.MethodGet, s.URL, ""); err != nil || len(got) != size {
+		t.Errorf("an answer of the size of its limit: %d bytes, %v", len(got), err)
 	}
 }
 
-// TestWait holds that only a short wait is left to client-go.
+// TestWait checks that client-go waits only for a short Retry-After.
 func TestWait(t *testing.T) {
 	t.Parallel()
-	for asked, want := range map[string]bool{"": false, "1": false, "60": false, "61": true, "315360000": true, "99999999999999999999": false,
+	for after, want := range map[string]bool{"": false, "1": false, "60": false, "61": true, "315360000": true, "99999999999999999999": false,
 		"Wed, 21 Oct 2099 07:28:00 GMT": false} { // client-go does not wait for the last two
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", asked)
+			w.Header().Set("Retry-After", after)
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}))
 		t.Cleanup(s.Close)
-		_, err := ask(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{}), http.MethodGet, s.URL, "")
+		_, err := send(t, client(t, &rest.Config{Host: s.URL}, transport.Bounds{}), http.MethodGet, s.URL, "")
 		var wait *transport.WaitError
 		if errors.As(err, &wait) != want {
-			t.Errorf("Retry-After %q: error %v", asked, err)
+			t.Errorf("Retry-After %q: error %v", after, err)
 		}
-		if want && !strings.Contains(err.Error(), "waits at most 60 s") {
-			t.Errorf("Retry-After %q: %v", asked, err)
+		if want && !strings.Contains(err.Error(), "the longest wait is 60 s") {
+			t.Errorf("Retry-After %q: %v", after, err)
 		}
 	}
 }

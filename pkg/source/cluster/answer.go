@@ -97,14 +97,12 @@ func (l *lister) check(a *answer) error {
 // checkStart compares the members before the items of a list with the request, so that no item of another list is used. API servers
 // write the kind of a list of custom resources after the items. Each of these items states its own kind.
 func (l *lister) checkStart(a *answer) error {
-	ok := true
+	ok := a.kind != ""
 	switch {
-	case a.kind != "" && a.apiVersion != "":
+	case ok && a.apiVersion != "":
 		ok = l.requested(a, true)
 	case a.apiVersion != "":
 		ok = a.apiVersion == l.kind.GroupVersion().String() || l.query.MetadataOnly && a.apiVersion == partialMetadata.GroupVersion().String()
-	case a.kind == "":
-		ok = false
 	}
 	if !ok {
 		return l.otherKind(a.apiVersion, a.kind)

@@ -217,7 +217,7 @@ func TestListWait(t *testing.T) {
 	t.Parallel()
 	s := serve(t, map[string][]answer{configMaps: {status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "Retry-After", "315360000")}})
 	_, cover, err := collect(t, s.open(), source.Query{Kind: configMapKind})
-	if f, covered := cover.Of("x"); err != nil || covered || !strings.Contains(f.Detail, "asks to wait 315360000 s") {
+	if f, covered := cover.Of("x"); err != nil || covered || !strings.Contains(f.Detail, "Retry-After of 315360000 s") {
 		t.Errorf("covered %t: %+v, %v", covered, f, err)
 	}
 	if n := len(s.sent()); n != 1 {

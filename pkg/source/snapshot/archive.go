@@ -41,11 +41,7 @@ func (r *reader) gzip(f *file, in io.Reader) error {
 	case ".tgz":
 		inner.file = strings.TrimSuffix(f.file, ext) + ".tar"
 	}
-	err = r.read(&inner, r.decompressedStream(gz, &packed))
-	if endsOneFile(err) {
-		return r.cut(f, f.name, err)
-	}
-	return err
+	return r.decompressed(&inner, gz, &packed)
 }
 
 // cut records that the rest of a file could not be read.
@@ -200,11 +196,7 @@ func (r *reader) zipFile(e *file, zf *zip.File) error {
 	e.counted = true
 	packed := int64(zf.CompressedSize64)
 	r.budget.packed += packed
-	err = r.read(e, r.decompressedStream(in, &packed))
-	if endsOneFile(err) {
-		return r.cut(e, e.name, err)
-	}
-	return err
+	return r.decompressed(e, in, &packed)
 }
 
 // boundedAt limits how much is read, because package zip holds an archive's whole list of files in memory.

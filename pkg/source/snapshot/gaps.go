@@ -60,12 +60,6 @@ func stops(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// endsOneFile reports whether an error ends the reading of one compressed file.
-func endsOneFile(err error) bool {
-	f, ok := errors.AsType[*failure](err)
-	return ok && f.scope == endsFile
-}
-
 // reason converts an error to a fixed text. It omits the messages of parsers and decompressors, but keeps those of the operating system.
 func reason(err error) string {
 	var f *failure

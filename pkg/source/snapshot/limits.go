@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 
@@ -150,10 +151,10 @@ func (r *reader) documentStream(in io.Reader) io.Reader {
 	})
 }
 
-// decompressedStream is a decompressed stream that ends with the context or at a limit. packed is its compressed size so far.
-func (r *reader) decompressedStream(in io.Reader, packed *int64) io.Reader {
+// decompressed reads a file from a decompressed stream, until the context ends or a limit is reached. packed is its compressed size so far.
+func (r *reader) decompressed(f *file, in io.Reader, packed *int64) error {
 	var decompressed int64
-	return readFunc(func(p []byte) (int, error) {
+	err := r.read(f, readFunc(func(p []byte) (int, error) {
 		if err := cmp.Or(r.ended(), r.budget.ratio(*packed, decompressed)); err != nil {
 			return 0, err
 		}
@@ -161,10 +162,14 @@ func (r *reader) decompressedStream(in io.Reader, packed *int64) io.Reader {
 		decompressed += int64(n)
 		r.budget.decompressed += int64(n)
 		return n, err
-	})
+	}))
+	if e, ok := errors.AsType[*failure](err); ok && e.scope == endsFile {
+		return r.cut(f, f.name, err)
+	}
+	return err
 }
 
-// size writes a limit: "2 GiB".
+// size formats a limit: "2 GiB".
 func size(n int64) string {
 	for i, unit := range []string{"GiB", "MiB", "KiB"} {
 		if shift := 30 - 10*i; n >= 1<<shift && n%(1<<shift) == 0 {
