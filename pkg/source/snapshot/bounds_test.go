@@ -18,7 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
-// TestManyKinds has more kinds than a cluster can have. Each kind that a snapshot lists is read by itself.
+// TestManyKinds has more kinds than a cluster can have. An audit reads each kind of a snapshot separately.
 func TestManyKinds(t *testing.T) {
 	texts := map[string]func(i int) string{
 		"objects":  func(i int) string { return obj(fmt.Sprintf("g%d.example.com/v1 K%d a/n", i, i)) },
@@ -56,7 +56,7 @@ func TestManyKinds(t *testing.T) {
 	}
 }
 
-// TestManyAliases has documents of 300 bytes, none of which expands to more than a document may be.
+// TestManyAliases has documents of 300 bytes. None expands to more than the limit of a document.
 func TestManyAliases(t *testing.T) {
 	const mib = 1 << 20
 	var b strings.Builder
@@ -75,7 +75,7 @@ func TestManyAliases(t *testing.T) {
 	if got := (after.TotalAlloc - before.TotalAlloc) / mib; got > 500 {
 		t.Errorf("allocated %d MiB", got)
 	}
-	// Each of them expands to half a MiB.
+	// Each document expands to half a MiB.
 	if n := len(contents(t, s)); n < 8 || n > 30 {
 		t.Errorf("%d objects were read", n)
 	}
@@ -88,7 +88,7 @@ func TestManyAliases(t *testing.T) {
 	}
 }
 
-// overlapping is a zip archive in which one compressed file is listed many times.
+// overlapping is a zip archive that lists one compressed file many times.
 func overlapping(t *testing.T, times int, name, text string) string {
 	t.Helper()
 	var body, out bytes.Buffer
@@ -101,7 +101,7 @@ func overlapping(t *testing.T, times int, name, text string) string {
 	_, err = io.WriteString(f, text)
 	must(t, err)
 	must(t, w.Close())
-	// The list of files begins with PK\1\2, its end with PK\5\6.
+	// The list of files begins with PK\1\2, and its end record with PK\5\6.
 	list := bytes.Index(body.Bytes(), []byte("PK\x01\x02"))
 	end := bytes.Index(body.Bytes(), []byte("PK\x05\x06"))
 	row := body.Bytes()[list:end]
@@ -134,7 +134,7 @@ func TestOverlappingZip(t *testing.T) {
 	}
 }
 
-// TestTotals has many files, each of which keeps the limits of a file.
+// TestTotals has many files. Each is within the limits of a file.
 func TestTotals(t *testing.T) {
 	const mib = 1 << 20
 	blank := "[" + strings.Repeat(" ", mib) + "]"
@@ -154,7 +154,7 @@ func TestTotals(t *testing.T) {
 	}{
 		{"decompressed", packed, snapshot.Limits{Decompressed: 10 * mib, Ratio: 5000}, "the snapshot has more than 10 MiB after decompression, skipped files included; capture fewer kinds"},
 		{"decompressed in an archive", logs, snapshot.Limits{Decompressed: 10 * mib, Ratio: 5000}, "the snapshot has more than 10 MiB after decompression, skipped files included; capture fewer kinds"},
-		{"parts of YAML", parts, snapshot.Limits{Objects: 400}, "the snapshot has more than 20000 scalars, lists and maps of YAML; capture fewer kinds"},
+		{"YAML nodes", parts, snapshot.Limits{Objects: 400}, "the snapshot has more than 20000 scalars, lists and maps of YAML; capture fewer kinds"},
 		{"documents", documents, snapshot.Limits{Objects: 2_000}, "the snapshot has more than 2000 documents and items of Lists; capture fewer kinds"},
 	} {
 		folder := write(t, append([]entry{{"+.yaml", yml(cmA)}}, tc.files...)...)
@@ -179,7 +179,7 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// TestTotalRatio has many streams, each too small for its ratio to be looked at.
+// TestTotalRatio has many streams. Each is too small for the ratio of a stream.
 func TestTotalRatio(t *testing.T) {
 	one := gz(t, "["+strings.Repeat(" ", 15<<20)+"]")
 	files := []entry{{"+.yaml", yml(cmA)}}
@@ -197,7 +197,7 @@ func TestTotalRatio(t *testing.T) {
 	}
 }
 
-// TestRatioInTar has a tar archive of compressed files, which together are larger than what the total ratio counts from.
+// TestRatioInTar has a tar archive of compressed files, to which the total ratio applies.
 func TestRatioInTar(t *testing.T) {
 	var seed [32]byte
 	noise := make([]byte, 128<<10)
@@ -218,7 +218,7 @@ func TestRatioInTar(t *testing.T) {
 	}
 }
 
-// TestLimitAfterItems meets a limit in what follows the items of a List: the items are kept, and prove nothing.
+// TestLimitAfterItems reaches a limit after the items of a List: the items are kept, and prove nothing.
 func TestLimitAfterItems(t *testing.T) {
 	text := "apiVersion: v1\nitems:\n- " + obj(cmA) + "\nkind: List\nx: [" + strings.Repeat("a,", 3_000) + "]\n"
 	s, err := openWithin(t, snapshot.Limits{Objects: 50}, text)

@@ -24,7 +24,7 @@ import (
 // entry is a file of a folder or an archive.
 type entry struct{ name, text string }
 
-// tarOf packs files. A name that ends in "/" is a folder's.
+// tarOf packs files. A name that ends in "/" is the name of a folder.
 func tarOf(tb testing.TB, entries ...entry) string {
 	tb.Helper()
 	var headers []tar.Header
@@ -38,7 +38,7 @@ func tarOf(tb testing.TB, entries ...entry) string {
 	return tarWith(tb, headers, entries)
 }
 
-// tarWith packs files with headers of the caller's making.
+// tarWith packs files with the headers.
 func tarWith(tb testing.TB, headers []tar.Header, entries []entry) string {
 	tb.Helper()
 	var b bytes.Buffer
@@ -104,7 +104,7 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// obj is the JSON of an object: "apps/v1 Deployment ns/name" or "v1 Node name", and members of its own.
+// obj is the JSON of an object with the id "apps/v1 Deployment ns/name" or "v1 Node name", and more members.
 func obj(id string, members ...string) string {
 	apiVersion, kind, ref := parts(id)
 	ns, name, ok := strings.Cut(ref, "/")
@@ -129,7 +129,7 @@ func obj(id string, members ...string) string {
 	return s + "}"
 }
 
-// yml is the YAML of the same.
+// yml is the YAML of an object with such an id, and more lines.
 func yml(id string, lines ...string) string {
 	apiVersion, kind, ref := parts(id)
 	ns, name, ok := strings.Cut(ref, "/")
@@ -151,17 +151,17 @@ func parts(id string) (apiVersion, kind, ref string) {
 	return f[0], f[1], f[2]
 }
 
-// listOf is a List as kubectl writes it, with its kind after its items.
+// listOf is a List in the form of kubectl, with its kind after its items.
 func listOf(items ...string) string {
 	return `{"apiVersion":"v1","items":[` + strings.Join(items, ",") + `],"kind":"List","metadata":{"resourceVersion":""}}`
 }
 
-// typedList is a List as the API writes it.
+// typedList is a List in the form of the API server.
 func typedList(apiVersion, kind, meta string, items ...string) string {
 	return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{%s},"items":[%s]}`, kind, apiVersion, meta, strings.Join(items, ","))
 }
 
-// open opens paths; no stdin.
+// open opens paths without stdin.
 func open(tb testing.TB, paths ...string) *snapshot.Snapshot {
 	tb.Helper()
 	s, err := snapshot.Open(context.Background(), paths, nil)
@@ -169,13 +169,13 @@ func open(tb testing.TB, paths ...string) *snapshot.Snapshot {
 	return s
 }
 
-// openText opens what comes from stdin.
+// openText opens a text as stdin.
 func openText(tb testing.TB, text string) (*snapshot.Snapshot, error) {
 	tb.Helper()
 	return openWithin(tb, snapshot.Limits{}, text)
 }
 
-// openWithin opens stdin with limits.
+// openWithin opens a text as stdin with limits.
 func openWithin(tb testing.TB, l snapshot.Limits, text string) (*snapshot.Snapshot, error) {
 	tb.Helper()
 	return l.Open(context.Background(), []string{"-"}, strings.NewReader(text))
@@ -209,7 +209,7 @@ func listed(tb testing.TB, s *snapshot.Snapshot, q source.Query) []string {
 		must(tb, err)
 		apiVersion, kind := o.Kind.ToAPIVersionAndKind()
 		if m.Kind != "" && (m.Kind != kind || m.APIVersion != apiVersion) {
-			tb.Errorf("object says %s %s, source %s %s", m.APIVersion, m.Kind, apiVersion, kind)
+			tb.Errorf("the object has the kind %s %s, the source %s %s", m.APIVersion, m.Kind, apiVersion, kind)
 		}
 		name := m.Metadata.Name
 		if m.Metadata.Namespace != "" {
@@ -222,7 +222,7 @@ func listed(tb testing.TB, s *snapshot.Snapshot, q source.Query) []string {
 	return out
 }
 
-// covered says in which of the namespaces a kind was captured.
+// covered returns the namespaces in which a kind was captured.
 func covered(tb testing.TB, s *snapshot.Snapshot, kind string, namespaces ...string) []string {
 	tb.Helper()
 	apiVersion, k, _ := strings.Cut(kind, " ")
@@ -241,7 +241,7 @@ func covered(tb testing.TB, s *snapshot.Snapshot, kind string, namespaces ...str
 	return out
 }
 
-// gapLines are the gaps as lines, with the temporary folder taken out.
+// gapLines returns the gaps as lines. DIR replaces the temporary folder.
 func gapLines(d source.Description, dir string) []string {
 	var out []string
 	for _, g := range d.Gaps {

@@ -41,14 +41,14 @@ func TestCoverage(t *testing.T) {
 
 		{"List with continue", []entry{{"x.json", typedList("v1", "ConfigMapList", `"continue":"abc"`, obj(cmA), obj(cmB))}}, "", nil},
 		{"List with empty continue", []entry{{"x.json", typedList("v1", "ConfigMapList", `"continue":"","remainingItemCount":0`, obj(cmA), obj(cmB))}}, "", []string{"", "a", "b", "c"}},
-		{"List with more to come", []entry{{"x.json", typedList("v1", "ConfigMapList", `"remainingItemCount":5`, obj(cmA), obj(cmB))}}, "", nil},
+		{"List with remainingItemCount", []entry{{"x.json", typedList("v1", "ConfigMapList", `"remainingItemCount":5`, obj(cmA), obj(cmB))}}, "", nil},
 		{"truncated List", []entry{{"x.json", strings.TrimSuffix(typedList("v1", "ConfigMapList", "", obj(cmA), obj(cmB)), "]}")}}, "", nil},
 		{"List with a damaged item", []entry{{"x.json", typedList("v1", "ConfigMapList", "", obj(cmA), obj(cmB), `{}`)}}, "", nil},
 		{"YAML List with a damaged item", []entry{{"x.yaml", "apiVersion: v1\nkind: List\nitems:\n- " + obj(cmA) + "\n- [\n- " + obj(cmB) + "\n"}}, "", nil},
 		{"truncated List, and another", []entry{{"x.json", `{"apiVersion":"v1","items":[` + obj(cmA)}, {"y.json", listOf(obj(cmA), obj(cmC))}}, "", []string{"", "a", "b", "c"}},
 
 		{"empty typed List, alone", []entry{{"x.json", typedList("v1", "ConfigMapList", "")}}, "", []string{"", "a", "b", "c"}},
-		{"empty typed List of a client", []entry{{"x.json", `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":null}`}}, "", []string{"", "a", "b", "c"}},
+		{"empty typed List with null items", []entry{{"x.json", `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":null}`}}, "", []string{"", "a", "b", "c"}},
 		{"empty typed List in YAML", []entry{{"x.yaml", "apiVersion: v1\nitems: []\nkind: ConfigMapList\n"}}, "", []string{"", "a", "b", "c"}},
 		{"empty typed List without any item in YAML", []entry{{"x.yaml", "kind: ConfigMapList\napiVersion: v1\nitems:\n"}}, "", []string{"", "a", "b", "c"}},
 		{"empty typed List, another over two", []entry{{"x.json", typedList("v1", "ConfigMapList", "")}, wide}, "", []string{"", "a", "b", "c"}},
@@ -70,9 +70,9 @@ func TestCoverage(t *testing.T) {
 		{"objects, one damaged", []entry{{"x.json", obj(cmA)}, {"y.json", "{"}}, "", nil},
 		{"objects, one damaged in their file", []entry{{"x.yaml", yml(cmA) + "---\n]\n"}}, "", nil},
 		{"objects, one damaged in another folder", []entry{{"a/x.json", obj(cmA)}, {"b/y.json", "{"}}, "", []string{"a"}},
-		{"objects, an unknown file beside", []entry{{"a/x.json", obj(cmA)}, {"a/y.log", "{"}, {"a/README", "{"}}, "", []string{"a"}},
+		{"objects and an unknown file", []entry{{"a/x.json", obj(cmA)}, {"a/y.log", "{"}, {"a/README", "{"}}, "", []string{"a"}},
 		{"objects and a damaged List of another kind", []entry{{"x.json", obj(cmA)}, {"l.json", listOf(obj(secA), "{}")}}, "", []string{"a"}},
-		{"List and a damaged object beside", []entry{{"x.json", listOf(obj(cmA), obj(cmB))}, {"y.json", "{"}}, "", []string{"", "a", "b", "c"}},
+		{"List and a damaged object", []entry{{"x.json", listOf(obj(cmA), obj(cmB))}, {"y.json", "{"}}, "", []string{"", "a", "b", "c"}},
 		{"another version", []entry{{"x.json", obj("autoscaling/v1 HorizontalPodAutoscaler a/h")}}, "autoscaling/v2 HorizontalPodAutoscaler", []string{"a"}},
 		{"Fleet dump", []entry{{"bundles_fleet-local_b", yml(bundle)}}, "", nil},
 	} {
@@ -93,7 +93,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestCoverageOfPaths reads several paths as one set.
+// TestCoverageOfPaths reads several paths as one snapshot.
 func TestCoverageOfPaths(t *testing.T) {
 	whole, cut := write(t, entry{"x.json", obj(cmA)}), write(t, entry{"x.tar", tarOf(t, entry{"a/x.json", obj(cmB)}, entry{"z/y.json", obj(node)})[:1400]})
 	s := open(t, whole, cut)
@@ -105,7 +105,7 @@ func TestCoverageOfPaths(t *testing.T) {
 	}
 }
 
-// TestCoverageOfQuery asks for some namespaces only.
+// TestCoverageOfQuery has a query with namespaces.
 func TestCoverageOfQuery(t *testing.T) {
 	s := open(t, write(t, entry{"x.json", obj(cmA)}))
 	c, err := s.List(t.Context(), source.Query{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespaces: []string{"a", "b"}}, func(source.Object) error { return nil })

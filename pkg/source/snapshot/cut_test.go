@@ -18,7 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
-// captured are objects as kubectl writes them: keys in order, and with what an API server adds.
+// captured has objects in the form of kubectl: with sorted keys, and the members that an API server adds.
 var captured = []string{
 	`apiVersion: v1
 data:
@@ -128,15 +128,15 @@ metadata:
 `,
 }
 
-// capture is one form of what was captured.
+// capture is one form of a capture of these objects.
 type capture struct {
 	name, text string
-	// whole says that what is left after the first n bytes cannot be told from a whole capture, as the documentation says.
+	// whole reports whether the first n bytes look like a whole capture. The documentation lists these cases.
 	whole func(n int) bool
-	step  int // of the offsets that are cut at, those about the end of a line apart
+	step  int // between the offsets, apart from those at the end of a line
 }
 
-// offsets are where to cut.
+// offsets are the offsets at which the test cuts the capture.
 func (c *capture) offsets() []int {
 	var out []int
 	for n := 1; n < len(c.text); n++ {
@@ -187,8 +187,8 @@ func captures(t *testing.T) []capture {
 	}
 }
 
-// endsWhole says whether a YAML stream ends between two documents, or at the end of a line of the member with which an object ends:
-// of its status, for a Deployment. What ends within the first document is no stream.
+// endsWhole reports whether a YAML stream ends between two documents, or at the end of a line of the last member of an object, which is the
+// status of a Deployment. A text that ends within the first document is not a stream.
 func endsWhole(text string) bool {
 	if len(strings.TrimPrefix(text, "---\n")) < len(captured[0]) {
 		return true
@@ -201,7 +201,7 @@ func endsWhole(text string) bool {
 	return last == "" || slices.Contains(captured, last) || strings.Contains(last, "\nstatus:\n")
 }
 
-// endsItem says the same of a List with its items last, from its second item on.
+// endsItem reports the same for a List with its items last, from its second item on.
 func endsItem(text string, items []string) bool {
 	_, all, _ := strings.Cut(text, "items:\n")
 	last := all[strings.LastIndex(all, "\n- ")+1:]
@@ -215,8 +215,8 @@ func endsJSON(text string, docs []string) bool {
 	return text == "" || slices.ContainsFunc(docs, func(doc string) bool { return strings.HasSuffix(text, doc) })
 }
 
-// TestCut cuts captures at every offset. What is left of them never holds a part of an object as if it were the object, and never proves
-// that one of the objects after the cut is not on the cluster.
+// TestCut cuts captures at every offset. A part of an object never counts as the object, and a cut capture never proves that an object after
+// the cut is missing.
 func TestCut(t *testing.T) {
 	for _, c := range captures(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestCut(t *testing.T) {
 				}
 				s, err := openText(t, c.text[:n])
 				if err != nil {
-					continue // nothing is read of it
+					continue // nothing could be read
 				}
 				kept := rawObjects(t, s)
 				if len(kept) < len(all) && len(describe(t, s).Gaps) == 0 {
@@ -255,7 +255,7 @@ func TestCut(t *testing.T) {
 
 func tailOf(text string) string { return text[max(len(text)-30, 0):] }
 
-// rawObjects are the objects of a snapshot as JSON.
+// rawObjects returns the JSON of the objects of a snapshot.
 func rawObjects(t *testing.T, s *snapshot.Snapshot) map[object.Ref]string {
 	t.Helper()
 	kinds, err := s.Kinds(context.Background())
@@ -282,32 +282,31 @@ func isCovered(t *testing.T, s *snapshot.Snapshot, ref object.Ref) bool {
 	return ok
 }
 
-// TestNotWhole has documents that are no more than the beginning of an object, and others that only look like it.
-func TestNotWhole(t *testing.T) {
-	const more = perPath
+// TestIncomplete has documents that are the beginning of an object, and documents that only look like it.
+func TestIncomplete(t *testing.T) {
 	dated := func(id string) string { return strings.Replace(yml(id), "metadata:\n", "metadata:\n  uid: u\n", 1) }
 	for _, tc := range []struct {
 		name, text string
-		want       []string // of a and b, where ConfigMaps are covered
+		want       []string // the namespaces of a and b in which ConfigMaps are covered
 		gaps       []string
 	}{
 		{"stream", yml(cmA) + "---\n" + yml(cmB), []string{"a", "b"}, nil},
 		{"stream that ends with a marker", yml(cmA) + "---\n" + yml(cmB) + "---\n", []string{"a", "b"}, nil},
 		{"stream that ends in a comment without an end of the line", yml(cmA) + "---\n" + yml(cmB) + "# end", []string{"a", "b"}, nil},
-		{"stream that ends with a key and a comment", yml(cmA) + "---\n" + yml(cmB, "data:") + "# end", nil, []string{"standard input, line 7 (document 2) | it ends after a key, so it is not complete" + more}},
+		{"stream that ends with a key and a comment", yml(cmA) + "---\n" + yml(cmB, "data:") + "# end", nil, []string{"standard input, line 7 (document 2) | it ends after a key, so it is not complete" + perPath}},
 		{"stream of one document without an end of the last line", strings.TrimSpace(yml(cmA)), []string{"a"}, nil},
-		{"stream without an end of the last line", yml(cmA) + "---\n" + strings.TrimSpace(yml(cmB)), nil, []string{"standard input, line 7 (document 2) | it ends in the middle of a line, so it is not complete" + more}},
-		{"stream of Lists without an end of the last line", yml(cmA) + "---\napiVersion: v1\nitems: []\nkind: ConfigMapLis", nil, []string{"standard input, line 7 (document 2) | it ends in the middle of a line, so it is not complete" + more}},
-		{"last without name", yml(cmA) + "---\napiVersion: v1\nkind: Secret\nmetadata:\n", nil, []string{"standard input, line 7 (document 2) | it has no name, so it is not complete" + more}},
-		{"last without kind", yml(cmA) + "---\napiVersion: v1\ndata:\n  a: b\n", nil, []string{"standard input, line 7 (document 2) | it has no kind, so it is not complete" + more}},
-		{"last without namespace", yml(cmA) + "---\n" + yml("v1 ConfigMap b"), nil, []string{"standard input, line 7 (document 2) | it has no namespace, so it is not complete" + more}},
-		{"last without uid", dated(cmA) + "---\n" + yml(cmB), nil, []string{"standard input, line 8 (document 2) | it has no uid, unlike the objects before it, so it is not complete" + more}},
-		{"last without status", dated(cmA) + "---\n" + dated(depA), nil, []string{"standard input, line 8 (document 2) | it has no status, so it is not complete" + more}},
-		{"last after a key", yml(cmA) + "---\n" + yml(cmB, "data:"), nil, []string{"standard input, line 7 (document 2) | it ends after a key, so it is not complete" + more}},
+		{"stream without an end of the last line", yml(cmA) + "---\n" + strings.TrimSpace(yml(cmB)), nil, []string{"standard input, line 7 (document 2) | it ends in the middle of a line, so it is not complete" + perPath}},
+		{"stream of Lists without an end of the last line", yml(cmA) + "---\napiVersion: v1\nitems: []\nkind: ConfigMapLis", nil, []string{"standard input, line 7 (document 2) | it ends in the middle of a line, so it is not complete" + perPath}},
+		{"last without name", yml(cmA) + "---\napiVersion: v1\nkind: Secret\nmetadata:\n", nil, []string{"standard input, line 7 (document 2) | it has no name, so it is not complete" + perPath}},
+		{"last without kind", yml(cmA) + "---\napiVersion: v1\ndata:\n  a: b\n", nil, []string{"standard input, line 7 (document 2) | it has no kind, so it is not complete" + perPath}},
+		{"last without namespace", yml(cmA) + "---\n" + yml("v1 ConfigMap b"), nil, []string{"standard input, line 7 (document 2) | it has no namespace, so it is not complete" + perPath}},
+		{"last without uid", dated(cmA) + "---\n" + yml(cmB), nil, []string{"standard input, line 8 (document 2) | it has no uid, unlike the objects before it, so it is not complete" + perPath}},
+		{"last without status", dated(cmA) + "---\n" + dated(depA), nil, []string{"standard input, line 8 (document 2) | it has no status, so it is not complete" + perPath}},
+		{"last after a key", yml(cmA) + "---\n" + yml(cmB, "data:"), nil, []string{"standard input, line 7 (document 2) | it ends after a key, so it is not complete" + perPath}},
 		{"without name, not last", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n---\n" + yml(cmA), nil, []string{"standard input, line 1 | it has no name, so it is not complete" + perDocument}},
 		{"List without kind", "apiVersion: v1\nitems:\n- " + obj(cmA) + "\n- " + obj(cmB) + "\n", nil, []string{"standard input, line 4, item 2 | it has no kind, so it is not complete" + perDocument}},
-		{"chart beside", yml(cmA) + "---\napiVersion: v2\nname: web\nversion: 1.0.0\n", []string{"a"}, []string{"1 file in standard input: standard input line 7 | they also have documents that are not Kubernetes objects | those documents do not count"}},
-		{"configuration beside", yml(cmA) + "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", []string{"a"}, []string{"1 file in standard input: standard input line 7 | they also have documents that are not Kubernetes objects | those documents do not count"}},
+		{"chart", yml(cmA) + "---\napiVersion: v2\nname: web\nversion: 1.0.0\n", []string{"a"}, []string{"1 file in standard input: standard input line 7 | they also have documents that are not Kubernetes objects | those documents do not count"}},
+		{"configuration", yml(cmA) + "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", []string{"a"}, []string{"1 file in standard input: standard input line 7 | they also have documents that are not Kubernetes objects | those documents do not count"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, err := openText(t, tc.text)
@@ -320,7 +319,7 @@ func TestNotWhole(t *testing.T) {
 			}
 		})
 	}
-	// A kind of which a document has no name is covered nowhere, other folders included.
+	// If an object has no name, its kind is covered nowhere, not even in other folders.
 	s := open(t, write(t, entry{"a/x.yaml", yml(cmA) + "---\n" + yml("v1 Secret a/s")}, entry{"b/y.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n"}))
 	if got := covered(t, s, "v1 ConfigMap", "a"); len(got) > 0 {
 		t.Errorf("ConfigMaps are covered in %v", got)
@@ -330,8 +329,8 @@ func TestNotWhole(t *testing.T) {
 	}
 }
 
-// TestOnlyDocumentNotWhole has files of one document that are no more than the beginning of an object, and others that only look like it.
-func TestOnlyDocumentNotWhole(t *testing.T) {
+// TestIncompleteFile has files of one document: the beginning of an object, and documents that only look like it.
+func TestIncompleteFile(t *testing.T) {
 	with := func(lines string) string { return strings.Replace(yml(cmA), "metadata:\n", "metadata:\n"+lines, 1) }
 	for _, tc := range []struct{ name, text, reason string }{
 		{"cut after a key", strings.TrimSuffix(yml(cmA, "data:"), "\n"), "it ends after a key"},
@@ -361,7 +360,7 @@ func TestOnlyDocumentNotWhole(t *testing.T) {
 	}
 }
 
-// TestDuplicateKeys damages one document or item only.
+// TestDuplicateKeys checks that a duplicate key damages one document or item only.
 func TestDuplicateKeys(t *testing.T) {
 	twice := obj(cmB, `"data":{"k":"1","j":{"k":[{"x":1,"x":2}]}}`)
 	for _, tc := range []struct{ name, text, gap string }{
@@ -375,7 +374,7 @@ func TestDuplicateKeys(t *testing.T) {
 		{"two documents without a marker", yml(cmA) + "---\n" + yml(cmB) + yml(cmB), "standard input, line 12, column 1 (document 2) | it has a key twice in one map" + perDocument},
 		{"JSON", obj(cmA) + "\n" + twice, "standard input, line 2 (document 2) | it has a key twice in one map" + perDocument},
 		{"JSON at the top", obj(cmA) + obj(cmB, `"kind":"ConfigMap"`), "standard input, line 1 (document 2) | it has a key twice in one map" + perDocument},
-		{"JSON, written differently", obj(cmA) + obj(cmB, `"k\u0069nd":"ConfigMap"`), "standard input, line 1 (document 2) | it has a key twice in one map" + perDocument},
+		{"JSON with an escaped name", obj(cmA) + obj(cmB, `"k\u0069nd":"ConfigMap"`), "standard input, line 1 (document 2) | it has a key twice in one map" + perDocument},
 		{"JSON item", listOf(obj(cmA), twice), "standard input, line 1, item 2 | it has a key twice in one map" + perItem},
 		{"JSON items twice", `{"apiVersion":"v1","kind":"List","items":[` + obj(cmA) + `],"items":[]}`, "standard input, line 1 | it has a key twice in one map" + perDocument},
 		{"JSON object with items", obj(cmA) + obj(cmB, `"items":[{"a":1,"a":2}]`), "standard input, line 1 (document 2) | it has a key twice in one map" + perDocument},
@@ -396,7 +395,7 @@ func TestDuplicateKeys(t *testing.T) {
 	}
 }
 
-// TestSelected has Lists whose files are named for the selector that they were captured with.
+// TestSelected has Lists in files with a selector in their names.
 func TestSelected(t *testing.T) {
 	for name, want := range map[string][]string{
 		"configmaps.json": {"a", "b", "c"}, "configmaps-app=web.json": nil, "configmaps_tier!=db.json.gz": nil, "cm-labelSelector-web.json": nil,

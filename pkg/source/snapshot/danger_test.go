@@ -44,12 +44,12 @@ func TestRefusedEntries(t *testing.T) {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 	if got := covered(t, s, "v1 ConfigMap", "a"); len(got) > 0 {
-		t.Errorf("%v is covered though files were refused", got)
+		t.Errorf("%v is covered, but files were refused", got)
 	}
 	want := []string{
 		"2 links in standard input: sym.yaml, hard.yaml | links are not followed" + beside,
 		"3 special files in standard input: null, sda, fifo | only regular files are read" + beside,
-		"3 files in standard input: ../up.yaml, a/../../up.yaml, /etc/abs.yaml | their names lead out of the archive" + beside,
+		"3 files in standard input: ../up.yaml, a/../../up.yaml, /etc/abs.yaml | their names are outside the archive" + beside,
 	}
 	if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
@@ -82,11 +82,11 @@ func TestFolderOfLinksAndPipes(t *testing.T) {
 		t.Errorf("gaps (-want +got):\n%s", diff)
 	}
 	if got := covered(t, s, "v1 ConfigMap", "a"); len(got) > 0 {
-		t.Errorf("%v is covered though a link was not followed", got)
+		t.Errorf("%v is covered, but a link was not followed", got)
 	}
 }
 
-// allocated opens a snapshot and returns how many MiB that allocated, given back or not.
+// allocated opens a snapshot and returns the MiB that were allocated in total, including freed memory.
 func allocated(t *testing.T, dir, text string, limits snapshot.Limits) (*snapshot.Snapshot, uint64) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -97,7 +97,7 @@ func allocated(t *testing.T, dir, text string, limits snapshot.Limits) (*snapsho
 	return s, (after.TotalAlloc - before.TotalAlloc) >> 20
 }
 
-// TestBounded opens what is made to cost memory, and looks at what it allocates. TestUnbounded is its counterpart.
+// TestBounded opens hostile input, and checks the allocated memory. TestUnbounded is its counterpart.
 func TestBounded(t *testing.T) {
 	const mib = 1 << 20
 	deep := func(open, leaf, end string) string {
@@ -144,7 +144,7 @@ func TestBounded(t *testing.T) {
 		{"many bytes", strings.Repeat(obj("v1 ConfigMap a/b")+"\n", 1000), snapshot.Limits{Bytes: 10 << 10}, 32, "the snapshot has more than 10 KiB of documents"},
 		{"gzip bomb", gz(t, zeros), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
 		{"tar bomb", gz(t, tarOf(t, entry{"zeros.yaml", zeros})), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
-		{"passed over bomb", gz(t, tarOf(t, entry{"zeros.log", zeros})), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
+		{"skipped bomb", gz(t, tarOf(t, entry{"zeros.log", zeros})), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
 		{"zip bomb", zipOf(t, entry{"zeros.yaml", zeros}), snapshot.Limits{}, 128, "it decompresses to more than 250 times its size"},
 		{"gzip in gzip", gz(t, gz(t, zeros)), snapshot.Limits{}, 64, "standard input | no Kubernetes objects were found in it"},
 		{"long stream", gz(t, tarOf(t, entry{"x.log", zeros}, entry{"y.yaml", yml(cmA)})), snapshot.Limits{Decompressed: 10 * mib, Ratio: 5000}, 64, "the snapshot has more than 10 MiB after decompression"},
@@ -164,8 +164,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestUnbounded opens documents of TestBounded within wider limits: they cost more than TestBounded allows, so that it is the limits which
-// save memory, and the measure that shows it.
+// TestUnbounded opens documents of TestBounded with larger limits. They allocate more than TestBounded allows. This proves that the limits
+// save memory and that the measurement works.
 func TestUnbounded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
@@ -207,7 +207,7 @@ func TestManyFiles(t *testing.T) {
 			t.Errorf("%s: %v is covered", name, got)
 		}
 	}
-	// What bounds the list of files does not bound the files.
+	// The limit of the list of files does not apply to the files.
 	var seed [32]byte
 	noise := make([]byte, 2<<20)
 	_, err := rand.NewChaCha8(seed).Read(noise)
@@ -218,7 +218,7 @@ func TestManyFiles(t *testing.T) {
 	if diff := cmp.Diff([]string{cmA}, contents(t, whole)); diff != "" {
 		t.Errorf("a large file in a zip (-want +got):\n%s", diff)
 	}
-	// A list of files larger than any archive needs is not held.
+	// A list of files above the limit is not read.
 	var many []entry
 	for i := range 12_000 {
 		many = append(many, entry{fmt.Sprintf("%060d", i), ""})
@@ -237,7 +237,7 @@ func snapshotOf(tb testing.TB, dir, text string, limits snapshot.Limits) (*snaps
 	return limits.Open(tb.Context(), []string{dir, "-"}, struct{ io.Reader }{strings.NewReader(text)})
 }
 
-// TestLimitKeeps reads until a limit is met: what was read is kept, and proves nothing.
+// TestLimitKeeps reads until a limit is reached: the objects that were read are kept, and prove nothing.
 func TestLimitKeeps(t *testing.T) {
 	var items []string
 	yamlItems := "apiVersion: v1\nitems:\n"

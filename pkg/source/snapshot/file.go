@@ -48,7 +48,7 @@ var tallied = [...]struct{ noun, reason, effect string }{
 	},
 	links:        {"link", "links are not followed", effectRefused},
 	specialFiles: {"special file", "only regular files are read", effectRefused},
-	outsideNames: {"file", "their names lead out of the archive", effectRefused},
+	outsideNames: {"file", "their names are outside the archive", effectRefused},
 }
 
 // finish adds the gaps of the counted files.
@@ -88,7 +88,7 @@ type file struct {
 	harmed     bool      // objects in it may not have been read
 }
 
-// at names a position in the file. A line or column of 0 is not known.
+// at formats a position in the file. A line or column of 0 is not known.
 func (f *file) at(line, column, document int) string {
 	s := f.name
 	if line > 0 {
@@ -152,7 +152,7 @@ func (f *file) done() {
 // sniffed is the number of bytes at the beginning of a file that are examined to find its format.
 const sniffed = 64 << 10
 
-// read reads a file of any format. Its error ends the reading of the argument.
+// read reads a file of any format. The error ends the reading of the argument.
 func (r *reader) read(f *file, in io.Reader) error {
 	br := r.buffer(f.depth, in)
 	head, err := br.Peek(sniffed)

@@ -57,7 +57,7 @@ func TestGaps(t *testing.T) {
 			gaps:  []string{"DIR/x.yaml, line 5 | it is not valid YAML" + perDocument},
 		},
 		{
-			name:  "YAML that JSON has not",
+			name:  "YAML that JSON does not have",
 			files: []entry{{"x.yaml", yml(cmA) + "---\n" + yml(cmB, "data:", "  <<: {a: b}") + "---\n" + yml(cmB, "data: !!binary eA==") + "---\n" + yml(cmB, "data: {? [a] : b}") + "---\n" + yml(cmB, "data: .inf")}},
 			want:  []string{cmA},
 			gaps: func() (out []string) {
@@ -103,13 +103,13 @@ func TestGaps(t *testing.T) {
 			gaps:  []string{"3 files in DIR: a.txt, log.txt, notes.txt | no Kubernetes objects were found in them | they do not count"},
 		},
 		{
-			name:  "other documents beside objects",
+			name:  "objects and other documents",
 			files: []entry{{"x.yaml", yml(cmA) + "---\nreplicas: 1\n---\n- a\n"}, {"y.json", obj(cmB) + "\n1\n[\"x\"]\nnull\n{}"}},
 			want:  []string{cmA, cmB},
 			gaps:  []string{"2 files in DIR: x.yaml line 7, y.json line 2 | they also have documents that are not Kubernetes objects | those documents do not count"},
 		},
 		{
-			name:  "items that are no objects",
+			name:  "items that are not objects",
 			files: []entry{{"x.json", listOf(obj(cmA), `{"kind":"ConfigMap"}`, "\n1")}},
 			want:  []string{cmA},
 			gaps: []string{
@@ -158,7 +158,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestTruncatedArchives cuts archives off at every byte: there is a gap, or nothing is missing.
+// TestTruncatedArchives cuts archives at every byte: there is a gap, or no object is missing.
 func TestTruncatedArchives(t *testing.T) {
 	files := []entry{{"a.yaml", yml(cmA)}, {"b.json", listOf(obj(cmB), obj(node))}, {"c.yaml", yml(depA)}}
 	for name, text := range map[string]string{"x.tar": tarOf(t, files...), "x.tgz": gz(t, tarOf(t, files...)), "x.zip": zipOf(t, files...)} {
@@ -185,7 +185,7 @@ func TestTruncatedArchives(t *testing.T) {
 	}
 }
 
-// TestTruncatedAfterDamage cuts off what has damaged documents: that never ends the reading of other files.
+// TestTruncatedAfterDamage cuts files with damaged documents: other files are still read.
 func TestTruncatedAfterDamage(t *testing.T) {
 	dir := write(t, entry{"a.yaml", yml(cmA)})
 	for _, text := range []string{
@@ -218,7 +218,7 @@ func TestTarCutBetweenEntries(t *testing.T) {
 	}
 }
 
-// TestFileStart has files whose beginning does not tell what they hold.
+// TestFileStart has files whose format is not visible at their beginning.
 func TestFileStart(t *testing.T) {
 	blank := strings.Repeat("\n", 100<<10)
 	none := " | no Kubernetes objects were found in them | they do not count"
@@ -248,7 +248,7 @@ func TestFileStart(t *testing.T) {
 
 func TestManyDamaged(t *testing.T) {
 	for name, text := range map[string]string{
-		"2 more documents":   obj(cmA) + strings.Repeat("\n{]", 300), // of a JSON file, reading ends after 50
+		"2 more documents":   obj(cmA) + strings.Repeat("\n{]", 300), // reading of a JSON file ends after 50
 		"250 more documents": yml(cmA) + strings.Repeat("---\n]\n", 300),
 	} {
 		s, err := openText(t, text)
@@ -260,7 +260,7 @@ func TestManyDamaged(t *testing.T) {
 	}
 }
 
-// TestNoContent damages a Secret at every byte, in each format, and looks for its value in all that is said of it.
+// TestNoContent damages a Secret at every byte, in each format, and checks that no gap or error has its value.
 func TestNoContent(t *testing.T) {
 	const value, plain = "hunter2-not-a-real-password", "correct-horse-invented"
 	good := map[string]string{".json": obj(cmA) + "\n", ".yaml": yml(cmA) + "---\n"}
@@ -273,10 +273,10 @@ func TestNoContent(t *testing.T) {
 		check := func(damage string, text string) {
 			s, err := openText(t, good[filepath.Ext(name)]+text)
 			must(t, err)
-			said := fmt.Sprintf("%+v", describe(t, s))
+			printed := fmt.Sprintf("%+v", describe(t, s))
 			for _, v := range []string{value, plain[:7], encoded[:7]} {
-				if strings.Contains(said, v) {
-					t.Fatalf("%s, %s: the value is in %s", name, damage, said)
+				if strings.Contains(printed, v) {
+					t.Fatalf("%s, %s: the value is in %s", name, damage, printed)
 				}
 			}
 			if _, err := openText(t, text); err != nil && strings.Contains(err.Error(), plain[:7]) {
@@ -284,7 +284,7 @@ func TestNoContent(t *testing.T) {
 			}
 		}
 		for i := range len(text) {
-			check(fmt.Sprintf("cut off at %d", i), text[:i])
+			check(fmt.Sprintf("cut at %d", i), text[:i])
 			for _, c := range []string{"\x00", "\t", "]", "{", ":", "*", "&", "!", "\xff", "\"", "\n", "%", "@", "`"} {
 				check(fmt.Sprintf("%q at %d", c, i), text[:i]+c+text[i+1:])
 			}
@@ -300,7 +300,7 @@ func TestNothingReadable(t *testing.T) {
 		"nothing":      {nil, "opening snapshot: nothing in DIR can be read; expected Kubernetes objects or Lists in YAML or JSON"},
 		"no objects":   {[]entry{{"README.md", "text"}}, "opening snapshot: nothing in DIR can be read (1 file in DIR: README.md: no Kubernetes objects were found in them); expected"},
 		"only damaged": {[]entry{{"x.json", "{"}}, "opening snapshot: nothing in DIR can be read (DIR/x.json, line 1, column 2: it ends in the middle); expected"},
-		"about only":   {[]entry{{"version.yaml", "gitVersion: v1.36.3\n"}}, "opening snapshot: nothing in DIR can be read; expected"},
+		"version only": {[]entry{{"version.yaml", "gitVersion: v1.36.3\n"}}, "opening snapshot: nothing in DIR can be read; expected"},
 	} {
 		dir := write(t, tc.files...)
 		_, err := snapshot.Open(t.Context(), []string{dir}, nil)
@@ -308,7 +308,7 @@ func TestNothingReadable(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", name, err, tc.want)
 		}
 	}
-	for name, paths := range map[string][]string{"no path": nil, "absent": {filepath.Join(t.TempDir(), "x")}, "no stdin": {"-"}, "device": {"/dev/null"}} {
+	for name, paths := range map[string][]string{"no path": nil, "not found": {filepath.Join(t.TempDir(), "x")}, "no stdin": {"-"}, "device": {"/dev/null"}} {
 		if _, err := snapshot.Open(t.Context(), paths, nil); err == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -327,7 +327,7 @@ func TestCancelled(t *testing.T) {
 			t.Errorf("%s: error %v", p, err)
 		}
 	}
-	// A terminal that nobody types at does not hold it up.
+	// Open does not wait for input of a terminal.
 	silent, _ := io.Pipe()
 	defer func() { must(t, silent.Close()) }()
 	ctx, cancel = context.WithCancel(t.Context())
@@ -337,7 +337,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestCancelledPipe cancels while a named pipe is opened that nothing writes to, and while it is read from what writes nothing.
+// TestCancelledPipe cancels while Open waits for a writer of a named pipe, and while it waits for data of the writer.
 func TestCancelledPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	must(t, syscall.Mkfifo(pipe, 0o600))

@@ -21,7 +21,7 @@ const (
 	node = "v1 Node n1"
 )
 
-// layouts are files that all hold cmA, cmB, depA and node and nothing else.
+// layouts are files with cmA, cmB, depA and node only.
 func layouts(tb testing.TB) map[string]entry {
 	tb.Helper()
 	all := []string{obj(cmA), obj(cmB), obj(depA), obj(node)}
@@ -33,35 +33,35 @@ func layouts(tb testing.TB) map[string]entry {
 	items := item(cmA) + item(cmB) + item(depA) + item(node)
 	files := []entry{{"dump/", ""}, {"dump/a/one.yaml", docs[0]}, {"dump/b.json", all[1]}, {"./dump/c.yml", docs[2]}, {"dump/n", docs[3]}}
 	return map[string]entry{
-		"documents":                {"x.yaml", strings.Join(docs, "---\n")},
-		"documents, all marked":    {"x.yaml", "# a comment\n%YAML 1.1\n---\n" + strings.Join(docs, "...\n---\n---\n") + "...\n"},
-		"documents on the markers": {"x.yaml", "--- " + all[0] + "\n--- # a comment\n" + docs[1] + "---\n" + docs[2] + "---\r\n" + docs[3]},
-		"carriage returns":         {"x.yaml", strings.ReplaceAll(strings.Join(docs, "---\n"), "\n", "\r\n")},
-		"byte order mark":          {"x.yaml", "\xef\xbb\xbf" + strings.Join(docs, "---\n")},
-		"UTF-16 of PowerShell":     {"x.yaml", utf16le(strings.Join(docs, "---\n"))},
-		"JSON lines":               {"x.jsonl", strings.Join(all, "\n")},
-		"concatenated JSON":        {"x.json", strings.Join(all, "")},
-		"JSON array":               {"x.json", "[" + strings.Join(all, ",") + "]"},
-		"JSON between markers":     {"x.yaml", "---\n" + strings.Join(all, "\n---\n") + "\n---\n# end"},
-		"JSON List":                {"x.json", listOf(all...)},
-		"indented JSON List":       {"x.json", indented},
-		"JSON List in YAML":        {"x.yaml", "# a comment\n---\n" + indented},
-		"Lists in a List":          {"x.json", listOf(listOf(all[:2]...), typedList("apps/v1", "DeploymentList", "", all[2]), all[3])},
-		"List, unnamed format":     {"x", listOf(all...)},
-		"YAML List":                {"x.yaml", "apiVersion: v1\nitems:\n" + items + "kind: List\nmetadata:\n  resourceVersion: \"\"\n"},
-		"YAML List, items last":    {"x.yaml", "kind: List\napiVersion: v1\nitems: # all of them\n\n" + items},
-		"YAML List, indented":      {"x.yaml", "apiVersion: v1\nitems:\n   " + strings.TrimSpace(strings.ReplaceAll(items, "\n", "\n   ")) + "\nkind: List\n"},
-		"YAML List, dash apart":    {"x.yaml", "apiVersion: v1\nkind: List\nitems:\n" + strings.ReplaceAll(items, "- api", "-\n  api")},
-		"YAML List in flow style":  {"x.yaml", "apiVersion: v1\nkind: List\nitems: [" + strings.Join(all, ", ") + "]\n"},
-		"YAML List, second lines":  {"x.yaml", "apiVersion: v1\nkind: List\nitems:\n  [" + strings.Join(all, ",\n  ") + "]\n"},
-		"gzip":                     {"x.yaml.gz", gz(tb, strings.Join(docs, "---\n"))},
-		"tar":                      {"x.tar", tarOf(tb, files...)},
-		"tgz":                      {"x.tgz", gz(tb, tarOf(tb, files...))},
-		"tar.gz, misnamed":         {"x.json", gz(tb, tarOf(tb, files...))},
-		"tar, unnamed":             {"x", tarOf(tb, files...)},
-		"zip":                      {"x.zip", zipOf(tb, files...)},
-		"zip, misnamed":            {"x.yaml", zipOf(tb, files...)},
-		"gzip in tar":              {"x.tar", tarOf(tb, entry{"a/x.json.gz", gz(tb, listOf(all...))})},
+		"documents":                     {"x.yaml", strings.Join(docs, "---\n")},
+		"documents, all marked":         {"x.yaml", "# a comment\n%YAML 1.1\n---\n" + strings.Join(docs, "...\n---\n---\n") + "...\n"},
+		"documents on the marker lines": {"x.yaml", "--- " + all[0] + "\n--- # a comment\n" + docs[1] + "---\n" + docs[2] + "---\r\n" + docs[3]},
+		"carriage returns":              {"x.yaml", strings.ReplaceAll(strings.Join(docs, "---\n"), "\n", "\r\n")},
+		"byte order mark":               {"x.yaml", "\xef\xbb\xbf" + strings.Join(docs, "---\n")},
+		"UTF-16 of PowerShell":          {"x.yaml", utf16le(strings.Join(docs, "---\n"))},
+		"JSON lines":                    {"x.jsonl", strings.Join(all, "\n")},
+		"concatenated JSON":             {"x.json", strings.Join(all, "")},
+		"JSON array":                    {"x.json", "[" + strings.Join(all, ",") + "]"},
+		"JSON between markers":          {"x.yaml", "---\n" + strings.Join(all, "\n---\n") + "\n---\n# end"},
+		"JSON List":                     {"x.json", listOf(all...)},
+		"indented JSON List":            {"x.json", indented},
+		"JSON List in YAML":             {"x.yaml", "# a comment\n---\n" + indented},
+		"Lists in a List":               {"x.json", listOf(listOf(all[:2]...), typedList("apps/v1", "DeploymentList", "", all[2]), all[3])},
+		"List, unnamed format":          {"x", listOf(all...)},
+		"YAML List":                     {"x.yaml", "apiVersion: v1\nitems:\n" + items + "kind: List\nmetadata:\n  resourceVersion: \"\"\n"},
+		"YAML List, items last":         {"x.yaml", "kind: List\napiVersion: v1\nitems: # all of them\n\n" + items},
+		"YAML List, indented":           {"x.yaml", "apiVersion: v1\nitems:\n   " + strings.TrimSpace(strings.ReplaceAll(items, "\n", "\n   ")) + "\nkind: List\n"},
+		"YAML List, dash alone":         {"x.yaml", "apiVersion: v1\nkind: List\nitems:\n" + strings.ReplaceAll(items, "- api", "-\n  api")},
+		"YAML List in flow style":       {"x.yaml", "apiVersion: v1\nkind: List\nitems: [" + strings.Join(all, ", ") + "]\n"},
+		"YAML List, second lines":       {"x.yaml", "apiVersion: v1\nkind: List\nitems:\n  [" + strings.Join(all, ",\n  ") + "]\n"},
+		"gzip":                          {"x.yaml.gz", gz(tb, strings.Join(docs, "---\n"))},
+		"tar":                           {"x.tar", tarOf(tb, files...)},
+		"tgz":                           {"x.tgz", gz(tb, tarOf(tb, files...))},
+		"tar.gz, misnamed":              {"x.json", gz(tb, tarOf(tb, files...))},
+		"tar, unnamed":                  {"x", tarOf(tb, files...)},
+		"zip":                           {"x.zip", zipOf(tb, files...)},
+		"zip, misnamed":                 {"x.yaml", zipOf(tb, files...)},
+		"gzip in tar":                   {"x.tar", tarOf(tb, entry{"a/x.json.gz", gz(tb, listOf(all...))})},
 	}
 }
 
@@ -94,7 +94,7 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestCollectors reads what the tools that capture clusters write.
+// TestCollectors reads the captures of several tools.
 func TestCollectors(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -156,7 +156,7 @@ func TestCollectors(t *testing.T) {
 				{"values.yaml", "replicas: 1\n"},
 				{"README.md", "# How this was captured\n"},
 				{"empty.yaml", ""},
-				{"._nodes.yaml", "\x00\x05\x16\x07"}, // what macOS puts beside a file
+				{"._nodes.yaml", "\x00\x05\x16\x07"}, // macOS adds such a file
 				{"picture.png", "\x89PNG\r\n\x1a\n\x00\x00"},
 			},
 			want:    []string{node, "v1 Node n2", depA},

@@ -53,7 +53,7 @@ const (
 	// maxNesting of YAML is less than the 10,000 levels of JSON that jsontext and the API server accept, because an item can become part of
 	// an object again.
 	maxNesting = 9_900
-	// maxListNesting is the number of levels of Lists in Lists. kubectl writes one, `jq -s` writes two.
+	// maxListNesting is the number of levels of nested Lists. kubectl writes one level, and `jq -s` writes two.
 	maxListNesting = 4
 	// maxDamaged is the number of damaged documents that have their own gap.
 	maxDamaged = 50

@@ -56,7 +56,7 @@ func (l Limits) Open(ctx context.Context, paths []string, stdin io.Reader) (*Sna
 	}
 	for i, p := range paths {
 		if p == "-" && stdin == nil {
-			return nil, errors.New("opening snapshot: standard input can be read once, if there is one")
+			return nil, errors.New("opening snapshot: standard input can only be read once")
 		}
 		if err := r.path(ctx, i, p, stdin); err != nil {
 			return nil, fmt.Errorf("opening snapshot: %w", err)

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package snapshot reads a captured cluster from files: folders, files and archives of any layout. Every YAML or JSON document that is
-// a Kubernetes object or List counts, so that it reads `kubectl get -o yaml`, `fleet dump`, crust-gather and support bundles. It writes
-// nothing to disk, no error or gap quotes a document, and the cost of a hostile archive is bounded (see Limits).
+// Package snapshot reads a captured cluster from files: folders, files and archives of any layout. It reads every YAML or JSON document that
+// is a Kubernetes object or List: the output of `kubectl get -o yaml` and `fleet dump`, captures of crust-gather, and support bundles. It
+// writes nothing to disk, no error or gap quotes a document, and the cost of a hostile archive is limited (see Limits).
 //
 // # When an object is missing
 //
-// An object that is not in a snapshot was missing on the cluster, or was not captured. It counts as missing only if the snapshot proves
+// An object that is not in a snapshot did not exist on the cluster, or was not captured. It counts as missing only if the snapshot proves
 // that its kind was captured in its namespace:
 //
-//   - A List proves that there are no other objects of the kinds of its items, and of its own kind if it is typed (ConfigMapList). An
-//     empty untyped List proves it of the resource that its file is named for (configmaps.json, bundles.fleet.cattle.io.json), or
-//     nothing. A List with metadata.continue or remainingItemCount, with a damaged item or without an end proves nothing, and neither
-//     does one in a file whose name states a selector.
-//   - A List whose items are in several namespaces proves it in all namespaces. A List whose items are in one namespace may be from
-//     `kubectl get -n`: it proves it in that namespace only, unless the List has one namespaced kind and another List of the snapshot
-//     spans namespaces, because a script mostly captures each resource in the same way. An empty List proves it in all namespaces,
-//     unless there are Lists within one namespace and none that spans several. Any List proves it for objects without a namespace.
-//   - Documents of their own prove it in each namespace that has one of the kind: collectors that write a file for each object capture
-//     whole namespaces. They prove nothing if something in their folder could not be read, which may have been that object, or if their
-//     path was not read to its end. A kind of which a List is incomplete, or an object is damaged, is proven by whole Lists only.
-//   - A YAML file that is cut is often valid YAML. A document that lacks what each object has is damaged (truncation.go), and if the
-//     file has several documents, its path was not read to its end.
+//   - A List proves that there are no other objects of the kinds of its items. A typed List (ConfigMapList) proves it for its own kind, too.
+//     An empty untyped List proves it for the resource in the name of its file (configmaps.json, bundles.fleet.cattle.io.json), or proves
+//     nothing. A List proves nothing if it has metadata.continue or remainingItemCount, has a damaged item, has no end, or is in a file with
+//     a selector in its name.
+//   - A List with items in several namespaces proves it in all namespaces. A List with items in one namespace may be the output of
+//     `kubectl get -n`, so it proves it in that namespace only. There is one exception: if the items are of one namespaced kind, and another
+//     List of the snapshot has items in several namespaces, the List proves it in all namespaces, because most scripts capture each resource
+//     in the same way. An empty List proves it in all namespaces, unless some Lists have items in one namespace and no List has items in
+//     several. Each List proves it for cluster-scoped objects.
+//   - Separate documents prove it in each namespace with an object of the kind, because collectors that write a file for each object capture
+//     whole namespaces. They prove nothing if data in their folder could not be read, because it may have been the object, or if their path
+//     was not read to its end. If a List of a kind is incomplete, or an object of a kind is damaged, only whole Lists prove it for the kind.
+//   - A YAML file that is cut is often valid YAML. A document without the members that each object has is damaged (see truncation.go). If the
+//     file has several documents, its path then counts as not read to its end.
 package snapshot
 
 import (

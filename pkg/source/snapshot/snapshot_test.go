@@ -18,7 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
-// raw is what a snapshot yields of the only object of a kind.
+// raw returns the JSON of the only object of a kind.
 func raw(t *testing.T, s *snapshot.Snapshot, kind schema.GroupVersionKind) string {
 	t.Helper()
 	var out string
@@ -34,8 +34,8 @@ func TestContent(t *testing.T) {
 	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	head := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","namespace":"a"}`
 	for _, tc := range []struct{ name, text, want string }{
-		{"JSON as it is", head + `, "n": [ 9007199254740993, 1.0, 1e3, -0 ], "s": "\u00e9 \/ <&>" }`, head + `,"n":[9007199254740993,1.0,1e3,-0],"s":"\u00e9 \/ <&>"}`},
-		{"items of an object that is no List", `{"items":[{"a": 1}, 2],` + head[1:] + `,"spec":{"items":[]}}`, head + `,"spec":{"items":[]},"items":[{"a":1},2]}`},
+		{"JSON does not change", head + `, "n": [ 9007199254740993, 1.0, 1e3, -0 ], "s": "\u00e9 \/ <&>" }`, head + `,"n":[9007199254740993,1.0,1e3,-0],"s":"\u00e9 \/ <&>"}`},
+		{"items of an object that is not a List", `{"items":[{"a": 1}, 2],` + head[1:] + `,"spec":{"items":[]}}`, head + `,"spec":{"items":[]},"items":[{"a":1},2]}`},
 		{"items of an object in YAML", yml(cmA, "items:", "- a: 1", "- 2", "more: x"), head + `,"more":"x","items":[{"a":1},2]}`},
 		{"items of another type", head + `,"items":{"a":[]}}`, head + `,"items":{"a":[]}}`},
 		{"items of another type in YAML", yml(cmA, "items:", "  a: []"), head + `,"items":{"a":[]}}`},
@@ -65,8 +65,8 @@ func TestContent(t *testing.T) {
 }
 
 func TestDuplicates(t *testing.T) {
-	version := func(v, mark string) string {
-		return obj(cmA, `metadata."resourceVersion":"`+v+`"`, `"data":{"m":"`+mark+`"}`)
+	version := func(v, value string) string {
+		return obj(cmA, `metadata."resourceVersion":"`+v+`"`, `"data":{"m":"`+value+`"}`)
 	}
 	for _, tc := range []struct{ name, first, second, want string }{
 		{"newer", version("9", "1"), version("10", "2"), "2"},
@@ -126,11 +126,11 @@ func TestTwoClusters(t *testing.T) {
 func TestTakenAt(t *testing.T) {
 	for _, tc := range []struct{ name, member, want string }{
 		{"creation", `metadata."creationTimestamp":"2026-01-01T02:00:00+01:00"`, "2026-01-01T01:00:00Z"},
-		{"deletion, when its grace began", `metadata."deletionTimestamp":"2026-01-01T00:01:00Z","deletionGracePeriodSeconds":30`, "2026-01-01T00:00:30Z"},
+		{"deletion, the beginning of the grace period", `metadata."deletionTimestamp":"2026-01-01T00:01:00Z","deletionGracePeriodSeconds":30`, "2026-01-01T00:00:30Z"},
 		{"managed fields", `metadata."managedFields":[{"time":"2025-01-01T00:00:00Z"},{"time":"2026-01-01T00:00:00Z","fieldsV1":{"time":"2027-01-01T00:00:00Z"}}]`, "2026-01-01T00:00:00Z"},
 		{"conditions", `"status":{"conditions":[{"lastTransitionTime":"2026-01-01T00:00:00Z"},{"lastHeartbeatTime":"2026-01-02T00:00:00Z"},{"lastUpdateTime":"2026-01-01T12:00:00Z"}]}`, "2026-01-02T00:00:00Z"},
 		{"lease", `"spec":{"renewTime":"2026-01-01T00:00:00.123456Z"}`, "2026-01-01T00:00:00.123456Z"},
-		{"nowhere else", `"spec":{"creationTimestamp":"2026-01-01T00:00:00Z"},"status":{"time":"2026-01-01T00:00:00Z"}`, "0001-01-01T00:00:00Z"},
+		{"other fields", `"spec":{"creationTimestamp":"2026-01-01T00:00:00Z"},"status":{"time":"2026-01-01T00:00:00Z"}`, "0001-01-01T00:00:00Z"},
 		{"of another type", `"status":{"conditions":{"lastTransitionTime":"2026-01-01T00:00:00Z"}},"spec":1`, "0001-01-01T00:00:00Z"},
 		{"none", `"status":{"conditions":[null,1,"x",{"lastTransitionTime":null},{"lastTransitionTime":"yesterday"}]}`, "0001-01-01T00:00:00Z"},
 	} {
@@ -240,7 +240,7 @@ func TestListErrors(t *testing.T) {
 	}
 }
 
-// FuzzOpen reads anything at all: it never panics, what it yields are objects, and it allocates within bounds.
+// FuzzOpen reads any input: Open never panics, yields objects only, and has a limited number of gaps.
 func FuzzOpen(f *testing.F) {
 	for _, l := range layouts(f) {
 		f.Add([]byte(l.text))
