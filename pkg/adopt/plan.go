@@ -183,7 +183,7 @@ func refusals(err error) []string {
 		case c.Situation == ownership.Contested:
 			remedy = ": remove it from one of the two bundles" + remedy
 		}
-		out = append(out, "it "+c.Says()+remedy)
+		out = append(out, "it "+c.Describe()+remedy)
 	}
 	return out
 }

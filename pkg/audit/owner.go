@@ -158,7 +158,7 @@ func setResult(c *resolve.Cluster, have ownership.Metadata, o report.OwnedObject
 	case known:
 		return report.OwnerNotDesired, "it has the hash of " + owner.String() + ", which does not desire it"
 	case owner.Situation == ownership.SystemSet:
-		return report.OwnerSystemSet, "it " + owner.Says()
+		return report.OwnerSystemSet, "it " + owner.Describe()
 	case !c.SetsComplete:
 		return report.OwnerUnknownSet, "it has the hash of a set that is not known here, and not every release record could be read"
 	}

@@ -41,7 +41,7 @@ func whyUnowned(d *evaluate.BundleDeployment, r ownership.Result) string {
 	if len(r.Owners) == 0 { // the namespace of a release without its name
 		return "has ownership metadata that names no owner"
 	}
-	return r.Owners[0].Says()
+	return r.Owners[0].Describe()
 }
 
 // requiredChanges lists the ownership metadata to change so that the bundle owns the object, with the present values.

@@ -45,7 +45,7 @@ func contestedFinding(desired []*resolve.Object, o *evaluate.Object) Finding {
 		if i := slices.IndexFunc(r.Owners, func(owner ownership.Owner) bool {
 			return owner.Situation != ownership.Contested && (owner.Exists() || r.Class == ownership.ForeignOwner)
 		}); i >= 0 {
-			owned = "it " + r.Owners[i].Says()
+			owned = "it " + r.Owners[i].Describe()
 		}
 	default:
 		owned = o.Deployment.Key() + " owns it now"

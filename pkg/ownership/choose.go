@@ -4,12 +4,18 @@ package ownership
 
 import "slices"
 
-// Choose returns the index of the bundle to which an object belongs, of several that desire it. The bundles are ordered by release, and of a
-// release the newest revision is first. have is the object's metadata, and before what an update replaces. ok is false if the metadata does
-// not tell.
+// sameSet are the comparisons of a set: by the hash, which Fleet compares, and then by the id.
+var sameSet = []func(Metadata, Bundle) bool{
+	func(m Metadata, b Bundle) bool { return m.Hash == b.Desired.Hash },
+	func(m Metadata, b Bundle) bool { return m.SetID == b.Desired.SetID },
+}
+
+// Choose returns the index of the bundle that owns an object, or should own it, of several bundles that desire it. The bundles are ordered by
+// release; of a release the newest revision is first. have is the metadata of the object, and before is the metadata that an update replaces.
+// ok is false if the metadata does not identify one bundle.
 //
-// A set's id is no secret: whoever may write a release record in one namespace can state the set of a release in another. So of several
-// releases with the set that the object has, Choose returns the one that the Helm annotations name, or none.
+// Set ids are not secret: a user who may write release records in one namespace can state the set of a release in another namespace. If several
+// releases have the set of the object, Choose returns only the one that the Helm annotations name.
 func Choose(bundles []Bundle, have, before Metadata) (index int, ok bool) {
 	release, ok := bundles[0].Release, true
 	if slices.ContainsFunc(bundles, func(b Bundle) bool { return b.Release != release }) {
@@ -18,14 +24,11 @@ func Choose(bundles []Bundle, have, before Metadata) (index int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	// Of the revisions it is the one whose set the object has, or had. So metadata of the deployed revision is not changed for one that Helm
-	// has begun to deploy, which may fail.
+	// Choose the revision with the set of the object. The metadata must not change from the deployed revision to a pending one, because the
+	// upgrade may fail.
 	for _, m := range []Metadata{have, before} {
-		for _, matches := range []func(Bundle) bool{
-			func(b Bundle) bool { return m.Hash == b.Desired.Hash },
-			func(b Bundle) bool { return m.SetID == b.Desired.SetID },
-		} {
-			if i := slices.IndexFunc(bundles, func(b Bundle) bool { return b.Release == release && matches(b) }); i >= 0 {
+		for _, same := range sameSet {
+			if i := slices.IndexFunc(bundles, func(b Bundle) bool { return b.Release == release && same(m, b) }); i >= 0 {
 				return i, true
 			}
 		}
@@ -37,11 +40,11 @@ func chooseRelease(bundles []Bundle, have, before Metadata) (release string, ok 
 	is, was := named(bundles, have), named(bundles, before)
 	if sets := releasesOf(bundles, have); len(sets) > 0 {
 		if is != "" {
-			return is, true // even if another bundle has the set: then nothing is written
+			return is, true // also if another bundle has the set: Evaluate finds that one
 		}
 		return only(sets, was)
 	}
-	// Fleet looks at the hash, and so at the one that the update removes.
+	// Fleet compares the hash, so the hash that the update removes is next.
 	if sets := releasesOf(bundles, Metadata{Hash: before.Hash}); len(sets) > 0 {
 		if was != "" {
 			return was, slices.Contains(sets, was)
@@ -57,15 +60,15 @@ func chooseRelease(bundles []Bundle, have, before Metadata) (release string, ok 
 	return was, was != ""
 }
 
-// only returns the release that is named, or else the single one.
-func only(releases []string, named string) (string, bool) {
+// only returns the named release if it is in the list, and otherwise the first; ok is false if there are others.
+func only(releases []string, named string) (release string, ok bool) {
 	if slices.Contains(releases, named) {
 		return named, true
 	}
 	return releases[0], len(releases) == 1
 }
 
-// named returns the release that the Helm annotations name, if it is of one of the bundles.
+// named returns the release that the Helm annotations name; "" if none of the bundles has it.
 func named(bundles []Bundle, m Metadata) string {
 	if slices.ContainsFunc(bundles, func(b Bundle) bool { return b.Release == m.Release() }) {
 		return m.Release()
@@ -75,13 +78,10 @@ func named(bundles []Bundle, m Metadata) string {
 
 // releasesOf returns the releases with the set that the metadata names, by the hash or else by the id.
 func releasesOf(bundles []Bundle, m Metadata) []string {
-	for _, matches := range []func(Bundle) bool{
-		func(b Bundle) bool { return m.Hash == b.Desired.Hash },
-		func(b Bundle) bool { return m.SetID == b.Desired.SetID },
-	} {
+	for _, same := range sameSet {
 		var out []string
 		for _, b := range bundles {
-			if matches(b) {
+			if same(m, b) {
 				out = append(out, b.Release)
 			}
 		}

@@ -3,30 +3,31 @@
 package ownership
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Existence is what is known about a Helm release.
+// Existence describes a Helm release.
 type Existence int
 
 // The values of Existence.
 const (
-	Absent     Existence = iota // every release record was read, and none is of the release
-	Exists                      // it exists, and is not the bundle's
-	Own                         // it is the bundle's, or nothing shows that another owner uses its name
-	NotDecided                  // not every release record could be read, or that of the release is damaged
+	Absent     Existence = iota // all release records were read, and none is of the release
+	Exists                      // the release exists, and is not the bundle's
+	Own                         // the release is the bundle's, or no other owner uses its name
+	NotDecided                  // the record of the release, or some other record, could not be read
 )
 
-// Facts are what is known about a cluster.
+// Facts describe a cluster.
 type Facts interface {
-	// BundlesOf returns the bundles whose releases have the set with a hash.
+	// BundlesOf returns the bundles that have the set with a hash.
 	BundlesOf(hash string) []Bundle
-	// Release returns what is known about the Helm release "namespace/name", for a bundle that may have it.
+	// Release describes the Helm release "namespace/name", which may be the release of the bundle.
 	Release(name string, bundle Bundle) Existence
-	// SetsRead says whether every release record that could have a set was read.
+	// SetsRead reports whether all release records were read, so that the owner of each set is known.
 	SetsRead() bool
 }
 
@@ -34,21 +35,21 @@ type Facts interface {
 type Claim struct {
 	Object object.Key
 	Have   Metadata
-	// Bundle may be the zero value: then Evaluate finds all owners.
+	// Bundle is the zero value to find all owners.
 	Bundle Bundle
 	// DesiredBy are the other bundles that desire the object.
 	DesiredBy []Bundle
-	// Before is the metadata that the object loses with an update. The Helm release in it may be an owner too.
+	// Before is the metadata that an update of the object removes. The Helm release that it names may be an owner too.
 	Before Metadata
-	// BySet says that the object's set alone shows that it is the bundle's, which a record that was not read may have as well.
+	// BySet is true if only the set of the object shows that the bundle owns it. A record that was not read may have the same set.
 	BySet bool
 }
 
-// Result is the answer to a Claim.
+// Result has the owners of the object of a Claim.
 type Result struct {
 	Claim
 	Class Class
-	// Owners are the owners other than the bundle, in the order of the metadata, and then the other bundles that desire the object.
+	// Owners are the other owners than the bundle: first those that the metadata names, and then the other bundles that desire the object.
 	Owners []Owner
 }
 
@@ -76,7 +77,7 @@ func Evaluate(f Facts, c Claim) Result {
 	return r
 }
 
-// setOwner finds the owner of the set that the metadata names, if it is another one than the desired.
+// setOwner finds the owner of the set that the metadata names, unless the bundle owns the set.
 func setOwner(f Facts, c Claim) (Owner, bool) {
 	o := Owner{Situation: UnknownID}
 	if c.Have.SetID != c.Bundle.Desired.SetID {
@@ -91,11 +92,11 @@ func setOwner(f Facts, c Claim) (Owner, bool) {
 	known := KnownID
 	if o.Hash != "" {
 		o.Situation, known = UnknownHash, KnownHash
-		o.Bundles = BundlesOf(f, Metadata{Hash: o.Hash, ReleaseName: c.Have.ReleaseName, ReleaseNamespace: c.Have.ReleaseNamespace})
+		o.Bundles = bundlesOf(f, o.Hash, c.Have.Release())
 	}
-	if len(o.Bundles) == 0 && o.SetID != "" { // the hash may be of no bundle while the id is
+	if len(o.Bundles) == 0 && o.SetID != "" { // the id may be of a bundle although the hash is not
 		known = KnownID
-		o.Bundles = BundlesOf(f, Metadata{SetID: o.SetID, ReleaseName: c.Have.ReleaseName, ReleaseNamespace: c.Have.ReleaseNamespace})
+		o.Bundles = bundlesOf(f, fleet.Hash(o.SetID), c.Have.Release())
 	}
 	switch {
 	case len(o.Bundles) == 1 && o.Bundles[0].same(c.Bundle):
@@ -110,15 +111,15 @@ func setOwner(f Facts, c Claim) (Owner, bool) {
 	return o, true
 }
 
-// BundlesOf returns the bundles whose set the metadata names, by the hash or else by the id. Of several it is the one whose Helm release the
-// metadata names; more than one are returned if it names none of them.
+// BundlesOf returns the bundles with the set that the metadata names, by the hash or else by the id. If several bundles have the set, it is the
+// one with the Helm release that the metadata names, or all if the metadata names the release of none.
 func BundlesOf(f Facts, m Metadata) []Bundle {
-	hash := m.Hash
-	if hash == "" {
-		hash = fleet.Hash(m.SetID)
-	}
+	return bundlesOf(f, cmp.Or(m.Hash, fleet.Hash(m.SetID)), m.Release())
+}
+
+func bundlesOf(f Facts, hash, release string) []Bundle {
 	out := f.BundlesOf(hash)
-	if i := slices.IndexFunc(out, func(b Bundle) bool { return b.Release != "" && b.Release == m.Release() }); i >= 0 {
+	if i := slices.IndexFunc(out, func(b Bundle) bool { return b.Release != "" && b.Release == release }); i >= 0 {
 		return out[i : i+1]
 	}
 	return out
@@ -129,23 +130,20 @@ func (r *Result) addRelease(f Facts, release string) {
 	if release == "" || slices.ContainsFunc(r.Owners, func(o Owner) bool { return slices.Contains(o.Names(), release) }) {
 		return
 	}
-	o := Owner{Release: release, SameName: release == r.Bundle.Desired.Release()}
+	o := Owner{Situation: LivingRelease, Release: release, SameName: release == r.Bundle.Desired.Release()}
 	switch f.Release(release, r.Bundle) {
 	case Absent:
-		if len(r.Owners) > 0 && r.Owners[0].Release == "" { // it was of the same owner
+		if len(r.Owners) > 0 && r.Owners[0].Release == "" { // the set and the release were of the same owner
 			r.Owners[0].Release = release
 			return
 		}
 		o.Situation = LostRelease
 	case NotDecided:
 		o.Situation = Undecided
-	case Exists:
-		o.Situation = LivingRelease
 	case Own:
 		if o.SameName {
 			return
 		}
-		o.Situation = LivingRelease
 	}
 	r.Owners = append(r.Owners, o)
 }

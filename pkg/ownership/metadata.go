@@ -5,23 +5,25 @@ package ownership
 import (
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
-// FieldManager is the field manager of adopt and its undo, which change ownership metadata on purpose. The admission webhook does not change
-// what they write.
+// FieldManager is the field manager of adopt and its undo. They change ownership metadata on purpose, so the admission webhook ignores their
+// requests.
 const FieldManager = "fleetdoctor-adopt"
 
 // Metadata is the ownership metadata of an object: the values of its five labels and annotations. The zero value means that none is set.
 type Metadata struct {
 	Hash, SetID, ManagedBy, ReleaseName, ReleaseNamespace string
-	// SetHasOwner says that the annotations name an owner of the set, as on objects that controllers apply. The set of a bundle has none.
+	// SetHasOwner is true if the annotations name an owner of the set, as on objects that controllers apply. The set of a bundle has no owner.
 	SetHasOwner bool
-	// empty has a bit for each key that is set to the empty value, by its index in keys.
+	// empty has the bit 1<<i if keys[i] is set to the empty value.
 	empty uint8
 }
 
-// Key is the label or the annotation that holds one value of Metadata.
+// Key is the label or the annotation of one value of Metadata.
 type Key struct {
 	Label bool // else an annotation
 	Name  string
@@ -46,25 +48,17 @@ func (k Key) Field() string {
 	return "annotation"
 }
 
-// value is where the value of keys[i] is.
+// value returns the field with the value of keys[i].
 func (m *Metadata) value(i int) *string {
-	switch i {
-	case 0:
-		return &m.Hash
-	case 1:
-		return &m.SetID
-	case 2:
-		return &m.ManagedBy
-	case 3:
-		return &m.ReleaseName
-	}
-	return &m.ReleaseNamespace
+	return [...]*string{&m.Hash, &m.SetID, &m.ManagedBy, &m.ReleaseName, &m.ReleaseNamespace}[i]
 }
 
-// get returns the value of keys[i], and whether the key is set.
-func (m *Metadata) get(i int) (string, bool) {
-	v := *m.value(i)
-	return v, v != "" || m.empty&(1<<i) != 0
+// get returns the value of keys[i]; nil if the key is not set.
+func (m *Metadata) get(i int) *string {
+	if v := m.value(i); *v != "" || m.empty&(1<<i) != 0 {
+		return v
+	}
+	return nil
 }
 
 // MetadataOf reads the ownership metadata of an object.
@@ -101,7 +95,7 @@ func (m Metadata) Release() string {
 	return m.ReleaseNamespace + "/" + m.ReleaseName
 }
 
-// Equal says whether the five keys are set to the same values.
+// Equal reports whether the five keys are set to the same values.
 func (m Metadata) Equal(other Metadata) bool {
 	m.SetHasOwner = other.SetHasOwner
 	return m == other
@@ -111,8 +105,8 @@ func (m Metadata) Equal(other Metadata) bool {
 func (m Metadata) Values() map[string]string {
 	out := map[string]string{}
 	for i, k := range keys {
-		if v, ok := m.get(i); ok {
-			out[k.Name] = v
+		if v := m.get(i); v != nil {
+			out[k.Name] = *v
 		}
 	}
 	return out
@@ -127,23 +121,14 @@ type Change struct {
 	Old, New *string
 }
 
-// Changes lists what changes before into after, in the order of Keys.
+// Changes lists the keys whose values differ, in the order of Keys.
 func Changes(before, after Metadata) []Change {
 	var out []Change
 	for i, k := range keys {
-		was, had := before.get(i)
-		is, has := after.get(i)
-		if had == has && was == is {
-			continue
+		c := Change{Key: k, Old: before.get(i), New: after.get(i)}
+		if !ptr.Equal(c.Old, c.New) {
+			out = append(out, c)
 		}
-		c := Change{Key: k}
-		if had {
-			c.Old = &was
-		}
-		if has {
-			c.New = &is
-		}
-		out = append(out, c)
 	}
 	return out
 }

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// Bundle identifies a bundle of this cluster that has a Helm release, or would have one.
+// Bundle identifies a bundle of the cluster.
 type Bundle struct {
-	// Deployment and Bundle are "namespace/name" of its BundleDeployment and its Bundle, or names alone where the namespace is not known.
+	// Deployment and Bundle are the BundleDeployment and the Bundle as "namespace/name", or the name if the namespace is not known.
 	Deployment, Bundle string
 	// Release is its Helm release, "namespace/name"; "" if none is installed.
 	Release string
-	// Desired is the ownership metadata that its objects should have.
+	// Desired is the ownership metadata of its objects.
 	Desired Metadata
 }
 
-// same says whether two values, which may be of two revisions of a release, are the same bundle.
+// same reports whether two values are the same bundle. They may be of two revisions of its release.
 func (b Bundle) same(other Bundle) bool {
 	return b.Deployment == other.Deployment && b.Release == other.Release
 }
@@ -35,17 +35,18 @@ func (b Bundle) String() string {
 // Owner is an owner that the ownership metadata of an object names, or another bundle that desires the object.
 type Owner struct {
 	Situation Situation
-	// Bundles has the bundle that owns the object, or all that share the set that the object has; none if the owner is no bundle of this cluster.
+	// Bundles has the bundle that owns the object, or all bundles that share the set of the object. It is empty if the owner is not a bundle of this
+	// cluster.
 	Bundles []Bundle
-	// SetID and Hash are those of the object, if they are of another set.
+	// SetID and Hash are those of the object, if they are not the desired ones.
 	SetID, Hash string
-	// Release is the Helm release that the annotations name, if it is another one.
+	// Release is the Helm release that the annotations name, if it is not the release of the bundle.
 	Release string
-	// SameName says that the release has the name of the bundle's own release.
+	// SameName is true if Release has the name of the bundle's release, and is not the bundle's.
 	SameName bool
 }
 
-// Names lists the names by which a user may call the owner, the best first.
+// Names lists the names that a user may use for the owner, the most specific first.
 func (o Owner) Names() []string {
 	var out []string
 	if len(o.Bundles) == 1 {
@@ -59,15 +60,10 @@ func (o Owner) Names() []string {
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
 
-// Name is the best name by which a user may call the owner; "" if nothing is known about it.
-func (o Owner) Name() string {
-	if names := o.Names(); len(names) > 0 {
-		return names[0]
-	}
-	return ""
-}
+// Name is the first of Names; "" if nothing is known about the owner.
+func (o Owner) Name() string { return cmp.Or(o.Names()...) }
 
-// Exists says whether the owner is on the cluster, as far as is known. No policy allows to take an object from it then.
+// Exists reports whether the owner is on the cluster, or may be. Then an object is taken from it only with its name.
 func (o Owner) Exists() bool { return answer(IfUnowned, o.Situation) == OnlyNamed }
 
 // String names the owner in a message.
@@ -98,8 +94,8 @@ func (o Owner) set() string {
 	return fmt.Sprintf("set %q", o.SetID)
 }
 
-// Says returns what is known about the owner: a clause whose subject is the object.
-func (o Owner) Says() string {
+// Describe returns a predicate about the object that names the owner, for example "is owned by bundle deployment a/b".
+func (o Owner) Describe() string {
 	switch o.Situation {
 	case Contested:
 		return "is desired by " + o.String() + " too"
@@ -113,31 +109,38 @@ func (o Owner) Says() string {
 	return "is owned by " + o.String()
 }
 
-// Conflict is an owner from which a policy does not allow to take an object.
+// Lost lists the keys that have a value of the owner's bundles before an update, and another value or none after it.
+func (o Owner) Lost(before, after Metadata) []Change {
+	return slices.DeleteFunc(Changes(before, after), func(c Change) bool {
+		return c.Old == nil || !slices.ContainsFunc(o.Bundles, func(b Bundle) bool { return b.Desired.Values()[c.Name] == *c.Old })
+	})
+}
+
+// Conflict is an owner that a policy protects.
 type Conflict struct {
 	Owner
-	// AllowedBy is the policy that would allow it; "" if none does.
+	// AllowedBy is the policy that does not protect the owner; "" if all policies do.
 	AllowedBy Policy
 }
 
-// RefusalError is the error of a policy that does not allow a change of owner.
+// RefusalError is the error of a change of owner that a policy does not allow.
 type RefusalError struct {
 	Result
-	// Conflicts are all owners that are in the way.
+	// Conflicts are all owners that the policy protects.
 	Conflicts []Conflict
 }
 
 // Error implements error.
 func (r *RefusalError) Error() string {
-	says := make([]string, len(r.Conflicts))
+	owners := make([]string, len(r.Conflicts))
 	for i, c := range r.Conflicts {
-		says[i] = c.Says()
+		owners[i] = c.Describe()
 	}
-	return fmt.Sprintf("%s %s", r.Object, strings.Join(says, "; "))
+	return fmt.Sprintf("%s %s", r.Object, strings.Join(owners, "; "))
 }
 
-// Decide applies a policy. takeFrom lists names of owners from which the object may be taken. The situation is the one that decides. The error
-// is a *RefusalError.
+// Decide applies a policy. takeFrom lists names of owners that the policy does not protect. It returns the situation that the answer depends on.
+// The error is a *RefusalError.
 func (r Result) Decide(p Policy, takeFrom []string) (Situation, error) {
 	if len(r.Owners) == 0 {
 		return r.own(), nil
@@ -160,7 +163,7 @@ func (r Result) Decide(p Policy, takeFrom []string) (Situation, error) {
 	return refusal.Conflicts[0].Situation, refusal
 }
 
-// own is the situation of an object that no other owner has.
+// own is the situation of an object without other owners.
 func (r Result) own() Situation {
 	switch r.Class {
 	case HelmOnly:

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ownership answers who owns an object: from its ownership metadata, from the ownership metadata that a bundle desires, and from
-// Facts about the cluster. Classify compares the metadata, Evaluate finds the other owners, Result.Decide applies a policy, and Choose selects
-// one of several bundles that desire an object. The package is pure.
+// Package ownership finds the owner of an object from the ownership metadata of the object, the ownership metadata that bundles desire, and Facts
+// about the cluster. Classify compares metadata, Evaluate finds owners, Result.Decide applies a policy, Owner.Lost finds what an update removes,
+// and Choose selects one of several bundles that desire an object. The package is pure.
 //
-// Fleet's agent looks at the hash label alone; Helm looks at its own label and annotations alone.
+// Fleet's agent reads only the hash label. Helm reads only its own label and annotations.
 package ownership
 
 import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 
-// Class is how the ownership metadata of an object compares with the desired one. The values other than Owned are reasons of the state Unowned
-// in the report.
+// Class is the result of a comparison of an object's ownership metadata with the desired metadata. The values other than Owned are reasons of the
+// state Unowned in the report.
 type Class string
 
 // The classes.
@@ -19,9 +19,9 @@ const (
 	Owned Class = ""
 	// Unmarked: no hash, no id, and no Helm release.
 	Unmarked Class = "Unmarked"
-	// HelmOnly: the Helm annotations name the bundle's release, and there is neither id nor hash, as helm.takeOwnership leaves it.
+	// HelmOnly: the Helm annotations name the bundle's release, and neither id nor hash is set. The option helm.takeOwnership has this effect.
 	HelmOnly Class = "HelmOnly"
-	// HashStripped: the id is the desired one, and there is no hash.
+	// HashStripped: the id is the desired one, and no hash is set.
 	HashStripped Class = "HashStripped"
 	// ForeignOwner: the hash or the id of another set, or the Helm annotations of another release.
 	ForeignOwner Class = "ForeignOwner"
@@ -29,7 +29,7 @@ const (
 	Inconsistent Class = "Inconsistent"
 )
 
-// Classify compares the ownership metadata of an object with the desired one. idMismatch says that an owned object has another id, or none;
+// Classify compares the ownership metadata of an object with the desired metadata. idMismatch is true if an owned object has another id, or none.
 // Fleet ignores that.
 func Classify(have, desired Metadata) (class Class, idMismatch bool) {
 	switch {
@@ -42,15 +42,15 @@ func Classify(have, desired Metadata) (class Class, idMismatch bool) {
 	case have.Hash != "" || have.SetID != "":
 		return ForeignOwner, false
 	case have.ReleaseName == "" && have.ReleaseNamespace == "":
-		return Unmarked, false // charts write managed-by themselves; it names no owner
+		return Unmarked, false // managed-by names no owner: charts write it too
 	case have.Release() == desired.Release():
 		return HelmOnly, false
 	}
 	return ForeignOwner, false
 }
 
-// foreignProgram says whether a set belongs to Fleet itself, or to another program that uses the same label, as Rancher and K3s do. Such a set
-// has no release record that could show whether it still exists.
+// foreignProgram reports whether a set is of Fleet itself, or of another program that uses the same label, as Rancher and K3s do. Such a set has
+// no release record, so it is not known whether the set still exists.
 func foreignProgram(setID string) bool {
 	return setID != "" && (fleet.IsFleetsOwnSet(setID) || !fleet.IsBundleSet(setID))
 }

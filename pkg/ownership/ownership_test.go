@@ -103,7 +103,7 @@ func TestChanges(t *testing.T) {
 func TestTruthTable(t *testing.T) {
 	seen := map[Situation]bool{}
 	for _, r := range TruthTable() {
-		if seen[r.Situation] || r.Says == "" || len(r.Answers) != len(Policies) {
+		if seen[r.Situation] || r.Description == "" || len(r.Answers) != len(Policies) {
 			t.Errorf("row %+v", r)
 		}
 		seen[r.Situation] = true

@@ -2,7 +2,10 @@
 
 package ownership
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Policy says which unowned objects may get another owner without naming the present owner.
 type Policy string
@@ -18,7 +21,8 @@ const (
 // Policies lists the policies, the default first.
 var Policies = []Policy{IfUnowned, TakeUnmarked}
 
-// Situation is one row of the truth table: what the ownership metadata of an object says about its owner, seen from a bundle that desires it.
+// Situation is one row of the truth table: what is known about an owner of an object, from the view of a bundle that desires the object. The
+// table describes each situation.
 type Situation string
 
 // The situations. If several hold for one object, the strictest decides.
@@ -37,7 +41,7 @@ const (
 	Undecided     Situation = "Undecided"
 )
 
-// Answer is what a policy says about a situation.
+// Answer is the answer of a policy to a situation.
 type Answer string
 
 // The answers. OnlyNamed allows the change if --dangerous-take-from names the present owner.
@@ -50,13 +54,12 @@ const (
 // Rule is one row of the truth table.
 type Rule struct {
 	Situation Situation
-	// Says describes the situation in the documentation.
-	Says string
-	// Answers holds the answer of each policy.
-	Answers map[Policy]Answer
+	// Description is for the documentation.
+	Description string
+	Answers     map[Policy]Answer
 }
 
-// TruthTable is the answer of each policy to each situation. Nothing else decides, and docs/adopt.md is made from it.
+// TruthTable returns the answer of each policy to each situation. docs/adopt.md is generated from it.
 func TruthTable() []Rule { return slices.Clone(truthTable) }
 
 var truthTable = []Rule{
@@ -75,16 +78,15 @@ var truthTable = []Rule{
 	row(Undecided, OnlyNamed, OnlyNamed, "an owner that is not known here, while not every release record could be read"),
 }
 
-func row(s Situation, unmarked, ifUnowned Answer, says string) Rule {
-	return Rule{s, says, map[Policy]Answer{TakeUnmarked: unmarked, IfUnowned: ifUnowned}}
+func row(s Situation, unmarked, ifUnowned Answer, description string) Rule {
+	return Rule{s, description, map[Policy]Answer{TakeUnmarked: unmarked, IfUnowned: ifUnowned}}
 }
 
-// answer looks a situation up. A situation that is not in the table needs the owner's name.
+// answer finds the answer in the table. For a policy or a situation that is not in the table it is OnlyNamed.
 func answer(p Policy, s Situation) Answer {
-	for _, r := range truthTable {
-		if a, ok := r.Answers[p]; ok && r.Situation == s {
-			return a
-		}
+	i := slices.IndexFunc(truthTable, func(r Rule) bool { return r.Situation == s })
+	if i < 0 {
+		return OnlyNamed
 	}
-	return OnlyNamed
+	return cmp.Or(truthTable[i].Answers[p], OnlyNamed)
 }

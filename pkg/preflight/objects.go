@@ -60,7 +60,7 @@ func (r *rollout) owners(ref *object.Ref, owners []ownership.Owner) {
 			r.add(contested, ref, "%s desires %s too: each deploy of one takes it from the other", o, ref.Key()).
 				Remediation = "decide which bundle is to own it, and remove it from the other bundle"
 		default:
-			r.add(held, ref, "%s %s; that owner would lose it, or take it over again", ref.Key(), o.Says()).
+			r.add(held, ref, "%s %s; that owner would lose it, or take it over again", ref.Key(), o.Describe()).
 				Remediation = fmt.Sprintf("remove it from one of the two owners, or take it over: %s --dangerous-take-from=%s", adoptCommand(r.c, r.d), shellescape.Quote(o.Name()))
 		}
 		r.Items[len(r.Items)-1].Holder = o.String()

@@ -115,7 +115,7 @@ func truthTable(b *bytes.Buffer) {
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(ownership.Policies)) + "\n")
 	for _, r := range ownership.TruthTable() {
-		fmt.Fprintf(b, "| %s (`%s`) |", r.Says, r.Situation)
+		fmt.Fprintf(b, "| %s (`%s`) |", r.Description, r.Situation)
 		for _, p := range ownership.Policies {
 			fmt.Fprintf(b, " %s |", r.Answers[p])
 		}
