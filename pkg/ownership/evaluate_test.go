@@ -150,3 +150,31 @@ func TestRefusal(t *testing.T) {
 		t.Errorf("%+v", err)
 	}
 }
+
+// TestLost compares the metadata before and after an update with the values of an owner.
+func TestLost(t *testing.T) {
+	guestbook := bundle("guestbook", "web")
+	with := func(change func(*Metadata)) Metadata {
+		m := guestbook.Desired
+		change(&m)
+		return m
+	}
+	for name, tc := range map[string]struct {
+		before, after Metadata
+		lost          int
+	}{
+		"all removed":                 {guestbook.Desired, Metadata{}, 5},
+		"one removed":                 {guestbook.Desired, with(func(m *Metadata) { m.Hash = "" }), 1},
+		"one changed":                 {guestbook.Desired, with(func(m *Metadata) { m.SetID = "x" }), 1},
+		"no change":                   {guestbook.Desired, guestbook.Desired, 0},
+		"another value changed":       {with(func(m *Metadata) { m.SetID = "x" }), with(func(m *Metadata) { m.SetID = "y" }), 0},
+		"another value corrected":     {with(func(m *Metadata) { m.SetID = "x" }), guestbook.Desired, 0},
+		"a value added":               {Metadata{}, guestbook.Desired, 0},
+		"another and an owned value":  {with(func(m *Metadata) { m.SetID = "x" }), Metadata{}, 4},
+		"no metadata before or after": {Metadata{}, Metadata{}, 0},
+	} {
+		if got := (Owner{Bundles: []Bundle{guestbook}}).Lost(tc.before, tc.after); len(got) != tc.lost {
+			t.Errorf("%s: got %+v, want %d changes", name, got, tc.lost)
+		}
+	}
+}

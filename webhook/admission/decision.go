@@ -14,7 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-// Decision is what a handler did with a request. The values are labels of metrics and audit annotations.
+// Decision is the outcome of a request. The values are labels of metrics and audit annotations.
 type Decision string
 
 // The decisions.
@@ -25,22 +25,22 @@ const (
 	Denied  Decision = "denied"
 )
 
-// Reason is why a handler decided so. The values are labels of metrics and audit annotations, and stable.
+// Reason is the reason of a decision. The values are labels of metrics and audit annotations, and stable.
 type Reason string
 
-// The reasons of the mutating handlers. For Adopted, Restored and Exact the object gets ownership metadata.
+// The reasons of the mutating handlers. With Adopted, Restored and Exact the object gets ownership metadata.
 const (
-	Adopted    Reason = "Adopted"    // it states that it is the release's
-	Restored   Reason = "Restored"   // it had the release's hash, and would have lost ownership metadata
-	Exact      Reason = "Exact"      // it has no ownership metadata, and its namespace asks for exact adoption
+	Adopted    Reason = "Adopted"    // its metadata names the release
+	Restored   Reason = "Restored"   // it had the release's hash, and would lose ownership metadata
+	Exact      Reason = "Exact"      // it has no ownership metadata, and its namespace has exact adoption
 	Owned      Reason = "Owned"      // it has the ownership metadata
 	NotDesired Reason = "NotWanted"  // no release desires it
-	Controlled Reason = "Controlled" // a controller made it
-	NoMetadata Reason = "Unmarked"   // it does not state that it is the release's
-	Foreign    Reason = "Foreign"    // it has another owner, who exists or may exist
-	TooLarge   Reason = "TooLarge"   // the API server would refuse it with the ownership metadata
-	Contested  Reason = "Contested"  // several releases desire it, and it names none of them
-	// RateLimited: it loses its ownership metadata again and again.
+	Controlled Reason = "Controlled" // it has a controller
+	NoMetadata Reason = "Unmarked"   // its metadata does not name the release
+	Foreign    Reason = "Foreign"    // it has another owner that exists or may exist
+	TooLarge   Reason = "TooLarge"   // its annotations would exceed the limit of the API server
+	Contested  Reason = "Contested"  // several releases desire it, and its metadata names none of them
+	// RateLimited: it loses its ownership metadata repeatedly.
 	RateLimited Reason = "Braked"
 )
 
@@ -49,78 +49,91 @@ const (
 	Stripped Reason = "Stripped" // ownership metadata would be removed
 	Changed  Reason = "Changed"  // ownership metadata would be changed
 	Deleted  Reason = "Deleted"  // the object would be deleted
-	Harmless Reason = "Harmless" // the ownership metadata stays
+	Harmless Reason = "Harmless" // the ownership metadata does not change
 	NotOwned Reason = "NotOwned" // no release owns the object
 	Fleet    Reason = "Fleet"    // Fleet makes the request
-	System   Reason = "System"   // the cluster itself makes the request, to clean up
+	System   Reason = "System"   // the cluster itself makes the request, for example to collect garbage
 )
 
 // The reasons of all handlers.
 const (
-	Ignored     Reason = "Ignored"     // somebody asked to leave the object alone
+	Ignored     Reason = "Ignored"     // a label, or the client, asks the webhook to ignore the object
 	Deleting    Reason = "Deleting"    // the object is being deleted
 	NotReady    Reason = "NotReady"    // not all release records were read yet
-	Undecodable Reason = "Undecodable" // the object's metadata could not be read
+	Undecodable Reason = "Undecodable" // the metadata of the object could not be read
 	Failed      Reason = "Failed"      // the webhook failed
 	NotHandled  Reason = "Unasked"     // the handler is not for this operation
 )
 
-// result is what a handler answers. It is a pure function of a request and facts.
+// result is the answer of a handler. It is a pure function of a request and facts.
 type result struct {
 	decision Decision
 	reason   Reason
-	release  desired.Release
+	release  desired.Release // desires or owns the object; the zero value if it is not known which one does
 	// set are the keys to write into the object with their values.
 	set map[string]string
-	// lost says that the rate limit counts the stamp.
-	lost bool
-	// denial is the message of a denied request.
-	denial   string
+	// overUnknown is true if set replaces the metadata of an owner that is not known.
+	overUnknown bool
+	// lost is true if the stored object already lacks a value of set, so that the rate limit counts the stamp. Two programs can undo each other's
+	// writes forever only in this case.
+	lost     bool
+	denial   *DenialError
 	warnings []Warning
-	// recheck says that a record which is not known yet may change the result.
+	// recheck is true if a record that is not known yet may change the result.
 	recheck bool
 }
 
 func pass(reason Reason) result { return result{decision: Passed, reason: reason} }
 
-// decideMutation is the result of a mutating handler. rechecked says that the request has waited for records already.
+// warn is the result for a request that passes with a warning.
+func warn(reason Reason, release desired.Release, warnings ...Warning) result {
+	return result{decision: Warned, reason: reason, release: release, warnings: warnings}
+}
+
+// DenialError is the error of a request that is denied. It contains the harm and the owner.
+type DenialError struct{ *HarmError }
+
+// Error implements error. It adds how the request is allowed.
+func (e *DenialError) Error() string {
+	on := "its namespace"
+	if e.Object.Namespace == "" {
+		on = "it"
+	}
+	return fmt.Sprintf("%v. To do it anyway, label it %s=true first, or label %s %s=%s", e.HarmError, IgnoreLabel, on, GuardLabel, GuardWarn)
+}
+
+// decideMutation is the result of a mutating handler. rechecked is true if the request has waited for records already.
 func decideMutation(req Request, f Facts, exact bool, guardDefault GuardMode, rechecked bool) result {
-	m := mutate(req, f, exact)
-	r := result{decision: Passed, reason: m.reason, release: m.release, warnings: m.warnings}
-	if len(r.warnings) > 0 {
-		r.decision = Warned
-	}
+	r := mutate(req, f, exact)
 	switch {
-	case len(m.set) == 0:
+	case len(r.set) == 0:
 		return r
-	case m.overUnknown && !rechecked: // a record may show the owner
-		r.recheck = true
-		return r
+	case r.overUnknown && !rechecked: // a record may show the owner
+		return result{decision: Passed, reason: r.reason, release: r.release, recheck: true}
 	}
-	if m.reason == Restored {
-		// The validating handler would not see the harm: it is called when the metadata is restored.
+	if r.reason == Restored {
+		// The API server calls the validating handler with the restored metadata, so that handler finds no harm.
 		guard := decideValidation(req, f, guardDefault)
 		switch {
 		case guard.decision == Denied, guard.recheck && !rechecked:
 			return guard
-		case guard.reason == Fleet && m.overUnknown: // Fleet gives the object to another of its sets
-			return result{decision: Passed, reason: Foreign, release: m.release}
+		case guard.reason == Fleet && r.overUnknown: // Fleet gives the object to another of its sets
+			return result{decision: Passed, reason: Foreign, release: r.release}
 		case guard.decision == Warned:
 			r.warnings = slices.Concat(guard.warnings, []Warning{{WarnRestored, "the ownership metadata of " + req.Key.String() + " was restored"}})
 		}
 	}
-	r.decision, r.set, r.lost = Stamped, m.set, m.lost
 	return r
 }
 
-// staleMessage follows a warning where the request would be denied: the webhook may not know yet that Fleet makes it.
+// staleMessage is the warning for a request that would be denied. The webhook may not know yet that Fleet makes the request.
 const staleMessage = "the request would be denied, but the webhook does not receive changes from the API server at present, or has not read all of them"
 
 // decideValidation is the result of the validating handler, in the guard mode of the object.
 func decideValidation(req Request, f Facts, guardDefault GuardMode) result {
 	v := validate(req, f)
-	r := result{decision: Passed, reason: v.reason, release: v.release}
-	if v.harm == "" {
+	r := result{decision: Passed, reason: v.reason, release: v.owner()}
+	if v.harm == nil {
 		return r
 	}
 	labels := f.NamespaceLabels
@@ -128,8 +141,7 @@ func decideValidation(req Request, f Facts, guardDefault GuardMode) result {
 		labels = req.Old.Metadata.Labels // as stored: a request cannot switch off the guard for itself
 	}
 	mode, notes := GuardModeOf(labels, guardDefault)
-	// Also while the facts are stale: a watch that only begins again is back in a moment.
-	r.recheck = mode == GuardDeny
+	r.recheck = mode == GuardDeny // also while the facts are stale: the watch may be open again after the wait
 	switch {
 	case mode == GuardOff:
 		return r
@@ -138,37 +150,25 @@ func decideValidation(req Request, f Facts, guardDefault GuardMode) result {
 	case mode == GuardDeny && v.doubt != "":
 		notes = append(notes, Warning{WarnOwnerInDoubt, "the request would be denied, but " + v.doubt})
 	case mode == GuardDeny:
-		r.decision, r.denial = Denied, v.harm+". "+remedy(req.Key)
-		r.warnings = notes
+		r.decision, r.denial, r.warnings = Denied, &DenialError{v.harm}, notes
 		return r
 	}
-	r.decision = Warned
-	r.warnings = append([]Warning{{WarningCode(v.reason), v.harm}}, notes...)
+	r.decision, r.warnings = Warned, append([]Warning{{WarningCode(v.reason), v.harm.Error()}}, notes...)
 	return r
 }
 
-// liveFor says whether enough is known about the releases that may own an object. A record that is not read yet can only
-// show that a service account is Fleet's. For all other users one release whose records are all read is enough: so nobody
-// avoids a denial by records of their own that claim the object and wait to be read.
+// liveFor reports whether enough is known about the releases that may own an object. A record that is not read yet can only
+// show that a service account is Fleet's. For all other users one release is enough whose records are all read: so a user
+// cannot avoid a denial with records that claim the object and wait to be read.
 func (f Facts) liveFor(v validation) bool {
-	live := func(namespace string) bool { return f.LiveIn[namespace] }
+	live := func(r desired.Release) bool { return f.LiveIn[r.Namespace] }
 	if v.mayBeFleet {
-		return !slices.ContainsFunc(v.namespaces, func(namespace string) bool { return !live(namespace) })
+		return !slices.ContainsFunc(v.releases, func(r desired.Release) bool { return !live(r) })
 	}
-	return slices.ContainsFunc(v.namespaces, live)
+	return slices.ContainsFunc(v.releases, live)
 }
 
-// remedy says how the request is allowed.
-func remedy(key object.Key) string {
-	on := "its namespace"
-	if key.Namespace == "" {
-		on = "it"
-	}
-	return fmt.Sprintf("To do it anyway, label it %s=true first, or label %s %s=%s", IgnoreLabel, on, GuardLabel, GuardWarn)
-}
-
-// patch writes the keys into an object, and nothing else. A map that does not exist is created, because RFC 6902 cannot add
-// to it.
+// patch writes the keys into an object. It creates a map that does not exist, because RFC 6902 cannot add to it.
 func patch(m *object.Meta, set map[string]string) []jsonpatch.JsonPatchOperation {
 	var out []jsonpatch.JsonPatchOperation
 	for _, field := range []struct {

@@ -3,6 +3,8 @@
 package admission
 
 import (
+	"slices"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -24,7 +26,7 @@ type Namespaces interface {
 
 // Facts are what is known about the object of a request, looked up before the decision.
 type Facts struct {
-	// Releases desire the object: of each the one or two revisions that count, the newest first.
+	// Releases desire the object and can own it: of each the one or two revisions that count, the newest first.
 	Releases []desired.Release
 	// WithSet are the releases with the set of the object as it would be stored: by its hash, and by the hash of its id.
 	WithSet map[string][]desired.Release
@@ -42,6 +44,9 @@ type Facts struct {
 
 // facts looks up what is known about a request for an object that some releases desire.
 func (o Options) facts(req Request, releases []desired.Release) Facts {
+	releases = slices.DeleteFunc(releases, func(r desired.Release) bool {
+		return r.Metadata.Hash == "" || fleet.IsAgentBundle(r.Bundle) // an agent maintains its own objects
+	})
 	out := Facts{Releases: releases, Complete: o.Index.Complete(), Live: o.Live(""), LiveIn: map[string]bool{},
 		NamespaceLabels: o.Namespaces.Labels(req.Key.Namespace)}
 	for _, r := range releases {

@@ -114,8 +114,8 @@ func wait(ctx context.Context, d time.Duration) bool {
 // response is the answer to the API server, with annotations for its audit log.
 func (r result) response(req Request) admission.Response {
 	out := admission.Allowed("")
-	if r.decision == Denied {
-		out = admission.Denied(r.denial)
+	if r.denial != nil {
+		out = admission.Denied(r.denial.Error())
 	}
 	if len(r.set) > 0 {
 		out.Patches = patch(req.New, r.set)
@@ -189,5 +189,5 @@ func (o Options) limit(r result, req *admission.Request, decoded Request) result
 		o.Log.Info("an object exceeds the rate limit of stamps and is left alone", "object", decoded.Key.String(), "for", RateLimitPause.String())
 		o.Events.RateLimited(reference(req, decoded), message)
 	}
-	return result{decision: Warned, reason: RateLimited, release: r.release, warnings: []Warning{{WarnRateLimited, message}}}
+	return warn(RateLimited, r.release, Warning{WarnRateLimited, message})
 }

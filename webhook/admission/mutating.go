@@ -4,98 +4,80 @@ package admission
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-// mutation is what the mutating handlers do with an object: which ownership metadata it gets, and why. Only an object
-// that a release record names gets any; what the object itself states decides whether, and for which of several releases.
-type mutation struct {
-	reason Reason
-	// release desires the object; the zero value if none does, or if it is not known which one.
-	release desired.Release
-	// set are the keys to write with their values; empty if nothing is written.
-	set map[string]string
-	// overUnknown says that set replaces the metadata of an owner that is not known.
-	overUnknown bool
-	// lost says that the stored object already lacks what is written. Only then two programs can undo each other's writes
-	// for ever.
-	lost bool
-	// warnings name who desires the object and who owns it.
-	warnings []Warning
-}
-
-// mutate decides which ownership metadata an object gets. exact says that an object without any gets it too.
-func mutate(req Request, f Facts, exact bool) mutation {
-	candidates := slices.DeleteFunc(slices.Clone(f.Releases), func(r desired.Release) bool {
-		return r.Status == desired.Uninstalling || r.Metadata.Hash == "" || fleet.IsAgentBundle(r.Bundle) // an agent keeps its own objects
-	})
+// mutate decides which ownership metadata an object gets, and why. Only an object that a release record names gets any. The metadata of the object
+// decides whether, and for which of several releases. exact is true if an object without ownership metadata gets it too.
+func mutate(req Request, f Facts, exact bool) result {
+	candidates := slices.DeleteFunc(slices.Clone(f.Releases), func(r desired.Release) bool { return r.Status == desired.Uninstalling })
 	switch {
 	case len(candidates) == 0:
-		return mutation{reason: NotDesired}
+		return pass(NotDesired)
 	case f.ignored(req, req.New):
-		return mutation{reason: Ignored}
+		return pass(Ignored)
 	case req.New.Metadata.DeletionTimestamp != "":
-		return mutation{reason: Deleting}
+		return pass(Deleting)
 	}
 	have, had := metadataOf(req.New), metadataOf(req.Old)
 	chosen, ok := ownership.Choose(asOwners(candidates), have, had)
 	if !ok {
-		return mutation{reason: Contested, warnings: contested(req.Key, candidates)}
+		return warn(Contested, desired.Release{}, contested(req.Key, candidates))
 	}
 	release := candidates[chosen]
-	m := mutation{release: release, reason: mutationReason(release, req, have, had, exact)}
-	if m.reason == Owned {
-		return m
+	r := result{decision: Passed, reason: mutationReason(release, req, have, had, exact), release: release}
+	if r.reason == Owned {
+		return r
 	}
-	claim := ownership.Claim{Object: req.Key, Have: have, Bundle: asOwner(release), BySet: m.reason.bySetOnly(release, have, had)}
-	if m.reason == Restored {
-		// Only the hash says that the object is the release's, and any record can state a hash. The request removes Helm
+	claim := ownership.Claim{Object: req.Key, Have: have, Bundle: asOwner(release), BySet: r.reason.bySetOnly(release, have, had)}
+	if r.reason == Restored {
+		// Only the hash shows that the release owns the object, and any record can state a hash. The request removes Helm
 		// annotations, which may name another release.
 		claim.Before = had
 	}
 	owners := ownership.Evaluate(f, claim)
 	if _, err := owners.Decide(ownership.IfUnowned, nil); err != nil {
-		m.reason = Foreign
-		m.warnings = []Warning{{WarnForeign, fmt.Sprintf("%v, and bundle %s desires it: its ownership metadata is not changed", err, release.Bundle)}}
-		return m
+		return warn(Foreign, release, Warning{WarnForeign, fmt.Sprintf("%v, and bundle %s desires it: its ownership metadata is not changed", err, release.Bundle)})
 	}
-	if !m.reason.stamps() {
-		return m
+	if !r.reason.stamps() {
+		return r
 	}
-	m.set = map[string]string{}
+	set := map[string]string{}
 	for _, c := range owners.Patch() {
 		if c.New != nil {
-			m.set[c.Name] = *c.New
+			set[c.Name] = *c.New
 		}
 	}
-	m.overUnknown = len(owners.Owners) > 0
-	m.lost = req.Old != nil && (had.Hash != release.Metadata.Hash || had.SetID != release.Metadata.SetID)
-	if tooLarge(req.New, m.set) {
-		return mutation{release: release, reason: TooLarge, warnings: []Warning{{WarnTooLarge,
-			fmt.Sprintf("%s is desired by bundle %s, and its annotations leave no space for the ownership metadata", req.Key, release.Bundle)}}}
+	if tooLarge(req.New, set) {
+		return warn(TooLarge, release, Warning{WarnTooLarge,
+			fmt.Sprintf("%s is desired by bundle %s, and its annotations leave no space for the ownership metadata", req.Key, release.Bundle)})
 	}
-	return m
+	r.decision, r.set, r.overUnknown = Stamped, set, len(owners.Owners) > 0
+	class, idMismatch := ownership.Classify(had, release.Metadata)
+	r.lost = req.Old != nil && (class != ownership.Owned || idMismatch)
+	return r
 }
 
-// mutationReason says whether an object gets the metadata of a release, if nobody else owns it.
+// mutationReason is the reason to give an object the metadata of a release, or not to, if no other owner exists.
 func mutationReason(release desired.Release, req Request, have, had ownership.Metadata, exact bool) Reason {
-	want := release.Metadata
+	class, idMismatch := ownership.Classify(have, release.Metadata)
+	before, _ := ownership.Classify(had, release.Metadata)
 	switch {
-	case have.Hash == want.Hash && have.SetID == want.SetID:
+	case class == ownership.Owned && !idMismatch:
 		return Owned
-	case had.Hash == want.Hash:
+	case before == ownership.Owned:
 		return Restored
 	case req.New.Controller() != "":
 		return Controlled
-	case have.Release() == want.Release() || have.SetID == want.SetID || have.Hash == want.Hash:
+	case class != ownership.Unmarked && class != ownership.ForeignOwner, have.Release() == release.Release():
 		return Adopted
 	case exact:
 		return Exact
@@ -103,17 +85,17 @@ func mutationReason(release desired.Release, req Request, have, had ownership.Me
 	return NoMetadata
 }
 
-// stamps says whether an object gets ownership metadata for this reason.
+// stamps reports whether an object gets ownership metadata for this reason.
 func (r Reason) stamps() bool { return r == Adopted || r == Restored || r == Exact }
 
-// bySetOnly says whether only its set connects an object with the release. A record that is not known may state the same.
+// bySetOnly reports whether only its set connects an object with the release. A record that is not known may state the same set.
 func (r Reason) bySetOnly(release desired.Release, have, had ownership.Metadata) bool {
-	name := release.Metadata.Release()
+	name := release.Release()
 	return (r == Adopted || r == Restored) && have.Release() != name && had.Release() != name
 }
 
-// contested names the bundles, and the releases of bundles with the same name.
-func contested(k object.Key, candidates []desired.Release) []Warning {
+// contested is the warning that names the bundles, with the releases of bundles that have the same name.
+func contested(k object.Key, candidates []desired.Release) Warning {
 	candidates = slices.CompactFunc(candidates, func(a, b desired.Release) bool { return a.Release() == b.Release() })
 	names := make([]string, len(candidates))
 	for i, r := range candidates {
@@ -122,25 +104,20 @@ func contested(k object.Key, candidates []desired.Release) []Warning {
 			names[i] += " (release " + r.Release() + ")"
 		}
 	}
-	return []Warning{{WarnContested, fmt.Sprintf("%s is desired by %s, and does not say which of them owns it: its ownership metadata is not changed",
-		k, strings.Join(names, " and by "))}}
+	return Warning{WarnContested, fmt.Sprintf("%s is desired by %s, and does not say which of them owns it: its ownership metadata is not changed",
+		k, strings.Join(names, " and by "))}
 }
 
-// tooLarge says whether the keys would take an object's annotations over the limit of the API server.
+// tooLarge reports whether the keys would make an object's annotations exceed the limit of the API server.
 func tooLarge(m *object.Meta, set map[string]string) bool {
-	before := 0
-	for k, v := range m.Metadata.Annotations {
-		before += len(k) + len(v)
+	after := maps.Clone(m.Metadata.Annotations)
+	if after == nil {
+		after = map[string]string{}
 	}
-	after := before
-	for k, v := range set {
-		if k == fleet.HashLabel || k == fleet.ManagedByLabel {
-			continue
+	for _, k := range ownership.Keys() {
+		if v, ok := set[k.Name]; ok && !k.Label {
+			after[k.Name] = v
 		}
-		if old, there := m.Metadata.Annotations[k]; there {
-			after -= len(k) + len(old)
-		}
-		after += len(k) + len(v)
 	}
-	return before <= apivalidation.TotalAnnotationSizeLimitB && after > apivalidation.TotalAnnotationSizeLimitB
+	return apivalidation.ValidateAnnotationsSize(m.Metadata.Annotations) == nil && apivalidation.ValidateAnnotationsSize(after) != nil
 }

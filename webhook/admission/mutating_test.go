@@ -63,7 +63,7 @@ type write struct {
 }
 
 // mutateIn decides about a write with the facts of an index.
-func mutateIn(x *index.Index, w write) mutation {
+func mutateIn(x *index.Index, w write) result {
 	labels := map[string]string{IgnoreLabel: fmt.Sprint(w.Ignored)}
 	o := Options{Index: x, Namespaces: namespaces{w.Key.Namespace: labels}, Live: func(string) bool { return !w.Stale }}
 	req := Request{Key: w.Key, Manager: w.Manager, Old: w.Old, New: w.New}
@@ -226,7 +226,7 @@ func TestDecide(t *testing.T) {
 }
 
 // again holds that all five keys are there after a stamp, and that a second pass changes nothing.
-func again(tb testing.TB, r *index.Index, req write, d mutation) {
+func again(tb testing.TB, r *index.Index, req write, d result) {
 	tb.Helper()
 	if len(d.set) == 0 {
 		return

@@ -3,6 +3,7 @@
 package admission
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,142 +14,145 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-// validation is what a request does to an object that a release owns.
+// validation is the effect of a request on an object that a release owns.
 type validation struct {
 	reason Reason
-	// release owns the object; the zero value if none does. If several releases may own it, only Bundle is set, and only if
-	// all their records state the same.
-	release desired.Release
-	// namespaces are those of the releases that may own the object, in the order of Facts.Releases.
-	namespaces []string
-	// mayBeFleet says that a record which is not read yet may show that Fleet makes the request: Fleet only uses service
-	// accounts.
+	// releases own the object, the newest revision of each; more than one if the object's metadata does not identify the owner.
+	releases []desired.Release
+	// mayBeFleet is true if a record that is not read yet may show that Fleet makes the request: Fleet uses only service accounts.
 	mayBeFleet bool
-	// harm says who owns the object and what Fleet will report; empty if the request does no harm.
-	harm string
-	// doubt says why another release may own the object, so that a denial may hit Fleet itself; empty for no doubt.
+	// harm is nil if the request does no harm.
+	harm *HarmError
+	// doubt explains why another release may own the object, so that a denial may affect Fleet itself; empty for no doubt.
 	doubt string
 }
 
-// validate says whether a request harms an object that a release owns. req.Old is not nil.
+// HarmError is the error of a request that harms an object. It contains the owner of the object.
+type HarmError struct {
+	*ownership.RefusalError
+	// Lost is the ownership metadata of the owner that the request removes or changes; empty if the request deletes the object.
+	Lost []ownership.Change
+	// bundles are the names of the owner's bundles. count is the predicted count of objects; empty if it cannot be predicted.
+	bundles, count string
+}
+
+// Error implements error. It predicts what Fleet will report.
+func (e *HarmError) Error() string {
+	owned := e.Object.String() + " is owned by bundle " + e.bundles
+	if len(e.Lost) == 0 {
+		return owned + ": Fleet will report it as missing" + e.count
+	}
+	keys := map[string][]string{}
+	for _, c := range e.Lost {
+		verb := "changes "
+		if c.New == nil {
+			verb = "removes "
+		}
+		keys[verb] = append(keys[verb], c.Field()+" "+c.Name)
+	}
+	var acts []string
+	for _, verb := range []string{"removes ", "changes "} {
+		if len(keys[verb]) > 0 {
+			acts = append(acts, verb+strings.Join(keys[verb], ", "))
+		}
+	}
+	consequence := "Fleet still counts the object, but identifies it by less metadata"
+	switch { // of the keys the hash is the first, and the id the second
+	case e.Lost[0].Name == fleet.HashLabel:
+		consequence = "Fleet will report the object as not owned" + e.count
+	case e.Lost[len(e.Lost)-1].Name != fleet.IDAnnotation:
+		consequence = "Fleet still counts the object, but Helm may not recognize it as part of its release"
+	}
+	return fmt.Sprintf("%s, and this request %s: %s", owned, strings.Join(acts, " and "), consequence)
+}
+
+// validate finds the owner of an object, and the harm that a request does to the object. req.Old is not nil.
 func validate(req Request, f Facts) validation {
-	have := metadataOf(req.Old)
-	owners := ownersOf(f.Releases, have)
-	if len(owners) == 0 {
+	refusal, releases := ownerOf(req, f)
+	if len(releases) == 0 {
 		return validation{reason: NotOwned}
 	}
-	v := validation{release: commonOwner(owners), doubt: doubt(owners, have, req, f), mayBeFleet: strings.HasPrefix(req.User, serviceAccountPrefix)}
-	for _, r := range owners {
-		v.namespaces = append(v.namespaces, r.Namespace)
-	}
-	v.namespaces = slices.Compact(v.namespaces)
-	count := predictedCount(owners, have, f)
+	v := validation{releases: releases, mayBeFleet: strings.HasPrefix(req.User, serviceAccountPrefix)}
+	v.doubt = v.findDoubt(refusal.Have.Release(), req, f)
+	harm := &HarmError{RefusalError: refusal, bundles: bundleNames(releases), count: predictedCount(releases, refusal.Have.Release(), f)}
 	switch {
 	case f.ignored(req, req.Old):
 		v.reason = Ignored
 	case isSystem(req.User, req.Key):
 		v.reason = System
-	case !slices.ContainsFunc(owners, func(r desired.Release) bool { return !isFleet(r, req.User) }):
+	case !slices.ContainsFunc(releases, func(r desired.Release) bool { return !isFleet(r, req.User) }):
 		v.reason = Fleet
 	case req.Old.Metadata.DeletionTimestamp != "":
 		v.reason = Deleting
 	case req.New == nil:
-		v.reason = Deleted
-		v.harm = fmt.Sprintf("%s is owned by bundle %s: Fleet will report it as missing%s", req.Key, bundleNames(owners), count)
+		v.reason, v.harm = Deleted, harm
 	default:
-		v.compareMetadata(owners, req, count)
+		v.reason, harm.Lost = Harmless, refusal.Owners[0].Lost(refusal.Have, metadataOf(req.New))
+		if len(harm.Lost) > 0 {
+			v.reason, v.harm = Changed, harm
+		}
+		if slices.ContainsFunc(harm.Lost, func(c ownership.Change) bool { return c.New == nil }) {
+			v.reason = Stripped
+		}
 	}
 	return v
 }
 
-// ownersOf returns the releases with the hash that an object has. Of several it is the one that the Helm annotations name:
-// anybody who may write a record can state a hash, but not a release in the namespace of another.
-func ownersOf(releases []desired.Release, have ownership.Metadata) []desired.Release {
-	owners := slices.DeleteFunc(slices.Clone(releases), func(r desired.Release) bool {
-		return r.Metadata.Hash == "" || r.Metadata.Hash != have.Hash || fleet.IsAgentBundle(r.Bundle) // an agent keeps its own objects
+// desiring are the facts about the releases that desire the object. Other releases with the same set cannot own it.
+type desiring struct{ Facts }
+
+// BundlesOf implements ownership.Facts.
+func (f desiring) BundlesOf(hash string) []ownership.Bundle {
+	return asOwners(slices.DeleteFunc(slices.Clone(f.Releases), func(r desired.Release) bool { return r.Metadata.Hash != hash }))
+}
+
+// ownerOf finds the owner of the stored object: the releases that desire the object and have its hash. If the Helm annotations name one of them, it
+// is that release alone: a user who may write records can state any hash, but not a release in another namespace.
+func ownerOf(req Request, f Facts) (*ownership.RefusalError, []desired.Release) {
+	claim := ownership.Claim{Object: req.Key, Have: metadataOf(req.Old)}
+	situation, err := ownership.Evaluate(desiring{f}, claim).Decide(ownership.IfUnowned, nil)
+	refusal, ok := errors.AsType[*ownership.RefusalError](err)
+	if !ok || situation != ownership.KnownHash {
+		return nil, nil
+	}
+	releases := slices.DeleteFunc(slices.Clone(f.Releases), func(r desired.Release) bool {
+		return !slices.Contains(refusal.Owners[0].Bundles, asOwner(r))
 	})
-	if i := slices.IndexFunc(owners, func(r desired.Release) bool { return r.Metadata.Release() == have.Release() }); i >= 0 {
-		return owners[i : i+1]
-	}
-	return owners
+	return refusal, slices.CompactFunc(releases, func(a, b desired.Release) bool { return a.Release() == b.Release() })
 }
 
-// several says whether the owners are more than one release. Two revisions of a release are one.
-func several(owners []desired.Release) bool {
-	return slices.ContainsFunc(owners, func(r desired.Release) bool { return r.Release() != owners[0].Release() })
-}
-
-// commonOwner returns the owner. Of several releases it returns what they have in common.
-func commonOwner(owners []desired.Release) desired.Release {
-	switch {
-	case !several(owners):
-		return owners[0]
-	case slices.ContainsFunc(owners, func(r desired.Release) bool { return r.Bundle != owners[0].Bundle }):
-		return desired.Release{}
-	}
-	return desired.Release{Bundle: owners[0].Bundle}
-}
-
-// doubt says why the real owner may be another release. If only the hash connects the owners with the object, the record of
+// findDoubt compares the owner with the release that the Helm annotations name. If only the hash connects the owner with the object, the record of
 // the real owner may be missing, or be one of several.
-func doubt(owners []desired.Release, have ownership.Metadata, req Request, f Facts) string {
-	if have.ReleaseName != "" && owners[0].Metadata.Release() != have.Release() {
-		return "its Helm annotations name release " + have.Release() + ", which is not known to own it"
-	}
-	if have.ReleaseName == "" && !f.Complete && strings.HasPrefix(req.User, serviceAccountPrefix) {
+func (v validation) findDoubt(named string, req Request, f Facts) string {
+	switch {
+	case named != "" && named != v.releases[0].Release():
+		return "its Helm annotations name release " + named + ", which is not known to own it"
+	case named == "" && !f.Complete && v.mayBeFleet:
 		return "it has no Helm annotations, and not all release records are known"
-	}
-	if several(owners) && slices.ContainsFunc(owners, func(r desired.Release) bool { return isFleet(r, req.User) }) {
+	case len(v.releases) > 1 && slices.ContainsFunc(v.releases, func(r desired.Release) bool { return isFleet(r, req.User) }):
 		return "several releases state its set, its Helm annotations name none of them, and Fleet makes the request for one of them"
 	}
 	return ""
 }
 
-// compareMetadata looks for ownership metadata that has the value of an owner, and would be removed or changed.
-func (v *validation) compareMetadata(owners []desired.Release, req Request, count string) {
-	v.reason = Harmless
-	var removed, changed []string
-	hash, helm := false, false
-	for _, c := range ownership.Changes(metadataOf(req.Old), metadataOf(req.New)) {
-		if c.Old == nil || !slices.ContainsFunc(owners, func(r desired.Release) bool { return r.Metadata.Values()[c.Name] == *c.Old }) {
-			continue
-		}
-		hash = hash || c.Name == fleet.HashLabel
-		helm = helm || c.Name != fleet.HashLabel && c.Name != fleet.IDAnnotation
-		if c.New == nil {
-			removed = append(removed, c.Field()+" "+c.Name)
-		} else {
-			changed = append(changed, c.Field()+" "+c.Name)
-		}
-	}
-	if len(removed)+len(changed) == 0 {
-		return
-	}
-	var acts []string
-	if v.reason = Changed; len(removed) > 0 {
-		v.reason = Stripped
-		acts = append(acts, "removes "+strings.Join(removed, ", "))
-	}
-	if len(changed) > 0 {
-		acts = append(acts, "changes "+strings.Join(changed, ", "))
-	}
-	consequence := "Fleet still counts the object, but identifies it by less metadata"
+// owner returns the release that owns the object; the zero value if none does. Of several releases it returns only the bundle, if all have the same.
+func (v validation) owner() desired.Release {
 	switch {
-	case hash:
-		consequence = "Fleet will report the object as not owned" + count
-	case helm:
-		consequence = "Fleet still counts the object, but Helm may not recognize it as part of its release"
+	case len(v.releases) == 1:
+		return v.releases[0]
+	case len(v.releases) == 0 || slices.ContainsFunc(v.releases, func(r desired.Release) bool { return r.Bundle != v.releases[0].Bundle }):
+		return desired.Release{}
 	}
-	v.harm = fmt.Sprintf("%s is owned by bundle %s, and this request %s: %s", req.Key, bundleNames(owners), strings.Join(acts, " and "), consequence)
+	return desired.Release{Bundle: v.releases[0].Bundle}
 }
 
-// maxNamed bounds how many bundles a message names: whoever may write records can claim an object under many names.
+// maxNamed bounds the bundles that a message names: a user who may write records can claim an object under many names.
 const maxNamed = 3
 
-// bundleNames names the bundles of the owners.
-func bundleNames(owners []desired.Release) string {
+// bundleNames names the bundles of the releases.
+func bundleNames(releases []desired.Release) string {
 	var names []string
-	for _, r := range owners {
+	for _, r := range releases {
 		if slices.Contains(names, r.Bundle) {
 			continue
 		}
@@ -161,25 +165,23 @@ func bundleNames(owners []desired.Release) string {
 	return strings.Join(names, " or ")
 }
 
-// predictedCount predicts the count that Fleet reports for the bundle afterwards. It is an upper bound: a record does not
-// say which other objects are missing or modified already. It is empty if another release may own the object.
-func predictedCount(owners []desired.Release, have ownership.Metadata, f Facts) string {
-	r := owners[0]
-	named := r.Metadata.Release() == have.Release()
-	if !named && (several(owners) || have.ReleaseName != "" || !f.Complete) {
+// predictedCount predicts the count of objects that Fleet will report for the bundle. It is an upper bound, because a record does not state which
+// other objects are missing or modified already. It is empty if another release may own the object.
+func predictedCount(releases []desired.Release, named string, f Facts) string {
+	r := releases[0]
+	if named != r.Release() && (len(releases) > 1 || named != "" || !f.Complete) {
 		return ""
 	}
 	return fmt.Sprintf(", and %s will be at most %d/%d", r.Bundle, r.Objects-1, r.Objects)
 }
 
-// agentAccounts are the service accounts that Fleet's agent uses beside the one that a release names. All are in the
-// agent's namespace.
+// agentAccounts are the service accounts of Fleet's agent, besides the account that a release names. All are in the namespace of the agent.
 var agentAccounts = []string{fleet.AgentName, fleet.DefaultAccount}
 
-// serviceAccountPrefix begins the user names of service accounts.
+// serviceAccountPrefix is the prefix of the user names of service accounts.
 const serviceAccountPrefix = "system:serviceaccount:"
 
-// isFleet says whether a user is the agent that deploys a release.
+// isFleet reports whether a user is an agent that deploys a release.
 func isFleet(r desired.Release, user string) bool {
 	return slices.ContainsFunc(r.Agents, func(a desired.Agent) bool {
 		name, ok := strings.CutPrefix(user, serviceAccountPrefix+a.Namespace+":")
@@ -187,17 +189,16 @@ func isFleet(r desired.Release, user string) bool {
 	})
 }
 
-// isSystem says whether a user is a part of the cluster that removes what somebody else decided to remove. If controllers
-// have no accounts of their own, it is the controller manager. More of them remove Pods.
+// cleaners are the users of the cluster itself that delete objects as a consequence of another deletion, or of a limit that the object states.
+// Controllers without accounts of their own use that of the controller manager.
+var cleaners = []string{"system:kube-controller-manager", serviceAccountPrefix + "kube-system:generic-garbage-collector",
+	serviceAccountPrefix + "kube-system:namespace-controller", serviceAccountPrefix + "kube-system:ttl-after-finished-controller"}
+
+// isSystem reports whether a user is such a part of the cluster. Of Pods, more parts are.
 func isSystem(user string, k object.Key) bool {
 	if k.Group == "" && k.Kind == "Pod" &&
-		(user == "system:kube-scheduler" || strings.HasPrefix(user, "system:node:") || strings.HasPrefix(user, "system:serviceaccount:kube-system:")) {
+		(user == "system:kube-scheduler" || strings.HasPrefix(user, "system:node:") || strings.HasPrefix(user, serviceAccountPrefix+"kube-system:")) {
 		return true
 	}
-	switch user {
-	case "system:serviceaccount:kube-system:generic-garbage-collector", "system:serviceaccount:kube-system:namespace-controller",
-		"system:serviceaccount:kube-system:ttl-after-finished-controller", "system:kube-controller-manager":
-		return true
-	}
-	return false
+	return slices.Contains(cleaners, user)
 }

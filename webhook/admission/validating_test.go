@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
@@ -79,7 +81,7 @@ func TestValidate(t *testing.T) {
 		name string
 		req  change
 		want Reason
-		says []string
+		harm []string // parts of the error
 	}{
 		{"deleted", change{Old: labelled(eleven)}, Deleted, []string{"configmap web/object-3 is owned by bundle eleven", "missing", "eleven will be at most 10/11"}},
 		{"the hash stripped", change{Old: labelled(eleven), New: with(func(m *ownership.Metadata) { m.Hash = "" })}, Stripped,
@@ -136,15 +138,36 @@ func TestValidate(t *testing.T) {
 				tc.req.User = alice
 			}
 			got := validateIn(validatingIndex(t), tc.req)
-			if got.reason != tc.want || got.harm != "" != (tc.says != nil) {
-				t.Errorf("%s: %q, want %s", got.reason, got.harm, tc.want)
+			if got.reason != tc.want || (got.harm != nil) != (tc.harm != nil) {
+				t.Errorf("%s: %v, want %s", got.reason, got.harm, tc.want)
 			}
-			for _, s := range tc.says {
-				if !strings.Contains(got.harm, s) {
-					t.Errorf("the message does not say %q: %s", s, got.harm)
+			for _, s := range tc.harm {
+				if !strings.Contains(got.harm.Error(), s) {
+					t.Errorf("the error does not contain %q: %v", s, got.harm)
 				}
 			}
 		})
+	}
+}
+
+// TestHarm checks that the error of a denial contains the owner from package ownership, and the ownership metadata that the owner loses.
+func TestHarm(t *testing.T) {
+	after := eleven
+	after.Hash, after.ReleaseName = "", "x"
+	key := object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-3"}
+	d := &DenialError{validateIn(validatingIndex(t), change{Key: key, User: alice, Old: labelled(eleven), New: labelled(after)}).harm}
+	if len(d.Conflicts) != 1 || d.Object != key || d.Have != eleven {
+		t.Fatalf("got the refusal %+v", d.RefusalError)
+	}
+	if o := d.Conflicts[0]; o.Situation != ownership.KnownHash || len(o.Bundles) == 0 || o.Bundles[0].Release != "web/eleven" || d.Conflicts[0].AllowedBy != "" {
+		t.Errorf("got the owner %+v", o)
+	}
+	var lost []string
+	for _, c := range d.Lost {
+		lost = append(lost, c.Name)
+	}
+	if diff := cmp.Diff([]string{"objectset.rio.cattle.io/hash", "meta.helm.sh/release-name"}, lost); diff != "" {
+		t.Errorf("lost keys (-want +got):\n%s", diff)
 	}
 }
 
@@ -160,8 +183,8 @@ func TestForgedOwner(t *testing.T) {
 	req := change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-3"}, Old: labelled(eleven)}
 	for user, want := range map[string]Reason{"system:serviceaccount:evil:fleet-agent": Deleted, agent: Fleet} {
 		req.User = user
-		if v := validateIn(r, req); v.reason != want || v.release.Namespace != "web" {
-			t.Errorf("%s: %s, of release %s", user, v.reason, v.release.Name)
+		if v := validateIn(r, req); v.reason != want || v.owner().Namespace != "web" {
+			t.Errorf("%s: %s, of release %s", user, v.reason, v.owner().Name)
 		}
 	}
 	// Without Helm's marks it cannot be told whose it is: then nobody is Fleet who is not for all of them.
@@ -225,8 +248,8 @@ func TestPartial(t *testing.T) {
 		}
 		r.Set(e)
 		v := validateIn(r, req)
-		if v.reason != Deleted || (v.doubt != "") != doubt || v.mayBeFleet != doubt || strings.Contains(v.harm, "at most") {
-			t.Errorf("%s: %s, doubt %q, %s", user, v.reason, v.doubt, v.harm)
+		if v.reason != Deleted || (v.doubt != "") != doubt || v.mayBeFleet != doubt || strings.Contains(v.harm.Error(), "at most") {
+			t.Errorf("%s: %s, doubt %q, %v", user, v.reason, v.doubt, v.harm)
 		}
 	}
 }
@@ -248,11 +271,11 @@ func TestSeveralOwners(t *testing.T) {
 		r.Set(e)
 		req := change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-9"}, User: alice, Old: labelled(bare)}
 		v := validateIn(r, req)
-		if !strings.Contains(v.harm, said) || strings.Contains(v.harm, "at most") || v.doubt != "" {
+		if !strings.Contains(v.harm.Error(), said) || strings.Contains(v.harm.Error(), "at most") || v.doubt != "" {
 			t.Errorf("it says %q, in doubt %q; want %q", v.harm, v.doubt, said)
 		}
-		if v.release.Namespace != "" || (v.release.Bundle == "eleven") != (i == 0) || len(v.namespaces) < i+2 {
-			t.Errorf("of release %q, bundle %q, namespaces %v", v.release.Release(), v.release.Bundle, v.namespaces)
+		if v.owner().Namespace != "" || (v.owner().Bundle == "eleven") != (i == 0) || len(v.releases) < i+2 {
+			t.Errorf("owner %+v, releases %v", v.owner(), v.releases)
 		}
 	}
 }
