@@ -15,14 +15,15 @@ import (
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 )
 
-// Events reports what an answer does not, on the object that it is about. It must not block.
+// Events records Events about objects. It must not block.
 type Events interface {
-	RateLimited(o Object, message string)
+	RateLimited(about corev1.ObjectReference, message string)
 }
 
 // Options are what handlers need.

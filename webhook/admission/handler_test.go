@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -40,7 +41,7 @@ type namespaces map[string]map[string]string
 
 func (n namespaces) Labels(name string) map[string]string { return n[name] }
 
-func (b *bench) RateLimited(o Object, message string) {
+func (b *bench) RateLimited(o corev1.ObjectReference, message string) {
 	b.events = append(b.events, fmt.Sprintf("%s %s/%s %s: %s", o.Kind, o.Namespace, o.Name, o.UID, message))
 }
 

@@ -6,8 +6,10 @@ import (
 	"errors"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -79,13 +81,8 @@ func fieldManager(req *admission.Request) string {
 	return options.FieldManager
 }
 
-// Object is what a log, an Event or a metric may say about an object.
-type Object struct {
-	APIVersion, Kind, Namespace, Name, UID string
-}
-
-// reference describes the object of a request. An Event needs the uid of the stored object.
-func reference(req *admission.Request, r Request) Object {
+// reference returns the object of a request for an Event, with the uid of the stored object.
+func reference(req *admission.Request, r Request) corev1.ObjectReference {
 	gv := schema.GroupVersion{Group: r.Key.Group, Version: req.Kind.Version}
-	return Object{APIVersion: gv.String(), Kind: r.Key.Kind, Namespace: r.Key.Namespace, Name: r.Key.Name, UID: r.Old.Metadata.UID}
+	return corev1.ObjectReference{APIVersion: gv.String(), Kind: r.Key.Kind, Namespace: r.Key.Namespace, Name: r.Key.Name, UID: types.UID(r.Old.Metadata.UID)}
 }

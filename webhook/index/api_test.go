@@ -47,7 +47,7 @@ func watchRecords(t *testing.T, config *rest.Config, namespaces ...string) watch
 		t.Fatal(err)
 	}
 	w := watched{Index: index.New(namespaces...), log: &lines{}}
-	w.Releases = index.NewReleases(client, namespaces, w.Index, w.log.logger())
+	w.Releases = index.NewReleases(client.CoreV1(), namespaces, w.Index, w.log.logger())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Start(t.Context()) }()
 	t.Cleanup(func() { // after the test's context is done

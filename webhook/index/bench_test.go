@@ -100,7 +100,7 @@ func coldSync(server string, to io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	into := index.New()
-	w := index.NewReleases(client, nil, into, logr.Discard())
+	w := index.NewReleases(client.CoreV1(), nil, into, logr.Discard())
 	m := measure{Before: resident("VmRSS")}
 	start, ended := time.Now(), make(chan error, 1)
 	go func() { ended <- w.Start(ctx) }()

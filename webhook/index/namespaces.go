@@ -55,9 +55,6 @@ func (n *Namespaces) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection is false: every replica answers requests.
-func (n *Namespaces) NeedLeaderElection() bool { return false }
-
 // Synced says whether all namespaces were read once. It stays true while the API server cannot be reached.
 func (n *Namespaces) Synced() bool { return n.store.synced.Load() }
 

@@ -70,9 +70,6 @@ func TestLabels(t *testing.T) {
 	shared.RemoveNamespacesAfter(t, "guarded", "absent")
 	apply("guarded", "fleetdoctor.io/guard: deny, fleetdoctor.iox: none, team: a")
 	w := startNamespaces(t, client)
-	if w.NeedLeaderElection() {
-		t.Error("only one replica would watch")
-	}
 	awaitNamespaces(t, w)
 	awaitLabels(t, w, "guarded", map[string]string{"fleetdoctor.io/guard": "deny"})
 

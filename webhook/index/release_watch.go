@@ -40,8 +40,8 @@ type releaseWatch struct {
 	lastMessage atomic.Int64 // nanoseconds since 1970
 }
 
-func newReleaseWatch(client Client, namespace string, log logr.Logger, reader *recordReader) *releaseWatch {
-	w := &releaseWatch{recordReader: reader, namespace: namespace, secrets: client.CoreV1().Secrets(namespace)}
+func newReleaseWatch(client typedcorev1.SecretsGetter, namespace string, log logr.Logger, reader *recordReader) *releaseWatch {
+	w := &releaseWatch{recordReader: reader, namespace: namespace, secrets: client.Secrets(namespace)}
 	// Client-go's fakes stream no lists; ToListWatcherWithWatchListSemantics asks the client.
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch}, client)
 	what := "release records of all namespaces"

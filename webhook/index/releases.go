@@ -17,11 +17,6 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Client is the part of client-go's clientset that is used. All of it would make the program a sixth larger.
-type Client interface {
-	CoreV1() typedcorev1.CoreV1Interface
-}
-
 // Releases keeps an Index current. A Secret is reduced to a Revision as it arrives, so only a few Secrets are in memory
 // at a time.
 type Releases struct {
@@ -33,7 +28,7 @@ type Releases struct {
 // NewReleases makes a Releases for the release records of some namespaces; none stands for all. The Index was made for
 // the same namespaces. Watches of a client have no rate limit, but the pages of lists have: where the API server streams
 // no lists, a client with client-go's default of five requests per second needs two seconds for a hundred records.
-func NewReleases(client Client, namespaces []string, into *Index, log logr.Logger) *Releases {
+func NewReleases(client typedcorev1.SecretsGetter, namespaces []string, into *Index, log logr.Logger) *Releases {
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
@@ -48,12 +43,12 @@ func NewReleases(client Client, namespaces []string, into *Index, log logr.Logge
 const fetchTimeout = 2 * time.Second
 
 // fetcher fetches one Secret; nil if it does not exist. It lists, because the role does not allow to get.
-func fetcher(client Client) func(context.Context, cache.ObjectName) (*corev1.Secret, error) {
+func fetcher(client typedcorev1.SecretsGetter) func(context.Context, cache.ObjectName) (*corev1.Secret, error) {
 	return func(ctx context.Context, name cache.ObjectName) (*corev1.Secret, error) {
 		ctx, stop := context.WithTimeout(ctx, fetchTimeout)
 		defer stop()
 		selector := fields.AndSelectors(releaseSecrets, fields.OneTermEqualSelector("metadata.name", name.Name)).String()
-		list, err := client.CoreV1().Secrets(name.Namespace).List(ctx, metav1.ListOptions{FieldSelector: selector})
+		list, err := client.Secrets(name.Namespace).List(ctx, metav1.ListOptions{FieldSelector: selector})
 		if err != nil || len(list.Items) == 0 {
 			return nil, err
 		}
@@ -72,9 +67,6 @@ func (r *Releases) Start(ctx context.Context) error {
 	running.Wait()
 	return nil
 }
-
-// NeedLeaderElection is false: every replica answers requests.
-func (r *Releases) NeedLeaderElection() bool { return false }
 
 // Synced says whether all records were read once. It stays true while the API server cannot be reached.
 func (r *Releases) Synced() bool {

@@ -10,7 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -24,64 +24,42 @@ import (
 
 // build makes a Server, and adds to the manager what it runs.
 func build(m manager.Manager, o Options, source certificateSource, c components) (*Server, error) {
-	s := &Server{log: o.Log, delay: o.ShutdownDelay, after: time.After, manager: m, listeners: map[string]net.Listener{}}
-	endpoint := newEndpoint(o, source, c.handlers, s.draining.Load)
-	run := append([]manager.Runnable{endpoint, source}, c.run...)
-	served, err := s.endpoints(o, map[string]http.Handler{
-		Metrics: metricsHandler(c),
-		Probes:  probesHandler(s.checks(source, endpoint, c)),
-	})
-	if err != nil {
-		return nil, err
+	s := &Server{log: o.Log, delay: o.ShutdownDelay, after: time.After, manager: m}
+	webhookServer := newEndpoint(o, source, c.handlers, s.draining.Load)
+	run := append([]manager.Runnable{webhookServer, source}, c.run...)
+	// controller-runtime's manager could listen itself, but it serves metrics only from a registry that the whole process shares.
+	for _, e := range []struct {
+		name, address string
+		handler       http.Handler
+	}{{Metrics, o.Metrics, metricsHandler(c.metrics)}, {Probes, o.Probes, probesHandler(s.checks(source, webhookServer, c))}} {
+		if e.address == "0" {
+			continue
+		}
+		l, err := net.Listen("tcp", e.address)
+		if err != nil {
+			return nil, &ListenError{Endpoint: e.name, Address: e.address, Err: err}
+		}
+		run = append(run, &manager.Server{Name: e.name, Listener: l, Server: &http.Server{Handler: e.handler,
+			ReadTimeout: readTimeout, WriteTimeout: time.Minute, IdleTimeout: 90 * time.Second, MaxHeaderBytes: 1 << 16}})
 	}
-	for _, r := range append(run, served...) {
+	for _, r := range run {
 		if err := m.Add(r); err != nil {
-			return nil, errors.Join(fmt.Errorf("adding %T to the manager: %w", r, err), s.close())
+			return nil, fmt.Errorf("adding %T to the manager: %w", r, err)
 		}
 	}
 	return s, nil
 }
 
-// endpoints listens at the addresses of metrics and probes. Both are servers of controller-runtime. Its manager could
-// listen itself, but serves metrics only from a registry that the whole process shares.
-func (s *Server) endpoints(o Options, handlers map[string]http.Handler) ([]manager.Runnable, error) {
-	var out []manager.Runnable
-	for endpoint, address := range map[string]string{Metrics: o.Metrics, Probes: o.Probes} {
-		if address == "0" {
-			continue
-		}
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			return nil, errors.Join(&ListenError{Endpoint: endpoint, Address: address, Err: err}, s.close())
-		}
-		s.listeners[endpoint] = l
-		out = append(out, &manager.Server{Name: endpoint, Listener: l, Server: &http.Server{Handler: handlers[endpoint],
-			ReadTimeout: readTimeout, WriteTimeout: time.Minute, IdleTimeout: 90 * time.Second, MaxHeaderBytes: 1 << 16}})
-	}
-	return out, nil
-}
-
-// close closes the listeners of a server that will not run.
-func (s *Server) close() error {
-	var all []error
-	for _, l := range s.listeners {
-		all = append(all, l.Close())
-	}
-	return errors.Join(all...)
-}
-
-func metricsHandler(c components) http.Handler {
+func metricsHandler(c *Collector) http.Handler {
 	own := prometheus.NewRegistry()
-	if c.metrics != nil {
-		own.MustRegister(c.metrics) // cannot fail: nothing else is registered
-	}
+	own.MustRegister(c) // cannot fail: the registry is empty
 	mux := http.NewServeMux()
-	// controller-runtime has the metrics of its webhook server, of requests to the API server, and of this process.
+	// The registry of controller-runtime has the metrics of its webhook server, of requests to the API server, and of this process.
 	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{own, controllermetrics.Registry}, promhttp.HandlerOpts{}))
 	return mux
 }
 
-// probesHandler serves livez, which only says that the process answers, and readyz, which names the checks that fail.
+// probesHandler serves /livez, which succeeds while the process answers, and /readyz, which names the checks that fail.
 func probesHandler(ready map[string]healthz.Checker) http.Handler {
 	mux := http.NewServeMux()
 	for path, checks := range map[string]map[string]healthz.Checker{"/livez": {"ping": healthz.Ping}, "/readyz": ready} {
@@ -93,8 +71,8 @@ func probesHandler(ready map[string]healthz.Checker) http.Handler {
 	return mux
 }
 
-// allChecks answers for all checks, and names those that fail. controller-runtime's own handler does the same, but logs each
-// failed probe without the reason.
+// allChecks answers for all checks, and gives the reasons of those that fail. controller-runtime's own handler hides the
+// reasons, and logs each failed probe.
 func allChecks(checks map[string]healthz.Checker) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, text := http.StatusOK, ""
@@ -107,11 +85,14 @@ func allChecks(checks map[string]healthz.Checker) http.Handler {
 			text += fmt.Sprintf("[+]%s ok\n", name)
 		}
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, text) // the prober may have left
+		_, _ = io.WriteString(w, text) // the client may have closed the connection
 	})
 }
 
-// checks are the conditions under which the API server may call the webhook.
+// errNotSynced is the error of a component that has not read everything.
+var errNotSynced = errors.New("not everything was read yet")
+
+// checks are the conditions of /readyz.
 func (s *Server) checks(source certificateSource, endpoint webhook.Server, c components) map[string]healthz.Checker {
 	listening := endpoint.StartedChecker()
 	checks := map[string]healthz.Checker{
@@ -124,13 +105,18 @@ func (s *Server) checks(source certificateSource, endpoint webhook.Server, c com
 		},
 		"webhook": func(r *http.Request) error {
 			if err := checkCertificate(source, time.Now()); err != nil {
-				return err // the started check would fail in the handshake, which is logged
+				return err // listening would connect, and log that the handshake failed
 			}
 			return listening(r)
 		},
 	}
 	for component, synced := range c.synced {
-		checks[component] = syncedCheck(synced)
+		checks[component] = func(*http.Request) error {
+			if !synced() {
+				return errNotSynced
+			}
+			return nil
+		}
 	}
 	for name, check := range checks {
 		checks[name] = logged(check, s.log.WithName("readyz").WithValues("check", name))
@@ -138,25 +124,22 @@ func (s *Server) checks(source certificateSource, endpoint webhook.Server, c com
 	return checks
 }
 
-// logged logs when a check begins to fail, fails for another reason, or passes again. Neither the handler of checks nor
-// client-go logs the reason.
+// logged logs when a check begins to fail, fails for another reason, or succeeds again.
 func logged(check healthz.Checker, log logr.Logger) healthz.Checker {
-	var mu sync.Mutex
-	before := ""
+	var reason atomic.Value
+	reason.Store("")
 	return func(r *http.Request) error {
-		err := check(r)
-		now := ""
+		err, now := check(r), ""
 		if err != nil {
 			now = err.Error()
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		if now != before && now == "" {
+		switch before := reason.Swap(now); {
+		case before == now:
+		case now == "":
 			log.Info("ready")
-		} else if now != before {
+		default:
 			log.Info("not ready", "reason", now)
 		}
-		before = now
 		return err
 	}
 }

@@ -3,45 +3,41 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 )
 
-// webhookConfigurations are the resources in whose webhooks the API server finds the authority that it trusts.
+// webhookConfigurations are the resources from which the API server reads the authority that it trusts.
 var webhookConfigurations = []schema.GroupVersionResource{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
 }
 
-// caRetryAfter is the wait before a configuration that could not be written is written again.
+// caRetryAfter is the time between two attempts to write a configuration.
 const caRetryAfter = 2 * time.Second
 
 // caInjector writes the authority into the caBundle of the webhooks of one mutating and one validating configuration. It
-// applies only these fields, server-side: all others stay with whoever installed the configurations. A configuration that
-// does not exist is not an error.
+// applies only these fields, server-side: the installer owns all other fields. A configuration that does not exist is not
+// an error.
 type caInjector struct {
 	name    string
 	client  dynamic.Interface
 	log     logr.Logger
-	changed chan struct{} // holds a token if a configuration may have to be written
-
-	mu        sync.Mutex
-	authority []byte
+	changed chan struct{} // contains a token if a configuration may have to be written
+	// authority is in PEM, and nil until it is known.
+	authority atomic.Pointer[[]byte]
 }
 
 // newCAInjector makes the caInjector of the configurations with a name, which is also the field manager. It makes no request.
@@ -49,18 +45,14 @@ func newCAInjector(client dynamic.Interface, name string, log logr.Logger) *caIn
 	return &caInjector{name: name, client: client, log: log, changed: make(chan struct{}, 1)}
 }
 
-// NeedLeaderElection is false: all replicas write the same.
-func (*caInjector) NeedLeaderElection() bool { return false }
-
 // Set sets the authority to trust, in PEM.
 func (c *caInjector) Set(authority []byte) {
-	c.mu.Lock()
-	c.authority = bytes.Clone(authority)
-	c.mu.Unlock()
-	c.wake()
+	c.authority.Store(&authority)
+	c.wake(nil)
 }
 
-func (c *caInjector) wake() {
+// wake has all configurations checked. It has the type of an event handler.
+func (c *caInjector) wake(any) {
 	select {
 	case c.changed <- struct{}{}:
 	default:
@@ -73,7 +65,8 @@ func (c *caInjector) Start(ctx context.Context) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	for i, resource := range webhookConfigurations {
-		store, informer := c.informer(resource)
+		store, informer := newInformer(c.client, c.client.Resource(resource), c.name, &unstructured.Unstructured{},
+			cache.ResourceEventHandlerFuncs{AddFunc: c.wake, UpdateFunc: func(_, o any) { c.wake(o) }}, &c.log)
 		stores[i] = store
 		watching.Go(func() { informer.RunWithContext(logr.NewContext(ctx, c.log)) })
 	}
@@ -93,40 +86,17 @@ func (c *caInjector) Start(ctx context.Context) error {
 	}
 }
 
-// informer watches one configuration. It lists by name, because the role allows no more.
-func (c *caInjector) informer(resource schema.GroupVersionResource) (cache.Store, cache.Controller) {
-	selector := fields.OneTermEqualSelector("metadata.name", c.name).String()
-	client := c.client.Resource(resource)
-	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = selector
-			return client.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = selector
-			return client.Watch(ctx, o)
-		},
-	}, c.client)
-	return cache.NewInformerWithOptions(cache.InformerOptions{Logger: &c.log, ObjectType: &unstructured.Unstructured{}, ListerWatcher: source,
-		Handler: cache.ResourceEventHandlerFuncs{AddFunc: func(any) { c.wake() }, UpdateFunc: func(_, _ any) { c.wake() }}})
-}
-
 // write applies the authority to the configurations that do not have it.
 func (c *caInjector) write(ctx context.Context, stores []cache.Store) error {
-	c.mu.Lock()
-	authority := c.authority
-	c.mu.Unlock()
-	if len(authority) == 0 {
+	authority := c.authority.Load()
+	if authority == nil {
 		return nil
 	}
 	var failed []error
 	for i, store := range stores {
 		for _, o := range store.List() {
-			live, ok := o.(*unstructured.Unstructured)
-			if !ok {
-				continue
-			}
-			patch := bundlePatch(live, authority)
+			live, _ := o.(*unstructured.Unstructured)
+			patch := bundlePatch(live, *authority)
 			if patch == nil {
 				continue
 			}
@@ -141,8 +111,8 @@ func (c *caInjector) write(ctx context.Context, stores []cache.Store) error {
 	return errors.Join(failed...)
 }
 
-// bundlePatch is the patch for a configuration whose webhooks do not all have the authority; nil if they have. It states the
-// uid and the resource version, because applying to a configuration, or a webhook, that was deleted would create it again.
+// bundlePatch is the patch for a configuration; nil if all its webhooks have the authority. It states the uid and the
+// resource version, because otherwise it would create a configuration or a webhook again that was deleted.
 func bundlePatch(live *unstructured.Unstructured, authority []byte) *unstructured.Unstructured {
 	webhooks, _, err := unstructured.NestedSlice(live.Object, "webhooks")
 	if err != nil || live.GetDeletionTimestamp() != nil {

@@ -3,35 +3,32 @@
 package server
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// The names of a certificate and its key: as keys of a Secret of type kubernetes.io/tls, and as files if it is mounted.
+// The names of a certificate and its key: the keys in a Secret of type kubernetes.io/tls, and the files if it is mounted.
 const (
 	CertName = "tls.crt"
 	KeyName  = "tls.key"
 )
 
-// certificateSource provides the serving certificate: a Secret that cert-controller fills, or files that somebody else
-// writes, for example cert-manager. A new certificate is served without a restart. The manager of controller-runtime runs
-// Start, which blocks until the context ends.
+// certificateSource provides the serving certificate: from a Secret that cert-controller writes, or from files that
+// another program writes, for example cert-manager. A new certificate is served without a restart.
 type certificateSource interface {
-	Start(context.Context) error
-	// NeedLeaderElection is false: every replica serves.
-	NeedLeaderElection() bool
+	manager.Runnable
 	// GetCertificate is for tls.Config. Without a certificate it returns an error, which ends the handshake; the API server
-	// then continues by the failurePolicy.
+	// then applies the failurePolicy.
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Failures counts the certificates that could not be used.
 	Failures() float64
 }
 
-// expiryOf is the end of the certificate in use; ok is false if there is none.
+// expiryOf is the end of the certificate in use; ok is false if no certificate is in use.
 func expiryOf(s certificateSource) (at time.Time, ok bool) {
 	leaf, err := leafOf(s)
 	if err != nil {
@@ -40,7 +37,7 @@ func expiryOf(s certificateSource) (at time.Time, ok bool) {
 	return leaf.NotAfter, true
 }
 
-// checkCertificate returns an error if there is no certificate that is valid now.
+// checkCertificate returns an error if no certificate is in use that is valid now.
 func checkCertificate(s certificateSource, now time.Time) error {
 	leaf, err := leafOf(s)
 	switch {
@@ -59,8 +56,5 @@ func leafOf(s certificateSource) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c == nil || c.Leaf == nil { // crypto/tls sets the leaf of each pair that it reads
-		return nil, errors.New("no certificate yet")
-	}
-	return c.Leaf, nil
+	return c.Leaf, nil // crypto/tls sets the leaf of each pair that it reads
 }

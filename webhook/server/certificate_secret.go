@@ -14,81 +14,56 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
 // authorityName is the key in the Secret with the certificate of cert-controller's authority.
 const authorityName = "ca.crt"
 
-// certificateSecret serves the certificate of one Secret, and each that replaces it. A pair that cannot be used is logged
-// and counted, and the previous one stays in use; also if the Secret becomes empty or is deleted.
+// certificateSecret serves the current certificate of one Secret. It logs and counts a pair that cannot be used. The
+// previous pair then stays in use, also if the Secret becomes empty or is deleted.
 type certificateSecret struct {
 	key    types.NamespacedName
 	names  []string
 	marker string
-	client index.Client
+	client typedcorev1.SecretsGetter
 	log    logr.Logger
 
 	current  atomic.Pointer[tls.Certificate]
 	failures atomic.Uint64
 	marked   bool // used only by the goroutine that receives changes
-	// onAuthority gets the authority, in PEM, of each state of the Secret that has one.
+	// onAuthority receives the authority, in PEM, of each state of the Secret that has one.
 	onAuthority func(authority []byte)
 }
 
 var _ certificateSource = (*certificateSecret)(nil)
 
-// newCertificateSecret makes the source. names are the DNS names that the certificate should have; a missing one is logged.
-// dir is an existing, writable folder: the source writes the public certificate there once, because cert-controller waits
-// for it.
-func newCertificateSecret(client index.Client, key types.NamespacedName, names []string, dir string, onAuthority func([]byte), log logr.Logger) *certificateSecret {
+// newCertificateSecret makes the source. names are the DNS names that the certificate should have; a missing name is
+// logged. dir is an existing, writable directory: the source writes the public certificate there once, because
+// cert-controller waits for this file.
+func newCertificateSecret(client typedcorev1.SecretsGetter, key types.NamespacedName, names []string, dir string, onAuthority func([]byte), log logr.Logger) *certificateSecret {
 	return &certificateSecret{key: key, names: names, marker: filepath.Join(dir, CertName), client: client, onAuthority: onAuthority,
 		log: log.WithValues("secret", key.String())}
 }
-
-// NeedLeaderElection implements certificateSource.
-func (*certificateSecret) NeedLeaderElection() bool { return false }
 
 // Start watches the Secret until the context ends. It returns an error if the marker cannot be written.
 func (s *certificateSecret) Start(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	take := func(o any) {
+	use := func(o any) {
 		if secret, ok := o.(*corev1.Secret); ok {
-			if err := s.take(secret); err != nil {
+			if err := s.use(secret); err != nil {
 				stop(err)
 			}
 		}
 	}
-	secrets, selector := s.client.CoreV1().Secrets(s.key.Namespace), fields.OneTermEqualSelector("metadata.name", s.key.Name).String()
-	// Client-go's fakes stream no lists; ToListWatcherWithWatchListSemantics asks the client.
-	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = selector
-			return secrets.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = selector
-			return secrets.Watch(ctx, o)
-		},
-	}, s.client)
-	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		Logger:        &s.log,
-		ObjectType:    &corev1.Secret{},
-		ListerWatcher: source,
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    take,
-			UpdateFunc: func(_, o any) { take(o) },
-			DeleteFunc: func(any) { s.log.Info("the Secret of the certificate is deleted: the certificate stays in use") },
-		},
-	})
+	_, informer := newInformer(s.client, s.client.Secrets(s.key.Namespace), s.key.Name, &corev1.Secret{}, cache.ResourceEventHandlerFuncs{
+		AddFunc:    use,
+		UpdateFunc: func(_, o any) { use(o) },
+		DeleteFunc: func(any) { s.log.Info("the Secret of the certificate is deleted: the certificate stays in use") },
+	}, &s.log)
 	informer.RunWithContext(logr.NewContext(ctx, s.log))
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
@@ -96,8 +71,8 @@ func (s *certificateSecret) Start(ctx context.Context) error {
 	return nil
 }
 
-// take serves the pair of a Secret, if it can be used. Logs and errors do not quote it.
-func (s *certificateSecret) take(secret *corev1.Secret) error {
+// use serves the pair of a Secret, if the pair can be used. Logs and errors do not quote it.
+func (s *certificateSecret) use(secret *corev1.Secret) error {
 	if authority := secret.Data[authorityName]; len(authority) > 0 {
 		s.onAuthority(authority)
 	}
@@ -132,7 +107,7 @@ func (s *certificateSecret) mark(public []byte) error {
 		return nil
 	}
 	if err := os.WriteFile(s.marker, public, 0o600); err != nil {
-		return fmt.Errorf("writing the public certificate, which the rotation of certificates waits for: %w", err)
+		return fmt.Errorf("writing the public certificate, for which the rotation of certificates waits: %w", err)
 	}
 	s.marked = true
 	return nil

@@ -33,6 +33,14 @@ type watched struct {
 	logged  *lockedBuffer
 }
 
+// fakeSecrets is a fake client that can stream no lists, as its clientset says.
+type fakeSecrets struct {
+	typedcorev1.SecretsGetter
+	*fake.Clientset
+}
+
+func secretsOf(c *fake.Clientset) fakeSecrets { return fakeSecrets{c.CoreV1(), c} }
+
 type lockedBuffer struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -54,7 +62,7 @@ func watchSecret(t *testing.T) watched {
 		defer w.logged.mu.Unlock()
 		w.logged.WriteString(prefix + " " + args + "\n")
 	}, funcr.Options{})
-	w.certificateSecret = newCertificateSecret(client, key, []string{"hook.system.svc"}, w.dir, func([]byte) {}, log)
+	w.certificateSecret = newCertificateSecret(secretsOf(client), key, []string{"hook.system.svc"}, w.dir, func([]byte) {}, log)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Start(ctx) }()
@@ -144,7 +152,7 @@ func TestSecretWithoutMarker(t *testing.T) {
 	p := newPair(t, 1, time.Now().Add(time.Hour))
 	client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"},
 		Data: map[string][]byte{CertName: p.public, KeyName: p.private}})
-	s := newCertificateSecret(client, types.NamespacedName{Namespace: "system", Name: "cert"}, nil, filepath.Join(t.TempDir(), "none"), func([]byte) {}, funcr.New(func(string, string) {}, funcr.Options{}))
+	s := newCertificateSecret(secretsOf(client), types.NamespacedName{Namespace: "system", Name: "cert"}, nil, filepath.Join(t.TempDir(), "none"), func([]byte) {}, funcr.New(func(string, string) {}, funcr.Options{}))
 	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "writing the public certificate") {
 		t.Errorf("got error %v", err)
 	}

@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,7 +29,6 @@ import (
 
 const (
 	system = "fleetdoctor-system"
-	secret = Name + "-cert"
 	user   = "system:serviceaccount:" + system + ":" + Name
 )
 
@@ -67,7 +65,7 @@ func configurations(port int) []client.Object {
 }
 
 // grants are what the webhook needs, and no more.
-func grants() []client.Object {
+func grants(secret string) []client.Object {
 	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 	}
@@ -94,6 +92,7 @@ func TestCluster(t *testing.T) {
 	c := cluster.Start(t)
 	admin := c.Client()
 	port := freePort(t)
+	secret := fmt.Sprintf("%s-cert-%d", Name, port) // other than in a test of the same process before: it names a controller
 	create(t, admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: secret}})
 	create(t, admin, configurations(port)...)
@@ -101,15 +100,14 @@ func TestCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Config: config, Namespace: system, Host: "localhost", Port: port, Metrics: "127.0.0.1:0", Probes: "127.0.0.1:0", GuardDefault: admission.GuardWarn,
-		Certificates: Certificates{Dir: t.TempDir(), Secret: secret, Service: Name, Configuration: Name, ExtraNames: []string{"localhost"}}, Log: logr.Discard(),
-		Instance: strconv.Itoa(port)}
+	o := Options{Config: config, Namespace: system, Host: "localhost", Port: port, Metrics: loopback(t), Probes: loopback(t), GuardDefault: admission.GuardWarn,
+		Certificates: Certificates{Dir: t.TempDir(), Secret: secret, Service: Name, Configuration: Name, ExtraNames: []string{"localhost"}}, Log: logr.Discard()}
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(t.Context())
-	f := offline{Server: s, end: end, ended: make(chan error, 1)}
+	f := offline{Server: s, addresses: map[string]string{Metrics: o.Metrics, Probes: o.Probes}, end: end, ended: make(chan error, 1)}
 	go func() { f.ended <- s.Run(ctx) }()
 
 	poll.True(t, "readyz says what is missing", func() bool {
@@ -123,7 +121,7 @@ func TestCluster(t *testing.T) {
 	if conn, err := tls.Dial("tcp", fmt.Sprintf("localhost:%d", port), &tls.Config{InsecureSkipVerify: true}); err == nil {
 		t.Errorf("a handshake without a certificate: %v", conn.Close())
 	}
-	create(t, admin, grants()...)
+	create(t, admin, grants(secret)...)
 	poll.True(t, "it is ready", func() bool {
 		status, _ := f.probe(t, Probes, "/readyz")
 		return status == http.StatusOK
@@ -137,7 +135,7 @@ func TestCluster(t *testing.T) {
 			t.Errorf("metrics: no %s", want)
 		}
 	}
-	rotate(t, admin, port)
+	rotate(t, admin, port, secret)
 	trusted(t, admin)
 	end()
 	if err := <-f.ended; err != nil {
@@ -153,7 +151,7 @@ func tryOne(ctx context.Context, c client.Client) error {
 }
 
 // rotate replaces the certificate while the API server calls, without a call that fails; and then its authority too.
-func rotate(t *testing.T, admin client.Client, port int) {
+func rotate(t *testing.T, admin client.Client, port int, secret string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var calling sync.WaitGroup
@@ -173,7 +171,7 @@ func rotate(t *testing.T, admin client.Client, port int) {
 	if len(bundle) == 0 {
 		t.Error("there is no caBundle")
 	}
-	removeFromSecret(t, admin, CertName)
+	removeFromSecret(t, admin, secret, CertName)
 	poll.True(t, "another certificate", func() bool { return !bytes.Equal(served(t, port), first) })
 	before := calls.Load()
 	poll.True(t, "calls with the other certificate", func() bool { return calls.Load() > before+20 })
@@ -182,7 +180,7 @@ func rotate(t *testing.T, admin client.Client, port int) {
 	if !bytes.Equal(bundleOf(t, admin), bundle) {
 		t.Error("the authority changed with the certificate")
 	}
-	removeFromSecret(t, admin, CertName, KeyName, "ca.crt", "ca.key")
+	removeFromSecret(t, admin, secret, CertName, KeyName, "ca.crt", "ca.key")
 	poll.True(t, "another authority", func() bool { return !bytes.Equal(bundleOf(t, admin), bundle) })
 	poll.True(t, "the API server calls it again", func() bool { return tryOne(t.Context(), admin) == nil })
 }
@@ -247,7 +245,7 @@ func bundleOf(t *testing.T, c client.Client) []byte {
 	return m.Webhooks[0].ClientConfig.CABundle
 }
 
-func removeFromSecret(t *testing.T, c client.Client, keys ...string) {
+func removeFromSecret(t *testing.T, c client.Client, secret string, keys ...string) {
 	t.Helper()
 	patch := `{"data":{"` + strings.Join(keys, `":null,"`) + `":null}}`
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: secret}}
@@ -278,7 +276,7 @@ func recordEvent(t *testing.T, admin client.Client, o Options) {
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()
-	told.RateLimited(admission.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "settings", UID: "1"}, "it is left alone")
+	told.RateLimited(corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "settings", UID: "1"}, "it is left alone")
 	poll.True(t, "an Event", func() bool {
 		var all eventsv1.EventList
 		if err := admin.List(t.Context(), &all, client.InNamespace("default")); err != nil {

@@ -10,20 +10,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 // TestRecorder drops Events, and does not wait, while nobody records them.
 func TestRecorder(t *testing.T) {
-	measured := NewCollector(MetricSources{
-		Size: func() (a, b, c int) { return }, LastMessage: func() (t time.Time) { return }, Waiting: func() int { return 0 }, Failures: func() float64 { return 0 },
-		Expiry: func() (at time.Time, ok bool) { return }, Now: time.Now})
+	measured := NewCollector(sources(time.Time{}, time.Time{}, time.Time{}))
 	to := events.NewFakeRecorder(maxQueuedEvents)
 	r := newEventRecorder(to, measured)
 	for i := range maxQueuedEvents + 3 {
-		r.RateLimited(admission.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "settings"}, fmt.Sprintf("100%% %d", i))
+		r.RateLimited(corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "settings"}, fmt.Sprintf("100%% %d", i))
 	}
 	registry, got := prometheus.NewRegistry(), map[string]float64{}
 	registry.MustRegister(measured)
@@ -36,7 +33,8 @@ func TestRecorder(t *testing.T) {
 			got[f.GetName()] = c.GetValue()
 		}
 	}
-	want := map[string]float64{"fleetdoctor_webhook_brakes_total": maxQueuedEvents + 3, "fleetdoctor_webhook_events_dropped_total": 3}
+	want := map[string]float64{"fleetdoctor_webhook_brakes_total": maxQueuedEvents + 3, "fleetdoctor_webhook_events_dropped_total": 3,
+		"fleetdoctor_webhook_certificate_reload_failures_total": 4} // the last one is of sources
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("counters (-want +got):\n%s", diff)
 	}

@@ -31,7 +31,7 @@ func TestMetrics(t *testing.T) {
 	m := NewCollector(sources(now.Add(-90*time.Second), now.Add(time.Hour), now))
 	m.Observe(admission.Outcome{Handler: "stamp", Decision: admission.Stamped, Reason: "Adopted", Took: 60 * time.Microsecond})
 	m.Observe(admission.Outcome{Handler: "stamp", Decision: admission.Passed, Reason: "NotWanted", Took: 3 * time.Second})
-	m.CountRateLimited()
+	m.limited.Inc()
 	want := `
 # HELP fleetdoctor_webhook_brakes_total Objects that exceeded the rate limit of stamps, because another program removes their ownership metadata each time.
 # TYPE fleetdoctor_webhook_brakes_total counter

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server wires the webhook and runs it: the watches, the handlers behind TLS, the certificate, probes, metrics, and
-// a shutdown that fails no request.
+// Package server assembles and runs the webhook: the watches, the handlers behind TLS, the certificate, probes, metrics, and
+// a shutdown during which no request fails.
 package server
 
 import (
@@ -20,40 +20,38 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// Name is the webhook's name in the user agent, and as the reporter of Events.
+// Name is the name of the webhook in the user agent and in Events.
 const Name = "fleetdoctor-webhook"
 
-// Grace bounds the shutdown after the delay. Requests are short: the API server waits for two seconds.
-const Grace = 15 * time.Second
+// grace bounds the shutdown after the delay. Requests are short: the API server waits for two seconds.
+const grace = 15 * time.Second
 
 // Options configure a Server.
 type Options struct {
-	// Config is for the cluster. Its rate limit, timeout and warning handler are replaced.
+	// Config is the configuration of the client. Its rate limit, timeout and warning handler are replaced.
 	Config *rest.Config
-	// Namespace is the webhook's own.
+	// Namespace is the namespace of the webhook's Secret and Service.
 	Namespace string
-	// Host and Port are the address for the API server; an empty Host stands for all addresses.
+	// Host and Port are the address for admission requests; an empty Host means all addresses.
 	Host string
 	Port int
-	// Metrics and Probes are addresses, "host:port"; "0" stands for none.
+	// Metrics and Probes are addresses as "host:port"; "0" means none.
 	Metrics, Probes string
 	Certificates    Certificates
 	GuardDefault    admission.GuardMode
-	// ReleaseNamespaces are the namespaces whose release records are read; none stands for all.
+	// ReleaseNamespaces are the namespaces from which release records are read; empty means all.
 	ReleaseNamespaces []string
-	// ShutdownDelay is how long requests are still answered while readyz already fails.
+	// ShutdownDelay is the time during which /readyz fails and requests are still answered.
 	ShutdownDelay time.Duration
 	Log           logr.Logger
-	// Instance distinguishes servers in one process, for tests.
-	Instance string
 }
 
-// Certificates configure the serving certificate: with Files it is read from the folder Dir, which somebody else writes.
+// Certificates configure the serving certificate. If Files is set, another program writes it to the directory Dir.
 type Certificates struct {
 	Files bool
-	// Dir, without Files, is a writable folder.
+	// Dir is a writable directory if Files is not set.
 	Dir string
-	// Secret holds the self-signed certificate and its authority. Configuration names the webhook configurations that get the
+	// Secret stores the self-signed certificate and its authority. Configuration names the webhook configurations that get the
 	// authority. The certificate is for the names of Service, and for ExtraNames.
 	Secret, Configuration, Service string
 	ExtraNames                     []string
@@ -66,7 +64,7 @@ const (
 	Probes   = "probes"
 )
 
-// ListenError is the error of an endpoint whose address cannot be listened at.
+// ListenError is the error of an endpoint that cannot listen on its address.
 type ListenError struct {
 	Endpoint, Address string
 	Err               error
@@ -80,7 +78,7 @@ func (e *ListenError) Error() string {
 // Unwrap returns the cause.
 func (e *ListenError) Unwrap() error { return e.Err }
 
-// Server is a webhook that is ready to run, once.
+// Server is a webhook that can run once.
 type Server struct {
 	log     logr.Logger
 	delay   time.Duration
@@ -88,11 +86,9 @@ type Server struct {
 	manager manager.Manager
 	// draining is set when the shutdown begins.
 	draining atomic.Bool
-	// listeners are the open listeners of metrics and probes, by endpoint.
-	listeners map[string]net.Listener
 }
 
-// New makes a Server, and listens at its addresses for metrics and probes. It makes no request. It returns a ListenError, or
+// New makes a Server, and listens on its addresses for metrics and probes. It makes no request. It returns a ListenError, or
 // an error of a kubeconfig or of files that cannot be used.
 func New(o Options) (*Server, error) {
 	o.Config = connection(o.Config)
@@ -113,11 +109,10 @@ func New(o Options) (*Server, error) {
 
 // newManager makes the manager that starts and stops everything. It elects no leader, because every replica serves.
 func newManager(o Options) (manager.Manager, error) {
-	grace := Grace
 	m, err := manager.New(o.Config, manager.Options{
 		Logger:                  o.Log,
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
-		GracefulShutdownTimeout: &grace,
+		GracefulShutdownTimeout: new(grace),
 		BaseContext:             func() context.Context { return logr.NewContext(context.Background(), o.Log) },
 	})
 	if err != nil {
@@ -126,10 +121,10 @@ func newManager(o Options) (manager.Manager, error) {
 	return m, nil
 }
 
-// Run serves until the context ends. Then readyz fails, so that new requests go to other replicas; requests are still
-// answered for the delay; the last ones are completed, and Run returns nil.
+// Run serves until the context ends. Then /readyz fails, so that new requests go to other replicas. Requests are still
+// answered for the delay. Run returns nil when the last requests are answered.
 func (s *Server) Run(ctx context.Context) error {
-	// The end of the context begins the drain, and does not shorten it.
+	// The end of ctx begins the drain, and does not end it.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	undo := context.AfterFunc(ctx, func() { s.drain(running, stop) })
@@ -154,12 +149,4 @@ func (s *Server) drain(running context.Context, stop func()) {
 	case <-running.Done():
 	}
 	stop()
-}
-
-// Address is the address of an endpoint, Metrics or Probes; nil if it is not served.
-func (s *Server) Address(endpoint string) net.Addr {
-	if l := s.listeners[endpoint]; l != nil {
-		return l.Addr()
-	}
-	return nil
 }

@@ -39,10 +39,11 @@ const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","re
 // offline is a Server of invented handlers that needs no cluster, with a certificate from files.
 type offline struct {
 	*Server
-	base   string // of the webhook
-	synced *atomic.Bool
-	end    context.CancelFunc
-	ended  chan error
+	base      string            // the URL of the webhook
+	addresses map[string]string // of metrics and probes, by endpoint
+	synced    *atomic.Bool
+	end       context.CancelFunc
+	ended     chan error
 }
 
 // options are for a server at free ports of the loopback.
@@ -58,7 +59,7 @@ func options(t *testing.T) Options {
 			t.Fatal(err)
 		}
 	}
-	return Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}, Host: "127.0.0.1", Port: freePort(t), Metrics: "127.0.0.1:0", Probes: "127.0.0.1:0",
+	return Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}, Host: "127.0.0.1", Port: freePort(t), Metrics: loopback(t), Probes: loopback(t),
 		Certificates: Certificates{Files: true, Dir: dir}, Log: logr.Discard()}
 }
 
@@ -70,6 +71,12 @@ func freePort(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return free[0]
+}
+
+// loopback returns a free address.
+func loopback(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf("127.0.0.1:%d", freePort(t))
 }
 
 func occupy(t *testing.T) (l net.Listener, port int) {
@@ -97,12 +104,13 @@ func start(t *testing.T, o Options, handle admission.HandlerFunc) offline {
 		t.Fatal(err)
 	}
 	synced := &atomic.Bool{}
-	s, err := build(m, o, source, components{handlers: map[string]admission.Handler{StampPath: handle}, synced: map[string]func() bool{"records": synced.Load}})
+	s, err := build(m, o, source, components{handlers: map[string]admission.Handler{StampPath: handle}, metrics: NewCollector(sources(time.Time{}, time.Time{}, time.Time{})), synced: map[string]func() bool{"records": synced.Load}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(t.Context())
-	f := offline{Server: s, base: fmt.Sprintf("https://127.0.0.1:%d", o.Port), synced: synced, end: end, ended: make(chan error, 1)}
+	f := offline{Server: s, base: fmt.Sprintf("https://127.0.0.1:%d", o.Port), addresses: map[string]string{Metrics: o.Metrics, Probes: o.Probes},
+		synced: synced, end: end, ended: make(chan error, 1)}
 	go func() { f.ended <- s.Run(ctx); close(f.ended) }()
 	t.Cleanup(func() {
 		end()
@@ -155,7 +163,7 @@ func read(t *testing.T, r *http.Response) string {
 // probe asks one of the server's own endpoints.
 func (f offline) probe(t *testing.T, endpoint, path string) (int, string) {
 	t.Helper()
-	r, err := http.Get("http://" + f.Address(endpoint).String() + path)
+	r, err := http.Get("http://" + f.addresses[endpoint] + path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,9 +3,7 @@
 package server
 
 import (
-	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,7 +12,6 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -24,30 +21,30 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-// The paths that the webhook configurations name.
+// The paths of the handlers, which the webhook configurations name.
 const (
 	StampPath      = "/stamp"
 	StampExactPath = "/stamp-exact"
 	GuardPath      = "/guard"
 )
 
-// components are what a Server serves and runs.
+// components are the parts of a Server that tests replace.
 type components struct {
 	handlers map[string]ctrladmission.Handler // by path
 	metrics  *Collector
 	run      []manager.Runnable
-	// synced says, by name, which components have read everything. The Server is not ready before all have.
+	// synced reports for a component, by name, whether it has read everything. The Server is not ready before all have.
 	synced map[string]func() bool
 }
 
-// recheckDelay is how late a watch may be. A watch of a busy cluster is milliseconds late, and the API server waits two
+// recheckDelay is the tolerated delay of a watch. In a busy cluster the delay is milliseconds, and the API server waits two
 // seconds for an answer.
 const recheckDelay = 300 * time.Millisecond
 
-// connection configures the requests to the API server: without a client-side rate limit, because the API server has its
-// own by priority and fairness; without an end of watches; and with its warnings in the log.
+// connection configures the requests to the API server: without a rate limit in the client, because the API server has its
+// own by priority and fairness; without a timeout, which would end watches; and with warnings in the log.
 func connection(c *rest.Config) *rest.Config {
-	c = rest.AddUserAgent(transport.Guard(c, transport.Bounds{}), Name) // a copy; a list of all records is not bounded
+	c = rest.AddUserAgent(transport.Guard(c, transport.Bounds{}), Name) // a copy; the size of a list of all records has no bound
 	c.QPS, c.RateLimiter = -1, nil
 	c.Timeout = 0
 	c.WarningHandler = nil
@@ -55,25 +52,19 @@ func connection(c *rest.Config) *rest.Config {
 	return c
 }
 
-// coreClient implements index.Client.
-type coreClient struct{ client *typedcorev1.CoreV1Client }
-
-// CoreV1 is named as in the clientset.
-func (c coreClient) CoreV1() typedcorev1.CoreV1Interface { return c.client }
-
-// newCoreClient makes a client of the core kinds. It asks for protobuf: a release record in JSON is base64 twice.
-func newCoreClient(c *rest.Config) (coreClient, error) {
+// newCoreClient makes a client of the core kinds. It requests protobuf, because a release record in JSON is base64 twice.
+func newCoreClient(c *rest.Config) (*typedcorev1.CoreV1Client, error) {
 	c = rest.CopyConfig(c)
 	c.ContentType = runtime.ContentTypeProtobuf
 	c.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	client, err := typedcorev1.NewForConfig(c)
 	if err != nil {
-		return coreClient{}, fmt.Errorf("creating a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
-	return coreClient{client}, nil
+	return client, nil
 }
 
-// newCertificateSource makes the source of the certificate. For a self-signed one it adds the rotation to the manager.
+// newCertificateSource makes the source of the certificate. For a self-signed certificate it adds the rotation to the manager.
 func newCertificateSource(m manager.Manager, o Options) (certificateSource, error) {
 	c := o.Certificates
 	if c.Files {
@@ -89,7 +80,7 @@ func newCertificateSource(m manager.Manager, o Options) (certificateSource, erro
 	}
 	key := types.NamespacedName{Namespace: o.Namespace, Name: c.Secret}
 	names := certificateNames(c.Service, o.Namespace, c.ExtraNames...)
-	if err := addRotation(m, rotation{Secret: key, Names: names, Dir: c.Dir, Instance: o.Instance}); err != nil {
+	if err := addRotation(m, key, names, c.Dir); err != nil {
 		return nil, err
 	}
 	injector := newCAInjector(configurations, c.Configuration, o.Log.WithName("trust"))
@@ -99,7 +90,7 @@ func newCertificateSource(m manager.Manager, o Options) (certificateSource, erro
 	return newCertificateSecret(client, key, names, c.Dir, injector.Set, o.Log.WithName("certificate")), nil
 }
 
-// newComponents makes the index, the watches that keep it current, and the handlers that answer from it.
+// newComponents makes the index, the watches that keep it current, and the handlers that read it.
 func newComponents(m manager.Manager, o Options, source certificateSource) (components, error) {
 	client, err := newCoreClient(o.Config)
 	if err != nil {
@@ -134,17 +125,4 @@ func newComponents(m manager.Manager, o Options, source certificateSource) (comp
 		run:     []manager.Runnable{releases, namespaces, recorder},
 		synced:  map[string]func() bool{"records": releases.Synced, "namespaces": namespaces.Synced},
 	}, nil
-}
-
-// errNotSynced is the answer of readyz for a component that has not read everything.
-var errNotSynced = errors.New("not everything was read yet")
-
-// syncedCheck is the check of a component for readyz.
-func syncedCheck(synced func() bool) healthz.Checker {
-	return func(*http.Request) error {
-		if !synced() {
-			return errNotSynced
-		}
-		return nil
-	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	jsonpatch "gomodules.xyz/jsonpatch/v2"
+	corev1 "k8s.io/api/core/v1"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -129,4 +130,4 @@ func (unlabelled) Labels(string) map[string]string { return nil }
 // unheard are events that nobody records.
 type unheard struct{}
 
-func (unheard) RateLimited(admission.Object, string) {}
+func (unheard) RateLimited(corev1.ObjectReference, string) {}
