@@ -11,14 +11,14 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 )
 
 // Events records Events about objects. It must not block.
@@ -131,24 +131,31 @@ func (r result) response(req Request) admission.Response {
 	return out
 }
 
+// prepare decodes a request of one of the operations, and looks up facts about its object. If the request passes without a decision it returns
+// only the reason. Most objects are not desired: of these it decodes nothing, and returns notDesired.
+func (o Options) prepare(req *admission.Request, notDesired Reason, operations ...admissionv1.Operation) (Request, Facts, Reason) {
+	if !slices.Contains(operations, req.Operation) || req.SubResource != "" {
+		return Request{}, Facts{}, NotHandled
+	}
+	key := keyOf(req)
+	releases := o.Index.Lookup(key)
+	if len(releases) == 0 {
+		return Request{}, Facts{}, notDesired
+	}
+	decoded, err := decode(req, key)
+	if err != nil {
+		return Request{}, Facts{}, Undecodable
+	}
+	return decoded, o.facts(decoded, releases), ""
+}
+
 // mutating decides about a request as a mutating handler.
 func (o Options) mutating(req admission.Request, exact, rechecked bool) (result, Request) {
-	if req.Operation != admissionv1.Create && req.Operation != admissionv1.Update || req.SubResource != "" {
-		return pass(NotHandled), Request{}
+	decoded, facts, reason := o.prepare(&req, NotDesired, admissionv1.Create, admissionv1.Update)
+	if reason != "" {
+		return pass(reason), decoded
 	}
-	key := keyOf(&req)
-	var releases []desired.Release
-	if key.Name != "" {
-		releases = o.Index.Lookup(key)
-	}
-	if len(releases) == 0 { // most objects are not desired: nothing of them is decoded
-		return pass(NotDesired), Request{}
-	}
-	decoded, err := decode(&req, key)
-	if err != nil || decoded.New == nil || decoded.New.Metadata.Name != key.Name {
-		return pass(Undecodable), Request{} // a patch that cannot be applied would fail the request, whatever the failurePolicy
-	}
-	r := decideMutation(decoded, o.facts(decoded, releases), exact, o.GuardDefault, rechecked)
+	r := decideMutation(decoded, facts, exact, o.GuardDefault, rechecked)
 	if r.lost {
 		r = o.limit(r, &req, decoded)
 	}
@@ -157,30 +164,16 @@ func (o Options) mutating(req admission.Request, exact, rechecked bool) (result,
 
 // validating decides about a request as the validating handler.
 func (o Options) validating(req admission.Request) (result, Request) {
-	if req.Operation != admissionv1.Update && req.Operation != admissionv1.Delete || req.SubResource != "" {
-		return pass(NotHandled), Request{}
+	decoded, facts, reason := o.prepare(&req, NotOwned, admissionv1.Update, admissionv1.Delete)
+	if reason != "" {
+		return pass(reason), decoded
 	}
-	key := keyOf(&req)
-	releases := o.Index.Lookup(key)
-	if len(releases) == 0 { // most objects are not owned: nothing of them is decoded
-		return pass(NotOwned), Request{}
-	}
-	decoded, err := decode(&req, key)
-	if err != nil || decoded.Old == nil || decoded.New == nil && req.Operation != admissionv1.Delete {
-		return pass(Undecodable), Request{}
-	}
-	return decideValidation(decoded, o.facts(decoded, releases), o.GuardDefault), decoded
+	return decideValidation(decoded, facts, o.GuardDefault), decoded
 }
 
-// limit counts a stamp of an object that had lost its ownership metadata, except in a dry run. Over the rate limit the
-// object is not stamped.
+// limit counts a stamp of an object that had lost its ownership metadata, except in a dry run. An object over the rate limit is not stamped.
 func (o Options) limit(r result, req *admission.Request, decoded Request) result {
-	var paused, first bool
-	if dryRun := req.DryRun != nil && *req.DryRun; dryRun {
-		paused = o.RateLimiter.Paused(decoded.Key)
-	} else {
-		paused, first = o.RateLimiter.Count(decoded.Key)
-	}
+	paused, first := o.RateLimiter.Count(decoded.Key, ptr.Deref(req.DryRun, false))
 	if !paused {
 		return r
 	}

@@ -16,15 +16,15 @@ import (
 const (
 	stampsPerSecond = 1
 	stampsBurst     = 60
-	// maxLimitedObjects bounds the memory: the objects that were stamped last are remembered.
+	// maxLimitedObjects bounds the memory. The limiter forgets the object whose last stamp is the oldest.
 	maxLimitedObjects = 4096
 )
 
-// RateLimitPause is how long the webhook leaves an object alone that exceeded the limit.
+// RateLimitPause is the time for which the webhook does not stamp an object that exceeded the limit.
 const RateLimitPause = time.Hour
 
-// RateLimiter ends loops of two programs that undo each other's writes for ever. It counts, for each object, the stamps
-// that restore ownership metadata which the stored object had lost. Goroutines may call it at the same time.
+// RateLimiter ends loops of two programs that undo each other's writes. It counts, for each object, the stamps that restore
+// ownership metadata which the stored object had lost. It is safe for concurrent use.
 type RateLimiter struct {
 	mu      sync.Mutex
 	objects *lru.Cache // object.Key -> *objectLimit
@@ -41,39 +41,27 @@ func NewRateLimiter(now func() time.Time) *RateLimiter {
 	return &RateLimiter{objects: lru.New(maxLimitedObjects), now: now}
 }
 
-// Count counts one stamp of an object. If the object is paused it must not be stamped; first says that the pause begins
-// with this stamp.
-func (r *RateLimiter) Count(k object.Key) (paused, first bool) {
+// Count counts one stamp of an object, except in a dry run. A paused object must not be stamped; first is true if the pause begins with this stamp.
+func (r *RateLimiter) Count(k object.Key, dryRun bool) (paused, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
-	l := r.get(k)
-	if l == nil {
+	known, _ := r.objects.Get(k)
+	l, ok := known.(*objectLimit)
+	if !ok {
 		l = &objectLimit{limiter: rate.NewLimiter(stampsPerSecond, stampsBurst)}
-		r.objects.Add(k, l)
 	}
 	switch {
 	case now.Before(l.pausedUntil):
 		return true, false
-	case l.limiter.AllowN(now, 1):
+	case dryRun:
 		return false, false
 	}
-	l.pausedUntil = now.Add(RateLimitPause)
-	l.limiter = rate.NewLimiter(stampsPerSecond, stampsBurst) // for the time after the pause
+	r.objects.Add(k, l)
+	if l.limiter.AllowN(now, 1) {
+		return false, false
+	}
+	// A new limiter is for the time after the pause.
+	*l = objectLimit{limiter: rate.NewLimiter(stampsPerSecond, stampsBurst), pausedUntil: now.Add(RateLimitPause)}
 	return true, true
-}
-
-// Paused says whether an object is paused, and counts nothing.
-func (r *RateLimiter) Paused(k object.Key) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l := r.get(k)
-	return l != nil && r.now().Before(l.pausedUntil)
-}
-
-// get returns what is remembered of an object; nil for nothing. The caller holds mu.
-func (r *RateLimiter) get(k object.Key) *objectLimit {
-	known, _ := r.objects.Get(k)
-	l, _ := known.(*objectLimit)
-	return l
 }

@@ -27,7 +27,7 @@ func TestRateLimit(t *testing.T) {
 			b := NewRateLimiter(func() time.Time { return now })
 			first := 0
 			for i := 1; i <= 1000; i++ {
-				held, since := b.Count(object)
+				held, since := b.Count(object, false)
 				if since && first == 0 {
 					first = i
 				} else if since {
@@ -49,21 +49,28 @@ func TestRateLimitEnds(t *testing.T) {
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	b := NewRateLimiter(func() time.Time { return now })
 	busy, other := object.Key{Kind: "ConfigMap", Name: "busy"}, object.Key{Kind: "ConfigMap", Name: "other"}
-	for range 100 {
-		b.Count(busy)
+	paused := func(k object.Key) bool {
+		held, first := b.Count(k, true)
+		if first {
+			t.Error("a dry run begins a pause")
+		}
+		return held
 	}
-	if held, _ := b.Count(other); held || b.Paused(other) || b.Paused(object.Key{}) {
+	for range 100 {
+		b.Count(busy, false)
+	}
+	if held, _ := b.Count(other, false); held || paused(other) || paused(object.Key{}) {
 		t.Error("another object is held too")
 	}
-	if !b.Paused(busy) {
+	if !paused(busy) {
 		t.Error("a look says that it is not held")
 	}
 	now = now.Add(RateLimitPause - time.Second)
-	if held, _ := b.Count(busy); !held {
+	if held, _ := b.Count(busy, false); !held {
 		t.Error("let go too early")
 	}
 	now = now.Add(2 * time.Second)
-	if held, _ := b.Count(busy); held || b.Paused(busy) {
+	if held, _ := b.Count(busy, false); held || paused(busy) {
 		t.Error("held for ever")
 	}
 }

@@ -28,20 +28,18 @@ type Request struct {
 // errMetadata does not quote the object.
 var errMetadata = errors.New("reading metadata: the object is not as the API server writes it")
 
-// decode reads a request about the object of a key.
+// decode reads a request about the object of a key. It refuses objects that the API server does not write: a patch that cannot be applied would fail
+// the request, independent of the failurePolicy.
 func decode(req *admission.Request, key object.Key) (Request, error) {
-	out := Request{Key: key, User: req.UserInfo.Username, Manager: fieldManager(req)}
-	var err error
-	if out.Old, err = readMeta(req.OldObject); err != nil {
-		return Request{}, err
+	before, err := readMeta(req.OldObject)
+	if err != nil || before == nil && req.Operation != admissionv1.Create {
+		return Request{}, errMetadata
 	}
-	if req.Operation == admissionv1.Delete {
-		return out, nil
+	after, err := readMeta(req.Object)
+	if err != nil || req.Operation != admissionv1.Delete && (after == nil || after.Metadata.Name != key.Name) {
+		return Request{}, errMetadata
 	}
-	if out.New, err = readMeta(req.Object); err != nil {
-		return Request{}, err
-	}
-	return out, nil
+	return Request{Key: key, User: req.UserInfo.Username, Manager: fieldManager(req), Old: before, New: after}, nil
 }
 
 // keyOf returns the key of a request's object. The request of a Namespace states the name as the namespace too. The

@@ -3,8 +3,6 @@
 package index
 
 import (
-	"container/list"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 )
@@ -15,34 +13,33 @@ const maxQueued = 16 << 20
 // queued is a Secret that waits to be read, or is being read.
 type queued struct {
 	name cache.ObjectName
-	// secret is nil if the queue was full: it is fetched when it is first in the queue.
+	// secret is nil if the queue was full. Then it is fetched when it is the first in the queue.
 	secret *corev1.Secret
 	size   int // of the secret in bytes, 0 if it is nil
 	// version is that of the announced state; a fetched Secret may be newer.
 	version string
-	// stored says that the revision is set in the index as soon as it is read.
+	// stored is true if the revision is set in the index as soon as it is read.
 	stored bool
-	// listed says that a list waits for done, and then takes the revision; nil if the Secret changed or was deleted.
+	// listed is true if a list waits for done, and then uses the revision; nil if the Secret changed or was deleted.
 	listed   bool
 	done     chan struct{}
 	revision *Revision
 
-	element *list.Element // in the queue of its namespace; nil while it is being read
+	waiting bool // in the queue
 }
 
-// fairQueue serves the namespaces in turn, so that one with many Secrets does not delay the others.
+// fairQueue serves the namespaces in turn, so that a namespace with many Secrets does not delay the others.
 type fairQueue struct {
 	limit      int // of bytes
 	bytes      int
 	namespaces map[string]*namespaceQueue
-	order      list.List // of the names of namespaces with waiting Secrets, the next first
+	order      []string // names of the namespaces, the next first
 }
 
-// namespaceQueue holds the waiting Secrets of one namespace.
+// namespaceQueue contains the Secrets of one namespace, also those that do not wait any more. bytes is the size of those that wait.
 type namespaceQueue struct {
-	waiting list.List
+	secrets []*queued
 	bytes   int
-	element *list.Element // in the order of namespaces
 }
 
 func newFairQueue() fairQueue {
@@ -53,10 +50,12 @@ func newFairQueue() fairQueue {
 func (q *fairQueue) push(s *queued) {
 	n := q.namespaces[s.name.Namespace]
 	if n == nil {
-		n = &namespaceQueue{element: q.order.PushBack(s.name.Namespace)}
+		n = &namespaceQueue{}
 		q.namespaces[s.name.Namespace] = n
+		q.order = append(q.order, s.name.Namespace)
 	}
-	s.element = n.waiting.PushBack(s)
+	n.secrets = append(n.secrets, s)
+	s.waiting = true
 	q.account(n, s)
 }
 
@@ -69,8 +68,7 @@ func (q *fairQueue) renew(s *queued, secret *corev1.Secret) {
 	q.account(n, s)
 }
 
-// account adds the bytes of a Secret. It drops a Secret, unless a list waits for it, if its namespace would take more bytes
-// than it leaves free.
+// account adds the bytes of a Secret. It drops the Secret, unless a list waits for it, if its namespace would use more bytes than it leaves free.
 func (q *fairQueue) account(n *namespaceQueue, s *queued) {
 	if s.secret == nil {
 		return
@@ -82,31 +80,40 @@ func (q *fairQueue) account(n *namespaceQueue, s *queued) {
 	q.bytes += s.size
 }
 
-// pop removes the first Secret of the next namespace; nil if the queue is empty.
+// pop removes the first Secret of the next namespace; nil if no Secret waits.
 func (q *fairQueue) pop() *queued {
-	front := q.order.Front()
-	if front == nil {
-		return nil
+	for len(q.order) > 0 {
+		namespace := q.order[0]
+		n := q.namespaces[namespace]
+		s := n.secrets[0]
+		wait := s.waiting
+		q.leave(s)
+		n.secrets[0] = nil // frees it
+		n.secrets, q.order = n.secrets[1:], q.order[1:]
+		if len(n.secrets) > 0 {
+			q.order = append(q.order, namespace)
+		} else {
+			delete(q.namespaces, namespace)
+		}
+		if wait {
+			return s
+		}
 	}
-	namespace, _ := front.Value.(string)
-	q.order.MoveToBack(front)
-	s, _ := q.namespaces[namespace].waiting.Front().Value.(*queued)
-	q.remove(s)
-	return s
+	return nil
 }
 
-// remove removes a Secret from the queue, if it waits there.
+// remove removes a Secret from the queue, if it waits.
 func (q *fairQueue) remove(s *queued) {
-	if s.element == nil {
-		return
+	if s.waiting {
+		q.leave(s)
+		s.secret = nil // the queue still has the element
 	}
-	n := q.namespaces[s.name.Namespace]
-	n.waiting.Remove(s.element)
-	s.element = nil
-	n.bytes -= s.size
-	q.bytes -= s.size
-	if n.waiting.Len() == 0 {
-		q.order.Remove(n.element)
-		delete(q.namespaces, s.name.Namespace)
+}
+
+func (q *fairQueue) leave(s *queued) {
+	if s.waiting {
+		s.waiting = false
+		q.namespaces[s.name.Namespace].bytes -= s.size
+		q.bytes -= s.size
 	}
 }

@@ -3,9 +3,11 @@
 package index
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
@@ -42,7 +44,7 @@ func Read(value []byte) (*Revision, error) {
 	out := desired.Release{Name: r.Name, Status: status, Bundle: r.BundleID, Metadata: metadataOf(r, objects),
 		Agents: []desired.Agent{{Namespace: r.AgentNamespace, ServiceAccount: r.ServiceAccount}}, Objects: len(keys)}
 	all := make([]object.Key, 0, 2*len(keys))
-	for _, k := range keys {
+	for k := range keys {
 		all = append(all, k)
 		// A record does not say which kinds are cluster-scoped, and a chart may state a namespace for their objects too.
 		// Requests for namespaced objects always have a namespace, so this key matches no other object.
@@ -54,35 +56,23 @@ func Read(value []byte) (*Revision, error) {
 
 // statusOf reduces Helm's status. While Helm uninstalls a release, the status is in its last deployed record.
 func statusOf(r *release.Record) desired.Status {
-	switch {
-	case r.Status == release.StatusDeployed:
-		return desired.Deployed
-	case r.Status == release.StatusUninstalling:
-		return desired.Uninstalling
-	case r.Pending():
+	if r.Pending() {
 		return desired.Pending
 	}
-	return desired.Inactive
+	return map[string]desired.Status{release.StatusDeployed: desired.Deployed, release.StatusUninstalling: desired.Uninstalling}[r.Status]
 }
 
-// keysOf returns the distinct keys of objects that can exist. The namespace is that of the release where the manifest
-// states none.
-func keysOf(objects []release.Object, namespace string) []object.Key {
-	var out []object.Key
-	seen := map[object.Key]bool{}
+// keysOf returns the keys of objects that can exist. An object without a namespace in the manifest gets that of the release.
+func keysOf(objects []release.Object, namespace string) sets.Set[object.Key] {
+	out := sets.New[object.Key]()
 	for _, o := range objects {
 		k := o.Key()
 		if !possible(k) || strings.HasSuffix(k.Name, "-") && hasGeneratedName(o) {
 			continue
 		}
 		k.Name = strings.Clone(k.Name) // so that the manifest is not kept with it
-		if k.Namespace == "" {
-			k.Namespace = namespace
-		}
-		if !seen[k] {
-			seen[k] = true
-			out = append(out, k)
-		}
+		k.Namespace = cmp.Or(k.Namespace, namespace)
+		out.Insert(k)
 	}
 	return out
 }

@@ -175,7 +175,7 @@ func (r *recordReader) current(s *corev1.Secret) (recordState, bool) {
 // enqueue puts a Secret into the queue. One that waits already keeps its place. The caller holds mu.
 func (r *recordReader) enqueue(s *corev1.Secret, listed bool) *queued {
 	q := &queued{name: cache.MetaObjectToName(s), secret: s, version: s.ResourceVersion, listed: listed, done: make(chan struct{})}
-	if before := r.pending[q.name]; before != nil && before.element != nil && before.listed == listed {
+	if before := r.pending[q.name]; before != nil && before.waiting && before.listed == listed {
 		r.queue.renew(before, s)
 		return before
 	}

@@ -85,7 +85,7 @@ func TestTurns(t *testing.T) {
 	}
 	for s.next(t) != "" {
 	}
-	if w.Waiting() != 0 || !w.Live("") || s.desired("evil") != 100 || s.queue.bytes != 0 || s.queue.order.Len() > 0 {
+	if w.Waiting() != 0 || !w.Live("") || s.desired("evil") != 100 || s.queue.bytes != 0 || len(s.queue.order) > 0 {
 		t.Errorf("%d wait in the end, %d of evil are known, %d bytes are held", s.waiting(), s.desired("evil"), s.queue.bytes)
 	}
 }
