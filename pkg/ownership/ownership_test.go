@@ -102,7 +102,7 @@ func TestChanges(t *testing.T) {
 // TestTruthTable holds that every situation is in the table once, with an answer of each policy.
 func TestTruthTable(t *testing.T) {
 	seen := map[Situation]bool{}
-	for _, r := range TruthTable() {
+	for _, r := range TruthTable {
 		if seen[r.Situation] || r.Description == "" || len(r.Answers) != len(Policies) {
 			t.Errorf("row %+v", r)
 		}

@@ -59,10 +59,8 @@ type Rule struct {
 	Answers     map[Policy]Answer
 }
 
-// TruthTable returns the answer of each policy to each situation. docs/adopt.md is generated from it.
-func TruthTable() []Rule { return slices.Clone(truthTable) }
-
-var truthTable = []Rule{
+// TruthTable is the answer of each policy to each situation. docs/adopt.md is generated from it.
+var TruthTable = []Rule{
 	row(NoMark, Take, Take, "no ownership metadata, or `app.kubernetes.io/managed-by` alone, which names no owner"),
 	row(OwnRelease, Take, Take, "Helm's label and annotations of this release, which is the bundle's or does not exist yet, and neither id nor hash: what "+
 		"`helm.takeOwnership` leaves behind"),
@@ -84,9 +82,9 @@ func row(s Situation, unmarked, ifUnowned Answer, description string) Rule {
 
 // answer finds the answer in the table. For a policy or a situation that is not in the table it is OnlyNamed.
 func answer(p Policy, s Situation) Answer {
-	i := slices.IndexFunc(truthTable, func(r Rule) bool { return r.Situation == s })
+	i := slices.IndexFunc(TruthTable, func(r Rule) bool { return r.Situation == s })
 	if i < 0 {
 		return OnlyNamed
 	}
-	return cmp.Or(truthTable[i].Answers[p], OnlyNamed)
+	return cmp.Or(TruthTable[i].Answers[p], OnlyNamed)
 }

@@ -79,7 +79,7 @@ func contestedFleet(t *testing.T) (guestbook *bundle, all []*unstructured.Unstru
 func TestTruthTable(t *testing.T) {
 	b, all := contestedFleet(t)
 	rows := map[ownership.Situation]ownership.Rule{}
-	for _, rule := range ownership.TruthTable() {
+	for _, rule := range ownership.TruthTable {
 		rows[rule.Situation] = rule
 	}
 	unseen := maps.Clone(rows)

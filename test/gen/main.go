@@ -114,7 +114,7 @@ func truthTable(b *bytes.Buffer) {
 		fmt.Fprintf(b, " `--policy=%s` |", p)
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(ownership.Policies)) + "\n")
-	for _, r := range ownership.TruthTable() {
+	for _, r := range ownership.TruthTable {
 		fmt.Fprintf(b, "| %s (`%s`) |", r.Description, r.Situation)
 		for _, p := range ownership.Policies {
 			fmt.Fprintf(b, " %s |", r.Answers[p])

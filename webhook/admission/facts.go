@@ -11,7 +11,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-// Index knows which releases desire an object, and which exist. It answers from memory.
+// Index finds the releases that desire an object. It answers from memory; see package index.
 type Index interface {
 	Lookup(object.Key) []desired.Release
 	BySet(hash string) []desired.Release
@@ -19,30 +19,31 @@ type Index interface {
 	Complete() bool
 }
 
-// Namespaces knows the fleetdoctor.io labels of namespaces; none for a namespace that is not known. Nobody changes the map.
+// Namespaces returns the labels of a namespace that begin with fleetdoctor.io/; none for an unknown namespace. Callers must
+// not change the map.
 type Namespaces interface {
 	Labels(namespace string) map[string]string
 }
 
-// Facts are what is known about the object of a request, looked up before the decision.
+// Facts describe the object of a request. They are looked up before the decision.
 type Facts struct {
 	// Releases desire the object and can own it: of each the one or two revisions that count, the newest first.
 	Releases []desired.Release
-	// WithSet are the releases with the set of the object as it would be stored: by its hash, and by the hash of its id.
+	// WithSet has the releases with the set of the new object, by its hash and by the hash of its id.
 	WithSet map[string][]desired.Release
-	// Exists says whether the Helm releases have a record that the object's annotations name: as it would be stored, and as
-	// it is stored.
+	// Exists is true for a Helm release that has a record. It has the releases that the annotations of the new and of the stored
+	// object name.
 	Exists map[string]bool
-	// Complete says that all release records of the cluster were read.
+	// Complete is true if all release records of the cluster were read.
 	Complete bool
-	// Live says that changes are received as they happen and are read, and LiveIn says so for the namespaces of Releases.
+	// Live is true if changes are received as they happen and are read. LiveIn has the same for the namespaces of Releases.
 	Live   bool
 	LiveIn map[string]bool
 	// NamespaceLabels are the labels of the object's namespace that begin with fleetdoctor.io/.
 	NamespaceLabels map[string]string
 }
 
-// facts looks up what is known about a request for an object that some releases desire.
+// facts looks up the facts for a request about an object that some releases desire.
 func (o Options) facts(req Request, releases []desired.Release) Facts {
 	releases = slices.DeleteFunc(releases, func(r desired.Release) bool {
 		return r.Metadata.Hash == "" || fleet.IsAgentBundle(r.Bundle) // an agent maintains its own objects
@@ -63,7 +64,7 @@ func (o Options) facts(req Request, releases []desired.Release) Facts {
 	return out
 }
 
-// asOwner is a release as package ownership knows it.
+// asOwner converts a release for package ownership.
 func asOwner(r desired.Release) ownership.Bundle {
 	return ownership.Bundle{Bundle: r.Bundle, Release: r.Release(), Desired: r.Metadata}
 }
@@ -95,8 +96,8 @@ func (f Facts) Release(name string, bundle ownership.Bundle) ownership.Existence
 // SetsRead implements ownership.Facts.
 func (f Facts) SetsRead() bool { return f.Live && f.Complete }
 
-// ignored says whether somebody asked to leave an object alone: by a label, or as adopt and its undo, whose writes are
-// deliberate.
+// ignored reports whether the webhook ignores an object: because of a label, or because the request is of adopt or its undo,
+// which change ownership metadata on purpose.
 func (f Facts) ignored(req Request, m *object.Meta) bool {
 	return req.Manager == ownership.FieldManager || f.NamespaceLabels[IgnoreLabel] == "true" || m.Metadata.Labels[IgnoreLabel] == "true"
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// GuardMode is what the guard does about a request that harms an owned object.
+// GuardMode is the action of the guard for a request that harms an owned object.
 type GuardMode string
 
 // The modes.
@@ -17,16 +17,17 @@ const (
 	GuardDeny GuardMode = "deny"
 )
 
-// GuardLabel states the mode of a namespace; for a cluster-scoped object, on the object itself.
+// GuardLabel is the label of a namespace, or of a cluster-scoped object, with its mode.
 const GuardLabel = "fleetdoctor.io/guard"
 
-// IgnoreLabel keeps the webhook away, with the value "true" on an object or its namespace.
+// IgnoreLabel with the value "true" on an object or its namespace makes the webhook ignore the object.
 const IgnoreLabel = "fleetdoctor.io/ignore"
 
 // GuardModes lists the modes.
 func GuardModes() []GuardMode { return []GuardMode{GuardOff, GuardWarn, GuardDeny} }
 
-// GuardModeOf reads the mode from labels; fallback if they state none, or with a warning if they state no valid one.
+// GuardModeOf reads the mode from labels. It returns fallback if they have no mode, and fallback with a warning if the mode is
+// invalid.
 func GuardModeOf(labels map[string]string, fallback GuardMode) (GuardMode, []Warning) {
 	stated, ok := labels[GuardLabel]
 	switch {

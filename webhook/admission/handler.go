@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package admission answers admission requests. A handler decodes as little of a request as it needs, looks up facts in
-// memory, and passes both to pure functions that decide: decideMutation and decideValidation. Nothing in this package can
-// ask the API server while a request waits.
+// memory, and passes both to a pure function, decideMutation or decideValidation. The package makes no request to the API
+// server while an admission request waits.
 //
-// Whatever goes wrong, the request passes: a denial would bind the API server, whatever its failurePolicy.
+// After a failure the request passes, because a denial would apply independent of the failurePolicy.
 package admission
 
 import (
@@ -26,20 +26,20 @@ type Events interface {
 	RateLimited(about corev1.ObjectReference, message string)
 }
 
-// Options are what handlers need.
+// Options configure the handlers.
 type Options struct {
 	Index      Index
 	Namespaces Namespaces
-	// Ready says whether all records were read once. Until then requests pass unchanged.
+	// Ready reports whether all records were read once. Until then requests pass unchanged.
 	Ready func() bool
-	// Live says whether changes are received as they happen, and the release records of a namespace are read; the namespace
-	// "" stands for all. If not, no request is denied because of a release in the namespace, and the ownership metadata of an
+	// Live reports whether changes are received as they happen, and the release records of a namespace are read; the namespace
+	// "" means all. If not, no request is denied because of a release in the namespace, and the ownership metadata of an
 	// unknown owner is not replaced.
 	Live         func(namespace string) bool
 	GuardDefault GuardMode
-	// RecheckDelay is how long a request waits, before it is decided again, if a record that is not known yet may change the
-	// decision: before it is denied, and before the ownership metadata of an unknown owner is replaced. Helm stores a record
-	// a few requests before it acts on it, and only that record shows that a new service account, or a new set, is Fleet's.
+	// RecheckDelay is the time that a request waits before a second decision, if a record that is not known yet may change
+	// the decision: before a denial, and before the ownership metadata of an unknown owner is replaced. Helm stores a record
+	// shortly before it applies the manifest, and only this record shows that a new service account, or a new set, is Fleet's.
 	RecheckDelay time.Duration
 	RateLimiter  *RateLimiter
 	Events       Events
@@ -47,7 +47,7 @@ type Options struct {
 	Log          logr.Logger
 }
 
-// Outcome is what became of a request. Its texts are few, and fit for labels of a metric.
+// Outcome describes an answered request. Its texts have few values, so that they can be labels of metrics.
 type Outcome struct {
 	Handler  string // "stamp", "stamp-exact" or "guard"
 	Decision Decision
@@ -55,33 +55,32 @@ type Outcome struct {
 	Took     time.Duration
 }
 
-// Mutating is the handler that gives ownership metadata to objects that state that they are a release's, or would lose
-// it.
+// Mutating is the handler that gives ownership metadata to objects that name a release in a part of it, or would lose it.
 func Mutating(o Options) admission.Handler {
 	return o.handler("stamp", func(req admission.Request, rechecked bool) (result, Request) {
 		return o.mutating(req, false, rechecked)
 	})
 }
 
-// MutatingExact is the handler that gives it also to objects that have none.
+// MutatingExact is the handler that gives ownership metadata also to objects that have none.
 func MutatingExact(o Options) admission.Handler {
 	return o.handler("stamp-exact", func(req admission.Request, rechecked bool) (result, Request) { return o.mutating(req, true, rechecked) })
 }
 
-// Validating is the handler that guards what a release owns.
+// Validating is the handler that guards the objects that a release owns.
 func Validating(o Options) admission.Handler {
 	return o.handler("guard", func(req admission.Request, _ bool) (result, Request) { return o.validating(req) })
 }
 
-// handler makes a handler of a function that decides about a request: again after a while if a record may change the
-// result.
+// handler makes a handler from a function that decides about a request. The function is called again after a wait if a
+// record may change the result.
 func (o Options) handler(name string, decide func(req admission.Request, rechecked bool) (result, Request)) admission.Handler {
 	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) (response admission.Response) {
 		start := time.Now()
 		r, decoded := pass(NotReady), Request{}
 		defer func() {
 			if fault := recover(); fault != nil {
-				// The recovered value may quote the request; the stack does not.
+				// The recovered value may quote the request, and the stack does not.
 				o.Log.Error(fmt.Errorf("fault of type %T", fault), "a request passed without a decision", "handler", name, "stack", string(debug.Stack()))
 				r = pass(Failed)
 			}
@@ -102,7 +101,7 @@ func (o Options) handler(name string, decide func(req admission.Request, recheck
 	})
 }
 
-// wait is false if the request ends earlier.
+// wait returns false if the request ends earlier.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -15,13 +15,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Request is an admission request reduced to what a decision needs.
+// Request is the part of an admission request that a decision needs.
 type Request struct {
 	Key object.Key
-	// User makes the request, and Manager is the field manager that it states. Most requests state none: the API server
-	// derives it from the user agent, which it does not pass on.
+	// User makes the request. Manager is the field manager that the request states. Most requests state none: the API server
+	// then derives it from the user agent, which is not in an admission request.
 	User, Manager string
-	// Old is the object as it is stored, nil if it is created; New as it would be stored, nil if it is deleted.
+	// Old is the stored object; nil if the request creates it. New is the object to be stored; nil if the request deletes it.
 	Old, New *object.Meta
 }
 
@@ -42,8 +42,8 @@ func decode(req *admission.Request, key object.Key) (Request, error) {
 	return Request{Key: key, User: req.UserInfo.Username, Manager: fieldManager(req), Old: before, New: after}, nil
 }
 
-// keyOf returns the key of a request's object. The request of a Namespace states the name as the namespace too. The
-// request of an object in a deletecollection states no name.
+// keyOf returns the key of a request's object. The request about a Namespace has the name as its namespace too. A request of
+// a deletecollection has no name.
 func keyOf(req *admission.Request) object.Key {
 	k := object.Key{Group: req.Kind.Group, Kind: req.Kind.Kind, Namespace: req.Namespace, Name: req.Name}
 	if k.Group == "" && k.Kind == "Namespace" {
@@ -57,7 +57,7 @@ func keyOf(req *admission.Request) object.Key {
 	return k
 }
 
-// readMeta reads an object's metadata; nil if there is no object.
+// readMeta reads the metadata of an object; nil without an object.
 func readMeta(raw runtime.RawExtension) (*object.Meta, error) {
 	if len(raw.Raw) == 0 || string(raw.Raw) == "null" {
 		return nil, nil

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// WarningCode says what a warning of the webhook is about. A warning is "fleetdoctor/<Code>: <sentence>". Codes are
-// stable: programs compare them, not sentences.
+// WarningCode is the kind of a warning. The text of a warning is "fleetdoctor/<Code>: <sentence>". Codes are stable, so that
+// programs can compare them.
 type WarningCode string
 
 // The codes of the mutating handlers.
@@ -17,16 +17,15 @@ const (
 	WarnRestored WarningCode = "Restored"
 	// WarnForeign: another owner exists, or may exist; the ownership metadata is not changed.
 	WarnForeign WarningCode = "Foreign"
-	// WarnContested: several releases desire the object, and it names none of them; its ownership metadata is not changed.
+	// WarnContested: several releases desire the object, and its metadata names none of them; the metadata is not changed.
 	WarnContested WarningCode = "Contested"
 	// WarnTooLarge: with the ownership metadata the annotations would exceed the limit of the API server.
 	WarnTooLarge WarningCode = "TooLarge"
-	// WarnRateLimited: the object loses its ownership metadata again and again; the webhook leaves it alone for a while.
+	// WarnRateLimited: the object loses its ownership metadata repeatedly; the webhook ignores the object for an hour.
 	WarnRateLimited WarningCode = "RateLimited"
 )
 
-// The codes of the guard: of the validating handler, and of a mutating handler that restores what the guard would have
-// warned of.
+// The codes of the guard: of the validating handler, and of a mutating handler that restores ownership metadata.
 const (
 	// WarnStripped: the request removes ownership metadata.
 	WarnStripped WarningCode = "Stripped"
@@ -34,9 +33,9 @@ const (
 	WarnChanged WarningCode = "Changed"
 	// WarnDeleted: the request deletes an object that a bundle owns.
 	WarnDeleted WarningCode = "Deleted"
-	// WarnStale: the guard would deny the request, but its knowledge may be out of date.
+	// WarnStale: the guard would deny the request, but its index may be out of date.
 	WarnStale WarningCode = "Stale"
-	// WarnOwnerInDoubt: the guard would deny the request, but the owner is in doubt, and may be whoever makes the request.
+	// WarnOwnerInDoubt: the guard would deny the request, but the owner is in doubt: the request may be of the owner itself.
 	WarnOwnerInDoubt WarningCode = "OwnerInDoubt"
 	// WarnInvalidGuardMode: the value of the label fleetdoctor.io/guard is not a mode; the default mode is used.
 	WarnInvalidGuardMode WarningCode = "InvalidGuardMode"
@@ -48,19 +47,19 @@ func WarningCodes() []WarningCode {
 		WarnStripped, WarnChanged, WarnDeleted, WarnStale, WarnOwnerInDoubt, WarnInvalidGuardMode}
 }
 
-// warningPrefix begins each warning, so that nobody takes it for one of another webhook.
+// warningPrefix is the prefix of each warning. It distinguishes the warnings of this webhook from those of others.
 const warningPrefix = "fleetdoctor/"
 
-// Warning is a code with a sentence for whoever made the request.
+// Warning is a code with a sentence for the user of the request.
 type Warning struct {
 	Code    WarningCode
 	Message string
 }
 
-// String is the warning as the API server passes it on.
+// String returns the text of the warning in the answer to the API server.
 func (w Warning) String() string { return warningPrefix + string(w.Code) + ": " + w.Message }
 
-// ParseWarning reads what String wrote; ok is false for a warning of another program.
+// ParseWarning parses the text of String; ok is false for a warning of another program.
 func ParseWarning(text string) (w Warning, ok bool) {
 	rest, ours := strings.CutPrefix(text, warningPrefix)
 	code, message, complete := strings.Cut(rest, ": ")

@@ -4,8 +4,8 @@ package index
 
 import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 
-// limits bound the memory of all revisions, in bytes. Whoever may write a record can claim objects, and all namespaces
-// share the memory.
+// limits bound the memory of all revisions, in bytes. Every user who may write a record can claim objects, and all
+// namespaces share the memory.
 type limits struct {
 	// total is for all namespaces together, and perNamespace for one of them.
 	total, perNamespace int
@@ -17,12 +17,12 @@ type limits struct {
 // namespaces.
 var defaultLimits = limits{total: 100 << 20, perNamespace: 16 << 20, reserved: 32 << 20, first: 128 << 10}
 
-// budget divides the memory between namespaces. The first bytes of a namespace come from the reserved part as long as it
-// lasts, all others from the shared rest. So a namespace without records finds memory, however many namespaces have taken
-// their whole share.
+// budget divides the memory between namespaces. The first bytes of a namespace come from the reserved part until that is
+// used, all others from the shared rest. So memory is left for a namespace without records, although other namespaces have
+// used their whole share.
 //
-// An upgrade needs memory for two revisions of a release. The smaller of the two largest is not charged, so that a known
-// release stays known however little is left.
+// An upgrade needs memory for two revisions of a release. The smaller of the two largest is not charged, so that an upgrade
+// of a known release is always within the budget.
 type budget struct {
 	limits
 	used       usage                  // of all namespaces
@@ -30,26 +30,25 @@ type budget struct {
 	revisions  map[string]map[int]int // bytes of each, by release
 }
 
-// usage is the bytes that are taken from the reserved part and from the rest.
+// usage is the number of bytes from the reserved part and from the rest.
 type usage struct{ reserved, shared int }
 
 func newBudget() budget {
 	return budget{limits: defaultLimits, namespaces: map[string]usage{}, revisions: map[string]map[int]int{}}
 }
 
-// take charges a revision with some bytes instead of its present ones. If the budget does not allow that, the revision has
-// none afterwards.
+// take sets the bytes of a revision. If that exceeds the budget, it sets them to zero.
 func (b *budget) take(n release.Name, bytes int) (ok bool) {
 	before := b.charge(n.Release())
 	b.set(n, bytes)
 	if ok = b.resize(n.Namespace, b.charge(n.Release())-before); !ok {
 		b.set(n, 0)
-		b.resize(n.Namespace, b.charge(n.Release())-before) // succeeds, as it is at most what it was before
+		b.resize(n.Namespace, b.charge(n.Release())-before) // succeeds: the charge does not grow
 	}
 	return ok
 }
 
-// resize changes what a namespace takes, if the limits allow it. They always allow less than before.
+// resize changes the bytes of a namespace, if the limits allow it. They always allow a decrease.
 func (b *budget) resize(namespace string, by int) (ok bool) {
 	before := b.namespaces[namespace]
 	sum := before.reserved + before.shared + by
@@ -82,7 +81,7 @@ func (b *budget) set(n release.Name, bytes int) {
 	all[n.Revision] = bytes
 }
 
-// charge is the bytes that a release is charged for its revisions.
+// charge returns the bytes that a release is charged for its revisions.
 func (b *budget) charge(release string) (sum int) {
 	first, second := 0, 0
 	for _, bytes := range b.revisions[release] {

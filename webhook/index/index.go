@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package index keeps an index of desired objects and the labels of namespaces current: it watches Secrets of type
-// helm.sh/release.v1, and Namespaces. It answers from memory, without a request, and decides nothing.
+// helm.sh/release.v1, and Namespaces. It answers from memory.
 //
-// What was read stays when the API server cannot be reached: an old answer is better than none.
-// Releases.LastMessage says how old it is.
+// The index keeps its content while the API server cannot be reached: an old answer is better than none.
+// Releases.LastMessage returns its age.
 package index
 
 import (
@@ -19,7 +19,7 @@ import (
 // Revision is a revision of a release with the keys of its objects.
 type Revision = desired.Revision
 
-// Index is a desired.Index that goroutines may fill and ask at the same time.
+// Index is a desired.Index that is safe for concurrent use.
 type Index struct {
 	partial bool
 
@@ -27,12 +27,12 @@ type Index struct {
 	releases *desired.Index
 }
 
-// New makes an empty Index. namespaces are those whose release records fill it; none stands for all.
+// New makes an empty Index for the release records of some namespaces; none means all.
 func New(namespaces ...string) *Index {
 	return &Index{partial: len(namespaces) > 0, releases: desired.New()}
 }
 
-// Set adds a revision, or replaces what is known about it.
+// Set adds or replaces a revision.
 func (x *Index) Set(r *Revision) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -46,8 +46,8 @@ func (x *Index) Delete(n release.Name) {
 	x.releases.Delete(n)
 }
 
-// Replace makes the revisions all that is known about the releases of a namespace; the namespace "" stands for all. It
-// locks for one release at a time, so that requests do not wait for all of them.
+// Replace replaces all revisions of a namespace; the namespace "" means all. It locks for one release at a time, so that
+// admission requests do not wait for all releases.
 func (x *Index) Replace(namespace string, revisions []*Revision) {
 	byRelease := map[string][]*Revision{}
 	x.mu.RLock()
@@ -75,21 +75,21 @@ func (x *Index) Lookup(k object.Key) []desired.Release {
 	return x.releases.Lookup(k)
 }
 
-// BySet returns the releases whose records state the set of a hash; see desired.Index.
+// BySet returns the releases that have the set with a hash; see desired.Index.
 func (x *Index) BySet(hash string) []desired.Release {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.releases.BySet(hash)
 }
 
-// HasRelease says whether a release ("namespace/name") has a record, of Fleet's or of another program.
+// HasRelease reports whether a release ("namespace/name") has a record, of Fleet or of another program.
 func (x *Index) HasRelease(name string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.releases.HasRelease(name)
 }
 
-// Complete says whether all release records of the cluster were read: only then a release that is not known does not
+// Complete reports whether all release records of the cluster were read. Then a release that is not in the index does not
 // exist.
 func (x *Index) Complete() bool {
 	_, _, unreadable := x.Size()

@@ -18,10 +18,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// labelPrefix begins the labels that are kept.
+// labelPrefix is the prefix of the labels that are kept.
 const labelPrefix = "fleetdoctor.io/"
 
-// Namespaces knows the fleetdoctor.io labels of all namespaces. It watches metadata only.
+// Namespaces keeps the fleetdoctor.io labels of all namespaces current. It watches only metadata.
 type Namespaces struct {
 	reflector *cache.Reflector
 	log       logr.Logger
@@ -55,14 +55,14 @@ func (n *Namespaces) Start(ctx context.Context) error {
 	return nil
 }
 
-// Synced says whether all namespaces were read once. It stays true while the API server cannot be reached.
+// Synced reports whether all namespaces were read once. It stays true while the API server cannot be reached.
 func (n *Namespaces) Synced() bool { return n.store.synced.Load() }
 
-// Live says whether changes are received as they happen. If not, a label may have changed.
+// Live reports whether changes are received as they happen. If not, a label may have changed.
 func (n *Namespaces) Live() bool { return n.store.state.live() }
 
 // Labels returns the labels of a namespace that begin with "fleetdoctor.io/"; nil if it has none or does not exist.
-// Callers do not change the map.
+// Callers must not change the map.
 func (n *Namespaces) Labels(name string) map[string]string {
 	stored, _, err := n.store.GetByKey(name)
 	if m, ok := stored.(*metav1.PartialObjectMetadata); ok && err == nil {
@@ -71,7 +71,7 @@ func (n *Namespaces) Labels(name string) map[string]string {
 	return nil
 }
 
-// namespaceStore is the store of the reflector. It notes when a list is complete.
+// namespaceStore is the store of the reflector. It records that a list is complete.
 type namespaceStore struct {
 	cache.Store
 	state  watchState
@@ -83,12 +83,12 @@ func (s *namespaceStore) Replace(list []any, version string) error {
 	if err := s.Store.Replace(list, version); err != nil {
 		return err
 	}
-	s.state.listed() // first: whoever sees that it is synced may rely on live
+	s.state.listed() // before synced: a caller of Synced may call Live next
 	s.synced.Store(true)
 	return nil
 }
 
-// Transformer implements cache.TransformingStore, so that a list is reduced while it arrives.
+// Transformer implements cache.TransformingStore: the reflector reduces a list while it receives it.
 func (s *namespaceStore) Transformer() cache.TransformFunc { return reduceNamespace }
 
 // reduceNamespace keeps the name and the labels of fleetdoctor. Most of the metadata is managedFields.

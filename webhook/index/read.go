@@ -17,12 +17,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// withoutObjects is the revision of a record whose objects do not matter, or are unknown.
+// withoutObjects is the revision of a record that desires no objects, or could not be read.
 func withoutObjects(n release.Name, s desired.Status) *Revision {
 	return desired.NewRevision(desired.Release{Name: n, Status: s}, nil)
 }
 
-// Read reduces a release record, given as the value of its Secret under release.DataKey, to what the index keeps of it.
+// Read decodes a release record, which is the value of a Secret under release.DataKey, and keeps only a Revision of it.
 // Errors do not quote the record.
 func Read(value []byte) (*Revision, error) {
 	r, err := release.Decode(value)
@@ -46,15 +46,16 @@ func Read(value []byte) (*Revision, error) {
 	all := make([]object.Key, 0, 2*len(keys))
 	for k := range keys {
 		all = append(all, k)
-		// A record does not say which kinds are cluster-scoped, and a chart may state a namespace for their objects too.
-		// Requests for namespaced objects always have a namespace, so this key matches no other object.
+		// A record does not state which kinds are cluster-scoped, and a chart may state a namespace for their objects too.
+		// A request about a namespaced object always has a namespace, so this key matches only a cluster-scoped object.
 		k.Namespace = ""
 		all = append(all, k)
 	}
 	return desired.NewRevision(out, all), nil
 }
 
-// statusOf reduces Helm's status. While Helm uninstalls a release, the status is in its last deployed record.
+// statusOf reduces Helm's status. The zero value is Inactive. While Helm uninstalls a release, its last deployed record has
+// the status uninstalling.
 func statusOf(r *release.Record) desired.Status {
 	if r.Pending() {
 		return desired.Pending
@@ -70,23 +71,23 @@ func keysOf(objects []release.Object, namespace string) sets.Set[object.Key] {
 		if !possible(k) || strings.HasSuffix(k.Name, "-") && hasGeneratedName(o) {
 			continue
 		}
-		k.Name = strings.Clone(k.Name) // so that the manifest is not kept with it
+		k.Name = strings.Clone(k.Name) // otherwise the whole manifest stays in memory
 		k.Namespace = cmp.Or(k.Namespace, namespace)
 		out.Insert(k)
 	}
 	return out
 }
 
-// possible says whether the API server could store an object with this key. Others would only take memory.
+// possible reports whether the API server can store an object with this key. Other keys would only use memory.
 func possible(k object.Key) bool {
 	const label, subdomain = validation.DNS1123LabelMaxLength, validation.DNS1123SubdomainMaxLength
 	return k.Name != "" && len(k.Name) <= subdomain && len(k.Group) <= subdomain && len(k.Kind) <= label && len(k.Namespace) <= label
 }
 
-// errInvalidName is the error of a record whose chart states a name that no object can have. It does not quote the name.
+// errInvalidName is the error of a chart with a name that no object can have. It does not quote the name.
 var errInvalidName = errors.New("it names a bundle, an agent's namespace or a service account that cannot exist")
 
-// checkNames checks the names in a chart's annotations, because warnings and logs repeat them.
+// checkNames checks the names in a chart's annotations, because warnings and logs contain them.
 func checkNames(r *release.Record) error {
 	for _, name := range []string{r.BundleID, r.AgentNamespace, r.ServiceAccount} {
 		if name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
@@ -96,7 +97,7 @@ func checkNames(r *release.Record) error {
 	return nil
 }
 
-// hasGeneratedName says whether an object has no name, only a prefix for one.
+// hasGeneratedName reports whether an object has only a prefix, from which the API server generates the name.
 func hasGeneratedName(o release.Object) bool {
 	m, err := object.ReadMeta(o.Raw)
 	return err != nil || m.Metadata.Name == ""
@@ -105,8 +106,8 @@ func hasGeneratedName(o release.Object) bool {
 // maxSetID bounds the set ids that Fleet makes (docs/fleet-behavior.md, 1.1).
 const maxSetID = 63
 
-// metadataOf returns the ownership metadata of a release's objects. Fleet's part is in the manifest, because the agent
-// wrote it with its scope, which the record does not state (docs/fleet-behavior.md, 1.3).
+// metadataOf returns the ownership metadata of a release's objects. Fleet's part is read from the manifest, because the agent
+// writes it with its scope, which the record does not state (docs/fleet-behavior.md, 1.3).
 func metadataOf(r *release.Record, objects []release.Object) ownership.Metadata {
 	out := ownership.Metadata{ManagedBy: fleet.ManagedByHelm, ReleaseName: r.Name.Name, ReleaseNamespace: r.Namespace}
 	for _, o := range objects {
@@ -114,7 +115,7 @@ func metadataOf(r *release.Record, objects []release.Object) ownership.Metadata 
 		if err != nil {
 			continue
 		}
-		// An agent derives the hash from the id. Any other pair is forged, and would be copied onto objects.
+		// An agent derives the hash from the id. Any other pair is forged, and the webhook would copy it to objects.
 		stated := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 		if len(stated.SetID) <= maxSetID && stated.Hash == fleet.Hash(stated.SetID) {
 			out.Hash, out.SetID = stated.Hash, stated.SetID

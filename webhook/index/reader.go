@@ -17,34 +17,34 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// errOtherRelease is the error of a record that states another release than its Secret's name. It does not quote the
+// errOtherRelease is the error of a record that states another release than the name of its Secret. It does not quote the
 // record.
 var errOtherRelease = errors.New("it names another release than its secret does")
 
-// errBudget is the error of a sound record that the memory budget does not allow.
+// errBudget is the error of a readable record that exceeds the memory budget.
 var errBudget = errors.New("its namespace uses its share of the memory for records (16 MiB), or all namespaces together use the rest")
 
-// retryAfter is the wait before a Secret that could not be fetched is fetched again.
+// retryAfter is the time between two attempts to fetch a Secret.
 const retryAfter = time.Second
 
-// recordReader reads each state of a Secret once: a list that starts again, or one after the API server was lost, brings
-// mostly known states. All watches share a reader, so the budget is for all of them. Beside the budget, the index holds
-// what a list is about to replace.
+// recordReader reads each state of a Secret once: a list that starts again, for example after a disconnection, contains
+// mostly known states. All watches share a reader and its budget. The old revisions that a list replaces are not in the
+// budget.
 //
-// The reader unpacks one record at a time, because a record of 1 MiB may unpack to a lot. A watch does not wait for it,
-// and leaves what changed in the queue. A list waits for each of its records.
+// The reader decompresses one record at a time, because a record of 1 MiB may be much larger when decompressed. A watch puts
+// changed Secrets into the queue, and does not wait. A list waits for each of its records.
 type recordReader struct {
 	log   logr.Logger
 	into  *Index
 	fetch func(context.Context, cache.ObjectName) (*corev1.Secret, error) // nil if it does not exist
-	work  chan struct{}                                                   // holds a token if the queue may be filled
+	work  chan struct{}                                                   // contains a token if the queue may not be empty
 	ended chan struct{}                                                   // closed when the reader has stopped
 
-	mu     sync.Mutex // guards the following fields; it is not held while a record is read
+	mu     sync.Mutex // guards the following fields; it is unlocked while a record is read
 	known  map[cache.ObjectName]recordState
 	budget budget
 	queue  fairQueue
-	// pending are the Secrets whose newest state is not read yet, and behind is their number by namespace.
+	// pending are the Secrets with a newest state that is not read yet; behind is their number by namespace.
 	pending map[cache.ObjectName]*queued
 	behind  map[string]int
 }
@@ -63,7 +63,7 @@ func newRecordReader(into *Index, log logr.Logger, fetch func(context.Context, c
 		pending: map[cache.ObjectName]*queued{}, behind: map[string]int{}}
 }
 
-// listed returns the revision of a listed Secret when it is read. The caller sets the whole list in the index.
+// listed waits until a listed Secret is read, and returns its revision. The caller sets the whole list in the index.
 func (r *recordReader) listed(s *corev1.Secret) *Revision {
 	r.mu.Lock()
 	if known, ok := r.current(s); ok {
@@ -82,8 +82,8 @@ func (r *recordReader) listed(s *corev1.Secret) *Revision {
 	return q.revision
 }
 
-// changed puts a Secret's new state into the queue, unless it is known. The index gets it when it is read and stored was
-// called.
+// changed puts a Secret's new state into the queue, unless the state is known. The state is set in the index when it is read
+// and stored was called.
 func (r *recordReader) changed(s *corev1.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,14 +120,14 @@ func (r *recordReader) deleted(rec *record) {
 	}
 }
 
-// forget drops a deleted Secret.
+// forget removes a deleted Secret.
 func (r *recordReader) forget(s *corev1.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drop(cache.MetaObjectToName(s))
 }
 
-// keepOnly forgets the Secrets of a namespace that are not in its list; the namespace "" stands for all.
+// keepOnly removes the Secrets of a namespace that are not in its list; the namespace "" means all.
 func (r *recordReader) keepOnly(namespace string, present map[cache.ObjectName]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,7 +144,7 @@ func (r *recordReader) keepOnly(namespace string, present map[cache.ObjectName]b
 	}
 }
 
-// behindIn says whether records of a namespace wait to be read; the namespace "" stands for all.
+// behindIn reports whether records of a namespace wait to be read; the namespace "" means all.
 func (r *recordReader) behindIn(namespace string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,7 +158,7 @@ func (r *recordReader) waiting() int {
 	return len(r.pending)
 }
 
-// current returns the state of a Secret if it is known, or need not be read. The caller holds mu.
+// current returns the state of a Secret if the state is known, or need not be read. The caller locks mu.
 func (r *recordReader) current(s *corev1.Secret) (recordState, bool) {
 	name := cache.MetaObjectToName(s)
 	known, ok := r.known[name]
@@ -172,7 +172,7 @@ func (r *recordReader) current(s *corev1.Secret) (recordState, bool) {
 	return known, ok
 }
 
-// enqueue puts a Secret into the queue. One that waits already keeps its place. The caller holds mu.
+// enqueue puts a Secret into the queue. A Secret that waits already keeps its place. The caller locks mu.
 func (r *recordReader) enqueue(s *corev1.Secret, listed bool) *queued {
 	q := &queued{name: cache.MetaObjectToName(s), secret: s, version: s.ResourceVersion, listed: listed, done: make(chan struct{})}
 	if before := r.pending[q.name]; before != nil && before.waiting && before.listed == listed {
@@ -194,7 +194,7 @@ func (r *recordReader) push(q *queued) {
 	}
 }
 
-// settle ends the wait of a Secret. The caller holds mu.
+// settle ends the wait of a Secret. The caller locks mu.
 func (r *recordReader) settle(name cache.ObjectName) {
 	q := r.pending[name]
 	if q == nil {
@@ -208,7 +208,7 @@ func (r *recordReader) settle(name cache.ObjectName) {
 	close(q.done)
 }
 
-// run reads what is in the queue until ctx is done.
+// run reads the Secrets in the queue until ctx is done.
 func (r *recordReader) run(ctx context.Context) {
 	defer close(r.ended)
 	for ctx.Err() == nil {
@@ -226,7 +226,7 @@ func (r *recordReader) run(ctx context.Context) {
 	}
 }
 
-// handle reads one Secret, without holding mu.
+// handle reads one Secret. It locks mu only for the result.
 func (r *recordReader) handle(ctx context.Context, q *queued) {
 	s := q.secret
 	if s == nil {
@@ -244,7 +244,7 @@ func (r *recordReader) handle(ctx context.Context, q *queued) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.pending[q.name] != q {
-		return // it changed meanwhile, or was deleted
+		return // the Secret changed in the meantime, or was deleted
 	}
 	if s != nil {
 		q.revision = r.keep(s, revision).revision
@@ -264,7 +264,7 @@ func (r *recordReader) again(q *queued) {
 	}
 }
 
-// read never fails: a reflector would begin again, and get the same record.
+// read returns an unreadable revision instead of an error: after an error the reflector would list the same record again.
 func (r *recordReader) read(s *corev1.Secret) *Revision {
 	name := nameOf(cache.MetaObjectToName(s))
 	revision, err := Read(s.Data[release.DataKey])
@@ -286,8 +286,8 @@ func (r *recordReader) unreadable(s *corev1.Secret, err error) *Revision {
 	return withoutObjects(nameOf(name), desired.Unreadable)
 }
 
-// keep makes a revision the known state of a Secret. A revision over the budget counts as unreadable. It is read again when
-// the Secret changes and with the next list, not when others free memory. The caller holds mu.
+// keep makes a revision the known state of a Secret. A revision over the budget is unreadable. It is read again when the
+// Secret changes and with the next list, not when other Secrets free memory. The caller locks mu.
 func (r *recordReader) keep(s *corev1.Secret, revision *Revision) recordState {
 	name := cache.MetaObjectToName(s)
 	known := recordState{uid: s.UID, version: s.ResourceVersion, revision: revision}
@@ -298,7 +298,7 @@ func (r *recordReader) keep(s *corev1.Secret, revision *Revision) recordState {
 	return known
 }
 
-// drop forgets a Secret. The caller holds mu.
+// drop removes a Secret. The caller locks mu.
 func (r *recordReader) drop(name cache.ObjectName) {
 	r.settle(name)
 	delete(r.known, name)

@@ -12,10 +12,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// statusLabel is the label of a record's Secret in which Helm repeats the status.
+// statusLabel is the label of a record's Secret to which Helm copies the status.
 const statusLabel = "status"
 
-// record is the metadata of a release record's Secret that a reflector needs, and the revision of a listed one.
+// record is the metadata of a release record's Secret that a reflector needs, and the revision of a listed Secret.
 type record struct {
 	metav1.ObjectMeta
 	revision *Revision
@@ -35,8 +35,8 @@ func recordOf(s *corev1.Secret) *record {
 	return &record{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion}}
 }
 
-// nameOf is the revision that a Secret is the record of. A Secret whose name is not that of a record gets its own name:
-// Helm finds it for no release, and its content is unknown.
+// nameOf returns the name of the revision that a Secret records. If the Secret does not have the name of a record, it returns
+// the name of the Secret: Helm finds it for no release, and its content is unknown.
 func nameOf(secret cache.ObjectName) release.Name {
 	n, err := release.ParseSecretName(secret.Namespace, secret.Name)
 	if err != nil {

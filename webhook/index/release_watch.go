@@ -3,8 +3,8 @@
 package index
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -21,14 +21,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// pageSize is the limit of a list where the API server streams none. A whole page is in memory, more than once: a page of
-// client-go's 500 Secrets can take 500 MiB.
+// pageSize is the limit of a list if the API server cannot stream lists. A whole page is in memory, more than once: a page
+// of client-go's 500 Secrets can use 500 MiB.
 const pageSize = 10
 
 // releaseSecrets selects release records on the API server.
 var releaseSecrets = fields.OneTermEqualSelector("type", release.SecretType)
 
-// releaseWatch watches the release records of one namespace, or of all. It is the source and the store of its reflector.
+// releaseWatch watches the release records of one namespace, or of all. It is the source and the store of a reflector.
 type releaseWatch struct {
 	*recordReader
 	namespace string
@@ -42,14 +42,10 @@ type releaseWatch struct {
 
 func newReleaseWatch(client typedcorev1.SecretsGetter, namespace string, log logr.Logger, reader *recordReader) *releaseWatch {
 	w := &releaseWatch{recordReader: reader, namespace: namespace, secrets: client.Secrets(namespace)}
-	// Client-go's fakes stream no lists; ToListWatcherWithWatchListSemantics asks the client.
+	// The fakes of client-go cannot stream lists; ToListWatcherWithWatchListSemantics asks the client.
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch}, client)
-	what := "release records of all namespaces"
-	if namespace != "" {
-		what = "release records of namespace " + namespace
-	}
 	w.reflector = cache.NewReflectorWithOptions(source, &record{}, w, cache.ReflectorOptions{
-		Logger: &log, Name: "release records", TypeDescription: what, Backoff: newBackoff()})
+		Logger: &log, Name: "release records", TypeDescription: "release records of " + cmp.Or(namespace, "all namespaces"), Backoff: newBackoff()})
 	w.reflector.WatchListPageSize = pageSize
 	return w
 }
@@ -58,7 +54,7 @@ func newReleaseWatch(client typedcorev1.SecretsGetter, namespace string, log log
 func (w *releaseWatch) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	o.FieldSelector = releaseSecrets.String()
 	if o.ResourceVersion == "0" {
-		// The API server would answer from its cache, which ignores the limit, and send everything at once.
+		// The API server would answer from its cache, which ignores the limit, and send all Secrets at once.
 		o.ResourceVersion = ""
 	}
 	page, err := w.secrets.List(ctx, o)
@@ -76,7 +72,7 @@ func (w *releaseWatch) list(ctx context.Context, o metav1.ListOptions) (runtime.
 	return out, nil
 }
 
-// watch opens a watch, which may begin with a list.
+// watch opens a watch. It may begin with a list.
 func (w *releaseWatch) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	o.FieldSelector = releaseSecrets.String()
 	source, err := w.secrets.Watch(ctx, o)
@@ -98,12 +94,12 @@ func (w *releaseWatch) reduce(e watch.Event) watch.Event {
 	case watch.Added, watch.Modified:
 		if w.state.live() {
 			w.changed(secret)
-		} else { // the list at the beginning of a watch
+		} else { // in the list at the beginning of a watch
 			reduced.revision = w.listed(secret)
 		}
 	case watch.Deleted:
 		w.forget(secret)
-	default: // a bookmark, whose annotation may say that the list is complete
+	default: // a bookmark; an annotation marks the end of the list
 		reduced.Annotations = secret.Annotations
 	}
 	e.Object = reduced
@@ -114,11 +110,10 @@ func (w *releaseWatch) received() { w.lastMessage.Store(time.Now().UnixNano()) }
 
 // Add implements cache.ReflectorStore.
 func (w *releaseWatch) Add(obj any) error {
-	r, err := recordIn(obj)
-	if err == nil {
+	if r, ok := obj.(*record); ok {
 		w.stored(r)
 	}
-	return err
+	return nil
 }
 
 // Update implements cache.ReflectorStore.
@@ -126,11 +121,10 @@ func (w *releaseWatch) Update(obj any) error { return w.Add(obj) }
 
 // Delete implements cache.ReflectorStore.
 func (w *releaseWatch) Delete(obj any) error {
-	r, err := recordIn(obj)
-	if err == nil {
+	if r, ok := obj.(*record); ok {
 		w.deleted(r)
 	}
-	return err
+	return nil
 }
 
 // Replace implements cache.ReflectorStore.
@@ -138,27 +132,17 @@ func (w *releaseWatch) Replace(list []any, _ string) error {
 	revisions := make([]*Revision, 0, len(list))
 	present := make(map[cache.ObjectName]bool, len(list))
 	for _, obj := range list {
-		r, err := recordIn(obj)
-		if err != nil {
-			return err
+		if r, ok := obj.(*record); ok {
+			revisions = append(revisions, r.revision)
+			present[cache.MetaObjectToName(r)] = true
 		}
-		revisions = append(revisions, r.revision)
-		present[cache.MetaObjectToName(r)] = true
 	}
 	w.keepOnly(w.namespace, present)
 	w.into.Replace(w.namespace, revisions)
-	w.state.listed() // first: whoever sees that it is synced may rely on live
+	w.state.listed() // before synced: a caller of Synced may call Live next
 	w.synced.Store(true)
 	return nil
 }
 
-// Resync implements cache.ReflectorStore; the index forgets nothing.
+// Resync implements cache.ReflectorStore. The index needs no resync.
 func (w *releaseWatch) Resync() error { return nil }
-
-func recordIn(obj any) (*record, error) {
-	r, ok := obj.(*record)
-	if !ok {
-		return nil, fmt.Errorf("storing a release record: unexpected type %T", obj)
-	}
-	return r, nil
-}

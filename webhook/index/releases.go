@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Releases keeps an Index current. A Secret is reduced to a Revision as it arrives, so only a few Secrets are in memory
+// Releases keeps an Index current. It reduces each Secret to a Revision on arrival, so that only a few Secrets are in memory
 // at a time.
 type Releases struct {
 	watches []*releaseWatch
@@ -25,9 +25,9 @@ type Releases struct {
 	log     logr.Logger
 }
 
-// NewReleases makes a Releases for the release records of some namespaces; none stands for all. The Index was made for
-// the same namespaces. Watches of a client have no rate limit, but the pages of lists have: where the API server streams
-// no lists, a client with client-go's default of five requests per second needs two seconds for a hundred records.
+// NewReleases makes a Releases for the release records of some namespaces; none means all. The Index must be made for the
+// same namespaces. The rate limit of a client applies to the pages of lists: if the API server cannot stream lists, a client
+// with client-go's default of five requests per second needs two seconds for a hundred records.
 func NewReleases(client typedcorev1.SecretsGetter, namespaces []string, into *Index, log logr.Logger) *Releases {
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
@@ -39,10 +39,11 @@ func NewReleases(client typedcorev1.SecretsGetter, namespaces []string, into *In
 	return r
 }
 
-// fetchTimeout bounds the wait for one Secret, because no other record is read meanwhile.
+// fetchTimeout bounds the wait for one Secret, because no other record is read during this wait.
 const fetchTimeout = 2 * time.Second
 
-// fetcher fetches one Secret; nil if it does not exist. It lists, because the role does not allow to get.
+// fetcher returns a function that fetches one Secret; nil if the Secret does not exist. It lists, because the role does not
+// allow the verb get.
 func fetcher(client typedcorev1.SecretsGetter) func(context.Context, cache.ObjectName) (*corev1.Secret, error) {
 	return func(ctx context.Context, name cache.ObjectName) (*corev1.Secret, error) {
 		ctx, stop := context.WithTimeout(ctx, fetchTimeout)
@@ -68,13 +69,13 @@ func (r *Releases) Start(ctx context.Context) error {
 	return nil
 }
 
-// Synced says whether all records were read once. It stays true while the API server cannot be reached.
+// Synced reports whether all records were read once. It stays true while the API server cannot be reached.
 func (r *Releases) Synced() bool {
 	return !slices.ContainsFunc(r.watches, func(w *releaseWatch) bool { return !w.synced.Load() })
 }
 
-// Live says whether changes are received as they happen, and all received records of a namespace are read; the namespace
-// "" stands for all. If not, the Index may be out of date.
+// Live reports whether changes are received as they happen, and all received records of a namespace are read; the namespace
+// "" means all. If not, the Index may be out of date.
 func (r *Releases) Live(namespace string) bool {
 	return !slices.ContainsFunc(r.watches, func(w *releaseWatch) bool { return !w.state.live() }) && !r.reader.behindIn(namespace)
 }
@@ -82,8 +83,8 @@ func (r *Releases) Live(namespace string) bool {
 // Waiting is the number of records that were received and are not read yet.
 func (r *Releases) Waiting() int { return r.reader.waiting() }
 
-// LastMessage is the time of the API server's last message about the namespace that was silent longest. Without changes
-// it sends a bookmark about once a minute. The time is zero until there was a message about each namespace.
+// LastMessage returns the time of the API server's last message about the namespace with the oldest one. Without changes the
+// API server sends a bookmark about once a minute. The time is zero until a message about each namespace was received.
 func (r *Releases) LastMessage() time.Time {
 	var oldest time.Time
 	for i, w := range r.watches {

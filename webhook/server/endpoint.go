@@ -18,21 +18,21 @@ import (
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// maxBody is the size of a body that is refused, as in controller-runtime. A review holds two states of an object of 3 MiB
-// each, which is twice what the API server stores.
+// maxBody is the size from which a body is refused, as in controller-runtime. A review contains two states of an object, each
+// of up to 3 MiB, which is twice the size that the API server stores.
 const maxBody = 7 << 20
 
 // maxUsual is the size of the largest body that the API server usually sends.
 const maxUsual = 1 << 20
 
-// readTimeout is for a whole request: the API server does not wait longer for an answer.
+// readTimeout is for a whole request. The API server does not wait longer for an answer.
 const readTimeout = 2 * time.Second
 
 // writeTimeout is for the answer, from the start of the request. It leaves time to answer a request that arrived late,
 // because the API server can be configured to wait longer.
 const writeTimeout = 2 * readTimeout
 
-// newEndpoint makes controller-runtime's webhook server, which has its own timeouts for headers and idle connections.
+// newEndpoint makes controller-runtime's webhook server. It has its own timeouts for headers and idle connections.
 func newEndpoint(o Options, source certificateSource, handlers map[string]ctrladmission.Handler, draining func() bool) webhook.Server {
 	s := webhook.NewServer(webhook.Options{Host: o.Host, Port: o.Port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
 		c.MinVersion = tls.VersionTLS12
@@ -42,22 +42,22 @@ func newEndpoint(o Options, source certificateSource, handlers map[string]ctrlad
 	limits := newBodyLimits()
 	for path, handler := range handlers {
 		w := &ctrladmission.Webhook{Handler: handler, LogConstructor: func(logr.Logger, *ctrladmission.Request) logr.Logger { return o.Log }}
-		// controller-runtime would answer a panic with a denial, whatever the failurePolicy.
+		// controller-runtime would answer a panic with a denial, to which the failurePolicy does not apply.
 		s.Register(path, protect(w.WithRecoverPanic(false), limits, draining, o.Log))
 	}
 	return s
 }
 
-// bodyLimits bound the bytes of all bodies in memory, because whoever reaches the port may send some, and decoding takes
-// some twenty times their size. Bodies that are large, or do not state their size, have a limit of their own, so that they
-// cannot keep the usual ones out.
+// bodyLimits bound the bytes of all bodies in memory: any client that reaches the port may send bodies, and decoding needs
+// about twenty times their size. Bodies that are large, or do not state their size, have a separate limit, so that they do not
+// block bodies of usual size.
 type bodyLimits struct{ usual, large *semaphore.Weighted }
 
 func newBodyLimits() bodyLimits {
 	return bodyLimits{usual: semaphore.NewWeighted(maxBody), large: semaphore.NewWeighted(maxBody)}
 }
 
-// of is the limit for the body of a request.
+// of returns the limit for the body of a request.
 func (l bodyLimits) of(req *http.Request) *semaphore.Weighted {
 	if req.ContentLength < 0 || req.ContentLength > maxUsual {
 		return l.large
@@ -65,7 +65,7 @@ func (l bodyLimits) of(req *http.Request) *semaphore.Weighted {
 	return l.usual
 }
 
-// limitedBody counts the bytes that have arrived, not those that the header promises.
+// limitedBody counts the received bytes, not the size in the header.
 type limitedBody struct {
 	io.ReadCloser
 	limit *semaphore.Weighted
@@ -87,7 +87,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 // release returns the bytes to the limit.
 func (b *limitedBody) release() { b.limit.Release(b.taken) }
 
-// refuse answers that a body cannot be read, and why.
+// refuse answers that a body could not be read, with the reason.
 func refuse(w http.ResponseWriter, err error) {
 	w.Header().Set("Connection", "close") // the rest of the body is not read
 	large, ok := errors.AsType[*http.MaxBytesError](err)
@@ -101,8 +101,8 @@ func refuse(w http.ResponseWriter, err error) {
 	}
 }
 
-// protect passes only requests with an admission review to a handler. All failures are HTTP errors: to those the
-// failurePolicy applies.
+// protect passes requests to a handler within the limits of time and size. Failures are HTTP errors, because the
+// failurePolicy applies to these.
 func protect(next http.Handler, limits bodyLimits, draining func() bool, log logr.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -131,7 +131,7 @@ func protect(next http.Handler, limits bodyLimits, draining func() bool, log log
 		}
 		defer func() {
 			if fault := recover(); fault != nil {
-				// The recovered value may quote the request; the stack does not.
+				// The recovered value may quote the request, and the stack does not.
 				log.Error(fmt.Errorf("fault of type %T", fault), "a request was not answered", "path", r.URL.Path, "stack", string(debug.Stack()))
 				http.Error(w, "the webhook failed", http.StatusInternalServerError)
 			}
