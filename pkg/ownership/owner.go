@@ -84,7 +84,7 @@ func (o Owner) String() string {
 	case o.Release != "":
 		return "Helm release " + o.Release
 	}
-	return "an owner of which nothing is known here"
+	return "an unknown owner"
 }
 
 func (o Owner) set() string {
@@ -100,9 +100,9 @@ func (o Owner) Describe() string {
 	case Contested:
 		return "is desired by " + o.String() + " too"
 	case Undecided:
-		return "has ownership metadata of " + o.String() + ", and not every release record could be read: whether that owner exists is not known"
+		return "has ownership metadata of " + o.String() + ": it is not known whether that owner exists, because not every release record could be read"
 	case SystemSet:
-		return "has ownership metadata of " + o.String() + ", which belongs to no bundle: Fleet itself or another program applies it"
+		return "has ownership metadata of " + o.String() + ", which is not the set of a bundle: Fleet itself or another program applies it"
 	case LostRelease, UnknownID, UnknownHash:
 		return "has ownership metadata of " + o.String() + ", which is not on this cluster any more"
 	}

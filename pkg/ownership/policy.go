@@ -62,18 +62,18 @@ type Rule struct {
 // TruthTable is the answer of each policy to each situation. docs/adopt.md is generated from it.
 var TruthTable = []Rule{
 	row(NoMark, Take, Take, "no ownership metadata, or `app.kubernetes.io/managed-by` alone, which names no owner"),
-	row(OwnRelease, Take, Take, "Helm's label and annotations of this release, which is the bundle's or does not exist yet, and neither id nor hash: what "+
-		"`helm.takeOwnership` leaves behind"),
+	row(OwnRelease, Take, Take, "Helm's label and annotations of this release, which is the bundle's or does not exist yet, without id and hash: the effect of "+
+		"`helm.takeOwnership`"),
 	row(OwnID, Take, Take, "this set's id without its hash"),
 	row(LivingRelease, OnlyNamed, OnlyNamed, "Helm's annotations of another release that exists, or of a release with this name that is not the bundle's"),
 	row(LostRelease, Leave, Take, "Helm's annotations of another release that does not exist"),
-	row(KnownID, OnlyNamed, OnlyNamed, "another set's id without a hash, and a release here has that set"),
-	row(UnknownID, Leave, Take, "another set's id without a hash, and no release here has that set"),
-	row(KnownHash, OnlyNamed, OnlyNamed, "the hash of a set that a release here has"),
-	row(UnknownHash, Leave, Take, "the hash of a set that no release here has"),
+	row(KnownID, OnlyNamed, OnlyNamed, "another set's id without a hash, and a release on this cluster has that set"),
+	row(UnknownID, Leave, Take, "another set's id without a hash, and no release on this cluster has that set"),
+	row(KnownHash, OnlyNamed, OnlyNamed, "the hash of a set that a release on this cluster has"),
+	row(UnknownHash, Leave, Take, "the hash of a set that no release on this cluster has"),
 	row(SystemSet, OnlyNamed, OnlyNamed, "a set of Fleet itself, or of another program that uses the same label and annotations (Rancher, K3s)"),
 	row(Contested, OnlyNamed, OnlyNamed, "another bundle of this cluster desires the object too"),
-	row(Undecided, OnlyNamed, OnlyNamed, "an owner that is not known here, while not every release record could be read"),
+	row(Undecided, OnlyNamed, OnlyNamed, "an owner that is not known, because not every release record could be read"),
 }
 
 func row(s Situation, unmarked, ifUnowned Answer, description string) Rule {

@@ -129,7 +129,7 @@ func (f *fleetServer) expectPaused(name string) {
 				of = append(of, e)
 			}
 		}
-		if len(of) != 1 || of[0].Reason != "StampingPaused" || of[0].Type != "Warning" || !strings.Contains(of[0].Note, "left alone") {
+		if len(of) != 1 || of[0].Reason != "StampingPaused" || of[0].Type != "Warning" || !strings.Contains(of[0].Note, "is ignored for") {
 			return fmt.Errorf("events of the object: %+v", of)
 		}
 		f.removeAtEnd(object("v1", "Event", apps, of[0].Name))

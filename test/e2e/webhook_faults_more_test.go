@@ -241,8 +241,8 @@ func TestWebhookFaultRecord(t *testing.T) {
 		value  string // of the second bundle's record; else another namespace has one of the first bundle's
 		logged string
 	}{
-		"nonsense": {value: base64twice("not a record"), logged: "A release record cannot be read"},
-		"empty":    {value: `""`, logged: "A release record cannot be read"},
+		"nonsense": {value: base64twice("not a record"), logged: "A release record could not be read"},
+		"empty":    {value: `""`, logged: "A release record could not be read"},
 		"huge":     {value: huge, logged: "64 MiB"},
 		"forged":   {logged: "it names another release than its secret does"},
 	} {

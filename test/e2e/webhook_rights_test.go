@@ -80,7 +80,7 @@ func TestWebhookScoped(t *testing.T) {
 		annotations[fleet.IDAnnotation] = set
 		made.SetAnnotations(annotations)
 		admin.must("creating it", admin.Create(t.Context(), made))
-		says(t, "the warning", admin.told(), "fleetdoctor/Foreign", "bundle guestbook", "whether that owner exists is not known")
+		says(t, "the warning", admin.told(), "fleetdoctor/Foreign", "bundle guestbook", "not known whether that owner exists")
 		f.carries(held, texts)
 	}
 }

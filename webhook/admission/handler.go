@@ -141,8 +141,8 @@ func (o Options) prepare(req *admission.Request, notDesired Reason, operations .
 	if len(releases) == 0 {
 		return Request{}, Facts{}, notDesired
 	}
-	decoded, err := decode(req, key)
-	if err != nil {
+	decoded, ok := decode(req, key)
+	if !ok {
 		return Request{}, Facts{}, Undecodable
 	}
 	return decoded, o.facts(decoded, releases), ""
@@ -176,10 +176,10 @@ func (o Options) limit(r result, req *admission.Request, decoded Request) result
 	if !paused {
 		return r
 	}
-	message := fmt.Sprintf("%s loses its ownership metadata each time it is restored, so it is left alone for %s; `kubectl fleetdoctor owner` shows who removes it",
+	message := fmt.Sprintf("%s loses its ownership metadata each time it is restored, so it is ignored for %s; `kubectl fleetdoctor owner` shows which program changes it",
 		decoded.Key, RateLimitPause)
 	if first {
-		o.Log.Info("an object exceeds the rate limit of stamps and is left alone", "object", decoded.Key.String(), "for", RateLimitPause.String())
+		o.Log.Info("an object exceeds the rate limit of stamps and is ignored", "object", decoded.Key.String(), "for", RateLimitPause.String())
 		o.Events.RateLimited(reference(req, decoded), message)
 	}
 	return warn(RateLimited, r.release, Warning{WarnRateLimited, message})

@@ -104,7 +104,7 @@ func contested(k object.Key, candidates []desired.Release) Warning {
 			names[i] += " (release " + r.Release() + ")"
 		}
 	}
-	return Warning{WarnContested, fmt.Sprintf("%s is desired by %s, and does not say which of them owns it: its ownership metadata is not changed",
+	return Warning{WarnContested, fmt.Sprintf("%s is desired by %s, and its metadata does not identify one of them as the owner: its ownership metadata is not changed",
 		k, strings.Join(names, " and by "))}
 }
 

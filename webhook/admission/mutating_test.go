@@ -186,7 +186,7 @@ func TestDecide(t *testing.T) {
 			Foreign, "", false, []string{"bundle guestbook", "Helm release web/plain"}},
 		{"another program's", write{Exact: true, New: withMetadata(ownership.Metadata{Hash: "x", SetID: "cattle-cluster"})}, Foreign, "", false, []string{"bundle guestbook", `"cattle-cluster"`}},
 		{"a controller's set", write{Exact: true, New: withMetadata(ownership.Metadata{Hash: "x"}, annotation("objectset.rio.cattle.io/owner-name", "a"))},
-			Foreign, "", false, []string{"bundle guestbook", "belongs to no bundle"}},
+			Foreign, "", false, []string{"bundle guestbook", "is not the set of a bundle"}},
 
 		// Two that desire it.
 		{"of two, none named", write{Key: configMapKey("object-5"), Exact: true, New: withMetadata(none)}, Contested, "", false, []string{"bundle alpha", "bundle beta"}},

@@ -3,8 +3,6 @@
 package admission
 
 import (
-	"errors"
-
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,21 +23,18 @@ type Request struct {
 	Old, New *object.Meta
 }
 
-// errMetadata does not quote the object.
-var errMetadata = errors.New("reading metadata: the object is not as the API server writes it")
-
-// decode reads a request about the object of a key. It refuses objects that the API server does not write: a patch that cannot be applied would fail
-// the request, independent of the failurePolicy.
-func decode(req *admission.Request, key object.Key) (Request, error) {
+// decode reads a request about the object of a key. ok is false for an object that the API server does not write: a patch that cannot be applied
+// would fail the request, independent of the failurePolicy.
+func decode(req *admission.Request, key object.Key) (r Request, ok bool) {
 	before, err := readMeta(req.OldObject)
 	if err != nil || before == nil && req.Operation != admissionv1.Create {
-		return Request{}, errMetadata
+		return Request{}, false
 	}
 	after, err := readMeta(req.Object)
 	if err != nil || req.Operation != admissionv1.Delete && (after == nil || after.Metadata.Name != key.Name) {
-		return Request{}, errMetadata
+		return Request{}, false
 	}
-	return Request{Key: key, User: req.UserInfo.Username, Manager: fieldManager(req), Old: before, New: after}, nil
+	return Request{Key: key, User: req.UserInfo.Username, Manager: fieldManager(req), Old: before, New: after}, true
 }
 
 // keyOf returns the key of a request's object. The request about a Namespace has the name as its namespace too. A request of
@@ -62,11 +57,7 @@ func readMeta(raw runtime.RawExtension) (*object.Meta, error) {
 	if len(raw.Raw) == 0 || string(raw.Raw) == "null" {
 		return nil, nil
 	}
-	m, err := object.ReadMeta(raw.Raw)
-	if err != nil {
-		return nil, errMetadata
-	}
-	return m, nil
+	return object.ReadMeta(raw.Raw)
 }
 
 func fieldManager(req *admission.Request) string {

@@ -122,7 +122,7 @@ func (l *lines) all() []string {
 // naming are the lines that name a Secret as damaged.
 func (l *lines) naming(secret string) (n int) {
 	for _, line := range l.all() {
-		if strings.Contains(line, "cannot be read") && strings.Contains(line, fmt.Sprintf("%q", secret)) {
+		if strings.Contains(line, "could not be read") && strings.Contains(line, fmt.Sprintf("%q", secret)) {
 			n++
 		}
 	}

@@ -232,7 +232,7 @@ func (r *recordReader) handle(ctx context.Context, q *queued) {
 	if s == nil {
 		var err error
 		if s, err = r.fetch(ctx, q.name); err != nil {
-			r.log.Error(err, "A release record could not be fetched; it is fetched again", "secret", q.name.String(), "after", retryAfter.String())
+			r.log.Error(err, "A release record could not be fetched; trying again", "secret", q.name.String(), "after", retryAfter.String())
 			time.AfterFunc(retryAfter, func() { r.again(q) })
 			return
 		}
@@ -282,7 +282,7 @@ func (r *recordReader) read(s *corev1.Secret) *Revision {
 
 func (r *recordReader) unreadable(s *corev1.Secret, err error) *Revision {
 	name := cache.MetaObjectToName(s)
-	r.log.Error(err, "A release record cannot be read", "secret", name.String())
+	r.log.Error(err, "A release record could not be read", "secret", name.String())
 	return withoutObjects(nameOf(name), desired.Unreadable)
 }
 

@@ -80,7 +80,7 @@ func (c *caInjector) Start(ctx context.Context) error {
 		}
 		retry = nil
 		if err := c.write(ctx, stores); err != nil && ctx.Err() == nil {
-			c.log.Error(err, "the caBundle could not be written; it is written again")
+			c.log.Error(err, "the caBundle could not be written; trying again")
 			retry = time.After(caRetryAfter)
 		}
 	}

@@ -95,7 +95,7 @@ func (s *certificateSecret) use(secret *corev1.Secret) error {
 	s.log.Info("serving a certificate", "names", pair.Leaf.DNSNames, "notAfter", pair.Leaf.NotAfter)
 	for _, name := range s.names {
 		if err := pair.Leaf.VerifyHostname(name); err != nil {
-			s.log.Info("the certificate lacks a name: remove "+CertName+" from the Secret, so that a new one is made", "name", name)
+			s.log.Info("the certificate does not contain a name: remove "+CertName+" from the Secret to get a new certificate", "name", name)
 		}
 	}
 	return s.mark(public)

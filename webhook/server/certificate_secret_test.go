@@ -139,7 +139,7 @@ func TestSecret(t *testing.T) {
 	if err := checkCertificate(w, now); err == nil || !strings.Contains(err.Error(), "expired at") {
 		t.Errorf("expired: got error %v", err)
 	}
-	poll.True(t, "a word of the missing name", func() bool { return strings.Contains(w.logged.String(), "lacks a name") })
+	poll.True(t, "the log of the missing name", func() bool { return strings.Contains(w.logged.String(), "does not contain a name") })
 	for _, p := range []pair{first, second} {
 		if body := strings.Split(string(p.private), "\n")[1]; strings.Contains(w.logged.String(), body) {
 			t.Error("a key was logged")

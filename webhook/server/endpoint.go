@@ -72,7 +72,7 @@ type limitedBody struct {
 	taken int64
 }
 
-var errTooManyBytes = errors.New("too many bytes of admission reviews arrive at the same time")
+var errTooManyBytes = errors.New("too many bytes of admission reviews are received at the same time")
 
 // Read implements io.Reader.
 func (b *limitedBody) Read(p []byte) (int, error) {
@@ -97,7 +97,7 @@ func refuse(w http.ResponseWriter, err error) {
 	case errors.Is(err, errTooManyBytes):
 		http.Error(w, errTooManyBytes.Error(), http.StatusServiceUnavailable)
 	default:
-		http.Error(w, "the admission review did not arrive", http.StatusBadRequest)
+		http.Error(w, "the admission review was not received", http.StatusBadRequest)
 	}
 }
 
