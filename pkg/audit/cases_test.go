@@ -273,7 +273,7 @@ func stateOf(bd report.BundleDeployment, want expectedDeployment) expectedDeploy
 			}
 		}
 		if r.Owner != nil {
-			out.Owners[key] = holder(r.Owner)
+			out.Owners[key] = ownerName(r.Owner)
 		}
 	}
 	return out
@@ -293,7 +293,7 @@ func valuesOf(d report.Difference) string {
 	return strings.TrimSuffix(out, ",")
 }
 
-func holder(o *report.Owner) string {
+func ownerName(o *report.Owner) string {
 	switch {
 	case o.BundleDeployment != "":
 		return o.BundleDeployment

@@ -105,7 +105,7 @@ func (r *reading) ownedObject(c *resolve.Cluster, m *object.Meta, raw []byte) re
 	e := explainer{Cluster: c, desired: r.desired, have: have, annotations: m.Metadata.Annotations}
 	if have.Hash != "" {
 		e.owner = c.OwnerOf(have)
-		out.Holder = ownerOf(e.owner)
+		out.Owner = ownerOf(e.owner)
 	}
 	if len(out.DesiredBy) == 0 {
 		out.Unknown = evaluate.DesireUnknown(r.desired, c)
@@ -116,11 +116,11 @@ func (r *reading) ownedObject(c *resolve.Cluster, m *object.Meta, raw []byte) re
 	return out
 }
 
-func ownerOf(d *resolve.BundleDeployment) *report.Holder {
+func ownerOf(d *resolve.BundleDeployment) *report.BundleOwner {
 	if d == nil {
 		return nil
 	}
-	out := &report.Holder{BundleDeployment: d.Key(), Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp, Cluster: d.Cluster,
+	out := &report.BundleOwner{BundleDeployment: d.Key(), Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp, Cluster: d.Cluster,
 		SetID: d.Ownership.SetID, Commit: d.Commit}
 	if d.Release.Name != "" {
 		out.Release = d.Release.String()

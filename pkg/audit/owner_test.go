@@ -50,8 +50,8 @@ func TestOwner(t *testing.T) {
 		}
 		o := got.Objects[0]
 		owner, desired := "", ""
-		if o.Holder != nil {
-			owner = o.Holder.BundleDeployment
+		if o.Owner != nil {
+			owner = o.Owner.BundleDeployment
 		}
 		for _, c := range o.DesiredBy {
 			desired = strings.TrimSpace(desired + " " + c.BundleDeployment + " " + c.Reason)

@@ -63,7 +63,7 @@ func (r *rollout) owners(ref *object.Ref, owners []ownership.Owner) {
 			r.add(held, ref, "%s %s; that owner would lose it, or take it over again", ref.Key(), o.Describe()).
 				Remediation = fmt.Sprintf("remove it from one of the two owners, or take it over: %s --dangerous-take-from=%s", adoptCommand(r.c, r.d), shellescape.Quote(o.Name()))
 		}
-		r.Items[len(r.Items)-1].Holder = o.String()
+		r.Items[len(r.Items)-1].Owner = o.String()
 	}
 }
 

@@ -64,7 +64,7 @@ func (r *rollout) inUse() {
 		return
 	}
 	item := r.add(releaseInUse, nil, "release %s exists already, and %s: Fleet would upgrade it, and delete the objects that are not in the bundle", last.Release(), owner)
-	item.Holder = "Helm release " + last.Release()
+	item.Owner = "Helm release " + last.Release()
 	item.Remediation = fmt.Sprintf("set another helm.releaseName; %s -n %s history %s shows its revisions", r.c.Commands.Helm,
 		shellescape.Quote(last.Namespace), shellescape.Quote(last.Name.Name))
 }
@@ -112,7 +112,7 @@ func (r *rollout) deletions() {
 		}
 		item := r.add(deletesDesired, &ref, "%s is in release %s and no longer in the bundle: the rollout deletes it, although bundle deployment %s desires it", w.Key(),
 			d.Release.Release(), others[0].Key())
-		item.Holder = "bundle deployment " + others[0].Key()
+		item.Owner = "bundle deployment " + others[0].Key()
 	}
 }
 

@@ -17,7 +17,7 @@ func (t text) ownership(b *bytes.Buffer, d *report.Ownership) {
 		}
 		fmt.Fprintln(b, t.bold(printable(o.Key().String())))
 		wrapped(b, "  ", sentence(o.Verdict)+".")
-		t.owner(b, o.Holder)
+		t.owner(b, o.Owner)
 		for _, c := range o.DesiredBy {
 			role := "the owner"
 			if c.Reason != "" {
@@ -38,7 +38,7 @@ func (t text) ownership(b *bytes.Buffer, d *report.Ownership) {
 }
 
 // owner shows the bundle that owns an object, and its parents.
-func (t text) owner(b *bytes.Buffer, h *report.Holder) {
+func (t text) owner(b *bytes.Buffer, h *report.BundleOwner) {
 	if h == nil {
 		return
 	}

@@ -45,8 +45,8 @@ type OwnedObject struct {
 	Verdict string `json:"verdict"`
 	// Unknown says why it is not known which bundle desires the object; absent if it is known.
 	Unknown string `json:"unknown,omitempty"`
-	// Holder is the bundle that owns the object; absent if no bundle owns it.
-	Holder *Holder `json:"holder,omitempty"`
+	// Owner is the bundle that owns the object; absent if no bundle owns it.
+	Owner *BundleOwner `json:"holder,omitempty"`
 	// DesiredBy are the bundles that desire the object.
 	DesiredBy []Claimant      `json:"desiredBy,omitempty"`
 	Marks     []MetadataEntry `json:"marks"`
@@ -54,8 +54,8 @@ type OwnedObject struct {
 	Controller string `json:"controller,omitempty"`
 }
 
-// Holder is the bundle deployment that owns an object, with its parents.
-type Holder struct {
+// BundleOwner is the bundle deployment that owns an object, with its parents.
+type BundleOwner struct {
 	BundleDeployment string `json:"bundleDeployment"`
 	Bundle           string `json:"bundle,omitempty"`  // "namespace/name"
 	GitRepo          string `json:"gitRepo,omitempty"` // "namespace/name"

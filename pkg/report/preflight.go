@@ -92,8 +92,8 @@ type PreflightItem struct {
 	Severity Severity `json:"severity"`
 	// Object is the affected object; absent if the item is about the bundle.
 	Object *object.Ref `json:"object,omitempty"`
-	// Holder is another owner of the object, or another bundle that desires it.
-	Holder  string `json:"holder,omitempty"`
+	// Owner is another owner of the object, or another bundle that desires it.
+	Owner   string `json:"holder,omitempty"`
 	Message string `json:"message"`
 	// Overwrites are the fields that the rollout would change.
 	Overwrites []Difference `json:"overwrites,omitempty"`

@@ -22,9 +22,9 @@ import (
 type stray struct {
 	name  string
 	marks ownership.Metadata
-	// situation is the row of the truth table that it is, holder how he may be named from whom it is to be taken.
+	// situation is the row of the truth table that it is, owner how he may be named from whom it is to be taken.
 	situation ownership.Situation
-	holder    string
+	owner     string
 }
 
 // strays stand for every row of the truth table but Undecided, which takes a cluster that cannot be read; some rows have two.
@@ -74,7 +74,7 @@ func contestedFleet(t *testing.T) (guestbook *bundle, all []*unstructured.Unstru
 	return guestbook, all
 }
 
-// TestTruthTable adopts under every policy, with and without naming the holders, and takes it back each time: what is taken is the bundle's
+// TestTruthTable adopts under every policy, with and without naming the owners, and takes it back each time: what is taken is the bundle's
 // and else what it was, what is not was not written to.
 func TestTruthTable(t *testing.T) {
 	b, all := contestedFleet(t)
@@ -84,18 +84,18 @@ func TestTruthTable(t *testing.T) {
 	}
 	unseen := maps.Clone(rows)
 	delete(unseen, ownership.Undecided) // see TestUndecided
-	var holders []string
+	var owners []string
 	for _, s := range strays() {
 		delete(unseen, s.situation)
-		if s.holder != "" {
-			holders = append(holders, "--dangerous-take-from", s.holder)
+		if s.owner != "" {
+			owners = append(owners, "--dangerous-take-from", s.owner)
 		}
 	}
 	if len(unseen) > 0 {
 		t.Errorf("no stray is of %v", slices.Collect(maps.Keys(unseen)))
 	}
 	for _, policy := range ownership.Policies {
-		for name, named := range map[string][]string{"nobody named": nil, "everybody named": holders} {
+		for name, named := range map[string][]string{"nobody named": nil, "everybody named": owners} {
 			t.Run(string(policy)+", "+name, func(t *testing.T) {
 				takes := map[string]bool{}
 				for _, s := range strays() {

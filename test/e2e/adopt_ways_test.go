@@ -97,9 +97,9 @@ func TestWaysIn(t *testing.T) {
 	}
 }
 
-// TestLivingHolders asks for objects of those who are there: another bundle that wants the object, and one that only has its marks, both
+// TestExistingOwners asks for objects of those who are there: another bundle that wants the object, and one that only has its marks, both
 // of objects that lie in no namespace, and one of which somebody else is the controller.
-func TestLivingHolders(t *testing.T) {
+func TestExistingOwners(t *testing.T) {
 	f := newFleet(t, shared)
 	f.removeAtEnd(clusterRole())
 	first := f.deploy("first", reader)
