@@ -23,7 +23,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-// call sends a body to a handler as the API server would.
+// call sends a body to a handler, like the API server.
 func call(handler http.Handler, body []byte) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -34,7 +34,7 @@ func call(handler http.Handler, body []byte) *httptest.ResponseRecorder {
 
 func serving(tb testing.TB, h admission.Handler) http.Handler {
 	tb.Helper()
-	w := &admission.Webhook{Handler: h, LogConstructor: func(logr.Logger, *admission.Request) logr.Logger { return logr.Discard() }} // as the product has it
+	w := &admission.Webhook{Handler: h, LogConstructor: func(logr.Logger, *admission.Request) logr.Logger { return logr.Discard() }} // as in package server
 	handler, err := admission.StandaloneWebhook(w, admission.StandaloneOptions{Logger: logr.Discard()})
 	if err != nil {
 		tb.Fatal(err)
@@ -52,8 +52,8 @@ func review(tb testing.TB, req admission.Request) []byte {
 	return body
 }
 
-// FuzzReview holds that no body, however it came about, makes an answer that the API server would take for a refusal: the guard only warns
-// here. An answer without the request's uid is none for it.
+// FuzzReview checks that no body leads to an answer that the API server reads as a denial: the guard only warns here. The API server ignores an answer
+// without the uid of the request.
 func FuzzReview(f *testing.F) {
 	f.Add(review(f, request(admissionv1.Create, nil, configMap(helmOnlyJSON()))))
 	f.Add(review(f, request(admissionv1.Update, configMap(metadataJSON(eleven)), configMap(""))))
@@ -71,14 +71,14 @@ func FuzzReview(f *testing.F) {
 				t.Fatalf("handler %d: no answer: %v", i, err)
 			}
 			if !got.Response.Allowed && got.Response.UID != "" {
-				t.Errorf("handler %d refuses: %+v", i, got.Response.Result)
+				t.Errorf("handler %d denies the request: %+v", i, got.Response.Result)
 			}
 		}
 	})
 }
 
-// FuzzObject holds, for any object that the API may send, that a patch applies to it, that it writes nothing but the five keys, and that a
-// second pass writes nothing.
+// FuzzObject checks for any object that the API server may send that the patch can be applied, that it writes only the five keys, and that a second
+// call writes nothing.
 func FuzzObject(f *testing.F) {
 	f.Add(configMap(helmOnlyJSON()), configMap(metadataJSON(eleven)))
 	f.Add(configMap(`,"labels":null,"annotations":{"a":null}`), configMap(""))
@@ -90,23 +90,23 @@ func FuzzObject(f *testing.F) {
 	handler := MutatingExact(b.Options)
 	f.Fuzz(func(t *testing.T, after, before []byte) {
 		if !json.Valid(after) || duplicates(after) {
-			return // the API server writes no such JSON
+			return // the API server does not write such JSON
 		}
 		got := handler.Handle(t.Context(), request(admissionv1.Update, before, after))
 		if !got.Allowed {
-			t.Fatalf("refused: %v", got.Result)
+			t.Fatalf("denied: %v", got.Result)
 		}
 		if len(got.Patches) == 0 {
 			return
 		}
 		out := patched(t, after, got)
 		if again := handler.Handle(t.Context(), request(admissionv1.Update, before, out)); len(again.Patches) > 0 {
-			t.Errorf("a second pass writes %v", again.Patches)
+			t.Errorf("a second call writes %v", again.Patches)
 		}
 	})
 }
 
-// duplicates says whether JSON states a name twice, which a patch library reads in its own way.
+// duplicates reports whether JSON has a duplicate name. Patch libraries differ in how they read it.
 func duplicates(raw []byte) bool {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -116,10 +116,9 @@ func duplicates(raw []byte) bool {
 	return err != nil || !jsonpatch.Equal(once, raw) || strings.Count(string(once), `":`) != strings.Count(string(raw), `":`)
 }
 
-// BenchmarkHandler answers whole requests, of which the body is decoded and the answer written, about objects of 8 and 100 KiB, where 100,000
-// are known.
+// BenchmarkHandler answers HTTP requests about objects of 8 and 100 KiB, with 100,000 objects in the index.
 func BenchmarkHandler(b *testing.B) {
-	log.SetLogger(logr.Discard()) // else controller-runtime complains, after half a minute, in the middle of a line
+	log.SetLogger(logr.Discard()) // otherwise controller-runtime logs, after half a minute, in the middle of a line
 	known := setUp(b)
 	known.Observe = func(Outcome) {}
 	for i := range 200 {
@@ -144,7 +143,7 @@ func BenchmarkHandler(b *testing.B) {
 		}{
 			{"no-op", admission.HandlerFunc(noOp), request(admissionv1.Create, nil, object(helmOnlyJSON()))},
 			{"stamped", Mutating(known.Options), request(admissionv1.Create, nil, object(helmOnlyJSON()))},
-			{"not-wanted", Mutating(known.Options), func() admission.Request {
+			{"not-desired", Mutating(known.Options), func() admission.Request {
 				r := request(admissionv1.Create, nil, object(helmOnlyJSON()))
 				r.Name = "x"
 				return r
@@ -165,5 +164,5 @@ func BenchmarkHandler(b *testing.B) {
 	}
 }
 
-// noOp answers as ours does, and decides nothing.
+// noOp allows every request.
 func noOp(context.Context, admission.Request) admission.Response { return admission.Allowed("") }

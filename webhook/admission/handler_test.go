@@ -26,7 +26,7 @@ import (
 
 var eleven = ownership.Desired("default-eleven", "eleven", "web")
 
-// bench is the handlers with a world around them that a test can look at and change.
+// bench is the configuration of the handlers, which a test can change, and what they reported.
 type bench struct {
 	Options
 	index      *index.Index
@@ -45,7 +45,7 @@ func (b *bench) RateLimited(o corev1.ObjectReference, message string) {
 	b.events = append(b.events, fmt.Sprintf("%s %s/%s %s: %s", o.Kind, o.Namespace, o.Name, o.UID, message))
 }
 
-// setUp makes a cluster with bundle eleven, of eleven ConfigMaps in namespace web.
+// setUp makes an index with bundle eleven, which desires eleven ConfigMaps in namespace web.
 func setUp(tb testing.TB) *bench {
 	tb.Helper()
 	r := index.New()
@@ -62,12 +62,12 @@ func setUp(tb testing.TB) *bench {
 	return b
 }
 
-// configMap is the JSON of ConfigMap web/object-0; metadata is further JSON of its metadata.
+// configMap returns the JSON of ConfigMap web/object-0. metadata is additional JSON of its metadata.
 func configMap(metadata string) []byte {
 	return []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"object-0","namespace":"web","uid":"u-0"` + metadata + `},"data":{"a":"1"}}`)
 }
 
-// marked is metadata with marks.
+// metadataJSON returns ownership metadata as JSON for configMap.
 func metadataJSON(m ownership.Metadata) string {
 	labels, annotations := map[string]string{}, map[string]string{}
 	for _, k := range ownership.Keys() {
@@ -94,15 +94,15 @@ func helmOnlyJSON() string {
 	return metadataJSON(m)
 }
 
-// request is one about ConfigMap web/object-0. before and after are nil where there is none.
+// request returns a request about ConfigMap web/object-0. before and after may be nil.
 func request(op admissionv1.Operation, before, after []byte) admission.Request {
 	return admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{UID: "r", Operation: op, Namespace: "web", Name: "object-0",
 		Kind: metav1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, UserInfo: authenticationv1.UserInfo{Username: "alice"},
 		Object: runtime.RawExtension{Raw: after}, OldObject: runtime.RawExtension{Raw: before}}}
 }
 
-// said is what a handler answered, in one line: its annotations, whether the request may go on, and how many keys it writes.
-func said(r admission.Response) string {
+// summary returns an answer in one line: its annotations, "forbidden" if it denies the request, and the number of keys that it writes.
+func summary(r admission.Response) string {
 	a := r.AuditAnnotations
 	out := a["decision"] + " " + a["reason"] + " " + a["bundle"]
 	if !r.Allowed {
@@ -120,21 +120,21 @@ func TestMutating(t *testing.T) {
 		want          string
 		warnings      []string
 	}{
-		{name: "the mission's case", after: configMap(helmOnlyJSON()), want: "stamped Adopted eleven 2"},
-		{name: "updated", before: configMap(""), after: configMap(helmOnlyJSON()), want: "stamped Adopted eleven 2"},
-		{name: "stripped", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
+		{name: "Helm annotations, created", after: configMap(helmOnlyJSON()), want: "stamped Adopted eleven 2"},
+		{name: "Helm annotations, updated", before: configMap(""), after: configMap(helmOnlyJSON()), want: "stamped Adopted eleven 2"},
+		{name: "removed", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
 			warnings: []string{"Stripped eleven will be at most 10/11", "Restored"}},
 		{name: "owned", after: configMap(metadataJSON(eleven)), want: "passed Owned eleven 0"},
-		{name: "bare", after: configMap(""), want: "passed Unmarked eleven 0"},
-		{name: "bare, exact", after: configMap(""), exact: true, want: "stamped Exact eleven 2"},
-		{name: "bare with null maps, exact", after: configMap(`,"labels":null,"annotations":null`), exact: true, want: "stamped Exact eleven 2"},
-		{name: "bare with empty maps, exact", after: configMap(`,"labels":{},"annotations":{}`), exact: true, want: "stamped Exact eleven 5"},
+		{name: "no metadata", after: configMap(""), want: "passed Unmarked eleven 0"},
+		{name: "no metadata, exact", after: configMap(""), exact: true, want: "stamped Exact eleven 2"},
+		{name: "null maps, exact", after: configMap(`,"labels":null,"annotations":null`), exact: true, want: "stamped Exact eleven 2"},
+		{name: "empty maps, exact", after: configMap(`,"labels":{},"annotations":{}`), exact: true, want: "stamped Exact eleven 5"},
 		{name: "not desired", after: configMap(helmOnlyJSON()), change: func(_ *bench, r *admission.Request) { r.Name = "x" }, want: "passed NotWanted 0"},
 		{name: "a foreign owner", after: configMap(`,"annotations":{"meta.helm.sh/release-name":"eleven","meta.helm.sh/release-namespace":"web","objectset.rio.cattle.io/id":"cattle"}`),
 			want: "warned Foreign eleven 0", warnings: []string{"Foreign bundle eleven"}},
 		{name: "not ready", after: configMap(helmOnlyJSON()), change: func(b *bench, _ *admission.Request) { b.ready = false }, want: "passed NotReady 0"},
-		{name: "no JSON", after: []byte(`{"metadata": nonsense`), want: "passed Undecodable 0"},
-		{name: "labels that are no map", after: configMap(`,"labels":7`), want: "passed Undecodable 0"},
+		{name: "invalid JSON", after: []byte(`{"metadata": invalid`), want: "passed Undecodable 0"},
+		{name: "labels are not a map", after: configMap(`,"labels":7`), want: "passed Undecodable 0"},
 		{name: "no object", want: "passed Undecodable 0"},
 		{name: "a subresource", after: configMap(helmOnlyJSON()), change: func(_ *bench, r *admission.Request) { r.SubResource = "status" }, want: "passed Unasked 0"},
 		{name: "a deletion", before: configMap(metadataJSON(eleven)), change: func(_ *bench, r *admission.Request) { r.Operation = admissionv1.Delete }, want: "passed Unasked 0"},
@@ -144,18 +144,18 @@ func TestMutating(t *testing.T) {
 			}},
 		{name: "an ignored namespace", after: configMap(helmOnlyJSON()), want: "passed Ignored 0",
 			change: func(b *bench, _ *admission.Request) { b.namespaces["web"]["fleetdoctor.io/ignore"] = "true" }},
-		{name: "a namespace that is not known", after: configMap(helmOnlyJSON()), want: "stamped Adopted eleven 2",
+		{name: "an unknown namespace", after: configMap(helmOnlyJSON()), want: "stamped Adopted eleven 2",
 			change: func(b *bench, _ *admission.Request) { delete(b.namespaces, "web") }},
-		{name: "stripped where that is denied", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "denied Stripped eleven forbidden 0",
+		{name: "removed in the mode deny", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "denied Stripped eleven forbidden 0",
 			change: func(b *bench, _ *admission.Request) { b.namespaces["web"]["fleetdoctor.io/guard"] = "deny" }},
-		{name: "stripped by Fleet", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
+		{name: "removed by Fleet", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
 			change: func(b *bench, r *admission.Request) {
 				b.namespaces["web"]["fleetdoctor.io/guard"] = "deny"
 				r.UserInfo.Username = "system:serviceaccount:cattle-fleet-system:fleet-agent"
 			}},
-		{name: "stripped where nobody guards", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
+		{name: "removed in the mode off", before: configMap(metadataJSON(eleven)), after: configMap(""), want: "stamped Restored eleven 2",
 			change: func(b *bench, _ *admission.Request) { b.namespaces["web"]["fleetdoctor.io/guard"] = "off" }},
-		{name: "a fault", after: configMap(helmOnlyJSON()), change: func(b *bench, _ *admission.Request) { b.Namespaces = nil }, want: "passed Failed 0"},
+		{name: "a panic", after: configMap(helmOnlyJSON()), change: func(b *bench, _ *admission.Request) { b.Namespaces = nil }, want: "passed Failed 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := setUp(t)
@@ -172,7 +172,7 @@ func TestMutating(t *testing.T) {
 				handler = MutatingExact(b.Options)
 			}
 			got := handler.Handle(t.Context(), req)
-			if diff := cmp.Diff(tc.want, said(got)); diff != "" {
+			if diff := cmp.Diff(tc.want, summary(got)); diff != "" {
 				t.Errorf("answer (-want +got):\n%s%v", diff, got.Result)
 			}
 			checkWarnings(t, tc.warnings, got.Warnings)
@@ -182,14 +182,14 @@ func TestMutating(t *testing.T) {
 			if len(got.Patches) > 0 {
 				req.Object.Raw = patched(t, tc.after, got)
 				if again := handler.Handle(t.Context(), req); len(again.Patches) > 0 {
-					t.Errorf("a second pass writes %v", again.Patches)
+					t.Errorf("a second call writes %v", again.Patches)
 				}
 			}
 		})
 	}
 }
 
-// checkWarnings compares warnings: each wanted one is a code, and perhaps a text that the sentence contains.
+// checkWarnings compares warnings. An expected warning is a code and an optional part of the sentence.
 func checkWarnings(t *testing.T, want, got []string) {
 	t.Helper()
 	if len(want) != len(got) {
@@ -203,7 +203,7 @@ func checkWarnings(t *testing.T, want, got []string) {
 	}
 }
 
-// patched applies an answer as the API server does, and holds that the five keys are there and the rest is as it was.
+// patched applies the patch of an answer, and checks that the object has the five keys and is otherwise unchanged.
 func patched(tb testing.TB, object []byte, r admission.Response) []byte {
 	tb.Helper()
 	raw, err := json.Marshal(r.Patches)
@@ -242,7 +242,7 @@ func keysIn(tb testing.TB, object []byte) map[string]string {
 	return ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations).Values()
 }
 
-// withoutKeys is an object without the five keys, and without maps that are empty.
+// withoutKeys returns an object without the five keys and without empty maps.
 func withoutKeys(tb testing.TB, object []byte) map[string]any {
 	tb.Helper()
 	var all map[string]any
@@ -275,20 +275,20 @@ func TestValidating(t *testing.T) {
 		warnings      []string
 	}{
 		{name: "deleted", before: configMap(metadataJSON(eleven)), want: "warned Deleted eleven 0", warnings: []string{"Deleted eleven will be at most 10/11"}},
-		{name: "deleted with others", before: configMap(metadataJSON(eleven)), want: "warned Deleted eleven 0", warnings: []string{"Deleted eleven will be at most 10/11"}},
-		{name: "deleted where that is denied", before: configMap(metadataJSON(eleven)), namespace: map[string]string{GuardLabel: "deny"}, want: "denied Deleted eleven forbidden 0"},
-		{name: "deleted where nobody guards", before: configMap(metadataJSON(eleven)), namespace: map[string]string{GuardLabel: "off"}, want: "passed Deleted eleven 0"},
+		{name: "deleted with a collection", before: configMap(metadataJSON(eleven)), want: "warned Deleted eleven 0", warnings: []string{"Deleted eleven will be at most 10/11"}},
+		{name: "deleted in the mode deny", before: configMap(metadataJSON(eleven)), namespace: map[string]string{GuardLabel: "deny"}, want: "denied Deleted eleven forbidden 0"},
+		{name: "deleted in the mode off", before: configMap(metadataJSON(eleven)), namespace: map[string]string{GuardLabel: "off"}, want: "passed Deleted eleven 0"},
 		{name: "denied by default", before: configMap(metadataJSON(eleven)), fallback: GuardDeny, want: "denied Deleted eleven forbidden 0"},
-		{name: "a mode that is none", before: configMap(metadataJSON(eleven)), namespace: map[string]string{GuardLabel: "denny"}, want: "warned Deleted eleven 0",
+		{name: "an invalid mode", before: configMap(metadataJSON(eleven)), namespace: map[string]string{GuardLabel: "denny"}, want: "warned Deleted eleven 0",
 			warnings: []string{"Deleted 10/11", `InvalidGuardMode "denny" is none of [off warn deny]`}},
 		{name: "changed", before: configMap(metadataJSON(eleven)), after: configMap(`,"labels":{"objectset.rio.cattle.io/hash":"x"}`), want: "warned Stripped eleven 0",
 			warnings: []string{"Stripped changes label objectset.rio.cattle.io/hash"}},
 		{name: "an ignored namespace", before: configMap(metadataJSON(eleven)), namespace: map[string]string{"fleetdoctor.io/ignore": "true"}, want: "passed Ignored eleven 0"},
 		{name: "not owned", before: configMap(""), want: "passed NotOwned 0"},
-		{name: "no JSON", before: []byte("nonsense"), want: "passed Undecodable 0"},
+		{name: "invalid JSON", before: []byte("invalid"), want: "passed Undecodable 0"},
 		{name: "cluster-scoped", before: clusterRole(""), want: "warned Deleted eleven 0", warnings: []string{"Deleted clusterrole.rbac.authorization.k8s.io viewer"}},
 		{name: "cluster-scoped, denied by its own label", before: clusterRole(`,"fleetdoctor.io/guard":"deny"`), want: "denied Deleted eleven forbidden 0"},
-		{name: "cluster-scoped, denied by the label that a request takes away", before: clusterRole(`,"fleetdoctor.io/guard":"deny"`),
+		{name: "cluster-scoped, denied by a label that the request removes", before: clusterRole(`,"fleetdoctor.io/guard":"deny"`),
 			after: []byte(`{"metadata":{"name":"viewer"}}`), want: "denied Stripped eleven forbidden 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -314,64 +314,64 @@ func TestValidating(t *testing.T) {
 				op = admissionv1.Update
 			}
 			req := request(op, tc.before, tc.after)
-			if tc.name == "deleted with others" {
+			if tc.name == "deleted with a collection" {
 				req.Name = ""
 			}
 			if strings.Contains(string(tc.before), "ClusterRole") {
 				req.Kind, req.Namespace, req.Name = metav1.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}, "", "viewer"
 			}
 			got := Validating(b.Options).Handle(t.Context(), req)
-			if diff := cmp.Diff(tc.want, said(got)); diff != "" {
+			if diff := cmp.Diff(tc.want, summary(got)); diff != "" {
 				t.Errorf("answer (-want +got):\n%s%v", diff, got.Result)
 			}
 			if !got.Allowed && (!strings.Contains(got.Result.Message, "eleven will be at most 10/11") || !strings.Contains(got.Result.Message, "fleetdoctor.io/ignore=true first")) {
-				t.Errorf("denied without a reason or a remedy: %s", got.Result.Message)
+				t.Errorf("denied without a consequence or a remedy: %s", got.Result.Message)
 			}
 			checkWarnings(t, tc.warnings, got.Warnings)
 		})
 	}
 }
 
-// TestRateLimitOfHandler goes round in a loop: what is stored has lost its marks each time.
+// TestRateLimitOfHandler repeats an update of an object that lost its ownership metadata each time.
 func TestRateLimitOfHandler(t *testing.T) {
 	b := setUp(t)
 	handler := Mutating(b.Options)
-	loop := request(admissionv1.Update, configMap(helmOnlyJSON()), configMap(helmOnlyJSON()))
-	dry := loop
+	update := request(admissionv1.Update, configMap(helmOnlyJSON()), configMap(helmOnlyJSON()))
+	dry := update
 	yes := true
 	dry.DryRun = &yes
 	for range 200 {
-		if got := said(handler.Handle(t.Context(), dry)); got != "stamped Adopted eleven 2" {
+		if got := summary(handler.Handle(t.Context(), dry)); got != "stamped Adopted eleven 2" {
 			t.Fatalf("a dry run: %s", got)
 		}
 	}
 	for i := 1; i <= 100; i++ {
-		got := handler.Handle(t.Context(), loop)
+		got := handler.Handle(t.Context(), update)
 		want := "stamped Adopted eleven 2"
 		if i > 60 {
 			want = "warned Braked eleven 0"
 			checkWarnings(t, []string{"RateLimited 1h0m0s"}, got.Warnings)
 		}
-		if said(got) != want {
-			t.Fatalf("round %d: %s, want %s", i, said(got), want)
+		if summary(got) != want {
+			t.Fatalf("update %d: %s, want %s", i, summary(got), want)
 		}
 	}
-	if got := said(handler.Handle(t.Context(), dry)); got != "warned Braked eleven 0" {
-		t.Errorf("a dry run on what is left alone: %s", got)
+	if got := summary(handler.Handle(t.Context(), dry)); got != "warned Braked eleven 0" {
+		t.Errorf("a dry run for a paused object: %s", got)
 	}
 	if len(b.events) != 1 || !strings.HasPrefix(b.events[0], "ConfigMap web/object-0 u-0: ") {
 		t.Errorf("events: %q", b.events)
 	}
-	// An operator that writes without the labels finds them there each time: nothing was lost.
+	// An operator writes without the labels, but the stored object always has them: these stamps do not count.
 	for range 1000 {
 		req := request(admissionv1.Update, configMap(metadataJSON(eleven)), configMap(""))
-		if got := said(handler.Handle(t.Context(), req)); got != "stamped Restored eleven 2" {
-			t.Fatalf("an operator's write: %s", got)
+		if got := summary(handler.Handle(t.Context(), req)); got != "stamped Restored eleven 2" {
+			t.Fatalf("the write of an operator: %s", got)
 		}
 	}
 }
 
-// TestNamespace holds that the request of a Namespace, which states its own name as its namespace, is about a cluster-scoped object.
+// TestNamespace sends a request about a Namespace. Such a request has the name of the object as its namespace too.
 func TestNamespace(t *testing.T) {
 	b := setUp(t)
 	ref := record.ConfigMaps("", 1)[0]
@@ -385,7 +385,7 @@ func TestNamespace(t *testing.T) {
 	b.Index = r
 	req := request(admissionv1.Create, nil, []byte(`{"metadata":{"name":"shop"`+helmOnlyJSON()+`}}`))
 	req.Kind.Kind, req.Namespace, req.Name = "Namespace", "shop", "shop"
-	if got := said(Mutating(b.Options).Handle(t.Context(), req)); got != "stamped Adopted eleven 2" {
+	if got := summary(Mutating(b.Options).Handle(t.Context(), req)); got != "stamped Adopted eleven 2" {
 		t.Error(got)
 	}
 }

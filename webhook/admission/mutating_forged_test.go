@@ -14,7 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-// with adds records to a index.
+// with adds records to an index.
 func with(tb testing.TB, r *index.Index, records ...record.Record) *index.Index {
 	tb.Helper()
 	for _, rec := range records {
@@ -27,8 +27,8 @@ func with(tb testing.TB, r *index.Index, records ...record.Record) *index.Index 
 	return r
 }
 
-// TestForgedRecord has a tenant's record, of a namespace that sorts first, claim the object and the set id of another bundle. No request gives
-// the object to the tenant's release.
+// TestForgedRecord has a record of a tenant that states an object and the set of another bundle. The namespace of the tenant is the first in order. No
+// request assigns the object to the tenant's release.
 func TestForgedRecord(t *testing.T) {
 	forged, none := ownership.Desired("default-guestbook", "guestbook", "a-tenant"), ownership.Metadata{}
 	bare := ownership.Metadata{Hash: guestbook.Hash, SetID: guestbook.SetID}
@@ -44,23 +44,23 @@ func TestForgedRecord(t *testing.T) {
 		forged    record.Record
 		req       write
 		want      Reason
-		namespace string // of the release that it is decided for, empty for none
+		namespace string // of the release in the result; empty for none
 	}{
-		{"Helm's alone", same, write{New: withMetadata(helmOnly(guestbook))}, Adopted, "web"},
-		{"all there", same, write{New: withMetadata(guestbook)}, Owned, "web"},
-		{"all taken away", same, write{Old: withMetadata(guestbook), New: withMetadata(none)}, Restored, "web"},
-		{"hash and id taken away", same, write{Old: withMetadata(guestbook), New: withMetadata(helmOnly(guestbook))}, Restored, "web"},
-		{"Helm's taken away", same, write{Old: withMetadata(guestbook), New: withMetadata(bare)}, Owned, "web"},
-		{"the id alone left", same, write{Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{SetID: guestbook.SetID})}, Restored, "web"},
-		{"the set alone", same, write{New: withMetadata(bare)}, Contested, ""},
-		{"the hash alone", same, write{New: withMetadata(ownership.Metadata{Hash: guestbook.Hash})}, Contested, ""},
-		{"the set alone, taken away", same, write{Old: withMetadata(bare), New: withMetadata(none)}, Contested, ""},
-		{"nothing, exact", same, write{Exact: true, New: withMetadata(none)}, Contested, ""},
-		{"Helm's changed to the tenant's", same, write{Old: withMetadata(guestbook), New: withMetadata(helmOnly(forged))}, Foreign, "web"},
-		{"a set from before, taken away", old, write{Exact: true, Old: withMetadata(left), New: withMetadata(none)}, Contested, ""},
-		{"a set from before", old, write{Old: withMetadata(left), New: withMetadata(left)}, Foreign, "web"},
-		{"no more desired, taken away", undesired, write{Key: configMapKey("object-7"), Exact: true, Old: withMetadata(guestbook), New: withMetadata(none)}, Foreign, "a-tenant"},
-		{"no more desired, the hash taken away", undesired, write{Key: configMapKey("object-7"), Old: withMetadata(guestbook), New: withMetadata(helmOnly(guestbook))},
+		{"Helm annotations only", same, write{New: withMetadata(helmOnly(guestbook))}, Adopted, "web"},
+		{"all metadata", same, write{New: withMetadata(guestbook)}, Owned, "web"},
+		{"all removed", same, write{Old: withMetadata(guestbook), New: withMetadata(none)}, Restored, "web"},
+		{"hash and id removed", same, write{Old: withMetadata(guestbook), New: withMetadata(helmOnly(guestbook))}, Restored, "web"},
+		{"Helm annotations removed", same, write{Old: withMetadata(guestbook), New: withMetadata(bare)}, Owned, "web"},
+		{"all but the id removed", same, write{Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{SetID: guestbook.SetID})}, Restored, "web"},
+		{"hash and id only", same, write{New: withMetadata(bare)}, Contested, ""},
+		{"hash only", same, write{New: withMetadata(ownership.Metadata{Hash: guestbook.Hash})}, Contested, ""},
+		{"hash and id only, removed", same, write{Old: withMetadata(bare), New: withMetadata(none)}, Contested, ""},
+		{"no metadata, exact", same, write{Exact: true, New: withMetadata(none)}, Contested, ""},
+		{"Helm annotations changed to the tenant's", same, write{Old: withMetadata(guestbook), New: withMetadata(helmOnly(forged))}, Foreign, "web"},
+		{"an earlier set, removed", old, write{Exact: true, Old: withMetadata(left), New: withMetadata(none)}, Contested, ""},
+		{"an earlier set", old, write{Old: withMetadata(left), New: withMetadata(left)}, Foreign, "web"},
+		{"not desired by the owner, all removed", undesired, write{Key: configMapKey("object-7"), Exact: true, Old: withMetadata(guestbook), New: withMetadata(none)}, Foreign, "a-tenant"},
+		{"not desired by the owner, hash and id removed", undesired, write{Key: configMapKey("object-7"), Old: withMetadata(guestbook), New: withMetadata(helmOnly(guestbook))},
 			Foreign, "a-tenant"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -75,17 +75,18 @@ func TestForgedRecord(t *testing.T) {
 	}
 }
 
-// TestForgedAlone has a forged record state the set of a bundle whose own record cannot be read: what says no more than the set is left alone.
+// TestForgedAlone has a forged record that states the set of a bundle, while the record of this bundle could not be read. An object that names only the
+// set is not changed.
 func TestForgedAlone(t *testing.T) {
 	r := index.New()
 	r.Set(desired.NewRevision(desired.Release{Name: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Status: desired.Unreadable}, nil))
 	with(t, r, record.Record{Bundle: "guestbook", Namespace: "a-tenant", Objects: record.ConfigMaps("web", 1)})
 	for name, req := range map[string]write{
-		"the hash":                {New: withMetadata(ownership.Metadata{Hash: guestbook.Hash})},
-		"the id":                  {New: withMetadata(ownership.Metadata{SetID: guestbook.SetID})},
-		"the hash, taken away":    {Old: withMetadata(ownership.Metadata{Hash: guestbook.Hash}), New: withMetadata(ownership.Metadata{})},
-		"all there, taken away":   {Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{})},
-		"Helm's of the other one": {New: withMetadata(helmOnly(guestbook))},
+		"the hash":                             {New: withMetadata(ownership.Metadata{Hash: guestbook.Hash})},
+		"the id":                               {New: withMetadata(ownership.Metadata{SetID: guestbook.SetID})},
+		"the hash, removed":                    {Old: withMetadata(ownership.Metadata{Hash: guestbook.Hash}), New: withMetadata(ownership.Metadata{})},
+		"all metadata, removed":                {Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{})},
+		"Helm annotations of the real release": {New: withMetadata(helmOnly(guestbook))},
 	} {
 		req.Key = configMapKey("object-0")
 		if d := mutateIn(r, req); len(d.set) > 0 {
@@ -94,29 +95,29 @@ func TestForgedAlone(t *testing.T) {
 	}
 }
 
-// TestHolders has two other records state the set that an object carries: the one that the object's Helm annotations name is its owner, else
-// neither is, and nothing is written.
-func TestHolders(t *testing.T) {
+// TestSharedSet has two other records that state the set of an object. The owner is the release that the Helm annotations name. In both cases nothing is
+// written.
+func TestSharedSet(t *testing.T) {
 	r := with(t, mutatingIndex(t), record.Record{Bundle: "shop", Namespace: "a-tenant", Objects: record.ConfigMaps("a-tenant", 1)})
 	both, one := []string{"a-tenant/shop", "web/shop"}, []string{"bundle shop"}
 	for _, tc := range []struct {
-		marks ownership.Metadata
+		have  ownership.Metadata
 		names []string
 	}{{ownership.Metadata{Hash: shop.Hash}, both}, {ownership.Metadata{SetID: shop.SetID}, both}, {shop, one}} {
-		d := mutateIn(r, write{Key: configMapKey("object-0"), Exact: true, New: withMetadata(tc.marks)})
+		d := mutateIn(r, write{Key: configMapKey("object-0"), Exact: true, New: withMetadata(tc.have)})
 		if d.reason != Foreign || len(d.set) > 0 {
-			t.Errorf("%+v: %s, writes %v", tc.marks, d.reason, d.set)
+			t.Errorf("%+v: %s, writes %v", tc.have, d.reason, d.set)
 		}
 		for _, name := range tc.names {
 			if !strings.Contains(text(d.warnings), name) {
-				t.Errorf("%+v: the warning does not name %s: %s", tc.marks, name, text(d.warnings))
+				t.Errorf("%+v: the warning does not name %s: %s", tc.have, name, text(d.warnings))
 			}
 		}
 	}
 }
 
-// TestDeployedSet holds that ownership metadata which agrees with the deployed release stays, whatever another record states that nobody has
-// deployed: one of an agent that moved or got another scope, or one of another release.
+// TestDeployedSet checks that the ownership metadata of the deployed release stays, although another record states another set: a record of an agent that
+// moved or got another scope, or a record of another release.
 func TestDeployedSet(t *testing.T) {
 	scoped := ownership.Desired("default-guestbook-scope", "guestbook", "web")
 	objects := record.ConfigMaps("web", 1)
@@ -133,16 +134,16 @@ func TestDeployedSet(t *testing.T) {
 		want   Reason
 		writes string // the set id
 	}{
-		{"pending, all there", pending, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Owned, ""},
-		{"pending, what Fleet writes", pending, write{Old: withMetadata(guestbook), New: withMetadata(scoped)}, Owned, ""},
-		{"pending, all taken away", pending, write{Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{})}, Restored, guestbook.SetID},
-		{"pending, of the new set, all taken away", pending, write{Old: withMetadata(scoped), New: withMetadata(ownership.Metadata{})}, Restored, scoped.SetID},
-		{"pending, the id is lacking", pending, write{Old: withMetadata(without), New: withMetadata(without)}, Restored, guestbook.SetID},
-		{"failed, all there", failed, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Owned, ""},
-		{"deployed, what was before", deployed, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Adopted, scoped.SetID},
-		{"another release, all there", moved, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Owned, ""},
-		{"another release, all taken away", moved, write{Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{})}, Restored, guestbook.SetID},
-		{"another release, that takes it over", moved, write{Old: withMetadata(guestbook),
+		{"pending, all metadata", pending, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Owned, ""},
+		{"pending, Fleet writes the new set", pending, write{Old: withMetadata(guestbook), New: withMetadata(scoped)}, Owned, ""},
+		{"pending, all removed", pending, write{Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{})}, Restored, guestbook.SetID},
+		{"pending, all of the new set removed", pending, write{Old: withMetadata(scoped), New: withMetadata(ownership.Metadata{})}, Restored, scoped.SetID},
+		{"pending, no id", pending, write{Old: withMetadata(without), New: withMetadata(without)}, Restored, guestbook.SetID},
+		{"failed, all metadata", failed, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Owned, ""},
+		{"deployed, the earlier set", deployed, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Adopted, scoped.SetID},
+		{"another release, all metadata", moved, write{Old: withMetadata(guestbook), New: withMetadata(guestbook)}, Owned, ""},
+		{"another release, all removed", moved, write{Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{})}, Restored, guestbook.SetID},
+		{"another release, which takes the object over", moved, write{Old: withMetadata(guestbook),
 			New: withMetadata(ownership.Desired(scoped.SetID, "guestbook-moved", "web"))}, Owned, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-// The cluster of these tests: bundle guestbook desires ConfigMap object-0; shop is another bundle that lives; plain a Helm release that is
-// none of Fleet's; alpha and beta both desire object-5; the agent's own bundle desires object-9.
+// The cluster of these tests: bundle guestbook desires ConfigMap object-0; shop is another bundle; plain is a Helm release without a bundle; alpha and beta
+// both desire object-5; the bundle of the agent desires object-9. gone is the metadata of a bundle that does not exist.
 var (
 	guestbook = ownership.Desired("default-guestbook", "guestbook", "web")
 	shop      = ownership.Desired("default-shop", "shop", "web")
@@ -54,7 +54,7 @@ func mutatingIndex(tb testing.TB) *index.Index {
 	return r
 }
 
-// write is a request with what is known about it beside the index.
+// write is a request and the facts about it that are not in the index.
 type write struct {
 	Key                   object.Key
 	Manager               string
@@ -70,7 +70,7 @@ func mutateIn(x *index.Index, w write) result {
 	return mutate(req, o.facts(req, x.Lookup(w.Key)), w.Exact)
 }
 
-// text is what warnings say, with their codes.
+// text returns warnings with their codes.
 func text(warnings []Warning) string {
 	var out []string
 	for _, w := range warnings {
@@ -83,7 +83,7 @@ func configMapKey(name string) object.Key {
 	return object.Key{Kind: "ConfigMap", Namespace: "web", Name: name}
 }
 
-// marked is an object with marks; what follows changes it further.
+// withMetadata returns an object with ownership metadata and further changes.
 func withMetadata(m ownership.Metadata, changes ...func(*object.Meta)) *object.Meta {
 	out := &object.Meta{APIVersion: "v1", Kind: "ConfigMap"}
 	out.Metadata.Labels, out.Metadata.Annotations = map[string]string{"app": "web"}, map[string]string{}
@@ -94,7 +94,7 @@ func withMetadata(m ownership.Metadata, changes ...func(*object.Meta)) *object.M
 	return out
 }
 
-// set writes keys as a patch would.
+// writeKeys sets keys in an object, like a patch.
 func writeKeys(m *object.Meta, s map[string]string) {
 	for _, k := range ownership.Keys() {
 		if v, ok := s[k.Name]; ok && k.Label {
@@ -105,7 +105,7 @@ func writeKeys(m *object.Meta, s map[string]string) {
 	}
 }
 
-// helmOnly are marks as takeOwnership leaves them.
+// helmOnly returns the metadata that takeOwnership writes.
 func helmOnly(m ownership.Metadata) ownership.Metadata { m.Hash, m.SetID = "", ""; return m }
 
 func label(k, v string) func(*object.Meta) {
@@ -129,74 +129,74 @@ func TestDecide(t *testing.T) {
 		name    string
 		req     write
 		want    Reason
-		bundle  string // not looked at where it is empty
+		bundle  string // not compared if empty
 		lost    bool
 		warning []string
 	}{
-		// What takeOwnership leaves behind, at creation and later.
-		{"Helm's marks, created", write{New: withMetadata(helmOnly(guestbook))}, Adopted, "guestbook", false, nil},
-		{"Helm's marks, written again", write{Old: withMetadata(helmOnly(guestbook)), New: withMetadata(helmOnly(guestbook))}, Adopted, "", true, nil},
-		{"Helm's marks now", write{Old: withMetadata(none), New: withMetadata(helmOnly(guestbook))}, Adopted, "", true, nil},
+		// A part of the metadata.
+		{"Helm annotations, created", write{New: withMetadata(helmOnly(guestbook))}, Adopted, "guestbook", false, nil},
+		{"Helm annotations, updated", write{Old: withMetadata(helmOnly(guestbook)), New: withMetadata(helmOnly(guestbook))}, Adopted, "", true, nil},
+		{"Helm annotations added", write{Old: withMetadata(none), New: withMetadata(helmOnly(guestbook))}, Adopted, "", true, nil},
 		{"the id without the hash", write{New: withMetadata(ownership.Metadata{SetID: guestbook.SetID})}, Adopted, "", false, nil},
 		{"the hash without the id", write{New: withMetadata(ownership.Metadata{Hash: guestbook.Hash})}, Adopted, "", false, nil},
 		{"the id with a wrong hash", write{New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = gone.Hash }))}, Adopted, "", false, nil},
-		{"Helm's marks with a dead set's", write{New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash, m.SetID = gone.Hash, gone.SetID }))}, Adopted, "", false, nil},
+		{"Helm annotations with an unknown set", write{New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash, m.SetID = gone.Hash, gone.SetID }))}, Adopted, "", false, nil},
 
-		// What loses its marks.
-		{"all gone", write{Old: withMetadata(guestbook), New: withMetadata(none)}, Restored, "guestbook", false, nil},
-		{"the hash gone", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = "" }))}, Restored, "", false, nil},
-		{"the id gone", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Metadata) { m.SetID = "" }))}, Restored, "", false, nil},
-		{"a nonsense hash", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = "x" }))}, Restored, "", false, nil},
-		{"made by a controller", write{Old: withMetadata(guestbook), New: withMetadata(none, controller)}, Restored, "", false, nil},
-		{"Helm's alone gone", write{Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{Hash: guestbook.Hash, SetID: guestbook.SetID})}, Owned, "", false, nil},
+		// Metadata removed or changed.
+		{"all removed", write{Old: withMetadata(guestbook), New: withMetadata(none)}, Restored, "guestbook", false, nil},
+		{"the hash removed", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = "" }))}, Restored, "", false, nil},
+		{"the id removed", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Metadata) { m.SetID = "" }))}, Restored, "", false, nil},
+		{"an unknown hash", write{Old: withMetadata(guestbook), New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash = "x" }))}, Restored, "", false, nil},
+		{"all removed, with a controller", write{Old: withMetadata(guestbook), New: withMetadata(none, controller)}, Restored, "", false, nil},
+		{"Helm annotations removed", write{Old: withMetadata(guestbook), New: withMetadata(ownership.Metadata{Hash: guestbook.Hash, SetID: guestbook.SetID})}, Owned, "", false, nil},
 
-		// What is as it should be, or nobody's business.
+		// Nothing to do.
 		{"owned", write{New: withMetadata(guestbook)}, Owned, "guestbook", false, nil},
 		{"not desired", write{Key: configMapKey("object-2"), New: withMetadata(helmOnly(guestbook))}, NotDesired, "", false, nil},
 		{"a copied label", write{Key: configMapKey("object-2"), New: withMetadata(guestbook)}, NotDesired, "", false, nil},
 		{"another kind", write{Key: object.Key{Kind: "Secret", Namespace: "web", Name: "object-0"}, New: withMetadata(helmOnly(guestbook))}, NotDesired, "", false, nil},
-		{"of the agent", write{Key: configMapKey("object-9"), New: withMetadata(ownership.Metadata{ReleaseName: "fleet-agent-local", ReleaseNamespace: "web"})}, NotDesired, "", false, nil},
-		{"no mark", write{New: withMetadata(none)}, NoMetadata, "", false, nil},
+		{"an object of the agent", write{Key: configMapKey("object-9"), New: withMetadata(ownership.Metadata{ReleaseName: "fleet-agent-local", ReleaseNamespace: "web"})}, NotDesired, "", false, nil},
+		{"no metadata", write{New: withMetadata(none)}, NoMetadata, "", false, nil},
 		{"managed-by alone", write{New: withMetadata(ownership.Metadata{ManagedBy: "Helm"})}, NoMetadata, "", false, nil},
 		{"ignored", write{New: withMetadata(helmOnly(guestbook), label(IgnoreLabel, "true"))}, Ignored, "", false, nil},
 		{"ignored by its namespace", write{Ignored: true, New: withMetadata(helmOnly(guestbook))}, Ignored, "", false, nil},
 		{"ignore is false", write{New: withMetadata(helmOnly(guestbook), label(IgnoreLabel, "false"))}, Adopted, "", false, nil},
 		{"an undo", write{Manager: "fleetdoctor-adopt", Old: withMetadata(guestbook), New: withMetadata(none)}, Ignored, "", false, nil},
 		{"being deleted", write{Old: withMetadata(guestbook), New: withMetadata(none, deleting)}, Deleting, "", false, nil},
-		{"Helm's marks on a controller's", write{New: withMetadata(helmOnly(guestbook), controller)}, Controlled, "", false, nil},
+		{"Helm annotations, with a controller", write{New: withMetadata(helmOnly(guestbook), controller)}, Controlled, "", false, nil},
 
-		{"no room for the id", write{New: withMetadata(helmOnly(guestbook), annotation("big", strings.Repeat("x", 256<<10-100)))}, TooLarge, "", false, []string{"bundle guestbook"}},
-		{"hardly any room", write{New: withMetadata(helmOnly(guestbook), annotation("big", strings.Repeat("x", 256<<10-200)))}, Adopted, "", false, nil},
+		{"no space for the id", write{New: withMetadata(helmOnly(guestbook), annotation("big", strings.Repeat("x", 256<<10-100)))}, TooLarge, "", false, []string{"bundle guestbook"}},
+		{"just enough space", write{New: withMetadata(helmOnly(guestbook), annotation("big", strings.Repeat("x", 256<<10-200)))}, Adopted, "", false, nil},
 
-		// Bare objects.
-		{"no mark, exact", write{Exact: true, New: withMetadata(none)}, Exact, "guestbook", false, nil},
-		{"no mark, exact, stored", write{Exact: true, Old: withMetadata(none), New: withMetadata(none)}, Exact, "", true, nil},
-		{"a controller's, exact", write{Exact: true, New: withMetadata(none, controller)}, Controlled, "", false, nil},
-		{"a dead set's, exact", write{Exact: true, New: withMetadata(gone)}, Exact, "", false, nil},
-		{"a dead release's, exact", write{Exact: true, New: withMetadata(helmOnly(gone))}, Exact, "", false, nil},
+		// Exact adoption.
+		{"no metadata, exact", write{Exact: true, New: withMetadata(none)}, Exact, "guestbook", false, nil},
+		{"no metadata, exact, stored", write{Exact: true, Old: withMetadata(none), New: withMetadata(none)}, Exact, "", true, nil},
+		{"with a controller, exact", write{Exact: true, New: withMetadata(none, controller)}, Controlled, "", false, nil},
+		{"an unknown set, exact", write{Exact: true, New: withMetadata(gone)}, Exact, "", false, nil},
+		{"an unknown release, exact", write{Exact: true, New: withMetadata(helmOnly(gone))}, Exact, "", false, nil},
 
-		// Others.
-		{"a dead set's", write{New: withMetadata(gone)}, NoMetadata, "", false, nil},
-		{"another bundle's", write{Exact: true, New: withMetadata(shop)}, Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
-		{"another bundle's id", write{Exact: true, New: withMetadata(ownership.Metadata{SetID: shop.SetID})}, Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
-		{"another bundle's hash with Helm's marks of this", write{New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash, m.SetID = shop.Hash, shop.SetID }))},
+		// Other owners.
+		{"an unknown set", write{New: withMetadata(gone)}, NoMetadata, "", false, nil},
+		{"another bundle", write{Exact: true, New: withMetadata(shop)}, Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
+		{"the id of another bundle", write{Exact: true, New: withMetadata(ownership.Metadata{SetID: shop.SetID})}, Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
+		{"the set of another bundle with Helm annotations of this", write{New: withMetadata(mixed(func(m *ownership.Metadata) { m.Hash, m.SetID = shop.Hash, shop.SetID }))},
 			Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
 		{"taken by another bundle", write{Old: withMetadata(guestbook), New: withMetadata(shop)}, Foreign, "", false, []string{"bundle guestbook", "bundle shop"}},
-		{"another release's", write{Exact: true, New: withMetadata(ownership.Metadata{ReleaseName: "plain", ReleaseNamespace: "web"})},
+		{"another release", write{Exact: true, New: withMetadata(ownership.Metadata{ReleaseName: "plain", ReleaseNamespace: "web"})},
 			Foreign, "", false, []string{"bundle guestbook", "Helm release web/plain"}},
-		{"another program's", write{Exact: true, New: withMetadata(ownership.Metadata{Hash: "x", SetID: "cattle-cluster"})}, Foreign, "", false, []string{"bundle guestbook", `"cattle-cluster"`}},
-		{"a controller's set", write{Exact: true, New: withMetadata(ownership.Metadata{Hash: "x"}, annotation("objectset.rio.cattle.io/owner-name", "a"))},
+		{"another program", write{Exact: true, New: withMetadata(ownership.Metadata{Hash: "x", SetID: "cattle-cluster"})}, Foreign, "", false, []string{"bundle guestbook", `"cattle-cluster"`}},
+		{"a set with an owner", write{Exact: true, New: withMetadata(ownership.Metadata{Hash: "x"}, annotation("objectset.rio.cattle.io/owner-name", "a"))},
 			Foreign, "", false, []string{"bundle guestbook", "is not the set of a bundle"}},
 
-		// Two that desire it.
-		{"of two, none named", write{Key: configMapKey("object-5"), Exact: true, New: withMetadata(none)}, Contested, "", false, []string{"bundle alpha", "bundle beta"}},
-		{"of two, Helm's marks of one", write{Key: configMapKey("object-5"), New: withMetadata(helmOnly(beta))}, Adopted, "beta", false, nil},
-		{"of two, one lost it", write{Key: configMapKey("object-5"), Old: withMetadata(beta), New: withMetadata(none)}, Restored, "beta", false, nil},
-		{"of two, one has it", write{Key: configMapKey("object-5"), New: withMetadata(alpha)}, Owned, "alpha", false, nil},
-		{"of two, the id of one", write{Key: configMapKey("object-5"), New: withMetadata(ownership.Metadata{SetID: beta.SetID})}, Adopted, "beta", false, nil},
-		{"of two, one loses it and the other's release is named", write{Key: configMapKey("object-5"), Old: withMetadata(alpha), New: withMetadata(helmOnly(beta))},
+		// Two bundles desire the object.
+		{"two bundles, none named", write{Key: configMapKey("object-5"), Exact: true, New: withMetadata(none)}, Contested, "", false, []string{"bundle alpha", "bundle beta"}},
+		{"two bundles, Helm annotations of one", write{Key: configMapKey("object-5"), New: withMetadata(helmOnly(beta))}, Adopted, "beta", false, nil},
+		{"two bundles, metadata of one removed", write{Key: configMapKey("object-5"), Old: withMetadata(beta), New: withMetadata(none)}, Restored, "beta", false, nil},
+		{"two bundles, metadata of one", write{Key: configMapKey("object-5"), New: withMetadata(alpha)}, Owned, "alpha", false, nil},
+		{"two bundles, the id of one", write{Key: configMapKey("object-5"), New: withMetadata(ownership.Metadata{SetID: beta.SetID})}, Adopted, "beta", false, nil},
+		{"two bundles, metadata of one removed, release of the other named", write{Key: configMapKey("object-5"), Old: withMetadata(alpha), New: withMetadata(helmOnly(beta))},
 			Foreign, "alpha", false, []string{"bundle alpha", "Helm release web/beta"}},
-		{"of two, the other takes it", write{Key: configMapKey("object-5"), Old: withMetadata(alpha), New: withMetadata(beta)}, Owned, "beta", false, nil},
+		{"two bundles, the other takes the object over", write{Key: configMapKey("object-5"), Old: withMetadata(alpha), New: withMetadata(beta)}, Owned, "beta", false, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.req.Key == (object.Key{}) {
@@ -225,7 +225,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// again holds that all five keys are there after a stamp, and that a second pass changes nothing.
+// again checks that the object has all five keys after a stamp, and that a second decision changes nothing.
 func again(tb testing.TB, r *index.Index, req write, d result) {
 	tb.Helper()
 	if len(d.set) == 0 {
@@ -237,12 +237,12 @@ func again(tb testing.TB, r *index.Index, req write, d result) {
 		tb.Errorf("keys (-want +got):\n%s", diff)
 	}
 	if d := mutateIn(r, req); d.reason != Owned || len(d.set) > 0 {
-		tb.Errorf("a second pass: %s, writes %v", d.reason, d.set)
+		tb.Errorf("a second decision: %s, writes %v", d.reason, d.set)
 	}
 }
 
-// TestScopeChanged is an upgrade of an agent that got a scope: the set has another hash, and what carries the old one is nobody else's. While
-// Helm is at work the old one stays, as the upgrade may fail.
+// TestScopeChanged upgrades a release of an agent that got a scope, so that the set has another hash. An object with the old hash has no other owner. The
+// old hash stays while the upgrade is pending, because the upgrade may fail.
 func TestScopeChanged(t *testing.T) {
 	const scoped = "default-guestbook-scope"
 	r := mutatingIndex(t)
@@ -259,7 +259,7 @@ func TestScopeChanged(t *testing.T) {
 	}
 }
 
-// TestUndecided holds that where not all is known, an owner who is not known is not one who is gone.
+// TestUndecided checks that an unknown owner may exist if a record could not be read.
 func TestUndecided(t *testing.T) {
 	r := mutatingIndex(t)
 	r.Set(desired.NewRevision(desired.Release{Name: release.Name{Namespace: "web", Name: "broken", Revision: 1}, Status: desired.Unreadable}, nil))
@@ -271,17 +271,18 @@ func TestUndecided(t *testing.T) {
 		}
 	}
 	if d := mutateIn(r, write{Key: configMapKey("object-0"), New: withMetadata(helmOnly(guestbook))}); d.reason != Adopted {
-		t.Errorf("Helm's marks of this release: %s", d.reason)
+		t.Errorf("Helm annotations of this release: %s", d.reason)
 	}
 }
 
-// TestStale holds the same where the index may be out of date; where it is not, marks of nobody are written over, and that is said.
+// TestStale checks that an unknown owner may exist if the index may be out of date. If the index is current, the metadata of an unknown owner is replaced,
+// and overUnknown is set.
 func TestStale(t *testing.T) {
 	r := mutatingIndex(t)
 	left := guestbook
 	left.Hash, left.SetID = gone.Hash, gone.SetID
 	for _, tc := range []struct {
-		marks ownership.Metadata
+		have  ownership.Metadata
 		stale bool
 		want  Reason
 		over  bool
@@ -291,15 +292,15 @@ func TestStale(t *testing.T) {
 		{helmOnly(guestbook), true, Adopted, false},
 		{helmOnly(guestbook), false, Adopted, false},
 	} {
-		d := mutateIn(r, write{Key: configMapKey("object-0"), New: withMetadata(tc.marks), Stale: tc.stale})
+		d := mutateIn(r, write{Key: configMapKey("object-0"), New: withMetadata(tc.have), Stale: tc.stale})
 		if d.reason != tc.want || d.overUnknown != tc.over {
-			t.Errorf("%+v, stale %t: %s, over %t; want %s, %t", tc.marks, tc.stale, d.reason, d.overUnknown, tc.want, tc.over)
+			t.Errorf("%+v, stale %t: %s, over %t; want %s, %t", tc.have, tc.stale, d.reason, d.overUnknown, tc.want, tc.over)
 		}
 	}
 }
 
-// TestProperties holds for any marks before and after: a living owner's are never overwritten, only the five keys are written, and a second
-// pass writes nothing.
+// TestProperties checks for random metadata before and after a request: the metadata of an existing owner is never replaced, only the five keys are
+// written, and a second decision writes nothing.
 func TestProperties(t *testing.T) {
 	const seed = 7
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -310,7 +311,7 @@ func TestProperties(t *testing.T) {
 		helm := pick()
 		return withMetadata(ownership.Metadata{Hash: pick().Hash, SetID: pick().SetID, ManagedBy: pick().ManagedBy, ReleaseName: helm.ReleaseName, ReleaseNamespace: helm.ReleaseNamespace})
 	}
-	living := []string{guestbook.Hash, shop.Hash, alpha.Hash, beta.Hash}
+	existing := []string{guestbook.Hash, shop.Hash, alpha.Hash, beta.Hash}
 	stamped := 0
 	for range 20000 {
 		req := write{Key: configMapKey([]string{"object-0", "object-1", "object-5"}[random.IntN(3)]), New: mixed(), Exact: random.IntN(2) == 0}
@@ -327,19 +328,19 @@ func TestProperties(t *testing.T) {
 		if req.Old != nil {
 			had = req.Old.Metadata.Labels[fleet.HashLabel]
 		}
-		// What is stored counts as long as the request names no other: stripping it makes nobody else the owner.
-		desirers := r.Lookup(req.Key)
-		if have.Hash == "" && have.SetID == "" && slices.ContainsFunc(desirers, func(o desired.Release) bool { return o.Metadata.Hash == had }) && d.release.Metadata.Hash != had {
-			t.Fatalf("taken from a living owner that desires it: %+v, before %+v", have, req.Old)
+		// The stored hash identifies the owner if the request names no other owner: its removal makes no other bundle the owner.
+		desiring := r.Lookup(req.Key)
+		if have.Hash == "" && have.SetID == "" && slices.ContainsFunc(desiring, func(o desired.Release) bool { return o.Metadata.Hash == had }) && d.release.Metadata.Hash != had {
+			t.Fatalf("taken from an existing owner that desires the object: %+v, before %+v", have, req.Old)
 		}
-		if have.Hash != d.release.Metadata.Hash && slices.Contains(living, have.Hash) {
-			t.Fatalf("the hash of a living owner is overwritten: %+v, before %+v", have, req.Old)
+		if have.Hash != d.release.Metadata.Hash && slices.Contains(existing, have.Hash) {
+			t.Fatalf("the hash of an existing owner is replaced: %+v, before %+v", have, req.Old)
 		}
 		if !maps.Equal(d.set, ownership.FromValues(d.set).Values()) {
 			t.Fatalf("other keys: %v", d.set)
 		}
 		if again(t, r, req, d); t.Failed() {
-			t.Fatalf("marks %+v, before %+v", have, req.Old)
+			t.Fatalf("metadata %+v, before %+v", have, req.Old)
 		}
 	}
 	if stamped < 1000 {
@@ -347,7 +348,7 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// BenchmarkDecide decides with 100,000 known objects.
+// BenchmarkDecide decides with 100,000 objects in the index.
 func BenchmarkDecide(b *testing.B) {
 	r := index.New()
 	const bundles, objects = 200, 500
@@ -364,9 +365,9 @@ func BenchmarkDecide(b *testing.B) {
 	want := ownership.Desired("default-bundle", "bundle", "webaa")
 	at := func(name string) object.Key { return object.Key{Kind: "ConfigMap", Namespace: "webaa", Name: name} }
 	for name, req := range map[string]write{
-		"stamped":    {Key: at("object-7"), New: withMetadata(helmOnly(want))},
-		"owned":      {Key: at("object-7"), New: withMetadata(want)},
-		"not-wanted": {Key: at("other"), New: withMetadata(helmOnly(want))},
+		"stamped":     {Key: at("object-7"), New: withMetadata(helmOnly(want))},
+		"owned":       {Key: at("object-7"), New: withMetadata(want)},
+		"not-desired": {Key: at("other"), New: withMetadata(helmOnly(want))},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

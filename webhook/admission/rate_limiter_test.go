@@ -12,9 +12,9 @@ import (
 func TestRateLimit(t *testing.T) {
 	object := object.Key{Kind: "ConfigMap", Namespace: "web", Name: "a"}
 	for _, tc := range []struct {
-		name  string
-		every time.Duration
-		holds int // the first of 1000 stamps that is held; 0 where none is
+		name   string
+		every  time.Duration
+		paused int // the first of 1000 stamps that is refused; 0 for none
 	}{
 		{"once a minute", time.Minute, 0},
 		{"once a second", time.Second, 0},
@@ -27,19 +27,19 @@ func TestRateLimit(t *testing.T) {
 			b := NewRateLimiter(func() time.Time { return now })
 			first := 0
 			for i := 1; i <= 1000; i++ {
-				held, since := b.Count(object, false)
-				if since && first == 0 {
+				paused, begins := b.Count(object, false)
+				if begins && first == 0 {
 					first = i
-				} else if since {
-					t.Errorf("held anew at stamp %d", i)
+				} else if begins {
+					t.Errorf("paused again at stamp %d", i)
 				}
-				if held != (first > 0) {
-					t.Fatalf("stamp %d: held is %t", i, held)
+				if paused != (first > 0) {
+					t.Fatalf("stamp %d: paused is %t", i, paused)
 				}
 				now = now.Add(tc.every)
 			}
-			if first != tc.holds {
-				t.Errorf("held from stamp %d, want %d", first, tc.holds)
+			if first != tc.paused {
+				t.Errorf("paused from stamp %d, want %d", first, tc.paused)
 			}
 		})
 	}
@@ -60,17 +60,17 @@ func TestRateLimitEnds(t *testing.T) {
 		b.Count(busy, false)
 	}
 	if held, _ := b.Count(other, false); held || paused(other) || paused(object.Key{}) {
-		t.Error("another object is held too")
+		t.Error("another object is paused too")
 	}
 	if !paused(busy) {
-		t.Error("a look says that it is not held")
+		t.Error("a dry run is not paused")
 	}
 	now = now.Add(RateLimitPause - time.Second)
 	if held, _ := b.Count(busy, false); !held {
-		t.Error("let go too early")
+		t.Error("the pause ended too early")
 	}
 	now = now.Add(2 * time.Second)
 	if held, _ := b.Count(busy, false); held || paused(busy) {
-		t.Error("held for ever")
+		t.Error("the pause did not end")
 	}
 }

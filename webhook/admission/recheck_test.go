@@ -15,7 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-// TestRecheck has a new service account of a release delete what the record that names it, which comes later, does not want any more.
+// TestRecheck has a new service account delete an object that the next revision of a release does not desire. The record of this revision, which names
+// the account, arrives after the request.
 func TestRecheck(t *testing.T) {
 	const delay = 300 * time.Millisecond
 	for name, test := range map[string]struct {
@@ -23,9 +24,9 @@ func TestRecheck(t *testing.T) {
 		want                    string
 		took                    time.Duration
 	}{
-		"the record is a moment late": {recordAfter: delay / 2, requestFor: time.Second, want: "passed Fleet eleven 0", took: delay},
-		"the record is too late":      {recordAfter: 2 * delay, requestFor: time.Second, want: "denied Deleted eleven forbidden 0", took: delay},
-		"nobody waits for an answer":  {recordAfter: delay / 2, requestFor: delay / 3, want: "denied Deleted eleven forbidden 0", took: delay / 3},
+		"the record arrives during the wait": {recordAfter: delay / 2, requestFor: time.Second, want: "passed Fleet eleven 0", took: delay},
+		"the record arrives after the wait":  {recordAfter: 2 * delay, requestFor: time.Second, want: "denied Deleted eleven forbidden 0", took: delay},
+		"the request ends during the wait":   {recordAfter: delay / 2, requestFor: delay / 3, want: "denied Deleted eleven forbidden 0", took: delay / 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -42,27 +43,27 @@ func TestRecheck(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), test.requestFor)
 				defer cancel()
 				start := time.Now()
-				if got := said(Validating(b.Options).Handle(ctx, req)); got != test.want {
+				if got := summary(Validating(b.Options).Handle(ctx, req)); got != test.want {
 					t.Errorf("answer: %s, want %s", got, test.want)
 				}
 				if took := time.Since(start); took != test.took || len(b.outcomes) != 1 {
-					t.Errorf("took %s, want %s, and told %d times of it", took, test.took, len(b.outcomes))
+					t.Errorf("took %s, want %s; %d outcomes", took, test.took, len(b.outcomes))
 				}
 			})
 		})
 	}
 }
 
-// TestOnlyDenialsWait holds that nothing else waits.
+// TestOnlyDenialsWait checks that requests which pass do not wait.
 func TestOnlyDenialsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setUp(t)
 		b.RecheckDelay = time.Hour
 		start := time.Now()
-		if got := said(Validating(b.Options).Handle(t.Context(), request(admissionv1.Delete, configMap(metadataJSON(eleven)), nil))); got != "warned Deleted eleven 0" {
+		if got := summary(Validating(b.Options).Handle(t.Context(), request(admissionv1.Delete, configMap(metadataJSON(eleven)), nil))); got != "warned Deleted eleven 0" {
 			t.Errorf("answer: %s", got)
 		}
-		if got := said(Mutating(b.Options).Handle(t.Context(), request(admissionv1.Update, configMap(metadataJSON(eleven)), configMap("")))); got != "stamped Restored eleven 2" {
+		if got := summary(Mutating(b.Options).Handle(t.Context(), request(admissionv1.Update, configMap(metadataJSON(eleven)), configMap("")))); got != "stamped Restored eleven 2" {
 			t.Errorf("answer: %s", got)
 		}
 		if took := time.Since(start); took != 0 {
@@ -71,7 +72,7 @@ func TestOnlyDenialsWait(t *testing.T) {
 	})
 }
 
-// TestHandover has Fleet's agent write the marks of another bundle, whose record comes later, over those of the one that owns the object.
+// TestHandover has Fleet's agent replace the metadata of an object with that of another bundle. The record of this bundle arrives after the request.
 func TestHandover(t *testing.T) {
 	const delay = 300 * time.Millisecond
 	renamed := ownership.Desired("default-renamed", "renamed", "web")
@@ -79,9 +80,9 @@ func TestHandover(t *testing.T) {
 		recordAfter time.Duration
 		user, want  string
 	}{
-		"the record is a moment late": {delay / 2, "system:serviceaccount:agents:deployer", "passed Owned renamed 0"},
-		"the record is too late":      {2 * delay, "system:serviceaccount:cattle-fleet-system:fleet-agent", "passed Foreign eleven 0"},
-		"it is not Fleet":             {2 * delay, "alice", "stamped Restored eleven 3"},
+		"the record arrives during the wait": {delay / 2, "system:serviceaccount:agents:deployer", "passed Owned renamed 0"},
+		"the record arrives after the wait":  {2 * delay, "system:serviceaccount:cattle-fleet-system:fleet-agent", "passed Foreign eleven 0"},
+		"another user":                       {2 * delay, "alice", "stamped Restored eleven 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -94,7 +95,7 @@ func TestHandover(t *testing.T) {
 				time.AfterFunc(test.recordAfter, func() { b.index.Set(next) })
 				req := request(admissionv1.Update, configMap(metadataJSON(eleven)), configMap(metadataJSON(renamed)))
 				req.UserInfo.Username = test.user
-				if got := said(Mutating(b.Options).Handle(t.Context(), req)); got != test.want {
+				if got := summary(Mutating(b.Options).Handle(t.Context(), req)); got != test.want {
 					t.Errorf("answer: %s, want %s", got, test.want)
 				}
 			})
@@ -102,25 +103,25 @@ func TestHandover(t *testing.T) {
 	}
 }
 
-// TestStaleGuard holds that where changes are not heard of nothing is denied, and nobody's marks are written over; all else is as ever.
+// TestStaleGuard checks that no request is denied, and the metadata of an unknown owner is not replaced, while the index may be out of date.
 func TestStaleGuard(t *testing.T) {
 	b := setUp(t)
 	b.GuardDefault, b.stale = GuardDeny, true
 	renamed := ownership.Desired("default-renamed", "renamed", "web")
 	got := Validating(b.Options).Handle(t.Context(), request(admissionv1.Delete, configMap(metadataJSON(eleven)), nil))
-	if said(got) != "warned Deleted eleven 0" {
-		t.Errorf("a deletion: %s", said(got))
+	if summary(got) != "warned Deleted eleven 0" {
+		t.Errorf("a deletion: %s", summary(got))
 	}
 	checkWarnings(t, []string{"Deleted eleven will be at most 10/11", "Stale"}, got.Warnings)
 	for want, after := range map[string][]byte{"warned Foreign eleven 0": configMap(metadataJSON(renamed)), "stamped Restored eleven 2": configMap("")} {
-		if got := said(Mutating(b.Options).Handle(t.Context(), request(admissionv1.Update, configMap(metadataJSON(eleven)), after))); got != want {
+		if got := summary(Mutating(b.Options).Handle(t.Context(), request(admissionv1.Update, configMap(metadataJSON(eleven)), after))); got != want {
 			t.Errorf("an update: %s, want %s", got, want)
 		}
 	}
 }
 
-// TestBehind holds that only records of the release's own namespace that are not read yet weaken a denial, and that of any namespace they keep
-// an owner who is not known.
+// TestBehind checks that records that wait to be read turn a denial into a warning only in the namespace of the release. In any namespace they protect the
+// metadata of an unknown owner.
 func TestBehind(t *testing.T) {
 	renamed := ownership.Desired("default-renamed", "renamed", "web")
 	for behind, want := range map[string][]string{
@@ -130,16 +131,16 @@ func TestBehind(t *testing.T) {
 		b := setUp(t)
 		b.GuardDefault = GuardDeny
 		b.Live = func(namespace string) bool { return namespace != "" && namespace != behind }
-		if got := said(Validating(b.Options).Handle(t.Context(), request(admissionv1.Delete, configMap(metadataJSON(eleven)), nil))); got != want[0] {
+		if got := summary(Validating(b.Options).Handle(t.Context(), request(admissionv1.Delete, configMap(metadataJSON(eleven)), nil))); got != want[0] {
 			t.Errorf("%s is behind: a deletion: %s, want %s", behind, got, want[0])
 		}
-		if got := said(Mutating(b.Options).Handle(t.Context(), request(admissionv1.Update, configMap(metadataJSON(eleven)), configMap(metadataJSON(renamed))))); got != want[1] {
+		if got := summary(Mutating(b.Options).Handle(t.Context(), request(admissionv1.Update, configMap(metadataJSON(eleven)), configMap(metadataJSON(renamed))))); got != want[1] {
 			t.Errorf("%s is behind: an update: %s, want %s", behind, got, want[1])
 		}
 	}
 }
 
-// TestLiveAgain holds that a denial is one also while a watch begins anew, of whatever way the marks go.
+// TestLiveAgain checks that requests are denied also if the watch is interrupted for less than the wait.
 func TestLiveAgain(t *testing.T) {
 	for want, after := range map[string][]byte{"denied Deleted eleven forbidden 0": nil, "denied Stripped eleven forbidden 0": configMap("")} {
 		synctest.Test(t, func(t *testing.T) {
@@ -151,7 +152,7 @@ func TestLiveAgain(t *testing.T) {
 			if after != nil {
 				handler, op = Mutating(b.Options), admissionv1.Update
 			}
-			if got := said(handler.Handle(t.Context(), request(op, configMap(metadataJSON(eleven)), after))); got != want {
+			if got := summary(handler.Handle(t.Context(), request(op, configMap(metadataJSON(eleven)), after))); got != want {
 				t.Errorf("answer: %s, want %s", got, want)
 			}
 		})

@@ -17,7 +17,8 @@ import (
 
 const alice, agent = "alice", "system:serviceaccount:cattle-fleet-system:fleet-agent"
 
-// cluster has bundle eleven, which desires eleven ConfigMaps and is deployed as deployer, and bundle other, which desires the first of them too.
+// validatingIndex has bundle eleven, which desires ten ConfigMaps and a Pod, with a pending revision, and bundle other, which desires the first ConfigMap
+// too.
 func validatingIndex(tb testing.TB) *index.Index {
 	tb.Helper()
 	r := index.New()
@@ -37,7 +38,7 @@ func validatingIndex(tb testing.TB) *index.Index {
 	return r
 }
 
-// marked is an object with marks and further labels, given as pairs.
+// labelled returns an object with ownership metadata and further labels, as pairs of key and value.
 func labelled(m ownership.Metadata, labels ...string) *object.Meta {
 	out := &object.Meta{}
 	out.Metadata.Labels, out.Metadata.Annotations = map[string]string{}, map[string]string{}
@@ -54,7 +55,7 @@ func labelled(m ownership.Metadata, labels ...string) *object.Meta {
 	return out
 }
 
-// change is a request with what is known about it beside the index.
+// change is a request and the facts about it that are not in the index.
 type change struct {
 	Key              object.Key
 	User, Manager    string
@@ -62,7 +63,7 @@ type change struct {
 	Ignored, Partial bool
 }
 
-// validateIn evaluates a change with the facts of an index.
+// validateIn validates a change with the facts of an index.
 func validateIn(x *index.Index, c change) validation {
 	labels := map[string]string{IgnoreLabel: fmt.Sprint(c.Ignored)}
 	o := Options{Index: x, Namespaces: namespaces{c.Key.Namespace: labels}, Live: func(string) bool { return true }}
@@ -84,40 +85,40 @@ func TestValidate(t *testing.T) {
 		harm []string // parts of the error
 	}{
 		{"deleted", change{Old: labelled(eleven)}, Deleted, []string{"configmap web/object-3 is owned by bundle eleven", "missing", "eleven will be at most 10/11"}},
-		{"the hash stripped", change{Old: labelled(eleven), New: with(func(m *ownership.Metadata) { m.Hash = "" })}, Stripped,
+		{"the hash removed", change{Old: labelled(eleven), New: with(func(m *ownership.Metadata) { m.Hash = "" })}, Stripped,
 			[]string{"removes label objectset.rio.cattle.io/hash: Fleet will report", "eleven will be at most 10/11"}},
-		{"all stripped", change{Old: labelled(eleven), New: labelled(ownership.Metadata{})}, Stripped, []string{"annotation meta.helm.sh/release-name", "10/11"}},
+		{"all removed", change{Old: labelled(eleven), New: labelled(ownership.Metadata{})}, Stripped, []string{"annotation meta.helm.sh/release-name", "10/11"}},
 		{"the hash changed", change{Old: labelled(eleven), New: with(func(m *ownership.Metadata) { m.Hash = "x" })}, Changed,
 			[]string{"changes label objectset.rio.cattle.io/hash:", "eleven will be at most 10/11"}},
-		{"Helm's mark changed", change{Old: labelled(eleven), New: with(func(m *ownership.Metadata) { m.ReleaseName = "x" })}, Changed,
+		{"a Helm annotation changed", change{Old: labelled(eleven), New: with(func(m *ownership.Metadata) { m.ReleaseName = "x" })}, Changed,
 			[]string{"annotation meta.helm.sh/release-name", "Helm may not recognize it"}},
-		{"the id stripped", change{Old: labelled(eleven), New: with(func(m *ownership.Metadata) { m.SetID = "" })}, Stripped,
+		{"the id removed", change{Old: labelled(eleven), New: with(func(m *ownership.Metadata) { m.SetID = "" })}, Stripped,
 			[]string{"removes annotation objectset.rio.cattle.io/id: Fleet still counts the object"}},
-		{"stripped and changed", change{Old: labelled(eleven), New: with(func(m *ownership.Metadata) { m.Hash, m.SetID = "", "x" })}, Stripped,
+		{"removed and changed", change{Old: labelled(eleven), New: with(func(m *ownership.Metadata) { m.Hash, m.SetID = "", "x" })}, Stripped,
 			[]string{"removes label objectset.rio.cattle.io/hash and changes annotation objectset.rio.cattle.io/id"}},
-		{"a wrong mark put right", change{Old: with(func(m *ownership.Metadata) { m.SetID = "x" }), New: labelled(eleven)}, Harmless, nil},
-		{"a wrong mark made wronger", change{Old: with(func(m *ownership.Metadata) { m.SetID = "x" }), New: with(func(m *ownership.Metadata) { m.SetID = "y" })}, Harmless, nil},
-		{"something else changed", change{Old: labelled(eleven), New: labelled(eleven, "app", "web")}, Harmless, nil},
+		{"a wrong id corrected", change{Old: with(func(m *ownership.Metadata) { m.SetID = "x" }), New: labelled(eleven)}, Harmless, nil},
+		{"a wrong id changed", change{Old: with(func(m *ownership.Metadata) { m.SetID = "x" }), New: with(func(m *ownership.Metadata) { m.SetID = "y" })}, Harmless, nil},
+		{"another label changed", change{Old: labelled(eleven), New: labelled(eleven, "app", "web")}, Harmless, nil},
 
 		{"not owned", change{Old: with(func(m *ownership.Metadata) { m.Hash = "" })}, NotOwned, nil},
 		{"a copied hash", change{Key: object.Key{Kind: "Secret", Namespace: "web", Name: "object-3"}, Old: labelled(eleven)}, NotOwned, nil},
-		{"another's, which desires it too", change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-0"}, Old: labelled(ownership.Desired("default-other", "other", "web"))},
+		{"owned by another bundle that desires it", change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-0"}, Old: labelled(ownership.Desired("default-other", "other", "web"))},
 			Deleted, []string{"bundle other", "other will be at most 0/1"}},
 
 		{"by the agent", change{User: agent, Old: labelled(eleven)}, Fleet, nil},
 		{"by fleet-default", change{User: "system:serviceaccount:cattle-fleet-system:fleet-default", Old: labelled(eleven)}, Fleet, nil},
 		{"by the release's account", change{User: "system:serviceaccount:cattle-fleet-system:deployer", Old: labelled(eleven)}, Fleet, nil},
-		{"by an account of that name elsewhere", change{User: "system:serviceaccount:web:deployer", Old: labelled(eleven)}, Deleted, []string{"10/11"}},
-		{"by another account there", change{User: "system:serviceaccount:cattle-fleet-system:somebody", Old: labelled(eleven)}, Deleted, []string{"10/11"}},
-		{"by the account without a name", change{User: "system:serviceaccount:cattle-fleet-system:", Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-0"},
+		{"by an account of this name in another namespace", change{User: "system:serviceaccount:web:deployer", Old: labelled(eleven)}, Deleted, []string{"10/11"}},
+		{"by another account in the agent's namespace", change{User: "system:serviceaccount:cattle-fleet-system:other", Old: labelled(eleven)}, Deleted, []string{"10/11"}},
+		{"by an account without a name", change{User: "system:serviceaccount:cattle-fleet-system:", Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-0"},
 			Old: labelled(ownership.Desired("default-other", "other", "web"))}, Deleted, []string{"0/1"}},
-		{"by another account of the agent's, while it upgrades", change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-9"},
+		{"by the account of the pending revision", change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-9"},
 			User: "system:serviceaccount:agents:upgrader", Old: labelled(eleven)}, Fleet, nil},
 		{"a Pod, by the scheduler", change{Key: object.Key{Kind: "Pod", Namespace: "web", Name: "p"}, User: "system:kube-scheduler", Old: labelled(eleven)}, System, nil},
 		{"a Pod, by a controller", change{Key: object.Key{Kind: "Pod", Namespace: "web", Name: "p"}, User: "system:serviceaccount:kube-system:pod-garbage-collector", Old: labelled(eleven)}, System, nil},
-		{"a Pod, by somebody", change{Key: object.Key{Kind: "Pod", Namespace: "web", Name: "p"}, Old: labelled(eleven)}, Deleted, []string{"pod web/p"}},
-		{"by the scheduler, and no Pod", change{User: "system:kube-scheduler", Old: labelled(eleven)}, Deleted, []string{"10/11"}},
-		{"of the agent", change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "of-agent"}, Old: labelled(ownership.Desired("fleet-agent-bootstrap", "fleet-agent-local", "web"))},
+		{"a Pod, by a user", change{Key: object.Key{Kind: "Pod", Namespace: "web", Name: "p"}, Old: labelled(eleven)}, Deleted, []string{"pod web/p"}},
+		{"not a Pod, by the scheduler", change{User: "system:kube-scheduler", Old: labelled(eleven)}, Deleted, []string{"10/11"}},
+		{"an object of the agent", change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "of-agent"}, Old: labelled(ownership.Desired("fleet-agent-bootstrap", "fleet-agent-local", "web"))},
 			NotOwned, nil},
 		{"by garbage collection", change{User: "system:serviceaccount:kube-system:generic-garbage-collector", Old: labelled(eleven)}, System, nil},
 		{"by namespace deletion", change{User: "system:serviceaccount:kube-system:namespace-controller", Old: labelled(eleven)}, System, nil},
@@ -126,8 +127,8 @@ func TestValidate(t *testing.T) {
 
 		{"being deleted", change{Old: deleting}, Deleting, nil},
 		{"ignored", change{Old: labelled(eleven, "fleetdoctor.io/ignore", "true")}, Ignored, nil},
-		{"ignored in the same breath", change{Old: labelled(eleven), New: labelled(ownership.Metadata{}, "fleetdoctor.io/ignore", "true")}, Stripped, []string{"10/11"}},
-		{"ignored from now on", change{Old: labelled(eleven), New: labelled(eleven, "fleetdoctor.io/ignore", "true")}, Harmless, nil},
+		{"ignored by a label of the same request", change{Old: labelled(eleven), New: labelled(ownership.Metadata{}, "fleetdoctor.io/ignore", "true")}, Stripped, []string{"10/11"}},
+		{"the label ignore added", change{Old: labelled(eleven), New: labelled(eleven, "fleetdoctor.io/ignore", "true")}, Harmless, nil},
 		{"ignored by its namespace", change{Ignored: true, Old: labelled(eleven)}, Ignored, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -171,7 +172,7 @@ func TestHarm(t *testing.T) {
 	}
 }
 
-// TestForgedOwner holds that a record which claims the same set for another agent makes nobody Fleet, and takes that from nobody.
+// TestForgedOwner checks that a record that states the same set for another agent does not change which users are Fleet.
 func TestForgedOwner(t *testing.T) {
 	r := validatingIndex(t)
 	forged := record.Record{Bundle: "eleven", Namespace: "evil", AgentNamespace: "evil", Objects: record.ConfigMaps("web", 11)}
@@ -187,20 +188,20 @@ func TestForgedOwner(t *testing.T) {
 			t.Errorf("%s: %s, of release %s", user, v.reason, v.owner().Name)
 		}
 	}
-	// Without Helm's marks it cannot be told whose it is: then nobody is Fleet who is not for all of them.
+	// Without Helm annotations the owner is not known: then only an agent of all releases is Fleet.
 	bare := eleven
 	bare.ReleaseName, bare.ReleaseNamespace = "", ""
 	req.Old, req.User = labelled(bare), "system:serviceaccount:evil:fleet-agent"
 	if v := validateIn(r, req); v.reason != Deleted {
-		t.Errorf("without Helm's marks: %s", v.reason)
+		t.Errorf("without Helm annotations: %s", v.reason)
 	}
 }
 
-// TestDoubt has records that claim an object by its set alone: they deny Fleet nothing.
+// TestDoubt checks that the owner is in doubt if only the set connects an object with a release, so that no request of Fleet is denied.
 func TestDoubt(t *testing.T) {
 	bare, other := eleven, eleven
 	bare.ReleaseName, bare.ReleaseNamespace = "", ""
-	other.ReleaseName = "other" // a release whose record is missing, or does not desire the object
+	other.ReleaseName = "other" // no record of this release desires the object
 	forged := record.Record{Bundle: "eleven", Namespace: "a-tenant", AgentNamespace: "a-tenant", Objects: record.ConfigMaps("web", 11)}
 	e, err := index.Read(forged.Value())
 	if err != nil {
@@ -218,9 +219,9 @@ func TestDoubt(t *testing.T) {
 	}{
 		{"the owner's record is missing", alone, eleven, agent, "release web/eleven"},
 		{"another release is named", both, other, alice, "release web/other"},
-		{"nothing is named, by Fleet", both, bare, agent, "several releases"},
-		{"nothing is named, by the tenant's agent", both, bare, "system:serviceaccount:a-tenant:fleet-agent", "several releases"},
-		{"nothing is named, by somebody", both, bare, alice, ""},
+		{"no release is named, by Fleet", both, bare, agent, "several releases"},
+		{"no release is named, by the tenant's agent", both, bare, "system:serviceaccount:a-tenant:fleet-agent", "several releases"},
+		{"no release is named, by a user", both, bare, alice, ""},
 		{"the owner is named", both, eleven, alice, ""},
 		{"the owner is named, by the tenant's agent", both, eleven, "system:serviceaccount:a-tenant:fleet-agent", ""},
 	} {
@@ -234,8 +235,8 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestPartial holds that records which are not read put an owner in doubt only where the request may be Fleet's, which has no users but service
-// accounts. A tenant can have such a record.
+// TestPartial checks that records that could not be read put the owner in doubt only if the request may be Fleet's, which uses only service accounts. A
+// tenant can have such a record.
 func TestPartial(t *testing.T) {
 	bare := eleven
 	bare.ReleaseName, bare.ReleaseNamespace = "", ""
@@ -254,12 +255,13 @@ func TestPartial(t *testing.T) {
 	}
 }
 
-// TestSeveralOwners has records of several releases state the set of an object that names none of them. Nothing is said that only one of them says.
+// TestSeveralOwners has records of several releases that state the set of an object, which names none of them. The result contains only what is common to
+// all of them.
 func TestSeveralOwners(t *testing.T) {
 	bare := eleven
 	bare.ReleaseName, bare.ReleaseNamespace = "", ""
 	r := validatingIndex(t)
-	for i, said := range []string{"bundle eleven:", "bundle eleven or b-1:", "bundle eleven or b-1 or b-2:", "bundle eleven or b-1 or b-2 or another:", "bundle eleven or b-1 or b-2 or another:"} {
+	for i, named := range []string{"bundle eleven:", "bundle eleven or b-1:", "bundle eleven or b-1 or b-2:", "bundle eleven or b-1 or b-2 or another:", "bundle eleven or b-1 or b-2 or another:"} {
 		bundle := fmt.Sprint("b-", i)
 		if i == 0 {
 			bundle = "eleven"
@@ -271,8 +273,8 @@ func TestSeveralOwners(t *testing.T) {
 		r.Set(e)
 		req := change{Key: object.Key{Kind: "ConfigMap", Namespace: "web", Name: "object-9"}, User: alice, Old: labelled(bare)}
 		v := validateIn(r, req)
-		if !strings.Contains(v.harm.Error(), said) || strings.Contains(v.harm.Error(), "at most") || v.doubt != "" {
-			t.Errorf("it says %q, in doubt %q; want %q", v.harm, v.doubt, said)
+		if !strings.Contains(v.harm.Error(), named) || strings.Contains(v.harm.Error(), "at most") || v.doubt != "" {
+			t.Errorf("got %v, doubt %q; want %q", v.harm, v.doubt, named)
 		}
 		if v.owner().Namespace != "" || (v.owner().Bundle == "eleven") != (i == 0) || len(v.releases) < i+2 {
 			t.Errorf("owner %+v, releases %v", v.owner(), v.releases)
@@ -284,7 +286,7 @@ func TestGuardMode(t *testing.T) {
 	for _, tc := range []struct {
 		labels map[string]string
 		want   GuardMode
-		note   bool
+		warned bool
 	}{
 		{nil, GuardWarn, false},
 		{map[string]string{GuardLabel: "deny"}, GuardDeny, false},
@@ -293,7 +295,7 @@ func TestGuardMode(t *testing.T) {
 		{map[string]string{GuardLabel: ""}, GuardWarn, true},
 	} {
 		mode, note := GuardModeOf(tc.labels, GuardWarn)
-		if mode != tc.want || (len(note) == 1 && note[0].Code == WarnInvalidGuardMode) != tc.note {
+		if mode != tc.want || (len(note) == 1 && note[0].Code == WarnInvalidGuardMode) != tc.warned {
 			t.Errorf("%v: mode %s, want %s; warnings %v", tc.labels, mode, tc.want, note)
 		}
 	}

@@ -208,7 +208,7 @@ func TestAway(t *testing.T) {
 	last.UID = ""
 	shared.Create(t, last) // when it is known, nothing of what Helm wrote is still under way
 	w.awaitOwners(t, keyOf(ns, "last"), ns+"/last:1")
-	p.goAway()
+	p.stop()
 	heard := w.LastMessage()
 	shared.InstallRelease(t, optionsOf(ns, "b", configMap("b")))
 	if err := shared.Client().Delete(t.Context(), secret(t, ns, "sh.helm.release.v1.a.v1")); err != nil {
@@ -218,7 +218,7 @@ func TestAway(t *testing.T) {
 	if owners := owners(w.Index, keyOf(ns, "a")); len(owners) != 1 || !w.Synced() || !w.LastMessage().Equal(heard) {
 		t.Errorf("while nobody answers: owners %v, synced %t, heard %s, want %s", owners, w.Synced(), w.LastMessage(), heard)
 	}
-	p.comeBack()
+	p.start()
 	w.awaitOwners(t, keyOf(ns, "b"), ns+"/b:1")
 	w.awaitOwners(t, keyOf(ns, "a"))
 	if !w.LastMessage().After(heard) {
@@ -232,7 +232,7 @@ func TestStreamed(t *testing.T) {
 	p := proxyOf(t, shared)
 	w := watchRecords(t, p.config(), "records-streamed")
 	w.awaitSync(t)
-	if asked := p.asked(); len(asked) != 1 || asked[0].Get("sendInitialEvents") != "true" {
+	if asked := p.queries(); len(asked) != 1 || asked[0].Get("sendInitialEvents") != "true" {
 		t.Errorf("asked %v, want one stream", asked)
 	}
 }
@@ -262,7 +262,7 @@ func TestForgotten(t *testing.T) {
 		t.Errorf("%d releases, %d damaged; want %d", releases, damaged, count)
 	}
 	pages := func() (n int) {
-		for _, q := range p.asked() {
+		for _, q := range p.queries() {
 			if q.Get("limit") == "10" {
 				n++
 			}
@@ -273,19 +273,19 @@ func TestForgotten(t *testing.T) {
 		t.Errorf("read in %d pages, want 3", n)
 	}
 	poll.Until(t, func() error {
-		if !slices.ContainsFunc(p.asked(), func(q url.Values) bool { return q.Get("watch") == "true" && q.Get("sendInitialEvents") == "" }) {
+		if !slices.ContainsFunc(p.queries(), func(q url.Values) bool { return q.Get("watch") == "true" && q.Get("sendInitialEvents") == "" }) {
 			return errors.New("nothing is watched")
 		}
 		return nil
 	})
 
-	p.goAway()
+	p.stop()
 	create("new")
 	if err := c.Client().Delete(t.Context(), last); err != nil {
 		t.Fatal(err)
 	}
 	c.Compact(t)
-	p.comeBack()
+	p.start()
 	w.awaitOwners(t, keyOf(ns, "new"), ns+"/new:1")
 	w.awaitOwners(t, keyOf(ns, fmt.Sprintf("r%d", count-1)))
 	w.awaitOwners(t, keyOf(ns, "r0"), ns+"/r0:1")

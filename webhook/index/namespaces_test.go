@@ -5,10 +5,6 @@ package index_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -19,13 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/fake"
-	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-// start runs a Releases until the test ends.
+// startNamespaces runs a Namespaces until the test ends.
 func startNamespaces(t *testing.T, client metadata.Interface) *index.Namespaces {
 	t.Helper()
 	w := index.NewNamespaces(client, logr.Discard())
@@ -33,7 +28,7 @@ func startNamespaces(t *testing.T, client metadata.Interface) *index.Namespaces 
 	go func() { ended <- w.Start(t.Context()) }()
 	t.Cleanup(func() { // after the test's context is done
 		if err := <-ended; err != nil {
-			t.Errorf("it ended with %v", err)
+			t.Errorf("the watch ended with %v", err)
 		}
 	})
 	return w
@@ -43,13 +38,13 @@ func awaitNamespaces(t *testing.T, w *index.Namespaces) {
 	t.Helper()
 	poll.Until(t, func() error {
 		if !w.Synced() {
-			return errors.New("it is not synced")
+			return errors.New("not synced")
 		}
 		return nil
 	})
 }
 
-// await waits until a namespace has these labels.
+// awaitLabels waits until a namespace has these labels.
 func awaitLabels(t *testing.T, w *index.Namespaces, name string, want map[string]string) {
 	t.Helper()
 	poll.Until(t, func() error {
@@ -60,12 +55,16 @@ func awaitLabels(t *testing.T, w *index.Namespaces, name string, want map[string
 	})
 }
 
-// TestLabels follows namespaces of a real API server, behind a proxy that loses connections.
+// TestLabels watches namespaces of a real API server through a proxy that closes connections.
 func TestLabels(t *testing.T) {
-	forward, client := metadataProxy(t)
+	p := proxyOf(t, shared)
+	client, err := metadata.NewForConfig(p.config())
+	if err != nil {
+		t.Fatal(err)
+	}
 	apply := func(name, labels string) {
 		t.Helper()
-		shared.ApplyYAML(t, "someone", fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {%s}}}", name, labels))
+		shared.ApplyYAML(t, "user", fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {%s}}}", name, labels))
 	}
 	shared.RemoveNamespacesAfter(t, "guarded", "absent")
 	apply("guarded", "fleetdoctor.io/guard: deny, fleetdoctor.iox: none, team: a")
@@ -78,54 +77,23 @@ func TestLabels(t *testing.T) {
 	awaitLabels(t, w, "guarded", map[string]string{"fleetdoctor.io/guard": "warn", "fleetdoctor.io/ignore": "true"})
 	awaitLabels(t, w, "absent", map[string]string{"fleetdoctor.io/adopt": "exact"})
 
-	poll.True(t, "it is live", w.Live)
-	forward.CloseClientConnections()
+	poll.True(t, "the watch is live", w.Live)
+	p.server.CloseClientConnections()
 	apply("absent", "")
 	awaitLabels(t, w, "absent", nil)
 	if !w.Synced() {
-		t.Error("it is no longer synced")
+		t.Error("not synced after the connections were lost")
 	}
-	poll.True(t, "it is live again", w.Live)
-}
-
-// metadataProxy stands before the API server, as an administrator, and lets pass only what asks for metadata.
-func metadataProxy(t *testing.T) (*httptest.Server, metadata.Interface) {
-	t.Helper()
-	config := shared.Config()
-	transport, err := rest.TransportFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	target, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	forward := &httputil.ReverseProxy{
-		Transport:     transport,
-		FlushInterval: -1, // events are passed on as they come
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // the client left
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	poll.True(t, "the watch is live again", w.Live)
+	for _, r := range p.received() {
 		if accept := r.Header.Get("Accept"); !strings.Contains(accept, "as=PartialObjectMetadata") {
-			t.Errorf("asked for more than metadata: %s", accept)
+			t.Errorf("requested more than metadata: %s", accept)
 		}
-		defer func() { _ = recover() }() // so a proxy tells a server that an answer broke off
-		forward.ServeHTTP(w, r)
-	}))
-	t.Cleanup(func() { // when the test's context is done, and with it every request
-		server.CloseClientConnections()
-		server.Close()
-	})
-	client, err := metadata.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
-	if err != nil {
-		t.Fatal(err)
 	}
-	return server, client
 }
 
-// TestGone deletes a namespace; where no controllers are a real one is never gone.
-func TestGone(t *testing.T) {
+// TestDeletedNamespace deletes a namespace. It uses a fake API server: a real one without controllers never removes a namespace.
+func TestDeletedNamespace(t *testing.T) {
 	scheme := fake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -143,13 +111,13 @@ func TestGone(t *testing.T) {
 	w := startNamespaces(t, client)
 	awaitNamespaces(t, w)
 	awaitLabels(t, w, "a", map[string]string{"fleetdoctor.io/guard": "warn"})
-	poll.Until(t, func() error { // of a fake what happens before it is watched is lost
+	poll.Until(t, func() error { // the fake sends no events from before the watch
 		for _, a := range client.Actions() {
 			if a.GetVerb() == "watch" {
 				return nil
 			}
 		}
-		return errors.New("nothing is watched")
+		return errors.New("no watch")
 	})
 	if err := client.Resource(gvr).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -20,15 +20,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 )
 
-// proxy stands before an API server, as an administrator. It can go away and come back, as an API server does that is restarted.
+// proxy forwards requests to an API server, as an administrator. It can stop and start again, like an API server that restarts.
 type proxy struct {
 	t       *testing.T
 	address string
 	handler http.Handler
-	server  *httptest.Server // nil while it is away
+	server  *httptest.Server // nil while the proxy is stopped
 
-	mu      sync.Mutex // guards queries
-	queries []url.Values
+	mu       sync.Mutex // guards requests
+	requests []*http.Request
 }
 
 func proxyOf(t *testing.T, c *cluster.Cluster) *proxy {
@@ -44,9 +44,9 @@ func proxyOf(t *testing.T, c *cluster.Cluster) *proxy {
 	}
 	forward := &httputil.ReverseProxy{
 		Transport:     transport,
-		FlushInterval: -1, // events are passed on as they come
+		FlushInterval: -1, // forward events immediately
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // the client left
+		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // the client closed the connection
 	}
 	free, err := ports.Free(1)
 	if err != nil {
@@ -55,15 +55,15 @@ func proxyOf(t *testing.T, c *cluster.Cluster) *proxy {
 	p := &proxy{t: t, address: fmt.Sprintf("127.0.0.1:%d", free[0])}
 	p.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
-		p.queries = append(p.queries, r.URL.Query())
+		p.requests = append(p.requests, r)
 		p.mu.Unlock()
-		defer func() { _ = recover() }() // so a proxy tells a server that an answer broke off
+		defer func() { _ = recover() }() // ReverseProxy panics when an answer is interrupted
 		forward.ServeHTTP(w, r)
 	})
-	p.comeBack()
+	p.start()
 	t.Cleanup(func() {
 		if p.server != nil {
-			p.goAway()
+			p.stop()
 		}
 	})
 	return p
@@ -71,13 +71,13 @@ func proxyOf(t *testing.T, c *cluster.Cluster) *proxy {
 
 func (p *proxy) config() *rest.Config { return &rest.Config{Host: "http://" + p.address, QPS: -1} }
 
-// goAway breaks every connection and takes no other.
-func (p *proxy) goAway() {
+// stop closes all connections and accepts no others.
+func (p *proxy) stop() {
 	closeServer(p.server)
 	p.server = nil
 }
 
-// closeServer closes a server with its connections, also those that come while it does: Close alone would wait for a watch to end.
+// closeServer closes a server and its connections, also new ones: Close alone waits until all watches end.
 func closeServer(s *httptest.Server) {
 	closed := make(chan struct{})
 	go func() {
@@ -96,7 +96,7 @@ func closeServer(s *httptest.Server) {
 	}
 }
 
-func (p *proxy) comeBack() {
+func (p *proxy) start() {
 	p.t.Helper()
 	listener, err := net.Listen("tcp", p.address)
 	if err != nil {
@@ -107,9 +107,18 @@ func (p *proxy) comeBack() {
 	p.server.Start()
 }
 
-// asked returns the queries of all requests so far.
-func (p *proxy) asked() []url.Values {
+// received returns all requests so far, without their bodies.
+func (p *proxy) received() []*http.Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.queries)
+	return slices.Clone(p.requests)
+}
+
+// queries returns the queries of all requests so far.
+func (p *proxy) queries() []url.Values {
+	var out []url.Values
+	for _, r := range p.received() {
+		out = append(out, r.URL.Query())
+	}
+	return out
 }
