@@ -20,24 +20,21 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// FieldManager is the field manager of every write. It distinguishes an adoption from other writes.
-const FieldManager = ownership.FieldManager
-
 // WebhookLabel selects the configurations of the admission webhook that sets the same ownership metadata.
 const WebhookLabel = "app.kubernetes.io/name=fleetdoctor-webhook"
 
 // Patcher reads and writes the metadata of live objects. Its errors are those of the API server (apimachinery's api/errors).
 type Patcher interface {
-	// Read returns the object's metadata as it is now.
+	// Read returns the present metadata of the object.
 	Read(ctx context.Context, ref object.Ref) (*object.Meta, error)
-	// Patch applies a JSON merge patch as FieldManager.
+	// Patch applies a JSON merge patch with the field manager ownership.FieldManager.
 	Patch(ctx context.Context, ref object.Ref, patch []byte) error
 }
 
-// Concurrency is how many writes are under way at once.
+// Concurrency is the maximum number of concurrent writes.
 const Concurrency = 8
 
-// requestTimeout bounds one request, so that an interrupted adoption does not wait for a server that no longer answers.
+// requestTimeout limits one request, so that an interrupted adoption does not wait for a server that no longer answers.
 const requestTimeout = 30 * time.Second
 
 // retries is the backoff for an object that others write to at the same time: 10 ms at first, some seconds in total.
@@ -45,78 +42,70 @@ func retries() wait.Backoff {
 	return wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.7, Jitter: 0.5, Steps: 12}
 }
 
-// Unanswered is the message of an item whose write was interrupted before the server answered.
-const Unanswered = "interrupted before the server answered: whether it was written is not known"
-
-// Apply writes the items, and sets their outcomes. It calls settled once for each item that it tried. An error of settled, which means that
-// an outcome cannot be recorded, stops the rest, and so does the end of ctx: Apply begins no other write, and waits for writes in progress
-// until finish ends. The error is one of these two. What a server refuses is an outcome, and so is an interrupted write (Unanswered).
+// Apply writes the items and sets their outcomes. It calls settled once for each item that it tried. If settled returns an error, or ctx ends,
+// Apply starts no other write. It waits for writes in progress until finish ends. It returns the error of settled, or the cause of the end of
+// ctx if items were not tried. A refusal by the server is an outcome, not an error.
 func Apply(ctx, finish context.Context, p Patcher, items []Item, settled func(index int) error) error {
-	g := errgroup.Group{}
+	g, running := errgroup.WithContext(ctx)
 	g.SetLimit(Concurrency)
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	var mu sync.Mutex // for settled
 	for i := range items {
 		if !items[i].Writes() {
 			continue
 		}
 		items[i].Outcome = report.OutcomeNotTried
-		if ctx.Err() != nil {
-			continue
-		}
 		g.Go(func() error {
-			if ctx.Err() != nil {
+			if running.Err() != nil {
 				return nil
 			}
-			// A write in progress is completed: it may be stored whether or not we wait for the answer.
-			items[i].Outcome, items[i].Message = write(finish, p, items[i], ctx.Done())
+			// A write in progress is completed: the server may store it whether or not the answer is awaited.
+			items[i].write(finish, p, running.Done())
 			mu.Lock()
 			defer mu.Unlock()
-			if err := settled(i); err != nil {
-				stop(err)
-				return err
-			}
-			return nil
+			return settled(i)
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(items, func(i Item) bool { return i.Outcome == report.OutcomeNotTried }) {
-		return nil // it may have been interrupted at the very last write
+	if slices.ContainsFunc(items, func(i Item) bool { return i.Outcome == report.OutcomeNotTried }) {
+		return context.Cause(ctx)
 	}
-	return context.Cause(ctx)
+	return nil // ctx may have ended during the last write
 }
 
-// write writes one item. The end of ended prevents another try.
-func write(ctx context.Context, p Patcher, item Item, ended <-chan struct{}) (report.Outcome, string) {
+// write writes the item and sets its outcome. The end of ended prevents another try.
+func (i *Item) write(ctx context.Context, p Patcher, ended <-chan struct{}) {
 	backoff := retries()
 	for {
-		now, err := try(ctx, p, item)
+		now, err := i.try(ctx, p)
 		switch {
 		case err == nil:
-			return report.OutcomeDone, ""
+			i.Outcome = report.OutcomeDone
+			return
 		case ctx.Err() != nil:
-			return report.OutcomeFailed, Unanswered
+			i.Outcome, i.Unanswered, i.Message = report.OutcomeFailed, true, "interrupted before the server answered: whether it was written is not known"
+			return
 		case now == nil:
-			return report.OutcomeFailed, err.Error()
-		}
-		if outcome, message, settled := again(item, now); settled {
-			return outcome, message
+			i.Outcome, i.Message = report.OutcomeFailed, err.Error()
+			return
+		case i.settledBy(now):
+			return
 		}
 		version := now.Metadata.ResourceVersion
-		if refused(err) && version == item.ResourceVersion {
-			return report.OutcomeFailed, err.Error()
+		if refused(err) && version == i.ResourceVersion {
+			i.Outcome, i.Message = report.OutcomeFailed, err.Error()
+			return
 		}
 		if backoff.Steps == 0 {
-			return report.OutcomeFailed, fmt.Sprintf("other programs write to it all the time: %v", err)
+			i.Outcome, i.Message = report.OutcomeFailed, fmt.Sprintf("other programs write to it all the time: %v", err)
+			return
 		}
-		item.ResourceVersion = version
+		i.ResourceVersion = version
 		select {
 		case <-time.After(backoff.Step()):
 		case <-ended:
-			return report.OutcomeNotTried, ""
+			return
 		}
 	}
 }
@@ -124,21 +113,21 @@ func write(ctx context.Context, p Patcher, item Item, ended <-chan struct{}) (re
 // gone stands for an object that does not exist.
 var gone = &object.Meta{}
 
-// try writes once. If it fails and the state of the object is not known, it reads the object again.
-func try(ctx context.Context, p Patcher, item Item) (*object.Meta, error) {
-	patch, err := patchOf(item)
+// try writes once. If that fails and the state of the object is not known, it also returns the present metadata of the object.
+func (i *Item) try(ctx context.Context, p Patcher) (*object.Meta, error) {
+	patch, err := i.patch()
 	if err != nil {
 		return nil, err
 	}
 	writing, cancel := context.WithTimeout(ctx, requestTimeout)
-	err = p.Patch(writing, item.Ref, patch)
+	err = p.Patch(writing, i.Ref, patch)
 	cancel()
 	if err == nil || refused(err) && !apierrors.IsInvalid(err) {
 		return nil, err
 	}
-	reading, cancel := context.WithTimeout(ctx, requestTimeout) // a new timeout: the write may be stored although it was not answered in time
+	reading, cancel := context.WithTimeout(ctx, requestTimeout) // the write may be stored although it was not answered in time
 	defer cancel()
-	now, readErr := p.Read(reading, item.Ref)
+	now, readErr := p.Read(reading, i.Ref)
 	switch {
 	case apierrors.IsNotFound(readErr):
 		return gone, err
@@ -148,41 +137,45 @@ func try(ctx context.Context, p Patcher, item Item) (*object.Meta, error) {
 	return now, err
 }
 
-// refused says whether a retry is useless. Every other error may be temporary, or may have followed a stored write: another program wrote to
-// the object, it is another object now, or no answer came.
+// refused says whether a retry is useless. All other errors may be temporary, or may follow a stored write: another program wrote to the
+// object, it is another object now, or no answer arrived.
 func refused(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsTooManyRequests(err) &&
 		!apierrors.IsServerTimeout(err) && !apierrors.IsTimeout(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsInternalError(err)
 }
 
-// again evaluates an item by the present state of its object. settled is false if the item is to be written still.
-func again(item Item, now *object.Meta) (outcome report.Outcome, message string, settled bool) {
-	if now == gone {
-		return report.OutcomeChanged, "it was deleted in the meantime", true
-	}
+// settledBy sets the outcome that follows from the present metadata of the object. It returns false if the item is still to be written.
+func (i *Item) settledBy(now *object.Meta) bool {
 	m := now.Metadata
 	present := ownership.MetadataOf(m.Labels, m.Annotations)
+	var changed string
 	switch {
-	case m.UID != item.UID:
-		return report.OutcomeChanged, "it was deleted and created again in the meantime", true
-	case present.Equal(item.After):
-		return report.OutcomeDone, "", true // our own write, whose answer was lost, or the same write by another program
-	case !present.Equal(item.Before):
-		return report.OutcomeChanged, "its ownership metadata was changed in the meantime", true
+	case now == gone:
+		changed = "it was deleted in the meantime"
+	case m.UID != i.UID:
+		changed = "it was deleted and created again in the meantime"
+	case present.Equal(i.After): // this write was stored and its answer was lost, or another program made the same write
+		i.Outcome = report.OutcomeDone
+		return true
+	case !present.Equal(i.Before):
+		changed = "its ownership metadata was changed in the meantime"
 	case m.DeletionTimestamp != "":
-		return report.OutcomeChanged, "it is being deleted", true
-	case item.Action == report.ActionAdopt && now.Controller() != "":
-		return report.OutcomeChanged, "it is controlled by " + now.Controller() + " now", true
+		changed = "it is being deleted"
+	case i.Action == report.ActionAdopt && now.Controller() != "":
+		changed = "it is controlled by " + now.Controller() + " now"
+	default:
+		return false
 	}
-	return "", "", false
+	i.Outcome, i.Message = report.OutcomeChanged, changed
+	return true
 }
 
-// patchOf is the JSON merge patch that changes an item's keys and nothing else. Its uid and resourceVersion are preconditions: the server
-// refuses it if the object was replaced, or written to since it was read.
-func patchOf(item Item) ([]byte, error) {
-	metadata := map[string]any{"uid": item.UID, "resourceVersion": item.ResourceVersion}
-	for _, c := range item.Changes {
+// patch returns the JSON merge patch that makes the changes of the item. Its uid and resourceVersion are preconditions: the server refuses it
+// if the object was replaced, or written to since it was read.
+func (i *Item) patch() ([]byte, error) {
+	metadata := map[string]any{"uid": i.UID, "resourceVersion": i.ResourceVersion}
+	for _, c := range i.Changes {
 		field := c.Field + "s"
 		keys, ok := metadata[field].(map[string]*string)
 		if !ok {

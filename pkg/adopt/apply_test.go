@@ -171,7 +171,7 @@ func TestApply(t *testing.T) {
 				if err := Apply(t.Context(), t.Context(), s, items, func(i int) error { settled = append(settled, i); return nil }); err != nil {
 					t.Fatal(err)
 				}
-				if items[0].Outcome != tc.want || s.writes != tc.writes || len(settled) != 1 {
+				if items[0].Outcome != tc.want || items[0].Unanswered || s.writes != tc.writes || len(settled) != 1 {
 					t.Errorf("outcome %s (%s) after %d writes, settled %v; want %s after %d", items[0].Outcome, items[0].Message, s.writes, settled, tc.want, tc.writes)
 				}
 				if !contains(items[0].Message, tc.says) {
@@ -198,7 +198,7 @@ func TestPatch(t *testing.T) {
 	i := item()
 	i.Before = ownership.FromValues(map[string]string{"objectset.rio.cattle.io/id": "", "app.kubernetes.io/managed-by": "Helm"})
 	i.Changes = changes(i.Before, i.After)
-	got, err := patchOf(i)
+	got, err := i.patch()
 	const want = `{"metadata":{"annotations":{"meta.helm.sh/release-name":"guestbook","meta.helm.sh/release-namespace":"web",` +
 		`"objectset.rio.cattle.io/id":"default-guestbook"},"labels":{"objectset.rio.cattle.io/hash":"c5c68538ff9800def965853a87784a250ad1f566"},` +
 		`"resourceVersion":"1","uid":"u-1"}}`
@@ -208,7 +208,7 @@ func TestPatch(t *testing.T) {
 	i.Changes = changes(i.After, i.Before)
 	const back = `{"metadata":{"annotations":{"meta.helm.sh/release-name":null,"meta.helm.sh/release-namespace":null,` +
 		`"objectset.rio.cattle.io/id":""},"labels":{"objectset.rio.cattle.io/hash":null},"resourceVersion":"1","uid":"u-1"}}`
-	if got, err := patchOf(i); err != nil || string(got) != back {
+	if got, err := i.patch(); err != nil || string(got) != back {
 		t.Errorf("got %s, error %v, want %s", got, err, back)
 	}
 }
@@ -279,7 +279,7 @@ func TestApplyUnanswered(t *testing.T) {
 			t.Error(err)
 		}
 		for _, i := range items {
-			if i.Outcome != report.OutcomeFailed || i.Message != Unanswered {
+			if i.Outcome != report.OutcomeFailed || !i.Unanswered || i.Message == "" {
 				t.Errorf("%s: outcome %s (%s)", i.Name, i.Outcome, i.Message)
 			}
 		}

@@ -39,6 +39,8 @@ type Item struct {
 	ResourceVersion string
 	// Before is the ownership metadata that the plan was made from, After the desired one.
 	Before, After ownership.Metadata
+	// Unanswered says that the write was interrupted before the server answered. The server may have stored it. The outcome is Failed.
+	Unanswered bool
 }
 
 // Plan decides what to do with each unowned object of a case. The items are ordered by bundle deployment and object.

@@ -61,8 +61,9 @@ func (e Entry) complete() bool {
 // outcome is a later line of a receipt: the outcome of the object on line Entry, counted from 1. It is for people; an undo does not need it.
 // It excludes the reason of a failure: a cluster's policy may quote the value of a Secret, and only a report can hide that.
 type outcome struct {
-	Entry   int            `json:"entry"`
-	Outcome report.Outcome `json:"outcome"`
+	Entry      int            `json:"entry"`
+	Outcome    report.Outcome `json:"outcome"`
+	Unanswered bool           `json:"unanswered,omitempty"` // the server may have stored the write
 }
 
 // Receipt is a receipt being written.
@@ -126,7 +127,7 @@ func encode(w io.Writer, v any) error { return escape.EncodeJSON(w, v, "") }
 // Settled appends the outcome of an item.
 func (r *Receipt) Settled(index int, item Item) error {
 	var b bytes.Buffer
-	if err := encode(&b, outcome{r.entries[index], item.Outcome}); err != nil {
+	if err := encode(&b, outcome{r.entries[index], item.Outcome, item.Unanswered}); err != nil {
 		return err
 	}
 	if _, err := r.file.Write(b.Bytes()); err != nil {

@@ -64,7 +64,10 @@ func TestReceiptUndamaged(t *testing.T) {
 	for name, raw := range map[string][]byte{
 		"damaged outcomes": bytes.Join([][]byte{all[0], all[1], all[2], []byte("\x00\x00\n{\"en\n"), all[4], []byte("\x00\x00")}, nil),
 		"no outcome":       bytes.Join(all[:3], nil),
-		"CRLF":             bytes.ReplaceAll(bytes.Join(all, nil), []byte("\n"), []byte("\r\n")),
+		// Outcomes of earlier versions do not say whether the server answered.
+		"outcomes without unanswered": bytes.ReplaceAll(bytes.Join(all, nil), []byte(`,"unanswered":true`), nil),
+		"outcomes with a message":     bytes.ReplaceAll(bytes.Join(all, nil), []byte(`"unanswered":true`), []byte(`"message":"interrupted before the server answered"`)),
+		"CRLF":                        bytes.ReplaceAll(bytes.Join(all, nil), []byte("\n"), []byte("\r\n")),
 	} {
 		if _, entries, err := ReadReceipt(bytes.NewReader(raw)); err != nil || len(entries) != 2 {
 			t.Errorf("%s: %d objects, error %v", name, len(entries), err)

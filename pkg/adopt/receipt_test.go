@@ -36,6 +36,7 @@ func receipt(t *testing.T) (path string, items []Item) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	items[0].Outcome, items[0].Unanswered, items[0].Message = report.OutcomeFailed, true, "interrupted"
 	items[2].Outcome, items[2].Message = report.OutcomeFailed, "forbidden" // which may quote a Secret's value
 	for i, x := range items {
 		if !x.Writes() {
@@ -72,8 +73,9 @@ func TestReceipt(t *testing.T) {
 	if diff := cmp.Diff([]Entry{entry(items[0]), entry(items[2])}, entries); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
-	if lines := strings.Split(string(raw), "\n"); len(lines) != 6 || lines[4] != `{"entry":2,"outcome":"Failed"}` {
-		t.Errorf("the outcomes are not told: %s", raw)
+	outcomes := strings.SplitAfterN(string(raw), "\n", 4)[3]
+	if want := `{"entry":1,"outcome":"Failed","unanswered":true}` + "\n" + `{"entry":2,"outcome":"Failed"}` + "\n"; outcomes != want {
+		t.Errorf("outcomes %s, want %s", outcomes, want)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, error %v", info.Mode(), err)

@@ -197,7 +197,7 @@ func (f *fleetServer) managed(before, after *unstructured.Unstructured) {
 	}
 	got := map[string]bool{}
 	for _, entry := range after.GetManagedFields() {
-		if entry.Manager != adopt.FieldManager {
+		if entry.Manager != ownership.FieldManager {
 			continue
 		}
 		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" {
@@ -228,7 +228,7 @@ func others(t *testing.T, obj *unstructured.Unstructured) map[string][]string {
 	}
 	out := map[string][]string{}
 	for _, entry := range obj.GetManagedFields() {
-		if entry.Manager == adopt.FieldManager {
+		if entry.Manager == ownership.FieldManager {
 			continue
 		}
 		for _, path := range fieldPaths(t, entry) {
@@ -314,9 +314,15 @@ func outcomes(t *testing.T, path string) (objects int, byOutcome map[string]int)
 	byOutcome = map[string]int{}
 	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
 	for _, line := range lines[1+len(entries):] {
-		var o struct{ Outcome string }
+		var o struct {
+			Outcome    string
+			Unanswered bool
+		}
 		if err := json.Unmarshal([]byte(line), &o); err != nil {
 			t.Fatalf("a line of the receipt: %v", err)
+		}
+		if o.Unanswered {
+			o.Outcome += " unanswered"
 		}
 		byOutcome[o.Outcome]++
 	}

@@ -19,7 +19,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
 	environment "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
@@ -123,7 +122,7 @@ func truthTable(b *bytes.Buffer) {
 	}
 	b.WriteString("\nNo policy takes objects that are being deleted, objects with a controller, objects of a `fleet-agent` bundle, and cluster-scoped objects of a bundle with a " +
 		"targetNamespace.\n\nOnly the labels `objectset.rio.cattle.io/hash` and `app.kubernetes.io/managed-by` and the annotations `objectset.rio.cattle.io/id`, `meta.helm.sh/release-name` and " +
-		"`meta.helm.sh/release-namespace` are written, with the field manager `" + adopt.FieldManager + "`, and only to the object of the plan: its uid is checked.\n")
+		"`meta.helm.sh/release-namespace` are written, with the field manager `" + ownership.FieldManager + "`, and only to the object of the plan: its uid is checked.\n")
 }
 
 // rules are the rules of preflight.

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -39,7 +40,7 @@ func (s *session) apply(ctx context.Context) error {
 	progress := s.StartProgress()
 	defer progress.Clear()
 	done := 0
-	err := adopt.Apply(ctx, finish, &cluster.Writer{Cluster: s.cluster, Manager: adopt.FieldManager, DryRun: dry}, s.items, func(i int) error {
+	err := adopt.Apply(ctx, finish, &cluster.Writer{Cluster: s.cluster, Manager: ownership.FieldManager, DryRun: dry}, s.items, func(i int) error {
 		done++
 		progress.Show("writing", done)
 		return record(i)
@@ -59,7 +60,7 @@ func (s *session) status(ctx context.Context, err error) error {
 	failed := s.count(func(i adopt.Item) bool {
 		return i.Outcome == report.OutcomeFailed || i.Outcome == report.OutcomeChanged
 	})
-	unanswered := s.count(func(i adopt.Item) bool { return i.Message == adopt.Unanswered })
+	unanswered := s.count(func(i adopt.Item) bool { return i.Unanswered })
 	switch {
 	case unanswered > 0 && s.dryRun.String() != dryRunServer:
 		return s.interrupted(fmt.Sprintf("the server did not answer the write of %s, which may be stored; the other objects were not tried", objects(unanswered)), s.resume())
