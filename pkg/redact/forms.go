@@ -8,49 +8,28 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"html"
-	"iter"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// prefixLength is the number of leading bytes of a value that are encoded to check whether a text may contain a form of the value. It is a
-// multiple of a base64 group. It is long enough that the prefix still has minLength bytes after one form has collapsed its blanks.
-const prefixLength = 48
-
-var encodings = []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding}
-
-// forms yields the encodings of a value that may occur in a text. Each form of a prefix of the value is a prefix of a form of the value.
-func forms(v string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, list := range []func(string) []string{literal, base64Forms, escapedForms, singleLine} {
-			for _, f := range list(v) {
-				if !yield(f) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func literal(v string) []string {
-	lower := hex.EncodeToString([]byte(v))
-	return []string{v, lower, strings.ToUpper(lower)}
+// forms returns the encodings of a value that may occur in a text. Each form of a prefix of the value is a prefix of a form of the value.
+func forms(v string) []string {
+	digits := hex.EncodeToString([]byte(v))
+	return slices.Concat([]string{v, digits, strings.ToUpper(digits)}, base64Forms(v), escapedForms(v), singleLine(v))
 }
 
 // base64Forms returns the base64 forms of a value: the value alone, the same escaped for a URL, and the value within a longer encoded text. In
 // a longer text, the value begins at one of three offsets in a base64 group.
 func base64Forms(v string) []string {
-	var out []string
-	for _, e := range encodings {
+	out := []string{url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(v)))}
+	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
 		out = append(out, e.EncodeToString([]byte(v)))
 	}
-	out = append(out, url.QueryEscape(out[0]))
-	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		for before := range 3 {
-			out = append(out, embedded(e, v, before))
-		}
+	for before := range 3 {
+		out = append(out, embedded(base64.RawStdEncoding, v, before), embedded(base64.RawURLEncoding, v, before))
 	}
 	return out
 }
@@ -65,7 +44,8 @@ func embedded(e *base64.Encoding, v string, before int) string {
 	return text[min(first, len(text)):]
 }
 
-var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
+// escapedByte matches one escaped byte of a URL.
+var escapedByte = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
 // escapedForms returns the value as JSON, YAML and Go write it in a string, and as HTML and URLs escape it.
 func escapedForms(v string) []string {
@@ -83,7 +63,7 @@ func escapedForms(v string) []string {
 	out = append(out, quoted[1:len(quoted)-1], strings.ReplaceAll(v, "'", "''"), page,
 		strings.NewReplacer("&#34;", "&quot;", "&#39;", "&apos;").Replace(page))
 	for _, address := range []string{url.QueryEscape(v), url.PathEscape(v)} {
-		out = append(out, address, percent.ReplaceAllStringFunc(address, strings.ToLower))
+		out = append(out, address, escapedByte.ReplaceAllStringFunc(address, strings.ToLower))
 	}
 	return out
 }
@@ -96,4 +76,21 @@ func singleLine(v string) []string {
 	unix := strings.ReplaceAll(v, "\r\n", "\n")
 	return []string{unix, strings.Join(strings.Fields(v), " "), strings.ReplaceAll(unix, "\n", " "),
 		strings.ReplaceAll(unix, "\n", ""), strings.ReplaceAll(unix, "\n", `\n`)}
+}
+
+// unescaped returns the text without its URL and HTML escapes, if it has any. Programs differ in the characters that they escape.
+func unescaped(text string) []string {
+	var out []string
+	if escapedByte.MatchString(text) {
+		for _, address := range []string{text, strings.ReplaceAll(text, "+", " ")} { // a path, a query
+			out = append(out, escapedByte.ReplaceAllStringFunc(address, func(s string) string {
+				b, _ := hex.DecodeString(s[1:]) // the regular expression allows only hexadecimal digits
+				return string(b)
+			}))
+		}
+	}
+	if page := html.UnescapeString(text); page != text {
+		out = append(out, page)
+	}
+	return out
 }

@@ -166,7 +166,7 @@ func TestTexts(t *testing.T) {
 	var s redact.Secrets
 	s.AddPlain("invented-password")
 	s.AddPlain("p@ss/w:rd 1")
-	s.Add(encoded("invented-token"))
+	s.AddSecret(map[string]any{"data": map[string]any{"token": encoded("invented-token")}})
 	s.AddText([]byte("database:\n  password: invented-value\n  port: 54321098\n  hosts: [invented-host]\n  ssl: true\n"))
 	s.AddText([]byte("{not: yaml: at all"))
 	for text, want := range map[string]string{

@@ -8,126 +8,30 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
-)
 
-// minLength is the minimum length in bytes of a secret value that is searched for in other text. Shorter values, such as "true" or "1", occur
-// everywhere.
-const minLength = 6
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
 
 // Secrets collects the values that must not be shown. The zero value is ready to use. A cluster may have very many values, so they are stored
 // unchanged and only expanded into their forms if a text may quote them.
 type Secrets struct {
-	stored, plain map[string]bool
-	others        *Secrets // from AddQuoted: no bundle states them, and any user can choose them
+	values map[string]bool // true if the value is base64, as in the data of a Secret
+	others map[string]bool // the same, from AddQuoted: no bundle states them, and any user can choose them
 }
-
-// Add adds a base64 value, as in a Secret's data. The decoded value is hidden as well.
-func (s *Secrets) Add(encoded string) { put(&s.stored, encoded) }
 
 // AddPlain adds an unencoded value.
-func (s *Secrets) AddPlain(v string) { put(&s.plain, v) }
+func (s *Secrets) AddPlain(v string) { add(&s.values, v, false) }
 
-func put(set *map[string]bool, v string) {
-	if *set == nil {
-		*set = map[string]bool{}
+func add(values *map[string]bool, v string, encoded bool) {
+	if *values == nil {
+		*values = map[string]bool{}
 	}
-	(*set)[v] = true
-}
-
-// each calls f with every value to hide.
-func (s *Secrets) each(f func(string)) {
-	for v := range s.plain {
-		variants(v, false, f)
-	}
-	for v := range s.stored {
-		variants(v, true, f)
-	}
-}
-
-// variants calls f with the value, with the value without surrounding blanks (a file often ends with a newline that a program drops) and, if it
-// is stored as base64, with the decoded value.
-func variants(v string, stored bool, f func(string)) {
-	if len(v) >= minLength {
-		f(v)
-	}
-	if trimmed := strings.TrimSpace(v); len(trimmed) >= minLength && trimmed != v {
-		f(trimmed)
-	}
-	if b, err := base64.StdEncoding.DecodeString(v); stored && err == nil {
-		variants(string(b), false, f)
-	}
-}
-
-// quoted returns the forms of values that may be in the texts: those whose first bytes are in them.
-func (s *Secrets) quoted(in fragments) map[string]bool {
-	out := map[string]bool{}
-	if len(in) == 0 {
-		return out
-	}
-	s.each(func(v string) {
-		if !in.mayQuote(v) {
-			return
-		}
-		for f := range forms(v) {
-			if in.has(f) {
-				out[f] = true
-			}
-		}
-	})
-	return out
-}
-
-// fragments is the set of all substrings of minLength bytes of some texts.
-type fragments map[[minLength]byte]struct{}
-
-func (x fragments) add(text string) {
-	for i := 0; i+minLength <= len(text); i++ {
-		x[[minLength]byte([]byte(text[i:i+minLength]))] = struct{}{}
-	}
-}
-
-func (x fragments) has(prefix string) bool {
-	if len(prefix) < minLength {
-		return false
-	}
-	_, ok := x[[minLength]byte([]byte(prefix[:minLength]))]
-	return ok
-}
-
-// mayQuote says whether the texts may contain a form of the value. It compares the first bytes.
-func (x fragments) mayQuote(v string) bool {
-	for f := range forms(v[:min(len(v), prefixLength)]) {
-		if x.has(f) {
-			return true
-		}
-	}
-	return false
-}
-
-// replacer hides the values in a text, except those in except. Longer values come first, so that a value that contains another one is hidden
-// completely.
-func replacer(values, except map[string]bool) *strings.Replacer {
-	all := make([]string, 0, len(values))
-	for v := range values {
-		if !except[v] {
-			all = append(all, v)
-		}
-	}
-	slices.SortFunc(all, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
-	})
-	pairs := make([]string, 0, 2*len(all))
-	for _, v := range all {
-		pairs = append(pairs, v, "***")
-	}
-	return strings.NewReplacer(pairs...)
+	(*values)[v] = (*values)[v] || encoded
 }
 
 // AddText adds a text from a Secret: the whole text and, if it is YAML, each value in it, because a template may use the values one by one.
@@ -159,6 +63,111 @@ func Leaves(v any, f func(string)) {
 	case map[string]any:
 		for _, e := range v {
 			Leaves(e, f)
+		}
+	}
+}
+
+// AddSecret adds the values of a Secret, given as decoded JSON: its data, the registry logins in it, and the data in annotations with a copy of
+// the Secret, such as the one of kubectl apply. A value that is not a string, such as 12345678, is added as text.
+func (s *Secrets) AddSecret(c map[string]any) {
+	secretValues(c, func(v string, encoded bool) { add(&s.values, v, encoded) })
+}
+
+// AddQuoted is AddSecret for the values that the document may quote. The values in except are not secret.
+func (s *Secrets) AddQuoted(c map[string]any, q *Quotes, except map[string]bool) {
+	secretValues(c, func(v string, encoded bool) {
+		all := variants(v, encoded)
+		if slices.ContainsFunc(all, q.mayQuote) && !slices.ContainsFunc(all, func(v string) bool { return except[v] }) {
+			add(&s.others, strings.Clone(v), encoded) // the value must not keep the object in memory
+		}
+	})
+}
+
+// variants returns the value, the value without surrounding blanks (a file often ends with a newline that a program drops), and the same of the
+// decoded value if it is base64.
+func variants(v string, encoded bool) []string {
+	out := []string{v, strings.TrimSpace(v)}
+	if b, err := base64.StdEncoding.DecodeString(v); encoded && err == nil {
+		out = append(out, string(b), strings.TrimSpace(string(b)))
+	}
+	return slices.Compact(slices.DeleteFunc(out, func(v string) bool { return len(v) < minLength }))
+}
+
+// tokenType is the type of the Secrets of service accounts. The value of their key "namespace" is a name, not a secret.
+const tokenType = "kubernetes.io/service-account-token"
+
+// secretValues calls add with each value of a Secret.
+func secretValues(c map[string]any, add func(v string, encoded bool)) {
+	for _, field := range []string{"data", "stringData"} {
+		encoded := field == "data"
+		values, _ := c[field].(map[string]any)
+		for key, v := range values {
+			if v == nil || encoded && key == "namespace" && c["type"] == tokenType {
+				continue
+			}
+			text := fmt.Sprint(v)
+			add(text, encoded)
+			content := []byte(text)
+			if encoded {
+				content, _ = base64.StdEncoding.DecodeString(text) // what is not base64 is no registry login
+			}
+			registryLogins(key, content, func(v string) { add(v, false) })
+		}
+	}
+	meta, _ := c["metadata"].(map[string]any)
+	annotations, _ := meta["annotations"].(map[string]any)
+	for _, v := range annotations {
+		if inner := SecretIn(v); inner != nil {
+			delete(inner, "metadata") // no nested copies
+			secretValues(inner, add)
+		}
+	}
+}
+
+// SecretIn returns the Secret in an annotation's value, which is JSON; nil if the value is not a Secret.
+func SecretIn(annotation any) map[string]any {
+	text, _ := annotation.(string)
+	if !strings.Contains(text, "ata\"") { // of data or stringData
+		return nil
+	}
+	inner, _, err := object.Decode([]byte(text))
+	if err != nil {
+		return nil
+	}
+	_, data := inner["data"].(map[string]any)
+	_, stringData := inner["stringData"].(map[string]any)
+	if !data && !stringData {
+		return nil
+	}
+	return inner
+}
+
+// registryLogins calls f with each text of a registry login, from .dockerconfigjson or the older .dockercfg. The decoded field auth is
+// USER:PASSWORD.
+func registryLogins(key string, value []byte, f func(string)) {
+	var config struct {
+		Auths map[string]map[string]any `json:"auths"`
+	}
+	var into any = &config
+	switch key {
+	case ".dockerconfigjson", "config.json":
+	case ".dockercfg":
+		into = &config.Auths
+	default:
+		return
+	}
+	if json.Unmarshal(value, into) != nil {
+		return
+	}
+	for _, login := range config.Auths {
+		for name, v := range login {
+			text, _ := v.(string)
+			f(text)
+			if b, err := base64.StdEncoding.DecodeString(text); name == "auth" && err == nil {
+				_, password, _ := strings.Cut(string(b), ":")
+				f(string(b))
+				f(password)
+			}
 		}
 	}
 }

@@ -180,7 +180,7 @@ func TestSecrets(t *testing.T) {
 	} {
 		for name, add := range map[string]func(*redact.Secrets){
 			"in the clear": func(x *redact.Secrets) { x.AddPlain(value) },
-			"as stored":    func(x *redact.Secrets) { x.Add(base64.StdEncoding.EncodeToString(b)) },
+			"as stored":    func(x *redact.Secrets) { x.AddSecret(map[string]any{"data": map[string]any{"key": base64.StdEncoding.EncodeToString(b)}}) },
 		} {
 			var secrets redact.Secrets
 			add(&secrets)
@@ -195,7 +195,7 @@ func TestSecrets(t *testing.T) {
 // TestSecretsTrimmed holds that a value that ends in a newline, as `echo x | base64` makes it, is found where a program printed it without.
 func TestSecretsTrimmed(t *testing.T) {
 	var secrets redact.Secrets
-	secrets.Add(base64.StdEncoding.EncodeToString([]byte("hunter22\n")))
+	secrets.AddSecret(map[string]any{"data": map[string]any{"key": base64.StdEncoding.EncodeToString([]byte("hunter22\n"))}})
 	if got := hidden(&secrets, "login with hunter22 was refused"); strings.Contains(got, "hunter22") {
 		t.Errorf("%q", got)
 	}
@@ -206,7 +206,7 @@ func TestSecretsShort(t *testing.T) {
 	var secrets redact.Secrets
 	for _, s := range []string{"", "1", "true", "admin"} {
 		secrets.AddPlain(s)
-		secrets.Add(base64.StdEncoding.EncodeToString([]byte(s)))
+		secrets.AddSecret(map[string]any{"data": map[string]any{"key": base64.StdEncoding.EncodeToString([]byte(s))}})
 	}
 	if got := hidden(&secrets, "admin is true 1"); got != "admin is true 1" {
 		t.Errorf("%q", got)

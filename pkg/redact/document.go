@@ -23,39 +23,35 @@ type Document interface {
 func (s *Secrets) Redactor(d Document) func(text string) string {
 	var q Quotes
 	d.Texts(q.Add)
-	values := s.quoted(q.texts)
-	if s.others != nil {
-		if others := s.others.quoted(q.texts); len(others) > 0 {
-			var published Published
-			d.Published(&published)
-			published.without(others)
-			maps.Copy(values, others)
-		}
+	values := q.formsOf(s.values)
+	if others := q.formsOf(s.others); len(others) > 0 {
+		var published Published
+		d.Published(&published)
+		published.without(others)
+		maps.Copy(values, others)
 	}
-	hiding := replacer(values, namesAmong(values, d.Names))
-	return func(text string) string { return hideEscaped(hiding, text) }
-}
-
-// namesAmong returns the values that are names in the document. A database Secret often has such a value. Hiding a name protects nothing,
-// because the text around it reveals it, and a command without its namespace is useless.
-func namesAmong(values map[string]bool, names func(func(...string))) map[string]bool {
-	out := map[string]bool{}
-	if len(values) == 0 {
-		return out
-	}
-	names(func(all ...string) {
-		for _, name := range all {
-			if values[name] {
-				out[name] = true
-			}
+	// A database Secret often has a value that is a name. To hide it protects nothing, because the text around it reveals it, and a command
+	// without its namespace is useless.
+	d.Names(func(names ...string) {
+		for _, name := range names {
+			delete(values, name)
 			for part := range strings.SplitSeq(name, "/") {
-				if values[part] {
-					out[part] = true
-				}
+				delete(values, part)
 			}
 		}
 	})
-	return out
+	var pairs []string
+	for _, v := range longestFirst(maps.Keys(values)) { // a value may contain another one
+		pairs = append(pairs, v, "***")
+	}
+	hide := strings.NewReplacer(pairs...)
+	return func(text string) string {
+		hidden := hide.Replace(text)
+		if slices.ContainsFunc(unescaped(hidden), func(s string) bool { return hide.Replace(s) != s }) {
+			return "***" // the text has an escaped value
+		}
+		return hidden
+	}
 }
 
 // quotedPart matches the quoted parts of a sentence or a path.
@@ -66,8 +62,7 @@ type Published struct{ sentences, paths strings.Builder }
 
 // Sentence adds a sentence without its quoted parts and without the paths. The map keys in a path may be any text.
 func (p *Published) Sentence(text string, paths []string) {
-	longest := slices.SortedFunc(slices.Values(paths), func(x, y string) int { return len(y) - len(x) })
-	for _, path := range longest { // one path may be a prefix of another
+	for _, path := range longestFirst(slices.Values(paths)) { // a path may be a prefix of another one
 		text = strings.ReplaceAll(text, path, "\x00")
 	}
 	p.sentences.WriteString(quotedPart.ReplaceAllString(text, "\x00") + "\x00")
@@ -82,9 +77,7 @@ func (p *Published) Path(path string) {
 // value that begins with a dot counts, because any other one may be a map key.
 func (p *Published) without(values map[string]bool) {
 	sentences, paths := p.sentences.String(), p.paths.String()
-	for v := range values {
-		if strings.Contains(sentences, v) || strings.HasPrefix(v, ".") && strings.Contains(paths, v) {
-			delete(values, v)
-		}
-	}
+	maps.DeleteFunc(values, func(v string, _ bool) bool {
+		return strings.Contains(sentences, v) || strings.HasPrefix(v, ".") && strings.Contains(paths, v)
+	})
 }
