@@ -4,37 +4,39 @@ package preflight
 
 import (
 	"fmt"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"slices"
 
 	"al.essio.dev/pkg/shellescape"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// release decides whether the rollout installs or upgrades, and whether another owner has the release.
+// release predicts whether the rollout installs or upgrades, and reports another owner of the release.
 func (r *rollout) release() {
 	d := r.d
-	r.last = d.On.Latest[d.Ownership.Release()]
-	options := d.Options()
-	take := options.Helm != nil && options.Helm.TakeOwnership
+	name := d.Ownership.Release()
+	r.last = d.On.Latest[name]
+	uninstalls := r.last != nil && r.last.Status == release.StatusUninstalling
+	_, recordsRead := d.On.State.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
 	switch {
-	case r.last != nil && r.last.Status == release.StatusUninstalling:
-		r.Action, r.takes = report.RolloutInstall, take
-		r.add(uninstalling, nil, "release %s is recorded as uninstalling: Fleet uninstalls it first, which deletes its objects", d.Ownership.Release())
-	case r.last != nil:
+	case r.last != nil && !uninstalls:
 		r.Action, r.takes = report.RolloutUpgrade, true
-	case !recordsRead(d):
-		r.add(recordsUnread, nil, "the release records in namespace %s could not all be read: whether this installs or upgrades is not known", d.Ownership.ReleaseNamespace)
+	case uninstalls || recordsRead:
+		helm := d.Options().Helm
+		r.Action, r.takes = report.RolloutInstall, helm != nil && helm.TakeOwnership
 	default:
-		r.Action, r.takes = report.RolloutInstall, take
+		r.add(recordsUnread, nil, "the release records in namespace %s could not all be read: whether this installs or upgrades is not known", d.Ownership.ReleaseNamespace)
+	}
+	if uninstalls {
+		r.add(uninstalling, nil, "release %s is recorded as uninstalling: Fleet uninstalls it first, which deletes its objects", name)
 	}
 	r.inUse()
-	r.renamed()
+	if now := d.Release; now.Revision > 0 && now.Release() != name {
+		r.add(releaseRenamed, nil, "it is now deployed as release %s, and would be installed as %s: Fleet's garbage collection then uninstalls the first release, and deletes the objects that are in both",
+			now.Release(), name)
+	}
 }
 
 // inUse reports the owner of the release, if it is not the bundle.
@@ -52,11 +54,10 @@ func (r *rollout) inUse() {
 	case last.BundleID == "":
 		owner = "is not a release of Fleet"
 	case last.BundleID != d.Name:
-		owner = "is owned by bundle " + last.BundleID
-		if other := r.deployed(last.BundleID); other == nil {
-			owner += ", which is no longer deployed on this cluster"
-		} else {
-			owner = "is owned by bundle deployment " + other.Key()
+		owner = "is owned by bundle " + last.BundleID + ", which is no longer deployed on this cluster"
+		all := r.c.Desired.Deployments
+		if i := slices.IndexFunc(all, func(o *resolve.BundleDeployment) bool { return o.Name == last.BundleID && o.On == d.On }); i >= 0 {
+			owner = "is owned by bundle deployment " + all[i].Key()
 		}
 	case agent != "" && last.AgentNamespace != "" && last.AgentNamespace != agent:
 		owner = "is owned by the agent in namespace " + last.AgentNamespace
@@ -69,65 +70,29 @@ func (r *rollout) inUse() {
 		shellescape.Quote(last.Namespace), shellescape.Quote(last.Name.Name))
 }
 
-// deployed finds the deployment of a bundle on this cluster.
-func (r *rollout) deployed(bundle string) *resolve.BundleDeployment {
-	for _, d := range r.c.Desired.Deployments {
-		if d.Name == bundle && d.On == r.d.On {
-			return d
-		}
-	}
-	return nil
-}
-
-// renamed reports a bundle that is deployed as another release.
-func (r *rollout) renamed() {
-	current := r.d.Release
-	if current.Revision == 0 || current.Release() == r.d.Ownership.Release() {
-		return
-	}
-	r.add(releaseRenamed, nil, "it is now deployed as release %s, and would be installed as %s: Fleet's garbage collection then uninstalls the first release, and deletes the objects that are in both",
-		current.Release(), r.d.Ownership.Release())
-}
-
 // deletions reports the objects of the release that are no longer in the bundle.
 func (r *rollout) deletions() {
 	d := r.d
 	if d.Release.Release() != d.Ownership.Release() {
 		return // the garbage collection deletes them
 	}
-	desired := map[object.Key]bool{}
-	for i := range d.Objects {
-		desired[d.Objects[i].Key()] = true
-	}
-	for _, w := range d.Removed {
-		if desired[w.Key()] || w.Kept() {
+	for _, o := range d.Removed {
+		desired := d.On.Claims.Of(o.Key())
+		if slices.ContainsFunc(desired, func(o *resolve.Object) bool { return o.Deployment == d.BundleDeployment }) || o.Kept() {
 			continue
 		}
 		r.Counts.Delete++
-		ref := w.Ref
-		others := r.desiredBy(w.Key())
-		if len(others) == 0 {
-			r.add(deleted, &ref, "%s is in release %s and no longer in the bundle: the rollout deletes it", w.Key(), d.Release.Release())
+		if len(desired) == 0 {
+			r.add(deleted, &o.Ref, "%s is in release %s and no longer in the bundle: the rollout deletes it", o.Key(), d.Release.Release())
 			continue
 		}
-		item := r.add(deletesDesired, &ref, "%s is in release %s and no longer in the bundle: the rollout deletes it, although bundle deployment %s desires it", w.Key(),
-			d.Release.Release(), others[0].Key())
-		item.Owner = "bundle deployment " + others[0].Key()
+		other := "bundle deployment " + desired[0].Deployment.Key()
+		r.add(deletesDesired, &o.Ref, "%s is in release %s and no longer in the bundle: the rollout deletes it, although %s desires it", o.Key(), d.Release.Release(), other).
+			Owner = other
 	}
-}
-
-// desiredBy returns the other deployments that desire an object.
-func (r *rollout) desiredBy(key object.Key) []*resolve.BundleDeployment {
-	var out []*resolve.BundleDeployment
-	for _, w := range r.d.On.Claims.Of(key) {
-		if w.Deployment != r.d.BundleDeployment {
-			out = append(out, w.Deployment)
-		}
-	}
-	return out
 }
 
 // adoptCommand is the command that assigns the existing objects to the bundle.
-func adoptCommand(c *check.Input, d *evaluate.BundleDeployment) string {
-	return c.Commands.Adopt + " " + c.Commands.BundleArgs(d.BundleDeployment)
+func (r *rollout) adoptCommand() string {
+	return r.c.Commands.Adopt + " " + r.c.Commands.BundleArgs(r.d.BundleDeployment)
 }

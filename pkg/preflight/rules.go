@@ -38,7 +38,7 @@ var (
 			"the objects that are in both"}
 	contested = Rule{"Contested", report.Error, report.VerdictContested,
 		"another bundle of this cluster desires the object too: each deploy of one takes it from the other"}
-	held = Rule{"Held", report.Error, report.VerdictContested,
+	existingOwner = Rule{"Held", report.Error, report.VerdictContested,
 		"another owner, which is on this cluster, owns the object: it loses the object, or takes it over again"}
 	deletesDesired = Rule{"DeletesWanted", report.Error, report.VerdictContested,
 		"the object is in the release and no longer in the bundle, and another bundle desires it: Helm deletes it by its name anyway"}
@@ -71,7 +71,7 @@ var (
 
 // Rules lists the rules, the most severe first. docs/preflight.md is made from it.
 func Rules() []Rule {
-	return []Rule{notRendered, clusterScoped, valuesMissing, recordTooLarge, invalidOwnership, applyConflict, releaseInUse, releaseRenamed, contested, held,
+	return []Rule{notRendered, clusterScoped, valuesMissing, recordTooLarge, invalidOwnership, applyConflict, releaseInUse, releaseRenamed, contested, existingOwner,
 		deletesDesired, agentName, garbageCollected, unknownObjects, partial, recordsUnread, objectUnread, takenOver, overwritten, beingDeleted,
 		uninstalling, deleted, keptRecords}
 }
