@@ -38,9 +38,7 @@ const Concurrency = 8
 const requestTimeout = 30 * time.Second
 
 // retries is the backoff for an object that others write to at the same time: 10 ms at first, some seconds in total.
-func retries() wait.Backoff {
-	return wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.7, Jitter: 0.5, Steps: 12}
-}
+var retries = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.7, Jitter: 0.5, Steps: 12}
 
 // Apply writes the items and sets their outcomes. It calls settled once for each item that it tried. If settled returns an error, or ctx ends,
 // Apply starts no other write. It waits for writes in progress until finish ends. It returns the error of settled, or the cause of the end of
@@ -76,7 +74,7 @@ func Apply(ctx, finish context.Context, p Patcher, items []Item, settled func(in
 
 // write writes the item and sets its outcome. The end of ended prevents another try.
 func (i *Item) write(ctx context.Context, p Patcher, ended <-chan struct{}) {
-	backoff := retries()
+	backoff := retries
 	for {
 		now, err := i.try(ctx, p)
 		switch {

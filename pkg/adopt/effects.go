@@ -8,19 +8,19 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
 // agentManager is the field manager of Fleet's agent: its own fields are no conflict.
 const agentManager = "fleetagent"
 
-// effects says what follows from an adoption: who loses the object, what may delete it, what the next deploy changes, and what Fleet reports.
+// effects lists the consequences of an adoption: the owner that loses the object, the uninstall that deletes it, the fields that the next deploy
+// changes, and the state that Fleet reports.
 func effects(d *evaluate.BundleDeployment, x *evaluate.Object, owners []ownership.Owner) []string {
 	var out []string
 	for _, o := range owners {
 		switch {
-		case o.Situation == ownership.Contested: // it does not have the object: nothing changes for it
+		case o.Situation == ownership.Contested: // it does not own the object: nothing changes for it
 		case len(o.Bundles) > 0:
 			out = append(out, o.String()+" loses it: while it desires the object it will report it \"not owned by us\", its next deploy takes it back, and "+
 				"uninstalling it deletes the object by its name")
@@ -47,6 +47,9 @@ func effects(d *evaluate.BundleDeployment, x *evaluate.Object, owners []ownershi
 		out = append(out, fmt.Sprintf("its annotation kubectl.kubernetes.io/last-applied-configuration states %s, which the bundle does not: Fleet will report "+
 			"the object as modified, although it is not, until the annotation is removed", strings.Join(paths, ", ")))
 	}
+	if x.Message != "" { // why the changes of the next deploy could not be predicted
+		out = append(out, x.Message)
+	}
 	return out
 }
 
@@ -62,18 +65,18 @@ func uninstall(d *evaluate.BundleDeployment, x *evaluate.Object) string {
 }
 
 func overwritten(d *evaluate.BundleDeployment, n int) string {
-	what, them := "1 field differs", "it"
+	fields, them := "1 field differs", "it"
 	if n > 1 {
-		what, them = fmt.Sprintf("%d fields differ", n), "them"
+		fields, them = fmt.Sprintf("%d fields differ", n), "them"
 	}
 	if correct := d.Options().CorrectDrift; correct != nil && correct.Enabled {
-		return what + " from the bundle: correctDrift is on, Fleet overwrites " + them + " at once"
+		return fields + " from the bundle: correctDrift is on, Fleet overwrites " + them + " at once"
 	}
-	return what + " from the bundle: the next deploy overwrites " + them
+	return fields + " from the bundle: the next deploy overwrites " + them
 }
 
-// Conflicting lists the managers with whose fields the next deploy may conflict: those of the differing fields of a release that is applied
-// server-side. A field that is absent has no manager.
+// Conflicting lists the managers of the fields on which the next deploy may conflict: the differing fields of a release that is applied
+// server-side. An absent field has no manager.
 func Conflicting(d *evaluate.BundleDeployment, diffs []evaluate.Difference) []string {
 	if !d.ServerSide {
 		return nil

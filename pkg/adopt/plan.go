@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -32,66 +31,55 @@ type Options struct {
 	Pick func(object.Ref) bool
 }
 
-// Item is one object of a plan: what is shown, and what a write needs.
+// Item is one object of a plan: the part that is shown, and the data that a write needs.
 type Item struct {
 	report.AdoptedObject
-	// ResourceVersion is the one that the plan was made from.
+	// ResourceVersion is the version of the object that was read for the plan.
 	ResourceVersion string
-	// Before is the ownership metadata that the plan was made from, After the desired one.
+	// Before is the ownership metadata that was read for the plan, After the desired one.
 	Before, After ownership.Metadata
 	// Unanswered says that the write was interrupted before the server answered. The server may have stored it. The outcome is Failed.
 	Unanswered bool
 }
 
-// Plan decides what to do with each unowned object of a case. The items are ordered by bundle deployment and object.
-func Plan(c *evaluate.Result, o Options) []Item {
-	o.Policy = cmp.Or(o.Policy, ownership.IfUnowned)
-	var out []Item
+// Plan decides about each unowned object of a result that has predictions. The items are ordered by bundle deployment and object. notOwners are
+// the names in TakeFrom that are not of an owner of an unowned object: they are mistyped.
+func Plan(c *evaluate.Result, o Options) (items []Item, notOwners []string) {
+	o.Policy, notOwners = cmp.Or(o.Policy, ownership.IfUnowned), slices.Clone(o.TakeFrom)
 	for _, d := range c.Deployments {
 		for i := range d.Objects {
 			x := &d.Objects[i]
-			if x.State == evaluate.Unowned && (o.Pick == nil || o.Pick(x.Ref)) {
-				out = append(out, planned(d, x, o))
+			if x.State != evaluate.Unowned {
+				continue
+			}
+			owners := d.On.Owners(d.BundleDeployment, x.Key(), x.Metadata)
+			for _, owner := range owners.Owners {
+				notOwners = slices.DeleteFunc(notOwners, func(name string) bool { return slices.Contains(owner.Names(), name) })
+			}
+			if o.Pick == nil || o.Pick(x.Ref) {
+				items = append(items, planned(d, x, owners, o))
 			}
 		}
 	}
-	Sort(out)
-	refuseTwice(out)
-	return out
+	Sort(items)
+	refuseTwice(items)
+	return items, notOwners
 }
 
 // refuseTwice refuses an object that would be adopted for more than one bundle, because all that desire it were named.
 func refuseTwice(items []Item) {
-	by := map[object.Key][]*Item{}
-	for i := range items {
-		if items[i].Writes() {
-			by[items[i].Key()] = append(by[items[i].Key()], &items[i])
+	writes := map[object.Key]int{}
+	for _, i := range items {
+		if i.Writes() {
+			writes[i.Key()]++
 		}
 	}
-	for _, same := range by {
-		for _, i := range same {
-			if len(same) > 1 {
-				i.Action, i.Effects, i.Overwrites = report.ActionRefuse, nil, nil
-				i.Refusals = append(i.Refusals, "--dangerous-take-from names all bundles that desire it: only one of them can adopt it")
-			}
+	for n := range items {
+		if i := &items[n]; i.Writes() && writes[i.Key()] > 1 {
+			i.Action, i.Effects, i.Overwrites = report.ActionRefuse, nil, nil
+			i.Refusals = append(i.Refusals, "--dangerous-take-from names all bundles that desire it: only one of them can adopt it")
 		}
 	}
-}
-
-// NotOwners returns the names in o.TakeFrom of which no unowned object has an owner: a mistyped name is an error.
-func NotOwners(c *evaluate.Result, o Options) []string {
-	out := slices.Clone(o.TakeFrom)
-	for _, d := range c.Deployments {
-		for i := range d.Objects {
-			if len(out) == 0 || d.Objects[i].State != evaluate.Unowned {
-				continue
-			}
-			for _, owner := range d.On.Owners(d.BundleDeployment, d.Objects[i].Key(), d.Objects[i].Metadata).Owners {
-				out = slices.DeleteFunc(out, func(name string) bool { return slices.Contains(owner.Names(), name) })
-			}
-		}
-	}
-	return out
 }
 
 // Sort orders items by bundle deployment and object.
@@ -101,32 +89,21 @@ func Sort(items []Item) {
 	})
 }
 
-func planned(d *evaluate.BundleDeployment, x *evaluate.Object, o Options) Item {
-	out := Item{AdoptedObject: report.AdoptedObject{
-		Ref: x.Ref, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Reason: x.Reason, Owner: report.NewOwner(x.Owner), Action: report.ActionAdopt,
-	}}
-	owners := d.On.Owners(d.BundleDeployment, x.Key(), x.Metadata)
+func planned(d *evaluate.BundleDeployment, x *evaluate.Object, owners ownership.Result, o Options) Item {
 	situation, err := owners.Decide(o.Policy, o.TakeFrom)
-	out.Situation = string(situation)
-	out.Refusals = append(never(d, x), refusals(err)...)
-	if live := x.Live; live != nil {
-		out.UID, out.ResourceVersion = live.UID, live.ResourceVersion
-		out.Before, out.After = x.Metadata, d.Ownership
-		out.Changes = changes(out.Before, out.After)
-	}
+	out := Item{ResourceVersion: x.Live.ResourceVersion, Before: x.Metadata, After: d.Ownership, AdoptedObject: report.AdoptedObject{
+		Ref: x.Ref, UID: x.Live.UID, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Reason: x.Reason, Situation: string(situation),
+		Owner: report.NewOwner(x.Owner), Action: report.ActionAdopt, Refusals: append(never(d, x), refusals(err)...), Changes: changes(x.Metadata, d.Ownership),
+	}}
 	if len(out.Refusals) > 0 {
 		out.Action = report.ActionRefuse
-		return out
-	}
-	out.Overwrites = report.Differences(x.Differences)
-	out.Effects = effects(d, x, owners.Owners)
-	if x.Message != "" { // why the changes of the next deploy could not be predicted
-		out.Effects = append(out.Effects, x.Message)
+	} else {
+		out.Effects, out.Overwrites = effects(d, x, owners.Owners), report.Differences(x.Differences)
 	}
 	return out
 }
 
-// never lists the reasons for which an object is not adopted, whoever owns it.
+// never lists the reasons for which an object is not adopted, independent of its owner.
 func never(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
 	var out []string
 	if fleet.IsAgentBundle(d.Name) {
@@ -139,20 +116,16 @@ func never(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
 	if len(d.Rendering.Unresolved) > 0 && (d.From == resolve.FromBundle || d.From == resolve.FromFiles) {
 		out = append(out, "the desired objects of its bundle are not certain: "+strings.Join(d.Rendering.Unresolved, "; "))
 	}
-	l := x.Live
-	if l == nil {
-		return append(out, "the live object is not known")
-	}
-	if l.Deleting {
+	if x.Live.Deleting {
 		out = append(out, "it is being deleted")
 	}
-	if l.Controller != "" {
-		out = append(out, fmt.Sprintf("it is controlled by %s, which may delete or rewrite it at any time", l.Controller))
+	if x.Live.Controller != "" {
+		out = append(out, fmt.Sprintf("it is controlled by %s, which may delete or rewrite it at any time", x.Live.Controller))
 	}
 	return out
 }
 
-// unproven says why the set that would be written is not proven: a scope that is only declared, or that is disputed, is not written.
+// unproven explains why the set that would be written is not proven: a scope that is only declared, or that is disputed, is not written.
 func unproven(d *evaluate.BundleDeployment) []string {
 	const remedy = "; --agent-scope=VALUE sets the scope of the agent, '' sets none"
 	switch s := d.Scope; {
@@ -170,7 +143,7 @@ func unproven(d *evaluate.BundleDeployment) []string {
 	return nil
 }
 
-// refusals says what is in the way, and what would allow the adoption.
+// refusals lists the owners that prevent the adoption, each with the remedy.
 func refusals(err error) []string {
 	var refusal *ownership.RefusalError
 	if !errors.As(err, &refusal) {

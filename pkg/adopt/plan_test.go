@@ -77,11 +77,12 @@ func TestPlan(t *testing.T) {
 		for i, want := range c.Plans {
 			t.Run(fmt.Sprintf("%s/%d", name, i+1), func(t *testing.T) {
 				found := find(t, capture, c.Desired, want)
-				items := adopt.Plan(found.Result, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
+				o := adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom}
+				items, _ := adopt.Plan(found.Result, o)
 				want.hold(t, items, found.Secrets)
 				want.holdScope(t, found)
 				slices.Reverse(capture.Documents)
-				again := adopt.Plan(find(t, capture, c.Desired, want).Result, adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom})
+				again, _ := adopt.Plan(find(t, capture, c.Desired, want).Result, o)
 				if adopt.Digest(items) != adopt.Digest(again) {
 					t.Error("the same objects in another order give a plan of another digest")
 				}
@@ -113,7 +114,7 @@ func find(t *testing.T, capture *cases.Capture, desired cases.Desired, want expe
 	return found
 }
 
-// key writes an object as the case files do.
+// key is an object as the case files write it.
 func key(r object.Ref) string {
 	return r.APIVersion + "/" + r.Kind + "/" + r.Namespace + "/" + r.Name
 }

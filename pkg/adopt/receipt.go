@@ -50,7 +50,7 @@ type Entry struct {
 	After  map[string]string `json:"after"`
 }
 
-// complete says whether an entry has everything that an undo needs, and nothing that this version would ignore.
+// complete says whether an entry has all data that an undo needs, and no key that this version would ignore.
 func (e Entry) complete() bool {
 	known := func(values map[string]string) bool {
 		return values != nil && maps.Equal(values, ownership.FromValues(values).Values())
@@ -59,7 +59,7 @@ func (e Entry) complete() bool {
 }
 
 // outcome is a later line of a receipt: the outcome of the object on line Entry, counted from 1. It is for people; an undo does not need it.
-// It excludes the reason of a failure: a cluster's policy may quote the value of a Secret, and only a report can hide that.
+// It excludes the reason of a failure: a policy of the cluster may quote the value of a Secret, and only a report can hide that.
 type outcome struct {
 	Entry      int            `json:"entry"`
 	Outcome    report.Outcome `json:"outcome"`
@@ -72,9 +72,9 @@ type Receipt struct {
 	entries map[int]int // by index of the item
 }
 
-// CreateReceipt stores the header and all items to write, synced to disk, before it returns. The file must not exist: a receipt may be the only
-// way to undo an adoption.
-func CreateReceipt(path string, h Header, items []Item) (_ *Receipt, err error) {
+// CreateReceipt stores the header and all items to write, and syncs them to disk before it returns. The file must not exist: a receipt may be the
+// only way to undo an adoption.
+func CreateReceipt(path string, h Header, items []Item) (*Receipt, error) {
 	h.APIVersion, h.Kind, h.Format, h.Objects = report.APIVersion, KindReceipt, receiptFormat, 0
 	entries := map[int]int{}
 	var lines []any
@@ -86,29 +86,24 @@ func CreateReceipt(path string, h Header, items []Item) (_ *Receipt, err error) 
 		entries[i] = h.Objects
 		lines = append(lines, Entry{item.Ref, item.UID, item.BundleDeployment, item.Release, item.Before.Values(), item.After.Values()})
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("writing the receipt: %w", err)
-	}
-	r := &Receipt{file, entries}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("writing the receipt %s: %w", path, err), file.Close())
-		}
-	}()
-	var b, line bytes.Buffer
+	var b bytes.Buffer
 	var digests chain
 	for _, v := range append([]any{h}, lines...) {
-		line.Reset()
+		var line bytes.Buffer
 		if err := encode(&line, v); err != nil {
 			return nil, err
 		}
 		b.Write(digests.seal(line.Bytes()))
 	}
-	if _, err := file.Write(b.Bytes()); err != nil {
-		return nil, err
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("writing the receipt: %w", err)
 	}
-	return r, errors.Join(file.Sync(), syncFolder(filepath.Dir(path)))
+	_, err = file.Write(b.Bytes())
+	if err := errors.Join(err, file.Sync(), syncFolder(filepath.Dir(path))); err != nil {
+		return nil, errors.Join(fmt.Errorf("writing the receipt %s: %w", path, err), file.Close())
+	}
+	return &Receipt{file, entries}, nil
 }
 
 // syncFolder syncs the directory entry of a new file. Windows cannot sync directories.

@@ -85,7 +85,7 @@ func ReadReceipt(in io.Reader) (Header, []Entry, error) {
 type receiptReader struct {
 	in     *io.LimitedReader
 	lines  *bufio.Reader // of in
-	number int // of the current line, from 1
+	number int           // of the current line, from 1
 	chain  chain
 }
 

@@ -17,12 +17,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// mostNamespaces is the number of namespaces up to which each is listed by itself; beyond, the whole kind is listed.
+// mostNamespaces is the maximum number of namespaces that are listed one by one. If there are more, the whole kind is listed.
 const mostNamespaces = 20
 
 // PlanUndo decides for every object of a receipt how it gets its previous ownership metadata. It ignores the outcomes in the receipt: an object
-// with its previous metadata needs nothing, and one with neither the previous nor the written metadata has another owner. So an undo can be
-// repeated, and an adoption that was killed at any point can be undone.
+// with its previous metadata needs no change, and an object with neither the previous nor the written metadata has another owner. So an undo can
+// be repeated, and an adoption that was killed at any point can be undone.
 func PlanUndo(ctx context.Context, src source.Source, entries []Entry) ([]Item, error) {
 	byKind := map[schema.GroupVersionKind][]int{}
 	out := make([]Item, len(entries))
@@ -53,15 +53,15 @@ func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKin
 	if len(namespaces) <= mostNamespaces && !namespaces[""] {
 		q.Namespaces = q.Fallback
 	}
-	found, undecoded := map[int]bool{}, false
+	undecoded := false
 	cover, err := src.List(ctx, q, func(o source.Object) error {
 		m, err := o.ReadMeta()
-		undecoded = undecoded || err != nil // it may be any of those that are not found
-		if err == nil {
-			for _, i := range byKey[m.Ref().Key()] {
-				found[i] = true
-				planUndo(&items[i], m)
-			}
+		if err != nil {
+			undecoded = true // it may be any of those that are not found
+			return nil
+		}
+		for _, i := range byKey[m.Ref().Key()] {
+			planUndo(&items[i], m)
 		}
 		return nil
 	})
@@ -72,14 +72,14 @@ func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKin
 		cover = source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: "an object of its kind could not be decoded"})
 	}
 	for _, i := range indexes {
-		if found[i] {
+		if items[i].Action != "" { // it was found
 			continue
 		}
-		if f, covered := cover.Of(items[i].Namespace); !covered {
+		if f, covered := cover.Of(items[i].Namespace); covered {
+			items[i].Action, items[i].Message = report.ActionNone, "it does not exist any more"
+		} else {
 			items[i].Action, items[i].Refusals = report.ActionRefuse, []string{fmt.Sprintf("it could not be read: %s %s", f.Reason, f.Detail)}
-			continue
 		}
-		items[i].Action, items[i].Message = report.ActionNone, "it does not exist any more"
 	}
 	return nil
 }
@@ -94,19 +94,14 @@ func planUndo(item *Item, m *object.Meta) {
 	case now.Equal(item.After):
 		item.Action, item.Message = report.ActionNone, "it has its previous ownership metadata"
 	case !now.Equal(item.Before):
-		item.Refusals = []string{"its owner was changed since: " + firstChange(item.Before, now)}
+		first, value := changes(item.Before, now)[0], "gone" // there is at least one change
+		if first.New != nil {
+			value = fmt.Sprintf("%q", *first.New)
+		}
+		item.Refusals = []string{fmt.Sprintf("its owner was changed since: %s %s is %s", first.Field, first.Key, value)}
 	case m.Metadata.DeletionTimestamp != "":
 		item.Refusals = []string{"it is being deleted"}
 	default:
 		item.Action, item.Changes = report.ActionRestore, changes(item.Before, item.After)
 	}
-}
-
-// firstChange names the first key that was changed since; there is at least one.
-func firstChange(left, now ownership.Metadata) string {
-	c := changes(left, now)[0]
-	if c.New == nil {
-		return fmt.Sprintf("%s %s is gone", c.Field, c.Key)
-	}
-	return fmt.Sprintf("%s %s is %q", c.Field, c.Key, *c.New)
 }

@@ -35,7 +35,7 @@ func (r *rollout) object(o *evaluate.Object) {
 		return
 	}
 	refused := r.ownership(o, owned)
-	if o.Live != nil && o.Live.Deleting {
+	if o.Live.Deleting {
 		r.add(beingDeleted, &o.Ref, "%s is being deleted: the changes of the rollout are lost with it", o.Key())
 	}
 	if o.State == evaluate.Unowned && !refused && !owned {

@@ -28,7 +28,7 @@ func planned(t *testing.T, o adopt.Options) *report.Adoption {
 	if err != nil {
 		t.Fatal(err)
 	}
-	items := adopt.Plan(found.Result, o)
+	items, _ := adopt.Plan(found.Result, o)
 	a := &report.Adoption{Kind: report.KindAdoptionPlan, TakenAt: "2026-11-20T07:47:35Z", Tool: report.Tool{Version: "test"}, Policy: string(o.Policy),
 		Source: report.Source{Kind: "snapshot", Path: "test/testdata/sick"}, Digest: adopt.Digest(items)}
 	for _, i := range items {

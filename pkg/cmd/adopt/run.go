@@ -123,12 +123,12 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 		s.unread = found.Coverage().Unread
 	}
 	o := adopt.Options{Policy: ownership.Policy(s.policy.String()), TakeFrom: s.takeFrom, Pick: pick(s.objects, found.Kinds)}
-	if names := adopt.NotOwners(found.Result, o); len(names) > 0 {
-		return &exit.Error{Status: exit.Found, Err: fmt.Errorf("--dangerous-take-from=%s does not name an owner of an object in scope", names[0]),
+	items, notOwners := adopt.Plan(found.Result, o)
+	if len(notOwners) > 0 {
+		return &exit.Error{Status: exit.Found, Err: fmt.Errorf("--dangerous-take-from=%s does not name an owner of an object in scope", notOwners[0]),
 			Hint: s.Command("adopt") + " shows the owners of the objects."}
 	}
-	s.items = adopt.Plan(found.Result, o)
-	if s.items, err = settled(s.objects, found, s.items); err != nil {
+	if s.items, err = settled(s.objects, found, items); err != nil {
 		return err
 	}
 	adopt.Sort(s.items)
