@@ -180,7 +180,9 @@ func TestSecrets(t *testing.T) {
 	} {
 		for name, add := range map[string]func(*redact.Secrets){
 			"in the clear": func(x *redact.Secrets) { x.AddPlain(value) },
-			"as stored":    func(x *redact.Secrets) { x.AddSecret(map[string]any{"data": map[string]any{"key": base64.StdEncoding.EncodeToString(b)}}) },
+			"as stored": func(x *redact.Secrets) {
+				x.AddSecret(map[string]any{"data": map[string]any{"key": base64.StdEncoding.EncodeToString(b)}})
+			},
 		} {
 			var secrets redact.Secrets
 			add(&secrets)

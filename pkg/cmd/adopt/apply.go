@@ -3,10 +3,12 @@
 package adopt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,9 +59,6 @@ func (s *session) apply(ctx context.Context) error {
 
 // status returns the error with the exit status: 3 if a write failed or could not be recorded, or after an interruption, 1 if objects were refused.
 func (s *session) status(ctx context.Context, err error) error {
-	failed := s.count(func(i adopt.Item) bool {
-		return i.Outcome == report.OutcomeFailed || i.Outcome == report.OutcomeChanged
-	})
 	unanswered := s.count(func(i adopt.Item) bool { return i.Unanswered })
 	switch {
 	case unanswered > 0 && s.dryRun.String() != dryRunServer:
@@ -68,7 +67,9 @@ func (s *session) status(ctx context.Context, err error) error {
 		return s.interrupted("the pending writes were completed, the other objects were not tried", s.resume())
 	case err != nil:
 		return &exit.Error{Status: exit.Failed, Err: err, Hint: s.resume()}
-	case failed > 0:
+	case slices.ContainsFunc(s.items, func(i adopt.Item) bool {
+		return i.Outcome == report.OutcomeFailed || i.Outcome == report.OutcomeChanged
+	}):
 		return &exit.Error{Status: exit.Failed, Shown: true}
 	}
 	return s.refusals()
@@ -80,7 +81,7 @@ func (s *session) interrupted(lines ...string) error {
 	return &exit.Error{Status: exit.Failed, Shown: true}
 }
 
-// resume says how to continue after an interruption.
+// resume explains how to continue after an interruption.
 func (s *session) resume() string {
 	if s.undo != "" {
 		return "Run the same command again to continue."
@@ -88,26 +89,18 @@ func (s *session) resume() string {
 	return fmt.Sprintf("%s --undo %s restores the previous values; run adopt again to continue.", s.Command("adopt"), s.document.Receipt)
 }
 
-// maxReceipts bounds the number of receipts whose default name has the same second.
-const maxReceipts = 100
-
 // createReceipt creates the receipt and syncs it to disk. Nothing is written to the cluster before.
 func (s *session) createReceipt(ctx context.Context) (*adopt.Receipt, error) {
+	uid, err := s.clusterUID(ctx) // --undo refuses a receipt without it
+	if err != nil {
+		return nil, fmt.Errorf("writing the receipt: %w", err)
+	}
 	now := s.Now().UTC()
-	uid, unread, err := clusterUID(ctx, s.src)
-	switch {
-	case err != nil:
-		return nil, err
-	case uid == "": // --undo would refuse the receipt
-		return nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("writing the receipt: the uid of the cluster could not be read: %s", unread), Hint: s.clusterUIDHint()}
-	}
 	h := adopt.Header{TakenAt: now.Format(time.RFC3339), Version: s.Version, Server: s.document.Source.Server, ClusterUID: uid, Digest: adopt.Digest(s.items)}
-	path, base := s.receipt, "fleetdoctor-adopt-"+now.Format("20060102-150405")
-	if path == "" {
-		path = base + ".jsonl"
-	}
+	base := "fleetdoctor-adopt-" + now.Format("20060102-150405")
+	path := cmp.Or(s.receipt, base+".jsonl")
 	r, err := adopt.CreateReceipt(path, h, s.items)
-	for n := 2; s.receipt == "" && errors.Is(err, fs.ErrExist) && n < maxReceipts; n++ { // another adoption started in this second
+	for n := 2; s.receipt == "" && errors.Is(err, fs.ErrExist); n++ { // another adoption started in this second
 		path = fmt.Sprintf("%s-%d.jsonl", base, n)
 		r, err = adopt.CreateReceipt(path, h, s.items)
 	}
@@ -121,32 +114,31 @@ func (s *session) createReceipt(ctx context.Context) (*adopt.Receipt, error) {
 	return r, nil
 }
 
-// clusterUID is the uid of the namespace kube-system, which identifies a cluster. If it could not be read, it is empty, and unread is the reason.
-func clusterUID(ctx context.Context, src source.Source) (uid, unread string, err error) {
-	namespaces := corev1.SchemeGroupVersion.WithKind("Namespace")
-	cover, err := src.List(ctx, source.Query{Kind: namespaces, FieldSelector: "metadata.name=" + metav1.NamespaceSystem, MetadataOnly: true},
-		func(o source.Object) error {
-			if m, err := o.ReadMeta(); err == nil {
-				uid = m.Metadata.UID
-			}
-			return nil
-		})
-	unread = "namespace " + metav1.NamespaceSystem + " was not found"
+// clusterUID returns the uid of the namespace kube-system, which identifies a cluster.
+func (s *session) clusterUID(ctx context.Context) (uid string, err error) {
+	const name = metav1.NamespaceSystem
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), FieldSelector: "metadata.name=" + name, MetadataOnly: true}
+	cover, err := s.src.List(ctx, q, func(o source.Object) error {
+		if m, err := o.ReadMeta(); err == nil {
+			uid = m.Metadata.UID
+		}
+		return nil
+	})
+	if err != nil || uid != "" {
+		return uid, err
+	}
+	why := "not found"
 	if f, all := cover.Of(""); !all {
-		unread = fmt.Sprintf("namespace %s: %s %s", metav1.NamespaceSystem, f.Reason, f.Detail)
+		why = strings.TrimSpace(fmt.Sprintf("%s %s", f.Reason, f.Detail))
 	}
-	return uid, strings.TrimSpace(unread), err
-}
-
-// clusterUIDHint says what is required to read the uid of the cluster.
-func (s *session) clusterUIDHint() string {
+	hint := "Nothing was changed on the cluster. Grant the verb list on namespaces, at least for the resourceName " + name + "."
 	if s.Captured() {
-		return "Also capture the namespace " + metav1.NamespaceSystem + "."
+		hint = "Also capture the namespace " + name + "."
 	}
-	return "Nothing was changed on the cluster. Grant the verb list on namespaces, at least for the resourceName " + metav1.NamespaceSystem + "."
+	return "", &exit.Error{Status: exit.Failed, Err: fmt.Errorf("reading the uid of the cluster: namespace %s: %s", name, why), Hint: hint}
 }
 
-// evaluateAgain evaluates the deployments whose objects were written. If that fails, the result is printed without their counts.
+// evaluateAgain evaluates the bundle deployments whose objects were written. If that fails, the result is printed without their counts.
 func (s *session) evaluateAgain(ctx context.Context) {
 	written := map[string]bool{}
 	for _, i := range s.items {
@@ -158,9 +150,11 @@ func (s *session) evaluateAgain(ctx context.Context) {
 		return
 	}
 	var scope []*resolve.BundleDeployment
+	counts := map[*resolve.BundleDeployment]report.Counts{}
 	for _, d := range s.found.Deployments {
 		if written[d.Key()] {
 			scope = append(scope, d.BundleDeployment)
+			counts[d.BundleDeployment] = report.NewCounts(d.Counts)
 		}
 	}
 	now, err := s.found.Again(ctx, scope)
@@ -169,7 +163,7 @@ func (s *session) evaluateAgain(ctx context.Context) {
 		return
 	}
 	for _, d := range now {
-		before, after := s.before[d.BundleDeployment], report.NewCounts(d.Counts)
+		before, after := counts[d.BundleDeployment], report.NewCounts(d.Counts)
 		after.Orphaned = before.Orphaned // orphans are not read again
 		if n := after.Unknown - before.Unknown; n > 0 {
 			s.document.Notes = append(s.document.Notes, fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready", objects(n), d.Key()))

@@ -5,6 +5,7 @@ package adopt
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
@@ -20,7 +21,7 @@ func notApplied(why, hint string) error {
 	return &exit.Error{Status: exit.Found, Err: fmt.Errorf("not applied: %s", why), Hint: hint}
 }
 
-// decide prints the plan if it has to be reviewed, and says whether to apply it. If not, the error has the exit status.
+// decide prints the plan if it must be reviewed, and returns whether to apply it. If not, the error has the exit status.
 func (s *session) decide(ctx context.Context) (bool, error) {
 	writes, digest := s.count(adopt.Item.Writes), adopt.Digest(s.items)
 	decided := s.yes || s.confirm != ""
@@ -48,7 +49,7 @@ func (s *session) decide(ctx context.Context) (bool, error) {
 
 // refusals returns the error with the exit status of a plan without objects to write.
 func (s *session) refusals() error {
-	if s.count(refused) > 0 {
+	if slices.ContainsFunc(s.items, func(i adopt.Item) bool { return i.Action == report.ActionRefuse }) {
 		return notApplied("", "")
 	}
 	return nil

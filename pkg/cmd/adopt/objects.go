@@ -16,14 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// objectTarget is an object on the command line.
-type objectTarget struct {
-	scope.Object
-	typed string
-}
-
-// parseArgs parts the arguments that name objects from those that name targets, or cannot be parsed as either.
-func parseArgs(args []string) (targets []string, objects []objectTarget, err error) {
+// parseArgs separates the arguments that name objects from all others, which must be targets.
+func parseArgs(args []string) (targets []string, objects []scope.Object, err error) {
 	for _, arg := range args {
 		kind, _, slash := strings.Cut(arg, "/")
 		if !slash || scope.IsTargetKind(kind) {
@@ -34,58 +28,58 @@ func parseArgs(args []string) (targets []string, objects []objectTarget, err err
 		if err != nil {
 			return nil, nil, err
 		}
-		objects = append(objects, objectTarget{o, arg})
+		objects = append(objects, o)
 	}
 	return targets, objects, nil
 }
 
-// names says whether the target names an object.
-func (t objectTarget) names(r object.Ref, kinds *source.Kinds) bool {
-	if r.Name != t.Name || t.Namespace != "" && r.Namespace != t.Namespace {
+// names returns whether the argument names the object.
+func names(arg scope.Object, r object.Ref, kinds *source.Kinds) bool {
+	if r.Name != arg.Name || arg.Namespace != "" && r.Namespace != arg.Namespace {
 		return false
 	}
 	k, ok := kinds.Preferred(r.GroupVersionKind().GroupKind())
 	if !ok {
 		k = source.Kind{GroupVersionKind: r.GroupVersionKind()}
 	}
-	return k.Called(t.Kind)
+	return k.Called(arg.Kind)
 }
 
 // pick selects the named objects; nil selects all.
-func pick(targets []objectTarget, kinds *source.Kinds) func(object.Ref) bool {
-	if len(targets) == 0 {
+func pick(args []scope.Object, kinds *source.Kinds) func(object.Ref) bool {
+	if len(args) == 0 {
 		return nil
 	}
 	return func(r object.Ref) bool {
-		return slices.ContainsFunc(targets, func(t objectTarget) bool { return t.names(r, kinds) })
+		return slices.ContainsFunc(args, func(arg scope.Object) bool { return names(arg, r, kinds) })
 	}
 }
 
-// settled adds the named objects that need no adoption, with the reason. If no bundle in scope desires a named object, it returns an error.
-func settled(targets []objectTarget, found *engine.Audit, items []adopt.Item) ([]adopt.Item, error) {
-	for _, t := range targets {
-		var desired []*evaluate.Object
+// addNamed adds the named objects that need no adoption, with the reason. It returns an error if no bundle in scope desires a named object.
+func addNamed(args []scope.Object, found *engine.Audit, items []adopt.Item) ([]adopt.Item, error) {
+	for _, arg := range args {
+		desired := false
 		for _, d := range found.Deployments {
 			for i := range d.Objects {
-				if t.names(d.Objects[i].Ref, found.Kinds) {
-					desired = append(desired, &d.Objects[i])
+				o := &d.Objects[i]
+				if !names(arg, o.Ref, found.Kinds) {
+					continue
+				}
+				desired = true
+				if o.State != evaluate.Unowned {
+					items = append(items, adopt.Item{AdoptedObject: report.AdoptedObject{Ref: o.Ref, BundleDeployment: d.Key(),
+						Release: d.Ownership.Release(), Action: report.ActionNone, Message: because(o)}})
 				}
 			}
 		}
-		if len(desired) == 0 {
-			return nil, fmt.Errorf("finding %s: no bundle in scope desires this object", t.typed)
-		}
-		for _, o := range desired {
-			if o.State == evaluate.Unowned {
-				continue
-			}
-			items = append(items, adopt.Item{AdoptedObject: report.AdoptedObject{Ref: o.Ref, BundleDeployment: o.Deployment.Key(),
-				Release: o.Deployment.Ownership.Release(), Action: report.ActionNone, Message: because(o)}})
+		if !desired {
+			return nil, fmt.Errorf("finding %s: no bundle in scope desires this object", arg)
 		}
 	}
 	return items, nil
 }
 
+// because returns why the object needs no adoption.
 func because(o *evaluate.Object) string {
 	switch o.State {
 	case evaluate.Missing:

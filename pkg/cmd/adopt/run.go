@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
@@ -27,7 +27,7 @@ import (
 // options are what the verb runs with.
 type options struct {
 	*adoptFlags
-	objects      []objectTarget // named on the command line; without any, all objects in scope
+	objects      []scope.Object // of the command line; without any, all objects in scope
 	auditOptions engine.Options
 	show         output.Printer
 }
@@ -74,7 +74,7 @@ func (o *options) Validate() error {
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
-	s := &session{options: o, secrets: &redact.Secrets{}, before: map[*resolve.BundleDeployment]report.Counts{}}
+	s := &session{options: o, secrets: &redact.Secrets{}}
 	if err := o.Read(ctx, func(in *input.Reading) error { return s.plan(ctx, in) }); err != nil {
 		return err
 	}
@@ -82,11 +82,14 @@ func (o *options) Run(ctx context.Context) error {
 	if err == nil && agreed {
 		err = s.apply(ctx)
 	}
-	if err == nil && s.unread > 0 {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("not complete: bundle deployments without a result: %d; it is not known which of their objects to adopt", s.unread),
+	if err != nil || s.undo != "" || len(s.objects) > 0 {
+		return err
+	}
+	if n := s.found.Coverage().Unread; n > 0 {
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("not complete: bundle deployments without a result: %d; it is not known which of their objects to adopt", n),
 			Hint: s.Command("audit") + " shows why (FD602, FD607)."}
 	}
-	return err
+	return nil
 }
 
 // session is one run: what it reads, and the plan.
@@ -97,9 +100,7 @@ type session struct {
 	items    []adopt.Item
 	document report.Adoption // the printed document without its objects
 	secrets  *redact.Secrets
-	found    *engine.Audit                               // nil without Fleet
-	unread   int                                         // deployments in scope without a result
-	before   map[*resolve.BundleDeployment]report.Counts // of the deployments in scope
+	found    *engine.Audit // nil without Fleet
 }
 
 // plan reads the source and makes the plan.
@@ -119,38 +120,33 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	if err := found.NoResult(); err != nil {
 		return fmt.Errorf("planning the adoption: %w", err)
 	}
-	if len(s.objects) == 0 {
-		s.unread = found.Coverage().Unread
-	}
 	o := adopt.Options{Policy: ownership.Policy(s.policy.String()), TakeFrom: s.takeFrom, Pick: pick(s.objects, found.Kinds)}
 	items, notOwners := adopt.Plan(found.Result, o)
 	if len(notOwners) > 0 {
 		return &exit.Error{Status: exit.Found, Err: fmt.Errorf("--dangerous-take-from=%s does not name an owner of an object in scope", notOwners[0]),
 			Hint: s.Command("adopt") + " shows the owners of the objects."}
 	}
-	if s.items, err = settled(s.objects, found, items); err != nil {
+	if s.items, err = addNamed(s.objects, found, items); err != nil {
 		return err
 	}
 	adopt.Sort(s.items)
 	s.describe(found)
-	if !allSetsKnown(found.Desired) && s.count(adopt.Item.Writes) > 0 {
+	setsUnknown := slices.ContainsFunc(found.Desired.Clusters, func(c *resolve.Cluster) bool { return !c.SetsComplete })
+	if setsUnknown && slices.ContainsFunc(s.items, adopt.Item.Writes) {
 		s.document.Notes = append(s.document.Notes, "not every release record could be read: other bundles may desire these objects")
 	}
 	s.document.Policy, s.document.TakeFrom = string(o.Policy), s.takeFrom
 	return nil
 }
 
-// describe takes the description of the source, and the present counts of the deployments, from the audit.
+// describe begins the document with the description of the source.
 func (s *session) describe(found *engine.Audit) {
 	s.found, s.secrets = found, found.Secrets
 	s.document = report.Adoption{TakenAt: report.Time(found.Now()), Tool: report.Tool{Version: s.Version},
 		Source: report.NewSource(found.Source, found.Desired), Scope: report.NewScope(found.Scope), Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
-	for _, d := range found.Deployments {
-		s.before[d.BundleDeployment] = report.NewCounts(d.Counts)
-	}
 }
 
-// print prints the document as one of a kind.
+// print prints the document with a kind.
 func (s *session) print(ctx context.Context, kind string) error {
 	d := s.document
 	d.Kind, d.Digest, d.Undo = kind, adopt.Digest(s.items), s.undo != ""
@@ -165,20 +161,13 @@ func (s *session) print(ctx context.Context, kind string) error {
 		Diff: s.diff, PrintRole: s.Commands().PrintRole, Undo: s.Command("adopt") + " --undo"}))
 }
 
-// allSetsKnown says whether every set on the clusters is known.
-func allSetsKnown(desired *resolve.DesiredState) bool {
-	return !slices.ContainsFunc(desired.Clusters, func(c *resolve.Cluster) bool { return !c.SetsComplete })
-}
-
-// count is the number of items for which holds is true.
-func (s *session) count(holds func(adopt.Item) bool) int {
+// count counts the items that match.
+func (s *session) count(matches func(adopt.Item) bool) int {
 	n := 0
 	for _, i := range s.items {
-		if holds(i) {
+		if matches(i) {
 			n++
 		}
 	}
 	return n
 }
-
-func refused(i adopt.Item) bool { return i.Action == report.ActionRefuse }

@@ -8,14 +8,13 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -26,7 +25,7 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 	header, entries, err := s.readReceipt()
 	if err != nil {
 		hint := "--undo must name the file in which adopt recorded the previous values."
-		if wrong := (*adopt.ReceiptError)(nil); errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*adopt.ReceiptError](err); ok {
 			hint = wrong.Remedy
 		}
 		return &exit.Error{Status: exit.Failed, Err: err, Hint: hint}
@@ -40,7 +39,7 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 	}
 	found, err := engine.Run(ctx, s.src, engine.Options{Version: s.Version, Renderer: s.Renderer, Commands: s.Commands(), ServerCheck: collect.CheckNever, Progress: in.Report})
 	switch {
-	case errors.Is(err, engine.ErrNoFleet), errors.Is(err, engine.ErrNothingRead): // an adoption can be undone without Fleet
+	case errors.Is(err, engine.ErrNoFleet), errors.Is(err, engine.ErrNothingRead): // an undo does not need Fleet
 		d, err := s.src.Describe(ctx)
 		if err != nil {
 			return err
@@ -67,13 +66,10 @@ func (s *session) sameCluster(ctx context.Context, h adopt.Header) error {
 		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s: reading the receipt: line 1 has no uid of a cluster (clusterUID)", s.undo),
 			Hint: "Nothing was changed on the cluster. The following lines have the previous values of each object in \"before\": restore them with kubectl."}
 	}
-	uid, unread, err := clusterUID(ctx, s.src)
+	uid, err := s.clusterUID(ctx)
 	switch {
 	case err != nil:
-		return err
-	case uid == "":
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s: comparing the cluster of the receipt: the uid of this cluster could not be read: %s", s.undo, unread),
-			Hint: s.clusterUIDHint()}
+		return fmt.Errorf("%s: comparing the cluster of the receipt: %w", s.undo, err)
 	case uid != h.ClusterUID:
 		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s: the receipt is of another cluster, %s", s.undo, h.Server),
 			Hint: "Select that cluster with --context or --kubeconfig."}
@@ -113,7 +109,7 @@ func writtenAgain(r *evaluate.Result, items []adopt.Item) []string {
 			continue
 		}
 		when := "with its next deploy"
-		if d.BD != nil && d.BD.Spec.Options.CorrectDrift != nil && d.BD.Spec.Options.CorrectDrift.Enabled {
+		if correct := d.Options().CorrectDrift; correct != nil && correct.Enabled {
 			when = "immediately, because of correctDrift"
 		}
 		out = append(out, fmt.Sprintf("bundle deployment %s still desires these objects: it takes them over again %s", d.Key(), when))

@@ -63,7 +63,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 // options are what the verb runs with.
 type options struct {
 	*ownerFlags
-	objects []engine.Named
+	objects []scope.Object
 	show    output.Printer
 }
 
@@ -81,7 +81,8 @@ func (o *options) Complete(args []string) error {
 		if err != nil {
 			return err
 		}
-		o.objects = append(o.objects, engine.Named{Kind: named.Kind, Namespace: cmp.Or(named.Namespace, *o.Config.Namespace), Name: named.Name})
+		named.Namespace = cmp.Or(named.Namespace, *o.Config.Namespace)
+		o.objects = append(o.objects, named)
 	}
 	var err error
 	o.show, err = o.print.ToPrinter()

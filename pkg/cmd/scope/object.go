@@ -7,13 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 )
 
 // Object is an object on the command line: KIND/NAME or KIND/NAMESPACE/NAME.
-type Object struct {
-	Kind, Namespace, Name string
-}
+type Object = engine.Named
 
 // ParseObject parses an argument that names an object. No part may be empty: an empty namespace, from a variable that is not set, would
 // select all namespaces. Its errors are usage errors.
