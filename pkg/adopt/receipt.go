@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -90,7 +89,7 @@ func CreateReceipt(path string, h Header, items []Item) (*Receipt, error) {
 	var digests chain
 	for _, v := range append([]any{h}, lines...) {
 		var line bytes.Buffer
-		if err := encode(&line, v); err != nil {
+		if err := escape.EncodeJSON(&line, v, ""); err != nil { // without unprintable characters: people read receipts in terminals
 			return nil, err
 		}
 		b.Write(digests.seal(line.Bytes()))
@@ -116,16 +115,14 @@ func syncFolder(path string) error {
 	return d.Close()
 }
 
-// encode writes one line of a receipt. Characters that are not printable are escaped: people read receipts in terminals.
-func encode(w io.Writer, v any) error { return escape.EncodeJSON(w, v, "") }
-
 // Settled appends the outcome of an item.
 func (r *Receipt) Settled(index int, item Item) error {
 	var b bytes.Buffer
-	if err := encode(&b, outcome{r.entries[index], item.Outcome, item.Unanswered}); err != nil {
-		return err
+	err := escape.EncodeJSON(&b, outcome{r.entries[index], item.Outcome, item.Unanswered}, "")
+	if err == nil {
+		_, err = r.file.Write(b.Bytes())
 	}
-	if _, err := r.file.Write(b.Bytes()); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing the receipt: %w", err)
 	}
 	return nil

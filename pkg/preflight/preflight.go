@@ -18,7 +18,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // Check predicts the rollout of every bundle that is, or may be, deployed to this cluster. elsewhere is the number of bundles that are known to be
@@ -44,8 +43,6 @@ type rollout struct {
 	report.Rollout
 	c *check.Input
 	d *evaluate.BundleDeployment
-	// last is the latest recorded revision of the release, nil if there is none.
-	last *state.Record
 	// takes reports whether Helm takes over existing objects.
 	takes bool
 }

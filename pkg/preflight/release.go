@@ -11,17 +11,18 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // release predicts whether the rollout installs or upgrades, and reports another owner of the release.
 func (r *rollout) release() {
 	d := r.d
 	name := d.Ownership.Release()
-	r.last = d.On.Latest[name]
-	uninstalls := r.last != nil && r.last.Status == release.StatusUninstalling
+	last := d.On.Latest[name]
+	uninstalls := last != nil && last.Status == release.StatusUninstalling
 	_, recordsRead := d.On.State.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
 	switch {
-	case r.last != nil && !uninstalls:
+	case last != nil && !uninstalls:
 		r.Action, r.takes = report.RolloutUpgrade, true
 	case uninstalls || recordsRead:
 		helm := d.Options().Helm
@@ -32,19 +33,18 @@ func (r *rollout) release() {
 	if uninstalls {
 		r.add(uninstalling, nil, "release %s is recorded as uninstalling: Fleet uninstalls it first, which deletes its objects", name)
 	}
-	r.inUse()
+	if last != nil {
+		r.inUse(last)
+	}
 	if now := d.Release; now.Revision > 0 && now.Release() != name {
 		r.add(releaseRenamed, nil, "it is now deployed as release %s, and would be installed as %s: Fleet's garbage collection then uninstalls the first release, and deletes the objects that are in both",
 			now.Release(), name)
 	}
 }
 
-// inUse reports the owner of the release, if it is not the bundle.
-func (r *rollout) inUse() {
-	last, d := r.last, r.d
-	if last == nil {
-		return
-	}
+// inUse reports the owner of the release, if it is not the bundle. last is the latest revision.
+func (r *rollout) inUse(last *state.Record) {
+	d := r.d
 	agent := d.On.AgentOf(d.BundleDeployment)
 	var owner string
 	switch {
