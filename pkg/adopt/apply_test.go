@@ -24,17 +24,17 @@ import (
 
 var configMaps = schema.GroupResource{Resource: "configmaps"}
 
-// server is an API server that holds one object, and does to a write what a test wants.
+// server is an API server with one object. A test can change the object, or return an error, before and after each write.
 type server struct {
-	mu      sync.Mutex
-	uid     string
-	version int
-	labels  map[string]string
-	notes   map[string]string
-	deleted bool
-	// before is called before the write number n is looked at, from 0; an error of it is the answer.
+	mu          sync.Mutex
+	uid         string
+	version     int
+	labels      map[string]string
+	annotations map[string]string
+	deleted     bool
+	// before is called before write n is processed, from 0. Its error is the answer.
 	before func(s *server, n int) error
-	// after is the answer to a write that was stored.
+	// after returns the answer to a stored write.
 	after   func(n int) error
 	writes  int
 	patches []string
@@ -48,7 +48,7 @@ func (s *server) Read(context.Context, object.Ref) (*object.Meta, error) {
 	}
 	m := &object.Meta{}
 	m.Metadata.UID, m.Metadata.ResourceVersion = s.uid, strconv.Itoa(s.version)
-	m.Metadata.Labels, m.Metadata.Annotations = maps.Clone(s.labels), maps.Clone(s.notes)
+	m.Metadata.Labels, m.Metadata.Annotations = maps.Clone(s.labels), maps.Clone(s.annotations)
 	return m, nil
 }
 
@@ -82,7 +82,7 @@ func (s *server) Patch(_ context.Context, _ object.Ref, patch []byte) error {
 	case p.Metadata.ResourceVersion != strconv.Itoa(s.version):
 		return apierrors.NewConflict(configMaps, "theme", errors.New("the object has been modified"))
 	}
-	for into, from := range map[*map[string]string]map[string]*string{&s.labels: p.Metadata.Labels, &s.notes: p.Metadata.Annotations} {
+	for into, from := range map[*map[string]string]map[string]*string{&s.labels: p.Metadata.Labels, &s.annotations: p.Metadata.Annotations} {
 		if *into == nil {
 			*into = map[string]string{}
 		}
@@ -101,12 +101,12 @@ func (s *server) Patch(_ context.Context, _ object.Ref, patch []byte) error {
 	return nil
 }
 
-// written is what somebody else changes of an object that is none of the five keys.
-func (s *server) written() { s.version++ }
+// changeOther changes the object, but none of the five keys.
+func (s *server) changeOther() { s.version++ }
 
 var theme = object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "theme"}
 
-// item is the adoption of an object that has no mark.
+// item is the adoption of an object without ownership metadata.
 func item() Item {
 	after := ownership.Desired("default-guestbook", "guestbook", "web")
 	return Item{AdoptedObject: report.AdoptedObject{Ref: theme, UID: "u-1", BundleDeployment: "cluster-one/guestbook", Release: "web/guestbook",
@@ -114,57 +114,57 @@ func item() Item {
 }
 
 func TestApply(t *testing.T) {
-	marked := ownership.Desired("default-guestbook", "guestbook", "web")
+	desired := ownership.Desired("default-guestbook", "guestbook", "web")
 	for name, tc := range map[string]struct {
 		before  func(*server, int) error
 		after   func(int) error
 		want    report.Outcome
-		says    string
+		message string
 		writes  int
-		stamped bool
+		adopted bool
 	}{
-		"at once":    {want: report.OutcomeDone, writes: 1, stamped: true},
-		"a conflict": {before: func(s *server, n int) error { s.once(n, s.written); return nil }, want: report.OutcomeDone, writes: 2, stamped: true},
-		"a storm":    {before: func(s *server, _ int) error { s.written(); return nil }, want: report.OutcomeFailed, says: "other programs write to it all the time: ", writes: 13},
-		"deleted":    {before: func(s *server, _ int) error { s.deleted = true; return nil }, want: report.OutcomeChanged, says: "it was deleted", writes: 1},
-		"created anew": {before: func(s *server, _ int) error { s.uid = "u-2"; return nil }, want: report.OutcomeChanged,
-			says: "it was deleted and created again", writes: 1},
-		"taken by another": {before: func(s *server, _ int) error {
+		"without a conflict":  {want: report.OutcomeDone, writes: 1, adopted: true},
+		"a conflict":          {before: func(s *server, n int) error { s.once(n, s.changeOther); return nil }, want: report.OutcomeDone, writes: 2, adopted: true},
+		"permanent conflicts": {before: func(s *server, _ int) error { s.changeOther(); return nil }, want: report.OutcomeFailed, message: "other programs write to it all the time: ", writes: 13},
+		"deleted":             {before: func(s *server, _ int) error { s.deleted = true; return nil }, want: report.OutcomeChanged, message: "it was deleted", writes: 1},
+		"created again": {before: func(s *server, _ int) error { s.uid = "u-2"; return nil }, want: report.OutcomeChanged,
+			message: "it was deleted and created again", writes: 1},
+		"adopted for another bundle": {before: func(s *server, _ int) error {
 			s.labels = map[string]string{"objectset.rio.cattle.io/hash": "another"}
-			s.written()
+			s.changeOther()
 			return nil
-		}, want: report.OutcomeChanged, says: "its ownership metadata was changed", writes: 1},
+		}, want: report.OutcomeChanged, message: "its ownership metadata was changed", writes: 1},
 		"adopted by another run": {before: func(s *server, _ int) error {
-			s.labels, s.notes = map[string]string{}, map[string]string{}
+			s.labels, s.annotations = map[string]string{}, map[string]string{}
 			for _, k := range ownership.Keys() {
 				if k.Label {
-					s.labels[k.Name] = marked.Values()[k.Name]
+					s.labels[k.Name] = desired.Values()[k.Name]
 				} else {
-					s.notes[k.Name] = marked.Values()[k.Name]
+					s.annotations[k.Name] = desired.Values()[k.Name]
 				}
 			}
-			s.written()
+			s.changeOther()
 			return nil
-		}, want: report.OutcomeDone, writes: 1, stamped: true},
-		"forbidden": {before: func(*server, int) error { return apierrors.NewForbidden(configMaps, "theme", errors.New("no")) }, want: report.OutcomeFailed, says: "forbidden", writes: 1},
+		}, want: report.OutcomeDone, writes: 1, adopted: true},
+		"forbidden": {before: func(*server, int) error { return apierrors.NewForbidden(configMaps, "theme", errors.New("no")) }, want: report.OutcomeFailed, message: "forbidden", writes: 1},
 		"refused by a webhook": {before: func(*server, int) error {
 			return apierrors.NewBadRequest("admission webhook \"policy\" denied the request")
 		},
-			want: report.OutcomeFailed, says: "admission webhook", writes: 1},
-		"invalid, whatever is written": {before: func(*server, int) error {
+			want: report.OutcomeFailed, message: "admission webhook", writes: 1},
+		"always invalid": {before: func(*server, int) error {
 			return apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "theme", nil)
 		},
-			want: report.OutcomeFailed, says: "invalid", writes: 1},
-		"an answer that was lost": {after: func(int) error { return errors.New("connection reset by peer") }, want: report.OutcomeDone, writes: 1, stamped: true},
-		"a write that was lost": {before: func(_ *server, n int) error {
+			want: report.OutcomeFailed, message: "invalid", writes: 1},
+		"a lost answer": {after: func(int) error { return errors.New("connection reset by peer") }, want: report.OutcomeDone, writes: 1, adopted: true},
+		"a lost write": {before: func(_ *server, n int) error {
 			if n == 0 {
 				return errors.New("connection reset by peer")
 			}
 			return nil
-		}, want: report.OutcomeDone, writes: 2, stamped: true},
+		}, want: report.OutcomeDone, writes: 2, adopted: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // waiting takes no time
+			synctest.Test(t, func(t *testing.T) { // the backoff takes no time
 				s := &server{uid: "u-1", version: 1, before: tc.before, after: tc.after}
 				items := []Item{item()}
 				var settled []int
@@ -174,26 +174,26 @@ func TestApply(t *testing.T) {
 				if items[0].Outcome != tc.want || items[0].Unanswered || s.writes != tc.writes || len(settled) != 1 {
 					t.Errorf("outcome %s (%s) after %d writes, settled %v; want %s after %d", items[0].Outcome, items[0].Message, s.writes, settled, tc.want, tc.writes)
 				}
-				if !contains(items[0].Message, tc.says) {
-					t.Errorf("message %q, want %q", items[0].Message, tc.says)
+				if !contains(items[0].Message, tc.message) {
+					t.Errorf("message %q, want %q", items[0].Message, tc.message)
 				}
-				if got := ownership.MetadataOf(s.labels, s.notes) == marked; got != tc.stamped {
-					t.Errorf("labels %v, annotations %v", s.labels, s.notes)
+				if got := ownership.MetadataOf(s.labels, s.annotations) == desired; got != tc.adopted {
+					t.Errorf("labels %v, annotations %v", s.labels, s.annotations)
 				}
 			})
 		})
 	}
 }
 
-func (s *server) once(n int, do func()) {
+func (s *server) once(n int, change func()) {
 	if n == 0 {
-		do()
+		change()
 	}
 }
 
 func contains(s, part string) bool { return (part == "") == (s == "") && strings.Contains(s, part) }
 
-// TestPatch holds that a write has its preconditions, the keys that change, and nothing else.
+// TestPatch checks that a patch has the preconditions and the keys that change, and no other field.
 func TestPatch(t *testing.T) {
 	i := item()
 	i.Before = ownership.FromValues(map[string]string{"objectset.rio.cattle.io/id": "", "app.kubernetes.io/managed-by": "Helm"})
@@ -213,8 +213,8 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// TestApplyStops holds that the end of the context lets what was begun come to its end and begins nothing more, and that so does an outcome
-// that cannot be recorded.
+// TestApplyStops checks that Apply completes the writes in progress and starts no other write if the context ends, or if an outcome cannot be
+// recorded.
 func TestApplyStops(t *testing.T) {
 	many := func() []Item {
 		var out []Item
@@ -233,7 +233,7 @@ func TestApplyStops(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
-		count(t, items)
+		checkStopped(t, items)
 	})
 	t.Run("not recorded", func(t *testing.T) {
 		items := many()
@@ -241,22 +241,22 @@ func TestApplyStops(t *testing.T) {
 		if !errors.Is(err, full) {
 			t.Errorf("error %v", err)
 		}
-		count(t, items)
+		checkStopped(t, items)
 	})
 }
 
-// silent answers no write.
-type silent struct{ asked func() }
+// silent is a server that answers no write.
+type silent struct{ received func() }
 
 func (silent) Read(ctx context.Context, _ object.Ref) (*object.Meta, error) { return nil, ctx.Err() }
 
 func (s silent) Patch(ctx context.Context, _ object.Ref, _ []byte) error {
-	s.asked()
+	s.received()
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// TestApplyUnanswered holds that the end of the second context gives up the writes that no server answers, and says so of each.
+// TestApplyUnanswered checks that Apply abandons unanswered writes at the end of the second context, and marks each of them.
 func TestApplyUnanswered(t *testing.T) {
 	items := []Item{item(), item()}
 	for i := range items {
@@ -264,18 +264,18 @@ func TestApplyUnanswered(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
-		finish, over := context.WithCancel(context.WithoutCancel(ctx))
-		asked := make(chan struct{}, len(items))
+		finish, expire := context.WithCancel(context.WithoutCancel(ctx))
+		received := make(chan struct{}, len(items))
 		go func() {
 			for range items {
-				<-asked
+				<-received
 			}
 			interrupt()
 			synctest.Wait()
-			over()
+			expire()
 		}()
 		settled := 0
-		if err := Apply(ctx, finish, silent{func() { asked <- struct{}{} }}, items, func(int) error { settled++; return nil }); err != nil {
+		if err := Apply(ctx, finish, silent{func() { received <- struct{}{} }}, items, func(int) error { settled++; return nil }); err != nil {
 			t.Error(err)
 		}
 		for _, i := range items {
@@ -289,8 +289,8 @@ func TestApplyUnanswered(t *testing.T) {
 	})
 }
 
-// count holds that some items were done and the others not tried, with nothing between.
-func count(t *testing.T, items []Item) {
+// checkStopped checks that some items were done and all others were not tried.
+func checkStopped(t *testing.T, items []Item) {
 	t.Helper()
 	by := map[report.Outcome]int{}
 	for _, i := range items {
@@ -301,7 +301,7 @@ func count(t *testing.T, items []Item) {
 	}
 }
 
-// stopper takes every write, and calls a function at each.
+// stopper accepts every write, and calls a function for each.
 type stopper struct{ call func() }
 
 func (stopper) Read(context.Context, object.Ref) (*object.Meta, error) { return &object.Meta{}, nil }

@@ -51,7 +51,7 @@ type expectedPlan struct {
 	Gaps       []string            `json:"gaps"`
 }
 
-// TestPlan makes the plans of each captured cluster in test/testdata/adoptions, and holds them against what its file says.
+// TestPlan makes the plans for each captured cluster in test/testdata/adoptions, and compares them with the expectation in its file.
 func TestPlan(t *testing.T) {
 	files, err := filepath.Glob(casesDir + "/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -79,12 +79,12 @@ func TestPlan(t *testing.T) {
 				found := find(t, capture, c.Desired, want)
 				o := adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom}
 				items, _ := adopt.Plan(found.Result, o)
-				want.hold(t, items, found.Secrets)
-				want.holdScope(t, found)
+				want.check(t, items, found.Secrets)
+				want.checkScope(t, found)
 				slices.Reverse(capture.Documents)
 				again, _ := adopt.Plan(find(t, capture, c.Desired, want).Result, o)
 				if adopt.Digest(items) != adopt.Digest(again) {
-					t.Error("the same objects in another order give a plan of another digest")
+					t.Error("the digest depends on the order of the objects")
 				}
 			})
 		}
@@ -119,7 +119,7 @@ func key(r object.Ref) string {
 	return r.APIVersion + "/" + r.Kind + "/" + r.Namespace + "/" + r.Name
 }
 
-func (want expectedPlan) hold(t *testing.T, items []adopt.Item, secrets *redact.Secrets) {
+func (want expectedPlan) check(t *testing.T, items []adopt.Item, secrets *redact.Secrets) {
 	t.Helper()
 	objects, overwrites := map[string]string{}, map[string][]string{}
 	for _, i := range items {
@@ -131,9 +131,9 @@ func (want expectedPlan) hold(t *testing.T, items []adopt.Item, secrets *redact.
 		if i.UID == "" || i.Action == report.ActionAdopt != (len(i.Refusals) == 0) || len(i.Changes) == 0 {
 			t.Errorf("%s: uid %q, action %s, refusals %q, changes %v", k, i.UID, i.Action, i.Refusals, i.Changes)
 		}
-		holdText(t, k+": refusals", want.Refusals[k], i.Refusals)
+		checkText(t, k+": refusals", want.Refusals[k], i.Refusals)
 		if e, ok := want.Effects[k]; ok {
-			holdTexts(t, k+": effects", e, i.Effects)
+			checkTexts(t, k+": effects", e, i.Effects)
 		}
 		if c, ok := want.Changes[k]; ok {
 			if diff := cmp.Diff(c, changes(i)); diff != "" {
@@ -164,12 +164,12 @@ func (want expectedPlan) hold(t *testing.T, items []adopt.Item, secrets *redact.
 	}
 }
 
-// holdScope holds that nothing is audited but the targets, and what could not be read.
-func (want expectedPlan) holdScope(t *testing.T, found *audit.Audit) {
+// checkScope checks that only the targets are audited, and compares the gaps.
+func (want expectedPlan) checkScope(t *testing.T, found *audit.Audit) {
 	t.Helper()
 	for _, d := range found.Deployments {
 		if len(want.Targets) > 0 && !slices.Contains(want.Targets, "bundledeployment/"+d.Name) {
-			t.Errorf("%s is audited, and is none of the targets", d.Key())
+			t.Errorf("%s is audited, and is not a target", d.Key())
 		}
 	}
 	if want.Gaps != nil {
@@ -177,7 +177,7 @@ func (want expectedPlan) holdScope(t *testing.T, found *audit.Audit) {
 		for _, g := range found.Report().Gaps {
 			gaps = append(gaps, g.What+": "+g.Why()+": "+g.Effect)
 		}
-		holdTexts(t, "gaps", want.Gaps, gaps)
+		checkTexts(t, "gaps", want.Gaps, gaps)
 	}
 }
 
@@ -195,21 +195,21 @@ func changes(i adopt.Item) []string {
 	return out
 }
 
-// holdText holds that a part is in one of the texts; no part is wanted, and none there, or none is asked for.
-func holdText(t *testing.T, what, part string, texts []string) {
+// checkText checks that one of the texts contains a part. An empty part matches any texts.
+func checkText(t *testing.T, what, part string, texts []string) {
 	t.Helper()
 	if part != "" && !slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, part) }) {
 		t.Errorf("%s: %q is not in %q", what, part, texts)
 	}
 }
 
-// holdTexts holds that there are just these texts, each by a part of it.
-func holdTexts(t *testing.T, what string, parts, texts []string) {
+// checkTexts checks that the number of texts is that of the parts, and that each part is in a text.
+func checkTexts(t *testing.T, what string, parts, texts []string) {
 	t.Helper()
 	if len(parts) != len(texts) {
 		t.Errorf("%s: %q, want %q", what, texts, parts)
 	}
 	for _, p := range parts {
-		holdText(t, what, p, texts)
+		checkText(t, what, p, texts)
 	}
 }

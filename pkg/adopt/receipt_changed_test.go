@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// lines are those of a receipt of two objects: its header, the objects, and two outcomes.
+// lines returns the lines of a receipt of two objects: a header, the objects, and two outcomes.
 func lines(t *testing.T) [][]byte {
 	t.Helper()
 	path, _ := receipt(t)
@@ -22,7 +22,7 @@ func lines(t *testing.T) [][]byte {
 	return out[:len(out)-1]
 }
 
-// TestReceiptChanged checks that a receipt that is not as it was written is refused, with the line that shows it.
+// TestReceiptChanged checks that a receipt that was changed is refused, and that the error names the line.
 func TestReceiptChanged(t *testing.T) {
 	all, other := lines(t), lines(t)
 	edit := func(line []byte, old, replacement string) []byte {
@@ -34,7 +34,7 @@ func TestReceiptChanged(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		lines [][]byte
-		says  string
+		err   string
 	}{
 		"another value":           {[][]byte{all[0], all[1], edit(all[2], `"<hand>"`, `"Helm"`), all[3]}, "line 3 is damaged: its digest does not match"},
 		"another object":          {[][]byte{all[0], all[1], edit(all[2], `"uid":"u-2"`, `"uid":"u-9"`), all[3]}, "line 3 is damaged"},
@@ -52,13 +52,13 @@ func TestReceiptChanged(t *testing.T) {
 		"two, the first cut":      {append(append([][]byte{}, all[:2]...), other...), "line 3 begins another receipt"},
 	} {
 		_, entries, err := ReadReceipt(bytes.NewReader(bytes.Join(tc.lines, nil)))
-		if err == nil || !strings.Contains(err.Error(), tc.says) || len(entries) > 0 {
-			t.Errorf("%s: %d objects, error %v; want %q", name, len(entries), err, tc.says)
+		if err == nil || !strings.Contains(err.Error(), tc.err) || len(entries) > 0 {
+			t.Errorf("%s: %d objects, error %v; want %q", name, len(entries), err, tc.err)
 		}
 	}
 }
 
-// TestReceiptUndamaged checks what does not keep a receipt from being undone: outcomes that a loss of power damaged, and other line ends.
+// TestReceiptUndamaged checks that a receipt is read if only its outcomes are damaged or of an earlier version, or if its line ends differ.
 func TestReceiptUndamaged(t *testing.T) {
 	all := lines(t)
 	for name, raw := range map[string][]byte{
@@ -75,7 +75,7 @@ func TestReceiptUndamaged(t *testing.T) {
 	}
 }
 
-// TestReceiptNotThroughLink checks that a receipt is not written where a symbolic link points to.
+// TestReceiptNotThroughLink checks that a receipt is not written through a symbolic link.
 func TestReceiptNotThroughLink(t *testing.T) {
 	dir := t.TempDir()
 	link, target := filepath.Join(dir, "receipt.jsonl"), filepath.Join(dir, "target")

@@ -18,7 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// two are an object to be adopted, one that is refused, and another to be adopted.
+// two returns two objects to adopt, and a refused one between them.
 func two() []Item {
 	items := []Item{item(), item(), item()}
 	items[1].Action, items[1].Name = report.ActionRefuse, "refused"
@@ -80,16 +80,16 @@ func TestReceipt(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, error %v", info.Mode(), err)
 	}
-	// A receipt may be the only way back: it is never written over.
+	// A receipt may be the only way to undo an adoption: it is never overwritten.
 	if _, err := CreateReceipt(path, header, items); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("a second receipt of that name: %v", err)
+		t.Errorf("a second receipt with the same name: error %v", err)
 	}
 	if _, err := CreateReceipt(filepath.Join(t.TempDir(), "not", "there"), header, items); err == nil {
-		t.Error("a receipt in a folder that is not there")
+		t.Error("a receipt was created in a directory that does not exist")
 	}
 }
 
-// TestReceiptCut holds that a receipt that was cut off anywhere says what is left of it, and never more.
+// TestReceiptCut checks that the remaining entries of a truncated receipt are read, wherever it was truncated.
 func TestReceiptCut(t *testing.T) {
 	path, _ := receipt(t)
 	raw, err := os.ReadFile(path)
@@ -114,7 +114,7 @@ func TestReceiptCut(t *testing.T) {
 	}
 }
 
-// sealed is a receipt of lines with their digests.
+// sealed returns a receipt: the lines with their digests.
 func sealed(lines ...string) string {
 	var c chain
 	var b strings.Builder
@@ -127,29 +127,29 @@ func sealed(lines ...string) string {
 func TestReceiptRefuses(t *testing.T) {
 	const head = `{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":2,"objects":2}`
 	const good = `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{},"after":{"objectset.rio.cattle.io/hash":"x"}}`
-	for name, tc := range map[string]struct{ text, says string }{
+	for name, tc := range map[string]struct{ text, err string }{
 		"empty":                       {"", "it is empty"},
 		"another document":            {`{"apiVersion":"v1","kind":"ConfigMap"}`, "line 1 is not the header"},
 		"of another version":          {`{"apiVersion":"fleetdoctor.io/v2","kind":"AdoptionReceipt","objects":1}`, "line 1 is not the header"},
-		"no JSON":                     {"receipt", "line 1 is not the header"},
+		"not JSON":                    {"receipt", "line 1 is not the header"},
 		"without digests":             {`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":2}` + "\n" + good, "line 1 states no format"},
 		"of a newer format":           {sealed(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":3,"objects":2}`), "line 1 states format 3"},
 		"a header without its digest": {head + "\n" + sealed(good), "line 1 is damaged"},
 		"a damaged line":              {sealed(head, good) + "{hidden-value\n" + sealed(good), "line 3 is damaged"},
 		"a line without its digest":   {sealed(head, good) + good + "\n", "line 3 is damaged"},
-		"without what was before":     {sealed(head, `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","after":{}}`, good), "line 2 is damaged"},
+		"without the previous values": {sealed(head, `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","after":{}}`, good), "line 2 is damaged"},
 		"a key of another version":    {sealed(head, `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"x":"y"},"after":{}}`, good), "line 2 is damaged"},
 		"a line without an object":    {sealed(head, `{"a":"b"}`, good), "line 2 is damaged"},
-		"a line that is far too long": {sealed(head) + `{"name":"` + strings.Repeat("x", maxLine) + `"}`, "line 2"},
+		"a line that is too long":     {sealed(head) + `{"name":"` + strings.Repeat("x", maxLine) + `"}`, "line 2"},
 	} {
 		_, entries, err := ReadReceipt(strings.NewReader(tc.text))
-		if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "hidden-value") || len(entries) > 0 {
+		if err == nil || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "hidden-value") || len(entries) > 0 {
 			t.Errorf("%s: %d entries, error %v", name, len(entries), err)
 		}
 	}
 }
 
-// FuzzReadReceipt holds that whatever a receipt says it is read or refused, that every entry names an object, and that no error quotes it.
+// FuzzReadReceipt checks that any text is read or refused, that every entry names an object, and that no error quotes the text.
 func FuzzReadReceipt(f *testing.F) {
 	f.Add(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":1}` + "\n" + `{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u","before":{"objectset.rio.cattle.io/id":"b"},"after":{}}`)
 	f.Add(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","objects":-1}` + "\n\n{")
@@ -166,7 +166,7 @@ func FuzzReadReceipt(f *testing.F) {
 			if (e.Ref == object.Ref{}) || e.Name == "" || e.UID == "" {
 				t.Errorf("entry %+v", e)
 			}
-			m := &object.Meta{} // whatever the object is now, an undo can be planned
+			m := &object.Meta{} // an undo can be planned for any state of the object
 			m.Metadata.UID = e.UID
 			planUndo(&Item{Before: ownership.FromValues(e.After), After: ownership.FromValues(e.Before), AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID}}, m)
 		}
@@ -176,8 +176,7 @@ func FuzzReadReceipt(f *testing.F) {
 	})
 }
 
-// FuzzDigest holds that plans that would write anything else have another digest, and that the order of a map's keys and what is only shown
-// do not enter it.
+// FuzzDigest checks that plans with different writes have different digests, and that fields that are only shown do not change the digest.
 func FuzzDigest(f *testing.F) {
 	f.Add("u-1", "guestbook", "theme", "old")
 	f.Add("", "\x00", "a\"b", "\u2028")
@@ -193,9 +192,9 @@ func FuzzDigest(f *testing.F) {
 		refused := base
 		refused.Action = report.ActionRefuse
 		if Digest([]Item{shown, refused}) != digest {
-			t.Error("what is only shown enters the digest")
+			t.Error("a field that is only shown changes the digest")
 		}
-		for what, change := range map[string]func(*Item){
+		for name, change := range map[string]func(*Item){
 			"uid":       func(i *Item) { i.UID += "x" },
 			"name":      func(i *Item) { i.Name += "x" },
 			"situation": func(i *Item) { i.Situation += "x" },
@@ -209,22 +208,22 @@ func FuzzDigest(f *testing.F) {
 			other := base
 			change(&other)
 			if strings.ToValidUTF8(old, "\ufffd") != old || strings.ToValidUTF8(uid, "\ufffd") != uid || strings.ToValidUTF8(name, "\ufffd") != name {
-				continue // no object of an API server has such a name
+				continue // an API server does not accept such text
 			}
-			if old+"x" == "Helm" && what == "old value" {
-				continue // then it is as it is to be, and no change
+			if old+"x" == "Helm" && name == "old value" {
+				continue // the old value is the desired value: there is no change
 			}
 			if Digest([]Item{other}) == digest {
-				t.Errorf("another %s gives the same digest", what)
+				t.Errorf("another %s gives the same digest", name)
 			}
 		}
 		if Digest([]Item{base, base}) == digest {
-			t.Error("twice the object gives the same digest")
+			t.Error("a second copy of the object gives the same digest")
 		}
 	})
 }
 
-// TestReceiptInATerminal holds that a receipt drives no terminal that shows it, and reads as what was written.
+// TestReceiptInATerminal checks that the text of a receipt has no effect on a terminal, and that the original values are read from it.
 func TestReceiptInATerminal(t *testing.T) {
 	const hostile = "a\x1b[2J\u009b\u202e\u2028"
 	path := filepath.Join(t.TempDir(), "receipt.jsonl")

@@ -18,7 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// listed is a source of the objects that its List yields.
+// listed is a source that lists the same objects for every query.
 type listed struct {
 	source.Source
 	raw      []string
@@ -63,24 +63,24 @@ func TestPlanUndo(t *testing.T) {
 	adopted := item()
 	before := ownership.FromValues(map[string]string{"app.kubernetes.io/managed-by": "kustomize", "objectset.rio.cattle.io/id": ""})
 	entry := Entry{theme, "u-1", "cluster-one/guestbook", "web/guestbook", before.Values(), adopted.After.Values()}
-	other, none := adopted.After, adopted.After
-	other.Hash, none.Hash = "another", ""
+	other, stripped := adopted.After, adopted.After
+	other.Hash, stripped.Hash = "another", ""
 	for name, tc := range map[string]struct {
 		raw      []string
 		coverage source.Coverage
 		want     report.Action
-		says     string
+		text     string
 		changes  int
 	}{
-		"adopted":       {[]string{live(t, "u-1", adopted.After, nil)}, source.Covered(), report.ActionRestore, "", 5},
-		"never written": {[]string{live(t, "u-1", before, nil)}, source.Covered(), report.ActionNone, "it has its previous ownership metadata", 0},
-		"taken since":   {[]string{live(t, "u-1", other, nil)}, source.Covered(), report.ActionRefuse, `its owner was changed since: label objectset.rio.cattle.io/hash is "another"`, 0},
-		"stripped since": {[]string{live(t, "u-1", none, nil)}, source.Covered(), report.ActionRefuse,
+		"adopted":                    {[]string{live(t, "u-1", adopted.After, nil)}, source.Covered(), report.ActionRestore, "", 5},
+		"never written":              {[]string{live(t, "u-1", before, nil)}, source.Covered(), report.ActionNone, "it has its previous ownership metadata", 0},
+		"adopted for another bundle": {[]string{live(t, "u-1", other, nil)}, source.Covered(), report.ActionRefuse, `its owner was changed since: label objectset.rio.cattle.io/hash is "another"`, 0},
+		"without a hash": {[]string{live(t, "u-1", stripped, nil)}, source.Covered(), report.ActionRefuse,
 			"its owner was changed since: label objectset.rio.cattle.io/hash is gone", 0},
-		"created anew": {[]string{live(t, "u-2", adopted.After, nil)}, source.Covered(), report.ActionRefuse, "created again", 0},
+		"created again": {[]string{live(t, "u-2", adopted.After, nil)}, source.Covered(), report.ActionRefuse, "created again", 0},
 		"being deleted": {[]string{live(t, "u-1", adopted.After, map[string]any{"deletionTimestamp": "2026-01-02T03:04:05Z"})}, source.Covered(),
 			report.ActionRefuse, "it is being deleted", 0},
-		"gone":     {nil, source.Covered(), report.ActionNone, "it does not exist any more", 0},
+		"deleted":  {nil, source.Covered(), report.ActionNone, "it does not exist any more", 0},
 		"not read": {nil, source.NotCovered(source.Failure{Reason: source.Forbidden, Detail: "no"}), report.ActionRefuse, "it could not be read: Forbidden no", 0},
 		"damaged":  {[]string{`{"metadata":{"name":["x"]}}`}, source.Covered(), report.ActionRefuse, "ReadFailed", 0},
 	} {
@@ -91,11 +91,11 @@ func TestPlanUndo(t *testing.T) {
 				t.Fatalf("%d items, error %v", len(items), err)
 			}
 			got := items[0]
-			if got.Action != tc.want || len(got.Changes) != tc.changes || !strings.Contains(strings.Join(append(got.Refusals, got.Message), " "), tc.says) {
+			if got.Action != tc.want || len(got.Changes) != tc.changes || !strings.Contains(strings.Join(append(got.Refusals, got.Message), " "), tc.text) {
 				t.Errorf("action %s, refusals %q, message %q, changes %v", got.Action, got.Refusals, got.Message, got.Changes)
 			}
 			if tc.want == report.ActionRestore && (got.ResourceVersion != "7" || got.After != before || got.Before != adopted.After) {
-				t.Errorf("it would write %+v", got)
+				t.Errorf("item %+v", got)
 			}
 		})
 	}
@@ -105,7 +105,7 @@ func TestPlanUndo(t *testing.T) {
 	}
 }
 
-// TestPlanUndoLists holds that one kind is one list, of the namespaces that matter as long as they are few.
+// TestPlanUndoLists checks that each kind is listed once: in the namespaces of its objects, or in all if there are many.
 func TestPlanUndoLists(t *testing.T) {
 	var entries []Entry
 	for i := range mostNamespaces + 1 {
@@ -117,7 +117,7 @@ func TestPlanUndoLists(t *testing.T) {
 	role.APIVersion, role.Kind, role.Namespace = "rbac.authorization.k8s.io/v1", "ClusterRole", ""
 	for name, tc := range map[string]struct {
 		entries []Entry
-		want    []int // how many namespaces are named by each query
+		want    []int // the number of namespaces of each query
 	}{
 		"few":            {entries[:2], []int{2}},
 		"many":           {entries, []int{0}},

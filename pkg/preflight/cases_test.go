@@ -34,7 +34,7 @@ type preflightCase struct {
 	NotCaptured []string            `json:"notCaptured"`
 	Expect      map[string]expected `json:"expect"`
 	Elsewhere   int                 `json:"elsewhere"`
-	// Notes are all there are, each by a part of its text.
+	// Notes are parts of the texts of all notes.
 	Notes   []string `json:"notes"`
 	Secrets []string `json:"secrets"`
 }
@@ -44,15 +44,15 @@ type expected struct {
 	Action  string               `json:"action"`
 	Release string               `json:"release"`
 	Counts  report.RolloutCounts `json:"counts"`
-	// Items are all, each by its rule and object, with a text that it must hold. Of another severity than the rule's it says so: "Rule:warning".
+	// Items are all items: a part of the text by rule and object. The key has the severity if it is not that of the rule: "Rule:warning".
 	Items map[string]string `json:"items"`
-	// Overwrites are the paths of all.
+	// Overwrites are the paths of all differences, by item.
 	Overwrites map[string][]string `json:"overwrites"`
-	// Remediations are compared where they are stated.
+	// Remediations are compared only for the items that are listed here.
 	Remediations map[string]string `json:"remediations"`
 }
 
-// TestCheck foretells the rollouts of each captured cluster in test/testdata/preflights, and holds them against what its file says.
+// TestCheck predicts the rollouts on each captured cluster in test/testdata/preflights, and compares them with the expectation in its file.
 func TestCheck(t *testing.T) {
 	files, err := filepath.Glob(casesDir + "/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -62,7 +62,7 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	met := map[string]bool{}
+	covered := map[string]bool{}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		if !strings.Contains(string(readme), "`"+name+"`") {
@@ -78,16 +78,16 @@ func TestCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := c.run(t, capture)
-			c.hold(t, got, met)
+			c.check(t, got, covered)
 			slices.Reverse(capture.Documents)
 			if diff := cmp.Diff(string(asJSON(t, got)), string(asJSON(t, c.run(t, capture)))); diff != "" {
-				t.Errorf("the same objects in another order give another report (-first +second):\n%s", diff)
+				t.Errorf("the report depends on the order of the objects (-first +second):\n%s", diff)
 			}
 		})
 	}
 	for _, r := range preflight.Rules() {
-		if !met[r.Name] {
-			t.Errorf("no case meets the rule %s", r.Name)
+		if !covered[r.Name] {
+			t.Errorf("no case covers the rule %s", r.Name)
 		}
 	}
 }
@@ -118,14 +118,14 @@ func (c *preflightCase) run(t *testing.T, capture *cases.Capture) *report.Prefli
 	}
 	rollouts, elsewhere := preflight.Check(found.Input())
 	if elsewhere != c.Elsewhere {
-		t.Errorf("%d are elsewhere, want %d", elsewhere, c.Elsewhere)
+		t.Errorf("%d rollouts on other clusters, want %d", elsewhere, c.Elsewhere)
 	}
 	shown := found.Report()
 	out := &report.Preflight{BundleDeployments: rollouts, Gaps: shown.Gaps, Notes: shown.Notes}
 	return out.Redacted(found.Secrets)
 }
 
-func (c *preflightCase) hold(t *testing.T, got *report.Preflight, met map[string]bool) {
+func (c *preflightCase) check(t *testing.T, got *report.Preflight, covered map[string]bool) {
 	t.Helper()
 	seen := map[string]expected{}
 	for _, r := range got.BundleDeployments {
@@ -137,9 +137,9 @@ func (c *preflightCase) hold(t *testing.T, got *report.Preflight, met map[string
 		}
 		for _, item := range r.Items {
 			name := itemKey(item)
-			met[item.Rule] = true
+			covered[item.Rule] = true
 			if _, twice := out.Items[name]; twice {
-				t.Errorf("%s: %s is there twice", key, name)
+				t.Errorf("%s: two items %s", key, name)
 			}
 			out.Items[name] = item.Message
 			if text, ok := want.Items[name]; ok && strings.Contains(item.Message, text) {
@@ -175,7 +175,7 @@ func (c *preflightCase) hold(t *testing.T, got *report.Preflight, met map[string
 	}
 }
 
-// itemKey is the rule with its severity, where that is not the rule's, and the object.
+// itemKey is the rule, the severity if it is not that of the rule, and the object.
 func itemKey(item report.PreflightItem) string {
 	out := item.Rule
 	for _, r := range preflight.Rules() {

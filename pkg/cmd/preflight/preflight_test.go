@@ -18,7 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
-// capture writes what a case file holds as a snapshot and returns its path.
+// capture writes the objects of a case file as a snapshot, and returns its path.
 func capture(t *testing.T, name string) string {
 	t.Helper()
 	var head map[string]any
@@ -44,7 +44,7 @@ func capture(t *testing.T, name string) string {
 	return path
 }
 
-// folder is the directory of a bundle of that name, which wants an object of the case install.
+// folder returns the directory of a bundle that desires an object of the case install.
 func folder(t *testing.T, bundle string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,12 +61,12 @@ const counts = "-o=jsonpath=ok {.summary.ok}, contested {.summary.contested}, re
 
 // TestStatus checks the exit status, what is printed, and the suggested commands.
 func TestStatus(t *testing.T) {
-	dir, rival := folder(t, "guestbook"), folder(t, "tools")
+	dir, other := folder(t, "guestbook"), folder(t, "tools")
 	install, refused := capture(t, "install"), capture(t, "refused")
 	for _, tc := range []struct {
 		args   []string
 		status int
-		says   string // in what is printed, or in the error
+		text   string // a part of the output or of the error
 	}{
 		{[]string{"--snapshot", install, "bundledeployment/taker", counts}, exit.OK, "ok 1, contested 0, refused 0, unknown 0"},
 		{[]string{"--snapshot", install, "bundle/guestbook", "-n", "fleet-local"}, exit.Found, "adopt --snapshot " + install + " bundle/guestbook -n fleet-local"},
@@ -74,7 +74,7 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", refused, "bundledeployment/helmop", counts}, exit.Failed, "ok 0, contested 0, refused 0, unknown 1"},
 		{[]string{"--snapshot", refused, "bundledeployment/elsewhere"}, exit.Failed, "nothing in scope is deployed to this cluster"},
 		{[]string{"--snapshot", install, "-f", dir}, exit.Found, "adopt --snapshot " + install + " -f " + dir},
-		{[]string{"--snapshot", install, "-f", rival}, exit.Found, "bundle deployment cluster-one/guestbook desires configmap web/unmarked too"},
+		{[]string{"--snapshot", install, "-f", other}, exit.Found, "bundle deployment cluster-one/guestbook desires configmap web/unmarked too"},
 		{[]string{"--snapshot", install, "-f", dir, "bundle/guestbook"}, exit.Usage, "-f and"},
 		{[]string{"--snapshot", install, "-f", dir, "-n", "fleet-local"}, exit.Usage, "-f and"},
 		{[]string{"--snapshot", install, "--gitrepo", "apps"}, exit.Usage, "--gitrepo"},
@@ -88,12 +88,12 @@ func TestStatus(t *testing.T) {
 		c.SilenceErrors, c.SilenceUsage = true, true
 		c.SetArgs(tc.args)
 		err := c.ExecuteContext(t.Context())
-		said := out.String()
+		printed := out.String()
 		if err != nil {
-			said += err.Error()
+			printed += err.Error()
 		}
-		if exit.Status(err) != tc.status || !strings.Contains(said, tc.says) {
-			t.Errorf("%q: status %d, want %d and %q: %s", tc.args[2:], exit.Status(err), tc.status, tc.says, said)
+		if exit.Status(err) != tc.status || !strings.Contains(printed, tc.text) {
+			t.Errorf("%q: status %d, want %d and %q: %s", tc.args[2:], exit.Status(err), tc.status, tc.text, printed)
 		}
 	}
 }
