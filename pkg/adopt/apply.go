@@ -74,39 +74,34 @@ func Apply(ctx, finish context.Context, p Patcher, items []Item, settled func(in
 
 // write writes the item and sets its outcome. The end of ended prevents another try.
 func (i *Item) write(ctx context.Context, p Patcher, ended <-chan struct{}) {
-	backoff := retries
-	for {
+	for backoff := retries; ; {
 		now, err := i.try(ctx, p)
 		switch {
 		case err == nil:
 			i.Outcome = report.OutcomeDone
-			return
 		case ctx.Err() != nil:
-			i.Outcome, i.Unanswered, i.Message = report.OutcomeFailed, true, "interrupted before the server answered: whether it was written is not known"
-			return
+			i.fail("interrupted before the server answered: whether it was written is not known")
+			i.Unanswered = true
 		case now == nil:
-			i.Outcome, i.Message = report.OutcomeFailed, err.Error()
-			return
+			i.fail(err.Error())
 		case i.settledBy(now):
-			return
+		case refused(err) && now.Metadata.ResourceVersion == i.ResourceVersion:
+			i.fail(err.Error())
+		case backoff.Steps == 0:
+			i.fail(fmt.Sprintf("other programs write to it all the time: %v", err))
+		default:
+			i.ResourceVersion = now.Metadata.ResourceVersion
+			select {
+			case <-time.After(backoff.Step()):
+				continue
+			case <-ended: // the outcome stays NotTried
+			}
 		}
-		version := now.Metadata.ResourceVersion
-		if refused(err) && version == i.ResourceVersion {
-			i.Outcome, i.Message = report.OutcomeFailed, err.Error()
-			return
-		}
-		if backoff.Steps == 0 {
-			i.Outcome, i.Message = report.OutcomeFailed, fmt.Sprintf("other programs write to it all the time: %v", err)
-			return
-		}
-		i.ResourceVersion = version
-		select {
-		case <-time.After(backoff.Step()):
-		case <-ended:
-			return
-		}
+		return
 	}
 }
+
+func (i *Item) fail(message string) { i.Outcome, i.Message = report.OutcomeFailed, message }
 
 // gone stands for an object that does not exist.
 var gone = &object.Meta{}

@@ -27,7 +27,7 @@ type Options struct {
 	Policy ownership.Policy // IfUnowned if it is empty
 	// TakeFrom names owners from which objects may be taken: a bundle, a bundle deployment, a set id or a release ("namespace/name").
 	TakeFrom []string
-	// Pick selects objects; nil selects all.
+	// Pick selects objects; nil selects all unowned objects. It is called for every desired object.
 	Pick func(object.Ref) bool
 }
 
@@ -42,26 +42,30 @@ type Item struct {
 	Unanswered bool
 }
 
-// Plan decides about each unowned object of a result that has predictions. The items are ordered by bundle deployment and object. notOwners are
-// the names in TakeFrom that are not of an owner of an unowned object: they are mistyped.
+// Plan decides about each unowned object of a result that has predictions, and about picked objects in other states. The items are ordered by
+// bundle deployment and object. notOwners are the names in TakeFrom that are not of an owner of an unowned object: they are mistyped.
 func Plan(c *evaluate.Result, o Options) (items []Item, notOwners []string) {
 	o.Policy, notOwners = cmp.Or(o.Policy, ownership.IfUnowned), slices.Clone(o.TakeFrom)
 	for _, d := range c.Deployments {
 		for i := range d.Objects {
 			x := &d.Objects[i]
+			picked := o.Pick != nil && o.Pick(x.Ref)
 			if x.State != evaluate.Unowned {
+				if picked {
+					items = append(items, unchanged(d, x))
+				}
 				continue
 			}
 			owners := d.On.Owners(d.BundleDeployment, x.Key(), x.Metadata)
 			for _, owner := range owners.Owners {
 				notOwners = slices.DeleteFunc(notOwners, func(name string) bool { return slices.Contains(owner.Names(), name) })
 			}
-			if o.Pick == nil || o.Pick(x.Ref) {
+			if picked || o.Pick == nil {
 				items = append(items, planned(d, x, owners, o))
 			}
 		}
 	}
-	Sort(items)
+	sortItems(items)
 	refuseTwice(items)
 	return items, notOwners
 }
@@ -82,11 +86,23 @@ func refuseTwice(items []Item) {
 	}
 }
 
-// Sort orders items by bundle deployment and object.
-func Sort(items []Item) {
+// sortItems orders items by bundle deployment and object.
+func sortItems(items []Item) {
 	slices.SortFunc(items, func(a, b Item) int {
 		return cmp.Or(cmp.Compare(a.BundleDeployment, b.BundleDeployment), a.Compare(b.Ref))
 	})
+}
+
+// unchanged is the item of an object that needs no adoption.
+func unchanged(d *evaluate.BundleDeployment, x *evaluate.Object) Item {
+	why := "the bundle owns the object already"
+	switch x.State {
+	case evaluate.Missing:
+		why = "the object does not exist: there is nothing to adopt"
+	case evaluate.Unknown:
+		why = "the object could not be read (" + x.Reason + "): its owner is unknown"
+	}
+	return Item{AdoptedObject: report.AdoptedObject{Ref: x.Ref, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Action: report.ActionNone, Message: why}}
 }
 
 func planned(d *evaluate.BundleDeployment, x *evaluate.Object, owners ownership.Result, o Options) Item {

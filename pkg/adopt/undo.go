@@ -38,7 +38,7 @@ func PlanUndo(ctx context.Context, src source.Source, entries []Entry) ([]Item, 
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	Sort(out)
+	sortItems(out)
 	return out, nil
 }
 

@@ -24,12 +24,11 @@ func receiptOf(t *testing.T, clusterUID string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "receipt.jsonl")
 	var items []adopt.Item
-	for name, uid := range map[string]string{"edge": "5c08cc84-9db4-443d-8b4a-977b419f68b7", "edge2": "u"} {
+	for _, of := range []struct{ name, uid string }{{"edge", "5c08cc84-9db4-443d-8b4a-977b419f68b7"}, {"edge2", "u"}} {
 		items = append(items, adopt.Item{After: ownership.Metadata{Hash: "x"},
-			AdoptedObject: report.AdoptedObject{Action: report.ActionAdopt, UID: uid,
-				Ref: object.Ref{APIVersion: "v1", Kind: "Service", Namespace: "ingress", Name: name}}})
+			AdoptedObject: report.AdoptedObject{Action: report.ActionAdopt, UID: of.uid,
+				Ref: object.Ref{APIVersion: "v1", Kind: "Service", Namespace: "ingress", Name: of.name}}})
 	}
-	adopt.Sort(items)
 	r, err := adopt.CreateReceipt(path, adopt.Header{Version: "0.3.1", Server: "https://other.example.com", ClusterUID: clusterUID}, items)
 	if err != nil {
 		t.Fatal(err)

@@ -78,6 +78,7 @@ func TestAdoptPlans(t *testing.T) {
 		{[]string{"--dry-run=client", "--policy=unmarked"}, 1, 2, 1, 0},
 		{[]string{"deployment/frontend"}, 0, 0, 0, 1},
 		{[]string{"configmap/theme"}, 0, 0, 0, 1},
+		{[]string{"deployment/frontend", "deploy/guestbook/frontend"}, 0, 0, 0, 1}, // the same object
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
 			got := run(t, append([]string{"adopt", "--snapshot", sick, "-o", "json"}, tc.args...)...)

@@ -78,16 +78,12 @@ type adoptFlags struct {
 
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
-	var policies []string
-	for _, p := range ownership.Policies {
-		policies = append(policies, string(p))
-	}
 	in := input.New(env)
 	f := &adoptFlags{
 		Flags:  in,
 		scope:  scope.New(in, engine.DesiredAuto),
 		format: output.NewPrintFlags(),
-		policy: flags.NewEnum(policies[0], policies...),
+		policy: flags.NewEnum(string(ownership.IfUnowned), string(ownership.IfUnowned), string(ownership.TakeUnmarked)),
 		dryRun: flags.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer),
 	}
 	c := &cobra.Command{

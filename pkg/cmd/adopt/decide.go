@@ -13,11 +13,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// notApplied returns the error with the exit status of a plan that was not applied. Without a reason it has no message.
+// notApplied returns the error of a plan that was not applied.
 func notApplied(why, hint string) error {
-	if why == "" {
-		return &exit.Error{Status: exit.Found, Shown: true}
-	}
 	return &exit.Error{Status: exit.Found, Err: fmt.Errorf("not applied: %s", why), Hint: hint}
 }
 
@@ -40,7 +37,7 @@ func (s *session) decide(ctx context.Context) (bool, error) {
 	case decided, s.dryRun.String() == dryRunServer:
 		return true, nil
 	case s.Captured():
-		return false, notApplied("", "")
+		return false, &exit.Error{Status: exit.Found, Shown: true}
 	case !s.format.ForPeople() || !output.IsTerminal(s.Streams.In):
 		return false, notApplied("this is only the plan", "--confirm="+digest+" applies exactly this plan, --yes the plan at that time.")
 	}
@@ -50,7 +47,7 @@ func (s *session) decide(ctx context.Context) (bool, error) {
 // refusals returns the error with the exit status of a plan without objects to write.
 func (s *session) refusals() error {
 	if slices.ContainsFunc(s.items, func(i adopt.Item) bool { return i.Action == report.ActionRefuse }) {
-		return notApplied("", "")
+		return &exit.Error{Status: exit.Found, Shown: true}
 	}
 	return nil
 }

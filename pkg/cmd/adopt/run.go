@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
@@ -120,16 +121,24 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	if err := found.NoResult(); err != nil {
 		return fmt.Errorf("planning the adoption: %w", err)
 	}
-	o := adopt.Options{Policy: ownership.Policy(s.policy.String()), TakeFrom: s.takeFrom, Pick: pick(s.objects, found.Kinds)}
-	items, notOwners := adopt.Plan(found.Result, o)
-	if len(notOwners) > 0 {
+	o := adopt.Options{Policy: ownership.Policy(s.policy.String()), TakeFrom: s.takeFrom}
+	notFound := slices.Clone(s.objects)
+	if len(s.objects) > 0 {
+		o.Pick = func(r object.Ref) bool {
+			named := func(arg scope.Object) bool { return names(arg, r, found.Kinds) }
+			notFound = slices.DeleteFunc(notFound, named)
+			return slices.ContainsFunc(s.objects, named)
+		}
+	}
+	var notOwners []string
+	s.items, notOwners = adopt.Plan(found.Result, o)
+	switch {
+	case len(notOwners) > 0:
 		return &exit.Error{Status: exit.Found, Err: fmt.Errorf("--dangerous-take-from=%s does not name an owner of an object in scope", notOwners[0]),
 			Hint: s.Command("adopt") + " shows the owners of the objects."}
+	case len(notFound) > 0:
+		return fmt.Errorf("finding %s: no bundle in scope desires this object", notFound[0])
 	}
-	if s.items, err = addNamed(s.objects, found, items); err != nil {
-		return err
-	}
-	adopt.Sort(s.items)
 	s.describe(found)
 	setsUnknown := slices.ContainsFunc(found.Desired.Clusters, func(c *resolve.Cluster) bool { return !c.SetsComplete })
 	if setsUnknown && slices.ContainsFunc(s.items, adopt.Item.Writes) {

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
-
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -18,6 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -103,17 +102,15 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.scope.LoadDirectory(&o.auditOptions); err != nil {
 		return err
 	}
-	var result *report.Preflight
-	if err := o.Read(ctx, func(in *input.Reading) error {
+	var found *engine.Audit
+	if err := o.Read(ctx, func(in *input.Reading) (err error) {
 		o.auditOptions.Progress = in.Report
-		found, err := engine.Run(ctx, in.Source, o.auditOptions)
-		if err == nil {
-			result = o.predict(found)
-		}
+		found, err = engine.Run(ctx, in.Source, o.auditOptions)
 		return err
 	}); err != nil {
 		return err
 	}
+	result := o.predict(found)
 	document := printers.Preflight(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole})
 	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
 		return err
