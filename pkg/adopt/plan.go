@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adopt assigns existing objects to the bundles that desire them, and undoes that. Plan is a pure function of the result of an audit;
-// Apply writes through a small interface, and nothing but ownership metadata; a receipt holds the previous metadata of each object.
+// Package adopt assigns existing objects to the bundles that desire them, and undoes that. Plan is a pure function of the result of an audit.
+// Apply writes ownership metadata, and no other field, through a small interface. A receipt records the previous metadata of each object.
 package adopt
 
 import (

@@ -39,7 +39,7 @@ func (s *session) decide(ctx context.Context) (bool, error) {
 	case s.Captured():
 		return false, &exit.Error{Status: exit.Found, Shown: true}
 	case !s.format.ForPeople() || !output.IsTerminal(s.Streams.In):
-		return false, notApplied("this is only the plan", "--confirm="+digest+" applies exactly this plan, --yes the plan at that time.")
+		return false, notApplied("this is only the plan", "--confirm="+digest+" applies exactly this plan, --yes applies a new plan without a review.")
 	}
 	return s.ask(ctx, writes)
 }
