@@ -24,16 +24,16 @@ const mostNamespaces = 20
 // with its previous metadata needs no change, and an object with neither the previous nor the written metadata has another owner. So an undo can
 // be repeated, and an adoption that was killed at any point can be undone.
 func PlanUndo(ctx context.Context, src source.Source, entries []Entry) ([]Item, error) {
-	byKind := map[schema.GroupVersionKind][]int{}
+	byKind := map[schema.GroupVersionKind][]*Item{}
 	out := make([]Item, len(entries))
 	for i, e := range entries {
 		out[i] = Item{Before: ownership.FromValues(e.After), After: ownership.FromValues(e.Before), AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID,
 			BundleDeployment: e.BundleDeployment, Release: e.Release}}
-		byKind[e.GroupVersionKind()] = append(byKind[e.GroupVersionKind()], i)
+		byKind[e.GroupVersionKind()] = append(byKind[e.GroupVersionKind()], &out[i])
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	for gvk, indexes := range byKind {
-		g.Go(func() error { return undoKind(ctx, src, gvk, indexes, out) })
+	for gvk, items := range byKind {
+		g.Go(func() error { return undoKind(ctx, src, gvk, items) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
@@ -43,11 +43,11 @@ func PlanUndo(ctx context.Context, src source.Source, entries []Entry) ([]Item, 
 }
 
 // undoKind lists one kind and plans the undo of its objects.
-func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKind, indexes []int, items []Item) error {
-	byKey, namespaces := map[object.Key][]int{}, map[string]bool{}
-	for _, i := range indexes {
-		byKey[items[i].Key()] = append(byKey[items[i].Key()], i)
-		namespaces[items[i].Namespace] = true
+func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKind, items []*Item) error {
+	byKey, namespaces := map[object.Key][]*Item{}, map[string]bool{}
+	for _, item := range items {
+		byKey[item.Key()] = append(byKey[item.Key()], item)
+		namespaces[item.Namespace] = true
 	}
 	q := source.Query{Kind: gvk, MetadataOnly: true, Fallback: slices.Sorted(maps.Keys(namespaces))}
 	if len(namespaces) <= mostNamespaces && !namespaces[""] {
@@ -60,8 +60,8 @@ func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKin
 			undecoded = true // it may be any of those that are not found
 			return nil
 		}
-		for _, i := range byKey[m.Ref().Key()] {
-			planUndo(&items[i], m)
+		for _, item := range byKey[m.Ref().Key()] {
+			planUndo(item, m)
 		}
 		return nil
 	})
@@ -71,14 +71,14 @@ func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKin
 	if undecoded {
 		cover = source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: "an object of its kind could not be decoded"})
 	}
-	for _, i := range indexes {
-		if items[i].Action != "" { // it was found
-			continue
-		}
-		if f, covered := cover.Of(items[i].Namespace); covered {
-			items[i].Action, items[i].Message = report.ActionNone, "it does not exist any more"
-		} else {
-			items[i].Action, items[i].Refusals = report.ActionRefuse, []string{fmt.Sprintf("it could not be read: %s %s", f.Reason, f.Detail)}
+	for _, item := range items {
+		f, covered := cover.Of(item.Namespace)
+		switch {
+		case item.Action != "": // it was found
+		case covered:
+			item.Action, item.Message = report.ActionNone, "it does not exist any more"
+		default:
+			item.Action, item.Refusals = report.ActionRefuse, []string{fmt.Sprintf("it could not be read: %s %s", f.Reason, f.Detail)}
 		}
 	}
 	return nil
