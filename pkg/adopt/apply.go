@@ -103,7 +103,7 @@ func (i *Item) write(ctx context.Context, p Patcher, ended <-chan struct{}) {
 
 func (i *Item) fail(message string) { i.Outcome, i.Message = report.OutcomeFailed, message }
 
-// gone stands for an object that does not exist.
+// gone represents an object that does not exist.
 var gone = &object.Meta{}
 
 // try writes once. If that fails and the state of the object is not known, it also returns the present metadata of the object.

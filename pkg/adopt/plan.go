@@ -70,7 +70,7 @@ func Plan(c *evaluate.Result, o Options) (items []Item, notOwners []string) {
 	return items, notOwners
 }
 
-// refuseTwice refuses an object that would be adopted for more than one bundle, because all that desire it were named.
+// refuseTwice refuses an object that would be adopted for several bundles, because TakeFrom names all bundles that desire it.
 func refuseTwice(items []Item) {
 	writes := map[object.Key]int{}
 	for _, i := range items {

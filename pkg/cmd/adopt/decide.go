@@ -22,8 +22,8 @@ func notApplied(why, hint string) error {
 func (s *session) decide(ctx context.Context) (bool, error) {
 	writes, digest := s.count(adopt.Item.Writes), adopt.Digest(s.items)
 	decided := s.yes || s.confirm != ""
-	instead := !s.format.ForPeople() && s.dryRun.String() == dryRunServer // the result is printed: a program expects one document
-	if !decided && !instead || writes == 0 || s.dryRun.String() == dryRunClient || s.confirm != "" && s.confirm != digest {
+	onlyResult := !s.format.ForPeople() && s.dryRun.String() == dryRunServer // a program expects one document
+	if !decided && !onlyResult || writes == 0 || s.dryRun.String() == dryRunClient || s.confirm != "" && s.confirm != digest {
 		if err := s.print(ctx, report.KindAdoptionPlan); err != nil {
 			return false, err
 		}

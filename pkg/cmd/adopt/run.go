@@ -93,7 +93,7 @@ func (o *options) Run(ctx context.Context) error {
 	return nil
 }
 
-// session is one run: what it reads, and the plan.
+// session is one run: its source, its plan and its document.
 type session struct {
 	*options
 	src      source.Source
