@@ -56,12 +56,11 @@ func undoKind(ctx context.Context, src source.Source, gvk schema.GroupVersionKin
 	undecoded := false
 	cover, err := src.List(ctx, q, func(o source.Object) error {
 		m, err := o.ReadMeta()
-		if err != nil {
-			undecoded = true // it may be any of those that are not found
-			return nil
-		}
-		for _, item := range byKey[m.Ref().Key()] {
-			planUndo(item, m)
+		undecoded = undecoded || err != nil // it may be any of those that are not found
+		if err == nil {
+			for _, item := range byKey[m.Ref().Key()] {
+				planUndo(item, m)
+			}
 		}
 		return nil
 	})
