@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
@@ -50,7 +51,7 @@ func (b *bundle) stamped(objs []*unstructured.Unstructured) int {
 }
 
 // kill starts the program behind a proxy, and kills it when it has written n objects and is about to do more.
-func (b *bundle) kill(n int, args ...string) {
+func (b *bundle) kill(n int, ready func(), args ...string) {
 	b.t.Helper()
 	p := b.proxy()
 	stalled, _ := p.stallAfter(n)
@@ -61,6 +62,7 @@ func (b *bundle) kill(n int, args ...string) {
 		b.t.Fatal(err)
 	}
 	await(b.t, fmt.Sprintf("%d objects are written, and more is about to be done", n), stalled)
+	ready()
 	if err := cmd.Process.Kill(); err != nil {
 		b.t.Fatal(err)
 	}
@@ -75,12 +77,12 @@ func TestKilled(t *testing.T) {
 	for _, n := range []int{0, 7, many} {
 		t.Run(fmt.Sprintf("after %d writes", n), func(t *testing.T) {
 			receipt := filepath.Join(t.TempDir(), "receipt.jsonl")
-			b.kill(n, "--receipt", receipt)
+			b.kill(n, func() { awaitReceipt(t, receipt, n) }, "--receipt", receipt)
 			if got := b.stamped(before); got != n {
 				t.Fatalf("%d objects were adopted, want %d", got, n)
 			}
-			if objects, settled := outcomes(t, receipt); objects != many || settled["Done"] > n {
-				t.Errorf("the receipt names %d objects, and as done %v", objects, settled)
+			if objects, settled := outcomes(t, receipt); objects != many || settled["Done"] != n {
+				t.Errorf("the receipt names %d objects, and as done %v, want %d and %d", objects, settled, many, n)
 			}
 			a := b.adopt("--yes")
 			if a.status != 0 || a.document.Summary.Done != many-n {
@@ -88,7 +90,7 @@ func TestKilled(t *testing.T) {
 			}
 			b.onlyMarks(b.stamps(), before...)
 
-			b.kill(many/2, "--undo", receipt) // of the run that was killed, it takes back what the second one did, too
+			b.kill(many/2, func() {}, "--undo", receipt) // of the run that was killed, it takes back what the second one did, too
 			if got := b.stamped(before); got != many/2 {
 				t.Errorf("%d objects are adopted after half of them was taken back", got)
 			}
@@ -107,11 +109,23 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// awaitReceipt returns when a receipt of many objects has the results of n writes.
+func awaitReceipt(t *testing.T, receipt string, n int) {
+	t.Helper()
+	poll.Until(t, func() error {
+		content, err := os.ReadFile(receipt)
+		if lines := bytes.Count(content, []byte("\n")); err == nil && lines != 1+many+n { // a header, the objects, the results
+			err = fmt.Errorf("the receipt has %d lines, want %d", lines, 1+many+n)
+		}
+		return err
+	})
+}
+
 // TestUndoneAtOnce undoes the receipt of a run that was killed in the middle, without going on first.
 func TestUndoneAtOnce(t *testing.T) {
 	b, before := items(t)
 	receipt := filepath.Join(t.TempDir(), "receipt.jsonl")
-	b.kill(5, "--receipt", receipt)
+	b.kill(5, func() {}, "--receipt", receipt)
 	undone := b.undo(receipt)
 	if s := undone.document.Summary; undone.status != 0 || s.Done != 5 || s.Unchanged != many-5 {
 		t.Errorf("status %d, %+v: %s", undone.status, s, undone.stderr)
@@ -143,7 +157,7 @@ func TestWritesInterrupted(t *testing.T) {
 	}
 	says(t, "stderr", a.stderr, "interrupted: ", "were not tried", "--undo "+receipt)
 	done := b.stamped(before)
-	if s := a.document.Summary; s.Done != done || s.Change != many || s.Failed != 0 || done < 5 || done > 5+8 {
+	if s := a.document.Summary; s.Done != done || s.Change != many || s.Failed != 0 || done < 5 || done > 5+adopt.Concurrency {
 		t.Errorf("%d objects were adopted, and it says %+v", done, s)
 	}
 	if objects, settled := outcomes(t, receipt); objects != many || settled["Done"] != done {
@@ -169,17 +183,11 @@ func TestCtrlCWhileWriting(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "five objects are written", stalled)
-	poll.Until(t, func() error { // the program has the five answers
-		content, err := os.ReadFile(receipt)
-		if n := bytes.Count(content, []byte("\n")); err == nil && n != 1+many+5 { // a header, the objects, the results
-			err = fmt.Errorf("the receipt has %d lines", n)
-		}
-		return err
-	})
+	awaitReceipt(t, receipt, 5)
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if got := statusOf(t, cmd.Wait()); got != 3 {
+	if got := waitFor(t, cmd); got != 3 {
 		t.Errorf("status %d, want 3", got)
 	}
 	letGo()
@@ -199,7 +207,7 @@ func TestCtrlCWhileWriting(t *testing.T) {
 func TestTwoAtOnce(t *testing.T) {
 	b, before := items(t)
 	p := b.proxy()
-	both := barrier(16) // each writes to eight at once
+	both := barrier(t, 2*adopt.Concurrency)
 	p.intercept(func(r *http.Request) {
 		if r.Method == http.MethodPatch {
 			both()
@@ -241,8 +249,8 @@ func TestTwoAtOnce(t *testing.T) {
 	b.restored(before...)
 }
 
-// barrier holds up those who come to it until there are n; later ones pass.
-func barrier(n int) func() {
+// barrier delays each caller until there are n; later callers pass.
+func barrier(t *testing.T, n int) func() {
 	var mu sync.Mutex
 	open := make(chan struct{})
 	return func() {
@@ -251,7 +259,11 @@ func barrier(n int) func() {
 			close(open)
 		}
 		mu.Unlock()
-		<-open
+		select {
+		case <-open:
+		case <-time.After(poll.Deadline): // an emergency stop
+			t.Error("fewer callers than expected arrive at the same time")
+		}
 	}
 }
 

@@ -92,6 +92,17 @@ func statusOf(t *testing.T, err error) int {
 	return exit.ExitCode()
 }
 
+// waitFor waits for a program that was started, and returns its exit status. The deadline is an emergency stop.
+func waitFor(t *testing.T, cmd *exec.Cmd) int {
+	t.Helper()
+	late := time.AfterFunc(poll.Deadline, func() {
+		t.Errorf("%s does not end", cmd)
+		_ = cmd.Process.Kill() // Wait returns then
+	})
+	defer late.Stop()
+	return statusOf(t, cmd.Wait())
+}
+
 func testCtrlC(t *testing.T, f *fleetServer, program string) {
 	t.Helper()
 	p := f.proxy()
@@ -114,7 +125,7 @@ func testCtrlC(t *testing.T, f *fleetServer, program string) {
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if got := statusOf(t, cmd.Wait()); got != 3 {
+	if got := waitFor(t, cmd); got != 3 {
 		t.Errorf("status %d, want 3", got)
 	}
 	if stdout.Len() > 0 || stderr.String() != "interrupted: nothing was printed\n" {
@@ -141,17 +152,20 @@ func testCtrlCAgain(t *testing.T, program string) {
 	if _, err := stdout.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
+	ended := make(chan *os.ProcessState, 1)
 	go func() {
-		defer close(ended)
-		_, _ = cmd.Process.Wait() // Cmd.Wait would close the pipe, and so end the program
+		state, _ := cmd.Process.Wait() // Cmd.Wait would close the pipe, and the program would end for that reason
+		ended <- state
 	}()
 	again, late := time.NewTicker(100*time.Millisecond), time.NewTimer(poll.Deadline)
 	defer again.Stop()
 	defer late.Stop()
 	for {
 		select {
-		case <-ended:
+		case state := <-ended:
+			if status, ok := state.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGINT {
+				t.Errorf("it ended with %v, want the signal interrupt", state)
+			}
 			return
 		case <-again.C:
 			_ = cmd.Process.Signal(os.Interrupt) // it may have ended just now

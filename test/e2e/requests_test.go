@@ -46,6 +46,9 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	whole := slices.DeleteFunc(slices.Clone(lists), func(r string) bool { return strings.Contains(r, "labelSelector=") })
+	if len(whole) == len(lists) {
+		t.Error("no kind was searched for objects with the hash label")
+	}
 	const fleet = "GET /apis/fleet.cattle.io/v1alpha1/"
 	want := []string{
 		"GET /api/v1/configmaps?limit=500",

@@ -34,13 +34,13 @@ func TestScope(t *testing.T) {
 		"everything":        {want: []string{"back", "front", "other"}},
 		"workspace":         {args: []string{"-n", "team"}, want: []string{"other"}, scope: report.Scope{Namespaces: []string{"team"}}},
 		"selector":          {args: []string{"-l", "tier=web"}, want: []string{"front", "other"}, scope: report.Scope{Selectors: []string{"tier=web"}}},
-		"GitRepo":           {args: []string{"gitrepo/apps", "-n", "fleet-local"}, want: []string{"back", "front"}},
+		"GitRepo":           {args: []string{"gitrepo/apps", "-n", "fleet-local"}, want: []string{"back", "front"}, scope: report.Scope{Namespaces: []string{"fleet-local"}, Targets: []string{"gitrepo/apps"}}},
 		"bundle":            {args: []string{"bundle/front"}, want: []string{"front"}, scope: report.Scope{Targets: []string{"bundle/front"}}},
-		"bundle, two words": {args: []string{"bundle", "front"}, want: []string{"front"}},
-		"two bundles":       {args: []string{"bundles.fleet.cattle.io/front", "bundle/other"}, want: []string{"front", "other"}},
-		"cluster":           {args: []string{"cluster/local"}, want: []string{"back", "front", "other"}},
+		"bundle, two words": {args: []string{"bundle", "front"}, want: []string{"front"}, scope: report.Scope{Targets: []string{"bundle/front"}}},
+		"two bundles":       {args: []string{"bundles.fleet.cattle.io/front", "bundle/other"}, want: []string{"front", "other"}, scope: report.Scope{Targets: []string{"bundle/front", "bundle/other"}}},
+		"cluster":           {args: []string{"cluster/local"}, want: []string{"back", "front", "other"}, scope: report.Scope{Targets: []string{"cluster/local"}}},
 		"BundleDeployment":  {args: []string{"bd/back"}, want: []string{"back"}, scope: report.Scope{Targets: []string{"bundledeployment/back"}}},
-		"all three":         {args: []string{"-n", "fleet-local", "-l", "tier=web", "cluster/local"}, want: []string{"front"}},
+		"all three":         {args: []string{"-n", "fleet-local", "-l", "tier=web", "cluster/local"}, want: []string{"front"}, scope: report.Scope{Namespaces: []string{"fleet-local"}, Selectors: []string{"tier=web"}, Targets: []string{"cluster/local"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := f.audit(test.args...)
@@ -57,7 +57,7 @@ func TestScope(t *testing.T) {
 				want.Findings = append(want.Findings, "FD101 "+d)
 			}
 			expect(t, r, want)
-			if diff := cmp.Diff(test.scope, r.report.Scope); diff != "" && (test.args == nil || !cmp.Equal(test.scope, report.Scope{})) {
+			if diff := cmp.Diff(test.scope, r.report.Scope); diff != "" {
 				t.Errorf("scope (-want +got):\n%s", diff)
 			}
 		})

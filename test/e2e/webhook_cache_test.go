@@ -57,7 +57,7 @@ func TestWebhookCold(t *testing.T) {
 			if got := admin.told(); got != "" {
 				t.Errorf("warnings: %s", got)
 			}
-			if passed, all := h.counted("", "passed", "NotReady"), h.counted("", "", ""); passed != all {
+			if passed, all := h.counted("", "passed", "NotReady"), h.counted("", "", ""); passed != all || all == 0 {
 				t.Errorf("%d of %d requests passed for that it was not ready", passed, all)
 			}
 

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -39,7 +40,7 @@ func (h *hook) expectCalls(what string, want map[string]int, do func()) {
 	h.t.Helper()
 	got := h.calls(do)
 	h.t.Logf("%s: %v", what, got)
-	if fmt.Sprint(got) != fmt.Sprint(want) {
+	if !maps.Equal(got, want) {
 		h.t.Errorf("%s: calls %v, want %v", what, got, want)
 	}
 }

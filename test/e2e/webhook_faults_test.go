@@ -68,12 +68,7 @@ func TestWebhookFaultDrained(t *testing.T) {
 		stamped, err := b.take(t.Context(), "texts", strings.Repeat("x", 128<<10))
 		written <- result{stamped, err}
 	}()
-	select {
-	case <-held:
-	case r := <-written:
-		close(letGo)
-		t.Fatalf("nothing of the request went to the webhook: %+v", r)
-	}
+	await(t, "half of the request reaches the webhook", held)
 	h.signal(syscall.SIGTERM)
 	poll.Until(t, func() error {
 		if !strings.Contains(h.log.String(), `"msg":"draining"`) {
@@ -85,7 +80,7 @@ func TestWebhookFaultDrained(t *testing.T) {
 	if r := <-written; r.err != nil || !r.stamped {
 		t.Errorf("the request in flight: %+v", r)
 	}
-	if status := statusOf(t, h.process.Wait()); status != 0 {
+	if status := waitFor(t, h.process); status != 0 {
 		t.Errorf("status %d, want 0", status)
 	}
 	says(t, "the log", h.log.String(), `"msg":"drained"`)
@@ -104,7 +99,7 @@ func TestWebhookFaultRestarts(t *testing.T) {
 	l.awaitMore(20)
 	for range 2 {
 		h.signal(syscall.SIGTERM)
-		if status := statusOf(t, h.process.Wait()); status != 0 {
+		if status := waitFor(t, h.process); status != 0 {
 			t.Errorf("status %d, want 0", status)
 		}
 		l.awaitMore(10)

@@ -24,6 +24,5 @@ func TestWebhookMission(t *testing.T) {
 	cm := b.helmMarked(configMap("texts"))
 	cm.Object["data"] = map[string]any{"greeting": "hello"}
 	f.Apply(t, "helm", cm)
-	t.Log(f.get(configMap("texts")))
 	expect(t, f.audit("--require-complete"), outcome{Status: 0, Deployments: map[string]string{"guestbook": "Ready"}})
 }

@@ -71,6 +71,9 @@ func TestFleetPassesOverAuthorities(t *testing.T) {
 			want[key] = append(want[key], fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i))
 		}
 	}
+	if len(want) != 2 {
+		t.Errorf("%d webhook configurations, want 2", len(want))
+	}
 	got := make(map[string][]string)
 	for _, p := range in.Options.Diff.ComparePatches {
 		got[strings.Join([]string{p.APIVersion, p.Kind, p.Name}, " ")] = p.JSONPointers

@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 func overlays(t *testing.T) []string {
 	t.Helper()
 	entries, err := fs.ReadDir(manifests.Files, "overlays")
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("%d overlays, error %v", len(entries), err)
 	}
 	names := make([]string, len(entries))
 	for i, e := range entries {

@@ -3,6 +3,7 @@
 package manifests
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +78,9 @@ func TestOverlays(t *testing.T) {
 			certs:  corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "fleetdoctor-webhook-cert"}},
 			caFrom: "fleetdoctor-system/fleetdoctor-webhook"},
 	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(tests)), overlays(t)); diff != "" {
+		t.Errorf("overlays (-want +got):\n%s", diff)
+	}
 	for _, overlay := range overlays(t) {
 		t.Run(overlay, func(t *testing.T) {
 			want, ok := tests[overlay]
@@ -144,13 +148,22 @@ func TestSelectors(t *testing.T) {
 	objs := rendered(t, "default")
 	deployment := pick[appsv1.Deployment](t, objs, "Deployment", "fleetdoctor-webhook")
 	pod := deployment.Spec.Template
+	var selecting []string
 	for _, obj := range objs {
 		for _, field := range [][]string{{"spec", "selector"}, {"spec", "selector", "matchLabels"}, {"spec", "podSelector", "matchLabels"}} {
 			selector, found, err := unstructured.NestedStringMap(obj.Object, field...)
-			if err == nil && found && !labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)) {
+			if err != nil || !found {
+				continue
+			}
+			selecting = append(selecting, obj.GetKind())
+			if !labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)) {
 				t.Errorf("%s selects no pod", obj.GetKind())
 			}
 		}
+	}
+	slices.Sort(selecting)
+	if diff := cmp.Diff([]string{"Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service"}, selecting); diff != "" {
+		t.Errorf("kinds with a selector (-want +got):\n%s", diff)
 	}
 	service := pick[corev1.Service](t, objs, "Service", "fleetdoctor-webhook")
 	target := service.Spec.Ports[0].TargetPort.StrVal

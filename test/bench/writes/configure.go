@@ -5,7 +5,6 @@ package writes
 import (
 	"context"
 	"fmt"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 	webhookserver "github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
@@ -102,7 +102,7 @@ func (h *hook) register(ctx context.Context, c client.Client) error {
 
 // await repeats a request until the hook is called for it.
 func (h *hook) await(ctx context.Context, path string, request func(context.Context) error) error {
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll.Interval, poll.Deadline, true, func(ctx context.Context) (bool, error) {
 		before := h.calls[path].Load()
 		if err := request(ctx); err != nil {
 			return false, err
