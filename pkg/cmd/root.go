@@ -40,10 +40,11 @@ var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
 // Main runs the program and returns its exit status. When ctx ends, it waits until the verb ends. It renders bundles in this process.
 func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
-	return runProgram(ctx, args, verb.Environment{Streams: streams})
+	return Run(ctx, args, verb.Environment{Streams: streams})
 }
 
-func runProgram(ctx context.Context, args []string, env verb.Environment) int {
+// Run is Main in another environment. It sets the name, the version and, if there is none, the clock.
+func Run(ctx context.Context, args []string, env verb.Environment) int {
 	quiet()
 	root := New(args[0], env)
 	root.SetArgs(args[1:])
@@ -105,9 +106,13 @@ func message(err error) string {
 
 var lineBegin = regexp.MustCompile(`\n(\S)`)
 
-// New returns the root command for an environment without name, version and clock. arg0 is the name that the program was called by.
+// New returns the root command for an environment. It sets the name, the version and, if there is none, the clock. arg0 is the name that the
+// program was called by.
 func New(arg0 string, env verb.Environment) *cobra.Command {
-	env.Name, env.Version, env.Now = calledAs(arg0, os.Getenv("PATH")), version, time.Now
+	env.Name, env.Version = calledAs(arg0, os.Getenv("PATH")), version
+	if env.Now == nil {
+		env.Now = time.Now
+	}
 	root := &cobra.Command{
 		Use:   "kubectl-fleetdoctor",
 		Short: "Find and fix problems of the objects that Rancher Fleet deploys",

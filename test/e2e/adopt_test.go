@@ -22,15 +22,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// adoption is what one run of adopt came to.
+// adoption is the result of one run of adopt.
 type adoption struct {
 	result
-	// document is nil where none was printed.
+	// document is nil if none was printed.
 	document *report.Adoption
-	receipt  string // where one is, if one was written
+	receipt  string // path of the receipt, if one was written
 }
 
-// adopt runs an adoption as administrator and reads what it printed.
+// adopt runs adopt as administrator and decodes its document.
 func (f *fleetServer) adopt(args ...string) adoption {
 	f.t.Helper()
 	a := adoption{receipt: filepath.Join(f.t.TempDir(), "receipt.jsonl")}
@@ -38,38 +38,37 @@ func (f *fleetServer) adopt(args ...string) adoption {
 		args = append(args, "--receipt", a.receipt)
 	}
 	a.result = run(f.t.Context(), f.t, append([]string{"adopt", "--kubeconfig", f.kubeconfig, "-o", "json"}, args...)...)
-	a.document = adoptionOf(f.t, a.stdout)
+	a.document = decodeAdoption(f.t, a.stdout)
 	return a
 }
 
-// undo takes back what a receipt has recorded.
+// undo restores the values of a receipt.
 func (f *fleetServer) undo(receipt string, args ...string) adoption {
 	f.t.Helper()
 	return f.adopt(append([]string{"--yes", "--undo", receipt}, args...)...)
 }
 
-// adoptionOf reads the one document that was printed as JSON, nil where none was.
-func adoptionOf(t *testing.T, stdout string) *report.Adoption {
+// decodeAdoption decodes the printed document; nil if nothing was printed.
+func decodeAdoption(t *testing.T, stdout string) *report.Adoption {
 	t.Helper()
 	if stdout == "" {
 		return nil
 	}
 	document := &report.Adoption{}
 	if err := json.Unmarshal([]byte(stdout), document); err != nil {
-		t.Fatalf("what adopt printed is not one document: %v\n%s", err, stdout)
+		t.Fatalf("the output of adopt is not one document: %v\n%s", err, stdout)
 	}
 	return document
 }
 
-// expectAdoption compares what is to be done with each object, or what came of it: by "configmap apps/settings" its action, situation and
-// outcome, as far as it has them.
+// expectAdoption compares the exit status and, for each object, its action, situation and outcome.
 func expectAdoption(t *testing.T, a adoption, status int, want map[string]string) {
 	t.Helper()
 	if a.status != status {
 		t.Errorf("status %d, want %d; stderr: %s", a.status, status, a.stderr)
 	}
 	if a.document == nil {
-		t.Fatalf("nothing was printed; stderr: %s", a.stderr)
+		t.Fatalf("no output; stderr: %s", a.stderr)
 	}
 	got := map[string]string{}
 	for _, o := range a.document.Objects {
@@ -81,7 +80,7 @@ func expectAdoption(t *testing.T, a adoption, status int, want map[string]string
 	}
 }
 
-// object finds an object in a document.
+// object finds an object in the document.
 func (a adoption) object(t *testing.T, key string) report.AdoptedObject {
 	t.Helper()
 	if a.document != nil {
@@ -91,12 +90,12 @@ func (a adoption) object(t *testing.T, key string) report.AdoptedObject {
 			}
 		}
 	}
-	t.Fatalf("there is no %s in what adopt printed: %s\nstderr: %s", key, a.stdout, a.stderr)
+	t.Fatalf("no %s in the output of adopt: %s\nstderr: %s", key, a.stdout, a.stderr)
 	return report.AdoptedObject{}
 }
 
-// mark writes exactly these of the five keys on an object, and takes the others away.
-func (f *fleetServer) mark(obj *unstructured.Unstructured, stamps map[string]string) {
+// setOwnership sets these of the five ownership keys on an object and removes the others.
+func (f *fleetServer) setOwnership(obj *unstructured.Unstructured, metadata map[string]string) {
 	f.t.Helper()
 	labels, annotations := map[string]any{}, map[string]any{}
 	for _, k := range ownership.Keys() {
@@ -105,7 +104,7 @@ func (f *fleetServer) mark(obj *unstructured.Unstructured, stamps map[string]str
 			into = labels
 		}
 		into[k.Name] = nil
-		if v, ok := stamps[k.Name]; ok {
+		if v, ok := metadata[k.Name]; ok {
 			into[k.Name] = v
 		}
 	}
@@ -113,23 +112,23 @@ func (f *fleetServer) mark(obj *unstructured.Unstructured, stamps map[string]str
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.merge("stripper", obj, string(patch))
+	f.merge("remover", obj, string(patch))
 }
 
-// strip takes all marks away.
-func (f *fleetServer) strip(objs ...*unstructured.Unstructured) {
+// removeOwnership removes all ownership metadata.
+func (f *fleetServer) removeOwnership(objs ...*unstructured.Unstructured) {
 	f.t.Helper()
 	for _, obj := range objs {
-		f.mark(obj, nil)
+		f.setOwnership(obj, nil)
 	}
 }
 
-// stamps are the five keys that an object of the bundle carries.
-func (b *bundle) stamps() map[string]string {
+// ownership is the ownership metadata of the bundle's objects, by key.
+func (b *bundle) ownership() map[string]string {
 	return ownership.Metadata{Hash: b.options.Hash, SetID: b.options.SetID, ManagedBy: "Helm", ReleaseName: b.name, ReleaseNamespace: b.options.Namespace}.Values()
 }
 
-func stampsOf(obj *unstructured.Unstructured) map[string]string {
+func ownershipOf(obj *unstructured.Unstructured) map[string]string {
 	return ownership.MetadataOf(obj.GetLabels(), obj.GetAnnotations()).Values()
 }
 
@@ -143,8 +142,8 @@ func (f *fleetServer) getAll(objs ...*unstructured.Unstructured) []*unstructured
 	return out
 }
 
-// unchanged holds that not one write reached the objects.
-func (f *fleetServer) unchanged(before ...*unstructured.Unstructured) {
+// expectUnchanged checks that the objects were not written.
+func (f *fleetServer) expectUnchanged(before ...*unstructured.Unstructured) {
 	f.t.Helper()
 	for _, b := range before {
 		if diff := cmp.Diff(b.Object, f.get(b).Object); diff != "" {
@@ -153,30 +152,31 @@ func (f *fleetServer) unchanged(before ...*unstructured.Unstructured) {
 	}
 }
 
-// onlyMarks holds that objects carry these stamps, and are all else what they were: every field but the five keys, the resourceVersion and
-// whose they are in managedFields.
-func (f *fleetServer) onlyMarks(want map[string]string, before ...*unstructured.Unstructured) {
+// expectOnlyOwnership checks that objects have this ownership metadata and that no other field changed, except for
+// resourceVersion and the managers of the changed keys.
+func (f *fleetServer) expectOnlyOwnership(want map[string]string, before ...*unstructured.Unstructured) {
 	f.t.Helper()
 	for _, b := range before {
-		f.marked(want, b)
-		f.managed(b, f.get(b))
+		f.expectOwnershipIgnoringManagers(want, b)
+		f.expectManagedFields(b, f.get(b))
 	}
 }
 
-// marked is onlyMarks without regard to managedFields: who gives a key back keeps owning the map that he once made for it.
-func (f *fleetServer) marked(want map[string]string, before *unstructured.Unstructured) {
+// expectOwnershipIgnoringManagers is expectOnlyOwnership without managedFields: after an undo, a manager keeps the
+// empty map that it created.
+func (f *fleetServer) expectOwnershipIgnoringManagers(want map[string]string, before *unstructured.Unstructured) {
 	f.t.Helper()
 	now := f.get(before)
-	if diff := cmp.Diff(want, stampsOf(now)); diff != "" {
-		f.t.Errorf("stamps of %s %s (-want +got):\n%s", before.GetKind(), before.GetName(), diff)
+	if diff := cmp.Diff(want, ownershipOf(now)); diff != "" {
+		f.t.Errorf("ownership metadata of %s %s (-want +got):\n%s", before.GetKind(), before.GetName(), diff)
 	}
-	if diff := cmp.Diff(withoutMarks(before), withoutMarks(now)); diff != "" {
-		f.t.Errorf("%s %s changed beside its marks (-before +after):\n%s", before.GetKind(), before.GetName(), diff)
+	if diff := cmp.Diff(withoutOwnership(before), withoutOwnership(now)); diff != "" {
+		f.t.Errorf("%s %s changed outside its ownership metadata (-before +after):\n%s", before.GetKind(), before.GetName(), diff)
 	}
 }
 
-// restored holds that objects are what they were, but for their resourceVersion and managedFields.
-func (f *fleetServer) restored(before ...*unstructured.Unstructured) {
+// expectRestored checks that objects are as before, except for resourceVersion and managedFields.
+func (f *fleetServer) expectRestored(before ...*unstructured.Unstructured) {
 	f.t.Helper()
 	for _, b := range before {
 		if diff := cmp.Diff(withoutVersions(b), withoutVersions(f.get(b))); diff != "" {
@@ -185,12 +185,13 @@ func (f *fleetServer) restored(before ...*unstructured.Unstructured) {
 	}
 }
 
-// managed holds that adopt's manager owns just the keys that it changed, and that of the others' fields nothing changed hands but these.
-func (f *fleetServer) managed(before, after *unstructured.Unstructured) {
+// expectManagedFields checks that the field manager of adopt manages exactly the keys that it changed, and that
+// the fields of other managers did not change.
+func (f *fleetServer) expectManagedFields(before, after *unstructured.Unstructured) {
 	f.t.Helper()
 	want := map[string]bool{}
-	was := stampsOf(before)
-	for key, v := range stampsOf(after) {
+	was := ownershipOf(before)
+	for key, v := range ownershipOf(after) {
 		if old, had := was[key]; !had || old != v {
 			want[key] = true
 		}
@@ -206,21 +207,21 @@ func (f *fleetServer) managed(before, after *unstructured.Unstructured) {
 		for _, path := range fieldPaths(f.t, entry) {
 			key := path[strings.LastIndex(path, " ")+1:]
 			if path != "f:metadata f:labels "+key && path != "f:metadata f:annotations "+key {
-				f.t.Errorf("%s owns %s", entry.Manager, path)
+				f.t.Errorf("%s manages %s", entry.Manager, path)
 			}
 			got[strings.TrimPrefix(key, "f:")] = true
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		f.t.Errorf("keys of %s %s that adopt's manager owns (-want +got):\n%s", after.GetKind(), after.GetName(), diff)
+		f.t.Errorf("keys of %s %s that adopt's manager manages (-want +got):\n%s", after.GetKind(), after.GetName(), diff)
 	}
-	if diff := cmp.Diff(others(f.t, before), others(f.t, after)); diff != "" {
-		f.t.Errorf("what others own of %s %s (-before +after):\n%s", after.GetKind(), after.GetName(), diff)
+	if diff := cmp.Diff(managedByOthers(f.t, before), managedByOthers(f.t, after)); diff != "" {
+		f.t.Errorf("fields of %s %s that other managers manage (-before +after):\n%s", after.GetKind(), after.GetName(), diff)
 	}
 }
 
-// others are the fields that managers other than adopt's own, but for the five keys.
-func others(t *testing.T, obj *unstructured.Unstructured) map[string][]string {
+// managedByOthers lists the fields of all other managers, without the five ownership keys.
+func managedByOthers(t *testing.T, obj *unstructured.Unstructured) map[string][]string {
 	t.Helper()
 	keys := map[string]bool{}
 	for _, k := range ownership.Keys() {
@@ -241,7 +242,8 @@ func others(t *testing.T, obj *unstructured.Unstructured) map[string][]string {
 	return out
 }
 
-// fieldPaths lists the leaves of what an entry owns, as "f:metadata f:labels f:app"; a map's own being is no leaf.
+// fieldPaths lists the leaves of a managedFields entry, as "f:metadata f:labels f:app". The entry "." of a map is
+// no leaf.
 func fieldPaths(t *testing.T, entry metav1.ManagedFieldsEntry) []string {
 	t.Helper()
 	var fields map[string]any
@@ -271,7 +273,7 @@ func withoutVersions(obj *unstructured.Unstructured) map[string]any {
 	return out.Object
 }
 
-func withoutMarks(obj *unstructured.Unstructured) map[string]any {
+func withoutOwnership(obj *unstructured.Unstructured) map[string]any {
 	out := &unstructured.Unstructured{Object: withoutVersions(obj)}
 	for _, k := range ownership.Keys() {
 		of, fields := out.GetAnnotations(), "annotations"
@@ -289,7 +291,7 @@ func withoutMarks(obj *unstructured.Unstructured) map[string]any {
 	return out.Object
 }
 
-// configMaps names some, and writes a manifest of them.
+// configMaps returns n ConfigMaps and a manifest of them.
 func configMaps(n int) (objs []*unstructured.Unstructured, manifest string) {
 	var b strings.Builder
 	for i := range n {
@@ -300,8 +302,8 @@ func configMaps(n int) (objs []*unstructured.Unstructured, manifest string) {
 	return objs, b.String()
 }
 
-// outcomes counts the outcomes on a receipt's later lines, and its objects.
-func outcomes(t *testing.T, path string) (objects int, byOutcome map[string]int) {
+// receiptOutcomes returns the number of objects in a receipt and counts the recorded outcomes.
+func receiptOutcomes(t *testing.T, path string) (objects int, byOutcome map[string]int) {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {

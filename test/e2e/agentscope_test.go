@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestScopeDeclaredWrongly rebuilds what was seen on a running Fleet: the agent has no scope, its Deployment cannot be read, and the spec of
-// the Cluster declares a scope. Nothing is called unowned because of that, and nothing is written until the scope is stated.
+// TestScopeDeclaredWrongly has an agent without scope, whose Deployment cannot be read, and a Cluster that
+// declares a scope. No object is reported as unowned for that reason, and nothing is written until the user states
+// the scope.
 func TestScopeDeclaredWrongly(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook)
@@ -27,25 +28,25 @@ spec: {kubeConfigSecret: local-cluster, agentNamespace: `+agentNamespace+`}
 		Gaps:        []string{unsearched + ": not readable"},
 	})
 
-	strays := parts()[:1]
-	healthy := f.getAll(parts()[1:]...)
-	f.strip(strays...)
-	before := f.getAll(strays...)
+	stripped := guestbookObjects()[:1]
+	healthy := f.getAll(guestbookObjects()[1:]...)
+	f.removeOwnership(stripped...)
+	before := f.getAll(stripped...)
 	refused := f.adopt("--yes", "--kubeconfig", blind)
 	expectAdoption(t, refused, 1, map[string]string{settings: "Refuse NoMark"})
-	says(t, "the refusal", refused.object(t, settings).Refusals[0], "cluster fleet-local/local declares scope", "no running agent shows which is right", "--agent-scope")
-	f.unchanged(before...)
-	f.unchanged(healthy...)
+	expectContains(t, "the refusal", refused.object(t, settings).Refusals[0], "cluster fleet-local/local declares scope", "no running agent shows which is right", "--agent-scope")
+	f.expectUnchanged(before...)
+	f.expectUnchanged(healthy...)
 
 	adopted := f.adopt("--yes", "--agent-scope=", "--kubeconfig", blind)
 	expectAdoption(t, adopted, 0, map[string]string{settings: "Adopt NoMark Done"})
-	b.onlyMarks(b.stamps(), before...)
-	f.unchanged(healthy...)
+	b.expectOnlyOwnership(b.ownership(), before...)
+	f.expectUnchanged(healthy...)
 
-	contradicted := f.adopt("--yes", "--agent-scope="+agentNamespace)
-	if contradicted.status != 3 {
-		t.Errorf("status %d, want 3: the Deployment of the agent, which the administrator can read, has no scope", contradicted.status)
+	contradicting := f.adopt("--yes", "--agent-scope="+agentNamespace)
+	if contradicting.status != 3 {
+		t.Errorf("status %d, want 3: the Deployment of the agent, which the administrator can read, has no scope", contradicting.status)
 	}
-	says(t, "stderr", contradicted.stderr, "the running agent contradicts --agent-scope", "shows no scope")
-	f.unchanged(healthy...)
+	expectContains(t, "stderr", contradicting.stderr, "the running agent contradicts --agent-scope", "shows no scope")
+	f.expectUnchanged(healthy...)
 }

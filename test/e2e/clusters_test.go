@@ -4,8 +4,8 @@ package e2e
 
 import "testing"
 
-// TestOtherCluster has Fleet manage another cluster beside its own. Nothing is known of that one but what it reports: no verdict, and no
-// finding for there being none.
+// TestOtherCluster has Fleet manage a second cluster. The report shows only what Fleet reports for it, without a
+// finding.
 func TestOtherCluster(t *testing.T) {
 	const edge = "cluster-fleet-default-edge-0123456789ab"
 	f := newFleet(t, shared)
@@ -22,7 +22,7 @@ status: {namespace: `+edge+`, agent: {namespace: cattle-fleet-system}, summary: 
 apiVersion: fleet.cattle.io/v1alpha1
 kind: BundleDeployment
 metadata:
-  name: guestbook # a bundle of this name is deployed here, too
+  name: guestbook # the other cluster has a bundle with this name too
   namespace: `+edge+`
   labels: {fleet.cattle.io/bundle-name: guestbook, fleet.cattle.io/bundle-namespace: fleet-default}
 spec: {deploymentID: "s-1:1", stagedDeploymentID: "s-1:1"}
@@ -33,12 +33,12 @@ status: {appliedDeploymentID: "s-1:1", release: "apps/guestbook:1", ready: true,
 	if r.status != 0 || len(r.report.BundleDeployments) != 2 || len(r.report.Findings) > 0 {
 		t.Fatalf("status %d, %d deployments, findings %+v", r.status, len(r.report.BundleDeployments), r.report.Findings)
 	}
-	// They are ordered by namespace.
-	there, here := r.report.BundleDeployments[0], r.report.BundleDeployments[1]
-	if there.State != "Unknown" || there.Reason != "ClusterNotRead" || *there.Reported.Ready != 7 || len(there.Resources) > 0 {
-		t.Errorf("of the other cluster: %+v", there)
+	// The order is by namespace.
+	other, this := r.report.BundleDeployments[0], r.report.BundleDeployments[1]
+	if other.State != "Unknown" || other.Reason != "ClusterNotRead" || *other.Reported.Ready != 7 || len(other.Resources) > 0 {
+		t.Errorf("of the other cluster: %+v", other)
 	}
-	if here.State != "Ready" || here.Counts.Ready != 1 {
-		t.Errorf("of this cluster: %+v", here)
+	if this.State != "Ready" || this.Counts.Ready != 1 {
+		t.Errorf("of this cluster: %+v", this)
 	}
 }

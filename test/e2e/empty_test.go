@@ -12,34 +12,35 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
-// TestEmptyFleet audits a cluster that serves Fleet's kinds and has nothing of them: a clean report, not a failure.
+// TestEmptyFleet audits a cluster with Fleet's kinds and no objects of them: the report is clean.
 func TestEmptyFleet(t *testing.T) {
 	r := onServer(t, shared).audit("--require-complete")
 	expect(t, r, outcome{})
 	if r.report == nil {
-		t.Error("there is no report")
+		t.Error("no report")
 	}
 }
 
-// TestWithoutFleet runs through a server that does not know Fleet's kinds: nobody's cluster at first, then a downstream one.
+// TestWithoutFleet audits a server without Fleet's kinds: first without Fleet, then as a downstream cluster.
 func TestWithoutFleet(t *testing.T) {
 	c := cluster.Start(t)
 	t.Run("no Fleet", func(t *testing.T) {
 		f := onServer(t, c)
-		f.InstallRelease(t, cluster.ReleaseOptions{Name: "theirs", Namespace: apps, Manifest: theme}) // a release, and none of Fleet's
+		f.InstallRelease(t, cluster.ReleaseOptions{Name: "theirs", Namespace: apps, Manifest: theme}) // a release without Fleet
 		r := f.audit()
 		expect(t, r, outcome{Status: 3})
-		says(t, "stderr", r.stderr, "no Fleet found here: https://127.0.0.1:", "snapshot")
+		expectContains(t, "stderr", r.stderr, "no Fleet found here: https://127.0.0.1:", "snapshot")
 	})
-	t.Run("no Fleet, as far as can be read", func(t *testing.T) {
+	t.Run("no Fleet, without permissions", func(t *testing.T) {
 		r := onServer(t, c).audit("--kubeconfig", (&fleetServer{Cluster: c, t: t}).user("nobody"))
 		expect(t, r, outcome{Status: 3})
-		says(t, "stderr", r.stderr, "nothing could be read")
+		expectContains(t, "stderr", r.stderr, "nothing could be read")
 	})
 	t.Run("downstream", func(t *testing.T) { testDownstream(t, c) })
 }
 
-// testDownstream audits a cluster that another one manages. All that is known are the releases, by their charts' annotations.
+// testDownstream audits a cluster that another cluster manages. Only the releases are known, by their charts'
+// annotations.
 func testDownstream(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	f := onServer(t, c)
@@ -66,7 +67,7 @@ func testDownstream(t *testing.T, c *cluster.Cluster) {
 	}
 
 	f.remove(configMap("settings"))
-	f.merge("stripper", configMap("texts"), `{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null}}}`)
+	f.merge("remover", configMap("texts"), `{"metadata":{"labels":{"objectset.rio.cattle.io/hash":null}}}`)
 	sick := outcome{
 		Status:      1,
 		Deployments: map[string]string{"guestbook": "Modified"},

@@ -12,20 +12,20 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// outcome is what matters of a result, in words.
+// outcome is the part of a result that tests compare.
 type outcome struct {
 	Status int
-	// Deployments are the states of the BundleDeployments by name, with their reason: "Unknown Forbidden".
+	// Deployments has the state and reason of each BundleDeployment by name: "Unknown Forbidden".
 	Deployments map[string]string
-	// Objects are the desired objects that are not Ready, and the orphaned: "configmap apps/settings" and "Unowned HashStripped".
+	// Objects has the state and reason of each object that is not Ready: "configmap apps/settings" and "Unowned HashStripped".
 	Objects map[string]string
-	// Findings are codes with the object: "FD101 configmap apps/settings".
+	// Findings has each code with its object: "FD101 configmap apps/settings".
 	Findings []string
-	// Gaps are what could not be read, with the reason's first word: "listing Bundle objects: Forbidden".
+	// Gaps has what could not be read, with the first part of the reason: "listing Bundle objects: Forbidden".
 	Gaps []string
 }
 
-// unsearched begins the gap of those who may not list every kind.
+// unsearched is the start of the gap of users who may not list every kind.
 const unsearched = "searching for objects with the hash label"
 
 func outcomeOf(r result) outcome {
@@ -53,7 +53,7 @@ func outcomeOf(r result) outcome {
 	for _, g := range r.report.Gaps {
 		what, reason := g.What, g.Why()
 		if strings.HasPrefix(what, unsearched) {
-			what = unsearched // in which kinds is a matter of the server's version
+			what = unsearched // the number of kinds depends on the server's version
 		}
 		reason, _, _ = strings.Cut(reason, ":")
 		o.Gaps = append(o.Gaps, what+": "+reason)
@@ -61,7 +61,7 @@ func outcomeOf(r result) outcome {
 	return o
 }
 
-// expect compares what matters of a result.
+// expect compares an outcome, and checks that the counts of a report add up.
 func expect(t *testing.T, r result, want outcome) {
 	t.Helper()
 	if diff := cmp.Diff(want, outcomeOf(r)); diff != "" {
@@ -74,16 +74,16 @@ func expect(t *testing.T, r result, want outcome) {
 	for _, d := range r.report.BundleDeployments {
 		c := d.Counts
 		if got := c.Ready + c.Missing + c.Unowned + c.Modified + c.NotReady + c.Unknown; got != c.Desired {
-			t.Errorf("%s: desired is %d, its parts sum up to %d", d.Name, c.Desired, got)
+			t.Errorf("%s: desired is %d, and the sum of the states is %d", d.Name, c.Desired, got)
 		}
 		sum = sum.Plus(c)
 	}
 	if diff := cmp.Diff(sum, r.report.Summary.Counts); diff != "" {
-		t.Errorf("summary is no sum (-want +got):\n%s", diff)
+		t.Errorf("the summary is not the sum of the bundle deployments (-want +got):\n%s", diff)
 	}
 }
 
-// deployment finds a deployment in a report by its name.
+// deployment finds a bundle deployment in a report by its name.
 func (r result) deployment(t *testing.T, name string) report.BundleDeployment {
 	t.Helper()
 	if r.report != nil {
@@ -93,14 +93,14 @@ func (r result) deployment(t *testing.T, name string) report.BundleDeployment {
 			}
 		}
 	}
-	t.Fatalf("there is no deployment %s in the report\nstderr: %s", name, r.stderr)
+	t.Fatalf("no bundle deployment %s in the report\nstderr: %s", name, r.stderr)
 	return report.BundleDeployment{}
 }
 
-// begun is when the tests began, in whole seconds, as API servers state times.
-var begun = time.Now().Truncate(time.Second)
+// testStart is the start of the tests in whole seconds, as API servers state times.
+var testStart = time.Now().Truncate(time.Second)
 
-// resource finds an object in a report: "configmap apps/settings". A time since the tests began becomes justNow.
+// resource finds an object in a report, such as "configmap apps/settings". A time after testStart becomes justNow.
 func (r result) resource(t *testing.T, deployment, key string) report.Resource {
 	t.Helper()
 	for _, res := range r.deployment(t, deployment).Resources {
@@ -109,19 +109,19 @@ func (r result) resource(t *testing.T, deployment, key string) report.Resource {
 		}
 		for i := range res.Differences {
 			d := &res.Differences[i]
-			if at, err := time.Parse(time.RFC3339, d.Time); err == nil && !at.Before(begun) {
+			if at, err := time.Parse(time.RFC3339, d.Time); err == nil && !at.Before(testStart) {
 				d.Time = justNow
 			}
 		}
 		return res
 	}
-	t.Fatalf("there is no %s in the report\nstderr: %s", key, r.stderr)
+	t.Fatalf("no %s in the report\nstderr: %s", key, r.stderr)
 	return report.Resource{}
 }
 
 const justNow = "just now"
 
-// finding finds the only finding of a code.
+// finding returns the only finding with a code.
 func (r result) finding(t *testing.T, code string) report.Finding {
 	t.Helper()
 	var found []report.Finding
@@ -136,12 +136,12 @@ func (r result) finding(t *testing.T, code string) report.Finding {
 	return found[0]
 }
 
-// says holds that a text says all of this.
-func says(t *testing.T, what, text string, words ...string) {
+// expectContains checks that a text contains all of these words.
+func expectContains(t *testing.T, what, text string, words ...string) {
 	t.Helper()
 	for _, w := range words {
 		if !strings.Contains(text, w) {
-			t.Errorf("%s does not say %q: %s", what, w, text)
+			t.Errorf("%s does not contain %q: %s", what, w, text)
 		}
 	}
 }

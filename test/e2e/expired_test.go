@@ -15,9 +15,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
-// TestExpired has the state that a list began with forgotten between its first and its second page.
+// TestExpired compacts etcd between the first and the second page of a list.
 func TestExpired(t *testing.T) {
-	c := cluster.Start(t, cluster.WithFleetCRDs(), cluster.WithAPIServerFlag("watch-cache", "false")) // which remembers what etcd forgets
+	c := cluster.Start(t, cluster.WithFleetCRDs(), cluster.WithAPIServerFlag("watch-cache", "false")) // the watch cache would keep compacted revisions
 	f := newFleet(t, c)
 	const first, last = "{apiVersion: v1, kind: ConfigMap, metadata: {name: aa-first}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: zz-last}}"
 	f.deploy("guestbook", first+"\n---\n"+last)
@@ -32,10 +32,10 @@ func TestExpired(t *testing.T) {
 	}
 	p := f.proxy()
 	var once sync.Once
-	p.intercept(func(r *http.Request) {
+	p.onRequest(func(r *http.Request) {
 		if r.URL.Path == "/api/v1/configmaps" && r.URL.Query().Has("continue") {
 			once.Do(func() {
-				f.Namespace(t, "later") // the list's state is not the latest any more
+				f.Namespace(t, "later") // the revision of the list is no longer the latest
 				c.Compact(t)
 			})
 		}
@@ -53,7 +53,7 @@ func TestExpired(t *testing.T) {
 	if diff := cmp.Diff([]string{"200 limit=500", "410 limit=500", "200 limit=500"}, got); diff != "" {
 		t.Errorf("the list (-want +got):\n%s", diff)
 	}
-	if len(tokens) != 3 { // none, the expired one, and the one that the server offered instead
-		t.Errorf("%d tokens, want 3: %s", len(tokens), strings.Join(p.asked(), "\n"))
+	if len(tokens) != 3 { // none, the expired token, and the one that the server returned instead
+		t.Errorf("%d tokens, want 3: %s", len(tokens), strings.Join(p.requestLines(), "\n"))
 	}
 }

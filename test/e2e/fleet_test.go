@@ -22,15 +22,15 @@ const (
 	workspace        = "fleet-local"
 	clusterNamespace = "cluster-fleet-local-local-1a3d67d0a899"
 	agentNamespace   = "cattle-fleet-local-system"
-	// apps is where bundles deploy to unless they say otherwise.
+	// apps is the default namespace of bundles.
 	apps = "apps"
 )
 
 // controller is the field manager of Fleet's own objects.
 const controller = "fleetcontroller"
 
-// fleetServer is a Fleet on a test's server, with nothing deployed yet: Cluster fleet-local/local, GitRepo fleet-local/apps and the agent.
-// It is gone when the test ends.
+// fleetServer is a Fleet without bundles on a test's server: Cluster fleet-local/local, GitRepo fleet-local/apps
+// and the agent. It is removed when the test ends.
 type fleetServer struct {
 	*cluster.Cluster
 	t          *testing.T
@@ -48,7 +48,7 @@ func newFleet(t *testing.T, c *cluster.Cluster) *fleetServer {
 	return f
 }
 
-// installAgent makes what is there of Fleet's agent: its Secret and its Deployment, which may have a scope.
+// installAgent creates the Secret and the Deployment of Fleet's agent, with a scope if there is one.
 func (f *fleetServer) installAgent(scope string) {
 	f.t.Helper()
 	f.ApplyYAML(f.t, controller, fmt.Sprintf(`
@@ -65,13 +65,13 @@ spec:
 `, agentNamespace, clusterNamespace, scope))
 }
 
-// onServer is a server to deploy to, without a Fleet: what a downstream cluster is.
+// onServer returns a server without Fleet, such as a downstream cluster.
 func onServer(t *testing.T, c *cluster.Cluster) *fleetServer {
 	t.Helper()
 	f := &fleetServer{Cluster: c, t: t, kubeconfig: c.Kubeconfig(t), namespaces: map[string]bool{}}
 	ctx := context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
-		if err := f.sweep(ctx); err != nil {
+		if err := f.removeObjects(ctx); err != nil {
 			t.Error(err)
 		}
 	})
@@ -87,21 +87,22 @@ func (f *fleetServer) audit(args ...string) result {
 	return audit(f.t, f.kubeconfig, args...)
 }
 
-// swept are the kinds that the tests leave in namespaces.
-var swept = []string{"v1/ConfigMap", "v1/Secret", "v1/Service", "apps/v1/Deployment", "autoscaling/v2/HorizontalPodAutoscaler",
+// cleanedKinds are the kinds of objects that tests leave in namespaces.
+var cleanedKinds = []string{"v1/ConfigMap", "v1/Secret", "v1/Service", "apps/v1/Deployment", "autoscaling/v2/HorizontalPodAutoscaler",
 	"fleet.cattle.io/v1alpha1/BundleDeployment", "fleet.cattle.io/v1alpha1/Bundle", "fleet.cattle.io/v1alpha1/GitRepo",
 	"fleet.cattle.io/v1alpha1/HelmOp", "fleet.cattle.io/v1alpha1/Cluster"}
 
-// namespace makes a namespace. It is empty again when the test ends; deleted, it would stay for ever without a controller.
+// namespace creates a namespace. Its objects are deleted when the test ends. The namespace itself stays: without a
+// controller, a deleted namespace never goes away.
 func (f *fleetServer) namespace(name string) {
 	f.t.Helper()
 	f.Namespace(f.t, name)
 	f.namespaces[name] = true
 }
 
-// sweep empties the namespaces of the test.
-func (f *fleetServer) sweep(ctx context.Context) error {
-	for _, kind := range swept {
+// removeObjects deletes the objects in the test's namespaces.
+func (f *fleetServer) removeObjects(ctx context.Context) error {
+	for _, kind := range cleanedKinds {
 		i := strings.LastIndexByte(kind, '/')
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion(kind[:i])
@@ -109,27 +110,27 @@ func (f *fleetServer) sweep(ctx context.Context) error {
 		err := f.Client().List(ctx, list)
 		switch {
 		case meta.IsNoMatchError(err):
-			continue // this server does not have it
+			continue // the server does not serve this kind
 		case err != nil:
-			return fmt.Errorf("listing what is left of %s: %w", kind, err)
+			return fmt.Errorf("listing remaining %s: %w", kind, err)
 		}
-		holding := map[string]bool{}
+		used := map[string]bool{}
 		for _, left := range list.Items {
-			holding[left.GetNamespace()] = true
+			used[left.GetNamespace()] = true
 		}
-		for ns := range holding {
+		for ns := range used {
 			if !f.namespaces[ns] {
 				continue
 			}
 			if err := f.Client().DeleteAllOf(ctx, object(kind[:i], kind[i+1:], "", ""), client.InNamespace(ns)); err != nil {
-				return fmt.Errorf("sweeping %s out of namespace %s: %w", kind, ns, err)
+				return fmt.Errorf("deleting %s in namespace %s: %w", kind, ns, err)
 			}
 		}
 	}
 	return nil
 }
 
-// bundle is a bundle with its deployment on the management cluster itself.
+// bundle is a bundle and its bundle deployment on the management cluster itself.
 type bundle struct {
 	*fleetServer
 	name      string
@@ -150,7 +151,7 @@ func (f *fleetServer) bundle(name, manifest string) *bundle {
 	}}
 }
 
-// deploy installs the bundle as Fleet's agent would, and says of it what Fleet would: all ready.
+// deploy installs the bundle as Fleet's agent does, and writes the status that Fleet reports: all ready.
 func (f *fleetServer) deploy(name, manifest string) *bundle {
 	f.t.Helper()
 	return f.bundle(name, manifest).deploy()
@@ -163,7 +164,7 @@ func (b *bundle) deploy() *bundle {
 	return b
 }
 
-// upgrade deploys the next revision, with another manifest.
+// upgrade deploys the next revision with another manifest.
 func (b *bundle) upgrade(manifest string) {
 	b.t.Helper()
 	b.options.Manifest = manifest
@@ -180,20 +181,20 @@ func (b *bundle) deployed(manifest string) {
 	b.report()
 }
 
-// release is the release's name as status.release has it.
+// release is the release as status.release states it.
 func (b *bundle) release() string {
 	return fmt.Sprintf("%s/%s:%d", b.options.Namespace, b.name, b.revision)
 }
 
-// record names the Secret with the release's record.
+// record identifies the Secret with the release record.
 func (b *bundle) record(revision int) *unstructured.Unstructured {
 	return object("v1", "Secret", b.options.Namespace, fmt.Sprintf("sh.helm.release.v1.%s.v%d", b.name, revision))
 }
 
-// key is the BundleDeployment's, as reports have it.
+// key is the BundleDeployment's key in reports.
 func (b *bundle) key() string { return clusterNamespace + "/" + b.name }
 
-// report writes the Bundle, the BundleDeployment and the Cluster, with the status that they have while all is well.
+// report writes the Bundle, the BundleDeployment and the Cluster, with the status of a ready bundle.
 func (b *bundle) report() {
 	b.t.Helper()
 	labels := ""
@@ -230,7 +231,7 @@ status:
 	b.reportCluster()
 }
 
-// reportCluster writes the Cluster with the sums over its BundleDeployments.
+// reportCluster writes the Cluster with the totals of its BundleDeployments.
 func (f *fleetServer) reportCluster() {
 	f.t.Helper()
 	objects := 0

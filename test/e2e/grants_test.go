@@ -9,32 +9,32 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// grant is what a role lets somebody do with some resources, everywhere or in one namespace.
+// grant is the verbs on resources that a user gets, in one namespace or in all.
 type grant struct {
 	namespace, group string
 	resources        []string
-	names            []string // of single objects; none means all
+	names            []string // of objects; empty means all
 	verbs            []string
 }
 
-// rule grants verbs on a resource everywhere; several resources of a group are parted by commas.
+// rule grants verbs on resources of one group in all namespaces. Commas separate resources.
 func rule(group, resources string, verbs ...string) grant {
 	return grant{group: group, resources: strings.Split(resources, ","), verbs: verbs}
 }
 
-// in narrows a grant down to a namespace.
+// in limits a grant to a namespace.
 func (g grant) in(namespace string) grant {
 	g.namespace = namespace
 	return g
 }
 
-// named narrows a grant down to single objects.
+// named limits a grant to objects with these names.
 func (g grant) named(names ...string) grant {
 	g.names = names
 	return g
 }
 
-// user returns a kubeconfig of somebody who may do this and nothing else, from now to the end of the test.
+// user returns a kubeconfig of a user with only these grants, until the test ends.
 func (f *fleetServer) user(name string, grants ...grant) (kubeconfig string) {
 	f.t.Helper()
 	f.grant(name, grants...)
@@ -48,8 +48,9 @@ func (f *fleetServer) grant(user string, grants ...grant) {
 	}
 }
 
-// allowed returns when the server, which learns of roles a moment later, allows what they grant.
-func (f *fleetServer) allowed(user string, g grant) {
+// awaitGrant returns when the server allows what a role grants; it starts to enforce a role a moment after it is
+// stored.
+func (f *fleetServer) awaitGrant(user string, g grant) {
 	f.t.Helper()
 	f.AwaitGranted(f.t, authorizationv1.SubjectAccessReviewSpec{User: user}, g.namespace, g.rule())
 }

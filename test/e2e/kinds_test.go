@@ -13,7 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// TestKindRemoved deletes a kind after a bundle has deployed an object of it: the object is not missing, its kind is.
+// TestKindRemoved deletes a kind after a bundle has deployed an object of it. The object is Unknown, not missing.
 func TestKindRemoved(t *testing.T) {
 	f := newFleet(t, shared)
 	f.define(widgets, "widgets.example.com")
@@ -36,7 +36,7 @@ func TestKindRemoved(t *testing.T) {
 	}
 }
 
-// TestGroupBroken has the kind's group served by an aggregated API that nobody answers for. All else is read as ever.
+// TestGroupBroken has the kind's group served by an aggregated API without a backend. All other kinds are read.
 func TestGroupBroken(t *testing.T) {
 	f := newFleet(t, shared)
 	f.define(widgets, "widgets.example.com")
@@ -44,12 +44,12 @@ func TestGroupBroken(t *testing.T) {
 	if err := f.undefine(t.Context(), "widgets.example.com"); err != nil {
 		t.Fatal(err)
 	}
-	// The server takes away its own entry for the group a moment later, and would take ours for it.
+	// The server removes its own APIService of the group a moment later, and would remove this one in its place.
 	own := object("apiregistration.k8s.io/v1", "APIService", "", "v1.example.com")
 	poll.Until(t, func() error {
 		err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(own), own.DeepCopy())
 		if err == nil {
-			return errors.New("the server's own entry is still there")
+			return errors.New("the server's own APIService still exists")
 		}
 		return client.IgnoreNotFound(err)
 	})
@@ -59,11 +59,11 @@ apiVersion: apiregistration.k8s.io/v1
 kind: APIService
 metadata: {name: v1.example.com}
 spec: {group: example.com, version: v1, groupPriorityMinimum: 1000, versionPriority: 10, insecureSkipTLSVerify: true,
-  service: {namespace: apps, name: nobody}}
+  service: {namespace: apps, name: absent}}
 `)
 	poll.Until(t, func() error {
 		if broken, err := f.serves(t.Context(), "example.com", "widgets"); err != nil || !broken {
-			return fmt.Errorf("waiting for the group to be broken: not yet (%w)", err)
+			return fmt.Errorf("the group is not broken yet (%w)", err)
 		}
 		return nil
 	})

@@ -10,12 +10,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
-// keep makes Helm leave an object where it is when a release does not want it any more.
+// keep makes Helm leave an object on the cluster when the release no longer contains it.
 const keep = `annotations: {helm.sh/resource-policy: keep}`
 
 const theme = "{apiVersion: v1, kind: ConfigMap, metadata: {name: theme}}"
 
-// TestOrphaned drops objects from a bundle that Helm must keep: one of a kind that is still desired, one of a kind that nobody desires.
+// TestOrphaned removes objects from a bundle that Helm must keep: one of a kind that is still desired, and one of
+// a kind that is not.
 func TestOrphaned(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", theme+`
@@ -35,10 +36,10 @@ func TestOrphaned(t *testing.T) {
 		Findings:    []string{"FD105 configmap apps/kept", "FD105 service apps/kept"},
 	})
 	if c := r.report.Summary.Counts; c.Desired != 1 || c.Ready != 1 || c.Orphaned != 2 {
-		t.Errorf("counts: %+v, want 1 of 1 ready, and 2 orphaned beside them", c)
+		t.Errorf("counts: %+v, want 1 of 1 ready and 2 orphaned", c)
 	}
 
-	// Marked as Fleet's own, it is left alone.
+	// The label excludes the object.
 	f.merge("kubectl", object("v1", "Service", apps, "kept"), `{"metadata":{"labels":{"objectset.rio.cattle.io/prune":"false"}}}`)
 	expect(t, f.audit("bundle/guestbook"), outcome{
 		Status:      1,
@@ -48,8 +49,8 @@ func TestOrphaned(t *testing.T) {
 	})
 }
 
-// TestOrphanedInTwoVersions lists a kind in two versions, because one bundle states one of them and another the other. What is left over is
-// found twice then, and counts once.
+// TestOrphanedInTwoVersions has two bundles that desire one kind in two versions, so that the kind is listed
+// twice. The orphaned object counts once.
 func TestOrphanedInTwoVersions(t *testing.T) {
 	f := newFleet(t, shared)
 	hpa := "{apiVersion: autoscaling/%s, kind: HorizontalPodAutoscaler, metadata: {name: %s, %s}, " +
@@ -70,18 +71,19 @@ func TestOrphanedInTwoVersions(t *testing.T) {
 	}
 }
 
-// TestAbandoned leaves objects of a set that no release has any more. Sets that are Fleet's own, or have an owner, are not looked at.
+// TestAbandoned creates objects of a set that no release has. Fleet's own sets, and sets with an owner, are
+// ignored.
 func TestAbandoned(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", theme)
-	marked := "{apiVersion: v1, kind: %s, metadata: {name: %s, namespace: apps, labels: {objectset.rio.cattle.io/hash: %s}, annotations: {%s}}}\n---\n"
+	withHash := "{apiVersion: v1, kind: %s, metadata: {name: %s, namespace: apps, labels: {objectset.rio.cattle.io/hash: %s}, annotations: {%s}}}\n---\n"
 	of := func(kind, name, id, more string) string {
-		return fmt.Sprintf(marked, kind, name, fleet.Hash(id), "objectset.rio.cattle.io/id: "+id+more)
+		return fmt.Sprintf(withHash, kind, name, fleet.Hash(id), "objectset.rio.cattle.io/id: "+id+more)
 	}
 	f.ApplyYAML(t, "past",
 		of("ConfigMap", "abandoned", "default-gone", "")+ // of a kind that is desired
-			of("Secret", "abandoned", "default-gone", "")+ // and of one that is not
-			of("ConfigMap", "fleets-own", "fleet-agent-bootstrap", "")+
+			of("Secret", "abandoned", "default-gone", "")+ // of a kind that is not desired
+			of("ConfigMap", "fleet-agent", "fleet-agent-bootstrap", "")+
 			of("ConfigMap", "rancher", "some-controller", "")+
 			of("ConfigMap", "owned", "default-owned", ", objectset.rio.cattle.io/owner-name: somebody"))
 	r := f.audit()
@@ -90,12 +92,13 @@ func TestAbandoned(t *testing.T) {
 		Deployments: map[string]string{"guestbook": "Ready"},
 		Findings:    []string{"FD106 configmap apps/abandoned", "FD106 secret apps/abandoned"},
 	})
-	says(t, "the finding", r.report.Findings[0].Message, `"default-gone"`)
-	// What nobody has is nobody's: it belongs to no narrower scope.
+	expectContains(t, "the finding", r.report.Findings[0].Message, `"default-gone"`)
+	// Abandoned objects are not part of a narrower scope.
 	expect(t, f.audit("bundle/guestbook"), outcome{Deployments: map[string]string{"guestbook": "Ready"}})
 }
 
-// TestLeftoverRelease leaves a release without its BundleDeployment. Its objects are that release's, not abandoned.
+// TestLeftoverRelease has a release without a BundleDeployment. The release owns its objects, so they are not
+// abandoned.
 func TestLeftoverRelease(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", theme)
@@ -109,7 +112,7 @@ func TestLeftoverRelease(t *testing.T) {
 	})
 }
 
-// TestCopiedHash has a controller make an object with its parent's labels.
+// TestCopiedHash has a controller create an object with the labels of its parent.
 func TestCopiedHash(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", theme)
@@ -127,7 +130,7 @@ metadata:
 		Deployments: map[string]string{"guestbook": "Ready"},
 		Findings:    []string{"FD109 secret apps/child"},
 	})
-	says(t, "the evidence", r.report.Findings[0].Evidence[0], "configmap theme")
+	expectContains(t, "the evidence", r.report.Findings[0].Evidence[0], "configmap theme")
 	expect(t, f.audit("--fail-on", "info"), outcome{
 		Status:      1,
 		Deployments: map[string]string{"guestbook": "Ready"},

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e runs the program against a real API server, as its users do: with a kubeconfig and arguments, read by what it prints and the
-// status it ends with. Nothing here looks inside.
+// Package e2e runs the program against a real API server as users do, with a kubeconfig and arguments, and checks its output and exit
+// status.
 //
-// The tests run one after the other and share a server. Each sets up the Fleet it needs and takes it away again, so that each audits the
-// whole cluster and knows all that is to be found there.
+// The tests run one after the other and share a server. Each test creates the Fleet that it needs and deletes it at its end, so that it
+// knows all objects of the cluster.
 package e2e
 
 import (
@@ -18,6 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
@@ -45,30 +46,30 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// result is what one run of the program came to.
+// result is the result of one run of the program.
 type result struct {
 	status         int
 	stdout, stderr string
-	// report is nil where none was printed.
+	// report is nil if none was printed.
 	report *report.Audit
 }
 
-// run runs the program as it is called on a command line.
+// run runs the program with these arguments.
 func run(ctx context.Context, t *testing.T, args ...string) result {
 	t.Helper()
-	return runWith(ctx, t, nil, args...)
+	return runWith(ctx, t, verb.Environment{}, args...)
 }
 
 // runWith runs the program in another environment.
-func runWith(ctx context.Context, t *testing.T, options []cmd.Option, args ...string) result {
+func runWith(ctx context.Context, t *testing.T, env verb.Environment, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status := cmd.Main(ctx, append([]string{"kubectl-fleetdoctor"}, args...),
-		genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &stdout, ErrOut: &stderr}, options...)
+	env.Streams = genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &stdout, ErrOut: &stderr}
+	status := cmd.Run(ctx, append([]string{"kubectl-fleetdoctor"}, args...), env)
 	return result{status: status, stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// audit runs an audit with a kubeconfig and reads its report.
+// audit runs an audit with a kubeconfig and decodes its report.
 func audit(t *testing.T, kubeconfig string, args ...string) result {
 	t.Helper()
 	r := run(t.Context(), t, append([]string{"audit", "--kubeconfig", kubeconfig, "-o", "json"}, args...)...)
@@ -77,7 +78,7 @@ func audit(t *testing.T, kubeconfig string, args ...string) result {
 	}
 	r.report = &report.Audit{}
 	if err := json.Unmarshal([]byte(r.stdout), r.report); err != nil {
-		t.Fatalf("what audit printed is no report: %v\n%s", err, r.stdout)
+		t.Fatalf("the output of audit is not a report: %v\n%s", err, r.stdout)
 	}
 	return r
 }

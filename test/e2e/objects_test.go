@@ -31,7 +31,7 @@ func deployment(name string) *unstructured.Unstructured {
 	return object("apps/v1", "Deployment", apps, name)
 }
 
-// get reads an object of this identity.
+// get reads an object.
 func (f *fleetServer) get(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	f.t.Helper()
 	live := object(obj.GetAPIVersion(), obj.GetKind(), obj.GetNamespace(), obj.GetName())
@@ -41,7 +41,7 @@ func (f *fleetServer) get(obj *unstructured.Unstructured) *unstructured.Unstruct
 	return live
 }
 
-// merge changes an object, or one subresource of it, by a JSON merge patch, as a field manager that updates.
+// merge changes an object, or one subresource of it, with a JSON merge patch as this field manager.
 func (f *fleetServer) merge(manager string, obj *unstructured.Unstructured, patch string, subresource ...string) {
 	f.t.Helper()
 	raw := client.RawPatch(types.MergePatchType, []byte(patch))
@@ -63,15 +63,15 @@ func (f *fleetServer) remove(obj *unstructured.Unstructured) {
 	}
 }
 
-// unfinalize takes the finalizers from an object, so that it goes.
-func (f *fleetServer) unfinalize(obj *unstructured.Unstructured) {
+// removeFinalizers removes the finalizers of an object, so that it can be deleted.
+func (f *fleetServer) removeFinalizers(obj *unstructured.Unstructured) {
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 	if err := client.IgnoreNotFound(f.Client().Patch(context.WithoutCancel(f.t.Context()), obj.DeepCopy(), patch)); err != nil {
-		f.t.Errorf("releasing %s %s: %v", obj.GetKind(), obj.GetName(), err)
+		f.t.Errorf("removing the finalizers of %s %s: %v", obj.GetKind(), obj.GetName(), err)
 	}
 }
 
-// removeAtEnd deletes an object that lies in no namespace when the test ends, if it is still there.
+// removeAtEnd deletes a cluster-scoped object when the test ends, if it still exists.
 func (f *fleetServer) removeAtEnd(obj *unstructured.Unstructured) {
 	ctx := context.WithoutCancel(f.t.Context())
 	f.t.Cleanup(func() {
@@ -81,7 +81,7 @@ func (f *fleetServer) removeAtEnd(obj *unstructured.Unstructured) {
 	})
 }
 
-// define has the server serve a kind until the test ends.
+// define creates a CustomResourceDefinition until the test ends.
 func (f *fleetServer) define(crd, name string) {
 	f.t.Helper()
 	f.ApplyYAML(f.t, "admin", crd)
@@ -93,7 +93,8 @@ func (f *fleetServer) define(crd, name string) {
 	})
 }
 
-// undefine deletes a kind, if it is there, and returns when discovery does not tell of it any more: else the next audit would ask for it.
+// undefine deletes a CustomResourceDefinition, if it exists, and returns when discovery does not list its kind any
+// more. Otherwise the next audit would ask for it.
 func (f *fleetServer) undefine(ctx context.Context, name string) error {
 	crd := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)
 	if err := client.IgnoreNotFound(f.Client().Delete(ctx, crd)); err != nil {
@@ -105,12 +106,12 @@ func (f *fleetServer) undefine(ctx context.Context, name string) error {
 		return !served, err
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for kind %s to go: %w", name, err)
+		return fmt.Errorf("waiting until kind %s is no longer served: %w", name, err)
 	}
 	return nil
 }
 
-// serves says whether discovery tells of a resource, or of its group as broken.
+// serves reports whether discovery lists a resource, or its group as broken.
 func (f *fleetServer) serves(ctx context.Context, group, plural string) (bool, error) {
 	d, err := discovery.NewDiscoveryClientForConfig(f.Config())
 	if err != nil {

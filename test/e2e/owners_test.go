@@ -10,28 +10,28 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// TestTaken has another bundle take an object over without wanting it: it got its marks by hand.
-func TestTaken(t *testing.T) {
+// TestForeignOwner gives an object the ownership metadata of a bundle that does not desire it.
+func TestForeignOwner(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
-	thief := f.deploy("thief", theme)
-	f.merge("thief", configMap("settings"), `{"metadata":{"labels":{"objectset.rio.cattle.io/hash":"`+thief.options.Hash+`"},
-		"annotations":{"objectset.rio.cattle.io/id":"`+thief.options.SetID+`"}}}`)
+	other := f.deploy("other", theme)
+	f.merge("kubectl-edit", configMap("settings"), `{"metadata":{"labels":{"objectset.rio.cattle.io/hash":"`+other.options.Hash+`"},
+		"annotations":{"objectset.rio.cattle.io/id":"`+other.options.SetID+`"}}}`)
 	r := f.audit()
 	expect(t, r, outcome{
 		Status:      1,
-		Deployments: map[string]string{"guestbook": "Modified", "thief": "Ready"},
+		Deployments: map[string]string{"guestbook": "Modified", "other": "Ready"},
 		Objects:     map[string]string{settings: "Unowned ForeignOwner"},
 		Findings:    []string{"FD102 " + settings},
 	})
-	want := &report.Owner{SetID: thief.options.SetID, Hash: thief.options.Hash, Release: "apps/guestbook", BundleDeployment: thief.key()}
+	want := &report.Owner{SetID: other.options.SetID, Hash: other.options.Hash, Release: "apps/guestbook", BundleDeployment: other.key()}
 	if diff := cmp.Diff(want, r.resource(t, "guestbook", settings).Owner); diff != "" {
 		t.Errorf("owner (-want +got):\n%s", diff)
 	}
-	says(t, "the finding", r.finding(t, "FD102").Message, thief.key())
+	expectContains(t, "the finding", r.finding(t, "FD102").Message, other.key())
 }
 
-// TestContested has two bundles want one object. Who deployed last has it.
+// TestContested has two bundles that desire one object. The one that was deployed last owns it.
 func TestContested(t *testing.T) {
 	f := newFleet(t, shared)
 	first := f.deploy("first", guestbook)
@@ -46,7 +46,7 @@ func TestContested(t *testing.T) {
 		Findings:    []string{"FD102 " + settings, "FD103 " + settings},
 	})
 	contested := r.finding(t, "FD103")
-	says(t, "the finding", contested.Message, first.key(), second.key()+" owns it now")
+	expectContains(t, "the finding", contested.Message, first.key(), second.key()+" owns it now")
 	want := &report.Owner{SetID: second.options.SetID, Hash: second.options.Hash, Release: "apps/second", BundleDeployment: second.key()}
 	if diff := cmp.Diff(want, r.resource(t, "first", settings).Owner); diff != "" {
 		t.Errorf("owner (-want +got):\n%s", diff)

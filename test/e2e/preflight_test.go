@@ -17,7 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
-// directory is a bundle that no Fleet has seen yet, named "guestbook".
+// directory is a bundle named "guestbook" that is not deployed yet.
 func directory(t *testing.T, manifest string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,18 +29,18 @@ func directory(t *testing.T, manifest string) string {
 	return dir
 }
 
-// preflight foretells a rollout, and returns its status and what it says of the one bundle.
+// preflight predicts a rollout and returns the exit status and the result of the only bundle.
 func (f *fleetServer) preflight(args ...string) (int, report.Rollout) {
 	f.t.Helper()
 	r := run(f.t.Context(), f.t, append([]string{"preflight", "--kubeconfig", f.kubeconfig, "-o", "json"}, args...)...)
 	document := &report.Preflight{}
 	if err := json.Unmarshal([]byte(r.stdout), document); err != nil || len(document.BundleDeployments) != 1 {
-		f.t.Fatalf("what preflight printed is no report of one bundle: %v\n%s%s", err, r.stdout, r.stderr)
+		f.t.Fatalf("the output of preflight is not a report of one bundle: %v\n%s%s", err, r.stdout, r.stderr)
 	}
 	return r.status, document.BundleDeployments[0]
 }
 
-// expectRollout compares what is foretold: the verdict, and each item by its rule and object.
+// expectRollout compares the prediction: the verdict, and each item by its rule and object.
 func expectRollout(t *testing.T, status int, r report.Rollout, wantStatus int, verdict report.Verdict, want ...string) {
 	t.Helper()
 	if status != wantStatus || r.Verdict != verdict {
@@ -60,7 +60,7 @@ func expectRollout(t *testing.T, status int, r report.Rollout, wantStatus int, v
 }
 
 const (
-	threeWanted = `
+	threeDesired = `
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
@@ -75,19 +75,20 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: absent}
 `
-	twoByHand = `
+	twoExisting = `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}, data: {colour: blue}}
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: texts, namespace: apps}, data: {hello: world}}
 `
 )
 
-// TestPreflightAndHelm holds what is foretold against what the real Helm does: it refuses just that, and installs what is clear to go.
+// TestPreflightAndHelm compares the prediction with Helm: Helm refuses these objects, and installs after they are
+// adopted.
 func TestPreflightAndHelm(t *testing.T) {
 	f := newFleet(t, shared)
-	dir := directory(t, threeWanted)
-	f.ApplyYAML(t, "kubectl", twoByHand)
-	b := f.bundle("guestbook", threeWanted)
+	dir := directory(t, threeDesired)
+	f.ApplyYAML(t, "kubectl", twoExisting)
+	b := f.bundle("guestbook", threeDesired)
 	before := f.getAll(configMap("settings"), configMap("texts"))
 
 	status, r := f.preflight("-f", dir)
@@ -95,12 +96,12 @@ func TestPreflightAndHelm(t *testing.T) {
 	if r.Action != report.RolloutInstall || r.Release != "apps/guestbook" || r.Counts.Create != 1 || r.Counts.TakeOver != 2 {
 		t.Errorf("rollout %+v", r)
 	}
-	says(t, "the remediation", r.Items[1].Remediation, "adopt --kubeconfig "+f.kubeconfig+" -f "+dir)
+	expectContains(t, "the remediation", r.Items[1].Remediation, "adopt --kubeconfig "+f.kubeconfig+" -f "+dir)
 	_, err := f.Install(t.Context(), b.options)
 	if err == nil || !strings.Contains(err.Error(), "invalid ownership metadata") {
-		t.Fatalf("Helm does not refuse what was foretold: %v", err)
+		t.Fatalf("Helm does not refuse the installation as predicted: %v", err)
 	}
-	f.unchanged(before...)
+	f.expectUnchanged(before...)
 
 	a := f.adopt("-f", dir, "--yes")
 	expectAdoption(t, a, 0, map[string]string{settings: "Adopt NoMark Done", "configmap apps/texts": "Adopt NoMark Done"})
@@ -112,19 +113,19 @@ func TestPreflightAndHelm(t *testing.T) {
 	}
 }
 
-// TestPreflightConflict holds that Helm fails over a field of another manager where that was foretold, and not where it was not.
+// TestPreflightConflict checks that Helm fails because of another field manager exactly if that was predicted.
 func TestPreflightConflict(t *testing.T) {
 	f := newFleet(t, shared)
-	dir := directory(t, threeWanted)
-	f.ApplyYAML(t, "kubectl", strings.Replace(twoByHand, "blue", "green", 1))
+	dir := directory(t, threeDesired)
+	f.ApplyYAML(t, "kubectl", strings.Replace(twoExisting, "blue", "green", 1))
 	expectAdoption(t, f.adopt("-f", dir, "--yes"), 0, map[string]string{settings: "Adopt NoMark Done", "configmap apps/texts": "Adopt NoMark Done"})
 	status, r := f.preflight("-f", dir)
 	expectRollout(t, status, r, 1, report.VerdictRefused, "ApplyConflict configmap apps/settings")
-	b := f.bundle("guestbook", threeWanted)
+	b := f.bundle("guestbook", threeDesired)
 	if _, err := f.Install(t.Context(), b.options); err == nil || !strings.Contains(err.Error(), "conflict") {
-		t.Errorf("Helm does not fail as was foretold: %v", err)
+		t.Errorf("Helm does not fail as predicted: %v", err)
 	}
-	f.remove(b.record(1)) // else it would be an upgrade
+	f.remove(b.record(1)) // with it, the next deploy would be an upgrade
 	fleetYAML := "name: guestbook\ndefaultNamespace: " + apps + "\nhelm: {takeOwnership: true}\n"
 	if err := os.WriteFile(filepath.Join(dir, "fleet.yaml"), []byte(fleetYAML), 0o600); err != nil {
 		t.Fatal(err)
@@ -134,24 +135,24 @@ func TestPreflightConflict(t *testing.T) {
 	b.options.TakeOwnership = true
 	b.deploy()
 	if got := f.get(configMap("settings")).Object["data"]; !cmp.Equal(got, map[string]any{"colour": "blue"}) {
-		t.Errorf("what was foretold to be overwritten is %v", got)
+		t.Errorf("the data that the prediction overwrites is %v", got)
 	}
 }
 
-// TestPreflightConflictOnUpgrade holds the same of a release that was applied on the server's side.
+// TestPreflightConflictOnUpgrade checks the same for an upgrade of a release with server-side apply.
 func TestPreflightConflictOnUpgrade(t *testing.T) {
 	f := newFleet(t, shared)
-	b := f.deploy("guestbook", threeWanted)
+	b := f.deploy("guestbook", threeDesired)
 	f.merge("somebody", configMap("settings"), `{"data":{"colour":"green"}}`)
-	dir := directory(t, threeWanted)
+	dir := directory(t, threeDesired)
 	status, r := f.preflight("-f", dir)
 	expectRollout(t, status, r, 1, report.VerdictRefused, "ApplyConflict configmap apps/settings")
 	if _, err := f.Upgrade(t.Context(), b.options); err == nil || !strings.Contains(err.Error(), "conflict") {
-		t.Errorf("Helm does not fail as was foretold: %v", err)
+		t.Errorf("Helm does not fail as predicted: %v", err)
 	}
 }
 
-// TestPreflightUpgrade holds that an upgrade takes over, overwrites and deletes what was foretold.
+// TestPreflightUpgrade checks that an upgrade takes over, overwrites and deletes what was predicted.
 func TestPreflightUpgrade(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.bundle("guestbook", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {colour: red}}\n---\n"+
@@ -159,28 +160,29 @@ func TestPreflightUpgrade(t *testing.T) {
 	b.options.ClientSideApply = true
 	b.deploy()
 	f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: texts, namespace: apps}, data: {hello: world}}")
-	dir := directory(t, threeWanted)
+	dir := directory(t, threeDesired)
 	status, r := f.preflight("-f", dir)
 	expectRollout(t, status, r, 0, report.VerdictOK, "Deleted configmap apps/dropped", "Overwritten configmap apps/settings", "TakenOver configmap apps/texts")
-	b.upgrade(threeWanted)
+	b.upgrade(threeDesired)
 	got := f.audit("--server-check", "never")
 	if got.status != 0 {
 		t.Errorf("after the upgrade: status %d\n%s", got.status, got.stdout)
 	}
 	dropped := configMap("dropped")
 	if err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(dropped), dropped); !apierrors.IsNotFound(err) {
-		t.Errorf("what was foretold to be deleted: error %v", err)
+		t.Errorf("the object that the prediction deletes: error %v", err)
 	}
 }
 
-// TestPreflightInUse holds that a release of somebody else is found, and that who may not look for one is told nothing of what is in the way.
+// TestPreflightInUse checks that a release name in use is found, and that without the right to list releases the
+// verdict is Unknown.
 func TestPreflightInUse(t *testing.T) {
 	f := newFleet(t, shared)
 	f.InstallRelease(t, cluster.ReleaseOptions{Name: "guestbook", Namespace: apps, Manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}}"})
-	dir := directory(t, threeWanted)
+	dir := directory(t, threeDesired)
 	status, r := f.preflight("-f", dir)
 	expectRollout(t, status, r, 1, report.VerdictContested, "ReleaseInUse")
-	says(t, "the message", r.Items[0].Message, "is not a release of Fleet")
+	expectContains(t, "the message", r.Items[0].Message, "is not a release of Fleet")
 
 	blind := *f
 	blind.kubeconfig = f.user("blind", rule("fleet.cattle.io", "bundledeployments,bundles,gitrepos,helmops,clusters,clustergroups", "list"), rule("", "configmaps", "list"))

@@ -20,7 +20,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// build is the program as it is shipped, or with the race detector where the tests have it, built by the first test that runs it, into a folder that outlives the test.
+// build builds the program once, with the race detector if the tests use it, into a directory that outlives the
+// first test.
 type build struct {
 	once sync.Once
 	dir  string
@@ -29,11 +30,11 @@ type build struct {
 
 var built build
 
-// path returns the program's.
+// path returns the path of the program, and builds it first if necessary.
 func (b *build) path(t *testing.T) string {
 	t.Helper()
 	b.once.Do(func() {
-		// Not bound to this test, which is not the last to run it.
+		// The build must outlive this test: later tests use the program.
 		build := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "build", fmt.Sprintf("-race=%t", raced), "-o", b.program(),
 			"github.com/fleetdoctor/kubectl-fleetdoctor/cmd/kubectl-fleetdoctor")
 		if out, err := build.CombinedOutput(); err != nil {
@@ -48,21 +49,21 @@ func (b *build) path(t *testing.T) string {
 
 func (b *build) program() string { return filepath.Join(b.dir, "kubectl-fleetdoctor") }
 
-// TestProgram runs the program as it is shipped, for what only a process has: a status to end with, and signals.
+// TestProgram runs the program as a process, to check exit status and signals.
 func TestProgram(t *testing.T) {
 	program := built.path(t)
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
 	t.Run("status", func(t *testing.T) { testStatus(t, f, program) })
-	t.Run("interrupted", func(t *testing.T) { testCtrlC(t, f, program) })
-	t.Run("interrupted again", func(t *testing.T) { testCtrlCAgain(t, program) })
+	t.Run("interrupted", func(t *testing.T) { testInterrupt(t, f, program) })
+	t.Run("interrupted again", func(t *testing.T) { testSecondInterrupt(t, program) })
 }
 
 func testStatus(t *testing.T, f *fleetServer, program string) {
 	t.Helper()
 	for want, args := range [][]string{
 		{},
-		{"--diff"}, // by then something is missing
+		{"--diff"}, // after an object was deleted
 		{"nonsense"},
 		{"--context", "nope"},
 	} {
@@ -70,7 +71,7 @@ func testStatus(t *testing.T, f *fleetServer, program string) {
 			f.remove(configMap("settings"))
 		}
 		out, err := exec.CommandContext(t.Context(), program, append([]string{"audit", "--kubeconfig", f.kubeconfig}, args...)...).Output()
-		if got := statusOf(t, err); got != want {
+		if got := exitStatus(t, err); got != want {
 			t.Errorf("audit %s: status %d, want %d", strings.Join(args, " "), got, want)
 		}
 		if printed := strings.Contains(string(out), "guestbook"); printed != (want < 2) {
@@ -79,8 +80,8 @@ func testStatus(t *testing.T, f *fleetServer, program string) {
 	}
 }
 
-// statusOf is the status that a program ended with.
-func statusOf(t *testing.T, err error) int {
+// exitStatus is the exit status of a program.
+func exitStatus(t *testing.T, err error) int {
 	t.Helper()
 	var exit *exec.ExitError
 	switch {
@@ -100,19 +101,20 @@ func waitFor(t *testing.T, cmd *exec.Cmd) int {
 		_ = cmd.Process.Kill() // Wait returns then
 	})
 	defer late.Stop()
-	return statusOf(t, cmd.Wait())
+	return exitStatus(t, cmd.Wait())
 }
 
-func testCtrlC(t *testing.T, f *fleetServer, program string) {
+// testInterrupt interrupts the program while it reads.
+func testInterrupt(t *testing.T, f *fleetServer, program string) {
 	t.Helper()
 	p := f.proxy()
 	reading, ended := make(chan struct{}), make(chan struct{})
 	defer close(ended)
 	var once sync.Once
-	p.intercept(func(r *http.Request) {
+	p.onRequest(func(r *http.Request) {
 		if r.URL.Path == "/api/v1/secrets" {
 			once.Do(func() { close(reading) })
-			<-ended // the server does not answer before the program has ended
+			<-ended // no response before the program has ended
 		}
 	})
 	var stdout, stderr bytes.Buffer
@@ -121,7 +123,7 @@ func testCtrlC(t *testing.T, f *fleetServer, program string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the program reads", reading)
+	await(t, "the program reads the release records", reading)
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -133,15 +135,16 @@ func testCtrlC(t *testing.T, f *fleetServer, program string) {
 	}
 }
 
-// testCtrlCAgain interrupts the program while it writes to what nobody reads. Nothing but a second signal can end that.
-func testCtrlCAgain(t *testing.T, program string) {
+// testSecondInterrupt interrupts the program while it writes to a pipe that nobody reads. Only the second signal
+// can end it.
+func testSecondInterrupt(t *testing.T, program string) {
 	t.Helper()
-	var many strings.Builder // whose report is longer than a pipe
+	var deployments strings.Builder // the report is larger than a pipe
 	for i := range 1000 {
-		fmt.Fprintf(&many, `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"b%d","namespace":"n"}}`, i)
+		fmt.Fprintf(&deployments, `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"b%d","namespace":"n"}}`, i)
 	}
 	cmd := exec.CommandContext(t.Context(), program, "audit", "--snapshot", "-", "-o", "json")
-	cmd.Stdin = strings.NewReader(many.String())
+	cmd.Stdin = strings.NewReader(deployments.String())
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +157,7 @@ func testCtrlCAgain(t *testing.T, program string) {
 	}
 	ended := make(chan *os.ProcessState, 1)
 	go func() {
-		state, _ := cmd.Process.Wait() // Cmd.Wait would close the pipe, and the program would end for that reason
+		state, _ := cmd.Process.Wait() // Cmd.Wait would close the pipe and so end the program
 		ended <- state
 	}()
 	again, late := time.NewTicker(100*time.Millisecond), time.NewTimer(poll.Deadline)
@@ -164,14 +167,14 @@ func testCtrlCAgain(t *testing.T, program string) {
 		select {
 		case state := <-ended:
 			if status, ok := state.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGINT {
-				t.Errorf("it ended with %v, want the signal interrupt", state)
+				t.Errorf("the program ended with %v, want the signal interrupt", state)
 			}
 			return
 		case <-again.C:
 			_ = cmd.Process.Signal(os.Interrupt) // it may have ended just now
 		case <-late.C:
 			_ = cmd.Process.Kill()
-			t.Fatal("it cannot be interrupted")
+			t.Fatal("the program cannot be interrupted")
 		}
 	}
 }

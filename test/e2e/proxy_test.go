@@ -23,22 +23,22 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// proxy stands before the API server, as an administrator, and sees every request.
+// proxy forwards requests to the API server as administrator and records them.
 type proxy struct {
 	t          *testing.T
 	kubeconfig string
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	requests []request
-	// before is called with each request before it goes on.
+	// before is called with each request before it is forwarded.
 	before func(*http.Request)
-	// loses says of which requests the answer is lost, after the server has given it.
-	loses func(*http.Request) bool
-	// after is called with each answer.
+	// drops reports whether the response to a request is dropped.
+	drops func(*http.Request) bool
+	// after is called with each response.
 	after func(request)
 }
 
-// request is one request and the status of its answer.
+// request is one request and the status of its response.
 type request struct {
 	method string
 	url    *url.URL
@@ -61,9 +61,9 @@ func (f *fleetServer) proxy() *proxy {
 		Transport: transport,
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		ModifyResponse: func(r *http.Response) error {
-			return p.note(r)
+			return p.record(r)
 		},
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // the client left
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // the client has disconnected
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
@@ -79,7 +79,7 @@ func (f *fleetServer) proxy() *proxy {
 	return p
 }
 
-func (p *proxy) note(r *http.Response) error {
+func (p *proxy) record(r *http.Response) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	got := request{method: r.Request.Method, url: r.Request.URL, status: r.StatusCode}
@@ -87,52 +87,52 @@ func (p *proxy) note(r *http.Response) error {
 	if p.after != nil {
 		p.after(got)
 	}
-	if p.loses != nil && p.loses(r.Request) {
-		return errors.New("the answer is lost")
+	if p.drops != nil && p.drops(r.Request) {
+		return errors.New("the response is dropped")
 	}
 	return nil
 }
 
-// lose has the answers to some requests lost from now on.
-func (p *proxy) lose(which func(*http.Request) bool) {
+// dropResponses drops the responses to some requests from now on.
+func (p *proxy) dropResponses(which func(*http.Request) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.loses = which
+	p.drops = which
 }
 
-// stallAfter lets n PATCHes through and holds up what comes after them: the next ones, and once the n are answered any other request. The
-// channel is closed when the n are answered and something is held up. Held requests go on after letGo, or when the test ends, and never if
-// their client has left.
-func (p *proxy) stallAfter(n int) (stalled <-chan struct{}, letGo func()) {
-	begun, answered, held := 0, 0, false
+// stallAfter lets n PATCH requests pass and delays later ones, and any other request after the n responses. The
+// channel is closed when the n responses have arrived and a request is delayed. Delayed requests continue after
+// release, or when the test ends, and never if their client has disconnected.
+func (p *proxy) stallAfter(n int) (stalled <-chan struct{}, release func()) {
+	started, answered, delayed := 0, 0, false
 	reached, free := make(chan struct{}), make(chan struct{})
 	var mu sync.Mutex // guards the counts
 	reach := sync.OnceFunc(func() { close(reached) })
-	p.onAnswer(func(r request) {
+	p.onResponse(func(r request) {
 		mu.Lock()
 		defer mu.Unlock()
 		if r.method == http.MethodPatch {
 			answered++
 		}
-		if held && answered >= n {
+		if delayed && answered >= n {
 			reach()
 		}
 	})
-	p.intercept(func(r *http.Request) {
+	p.onRequest(func(r *http.Request) {
 		mu.Lock()
 		if r.Method == http.MethodPatch {
-			begun++
+			started++
 		}
-		holds := begun > n && r.Method == http.MethodPatch || n > 0 && answered >= n && r.Method != http.MethodPatch
-		held = held || holds
-		if held && answered >= n {
+		delay := started > n && r.Method == http.MethodPatch || n > 0 && answered >= n && r.Method != http.MethodPatch
+		delayed = delayed || delay
+		if delayed && answered >= n {
 			reach()
 		}
 		mu.Unlock()
-		if !holds {
+		if !delay {
 			return
 		}
-		if body, err := io.ReadAll(r.Body); err == nil { // a server notices that the client left only after it has read the whole body
+		if body, err := io.ReadAll(r.Body); err == nil { // a server notices a disconnected client only after it has read the whole body
 			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
 		select {
@@ -140,9 +140,9 @@ func (p *proxy) stallAfter(n int) (stalled <-chan struct{}, letGo func()) {
 		case <-r.Context().Done():
 		}
 	})
-	letGo = sync.OnceFunc(func() { close(free) })
-	p.t.Cleanup(letGo)
-	return reached, letGo
+	release = sync.OnceFunc(func() { close(free) })
+	p.t.Cleanup(release)
+	return reached, release
 }
 
 // await returns when an event has happened. The deadline is an emergency stop.
@@ -153,33 +153,33 @@ func await(t *testing.T, what string, event <-chan struct{}) {
 	select {
 	case <-event:
 	case <-late.C:
-		t.Fatalf("waited %s for this: %s", poll.Deadline, what)
+		t.Fatalf("waited %s for: %s", poll.Deadline, what)
 	}
 }
 
-// intercept has a function called with each request from now on.
-func (p *proxy) intercept(before func(*http.Request)) {
+// onRequest sets a function that is called with each request from now on.
+func (p *proxy) onRequest(before func(*http.Request)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.before = before
 }
 
-// onAnswer has a function called with each answer from now on.
-func (p *proxy) onAnswer(after func(request)) {
+// onResponse sets a function that is called with each response from now on.
+func (p *proxy) onResponse(after func(request)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.after = after
 }
 
-// seen returns the requests in the order of their answers.
+// seen returns the requests in the order of their responses.
 func (p *proxy) seen() []request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.requests)
 }
 
-// asked returns the requests in alphabetical order, as "GET /api/v1/configmaps?limit=500".
-func (p *proxy) asked() []string {
+// requestLines returns the requests in alphabetical order, as "GET /api/v1/configmaps?limit=500".
+func (p *proxy) requestLines() []string {
 	requests := p.seen()
 	out := make([]string, len(requests))
 	for i, r := range requests {
@@ -192,7 +192,7 @@ func (p *proxy) asked() []string {
 	return out
 }
 
-// matching returns the paths of the requests of a method.
+// matching returns the paths of the requests with this method.
 func (p *proxy) matching(method string) []string {
 	var out []string
 	for _, r := range p.seen() {
@@ -203,7 +203,7 @@ func (p *proxy) matching(method string) []string {
 	return out
 }
 
-// kubeconfigOf returns a kubeconfig of a server that asks nobody who he is.
+// kubeconfigOf returns a kubeconfig without credentials.
 func kubeconfigOf(t *testing.T, server string) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()

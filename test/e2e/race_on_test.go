@@ -4,5 +4,5 @@
 
 package e2e
 
-// raced says whether the tests run under the race detector.
+// raced reports whether the tests run with the race detector.
 const raced = true

@@ -7,15 +7,16 @@ import (
 	"testing"
 )
 
-// The least that an audit of the guestbook reads.
+// The minimal permissions for an audit of the guestbook.
 var (
 	ofFleet   = rule("fleet.cattle.io", "bundledeployments,bundles,clustergroups,clusters,gitrepos,helmops", "list")
 	ofSecrets = rule("", "secrets", "list")
 	ofObjects = rule("", "configmaps,services", "list")
 )
 
-// TestReaders has people audit who may not read everything. What they may not read is unknown: never clean, never missing.
-func TestReaders(t *testing.T) {
+// TestPartialPermissions audits as users who may not read everything. What they may not read is Unknown: never
+// ready, never missing.
+func TestPartialPermissions(t *testing.T) {
 	const (
 		searching = unsearched + ": not readable"
 		ofRecords = "listing release records (Secrets)"
@@ -54,7 +55,7 @@ func TestReaders(t *testing.T) {
 					"reading Service objects: Forbidden", searching},
 			},
 		},
-		"one kind less": {
+		"without Services": {
 			grants: []grant{ofFleet, ofSecrets, rule("", "configmaps", "list")},
 			want: outcome{
 				Deployments: map[string]string{"guestbook": "Unknown", "elsewhere": "Ready"},
@@ -62,7 +63,7 @@ func TestReaders(t *testing.T) {
 				Gaps:        []string{"reading Service objects: Forbidden", "reading Service objects in namespace apps: Forbidden", searching},
 			},
 		},
-		"without Fleet's objects": { // what is left is what a downstream cluster has
+		"without Fleet's objects": { // the rest is what a downstream cluster has
 			grants: []grant{ofSecrets, ofObjects},
 			want: outcome{
 				Deployments: map[string]string{"guestbook": "Ready", "elsewhere": "Ready"},
@@ -88,21 +89,21 @@ func TestReaders(t *testing.T) {
 			if test.want.Status == 3 {
 				incomplete = "no bundle deployment has a result"
 			}
-			says(t, "stderr", complete.stderr, incomplete)
+			expectContains(t, "stderr", complete.stderr, incomplete)
 		})
 	}
 }
 
-// TestReadsNothing has somebody audit who may read nothing at all.
-func TestReadsNothing(t *testing.T) {
+// TestNoPermissions audits as a user who may read nothing.
+func TestNoPermissions(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
 	r := f.audit("--kubeconfig", f.user("nobody"))
 	expect(t, r, outcome{Status: 3})
-	says(t, "stderr", r.stderr, "nothing could be read of Fleet", `forbidden: User "nobody"`, "--print-rbac")
+	expectContains(t, "stderr", r.stderr, "nothing could be read of Fleet", `forbidden: User "nobody"`, "--print-rbac")
 }
 
-// TestPrintedRole holds that the role which the program prints is enough.
+// TestPrintedRole checks that the role that --print-rbac prints is sufficient.
 func TestPrintedRole(t *testing.T) {
 	f := newFleet(t, shared)
 	f.define(widgets, "widgets.example.com")
@@ -121,14 +122,14 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: auditor}]
 `)
 	f.removeAtEnd(object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "fleetdoctor-audit"))
 	f.removeAtEnd(object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", "fleetdoctor-audit"))
-	f.allowed("auditor", ofFleet)
+	f.awaitGrant("auditor", ofFleet)
 	expect(t, f.audit("--kubeconfig", f.user("auditor")), outcome{
 		Deployments: map[string]string{"guestbook": "Ready"},
 		Gaps:        []string{unsearched + ": not readable"},
 	})
-	says(t, "the role", role.stdout, "--require-complete")
+	expectContains(t, "the role", role.stdout, "--require-complete")
 	complete := f.audit("--kubeconfig", f.user("auditor"), "--require-complete")
 	if complete.status != 3 {
-		t.Errorf("what the role says of --require-complete is wrong: status %d: %s", complete.status, complete.stderr)
+		t.Errorf("--require-complete with the printed role: status %d, want 3: %s", complete.status, complete.stderr)
 	}
 }

@@ -27,17 +27,17 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// auditor is the user whose requests the shared API server writes to its audit log, all of them, before it handles them.
+// auditor is the user whose requests the shared API server writes to its audit log before it handles them.
 const auditor = "auditor"
 
-// TestAuditOnlyReads asserts, from the API server's audit log and metrics, that an audit sends read requests only and causes no admission
-// call, also where objects differ. --server-check=auto then shows that both would have told of more.
+// TestAuditOnlyReads checks, in the API server's audit log and metrics, that an audit sends read requests only and causes no admission
+// call, also if objects differ. With --server-check=auto both must show the additional requests.
 func TestAuditOnlyReads(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook+"\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: stripped}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: gone}}")
 	f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":"red"}}`)
 	f.merge("kubectl-edit", object("v1", "Service", apps, "frontend"), `{"spec":{"sessionAffinity":"ClientIP","selector":{"app":"other"}}}`)
-	f.strip(configMap("stripped"))
+	f.removeOwnership(configMap("stripped"))
 	f.remove(configMap("gone"))
 	kubeconfig := f.user(auditor, rule("*", "*", "*"))
 	calls := f.countAdmission(b)
@@ -46,8 +46,8 @@ func TestAuditOnlyReads(t *testing.T) {
 	}}
 	for _, test := range []struct {
 		args []string
-		// beside are the requests beside lists and discovery, by verb and resource.
-		beside map[string]int
+		// other are the requests other than lists and discovery, by verb and resource.
+		other map[string]int
 	}{
 		{nil, map[string]int{}},
 		{[]string{"--diff", "--require-complete"}, map[string]int{}},
@@ -63,41 +63,42 @@ func TestAuditOnlyReads(t *testing.T) {
 		if diff := cmp.Diff(want.Objects, outcomeOf(got).Objects); diff != "" {
 			t.Errorf("%v: objects (-want +got):\n%s", test.args, diff)
 		}
-		lists, beside := map[string]int{}, map[string]int{}
+		lists, other := map[string]int{}, map[string]int{}
 		for _, r := range auditorsRequests(t)[read:] {
 			switch {
 			case r.Verb == "list":
 				lists[r.ObjectRef.Resource]++
 			case r.Verb != "get" || r.ObjectRef.Resource != "": // discovery has no resource
-				beside[r.Verb+" "+r.ObjectRef.Resource]++
+				other[r.Verb+" "+r.ObjectRef.Resource]++
 			}
 		}
-		if diff := cmp.Diff(test.beside, beside); diff != "" || lists["configmaps"] == 0 {
-			t.Errorf("%v: the audit log has lists %v, and beside them (-want +got):\n%s", test.args, lists, diff)
+		if diff := cmp.Diff(test.other, other); diff != "" || lists["configmaps"] == 0 {
+			t.Errorf("%v: the audit log has the lists %v, and of other requests (-want +got):\n%s", test.args, lists, diff)
 		}
-		f.awaitCounted(counted, lists, test.beside)
-		if more := calls() - called; (more > 0) != (len(test.beside) > 0) {
+		f.awaitCounted(counted, lists, test.other)
+		if more := calls() - called; (more > 0) != (len(test.other) > 0) {
 			t.Errorf("%v: %d admission calls", test.args, more)
 		}
 	}
 }
 
-// auditEvent is what is read of an entry of the audit log.
+// auditEvent is the part of an audit log entry that tests read.
 type auditEvent struct {
 	Verb      string
 	User      struct{ Username string }
 	ObjectRef struct{ Resource, Namespace, Name string }
-	// Annotations are there at the end of a request only.
+	// Annotations are only set at the end of a request.
 	Annotations map[string]string
 }
 
-// auditorsRequests are the requests of the auditor so far. The server logs each one before it handles it, so that none is missing.
+// auditorsRequests are the requests of the auditor so far. The server logs each request before it handles it, so
+// none is missing.
 func auditorsRequests(t *testing.T) []auditEvent {
 	t.Helper()
 	return slices.DeleteFunc(auditEvents(t), func(e auditEvent) bool { return e.User.Username != auditor })
 }
 
-// auditEvents are the entries of the shared server's audit log. An entry that is being written is not returned.
+// auditEvents are the entries of the shared server's audit log, without an entry that is still being written.
 func auditEvents(t *testing.T) []auditEvent {
 	t.Helper()
 	file, err := os.Open(auditLog())
@@ -133,8 +134,9 @@ func (f *fleetServer) countRequests() map[string]int {
 	return out
 }
 
-// awaitCounted returns when the API server has counted, since before, these lists and as many other requests as wanted. It counts those for
-// ConfigMaps, Services and Secrets, which the server does not write itself here, and those for reviews.
+// awaitCounted returns when the API server has counted these lists since before, and exactly the other requests in
+// want. It counts requests for ConfigMaps, Services and Secrets, which the server does not write itself here, and
+// for reviews.
 func (f *fleetServer) awaitCounted(before, lists, want map[string]int) {
 	f.t.Helper()
 	poll.Until(f.t, func() error {
@@ -151,13 +153,14 @@ func (f *fleetServer) awaitCounted(before, lists, want map[string]int) {
 			}
 		}
 		if !maps.Equal(want, got) {
-			return fmt.Errorf("requests by the server's count (-want +got):\n%s", cmp.Diff(want, got))
+			return fmt.Errorf("requests that the server counts (-want +got):\n%s", cmp.Diff(want, got))
 		}
 		return nil
 	})
 }
 
-// countAdmission registers webhooks for every write of the auditor, and returns a count of the calls, which the API server's metrics confirm.
+// countAdmission registers webhooks for every write of the auditor, and returns a function that counts the calls.
+// The API server's metrics must confirm the count.
 func (f *fleetServer) countAdmission(b *bundle) (calls func() int) {
 	f.t.Helper()
 	var served atomic.Int64
@@ -200,16 +203,16 @@ webhooks:
 		n := served.Load()
 		poll.Until(f.t, func() error {
 			if m := int64(f.countAdmissionMetrics(name)) - before; m != n {
-				return fmt.Errorf("the API server counts %d admission calls, and the webhooks %d", m, n)
+				return fmt.Errorf("the API server counts %d admission calls, the webhooks %d", m, n)
 			}
 			return nil
 		})
 		return int(n)
 	}
-	probe := f.person(auditor)
+	probe := f.clientAs(auditor)
 	poll.Until(f.t, func() error {
 		was := calls()
-		if err := probe.Create(f.t.Context(), b.helmMarked(configMap("is-it-called")), client.DryRunAll); err != nil {
+		if err := probe.Create(f.t.Context(), b.withHelmOwnership(configMap("is-it-called")), client.DryRunAll); err != nil {
 			return err
 		}
 		if calls() != was+2 {

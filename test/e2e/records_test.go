@@ -15,68 +15,68 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestRecords lets something happen to the release records of a bundle, without which nobody knows what it wants.
+// TestRecords changes the release records of a bundle, from which the desired objects are read.
 func TestRecords(t *testing.T) {
 	const finding = "FD602 bundledeployment.fleet.cattle.io " + clusterNamespace + "/guestbook"
 	for name, test := range map[string]struct {
-		happens func(*bundle)
-		want    outcome
-		says    []string // the only finding does
+		change   func(*bundle)
+		want     outcome
+		contains []string // words in the only finding
 	}{
 		"deleted": {
-			happens: func(b *bundle) { b.remove(b.record(1)) },
-			want:    outcome{Deployments: map[string]string{"guestbook": "Unknown NoReleaseRecord"}, Findings: []string{finding}},
-			says:    []string{"revision 1", "no longer recorded", "empty bundle"},
+			change:   func(b *bundle) { b.remove(b.record(1)) },
+			want:     outcome{Deployments: map[string]string{"guestbook": "Unknown NoReleaseRecord"}, Findings: []string{finding}},
+			contains: []string{"revision 1", "no longer recorded", "empty bundle"},
 		},
-		"pruned, and a newer one is there": { // Fleet goes by the status, not by what is deployed
-			happens: func(b *bundle) {
+		"pruned, with a newer record": { // Fleet uses the revision in the status
+			change: func(b *bundle) {
 				b.UpgradeRelease(b.t, b.options)
 				b.remove(b.record(1))
 			},
-			want: outcome{Deployments: map[string]string{"guestbook": "Unknown NoReleaseRecord"}, Findings: []string{finding}},
-			says: []string{"revision 1"},
+			want:     outcome{Deployments: map[string]string{"guestbook": "Unknown NoReleaseRecord"}, Findings: []string{finding}},
+			contains: []string{"revision 1"},
 		},
 		"a newer one is pending": {
-			happens: func(b *bundle) { b.writeRecord(2, "pending-upgrade") },
-			want:    outcome{Deployments: map[string]string{"guestbook": "Ready"}, Findings: []string{finding}},
-			says:    []string{"revision 2 is pending-upgrade"},
+			change:   func(b *bundle) { b.writeRecord(2, "pending-upgrade") },
+			want:     outcome{Deployments: map[string]string{"guestbook": "Ready"}, Findings: []string{finding}},
+			contains: []string{"revision 2 is pending-upgrade"},
 		},
 		"a newer one failed": {
-			happens: func(b *bundle) { b.writeRecord(2, "failed") },
-			want:    outcome{Deployments: map[string]string{"guestbook": "Ready"}, Findings: []string{finding}},
-			says:    []string{"revision 2 is failed"},
+			change:   func(b *bundle) { b.writeRecord(2, "failed") },
+			want:     outcome{Deployments: map[string]string{"guestbook": "Ready"}, Findings: []string{finding}},
+			contains: []string{"revision 2 is failed"},
 		},
 		"damaged": {
-			happens: func(b *bundle) {
+			change: func(b *bundle) {
 				b.merge("kubectl", b.record(1), `{"data":{"release":"`+base64.StdEncoding.EncodeToString([]byte("H4sI not a record"))+`"}}`)
 			},
-			want: outcome{Status: 3, Deployments: map[string]string{"guestbook": "Unknown RecordUnreadable"}, Findings: []string{finding}},
-			says: []string{"damaged"},
+			want:     outcome{Status: 3, Deployments: map[string]string{"guestbook": "Unknown RecordUnreadable"}, Findings: []string{finding}},
+			contains: []string{"damaged"},
 		},
 		"emptied": {
-			happens: func(b *bundle) { b.merge("kubectl", b.record(1), `{"data":{"release":null}}`) },
-			want:    outcome{Status: 3, Deployments: map[string]string{"guestbook": "Unknown RecordUnreadable"}, Findings: []string{finding}},
-			says:    []string{"damaged"},
+			change:   func(b *bundle) { b.merge("kubectl", b.record(1), `{"data":{"release":null}}`) },
+			want:     outcome{Status: 3, Deployments: map[string]string{"guestbook": "Unknown RecordUnreadable"}, Findings: []string{finding}},
+			contains: []string{"damaged"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, shared)
 			b := f.deploy("guestbook", guestbook)
-			test.happens(b)
+			test.change(b)
 			if test.want.Status == 0 {
 				test.want.Status = 1
 			}
 			r := f.audit()
 			expect(t, r, test.want)
 			if !t.Failed() {
-				says(t, "the finding", r.report.Findings[0].Message, test.says...)
+				expectContains(t, "the finding", r.report.Findings[0].Message, test.contains...)
 			}
 		})
 	}
 }
 
-// TestNothingInstalled audits a BundleDeployment of which the agent says nothing yet. Its objects are there, from an earlier life: they are
-// neither abandoned nor orphaned.
+// TestNothingInstalled audits a BundleDeployment without a status. Its objects exist from an earlier release: they
+// are neither abandoned nor orphaned.
 func TestNothingInstalled(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook)
@@ -89,21 +89,21 @@ func TestNothingInstalled(t *testing.T) {
 	expect(t, r, want)
 }
 
-// TestSecretsStayHidden changes a Secret: the report says where it differs, and shows neither value.
-func TestSecretsStayHidden(t *testing.T) {
+// TestSecretValuesHidden changes a Secret: the report names the field and shows neither value.
+func TestSecretValuesHidden(t *testing.T) {
 	f := newFleet(t, shared)
-	const wanted, changed = "invented-password-1", "invented-password-2"
-	f.deploy("guestbook", "{apiVersion: v1, kind: Secret, metadata: {name: smtp}, stringData: {password: "+wanted+"}}")
+	const desired, changed = "invented-password-1", "invented-password-2"
+	f.deploy("guestbook", "{apiVersion: v1, kind: Secret, metadata: {name: smtp}, stringData: {password: "+desired+"}}")
 	f.merge("intruder", object("v1", "Secret", apps, "smtp"), `{"stringData":{"password":"`+changed+`"}}`)
 	for _, output := range []string{"json", "yaml", "table", "wide", "name"} {
 		r := run(t.Context(), t, "audit", "--kubeconfig", f.kubeconfig, "--diff", "-o", output)
 		if r.status != 1 {
 			t.Errorf("-o %s: status %d, want 1\n%s", output, r.status, r.stderr)
 		}
-		for _, value := range []string{wanted, changed} {
+		for _, value := range []string{desired, changed} {
 			for _, form := range []string{value, base64.StdEncoding.EncodeToString([]byte(value))} {
 				if strings.Contains(r.stdout+r.stderr, form) {
-					t.Errorf("-o %s shows a Secret's value", output)
+					t.Errorf("-o %s prints a Secret's value", output)
 				}
 			}
 		}
@@ -116,11 +116,12 @@ func TestSecretsStayHidden(t *testing.T) {
 		Findings:    []string{"FD104 secret apps/smtp"},
 	})
 	if diffs := r.resource(t, "guestbook", "secret apps/smtp").Differences; len(diffs) != 1 || diffs[0].Manager != "intruder" {
-		t.Errorf("differences: %+v, want one by the intruder", diffs)
+		t.Errorf("differences: %+v, want one by the manager intruder", diffs)
 	}
 }
 
-// writeRecord copies the record of revision 1 to another, with another status: what Helm leaves behind when it is interrupted.
+// writeRecord copies the record of revision 1 to another revision with another status, as an interrupted Helm
+// leaves it.
 func (b *bundle) writeRecord(revision int, status string) {
 	b.t.Helper()
 	data, _, err := unstructured.NestedString(b.get(b.record(1)).Object, "data", "release")
@@ -144,7 +145,7 @@ func (b *bundle) writeRecord(revision int, status string) {
 		b.record(revision).GetName(), b.options.Namespace, b.name, status, fmt.Sprint(revision), packed))
 }
 
-// unpack reads the data of a record: base64 of base64 of gzip of JSON (docs/fleet-behavior.md, 2.8).
+// unpack decodes the data of a record: base64 of base64 of gzip of JSON (docs/fleet-behavior.md, 2.8).
 func unpack(data string, into any) error {
 	once, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {

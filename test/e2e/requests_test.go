@@ -11,34 +11,34 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRequests counts what an audit asks of the server: discovery once, one list for each kind and page, nothing for a single object that
-// does not differ.
+// TestRequests counts the requests of an audit: discovery once, one list for each kind and page, and no request
+// for a single object that does not differ.
 func TestRequests(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
 	f.deploy("theme", theme+"\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: more}}")
 	clean := f.proxy()
 	expect(t, f.audit("--kubeconfig", clean.kubeconfig), outcome{Deployments: map[string]string{"guestbook": "Ready", "theme": "Ready"}})
-	asked := clean.asked()
+	asked := clean.requestLines()
 
 	once := map[string]bool{}
 	for _, request := range asked {
 		if once[request] {
-			t.Errorf("asked twice: %s", request)
+			t.Errorf("requested twice: %s", request)
 		}
 		once[request] = true
 		if !strings.HasPrefix(request, "GET ") {
-			t.Errorf("nothing differs, and yet: %s", request)
+			t.Errorf("a request although nothing differs: %s", request)
 		}
 	}
 	for _, path := range []string{"/api", "/apis", "/version"} {
 		if !once["GET "+path] {
-			t.Errorf("not asked: %s", path)
+			t.Errorf("not requested: %s", path)
 		}
 	}
 	lists := slices.DeleteFunc(slices.Clone(asked), func(r string) bool { return !strings.Contains(r, "?") })
 	if others := len(asked) - len(lists); others != 3 {
-		t.Errorf("%d requests are no lists, want 3: %v", others, asked)
+		t.Errorf("%d requests are not lists, want 3: %v", others, asked)
 	}
 	for _, r := range lists {
 		if !strings.Contains(r, "limit=500") {
@@ -62,12 +62,12 @@ func TestRequests(t *testing.T) {
 		fleet + "clusters?limit=500", fleet + "gitrepos?limit=500", fleet + "helmops?limit=500",
 	}
 	if diff := cmp.Diff(want, whole); diff != "" {
-		t.Errorf("lists that are not narrowed down to objects with the hash label (-want +got):\n%s", diff)
+		t.Errorf("lists without a label selector (-want +got):\n%s", diff)
 	}
 }
 
-// TestRequestsForSuspects counts what confirming the differences of three objects costs, two of them of one kind.
-func TestRequestsForSuspects(t *testing.T) {
+// TestRequestsForDifferences counts the requests that confirm the differences of three objects of two kinds.
+func TestRequestsForDifferences(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
 	f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":"red"}}`)
@@ -75,7 +75,7 @@ func TestRequestsForSuspects(t *testing.T) {
 	f.merge("kubectl-edit", object("v1", "Service", apps, "frontend"), `{"spec":{"sessionAffinity":"ClientIP","selector":{"app":"other"}}}`)
 	p := f.proxy()
 	f.audit("--kubeconfig", p.kubeconfig, "--server-check=auto")
-	asked := slices.DeleteFunc(p.asked(), func(r string) bool {
+	asked := slices.DeleteFunc(p.requestLines(), func(r string) bool {
 		return strings.HasPrefix(r, "GET ") && (strings.Contains(r, "limit=") || !strings.Contains(r, "/namespaces/"))
 	})
 	const dry = "?dryRun=All&fieldManager=fleetdoctor-check&force=true"
@@ -86,11 +86,11 @@ func TestRequestsForSuspects(t *testing.T) {
 		"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
 	}
 	if diff := cmp.Diff(want, asked); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	for _, r := range p.seen() {
 		if r.status >= http.StatusBadRequest {
-			t.Errorf("%s %s was answered %d", r.method, r.url, r.status)
+			t.Errorf("%s %s: status %d", r.method, r.url, r.status)
 		}
 	}
 }

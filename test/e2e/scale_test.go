@@ -12,7 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// web is a Deployment of two replicas.
+// web is a Deployment with two replicas.
 const web = `
 apiVersion: apps/v1
 kind: Deployment
@@ -23,7 +23,7 @@ spec:
   template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "example.com/web:1"}]}}
 `
 
-// autoscaler scales it to between 1 and 5.
+// autoscaler scales it to 1 to 5 replicas.
 const autoscaler = `
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
@@ -33,7 +33,7 @@ spec: {minReplicas: 1, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kin
 
 const webKey = "deployment.apps apps/web"
 
-// rollOut writes the status that the controller of Deployments would, if there were one.
+// rollOut writes the status of a Deployment that its controller would write.
 func (f *fleetServer) rollOut(name string) {
 	f.t.Helper()
 	live := f.get(deployment(name))
@@ -47,27 +47,27 @@ func (f *fleetServer) rollOut(name string) {
 			{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`, live.GetGeneration(), replicas), "status")
 }
 
-// scale sets the replicas as an autoscaler does: through the subresource.
+// scale sets the replicas through the subresource, as an autoscaler does.
 func (f *fleetServer) scale(manager, name string, replicas int) {
 	f.t.Helper()
 	f.merge(manager, deployment(name), fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas), "scale")
 	f.rollOut(name)
 }
 
-// TestReplicas moves the replicas of a Deployment, within and outside the range of an autoscaler.
+// TestReplicas changes the replicas of a Deployment within and outside the range of an autoscaler.
 func TestReplicas(t *testing.T) {
 	for name, test := range map[string]struct {
-		autoscaler string // "bundle" of the same bundle, "alone" of nobody's, "" none
+		autoscaler string // "bundle": of the same bundle; "alone": of no bundle; "": none
 		replicas   int
 		modified   bool
 	}{
-		"no autoscaler":                          {replicas: 4, modified: true},
-		"within the range of the bundle's":       {autoscaler: "bundle", replicas: 4},
-		"outside the range of the bundle's":      {autoscaler: "bundle", replicas: 7, modified: true},
-		"within the range of one beside it":      {autoscaler: "alone", replicas: 4},
-		"at the end of the range":                {autoscaler: "alone", replicas: 5},
-		"outside the range of one beside it":     {autoscaler: "alone", replicas: 7, modified: true},
-		"as desired, outside or not, is desired": {autoscaler: "alone", replicas: 2},
+		"no autoscaler":                     {replicas: 4, modified: true},
+		"within the range of the bundle's":  {autoscaler: "bundle", replicas: 4},
+		"outside the range of the bundle's": {autoscaler: "bundle", replicas: 7, modified: true},
+		"within the range of another":       {autoscaler: "alone", replicas: 4},
+		"at the end of the range":           {autoscaler: "alone", replicas: 5},
+		"outside the range of another":      {autoscaler: "alone", replicas: 7, modified: true},
+		"as desired":                        {autoscaler: "alone", replicas: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, shared)
@@ -96,7 +96,7 @@ func TestReplicas(t *testing.T) {
 					continue
 				}
 				diff := cmp.Diff([]report.Difference{{Path: ".spec.replicas", Desired: report.Plain(2.0), Live: report.Plain(float64(test.replicas)),
-					Manager: "horizontal-pod-autoscaler", Operation: "Update", Subresource: "scale"}}, // the server notes no time here
+					Manager: "horizontal-pod-autoscaler", Operation: "Update", Subresource: "scale"}}, // the server records no time here
 					r.resource(t, "web", webKey).Differences)
 				if diff != "" {
 					t.Errorf("differences (-want +got):\n%s", diff)
@@ -106,7 +106,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestNotReady audits a Deployment whose controller is not done, and one that nobody has looked at yet.
+// TestNotReady audits a Deployment that no controller has seen yet, and one that is not completely rolled out.
 func TestNotReady(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("web", web)

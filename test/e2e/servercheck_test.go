@@ -12,7 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// widgets is a kind whose list of rules is a map, which only its schema says.
+// widgets is a kind whose schema makes the list of rules a map.
 const widgets = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -44,9 +44,9 @@ const widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: one}
 
 const widgetKey = "widget.example.com apps/one"
 
-// TestServerCheckAcquits has somebody add an element to a list of a custom resource. Without the schema that is drift, as all lists of
-// custom resources are taken whole; the server, which knows the schema, would change nothing.
-func TestServerCheckAcquits(t *testing.T) {
+// TestServerCheckNoDifference adds an element to a list of a custom resource. Without the schema this is drift,
+// because lists of custom resources are compared as a whole. The server knows the schema and would change nothing.
+func TestServerCheckNoDifference(t *testing.T) {
 	f := newFleet(t, shared)
 	f.define(widgets, "widgets.example.com")
 	f.deploy("guestbook", widget)
@@ -65,12 +65,12 @@ func TestServerCheckAcquits(t *testing.T) {
 	}
 }
 
-// TestServerCheckConfirms holds that drift stays drift, with the server's word for it, and that asking stores nothing.
+// TestServerCheckConfirms checks that drift is confirmed by the server, and that the check stores nothing.
 func TestServerCheckConfirms(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
 	f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":"red"}}`)
-	before := f.versions()
+	before := f.resourceVersions()
 	for check, message := range map[string]string{
 		"never": "", "auto": "confirmed by the server: applying the manifest would change it",
 		"always": "confirmed by the server: applying the manifest would change it",
@@ -85,13 +85,13 @@ func TestServerCheckConfirms(t *testing.T) {
 			t.Errorf("%s: message %q, want %q; differences (-want +got):\n%s", check, got.Message, message, diff)
 		}
 	}
-	if diff := cmp.Diff(before, f.versions()); diff != "" {
-		t.Errorf("asking has changed something (-before +after):\n%s", diff)
+	if diff := cmp.Diff(before, f.resourceVersions()); diff != "" {
+		t.Errorf("the check changed objects (-before +after):\n%s", diff)
 	}
 }
 
-// versions are the resource versions of what a bundle deploys.
-func (f *fleetServer) versions() map[string]string {
+// resourceVersions are the resource versions of the guestbook's objects.
+func (f *fleetServer) resourceVersions() map[string]string {
 	f.t.Helper()
 	out := map[string]string{}
 	for _, obj := range []struct{ kind, name string }{{"ConfigMap", "settings"}, {"ConfigMap", "texts"}, {"Service", "frontend"}} {
@@ -100,11 +100,11 @@ func (f *fleetServer) versions() map[string]string {
 	return out
 }
 
-// TestServerCheckImmutable makes objects anew with other values in fields that cannot be changed.
+// TestServerCheckImmutable creates objects again with other values of immutable fields.
 func TestServerCheckImmutable(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: theme}, data: {colour: blue}}\n---"+web)
-	marks := fmt.Sprintf("namespace: apps, labels: {objectset.rio.cattle.io/hash: %s}, annotations: {objectset.rio.cattle.io/id: %s}",
+	metadata := fmt.Sprintf("namespace: apps, labels: {objectset.rio.cattle.io/hash: %s}, annotations: {objectset.rio.cattle.io/id: %s}",
 		b.options.Hash, b.options.SetID)
 	f.remove(configMap("theme"))
 	f.remove(deployment("web"))
@@ -118,7 +118,7 @@ spec:
   replicas: 2
   selector: {matchLabels: {app: other}}
   template: {metadata: {labels: {app: other}}, spec: {containers: [{name: web, image: "example.com/web:1"}]}}
-`, marks))
+`, metadata))
 	f.rollOut("web")
 	const theme = "configmap apps/theme"
 	r := f.audit("--server-check=auto")
@@ -126,14 +126,14 @@ spec:
 		Objects:  map[string]string{theme: "Modified", webKey: "Modified"},
 		Findings: []string{"FD104 " + theme, "FD104 " + webKey}})
 	for _, key := range []string{theme, webKey} {
-		says(t, key, r.resource(t, "guestbook", key).Message, "cannot be applied in place")
+		expectContains(t, key, r.resource(t, "guestbook", key).Message, "cannot be applied in place")
 	}
 	for _, finding := range r.report.Findings {
-		says(t, "the evidence", finding.Evidence[len(finding.Evidence)-1], "cannot be applied in place")
+		expectContains(t, "the evidence", finding.Evidence[len(finding.Evidence)-1], "cannot be applied in place")
 	}
 }
 
-// TestServerCheckForbidden has somebody ask who may read everything and write nothing.
+// TestServerCheckForbidden uses a user who may read everything and write nothing.
 func TestServerCheckForbidden(t *testing.T) {
 	f := newFleet(t, shared)
 	f.define(widgets, "widgets.example.com")
@@ -155,8 +155,8 @@ func TestServerCheckForbidden(t *testing.T) {
 	}
 }
 
-// TestServerCheckAlways asks about objects that do not differ. Applying their manifests would take back what others added, and what the
-// bundle does not want to hear of; that makes no drift of it.
+// TestServerCheckAlways checks objects that do not differ. To apply their manifests would remove what others
+// added, and what the bundle ignores; this is no drift.
 func TestServerCheckAlways(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.bundle("guestbook", guestbook+`
@@ -171,7 +171,7 @@ rules: []
 	b.spec = "{diff: {comparePatches: [{apiVersion: v1, kind: ConfigMap, name: texts, namespace: apps, jsonPointers: [/data/greeting]}]}}"
 	b.deploy()
 	f.merge("translator", configMap("texts"), `{"data":{"greeting":"bonjour"}}`)
-	f.merge("mesh", object("v1", "Service", apps, "frontend"), `{"spec":{"selector":{"mesh":"in"}}}`) // the selector is applied as a whole
+	f.merge("mesh", object("v1", "Service", apps, "frontend"), `{"spec":{"selector":{"mesh":"in"}}}`) // a selector is applied as a whole
 	f.merge("kube-controller-manager", object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "e2e-aggregated"),
 		`{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`)
 	p := f.proxy()
@@ -185,6 +185,6 @@ rules: []
 		"/apis/rbac.authorization.k8s.io/v1/clusterroles/e2e-aggregated",
 	}
 	if diff := cmp.Diff(want, patched); diff != "" {
-		t.Errorf("asked about (-want +got):\n%s", diff)
+		t.Errorf("dry runs (-want +got):\n%s", diff)
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
-// TestSnapshotAndLive loads a captured sick cluster into a server, and audits both. They are the same, but for who changed what and when: a
-// server notes that anew.
+// TestSnapshotAndLive loads a captured cluster into a server and audits both. The reports are the same, except for
+// managers and times, which the server records anew.
 func TestSnapshotAndLive(t *testing.T) {
 	const dir = "../testdata/sick"
 	c := cluster.Start(t)
 	c.LoadSnapshot(t, dir)
-	// The server has counted the generations of this Deployment anew, and nobody is there to observe them.
+	// The server starts the generation of this Deployment anew, and no controller observes it.
 	f := &fleetServer{Cluster: c, t: t}
 	f.merge("kube-controller-manager", object("apps/v1", "Deployment", "guestbook", "frontend"), `{"status":{"observedGeneration":1}}`, "status")
 	live := audit(t, c.Kubeconfig(t), "--server-check", "never")
@@ -29,7 +29,7 @@ func TestSnapshotAndLive(t *testing.T) {
 		t.Fatalf("%v\n%s", err, captured.stderr)
 	}
 	if len(captured.report.Findings) == 0 {
-		t.Error("nothing is wrong with the sick cluster")
+		t.Error("no findings in testdata/sick")
 	}
 	expect(t, live, outcomeOf(captured))
 	if diff := cmp.Diff(captured.report, live.report,
@@ -41,6 +41,6 @@ func TestSnapshotAndLive(t *testing.T) {
 	if diff := cmp.Diff(captured.report.Source.FleetVersions, live.report.Source.FleetVersions); diff != "" {
 		t.Errorf("Fleet's versions (-captured +live):\n%s", diff)
 	}
-	// Each audited against a server, too: its dry run confirms what differs, and acquits nothing.
+	// The server's dry run confirms the differences.
 	expect(t, audit(t, c.Kubeconfig(t)), outcomeOf(captured))
 }

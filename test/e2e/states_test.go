@@ -13,7 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// guestbook is a bundle of three objects that are ready as soon as they are there.
+// guestbook is a manifest of three objects that are ready as soon as they exist.
 const guestbook = `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {app: guestbook}}, data: {colour: blue, size: large}}
 ---
@@ -24,7 +24,7 @@ const guestbook = `
 
 const settings = "configmap apps/settings"
 
-// TestAllReady is the state that every other test departs from.
+// TestAllReady is the state from which every other test starts.
 func TestAllReady(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
@@ -53,8 +53,8 @@ func TestAllReady(t *testing.T) {
 			t.Errorf("%s: %+v, want one with %+v", kind, list, actual)
 		}
 	}
-	if says := r.report.Clusters[0].Reported; *says.Ready != ready || *says.ReadyBundleDeployments != one {
-		t.Errorf("what the Cluster says of itself: %+v", says)
+	if reported := r.report.Clusters[0].Reported; *reported.Ready != ready || *reported.ReadyBundleDeployments != one {
+		t.Errorf("the Cluster reports %+v", reported)
 	}
 	versions := &report.FleetVersions{Agents: map[string]string{"fleet-local/local": "v0.15.1"}}
 	if diff := cmp.Diff(versions, r.report.Source.FleetVersions); diff != "" {
@@ -62,12 +62,12 @@ func TestAllReady(t *testing.T) {
 	}
 }
 
-// TestStates lets one thing happen to one of the three objects of a bundle.
+// TestStates changes one of the three objects of a bundle.
 func TestStates(t *testing.T) {
 	id := fleet.SetID("guestbook", "")
-	strip := func(labels, annotations string) func(*fleetServer) {
+	patch := func(labels, annotations string) func(*fleetServer) {
 		return func(f *fleetServer) {
-			f.merge("stripper", configMap("settings"), `{"metadata":{"labels":{`+labels+`},"annotations":{`+annotations+`}}}`)
+			f.merge("remover", configMap("settings"), `{"metadata":{"labels":{`+labels+`},"annotations":{`+annotations+`}}}`)
 		}
 	}
 	const (
@@ -77,106 +77,106 @@ func TestStates(t *testing.T) {
 		noNames = `"meta.helm.sh/release-name":null,"meta.helm.sh/release-namespace":null`
 	)
 	for name, test := range map[string]struct {
-		happens func(*fleetServer)
-		// becomes is what the object is then, settings; the others stay Ready.
-		becomes report.Resource
-		finding string // its code; none where it is empty
-		info    bool   // the finding is below what fails
+		change func(*fleetServer)
+		// expected is the result for object settings; the others stay Ready.
+		expected report.Resource
+		finding  string // code; empty if there is none
+		info     bool   // the finding is below --fail-on
 	}{
 		"deleted": {
-			happens: func(f *fleetServer) { f.remove(configMap("settings")) },
-			becomes: report.Resource{State: report.Missing},
-			finding: "FD101",
+			change:   func(f *fleetServer) { f.remove(configMap("settings")) },
+			expected: report.Resource{State: report.Missing},
+			finding:  "FD101",
 		},
-		"hash stripped": {
-			happens: strip(noHash, ""),
-			becomes: report.Resource{State: report.Unowned, Reason: "HashStripped", Owner: &report.Owner{SetID: id, Release: "apps/guestbook"}},
-			finding: "FD102",
+		"hash removed": {
+			change:   patch(noHash, ""),
+			expected: report.Resource{State: report.Unowned, Reason: "HashStripped", Owner: &report.Owner{SetID: id, Release: "apps/guestbook"}},
+			finding:  "FD102",
 		},
-		"Fleet's marks stripped": {
-			happens: strip(noHash, noID),
-			becomes: report.Resource{State: report.Unowned, Reason: "HelmOnly"},
-			finding: "FD102",
+		"Fleet's metadata removed": {
+			change:   patch(noHash, noID),
+			expected: report.Resource{State: report.Unowned, Reason: "HelmOnly"},
+			finding:  "FD102",
 		},
-		"all marks stripped": {
-			happens: strip(noHash+","+noHelm, noID+","+noNames),
-			becomes: report.Resource{State: report.Unowned, Reason: "Unmarked"},
-			finding: "FD102",
+		"all metadata removed": {
+			change:   patch(noHash+","+noHelm, noID+","+noNames),
+			expected: report.Resource{State: report.Unowned, Reason: "Unmarked"},
+			finding:  "FD102",
 		},
-		"made anew by hand": {
-			happens: func(f *fleetServer) {
+		"created again by hand": {
+			change: func(f *fleetServer) {
 				f.remove(configMap("settings"))
 				f.ApplyYAML(f.t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}}")
 			},
-			becomes: report.Resource{State: report.Unowned, Reason: "Unmarked"},
-			finding: "FD102",
+			expected: report.Resource{State: report.Unowned, Reason: "Unmarked"},
+			finding:  "FD102",
 		},
-		"id stripped": {
-			happens: strip("", noID),
-			becomes: report.Resource{State: report.Ready},
-			finding: "FD108", info: true,
+		"id removed": {
+			change:   patch("", noID),
+			expected: report.Resource{State: report.Ready},
+			finding:  "FD108", info: true,
 		},
 		"another hash": {
-			happens: strip(`"objectset.rio.cattle.io/hash":"`+fleet.Hash("default-other")+`"`, ""),
-			becomes: report.Resource{State: report.Unowned, Reason: "Inconsistent",
+			change: patch(`"objectset.rio.cattle.io/hash":"`+fleet.Hash("default-other")+`"`, ""),
+			expected: report.Resource{State: report.Unowned, Reason: "Inconsistent",
 				Owner: &report.Owner{SetID: id, Hash: fleet.Hash("default-other"), Release: "apps/guestbook"}},
 			finding: "FD102",
 		},
-		"taken by a set that nobody has": {
-			happens: strip(`"objectset.rio.cattle.io/hash":"`+fleet.Hash("default-other")+`"`, `"objectset.rio.cattle.io/id":"default-other"`),
-			becomes: report.Resource{State: report.Unowned, Reason: "ForeignOwner",
+		"metadata of an unknown set": {
+			change: patch(`"objectset.rio.cattle.io/hash":"`+fleet.Hash("default-other")+`"`, `"objectset.rio.cattle.io/id":"default-other"`),
+			expected: report.Resource{State: report.Unowned, Reason: "ForeignOwner",
 				Owner: &report.Owner{SetID: "default-other", Hash: fleet.Hash("default-other"), Release: "apps/guestbook"}},
 			finding: "FD102",
 		},
-		"taken by another Helm release": {
-			happens: strip(noHash, noID+`,"meta.helm.sh/release-name":"other","meta.helm.sh/release-namespace":"elsewhere"`),
-			becomes: report.Resource{State: report.Unowned, Reason: "ForeignOwner", Owner: &report.Owner{Release: "elsewhere/other"}},
-			finding: "FD102",
+		"metadata of another Helm release": {
+			change:   patch(noHash, noID+`,"meta.helm.sh/release-name":"other","meta.helm.sh/release-namespace":"elsewhere"`),
+			expected: report.Resource{State: report.Unowned, Reason: "ForeignOwner", Owner: &report.Owner{Release: "elsewhere/other"}},
+			finding:  "FD102",
 		},
 		"a field updated": {
-			happens: func(f *fleetServer) { f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":"red"}}`) },
-			becomes: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.colour",
+			change: func(f *fleetServer) { f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":"red"}}`) },
+			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.colour",
 				Desired: report.Plain("blue"), Live: report.Plain("red"), Manager: "kubectl-edit", Operation: "Update", Time: justNow}}},
 			finding: "FD104",
 		},
 		"a field applied": {
-			happens: func(f *fleetServer) {
+			change: func(f *fleetServer) {
 				f.ApplyYAML(f.t, "argocd", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}, data: {size: small}}")
 			},
-			becomes: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.size",
+			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.size",
 				Desired: report.Plain("large"), Live: report.Plain("small"), Manager: "argocd", Operation: "Apply", Time: justNow}}},
 			finding: "FD104",
 		},
-		"a field removed": { // nobody manages what is not there
-			happens: func(f *fleetServer) { f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":null}}`) },
-			becomes: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.colour", Desired: report.Plain("blue")}}},
-			finding: "FD104",
+		"a field removed": { // a removed field has no manager
+			change:   func(f *fleetServer) { f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":null}}`) },
+			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.colour", Desired: report.Plain("blue")}}},
+			finding:  "FD104",
 		},
 		"only additions": {
-			happens: func(f *fleetServer) {
+			change: func(f *fleetServer) {
 				f.merge("sidecar", configMap("settings"), `{"data":{"extra":"1"},"metadata":{"labels":{"extra":"1"},"annotations":{"extra":"1"}}}`)
 			},
-			becomes: report.Resource{State: report.Ready},
+			expected: report.Resource{State: report.Ready},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, shared)
 			f.deploy("guestbook", guestbook)
-			test.happens(f)
+			test.change(f)
 			r := f.audit("--server-check", "never")
 
 			want := outcome{Deployments: map[string]string{"guestbook": "Ready"}}
 			if test.finding != "" {
 				want.Findings = []string{test.finding + " " + settings}
 			}
-			if test.becomes.State != report.Ready {
+			if test.expected.State != report.Ready {
 				want.Status = 1
-				want.Deployments["guestbook"] = "Modified" // as Fleet has it, whatever its objects are
-				want.Objects = map[string]string{settings: strings.TrimSpace(string(test.becomes.State) + " " + test.becomes.Reason)}
+				want.Deployments["guestbook"] = "Modified" // Fleet's state for any object that is not ready
+				want.Objects = map[string]string{settings: strings.TrimSpace(string(test.expected.State) + " " + test.expected.Reason)}
 			}
 			expect(t, r, want)
 			got := r.resource(t, "guestbook", settings)
-			if diff := cmp.Diff(test.becomes, got, cmpopts.IgnoreFields(report.Resource{}, "Ref")); diff != "" {
+			if diff := cmp.Diff(test.expected, got, cmpopts.IgnoreFields(report.Resource{}, "Ref")); diff != "" {
 				t.Errorf("resource (-want +got):\n%s", diff)
 			}
 		})

@@ -16,32 +16,32 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// TestWebhookDryRun has requests that store nothing answered as those that do.
+// TestWebhookDryRun checks that dry runs get the same response as other requests.
 func TestWebhookDryRun(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook)
 	h := f.serveWebhook("default")
-	admin := f.person("")
+	admin := f.clientAs("")
 	f.remove(configMap("texts"))
-	would := b.helmMarked(configMap("texts"))
+	would := b.withHelmOwnership(configMap("texts"))
 	admin.must("creating it", admin.Create(t.Context(), would, client.DryRunAll))
-	if err := carry(b.stamps(), would); err != nil {
+	if err := compareOwnership(b.ownership(), would); err != nil {
 		t.Error(err)
 	}
 	if err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(would), configMap("texts")); !apierrors.IsNotFound(err) {
 		t.Errorf("a dry run stored something: %v", err)
 	}
 
-	f.setMetadata(b.helmOnly(), configMap("settings"))
+	f.setOwnershipAsAdopt(b.helmOwnership(), configMap("settings"))
 	before := f.get(configMap("settings"))
 	changed := before.DeepCopy()
 	changed.SetLabels(map[string]string{fleet.ManagedByLabel: "Helm", "touched": "yes"})
 	admin.must("updating it", admin.Update(t.Context(), changed, client.DryRunAll))
-	if err := carry(b.stamps(), changed); err != nil {
+	if err := compareOwnership(b.ownership(), changed); err != nil {
 		t.Error(err)
 	}
 	shown := &unstructured.Unstructured{}
-	out := f.kubectl(asList(t, []*unstructured.Unstructured{b.helmMarked(configMap("settings"))}), "apply", "--server-side", "--force-conflicts",
+	out := f.kubectl(asList(t, []*unstructured.Unstructured{b.withHelmOwnership(configMap("settings"))}), "apply", "--server-side", "--force-conflicts",
 		"--dry-run=server", "-o", "json", "-f", "-")
 	if err := json.Unmarshal([]byte(out), shown); err != nil {
 		t.Fatal(err)
@@ -53,40 +53,40 @@ func TestWebhookDryRun(t *testing.T) {
 		}
 		shown = &items.Items[0]
 	}
-	if err := carry(b.stamps(), shown); err != nil {
+	if err := compareOwnership(b.ownership(), shown); err != nil {
 		t.Errorf("kubectl apply --dry-run=server: %v", err)
 	}
-	f.unchanged(before)
-	for range 100 { // no brake counts what is not stored
+	f.expectUnchanged(before)
+	for range 100 { // the rate limit does not count dry runs
 		admin.must("updating it", admin.patch(configMap("settings"), `{"data":{"a":"b"}}`, client.DryRunAll))
 	}
-	if told := admin.told(); told != "" || h.gauge("brakes_total") != 0 {
-		t.Errorf("warnings: %s", told)
+	if warnings := admin.takeWarnings(); warnings != "" || h.gauge("brakes_total") != 0 {
+		t.Errorf("warnings: %s", warnings)
 	}
-	f.unchanged(before)
+	f.expectUnchanged(before)
 }
 
-// TestWebhookServerSideApply applies an object twice by the same manager, and once by another. The marks were set at admission, which comes
-// after the server has computed who manages what: they are nobody's, and stay.
+// TestWebhookServerSideApply applies an object twice by one manager and once by another. The webhook adds the
+// metadata after the server has computed the managers: the added keys have no manager, and stay.
 func TestWebhookServerSideApply(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook)
 	h := f.serveWebhook("default")
 	texts := configMap("texts")
 	f.remove(texts)
-	desired := b.helmMarked(configMap("texts"))
+	desired := b.withHelmOwnership(configMap("texts"))
 	desired.Object["data"] = map[string]any{"greeting": "hello"}
 	f.Apply(t, "team", desired)
 	first := f.get(texts)
 	for _, manager := range []string{"team", "team", "platform"} {
 		f.Apply(t, manager, desired)
-		f.carries(b.stamps(), texts)
+		f.expectOwnership(b.ownership(), texts)
 	}
 	if again := f.get(texts); again.GetUID() != first.GetUID() {
-		t.Error("it is another object")
+		t.Error("the object was created again")
 	}
-	if got := h.counted("stamp", "stamped", ""); got != 1 {
-		t.Errorf("%d requests were stamped, want one: the marks stayed", got)
+	if got := h.requestCount("stamp", "stamped", ""); got != 1 {
+		t.Errorf("%d requests were stamped, want one: the metadata stays", got)
 	}
 	for _, entry := range f.get(texts).GetManagedFields() {
 		for _, path := range fieldPaths(t, entry) {
@@ -95,18 +95,18 @@ func TestWebhookServerSideApply(t *testing.T) {
 			}
 		}
 	}
-	who := map[string]string{}
+	setBy := map[string]string{}
 	for _, m := range f.owner("configmap/apps/texts").Marks {
-		who[m.Key] = m.Who
+		setBy[m.Key] = m.Who
 	}
 	for _, key := range []string{fleet.HashLabel, fleet.IDAnnotation} {
-		says(t, "what owner says of "+key, who[key], "set at admission")
+		expectContains(t, "owner of "+key, setBy[key], "set at admission")
 	}
-	says(t, "what owner says of Helm's", who[fleet.ReleaseNameAnnotation], "(Apply)")
+	expectContains(t, "owner of Helm's key", setBy[fleet.ReleaseNameAnnotation], "(Apply)")
 	expect(t, f.audit("--require-complete"), outcome{Deployments: map[string]string{"guestbook": "Ready"}})
 }
 
-// owner asks whose an object is.
+// owner runs the verb owner.
 func (f *fleetServer) owner(name string) report.OwnedObject {
 	f.t.Helper()
 	r := run(f.t.Context(), f.t, "owner", "--kubeconfig", f.kubeconfig, "-o", "json", name)
@@ -117,111 +117,112 @@ func (f *fleetServer) owner(name string) report.OwnedObject {
 	return document.Objects[0]
 }
 
-// TestWebhookAdoptAndUndo adopts and takes it back while the webhook runs. The marks are gone then, until somebody else writes.
+// TestWebhookAdoptAndUndo adopts and undoes while the webhook runs. The restored metadata stays until the next
+// write of another client.
 func TestWebhookAdoptAndUndo(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook)
-	f.setMetadata(b.helmOnly(), configMap("settings"))
-	f.setMetadata(nil, configMap("texts"))
+	f.setOwnershipAsAdopt(b.helmOwnership(), configMap("settings"))
+	f.setOwnershipAsAdopt(nil, configMap("texts"))
 	f.serveWebhook("default")
-	admin := f.person("")
+	admin := f.clientAs("")
 	unowned := outcome{Status: 1, Deployments: map[string]string{"guestbook": "Modified"},
 		Objects:  map[string]string{settings: "Unowned HelmOnly", textsKey: "Unowned Unmarked"},
 		Findings: []string{"FD102 " + settings, "FD102 " + textsKey}}
 	expect(t, f.audit(), unowned)
-	before := f.getAll(parts()[:2]...)
+	before := f.getAll(guestbookObjects()[:2]...)
 	a := f.adopt("--yes")
 	expectAdoption(t, a, 0, map[string]string{settings: "Adopt OwnRelease Done", textsKey: "Adopt NoMark Done"})
-	f.onlyMarks(b.stamps(), before...)
+	f.expectOnlyOwnership(b.ownership(), before...)
 	expect(t, f.audit(), outcome{Deployments: map[string]string{"guestbook": "Ready"}})
 
 	expectAdoption(t, f.undo(a.receipt), 0, map[string]string{settings: "Restore Done", textsKey: "Restore Done"})
-	f.restored(before...)
+	f.expectRestored(before...)
 	expect(t, f.audit(), unowned)
 	admin.must("writing to one", admin.patch(configMap("settings"), `{"data":{"touched":"yes"}}`))
 	admin.must("writing to the other", admin.patch(configMap("texts"), `{"data":{"touched":"yes"}}`))
-	f.carries(b.stamps(), configMap("settings"))
-	f.carries(map[string]string{}, configMap("texts"))
-	if told := admin.told(); told != "" {
-		t.Errorf("warnings: %s", told)
+	f.expectOwnership(b.ownership(), configMap("settings"))
+	f.expectOwnership(map[string]string{}, configMap("texts"))
+	if warnings := admin.takeWarnings(); warnings != "" {
+		t.Errorf("warnings: %s", warnings)
 	}
 }
 
-// TestWebhookUndoUnderDeny takes an adoption back in a guarded namespace: that is done on purpose.
+// TestWebhookUndoUnderDeny undoes an adoption in a namespace with the mode deny. The webhook permits it.
 func TestWebhookUndoUnderDeny(t *testing.T) {
 	f := newFleet(t, shared)
-	b, objs := f.eleven()
-	f.setMetadata(nil, objs[:3]...)
+	b, objs := f.deployEleven()
+	f.setOwnershipAsAdopt(nil, objs[:3]...)
 	f.serveWebhook("default", "--guard-default=deny")
-	b.awaitMode("deny", objs[5])
+	b.awaitGuardMode("deny", objs[5])
 	before := f.getAll(objs[:3]...)
 	a := f.adopt("--yes")
 	if a.status != 0 || a.document == nil || len(a.document.Objects) != 3 {
 		t.Fatalf("adopting: status %d: %s%s", a.status, a.stdout, a.stderr)
 	}
-	f.carries(b.stamps(), objs...)
+	f.expectOwnership(b.ownership(), objs...)
 	if undone := f.undo(a.receipt); undone.status != 0 {
 		t.Errorf("undoing: status %d: %s%s", undone.status, undone.stdout, undone.stderr)
 	}
-	f.restored(before...)
+	f.expectRestored(before...)
 }
 
-// TestWebhookIgnore has the opt-out label on an object and on a namespace, set and taken away.
+// TestWebhookIgnore sets and removes the opt-out label on an object and on a namespace.
 func TestWebhookIgnore(t *testing.T) {
 	f := newFleet(t, shared)
-	b, objs := f.eleven()
+	b, objs := f.deployEleven()
 	h := f.serveWebhook("default", "--guard-default=deny")
-	b.awaitMode("deny", objs[0])
-	admin := f.person("")
+	b.awaitGuardMode("deny", objs[0])
+	admin := f.clientAs("")
 	label := func(obj *unstructured.Unstructured, value string) {
 		t.Helper()
 		admin.must("labelling it", admin.patch(obj, `{"metadata":{"labels":{"fleetdoctor.io/ignore":`+value+`}}}`))
 	}
-	free := func(obj *unstructured.Unstructured) {
+	expectIgnored := func(obj *unstructured.Unstructured) {
 		t.Helper()
-		calls := h.counted("", "", "")
-		admin.must("stripping what is ignored", admin.remark(obj, none()))
-		f.carries(map[string]string{}, obj)
-		admin.must("writing Helm's marks", admin.remark(obj, toAny(b.helmOnly())))
-		f.carries(b.helmOnly(), obj)
-		if got := h.counted("", "", "") - calls; got != 0 {
-			t.Errorf("%d requests about what is ignored reached the webhook", got)
+		calls := h.requestCount("", "", "")
+		admin.must("removing metadata of an ignored object", admin.patchOwnership(obj, noOwnership()))
+		f.expectOwnership(map[string]string{}, obj)
+		admin.must("writing Helm's metadata", admin.patchOwnership(obj, anyValues(b.helmOwnership())))
+		f.expectOwnership(b.helmOwnership(), obj)
+		if got := h.requestCount("", "", "") - calls; got != 0 {
+			t.Errorf("%d requests for an ignored object reached the webhook", got)
 		}
 	}
-	held := func(obj *unstructured.Unstructured) {
+	expectGuarded := func(obj *unstructured.Unstructured) {
 		t.Helper()
 		f.merge("somebody", obj, `{"data":{"touched":"yes"}}`)
-		f.carries(b.stamps(), obj)
-		if err := admin.remark(obj, none()); !apierrors.IsForbidden(err) {
-			t.Errorf("stripping is not denied: %v", err)
+		f.expectOwnership(b.ownership(), obj)
+		if err := admin.patchOwnership(obj, noOwnership()); !apierrors.IsForbidden(err) {
+			t.Errorf("removing metadata is not denied: %v", err)
 		}
 		if err := admin.Delete(t.Context(), obj.DeepCopy()); !apierrors.IsForbidden(err) {
-			t.Errorf("deleting is not denied: %v", err)
+			t.Errorf("a deletion is not denied: %v", err)
 		}
 	}
 	label(objs[0], `"true"`)
-	free(objs[0])
-	label(objs[0], `null`) // Helm's marks say whose it is: stamped by the request that takes the label away
-	f.carries(b.stamps(), objs[0])
-	held(objs[0])
+	expectIgnored(objs[0])
+	label(objs[0], `null`) // Helm's metadata decides: the request that removes the label is stamped
+	f.expectOwnership(b.ownership(), objs[0])
+	expectGuarded(objs[0])
 	label(objs[0], `"false"`)
-	held(objs[0])
+	expectGuarded(objs[0])
 
-	f.labelled("guarded", map[string]string{"fleetdoctor.io/ignore": "true"})
-	b.awaitMode("off", objs[1])
-	h.awaitUncalled(b, "guarded")
-	free(objs[1])
-	f.labelled("guarded", map[string]string{"fleetdoctor.io/ignore": ""})
+	f.labelNamespace("guarded", map[string]string{"fleetdoctor.io/ignore": "true"})
+	b.awaitGuardMode("off", objs[1])
+	h.awaitNotCalled(b, "guarded")
+	expectIgnored(objs[1])
+	f.labelNamespace("guarded", map[string]string{"fleetdoctor.io/ignore": ""})
 	poll.Until(t, func() error {
 		dry := f.get(objs[1])
 		if err := f.Client().Update(t.Context(), dry, client.DryRunAll); err != nil {
 			return err
 		}
-		return carry(b.stamps(), dry)
+		return compareOwnership(b.ownership(), dry)
 	})
-	b.awaitMode("deny", objs[2])
-	held(objs[1])
-	if told := admin.told(); told != "" {
-		t.Errorf("warnings: %s", told)
+	b.awaitGuardMode("deny", objs[2])
+	expectGuarded(objs[1])
+	if warnings := admin.takeWarnings(); warnings != "" {
+		t.Errorf("warnings: %s", warnings)
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// auditLog is the file to which the shared server logs each write of a ConfigMap once it is done, without the object, and each request of
-// the auditor before it is handled.
+// auditLog is the file to which the shared server logs each completed write of a ConfigMap, and each request of
+// the auditor before it handles it.
 func auditLog() string { return filepath.Join(built.dir, "audit.log") }
 
-// withAuditLog are the options of such a server.
+// withAuditLog returns the options of a server with that audit log.
 func withAuditLog() ([]cluster.Option, error) {
 	policy := filepath.Join(built.dir, "audit-policy.yaml")
 	const rules = `
@@ -35,8 +35,8 @@ rules:
 	return []cluster.Option{cluster.WithAPIServerFlag("audit-policy-file", policy), cluster.WithAPIServerFlag("audit-log-path", auditLog())}, nil
 }
 
-// told returns the annotations that the audit log has of the last request of this verb for an object.
-func told(t *testing.T, verb, namespace, name string) map[string]string {
+// auditAnnotations returns the annotations of the last logged request with this verb for an object.
+func auditAnnotations(t *testing.T, verb, namespace, name string) map[string]string {
 	t.Helper()
 	var last map[string]string
 	for _, event := range auditEvents(t) {
@@ -47,13 +47,13 @@ func told(t *testing.T, verb, namespace, name string) map[string]string {
 	return last
 }
 
-// TestWebhookAuditLog holds that the API server's audit log says what the webhook did with a request, and for which bundle.
+// TestWebhookAuditLog checks that the API server's audit log contains the decision of the webhook and the bundle.
 func TestWebhookAuditLog(t *testing.T) {
 	f := newFleet(t, shared)
-	b := f.deploy("hello", greetings("audited")) // a name of its own: the log is that of all tests
+	b := f.deploy("hello", greetings("audited")) // a unique name: the log has the requests of all tests
 	f.remove(configMap("audited"))
 	f.serveWebhook("default")
-	f.Apply(t, "helm", b.helmMarked(configMap("audited")))
+	f.Apply(t, "helm", b.withHelmOwnership(configMap("audited")))
 	if err := f.Client().Delete(t.Context(), configMap("audited"), client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
@@ -61,9 +61,9 @@ func TestWebhookAuditLog(t *testing.T) {
 		"patch":  {"stamp.fleetdoctor.io/decision": "stamped", "stamp.fleetdoctor.io/reason": "Adopted", "stamp.fleetdoctor.io/bundle": "hello"},
 		"delete": {"guard.fleetdoctor.io/decision": "warned", "guard.fleetdoctor.io/reason": "Deleted", "guard.fleetdoctor.io/bundle": "hello"},
 	} {
-		poll.Until(t, func() error { // the server answers, and then writes it down
+		poll.Until(t, func() error { // the server answers before it writes the log
 			got := map[string]string{}
-			for key, value := range told(t, verb, apps, "audited") {
+			for key, value := range auditAnnotations(t, verb, apps, "audited") {
 				if _, ok := want[key]; ok {
 					got[key] = value
 				}

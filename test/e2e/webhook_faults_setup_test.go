@@ -29,7 +29,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// greetings writes a manifest of ConfigMaps.
+// greetings is a manifest of ConfigMaps.
 func greetings(names ...string) string {
 	var b strings.Builder
 	for _, name := range names {
@@ -38,21 +38,21 @@ func greetings(names ...string) string {
 	return b.String()
 }
 
-// faulty deploys greetings as bundle "hello", and serves a webhook for a test to do harm to.
-func faulty(t *testing.T, names ...string) (*hook, *bundle) {
+// serveWithGreetings deploys greetings as bundle "hello" and serves a webhook.
+func serveWithGreetings(t *testing.T, names ...string) (*webhookProcess, *bundle) {
 	t.Helper()
 	f := newFleet(t, shared)
 	b := f.deploy("hello", greetings(names...))
 	return f.serveWebhook("default"), b
 }
 
-// take creates one of the greetings again, as helm.takeOwnership leaves it: with Helm's ownership metadata only. stamped says whether the
-// webhook added the bundle's.
-func (b *bundle) take(ctx context.Context, name string, ballast ...string) (stamped bool, err error) {
-	cm := b.helmMarked(configMap(name))
+// recreate creates one of the greetings again, as helm.takeOwnership leaves it: with Helm's ownership metadata
+// only. stamped reports whether the webhook added the rest.
+func (b *bundle) recreate(ctx context.Context, name string, padding ...string) (stamped bool, err error) {
+	cm := b.withHelmOwnership(configMap(name))
 	data := map[string]any{"greeting": "hello"}
-	for i, s := range ballast {
-		data[fmt.Sprintf("ballast-%d", i)] = s
+	for i, s := range padding {
+		data[fmt.Sprintf("padding-%d", i)] = s
 	}
 	cm.Object["data"] = data
 	if err := client.IgnoreNotFound(b.Client().Delete(ctx, configMap(name))); err != nil {
@@ -61,28 +61,28 @@ func (b *bundle) take(ctx context.Context, name string, ballast ...string) (stam
 	if err := b.Client().Create(ctx, cm, client.FieldOwner("helm")); err != nil {
 		return false, fmt.Errorf("creating %s: %w", name, err)
 	}
-	return maps.Equal(stampsOf(cm), b.stamps()), nil
+	return maps.Equal(ownershipOf(cm), b.ownership()), nil
 }
 
-// takeOver is take, which has to succeed whatever becomes of the webhook.
-func (b *bundle) takeOver(name string) (stamped bool) {
+// mustRecreate is recreate; the write itself must succeed in any state of the webhook.
+func (b *bundle) mustRecreate(name string) (stamped bool) {
 	b.t.Helper()
-	stamped, err := b.take(b.t.Context(), name)
+	stamped, err := b.recreate(b.t.Context(), name)
 	if err != nil {
-		b.t.Fatalf("a write does not go on: %v", err)
+		b.t.Fatalf("a write failed: %v", err)
 	}
 	return stamped
 }
 
-// goesOn returns when a write went on unstamped because the webhook could not be asked.
-func (b *bundle) goesOn(name string) {
+// awaitFailOpen returns when a write passed unstamped because the API server could not call the webhook.
+func (b *bundle) awaitFailOpen(name string) {
 	b.t.Helper()
 	poll.Until(b.t, func() error {
 		before := b.failedOpen()[stampWebhook]
-		stamped := b.takeOver(name)
+		stamped := b.mustRecreate(name)
 		switch {
 		case stamped:
-			return errors.New("the webhook still stamps")
+			return errors.New("the webhook still stamps objects")
 		case b.failedOpen()[stampWebhook] == before:
 			return errors.New("the webhook was not called")
 		}
@@ -90,33 +90,33 @@ func (b *bundle) goesOn(name string) {
 	})
 }
 
-// isStamped returns when a write is stamped.
-func (b *bundle) isStamped(name string) {
+// awaitStamped returns when a new object is stamped.
+func (b *bundle) awaitStamped(name string) {
 	b.t.Helper()
 	poll.Until(b.t, func() error {
-		if stamped := b.takeOver(name); !stamped {
+		if stamped := b.mustRecreate(name); !stamped {
 			return fmt.Errorf("%s is not stamped", name)
 		}
 		return nil
 	})
 }
 
-// stampedByNextWrite returns when a write that is none of the marks' has stamped what was missed.
-func (b *bundle) stampedByNextWrite(name string) {
+// awaitStampedByWrite returns when a write of another field has stamped the object.
+func (b *bundle) awaitStampedByWrite(name string) {
 	b.t.Helper()
 	n := 0
 	poll.Until(b.t, func() error {
 		n++
 		b.merge("kubectl", configMap(name), fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, n))
-		if got := stampsOf(b.get(configMap(name))); !maps.Equal(got, b.stamps()) {
-			return fmt.Errorf("%s has only %v", name, got)
+		if got := ownershipOf(b.get(configMap(name))); !maps.Equal(got, b.ownership()) {
+			return fmt.Errorf("%s has only the metadata %v", name, got)
 		}
 		return nil
 	})
 }
 
-// missed holds that an audit tells of the objects that were not stamped, and of nothing else.
-func (b *bundle) missed(names ...string) {
+// expectHelmOnly checks that an audit reports exactly these objects, with Helm's metadata only.
+func (b *bundle) expectHelmOnly(names ...string) {
 	b.t.Helper()
 	want := outcome{Status: 1, Deployments: map[string]string{}, Objects: map[string]string{}}
 	for _, other := range b.bundles {
@@ -130,17 +130,17 @@ func (b *bundle) missed(names ...string) {
 	expect(b.t, b.audit("--server-check", "never"), want)
 }
 
-// adopted has adopt mend what was missed.
-func (b *bundle) adopted() {
+// adoptAll adopts all unowned objects.
+func (b *bundle) adoptAll() {
 	b.t.Helper()
 	if a := b.adopt("--yes"); a.status != 0 {
 		b.t.Errorf("adopt: status %d; stderr: %s", a.status, a.stderr)
 	}
-	b.allReady()
+	b.expectAllReady()
 }
 
-// allReady holds that an audit finds nothing.
-func (f *fleetServer) allReady() {
+// expectAllReady checks that an audit has no finding.
+func (f *fleetServer) expectAllReady() {
 	f.t.Helper()
 	want := outcome{Deployments: map[string]string{}}
 	for _, b := range f.bundles {
@@ -149,18 +149,18 @@ func (f *fleetServer) allReady() {
 	expect(f.t, f.audit("--require-complete", "--server-check", "never"), want)
 }
 
-// load takes greetings over without a pause, until it is ended.
+// load creates greetings again and again until it ends.
 type load struct {
 	b     *bundle
 	done  chan struct{}
 	ended sync.WaitGroup
 
-	mu                sync.Mutex // guards what follows
+	mu                sync.Mutex // guards the fields below
 	writes, unstamped int
 }
 
-// underLoad begins to take each of these over, all at once. A write that fails fails the test.
-func (b *bundle) underLoad(names ...string) *load {
+// startLoad starts one writer for each name. A write that fails fails the test.
+func (b *bundle) startLoad(names ...string) *load {
 	l := &load{b: b, done: make(chan struct{})}
 	for _, name := range names {
 		l.ended.Go(func() { l.write(name) })
@@ -173,12 +173,12 @@ func (l *load) write(name string) {
 	tick := time.NewTicker(poll.Interval)
 	defer tick.Stop()
 	for {
-		stamped, err := l.b.take(l.b.t.Context(), name)
+		stamped, err := l.b.recreate(l.b.t.Context(), name)
 		if l.b.t.Context().Err() != nil {
 			return
 		}
 		if err != nil {
-			l.b.t.Errorf("a write does not go on: %v", err)
+			l.b.t.Errorf("a write failed: %v", err)
 		}
 		l.mu.Lock()
 		l.writes++
@@ -194,7 +194,7 @@ func (l *load) write(name string) {
 	}
 }
 
-// awaitMore returns when this many more objects were written.
+// awaitMore returns after n more writes.
 func (l *load) awaitMore(n int) {
 	l.b.t.Helper()
 	writes := func() int { l.mu.Lock(); defer l.mu.Unlock(); return l.writes }
@@ -207,7 +207,7 @@ func (l *load) awaitMore(n int) {
 	})
 }
 
-// end ends it, once, and says what it came to.
+// end stops the writers and logs the numbers.
 func (l *load) end() {
 	select {
 	case <-l.done:
@@ -216,7 +216,7 @@ func (l *load) end() {
 	}
 	close(l.done)
 	l.ended.Wait()
-	l.b.t.Logf("%d objects were written, %d of them went on unstamped", l.writes, l.unstamped)
+	l.b.t.Logf("%d objects were written, %d of them unstamped", l.writes, l.unstamped)
 }
 
 // families reads metrics.
@@ -245,7 +245,8 @@ const (
 	guardWebhook = "guard.fleetdoctor.io"
 )
 
-// failedOpen returns, by webhook, how many requests went on because the API server could not ask it, by the API server's own count.
+// failedOpen returns, by webhook, the number of requests that passed because the API server could not call the
+// webhook. The API server counts them.
 func (f *fleetServer) failedOpen() map[string]int {
 	f.t.Helper()
 	out := map[string]int{}
@@ -255,8 +256,8 @@ func (f *fleetServer) failedOpen() map[string]int {
 	return out
 }
 
-// registerAs has the server call the webhook in another way: it replaces the configurations, or makes them.
-func (h *hook) registerAs(changes ...func(clientConfig map[string]any)) {
+// registerAs creates or replaces the webhook configurations with a changed clientConfig.
+func (h *webhookProcess) registerAs(changes ...func(clientConfig map[string]any)) {
 	h.t.Helper()
 	for _, obj := range h.configurations("default") {
 		h.eachWebhook(obj, func(w map[string]any) {
@@ -273,8 +274,8 @@ func (h *hook) registerAs(changes ...func(clientConfig map[string]any)) {
 	}
 }
 
-// at has the server call another port of a host.
-func (h *hook) at(host string, port int) func(map[string]any) {
+// at directs the server to another host and port.
+func (h *webhookProcess) at(host string, port int) func(map[string]any) {
 	return func(clientConfig map[string]any) {
 		if url, ok := clientConfig["url"].(string); ok {
 			clientConfig["url"] = strings.Replace(url, fmt.Sprintf("127.0.0.1:%d", h.port), fmt.Sprintf("%s:%d", host, port), 1)
@@ -282,7 +283,7 @@ func (h *hook) at(host string, port int) func(map[string]any) {
 	}
 }
 
-// trusting has the server trust these authorities.
+// trusting makes the server trust these certificate authorities.
 func trusting(authorities ...[]byte) func(map[string]any) {
 	var all []byte
 	for _, a := range authorities {
@@ -291,8 +292,8 @@ func trusting(authorities ...[]byte) func(map[string]any) {
 	return func(clientConfig map[string]any) { clientConfig["caBundle"] = base64.StdEncoding.EncodeToString(all) }
 }
 
-// caBundles are the authorities that the server trusts now, as the configurations have them.
-func (h *hook) caBundles() []string {
+// caBundles are the certificate authorities in the configurations.
+func (h *webhookProcess) caBundles() []string {
 	h.t.Helper()
 	var out []string
 	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
@@ -307,10 +308,10 @@ func (h *hook) caBundles() []string {
 	return out
 }
 
-// pair is a certificate, with its authority behind it, and its key. All are PEM.
+// pair is a certificate followed by its authority, and its key, in PEM.
 type pair struct{ cert, key []byte }
 
-// newPair makes a pair of an authority of its own, for a name and for the loopback where nothing else is asked for.
+// newPair creates a pair with a new authority, by default for localhost.
 func newPair(t *testing.T, o certutil.SelfSignedCertKeyOptions) pair {
 	t.Helper()
 	if o.Host == "" {
@@ -328,11 +329,11 @@ func (p pair) leaf() []byte {
 	return block.Bytes
 }
 
-// authority is what the server is told to trust.
+// authority is the certificate authority, in PEM.
 func (p pair) authority() []byte { return p.cert[strings.LastIndex(string(p.cert), "-----BEGIN"):] }
 
-// install writes a pair where the webhook looks for it, and returns when it serves it.
-func (h *hook) install(p pair) {
+// install writes a pair to the webhook's files, and returns when the webhook serves it.
+func (h *webhookProcess) install(p pair) {
 	h.t.Helper()
 	for name, content := range map[string][]byte{"tls.key": p.key, "tls.crt": p.cert} {
 		if err := os.WriteFile(filepath.Join(h.dir, name), content, 0o600); err != nil {
@@ -347,10 +348,10 @@ func (h *hook) install(p pair) {
 	})
 }
 
-// served is the certificate that the webhook serves to who connects now.
-func (h *hook) served() []byte {
+// served is the certificate that the webhook serves now.
+func (h *webhookProcess) served() []byte {
 	h.t.Helper()
-	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // it is only looked at
+	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // the certificate is only read
 	c, err := dialer.DialContext(h.t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", h.port))
 	if err != nil {
 		h.t.Fatal(err)
@@ -362,7 +363,7 @@ func (h *hook) served() []byte {
 	}()
 	conn, ok := c.(*tls.Conn)
 	if !ok {
-		h.t.Fatalf("dialing gave %T", c)
+		h.t.Fatalf("dialing returned %T", c)
 	}
 	return conn.ConnectionState().PeerCertificates[0].Raw
 }

@@ -17,46 +17,46 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// TestWebhookFaultDown has the webhook die, so that connections are refused, and starts it anew.
+// TestWebhookFaultDown kills the webhook, so that connections are refused, and starts it again.
 func TestWebhookFaultDown(t *testing.T) {
-	h, b := faulty(t, "texts", "more")
+	h, b := serveWithGreetings(t, "texts", "more")
 	h.kill()
-	b.goesOn("texts")
-	b.missed("texts")
-	b.adopted()
-	b.goesOn("texts")
-	b.goesOn("more")
-	b.missed("more", "texts")
+	b.awaitFailOpen("texts")
+	b.expectHelmOnly("texts")
+	b.adoptAll()
+	b.awaitFailOpen("texts")
+	b.awaitFailOpen("more")
+	b.expectHelmOnly("more", "texts")
 	h.start()
 	h.awaitReady()
-	b.stampedByNextWrite("texts")
-	b.isStamped("more")
-	b.allReady()
+	b.awaitStampedByWrite("texts")
+	b.awaitStamped("more")
+	b.expectAllReady()
 }
 
-// TestWebhookFaultDrained tells the webhook to end while it is in the middle of a request: it answers that, and ends well.
+// TestWebhookFaultDrained stops the webhook during a request: it answers the request and ends with status 0.
 func TestWebhookFaultDrained(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("hello", greetings("texts"))
 	h := f.newWebhook()
 	h.start()
 	h.awaitReady()
-	w := h.wire()
+	w := h.tcpProxy()
 	h.registerAs(h.at("127.0.0.1", w.port))
 	h.awaitCalls()
 
-	// The half of a large request is with the webhook, and so it has begun to read it.
-	sent, held, letGo := 0, make(chan struct{}), make(chan struct{})
+	// The webhook reads the request when half of a large body has arrived.
+	sent, held, release := 0, make(chan struct{}), make(chan struct{})
 	var mu sync.Mutex
 	var once sync.Once
-	w.intercept(func(n int) {
+	w.onRequest(func(n int) {
 		mu.Lock()
 		sent += n
 		half := sent > 64<<10
 		mu.Unlock()
 		if half {
 			once.Do(func() { close(held) })
-			<-letGo
+			<-release
 		}
 	})
 	type result struct {
@@ -65,7 +65,7 @@ func TestWebhookFaultDrained(t *testing.T) {
 	}
 	written := make(chan result, 1)
 	go func() {
-		stamped, err := b.take(t.Context(), "texts", strings.Repeat("x", 128<<10))
+		stamped, err := b.recreate(t.Context(), "texts", strings.Repeat("x", 128<<10))
 		written <- result{stamped, err}
 	}()
 	await(t, "half of the request reaches the webhook", held)
@@ -76,26 +76,26 @@ func TestWebhookFaultDrained(t *testing.T) {
 		}
 		return nil
 	})
-	close(letGo)
+	close(release)
 	if r := <-written; r.err != nil || !r.stamped {
-		t.Errorf("the request in flight: %+v", r)
+		t.Errorf("the request in progress: %+v", r)
 	}
 	if status := waitFor(t, h.process); status != 0 {
 		t.Errorf("status %d, want 0", status)
 	}
-	says(t, "the log", h.log.String(), `"msg":"drained"`)
-	b.goesOn("texts")
-	b.missed("texts")
+	expectContains(t, "the log", h.log.String(), `"msg":"drained"`)
+	b.awaitFailOpen("texts")
+	b.expectHelmOnly("texts")
 	h.start()
 	h.awaitReady()
-	b.stampedByNextWrite("texts")
-	b.allReady()
+	b.awaitStampedByWrite("texts")
+	b.expectAllReady()
 }
 
-// TestWebhookFaultRestarts ends the webhook while there are writes all the time, and starts it anew, both well and badly.
+// TestWebhookFaultRestarts stops, kills and starts the webhook during continuous writes.
 func TestWebhookFaultRestarts(t *testing.T) {
-	h, b := faulty(t, "texts", "busy-0", "busy-1")
-	l := b.underLoad("busy-0", "busy-1")
+	h, b := serveWithGreetings(t, "texts", "busy-0", "busy-1")
+	l := b.startLoad("busy-0", "busy-1")
 	l.awaitMore(20)
 	for range 2 {
 		h.signal(syscall.SIGTERM)
@@ -110,42 +110,42 @@ func TestWebhookFaultRestarts(t *testing.T) {
 		l.awaitMore(10)
 		h.start()
 		h.awaitReady()
-		b.isStamped("texts")
+		b.awaitStamped("texts")
 	}
 	l.end()
-	b.isStamped("busy-0")
-	b.isStamped("busy-1")
-	b.allReady()
+	b.awaitStamped("busy-0")
+	b.awaitStamped("busy-1")
+	b.expectAllReady()
 }
 
-// TestWebhookFaultDeny has a webhook die that denies: what it would have denied goes on.
+// TestWebhookFaultDeny kills a webhook with the mode deny: requests that it would deny pass.
 func TestWebhookFaultDeny(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("hello", greetings("texts"))
 	h := f.serveWebhook("default", "--guard-default=deny")
-	denies := func() {
+	expectDenied := func() {
 		t.Helper()
 		if err := f.Client().Delete(t.Context(), configMap("texts")); !apierrors.IsForbidden(err) {
-			t.Errorf("deleting what a bundle owns: got %v, want it to be forbidden", err)
+			t.Errorf("deleting an owned object: error %v, want forbidden", err)
 		}
 	}
-	denies()
+	expectDenied()
 	h.kill()
 	f.remove(configMap("texts"))
-	b.goesOn("texts")
-	b.missed("texts")
+	b.awaitFailOpen("texts")
+	b.expectHelmOnly("texts")
 	h.start()
 	h.awaitReady()
-	b.stampedByNextWrite("texts")
-	denies()
-	b.allReady()
+	b.awaitStampedByWrite("texts")
+	expectDenied()
+	b.expectAllReady()
 }
 
-// TestWebhookFaultHung has the webhook take connections and never answer. A write waits for each webhook that it concerns once, for the two
-// seconds of the manifests, and goes on.
+// TestWebhookFaultHung has the webhook accept connections and never answer. A write waits two seconds, as in the
+// manifests, once for each webhook that it concerns, and then passes.
 func TestWebhookFaultHung(t *testing.T) {
 	f := newFleet(t, shared)
-	b := f.deploy("hello", greetings("texts", "kept"))
+	b := f.deploy("hello", greetings("texts", "owned"))
 	h := f.newWebhook()
 	h.timeout = h.manifestTimeout()
 	if h.timeout != 2 {
@@ -156,26 +156,26 @@ func TestWebhookFaultHung(t *testing.T) {
 	h.register("default")
 	h.awaitCalls()
 	h.signal(syscall.SIGSTOP)
-	b.goesOn("texts")
-	b.expectTimeouts("a write that would be stamped", map[string]int{stampWebhook: 1}, func() { b.takeOver("texts") })
-	b.mark(configMap("kept"), b.stamps())
-	b.expectTimeouts("a write that takes away the ownership metadata", map[string]int{stampWebhook: 1, guardWebhook: 1},
-		func() { b.strip(configMap("kept")) })
-	b.mark(configMap("kept"), b.stamps())
-	b.expectTimeouts("a write of something else", map[string]int{}, func() {
-		if err := b.Client().Create(t.Context(), configMap("else"), client.DryRunAll); err != nil {
-			t.Errorf("a write does not go on: %v", err)
+	b.awaitFailOpen("texts")
+	b.expectTimeouts("a write that would be stamped", map[string]int{stampWebhook: 1}, func() { b.mustRecreate("texts") })
+	b.setOwnership(configMap("owned"), b.ownership())
+	b.expectTimeouts("a write that removes the ownership metadata", map[string]int{stampWebhook: 1, guardWebhook: 1},
+		func() { b.removeOwnership(configMap("owned")) })
+	b.setOwnership(configMap("owned"), b.ownership())
+	b.expectTimeouts("a write of another object", map[string]int{}, func() {
+		if err := b.Client().Create(t.Context(), configMap("unrelated"), client.DryRunAll); err != nil {
+			t.Errorf("a write failed: %v", err)
 		}
 	})
-	b.missed("texts")
+	b.expectHelmOnly("texts")
 	h.signal(syscall.SIGCONT)
-	b.stampedByNextWrite("texts")
-	b.isStamped("texts")
-	b.allReady()
+	b.awaitStampedByWrite("texts")
+	b.awaitStamped("texts")
+	b.expectAllReady()
 }
 
-// manifestTimeout is how many seconds the server waits for each of the webhooks, by manifests/.
-func (h *hook) manifestTimeout() int64 {
+// manifestTimeout is the timeoutSeconds of all webhooks in manifests/.
+func (h *webhookProcess) manifestTimeout() int64 {
 	h.t.Helper()
 	all := map[int64]bool{}
 	for _, c := range rendered(h.t, "default") {
@@ -199,7 +199,8 @@ func (h *hook) manifestTimeout() int64 {
 	return 0
 }
 
-// expectTimeouts holds how many calls of each webhook the API server gives up, and goes on without, while something is done.
+// expectTimeouts compares the number of calls, by webhook, for which the API server gets no response while do
+// runs.
 func (f *fleetServer) expectTimeouts(what string, want map[string]int, do func()) {
 	f.t.Helper()
 	before := f.failedOpen()
@@ -211,36 +212,36 @@ func (f *fleetServer) expectTimeouts(what string, want map[string]int, do func()
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		f.t.Errorf("%s: calls without an answer (-want +got):\n%s", what, diff)
+		f.t.Errorf("%s: calls without a response (-want +got):\n%s", what, diff)
 	}
 }
 
-// TestWebhookFaultSlow holds up an answer: the write waits for it, and is stamped.
+// TestWebhookFaultSlow delays a response: the write waits for it and is stamped.
 func TestWebhookFaultSlow(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("hello", greetings("texts"))
 	h := f.newWebhook()
 	h.start()
 	h.awaitReady()
-	w := h.wire()
+	w := h.tcpProxy()
 	h.registerAs(h.at("127.0.0.1", w.port))
 	h.awaitCalls()
-	b.isStamped("texts") // the connection is there
-	held, letGo := w.holdAnswers()
+	b.awaitStamped("texts") // opens the connection
+	held, release := w.holdResponses()
 	written := make(chan bool, 1)
 	go func() {
-		stamped, err := b.take(t.Context(), "texts")
+		stamped, err := b.recreate(t.Context(), "texts")
 		written <- stamped && err == nil
 	}()
-	await(t, "an answer is held up", held)
+	await(t, "a response is delayed", held)
 	select {
 	case <-written:
-		t.Fatal("the write did not wait for the answer")
+		t.Fatal("the write did not wait for the response")
 	default:
 	}
-	letGo()
+	release()
 	if !<-written {
 		t.Error("the write is not stamped")
 	}
-	b.allReady()
+	b.expectAllReady()
 }

@@ -31,21 +31,20 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 )
 
-// hook is `webhook serve` as a process of its own. The server calls it on loopback: its configurations are those of manifests/, with a URL for
-// the reference to a Service.
-type hook struct {
+// webhookProcess is `webhook serve` as a process. The server calls it on loopback: the configurations of
+// manifests/ have a URL in place of the Service.
+type webhookProcess struct {
 	*fleetServer
 	args                  []string
-	dir                   string // of its certificate
+	dir                   string // of the certificate
 	port, metrics, probes int
 	process               *exec.Cmd
 	log                   *lockedBuffer
-	// timeout is how many seconds the server waits for an answer. The manifests' two would let a write pass unstamped on a machine that stands
-	// still for so long.
+	// timeout is the timeoutSeconds of the webhooks. With the two seconds of the manifests, a write could pass unstamped on a slow machine.
 	timeout int64
 }
 
-// lockedBuffer is a buffer that a process may write to while a test reads it.
+// lockedBuffer is a buffer that a process writes while a test reads it.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -58,9 +57,9 @@ func (l *lockedBuffer) Write(p []byte) (int, error) {
 }
 func (l *lockedBuffer) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
 
-// serveWebhook starts the webhook with further arguments, registers what an overlay of manifests/ registers, and returns when requests reach
-// it. All of it is gone when the test ends.
-func (f *fleetServer) serveWebhook(overlay string, args ...string) *hook {
+// serveWebhook starts the webhook with more arguments, registers it with an overlay of manifests/, and returns
+// when requests reach it. It is removed when the test ends.
+func (f *fleetServer) serveWebhook(overlay string, args ...string) *webhookProcess {
 	f.t.Helper()
 	h := f.newWebhook(args...)
 	h.start()
@@ -70,23 +69,23 @@ func (f *fleetServer) serveWebhook(overlay string, args ...string) *hook {
 	return h
 }
 
-// newWebhook prepares a webhook, with a certificate in files.
-func (f *fleetServer) newWebhook(args ...string) *hook {
+// newWebhook prepares a webhook with certificate files.
+func (f *fleetServer) newWebhook(args ...string) *webhookProcess {
 	f.t.Helper()
 	free, err := ports.Free(3)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	h := &hook{fleetServer: f, dir: f.t.TempDir(), port: free[0], metrics: free[1], probes: free[2], log: &lockedBuffer{}, timeout: 30}
+	h := &webhookProcess{fleetServer: f, dir: f.t.TempDir(), port: free[0], metrics: free[1], probes: free[2], log: &lockedBuffer{}, timeout: 30}
 	h.args = append([]string{"webhook", "serve", "--kubeconfig", f.kubeconfig, "--namespace", "fleetdoctor-system", "--certificates=files", "--cert-dir", h.dir,
 		"--bind-address=127.0.0.1", "--port", strconv.Itoa(h.port), "--metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", h.metrics),
 		"--health-probe-bind-address", fmt.Sprintf("127.0.0.1:%d", h.probes), "--shutdown-delay=0s"}, args...)
-	h.certify()
+	h.writeCertificate()
 	return h
 }
 
-// certify writes a new certificate, of an authority of its own, which stands behind it in the file.
-func (h *hook) certify() {
+// writeCertificate writes a new certificate, of an authority of its own, which stands behind it in the file.
+func (h *webhookProcess) writeCertificate() {
 	h.t.Helper()
 	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
@@ -99,8 +98,8 @@ func (h *hook) certify() {
 	}
 }
 
-// authority is the certificate of the authority, as PEM.
-func (h *hook) authority() []byte {
+// authority is the certificate authority, in PEM.
+func (h *webhookProcess) authority() []byte {
 	h.t.Helper()
 	chain, err := os.ReadFile(filepath.Join(h.dir, "tls.crt"))
 	if err != nil {
@@ -109,8 +108,8 @@ func (h *hook) authority() []byte {
 	return chain[bytes.LastIndex(chain, []byte("-----BEGIN")):]
 }
 
-// start runs the process.
-func (h *hook) start() {
+// start starts the process.
+func (h *webhookProcess) start() {
 	h.t.Helper()
 	h.process = exec.CommandContext(context.WithoutCancel(h.t.Context()), built.path(h.t), h.args...)
 	h.process.Stderr, h.process.Stdout = h.log, h.log
@@ -123,39 +122,39 @@ func (h *hook) start() {
 			h.t.Error("the webhook has a data race")
 		}
 		if h.t.Failed() {
-			h.t.Logf("the webhook said:\n%s", h.log)
+			h.t.Logf("log of the webhook:\n%s", h.log)
 		}
 	})
 }
 
 // signal sends a signal to the process.
-func (h *hook) signal(s os.Signal) {
+func (h *webhookProcess) signal(s os.Signal) {
 	h.t.Helper()
 	if err := h.process.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		h.t.Error(err)
 	}
 }
 
-// kill ends the process at once, and waits for that. It may be over already.
-func (h *hook) kill() {
+// kill kills the process, if it still runs, and waits for its end.
+func (h *webhookProcess) kill() {
 	h.t.Helper()
 	h.signal(syscall.SIGKILL)
-	_ = h.process.Wait() // it was killed, or ended before
+	_ = h.process.Wait() // the status does not matter
 }
 
-// awaitReady returns when the webhook says that it knows all.
-func (h *hook) awaitReady() {
+// awaitReady returns when the webhook is ready.
+func (h *webhookProcess) awaitReady() {
 	h.t.Helper()
 	poll.Until(h.t, func() error {
 		if status := h.probe("readyz"); status != http.StatusOK {
-			return fmt.Errorf("readyz: status %d; the webhook says:\n%s", status, h.log)
+			return fmt.Errorf("readyz: status %d; log of the webhook:\n%s", status, h.log)
 		}
 		return nil
 	})
 }
 
-// probe asks livez or readyz; 0 stands for no answer.
-func (h *hook) probe(name string) int {
+// probe returns the HTTP status of livez or readyz; 0 without a response.
+func (h *webhookProcess) probe(name string) int {
 	h.t.Helper()
 	r, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/%s", h.probes, name))
 	if err != nil {
@@ -189,8 +188,8 @@ func rendered(t *testing.T, overlay string) []*unstructured.Unstructured {
 	return out
 }
 
-// configurations are an overlay's webhook configurations, with a URL on loopback for the Service.
-func (h *hook) configurations(overlay string) []*unstructured.Unstructured {
+// configurations are the webhook configurations of an overlay, with a URL on loopback.
+func (h *webhookProcess) configurations(overlay string) []*unstructured.Unstructured {
 	h.t.Helper()
 	var out []*unstructured.Unstructured
 	for _, obj := range rendered(h.t, overlay) {
@@ -211,7 +210,7 @@ func (h *hook) configurations(overlay string) []*unstructured.Unstructured {
 }
 
 // eachWebhook changes the webhooks of a configuration.
-func (h *hook) eachWebhook(configuration *unstructured.Unstructured, change func(map[string]any)) {
+func (h *webhookProcess) eachWebhook(configuration *unstructured.Unstructured, change func(map[string]any)) {
 	h.t.Helper()
 	webhooks, _, err := unstructured.NestedSlice(configuration.Object, "webhooks")
 	if err != nil || len(webhooks) == 0 {
@@ -220,7 +219,7 @@ func (h *hook) eachWebhook(configuration *unstructured.Unstructured, change func
 	for _, w := range webhooks {
 		webhook, ok := w.(map[string]any)
 		if !ok {
-			h.t.Fatalf("a webhook is %T", w)
+			h.t.Fatalf("the webhook is %T", w)
 		}
 		change(webhook)
 	}
@@ -229,8 +228,8 @@ func (h *hook) eachWebhook(configuration *unstructured.Unstructured, change func
 	}
 }
 
-// register has the server call the webhook, by the configurations of an overlay, until the test ends.
-func (h *hook) register(overlay string) {
+// register creates the configurations of an overlay until the test ends.
+func (h *webhookProcess) register(overlay string) {
 	h.t.Helper()
 	for _, obj := range h.configurations(overlay) {
 		h.Apply(h.t, "admin", obj)
@@ -238,42 +237,44 @@ func (h *hook) register(overlay string) {
 	}
 }
 
-// awaitCalls returns when a request reaches both webhooks: the server takes up a configuration a moment after it is stored.
-func (h *hook) awaitCalls() {
+// awaitCalls returns when requests reach both webhooks: the server uses a configuration a moment after it is
+// stored.
+func (h *webhookProcess) awaitCalls() {
 	h.t.Helper()
 	poll.Until(h.t, func() error {
-		before := h.counted("stamp", "", "")
+		before := h.requestCount("stamp", "", "")
 		probe := configMap("is-it-called")
 		probe.SetAnnotations(map[string]string{"meta.helm.sh/release-name": "nobody"})
 		if err := h.Client().Create(h.t.Context(), probe, client.DryRunAll); err != nil {
 			return err
 		}
-		if h.counted("stamp", "", "") == before {
-			return errors.New("the webhook is not called")
+		if h.requestCount("stamp", "", "") == before {
+			return errors.New("the webhook is not called yet")
 		}
 		return nil
 	})
-	marked := configMap("is-it-guarded")
-	marked.SetLabels(map[string]string{"objectset.rio.cattle.io/hash": "nobody"})
-	h.Apply(h.t, "admin", marked)
+	withHash := configMap("is-it-guarded")
+	withHash.SetLabels(map[string]string{"objectset.rio.cattle.io/hash": "nobody"})
+	h.Apply(h.t, "admin", withHash)
 	poll.Until(h.t, func() error {
-		before := h.counted("guard", "", "")
-		if err := h.Client().Delete(h.t.Context(), marked, client.DryRunAll); err != nil {
+		before := h.requestCount("guard", "", "")
+		if err := h.Client().Delete(h.t.Context(), withHash, client.DryRunAll); err != nil {
 			return err
 		}
-		if h.counted("guard", "", "") == before {
-			return errors.New("the guard is not called")
+		if h.requestCount("guard", "", "") == before {
+			return errors.New("the validating webhook is not called yet")
 		}
 		return nil
 	})
-	h.remove(marked)
+	h.remove(withHash)
 }
 
-// counted is how many requests a handler answered, with a decision and for a reason; empty words stand for any.
-func (h *hook) counted(handler, decision, reason string) int {
+// requestCount is the number of requests that a handler answered, by decision and reason; an empty string matches
+// any.
+func (h *webhookProcess) requestCount(handler, decision, reason string) int {
 	h.t.Helper()
 	sum := 0
-	for _, s := range h.measured("requests_total") {
+	for _, s := range h.series("requests_total") {
 		if (handler == "" || s.labels["handler"] == handler) && (decision == "" || s.labels["decision"] == decision) && (reason == "" || s.labels["reason"] == reason) {
 			sum += s.value
 		}
@@ -281,14 +282,14 @@ func (h *hook) counted(handler, decision, reason string) int {
 	return sum
 }
 
-// series is a number that the process tells of, of a metric that is a counter or a gauge.
+// series is a counter or a gauge with its labels.
 type series struct {
 	labels map[string]string
 	value  int
 }
 
-// measured are the series of one of the process's metrics; none where it tells of none.
-func (h *hook) measured(name string) []series {
+// series are the series of one of the process's metrics; none where it tells of none.
+func (h *webhookProcess) series(name string) []series {
 	h.t.Helper()
 	r, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", h.metrics))
 	if err != nil {

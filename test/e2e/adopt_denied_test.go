@@ -17,16 +17,16 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// TestForbiddenOnSome has somebody adopt who may write in one namespace only. What he may not write fails with the server's words, the rest
-// is done.
-func TestForbiddenOnSome(t *testing.T) {
+// TestWriteForbidden adopts as a user who may write in one namespace only. The other write fails with the server's
+// message; the rest is done.
+func TestWriteForbidden(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook)
 	elsewhere := f.bundle("elsewhere", theme)
 	elsewhere.options.Namespace = "elsewhere"
 	elsewhere.deploy()
-	strays := append(parts(), object("v1", "ConfigMap", "elsewhere", "theme"))
-	f.strip(strays...)
+	strays := append(guestbookObjects(), object("v1", "ConfigMap", "elsewhere", "theme"))
+	f.removeOwnership(strays...)
 	before := f.getAll(strays...)
 	writer := f.user("writer", rule("*", "*", "get", "list"), rule("", "configmaps,services", "patch").in(apps))
 
@@ -34,16 +34,16 @@ func TestForbiddenOnSome(t *testing.T) {
 	a := f.adopt("--yes", "--kubeconfig", writer)
 	expectAdoption(t, a, 3, map[string]string{settings: "Adopt NoMark Done", textsKey: "Adopt NoMark Done", frontendKey: "Adopt NoMark Done",
 		forbidden: "Adopt NoMark Failed"})
-	says(t, "what is said of it", a.object(t, forbidden).Message, `User "writer" cannot patch resource "configmaps"`, `in the namespace "elsewhere"`)
-	b.onlyMarks(b.stamps(), before[:3]...)
-	f.unchanged(before[3])
-	if _, settled := outcomes(t, a.receipt); settled["Done"] != 3 || settled["Failed"] != 1 {
-		t.Errorf("the receipt: %v", settled)
+	expectContains(t, "the message", a.object(t, forbidden).Message, `User "writer" cannot patch resource "configmaps"`, `in the namespace "elsewhere"`)
+	b.expectOnlyOwnership(b.ownership(), before[:3]...)
+	f.expectUnchanged(before[3])
+	if _, settled := receiptOutcomes(t, a.receipt); settled["Done"] != 3 || settled["Failed"] != 1 {
+		t.Errorf("the outcomes in the receipt: %v", settled)
 	}
 
 	undone := f.undo(a.receipt, "--kubeconfig", writer)
 	expectAdoption(t, undone, 0, map[string]string{settings: "Restore Done", textsKey: "Restore Done", frontendKey: "Restore Done", forbidden: "None"})
-	f.restored(before...)
+	f.expectRestored(before...)
 
 	reader := f.user("only-reader", rule("*", "*", "get", "list"))
 	plan := f.adopt("--dry-run", "server", "--kubeconfig", reader)
@@ -52,36 +52,37 @@ func TestForbiddenOnSome(t *testing.T) {
 	}
 }
 
-// TestClusterUnknown has somebody adopt who may not read which cluster this is. Nothing is written, because the receipt could not be undone.
+// TestClusterUnknown adopts as a user who may not read the identity of the cluster. Nothing is written, because
+// the receipt could not be undone.
 func TestClusterUnknown(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
-	f.strip(parts()...)
-	before := f.getAll(parts()...)
+	f.removeOwnership(guestbookObjects()...)
+	before := f.getAll(guestbookObjects()...)
 	grants := []grant{ofFleet, ofSecrets, ofObjects, rule("apps", "deployments,statefulsets", "list"), rule("", "configmaps,services", "get", "patch")}
 	a := f.adopt("--yes", "--kubeconfig", f.user("no-namespaces", grants...))
 	if a.status != 3 || a.stdout != "" {
 		t.Errorf("status %d, stdout %s", a.status, a.stdout)
 	}
-	says(t, "stderr", a.stderr, "namespace kube-system: Forbidden", "list on namespaces")
-	f.unchanged(before...)
+	expectContains(t, "stderr", a.stderr, "namespace kube-system: Forbidden", "list on namespaces")
+	f.expectUnchanged(before...)
 	if _, err := os.Stat(a.receipt); err == nil {
-		t.Error("there is a receipt")
+		t.Error("a receipt exists")
 	}
 
 	kubeSystem := rule("", "namespaces", "list").named("kube-system")
 	a = f.adopt("--yes", "--kubeconfig", f.user("kube-system-alone", append(grants, kubeSystem)...))
 	if a.status != 0 || a.document.Summary.Done != 3 {
-		t.Errorf("with the right that was named: status %d, %+v: %s", a.status, a.document, a.stderr)
+		t.Errorf("with the permission that the message names: status %d, %+v: %s", a.status, a.document, a.stderr)
 	}
 }
 
-// once makes a name that no earlier run of a test has used.
-func once(name string) string { return name + "-" + strings.ToLower(rand.Text()) }
+// uniqueName returns a name that no earlier run has used.
+func uniqueName(name string) string { return name + "-" + strings.ToLower(rand.Text()) }
 
-// refusal is a policy of the cluster that refuses to have objects with the label e2e=NAME written to, and says why. A name is used once: the
-// server forgets a policy a moment after it was deleted.
-func (f *fleetServer) refusal(name, says string) {
+// denyUpdates creates an admission policy that denies updates of objects with the label e2e=NAME. A name is used
+// once, because the server keeps a deleted policy for a moment.
+func (f *fleetServer) denyUpdates(name, says string) {
 	f.t.Helper()
 	const group = "admissionregistration.k8s.io/v1"
 	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
@@ -108,14 +109,15 @@ spec: {policyName: `+name+`, validationActions: [Deny]}
 `)
 }
 
-// awaitRefusal returns when the cluster refuses to have an object written to: it learns of its policies a moment later.
-func (f *fleetServer) awaitRefusal(name string, obj *unstructured.Unstructured) {
+// awaitDenied returns when the server denies updates of the object; it starts to enforce a policy a moment after
+// it is stored.
+func (f *fleetServer) awaitDenied(name string, obj *unstructured.Unstructured) {
 	f.t.Helper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"e2e":"try"}}}`))
 	poll.Until(f.t, func() error {
 		err := f.Client().Patch(f.t.Context(), obj.DeepCopy(), patch, client.DryRunAll)
 		if err == nil {
-			return errors.New("waiting for the policy to refuse writes: not yet")
+			return errors.New("the policy does not deny updates yet")
 		}
 		if !strings.Contains(err.Error(), name) {
 			return err
@@ -124,63 +126,63 @@ func (f *fleetServer) awaitRefusal(name string, obj *unstructured.Unstructured) 
 	})
 }
 
-// encoded writes a value as a Secret's data has it, without the padding, which is not there where it is quoted within more.
+// encoded returns a value in base64, without padding, so that it is also found within a longer text.
 func encoded(value string) string {
 	return base64.RawStdEncoding.EncodeToString([]byte(value))[:len(value)]
 }
 
-// TestRefusedByPolicy has a policy of the cluster refuse one of the writes. That is reported of the object, in the policy's words; the rest
-// goes on. A dry run says the same beforehand, and changes nothing.
-func TestRefusedByPolicy(t *testing.T) {
+// TestDeniedByAdmissionPolicy has an admission policy deny one of the writes. The object reports the message of
+// the policy; the rest is done. A server-side dry run reports the same and changes nothing.
+func TestDeniedByAdmissionPolicy(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook)
-	f.strip(parts()...)
-	team := once("platform-team")
+	f.removeOwnership(guestbookObjects()...)
+	team := uniqueName("platform-team")
 	f.merge("kubectl", configMap("settings"), `{"metadata":{"labels":{"e2e":"`+team+`"}}}`)
-	f.refusal(team, `"the platform team keeps " + object.metadata.name`)
-	f.awaitRefusal(team, configMap("settings"))
-	before := f.getAll(parts()...)
+	f.denyUpdates(team, `"the platform team keeps " + object.metadata.name`)
+	f.awaitDenied(team, configMap("settings"))
+	before := f.getAll(guestbookObjects()...)
 
 	want := map[string]string{settings: "Adopt NoMark Failed", textsKey: "Adopt NoMark Done", frontendKey: "Adopt NoMark Done"}
 	dry := f.adopt("--dry-run", "server")
 	expectAdoption(t, dry, 3, want)
-	says(t, "what the dry run says", dry.object(t, settings).Message, "the platform team keeps settings")
-	f.unchanged(before...)
+	expectContains(t, "the message of the dry run", dry.object(t, settings).Message, "the platform team keeps settings")
+	f.expectUnchanged(before...)
 	if _, err := os.Stat(dry.receipt); err == nil {
-		t.Error("a dry run has left a receipt")
+		t.Error("a dry run wrote a receipt")
 	}
 
 	a := f.adopt("--yes")
 	expectAdoption(t, a, 3, want)
-	says(t, "what is said of it", a.object(t, settings).Message, "the platform team keeps settings", "platform-team")
-	f.unchanged(before[0])
-	b.onlyMarks(b.stamps(), before[1:]...)
+	expectContains(t, "the message", a.object(t, settings).Message, "the platform team keeps settings", "platform-team")
+	f.expectUnchanged(before[0])
+	b.expectOnlyOwnership(b.ownership(), before[1:]...)
 	if u := f.undo(a.receipt); u.status != 0 || u.document.Summary.Unchanged != 1 {
 		t.Errorf("undoing: status %d, %+v", u.status, u.document.Summary)
 	}
-	f.restored(before...)
+	f.expectRestored(before...)
 }
 
-// The values of a Secret that this test invents, as they are, in base64, and as somebody may quote them.
+// Invented values of a Secret.
 const (
 	inventedLive    = "invented-live-passphrase"
 	inventedDesired = "invented-desired-passphrase"
 )
 
-// TestNoSecretIsShown adopts a Secret whose values differ from the bundle's, with an annotation that holds them, in a cluster whose policy
-// quotes them: no output in any format, no message and no receipt holds one.
+// TestNoSecretIsShown adopts a Secret that differs from the manifest, has a last-applied annotation with its
+// values, and is quoted by an admission policy. No output, message or receipt contains a value.
 func TestNoSecretIsShown(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", "{apiVersion: v1, kind: Secret, metadata: {name: credentials}, stringData: {password: "+inventedDesired+"}}\n---\n"+
 		"{apiVersion: v1, kind: Secret, metadata: {name: more}, stringData: {password: "+inventedDesired+"}}")
 	credentials, more := object("v1", "Secret", apps, "credentials"), object("v1", "Secret", apps, "more")
-	f.strip(credentials, more)
+	f.removeOwnership(credentials, more)
 	f.merge("kubectl", credentials, `{"stringData":{"password":"`+inventedLive+`"},"metadata":{"annotations":{
 		"kubectl.kubernetes.io/last-applied-configuration":"{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"stringData\":{\"password\":\"`+inventedLive+`\"}}"}}}`)
-	quoting := once("quoting")
+	quoting := uniqueName("quoting")
 	f.merge("kubectl", more, `{"metadata":{"labels":{"e2e":"`+quoting+`"}},"stringData":{"password":"`+inventedLive+`"}}`)
-	f.refusal(quoting, `"not this one, with " + string(object.data.password)`)
-	f.awaitRefusal(quoting, more)
+	f.denyUpdates(quoting, `"not this one, with " + string(object.data.password)`)
+	f.awaitDenied(quoting, more)
 
 	var shown strings.Builder
 	for _, args := range [][]string{{"table"}, {"wide", "--diff"}, {"json"}, {"yaml", "--diff"}, {"name"}, {"wide", "--dry-run", "server"},
@@ -193,7 +195,7 @@ func TestNoSecretIsShown(t *testing.T) {
 		t.Errorf("status %d, %+v: %s", a.status, a.document.Summary, a.stderr)
 	}
 	shown.WriteString(a.stdout + a.stderr)
-	says(t, "what was shown", shown.String(), "***", "not this one, with")
+	expectContains(t, "the output", shown.String(), "***", "not this one, with")
 	plan := run(t.Context(), t, "adopt", "--kubeconfig", f.kubeconfig, "--undo", a.receipt, "-o", "wide")
 	undone := f.undo(a.receipt)
 	shown.WriteString(plan.stdout + plan.stderr + undone.stdout + undone.stderr)
@@ -201,11 +203,11 @@ func TestNoSecretIsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for where, text := range map[string]string{"what was shown": shown.String(), "the receipt": string(receipt)} {
+	for where, text := range map[string]string{"the output": shown.String(), "the receipt": string(receipt)} {
 		for _, value := range []string{inventedLive, inventedDesired} {
 			for _, form := range []string{value, encoded(value)} {
 				if i := strings.Index(text, form); i >= 0 {
-					t.Errorf("%s holds a value of a Secret: %s", where, text[max(0, i-200):i+len(form)])
+					t.Errorf("%s contains a value of a Secret: %s", where, text[max(0, i-200):i+len(form)])
 				}
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-// reader is a cluster-scoped object, which Fleet marks as any other.
+// reader is a cluster-scoped object, which Fleet labels like any other.
 const reader = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: e2e-reader}, " +
 	"rules: [{apiGroups: [''], resources: [configmaps], verbs: [get]}]}"
 
@@ -21,8 +21,8 @@ func clusterRole() *unstructured.Unstructured {
 	return object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "e2e-reader")
 }
 
-// byHand replaces an object of a release by one that somebody made with kubectl apply, as it did it before there was server-side apply.
-func (f *fleetServer) byHand(obj *unstructured.Unstructured, document string) {
+// recreateByHand replaces an object of a release by one that was created with client-side kubectl apply.
+func (f *fleetServer) recreateByHand(obj *unstructured.Unstructured, document string) {
 	f.t.Helper()
 	f.remove(obj)
 	f.ApplyYAML(f.t, "kubectl", document)
@@ -30,42 +30,42 @@ func (f *fleetServer) byHand(obj *unstructured.Unstructured, document string) {
 		`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"apiVersion\":\"v1\",\"kind\":\"`+obj.GetKind()+`\"}"}}}`)
 }
 
-// TestWaysIn adopts objects that exist and are not owned by the bundle, in every way that is known from running Fleets
-// (docs/fleet-behavior.md, 1.7).
-func TestWaysIn(t *testing.T) {
+// TestAdoptExistingObjects adopts existing objects that the bundle does not own, in each way that is known from
+// running clusters (docs/fleet-behavior.md, 1.7).
+func TestAdoptExistingObjects(t *testing.T) {
 	gone := ownership.Metadata{SetID: "default-gone", Hash: fleet.Hash("default-gone"), ManagedBy: "Helm", ReleaseName: "gone", ReleaseNamespace: apps}.Values()
 	const settingsByHand = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps, labels: {app: guestbook, mine: \"1\"}}, " +
 		"data: {colour: blue, size: large, extra: more}, binaryData: {b: AAECAw==}, immutable: true}"
 	for name, test := range map[string]struct {
 		manifest string
 		object   *unstructured.Unstructured
-		happens  func(*bundle)
-		becomes  string // action and situation
+		change   func(*bundle)
+		expected string // action and situation
 	}{
-		"made by hand, and the release installed over it": {
-			manifest: guestbook, object: configMap("settings"), becomes: "Adopt NoMark",
-			happens: func(b *bundle) { b.byHand(configMap("settings"), settingsByHand) },
+		"created by hand over the installed release": {
+			manifest: guestbook, object: configMap("settings"), expected: "Adopt NoMark",
+			change: func(b *bundle) { b.recreateByHand(configMap("settings"), settingsByHand) },
 		},
-		"takeOwnership, which leaves Helm's marks alone": {
-			manifest: guestbook, object: configMap("settings"), becomes: "Adopt OwnRelease",
-			happens: func(b *bundle) {
-				b.mark(configMap("settings"), ownership.Metadata{ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: apps}.Values())
+		"takeOwnership, with Helm's metadata only": {
+			manifest: guestbook, object: configMap("settings"), expected: "Adopt OwnRelease",
+			change: func(b *bundle) {
+				b.setOwnership(configMap("settings"), ownership.Metadata{ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: apps}.Values())
 			},
 		},
-		"a custom resource that no write reached": {
-			manifest: widget, object: object("example.com/v1", "Widget", apps, "one"), becomes: "Adopt NoMark",
-			happens: func(b *bundle) {
-				b.byHand(object("example.com/v1", "Widget", apps, "one"),
+		"a custom resource that no write changed": {
+			manifest: widget, object: object("example.com/v1", "Widget", apps, "one"), expected: "Adopt NoMark",
+			change: func(b *bundle) {
+				b.recreateByHand(object("example.com/v1", "Widget", apps, "one"),
 					"{apiVersion: example.com/v1, kind: Widget, metadata: {name: one, namespace: apps}, spec: {rules: [{name: mine, port: 1}]}}")
 			},
 		},
-		"a cluster-scoped object of a set that is gone": {
-			manifest: reader, object: clusterRole(), becomes: "Adopt UnknownHash",
-			happens: func(b *bundle) { b.mark(clusterRole(), gone) },
+		"a cluster-scoped object of a deleted set": {
+			manifest: reader, object: clusterRole(), expected: "Adopt UnknownHash",
+			change: func(b *bundle) { b.setOwnership(clusterRole(), gone) },
 		},
-		"an object of a release that is gone": {
-			manifest: guestbook, object: configMap("settings"), becomes: "Adopt UnknownHash",
-			happens: func(b *bundle) { b.mark(configMap("settings"), gone) },
+		"an object of a deleted release": {
+			manifest: guestbook, object: configMap("settings"), expected: "Adopt UnknownHash",
+			change: func(b *bundle) { b.setOwnership(configMap("settings"), gone) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,31 +75,30 @@ func TestWaysIn(t *testing.T) {
 			}
 			b := f.deploy("guestbook", test.manifest)
 			f.removeAtEnd(clusterRole())
-			test.happens(b)
+			test.change(b)
 			before := f.get(test.object)
 			ref := fmt.Sprintf("%s/%s", strings.ToLower(test.object.GetKind()), test.object.GetName())
 			a := f.adopt("--yes", ref)
 			if len(a.document.Objects) != 1 || a.status != 0 {
 				t.Fatalf("status %d, objects %+v: %s", a.status, a.document.Objects, a.stderr)
 			}
-			if o := a.document.Objects[0]; string(o.Action)+" "+o.Situation != test.becomes || o.Outcome != "Done" {
-				t.Errorf("%s %s %s, want %s", o.Action, o.Situation, o.Outcome, test.becomes)
+			if o := a.document.Objects[0]; string(o.Action)+" "+o.Situation != test.expected || o.Outcome != "Done" {
+				t.Errorf("%s %s %s, want %s", o.Action, o.Situation, o.Outcome, test.expected)
 			}
-			f.onlyMarks(b.stamps(), before)
+			f.expectOnlyOwnership(b.ownership(), before)
 			if got := f.audit("--server-check", "never"); len(outcomeOf(got).Objects) > 0 {
 				t.Errorf("not ready after it was adopted: %v", outcomeOf(got).Objects)
 			}
 			if f.undo(a.receipt).status != 0 {
-				t.Error("it could not be undone")
+				t.Error("the undo failed")
 			}
-			f.restored(before)
+			f.expectRestored(before)
 		})
 	}
 }
 
-// TestExistingOwners asks for objects of those who are there: another bundle that wants the object, and one that only has its marks, both
-// of objects that lie in no namespace, and one of which somebody else is the controller.
-func TestExistingOwners(t *testing.T) {
+// TestTakeFromExistingOwner adopts an object of another bundle that desires it too.
+func TestTakeFromExistingOwner(t *testing.T) {
 	f := newFleet(t, shared)
 	f.removeAtEnd(clusterRole())
 	first := f.deploy("first", reader)
@@ -111,59 +110,61 @@ func TestExistingOwners(t *testing.T) {
 
 	a := f.adopt("--yes")
 	expectAdoption(t, a, 1, map[string]string{key: "Refuse KnownHash"})
-	says(t, "the refusal", a.object(t, key).Refusals[0], second.key(), "--dangerous-take-from="+second.key())
-	f.unchanged(before)
+	expectContains(t, "the refusal", a.object(t, key).Refusals[0], second.key(), "--dangerous-take-from="+second.key())
+	f.expectUnchanged(before)
 
 	a = f.adopt("--yes", "--dangerous-take-from", second.key(), "bundle/first")
 	expectAdoption(t, a, 0, map[string]string{key: "Adopt KnownHash Done"})
-	says(t, "what follows", a.object(t, key).Effects[0], second.key()+" loses it")
-	f.onlyMarks(first.stamps(), before)
+	expectContains(t, "the effect", a.object(t, key).Effects[0], second.key()+" loses it")
+	f.expectOnlyOwnership(first.ownership(), before)
 	r := f.audit()
 	if got := outcomeOf(r).Deployments; got["first"] != "Ready" || got["second"] != "Modified" {
 		t.Errorf("deployments: %v", got)
 	}
 	expectAdoption(t, f.undo(a.receipt), 0, map[string]string{key: "Restore Done"})
-	f.restored(before)
+	f.expectRestored(before)
 
-	f.strip(clusterRole()) // nobody's now, and wanted by both
+	f.removeOwnership(clusterRole()) // no owner now, and desired by both
 	expectAdoption(t, f.adopt("--yes", "bundle/first"), 1, map[string]string{key: "Refuse Contested"})
 }
 
-// TestNeverAdopted asks for what is not adopted whoever holds it.
+// TestNeverAdopted asks for objects that no policy takes.
 func TestNeverAdopted(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
-	f.strip(configMap("settings"), configMap("texts"))
+	f.removeOwnership(configMap("settings"), configMap("texts"))
 	f.merge("wait", configMap("settings"), `{"metadata":{"finalizers":["example.com/wait"]}}`)
-	t.Cleanup(func() { f.unfinalize(configMap("settings")) })
+	t.Cleanup(func() { f.removeFinalizers(configMap("settings")) })
 	f.remove(configMap("settings"))
-	f.merge("boss", configMap("texts"), fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Service","name":"frontend","uid":%q,
+	f.merge("controller", configMap("texts"), fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Service","name":"frontend","uid":%q,
 		"controller":true}]}}`, f.get(object("v1", "Service", apps, "frontend")).GetUID()))
 	before := f.getAll(configMap("settings"), configMap("texts"))
 	a := f.adopt("--yes")
 	expectAdoption(t, a, 1, map[string]string{settings: "Refuse NoMark", "configmap apps/texts": "Refuse NoMark"})
-	says(t, "the refusals", a.object(t, settings).Refusals[0], "being deleted")
-	says(t, "the refusals", a.object(t, "configmap apps/texts").Refusals[0], "controlled by Service frontend")
-	f.unchanged(before...)
+	expectContains(t, "the refusals", a.object(t, settings).Refusals[0], "being deleted")
+	expectContains(t, "the refusals", a.object(t, "configmap apps/texts").Refusals[0], "controlled by Service frontend")
+	f.expectUnchanged(before...)
 }
 
-// TestNamedObjects names objects: ready ones and absent ones need nothing, those that nobody wants are a mistake.
+// TestNamedObjects names objects: ready ones and absent ones need no change, and an object that no bundle desires
+// is an error.
 func TestNamedObjects(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
 	f.remove(configMap("texts"))
 	a := f.adopt("--yes", "configmap/settings", "cm/apps/texts", "svc/frontend")
 	expectAdoption(t, a, 0, map[string]string{settings: "None", "configmap apps/texts": "None", "service apps/frontend": "None"})
-	says(t, "the message of the absent one", a.object(t, "configmap apps/texts").Message, "does not exist")
-	says(t, "the message of the owned one", a.object(t, settings).Message, "already")
-	a = f.adopt("--yes", "configmap/settings", "deployment/nobodys")
+	expectContains(t, "the message of the absent one", a.object(t, "configmap apps/texts").Message, "does not exist")
+	expectContains(t, "the message of the owned one", a.object(t, settings).Message, "already")
+	a = f.adopt("--yes", "configmap/settings", "deployment/undesired")
 	if a.status != 3 || a.stdout != "" {
 		t.Errorf("status %d: %s", a.status, a.stdout)
 	}
-	says(t, "stderr", a.stderr, "finding deployment/nobodys")
+	expectContains(t, "stderr", a.stderr, "finding deployment/undesired")
 }
 
-// TestHelmAfterAdoption has Helm upgrade the release after its objects were adopted, as releases are applied before Fleet 0.15 and since.
+// TestHelmAfterAdoption has Helm upgrade the release after the adoption, with client-side apply (before Fleet
+// 0.15) and with server-side apply.
 func TestHelmAfterAdoption(t *testing.T) {
 	for name, clientSide := range map[string]bool{"client-side": true, "server-side": false} {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +174,7 @@ func TestHelmAfterAdoption(t *testing.T) {
 			b.deploy()
 			f.remove(configMap("texts"))
 			f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: texts, namespace: apps}, data: {greeting: hello}}")
-			f.strip(configMap("settings"), object("v1", "Service", apps, "frontend"))
+			f.removeOwnership(configMap("settings"), object("v1", "Service", apps, "frontend"))
 			a := f.adopt("--yes")
 			if a.status != 0 || a.document.Summary.Done != 3 {
 				t.Fatalf("status %d, summary %+v: %s", a.status, a.document.Summary, a.stderr)
@@ -183,29 +184,29 @@ func TestHelmAfterAdoption(t *testing.T) {
 			if got, _, _ := unstructured.NestedString(f.get(configMap("settings")).Object, "data", "colour"); got != "green" {
 				t.Errorf("after the upgrade the colour is %q", got)
 			}
-			// It can still be taken back, but that will not last, and that is said.
+			// The undo works, and a note says that the next deploy writes the metadata again.
 			undone := f.undo(a.receipt)
 			if undone.status != 0 || undone.document.Summary.Done != 3 || len(undone.document.Notes) != 1 {
 				t.Fatalf("undoing after the upgrade: status %d, notes %q: %s", undone.status, undone.document.Notes, undone.stderr)
 			}
-			says(t, "the note", undone.document.Notes[0], b.key(), "next deploy")
+			expectContains(t, "the note", undone.document.Notes[0], b.key(), "next deploy")
 		})
 	}
 }
 
-// TestHelmInstallAfterAdoption has Helm install a release anew, which it refuses over objects that are not its own, once they were adopted.
-// The record is taken away in between: an object can only be adopted by a release that has one.
+// TestHelmInstallAfterAdoption has Helm install a release again. Helm refuses this for unowned objects and accepts
+// it after the adoption. The record is deleted in between: only a release with a record can adopt.
 func TestHelmInstallAfterAdoption(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook)
-	f.strip(configMap("settings"), configMap("texts"), object("v1", "Service", apps, "frontend"))
+	f.removeOwnership(configMap("settings"), configMap("texts"), object("v1", "Service", apps, "frontend"))
 	record := f.get(b.record(1))
 	f.remove(record)
 	_, err := f.Install(t.Context(), b.options)
 	if err == nil {
-		t.Fatal("Helm installs over objects that are not its own")
+		t.Fatal("Helm installs over unowned objects")
 	}
-	says(t, "Helm's error", err.Error(), "invalid ownership metadata")
+	expectContains(t, "Helm's error", err.Error(), "invalid ownership metadata")
 	f.removeRecords(b)
 	restore(t, f, record)
 	if a := f.adopt("--yes"); a.status != 0 || a.document.Summary.Done != 3 {
@@ -218,7 +219,7 @@ func TestHelmInstallAfterAdoption(t *testing.T) {
 	expect(t, f.audit(), outcome{Deployments: map[string]string{"guestbook": "Ready"}})
 }
 
-// restore creates an object anew as it was read.
+// restore creates an object again as it was read.
 func restore(t *testing.T, f *fleetServer, obj *unstructured.Unstructured) {
 	t.Helper()
 	again := obj.DeepCopy()
@@ -230,7 +231,8 @@ func restore(t *testing.T, f *fleetServer, obj *unstructured.Unstructured) {
 	}
 }
 
-// TestNotInstalled has a bundle without a release record and without contents: what it desires cannot be known, and nothing is adopted.
+// TestNotInstalled has a bundle without a release record and without contents: its desired objects are not known,
+// and nothing is adopted.
 func TestNotInstalled(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.bundle("guestbook", guestbook)
@@ -242,6 +244,6 @@ func TestNotInstalled(t *testing.T) {
 	if a.status != 3 || a.stdout != "" {
 		t.Errorf("status %d, want 3; printed %q", a.status, a.stdout)
 	}
-	says(t, "stderr", a.stderr, "revision 1 of release apps/guestbook is no longer recorded")
-	f.unchanged(before)
+	expectContains(t, "stderr", a.stderr, "revision 1 of release apps/guestbook is no longer recorded")
+	f.expectUnchanged(before)
 }

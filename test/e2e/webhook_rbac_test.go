@@ -15,14 +15,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-// webhookAccount is a kubeconfig of the webhook's service account, with the rights that an overlay gives, and no others.
+// webhookAccount returns a kubeconfig of the webhook's service account with only the permissions of an overlay.
 func (f *fleetServer) webhookAccount(overlay string) (kubeconfig string) {
 	f.t.Helper()
 	f.namespace("fleetdoctor-system")
 	who := authorizationv1.SubjectAccessReviewSpec{User: account("fleetdoctor-system", "fleetdoctor-webhook"),
 		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:fleetdoctor-system"}}
-	rules := map[string][]rbacv1.PolicyRule{} // by kind and name of a role
-	var bindings []rbacv1.RoleBinding         // cluster-wide ones too, which have the same fields
+	rules := map[string][]rbacv1.PolicyRule{} // by kind and name of the role
+	var bindings []rbacv1.RoleBinding         // also of ClusterRoleBindings, which have the same fields
 	for _, obj := range rendered(f.t, overlay) {
 		switch obj.GetKind() {
 		case "Role", "ClusterRole":
@@ -52,47 +52,47 @@ func typed[T any](t *testing.T, obj *unstructured.Unstructured) (out T) {
 	return out
 }
 
-// TestWebhookScoped runs the webhook with the rights of overlay `scoped`: what it may not read it does not know, and whoever may be there is
-// not overwritten.
+// TestWebhookScoped runs the webhook with the permissions of overlay `scoped`: releases that it may not read are
+// not known, and their possible objects are not overwritten.
 func TestWebhookScoped(t *testing.T) {
 	f := newFleet(t, shared)
 	b, elsewhere := f.bundle("guestbook", guestbook), f.deploy("elsewhere", theme)
 	b.options.Namespace = "guestbook"
 	b.deploy()
 	h := f.serveWebhook("scoped", "--kubeconfig", f.webhookAccount("scoped"), "--release-namespaces=guestbook,shop")
-	h.knows(3)
+	h.awaitObjects(3)
 	texts, theirs := object("v1", "ConfigMap", "guestbook", "texts"), configMap("theme")
-	admin := f.person("")
-	f.setMetadata(b.helmOnly(), texts)
-	f.setMetadata(elsewhere.helmOnly(), theirs)
+	admin := f.clientAs("")
+	f.setOwnershipAsAdopt(b.helmOwnership(), texts)
+	f.setOwnershipAsAdopt(elsewhere.helmOwnership(), theirs)
 	for _, obj := range []client.Object{texts, theirs} {
 		f.merge("somebody", object("v1", "ConfigMap", obj.GetNamespace(), obj.GetName()), `{"data":{"touched":"yes"}}`)
 	}
-	f.carries(b.stamps(), texts)
-	f.carries(elsewhere.helmOnly(), theirs)
+	f.expectOwnership(b.ownership(), texts)
+	f.expectOwnership(elsewhere.helmOwnership(), theirs)
 	for _, set := range []string{"default-gone", elsewhere.options.SetID} {
-		held := ownership.Metadata{SetID: set, Hash: fleet.Hash(set), ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: "guestbook"}.Values()
+		metadata := ownership.Metadata{SetID: set, Hash: fleet.Hash(set), ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: "guestbook"}.Values()
 		admin.must("deleting it", admin.Delete(t.Context(), texts.DeepCopy()))
-		admin.told()
-		made := b.helmMarked(texts.DeepCopy())
-		made.SetLabels(map[string]string{fleet.ManagedByLabel: "Helm", fleet.HashLabel: held[fleet.HashLabel]})
-		annotations := made.GetAnnotations()
+		admin.takeWarnings()
+		created := b.withHelmOwnership(texts.DeepCopy())
+		created.SetLabels(map[string]string{fleet.ManagedByLabel: "Helm", fleet.HashLabel: metadata[fleet.HashLabel]})
+		annotations := created.GetAnnotations()
 		annotations[fleet.IDAnnotation] = set
-		made.SetAnnotations(annotations)
-		admin.must("creating it", admin.Create(t.Context(), made))
-		says(t, "the warning", admin.told(), "fleetdoctor/Foreign", "bundle guestbook", "not known whether that owner exists")
-		f.carries(held, texts)
+		created.SetAnnotations(annotations)
+		admin.must("creating it", admin.Create(t.Context(), created))
+		expectContains(t, "the warning", admin.takeWarnings(), "fleetdoctor/Foreign", "bundle guestbook", "not known whether that owner exists")
+		f.expectOwnership(metadata, texts)
 	}
 }
 
-// TestWebhookEmptyMarks has an object whose hash and id are there without a value, which is as good as not being there.
-func TestWebhookEmptyMarks(t *testing.T) {
+// TestWebhookEmptyValues has an object with empty values of hash and id, which count as missing.
+func TestWebhookEmptyValues(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook)
-	empty := b.helmOnly()
+	empty := b.helmOwnership()
 	empty[fleet.HashLabel], empty[fleet.IDAnnotation] = "", ""
-	f.setMetadata(empty, configMap("texts"))
+	f.setOwnershipAsAdopt(empty, configMap("texts"))
 	f.serveWebhook("default")
 	f.merge("somebody", configMap("texts"), `{"data":{"touched":"yes"}}`)
-	f.carries(b.stamps(), configMap("texts"))
+	f.expectOwnership(b.ownership(), configMap("texts"))
 }

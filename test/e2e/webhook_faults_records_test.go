@@ -23,75 +23,75 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// TestWebhookFaultCertificate gives the server a reason not to trust the webhook, and takes it away again.
+// TestWebhookFaultCertificate serves a certificate that the API server does not trust, and then a trusted one.
 func TestWebhookFaultCertificate(t *testing.T) {
 	for name, test := range map[string]struct {
-		made    certutil.SelfSignedCertKeyOptions // the certificate that is served
-		another bool                              // the server trusts another authority
-		ready   int                               // what readyz says
+		options certutil.SelfSignedCertKeyOptions // of the served certificate
+		another bool                              // the server trusts another certificate authority
+		ready   int                               // status of readyz
 	}{
 		"another authority": {another: true, ready: http.StatusOK},
 		"expired": {
-			made:  certutil.SelfSignedCertKeyOptions{MaxAge: 30 * time.Minute}, // it begins an hour ago
-			ready: http.StatusInternalServerError,
+			options: certutil.SelfSignedCertKeyOptions{MaxAge: 30 * time.Minute}, // it starts an hour ago
+			ready:   http.StatusInternalServerError,
 		},
-		"another name": {made: certutil.SelfSignedCertKeyOptions{Host: "elsewhere.example"}, ready: http.StatusOK},
+		"another name": {options: certutil.SelfSignedCertKeyOptions{Host: "elsewhere.example"}, ready: http.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, b := faulty(t, "texts")
-			wrong, trusted := newPair(t, test.made), newPair(t, certutil.SelfSignedCertKeyOptions{})
+			h, b := serveWithGreetings(t, "texts")
+			wrong, trusted := newPair(t, test.options), newPair(t, certutil.SelfSignedCertKeyOptions{})
 			h.install(wrong)
 			if !test.another {
 				trusted = wrong
 			}
 			h.registerAs(trusting(trusted.authority()))
-			b.goesOn("texts")
-			b.missed("texts")
+			b.awaitFailOpen("texts")
+			b.expectHelmOnly("texts")
 			if got := h.probe("readyz"); got != test.ready {
 				t.Errorf("readyz: status %d, want %d", got, test.ready)
 			}
 			right := newPair(t, certutil.SelfSignedCertKeyOptions{})
 			h.install(right)
 			h.registerAs(trusting(right.authority()))
-			b.stampedByNextWrite("texts")
-			b.isStamped("texts")
-			b.allReady()
+			b.awaitStampedByWrite("texts")
+			b.awaitStamped("texts")
+			b.expectAllReady()
 			h.awaitReady()
 		})
 	}
 }
 
-// TestWebhookFaultRotation replaces the certificate in its files while there are writes all the time.
+// TestWebhookFaultRotation replaces the certificate files during continuous writes.
 func TestWebhookFaultRotation(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("hello", greetings("texts", "busy-0", "busy-1"))
 	h := f.newWebhook()
 	h.start()
 	h.awaitReady()
-	w, next := h.wire(), newPair(t, certutil.SelfSignedCertKeyOptions{})
+	w, next := h.tcpProxy(), newPair(t, certutil.SelfSignedCertKeyOptions{})
 	h.registerAs(h.at("127.0.0.1", w.port), trusting(h.authority(), next.authority()))
 	h.awaitCalls()
-	l := b.underLoad("busy-0", "busy-1")
+	l := b.startLoad("busy-0", "busy-1")
 	l.awaitMore(20)
 	h.install(next)
 	l.awaitMore(20)
-	h.reconnected(w, b)
+	h.awaitReconnected(w, b)
 	l.awaitMore(20)
 	l.end()
-	b.isStamped("texts")
-	b.allReady()
+	b.awaitStamped("texts")
+	b.expectAllReady()
 }
 
-// reconnected has the server connect anew, and returns when a write was stamped after that. A request that is on its way just then is lost, and
-// its write goes on unstamped.
-func (h *hook) reconnected(w *wire, b *bundle) {
+// awaitReconnected closes the connections of the API server, and returns when a write on a new connection was
+// stamped. A request in flight at that moment is lost, and its write passes unstamped.
+func (h *webhookProcess) awaitReconnected(w *tcpProxy, b *bundle) {
 	h.t.Helper()
-	before := w.connected()
+	before := w.connectionCount()
 	w.cut()
 	poll.Until(h.t, func() error {
-		switch stamped := b.takeOver("texts"); {
-		case w.connected() == before:
-			return errors.New("the server has not connected anew")
+		switch stamped := b.mustRecreate("texts"); {
+		case w.connectionCount() == before:
+			return errors.New("the server has not opened a new connection")
 		case !stamped:
 			return errors.New("texts is not stamped")
 		}
@@ -99,8 +99,8 @@ func (h *hook) reconnected(w *wire, b *bundle) {
 	})
 }
 
-// serveSelfSigned serves a webhook as it is served in a cluster: it makes its certificate itself, and tells the server whom to trust.
-func (f *fleetServer) serveSelfSigned() (*hook, *wire) {
+// serveSelfSigned serves a webhook that creates its certificate and writes the caBundle itself, as in a cluster.
+func (f *fleetServer) serveSelfSigned() (*webhookProcess, *tcpProxy) {
 	f.t.Helper()
 	f.namespace("fleetdoctor-system")
 	secret, err := os.ReadFile(filepath.Join("..", "..", "manifests", "base", "secret.yaml"))
@@ -111,18 +111,19 @@ func (f *fleetServer) serveSelfSigned() (*hook, *wire) {
 	h := f.newWebhook("--certificates=self-signed", "--cert-dir", f.t.TempDir(), "--extra-names=localhost")
 	h.start()
 	h.awaitReady()
-	w := h.wire()
+	w := h.tcpProxy()
 	h.registerAs(h.at("localhost", w.port), func(clientConfig map[string]any) { delete(clientConfig, "caBundle") })
 	h.awaitCalls()
 	return h, w
 }
 
-// TestWebhookFaultSelfSigned has a self-signed certificate and its authority made anew while there are writes all the time.
+// TestWebhookFaultSelfSigned has the self-signed certificate and its authority created again during continuous
+// writes.
 func TestWebhookFaultSelfSigned(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("hello", greetings("texts", "busy-0", "busy-1"))
 	h, w := f.serveSelfSigned()
-	l := b.underLoad("busy-0", "busy-1")
+	l := b.startLoad("busy-0", "busy-1")
 	l.awaitMore(20)
 	trusted, served := h.caBundles(), string(h.served())
 	f.merge("admin", object("v1", "Secret", "fleetdoctor-system", "fleetdoctor-webhook-cert"), `{"data":null}`)
@@ -130,30 +131,30 @@ func TestWebhookFaultSelfSigned(t *testing.T) {
 		now := h.caBundles()
 		switch {
 		case string(h.served()) == served:
-			return errors.New("the certificate is the old one")
+			return errors.New("the certificate is still the old one")
 		case slices.ContainsFunc(now, func(bundle string) bool { return bundle == "" || slices.Contains(trusted, bundle) }):
-			return errors.New("the server is not told of the new authority")
+			return errors.New("the configurations do not have the new certificate authority")
 		}
 		return nil
 	})
-	h.reconnected(w, b)
+	h.awaitReconnected(w, b)
 	l.awaitMore(20)
 	l.end()
-	b.isStamped("texts")
-	b.isStamped("busy-0")
-	b.isStamped("busy-1")
-	b.allReady()
+	b.awaitStamped("texts")
+	b.awaitStamped("busy-0")
+	b.awaitStamped("busy-1")
+	b.expectAllReady()
 	h.awaitReady()
 }
 
-// TestWebhookFaultAPIServer has the API server go away and come back. The webhook answers on, and learns of what comes later.
+// TestWebhookFaultAPIServer stops and starts the API server. The webhook keeps serving, and sees later releases.
 func TestWebhookFaultAPIServer(t *testing.T) {
-	// A server that stops waits as long for watches as for requests.
+	// A stopping server waits for watches as long as for other requests.
 	c := cluster.Start(t, cluster.WithCertDir(t.TempDir()), cluster.WithFleetCRDs(), cluster.WithAPIServerFlag("request-timeout", "10s"))
 	f := newFleet(t, c)
 	b := f.deploy("hello", greetings("texts"))
 	h, _ := f.serveSelfSigned()
-	b.isStamped("texts")
+	b.awaitStamped("texts")
 	c.StopAPIServer(t)
 	for _, name := range []string{"livez", "readyz"} {
 		if got := h.probe(name); got != http.StatusOK {
@@ -161,74 +162,75 @@ func TestWebhookFaultAPIServer(t *testing.T) {
 		}
 	}
 	c.StartAPIServer(t)
-	b.isStamped("texts")
+	b.awaitStamped("texts")
 	later := f.deploy("later", greetings("more"))
-	later.isStamped("more")
+	later.awaitStamped("more")
 	f.removeRecords(b)
 	poll.Until(t, func() error {
-		if stamped := b.takeOver("texts"); stamped {
-			return errors.New("what no release desires any more is stamped")
+		if stamped := b.mustRecreate("texts"); stamped {
+			return errors.New("an object that no release desires is stamped")
 		}
 		return nil
 	})
 	h.awaitReady()
 }
 
-// TestWebhookFaultWatch cuts the webhook's watches and lets it have none for a while: it answers from what it knows, and later learns the rest.
+// TestWebhookFaultWatch closes the webhook's watches and refuses new ones for some time. The webhook answers from
+// its cache, and later sees what it missed.
 func TestWebhookFaultWatch(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("hello", greetings("texts"))
 	p := f.proxy()
-	cut := p.severable(t)
+	disconnect := p.disconnectable(t)
 	h := f.serveWebhook("default", "--kubeconfig", p.kubeconfig)
-	b.isStamped("texts")
-	cut()
+	b.awaitStamped("texts")
+	disconnect()
 	later := f.deploy("later", greetings("more"))
-	later.passed(h, "more", "NotWanted")
-	b.isStamped("texts")
+	later.awaitPassed(h, "more", "NotWanted")
+	b.awaitStamped("texts")
 	for _, name := range []string{"livez", "readyz"} {
 		if got := h.probe(name); got != http.StatusOK {
 			t.Errorf("%s without a watch: status %d", name, got)
 		}
 	}
-	later.missed("more")
-	p.intercept(nil)
-	later.stampedByNextWrite("more")
-	later.isStamped("more")
-	b.isStamped("texts")
-	f.allReady()
+	later.expectHelmOnly("more")
+	p.onRequest(nil)
+	later.awaitStampedByWrite("more")
+	later.awaitStamped("more")
+	b.awaitStamped("texts")
+	f.expectAllReady()
 }
 
-// severable has the proxy end every request that it has, and every later one at once, when cut is called.
-func (p *proxy) severable(t *testing.T) (cut func()) {
+// disconnectable returns a function that ends every current request of the proxy, and every later one at once.
+func (p *proxy) disconnectable(t *testing.T) (disconnect func()) {
 	t.Helper()
-	connected, cut := context.WithCancel(t.Context())
-	p.intercept(func(r *http.Request) {
+	connected, disconnect := context.WithCancel(t.Context())
+	p.onRequest(func(r *http.Request) {
 		ctx, end := context.WithCancel(r.Context())
 		context.AfterFunc(connected, end)
 		*r = *r.WithContext(ctx)
 	})
-	return cut
+	return disconnect
 }
 
-// passed takes a greeting over and holds that the webhook, which was called, let it pass for a reason.
-func (b *bundle) passed(h *hook, name, reason string) {
+// awaitPassed creates an object until the webhook was called and let it pass for this reason.
+func (b *bundle) awaitPassed(h *webhookProcess, name, reason string) {
 	b.t.Helper()
 	poll.Until(b.t, func() error {
-		before := h.counted("stamp", "", reason)
-		stamped := b.takeOver(name)
+		before := h.requestCount("stamp", "", reason)
+		stamped := b.mustRecreate(name)
 		switch {
 		case stamped:
 			return fmt.Errorf("%s is stamped", name)
-		case h.counted("stamp", "", reason) == before:
-			return fmt.Errorf("no request passed for reason %s; the webhook says:\n%s", reason, h.log)
+		case h.requestCount("stamp", "", reason) == before:
+			return fmt.Errorf("no request passed with reason %s; log of the webhook:\n%s", reason, h.log)
 		}
 		return nil
 	})
 }
 
-// TestWebhookFaultRecord has a release record that cannot be used, from before the webhook starts, and again while it runs. It keeps what it
-// wants from being known, and who is not known from being overwritten; and nothing else.
+// TestWebhookFaultRecord has a release record that cannot be used, before the webhook starts and while it runs.
+// Its objects are not known, unknown owners are not overwritten, and everything else works.
 func TestWebhookFaultRecord(t *testing.T) {
 	huge, err := pack(map[string]any{"name": "second", "manifest": strings.Repeat("a", 65<<20)})
 	if err != nil {
@@ -238,60 +240,60 @@ func TestWebhookFaultRecord(t *testing.T) {
 		return base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(s))))
 	}
 	for name, test := range map[string]struct {
-		value  string // of the second bundle's record; else another namespace has one of the first bundle's
+		value  string // data of the second bundle's record; if empty, another namespace has a record of the first bundle
 		logged string
 	}{
-		"nonsense": {value: base64twice("not a record"), logged: "A release record could not be read"},
-		"empty":    {value: `""`, logged: "A release record could not be read"},
-		"huge":     {value: huge, logged: "64 MiB"},
-		"forged":   {logged: "it names another release than its secret does"},
+		"not a record": {value: base64twice("not a record"), logged: "A release record could not be read"},
+		"empty":        {value: `""`, logged: "A release record could not be read"},
+		"huge":         {value: huge, logged: "64 MiB"},
+		"forged":       {logged: "it names another release than its secret does"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, shared)
 			b, second := f.deploy("hello", greetings("texts")), f.deploy("second", greetings("more"))
-			damage := func() { f.writeSecret(second.record(1), test.value) }
-			whole := f.valueOf(second.record(1))
-			mend := func() { f.writeSecret(second.record(1), whole) }
+			damage := func() { f.writeRecordData(second.record(1), test.value) }
+			whole := f.recordData(second.record(1))
+			repair := func() { f.writeRecordData(second.record(1), whole) }
 			if test.value == "" {
 				f.namespace("elsewhere")
 				forged := object("v1", "Secret", "elsewhere", b.record(1).GetName())
-				damage = func() { f.writeSecret(forged, b.forged("stolen")) }
-				mend = func() { f.remove(forged) }
+				damage = func() { f.writeRecordData(forged, b.forgedRecord("stolen")) }
+				repair = func() { f.remove(forged) }
 			}
 			damage()
 			h := f.serveWebhook("default")
-			h.damaged(1)
-			says(t, "the log", h.log.String(), test.logged)
+			h.awaitDamagedRecords(1)
+			expectContains(t, "the log", h.log.String(), test.logged)
 			if test.value != "" {
-				second.passed(h, "more", "NotWanted")
+				second.awaitPassed(h, "more", "NotWanted")
 			} else {
-				b.passed(h, "stolen", "NotWanted")
-				f.remove(configMap("stolen")) // an audit would take it for abandoned
-				second.isStamped("more")
+				b.awaitPassed(h, "stolen", "NotWanted")
+				f.remove(configMap("stolen")) // an audit would report it as abandoned
+				second.awaitStamped("more")
 			}
-			b.heldByNobody(h, "Foreign")
-			b.isStamped("texts")
+			b.awaitUnknownHash(h, "Foreign")
+			b.awaitStamped("texts")
 
-			mend()
-			h.damaged(0)
+			repair()
+			h.awaitDamagedRecords(0)
 			if test.value != "" {
-				second.missed("more")
-				second.stampedByNextWrite("more")
+				second.expectHelmOnly("more")
+				second.awaitStampedByWrite("more")
 			}
-			b.heldByNobody(h, "Adopted")
-			second.isStamped("more")
-			f.allReady()
+			b.awaitUnknownHash(h, "Adopted")
+			second.awaitStamped("more")
+			f.expectAllReady()
 
 			damage()
-			h.damaged(1)
+			h.awaitDamagedRecords(1)
 			h.awaitReady()
-			b.isStamped("texts")
+			b.awaitStamped("texts")
 		})
 	}
 }
 
-// damaged returns when the webhook knows of so many records that cannot be read.
-func (h *hook) damaged(want int) {
+// awaitDamagedRecords returns when the webhook counts this many unreadable records.
+func (h *webhookProcess) awaitDamagedRecords(want int) {
 	h.t.Helper()
 	poll.Until(h.t, func() error {
 		if got := h.gauge("cache_damaged_records"); got != want {
@@ -301,29 +303,30 @@ func (h *hook) damaged(want int) {
 	})
 }
 
-// heldByNobody makes the greeting texts anew with the hash of a set that nobody is known to have, and holds why it kept it, or did not.
-func (b *bundle) heldByNobody(h *hook, reason string) {
+// awaitUnknownHash creates object texts with the hash of an unknown set, and checks that the webhook keeps the
+// hash if the reason is Foreign, and replaces it otherwise.
+func (b *bundle) awaitUnknownHash(h *webhookProcess, reason string) {
 	b.t.Helper()
 	nobody := fleet.Hash("default-nobody")
 	poll.Until(b.t, func() error {
-		before := h.counted("stamp", "", reason)
-		cm := b.helmMarked(configMap("texts"))
+		before := h.requestCount("stamp", "", reason)
+		cm := b.withHelmOwnership(configMap("texts"))
 		cm.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "Helm", "objectset.rio.cattle.io/hash": nobody})
 		cm.Object["data"] = map[string]any{"greeting": "hello"}
 		b.remove(configMap("texts"))
 		if err := b.Client().Create(b.t.Context(), cm); err != nil {
 			return err
 		}
-		kept := cm.GetLabels()["objectset.rio.cattle.io/hash"] == nobody
-		if want := reason == "Foreign"; kept != want || h.counted("stamp", "", reason) == before {
-			return fmt.Errorf("the hash was kept: %t, want %t, for reason %s; the webhook says:\n%s", kept, want, reason, h.log)
+		unchanged := cm.GetLabels()["objectset.rio.cattle.io/hash"] == nobody
+		if want := reason == "Foreign"; unchanged != want || h.requestCount("stamp", "", reason) == before {
+			return fmt.Errorf("the hash is unchanged: %t, want %t with reason %s; log of the webhook:\n%s", unchanged, want, reason, h.log)
 		}
 		return nil
 	})
 }
 
-// valueOf is what a record's Secret holds, as the API has it.
-func (f *fleetServer) valueOf(record *unstructured.Unstructured) string {
+// recordData is the data of a record's Secret.
+func (f *fleetServer) recordData(record *unstructured.Unstructured) string {
 	f.t.Helper()
 	value, _, err := unstructured.NestedString(f.get(record).Object, "data", "release")
 	if err != nil {
@@ -332,18 +335,18 @@ func (f *fleetServer) valueOf(record *unstructured.Unstructured) string {
 	return value
 }
 
-// writeSecret makes or changes a record.
-func (f *fleetServer) writeSecret(record *unstructured.Unstructured, value string) {
+// writeRecordData creates or changes the Secret of a record.
+func (f *fleetServer) writeRecordData(record *unstructured.Unstructured, value string) {
 	f.t.Helper()
 	f.ApplyYAML(f.t, "kubectl", fmt.Sprintf("{apiVersion: v1, kind: Secret, type: helm.sh/release.v1, metadata: {name: %s, namespace: %s}, data: {release: %s}}",
 		record.GetName(), record.GetNamespace(), value))
 }
 
-// forged is the record of the bundle's release, with one more greeting in it.
-func (b *bundle) forged(name string) string {
+// forgedRecord is the record of the bundle's release with one more object.
+func (b *bundle) forgedRecord(name string) string {
 	b.t.Helper()
 	var record map[string]any
-	if err := unpack(b.valueOf(b.record(1)), &record); err != nil {
+	if err := unpack(b.recordData(b.record(1)), &record); err != nil {
 		b.t.Fatalf("unpacking a record: %v", err)
 	}
 	record["manifest"] = fmt.Sprint(record["manifest"]) + greetings(name)
@@ -354,7 +357,7 @@ func (b *bundle) forged(name string) string {
 	return packed
 }
 
-// TestWebhookFaultForbidden runs the webhook as somebody who may read nothing, until he may.
+// TestWebhookFaultForbidden runs the webhook without permissions, and grants them later.
 func TestWebhookFaultForbidden(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("hello", greetings("texts"))
@@ -368,12 +371,12 @@ func TestWebhookFaultForbidden(t *testing.T) {
 	})
 	h.register("default")
 	h.awaitCalls()
-	b.passed(h, "texts", "NotReady")
-	b.missed("texts")
+	b.awaitPassed(h, "texts", "NotReady")
+	b.expectHelmOnly("texts")
 	poll.Until(t, func() error {
 		for _, kind := range []string{"secrets", "namespaces"} {
 			if missing := `User \"webhook\" cannot list resource \"` + kind + `\"`; !strings.Contains(strings.ReplaceAll(h.log.String(), `\\`, `\`), missing) {
-				return fmt.Errorf("the log does not say %q: %s", missing, h.log)
+				return fmt.Errorf("the log does not contain %q: %s", missing, h.log)
 			}
 		}
 		return nil
@@ -382,10 +385,10 @@ func TestWebhookFaultForbidden(t *testing.T) {
 		t.Errorf("readyz: status %d", got)
 	}
 	f.grant("webhook", rule("", "namespaces", "list", "watch"))
-	b.passed(h, "texts", "NotReady")
+	b.awaitPassed(h, "texts", "NotReady")
 	f.grant("webhook", rule("", "secrets", "list", "watch"))
 	h.awaitReady()
-	b.stampedByNextWrite("texts")
-	b.isStamped("texts")
-	f.allReady()
+	b.awaitStampedByWrite("texts")
+	b.awaitStamped("texts")
+	f.expectAllReady()
 }

@@ -12,38 +12,38 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// TestWebhookStale has Fleet go on while the webhook, which guards by deny, does not hear of it: under a new account, and with a new bundle that
-// takes an object over. Of neither does it know more than that it does not know.
+// TestWebhookStale disconnects a webhook with the mode deny, while Fleet upgrades a bundle under a new account and
+// deploys a new bundle that takes an object over. The webhook must not deny what it cannot know.
 func TestWebhookStale(t *testing.T) {
 	f := newFleet(t, shared)
 	first := f.deploy("first", greetings("texts", "kept", "dropped"))
 	p := f.proxy()
-	cut := p.severable(t)
+	disconnect := p.disconnectable(t)
 	f.serveWebhook("default", "--kubeconfig", p.kubeconfig, "--guard-default=deny")
 	deleting := func() error { return f.Client().Delete(t.Context(), configMap("kept"), client.DryRunAll) }
 	if err := deleting(); !apierrors.IsForbidden(err) {
-		t.Fatalf("deleting what a bundle owns: got %v, want it to be forbidden", err)
+		t.Fatalf("deleting an owned object: error %v, want forbidden", err)
 	}
-	cut()
+	disconnect()
 	poll.Until(t, deleting)
 
 	first.options.ServiceAccount, first.options.User = "after", account(agentNamespace, "after")
 	first.upgrade(greetings("texts", "kept"))
 	if err := f.Client().Get(t.Context(), client.ObjectKey{Namespace: apps, Name: "dropped"}, configMap("dropped")); !apierrors.IsNotFound(err) {
-		t.Errorf("what the upgrade dropped: %v, want that it is gone", err)
+		t.Errorf("reading the dropped object: error %v, want not found", err)
 	}
 	second := f.bundle("second", greetings("texts"))
 	second.options.TakeOwnership, second.options.User = true, account(agentNamespace, "fleet-agent")
 	second.deploy()
-	f.carries(second.stamps(), configMap("texts"))
+	f.expectOwnership(second.ownership(), configMap("texts"))
 
-	p.intercept(nil)
+	p.onRequest(nil)
 	poll.Until(t, func() error {
 		if err := deleting(); !apierrors.IsForbidden(err) {
-			return errors.Join(errors.New("it is not forbidden again"), err)
+			return errors.Join(errors.New("the deletion is not denied yet"), err)
 		}
 		return nil
 	})
 	f.merge("somebody", configMap("texts"), `{"data":{"touched":"yes"}}`)
-	f.carries(second.stamps(), configMap("texts"))
+	f.expectOwnership(second.ownership(), configMap("texts"))
 }

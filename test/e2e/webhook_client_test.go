@@ -22,8 +22,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// person makes requests under a name, with all rights, and keeps the warnings that come back.
-type person struct {
+// userClient sends requests as a user with all permissions, and keeps the warnings.
+type userClient struct {
 	client.Client
 	t *testing.T
 
@@ -31,10 +31,10 @@ type person struct {
 	warnings []string
 }
 
-// person is somebody of this name; the administrator where it is empty.
-func (f *fleetServer) person(name string) *person {
+// clientAs returns a client of this user; of the administrator if the name is empty.
+func (f *fleetServer) clientAs(name string) *userClient {
 	f.t.Helper()
-	p := &person{t: f.t}
+	p := &userClient{t: f.t}
 	config := f.Config()
 	config.WarningHandler = p
 	if name != "" {
@@ -47,18 +47,18 @@ func (f *fleetServer) person(name string) *person {
 	return p
 }
 
-// account is a service account's name as a user.
+// account is the user name of a service account.
 func account(namespace, name string) string { return "system:serviceaccount:" + namespace + ":" + name }
 
 // HandleWarningHeader implements rest.WarningHandler.
-func (p *person) HandleWarningHeader(_ int, _, text string) {
+func (p *userClient) HandleWarningHeader(_ int, _, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.warnings = append(p.warnings, text)
 }
 
-// told returns the warnings since it was asked last.
-func (p *person) told() string {
+// takeWarnings returns the warnings since its last call.
+func (p *userClient) takeWarnings() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := strings.Join(p.warnings, "\n")
@@ -66,21 +66,21 @@ func (p *person) told() string {
 	return out
 }
 
-// must ends the test where a request failed.
-func (p *person) must(what string, err error) {
+// must ends the test if a request failed.
+func (p *userClient) must(what string, err error) {
 	p.t.Helper()
 	if err != nil {
 		p.t.Fatalf("%s: %v", what, err)
 	}
 }
 
-// patch changes an object by a JSON merge patch.
-func (p *person) patch(obj *unstructured.Unstructured, patch string, options ...client.PatchOption) error {
+// patch changes an object with a JSON merge patch.
+func (p *userClient) patch(obj *unstructured.Unstructured, patch string, options ...client.PatchOption) error {
 	return p.Patch(p.t.Context(), obj.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)), options...)
 }
 
-// remark writes some of the five keys; nil takes one away.
-func (p *person) remark(obj *unstructured.Unstructured, keys map[string]any, options ...client.PatchOption) error {
+// patchOwnership writes some of the five ownership keys; nil removes a key.
+func (p *userClient) patchOwnership(obj *unstructured.Unstructured, keys map[string]any, options ...client.PatchOption) error {
 	labels, annotations := map[string]any{}, map[string]any{}
 	for _, k := range ownership.Keys() {
 		if v, ok := keys[k.Name]; ok && k.Label {
@@ -96,8 +96,8 @@ func (p *person) remark(obj *unstructured.Unstructured, keys map[string]any, opt
 	return p.patch(obj, string(patch), options...)
 }
 
-// none are the five keys, to be taken away.
-func none() map[string]any {
+// noOwnership has the five ownership keys, each with nil.
+func noOwnership() map[string]any {
 	out := map[string]any{}
 	for _, k := range ownership.Keys() {
 		out[k.Name] = nil
@@ -105,26 +105,27 @@ func none() map[string]any {
 	return out
 }
 
-// setMetadata writes exactly these keys on objects, as adopt's undo does, which the webhook leaves alone.
-func (f *fleetServer) setMetadata(stamps map[string]string, objs ...*unstructured.Unstructured) {
+// setOwnershipAsAdopt sets exactly these ownership keys as the field manager of adopt, whose writes the webhook
+// does not change.
+func (f *fleetServer) setOwnershipAsAdopt(metadata map[string]string, objs ...*unstructured.Unstructured) {
 	f.t.Helper()
-	keys := none()
-	for k, v := range stamps {
+	keys := noOwnership()
+	for k, v := range metadata {
 		keys[k] = v
 	}
-	p := f.person("")
+	p := f.clientAs("")
 	for _, obj := range objs {
-		p.must("leaving marks on "+obj.GetName(), p.remark(obj, keys, client.FieldOwner(ownership.FieldManager)))
+		p.must("writing metadata of "+obj.GetName(), p.patchOwnership(obj, keys, client.FieldOwner(ownership.FieldManager)))
 	}
 }
 
-// helmOnly are the keys that are Helm's, of an object of the bundle.
-func (b *bundle) helmOnly() map[string]string {
+// helmOwnership is the part of the bundle's ownership metadata that Helm writes.
+func (b *bundle) helmOwnership() map[string]string {
 	return ownership.Metadata{ManagedBy: "Helm", ReleaseName: b.name, ReleaseNamespace: b.options.Namespace}.Values()
 }
 
-// labelled gives a namespace labels until the test ends; an empty value takes one away.
-func (f *fleetServer) labelled(namespace string, labels map[string]string) {
+// labelNamespace labels a namespace until the test ends; an empty value removes a label.
+func (f *fleetServer) labelNamespace(namespace string, labels map[string]string) {
 	f.t.Helper()
 	f.namespace(namespace)
 	set, unset := map[string]any{}, map[string]any{}
@@ -134,7 +135,7 @@ func (f *fleetServer) labelled(namespace string, labels map[string]string) {
 			set[k] = nil
 		}
 	}
-	ns, p := object("v1", "Namespace", "", namespace), f.person("")
+	ns, p := object("v1", "Namespace", "", namespace), f.clientAs("")
 	write := func(ctx context.Context, labels map[string]any) error {
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
 		if err != nil {
@@ -146,12 +147,12 @@ func (f *fleetServer) labelled(namespace string, labels map[string]string) {
 	ctx := context.WithoutCancel(f.t.Context())
 	f.t.Cleanup(func() {
 		if err := write(ctx, unset); err != nil {
-			f.t.Errorf("taking labels from namespace %s: %v", namespace, err)
+			f.t.Errorf("removing labels of namespace %s: %v", namespace, err)
 		}
 	})
 }
 
-// kubectl runs kubectl as administrator, with this on its standard input.
+// kubectl runs kubectl as administrator with this standard input.
 func (f *fleetServer) kubectl(stdin string, args ...string) string {
 	f.t.Helper()
 	cmd := exec.CommandContext(f.t.Context(), f.Kubectl(), append([]string{"--kubeconfig", f.kubeconfig}, args...)...)
@@ -163,8 +164,8 @@ func (f *fleetServer) kubectl(stdin string, args ...string) string {
 	return string(out)
 }
 
-// fresh is an object as one would write it: without what a server adds.
-func fresh(live *unstructured.Unstructured) *unstructured.Unstructured {
+// withoutServerFields returns an object without the fields that the server adds.
+func withoutServerFields(live *unstructured.Unstructured) *unstructured.Unstructured {
 	out := live.DeepCopy()
 	unstructured.RemoveNestedField(out.Object, "status")
 	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"} {
@@ -173,51 +174,52 @@ func fresh(live *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// knows returns when the webhook's cache holds this many desired objects.
-func (h *hook) knows(objects int) {
+// awaitObjects returns when the webhook's index has this many desired objects.
+func (h *webhookProcess) awaitObjects(objects int) {
 	h.t.Helper()
 	poll.Until(h.t, func() error {
 		if got := h.gauge("cache_objects"); got != objects {
-			return fmt.Errorf("the webhook knows %d objects, want %d", got, objects)
+			return fmt.Errorf("the index has %d objects, want %d", got, objects)
 		}
 		return nil
 	})
 }
 
-// hears is knows for what does not run in the test's own goroutine, as Helm's actions.
-func (h *hook) hears(objects int) {
+// awaitObjectsInCallback is awaitObjects for functions that do not run in the test's goroutine, such as Helm's
+// actions.
+func (h *webhookProcess) awaitObjectsInCallback(objects int) {
 	err := wait.PollUntilContextTimeout(h.t.Context(), poll.Interval, poll.Deadline, true, func(context.Context) (bool, error) {
 		return h.gauge("cache_objects") == objects, nil
 	})
 	if err != nil {
-		h.t.Errorf("the webhook does not come to know %d objects: %v", objects, err)
+		h.t.Errorf("waiting until the index has %d objects: %v", objects, err)
 	}
 }
 
-// gauge is a metric that is one number.
-func (h *hook) gauge(name string) int {
+// gauge is a metric with one series.
+func (h *webhookProcess) gauge(name string) int {
 	h.t.Helper()
-	all := h.measured(name)
+	all := h.series(name)
 	if len(all) != 1 {
 		h.t.Fatalf("metric %s has %d series", name, len(all))
 	}
 	return all[0].value
 }
 
-// carries holds that objects carry these of the five keys, and no others.
-func (f *fleetServer) carries(want map[string]string, objs ...*unstructured.Unstructured) {
+// expectOwnership checks that objects have exactly this ownership metadata.
+func (f *fleetServer) expectOwnership(want map[string]string, objs ...*unstructured.Unstructured) {
 	f.t.Helper()
 	for _, obj := range objs {
-		if err := carry(want, f.get(obj)); err != nil {
+		if err := compareOwnership(want, f.get(obj)); err != nil {
 			f.t.Error(err)
 		}
 	}
 }
 
-// carry says how an object's keys differ from these.
-func carry(want map[string]string, live *unstructured.Unstructured) error {
-	if diff := cmp.Diff(want, stampsOf(live)); diff != "" {
-		return fmt.Errorf("stamps of %s %s (-want +got):\n%s", live.GetKind(), live.GetName(), diff)
+// compareOwnership returns how the ownership metadata of an object differs.
+func compareOwnership(want map[string]string, live *unstructured.Unstructured) error {
+	if diff := cmp.Diff(want, ownershipOf(live)); diff != "" {
+		return fmt.Errorf("ownership metadata of %s %s (-want +got):\n%s", live.GetKind(), live.GetName(), diff)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// mixed is a bundle of four kinds: with and without a namespace, built in and custom.
+// mixed is a manifest of four kinds: namespaced and cluster-scoped, built-in and custom.
 const mixed = `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: texts}, data: {greeting: hello}}
 ---
@@ -33,14 +33,14 @@ spec:
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: e2e-reader}, rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]}
 `
 
-// deployMixed deploys it.
+// deployMixed deploys mixed as bundle guestbook.
 func (f *fleetServer) deployMixed() (*bundle, []*unstructured.Unstructured) {
 	f.t.Helper()
 	f.define(widgets, "widgets.example.com")
 	f.removeAtEnd(clusterRole())
 	objs := []*unstructured.Unstructured{configMap("texts"), deployment("frontend"), object("example.com/v1", "Widget", apps, "one"), clusterRole()}
 	b := f.deploy("guestbook", mixed)
-	f.rolledOut()
+	f.rollOut("frontend")
 	return b, objs
 }
 
@@ -53,7 +53,7 @@ func (f *fleetServer) rolledOut() {
 			{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}]}}`, generation), "status")
 }
 
-// asList writes objects as one document.
+// asList returns objects as one List.
 func asList(t *testing.T, objs []*unstructured.Unstructured) string {
 	t.Helper()
 	items := make([]any, len(objs))
@@ -67,8 +67,8 @@ func asList(t *testing.T, objs []*unstructured.Unstructured) string {
 	return string(out)
 }
 
-// touched gives objects one more label.
-func touched(objs []*unstructured.Unstructured) (out []*unstructured.Unstructured) {
+// withExtraLabel returns copies of objects with one more label.
+func withExtraLabel(objs []*unstructured.Unstructured) (out []*unstructured.Unstructured) {
 	for _, obj := range objs {
 		obj = obj.DeepCopy()
 		labels := obj.GetLabels()
@@ -79,16 +79,16 @@ func touched(objs []*unstructured.Unstructured) (out []*unstructured.Unstructure
 	return out
 }
 
-// TestWebhookTakeOwnership has objects that say they are the bundle's for Helm, and nothing else, come in every way that a write comes. What
-// Fleet would not own is owned.
+// TestWebhookTakeOwnership writes objects with Helm's metadata only, in each way in which a client can write. The
+// webhook adds Fleet's metadata.
 func TestWebhookTakeOwnership(t *testing.T) {
 	f := newFleet(t, shared)
 	b, objs := f.deployMixed()
-	var left []*unstructured.Unstructured // as takeOwnership leaves them
+	var helmOnly []*unstructured.Unstructured // as takeOwnership leaves the objects
 	for _, live := range f.getAll(objs...) {
-		left = append(left, b.helmMarked(fresh(live)))
+		helmOnly = append(helmOnly, b.withHelmOwnership(withoutServerFields(live)))
 	}
-	f.setMetadata(b.helmOnly(), objs...)
+	f.setOwnershipAsAdopt(b.helmOwnership(), objs...)
 	expect(t, f.audit(), outcome{
 		Status:      1,
 		Deployments: map[string]string{"guestbook": "Modified"},
@@ -98,8 +98,8 @@ func TestWebhookTakeOwnership(t *testing.T) {
 	})
 
 	h := f.serveWebhook("default")
-	admin := f.person("")
-	document, changed := asList(t, left), asList(t, touched(left))
+	admin := f.clientAs("")
+	document, changed := asList(t, helmOnly), asList(t, withExtraLabel(helmOnly))
 	remove := func() {
 		for _, obj := range objs {
 			f.remove(obj)
@@ -108,7 +108,7 @@ func TestWebhookTakeOwnership(t *testing.T) {
 	for name, write := range map[string]func(){
 		"create": func() {
 			remove()
-			for _, obj := range left {
+			for _, obj := range helmOnly {
 				admin.must("creating "+obj.GetName(), admin.Create(t.Context(), obj.DeepCopy()))
 			}
 		},
@@ -126,58 +126,57 @@ func TestWebhookTakeOwnership(t *testing.T) {
 		"kubectl apply": func() {
 			remove()
 			f.kubectl(document, "apply", "-f", "-")
-			f.carries(b.stamps(), objs...)
+			f.expectOwnership(b.ownership(), objs...)
 			if out := f.kubectl(document, "apply", "-f", "-"); strings.Count(out, "unchanged") != len(objs) {
-				t.Errorf("applied a second time: %s", out)
+				t.Errorf("the second apply: %s", out)
 			}
 		},
-		"kubectl apply on what is there":  func() { f.kubectl(changed, "apply", "-f", "-") }, // unchanged, kubectl would write nothing
-		"kubectl apply on the server":     func() { remove(); f.kubectl(document, "apply", "--server-side", "-f", "-") },
-		"kubectl apply on it, once again": func() { f.kubectl(document, "apply", "--server-side", "--force-conflicts", "-f", "-") },
-		"kubectl replace":                 func() { f.kubectl(document, "replace", "-f", "-") },
+		"kubectl apply on existing objects": func() { f.kubectl(changed, "apply", "-f", "-") }, // kubectl does not write unchanged objects
+		"kubectl apply, server-side":        func() { remove(); f.kubectl(document, "apply", "--server-side", "-f", "-") },
+		"kubectl apply, server-side, again": func() { f.kubectl(document, "apply", "--server-side", "--force-conflicts", "-f", "-") },
+		"kubectl replace":                   func() { f.kubectl(document, "replace", "-f", "-") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			f.setMetadata(b.helmOnly(), objs...)
-			f.carries(b.helmOnly(), objs...)
-			before := h.counted("stamp", "stamped", "")
+			f.setOwnershipAsAdopt(b.helmOwnership(), objs...)
+			f.expectOwnership(b.helmOwnership(), objs...)
+			before := h.requestCount("stamp", "stamped", "")
 			write()
-			f.carries(b.stamps(), objs...)
-			if got := h.counted("stamp", "stamped", "") - before; got != len(objs) {
+			f.expectOwnership(b.ownership(), objs...)
+			if got := h.requestCount("stamp", "stamped", "") - before; got != len(objs) {
 				t.Errorf("%d requests were stamped, want %d", got, len(objs))
 			}
-			f.rolledOut()
+			f.rollOut("frontend")
 			expect(t, f.audit("--require-complete"), outcome{Deployments: map[string]string{"guestbook": "Ready"}})
 		})
 	}
-	if got := admin.told(); got != "" {
-		t.Errorf("there were warnings: %s", got)
+	if got := admin.takeWarnings(); got != "" {
+		t.Errorf("warnings: %s", got)
 	}
 }
 
-// TestWebhookHelmTakesOwnership has Helm itself take objects over that were there before the bundle: one that somebody had given Helm's marks
-// in preparation, and one without any.
+// TestWebhookHelmTakesOwnership has Helm take over existing objects: one with Helm's metadata and one without any.
 func TestWebhookHelmTakesOwnership(t *testing.T) {
 	f := newFleet(t, shared)
 	h := f.serveWebhook("default")
 	b := f.bundle("guestbook", guestbook)
-	objs := parts()
-	f.Apply(t, "team", b.helmMarked(configMap("settings")), configMap("texts"))
-	f.carries(b.helmOnly(), configMap("settings"))
+	objs := guestbookObjects()
+	f.Apply(t, "team", b.withHelmOwnership(configMap("settings")), configMap("texts"))
+	f.expectOwnership(b.helmOwnership(), configMap("settings"))
 	b.options.TakeOwnership, b.options.User = true, account(agentNamespace, "fleet-agent")
 	b.deploy()
-	h.knows(len(objs))
-	f.carries(b.stamps(), objs...)
+	h.awaitObjects(len(objs))
+	f.expectOwnership(b.ownership(), objs...)
 	expect(t, f.audit("--require-complete"), outcome{Deployments: map[string]string{"guestbook": "Ready"}})
 }
 
-// TestWebhookBare has somebody make a desired object by hand, without any mark.
-func TestWebhookBare(t *testing.T) {
+// TestWebhookWithoutMetadata creates a desired object without any ownership metadata.
+func TestWebhookWithoutMetadata(t *testing.T) {
 	for overlay, stamped := range map[string]bool{"default": false, "exact": true} {
 		t.Run(overlay, func(t *testing.T) {
 			f := newFleet(t, shared)
 			inside, outside := f.bundle("inside", theme), f.bundle("outside", theme)
 			inside.options.Namespace, outside.options.Namespace = "exact", "inexact"
-			f.labelled("exact", map[string]string{"fleetdoctor.io/adopt": "exact"})
+			f.labelNamespace("exact", map[string]string{"fleetdoctor.io/adopt": "exact"})
 			mine, theirs := object("v1", "ConfigMap", "exact", "theme"), object("v1", "ConfigMap", "inexact", "theme")
 			for _, b := range []*bundle{inside, outside} {
 				b.deploy()
@@ -186,52 +185,52 @@ func TestWebhookBare(t *testing.T) {
 			if stamped {
 				h.awaitExact("exact")
 			}
-			f.setMetadata(nil, mine) // there already, without marks: an update
+			f.setOwnershipAsAdopt(nil, mine) // an existing object without metadata: an update
 			f.remove(theirs)
-			admin := f.person("")
+			admin := f.clientAs("")
 			admin.must("changing it", admin.patch(mine, `{"metadata":{"labels":{"touched":"yes"}}}`))
 			admin.must("creating the other", admin.Create(t.Context(), theirs.DeepCopy()))
 			unowned := outcome{Status: 1, Deployments: map[string]string{"inside": "Modified", "outside": "Modified"},
 				Objects:  map[string]string{"configmap exact/theme": "Unowned Unmarked", "configmap inexact/theme": "Unowned Unmarked"},
 				Findings: []string{"FD102 configmap exact/theme", "FD102 configmap inexact/theme"}}
-			want := inside.stamps()
+			want := inside.ownership()
 			if stamped {
 				unowned.Deployments["inside"], unowned.Findings = "Ready", unowned.Findings[1:]
 				delete(unowned.Objects, "configmap exact/theme")
 			} else {
 				want = map[string]string{}
 			}
-			f.carries(want, mine)
-			f.carries(map[string]string{}, theirs)
+			f.expectOwnership(want, mine)
+			f.expectOwnership(map[string]string{}, theirs)
 			expect(t, f.audit(), unowned)
 			f.remove(mine)
 			admin.must("creating it", admin.Create(t.Context(), object("v1", "ConfigMap", "exact", "theme")))
-			f.carries(want, mine)
-			if got := admin.told(); got != "" {
+			f.expectOwnership(want, mine)
+			if got := admin.takeWarnings(); got != "" {
 				t.Errorf("warnings: %s", got)
 			}
 		})
 	}
 }
 
-// awaitExact returns when the third webhook is called for a namespace.
-func (h *hook) awaitExact(namespace string) {
+// awaitExact returns when the webhook stamp-exact is called for a namespace.
+func (h *webhookProcess) awaitExact(namespace string) {
 	h.t.Helper()
 	poll.Until(h.t, func() error {
-		before := h.counted("stamp-exact", "", "")
+		before := h.requestCount("stamp-exact", "", "")
 		if err := h.Client().Create(h.t.Context(), object("v1", "ConfigMap", namespace, "is-it-called"), client.DryRunAll); err != nil {
 			return err
 		}
-		if h.counted("stamp-exact", "", "") == before {
+		if h.requestCount("stamp-exact", "", "") == before {
 			return fmt.Errorf("stamp-exact is not called for namespace %s", namespace)
 		}
 		return nil
 	})
 }
 
-// TestWebhookForeign has a desired object come with the marks of somebody else. Whoever lives keeps it, and both are named; whoever is gone
-// does not.
-func TestWebhookForeign(t *testing.T) {
+// TestWebhookForeignOwner creates a desired object with the metadata of another owner. An owner that exists keeps
+// the object, and the warning names both; an owner that is gone does not.
+func TestWebhookForeignOwner(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook)
 	other := f.deploy("other", theme)
@@ -244,51 +243,51 @@ func TestWebhookForeign(t *testing.T) {
 		return m.Values()
 	}
 	for name, test := range map[string]struct {
-		marks map[string]string
-		says  []string // nothing where it is taken
-		// whole says that hash and id are there: a later write that changes neither does not come here.
-		whole bool
+		metadata map[string]string
+		contains []string // of the warning; nil if the object is stamped
+		// complete reports whether hash and id are set: then a later write of another field does not reach the webhook.
+		complete bool
 	}{
-		"a bundle":                     {other.stamps(), []string{"bundle guestbook", "bundle other"}, true},
-		"the id of a bundle":           {ownership.Metadata{SetID: other.options.SetID}.Values(), []string{"bundle guestbook", "bundle other"}, false},
-		"a bundle, and Helm says ours": {of(ownership.Metadata{SetID: other.options.SetID, Hash: other.options.Hash}), []string{"bundle guestbook", "bundle other"}, true},
-		"a release of Helm's":          {ownership.Metadata{ManagedBy: "Helm", ReleaseName: "chart", ReleaseNamespace: "tools"}.Values(), []string{"bundle guestbook", "Helm release tools/chart"}, false},
-		"a set of Rancher's":           {of(ownership.Metadata{SetID: "monitoring", Hash: fleet.Hash("monitoring")}), []string{"bundle guestbook", `set "monitoring"`}, true},
-		"a set that is gone":           {of(gone), nil, true},
-		"a hash that is gone":          {of(ownership.Metadata{Hash: gone.Hash}), nil, false},
+		"a bundle":                         {other.ownership(), []string{"bundle guestbook", "bundle other"}, true},
+		"the id of a bundle":               {ownership.Metadata{SetID: other.options.SetID}.Values(), []string{"bundle guestbook", "bundle other"}, false},
+		"a bundle, with our Helm metadata": {of(ownership.Metadata{SetID: other.options.SetID, Hash: other.options.Hash}), []string{"bundle guestbook", "bundle other"}, true},
+		"a release of Helm's":              {ownership.Metadata{ManagedBy: "Helm", ReleaseName: "chart", ReleaseNamespace: "tools"}.Values(), []string{"bundle guestbook", "Helm release tools/chart"}, false},
+		"a set of Rancher's":               {of(ownership.Metadata{SetID: "monitoring", Hash: fleet.Hash("monitoring")}), []string{"bundle guestbook", `set "monitoring"`}, true},
+		"a deleted set":                    {of(gone), nil, true},
+		"a hash of a deleted set":          {of(ownership.Metadata{Hash: gone.Hash}), nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			admin, cm := f.person(""), configMap("texts")
-			want := test.marks
-			if test.says == nil {
-				want = b.stamps()
+			admin, cm := f.clientAs(""), configMap("texts")
+			want := test.metadata
+			if test.contains == nil {
+				want = b.ownership()
 			}
 			check := func(by string) {
 				t.Helper()
-				f.carries(want, cm)
-				if got := admin.told(); (got == "") != (test.says == nil) {
+				f.expectOwnership(want, cm)
+				if got := admin.takeWarnings(); (got == "") != (test.contains == nil) {
 					t.Errorf("%s: warnings: %s", by, got)
 				} else {
-					says(t, by, got, test.says...)
+					expectContains(t, by, got, test.contains...)
 				}
 			}
 			f.remove(cm)
-			made := configMap("texts")
+			created := configMap("texts")
 			labels, annotations := map[string]string{}, map[string]string{}
 			for _, k := range ownership.Keys() {
-				if v, ok := test.marks[k.Name]; ok && k.Label {
+				if v, ok := test.metadata[k.Name]; ok && k.Label {
 					labels[k.Name] = v
 				} else if ok {
 					annotations[k.Name] = v
 				}
 			}
-			made.SetLabels(labels)
-			made.SetAnnotations(annotations)
-			admin.must("creating it", admin.Create(t.Context(), made))
+			created.SetLabels(labels)
+			created.SetAnnotations(annotations)
+			admin.must("creating it", admin.Create(t.Context(), created))
 			check("create")
-			f.setMetadata(test.marks, cm)
+			f.setOwnershipAsAdopt(test.metadata, cm)
 			admin.must("changing it", admin.patch(cm, `{"data":{"touched":"yes"}}`))
-			if !test.whole {
+			if !test.complete {
 				check("update")
 			}
 		})

@@ -22,8 +22,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// stripper is another program's webhook, which takes the hash from what is labelled strip=me, whatever it is called for.
-func stripper(w http.ResponseWriter, r *http.Request) {
+// removeHash is a webhook of another program that removes the hash label from every object.
+func removeHash(w http.ResponseWriter, r *http.Request) {
 	review := &admissionv1.AdmissionReview{}
 	if err := json.NewDecoder(r.Body).Decode(review); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -42,80 +42,81 @@ func stripper(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveStripper has the server call the stripper after the webhook, and again after that.
-func (f *fleetServer) serveStripper() {
+// serveRemovingWebhook has the server call removeHash after our webhook, with reinvocation.
+func (f *fleetServer) serveRemovingWebhook() {
 	f.t.Helper()
-	server := httptest.NewTLSServer(http.HandlerFunc(stripper))
+	server := httptest.NewTLSServer(http.HandlerFunc(removeHash))
 	f.t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	ignore, again, effects := admissionregistrationv1.Ignore, admissionregistrationv1.IfNeededReinvocationPolicy, admissionregistrationv1.SideEffectClassNone
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "zz-stripper"}, // they are called by name
+		ObjectMeta: metav1.ObjectMeta{Name: "zz-remove-hash"}, // the server calls webhooks in the order of their names
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: "stripper.example.com", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &server.URL, CABundle: ca},
+			Name: "remove-hash.example.com", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &server.URL, CABundle: ca},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
 				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}}}},
-			ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"strip": "me"}},
+			ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"remove-hash": "true"}},
 			FailurePolicy:  &ignore, ReinvocationPolicy: &again, SideEffects: &effects, AdmissionReviewVersions: []string{"v1"},
 		}},
 	}
 	if err := f.Client().Create(f.t.Context(), configuration); err != nil {
 		f.t.Fatal(err)
 	}
-	f.removeAtEnd(object("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "zz-stripper"))
+	f.removeAtEnd(object("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "zz-remove-hash"))
 }
 
-// TestWebhookBrake has another webhook strip an object each time that it is stamped, while something writes to it without an end. The webhook
-// lets go of that object, says so, and goes on with all others.
-func TestWebhookBrake(t *testing.T) {
+// TestWebhookRateLimit has another webhook remove the hash label each time that our webhook adds it, while a
+// client writes to the object without a pause. Our webhook stops to change that object, warns, and continues with
+// all other objects.
+func TestWebhookRateLimit(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook)
-	f.merge("admin", configMap("texts"), `{"metadata":{"labels":{"strip":"me"}}}`)
-	h := f.serveWebhook("default", "--kubeconfig", f.webhookAccount("default")) // which writes the Event
-	f.serveStripper()
-	admin, texts := f.person(""), configMap("texts")
+	f.merge("admin", configMap("texts"), `{"metadata":{"labels":{"remove-hash":"true"}}}`)
+	h := f.serveWebhook("default", "--kubeconfig", f.webhookAccount("default")) // the account may write the Event
+	f.serveRemovingWebhook()
+	admin, texts := f.clientAs(""), configMap("texts")
 	n := 0
 	write := func() string {
 		n++
 		admin.must("writing", admin.patch(texts, fmt.Sprintf(`{"data":{"n":"%d"}}`, n)))
-		return admin.told()
+		return admin.takeWarnings()
 	}
 	poll.Until(t, func() error {
 		write()
 		if _, there := f.get(texts).GetLabels()[fleet.HashLabel]; there {
-			return errors.New("the stripper is not called")
+			return errors.New("the other webhook is not called")
 		}
 		return nil
 	})
-	told := ""
-	for start := n; !strings.Contains(told, "fleetdoctor/RateLimited") && n < start+500; {
-		told = write()
+	warnings := ""
+	for start := n; !strings.Contains(warnings, "fleetdoctor/RateLimited") && n < start+500; {
+		warnings = write()
 	}
-	says(t, "the warning", told, "fleetdoctor/RateLimited: configmap apps/texts", "1h0m0s", "kubectl fleetdoctor owner")
-	t.Logf("braked after %d writes, %d stamps", n, h.counted("stamp", "stamped", "Adopted")+h.counted("stamp", "stamped", "Restored"))
-	stamped := h.counted("stamp", "stamped", "")
+	expectContains(t, "the warning", warnings, "fleetdoctor/RateLimited: configmap apps/texts", "1h0m0s", "kubectl fleetdoctor owner")
+	t.Logf("limited after %d writes, %d stamps", n, h.requestCount("stamp", "stamped", "Adopted")+h.requestCount("stamp", "stamped", "Restored"))
+	stamped := h.requestCount("stamp", "stamped", "")
 	for range 5 {
-		says(t, "the next warning", write(), "fleetdoctor/RateLimited")
+		expectContains(t, "the next warning", write(), "fleetdoctor/RateLimited")
 	}
-	if got := h.counted("stamp", "stamped", ""); got != stamped {
-		t.Errorf("it was stamped %d times more", got-stamped)
+	if got := h.requestCount("stamp", "stamped", ""); got != stamped {
+		t.Errorf("the object was stamped %d more times", got-stamped)
 	}
 	if got := h.gauge("brakes_total"); got != 1 {
-		t.Errorf("%d brakes are counted", got)
+		t.Errorf("%d rate limits are counted, want 1", got)
 	}
-	f.expectPaused("texts")
+	f.expectRateLimitEvent("texts")
 
-	f.setMetadata(b.helmOnly(), configMap("settings"))
+	f.setOwnershipAsAdopt(b.helmOwnership(), configMap("settings"))
 	f.merge("somebody", configMap("settings"), `{"data":{"touched":"yes"}}`)
-	f.carries(b.stamps(), configMap("settings"))
+	f.expectOwnership(b.ownership(), configMap("settings"))
 	if got := f.audit("bundle/guestbook"); outcomeOf(got).Objects[textsKey] == "" {
-		t.Errorf("the audit does not show what was left alone: %v", outcomeOf(got))
+		t.Errorf("the audit does not report the limited object: %v", outcomeOf(got))
 	}
 }
 
-// expectPaused holds that there is one Event, on the object.
-func (f *fleetServer) expectPaused(name string) {
+// expectRateLimitEvent checks that the object has exactly one Event.
+func (f *fleetServer) expectRateLimitEvent(name string) {
 	f.t.Helper()
 	uid := f.get(configMap(name)).GetUID()
 	poll.Until(f.t, func() error {

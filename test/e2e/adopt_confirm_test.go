@@ -22,27 +22,27 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// unowned is a guestbook whose objects have lost their marks.
-func unowned(t *testing.T) (b *bundle, before []*unstructured.Unstructured) {
+// unownedGuestbook deploys a guestbook and removes the ownership metadata of its objects.
+func unownedGuestbook(t *testing.T) (b *bundle, before []*unstructured.Unstructured) {
 	t.Helper()
 	f := newFleet(t, shared)
 	b = f.deploy("guestbook", guestbook)
-	f.strip(parts()...)
-	return b, f.getAll(parts()...)
+	f.removeOwnership(guestbookObjects()...)
+	return b, f.getAll(guestbookObjects()...)
 }
 
-// TestOnlyPlanned holds that nothing is written unless somebody said so.
-func TestOnlyPlanned(t *testing.T) {
-	b, before := unowned(t)
+// TestNothingWrittenWithoutConfirmation checks that adopt writes nothing without a confirmation.
+func TestNothingWrittenWithoutConfirmation(t *testing.T) {
+	b, before := unownedGuestbook(t)
 	adopts := map[string]string{settings: "Adopt NoMark", textsKey: "Adopt NoMark", frontendKey: "Adopt NoMark"}
 	plan := b.adopt()
 	expectAdoption(t, plan, 1, adopts)
-	says(t, "stderr", plan.stderr, "not applied", "--yes", "--confirm="+plan.document.Digest)
+	expectContains(t, "stderr", plan.stderr, "not applied", "--yes", "--confirm="+plan.document.Digest)
 
 	client := b.adopt("--dry-run", "client", "--yes")
 	expectAdoption(t, client, 0, adopts)
 	if client.document.DryRun != "client" || client.document.Kind != report.KindAdoptionPlan {
-		t.Errorf("a client's dry run printed %s, dryRun %q", client.document.Kind, client.document.DryRun)
+		t.Errorf("the client-side dry run printed %s, dryRun %q", client.document.Kind, client.document.DryRun)
 	}
 	for _, args := range [][]string{{"--dry-run", "server"}, {"--dry-run", "server", "--yes"}, {"--dry-run", "server", "--confirm", plan.document.Digest}} {
 		server := b.adopt(args...)
@@ -53,47 +53,47 @@ func TestOnlyPlanned(t *testing.T) {
 	}
 	wrong := b.adopt("--confirm", strings.Repeat("0", 64))
 	expectAdoption(t, wrong, 1, adopts)
-	says(t, "stderr", wrong.stderr, "not applied", strings.Repeat("0", 64), plan.document.Digest)
+	expectContains(t, "stderr", wrong.stderr, "not applied", strings.Repeat("0", 64), plan.document.Digest)
 	for _, args := range [][]string{{"--yes", "--confirm", plan.document.Digest}, {"--policy", "all"}, {"--dry-run", "maybe"}, {"--undo", "x", "bundle/guestbook"},
 		{"--undo", "x", "--policy", "unmarked"}} {
 		if r := b.adopt(args...); r.status != 2 || r.stdout != "" {
 			t.Errorf("%s: status %d, want 2: %s", args, r.status, r.stdout)
 		}
 	}
-	b.unchanged(before...)
+	b.expectUnchanged(before...)
 }
 
-// TestConfirmed applies the plan that was reviewed, and that one only: an object that has lost its marks since makes it another. What other
-// writers do to objects in between does not.
-func TestConfirmed(t *testing.T) {
-	b, _ := unowned(t)
+// TestConfirmDigest applies only the reviewed plan. An object that was created again changes the digest of the
+// plan; a change of other fields does not.
+func TestConfirmDigest(t *testing.T) {
+	b, _ := unownedGuestbook(t)
 	f := b.fleetServer
 	reviewed := f.adopt().document.Digest
 	f.merge("kubectl-edit", configMap("settings"), `{"data":{"extra":"1"}}`)
-	before := f.getAll(parts()...)
+	before := f.getAll(guestbookObjects()...)
 	a := f.adopt("--confirm", reviewed)
 	expectAdoption(t, a, 0, map[string]string{settings: "Adopt NoMark Done", textsKey: "Adopt NoMark Done", frontendKey: "Adopt NoMark Done"})
-	b.onlyMarks(b.stamps(), before...)
+	b.expectOnlyOwnership(b.ownership(), before...)
 
 	if u := f.undo(a.receipt); u.status != 0 {
 		t.Fatalf("undoing: status %d", u.status)
 	}
 	f.remove(configMap("settings"))
-	f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}}") // the same, and another one
-	before = f.getAll(parts()...)
+	f.ApplyYAML(t, "kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}}") // the same name and another uid
+	before = f.getAll(guestbookObjects()...)
 	if again := f.adopt("--confirm", reviewed); again.status != 1 {
-		t.Errorf("a plan for another object of that name: status %d", again.status)
+		t.Errorf("a plan for another object with that name: status %d", again.status)
 	}
-	f.unchanged(before...)
+	f.expectUnchanged(before...)
 }
 
-// TestAsked asks on a terminal.
-func TestAsked(t *testing.T) {
-	b, before := unowned(t)
+// TestPrompt answers the question that adopt asks on a terminal.
+func TestPrompt(t *testing.T) {
+	b, before := unownedGuestbook(t)
 	for _, test := range []struct {
-		name, types string
+		name, input string
 		status      int
-		says        string
+		contains    string
 		writes      bool
 	}{
 		{"no", "n\n", 1, "nothing was written", false},
@@ -104,31 +104,32 @@ func TestAsked(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			receipt := filepath.Join(t.TempDir(), "receipt.jsonl")
-			status, written := b.terminal(test.types, "--receipt", receipt)
+			status, written := b.terminal(test.input, "--receipt", receipt)
 			if status != test.status {
 				t.Errorf("status %d, want %d", status, test.status)
 			}
-			says(t, "the terminal", written, "adopt   configmap apps/settings", "Adopt 3 objects? [y/N] ", test.says)
+			expectContains(t, "the terminal", written, "adopt   configmap apps/settings", "Adopt 3 objects? [y/N] ", test.contains)
 			if !test.writes {
-				b.unchanged(before...)
+				b.expectUnchanged(before...)
 				if _, err := os.Stat(receipt); err == nil {
 					t.Error("there is a receipt")
 				}
 				return
 			}
-			b.onlyMarks(b.stamps(), before...)
-			says(t, "the terminal", written, "0/3 → 3/3 ready", "--undo "+receipt)
+			b.expectOnlyOwnership(b.ownership(), before...)
+			expectContains(t, "the terminal", written, "0/3 → 3/3 ready", "--undo "+receipt)
 			if u := b.undo(receipt); u.status != 0 {
 				t.Errorf("undoing: status %d", u.status)
 			}
-			b.restored(before...)
+			b.expectRestored(before...)
 		})
 	}
 }
 
-// terminal runs the program on a terminal of its own, types something when it asks, and returns what it has written in the end. Standard error
-// goes past the terminal, which on Ctrl-C throws away what is on its way to the screen.
-func (b *bundle) terminal(types string, args ...string) (status int, written string) {
+// terminal runs the program on a pseudo-terminal, types the input when the program asks, and returns the output.
+// Standard error does not go through the terminal, because on Ctrl-C the terminal discards output that is not
+// shown yet.
+func (b *bundle) terminal(input string, args ...string) (status int, written string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), poll.Deadline)
 	defer cancel()
@@ -142,17 +143,17 @@ func (b *bundle) terminal(types string, args ...string) (status int, written str
 	defer func() { _ = terminal.Close() }() // the program has ended
 	go func() {
 		<-stderr.asked
-		_, _ = terminal.WriteString(types) // if that fails, the program is not answered
+		_, _ = terminal.WriteString(input) // if this fails, the program gets no answer
 	}()
-	screen, _ := io.ReadAll(terminal) // it ends with an error when nobody is at the other end any more
+	screen, _ := io.ReadAll(terminal) // it ends with an error when the program has ended
 	err = cmd.Wait()
 	stderr.once.Do(func() { close(stderr.asked) })
-	return statusOf(b.t, err), strings.ReplaceAll(string(screen), "\r\n", "\n") + stderr.text.String()
+	return exitStatus(b.t, err), strings.ReplaceAll(string(screen), "\r\n", "\n") + stderr.text.String()
 }
 
-// prompt is a standard error that notices when it is asked.
+// prompt is a standard error that notices the question.
 type prompt struct {
-	text  bytes.Buffer // not embedded: its ReadFrom would read past Write
+	text  bytes.Buffer // not embedded: its ReadFrom would bypass Write
 	once  sync.Once
 	asked chan struct{}
 }
@@ -166,9 +167,9 @@ func (p *prompt) Write(b []byte) (int, error) {
 	return p.text.Write(b)
 }
 
-// TestAdoptionFormats prints the plan, the result and the way back in every format for machines: each is one document that says the same.
+// TestAdoptionFormats prints the plan, the result and the undo in every machine format. Each is one document.
 func TestAdoptionFormats(t *testing.T) {
-	b, before := unowned(t)
+	b, before := unownedGuestbook(t)
 	dir := t.TempDir()
 	for _, format := range []string{"json", "yaml", "name"} {
 		receipt := filepath.Join(dir, format)
@@ -196,23 +197,23 @@ func TestAdoptionFormats(t *testing.T) {
 				}
 				continue
 			}
-			d := strictly(t, format, r.stdout)
+			d := decodeStrict(t, format, r.stdout)
 			if d.Kind != step.kind || d.APIVersion != report.APIVersion || d.Undo != step.undo || d.Digest == "" || len(d.Objects) != 3 {
 				t.Errorf("%s %s: %s %s, undo %t, digest %q, %d objects", format, step.args, d.APIVersion, d.Kind, d.Undo, d.Digest, len(d.Objects))
 			}
 		}
-		b.restored(before...)
+		b.expectRestored(before...)
 	}
 }
 
-// strictly reads one document with no field that is not known.
-func strictly(t *testing.T, format, text string) report.Adoption {
+// decodeStrict decodes exactly one document without unknown fields.
+func decodeStrict(t *testing.T, format, text string) report.Adoption {
 	t.Helper()
 	raw := []byte(text)
 	var d report.Adoption
 	if format == "yaml" {
 		if strings.Contains(text, "\n---") {
-			t.Errorf("there are several documents")
+			t.Errorf("several documents")
 		}
 		if err := yaml.UnmarshalStrict(raw, &d); err != nil {
 			t.Errorf("%v\n%s", err, text)

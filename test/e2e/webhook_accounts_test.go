@@ -14,10 +14,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
 )
 
-// alone is a manifest with one of guestbook's three objects.
+// alone is a manifest with one of the guestbook's three objects.
 const alone = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {app: guestbook}}, data: {colour: blue, size: large}}\n"
 
-// TestWebhookAccountChanges upgrades as another account than before, under deny, and drops what only the revision before desired.
+// TestWebhookAccountChanges upgrades with another service account under deny, and removes objects of the previous
+// revision.
 func TestWebhookAccountChanges(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.bundle("guestbook", guestbook)
@@ -25,34 +26,35 @@ func TestWebhookAccountChanges(t *testing.T) {
 	b.deploy()
 	h := f.serveWebhook("default", "--guard-default=deny")
 	b.options.ServiceAccount, b.options.User = "after", account(agentNamespace, "after")
-	b.options.Recorded = func() { h.hears(4) } // by the record alone it knows the new account
+	b.options.Recorded = func() { h.awaitObjectsInCallback(4) } // the index has the new account as soon as the record is stored
 	b.upgrade(alone)
 	expect(t, f.audit(), outcome{Status: 0, Deployments: map[string]string{"guestbook": "Ready"}})
 }
 
-// TestWebhookUninstalledByHand holds that deny also stands before a stranger who has Helm delete it all, and not before Fleet, which does so after.
+// TestWebhookUninstalledByHand checks that deny stops another user who uninstalls the release with Helm, and does
+// not stop Fleet.
 func TestWebhookUninstalledByHand(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook)
 	h := f.serveWebhook("default", "--guard-default=deny")
 	b.options.User = "mallory"
 	if err := f.Uninstall(b.options); err == nil {
-		t.Errorf("uninstalled by somebody: %v", err)
+		t.Errorf("another user uninstalled the release: %v", err)
 	}
 	for _, obj := range []*unstructured.Unstructured{configMap("settings"), configMap("texts")} {
 		f.get(obj)
 	}
-	if denied := h.counted("guard", "denied", "Deleted"); denied != 3 {
-		t.Errorf("%d deletions were denied", denied)
+	if denied := h.requestCount("guard", "denied", "Deleted"); denied != 3 {
+		t.Errorf("%d deletions were denied, want 3", denied)
 	}
 	b.options.User = account(agentNamespace, "fleet-agent")
 	if err := f.Uninstall(b.options); err != nil {
-		t.Errorf("uninstalled by Fleet: %v", err)
+		t.Errorf("uninstalling as Fleet: %v", err)
 	}
 }
 
-// TestWebhookForgedClaim makes up a record in a tenant's namespace that claims a bundle's set and object for an agent there: Fleet goes on, and
-// the tenant is not Fleet.
+// TestWebhookForgedClaim creates a record in a tenant's namespace that claims a bundle's object for an agent
+// there. Fleet can still change the object, and the tenant's agent cannot.
 func TestWebhookForgedClaim(t *testing.T) {
 	f := newFleet(t, shared)
 	f.deploy("guestbook", guestbook)
@@ -64,9 +66,9 @@ func TestWebhookForgedClaim(t *testing.T) {
 	secret.Object["type"] = "helm.sh/release.v1"
 	secret.Object["data"] = map[string]any{"release": base64.StdEncoding.EncodeToString(forged.Value())}
 	f.Apply(t, "tenant", secret)
-	h.knows(4)
+	h.awaitObjects(4)
 	for name, may := range map[string]bool{account(agentNamespace, "fleet-agent"): true, account("tenant", "fleet-agent"): false} {
-		err := f.person(name).Delete(t.Context(), configMap("settings"), client.DryRunAll)
+		err := f.clientAs(name).Delete(t.Context(), configMap("settings"), client.DryRunAll)
 		if (err == nil) != may || err != nil && !strings.Contains(err.Error(), "guestbook will be at most 2/3") {
 			t.Errorf("%s: %v", name, err)
 		}

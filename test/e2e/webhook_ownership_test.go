@@ -8,20 +8,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// helmMarked gives an object Helm's marks of a bundle's release and nothing else, as helm.takeOwnership leaves it.
-func (b *bundle) helmMarked(obj *unstructured.Unstructured) *unstructured.Unstructured {
+// withHelmOwnership gives an object only Helm's ownership metadata of the bundle's release, as helm.takeOwnership
+// leaves it.
+func (b *bundle) withHelmOwnership(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	obj.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "Helm"})
 	obj.SetAnnotations(map[string]string{"meta.helm.sh/release-name": b.name, "meta.helm.sh/release-namespace": b.options.Namespace})
 	return obj
 }
 
-// TestWebhookMission is the case that everything began with: an object that is the bundle's for Helm, and for Fleet is missing.
-func TestWebhookMission(t *testing.T) {
+// TestWebhookAddsOwnership creates an object with Helm's metadata only, which Fleet without the webhook reports as
+// missing.
+func TestWebhookAddsOwnership(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("guestbook", guestbook)
 	f.remove(configMap("texts"))
 	f.serveWebhook("default")
-	cm := b.helmMarked(configMap("texts"))
+	cm := b.withHelmOwnership(configMap("texts"))
 	cm.Object["data"] = map[string]any{"greeting": "hello"}
 	f.Apply(t, "helm", cm)
 	expect(t, f.audit("--require-complete"), outcome{Status: 0, Deployments: map[string]string{"guestbook": "Ready"}})
