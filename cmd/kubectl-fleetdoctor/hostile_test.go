@@ -42,7 +42,7 @@ files: {templates/a.yaml: "{apiVersion: v1, kind: ConfigMap, metadata: {name: th
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: theme, namespace: web}
-marks: {set: b-healthy, release: web/b-healthy}
+ownership: {set: b-healthy, release: web/b-healthy}
 `
 
 // TestHostileBundle holds of every verb that renders bundles that a template which takes all memory costs its own bundle the result, and no

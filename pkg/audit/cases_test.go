@@ -107,14 +107,14 @@ type expectedDeployment struct {
 	// Owners say who holds an unowned object: a bundle deployment, "set ID", "hash HASH" or "release namespace/name".
 	Owners map[string]string `json:"owners"`
 	// What follows is only compared where it is stated.
-	SetID   string `json:"setID"`
-	Hash    string `json:"hash"`
-	Release string `json:"release"`
-	GitRepo string `json:"gitRepo"`
-	HelmOp  string `json:"helmOp"`
-	Cluster string `json:"cluster"`
-	From    string `json:"from"` // release, bundle or files
-	Says    string `json:"says"` // the state that Fleet reports
+	SetID    string `json:"setID"`
+	Hash     string `json:"hash"`
+	Release  string `json:"release"`
+	GitRepo  string `json:"gitRepo"`
+	HelmOp   string `json:"helmOp"`
+	Cluster  string `json:"cluster"`
+	From     string `json:"from"`     // release, bundle or files
+	Reported string `json:"reported"` // the state that Fleet reports
 }
 
 // decided are the codes of the checks that the cases are complete for: none of them may turn up unasked.
@@ -255,8 +255,8 @@ func stateOf(bd report.BundleDeployment, want expectedDeployment) expectedDeploy
 			*f.into = *f.got
 		}
 	}
-	if want.Says != "" && bd.Reported != nil {
-		out.Says = bd.Reported.State
+	if want.Reported != "" && bd.Reported != nil {
+		out.Reported = bd.Reported.State
 	}
 	for _, r := range bd.Resources {
 		key := resourceKey(r.Ref)

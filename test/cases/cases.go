@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cases reads case files: captured clusters in readable form, with shorthands for what is encoded on a cluster. Their form is
-// described in test/testdata/cases/README.md.
+// Package cases reads case files: captured clusters in readable form, with abbreviations for data that is encoded on a cluster.
+// test/testdata/cases/README.md describes the form.
 package cases
 
 import (
@@ -25,13 +25,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// Capture is what a cluster held: the objects that a case file's shorthands stand for.
+// Capture is a captured cluster: the objects of a case file with its abbreviations expanded.
 type Capture struct {
 	Documents []map[string]any
-	kinds     map[string]bool // that occur: "apps/v1/Deployment"
+	kinds     map[string]bool // kinds that occur: "apps/v1/Deployment"
 }
 
-// Read reads a case file. Its first document, which says what the case is about, is read into head; unknown fields are errors.
+// Read reads a case file. Its first document, which describes the case, is decoded into head; unknown fields are
+// errors.
 func Read(path string, head any) (*Capture, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -64,7 +65,8 @@ func Read(path string, head any) (*Capture, error) {
 	return c, nil
 }
 
-// Complete adds an empty List of each kind that occurs, but for those that were not captured whole: it proves that there is no more of it.
+// Complete adds an empty List of each kind that occurs, except for those that were not captured completely: the
+// List proves that there are no more objects.
 func (c *Capture) Complete(notCaptured []string) error {
 	for _, k := range notCaptured {
 		if !c.kinds[k] {
@@ -79,7 +81,7 @@ func (c *Capture) Complete(notCaptured []string) error {
 	return nil
 }
 
-// Stream writes the documents as a stream of JSON, as a snapshot takes it from standard input.
+// Stream returns the documents as a stream of JSON, as a snapshot on standard input.
 func (c *Capture) Stream() (io.Reader, error) {
 	var b bytes.Buffer
 	for _, d := range c.Documents {
@@ -105,7 +107,8 @@ func split(raw []byte) ([][]byte, error) {
 	}
 }
 
-// expand turns one document into objects, and notes which kinds occur. One that says something of another document is returned for later.
+// expand turns one document into objects and records the kinds that occur. A document that changes other documents
+// is returned for later.
 func expand(doc []byte, kinds map[string]bool) ([]map[string]any, later, error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
@@ -140,7 +143,7 @@ func expand(doc []byte, kinds map[string]bool) ([]map[string]any, later, error) 
 		return nil, nil, err
 	}
 	if head.APIVersion == "" || head.Kind == "" {
-		return nil, nil, errors.New("it has no apiVersion or no kind")
+		return nil, nil, errors.New("no apiVersion or no kind")
 	}
 	if !strings.HasSuffix(head.Kind, "List") {
 		kinds[head.APIVersion+"/"+head.Kind] = true
@@ -148,19 +151,20 @@ func expand(doc []byte, kinds map[string]bool) ([]map[string]any, later, error) 
 	return []map[string]any{o}, nil, captured(o)
 }
 
-// captured writes an object as it would have been captured: its shorthand "marks" as labels and annotations, a Secret's stringData as data.
+// captured expands the abbreviations of an object: "ownership" becomes labels and annotations, and the stringData
+// of a Secret becomes data.
 func captured(o map[string]any) error {
-	if m, ok := o["marks"]; ok {
-		delete(o, "marks")
-		var marks caseMarks
+	if m, ok := o["ownership"]; ok {
+		delete(o, "ownership")
+		var metadata caseOwnership
 		raw, err := json.Marshal(m)
 		if err != nil {
 			return err
 		}
-		if err := sigsyaml.UnmarshalStrict(raw, &marks); err != nil {
+		if err := sigsyaml.UnmarshalStrict(raw, &metadata); err != nil {
 			return err
 		}
-		marks.write(o)
+		metadata.write(o)
 	}
 	if plain, ok := o["stringData"].(map[string]any); ok && o["kind"] == "Secret" {
 		delete(o, "stringData")
@@ -173,14 +177,15 @@ func captured(o map[string]any) error {
 	return nil
 }
 
-// caseMarks are the marks of Fleet and of Helm on an object (docs/fleet-behavior.md, 1.3). Hash is computed from Set unless it is given.
-type caseMarks struct {
+// caseOwnership is the ownership metadata of Fleet and Helm on an object (docs/fleet-behavior.md, 1.3). Without
+// Hash, the hash of Set is used.
+type caseOwnership struct {
 	Set     string `json:"set"`
 	Hash    string `json:"hash"`
 	Release string `json:"release"` // "namespace/name"
 }
 
-func (m caseMarks) write(o map[string]any) {
+func (m caseOwnership) write(o map[string]any) {
 	meta := child(o, "metadata")
 	if m.Hash == "" && m.Set != "" {
 		m.Hash = fleet.Hash(m.Set)
@@ -207,7 +212,8 @@ func child(o map[string]any, name string) map[string]any {
 	return c
 }
 
-// caseAgent is an agent on the cluster at hand: the Secret by which it knows its BundleDeployments, and its workload with its scope.
+// caseAgent is an agent on this cluster: the Secret that names the namespace of its BundleDeployments, and its
+// workload with its scope.
 type caseAgent struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -251,12 +257,12 @@ type caseRelease struct {
 	// Deployed is when the revision was deployed (RFC 3339).
 	Deployed string         `json:"deployed"`
 	Hooks    []release.Hook `json:"hooks"`
-	// Set, where it is given, is stamped on every object of the manifest, as Fleet's post-renderer does.
+	// Set, if not empty, is written to every object of the manifest, as Fleet's post-renderer does.
 	Set      string `json:"set"`
 	Manifest string `json:"manifest"`
-	// Broken says that the manifest is no YAML, so nothing is stamped on it.
+	// Broken states that the manifest is not YAML and is recorded unchanged.
 	Broken bool `json:"broken"`
-	// Lost says that the record has no manifest. Templates and Files are the names of those of its chart.
+	// Lost states that the record has no manifest. Templates and Files are names of files in its chart.
 	Lost      bool     `json:"lost"`
 	Templates []string `json:"templates"`
 	Files     []string `json:"files"`
@@ -264,9 +270,10 @@ type caseRelease struct {
 	Encoding string `json:"encoding"`
 }
 
-// secret encodes the record as Helm does: JSON, gzip, base64, and base64 once more as the data of a Secret (docs/fleet-behavior.md, 2.8).
+// secret encodes the record as Helm does: JSON, gzip, base64, and base64 again as the data of a Secret
+// (docs/fleet-behavior.md, 2.8).
 func (r caseRelease) secret(kinds map[string]bool) (map[string]any, error) {
-	manifest, err := r.stamped(kinds)
+	manifest, err := r.recordedManifest(kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +294,7 @@ func (r caseRelease) secret(kinds map[string]bool) (map[string]any, error) {
 		"manifest": manifest, "hooks": r.Hooks, "apply_method": r.ApplyMethod,
 	}
 	if r.Lost {
-		delete(document, "manifest") // as Helm omits an empty one
+		delete(document, "manifest") // Helm omits an empty manifest
 	}
 	doc, err := json.Marshal(document)
 	if err != nil {
@@ -300,7 +307,7 @@ func (r caseRelease) secret(kinds map[string]bool) (map[string]any, error) {
 		"data": map[string]any{release.DataKey: base64.StdEncoding.EncodeToString(r.encoded(doc))}}, nil
 }
 
-// chartFiles are files of a chart without contents.
+// chartFiles are empty files of a chart.
 func chartFiles(names []string) []map[string]any {
 	out := []map[string]any{}
 	for _, name := range names {
@@ -319,7 +326,7 @@ func (r caseRelease) encoded(doc []byte) []byte {
 		}
 		_, writeErr := w.Write(doc)
 		if err := errors.Join(writeErr, w.Close()); err != nil {
-			return nil // a buffer takes everything
+			return nil // writing to a buffer does not fail
 		}
 		packed = b.Bytes()
 	}
@@ -328,13 +335,13 @@ func (r caseRelease) encoded(doc []byte) []byte {
 	case "cut":
 		return out[:len(out)/2]
 	case "text":
-		return []byte("this is no release record")
+		return []byte("not a release record")
 	}
 	return out
 }
 
-// stamped returns the manifest as it stands in the record, and notes which kinds occur in it.
-func (r caseRelease) stamped(kinds map[string]bool) (string, error) {
+// recordedManifest returns the manifest as the record contains it, and records the kinds that occur in it.
+func (r caseRelease) recordedManifest(kinds map[string]bool) (string, error) {
 	if r.Broken {
 		return r.Manifest, nil
 	}
@@ -358,7 +365,7 @@ func (r caseRelease) stamped(kinds map[string]bool) (string, error) {
 			item, _ := v.(map[string]any)
 			kinds[fmt.Sprint(item["apiVersion"], "/", item["kind"])] = true
 			if r.Set != "" {
-				caseMarks{Set: r.Set}.write(item)
+				caseOwnership{Set: r.Set}.write(item)
 			}
 		}
 		if r.Set == "" {

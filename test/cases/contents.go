@@ -20,34 +20,34 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 )
 
-// caseContents are the files of a bundle, as the management cluster stores them (docs/fleet-behavior.md, 2.1 to 2.3): in a Content that is
-// named after them, and by that name in the deploymentID of a BundleDeployment.
+// caseContents are the files of a bundle as the management cluster stores them (docs/fleet-behavior.md, 2.1 to
+// 2.3): in a Content that is named after them. The deploymentID of a BundleDeployment contains that name.
 type caseContents struct {
 	Kind string `json:"kind"`
-	// Of is the "namespace/name" of the BundleDeployment; Applied says that its agent has applied them already.
+	// Of is the "namespace/name" of the BundleDeployment; Applied states that its agent has applied these files.
 	Of      string `json:"of"`
 	Applied bool   `json:"applied"`
-	// Files are by their path within the bundle.
+	// Files has the content of each file by its path in the bundle.
 	Files map[string]string `json:"files"`
 	// Encoding of the files: empty, or base64+gz.
 	Encoding string `json:"encoding"`
-	// Stored is content (the default), or what became of it: cut, sum (it is not what its sha256sum says), other (no manifest document),
-	// or missing.
+	// Stored is content (the default), or damaged: cut, sum (a wrong sha256sum), other (not a manifest document), or missing.
 	Stored string `json:"stored"`
-	// Bundle, where it is given, is the "namespace/name" of a Bundle in whose spec the files stand too.
+	// Bundle, if not empty, is the "namespace/name" of a Bundle with the same files in its spec.
 	Bundle string `json:"bundle"`
 }
 
-// caseValues are the values of a BundleDeployment in the Secret where newer Fleets keep them (docs/fleet-behavior.md, 6.2).
+// caseValues are the values of a BundleDeployment in the Secret in which newer versions of Fleet store them
+// (docs/fleet-behavior.md, 6.2).
 type caseValues struct {
 	Kind   string         `json:"kind"`
 	Of     string         `json:"of"`
 	Values map[string]any `json:"values"`
-	// Stored is secret (the default), or what became of it: other (its values are not those of the valuesHash), or missing.
+	// Stored is secret (the default), other (values that do not match the valuesHash), or missing.
 	Stored string `json:"stored"`
 }
 
-// later is a document that says something of another one, wherever in the file that stands.
+// later is a document that changes another document anywhere in the file.
 type later func(*Capture) error
 
 func (c *caseContents) write(capture *Capture) error {
@@ -90,14 +90,14 @@ func (c *caseContents) write(capture *Capture) error {
 	case "sum":
 		sum = hex.EncodeToString(make([]byte, sha256.Size))
 	case "other":
-		content, sum = packed([]byte("this is no manifest document")), ""
+		content, sum = packed([]byte("not a manifest document")), ""
 	}
 	capture.Documents = append(capture.Documents, map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Content",
 		"metadata": map[string]any{"name": id}, "content": base64.StdEncoding.EncodeToString(content), "sha256sum": sum})
 	return nil
 }
 
-// name has the BundleDeployment name the contents, unless it states another deploymentID.
+// name sets the deploymentID of the BundleDeployment, unless it states another one.
 func (c *caseContents) name(capture *Capture, id string) error {
 	bd, err := capture.named("BundleDeployment", c.Of)
 	if err != nil {
@@ -136,7 +136,7 @@ func (v *caseValues) write(capture *Capture) error {
 	stored := base64.StdEncoding.EncodeToString(values)
 	meta, ok := bd["metadata"].(map[string]any)
 	if !ok {
-		return errors.New("its BundleDeployment has no metadata")
+		return errors.New("the BundleDeployment has no metadata")
 	}
 	capture.Documents = append(capture.Documents, map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "fleet.cattle.io/bundle-deployment/v1alpha1",
 		"metadata": map[string]any{"name": meta["name"], "namespace": meta["namespace"]},
@@ -144,7 +144,7 @@ func (v *caseValues) write(capture *Capture) error {
 	return nil
 }
 
-// named finds a captured object of Fleet's by its "namespace/name".
+// named finds a captured Fleet object by its "namespace/name".
 func (c *Capture) named(kind, key string) (map[string]any, error) {
 	for _, d := range c.Documents {
 		meta, ok := d["metadata"].(map[string]any)
@@ -152,7 +152,7 @@ func (c *Capture) named(kind, key string) (map[string]any, error) {
 			return d, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no %s %q in the file", kind, key)
+	return nil, fmt.Errorf("no %s %q in the file", kind, key)
 }
 
 func packed(b []byte) []byte {
@@ -160,12 +160,12 @@ func packed(b []byte) []byte {
 	w := gzip.NewWriter(&out)
 	_, writeErr := w.Write(b)
 	if err := errors.Join(writeErr, w.Close()); err != nil {
-		return nil // a buffer takes everything
+		return nil // writing to a buffer does not fail
 	}
 	return out.Bytes()
 }
 
-// readLater reads the kinds of document that say something of another one; ok is false for others.
+// readLater decodes the kinds of document that change another document; ok is false for other kinds.
 func readLater(kind string, doc []byte) (write later, ok bool, err error) {
 	switch kind {
 	case "Contents":

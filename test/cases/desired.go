@@ -16,13 +16,13 @@ import (
 var Commands = check.Commands{Audit: "kubectl fleetdoctor audit", PrintRole: "kubectl fleetdoctor audit --print-rbac", Adopt: "kubectl fleetdoctor adopt",
 	Preflight: "kubectl fleetdoctor preflight", Kubectl: "kubectl", Helm: "helm"}
 
-// Desired says in the first document of a case where desired objects are taken from.
+// Desired states in the first document of a case where desired objects are read from.
 type Desired struct {
-	// From is auto, release or bundle; where Files are given it is files.
+	// From is auto, release or bundle. It is ignored if there are Files.
 	From audit.Desired `json:"from"`
-	// Files are those of a bundle's directory, by their path in it.
+	// Files has the content of each file of a bundle's directory by its path.
 	Files map[string]string `json:"files"`
-	// GitRepo and Path say of what repository the directory is.
+	// GitRepo and Path identify the repository and the path of the directory.
 	GitRepo string `json:"gitRepo"`
 	Path    string `json:"path"`
 }
