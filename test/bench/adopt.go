@@ -22,28 +22,28 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// adoptRound is one turn of everything that is measured of an adoption: each writes five keys on every object.
+// adoptRound is one round: the bare patches, adopt and its undo. Each writes five keys on every object.
 type adoptRound struct {
 	Bare  time.Duration `json:"bareNanoseconds"`
 	Adopt usage         `json:"adopt"`
 	Undo  usage         `json:"undo"`
 }
 
-// adoptResult is what was measured at one size.
+// adoptResult is the measurement at one size.
 type adoptResult struct {
 	Objects  int          `json:"objects"`
 	Releases int          `json:"releases"`
 	Rounds   []adoptRound `json:"rounds"`
 }
 
-// patcher is the bare loop: the patches of an adoption and nothing else, with the same concurrency, over a warm connection.
+// patcher is the bare loop: only the patches of an adoption, with the same concurrency, over an open connection.
 type patcher struct {
 	client  metadata.Interface
-	objects []place
+	objects []objectID
 }
 
-// place is where an object is.
-type place struct {
+// objectID identifies an object.
+type objectID struct {
 	resource        schema.GroupVersionResource
 	namespace, name string
 }
@@ -62,20 +62,20 @@ func (b *bench) newPatcher(ctx context.Context) (*patcher, error) {
 			return nil, fmt.Errorf("listing %s: %w", k.resource, err)
 		}
 		for i := range list.Items {
-			p.objects = append(p.objects, place{gvr, list.Items[i].Namespace, list.Items[i].Name})
+			p.objects = append(p.objects, objectID{gvr, list.Items[i].Namespace, list.Items[i].Name})
 		}
 	}
 	return p, nil
 }
 
-// stamp writes the five keys of the release that each object is of, or takes them away, and returns how long that took.
-func (p *patcher) stamp(ctx context.Context, away bool) (time.Duration, error) {
+// writeOwnership sets or removes the five keys of every object and returns the elapsed time.
+func (p *patcher) writeOwnership(ctx context.Context, remove bool) (time.Duration, error) {
 	start := time.Now()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(adopt.Concurrency)
 	for _, o := range p.objects {
 		group.Go(func() error {
-			patch, err := stamps(o.namespace, away)
+			patch, err := ownershipPatch(o.namespace, remove)
 			if err != nil {
 				return err
 			}
@@ -90,8 +90,9 @@ func (p *patcher) stamp(ctx context.Context, away bool) (time.Duration, error) {
 	return time.Since(start), nil
 }
 
-// stamps is the merge patch of the marks of a release, which has the name of its namespace.
-func stamps(release string, away bool) ([]byte, error) {
+// ownershipPatch is the merge patch that sets or removes the ownership metadata of a release, whose name is also
+// its namespace.
+func ownershipPatch(release string, remove bool) ([]byte, error) {
 	id := fleet.SetID(release, "")
 	values := ownership.Metadata{SetID: id, Hash: fleet.Hash(id), ManagedBy: "Helm", ReleaseName: release, ReleaseNamespace: release}.Values()
 	labels, annotations := map[string]any{}, map[string]any{}
@@ -100,14 +101,15 @@ func stamps(release string, away bool) ([]byte, error) {
 		if k.Label {
 			into = labels
 		}
-		if into[k.Name] = values[k.Name]; away {
+		if into[k.Name] = values[k.Name]; remove {
 			into[k.Name] = nil
 		}
 	}
 	return json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels, "annotations": annotations}})
 }
 
-// measureAdoption takes the marks from all objects and then takes the rounds. Every turn begins with objects that have none.
+// measureAdoption removes the ownership metadata of all objects and then measures the rounds. Each step starts
+// without metadata.
 func (b *bench) measureAdoption(ctx context.Context, l *loader) (adoptResult, error) {
 	res := adoptResult{Objects: l.objects, Releases: l.releases}
 	if err := b.cluster.WriteKubeconfig(b.kubeconfig()); err != nil {
@@ -118,9 +120,9 @@ func (b *bench) measureAdoption(ctx context.Context, l *loader) (adoptResult, er
 		return res, err
 	}
 	if len(p.objects) != l.objects {
-		return res, fmt.Errorf("finding the objects: there are %d, want %d", len(p.objects), l.objects)
+		return res, fmt.Errorf("finding the objects: got %d, want %d", len(p.objects), l.objects)
 	}
-	if _, err := p.stamp(ctx, true); err != nil {
+	if _, err := p.writeOwnership(ctx, true); err != nil {
 		return res, err
 	}
 	for i := range b.options.rounds {
@@ -134,14 +136,14 @@ func (b *bench) measureAdoption(ctx context.Context, l *loader) (adoptResult, er
 	return res, nil
 }
 
-// adoptRound takes one turn of each.
+// adoptRound measures one round.
 func (b *bench) adoptRound(ctx context.Context, p *patcher, number int) (adoptRound, error) {
 	var r adoptRound
 	var err error
-	if r.Bare, err = p.stamp(ctx, false); err != nil {
+	if r.Bare, err = p.writeOwnership(ctx, false); err != nil {
 		return r, err
 	}
-	if _, err := p.stamp(ctx, true); err != nil {
+	if _, err := p.writeOwnership(ctx, true); err != nil {
 		return r, err
 	}
 	receipt := filepath.Join(b.dir, fmt.Sprintf("receipt-%d.jsonl", number))
@@ -154,7 +156,7 @@ func (b *bench) adoptRound(ctx context.Context, p *patcher, number int) (adoptRo
 	return r, os.Remove(receipt)
 }
 
-// adopt runs the product once, as a user would, and makes sure that it wrote every object.
+// adopt runs the product once, as a user would, and checks that it wrote every object.
 func (b *bench) adopt(ctx context.Context, objects int, args ...string) (usage, error) {
 	u, out, err := execute(ctx, b.product, append([]string{"adopt", "--yes", "-o", "json", "--kubeconfig", b.kubeconfig()}, args...)...)
 	if err != nil {
@@ -176,7 +178,8 @@ func (r adoptResult) bares() []time.Duration {
 	return ascending(r.Rounds, func(r adoptRound) time.Duration { return r.Bare })
 }
 
-// overBare are the ratios of objects per second of adopt to the bare loop, undoOverBare those of undo, ascending: each of one round.
+// overBare are the ratios of objects per second of adopt to those of the bare loop, one for each round, in
+// ascending order; undoOverBare those of undo.
 func (r adoptResult) overBare() []float64 {
 	return ascending(r.Rounds, func(r adoptRound) float64 { return float64(r.Bare) / float64(r.Adopt.Wall) })
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestRun measures a handful of objects, for the program to be whole: of the figures only those are looked at that no machine changes.
+// TestRun measures a few objects to check the whole program. Only figures that do not depend on the machine are
+// compared.
 func TestRun(t *testing.T) {
 	var out, progress bytes.Buffer
 	if err := run(t.Context(), []string{"-n", "10,505", "-rounds", "2", "-kubectl-rounds", "1", "-kubectl-limit", "10", "-json"}, &out, &progress); err != nil {
@@ -33,7 +34,7 @@ func TestRun(t *testing.T) {
 	for i, want := range []struct{ objects, releases, diffs int }{{10, 1, 1}, {505, 2, 0}} {
 		r := doc.Results[i]
 		if r.Objects != want.objects || r.Releases != want.releases || len(r.Rounds) != 2 || len(r.diffs()) != want.diffs {
-			t.Errorf("%d objects in %d releases, %d rounds, of these %d with kubectl diff; want %+v", r.Objects, r.Releases, len(r.Rounds), len(r.diffs()), want)
+			t.Errorf("%d objects in %d releases, %d rounds, %d of them with kubectl diff; want %+v", r.Objects, r.Releases, len(r.Rounds), len(r.diffs()), want)
 		}
 		if size := r.objectBytes(); size < 1800 || size > 3000 {
 			t.Errorf("an object has %d bytes, want about 2 KiB", size)
@@ -60,7 +61,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunAdoption measures the adoption of a handful of objects.
+// TestRunAdoption measures the adoption of a few objects.
 func TestRunAdoption(t *testing.T) {
 	var out, progress bytes.Buffer
 	if err := run(t.Context(), []string{"-adopt", "-n", "20", "-rounds", "2", "-json"}, &out, &progress); err != nil {
@@ -84,7 +85,7 @@ func TestRunAdoption(t *testing.T) {
 	}
 	for _, want := range []string{"fleetdoctor adopt, measured", "20 objects in 1 releases", "bare patches ", "adopt --undo ", "objects per second: bare"} {
 		if !strings.Contains(table.String(), want) {
-			t.Errorf("the table does not say %q:\n%s", want, &table)
+			t.Errorf("the table does not contain %q:\n%s", want, &table)
 		}
 	}
 }
@@ -123,7 +124,7 @@ func TestListsOf(t *testing.T) {
 		get("/apis/apps/v1/namespaces/a/deployments", "limit=500&labelSelector=hash", metadata),
 		get("/api/v1/secrets", "limit=500&fieldSelector=type!%3Dx&continue=t", all),
 		get("/api/v1/secrets", "limit=500", all),
-		get("/api/v1/secrets", "limit=500", all), // once more
+		get("/api/v1/secrets", "limit=500", all), // repeated
 		get("/api/v1/namespaces/a/configmaps/b", "", all),
 		patch,
 	})
@@ -156,7 +157,7 @@ func TestContinueToken(t *testing.T) {
 	}
 }
 
-// sample are three rounds at each of two sizes.
+// sample returns three rounds at each of two sizes.
 func sample() []result {
 	taken := func(objects int, scale float64) result {
 		seconds := func(s float64) time.Duration { return time.Duration(s * scale * float64(time.Second)) }
@@ -244,23 +245,23 @@ time / time at 5000    50000     12        at most 11        missed
 func TestNewRelease(t *testing.T) {
 	a, b := newRelease(1, 12), newRelease(1, 12)
 	if diff := cmp.Diff(a, b, cmp.AllowUnexported(release{})); diff != "" {
-		t.Errorf("made twice (-first +second):\n%s", diff)
+		t.Errorf("the same release twice (-first +second):\n%s", diff)
 	}
 	if n := strings.Count(a.manifest, "\nkind: "); n != 12 || len(a.deployments) != 2 {
 		t.Errorf("%d objects, %d Deployments; want 12 and 2", n, len(a.deployments))
 	}
 	for _, placeholder := range []string{"NAME", "TEXT", "VALUE"} {
 		if strings.Contains(a.manifest, placeholder) {
-			t.Errorf("%s was not filled in", placeholder)
+			t.Errorf("%s was not replaced", placeholder)
 		}
 	}
 	if a.manifest == newRelease(2, 12).manifest {
-		t.Error("two releases are the same")
+		t.Error("two releases are equal")
 	}
 }
 
-func TestPeakIsTheProcessesOwn(t *testing.T) {
-	ballast := bytes.Repeat([]byte{1}, 200*mebibyte) // resident here when the child is made
+func TestPeakOfChildProcess(t *testing.T) {
+	ballast := bytes.Repeat([]byte{1}, 200*mebibyte) // resident in this process when the child starts
 	// The output is larger than a pipe: the child still runs when the first piece is read, however slow the machine is.
 	const size = mebibyte
 	u, out, err := execute(t.Context(), "head", "-c", strconv.Itoa(size), "/dev/zero")
@@ -271,6 +272,6 @@ func TestPeakIsTheProcessesOwn(t *testing.T) {
 		t.Errorf("%d bytes of output and a peak of %d bytes, want %d bytes and a peak that is not this process's", len(out), u.Peak, size)
 	}
 	if ballast[len(ballast)-1] != 1 {
-		t.Error("the ballast went")
+		t.Error("the ballast is gone")
 	}
 }

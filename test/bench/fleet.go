@@ -14,18 +14,18 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
-// Where Fleet keeps what on a cluster that manages itself.
+// Names of Fleet's objects on a cluster that manages itself.
 const (
-	workspace         = "fleet-local"
-	clusterName       = "local"
-	deploymentsIn     = "cluster-fleet-local-local-bench" // of BundleDeployments
-	agentNamespace    = "cattle-fleet-local-system"
-	gitRepo           = "bench"
-	controllerManager = "fleetcontroller"
-	when              = "2026-01-02T03:04:05Z" // of all that Fleet writes
+	workspace           = "fleet-local"
+	clusterName         = "local"
+	deploymentNamespace = "cluster-fleet-local-local-bench" // of BundleDeployments
+	agentNamespace      = "cattle-fleet-local-system"
+	gitRepo             = "bench"
+	controllerManager   = "fleetcontroller"
+	timestamp           = "2026-01-02T03:04:05Z" // in every status
 )
 
-// fields are an object's, as the API's JSON has them.
+// fields are the fields of an object in the JSON form of the API.
 type fields = map[string]any
 
 func object(apiVersion, kind, namespace, name string, rest fields) *unstructured.Unstructured {
@@ -44,15 +44,15 @@ func fleetObject(kind, namespace, name string, spec, status fields) *unstructure
 	return object("fleet.cattle.io/v1alpha1", kind, namespace, name, fields{"spec": spec, "status": status})
 }
 
-// foundation is what Fleet needs before its first bundle.
-func foundation() []*unstructured.Unstructured {
+// installation returns the objects of Fleet itself.
+func installation() []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
-	for _, ns := range []string{workspace, deploymentsIn, agentNamespace, "cattle-fleet-system"} {
+	for _, ns := range []string{workspace, deploymentNamespace, agentNamespace, "cattle-fleet-system"} {
 		out = append(out, object("v1", "Namespace", "", ns, nil))
 	}
 	return append(out,
 		object("v1", "Secret", agentNamespace, fleet.AgentName,
-			fields{"stringData": fields{fleet.AgentSecretNamespaceKey: deploymentsIn, "clusterNamespace": workspace, "clusterName": clusterName}}),
+			fields{"stringData": fields{fleet.AgentSecretNamespaceKey: deploymentNamespace, "clusterNamespace": workspace, "clusterName": clusterName}}),
 		workload(agentNamespace, fleet.AgentName), workload("cattle-fleet-system", fleet.ControllerName))
 }
 
@@ -63,15 +63,15 @@ func workload(namespace, name string) *unstructured.Unstructured {
 			fields{"name": name, "image": "registry.example.com/rancher/" + name + ":v0.15.0"}}}}}})
 }
 
-// ofRelease are Fleet's objects of one release, as they are when all is well. The Bundle is without its resources, which an audit never
-// reads and which would only flatter the comparison with the floor.
-func ofRelease(r release) []*unstructured.Unstructured {
+// releaseObjects returns Fleet's objects of one release, with the status of a ready release. The Bundle has no
+// resources: an audit does not read them, and they would only improve the ratio to the floor.
+func releaseObjects(r release) []*unstructured.Unstructured {
 	id := fmt.Sprintf("s-%x:%x", sha256.Sum256([]byte(r.manifest)), sha256.Sum256([]byte(r.name)))
 	options := fields{"defaultNamespace": r.name, "helm": fields{}}
 	bundle := fleetObject("Bundle", workspace, r.name, fields{"defaultNamespace": r.name, "targets": []any{fields{"clusterSelector": fields{}}}},
 		fields{"conditions": ready("Ready"), "summary": summary(1), "display": fields{"readyClusters": "1/1"}, "observedGeneration": int64(1)})
 	bundle.SetLabels(map[string]string{fleet.RepoLabel: gitRepo})
-	deployment := fleetObject("BundleDeployment", deploymentsIn, r.name,
+	deployment := fleetObject("BundleDeployment", deploymentNamespace, r.name,
 		fields{"deploymentID": id, "stagedDeploymentID": id, "options": options, "stagedOptions": options},
 		fields{"appliedDeploymentID": id, "release": r.name + "/" + r.name + ":1", "ready": true, "nonModified": true,
 			"conditions":     ready("Installed", "Deployed", "Ready", "Monitored"),
@@ -82,11 +82,11 @@ func ofRelease(r release) []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{bundle, deployment}
 }
 
-// summedUp are the objects that sum up all releases.
-func summedUp(releases, objects int) []*unstructured.Unstructured {
+// aggregates returns the objects that aggregate all releases.
+func aggregates(releases, objects int) []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{
 		fleetObject("Cluster", workspace, clusterName, fields{"clientID": "bench"},
-			fields{"namespace": deploymentsIn, "agent": fields{"namespace": agentNamespace, "lastSeen": when}, "conditions": ready("Ready"),
+			fields{"namespace": deploymentNamespace, "agent": fields{"namespace": agentNamespace, "lastSeen": timestamp}, "conditions": ready("Ready"),
 				"summary": summary(releases), "resourceCounts": counts(objects), "readyGitRepos": int64(1), "desiredReadyGitRepos": int64(1),
 				"display": fields{"readyBundles": fmt.Sprintf("%d/%[1]d", releases)}}),
 		fleetObject("GitRepo", workspace, gitRepo, fields{"repo": "https://git.example.com/bench.git", "branch": "main"},
@@ -98,7 +98,7 @@ func summedUp(releases, objects int) []*unstructured.Unstructured {
 func ready(types ...string) []any {
 	var out []any
 	for _, t := range types {
-		out = append(out, fields{"type": t, "status": "True", "lastUpdateTime": when})
+		out = append(out, fields{"type": t, "status": "True", "lastUpdateTime": timestamp})
 	}
 	return out
 }
@@ -107,13 +107,13 @@ func summary(n int) fields { return fields{"ready": int64(n), "desiredReady": in
 
 func counts(n int) fields {
 	out := fields{"ready": int64(n), "desiredReady": int64(n)}
-	for _, none := range []string{"waitApplied", "modified", "orphaned", "missing", "unknown", "notReady"} {
-		out[none] = int64(0)
+	for _, state := range []string{"waitApplied", "modified", "orphaned", "missing", "unknown", "notReady"} {
+		out[state] = int64(0)
 	}
 	return out
 }
 
-// apply writes an object by server-side apply, its status through the subresource.
+// apply writes an object with server-side apply, and its status through the subresource.
 func apply(ctx context.Context, c client.Client, o *unstructured.Unstructured) error {
 	owner := client.FieldOwner(controllerManager)
 	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), owner, client.ForceOwnership); err != nil {
@@ -123,7 +123,7 @@ func apply(ctx context.Context, c client.Client, o *unstructured.Unstructured) e
 		return nil
 	}
 	err := c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), owner, client.ForceOwnership)
-	if err != nil && !apierrors.IsNotFound(err) { // a kind without the subresource took its status with the rest
+	if err != nil && !apierrors.IsNotFound(err) { // without the subresource, the first request wrote the status
 		return fmt.Errorf("applying the status of %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
 	return nil

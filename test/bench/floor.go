@@ -19,8 +19,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
-// floor is the time that no audit can go below: that of its requests alone, with the same connection, concurrency and headers, the bodies
-// read, decompressed and thrown away. It asks for everything at once, which an audit cannot: it has to know what to look for.
+// floor is the lower bound of the time of an audit: the time of its requests alone, with the same connection,
+// concurrency and headers. The bodies are read, decompressed and discarded. It sends all requests at once; an
+// audit cannot, because the first responses decide about later requests.
 type floor struct {
 	client *http.Client
 	host   string
@@ -28,11 +29,11 @@ type floor struct {
 	slots  chan struct{}
 }
 
-// newFloor makes a floor of the lists of an audit. Its one client is used for every run, so that the connection is warm.
+// newFloor creates a floor for the lists of an audit. All runs share one client, so that the connection is open.
 func newFloor(config *rest.Config, lists []*list) (*floor, error) {
 	config = rest.CopyConfig(config)
 	for _, l := range lists {
-		// As client-go does it: the transport itself asks for gzip, unless told not to, and takes it off.
+		// As in client-go, the transport requests gzip and decompresses, unless it is disabled.
 		config.DisableCompression = !l.gzip
 	}
 	client, err := rest.HTTPClientFor(config)
@@ -43,9 +44,9 @@ func newFloor(config *rest.Config, lists []*list) (*floor, error) {
 		slots: make(chan struct{}, cluster.DefaultConcurrency)}, nil
 }
 
-// run reads everything once and returns how long it took.
+// run reads everything once and returns the elapsed time.
 func (f *floor) run(ctx context.Context) (time.Duration, error) {
-	// The connection may have been given up since the last run.
+	// The connection may have been closed since the last run.
 	if _, _, err := f.page(ctx, &list{uri: "/version", accept: "application/json"}, ""); err != nil {
 		return 0, err
 	}
@@ -58,7 +59,7 @@ func (f *floor) run(ctx context.Context) (time.Duration, error) {
 	return time.Since(start), err
 }
 
-// read reads all pages of one list and notes their size.
+// read reads all pages of one list and stores their size.
 func (f *floor) read(ctx context.Context, l *list) error {
 	pages, token := 0, ""
 	l.Bytes = 0
@@ -74,12 +75,12 @@ func (f *floor) read(ctx context.Context, l *list) error {
 		token = next
 	}
 	if pages != l.Pages {
-		return fmt.Errorf("reading %s: it has %d pages, the audit read %d", l.uri, pages, l.Pages)
+		return fmt.Errorf("reading %s: got %d pages, the audit read %d", l.uri, pages, l.Pages)
 	}
 	return nil
 }
 
-// page reads one page, and returns the token of the next and the size of this one.
+// page reads one page, and returns the token of the next page and the size of this one.
 func (f *floor) page(ctx context.Context, l *list, token string) (string, int64, error) {
 	f.slots <- struct{}{}
 	defer func() { <-f.slots }()
@@ -96,7 +97,7 @@ func (f *floor) page(ctx context.Context, l *list, token string) (string, int64,
 	if err != nil {
 		return "", 0, err
 	}
-	defer func() { _ = resp.Body.Close() }() // it was read to its end, or another error is on its way
+	defer func() { _ = resp.Body.Close() }() // it was read to its end, or another error is returned
 	if resp.StatusCode != http.StatusOK {
 		return "", 0, errors.New(resp.Status)
 	}
@@ -109,8 +110,8 @@ func (f *floor) page(ctx context.Context, l *list, token string) (string, int64,
 	return continueToken(head[:n]), int64(n) + rest, err
 }
 
-// headSize is more than any list of a built-in kind has before its items. Lists of custom resources have the token behind them: where one
-// has several pages the floor would not be that of the audit, and run ends with an error.
+// headSize is larger than the part before the items in any list of a built-in kind. Lists of custom resources have
+// the token after the items: if one has several pages, run returns an error.
 const headSize = 2 << 10
 
 var continueField = regexp.MustCompile(`"continue":"([^"]+)"`)

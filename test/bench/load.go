@@ -18,52 +18,54 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
-// loader fills a cluster, release by release, and never takes anything back, so that a larger size begins where a smaller one ended.
+// loader creates releases and never deletes any, so that a larger size starts where a smaller one ended.
 type loader struct {
 	cluster   *cluster.Cluster
-	manifests string // the folder that the manifests are written to, a file a release
+	manifests string // directory with one manifest file for each release
 	progress  func(format string, args ...any)
 
-	releases, objects int // loaded so far
+	releases, objects int // created so far
 }
 
-// atOnce is how many releases are installed at once: Helm waits for the server most of the time.
-const atOnce = 4
+// parallelInstalls is the number of releases that are installed at the same time: Helm waits for the server most
+// of the time.
+const parallelInstalls = 4
 
-// upTo loads objects until there are n.
+// upTo creates releases until there are n objects.
 func (l *loader) upTo(ctx context.Context, n int) error {
 	start := time.Now()
 	if l.objects == 0 {
-		for _, o := range foundation() {
+		for _, o := range installation() {
 			if err := apply(ctx, l.cluster.Client(), o); err != nil {
 				return err
 			}
 		}
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
+	group.SetLimit(parallelInstalls)
 	for l.objects < n {
 		r := newRelease(l.releases, min(perRelease, n-l.objects))
 		l.releases++
 		l.objects += r.objects
 		group.Go(func() error { return l.install(groupCtx, r) })
 		if l.releases%10 == 0 {
-			l.progress("loading: %d of %d objects begun after %s", l.objects, n, time.Since(start).Round(time.Second))
+			l.progress("creating %d of %d objects after %s", l.objects, n, time.Since(start).Round(time.Second))
 		}
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	for _, o := range summedUp(l.releases, l.objects) {
+	for _, o := range aggregates(l.releases, l.objects) {
 		if err := apply(ctx, l.cluster.Client(), o); err != nil {
 			return err
 		}
 	}
-	l.progress("loaded %d objects in %d releases in %s", l.objects, l.releases, time.Since(start).Round(time.Second))
+	l.progress("created %d objects in %d releases in %s", l.objects, l.releases, time.Since(start).Round(time.Second))
 	return nil
 }
 
-// install deploys a release as Fleet's agent would, through Helm itself, so that record, marks and managedFields are the real ones.
+// install deploys a release with Helm as Fleet's agent does, so that the record, the ownership metadata and
+// managedFields are real.
 func (l *loader) install(ctx context.Context, r release) error {
 	setID := fleet.SetID(r.name, "")
 	_, err := l.cluster.Install(ctx, cluster.ReleaseOptions{
@@ -77,7 +79,7 @@ func (l *loader) install(ctx context.Context, r release) error {
 			return err
 		}
 	}
-	for _, o := range ofRelease(r) {
+	for _, o := range releaseObjects(r) {
 		if err := apply(ctx, l.cluster.Client(), o); err != nil {
 			return err
 		}
@@ -89,12 +91,12 @@ func (l *loader) install(ctx context.Context, r release) error {
 	return nil
 }
 
-// rolledOut is the status that the controller manager, which this cluster has not, would write.
+// rolledOut is the status that the controller manager would write, which this control plane does not have.
 const rolledOut = `{"status": {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2, "conditions": [` +
 	`{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable", "message": "Deployment has minimum availability.", ` +
-	`"lastUpdateTime": "` + when + `", "lastTransitionTime": "` + when + `"}, ` +
+	`"lastUpdateTime": "` + timestamp + `", "lastTransitionTime": "` + timestamp + `"}, ` +
 	`{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable", "message": "ReplicaSet has successfully progressed.", ` +
-	`"lastUpdateTime": "` + when + `", "lastTransitionTime": "` + when + `"}]}}`
+	`"lastUpdateTime": "` + timestamp + `", "lastTransitionTime": "` + timestamp + `"}]}}`
 
 // roll makes a Deployment ready.
 func (l *loader) roll(ctx context.Context, namespace, name string) error {

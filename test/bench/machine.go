@@ -15,10 +15,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
-// machine says on what was measured, with what, and when.
+// machine describes the machine, the versions and the time of a measurement.
 type machine struct {
 	Cores       int    `json:"cores"`
-	MemoryBytes int64  `json:"memoryBytes,omitempty"` // 0 where the system does not say
+	MemoryBytes int64  `json:"memoryBytes,omitempty"` // 0 if not known
 	Platform    string `json:"platform"`
 	Go          string `json:"go"`
 	Server      string `json:"server"`
@@ -35,7 +35,7 @@ func machineOf(ctx context.Context, c *cluster.Cluster, now time.Time) (machine,
 	}
 	server, err := d.ServerVersion()
 	if err != nil {
-		return m, fmt.Errorf("asking the server for its version: %w", err)
+		return m, fmt.Errorf("reading the server's version: %w", err)
 	}
 	_, out, err := execute(ctx, c.Kubectl(), "version", "--client", "-o", "json")
 	if err != nil {
@@ -49,7 +49,7 @@ func machineOf(ctx context.Context, c *cluster.Cluster, now time.Time) (machine,
 	return m, nil
 }
 
-// memory returns the size of the machine's memory in bytes, or 0 where the system does not say.
+// memory returns the size of the memory in bytes, or 0 if it is not known.
 func memory() int64 {
 	content, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures an audit against a real API server, beside the two things that bound it: the floor, which is its own requests
-// with their answers thrown away, and kubectl diff, which is what people do without it. Run it at the top of the module:
+// Command bench measures an audit against a real API server and compares it with two other programs: the floor, which sends the same
+// requests and discards the responses, and kubectl diff, which is the alternative without this product. Run it at the top of the module:
 //
 //	go run ./test/bench -n 5000
 //
-// It starts a control plane, installs releases of 500 objects through Helm with all that Fleet would have around them, makes sure that
-// an audit finds every object ready, and then takes interleaved rounds of the floor, an audit as a process of its own, and kubectl diff.
-// With -adopt it takes the marks from all objects instead, and then takes rounds of a bare loop of the patches that adopt writes, of adopt, and of
-// its undo. With -webhook it writes objects through the API server: with no webhook, with one that does nothing, and with ours.
+// It starts a control plane, installs releases of 500 objects with Helm and creates Fleet's objects for them, checks that an audit finds
+// every object ready, and then runs the floor, an audit as a process, and kubectl diff in interleaved rounds. With -adopt it removes the
+// ownership metadata of all objects, and then measures a bare loop of the patches that adopt writes, adopt, and its undo. With -webhook it
+// writes objects through the API server: without a webhook, with one that does nothing, and with ours.
 //
-// The table that it prints holds each figure against its target. A target that is missed is no failure of the benchmark: it ends with 1
-// only where something could not be measured.
+// It prints a table that compares each figure with its target. A missed target is not an error: the exit status is 1 only if something
+// could not be measured.
 package main
 
 import (
@@ -38,7 +38,7 @@ import (
 
 const productPackage = "github.com/fleetdoctor/kubectl-fleetdoctor/cmd/kubectl-fleetdoctor"
 
-// options mirror the command line.
+// options are the flags.
 type options struct {
 	sizes         []int
 	rounds        int
@@ -70,14 +70,14 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	sizes := flags.String("n", "", "numbers of objects to measure at, ascending and parted by commas: 5000,50000 also measures the growth (default 5000; with -webhook 400)")
+	sizes := flags.String("n", "", "numbers of objects, ascending and separated by commas: 5000,50000 also measures the growth (default 5000; with -webhook 400)")
 	flags.IntVar(&o.rounds, "rounds", 7, "rounds at each size")
-	flags.IntVar(&o.kubectlRounds, "kubectl-rounds", 3, "rounds in which kubectl diff runs, which takes some 17 s for 5000 objects")
-	flags.IntVar(&o.kubectlLimit, "kubectl-limit", 10_000, "number of objects beyond which kubectl diff does not run")
-	flags.StringVar(&o.product, "product", "", "program to measure, instead of one built from this checkout")
-	flags.BoolVar(&o.adopt, "adopt", false, "measure adopt and its undo, beside a bare loop of the same patches, instead of an audit")
-	flags.BoolVar(&o.webhook, "webhook", false, "measure writes through the webhook instead, beside those without one and with one that does nothing")
-	flags.IntVar(&o.known, "known", 100_000, "number of objects that the webhook knows of besides those that are written")
+	flags.IntVar(&o.kubectlRounds, "kubectl-rounds", 3, "rounds with kubectl diff, which needs about 17 s for 5000 objects")
+	flags.IntVar(&o.kubectlLimit, "kubectl-limit", 10_000, "largest number of objects for kubectl diff")
+	flags.StringVar(&o.product, "product", "", "program to measure; by default it is built from this checkout")
+	flags.BoolVar(&o.adopt, "adopt", false, "measure adopt and its undo instead of an audit, and compare them with a bare loop of the same patches")
+	flags.BoolVar(&o.webhook, "webhook", false, "measure writes through the webhook instead of an audit, and compare them with no webhook and with one that does nothing")
+	flags.IntVar(&o.known, "known", 100_000, "number of objects in the webhook's index, in addition to the written ones")
 	flags.BoolVar(&o.json, "json", false, "print all figures as JSON")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -85,23 +85,23 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	for s := range strings.SplitSeq(cmp.Or(*sizes, o.defaultSize()), ",") {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 {
-			return o, fmt.Errorf("reading -n: %q is no number of objects", s)
+			return o, fmt.Errorf("reading -n: %q is not a number of objects", s)
 		}
 		o.sizes = append(o.sizes, n)
 	}
 	switch {
 	case !slices.IsSorted(o.sizes):
-		return o, errors.New("reading -n: the numbers have to ascend, objects are only ever added")
+		return o, errors.New("reading -n: the numbers must ascend, because objects are only added")
 	case o.adopt && o.webhook:
-		return o, errors.New("reading flags: -adopt and -webhook are two benchmarks")
+		return o, errors.New("reading flags: -adopt and -webhook are mutually exclusive")
 	case (o.adopt || o.webhook) && len(o.sizes) > 1:
 		return o, errors.New("reading -n: -adopt and -webhook measure at one size")
 	case o.known < 0:
-		return o, fmt.Errorf("reading -known: %d is no number of objects", o.known)
+		return o, fmt.Errorf("reading -known: %d is not a number of objects", o.known)
 	case o.rounds < 1:
-		return o, errors.New("reading -rounds: it takes one at least")
+		return o, errors.New("reading -rounds: at least one is required")
 	case flags.NArg() > 0:
-		return o, fmt.Errorf("reading arguments: %q is not wanted", flags.Arg(0))
+		return o, fmt.Errorf("reading arguments: unexpected argument %q", flags.Arg(0))
 	}
 	return o, nil
 }
@@ -113,7 +113,7 @@ func (o options) defaultSize() string {
 	return "5000"
 }
 
-// run does all of it, and leaves nothing behind.
+// run measures, and removes everything that it created.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	o, err := parse(args, stderr)
 	if err != nil {
@@ -121,7 +121,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	}
 	dir, err := os.MkdirTemp("", "fleetdoctor-bench-")
 	if err != nil {
-		return fmt.Errorf("making a folder: %w", err)
+		return fmt.Errorf("creating a directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	b := &bench{options: o, dir: dir, start: time.Now(), stderr: stderr, product: o.product}
@@ -134,13 +134,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	}
 	settings := []cluster.Option{cluster.WithFleetCRDs()}
 	if o.webhook {
-		settings = append(settings, writes.Room)
+		settings = append(settings, writes.LargeQuota)
 	}
 	if b.cluster, err = cluster.New(ctx, settings...); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.cluster.Stop()) }()
-	b.progress("the control plane runs")
+	b.progress("the control plane is ready")
 	doc, err := b.run(ctx)
 	if err != nil {
 		return err

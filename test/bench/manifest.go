@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// perRelease is how many objects one release holds, the last one of a size perhaps fewer.
+// perRelease is the number of objects of one release; the last release of a size may have fewer.
 const perRelease = 500
 
-// kinds are what a release is made of, in turns. They are what charts are made of, and between them they take every way through a
-// comparison: plain maps (ConfigMap), values that must be hidden (Secret), lists merged by key with defaults in them
-// (Service), deep structs full of defaults with a status that decides readiness (Deployment), and next to nothing (ServiceAccount).
-// Each is ready without a controller, but for the Deployment's status, which the load writes. Services have no address of their own: giving
-// one to each takes the server the longer, the more there are.
+// kinds are the kinds of a release's objects, in rotation. They are typical for charts and use every path of a comparison: plain maps
+// (ConfigMap), values that must be hidden (Secret), lists with merge keys and defaults (Service), nested structs with many defaults and a
+// status that decides readiness (Deployment), and nearly empty objects (ServiceAccount). All are ready without a controller, except for the
+// Deployment, whose status the loader writes. Services are headless: the server needs more time for each cluster IP the more there are.
 var kinds = []kind{
 	{"ConfigMap", "configmaps", configMap}, {"Secret", "secrets", secret}, {"Service", "services", service},
 	{"Deployment", "deployments.apps", deployment}, {"ServiceAccount", "serviceaccounts", serviceAccount},
@@ -25,10 +24,10 @@ var kinds = []kind{
 type kind struct {
 	name     string
 	resource string // as kubectl writes it
-	document string // YAML, with NAME, NAMESPACE, TEXT and VALUE, which is text in base64
+	document string // YAML with the placeholders NAME, NAMESPACE, TEXT, and VALUE for text in base64
 }
 
-// The documents of the kinds. With the text they are about 2 KiB each on the wire, managedFields, marks and defaults included.
+// The documents of the kinds. With the text, an object has about 2 KiB on the wire, with managedFields, ownership metadata and defaults.
 const (
 	configMap = `apiVersion: v1
 kind: ConfigMap
@@ -127,15 +126,15 @@ automountServiceAccountToken: false
 `
 )
 
-// release is one bundle's release of the benchmark: its objects stand in one namespace of their own.
+// release is the release of one bundle. Its objects are in a namespace of their own.
 type release struct {
-	name        string // also that of its namespace, bundle and BundleDeployment
+	name        string // also of its namespace, bundle and BundleDeployment
 	objects     int
 	manifest    string
 	deployments []string // names
 }
 
-// newRelease writes the release of that number. The same number always gives the same release.
+// newRelease returns a release by its number. The same number always gives the same release.
 func newRelease(number, objects int) release {
 	r := release{name: fmt.Sprintf("bench-%03d", number), objects: objects}
 	rng := rand.New(rand.NewPCG(uint64(number), perRelease))
@@ -146,7 +145,7 @@ func newRelease(number, objects int) release {
 		if kind.name == "Deployment" {
 			r.deployments = append(r.deployments, name)
 		}
-		text := prose(rng, textSize)
+		text := randomText(rng, textSize)
 		value := base64.StdEncoding.EncodeToString([]byte("not a secret: " + text))
 		manifest.WriteString("---\n")
 		manifest.WriteString(strings.NewReplacer("NAMESPACE", r.name, "NAME", name, "TEXT", text, "VALUE", value).Replace(kind.document))
@@ -157,11 +156,11 @@ func newRelease(number, objects int) release {
 
 const (
 	textSize   = 700 // length in bytes of an object's text
-	vocabulary = 500 // number of words; with so many, text packs about as well as prose in a natural language
+	vocabulary = 500 // number of words; the text then compresses about as well as natural language
 )
 
-// prose returns about size bytes of invented words, on one line.
-func prose(rng *rand.Rand, size int) string {
+// randomText returns about size bytes of invented words on one line.
+func randomText(rng *rand.Rand, size int) string {
 	var b strings.Builder
 	for b.Len() < size {
 		b.WriteString(word(rng.IntN(vocabulary)))

@@ -18,19 +18,19 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
-// round is one turn of everything that is measured.
+// round is one measurement of the floor, the audit and kubectl diff.
 type round struct {
 	Floor time.Duration `json:"floorNanoseconds"`
 	Audit usage         `json:"audit"`
 	Diff  *usage        `json:"kubectlDiff,omitempty"`
 }
 
-// result is what was measured at one size.
+// result is the measurement at one size.
 type result struct {
 	Objects  int     `json:"objects"`
 	Releases int     `json:"releases"`
 	Rounds   []round `json:"rounds"`
-	// Lists are the requests of one audit, Excess the ones it could have done without.
+	// Lists are the requests of one audit, Excess the unnecessary ones.
 	Lists  []*list  `json:"lists"`
 	Excess []string `json:"excessRequests,omitempty"`
 }
@@ -45,12 +45,12 @@ type bench struct {
 	stderr  io.Writer
 }
 
-// progress says how far it has come; nothing depends on it being heard.
+// progress prints the progress. An error of the stream is ignored.
 func (b *bench) progress(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.stderr, "bench: %5.0f s  %s\n", time.Since(b.start).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// run loads and measures one size after the other.
+// run creates the objects and measures, one size after the other.
 func (b *bench) run(ctx context.Context) (document, error) {
 	var doc document
 	var err error
@@ -79,7 +79,7 @@ func (b *bench) run(ctx context.Context) (document, error) {
 				return doc, err
 			}
 			doc.Adoptions = append(doc.Adoptions, r)
-			break // its objects are not as they were loaded any more
+			break // the objects have changed
 		}
 		r, err := b.measure(ctx, l)
 		if err != nil {
@@ -91,13 +91,13 @@ func (b *bench) run(ctx context.Context) (document, error) {
 	return doc, nil
 }
 
-// measure checks that all is well, learns the requests of an audit, and then takes the rounds.
+// measure checks that all objects are ready, records the requests of an audit, and then measures the rounds.
 func (b *bench) measure(ctx context.Context, l *loader) (result, error) {
 	res := result{Objects: l.objects, Releases: l.releases}
 	if err := b.cluster.WriteKubeconfig(b.kubeconfig()); err != nil {
 		return res, err
 	}
-	// The first list of a kind that has just been defined is told to come back in a second: that shall be nobody's time.
+	// The server delays the first list of a new kind by a second; this must not be measured.
 	if _, err := b.audit(ctx, b.kubeconfig(), l.objects); err != nil {
 		return res, err
 	}
@@ -114,7 +114,7 @@ func (b *bench) measure(ctx context.Context, l *loader) (result, error) {
 	if err != nil {
 		return res, err
 	}
-	if _, err := f.run(ctx); err != nil { // the first run warms the connection and the server, and is not counted
+	if _, err := f.run(ctx); err != nil { // the first run opens the connection and fills caches, and is not counted
 		return res, err
 	}
 	for i := range b.options.rounds {
@@ -128,7 +128,7 @@ func (b *bench) measure(ctx context.Context, l *loader) (result, error) {
 	return res, nil
 }
 
-// round takes one turn of each.
+// round measures one round.
 func (b *bench) round(ctx context.Context, f *floor, l *loader, withDiff bool) (round, error) {
 	var r round
 	var err error
@@ -138,7 +138,7 @@ func (b *bench) round(ctx context.Context, f *floor, l *loader, withDiff bool) (
 	if r.Audit, err = b.audit(ctx, b.kubeconfig(), l.objects); err != nil || !withDiff {
 		return r, err
 	}
-	// Its status is 1 where anything differs, and that would be an error: then it would have done other work than an audit of a healthy cluster.
+	// Its status is 1 if anything differs. This is an error here: the work would not be comparable to an audit of a healthy cluster.
 	diff, _, err := execute(ctx, b.cluster.Kubectl(), "diff", "--server-side", "--concurrency=8", "--kubeconfig", b.kubeconfig(),
 		"--cache-dir", filepath.Join(b.dir, "kubectl-cache"), "-f", l.manifests)
 	r.Diff = &diff
@@ -147,8 +147,8 @@ func (b *bench) round(ctx context.Context, f *floor, l *loader, withDiff bool) (
 
 func (b *bench) kubeconfig() string { return filepath.Join(b.dir, "kubeconfig") }
 
-// audit runs the product once, as a user would, and makes sure that it saw every object and found all of them ready: a fast wrong answer
-// is none.
+// audit runs the product once, as a user would, and checks that it found every object ready: a fast result that is
+// wrong does not count.
 func (b *bench) audit(ctx context.Context, kubeconfig string, objects int) (usage, error) {
 	u, out, err := execute(ctx, b.product, "audit", "-o", "json", "--kubeconfig", kubeconfig)
 	if err != nil {
@@ -166,12 +166,12 @@ func (b *bench) audit(ctx context.Context, kubeconfig string, objects int) (usag
 			c.Ready, c.Desired, len(got.Gaps), objects)
 	}
 	if u.Peak == 0 {
-		return u, errors.New("measuring the audit: this system has no VmHWM in /proc")
+		return u, errors.New("measuring the audit: /proc has no VmHWM on this system")
 	}
 	return u, nil
 }
 
-// ascending picks a figure of each and orders them.
+// ascending returns one figure of each element, in ascending order.
 func ascending[T any, F cmp.Ordered](of []T, pick func(T) F) []F {
 	out := make([]F, 0, len(of))
 	for _, v := range of {
@@ -181,7 +181,7 @@ func ascending[T any, F cmp.Ordered](of []T, pick func(T) F) []F {
 	return out
 }
 
-// median returns the middle one of ascending figures, of an even number of them the lower middle; the zero value of none.
+// median returns the middle of ascending figures, the lower one of two; the zero value if there are none.
 func median[F cmp.Ordered](ascending []F) F {
 	if len(ascending) == 0 {
 		var none F
@@ -208,7 +208,7 @@ func (r result) audits() []usage {
 	return out
 }
 
-// diffs are those of kubectl diff, which does not run in every round.
+// diffs are the measurements of kubectl diff, which does not run in every round.
 func (r result) diffs() []usage {
 	var out []usage
 	for _, round := range r.Rounds {
@@ -219,18 +219,18 @@ func (r result) diffs() []usage {
 	return out
 }
 
-// overFloor are the ratios of audit to floor, diffOver those of kubectl diff to audit, ascending: each of one round, so that what disturbs
-// the machine for longer than a round disturbs both.
+// overFloor are the ratios of audit to floor, and diffOver those of kubectl diff to audit, one for each round, in
+// ascending order: a disturbance that is longer than a round affects both figures of a ratio.
 func (r result) overFloor() []float64 {
 	return ascending(r.Rounds, func(r round) float64 { return float64(r.Audit.Wall) / float64(r.Floor) })
 }
 
 func (r result) diffOver() []float64 {
-	with := slices.DeleteFunc(slices.Clone(r.Rounds), func(r round) bool { return r.Diff == nil })
-	return ascending(with, func(r round) float64 { return float64(r.Diff.Wall) / float64(r.Audit.Wall) })
+	withDiff := slices.DeleteFunc(slices.Clone(r.Rounds), func(r round) bool { return r.Diff == nil })
+	return ascending(withDiff, func(r round) float64 { return float64(r.Diff.Wall) / float64(r.Audit.Wall) })
 }
 
-// objectBytes is the size of an object on the wire, decompressed, on average over all kinds of a release.
+// objectBytes is the average size of an object on the wire, decompressed.
 func (r result) objectBytes() int64 {
 	var bytes int64
 	for _, l := range r.Lists {
@@ -241,7 +241,7 @@ func (r result) objectBytes() int64 {
 	return bytes / int64(r.Objects)
 }
 
-// traffic returns the number of requests of one audit, and the size of all answers, decompressed.
+// traffic returns the number of requests of one audit, and the size of all responses, decompressed.
 func (r result) traffic() (requests int, bytes int64) {
 	for _, l := range r.Lists {
 		requests, bytes = requests+l.Pages, bytes+l.Bytes

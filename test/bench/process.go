@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// usage is what one process took, from its start to its end.
+// usage is the time and the memory of one process.
 type usage struct {
 	Wall time.Duration `json:"wallNanoseconds"`
 	CPU  time.Duration `json:"cpuNanoseconds"` // user and system
 	Peak int64         `json:"peakBytes"`      // of resident memory; 0 where the system does not say
 }
 
-// execute runs a program to its end and returns what it wrote to standard output. Its error carries what it wrote to standard error.
+// execute runs a program and returns its standard output. The error contains its standard error.
 func execute(ctx context.Context, name string, args ...string) (usage, []byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
@@ -43,7 +43,7 @@ func execute(ctx context.Context, name string, args ...string) (usage, []byte, e
 	}
 	peak := watch(cmd.Process.Pid)
 	out, readErr := drain(stdout, peak.look)
-	peak.end() // before the process is waited for: until then its id is nobody else's
+	peak.end() // before Wait: afterwards another process may get the same id
 	err = errors.Join(readErr, cmd.Wait())
 	u := usage{Wall: time.Since(start), CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), Peak: peak.bytes}
 	if err != nil {
@@ -52,7 +52,7 @@ func execute(ctx context.Context, name string, args ...string) (usage, []byte, e
 	return u, out, nil
 }
 
-// drain reads to the end and calls look on each piece.
+// drain reads to the end and calls look for each piece.
 func drain(r io.Reader, look func()) ([]byte, error) {
 	var out bytes.Buffer
 	piece := make([]byte, 256<<10)
@@ -71,10 +71,10 @@ func drain(r io.Reader, look func()) ([]byte, error) {
 	}
 }
 
-// watcher asks for the most memory that a process has had resident. It can only be asked while the process lives, so it is asked every few
-// milliseconds and whenever there is output: a program that writes its result last, and at once, as an audit does, waits for us to read
-// at the height of its memory, unless the result is small. (What wait4 says of a child's peak is no use: it includes that of its parent,
-// of whose memory it is a copy until it becomes another program.)
+// watcher reads the peak resident memory of a process every few milliseconds and at each piece of output: the
+// value exists only while the process runs. A program that writes a large result at its end, like an audit, waits
+// for the reader at its peak. (The peak that wait4 returns cannot be used: it includes the memory of the parent,
+// of which the child is a copy until it executes the program.)
 type watcher struct {
 	pid   int
 	mu    sync.Mutex
@@ -113,7 +113,7 @@ func (w *watcher) end() {
 	w.done.Wait()
 }
 
-// peakSoFar returns the most memory that a running process has had resident so far, in bytes, or 0 where the system does not say.
+// peakSoFar returns the peak resident memory of a running process in bytes, or 0 if it is not known.
 func peakSoFar(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

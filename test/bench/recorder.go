@@ -18,7 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// request is one request as an audit sent it.
+// request is one request of an audit.
 type request struct {
 	method, path string
 	query        url.Values
@@ -26,8 +26,8 @@ type request struct {
 	gzip         bool
 }
 
-// record runs do with a kubeconfig whose server passes everything on to the API server, and returns what do asked for, in order. What the
-// floor reads is taken from there, so that it cannot drift from what the product does.
+// record runs do with a kubeconfig of a server that forwards everything to the API server, and returns the
+// requests in their order. The floor sends the same requests, so it cannot differ from the product.
 func record(ctx context.Context, config *rest.Config, kubeconfig string, do func() error) ([]request, error) {
 	target, err := url.Parse(config.Host)
 	if err != nil {
@@ -71,7 +71,7 @@ func record(ctx context.Context, config *rest.Config, kubeconfig string, do func
 	return seen, err
 }
 
-// writeKubeconfig writes a kubeconfig without credentials, which the proxy has.
+// writeKubeconfig writes a kubeconfig without credentials; the proxy has them.
 func writeKubeconfig(file, server string) error {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["bench"] = &clientcmdapi.Cluster{Server: server}

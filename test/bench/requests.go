@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// list is one thing that an audit asks for, with all its pages.
+// list is one list that an audit reads, with all its pages.
 type list struct {
-	Kind     string `json:"kind"`               // as kubectl names resources; the path, where it is none: /version
+	Kind     string `json:"kind"`               // as kubectl names resources; for other requests the path: /version
 	Selector string `json:"selector,omitempty"` // of labels or fields
-	Metadata bool   `json:"metadata,omitempty"` // nothing but metadata was asked for
+	Metadata bool   `json:"metadata,omitempty"` // only metadata was requested
 	Pages    int    `json:"pages"`
 	Bytes    int64  `json:"bytes"` // of all pages, decompressed
 
-	uri    string // path and query, without the token of a page
+	uri    string // path and query, without the continue token
 	accept string
 	gzip   bool
 }
 
-// listsOf sums up the requests of one audit as lists, ordered by kind and selector. excess are the requests that an audit of a healthy
-// cluster has no need of: a page asked for twice, a single object, a write.
+// listsOf combines the requests of one audit to lists, ordered by kind and selector. excess are the requests that
+// an audit of a healthy cluster does not need: a repeated page, a single object, a write.
 func listsOf(requests []request) (lists []*list, excess []string) {
 	at := map[string]*list{}
 	pages := map[string]bool{}
@@ -54,14 +54,14 @@ func listsOf(requests []request) (lists []*list, excess []string) {
 	return lists, excess
 }
 
-// ofObjects says whether a list is one of the objects of the releases, as they are in kinds.
+// ofObjects reports whether a list contains objects of the releases.
 func (l *list) ofObjects() bool {
 	return !l.Metadata && (l.Selector == "" || l.Selector == "type!=helm.sh/release.v1") &&
 		slices.ContainsFunc(kinds, func(k kind) bool { return k.resource == l.Kind })
 }
 
-// kindOf returns the resource of an API path, as kubectl writes it, and whether the path is that of a single object. What is no
-// resource (/version, discovery) is its own path.
+// kindOf returns the resource of an API path, as kubectl writes it, and whether the path is of a single object.
+// Any other path (/version, discovery) is returned unchanged.
 func kindOf(path string) (kind string, single bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	group := ""

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/bench/writes"
 )
 
-// document is all that one run of the benchmark says.
+// document is the output of one run.
 type document struct {
 	Machine   machine        `json:"machine"`
 	Results   []result       `json:"results,omitempty"`
@@ -22,7 +22,7 @@ type document struct {
 	Targets   []target       `json:"targets"`
 }
 
-// print writes the document for people.
+// print writes the document as text.
 func (d document) print(w io.Writer) error {
 	m := d.Machine
 	p := &printer{w: w}
@@ -122,10 +122,10 @@ func (p *printer) line(format string, args ...any) {
 	}
 }
 
-// row adds a row of columns, which are parted by tabs.
+// row adds a row of columns, separated by tabs.
 func (p *printer) row(format string, args ...any) { fmt.Fprintf(&p.columns, format+"\n", args...) }
 
-// flush writes the rows since the last line, without the blanks that aligning leaves at their ends.
+// flush writes the rows since the last line, without trailing spaces.
 func (p *printer) flush() {
 	var aligned strings.Builder
 	tabs := tabwriter.NewWriter(&aligned, 0, 0, 3, ' ', 0)
@@ -150,7 +150,7 @@ func (p *printer) times(name string, ascending []time.Duration, processor, peak 
 		len(ascending))
 }
 
-// highest is the last of ascending figures, of which there has to be one.
+// highest is the last of ascending figures. There must be at least one.
 func highest[F cmp.Ordered](ascending []F) F { return ascending[len(ascending)-1] }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
@@ -164,7 +164,7 @@ func diffSeconds(u *usage) string {
 
 func kib(bytes int64) string { return fmt.Sprintf("%d KiB", (bytes+1023)>>10) }
 
-// figure writes a number with as many digits as it deserves.
+// figure formats a number, with a unit if there is one.
 func figure(v float64, unit string) string {
 	if unit == "" {
 		return fmt.Sprintf("%.4g", v)

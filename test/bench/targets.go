@@ -4,18 +4,18 @@ package main
 
 import "fmt"
 
-// target is a figure that is held against a bound.
+// target is a figure and its bound.
 type target struct {
 	Name    string  `json:"name"`
 	Objects int     `json:"objects"`
 	Figure  float64 `json:"figure"`
 	Bound   float64 `json:"bound"`
-	AtLeast bool    `json:"atLeast,omitempty"` // else at most
+	AtLeast bool    `json:"atLeast,omitempty"` // otherwise at most
 	Unit    string  `json:"unit,omitempty"`
 	Met     bool    `json:"met"`
 }
 
-// The bounds.
+// Bounds of the figures.
 const (
 	mostOverFloor  = 2.0
 	leastDiffOver  = 30.0
@@ -29,7 +29,7 @@ const (
 	leastOverBare  = 0.8 // in objects per second
 )
 
-// targetsOf holds the results against their bounds, in the order of the results.
+// targetsOf compares the results with their bounds, in the order of the results.
 func targetsOf(results []result) []target {
 	var out []target
 	for i, r := range results {
@@ -66,7 +66,7 @@ func targetsOf(results []result) []target {
 	return out
 }
 
-// adoptTargets holds adoptions against their bounds.
+// adoptTargets compares adoptions with their bounds.
 func adoptTargets(results []adoptResult) []target {
 	var out []target
 	for _, r := range results {

@@ -15,8 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/bench/writes"
 )
 
-// TestRunWebhook measures a handful of writes, for the program to be whole. That each webhook is called for what it is for, and that objects are
-// marked as they should be, the program sees to itself.
+// TestRunWebhook measures a few writes to check the whole program. The program itself checks the number of calls
+// and the metadata of the objects.
 func TestRunWebhook(t *testing.T) {
 	var out, progress bytes.Buffer
 	if err := run(t.Context(), []string{"-webhook", "-n", "10", "-known", "1000", "-rounds", "2", "-json"}, &out, &progress); err != nil {
@@ -32,7 +32,7 @@ func TestRunWebhook(t *testing.T) {
 	cases, runs := 0, 0
 	for _, t := range writes.Traffics() {
 		cases += len(writes.Operations()) * len(doc.Writes.Clients)
-		runs += len(writes.Operations()) * len(doc.Writes.Clients) * len(t.Arms())
+		runs += len(writes.Operations()) * len(doc.Writes.Clients) * len(t.Variants())
 	}
 	if len(doc.Targets) != cases {
 		t.Errorf("%d targets, want %d", len(doc.Targets), cases)
@@ -49,25 +49,25 @@ func TestRunWebhook(t *testing.T) {
 	}
 }
 
-// sampleWrites are nine rounds with one client, in which the no-op takes twice as long as none, a constant patch twice as long as
-// that, and ours three times, where they are called.
+// sampleWrites are nine rounds with one client. For requests that reach a webhook, no-op takes twice the time of
+// none, constant four times and ours six times.
 func sampleWrites() writes.Result {
 	r := writes.Result{Objects: 400, ObjectBytes: 8192, Known: 100_400, Clients: []int{1}}
 	for i := range 9 {
 		var round []writes.Run
 		for _, traffic := range writes.Traffics() {
 			for _, op := range writes.Operations() {
-				for k, arm := range traffic.Arms() {
+				for k, variant := range traffic.Variants() {
 					took := time.Millisecond
 					switch {
 					case traffic == writes.Adopted && k > 1:
 						took *= time.Duration(2 * (k - 1)) // 2, 4 and 6
-					case arm == writes.Again:
+					case variant == writes.Again:
 						took += time.Duration(i-4) * 10 * time.Microsecond
-					case arm == writes.Ours && traffic == writes.Fleets:
+					case variant == writes.Ours && traffic == writes.Fleets:
 						took += 50 * time.Microsecond
 					}
-					round = append(round, writes.Run{Case: writes.Case{Traffic: traffic, Clients: 1, Operation: op}, Arm: arm, P50: took, P99: 2 * took,
+					round = append(round, writes.Run{Case: writes.Case{Traffic: traffic, Clients: 1, Operation: op}, Variant: variant, P50: took, P99: 2 * took,
 						PerSecond: 1 / took.Seconds()})
 				}
 			}
@@ -78,7 +78,7 @@ func sampleWrites() writes.Result {
 }
 
 func TestWritesTargets(t *testing.T) {
-	const bound = 1 / 0.97 // of nine ratios from 0.96 to 1.04 the second, which lies farther from 1 than the second to last
+	const bound = 1 / 0.97 // the second of nine ratios from 0.96 to 1.04; it deviates more from 1 than the second to last
 	want := []target{
 		{Name: "ours / no-op, p99: adopted, create, 1 at once", Objects: 400, Figure: 3, Bound: 1.1},
 		{Name: "ours / no-op, p99: adopted, update, 1 at once", Objects: 400, Figure: 3, Bound: 1.1},
@@ -100,7 +100,7 @@ func TestPrintWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	const block = `
-no marks: kept away; 1 at once
+no ownership metadata: not called; 1 at once
                     create p50            p99                   per second            update p50            p99                   per second
 no webhook          1.00 ms               2.00 ms               1000                  1.00 ms               2.00 ms               1000
 no webhook, again   1.00 ms               2.00 ms               1000                  1.00 ms               2.00 ms               1000
@@ -111,9 +111,9 @@ no-op / none        1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.
 ours / none         1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)
 ours / no-op        1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)   1.00 (1.00 to 1.00)
 `
-	for _, want := range []string{"kubectl fleetdoctor webhook, measured", "400 objects of 8 KiB each in a run, 9 rounds, 100400 objects known", block} {
+	for _, want := range []string{"kubectl fleetdoctor webhook, measured", "400 objects of 8 KiB each in a run, 9 rounds, 100400 objects in the webhook's index", block} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("the table does not say %q:\n%s", want, &out)
+			t.Errorf("the table does not contain %q:\n%s", want, &out)
 		}
 	}
 }

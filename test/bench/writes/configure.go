@@ -19,14 +19,15 @@ import (
 	webhookserver "github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
 
-// configurations are those of the manifests, narrowed to the namespace of the hook's arm, with a URL on loopback for the reference to a Service.
-func (h *hook) configurations() ([]client.Object, error) {
+// configurations are the webhook configurations of the manifests, limited to the namespace of the variant, with a
+// URL on loopback in place of the Service.
+func (h *webhookServer) configurations() ([]client.Object, error) {
 	rendered, err := installation.Render(installation.Options{})
 	if err != nil {
 		return nil, err
 	}
-	// Every call is counted: none is given up because the machine stood still.
-	patient := int32(30)
+	// Every call is counted, so a slow machine must not reach the timeout.
+	timeout := int32(30)
 	var out []client.Object
 	for _, u := range rendered {
 		var configuration client.Object
@@ -36,7 +37,7 @@ func (h *hook) configurations() ([]client.Object, error) {
 			c := &admissionregistrationv1.MutatingWebhookConfiguration{}
 			configuration, narrow = c, func() {
 				for i := range c.Webhooks {
-					c.Webhooks[i].TimeoutSeconds = &patient
+					c.Webhooks[i].TimeoutSeconds = &timeout
 					h.narrow(&c.Webhooks[i].ClientConfig, c.Webhooks[i].NamespaceSelector)
 				}
 			}
@@ -44,7 +45,7 @@ func (h *hook) configurations() ([]client.Object, error) {
 			c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 			configuration, narrow = c, func() {
 				for i := range c.Webhooks {
-					c.Webhooks[i].TimeoutSeconds = &patient
+					c.Webhooks[i].TimeoutSeconds = &timeout
 					h.narrow(&c.Webhooks[i].ClientConfig, c.Webhooks[i].NamespaceSelector)
 				}
 			}
@@ -55,36 +56,37 @@ func (h *hook) configurations() ([]client.Object, error) {
 			return nil, fmt.Errorf("reading %s: %w", u.GetKind(), err)
 		}
 		narrow()
-		configuration.SetName(h.arm.namespace())
+		configuration.SetName(h.variant.namespace())
 		out = append(out, configuration)
 	}
 	return out, nil
 }
 
-func (h *hook) narrow(to *admissionregistrationv1.WebhookClientConfig, namespaces *metav1.LabelSelector) {
+func (h *webhookServer) narrow(to *admissionregistrationv1.WebhookClientConfig, namespaces *metav1.LabelSelector) {
 	url := fmt.Sprintf("https://127.0.0.1:%d%s", h.port, *to.Service.Path)
 	*to = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: h.authority}
 	namespaces.MatchExpressions = append(namespaces.MatchExpressions, metav1.LabelSelectorRequirement{
-		Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: []string{h.arm.namespace()}})
+		Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: []string{h.variant.namespace()}})
 }
 
-// register has the API server call the hook, and returns when it does: it takes up a configuration a moment after it is stored.
-func (h *hook) register(ctx context.Context, c client.Client) error {
+// register creates the configurations, and returns when the API server calls the webhook: it uses them a moment
+// after they are stored.
+func (h *webhookServer) register(ctx context.Context, c client.Client) error {
 	configurations, err := h.configurations()
 	if err != nil {
 		return err
 	}
 	for _, o := range configurations {
 		if err := c.Create(ctx, o); err != nil {
-			return fmt.Errorf("registering the webhook %s: %w", h.arm, err)
+			return fmt.Errorf("registering the webhook %s: %w", h.variant, err)
 		}
 	}
 	probe := &corev1.ConfigMap{}
-	probe.Namespace, probe.Name = h.arm.namespace(), "probe"
+	probe.Namespace, probe.Name = h.variant.namespace(), "probe"
 	probe.Labels = map[string]string{fleet.HashLabel: "nobody"}
-	probe.Annotations = map[string]string{"example.com/probe": ""} // for a constant patch to have somewhere to write
+	probe.Annotations = map[string]string{"example.com/probe": ""} // the constant patch needs existing annotations
 	if err := c.Create(ctx, probe.DeepCopy()); err != nil {
-		return fmt.Errorf("creating an object to see whether the webhook %s is called: %w", h.arm, err)
+		return fmt.Errorf("creating an object to call the webhook %s: %w", h.variant, err)
 	}
 	for path, request := range map[string]func(context.Context) error{
 		webhookserver.StampPath: func(ctx context.Context) error { return c.Update(ctx, probe.DeepCopy(), client.DryRunAll) },
@@ -95,13 +97,13 @@ func (h *hook) register(ctx context.Context, c client.Client) error {
 		}
 	}
 	if err := c.Delete(ctx, probe); err != nil {
-		return fmt.Errorf("deleting what the webhook %s was called for: %w", h.arm, err)
+		return fmt.Errorf("deleting the object of the webhook %s: %w", h.variant, err)
 	}
 	return nil
 }
 
-// await repeats a request until the hook is called for it.
-func (h *hook) await(ctx context.Context, path string, request func(context.Context) error) error {
+// await repeats a request until the webhook is called for it.
+func (h *webhookServer) await(ctx context.Context, path string, request func(context.Context) error) error {
 	err := wait.PollUntilContextTimeout(ctx, poll.Interval, poll.Deadline, true, func(ctx context.Context) (bool, error) {
 		before := h.calls[path].Load()
 		if err := request(ctx); err != nil {
@@ -110,7 +112,7 @@ func (h *hook) await(ctx context.Context, path string, request func(context.Cont
 		return h.calls[path].Load() > before, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the webhook %s to be called at %s: %w", h.arm, path, err)
+		return fmt.Errorf("waiting for the webhook %s to be called at %s: %w", h.variant, path, err)
 	}
 	return nil
 }

@@ -26,17 +26,18 @@ import (
 	webhookserver "github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
 
-// hook is a webhook on loopback.
-type hook struct {
-	arm       Arm
+// webhookServer is a webhook on loopback.
+type webhookServer struct {
+	variant   Variant
 	server    webhook.Server
 	port      int
-	authority []byte // of its certificate, as PEM
+	authority []byte // certificate authority, as PEM
 	calls     map[string]*atomic.Int64
 }
 
-// newHook makes the server of an arm, as package server makes the product's: what differs between two arms are the handlers, by path.
-func newHook(arm Arm, handlers map[string]ctrladmission.Handler) (*hook, error) {
+// newWebhookServer creates the server of a variant as package webhook/server does. Variants differ only in their
+// handlers, by path.
+func newWebhookServer(variant Variant, handlers map[string]ctrladmission.Handler) (*webhookServer, error) {
 	free, err := ports.Free(1)
 	if err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func newHook(arm Arm, handlers map[string]ctrladmission.Handler) (*hook, error) 
 	if err != nil {
 		return nil, fmt.Errorf("reading a certificate: %w", err)
 	}
-	h := &hook{arm: arm, port: free[0], authority: chain, calls: map[string]*atomic.Int64{}}
+	h := &webhookServer{variant: variant, port: free[0], authority: chain, calls: map[string]*atomic.Int64{}}
 	h.server = webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: free[0], TLSOpts: []func(*tls.Config){func(c *tls.Config) {
 		c.MinVersion = tls.VersionTLS12
 		c.NextProtos = []string{"http/1.1"}
@@ -68,8 +69,8 @@ func newHook(arm Arm, handlers map[string]ctrladmission.Handler) (*hook, error) 
 	return h, nil
 }
 
-// called is how often the API server has called.
-func (h *hook) called() int {
+// called is the number of calls so far.
+func (h *webhookServer) called() int {
 	sum := 0
 	for _, n := range h.calls {
 		sum += int(n.Load())
@@ -77,7 +78,8 @@ func (h *hook) called() int {
 	return sum
 }
 
-// always are handlers that look at nothing, let everything pass, and answer with the same patch each time, or none.
+// always are handlers that read nothing, allow everything, and respond with the same patch each time, or with
+// none.
 func always(patches ...jsonpatch.Operation) map[string]ctrladmission.Handler {
 	answer := func(patches []jsonpatch.Operation) ctrladmission.HandlerFunc {
 		return func(context.Context, ctrladmission.Request) ctrladmission.Response {
@@ -89,9 +91,9 @@ func always(patches ...jsonpatch.Operation) map[string]ctrladmission.Handler {
 	return map[string]ctrladmission.Handler{webhookserver.StampPath: answer(patches), webhookserver.GuardPath: answer(nil)}
 }
 
-// missing is the patch that gives an object, as Adopted writes it, the marks that it lacks.
+// missing is the patch that adds the missing metadata to an object as Adopted writes it.
 func missing() []jsonpatch.Operation {
-	want, have := marks().Values(), Adopted.written().Values()
+	want, have := fullMetadata().Values(), Adopted.written().Values()
 	var out []jsonpatch.Operation
 	for _, k := range ownership.Keys() {
 		if want[k.Name] == have[k.Name] {
@@ -106,7 +108,7 @@ func missing() []jsonpatch.Operation {
 	return out
 }
 
-// ours are the product's handlers, over a memory that is filled already.
+// ours are the product's handlers with a filled index.
 func ours(memory *index.Index) map[string]ctrladmission.Handler {
 	o := admission.Options{
 		Index:        memory,
@@ -115,19 +117,19 @@ func ours(memory *index.Index) map[string]ctrladmission.Handler {
 		Live:         func(string) bool { return true },
 		GuardDefault: admission.GuardWarn,
 		RateLimiter:  admission.NewRateLimiter(time.Now),
-		Events:       unheard{},
-		Observe:      webhookserver.NewCollector(webhookserver.MetricSources{}).Observe, // which nobody reads
+		Events:       discardEvents{},
+		Observe:      webhookserver.NewCollector(webhookserver.MetricSources{}).Observe, // the metrics are not read
 		Log:          logr.Discard(),
 	}
 	return map[string]ctrladmission.Handler{webhookserver.StampPath: admission.Mutating(o), webhookserver.GuardPath: admission.Validating(o)}
 }
 
-// unlabelled are namespaces without a label for the webhook.
+// unlabelled are namespaces without labels for the webhook.
 type unlabelled struct{}
 
 func (unlabelled) Labels(string) map[string]string { return nil }
 
-// unheard are events that nobody records.
-type unheard struct{}
+// discardEvents records no events.
+type discardEvents struct{}
 
-func (unheard) RateLimited(corev1.ObjectReference, string) {}
+func (discardEvents) RateLimited(corev1.ObjectReference, string) {}

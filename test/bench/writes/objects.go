@@ -15,21 +15,23 @@ import (
 
 const (
 	objectBytes = 8 << 10 // of a request's body
-	perRelease  = 500     // objects of each release that is only known
-	bundle      = "bench" // also its release, and the release's namespace
+	perRelease  = 500     // objects of each release that only fills the index
+	bundle      = "bench" // also the release and its namespace
 )
 
-// namespace is where the objects of an arm are written.
-func (a Arm) namespace() string { return "bench-" + string(a) }
+// namespace is where the objects of a variant are written.
+func (a Variant) namespace() string { return "bench-" + string(a) }
 
 func objectName(i int) string { return fmt.Sprintf("object-%d", i) }
 
-// marks are all that an object of the release has.
-func marks() ownership.Metadata { return ownership.Desired(fleet.SetID(bundle, ""), bundle, bundle) }
+// fullMetadata is the complete ownership metadata of the objects.
+func fullMetadata() ownership.Metadata {
+	return ownership.Desired(fleet.SetID(bundle, ""), bundle, bundle)
+}
 
-// written are the marks that requests write.
+// written is the ownership metadata that requests write.
 func (t Traffic) written() ownership.Metadata {
-	m := marks()
+	m := fullMetadata()
 	switch t {
 	case Fleets:
 		return m
@@ -40,15 +42,15 @@ func (t Traffic) written() ownership.Metadata {
 	return ownership.Metadata{}
 }
 
-// stored are the marks that objects have afterwards.
-func (t Traffic) stored(arm Arm) ownership.Metadata {
-	if t == Adopted && (arm == Constant || arm == Ours) {
-		return marks()
+// stored is the ownership metadata that objects have afterwards.
+func (t Traffic) stored(variant Variant) ownership.Metadata {
+	if t == Adopted && (variant == Constant || variant == Ours) {
+		return fullMetadata()
 	}
 	return t.written()
 }
 
-// calls is how often a webhook is called for n writes.
+// calls is the number of calls of a webhook for n writes.
 func (t Traffic) calls(n int) int {
 	if t == Adopted {
 		return n
@@ -56,7 +58,7 @@ func (t Traffic) calls(n int) int {
 	return 0
 }
 
-// bodies are those of the requests that write n objects, of the same size each.
+// bodies are the requests that write n objects, all of the same size.
 func (t Traffic) bodies(op Operation, n int) ([][]byte, error) {
 	labels, annotations := map[string]string{}, map[string]string{}
 	values := t.written().Values()
@@ -84,7 +86,8 @@ func (t Traffic) bodies(op Operation, n int) ([][]byte, error) {
 	return out, nil
 }
 
-// fill makes a registry of releases that desire at least known objects, and of the one that desires what is written.
+// fill creates an index of releases that desire at least known objects, and of the release that desires the
+// written objects.
 func fill(known, written int) (*index.Index, error) {
 	var entries []*index.Revision
 	add := func(r record.Record) error {

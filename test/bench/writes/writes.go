@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package writes measures writes through an API server: with no webhook, with some that know nothing, and with ours. Each has a namespace of
-// its own, to which its configurations are narrowed, so that nothing is switched between two measures, and all of them are taken in turns.
+// Package writes measures writes through an API server: without a webhook, with simple webhooks, and with ours. Each variant has its own
+// namespace, to which its configurations are limited, so that nothing changes between two measurements.
 package writes
 
 import (
@@ -17,94 +17,96 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
-// Arm is what stands in the way of a write.
-type Arm string
+// Variant is a webhook, or none, that the API server calls for a write.
+type Variant string
 
-// The arms. Again is None once more: how far the two lie apart is what cannot be measured.
+// The variants. Again is the same as None: the difference between the two is the noise of the measurement.
 const (
-	None     Arm = "none"
-	Again    Arm = "none-again"
-	NoOp     Arm = "no-op"    // a webhook as ours is, but for its handler
-	Constant Arm = "constant" // one that looks at nothing, and answers each request with the patch that ours would
-	Ours     Arm = "ours"
+	None     Variant = "none"
+	Again    Variant = "none-again"
+	NoOp     Variant = "no-op"    // a webhook like ours with a handler that does nothing
+	Constant Variant = "constant" // a webhook that responds to each request with the same patch as ours
+	Ours     Variant = "ours"
 )
 
-// arms lists the arms.
-func arms() []Arm { return []Arm{None, Again, NoOp, Constant, Ours} }
+// variants lists the variants.
+func variants() []Variant { return []Variant{None, Again, NoOp, Constant, Ours} }
 
-// Traffic is what is written.
+// Traffic is a kind of written objects.
 type Traffic string
 
-// The traffic. Of Plain and Fleets the configurations' conditions keep every request from both webhooks.
+// The kinds of traffic. For Plain and Fleets, the conditions of the configurations exclude every request.
 const (
-	Adopted Traffic = "adopted" // objects with Helm's marks alone, that a release desires; ours stamps each, at every write
-	Plain   Traffic = "plain"   // objects without a mark
-	Fleets  Traffic = "fleet"   // objects with all marks, written by Fleet's agent
+	Adopted Traffic = "adopted" // desired objects with Helm's ownership metadata only; ours adds the rest at every write
+	Plain   Traffic = "plain"   // objects without ownership metadata
+	Fleets  Traffic = "fleet"   // objects with complete ownership metadata, written by Fleet's agent
 )
 
-// Arms lists the arms that it is measured with.
-func (t Traffic) Arms() []Arm {
+// Variants lists the variants that are measured with it.
+func (t Traffic) Variants() []Variant {
 	if t == Adopted {
-		return arms()
+		return variants()
 	}
-	return []Arm{None, Again, NoOp, Ours} // a webhook that is not called answers nothing
+	return []Variant{None, Again, NoOp, Ours} // a webhook that is not called returns no patch
 }
 
-// Traffics lists the traffic.
+// Traffics lists the kinds of traffic.
 func Traffics() []Traffic { return []Traffic{Adopted, Plain, Fleets} }
 
 // Operation is the kind of a write.
 type Operation string
 
-// The operations. An update changes the data, and writes the marks that the creation wrote, and no others.
+// The operations. An update changes the data and writes the same ownership metadata as the creation.
 const (
 	Create Operation = "create"
 	Update Operation = "update"
 )
 
-// Operations lists the operations, in their order.
+// Operations lists the operations in their order.
 func Operations() []Operation { return []Operation{Create, Update} }
 
-// Options say how much is measured.
+// Options are the sizes of a measurement.
 type Options struct {
-	// Objects are written in each turn of an arm, Rounds are counted, and Known objects of other releases are in our webhook's memory.
+	// Objects is the number of written objects in each measurement, Rounds the number of counted rounds, and Known the number of objects of
+	// other releases in our webhook's index.
 	Objects, Rounds, Known int
-	// Clients are the numbers of requests at once, each measured by itself.
+	// Clients are the numbers of parallel requests; each number is measured separately.
 	Clients  []int
 	Progress func(format string, args ...any)
 }
 
-// Case is what figures are of.
+// Case identifies figures.
 type Case struct {
 	Traffic   Traffic   `json:"traffic"`
 	Clients   int       `json:"clients"`
 	Operation Operation `json:"operation"`
 }
 
-// Run is what a case took with one arm in one round. The percentiles are of the time from a request to the end of its answer.
+// Run is the measurement of a case with one variant in one round. The percentiles are of the time from a request
+// to the end of its response.
 type Run struct {
 	Case
-	Arm       Arm           `json:"arm"`
+	Variant   Variant       `json:"variant"`
 	P50       time.Duration `json:"p50Nanoseconds"`
 	P99       time.Duration `json:"p99Nanoseconds"`
 	PerSecond float64       `json:"perSecond"`
 }
 
-// Result is all that was measured.
+// Result is the whole measurement.
 type Result struct {
 	Objects     int     `json:"objects"` // of each run
 	ObjectBytes int     `json:"objectBytes"`
-	Known       int     `json:"known"` // objects that our webhook knew of
+	Known       int     `json:"known"` // objects in our webhook's index
 	Clients     []int   `json:"clients"`
 	Rounds      [][]Run `json:"rounds"`
 }
 
-// Of returns the runs of a case with an arm, in the order of the rounds.
-func (r Result) Of(c Case, arm Arm) []Run {
+// Of returns the runs of a case with a variant, in the order of the rounds.
+func (r Result) Of(c Case, variant Variant) []Run {
 	var out []Run
 	for _, round := range r.Rounds {
 		for _, run := range round {
-			if run.Case == c && run.Arm == arm {
+			if run.Case == c && run.Variant == variant {
 				out = append(out, run)
 			}
 		}
@@ -112,20 +114,21 @@ func (r Result) Of(c Case, arm Arm) []Run {
 	return out
 }
 
-// Ratios holds one arm against another, in a figure of each run: one ratio a round, ascending. What disturbs the machine for longer than a round
-// disturbs both.
-func (r Result) Ratios(c Case, arm, to Arm, figure func(Run) float64) []float64 {
-	mine, theirs := r.Of(c, arm), r.Of(c, to)
-	out := make([]float64, len(mine))
-	for i := range mine {
-		out[i] = figure(mine[i]) / figure(theirs[i])
+// Ratios divides a figure of one variant by that of another, one ratio for each round, in ascending order. A
+// disturbance that is longer than a round affects both.
+func (r Result) Ratios(c Case, variant, to Variant, figure func(Run) float64) []float64 {
+	dividends, divisors := r.Of(c, variant), r.Of(c, to)
+	out := make([]float64, len(dividends))
+	for i := range dividends {
+		out[i] = figure(dividends[i]) / figure(divisors[i])
 	}
 	slices.Sort(out)
 	return out
 }
 
-// Measure serves the webhooks from this process, registers them, and takes the rounds. A cluster can be measured once. Its error is also that of
-// a webhook that was not called, or was where it should not be, and of an object that is not marked as it has to be: a fast wrong answer is none.
+// Measure serves the webhooks in this process, registers them, and measures the rounds. A cluster can be measured
+// once. It returns an error if a webhook is not called, or called when it should not be, or if an object has
+// unexpected ownership metadata: a fast result that is wrong does not count.
 func Measure(ctx context.Context, c *cluster.Cluster, o Options) (result Result, err error) {
 	m, err := newMeasurer(c, o)
 	if err != nil {
@@ -149,7 +152,7 @@ func Measure(ctx context.Context, c *cluster.Cluster, o Options) (result Result,
 	if _, err := warm.round(ctx, 0); err != nil {
 		return result, fmt.Errorf("warming up: %w", err)
 	}
-	o.Progress("warm")
+	o.Progress("warmed up")
 	for i := range o.Rounds {
 		start := time.Now()
 		runs, err := m.round(ctx, i)
@@ -162,18 +165,18 @@ func Measure(ctx context.Context, c *cluster.Cluster, o Options) (result Result,
 	return result, nil
 }
 
-// warmObjects are as many as every connection, cache and condition needs to have been used.
+// warmObjects is enough to use every connection, cache and condition once.
 const warmObjects = 100
 
-// round takes one turn of everything.
+// round measures everything once.
 func (m measurer) round(ctx context.Context, number int) ([]Run, error) {
 	var out []Run
 	for _, clients := range m.Clients {
 		for _, t := range Traffics() {
-			for _, arm := range turns(t.Arms(), number) {
-				runs, err := m.turn(ctx, t, arm, clients)
+			for _, variant := range order(t.Variants(), number) {
+				runs, err := m.measureVariant(ctx, t, variant, clients)
 				if err != nil {
-					return nil, fmt.Errorf("writing %s objects, %s, %d at once: %w", t, arm, clients, err)
+					return nil, fmt.Errorf("writing %s objects, %s, %d at once: %w", t, variant, clients, err)
 				}
 				out = append(out, runs...)
 			}
@@ -182,17 +185,18 @@ func (m measurer) round(ctx context.Context, number int) ([]Run, error) {
 	return out, nil
 }
 
-// turns is the order of arms in a round: each is the first one in its turn, and every order is also taken backwards.
-func turns(arms []Arm, round int) []Arm {
-	first := round / 2 % len(arms)
-	arms = slices.Concat(arms[first:], arms[:first])
+// order is the order of variants in a round: each variant is the first one in some rounds, and every order is also
+// used backwards.
+func order(variants []Variant, round int) []Variant {
+	first := round / 2 % len(variants)
+	variants = slices.Concat(variants[first:], variants[:first])
 	if round%2 == 1 {
-		slices.Reverse(arms)
+		slices.Reverse(variants)
 	}
-	return arms
+	return variants
 }
 
-// percentile returns the figure that p of all ascending ones, at least one, do not exceed.
+// percentile returns the figure that the fraction p of all figures, at least one, does not exceed.
 func percentile(ascending []time.Duration, p float64) time.Duration {
 	return ascending[int(math.Ceil(p*float64(len(ascending))))-1]
 }

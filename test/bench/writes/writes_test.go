@@ -14,17 +14,17 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
-func TestTurns(t *testing.T) {
-	for round, want := range [][]Arm{
+func TestOrder(t *testing.T) {
+	for round, want := range [][]Variant{
 		{None, Again, NoOp, Constant, Ours}, {Ours, Constant, NoOp, Again, None},
 		{Again, NoOp, Constant, Ours, None}, {None, Ours, Constant, NoOp, Again},
 	} {
-		if diff := cmp.Diff(want, turns(arms(), round)); diff != "" {
+		if diff := cmp.Diff(want, order(variants(), round)); diff != "" {
 			t.Errorf("round %d (-want +got):\n%s", round, diff)
 		}
 	}
-	if diff := cmp.Diff(turns(arms(), 0), turns(arms(), 10)); diff != "" {
-		t.Errorf("after every order was taken (-want +got):\n%s", diff)
+	if diff := cmp.Diff(order(variants(), 0), order(variants(), 10)); diff != "" {
+		t.Errorf("after every order was used (-want +got):\n%s", diff)
 	}
 }
 
@@ -70,10 +70,10 @@ func TestFill(t *testing.T) {
 		t.Errorf("%d objects, %d releases, %d damaged; want 1003, 3 and none", objects, releases, damaged)
 	}
 	owners := r.Lookup(object.Key{Kind: "ConfigMap", Namespace: Ours.namespace(), Name: objectName(2)})
-	if len(owners) != 1 || owners[0].Metadata != marks() {
-		t.Errorf("owners %+v, want one with %+v", owners, marks())
+	if len(owners) != 1 || owners[0].Metadata != fullMetadata() {
+		t.Errorf("owners %+v, want one with %+v", owners, fullMetadata())
 	}
 	if owners := r.Lookup(object.Key{Kind: "ConfigMap", Namespace: None.namespace(), Name: objectName(2)}); len(owners) != 0 {
-		t.Errorf("where there is no webhook: %+v", owners)
+		t.Errorf("objects of the variant without a webhook: %+v", owners)
 	}
 }
