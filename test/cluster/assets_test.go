@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAssetsFromEnvironment holds that KUBEBUILDER_ASSETS is believed only if every binary is there.
+// TestAssetsFromEnvironment checks that KUBEBUILDER_ASSETS is accepted only with all binaries.
 func TestAssetsFromEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("KUBEBUILDER_ASSETS", dir)
@@ -26,7 +26,8 @@ func TestAssetsFromEnvironment(t *testing.T) {
 	}
 }
 
-// TestAssetsOfVersion holds that K8S names a version that is known, and that no other kube-apiserver passes for it.
+// TestAssetsOfVersion checks that K8S must be a known version, and that a kube-apiserver of another version is an
+// error.
 func TestAssetsOfVersion(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"etcd", "kube-apiserver", "kubectl"} {

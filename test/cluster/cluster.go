@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cluster runs a real Kubernetes control plane (etcd and kube-apiserver, no controllers, no nodes) for tests
-// and benchmarks, and fills it as Fleet would: with Fleet's kinds, with Helm releases that carry the marks of Fleet's
-// agent, and with captured clusters.
+// and benchmarks, and fills it as Fleet would: with Fleet's kinds, with Helm releases that have the ownership metadata
+// of Fleet's agent, and with captured clusters.
 //
-// The binaries come from the module in test/apiserver, which builds them when they are not there yet; nothing is
-// downloaded but Go modules. KUBEBUILDER_ASSETS names other binaries, KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT=true
-// shows what they print.
+// The module in test/apiserver builds the binaries if they do not exist yet; only Go modules are downloaded.
+// KUBEBUILDER_ASSETS selects other binaries, and KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT=true shows their output.
 package cluster
 
 import (
@@ -40,13 +39,13 @@ var fleetCRDs embed.FS
 type Cluster struct {
 	env    *envtest.Environment
 	client client.Client
-	users  sync.Mutex // the authority that signs certificates counts them without a lock
+	users  sync.Mutex // signing certificates is not safe for concurrent use
 }
 
 // Option changes how a control plane is started.
 type Option func(*envtest.Environment) error
 
-// WithFleetCRDs serves the kinds of fleet.cattle.io/v1alpha1 that an audit reads. Any content is accepted in them.
+// WithFleetCRDs serves the kinds of fleet.cattle.io/v1alpha1 that an audit reads. They accept any content.
 func WithFleetCRDs() Option {
 	return func(env *envtest.Environment) error {
 		files, err := fleetCRDs.ReadDir("crds")
@@ -84,7 +83,7 @@ func WithAPIServerFlag(name string, values ...string) Option {
 	}
 }
 
-// Start runs a control plane of its own for one test or benchmark and stops it when that ends.
+// Start runs a control plane for one test or benchmark and stops it at the end of the test.
 func Start(tb testing.TB, opts ...Option) *Cluster {
 	tb.Helper()
 	c, err := New(tb.Context(), opts...)
@@ -99,8 +98,8 @@ func Start(tb testing.TB, opts ...Option) *Cluster {
 	return c
 }
 
-// Run is the body of a TestMain whose tests share one control plane: it starts it, sets *shared, runs the tests, stops
-// it and returns the exit status.
+// Run is the body of a TestMain for tests that share one control plane: it starts the control plane, sets *shared, runs
+// the tests, stops the control plane and returns the exit status.
 //
 //	var shared *cluster.Cluster
 //
@@ -120,9 +119,10 @@ func Run(m *testing.M, shared **Cluster, opts ...Option) int {
 	return code
 }
 
-// New runs a control plane for a program that is no test; ctx bounds the build of its binaries. The caller stops it.
+// New runs a control plane for a program that is not a test; ctx limits the build of its binaries. The caller must
+// stop it.
 func New(ctx context.Context, opts ...Option) (*Cluster, error) {
-	// Without a logger controller-runtime complains with a stack trace, in the middle of some test.
+	// Without a logger, controller-runtime prints a stack trace during some test.
 	log.SetLogger(logr.Discard())
 	dir, err := assets(ctx)
 	if err != nil {
@@ -136,7 +136,7 @@ func New(ctx context.Context, opts ...Option) (*Cluster, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the control plane: %w", err), env.Stop())
 	}
-	// Tests wait for the server, never for a limit of the client.
+	// Tests must not wait for a rate limit of the client.
 	config.QPS = -1
 	c, err := client.New(config, client.Options{})
 	if err != nil {
@@ -153,9 +153,9 @@ func (c *Cluster) Stop() error {
 	return nil
 }
 
-// environment describes the control plane, of the binaries in dir.
+// environment describes the control plane with the binaries in dir.
 func environment(dir string, opts []Option) (*envtest.Environment, error) {
-	existing := false // whatever USE_EXISTING_CLUSTER says: tests write and delete
+	existing := false // ignores USE_EXISTING_CLUSTER: tests write and delete
 	env := &envtest.Environment{
 		UseExistingCluster:       &existing,
 		ErrorIfCRDPathMissing:    true,
@@ -163,16 +163,16 @@ func environment(dir string, opts []Option) (*envtest.Environment, error) {
 		ControlPlaneStopTimeout:  processTimeout,
 		CRDInstallOptions:        envtest.CRDInstallOptions{PollInterval: 20 * time.Millisecond, MaxTime: processTimeout},
 	}
-	// Paths that are set here win over the environment variables that envtest would look at.
+	// These paths take precedence over the environment variables that envtest reads.
 	env.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(dir, "etcd")}
 	env.ControlPlane.KubectlPath = filepath.Join(dir, "kubectl")
 	server := env.ControlPlane.GetAPIServer()
 	server.Path = filepath.Join(dir, "kube-apiserver")
 	server.Configure().
-		// A machine without a network has no address to advertise, and the server would not start.
+		// Without this, the server does not start on a machine without a network.
 		Set("advertise-address", "127.0.0.1").
 		Set("endpoint-reconciler-type", "none").
-		// Envtest's range holds 254 services; benchmarks make thousands.
+		// The default range has 254 addresses; benchmarks create thousands of Services.
 		Set("service-cluster-ip-range", "10.96.0.0/16")
 	for _, opt := range opts {
 		if err := opt(env); err != nil {
@@ -192,7 +192,7 @@ func (c *Cluster) Client() client.Client { return c.client }
 // Kubectl returns the path of a kubectl of the server's version.
 func (c *Cluster) Kubectl() string { return c.env.ControlPlane.KubectlPath }
 
-// Kubeconfig returns the path of an administrator's kubeconfig, which goes away with the test.
+// Kubeconfig returns the path of an administrator's kubeconfig, which is deleted at the end of the test.
 func (c *Cluster) Kubeconfig(tb testing.TB) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "kubeconfig")
@@ -210,7 +210,8 @@ func (c *Cluster) WriteKubeconfig(path string) error {
 	return nil
 }
 
-// UserKubeconfig returns the path of a kubeconfig of a user who may do only what RBAC grants the user or the groups.
+// UserKubeconfig returns the path of a kubeconfig of a user with only the permissions that RBAC grants to the user
+// or the groups.
 func (c *Cluster) UserKubeconfig(tb testing.TB, user string, groups ...string) string {
 	tb.Helper()
 	c.users.Lock()

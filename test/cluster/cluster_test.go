@@ -42,7 +42,7 @@ func TestVersions(t *testing.T) {
 		t.Errorf("kubectl is %v, the server %v", got.ClientVersion, got.ServerVersion)
 	}
 	if want := (version{"1", "36", "v1.36.3"}); os.Getenv("KUBEBUILDER_ASSETS") == "" && got.ServerVersion != want {
-		t.Errorf("the server says that it is %v, want %v", got.ServerVersion, want)
+		t.Errorf("the server's version is %v, want %v", got.ServerVersion, want)
 	}
 }
 
@@ -84,16 +84,16 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: readers}]
 func TestApply(t *testing.T) {
 	t.Parallel()
 	shared.Namespace(t, "apply")
-	shared.Namespace(t, "apply") // once more is no error
+	shared.Namespace(t, "apply") // a second call is no error
 	deployment := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "BundleDeployment",
 		"metadata": map[string]any{"name": "guestbook", "namespace": "apply"},
 		"spec":     map[string]any{"deploymentID": "s-1:2"},
 		"status":   map[string]any{"release": "guestbook/guestbook:1"},
 	}}
-	given := deployment.DeepCopy()
+	original := deployment.DeepCopy()
 	shared.Apply(t, "someone", deployment)
-	if diff := cmp.Diff(given, deployment); diff != "" {
+	if diff := cmp.Diff(original, deployment); diff != "" {
 		t.Errorf("Apply changed its argument (-want +got):\n%s", diff)
 	}
 
@@ -109,7 +109,7 @@ func TestApply(t *testing.T) {
 		t.Errorf("field managers (-want +got):\n%s", diff)
 	}
 
-	// A kind and an object of it, a List, and a typed object.
+	// A kind with an object, a List, and a typed object.
 	shared.ApplyYAML(t, "test", widgetCRD+`
 ---
 apiVersion: v1

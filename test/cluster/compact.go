@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Compact makes etcd forget every revision but the latest, so that a list which was begun before and is continued
-// after is answered with 410 Gone once anything has changed. The server must have been started with
-// WithAPIServerFlag("watch-cache", "false"), for the watch cache keeps what etcd forgets.
+// Compact removes every revision but the latest from etcd, so that a list that was started before and is continued
+// afterwards returns 410 Gone if anything has changed. The server must run with WithAPIServerFlag("watch-cache",
+// "false"), because the watch cache keeps compacted revisions.
 func (c *Cluster) Compact(tb testing.TB) {
 	tb.Helper()
 	var latest struct{ Header struct{ Revision string } }
@@ -26,7 +26,7 @@ func (c *Cluster) Compact(tb testing.TB) {
 	}
 }
 
-// etcd calls etcd through its JSON gateway, which saves a module for two requests.
+// etcd calls etcd through its JSON gateway; two requests do not justify a client module.
 func (c *Cluster) etcd(ctx context.Context, path string, request, answer any) error {
 	body, err := json.Marshal(request)
 	if err != nil {

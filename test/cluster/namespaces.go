@@ -16,12 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// RemoveNamespace deletes a namespace, if it is there, with all that it holds. No controller does that here: a namespace that is merely
-// deleted stays, and takes no more objects.
+// RemoveNamespace deletes a namespace, if it exists, with all its objects. No controller does that here: a
+// namespace that is only deleted stays and accepts no more objects.
 func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
 	namespace := &corev1.Namespace{}
 	namespace.Name = name
-	// Deleted before it is emptied, so that nothing comes in meanwhile.
+	// Deleted before its objects, so that no new objects are accepted.
 	if err := c.client.Delete(ctx, namespace); err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -31,7 +31,7 @@ func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
 	}
 	kinds, err := d.ServerPreferredNamespacedResources()
 	if err != nil {
-		return fmt.Errorf("asking for kinds: %w", err)
+		return fmt.Errorf("listing kinds: %w", err)
 	}
 	for _, list := range kinds {
 		for _, r := range list.APIResources {
@@ -40,8 +40,8 @@ func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
 			}
 			kind := &unstructured.Unstructured{Object: map[string]any{"apiVersion": list.GroupVersion, "kind": r.Kind}}
 			err := c.client.DeleteAllOf(ctx, kind, client.InNamespace(name))
-			if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) { // a kind that went meanwhile
-				return fmt.Errorf("emptying namespace %s of %s: %w", name, r.Name, err)
+			if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) { // a kind that was deleted meanwhile
+				return fmt.Errorf("deleting the %[2]s of namespace %[1]s: %[3]w", name, r.Name, err)
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// RemoveNamespacesAfter has namespaces, whoever makes them, go with the test.
+// RemoveNamespacesAfter removes namespaces at the end of the test.
 func (c *Cluster) RemoveNamespacesAfter(tb testing.TB, names ...string) {
 	tb.Helper()
 	tb.Cleanup(func() {

@@ -20,9 +20,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// Apply creates or changes each object by server-side apply, in order, as this field manager and by force; its status,
-// where it has one, through the status subresource. A CustomResourceDefinition is served when Apply returns.
-// Namespaced objects must name their namespace.
+// Object returns an object with only its identity.
+func Object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetAPIVersion(apiVersion)
+	obj.SetKind(kind)
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	return obj
+}
+
+// Apply creates or changes each object by server-side apply, in order, as this field manager and with force; its
+// status, if there is one, through the status subresource. After a CustomResourceDefinition, Apply waits until its
+// kind is served. Namespaced objects must state their namespace.
 func (c *Cluster) Apply(tb testing.TB, manager string, objs ...client.Object) {
 	tb.Helper()
 	for _, obj := range objs {
@@ -32,7 +42,7 @@ func (c *Cluster) Apply(tb testing.TB, manager string, objs ...client.Object) {
 	}
 }
 
-// ApplyYAML applies every object of a stream of YAML or JSON documents, Lists flattened, as Apply does.
+// ApplyYAML applies every object of a stream of YAML or JSON documents, with Lists expanded, as Apply does.
 func (c *Cluster) ApplyYAML(tb testing.TB, manager, documents string) {
 	tb.Helper()
 	objs, err := parse(parser().Stream(strings.NewReader(documents), "documents"))
@@ -44,34 +54,32 @@ func (c *Cluster) ApplyYAML(tb testing.TB, manager, documents string) {
 	}
 }
 
-// Create creates objects that go with the test, whatever finalizers they have got: no controller and no kubelet sees to those here.
+// Create creates objects and deletes them at the end of the test, with their finalizers, because no controller and
+// no kubelet runs here.
 func (c *Cluster) Create(tb testing.TB, objs ...client.Object) {
 	tb.Helper()
 	for _, obj := range objs {
 		if err := c.client.Create(tb.Context(), obj); err != nil {
 			tb.Fatalf("creating %s: %v", describe(obj), err)
 		}
-		made := &unstructured.Unstructured{} // for the test may read something else into obj
 		kind, err := c.client.GroupVersionKindFor(obj)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		made.SetGroupVersionKind(kind)
-		made.SetNamespace(obj.GetNamespace())
-		made.SetName(obj.GetName())
+		created := Object(kind.GroupVersion().String(), kind.Kind, obj.GetNamespace(), obj.GetName()) // the test may change obj
 		tb.Cleanup(func() {
 			ctx := context.WithoutCancel(tb.Context())
 			unfinished := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))
-			err := errors.Join(client.IgnoreNotFound(c.client.Delete(ctx, made, client.GracePeriodSeconds(0))),
-				client.IgnoreNotFound(c.client.Patch(ctx, made, unfinished)))
+			err := errors.Join(client.IgnoreNotFound(c.client.Delete(ctx, created, client.GracePeriodSeconds(0))),
+				client.IgnoreNotFound(c.client.Patch(ctx, created, unfinished)))
 			if err != nil {
-				tb.Errorf("deleting %s: %v", describe(made), err)
+				tb.Errorf("deleting %s: %v", describe(created), err)
 			}
 		})
 	}
 }
 
-// Namespace makes sure that a namespace exists.
+// Namespace creates a namespace if it does not exist.
 func (c *Cluster) Namespace(tb testing.TB, name string) {
 	tb.Helper()
 	namespace := &corev1.Namespace{}
@@ -90,7 +98,7 @@ func (c *Cluster) apply(ctx context.Context, manager string, obj client.Object) 
 	if err != nil {
 		return err
 	}
-	// The client writes the answer into what it was given, and the caller keeps its object as it is.
+	// The client writes the response into its argument; the object of the caller must not change.
 	desired := (&unstructured.Unstructured{Object: content}).DeepCopy()
 	desired.SetGroupVersionKind(kind)
 	unstructured.RemoveNestedField(desired.Object, "metadata", "creationTimestamp") // null in typed objects
@@ -101,7 +109,7 @@ func (c *Cluster) apply(ctx context.Context, manager string, obj client.Object) 
 	}
 	if status, _, _ := unstructured.NestedMap(desired.Object, "status"); len(status) > 0 {
 		err := c.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(desired.DeepCopy()), owner, client.ForceOwnership)
-		// The object is there, so what was not found is the subresource, and its status went in with the rest.
+		// The object exists, so NotFound means that there is no subresource, and the first request wrote the status.
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("writing the status: %w", err)
 		}
@@ -132,10 +140,10 @@ func (c *Cluster) awaitCRDs(objs ...*unstructured.Unstructured) error {
 	return nil
 }
 
-// parser returns what reads local sources, none yet; the way to decode must be set before the first is added.
+// parser returns a builder for local sources. The decoding must be set before the first source.
 func parser() *resource.Builder { return resource.NewLocalBuilder().Unstructured().Flatten() }
 
-// parse returns the objects of the sources of a parser, Lists flattened, as they are written.
+// parse returns the objects of a builder, with Lists expanded.
 func parse(sources *resource.Builder) ([]*unstructured.Unstructured, error) {
 	infos, err := sources.Do().Infos()
 	if err != nil {
@@ -145,14 +153,14 @@ func parse(sources *resource.Builder) ([]*unstructured.Unstructured, error) {
 	for i, info := range infos {
 		obj, ok := info.Object.(*unstructured.Unstructured)
 		if !ok {
-			return nil, fmt.Errorf("parsing %s: %T is no single object", info.Source, info.Object)
+			return nil, fmt.Errorf("parsing %s: %T is not a single object", info.Source, info.Object)
 		}
 		objs[i] = obj
 	}
 	return objs, nil
 }
 
-// describe names an object for a message: its kind, or its Go type if it does not carry one, and its key.
+// describe identifies an object in a message: its kind, or its Go type if the kind is empty, and its key.
 func describe(obj client.Object) string {
 	kind := obj.GetObjectKind().GroupVersionKind().Kind
 	if kind == "" {

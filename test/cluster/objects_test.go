@@ -7,16 +7,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
-func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
-	obj := &unstructured.Unstructured{}
-	obj.SetAPIVersion(apiVersion)
-	obj.SetKind(kind)
-	obj.SetNamespace(namespace)
-	obj.SetName(name)
-	return obj
-}
+var object = cluster.Object
 
 func list(apiVersion, kind string) *unstructured.UnstructuredList {
 	objs := &unstructured.UnstructuredList{}
@@ -25,7 +20,7 @@ func list(apiVersion, kind string) *unstructured.UnstructuredList {
 	return objs
 }
 
-// get reads what is on the shared server under the identity of obj.
+// get reads an object of the shared server.
 func get(t *testing.T, obj *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	live := object(obj.GetAPIVersion(), obj.GetKind(), obj.GetNamespace(), obj.GetName())

@@ -14,11 +14,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rawDir is the folder of a chart in which Fleet's agent keeps manifests that are no templates (docs/fleet-behavior.md, 2.6).
+// rawDir is the directory of a chart in which Fleet's agent stores manifests that are not templates
+// (docs/fleet-behavior.md, 2.6).
 const rawDir = "raw-yaml/"
 
-// postRenderer does to Helm's output what Fleet's agent does (docs/fleet-behavior.md, 2.7, 1.3), kustomize left
-// out: it appends the raw manifests of the chart and marks every object.
+// postRenderer changes Helm's output as Fleet's agent does (docs/fleet-behavior.md, 2.7, 1.3), without kustomize:
+// it appends the raw manifests of the chart and labels every object.
 type postRenderer struct {
 	chart           *chart.Chart
 	labels          map[string]string
@@ -45,7 +46,7 @@ func (p *postRenderer) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	}
 	out := &bytes.Buffer{}
 	for _, obj := range objs {
-		p.mark(obj)
+		p.addMetadata(obj)
 		document, err := yaml.Marshal(obj.Object)
 		if err != nil {
 			return nil, fmt.Errorf("writing %s: %w", describe(obj), err)
@@ -56,8 +57,8 @@ func (p *postRenderer) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	return out, nil
 }
 
-// mark sets Fleet's keys on an object. What the object has already stays, Fleet's keys win.
-func (p *postRenderer) mark(obj *unstructured.Unstructured) {
+// addMetadata sets Fleet's labels and annotations on an object. Other labels and annotations stay.
+func (p *postRenderer) addMetadata(obj *unstructured.Unstructured) {
 	obj.SetLabels(merged(obj.GetLabels(), p.labels))
 	annotations := merged(obj.GetAnnotations(), p.annotations)
 	if obj.GetKind() == crdKind.Kind && !p.deleteCRDs {
@@ -76,7 +77,7 @@ func merged(base, over map[string]string) map[string]string {
 	return out
 }
 
-// parseManifest is parse for content that may hold no object at all.
+// parseManifest is parse for content that may be empty.
 func parseManifest(content []byte, name string) ([]*unstructured.Unstructured, error) {
 	if strings.TrimSpace(string(content)) == "" {
 		return nil, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// Grant lets a user do something, in one namespace or, if that is empty, everywhere, from now to the end of the test.
+// Grant gives permissions to a user, in one namespace or, if it is empty, in all, until the end of the test.
 func (c *Cluster) Grant(tb testing.TB, user, namespace string, rules ...rbacv1.PolicyRule) {
 	tb.Helper()
 	if len(rules) == 0 {
@@ -37,24 +37,25 @@ func (c *Cluster) Grant(tb testing.TB, user, namespace string, rules ...rbacv1.P
 	c.AwaitGranted(tb, authorizationv1.SubjectAccessReviewSpec{User: user}, namespace, rules...)
 }
 
-// AwaitGranted returns when the server, which learns of roles and bindings a moment after it stored them, allows somebody everything that these rules
-// do: in one namespace or, if that is empty, everywhere. Who it is, is the User and the Groups of a review.
+// AwaitGranted returns when the server allows a user everything that these rules grant, in one namespace or, if it
+// is empty, in all: it starts to enforce roles and bindings a moment after they are stored. The User and the
+// Groups of the review identify the user.
 func (c *Cluster) AwaitGranted(tb testing.TB, who authorizationv1.SubjectAccessReviewSpec, namespace string, rules ...rbacv1.PolicyRule) {
 	tb.Helper()
 	for _, rule := range rules {
-		// The server takes in a role as a whole: one right of each rule stands for all.
-		right := authorizationv1.ResourceAttributes{Namespace: namespace, Group: rule.APIGroups[0], Resource: rule.Resources[0], Verb: rule.Verbs[0]}
+		// The server reads a role as a whole: one permission of each rule is sufficient.
+		permission := authorizationv1.ResourceAttributes{Namespace: namespace, Group: rule.APIGroups[0], Resource: rule.Resources[0], Verb: rule.Verbs[0]}
 		if len(rule.ResourceNames) > 0 {
-			right.Name = rule.ResourceNames[0]
+			permission.Name = rule.ResourceNames[0]
 		}
 		poll.Until(tb, func() error {
 			review := &authorizationv1.SubjectAccessReview{Spec: who}
-			review.Spec.ResourceAttributes = &right
+			review.Spec.ResourceAttributes = &permission
 			if err := c.client.Create(tb.Context(), review); err != nil {
 				return err
 			}
 			if !review.Status.Allowed {
-				return fmt.Errorf("%s may not %s %s yet", who.User, right.Verb, right.Resource)
+				return fmt.Errorf("%s may not %s %s yet", who.User, permission.Verb, permission.Resource)
 			}
 			return nil
 		})

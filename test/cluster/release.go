@@ -31,52 +31,52 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// AgentManager is the field manager of the objects of a release: the name that Fleet's agent goes by.
+// AgentManager is the field manager of the objects of a release, as Fleet's agent names itself.
 const AgentManager = "fleetagent"
 
-// agentHistory is how many revisions Fleet's agent keeps (docs/fleet-behavior.md, 2.8).
+// agentHistory is the number of revisions that Fleet's agent keeps (docs/fleet-behavior.md, 2.8).
 const agentHistory = 2
 
-// ReleaseOptions describe a release as Fleet's agent deploys a bundle. Without BundleID, SetID and Hash it is a release
-// of somebody who does not use Fleet.
+// ReleaseOptions describe a release as Fleet's agent deploys a bundle. Without BundleID, SetID and Hash it is a
+// Helm release without Fleet.
 type ReleaseOptions struct {
-	// BundleID is the name of the BundleDeployment, and of the release unless Name says otherwise.
+	// BundleID is the name of the BundleDeployment, and of the release unless Name is set.
 	BundleID string
 	Name     string
-	// Namespace is the release namespace, in which the records lie. It is created where it is absent.
+	// Namespace is the release namespace, which contains the records. It is created if it does not exist.
 	Namespace string
-	// SetID and Hash are the marks on every object: the annotation objectset.rio.cattle.io/id and the label
+	// SetID and Hash are Fleet's ownership metadata of every object: the annotation objectset.rio.cattle.io/id and the label
 	// objectset.rio.cattle.io/hash (docs/fleet-behavior.md, 1.1, 1.2).
 	SetID, Hash string
 
-	// Manifest holds the raw objects as YAML documents, Templates the chart's templates by file name, CRDs the
-	// content of the chart's crds directory, which is never marked and in no record's manifest.
+	// Manifest has raw objects as YAML documents, Templates the chart's templates by file name, CRDs the content of
+	// the chart's crds directory, which gets no metadata and is in no recorded manifest.
 	Manifest  string
 	Templates map[string]string
 	CRDs      string
 	Values    map[string]any
 
-	// The chart's annotations (docs/fleet-behavior.md, 1.6). Commit is left out when empty.
+	// The chart's annotations (docs/fleet-behavior.md, 1.6). An empty Commit is omitted.
 	AgentNamespace, ServiceAccount, Commit string
 	KeepResources                          bool
 
-	// TargetNamespace is set on every object, as `namespace` of a fleet.yaml does.
+	// TargetNamespace is set on every object, as `namespace` in a fleet.yaml.
 	TargetNamespace string
-	// DeleteCRDResources leaves the resource policy "keep" off CustomResourceDefinitions.
+	// DeleteCRDResources omits the resource policy "keep" of CustomResourceDefinitions.
 	DeleteCRDResources bool
-	// TakeOwnership lets an install adopt objects that are not of this release. An upgrade always does. An install
-	// that takes ownership applies on the client's side (docs/fleet-behavior.md, 1.7).
+	// TakeOwnership makes an install take over objects of other owners. An upgrade always does. An install that
+	// takes ownership uses client-side apply (docs/fleet-behavior.md, 1.7).
 	TakeOwnership bool
-	// ClientSideApply makes an install apply as Fleet did before 0.15. An upgrade does what the revision before it did.
+	// ClientSideApply makes an install use client-side apply, as before Fleet 0.15. An upgrade does as the previous revision.
 	ClientSideApply bool
 
-	// User is whom Helm works as, with all rights; the administrator where it is empty.
+	// User is the user of Helm's requests, with all permissions; the administrator if it is empty.
 	User string
-	// Recorded, where it is set, is called when Helm has stored the record of a new revision, and before it touches what that desires.
+	// Recorded, if not nil, is called after Helm has stored the record of a new revision and before it writes objects.
 	Recorded func()
 }
 
-// afterRecord calls a function when a release record was created.
+// afterRecord calls a function after a release record was created.
 type afterRecord struct {
 	http.RoundTripper
 	recorded func()
@@ -91,7 +91,7 @@ func (a afterRecord) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// InstallRelease is Install for a test, which ends where it fails.
+// InstallRelease is Install for a test; an error ends the test.
 func (c *Cluster) InstallRelease(tb testing.TB, o ReleaseOptions) *release.Release {
 	tb.Helper()
 	rel, err := c.Install(tb.Context(), o)
@@ -101,7 +101,7 @@ func (c *Cluster) InstallRelease(tb testing.TB, o ReleaseOptions) *release.Relea
 	return rel
 }
 
-// UpgradeRelease is Upgrade for a test, which ends where it fails.
+// UpgradeRelease is Upgrade for a test; an error ends the test.
 func (c *Cluster) UpgradeRelease(tb testing.TB, o ReleaseOptions) *release.Release {
 	tb.Helper()
 	rel, err := c.Upgrade(tb.Context(), o)
@@ -111,14 +111,20 @@ func (c *Cluster) UpgradeRelease(tb testing.TB, o ReleaseOptions) *release.Relea
 	return rel
 }
 
-// Install installs a release and returns its record. It does not wait for the objects to be ready. A failed install
-// leaves a record that says so, as with Fleet.
-func (c *Cluster) Install(ctx context.Context, o ReleaseOptions) (*release.Release, error) {
+// prepare returns Helm's configuration and the chart of a release.
+func (c *Cluster) prepare(o ReleaseOptions) (*action.Configuration, *chart.Chart, error) {
 	config, err := c.helm(o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ch, err := o.chart()
+	return config, ch, err
+}
+
+// Install installs a release and returns its record. It does not wait for ready objects. A failed install leaves a
+// record with that status, as with Fleet.
+func (c *Cluster) Install(ctx context.Context, o ReleaseOptions) (*release.Release, error) {
+	config, ch, err := c.prepare(o)
 	if err != nil {
 		return nil, err
 	}
@@ -139,11 +145,7 @@ func (c *Cluster) Install(ctx context.Context, o ReleaseOptions) (*release.Relea
 
 // Upgrade deploys the next revision of a release and returns its record. Two revisions are kept.
 func (c *Cluster) Upgrade(ctx context.Context, o ReleaseOptions) (*release.Release, error) {
-	config, err := c.helm(o)
-	if err != nil {
-		return nil, err
-	}
-	ch, err := o.chart()
+	config, ch, err := c.prepare(o)
 	if err != nil {
 		return nil, err
 	}
@@ -177,12 +179,12 @@ func (c *Cluster) Uninstall(o ReleaseOptions) error {
 func asRelease(r releaser.Releaser) (*release.Release, error) {
 	rel, ok := r.(*release.Release)
 	if !ok {
-		return nil, fmt.Errorf("reading Helm's answer: %T is no release of version 1", r)
+		return nil, fmt.Errorf("reading Helm's result: %T is not a release of version 1", r)
 	}
 	return rel, nil
 }
 
-// nameManager tells Helm, which has a variable for it, who it works for; else it would be the name of the test binary.
+// nameManager sets the field manager in Helm's global variable; the default is the name of the test binary.
 var nameManager = sync.OnceFunc(func() { kube.ManagedFieldsManager = AgentManager })
 
 // helm returns the configuration of Helm's actions for a release, with the storage that Fleet uses.
@@ -199,7 +201,7 @@ func (c *Cluster) helm(o ReleaseOptions) (*action.Configuration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a discovery client: %w", err)
 	}
-	// Made anew for each action, so that it sees kinds which an earlier action brought.
+	// Created for each action, so that it includes kinds that an earlier action created.
 	flags := genericclioptions.NewTestConfigFlags().
 		WithClientConfig(clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), nil)).
 		WithNamespace(namespace).
@@ -211,7 +213,7 @@ func (c *Cluster) helm(o ReleaseOptions) (*action.Configuration, error) {
 	return config, nil
 }
 
-// helmGetter hands a configuration to Helm; one read from a kubeconfig would have a rate limit.
+// helmGetter gives a client configuration to Helm without a rate limit.
 type helmGetter struct {
 	*genericclioptions.TestConfigFlags
 	config *rest.Config
@@ -233,7 +235,7 @@ func (o ReleaseOptions) values() map[string]any {
 	return o.Values
 }
 
-// chart returns the chart that Fleet's agent makes of a bundle without one (docs/fleet-behavior.md, 2.6).
+// chart returns the chart that Fleet's agent creates for a bundle without a chart (docs/fleet-behavior.md, 2.6).
 func (o ReleaseOptions) chart() (*chart.Chart, error) {
 	epoch := time.Unix(0, 0).UTC()
 	ch := &chart.Chart{ModTime: epoch}
@@ -270,7 +272,7 @@ type bundleFile struct {
 	Content string `json:"content"`
 }
 
-// manifestID is the name of the Content that holds these files of a bundle (docs/fleet-behavior.md, 2.1).
+// manifestID is the name of the Content with these files of a bundle (docs/fleet-behavior.md, 2.1).
 func manifestID(files []bundleFile) (string, error) {
 	document, err := json.Marshal(map[string][]bundleFile{"resources": files})
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
-// guestbook is the example bundle of docs/fleet-behavior.md, 1.2. Its namespace differs from test to test.
+// guestbook is the example bundle of docs/fleet-behavior.md, 1.2. Each test uses another namespace.
 func guestbook(t *testing.T, namespace string) cluster.ReleaseOptions {
 	t.Helper()
 	shared.RemoveNamespacesAfter(t, namespace)
@@ -77,19 +77,19 @@ spec: {selector: {app: guestbook}, ports: [{port: 80}]}
 		object("v1", "Service", "install", "frontend"),
 	} {
 		live := get(t, obj)
-		if diff := cmp.Diff(marks("guestbook", "install"), marksOf(live)); diff != "" {
-			t.Errorf("marks of %s %s (-want +got):\n%s", obj.GetKind(), obj.GetName(), diff)
+		if diff := cmp.Diff(ownership("guestbook", "install"), ownershipOf(live)); diff != "" {
+			t.Errorf("ownership of %s %s (-want +got):\n%s", obj.GetKind(), obj.GetName(), diff)
 		}
 		if manager := live.GetManagedFields()[0].Manager; manager != cluster.AgentManager {
 			t.Errorf("%s %s is managed by %q, want %q", obj.GetKind(), obj.GetName(), manager, cluster.AgentManager)
 		}
 	}
 	if app := get(t, object("v1", "ConfigMap", "install", "raw")).GetLabels()["app"]; app != "guestbook" {
-		t.Errorf("a label that the manifest states is now %q", app)
+		t.Errorf("a label of the manifest is now %q", app)
 	}
 }
 
-// TestUpgradeRelease drops an object from a release, keeps another as CRDs are kept, and takes one that was nobody's.
+// TestUpgradeRelease removes an object from a release, keeps a CRD, and takes over an unowned object.
 func TestUpgradeRelease(t *testing.T) {
 	t.Parallel()
 	options := guestbook(t, "upgrade")
@@ -122,8 +122,8 @@ spec:
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if diff := cmp.Diff(marks("edge", "upgrade"), marksOf(get(t, object("v1", "ConfigMap", "upgrade", "unowned")))); diff != "" {
-		t.Errorf("marks of the object that was taken (-want +got):\n%s", diff)
+	if diff := cmp.Diff(ownership("edge", "upgrade"), ownershipOf(get(t, object("v1", "ConfigMap", "upgrade", "unowned")))); diff != "" {
+		t.Errorf("ownership of the object that was taken (-want +got):\n%s", diff)
 	}
 	crd := get(t, object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "gadgets.upgrade.example.com"))
 	if policy := crd.GetAnnotations()["helm.sh/resource-policy"]; policy != "keep" {
@@ -131,11 +131,11 @@ spec:
 	}
 	dropped := object("v1", "ConfigMap", "upgrade", "dropped")
 	if err := shared.Client().Get(t.Context(), client.ObjectKeyFromObject(dropped), dropped); client.IgnoreNotFound(err) != nil || err == nil {
-		t.Errorf("reading an object of the first revision alone: %v, want not found", err)
+		t.Errorf("reading an object of the first revision only: %v, want not found", err)
 	}
 }
 
-// TestUninstall has Helm work as somebody: his name is in no object, so what is held is that he may, and that nothing is left.
+// TestUninstall has Helm work as another user, installs, upgrades and uninstalls, and checks that nothing remains.
 func TestUninstall(t *testing.T) {
 	t.Parallel()
 	options := guestbook(t, "uninstall")
@@ -148,7 +148,7 @@ func TestUninstall(t *testing.T) {
 	}
 	for _, obj := range []*unstructured.Unstructured{object("v1", "ConfigMap", "uninstall", "one"), object("v1", "Secret", "uninstall", "sh.helm.release.v1.guestbook.v2")} {
 		if err := shared.Client().Get(t.Context(), client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
-			t.Errorf("%s is still there: %v", obj.GetName(), err)
+			t.Errorf("%s still exists: %v", obj.GetName(), err)
 		}
 	}
 }
@@ -156,23 +156,23 @@ func TestUninstall(t *testing.T) {
 func TestTakeOwnership(t *testing.T) {
 	t.Parallel()
 	shared.Namespace(t, "take")
-	shared.ApplyYAML(t, "someone", `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: take}, data: {a: "1"}}`)
+	shared.ApplyYAML(t, "someone", `{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign, namespace: take}, data: {a: "1"}}`)
 	options := guestbook(t, "take")
 	options.TakeOwnership = true
-	options.Manifest = `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {a: "2"}}`
+	options.Manifest = `{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign}, data: {a: "2"}}`
 	if rel := shared.InstallRelease(t, options); rel.ApplyMethod != "csa" {
-		t.Errorf("an install that takes ownership applies by %q, want csa", rel.ApplyMethod)
+		t.Errorf("an install that takes ownership uses the apply method %q, want csa", rel.ApplyMethod)
 	}
-	live := get(t, object("v1", "ConfigMap", "take", "theirs"))
-	if diff := cmp.Diff(marks("guestbook", "take"), marksOf(live)); diff != "" {
-		t.Errorf("marks (-want +got):\n%s", diff)
+	live := get(t, object("v1", "ConfigMap", "take", "foreign"))
+	if diff := cmp.Diff(ownership("guestbook", "take"), ownershipOf(live)); diff != "" {
+		t.Errorf("ownership (-want +got):\n%s", diff)
 	}
 	if a, _, _ := unstructured.NestedString(live.Object, "data", "a"); a != "2" {
 		t.Errorf("data.a is %q, want the bundle's 2", a)
 	}
 }
 
-// TestReleaseOptions reads what an option does from the record, and from the object under the release's namespace.
+// TestReleaseOptions checks the effect of options in the record and on an object.
 func TestReleaseOptions(t *testing.T) {
 	t.Parallel()
 	shared.Namespace(t, "options-target")
@@ -203,18 +203,18 @@ func TestReleaseOptions(t *testing.T) {
 		"target-namespace": {
 			change: func(o *cluster.ReleaseOptions) { o.Manifest, o.TargetNamespace = configMap, "options-target" },
 			obj:    object("v1", "ConfigMap", "options-target", "one"),
-			want:   marks("guestbook", "options-target-namespace"),
+			want:   ownership("guestbook", "options-target-namespace"),
 		},
 		"delete-crds": {
 			change: func(o *cluster.ReleaseOptions) {
-				o.Manifest, o.DeleteCRDResources = fmt.Sprintf(definition, "goner"), true
+				o.Manifest, o.DeleteCRDResources = fmt.Sprintf(definition, "removable"), true
 			},
-			obj:  crd("goner"),
-			want: marks("guestbook", "options-delete-crds"),
+			obj:  crd("removable"),
+			want: ownership("guestbook", "options-delete-crds"),
 		},
 		"crds-directory": {
-			change:   func(o *cluster.ReleaseOptions) { o.CRDs = fmt.Sprintf(definition, "bystander") },
-			obj:      crd("bystander"),
+			change:   func(o *cluster.ReleaseOptions) { o.CRDs = fmt.Sprintf(definition, "unmanaged") },
+			obj:      crd("unmanaged"),
 			want:     map[string]string{},
 			unlisted: true,
 		},
@@ -234,10 +234,10 @@ func TestReleaseOptions(t *testing.T) {
 			maps.Copy(got, live.GetAnnotations())
 			maps.Copy(got, live.GetLabels())
 			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("marks (-want +got):\n%s", diff)
+				t.Errorf("ownership (-want +got):\n%s", diff)
 			}
 			if options.BundleID == "" && len(rel.Chart.Metadata.Annotations) > 0 {
-				t.Errorf("the chart carries annotations: %v", rel.Chart.Metadata.Annotations)
+				t.Errorf("the chart has annotations: %v", rel.Chart.Metadata.Annotations)
 			}
 		})
 	}
@@ -261,7 +261,7 @@ type metadata struct {
 
 type info struct{ Status string }
 
-// decode reads a record as it is stored, with no help from Helm (docs/fleet-behavior.md, 2.8).
+// decode decodes a stored record without Helm (docs/fleet-behavior.md, 2.8).
 func decode(t *testing.T, namespace, name string) release {
 	t.Helper()
 	secret := &corev1.Secret{}
@@ -286,8 +286,8 @@ func decode(t *testing.T, namespace, name string) release {
 	return record
 }
 
-// marks are the keys of an object that the guestbook bundle owns through a release.
-func marks(name, namespace string) map[string]string {
+// ownership is the ownership metadata of an object of the guestbook bundle.
+func ownership(name, namespace string) map[string]string {
 	return map[string]string{
 		"app.kubernetes.io/managed-by":   "Helm",
 		"meta.helm.sh/release-name":      name,
@@ -297,10 +297,10 @@ func marks(name, namespace string) map[string]string {
 	}
 }
 
-func marksOf(obj *unstructured.Unstructured) map[string]string {
+func ownershipOf(obj *unstructured.Unstructured) map[string]string {
 	found := maps.Clone(obj.GetAnnotations())
 	maps.Copy(found, obj.GetLabels())
-	known := slices.Collect(maps.Keys(marks("", "")))
+	known := slices.Collect(maps.Keys(ownership("", "")))
 	maps.DeleteFunc(found, func(key, _ string) bool { return !slices.Contains(known, key) })
 	return found
 }

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// WithCertDir keeps the certificates of kube-apiserver in a directory of the caller's. Else they end with the process, and who trusted one
-// would not trust the next.
+// WithCertDir keeps the certificates of kube-apiserver in a directory. Without it, they are deleted with the
+// process, and clients do not trust the next one.
 func WithCertDir(dir string) Option {
 	return func(env *envtest.Environment) error {
 		env.ControlPlane.GetAPIServer().CertDir = dir
@@ -21,7 +21,8 @@ func WithCertDir(dir string) Option {
 	}
 }
 
-// StopAPIServer ends kube-apiserver and leaves etcd running. The control plane must have been started with WithCertDir.
+// StopAPIServer stops kube-apiserver; etcd keeps running. The control plane must have been started with
+// WithCertDir.
 func (c *Cluster) StopAPIServer(tb testing.TB) {
 	tb.Helper()
 	if err := c.env.ControlPlane.GetAPIServer().Stop(); err != nil {
@@ -29,7 +30,7 @@ func (c *Cluster) StopAPIServer(tb testing.TB) {
 	}
 }
 
-// StartAPIServer starts kube-apiserver again, where it was and with all that it stored. It returns when the server is ready.
+// StartAPIServer starts kube-apiserver again with the same address and data, and returns when it is ready.
 func (c *Cluster) StartAPIServer(tb testing.TB) {
 	tb.Helper()
 	if err := c.env.ControlPlane.GetAPIServer().Start(); err != nil {

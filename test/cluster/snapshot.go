@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// SnapshotManager is the field manager of what LoadSnapshot writes.
+// SnapshotManager is the field manager of objects that LoadSnapshot creates.
 const SnapshotManager = "snapshot"
 
-// notLoaded are the kinds of a snapshot that mean nothing, or harm, on a server without nodes and controllers.
+// notLoaded are the kinds of a snapshot that a server without nodes and controllers cannot use.
 var notLoaded = map[schema.GroupKind]bool{
 	{Kind: "Event"}: true,
 	{Kind: "Pod"}:   true, // needs a service account and a node
@@ -30,8 +30,8 @@ var notLoaded = map[schema.GroupKind]bool{
 	{Group: "events.k8s.io", Kind: "Event"}:               true,
 }
 
-// rank orders the kinds that others depend on: 2 unless said otherwise. What rules over writes comes last, it would
-// refuse the rest or, where a webhook is meant, wait for an answer that never comes.
+// rank is the order in which kinds are created; 2 by default. Quotas, webhooks and policies come last, because
+// they could refuse other objects or delay them.
 var rank = map[schema.GroupKind]int{
 	crdKind:                 0,
 	namespaceKind:           1,
@@ -43,10 +43,10 @@ var rank = map[schema.GroupKind]int{
 	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}:   4,
 }
 
-// LoadSnapshot creates the objects of a captured cluster: those of the YAML and JSON files below dir, Lists or single
-// objects, with their status. Left as it is: an object that is there already. Left out: pods, events, leases and API
-// services, and with a line in the test's log kinds that the server does not serve. What only the server or a
-// controller can write (uid, resourceVersion, managedFields, times, owner references, cluster IPs) is dropped.
+// LoadSnapshot creates the objects of a captured cluster, with their status, from the YAML and JSON files in dir.
+// Existing objects are not changed. Pods, events, leases and API services are skipped, and kinds that the server
+// does not serve are skipped with a line in the test's log. Fields that only the server or a controller can write
+// (uid, resourceVersion, managedFields, times, owner references, cluster IPs) are removed.
 func (c *Cluster) LoadSnapshot(tb testing.TB, dir string) {
 	tb.Helper()
 	objs, err := parse(parser().
@@ -74,7 +74,7 @@ func (c *Cluster) loadAll(tb testing.TB, objs []*unstructured.Unstructured) {
 		}
 		switch err := c.load(tb.Context(), obj); {
 		case meta.IsNoMatchError(err):
-			tb.Logf("leaving out %s: %v", describe(obj), err)
+			tb.Logf("skipping %s: %v", describe(obj), err)
 		case err != nil:
 			tb.Errorf("loading %s: %v", describe(obj), err)
 		}
@@ -100,14 +100,14 @@ func (c *Cluster) load(ctx context.Context, captured *unstructured.Unstructured)
 		return err
 	}
 	switch obj.GroupVersionKind().GroupKind() {
-	case crdKind, namespaceKind: // the server finds out for itself what their status is
+	case crdKind, namespaceKind: // the server sets their status
 		return nil
 	}
 	if !hasStatus {
 		return nil
 	}
 	obj.Object["status"] = status
-	// The object is there, so what was not found is the subresource, and its status went in with the rest.
+	// The object exists, so NotFound means that there is no subresource, and the first request wrote the status.
 	err = c.client.Status().Update(ctx, obj, client.FieldOwner(SnapshotManager))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("writing the status: %w", err)
@@ -115,7 +115,7 @@ func (c *Cluster) load(ctx context.Context, captured *unstructured.Unstructured)
 	return nil
 }
 
-// loadable returns a copy of a captured object without what the server would refuse or must choose itself.
+// loadable returns a copy of a captured object without the fields that the server would refuse or must choose.
 func loadable(captured *unstructured.Unstructured) *unstructured.Unstructured {
 	obj := captured.DeepCopy()
 	for _, field := range []string{

@@ -14,14 +14,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// captured is a snapshot in the order of file names, which is not an order in which a server would take it.
+// captured is a snapshot. The order of its file names is not the order in which a server accepts the objects.
 var captured = map[string]string{
 	"admission.yaml": `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: snapshot}
 webhooks:
-- name: nobody.example.com
+- name: unreachable.example.com
   admissionReviewVersions: [v1]
   sideEffects: None
   clientConfig: {url: "https://127.0.0.1:1/"}
@@ -52,7 +52,7 @@ spec:
 ---
 {apiVersion: not-served.example.com/v1, kind: Ghost, metadata: {name: one}}
 ---
-{apiVersion: v1, kind: Namespace, metadata: {name: kube-system, labels: {left: as-it-is}}}
+{apiVersion: v1, kind: Namespace, metadata: {name: kube-system, labels: {not: loaded}}}
 `,
 	"quota.yaml": "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none, namespace: snapshot}, spec: {hard: {services: 0}}}",
 	"services.json": `{"apiVersion": "v1", "kind": "List", "items": [
@@ -80,7 +80,7 @@ func TestLoadSnapshot(t *testing.T) {
 
 	got := get(t, object("fleet.cattle.io/v1alpha1", "BundleDeployment", "snapshot", "guestbook"))
 	if got.GetUID() == "9c5fbb5a-0ae6-4b24-a2c1-5d1e9bd5a0e7" || len(got.GetOwnerReferences()) > 0 {
-		t.Errorf("uid %s and owners %v come from the other cluster", got.GetUID(), got.GetOwnerReferences())
+		t.Errorf("uid %s and owners %v are of the captured cluster", got.GetUID(), got.GetOwnerReferences())
 	}
 	for _, want := range []struct {
 		obj   *unstructured.Unstructured
@@ -91,7 +91,7 @@ func TestLoadSnapshot(t *testing.T) {
 		{got, []string{"status"}, map[string]any{"release": "guestbook/guestbook:1"}},
 		{object("snapshot.example.com/v1", "Part", "snapshot", "one"), []string{"status", "phase"}, "Ready"},
 		{object("v1", "Namespace", "", "snapshot"), []string{"metadata", "labels", "stated"}, "label"},
-		{object("v1", "Namespace", "", "kube-system"), []string{"metadata", "labels", "left"}, nil},
+		{object("v1", "Namespace", "", "kube-system"), []string{"metadata", "labels", "not"}, nil},
 		{object("v1", "ResourceQuota", "snapshot", "none"), []string{"spec", "hard", "services"}, "0"},
 		{object("v1", "Service", "snapshot", "headless"), []string{"spec", "clusterIP"}, "None"},
 		{object("v1", "Service", "snapshot", "with-ip"), []string{"status", "loadBalancer", "ingress"},
@@ -112,5 +112,5 @@ func TestLoadSnapshot(t *testing.T) {
 	if err := shared.Client().Delete(t.Context(), hook); err != nil {
 		t.Fatal(err)
 	}
-	poll.Until(t, func() error { return shared.RemoveNamespace(t.Context(), "snapshot") }) // which it refuses until the server has forgotten it
+	poll.Until(t, func() error { return shared.RemoveNamespace(t.Context(), "snapshot") }) // the server calls the deleted webhook for a moment
 }

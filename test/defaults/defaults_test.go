@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package defaults_test holds what this project knows of the API by heart against a real API server: the values that it writes by itself,
-// and which kinds have no namespace.
+// Package defaults_test compares the project's tables about the API with a real API server: the default values, and the kinds without a
+// namespace.
 package defaults_test
 
 import (
@@ -32,28 +32,29 @@ import (
 
 var shared *cluster.Cluster
 
-// TestMain starts a server that serves all there is: every API that may be switched on, and the kinds that stand behind a feature gate of
-// their own. No gate that changes what is written into other objects is touched.
+// TestMain starts a server with every API and with the kinds behind feature gates of their own. Gates that change
+// other objects keep their default.
 func TestMain(m *testing.M) {
 	os.Exit(cluster.Run(m, &shared, cluster.WithFleetCRDs(),
 		cluster.WithAPIServerFlag("runtime-config", "api/all=true"),
 		cluster.WithAPIServerFlag("feature-gates", "ClusterTrustBundle=true", "StorageVersionMigrator=true"),
-		// Test servers go without service accounts, which admission writes into pods.
+		// The default of test servers disables service accounts, which admission writes into pods.
 		cluster.WithAPIServerFlag("disable-admission-plugins", "")))
 }
 
-// namespace is where the manifests lie.
+// namespace is the namespace of the manifests.
 const namespace = "defaults"
 
-// proof is what the server has shown to be true of the table.
-type proof map[string]bool
+// evidence has the entries of the table that the server has confirmed.
+type evidence map[string]bool
 
-// TestDefaults holds every entry of the table against the server. Each manifest of testdata is created by a dry run, and has no difference
-// to what comes back. So it is again with each field that the server filled in stated as zero, where the API takes that for none. What it
-// filled in is what the table says, and no entry of the table is left over.
+// TestDefaults checks every entry of the table of defaults. Each manifest of testdata is created in a dry run and
+// must not differ from the result; the same again for each field that the server set, stated as zero, if the API
+// treats zero as not stated. The fields that the server set must be those of the table, and every entry of the
+// table must occur.
 func TestDefaults(t *testing.T) {
 	prepare(t)
-	proven := proof{}
+	confirmed := evidence{}
 	for _, manifest := range manifests(t) {
 		t.Run(manifest.GetKind()+" "+manifest.GetName(), func(t *testing.T) {
 			live, err := dryRun(t.Context(), manifest, "Strict")
@@ -61,24 +62,24 @@ func TestDefaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			same(t, manifest, live)
-			for _, f := range proven.observe(t, manifest, live) {
+			for _, f := range confirmed.observe(t, manifest, live) {
 				stated := f.zeroed(manifest)
 				live, err := dryRun(t.Context(), stated, "Strict")
 				if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-					continue // the zero value is no way to state nothing there
+					continue // zero cannot be stated for this field
 				}
 				if err != nil {
 					t.Fatal(err)
 				}
 				same(t, stated, live)
-				proven.observe(t, stated, live)
+				confirmed.observe(t, stated, live)
 			}
 		})
 	}
-	chosenLater(t, proven)
+	chosenLater(t, confirmed)
 	for _, f := range slices.Concat(slices.Collect(maps.Keys(compare.Defaults)), slices.Collect(maps.Keys(compare.ComputedDefaults)), compare.Allocated.UnsortedList()) {
-		if !proven[key(f.Struct, f.Name)] {
-			t.Errorf("%s: no manifest proves it", key(f.Struct, f.Name))
+		if !confirmed[key(f.Struct, f.Name)] {
+			t.Errorf("%s: no manifest confirms it", key(f.Struct, f.Name))
 		}
 	}
 }
@@ -87,34 +88,35 @@ func key(owner reflect.Type, field string) string {
 	return owner.PkgPath() + "." + owner.Name() + " " + field
 }
 
-// same says that the server holds what is stated.
+// same checks that the live object does not differ from the stated one.
 func same(t *testing.T, stated, live *unstructured.Unstructured) {
 	t.Helper()
 	for _, d := range compare.Objects(stated.Object, live.Object, stated.GroupVersionKind()) {
-		t.Errorf("%s: stated %v, the server wrote %v", d.Path, d.Desired, d.Live)
+		t.Errorf("%s: stated %v, the server stored %v", d.Path, d.Desired, d.Live)
 	}
 }
 
-// observe holds the table against one object, and returns the fields that the server filled in, where zero is a way to state nothing.
-func (p proof) observe(t *testing.T, stated, live *unstructured.Unstructured) []filled {
+// observe compares one object with the table, and returns the fields that the server set and that can also be
+// stated as zero.
+func (p evidence) observe(t *testing.T, stated, live *unstructured.Unstructured) []filled {
 	t.Helper()
 	typed, err := scheme.Scheme.New(stated.GroupVersionKind())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out []filled
-	compared(reflect.TypeOf(typed), nil, stated.Object, live.Object, func(f filled) {
-		// The kind of an object within an object is no field that anybody leaves to the server by stating it.
+	walkFilled(reflect.TypeOf(typed), nil, stated.Object, live.Object, func(f filled) {
+		// The kind of an embedded object is never stated as zero.
 		if f.omitted && !isZero(f.value) && f.owner != reflect.TypeFor[metav1.TypeMeta]() {
 			out = append(out, f)
 		}
 		field := compare.Field{Struct: f.owner, Name: f.name}
 		want, listed := compare.Defaults[field]
 		if compute := compare.ComputedDefaults[field]; compute != nil {
-			want, listed = compute(f.beside), true
+			want, listed = compute(f.siblings), true
 		}
 		chosen := compare.Allocated.Has(field)
-		_, isStated := f.beside[f.name]
+		_, isStated := f.siblings[f.name]
 		switch {
 		case !listed && !chosen:
 			return
@@ -130,7 +132,7 @@ func (p proof) observe(t *testing.T, stated, live *unstructured.Unstructured) []
 	return out
 }
 
-// prepare makes what manifests need to be admitted.
+// prepare creates what manifests need to be admitted.
 func prepare(t *testing.T) {
 	t.Helper()
 	shared.Namespace(t, namespace)
@@ -158,8 +160,8 @@ func manifests(t *testing.T) []*unstructured.Unstructured {
 	return out
 }
 
-// dryRun returns what the server would write. Fields that it does not know are refused or ignored, by the mode of validation. What
-// admission looks for, it knows a moment after it was made.
+// dryRun returns what the server would store. The mode of validation decides whether unknown fields are refused or
+// ignored. It retries while admission does not know a new object yet.
 func dryRun(ctx context.Context, manifest *unstructured.Unstructured, validation client.FieldValidation) (*unstructured.Unstructured, error) {
 	object := manifest.DeepCopy()
 	if namespaced, err := shared.Client().IsObjectNamespaced(object); err != nil || namespaced {
@@ -176,7 +178,7 @@ func dryRun(ctx context.Context, manifest *unstructured.Unstructured, validation
 	return object, last
 }
 
-// TestPlaces holds the walk that the tests above rely on.
+// TestPlaces checks the walk that the tests above use.
 func TestPlaces(t *testing.T) {
 	typed, err := scheme.Scheme.New(scheme.Scheme.PrioritizedVersionsForGroup("apps")[0].WithKind("Deployment"))
 	if err != nil {
@@ -185,7 +187,7 @@ func TestPlaces(t *testing.T) {
 	stated := parse(t, `spec: {template: {spec: {containers: [{name: c, ports: [{containerPort: 80}]}]}}}`)
 	live := parse(t, `{spec: {replicas: 1, template: {spec: {dnsPolicy: ClusterFirst, containers: [{name: c, ports: [{containerPort: 80, protocol: TCP}]}]}}}, status: {replicas: 1}}`)
 	var got []string
-	compared(reflect.TypeOf(typed), nil, stated, live, func(f filled) {
+	walkFilled(reflect.TypeOf(typed), nil, stated, live, func(f filled) {
 		got = append(got, strings.ReplaceAll(fmt.Sprint(f.owner.Name(), ".", f.name, "=", f.value, " ", f.omitted), "  ", " "))
 	})
 	want := []string{"ContainerPort.protocol=TCP true", "DeploymentSpec.replicas=1 false", "PodSpec.dnsPolicy=ClusterFirst true"}

@@ -18,12 +18,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// choice is a field that a manifest leaves to a controller, or to what else there is in the cluster, by stating zero.
+// choice is a field that a manifest leaves to a controller or to admission by stating zero.
 type choice struct {
 	owner    reflect.Type
 	field    string
 	manifest string
-	// before makes what admission looks for; after does to the object what the controller does.
+	// before creates objects that admission reads; after changes the object as a controller does.
 	before func(t *testing.T)
 	after  func(ctx context.Context, live *unstructured.Unstructured) error
 }
@@ -59,7 +59,7 @@ var choices = []choice{
 	},
 }
 
-// writing returns what writes one field of an object that is there already, as a controller does.
+// writing returns a function that writes one field of an existing object, as a controller does.
 func writing(value any, field ...string) func(context.Context, *unstructured.Unstructured) error {
 	return func(ctx context.Context, live *unstructured.Unstructured) error {
 		if err := unstructured.SetNestedField(live.Object, value, field...); err != nil {
@@ -69,7 +69,7 @@ func writing(value any, field ...string) func(context.Context, *unstructured.Uns
 	}
 }
 
-// injected writes the authority of the test server itself where an injector would write one.
+// injected writes the certificate authority of the test server, as an injector does.
 func injected(ctx context.Context, live *unstructured.Unstructured) error {
 	hooks, _, err := unstructured.NestedSlice(live.Object, "webhooks")
 	if err != nil {
@@ -80,15 +80,16 @@ func injected(ctx context.Context, live *unstructured.Unstructured) error {
 	return writing(hooks, "webhooks")(ctx, live)
 }
 
-// bound does what the scheduler does.
+// bound binds a pod, as the scheduler does.
 func bound(ctx context.Context, live *unstructured.Unstructured) error {
 	binding := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Binding",
 		"target": map[string]any{"kind": "Node", "name": "node"}}}
 	return shared.Client().SubResource("binding").Create(ctx, live, binding)
 }
 
-// chosenLater proves what no dry run shows: the object is created, somebody else makes the choice, and that is no difference.
-func chosenLater(t *testing.T, proven proof) {
+// chosenLater checks what a dry run cannot show: the object is created, a controller makes the choice, and this is
+// no difference.
+func chosenLater(t *testing.T, confirmed evidence) {
 	t.Helper()
 	for _, c := range choices {
 		t.Run(c.field, func(t *testing.T) {
@@ -110,15 +111,15 @@ func chosenLater(t *testing.T, proven proof) {
 				t.Fatal(err)
 			}
 			same(t, stated, live)
-			proven.observe(t, stated, live)
-			if !proven[key(c.owner, c.field)] {
+			confirmed.observe(t, stated, live)
+			if !confirmed[key(c.owner, c.field)] {
 				t.Errorf("%s was not chosen: %v", c.field, live.Object)
 			}
 		})
 	}
 }
 
-// globalPriority makes the class of those pods that name none, and waits until admission knows of it.
+// globalPriority creates the default priority class, and waits until admission uses it.
 func globalPriority(t *testing.T) {
 	t.Helper()
 	class := &schedulingv1.PriorityClass{Value: 7, GlobalDefault: true}

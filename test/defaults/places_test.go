@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// filled is a field that the server has written into a struct that the manifest states, where the manifest states none or zero.
+// filled is a field that the server has set in a struct of the manifest, which does not state it or states zero.
 type filled struct {
-	owner  reflect.Type // the struct that declares the field
-	name   string
-	value  any
-	beside map[string]any // what is stated in the struct
-	at     []any          // the way to the struct, by names and numbers
-	// omitted: zero is left out when the field is written, so that stating it may be a way to state nothing.
+	owner    reflect.Type // the struct that declares the field
+	name     string
+	value    any
+	siblings map[string]any // the stated fields of the struct
+	at       []any          // path to the struct: names and indexes
+	// omitted reports that a zero value is omitted in JSON, so that a stated zero may mean "not stated".
 	omitted bool
 }
 
@@ -30,18 +30,18 @@ func (f filled) zeroed(manifest *unstructured.Unstructured) *unstructured.Unstru
 	return out
 }
 
-// put writes a value into another one, and returns that.
-func put(in any, way []any, v any) any {
-	if len(way) == 0 {
+// put writes a value at a path within another value, and returns that.
+func put(in any, path []any, v any) any {
+	if len(path) == 0 {
 		return v
 	}
 	switch in := in.(type) {
 	case map[string]any:
-		name, _ := way[0].(string)
-		in[name] = put(in[name], way[1:], v)
+		name, _ := path[0].(string)
+		in[name] = put(in[name], path[1:], v)
 	case []any:
-		i, _ := way[0].(int)
-		in[i] = put(in[i], way[1:], v)
+		i, _ := path[0].(int)
+		in[i] = put(in[i], path[1:], v)
 	}
 	return in
 }
@@ -60,9 +60,9 @@ func zeroOf(v any) any {
 	return map[string]any{}
 }
 
-// compared goes through what is stated, side by side with what is live, and visits each field that was filled in, with zero too. Lists are gone through
-// by their order, which a server keeps when it creates an object.
-func compared(t reflect.Type, at []any, stated, live any, visit func(filled)) {
+// walkFilled walks stated and live values side by side and visits each field that the server set, also to zero. It
+// pairs list elements by their order, which a server keeps when it creates an object.
+func walkFilled(t reflect.Type, at []any, stated, live any, visit func(filled)) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -73,28 +73,28 @@ func compared(t reflect.Type, at []any, stated, live any, visit func(filled)) {
 			if len(at) == 0 && (name == "metadata" || name == "status") {
 				continue
 			}
-			way := append(slices.Clone(at), name)
+			path := append(slices.Clone(at), name)
 			owner, field, ok := fieldOf(t, name)
 			switch s, isStated := stated[name]; {
 			case !ok:
 			case isStated && !isZero(s):
-				compared(field.Type, way, s, v, visit)
+				walkFilled(field.Type, path, s, v, visit)
 			case v != nil:
 				visit(filled{owner, name, v, stated, at, field.Type.Kind() != reflect.Pointer})
 			}
 			if t.Kind() == reflect.Map {
-				compared(t.Elem(), way, stated[name], v, visit)
+				walkFilled(t.Elem(), path, stated[name], v, visit)
 			}
 		}
 	case []any:
 		stated, _ := stated.([]any)
 		for i := range min(len(stated), len(live)) {
-			compared(t.Elem(), append(slices.Clone(at), i), stated[i], live[i], visit)
+			walkFilled(t.Elem(), append(slices.Clone(at), i), stated[i], live[i], visit)
 		}
 	}
 }
 
-// fieldOf returns the field of that name in JSON, and the struct that declares it.
+// fieldOf returns the field with this JSON name and the struct that declares it.
 func fieldOf(t reflect.Type, name string) (owner reflect.Type, field reflect.StructField, ok bool) {
 	if t.Kind() != reflect.Struct {
 		return nil, field, false

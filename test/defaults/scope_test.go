@@ -12,7 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// TestScope holds what is known of kinds without a namespace against what the server says of every kind that it serves.
+// TestScope compares the table of kinds without a namespace with the server's discovery.
 func TestScope(t *testing.T) {
 	d, err := discovery.NewDiscoveryClientForConfig(shared.Config())
 	if err != nil {
@@ -26,19 +26,19 @@ func TestScope(t *testing.T) {
 	for _, list := range lists {
 		for _, r := range list.APIResources {
 			if strings.Contains(r.Name, "/") {
-				continue // a subresource, of its parent's scope and another kind
+				continue // a subresource
 			}
 			gk := schema.GroupKind{Group: object.Group(list.GroupVersion), Kind: r.Kind}
 			served[gk] = true
 			if got := object.ClusterScoped(gk); got == r.Namespaced {
-				t.Errorf("%s: cluster-scoped %t, the server says namespaced %t", gk, got, r.Namespaced)
+				t.Errorf("%s: cluster-scoped %t, but namespaced %t on the server", gk, got, r.Namespaced)
 			}
 		}
 	}
 	for group, kinds := range object.ClusterScopedKinds {
 		for _, kind := range kinds {
 			if gk := (schema.GroupKind{Group: group, Kind: kind}); !served[gk] {
-				t.Errorf("%s is not served, so that nothing proves that it is cluster-scoped", gk)
+				t.Errorf("%s is not served: the entry cannot be checked", gk)
 			}
 		}
 	}

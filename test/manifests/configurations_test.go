@@ -13,7 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// webhooks are the entries of both configurations of an overlay; a validating one has the fields that a mutating one has, but one.
+// webhooks are the webhooks of both configurations of an overlay; validating ones are converted, because they have
+// nearly the same fields.
 func webhooks(t *testing.T, overlay string) []admissionv1.MutatingWebhook {
 	t.Helper()
 	objs := rendered(t, overlay)
@@ -32,17 +33,18 @@ func notIn(key string, values ...string) metav1.LabelSelectorRequirement {
 	return metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpNotIn, Values: values}
 }
 
-// kept are the namespaces from which no request ever leaves the server.
-var kept = []metav1.LabelSelectorRequirement{
+// excludedNamespaces select the namespaces for which the server never calls a webhook.
+var excludedNamespaces = []metav1.LabelSelectorRequirement{
 	notIn(corev1.LabelMetadataName, "kube-system", "kube-public", "kube-node-lease", "cattle-fleet-system", "cattle-fleet-local-system",
 		"cattle-fleet-clusters-system", "fleet-system", "fleet-clusters-system", systemNamespace),
 	notIn("fleet.cattle.io/managed", "true"),
 	notIn("fleetdoctor.io/ignore", "true"),
 }
 
-// promised is a webhook as all of them have to be: it never stops a write, and no subresource comes to it.
-func promised(name, path string, operations []admissionv1.OperationType, effects admissionv1.SideEffectClass, scope admissionv1.ScopeType,
-	also ...metav1.LabelSelectorRequirement,
+// expectedWebhook is a webhook with the fields that all of them have: it never blocks a write, and no subresource
+// reaches it.
+func expectedWebhook(name, path string, operations []admissionv1.OperationType, effects admissionv1.SideEffectClass, scope admissionv1.ScopeType,
+	more ...metav1.LabelSelectorRequirement,
 ) admissionv1.MutatingWebhook {
 	return admissionv1.MutatingWebhook{
 		Name: name,
@@ -52,7 +54,7 @@ func promised(name, path string, operations []admissionv1.OperationType, effects
 			APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}, Scope: &scope}}},
 		FailurePolicy:           ptr.To(admissionv1.Ignore),
 		MatchPolicy:             ptr.To(admissionv1.Equivalent),
-		NamespaceSelector:       &metav1.LabelSelector{MatchExpressions: append(append([]metav1.LabelSelectorRequirement{}, kept...), also...)},
+		NamespaceSelector:       &metav1.LabelSelector{MatchExpressions: append(append([]metav1.LabelSelectorRequirement{}, excludedNamespaces...), more...)},
 		ObjectSelector:          &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{notIn("fleetdoctor.io/ignore", "true")}},
 		SideEffects:             &effects,
 		TimeoutSeconds:          ptr.To[int32](2),
@@ -62,21 +64,21 @@ func promised(name, path string, operations []admissionv1.OperationType, effects
 
 func TestConfigurations(t *testing.T) {
 	writes := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
-	stamp := promised("stamp.fleetdoctor.io", "/stamp", writes, admissionv1.SideEffectClassNoneOnDryRun, admissionv1.AllScopes)
+	stamp := expectedWebhook("stamp.fleetdoctor.io", "/stamp", writes, admissionv1.SideEffectClassNoneOnDryRun, admissionv1.AllScopes)
 	stamp.ReinvocationPolicy = ptr.To(admissionv1.IfNeededReinvocationPolicy)
-	exact := promised("stamp-exact.fleetdoctor.io", "/stamp-exact", writes, admissionv1.SideEffectClassNoneOnDryRun, admissionv1.NamespacedScope,
+	exact := expectedWebhook("stamp-exact.fleetdoctor.io", "/stamp-exact", writes, admissionv1.SideEffectClassNoneOnDryRun, admissionv1.NamespacedScope,
 		metav1.LabelSelectorRequirement{Key: "fleetdoctor.io/adopt", Operator: metav1.LabelSelectorOpIn, Values: []string{"exact"}})
 	exact.ReinvocationPolicy = stamp.ReinvocationPolicy
-	guard := promised("guard.fleetdoctor.io", "/guard", []admissionv1.OperationType{admissionv1.Update, admissionv1.Delete},
+	guard := expectedWebhook("guard.fleetdoctor.io", "/guard", []admissionv1.OperationType{admissionv1.Update, admissionv1.Delete},
 		admissionv1.SideEffectClassNone, admissionv1.AllScopes, notIn("fleetdoctor.io/guard", "off"))
 
-	plain := []admissionv1.MutatingWebhook{stamp, guard}
+	withoutExact := []admissionv1.MutatingWebhook{stamp, guard}
 	withExact := []admissionv1.MutatingWebhook{stamp, exact, guard}
 	want := map[string][]admissionv1.MutatingWebhook{
-		"default": plain, "fleet": plain, "cert-manager": plain, "scoped": plain, "exact": withExact, "all": withExact,
+		"default": withoutExact, "fleet": withoutExact, "cert-manager": withoutExact, "scoped": withoutExact, "exact": withExact, "all": withExact,
 	}
 	options := cmp.Options{
-		// Against the API server, in the table of requests.
+		// TestRequests tests the conditions.
 		cmpopts.IgnoreFields(admissionv1.MutatingWebhook{}, "MatchConditions"),
 		cmpopts.SortSlices(func(a, b metav1.LabelSelectorRequirement) bool { return a.Key < b.Key }),
 	}
@@ -87,16 +89,16 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// TestConditionsAgree holds that conditions of one name are one condition: kustomize cannot share them.
+// TestConditionsAgree checks that conditions with the same name are equal: kustomize cannot share them.
 func TestConditionsAgree(t *testing.T) {
 	seen := make(map[string]string)
 	for _, w := range webhooks(t, "all") {
 		if n := len(w.MatchConditions); n == 0 || n > 64 {
-			t.Errorf("%s has %d conditions, and a server takes 1 to 64", w.Name, n)
+			t.Errorf("%s has %d conditions, want 1 to 64", w.Name, n)
 		}
 		for _, c := range w.MatchConditions {
 			if diff := cmp.Diff(seen[c.Name], c.Expression); seen[c.Name] != "" && diff != "" {
-				t.Errorf("%s is not the same everywhere:\n%s", c.Name, diff)
+				t.Errorf("condition %s differs:\n%s", c.Name, diff)
 			}
 			seen[c.Name] = c.Expression
 		}

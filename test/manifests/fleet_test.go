@@ -19,10 +19,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/files"
 )
 
-// directory is what a GitRepo would name as its path.
+// directory is the path that a GitRepo would name.
 const directory = "../../manifests"
 
-// TestFleetRenders holds that what an agent makes of the directory is overlay fleet, object by object, and in the right namespace.
+// TestFleetRenders checks that an agent renders the directory to the objects of overlay fleet, in the permission
+// namespace.
 func TestFleetRenders(t *testing.T) {
 	in, err := files.Load(directory, files.Options{GitRepo: "fleetdoctor", Path: "manifests"})
 	if err != nil {
@@ -30,22 +31,22 @@ func TestFleetRenders(t *testing.T) {
 	}
 	for _, r := range in.Resources {
 		if !strings.HasSuffix(r.Name, ".yaml") {
-			t.Errorf("%s does not belong into a bundle", r.Name)
+			t.Errorf("%s does not belong in a bundle", r.Name)
 		}
 	}
 	in.SetID = fleet.SetID(in.Name, "")
-	made, err := render.Render(t.Context(), *in)
+	rendering, err := render.Render(t.Context(), *in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made.ReleaseNamespace != systemNamespace {
-		t.Errorf("the release's namespace is %q, want %q", made.ReleaseNamespace, systemNamespace)
+	if rendering.ReleaseNamespace != systemNamespace {
+		t.Errorf("the release's namespace is %q, want %q", rendering.ReleaseNamespace, systemNamespace)
 	}
-	if len(made.Gaps)+len(made.Hooks)+len(made.CRDs)+len(made.Unstable) > 0 {
-		t.Errorf("gaps %q, hooks %v, CRDs %v, unstable %v; want none", made.Gaps, made.Hooks, made.CRDs, made.Unstable)
+	if len(rendering.Gaps)+len(rendering.Hooks)+len(rendering.CRDs)+len(rendering.Unstable) > 0 {
+		t.Errorf("gaps %q, hooks %v, CRDs %v, unstable %v; want none", rendering.Gaps, rendering.Hooks, rendering.CRDs, rendering.Unstable)
 	}
 	var got []string
-	for _, obj := range made.Objects {
+	for _, obj := range rendering.Objects {
 		got = append(got, obj.Kind+" "+strings.TrimPrefix(obj.Namespace+"/"+obj.Name, "/"))
 	}
 	slices.Sort(got)
@@ -54,8 +55,8 @@ func TestFleetRenders(t *testing.T) {
 	}
 }
 
-// TestFleetPassesOverAuthorities holds that the authority in every webhook there may be, and nothing else, is kept out of the comparison.
-func TestFleetPassesOverAuthorities(t *testing.T) {
+// TestFleetIgnoresCABundles checks that exactly the caBundle of every webhook is excluded from the comparison.
+func TestFleetIgnoresCABundles(t *testing.T) {
 	in, err := files.Load(directory, files.Options{GitRepo: "fleetdoctor", Path: "manifests"})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +79,7 @@ func TestFleetPassesOverAuthorities(t *testing.T) {
 	for _, p := range in.Options.Diff.ComparePatches {
 		got[strings.Join([]string{p.APIVersion, p.Kind, p.Name}, " ")] = p.JSONPointers
 		if p.Namespace != "" || len(p.Operations) > 0 {
-			t.Errorf("the patch for %s does more than pass over pointers", p.Kind)
+			t.Errorf("the patch for %s does more than ignore pointers", p.Kind)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -86,7 +87,7 @@ func TestFleetPassesOverAuthorities(t *testing.T) {
 	}
 }
 
-// TestFleetLabelsNamespace holds that the namespace is the same whether Fleet makes it, or an overlay.
+// TestFleetLabelsNamespace checks that the namespace has the same labels whether Fleet or an overlay creates it.
 func TestFleetLabelsNamespace(t *testing.T) {
 	content, err := os.ReadFile(directory + "/fleet.yaml")
 	if err != nil {

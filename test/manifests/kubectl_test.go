@@ -15,9 +15,10 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 )
 
-// TestKubectl holds that kubectl makes of the files of an overlay what the program makes of those it carries, and that a server takes it.
+// TestKubectl checks that kubectl and the program render each overlay to the same objects, and that a server
+// accepts them.
 func TestKubectl(t *testing.T) {
-	home(t)
+	createNamespaces(t)
 	kubeconfig := shared.Kubeconfig(t)
 	for _, overlay := range overlays(t) {
 		dir := filepath.Join(directory, "overlays", overlay)
@@ -28,14 +29,14 @@ func TestKubectl(t *testing.T) {
 		}
 		infos, err := resource.NewLocalBuilder().Unstructured().Flatten().Stream(bytes.NewReader(out), overlay).Do().Infos()
 		if err != nil {
-			t.Errorf("overlay %s: reading what kubectl made: %v", overlay, err)
+			t.Errorf("overlay %s: reading the output of kubectl: %v", overlay, err)
 			continue
 		}
 		var got []*unstructured.Unstructured
 		for _, info := range infos {
 			obj, ok := info.Object.(*unstructured.Unstructured)
 			if !ok {
-				t.Fatalf("overlay %s: %T is no single object", overlay, info.Object)
+				t.Fatalf("overlay %s: %T is not a single object", overlay, info.Object)
 			}
 			got = append(got, obj)
 		}
@@ -46,10 +47,10 @@ func TestKubectl(t *testing.T) {
 			t.Errorf("overlay %s (-program +kubectl):\n%s", overlay, diff)
 		}
 		apply := exec.CommandContext(t.Context(), shared.Kubectl(), "--kubeconfig", kubeconfig, "apply", "--dry-run=server", "-o", "name", "-k", dir)
-		var said bytes.Buffer
-		apply.Stderr = &said
+		var stderr bytes.Buffer
+		apply.Stderr = &stderr
 		if out, err := apply.Output(); err != nil || bytes.Count(out, []byte("\n")) != len(got) {
-			t.Errorf("overlay %s: kubectl apply, of %d objects: %v\n%s%s", overlay, len(got), err, out, said.String())
+			t.Errorf("overlay %s: kubectl apply, of %d objects: %v\n%s%s", overlay, len(got), err, out, stderr.String())
 		}
 	}
 }

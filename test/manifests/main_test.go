@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests holds the kustomizations in manifests/ against what they promise: as text, rendered in process, and against a real API
-// server, which has the last word on what a rule, a selector or a condition means.
+// Package manifests tests the kustomizations in manifests/: as text, as rendered objects, and against a real API server, which evaluates
+// their rules, selectors and conditions.
 package manifests
 
 import (
@@ -20,10 +20,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
-// systemNamespace is where the webhook runs.
+// systemNamespace is the namespace of the webhook.
 const systemNamespace = "fleetdoctor-system"
 
-// shared serves cert-manager's kinds too, with those fields alone that are used here: the server refuses any other.
+// shared also serves cert-manager's kinds with only the fields that are used here: the server refuses any other
+// field.
 var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {
@@ -44,7 +45,7 @@ func overlays(t *testing.T) []string {
 	return names
 }
 
-// rendered renders an overlay from the embedded files, as the program does that has nothing else.
+// rendered renders an overlay from the embedded files, as the program does.
 func rendered(t *testing.T, overlay string) []*unstructured.Unstructured {
 	t.Helper()
 	memory := filesys.MakeFsInMemory()
@@ -69,7 +70,7 @@ func rendered(t *testing.T, overlay string) []*unstructured.Unstructured {
 	var objs []*unstructured.Unstructured
 	for _, r := range resources.Resources() {
 		obj := &unstructured.Unstructured{}
-		// Through JSON: the numbers in kustomize's own map are of a type that cannot be copied.
+		// Converted through JSON: kustomize's maps have a type of number that DeepCopy does not support.
 		content, err := r.MarshalJSON()
 		if err == nil {
 			err = obj.UnmarshalJSON(content)
@@ -82,7 +83,7 @@ func rendered(t *testing.T, overlay string) []*unstructured.Unstructured {
 	return objs
 }
 
-// pick returns the only object of a kind with this name, as the type of its API.
+// pick returns the only object of a kind with this name, as its API type.
 func pick[T any](t *testing.T, objs []*unstructured.Unstructured, kind, name string) *T {
 	t.Helper()
 	var found *T
@@ -91,7 +92,7 @@ func pick[T any](t *testing.T, objs []*unstructured.Unstructured, kind, name str
 			continue
 		}
 		if found != nil {
-			t.Fatalf("%s %s is there twice", kind, name)
+			t.Fatalf("two objects %s %s", kind, name)
 		}
 		found = new(T)
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj.Object, found, true); err != nil {
@@ -99,7 +100,7 @@ func pick[T any](t *testing.T, objs []*unstructured.Unstructured, kind, name str
 		}
 	}
 	if found == nil {
-		t.Fatalf("there is no %s %s", kind, name)
+		t.Fatalf("no %s %s", kind, name)
 	}
 	return found
 }

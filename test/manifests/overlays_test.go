@@ -18,7 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 )
 
-// base is what every overlay starts from, in alphabetical order.
+// base are the objects of the base, in alphabetical order.
 var base = []string{
 	"ClusterRole fleetdoctor-webhook",
 	"ClusterRole fleetdoctor-webhook-certificates",
@@ -85,7 +85,7 @@ func TestOverlays(t *testing.T) {
 		t.Run(overlay, func(t *testing.T) {
 			want, ok := tests[overlay]
 			if !ok {
-				t.Fatal("nobody says what this overlay holds")
+				t.Fatal("no expectation for this overlay")
 			}
 			objs := rendered(t, overlay)
 			if diff := cmp.Diff(expect(want.without, want.with), names(objs)); diff != "" {
@@ -104,14 +104,14 @@ func TestOverlays(t *testing.T) {
 			}
 			for _, obj := range objs {
 				if from := obj.GetAnnotations()["cert-manager.io/inject-ca-from"]; from != want.caFrom && strings.HasSuffix(obj.GetKind(), "WebhookConfiguration") {
-					t.Errorf("the authority for %s %s comes from %q, want %q", obj.GetKind(), obj.GetName(), from, want.caFrom)
+					t.Errorf("the certificate authority of %s %s is from %q, want %q", obj.GetKind(), obj.GetName(), from, want.caFrom)
 				}
 			}
 		})
 	}
 }
 
-// expect returns the base without some objects and with others, in alphabetical order.
+// expect returns the objects of the base without some and with others, in alphabetical order.
 func expect(without, with []string) []string {
 	want := slices.Concat(base, with)
 	want = slices.DeleteFunc(want, func(name string) bool { return slices.Contains(without, name) })
@@ -128,7 +128,8 @@ func names(objs []*unstructured.Unstructured) []string {
 	return out
 }
 
-// TestLabel holds that adopt, which steps aside for the webhook, and whoever takes it off a cluster, find all of it by its label.
+// TestLabel checks that all objects have the label by which adopt finds the webhook and uninstall finds its
+// objects.
 func TestLabel(t *testing.T) {
 	selector, err := labels.Parse(adopt.WebhookLabel)
 	if err != nil {
@@ -143,7 +144,7 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// TestSelectors holds that whoever selects the pods selects them by labels that they have.
+// TestSelectors checks that every selector matches the labels of the pods.
 func TestSelectors(t *testing.T) {
 	objs := rendered(t, "default")
 	deployment := pick[appsv1.Deployment](t, objs, "Deployment", "fleetdoctor-webhook")
@@ -157,7 +158,7 @@ func TestSelectors(t *testing.T) {
 			}
 			selecting = append(selecting, obj.GetKind())
 			if !labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)) {
-				t.Errorf("%s selects no pod", obj.GetKind())
+				t.Errorf("the selector of %s does not match the pods", obj.GetKind())
 			}
 		}
 	}
@@ -169,11 +170,11 @@ func TestSelectors(t *testing.T) {
 	target := service.Spec.Ports[0].TargetPort.StrVal
 	i := slices.IndexFunc(pod.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool { return p.Name == target })
 	if i < 0 || pod.Spec.Containers[0].Ports[i].ContainerPort != 9443 {
-		t.Errorf("the service leads to port %q, which is not 9443", target)
+		t.Errorf("the target port of the Service is %q, which is not 9443", target)
 	}
 }
 
-// TestScoped holds that the example binds the namespaces that it names to the webhook, and no others.
+// TestScoped checks that the example binds exactly the namespaces that it names to the webhook.
 func TestScoped(t *testing.T) {
 	objs := rendered(t, "scoped")
 	args := pick[appsv1.Deployment](t, objs, "Deployment", "fleetdoctor-webhook").Spec.Template.Spec.Containers[0].Args
@@ -191,11 +192,11 @@ func TestScoped(t *testing.T) {
 	}
 	slices.Sort(bound)
 	if diff := cmp.Diff(named, bound); diff != "" || len(bound) == 0 {
-		t.Errorf("namespaces, those named - and those bound +:\n%s", diff)
+		t.Errorf("namespaces (-named +bound):\n%s", diff)
 	}
 }
 
-// TestBindings holds that each role is bound to the webhook's own account, and each binding leads to a role.
+// TestBindings checks that each binding binds an existing role to the webhook's own service account.
 func TestBindings(t *testing.T) {
 	for _, overlay := range overlays(t) {
 		objs := rendered(t, overlay)
@@ -211,7 +212,7 @@ func TestBindings(t *testing.T) {
 			if !slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool {
 				return o.GetKind() == binding.RoleRef.Kind && o.GetName() == binding.RoleRef.Name
 			}) {
-				t.Errorf("overlay %s: %s %s leads to no role", overlay, obj.GetKind(), obj.GetName())
+				t.Errorf("overlay %s: %s %s binds no role", overlay, obj.GetKind(), obj.GetName())
 			}
 		}
 	}

@@ -18,10 +18,11 @@ func isNot(kinds ...string) func(*unstructured.Unstructured) bool {
 	return func(obj *unstructured.Unstructured) bool { return !slices.Contains(kinds, obj.GetKind()) }
 }
 
-// right is a verb on a resource, "secrets" or "events.events.k8s.io", in a namespace or everywhere, of one name or any.
-type right struct{ verb, resource, namespace, name string }
+// permission is a verb on a resource, such as "secrets" or "events.events.k8s.io", in a namespace or in all, for
+// one name or any.
+type permission struct{ verb, resource, namespace, name string }
 
-func (r right) String() string {
+func (r permission) String() string {
 	return fmt.Sprintf("%s %s %q in namespace %q", r.verb, r.resource, r.name, r.namespace)
 }
 
@@ -33,13 +34,13 @@ const (
 )
 
 var (
-	always = []right{
+	always = []permission{
 		{"list", "namespaces", "", ""}, {"watch", "namespaces", "", ""},
 		{"create", "events", "guestbook", ""}, {"patch", "events", "guestbook", ""},
 		{"create", "events.events.k8s.io", "default", ""}, {"patch", "events.events.k8s.io", "default", ""},
 	}
-	// never is what no overlay grants.
-	never = []right{
+	// never is granted by no overlay.
+	never = []permission{
 		{"create", "secrets", systemNamespace, ""}, {"delete", "secrets", systemNamespace, cert}, {"patch", "secrets", systemNamespace, cert},
 		{"update", "secrets", systemNamespace, "another"}, {"update", "secrets", "guestbook", cert}, {"get", "secrets", "guestbook", "any"},
 		{"get", "namespaces", "", "guestbook"}, {"update", "namespaces", "", "guestbook"}, {"list", "events", "", ""},
@@ -48,56 +49,56 @@ var (
 		{"list", "configmaps", systemNamespace, ""}, {"list", "pods", systemNamespace, ""}, {"impersonate", "users", "", ""},
 		{"create", "subjectaccessreviews.authorization.k8s.io", "", ""},
 	}
-	certificates = []right{
+	certificates = []permission{
 		{"list", "secrets", systemNamespace, ""}, {"watch", "secrets", systemNamespace, ""},
 		{"get", "secrets", systemNamespace, cert}, {"update", "secrets", systemNamespace, cert},
 		{"list", mutating, "", own}, {"watch", mutating, "", own}, {"patch", mutating, "", own},
 		{"list", validating, "", own}, {"watch", validating, "", own}, {"patch", validating, "", own},
 	}
-	ownSecret   = []right{{"get", "secrets", systemNamespace, cert}, {"update", "secrets", systemNamespace, cert}}
-	writes      = []right{{"list", mutating, "", own}, {"patch", mutating, "", own}, {"list", validating, "", own}, {"patch", validating, "", own}}
-	everySecret = []right{{"list", "secrets", "", ""}, {"watch", "secrets", "", ""}}
-	releases    = []right{
+	ownSecret   = []permission{{"get", "secrets", systemNamespace, cert}, {"update", "secrets", systemNamespace, cert}}
+	writes      = []permission{{"list", mutating, "", own}, {"patch", mutating, "", own}, {"list", validating, "", own}, {"patch", validating, "", own}}
+	everySecret = []permission{{"list", "secrets", "", ""}, {"watch", "secrets", "", ""}}
+	releases    = []permission{
 		{"list", "secrets", "guestbook", ""}, {"watch", "secrets", "guestbook", ""}, {"list", "secrets", "shop", ""}, {"watch", "secrets", "shop", ""},
 	}
-	beyond = []right{{"list", "secrets", "default", ""}, {"list", "secrets", "kube-system", ""}}
+	beyond = []permission{{"list", "secrets", "default", ""}, {"list", "secrets", "kube-system", ""}}
 )
 
-// TestRights asks the server what the webhook's account may do, overlay by overlay.
-func TestRights(t *testing.T) {
+// TestPermissions asks the server what the webhook's service account may do, for each overlay.
+func TestPermissions(t *testing.T) {
 	tests := []struct {
 		overlay  string
-		may, not []right
+		may, not []permission
 	}{
 		{"default", slices.Concat(always, certificates, everySecret, releases, beyond), never},
 		{"exact", slices.Concat(always, certificates, everySecret), never},
 		{"fleet", slices.Concat(always, certificates, everySecret), never},
 		{"cert-manager", slices.Concat(always, everySecret), slices.Concat(never, ownSecret, writes)},
 		{"scoped", slices.Concat(always, certificates, releases), slices.Concat(never, everySecret, beyond)},
-		{"all", slices.Concat(always, releases), slices.Concat(never, everySecret, beyond, ownSecret, writes, []right{{"list", "secrets", systemNamespace, ""}})},
+		{"all", slices.Concat(always, releases), slices.Concat(never, everySecret, beyond, ownSecret, writes, []permission{{"list", "secrets", systemNamespace, ""}})},
 	}
 	if len(tests) != len(overlays(t)) {
-		t.Errorf("of %d overlays only %d are told", len(overlays(t)), len(tests))
+		t.Errorf("%d overlays, but %d expectations", len(overlays(t)), len(tests))
 	}
 	for _, tt := range tests {
 		t.Run(tt.overlay, func(t *testing.T) {
-			home(t)
+			createNamespaces(t)
 			granted := slices.DeleteFunc(rendered(t, tt.overlay), isNot("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"))
 			for _, obj := range granted {
 				shared.Apply(t, "test", obj)
 				removeAfter(t, obj)
 			}
-			// The server learns of roles a moment after it has stored them, and of those that the last overlay left a moment after they went.
+			// The server enforces new roles, and the deletion of the previous overlay's roles, after a moment.
 			poll.Until(t, func() error {
 				var wrong []string
 				for _, r := range tt.may {
 					if !allowed(t, r) {
-						wrong = append(wrong, "it may not "+r.String())
+						wrong = append(wrong, "must be allowed: "+r.String())
 					}
 				}
 				for _, r := range tt.not {
 					if allowed(t, r) {
-						wrong = append(wrong, "it may "+r.String())
+						wrong = append(wrong, "must not be allowed: "+r.String())
 					}
 				}
 				if len(wrong) > 0 {
@@ -109,8 +110,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// allowed asks the server about a right of the webhook's account.
-func allowed(t *testing.T, r right) bool {
+// allowed asks the server about a permission of the webhook's service account.
+func allowed(t *testing.T, r permission) bool {
 	t.Helper()
 	resource, group, _ := strings.Cut(r.resource, ".")
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

@@ -24,12 +24,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// look gives an object labels, annotations and whatever else a request is about.
-type look func(*unstructured.Unstructured)
+// modifier sets labels, annotations and other fields of an object.
+type modifier func(*unstructured.Unstructured)
 
 func bare(*unstructured.Unstructured) {}
 
-func looks(all ...look) look {
+func with(all ...modifier) modifier {
 	return func(obj *unstructured.Unstructured) {
 		for _, l := range all {
 			l(obj)
@@ -37,7 +37,7 @@ func looks(all ...look) look {
 	}
 }
 
-func label(key, value string) look {
+func label(key, value string) modifier {
 	return func(obj *unstructured.Unstructured) {
 		labels := obj.GetLabels()
 		if labels == nil {
@@ -48,7 +48,7 @@ func label(key, value string) look {
 	}
 }
 
-func annotation(key, value string) look {
+func annotation(key, value string) modifier {
 	return func(obj *unstructured.Unstructured) {
 		annotations := obj.GetAnnotations()
 		if annotations == nil {
@@ -59,31 +59,31 @@ func annotation(key, value string) look {
 	}
 }
 
-func unlabel(key string) look {
+func unlabel(key string) modifier {
 	return func(obj *unstructured.Unstructured) {
 		unstructured.RemoveNestedField(obj.Object, "metadata", "labels", key)
 	}
 }
 
-func unannotate(key string) look {
+func unannotate(key string) modifier {
 	return func(obj *unstructured.Unstructured) {
 		unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", key)
 	}
 }
 
-func field(value any, path ...string) look {
+func field(value any, path ...string) modifier {
 	return func(obj *unstructured.Unstructured) {
-		// The paths of this table lead through maps.
+		// The paths of this table contain only maps.
 		_ = unstructured.SetNestedField(obj.Object, value, path...)
 	}
 }
 
 var (
-	other  = looks(label("app", "guestbook"), annotation("note", "other"))
+	other  = with(label("app", "guestbook"), annotation("note", "other"))
 	hash   = label(fleet.HashLabel, "c5c68538ff9800def965853a87784a250ad1f566")
 	id     = annotation(fleet.IDAnnotation, "default-guestbook")
-	helm   = looks(label(fleet.ManagedByLabel, fleet.ManagedByHelm), annotation(fleet.ReleaseNameAnnotation, "guestbook"), annotation(fleet.ReleaseNamespaceAnnotation, "guestbook"))
-	full   = looks(hash, id, helm)
+	helm   = with(label(fleet.ManagedByLabel, fleet.ManagedByHelm), annotation(fleet.ReleaseNameAnnotation, "guestbook"), annotation(fleet.ReleaseNamespaceAnnotation, "guestbook"))
+	full   = with(hash, id, helm)
 	ignore = label("fleetdoctor.io/ignore", "true")
 	pinned = func(obj *unstructured.Unstructured) { obj.SetFinalizers([]string{"example.com/pinned"}) }
 	child  = func(obj *unstructured.Unstructured) {
@@ -101,40 +101,40 @@ const (
 	kubeManager = "system:kube-controller-manager"
 )
 
-// act is what is done to an object, where it is no plain create, update or delete.
+// act is the request, if it is not a plain create, update or delete.
 type act func(ctx context.Context, c client.Client, obj *unstructured.Unstructured) error
 
-// request is one row: an object of a kind that is stored as old says, nil if it is not there yet, and a write that makes it new, nil if it is
-// deleted; and the webhooks that the server asks.
+// request is one row: an object of a kind that is stored as old describes (nil if it does not exist yet), a write
+// that changes it to new (nil for a deletion), and the webhooks that the server calls.
 type request struct {
 	name      string
-	kind      string // ConfigMap where it is not said
-	namespace string // plain where it is not said
+	kind      string // default ConfigMap
+	namespace string // default plain
 	user      string
-	old, new  look
+	old, new  modifier
 	act       act
-	dying     bool // the object is being deleted when the request comes
+	deleting  bool // the object is being deleted when the request is sent
 	want      []string
 }
 
-// namespaces of the table and their labels.
+// namespaces has the labels of the namespaces in the table.
 var namespaces = map[string]map[string]string{
 	"plain":     {"team": "web"},
 	"exact":     {"fleetdoctor.io/adopt": "exact"},
 	"ignored":   {"fleetdoctor.io/ignore": "true", "fleetdoctor.io/adopt": "exact"},
 	"unguarded": {"fleetdoctor.io/guard": "off"},
 	"denied":    {"fleetdoctor.io/guard": "deny"},
-	// Where Fleet keeps a cluster's BundleDeployments.
+	// The namespace of a cluster's BundleDeployments.
 	"cluster-fleet-default-c1":     {"fleet.cattle.io/managed": "true", "fleetdoctor.io/adopt": "exact"},
 	"cattle-fleet-system":          {"fleetdoctor.io/adopt": "exact"},
 	"cattle-fleet-clusters-system": nil,
 	systemNamespace:                {"fleetdoctor.io/adopt": "exact"},
-	// Not Fleet's: a bundle may well deploy into it.
+	// Not a namespace of Fleet: a bundle may deploy into it.
 	"cattle-system": nil,
 }
 
-// TestRequests makes every request against the API server and holds which webhooks it asks. These are the conditions' meaning, whatever their
-// text is.
+// TestRequests sends every request to the API server and compares which webhooks it calls. This tests the meaning
+// of the conditions, not their text.
 func TestRequests(t *testing.T) {
 	for name, labels := range namespaces {
 		shared.Apply(t, "test", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
@@ -142,7 +142,7 @@ func TestRequests(t *testing.T) {
 	w := newWitness(t)
 	w.register("exact")
 	w.await()
-	run := rand.String(5) // no controller here ever removes a namespace
+	run := rand.String(5) // namespaces are never deleted here, so names must be unique
 	for i, r := range slices.Concat(creations, updates, deletions, exactRequests) {
 		t.Run(r.name, func(t *testing.T) { r.make(t, w, fmt.Sprintf("request-%s-%d", run, i)) })
 	}
@@ -150,16 +150,16 @@ func TestRequests(t *testing.T) {
 		t.Errorf("conditions failed: %s", strings.Join(failed, "\n"))
 	}
 	if none := counters(t, "apiserver_admission_match_condition_evaluation_seconds_count"); len(none) == 0 {
-		t.Error("the server counts no conditions: nothing is known of those that failed")
+		t.Error("the server counts no conditions: failed ones would not be counted either")
 	}
 }
 
-// await returns when the server asks every webhook: it learns of a configuration some time after it has stored it.
-func (w *witness) await() {
+// await returns when the server calls every webhook: it uses a configuration some time after it is stored.
+func (w *recordingWebhook) await() {
 	w.t.Helper()
-	marked := object(w.t, "ConfigMap", "plain", "await")
-	full(marked)
-	if err := shared.Client().Create(w.t.Context(), marked); err != nil {
+	owned := object(w.t, "ConfigMap", "plain", "await")
+	full(owned)
+	if err := shared.Client().Create(w.t.Context(), owned); err != nil {
 		w.t.Fatal(err)
 	}
 	poll.Until(w.t, func() error {
@@ -171,22 +171,23 @@ func (w *witness) await() {
 				helm(obj)
 				return shared.Client().Create(w.t.Context(), obj, client.DryRunAll)
 			}(),
-			shared.Client().Delete(w.t.Context(), marked.DeepCopy(), client.DryRunAll))
+			shared.Client().Delete(w.t.Context(), owned.DeepCopy(), client.DryRunAll))
 		if err != nil {
 			return err
 		}
 		if diff := cmp.Diff([]string{"guard", "stamp", "stamp-exact"}, w.take()); diff != "" {
-			return fmt.Errorf("asked (-want +got):\n%s", diff)
+			return fmt.Errorf("called webhooks (-want +got):\n%s", diff)
 		}
 		return nil
 	})
-	if err := shared.Client().Delete(w.t.Context(), marked); err != nil {
+	if err := shared.Client().Delete(w.t.Context(), owned); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// make prepares what the request finds, makes it, and cleans up. No other request has an object of this name.
-func (r request) make(t *testing.T, w *witness, name string) {
+// make stores the old object, sends the request, and deletes the object. No other request has an object with this
+// name.
+func (r request) make(t *testing.T, w *recordingWebhook, name string) {
 	t.Helper()
 	kind, namespace := r.kind, r.namespace
 	if kind == "" {
@@ -211,12 +212,12 @@ func (r request) make(t *testing.T, w *witness, name string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(r.want, w.take(), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+		t.Errorf("called webhooks (-want +got):\n%s", diff)
 	}
 }
 
-// store creates the object that the request finds. It returns when the server sees it as it is: a write that comes right behind another may be
-// judged by what the server remembers, and then again by what is stored.
+// store creates the old object. It returns when the watch cache of the server has it: otherwise the server may
+// first evaluate a write with an older version from its cache, and then again with the stored one.
 func (r request) store(t *testing.T, obj *unstructured.Unstructured) {
 	t.Helper()
 	admin := shared.Client()
@@ -224,16 +225,16 @@ func (r request) store(t *testing.T, obj *unstructured.Unstructured) {
 		t.Fatalf("preparing: %v", err)
 	}
 	key := client.ObjectKeyFromObject(obj)
-	if r.dying {
+	if r.deleting {
 		if err := errors.Join(admin.Delete(t.Context(), obj.DeepCopy()), admin.Get(t.Context(), key, obj)); err != nil {
 			t.Fatalf("preparing: %v", err)
 		}
 	}
 	poll.Until(t, func() error {
-		remembered := obj.DeepCopy()
-		err := admin.Get(t.Context(), key, remembered, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}})
-		if err == nil && remembered.GetResourceVersion() != obj.GetResourceVersion() {
-			err = fmt.Errorf("the server remembers version %s, and has stored %s", remembered.GetResourceVersion(), obj.GetResourceVersion())
+		cached := obj.DeepCopy()
+		err := admin.Get(t.Context(), key, cached, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}})
+		if err == nil && cached.GetResourceVersion() != obj.GetResourceVersion() {
+			err = fmt.Errorf("the watch cache has version %s, and etcd has %s", cached.GetResourceVersion(), obj.GetResourceVersion())
 		}
 		return err
 	})
@@ -256,20 +257,20 @@ func (r request) send(ctx context.Context, c client.Client, obj *unstructured.Un
 	return c.Update(ctx, obj)
 }
 
-// remove takes an object away whose row is done, whatever holds it.
+// remove deletes the object of a row, with its finalizers.
 func (r request) remove(t *testing.T, obj *unstructured.Unstructured) {
 	t.Helper()
-	loosen := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+	removeFinalizers := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 	now := client.GracePeriodSeconds(0)
 	err := errors.Join(
-		client.IgnoreNotFound(shared.Client().Patch(t.Context(), obj.DeepCopy(), loosen)),
+		client.IgnoreNotFound(shared.Client().Patch(t.Context(), obj.DeepCopy(), removeFinalizers)),
 		client.IgnoreNotFound(shared.Client().Delete(t.Context(), obj, now)))
 	if err != nil {
 		t.Errorf("cleaning up: %v", err)
 	}
 }
 
-// as returns a client of a user who may do everything.
+// as returns a client of a user with all permissions.
 func as(t *testing.T, user string) client.Client {
 	t.Helper()
 	if user == "" {

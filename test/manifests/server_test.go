@@ -18,29 +18,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// warnings collects what the server has to say beside its answers.
+// warnings collects the warnings of the server.
 type warnings struct {
-	mu   sync.Mutex
-	said []string
+	mu    sync.Mutex
+	texts []string
 }
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
 func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.said = append(w.said, text)
+	w.texts = append(w.texts, text)
 }
 
 func (w *warnings) take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	said := w.said
-	w.said = nil
-	return said
+	texts := w.texts
+	w.texts = nil
+	return texts
 }
 
-// home makes the webhook's namespace as the overlays have it, and those of the example of component scoped.
-func home(t *testing.T) {
+// createNamespaces creates the webhook's namespace as the overlays define it, and the namespaces of the example in
+// component scoped.
+func createNamespaces(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"guestbook", "shop"} {
 		shared.Namespace(t, name)
@@ -52,13 +53,13 @@ func home(t *testing.T) {
 	}
 }
 
-// TestServerAccepts holds that a server takes every object of every overlay as it stands: without a field that it does not know, and with
-// nothing to remark, on the security of pods least of all.
+// TestServerAccepts checks that a server accepts every object of every overlay without unknown fields and without
+// warnings, for example about pod security.
 func TestServerAccepts(t *testing.T) {
-	home(t)
-	said := &warnings{}
+	createNamespaces(t)
+	collected := &warnings{}
 	config := shared.Config()
-	config.WarningHandlerWithContext = said
+	config.WarningHandlerWithContext = collected
 	c, err := client.New(config, client.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -68,22 +69,23 @@ func TestServerAccepts(t *testing.T) {
 			if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(obj.DeepCopy()), client.FieldOwner("test"), client.DryRunAll); err != nil {
 				t.Errorf("overlay %s: %s %s: %v", overlay, obj.GetKind(), obj.GetName(), err)
 			}
-			if warned := said.take(); len(warned) > 0 {
-				t.Errorf("overlay %s: %s %s: the server warns: %q", overlay, obj.GetKind(), obj.GetName(), warned)
+			if warned := collected.take(); len(warned) > 0 {
+				t.Errorf("overlay %s: %s %s: warnings: %q", overlay, obj.GetKind(), obj.GetName(), warned)
 			}
 		}
 	}
 }
 
-// TestPodsAreRestricted holds that the namespace enforces the restricted standard, and that the pods keep to it.
+// TestPodsAreRestricted checks that the namespace enforces the restricted pod security standard, and that the pods
+// meet it.
 func TestPodsAreRestricted(t *testing.T) {
-	home(t)
+	createNamespaces(t)
 	tests := []struct {
 		name    string
 		change  func(*corev1.PodSpec)
 		refused bool
 	}{
-		{name: "as it is", change: func(*corev1.PodSpec) {}},
+		{name: "unchanged", change: func(*corev1.PodSpec) {}},
 		{name: "as root", change: func(s *corev1.PodSpec) { s.SecurityContext.RunAsNonRoot = nil }, refused: true},
 		{name: "without a profile", change: func(s *corev1.PodSpec) { s.SecurityContext.SeccompProfile = nil }, refused: true},
 		{name: "with capabilities", change: func(s *corev1.PodSpec) { s.Containers[0].SecurityContext.Capabilities = nil }, refused: true},
@@ -91,7 +93,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	for _, overlay := range overlays(t) {
 		template := pick[appsv1.Deployment](t, rendered(t, overlay), "Deployment", "fleetdoctor-webhook").Spec.Template
 		if root := template.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem; root == nil || !*root {
-			t.Errorf("overlay %s: the root file system can be written", overlay) // which the standard allows
+			t.Errorf("overlay %s: the root file system is writable", overlay) // the standard permits this
 		}
 		for _, tt := range tests {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "webhook", Labels: template.Labels}, Spec: *template.Spec.DeepCopy()}
@@ -104,9 +106,9 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// TestApplyAgain holds that an installation that is repeated keeps the certificate, and whom the server trusts.
+// TestApplyAgain checks that a repeated installation keeps the certificate and the caBundles.
 func TestApplyAgain(t *testing.T) {
-	home(t)
+	createNamespaces(t)
 	objs := slices.DeleteFunc(rendered(t, "exact"), isNot("Secret", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"))
 	for _, obj := range objs {
 		shared.Apply(t, "installer", obj)
@@ -144,7 +146,7 @@ func TestApplyAgain(t *testing.T) {
 	}
 	for _, bundle := range [][]byte{mutating.Webhooks[0].ClientConfig.CABundle, mutating.Webhooks[1].ClientConfig.CABundle, validating.Webhooks[0].ClientConfig.CABundle} {
 		if !slices.Equal(bundle, authority) {
-			t.Error("a webhook lost its authority when it was applied again")
+			t.Error("a webhook lost its caBundle when it was applied again")
 		}
 	}
 }

@@ -20,24 +20,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// witness stands where the webhook would: it admits everything as it is, and remembers who was asked.
-type witness struct {
+// recordingWebhook replaces the webhook: it allows everything and records which webhooks are called.
+type recordingWebhook struct {
 	t      *testing.T
 	server *httptest.Server
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	asked []string
 }
 
-func newWitness(t *testing.T) *witness {
+func newWitness(t *testing.T) *recordingWebhook {
 	t.Helper()
-	w := &witness{t: t}
+	w := &recordingWebhook{t: t}
 	w.server = httptest.NewTLSServer(http.HandlerFunc(w.serve))
 	t.Cleanup(w.server.Close)
 	return w
 }
 
-func (w *witness) serve(rw http.ResponseWriter, r *http.Request) {
+func (w *recordingWebhook) serve(rw http.ResponseWriter, r *http.Request) {
 	review := &admissionreviewv1.AdmissionReview{}
 	if err := json.NewDecoder(r.Body).Decode(review); err != nil || review.Request == nil {
 		http.Error(rw, "no review", http.StatusBadRequest)
@@ -54,8 +54,9 @@ func (w *witness) serve(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// take returns who was asked since it was last called, in alphabetical order. The server asks before it answers a request.
-func (w *witness) take() []string {
+// take returns the webhooks that were called since its last call, in alphabetical order. The server calls webhooks
+// before it answers a request.
+func (w *recordingWebhook) take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	asked := w.asked
@@ -64,23 +65,23 @@ func (w *witness) take() []string {
 	return asked
 }
 
-// register applies both configurations of an overlay as they are, but that they lead here, and that a call is not given up by the time the
-// machine has stood still for a moment: then it would be counted with the next request.
-func (w *witness) register(overlay string) {
+// register applies both configurations of an overlay with its own address, and with a timeout that a slow machine
+// meets: a late call would be counted with the next request.
+func (w *recordingWebhook) register(overlay string) {
 	w.t.Helper()
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw})
-	lead := func(to *admissionv1.WebhookClientConfig) {
+	redirect := func(to *admissionv1.WebhookClientConfig) {
 		*to = admissionv1.WebhookClientConfig{URL: ptr.To(w.server.URL + *to.Service.Path), CABundle: authority}
 	}
 	objs := rendered(w.t, overlay)
 	mutating := pick[admissionv1.MutatingWebhookConfiguration](w.t, objs, "MutatingWebhookConfiguration", "fleetdoctor-webhook")
 	for i := range mutating.Webhooks {
-		lead(&mutating.Webhooks[i].ClientConfig)
+		redirect(&mutating.Webhooks[i].ClientConfig)
 		mutating.Webhooks[i].TimeoutSeconds = ptr.To[int32](30)
 	}
 	validating := pick[admissionv1.ValidatingWebhookConfiguration](w.t, objs, "ValidatingWebhookConfiguration", "fleetdoctor-webhook")
 	for i := range validating.Webhooks {
-		lead(&validating.Webhooks[i].ClientConfig)
+		redirect(&validating.Webhooks[i].ClientConfig)
 		validating.Webhooks[i].TimeoutSeconds = ptr.To[int32](30)
 	}
 	for _, configuration := range []client.Object{mutating, validating} {
@@ -89,22 +90,22 @@ func (w *witness) register(overlay string) {
 	}
 }
 
-// removeAfter deletes an object when the test has ended.
+// removeAfter deletes an object at the end of the test.
 func removeAfter(t *testing.T, obj client.Object) {
 	t.Helper()
-	given, ok := obj.DeepCopyObject().(client.Object)
+	object, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {
-		t.Fatalf("%T is no object", obj)
+		t.Fatalf("%T is not an object", obj)
 	}
 	ctx := context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
-		if err := client.IgnoreNotFound(shared.Client().Delete(ctx, given)); err != nil {
+		if err := client.IgnoreNotFound(shared.Client().Delete(ctx, object)); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// object returns an object that a server takes, of a kind of which the test needs some.
+// object returns a valid object of a kind that the table uses.
 func object(t *testing.T, kind, namespace, name string) *unstructured.Unstructured {
 	t.Helper()
 	apiVersion, content := "v1", map[string]any{}
@@ -141,7 +142,7 @@ func object(t *testing.T, kind, namespace, name string) *unstructured.Unstructur
 		apiVersion, name = "authentication.k8s.io/v1", ""
 		content["spec"] = map[string]any{"token": "invented"}
 	default:
-		t.Fatalf("there is no example of a %s", kind)
+		t.Fatalf("no example of kind %s", kind)
 	}
 	obj := &unstructured.Unstructured{Object: content}
 	obj.SetAPIVersion(apiVersion)
