@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// TestCitations holds that every section of docs/fleet-behavior.md that a comment, a page or a test case cites exists.
+// TestCitations checks that every section of docs/fleet-behavior.md that a comment, a page or a test case cites
+// exists.
 func TestCitations(t *testing.T) {
 	const page = "docs/fleet-behavior.md"
 	root := os.DirFS("..")

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// krewPlugin is krew's manifest, v1alpha2, as far as an author writes it. krew offers its types, but keeps the rules
-// internal, so both are written down here.
+// krewPlugin is krew's manifest (v1alpha2) with the fields that an author writes. krew exports its types but not
+// its rules, so both are declared here.
 type krewPlugin struct {
 	APIVersion string       `json:"apiVersion"`
 	Kind       string       `json:"kind"`
@@ -51,11 +51,11 @@ type krewFile struct {
 	To   string `json:"to"`
 }
 
-// krewRule is one thing that krew, or a reviewer of krew-index, would refuse.
+// krewRule is a rule of krew, or of the reviewers of krew-index.
 type krewRule struct {
 	name  string
 	why   string
-	check func(krewPlugin) []string // what is wrong; nothing where the manifest keeps the rule
+	check func(krewPlugin) []string // returns the violations
 }
 
 var (
@@ -66,45 +66,45 @@ var (
 	usageLine   = regexp.MustCompile(`(?m)^\s*\$?\s*kubectl `)
 )
 
-// krewSystems are the systems that krew itself is distributed for (allPlatforms in cmd/validate-krew-manifest).
+// krewSystems are the systems for which krew is distributed (allPlatforms in cmd/validate-krew-manifest).
 var krewSystems = []string{
 	"darwin/386", "darwin/amd64", "darwin/arm64",
 	"linux/386", "linux/amd64", "linux/arm", "linux/arm64", "linux/ppc64le",
 	"windows/386", "windows/amd64", "windows/arm64",
 }
 
-// licenceNames are the names under which validate-krew-manifest looks for a licence, in lower case.
+// licenceNames are the names of licence files that validate-krew-manifest accepts, in lower case.
 var licenceNames = []string{
 	"license", "license.txt", "license.md", "licenses", "licenses.txt", "licenses.md", "copying", "copying.txt",
 }
 
 var krewRules = []krewRule{
-	{"api version", "validation.ValidatePlugin: any other is refused, as one that an older krew cannot read",
+	{"api version", "validation.ValidatePlugin: any other version is refused",
 		func(p krewPlugin) []string {
 			return unless(p.APIVersion == "krew.googlecontainertools.github.com/v1alpha2", "apiVersion is %q", p.APIVersion)
 		}},
 	{"kind", "validation.ValidatePlugin",
 		func(p krewPlugin) []string { return unless(p.Kind == "Plugin", "kind is %q", p.Kind) }},
-	{"name", "naming guide: kebab-case, no kube prefix (the user has typed kubectl already); " +
+	{"name", "naming guide: kebab-case, no kube prefix (users type kubectl anyway); " +
 		"validation.IsSafePluginName: no name that Windows reserves",
 		checkKrewName},
 	{"version", "semver.Parse: a semantic version with a leading v", checkKrewVersion},
-	{"homepage", "krew-index is reviewed by people, who go there; `kubectl krew info` shows it",
+	{"homepage", "the reviewers of krew-index open it, and `kubectl krew info` shows it",
 		func(p krewPlugin) []string {
 			return unless(isHTTPS(p.Spec.Homepage), "homepage is %q", p.Spec.Homepage)
 		}},
 	{"short description", "validation.ValidatePlugin: present, on one line; review of krew-index: at most 50 characters, " +
-		"a tagline without a full stop and without words that say nothing there (it stands in `kubectl krew search`)",
+		"without a full stop and without redundant words (`kubectl krew search` shows it)",
 		checkShortDescription},
 	{"description", "plugin manifest guide: required; review of krew-index: wrapped at 80 characters, no usage examples",
 		checkDescription},
-	{"caveats", "shown once, after the installation, in a terminal: the same 80 characters",
+	{"caveats", "shown after the installation in a terminal: 80 characters",
 		func(p krewPlugin) []string { return longLines("caveats", p.Spec.Caveats) }},
 	{"selector", "validateSelector: matchLabels or matchExpressions, not empty, over os and arch only; " +
 		"validate-krew-manifest: it must select a system that krew runs on",
 		perPlatform(checkSelector)},
-	{"overlap", "validate-krew-manifest: two platforms match one system, so that the installed one is undefined", checkOverlap},
-	{"archive", "validatePlatform: uri is set; plugin manifest guide: .zip or .tar.gz; a download has to be https",
+	{"overlap", "validate-krew-manifest: if two platforms match one system, the installed one is undefined", checkOverlap},
+	{"archive", "validatePlatform: uri is set; plugin manifest guide: .zip or .tar.gz; downloads must use https",
 		perPlatform(func(p krewPlatform) []string {
 			archive := strings.HasSuffix(p.URI, ".tar.gz") || strings.HasSuffix(p.URI, ".zip")
 			return unless(archive && isHTTPS(p.URI), "uri is %q", p.URI)
@@ -121,9 +121,9 @@ var krewRules = []krewRule{
 			found := slices.ContainsFunc(installed(p), func(f string) bool {
 				return slices.Contains(licenceNames, strings.ToLower(path.Base(f)))
 			})
-			return unless(found, "none of %q is a licence", installed(p))
+			return unless(found, "none of %q is a licence file", installed(p))
 		})},
-	{"executable", "installation: bin is linked after the files are moved, so it has to be one of them; " +
+	{"executable", "installation: bin is linked after the files are moved, so it must be one of them; " +
 		"plugin manifest guide: on Windows only .exe can be linked",
 		perPlatform(checkExecutable)},
 }
@@ -150,25 +150,25 @@ func checkKrewVersion(p krewPlugin) []string {
 func checkShortDescription(p krewPlugin) []string {
 	text := p.Spec.ShortDescription
 	return slices.Concat(
-		unless(text != "", "there is none"),
-		unless(!strings.ContainsAny(text, "\r\n"), "it has more than one line"),
-		unless(len([]rune(text)) <= 50, "it has %d characters, more than 50", len([]rune(text))),
-		unless(!strings.HasSuffix(text, "."), "it ends with a full stop"),
-		unless(!redundant.MatchString(text), "%q says nothing there", redundant.FindString(text)),
+		unless(text != "", "missing"),
+		unless(!strings.ContainsAny(text, "\r\n"), "more than one line"),
+		unless(len([]rune(text)) <= 50, "%d characters, more than 50", len([]rune(text))),
+		unless(!strings.HasSuffix(text, "."), "a full stop at the end"),
+		unless(!redundant.MatchString(text), "%q is redundant", redundant.FindString(text)),
 	)
 }
 
 func checkDescription(p krewPlugin) []string {
 	return slices.Concat(
-		unless(strings.TrimSpace(p.Spec.Description) != "", "there is none"),
-		unless(!usageLine.MatchString(p.Spec.Description), "it shows how to call the plugin"),
+		unless(strings.TrimSpace(p.Spec.Description) != "", "missing"),
+		unless(!usageLine.MatchString(p.Spec.Description), "contains usage examples"),
 		longLines("description", p.Spec.Description),
 	)
 }
 
 func checkSelector(p krewPlatform) []string {
 	if p.Selector == nil {
-		return []string{"there is none"}
+		return []string{"missing"}
 	}
 	keys := slices.Sorted(maps.Keys(p.Selector.MatchLabels))
 	for _, e := range p.Selector.MatchExpressions {
@@ -176,9 +176,9 @@ func checkSelector(p krewPlatform) []string {
 	}
 	var wrong []string
 	for _, key := range keys {
-		wrong = append(wrong, unless(key == "os" || key == "arch", "key %q is not known", key)...)
+		wrong = append(wrong, unless(key == "os" || key == "arch", "unknown key %q", key)...)
 	}
-	return append(wrong, unless(len(selected(p)) > 0, "it selects no system that krew runs on")...)
+	return append(wrong, unless(len(selected(p)) > 0, "selects no system that krew supports")...)
 }
 
 func checkOverlap(p krewPlugin) []string {
@@ -192,7 +192,7 @@ func checkOverlap(p krewPlugin) []string {
 			seen[system] = i
 		}
 	}
-	return append(wrong, unless(len(p.Spec.Platforms) > 0, "there is no platform")...)
+	return append(wrong, unless(len(p.Spec.Platforms) > 0, "no platform")...)
 }
 
 func checkFiles(p krewPlatform) []string {
@@ -201,21 +201,21 @@ func checkFiles(p krewPlatform) []string {
 		wrong = append(wrong, unless(isInside(f.From), "from %q is not a clean relative path", f.From)...)
 		wrong = append(wrong, unless(isInside(f.To), "to %q is not a clean relative path", f.To)...)
 	}
-	return append(wrong, unless(len(p.Files) > 0, "there is none")...)
+	return append(wrong, unless(len(p.Files) > 0, "missing")...)
 }
 
 func checkExecutable(p krewPlatform) []string {
 	wrong := unless(slices.Contains(installed(p), p.Bin), "bin %q is not among the files %q", p.Bin, installed(p))
 	for _, system := range selected(p) {
 		if strings.HasPrefix(system, "windows/") {
-			wrong = append(wrong, unless(strings.HasSuffix(p.Bin, ".exe"), "bin %q is no .exe on %s", p.Bin, system)...)
+			wrong = append(wrong, unless(strings.HasSuffix(p.Bin, ".exe"), "bin %q is not an .exe on %s", p.Bin, system)...)
 		}
 	}
 	return wrong
 }
 
-// selected returns the systems (os/arch, of krewSystems) that a platform is for. An empty selector would match them
-// all; krew refuses it, so it counts as none.
+// selected returns the systems (os/arch, of krewSystems) of a platform. An empty selector would match all of them;
+// krew refuses it, so it selects none.
 func selected(p krewPlatform) []string {
 	if p.Selector == nil || len(p.Selector.MatchLabels)+len(p.Selector.MatchExpressions) == 0 {
 		return nil
@@ -234,7 +234,7 @@ func selected(p krewPlatform) []string {
 	return systems
 }
 
-// installed returns the paths of the files after the installation: a `to` of "." keeps the file's own name.
+// installed returns the paths of the installed files: a `to` of "." keeps the name of the file.
 func installed(p krewPlatform) []string {
 	var files []string
 	for _, f := range p.Files {
@@ -247,7 +247,7 @@ func installed(p krewPlatform) []string {
 	return files
 }
 
-// perPlatform makes a rule of the whole manifest from one that looks at a single platform.
+// perPlatform applies a rule for a platform to all platforms of a manifest.
 func perPlatform(check func(krewPlatform) []string) func(krewPlugin) []string {
 	return func(p krewPlugin) []string {
 		var wrong []string
@@ -280,7 +280,7 @@ func isHTTPS(s string) bool {
 	return err == nil && u.Scheme == "https" && u.Host != ""
 }
 
-// isInside says whether a path, written as clean as it can be, stays below the directory it starts in.
+// isInside reports whether a path is clean and stays in the directory in which it starts.
 func isInside(p string) bool {
 	return p != "" && path.Clean(p) == p && !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../")
 }

@@ -22,7 +22,7 @@ const (
 	sampleDigest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 )
 
-// TestKrewManifest fills the template as a release does and holds krew's rules against the result.
+// TestKrewManifest fills the template as a release does and checks krew's rules.
 func TestKrewManifest(t *testing.T) {
 	plugin := renderKrew(t, sampleTag)
 	for _, rule := range krewRules {
@@ -30,7 +30,7 @@ func TestKrewManifest(t *testing.T) {
 			t.Errorf("krew.yaml: %s: %s\n\trule: %s", rule.name, wrong, rule.why)
 		}
 	}
-	// krew-index names the file after the plugin, and kubectl finds the plugin by the name of its executable.
+	// The file in krew-index has the name of the plugin, and kubectl finds the plugin by the name of its executable.
 	if got, want := plugin.Metadata.Name, "fleetdoctor"; got != want {
 		t.Errorf("krew.yaml: name is %q, want %q", got, want)
 	}
@@ -39,7 +39,7 @@ func TestKrewManifest(t *testing.T) {
 	}
 }
 
-// TestKrewPlatforms holds the manifest against what `make dist` builds: the same platforms, under the same names.
+// TestKrewPlatforms checks that the manifest has the platforms and archive names that `make dist` builds.
 func TestKrewPlatforms(t *testing.T) {
 	makefile, err := os.ReadFile("../Makefile")
 	if err != nil {
@@ -47,7 +47,7 @@ func TestKrewPlatforms(t *testing.T) {
 	}
 	line := regexp.MustCompile(`(?m)^PLATFORMS\s*:=\s*(.+)$`).FindSubmatch(makefile)
 	if line == nil {
-		t.Fatal("Makefile: there is no PLATFORMS")
+		t.Fatal("Makefile: no PLATFORMS")
 	}
 	const releases = "https://github.com/fleetdoctor/kubectl-fleetdoctor/releases/download/"
 	var want []string
@@ -62,19 +62,19 @@ func TestKrewPlatforms(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what `make dist` builds and what krew.yaml names differ (-want +got):\n%s", diff)
+		t.Errorf("archives of `make dist` and of krew.yaml differ (-want +got):\n%s", diff)
 	}
 }
 
-// TestKrewRulesRefuse breaks a good manifest in one way at a time: each rule must see it, and no other rule may.
+// TestKrewRulesRefuse breaks one rule of a valid manifest at a time: that rule must fail, and no other.
 func TestKrewRulesRefuse(t *testing.T) {
 	platform := func(change func(*krewPlatform)) func(*krewPlugin) {
 		return func(p *krewPlugin) { change(&p.Spec.Platforms[0]) }
 	}
 	tests := []struct {
-		rule  string
-		name  string
-		spoil func(*krewPlugin)
+		rule   string
+		name   string
+		change func(*krewPlugin)
 	}{
 		{"api version", "older", func(p *krewPlugin) { p.APIVersion = "krew.googlecontainertools.github.com/v1alpha1" }},
 		{"kind", "other", func(p *krewPlugin) { p.Kind = "Receipt" }},
@@ -123,12 +123,12 @@ func TestKrewRulesRefuse(t *testing.T) {
 			w.Bin, w.Files[0].From = "kubectl-fleetdoctor", "kubectl-fleetdoctor"
 		}},
 	}
-	proven := map[string]bool{}
+	tested := map[string]bool{}
 	for _, tt := range tests {
-		proven[tt.rule] = true
+		tested[tt.rule] = true
 		t.Run(tt.rule+"/"+tt.name, func(t *testing.T) {
 			plugin := renderKrew(t, sampleTag)
-			tt.spoil(&plugin)
+			tt.change(&plugin)
 			var broken []string
 			for _, rule := range krewRules {
 				if len(rule.check(plugin)) > 0 {
@@ -136,19 +136,19 @@ func TestKrewRulesRefuse(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff([]string{tt.rule}, broken); diff != "" {
-				t.Errorf("rules that refuse it (-want +got):\n%s", diff)
+				t.Errorf("rules that fail (-want +got):\n%s", diff)
 			}
 		})
 	}
 	for _, rule := range krewRules {
-		if !proven[rule.name] {
-			t.Errorf("no case shows that the rule %q can refuse", rule.name)
+		if !tested[rule.name] {
+			t.Errorf("no case in which the rule %q fails", rule.name)
 		}
 	}
 }
 
-// renderKrew fills krew.yaml for a tag, with every archive's digest the same. addURIAndSha writes what krew-release-bot's
-// writes, its fixed indent of the second line included.
+// renderKrew fills krew.yaml for a tag, with the same digest for every archive. addURIAndSha writes the same text
+// as in krew-release-bot, including the fixed indent of the second line.
 func renderKrew(t *testing.T, tag string) krewPlugin {
 	t.Helper()
 	values := map[string]string{"TagName": tag}
@@ -171,7 +171,7 @@ func renderKrew(t *testing.T, tag string) krewPlugin {
 	if err := tmpl.Execute(&out, values); err != nil {
 		t.Fatal(err)
 	}
-	// Strict, because krew itself drops a field it does not know without a word.
+	// Strict: krew ignores unknown fields silently.
 	var plugin krewPlugin
 	if err := yaml.UnmarshalStrict(out.Bytes(), &plugin); err != nil {
 		t.Fatalf("krew.yaml, filled for %s: %v\n%s", tag, err, &out)

@@ -14,12 +14,12 @@ import (
 	"strings"
 )
 
-// importGraph holds the imports of each package. This module's packages stand in it by their path below the module,
-// all others by their import path.
+// importGraph has the imports of each package. Packages of this module have their path below the module; all
+// others have their import path.
 type importGraph map[string][]string
 
-// readGraph reads the output of `go list -json=ImportPath,Imports,Error`. Its second result names each package that
-// the go command could not load whole, and why.
+// readGraph decodes the output of `go list -json=ImportPath,Imports,Error`. The second result has the packages
+// that the go command could not load completely, with the reason.
 func readGraph(out []byte) (importGraph, []string, error) {
 	graph := importGraph{}
 	var faults []string
@@ -45,12 +45,12 @@ func readGraph(out []byte) (importGraph, []string, error) {
 	}
 }
 
-// short returns the path below the module for a package of it, and any other import path unchanged.
+// short returns the path below the module for a package of this module, and any other import path unchanged.
 func short(importPath string) string {
 	return strings.TrimPrefix(importPath, module+"/")
 }
 
-// own says whether a path of an importGraph is of this module.
+// own reports whether a path of an importGraph is in this module.
 func own(pkg string) bool {
 	top, _, _ := strings.Cut(pkg, "/")
 	return slices.Contains([]string{"cmd", "manifests", "pkg", "test", "webhook"}, top)
@@ -83,8 +83,8 @@ func checkLayering(layers []layer, graph importGraph) []string {
 	return wrong
 }
 
-// mayImport says whether the table allows one package of this module to import another. Packages of one layer may
-// import each other.
+// mayImport reports whether the table allows one package of this module to import another. Packages of one layer
+// may import each other.
 func mayImport(layers []layer, pkg, imported string) bool {
 	from, pattern, ok := layerOf(layers, pkg)
 	if !ok {
@@ -100,7 +100,7 @@ func mayImport(layers []layer, pkg, imported string) bool {
 	return slices.Contains(from.may, to.packages[0])
 }
 
-// layerOf returns the layer of a package and the pattern that matched it.
+// layerOf returns the layer of a package and the pattern that matches it.
 func layerOf(layers []layer, pkg string) (layer, string, bool) {
 	for _, r := range layers {
 		for _, pattern := range r.packages {
@@ -112,8 +112,8 @@ func layerOf(layers []layer, pkg string) (layer, string, bool) {
 	return layer{}, "", false
 }
 
-// matches says whether a package is one that a pattern of the table stands for: `...` at its end for the package and
-// all below it, `*` for one name.
+// matches reports whether a pattern of the table matches a package: `...` at its end matches the package and all
+// below it, `*` matches one name.
 func matches(pattern, pkg string) bool {
 	if below, ok := strings.CutSuffix(pattern, "/..."); ok {
 		return within(pkg, below)
@@ -122,8 +122,9 @@ func matches(pattern, pkg string) bool {
 	return ok && err == nil
 }
 
-// shortestPath returns the shortest chain of imports from a package to one that stands in never or below it, both ends
-// included, and nil where there is none. Of chains of the same length it returns the first in the order of the imports.
+// shortestPath returns the shortest chain of imports from a package to one of never, or to a package below one of
+// never, with both ends; nil if there is none. Of chains with the same length it returns the first in the order of
+// the imports.
 func shortestPath(graph importGraph, from string, never []string) []string {
 	importer := map[string]string{from: ""}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
@@ -147,7 +148,7 @@ func shortestPath(graph importGraph, from string, never []string) []string {
 	return nil
 }
 
-// within says whether a package is the named one or stands below it.
+// within reports whether a package is the named one or below it.
 func within(pkg, name string) bool {
 	return pkg == name || strings.HasPrefix(pkg, name+"/")
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package test holds what is true of the project as a whole: which layer may import which, what its sources may not do,
-// what stands at its top, and what krew asks of its manifest.
+// Package test checks rules for the whole project: imports between layers, forbidden names in sources, entries at the
+// top level, and krew's rules for the manifest.
 package test
 
 import (
@@ -18,20 +18,21 @@ const module = "github.com/fleetdoctor/kubectl-fleetdoctor"
 
 // layer is one row of the table of layers in CONTRIBUTING.md.
 type layer struct {
-	// packages belong to the layer, by their path below the module; the first names it. A last element `*` stands for
-	// any one name, and each package it matches is a layer of its own; `...` stands for the package and all below it.
+	// packages are the packages of the layer, by their path below the module; the first one is its name. `*` as the last
+	// element matches any one name, and each matching package is a layer of its own; `...` matches the package and all
+	// below it.
 	packages []string
-	// may lists the layers, by name, that it may import.
+	// may lists the names of the layers that it may import.
 	may []string
-	// never lists packages that must not be reached, however long the path; each stands for all below it too.
+	// never lists packages that must not be imported directly or indirectly, including all packages below them.
 	never []string
-	// pure layers have no client, file, clock, goroutine or logger: see pureImports and pureNames. pureFiles are files of
-	// another layer that have none.
+	// pure layers have no client, file, clock, goroutine or logger: see pureImports and pureNames. pureFiles are pure
+	// files of a layer that is not pure.
 	pure      bool
 	pureFiles []string
 }
 
-// commands are the packages that only a command has a use for.
+// commands are packages that only commands may use.
 var commands = []string{
 	"k8s.io/cli-runtime",
 	"sigs.k8s.io/controller-runtime",
@@ -39,8 +40,8 @@ var commands = []string{
 	"github.com/spf13/pflag",
 }
 
-// clients are the packages that talk to a cluster, or to whoever types a command. Of client-go this bans what
-// connects; its scheme is only types. Everything that connects goes through rest, so these few are enough.
+// clients are packages that connect to a cluster or read the command line. Of client-go, only packages that
+// connect are listed; its scheme has only types. All connections use rest, so this short list is sufficient.
 var clients = slices.Concat(commands, []string{
 	"k8s.io/client-go/discovery",
 	"k8s.io/client-go/dynamic",
@@ -51,56 +52,56 @@ var clients = slices.Concat(commands, []string{
 	"k8s.io/client-go/transport",
 })
 
-// requesting are packages by which somebody who answers a request could ask the API server something meanwhile. The typed clients cannot be among
-// them: controller-runtime's metrics reach those, by way of leader election.
+// requesting are packages that could call the API server while a request is answered. The typed clients cannot be
+// listed: controller-runtime's metrics import them through leader election.
 var requesting = []string{
 	"k8s.io/client-go/dynamic",
 	"k8s.io/client-go/metadata",
 	"sigs.k8s.io/controller-runtime/pkg/client",
 }
 
-// printing are the packages that make text for people. Only printers lay it out.
+// printing are packages that format text. Only printers may use them.
 var printing = []string{
 	"github.com/fatih/color",
 	"github.com/olekukonko/tablewriter",
 }
 
-// evaluating is what the layers between source and printers must not reach.
+// evaluating are packages that the layers between source and printers must not reach.
 var evaluating = slices.Concat(clients, printing)
 
-// layers is the table: a layer knows only the layers in its `may`. A layer that is not built yet takes no harm here, a
-// package that belongs to no layer does.
+// layers is the table: a layer may import only the layers in `may`. A row may name a package that does not exist
+// yet; a package without a row is an error.
 var layers = []layer{
 	{packages: []string{"pkg/object"}, pure: true, never: evaluating},
 	{packages: []string{"pkg/fleet", "pkg/fleet/v1alpha1"}, pure: true, never: evaluating,
 		may: []string{"pkg/object"}},
-	// Which characters may be printed is decided in one place, for printers and for the lines on standard error.
+	// One package decides which characters may be printed, for printers and for lines on standard error.
 	{packages: []string{"pkg/escape"}, pure: true, never: evaluating},
 	{packages: []string{"pkg/release"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet"}},
 	{packages: []string{"pkg/ownership"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet"}},
-	// Helm's engine cannot be had without the clients of its lookup function; it is given none.
+	// Helm's engine imports the clients of its lookup function; it gets none.
 	{packages: []string{"pkg/render"}, pure: true, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release"}},
-	// The loader of directories, apart, so that rendering itself opens no file.
+	// The loader of directories is a separate package, so that rendering opens no file.
 	{packages: []string{"pkg/render/files"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render"}},
-	// Rendering in a process of its own, apart, so that rendering itself starts none.
+	// Rendering in a child process is a separate package, so that rendering starts no process.
 	{packages: []string{"pkg/render/process"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/render"}},
 
-	// Sources read and redact; they judge nothing, so they know nothing of what is judged.
+	// Sources only read.
 	{packages: []string{"pkg/source"}, pure: true, never: evaluating,
 		may: []string{"pkg/object"}},
-	// What every connection with an API server is limited by, the webhook's included.
+	// The limits of every connection with an API server, including those of the webhook.
 	{packages: []string{"pkg/transport"}, never: slices.Concat(commands, printing)},
 	{packages: []string{"pkg/source/cluster"}, never: printing,
 		may: []string{"pkg/escape", "pkg/object", "pkg/source", "pkg/transport"}},
 	{packages: []string{"pkg/source/snapshot"}, never: evaluating,
 		may: []string{"pkg/object", "pkg/source"}},
 
-	// What was read, what is desired, and what is true of it: each stage knows those before it.
+	// The stages: what was read, what is desired, and the result. Each stage may import the previous ones.
 	{packages: []string{"pkg/state"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/source"}},
 	{packages: []string{"pkg/resolve"}, pure: true, never: evaluating,
@@ -120,10 +121,10 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/redact"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
 		may: []string{"pkg/object", "pkg/report", "pkg/escape"}},
-	// It meets a source only as an interface; the clients that it reaches are those of Helm's engine, below.
+	// It uses a source only as an interface. The clients that it reaches are those of Helm's engine.
 	{packages: []string{"pkg/collect"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/redact"}},
-	// The stages one after the other.
+	// Runs the stages one after the other.
 	{packages: []string{"pkg/audit"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/source", "pkg/state", "pkg/resolve",
 			"pkg/collect", "pkg/evaluate", "pkg/compare", "pkg/check", "pkg/report", "pkg/redact"}},
@@ -136,10 +137,10 @@ var layers = []layer{
 
 	{packages: []string{"pkg/cmd"},
 		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/exit", "pkg/cmd/verb", "pkg/audit", "pkg/collect", "pkg/escape", "pkg/render/process"}},
-	// What verbs share. The first row that matches a package is its layer.
+	// Packages that verbs share. The first row that matches a package is its layer.
 	{packages: []string{"pkg/cmd/exit"}, never: evaluating},
 	{packages: []string{"pkg/cmd/flags"}, never: printing},
-	// It prints documents whose table somebody else lays out.
+	// It prints documents; verbs pass it the function that prints the table.
 	{packages: []string{"pkg/cmd/output"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/escape", "pkg/collect"}},
 	{packages: []string{"pkg/cmd/verb"}, never: printing,
@@ -155,9 +156,9 @@ var layers = []layer{
 			"pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/escape"}},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},
 		may: []string{"pkg/cmd"}},
-	// Files, and the variable that holds them.
+	// Embedded files.
 	{packages: []string{"manifests"}},
-	// What answers requests has no client to ask the API server with; only the watches that keep the index current connect.
+	// The handlers have no client: only the watches of the index connect to the API server.
 	{packages: []string{"webhook/admission"}, never: slices.Concat(requesting, printing),
 		pureFiles: []string{"decision.go", "facts.go", "guard_mode.go", "mutating.go", "request.go", "validating.go", "warning.go"},
 		may:       []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/desired"}},
@@ -167,7 +168,7 @@ var layers = []layer{
 		may: []string{"pkg/transport", "webhook/admission", "webhook/index"}},
 	{packages: []string{"webhook/installation"}, never: slices.Concat([]string{"github.com/spf13/cobra"}, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/compare", "webhook/admission", "manifests"}},
-	// Tests import what they test. Nothing imports them: no row above names this one.
+	// Tests import what they test. No row above names this one, so the product cannot import it.
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/state", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
@@ -175,10 +176,10 @@ var layers = []layer{
 			"pkg/cmd/webhook", "pkg/desired", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
 }
 
-// TestLayering holds the table against the imports that the go command sees.
+// TestLayering compares the table with the imports that the go command lists.
 func TestLayering(t *testing.T) {
-	// The test cache sees what this process opens, not what the go command does: tell it that another version of a
-	// library may import something else. (The sources it learns from TestSources.)
+	// The test cache tracks files that this process opens, not those of the go command: another version of a library may
+	// have other imports. (TestSources opens the sources.)
 	if _, err := os.ReadFile("../go.mod"); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +195,7 @@ func TestLayering(t *testing.T) {
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
-	// What could not be listed is not known to be clean.
+	// Imports of packages that could not be listed are not checked.
 	for _, fault := range faults {
 		t.Errorf("go list: %s", fault)
 	}
@@ -203,7 +204,7 @@ func TestLayering(t *testing.T) {
 	}
 }
 
-// TestLayeringRefuses shows, on invented imports, that the check can fail and what it then prints.
+// TestLayeringRefuses checks, with invented imports, that the check can fail, and its messages.
 func TestLayeringRefuses(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -233,7 +234,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/ownership must not reach k8s.io/client-go/rest:\n" +
 				"\tpkg/ownership -> pkg/fleet -> k8s.io/client-go/kubernetes -> k8s.io/client-go/rest",
 		}},
-		{name: "a client behind a library, by the shortest path", graph: importGraph{
+		{name: "a client that a library imports, by the shortest path", graph: importGraph{
 			"pkg/health":            {"example.com/detour", "example.com/summary"},
 			"example.com/detour":    {"example.com/summary"},
 			"example.com/summary":   {"k8s.io/client-go/rest/watch", "example.com/detour"},
@@ -242,7 +243,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/health must not reach k8s.io/client-go/rest/watch:\n" +
 				"\tpkg/health -> example.com/summary -> k8s.io/client-go/rest/watch",
 		}},
-		{name: "a name that only begins alike", graph: importGraph{
+		{name: "a name with the same prefix", graph: importGraph{
 			"pkg/health": {"k8s.io/client-go/restmapper"},
 		}},
 		{name: "a printer's library in a check", graph: importGraph{
@@ -250,7 +251,7 @@ func TestLayeringRefuses(t *testing.T) {
 		}, want: []string{
 			"pkg/check must not reach github.com/fatih/color:\n\tpkg/check -> github.com/fatih/color",
 		}},
-		{name: "a layer to the left", graph: importGraph{
+		{name: "a later layer", graph: importGraph{
 			"pkg/compare": {"pkg/object", "pkg/evaluate"},
 		}, want: []string{
 			"pkg/compare must not import pkg/evaluate:\n" +
@@ -261,7 +262,7 @@ func TestLayeringRefuses(t *testing.T) {
 		}, want: []string{
 			"pkg/object must not import pkg/fleet:\n\tpkg/object -> pkg/fleet\n\tof this module it may import nothing",
 		}},
-		{name: "the engine and a source of its choice", graph: importGraph{
+		{name: "the audit and a source", graph: importGraph{
 			"pkg/audit":          {"pkg/source/cluster"},
 			"pkg/source/cluster": {"k8s.io/client-go/dynamic"},
 		}, want: []string{
@@ -276,7 +277,7 @@ func TestLayeringRefuses(t *testing.T) {
 				"\tof this module it may import only pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/input, pkg/cmd/output, pkg/cmd/scope, pkg/cmd/verb, pkg/source, pkg/source/cluster, pkg/source/snapshot, " +
 				"pkg/resolve, pkg/collect, pkg/evaluate, pkg/redact, pkg/audit, pkg/adopt, pkg/preflight, pkg/object, pkg/ownership, pkg/check, pkg/report, pkg/printers, pkg/escape",
 		}},
-		{name: "main past the root command", graph: importGraph{
+		{name: "main without the root command", graph: importGraph{
 			"cmd/kubectl-fleetdoctor": {"pkg/audit"},
 		}, want: []string{
 			"cmd/kubectl-fleetdoctor must not import pkg/audit:\n\tcmd/kubectl-fleetdoctor -> pkg/audit\n" +
@@ -303,7 +304,7 @@ func TestLayeringRefuses(t *testing.T) {
 	}
 }
 
-// TestReadGraph reads what `go list -json` writes: one document after another, this module's paths made short.
+// TestReadGraph decodes what `go list -json` prints: one document after another, with short paths for this module.
 func TestReadGraph(t *testing.T) {
 	graph, faults, err := readGraph([]byte(`
 		{"ImportPath": "` + module + `/pkg/fleet", "Imports": ["os", "` + module + `/pkg/object"]}
@@ -324,6 +325,6 @@ func TestReadGraph(t *testing.T) {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 	if _, _, err := readGraph([]byte(`{"ImportPath": `)); err == nil {
-		t.Error("a document that is cut off was taken for a whole one")
+		t.Error("no error for a truncated document")
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
-// schemas are the schemas of docs/ by the kind of the document.
+// schemas are the schemas in docs/ by the kind of the document.
 var schemas = map[string]string{
 	"AuditReport":     "report.schema.json",
 	"AdoptionPlan":    "adoption-plan.schema.json",
@@ -28,12 +28,12 @@ var schemas = map[string]string{
 	"OwnerReport":     "owner-report.schema.json",
 }
 
-// schema compiles the schema of a kind. A strict one refuses fields that it does not list.
+// schema compiles the schema of a kind. A strict schema refuses fields that it does not list.
 func schema(t *testing.T, kind string, strict bool) *jsonschema.Schema {
 	t.Helper()
 	file, ok := schemas[kind]
 	if !ok {
-		t.Fatalf("there is no schema of kind %q", kind)
+		t.Fatalf("no schema for kind %q", kind)
 	}
 	raw, err := os.ReadFile("../docs/" + file)
 	if err != nil {
@@ -63,8 +63,9 @@ func schema(t *testing.T, kind string, strict bool) *jsonschema.Schema {
 	return s
 }
 
-// follows checks a document against the schema of its kind, and that the schema lists all of its fields.
-func follows(t *testing.T, document []byte) {
+// checkSchema validates a document with the schema of its kind, and checks that the schema lists all of its
+// fields.
+func checkSchema(t *testing.T, document []byte) {
 	t.Helper()
 	d, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
 	if err != nil {
@@ -81,7 +82,7 @@ func follows(t *testing.T, document []byte) {
 	}
 }
 
-// captured is the content of a file with a case of preflight, as a snapshot on standard input.
+// captured returns the case file as a snapshot on standard input.
 func captured(t *testing.T, file string) io.Reader {
 	t.Helper()
 	var head map[string]any
@@ -99,11 +100,12 @@ func captured(t *testing.T, file string) io.Reader {
 	return in
 }
 
-// TestOutputFollowsItsSchema checks what -o json prints against the schemas in docs/, which are made from the Go types.
+// TestOutputFollowsItsSchema validates the output of -o json with the schemas in docs/, which are generated from
+// the Go types.
 func TestOutputFollowsItsSchema(t *testing.T) {
 	for _, tc := range []struct {
 		args   string
-		in     string // a file with a case
+		in     string // a case file
 		status int
 	}{
 		{args: "audit --snapshot testdata/sick", status: exit.Found},
@@ -124,12 +126,13 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 			if got := cmd.Main(t.Context(), append([]string{"kubectl-fleetdoctor"}, strings.Fields(tc.args+" -o json")...), streams); got != tc.status {
 				t.Fatalf("status %d, want %d: %s", got, tc.status, errOut)
 			}
-			follows(t, out.Bytes())
+			checkSchema(t, out.Bytes())
 		})
 	}
 }
 
-// TestGoldenFilesFollowTheirSchema checks the golden files of the printers: among them is a result of an adoption, which needs a cluster.
+// TestGoldenFilesFollowTheirSchema validates the golden files of the printers; one is the result of an adoption,
+// which needs a cluster.
 func TestGoldenFilesFollowTheirSchema(t *testing.T) {
 	files, err := filepath.Glob("../pkg/printers/testdata/*.json")
 	if err != nil || len(files) == 0 {
@@ -144,7 +147,7 @@ func TestGoldenFilesFollowTheirSchema(t *testing.T) {
 		for kind := range schemas {
 			seen[kind] = seen[kind] || bytes.Contains(content, []byte(`"kind": "`+kind+`"`))
 		}
-		t.Run(filepath.Base(file), func(t *testing.T) { follows(t, content) })
+		t.Run(filepath.Base(file), func(t *testing.T) { checkSchema(t, content) })
 	}
 	for kind := range schemas {
 		if !seen[kind] {
@@ -153,7 +156,7 @@ func TestGoldenFilesFollowTheirSchema(t *testing.T) {
 	}
 }
 
-// TestSchemasRefuse checks that every schema refuses a document without its fields, and one with a wrong type.
+// TestSchemasRefuse checks that every schema refuses a document without its fields and a document of a wrong type.
 func TestSchemasRefuse(t *testing.T) {
 	for kind := range schemas {
 		s := schema(t, kind, false)

@@ -16,38 +16,38 @@ import (
 
 const (
 	licenceLine = "// SPDX-License-Identifier: Apache-2.0"
-	maxLines    = 450 // of a file of Go that is neither a test nor generated
-	maxMain     = 60  // of main, that it holds no logic
-	mainRoom    = "cmd/kubectl-fleetdoctor"
+	maxLines    = 450 // of a Go file, except tests and generated files
+	maxMain     = 60  // of main, which must not contain logic
+	mainPackage = "cmd/kubectl-fleetdoctor"
 )
 
-// vagueNames say nothing of what a package holds, so everything ends up in it.
+// vagueNames are package names that do not describe a content.
 var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "shared"}
 
-// pureImports are packages of files, processes, network, logs and chance. A library may use them; a pure layer may not
-// hold them in its own hands. (Of net not all: net/url only parses.)
+// pureImports are packages for files, processes, network, logs and randomness. A pure layer may reach them through
+// a library but must not import them. (Of net, only parts: net/url only parses.)
 var pureImports = []string{
 	"crypto/rand", "io/ioutil", "k8s.io/klog/...", "log/...", "math/rand/...", "net", "net/http/...", "net/rpc/...",
 	"os/...", "runtime/...", "syscall", "unsafe",
 }
 
-// names are the names that a package's files must not mention, by the import path they come from. To mention is
-// enough: a function that is handed on is called later.
+// names are names that files must not mention, by the import path of their package. A mention is sufficient,
+// because a function value can be called later.
 type names map[string][]string
 
-// rootNames are what enters at the root and is handed down from there: streams and the exit status.
+// rootNames are the streams and the exit status, which main passes down.
 var rootNames = names{
 	"fmt": {"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"},
 	"os":  {"Exit", "Stderr", "Stdin", "Stdout"},
 }
 
-// pureNames are the clock. A pure layer has the time at which the data was taken.
+// pureNames are the clock. A pure layer has the time at which the data was read.
 var pureNames = names{
 	"time": {"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until"},
 }
 
-// checkSource returns what is wrong with one Go file, given by its path below the module, apart from what it imports
-// of the module.
+// checkSource returns the violations in one Go file, given by its path below the module, except for imports of the
+// module.
 func checkSource(layers []layer, file string, src []byte) []string {
 	fset := token.NewFileSet()
 	parsed, err := parser.ParseFile(fset, file, src, parser.ParseComments|parser.SkipObjectResolution)
@@ -63,7 +63,7 @@ func checkSource(layers []layer, file string, src []byte) []string {
 		return wrong
 	}
 	if strings.HasPrefix(file, "pkg/") {
-		wrong = append(wrong, checkNames(fset, parsed, rootNames, "it enters at the root and is handed down")...)
+		wrong = append(wrong, checkNames(fset, parsed, rootNames, "it must be passed down from main")...)
 	}
 	if r.pure || slices.Contains(r.pureFiles, path.Base(file)) {
 		wrong = append(wrong, checkPure(fset, parsed)...)
@@ -71,7 +71,7 @@ func checkSource(layers []layer, file string, src []byte) []string {
 	return wrong
 }
 
-// checkForm holds what every file keeps: the licence line, a size that can be read, a package whose name says something.
+// checkForm checks every file: the licence line, its size, and the name of its package.
 func checkForm(file string, src []byte, parsed *ast.File) []string {
 	generated := ast.IsGenerated(parsed)
 	var wrong []string
@@ -84,7 +84,7 @@ func checkForm(file string, src []byte, parsed *ast.File) []string {
 	}
 	for _, name := range []string{strings.TrimSuffix(parsed.Name.Name, "_test"), path.Base(path.Dir(file))} {
 		if slices.Contains(vagueNames, name) {
-			wrong = append(wrong, fmt.Sprintf("%s: a package named %s says nothing of what it holds", file, name))
+			wrong = append(wrong, fmt.Sprintf("%s: the package name %s does not describe its content", file, name))
 			break
 		}
 	}
@@ -92,7 +92,7 @@ func checkForm(file string, src []byte, parsed *ast.File) []string {
 		return wrong
 	}
 	limit := maxLines
-	if path.Dir(file) == mainRoom {
+	if path.Dir(file) == mainPackage {
 		limit = maxMain
 	}
 	if n := bytes.Count(src, []byte("\n")); n > limit {
@@ -101,8 +101,7 @@ func checkForm(file string, src []byte, parsed *ast.File) []string {
 	return wrong
 }
 
-// checkNoLint refuses a finding that is silenced in place. What the linters are wrong about stands in .golangci.yaml,
-// with its reason.
+// checkNoLint refuses //nolint comments. Exceptions are in .golangci.yaml, with a reason.
 func checkNoLint(fset *token.FileSet, parsed *ast.File) []string {
 	var wrong []string
 	for _, group := range parsed.Comments {
@@ -115,7 +114,7 @@ func checkNoLint(fset *token.FileSet, parsed *ast.File) []string {
 	return wrong
 }
 
-// checkPure holds a file of a pure layer: no package of pureImports, no clock, no goroutine.
+// checkPure checks a file of a pure layer: no package of pureImports, no clock, no goroutine.
 func checkPure(fset *token.FileSet, parsed *ast.File) []string {
 	var wrong []string
 	for _, spec := range parsed.Imports {
@@ -133,7 +132,7 @@ func checkPure(fset *token.FileSet, parsed *ast.File) []string {
 	return append(wrong, checkNames(fset, parsed, pureNames, "a pure layer has no clock")...)
 }
 
-// checkNames returns every mention of a forbidden name, under whatever name its package is imported, and why not.
+// checkNames returns every mention of a forbidden name, under any local name of its package, with the reason.
 func checkNames(fset *token.FileSet, parsed *ast.File, forbidden names, why string) []string {
 	imports := map[string]string{}
 	for _, spec := range parsed.Imports {
@@ -159,7 +158,7 @@ func checkNames(fset *token.FileSet, parsed *ast.File, forbidden names, why stri
 	return wrong
 }
 
-// importPath returns the path that an import names; the parser has seen that it is a string.
+// importPath returns the path of an import. The parser has checked that it is a string.
 func importPath(spec *ast.ImportSpec) string {
 	imported, err := strconv.Unquote(spec.Path.Value)
 	if err != nil {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command apiserver builds the control plane that the tests run against (kube-apiserver, etcd and kubectl, at the
-// versions of this module's go.mod) and prints the directory that holds the three binaries, and nothing else, on
-// standard output; progress goes to standard error. Run it in its own module:
+// Command apiserver builds the control plane for the tests (kube-apiserver, etcd and kubectl, in the versions of this
+// module's go.mod) and prints only the directory of the three binaries on standard output; progress goes to standard
+// error. Run it in its own module:
 //
 //	go run -C test/apiserver .
 //
-// K8S=1.34 selects another version of Kubernetes: that of the go.mod in the directory 1.34.
+// K8S=1.34 selects another version of Kubernetes: the one of the go.mod in the directory 1.34.
 //
-// The directory lies in the user's cache, outside the checkout, and its name carries everything that decides what is
-// built, so that a second run only prints it. With KUBEBUILDER_ASSETS set and not empty nothing is built: that
-// directory is checked and printed.
+// The directory is in the user's cache, outside the checkout. Its name depends on everything that the build depends on,
+// so a second run only prints it. If KUBEBUILDER_ASSETS is set, nothing is built: that directory is checked and printed.
 package main
 
 import (
@@ -35,7 +34,7 @@ const (
 	versionVariable  = "K8S"
 )
 
-// binaries are the files that envtest expects in one directory, and the package that each is built from.
+// binaries are the files that envtest expects in one directory, and their packages.
 var binaries = []struct{ name, pkg string }{
 	{"etcd", etcdModule},
 	{"kube-apiserver", kubernetesModule + "/cmd/kube-apiserver"},
@@ -53,7 +52,7 @@ func main() {
 	fmt.Println(dir)
 }
 
-// assets returns the directory of the three binaries and builds it first where it must.
+// assets returns the directory of the three binaries and builds them if necessary.
 func assets(ctx context.Context) (string, error) {
 	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
 		if !filepath.IsAbs(dir) {
@@ -68,9 +67,9 @@ func assets(ctx context.Context) (string, error) {
 		}
 		return dir, nil
 	}
-	// The module's own go.mod decides, whatever workspace the caller is in.
+	// The module's own go.mod is used, not a workspace of the caller.
 	if err := os.Setenv("GOWORK", "off"); err != nil {
-		return "", fmt.Errorf("turning workspaces off: %w", err)
+		return "", fmt.Errorf("disabling workspaces: %w", err)
 	}
 	module, err := moduleDir()
 	if err != nil {
@@ -95,7 +94,7 @@ func assets(ctx context.Context) (string, error) {
 	return dir, buildLocked(ctx, module, dir, versions[kubernetesModule])
 }
 
-// moduleDir returns the directory of the go.mod that decides what is built: this one, or that of the version in K8S.
+// moduleDir returns the directory of the go.mod with the versions: this one, or that of the version in K8S.
 func moduleDir() (string, error) {
 	version := os.Getenv(versionVariable)
 	if version == "" {
@@ -116,7 +115,7 @@ func moduleDir() (string, error) {
 	return version, nil
 }
 
-// checkVersion compares a kube-apiserver that is there already with the version in K8S, where that is set.
+// checkVersion compares an existing kube-apiserver with the version in K8S, if that is set.
 func checkVersion(ctx context.Context, dir string) error {
 	want := os.Getenv(versionVariable)
 	if want == "" {
@@ -124,7 +123,7 @@ func checkVersion(ctx context.Context, dir string) error {
 	}
 	out, err := exec.CommandContext(ctx, filepath.Join(dir, "kube-apiserver"), "--version").Output()
 	if err != nil {
-		return fmt.Errorf("asking kube-apiserver for its version: %w", err)
+		return fmt.Errorf("reading the version of kube-apiserver: %w", err)
 	}
 	if got := strings.TrimSpace(string(out)); !strings.HasPrefix(got, "Kubernetes v"+want+".") {
 		return fmt.Errorf("found %q in %s, but %s is %q", got, dir, versionVariable, want)
@@ -132,7 +131,7 @@ func checkVersion(ctx context.Context, dir string) error {
 	return nil
 }
 
-// complete says which of the binaries is not in dir, nil if all are.
+// complete returns an error for the first binary that is not in dir.
 func complete(dir string) error {
 	for _, b := range binaries {
 		if _, err := exec.LookPath(filepath.Join(dir, b.name)); err != nil {
@@ -142,7 +141,7 @@ func complete(dir string) error {
 	return nil
 }
 
-// requiredVersions returns the version of each module that the go.mod in a directory requires, by module path.
+// requiredVersions returns the versions that the go.mod in a directory requires, by module path.
 func requiredVersions(ctx context.Context, module string) (map[string]string, error) {
 	out, err := exec.CommandContext(ctx, "go", "mod", "edit", "-json", filepath.Join(module, "go.mod")).Output()
 	if err != nil {
@@ -166,8 +165,8 @@ func requiredVersions(ctx context.Context, module string) (map[string]string, er
 	return versions, nil
 }
 
-// cacheKey names the directory after all that decides its content: both versions for the eye; for the rest a hash of
-// go.mod, go.sum, the toolchain and the flags of this program.
+// cacheKey is the name of the directory for a build. It has both versions, and a hash of everything else that the
+// build depends on: go.mod, go.sum, the toolchain, and the flags of this program.
 func cacheKey(module string, versions map[string]string) (string, error) {
 	hash := sha256.New()
 	for _, file := range []string{"go.mod", "go.sum"} {
@@ -183,8 +182,8 @@ func cacheKey(module string, versions map[string]string) (string, error) {
 		strings.TrimPrefix(versions[etcdModule], "v"), hash.Sum(nil)[:6]), nil
 }
 
-// cacheDir returns the directory in which builds are kept, and creates it. Without a home it lies among the temporary
-// files, where a directory that another user made is refused: what is in it will be executed.
+// cacheDir creates and returns the directory for builds. Without a home directory, it is in the directory for
+// temporary files. A directory of another user is refused there, because its files will be executed.
 func cacheDir() (string, error) {
 	base, home := os.Getenv("XDG_CACHE_HOME"), os.Getenv("HOME")
 	switch {
@@ -212,15 +211,15 @@ func cacheDir() (string, error) {
 	return dir, nil
 }
 
-// buildLocked fills dir. Test packages run side by side and each asks for the binaries: the first one builds, the
-// others wait for its lock, which the kernel releases however the holder ends. dir appears with one rename, so that
-// nobody ever sees half of it.
+// buildLocked builds into dir. Test packages run in parallel and each asks for the binaries: the first one builds,
+// and the others wait for its lock, which the kernel releases when the process ends. dir is created with one
+// rename, so it is never incomplete.
 func buildLocked(ctx context.Context, module, dir, kubernetesVersion string) error {
 	lock, err := os.OpenFile(dir+".lock", os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return fmt.Errorf("opening the lock: %w", err)
 	}
-	defer func() { _ = lock.Close() }() // which releases it; nothing was written
+	defer func() { _ = lock.Close() }() // releases the lock; nothing was written
 	locked := make(chan error, 1)
 	go func() { locked <- syscall.Flock(int(lock.Fd()), syscall.LOCK_EX) }()
 	select {
@@ -249,9 +248,9 @@ func buildLocked(ctx context.Context, module, dir, kubernetesVersion string) err
 	return nil
 }
 
-// build puts the three binaries of a module into dir.
+// build builds the three binaries of a module into dir.
 func build(ctx context.Context, module, dir, kubernetesVersion string) error {
-	fmt.Fprintln(os.Stderr, "test/apiserver: building etcd, kube-apiserver and kubectl, "+kubernetesVersion+"; this takes some minutes, once")
+	fmt.Fprintln(os.Stderr, "test/apiserver: building etcd, kube-apiserver and kubectl, "+kubernetesVersion+"; this takes a few minutes, once")
 	start := time.Now()
 	for _, b := range binaries {
 		args := slices.Concat([]string{"build", "-o", filepath.Join(dir, b.name)}, buildArgs(kubernetesVersion), []string{b.pkg})
@@ -259,7 +258,7 @@ func build(ctx context.Context, module, dir, kubernetesVersion string) error {
 		cmd.Dir = module
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-		// A compiler that is asked to stop removes its own temporary files.
+		// An interrupted compiler removes its temporary files.
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("building %s: %w", b.pkg, err)
@@ -269,8 +268,8 @@ func build(ctx context.Context, module, dir, kubernetesVersion string) error {
 	return nil
 }
 
-// buildArgs are the flags of every build. A Kubernetes that is built as a dependency does not know its own version,
-// which clients ask for at /version; a release build sets it in the same way.
+// buildArgs are the flags of every build. Kubernetes that is built as a dependency does not know its own version,
+// which clients read from /version; a release build sets it in the same way.
 func buildArgs(kubernetesVersion string) []string {
 	parts := append(strings.SplitN(strings.TrimPrefix(kubernetesVersion, "v"), ".", 3), "", "")
 	ldflags := []string{"-s", "-w"}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package poll waits, in tests, for what a server or a process does a moment after it answered.
+// Package poll waits in tests for effects that a server or a process has after it has answered.
 package poll
 
 import (
@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// What these tests wait for takes milliseconds. The deadline is an emergency stop: only a test that would wait for ever reaches it.
+// The effects take milliseconds. The deadline is an emergency stop for a test that would otherwise wait forever.
 const (
 	Interval = 20 * time.Millisecond
 	Deadline = 5 * time.Minute
 )
 
-// Until tries until there is no error. After the deadline, the test fails with the last one.
+// Until calls try until it returns no error. After the deadline, the test fails with the last error.
 func Until(tb testing.TB, try func() error) {
 	tb.Helper()
 	var last error
@@ -27,16 +27,16 @@ func Until(tb testing.TB, try func() error) {
 		return last == nil, nil
 	})
 	if err != nil {
-		tb.Fatalf("%v; at last: %v", err, last)
+		tb.Fatalf("%v; last error: %v", err, last)
 	}
 }
 
-// True asks until it is so. After the deadline, the test fails and says what is not.
-func True(tb testing.TB, what string, so func() bool) {
+// True calls condition until it returns true. After the deadline, the test fails.
+func True(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
 	Until(tb, func() error {
-		if !so() {
-			return errors.New("it is not so: " + what)
+		if !condition() {
+			return errors.New("not true: " + what)
 		}
 		return nil
 	})

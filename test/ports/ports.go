@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ports finds ports for servers that cannot be asked which one they got.
+// Package ports finds ports for servers that do not report the port that they use.
 package ports
 
 import (
@@ -11,11 +11,11 @@ import (
 	"strconv"
 )
 
-// Free finds n ports of the loopback at which nobody listens. They lie below those that systems give to whoever asks for any: a server that
-// starts a while later, or goes away and comes back, still finds its port free.
+// Free returns n free ports of the loopback interface. They are below the range from which systems choose ports,
+// so that a server that starts later, or restarts, still finds its port free.
 func Free(n int) ([]int, error) {
 	var out []int
-	var held []net.Listener // until all are found, so that none is found twice
+	var listeners []net.Listener // open until all ports are found, so that none is found twice
 	var last error
 	for range 100 * n {
 		if len(out) == n {
@@ -24,20 +24,20 @@ func Free(n int) ([]int, error) {
 		port := 20000 + rand.IntN(10000)
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
-			last = err // taken
+			last = err // in use
 			continue
 		}
-		out, held = append(out, port), append(held, l)
+		out, listeners = append(out, port), append(listeners, l)
 	}
 	var failed error
-	for _, l := range held {
+	for _, l := range listeners {
 		failed = errors.Join(failed, l.Close())
 	}
 	if len(out) < n {
 		failed = errors.Join(failed, last)
 	}
 	if failed != nil {
-		return nil, fmt.Errorf("looking for %d free ports: %w", n, failed)
+		return nil, fmt.Errorf("finding %d free ports: %w", n, failed)
 	}
 	return out, nil
 }

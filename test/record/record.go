@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package record makes release records for tests that have no cluster, as Helm would store them for Fleet's agent.
+// Package record creates release records for tests without a cluster, as Helm stores them for Fleet's agent.
 package record
 
 import (
@@ -14,26 +14,26 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Record describes one revision of a release. The zero value is filled in: revision 1, deployed, in namespace web, by the agent in
-// cattle-fleet-system, named as its bundle.
+// Record describes one revision of a release. The defaults are revision 1, deployed, in namespace web, by the
+// agent in cattle-fleet-system, with the name of its bundle.
 type Record struct {
 	Bundle, Namespace string
 	Revision          int
 	Status            string
 	AgentNamespace    string
 	ServiceAccount    string
-	// Plain says that it is none of Fleet's.
+	// Plain makes a release without Fleet.
 	Plain bool
-	// SetID is the bundle's own where it is empty.
+	// SetID is the set of the objects; by default the bundle's own.
 	SetID string
-	// Hash stands in the manifest in place of that of the bundle's set.
+	// Hash replaces the hash of the set in the manifest.
 	Hash string
-	// Generate says that the objects' names are only what names begin with.
+	// Generate uses the names of the objects as their generateName.
 	Generate bool
 	Objects  []object.Ref
 }
 
-// Value returns the record as a Secret holds it under release.DataKey, once the API's own base64 is off.
+// Value returns the record as the Secret contains it under release.DataKey, without the API's own base64.
 func (r Record) Value() []byte {
 	if r.Namespace == "" {
 		r.Namespace = "web"
@@ -58,7 +58,7 @@ func (r Record) Value() []byte {
 		"manifest": r.manifest(),
 	})
 	if err != nil {
-		return nil // a map of strings is JSON
+		return nil // encoding these types does not fail
 	}
 	return []byte(base64.StdEncoding.EncodeToString(document))
 }
@@ -82,7 +82,7 @@ func (r Record) manifest() string {
 	return out.String()
 }
 
-// ConfigMaps names n ConfigMaps of a namespace, which may be empty: object-0 and so on.
+// ConfigMaps returns the names of n ConfigMaps: object-0 and so on. The namespace may be empty.
 func ConfigMaps(namespace string, n int) []object.Ref {
 	out := make([]object.Ref, n)
 	for i := range out {
