@@ -97,22 +97,32 @@ func (a adoption) object(t *testing.T, key string) report.AdoptedObject {
 // setOwnership sets these of the five ownership keys on an object and removes the others.
 func (f *fleetServer) setOwnership(obj *unstructured.Unstructured, metadata map[string]string) {
 	f.t.Helper()
+	f.merge("remover", obj, ownershipPatch(f.t, onlyThese(metadata)))
+}
+
+// onlyThese has these of the five ownership keys, and nil for the others.
+func onlyThese(metadata map[string]string) map[string]any {
+	keys := noOwnership()
+	maps.Copy(keys, anyValues(metadata))
+	return keys
+}
+
+// ownershipPatch is the merge patch that writes some of the five ownership keys; nil removes a key.
+func ownershipPatch(t *testing.T, keys map[string]any) string {
+	t.Helper()
 	labels, annotations := map[string]any{}, map[string]any{}
 	for _, k := range ownership.Keys() {
-		into := annotations
-		if k.Label {
-			into = labels
-		}
-		into[k.Name] = nil
-		if v, ok := metadata[k.Name]; ok {
-			into[k.Name] = v
+		if v, ok := keys[k.Name]; ok && k.Label {
+			labels[k.Name] = v
+		} else if ok {
+			annotations[k.Name] = v
 		}
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels, "annotations": annotations}})
 	if err != nil {
-		f.t.Fatal(err)
+		t.Fatal(err)
 	}
-	f.merge("remover", obj, string(patch))
+	return string(patch)
 }
 
 // removeOwnership removes all ownership metadata.

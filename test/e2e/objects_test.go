@@ -13,17 +13,11 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
-	obj := &unstructured.Unstructured{}
-	obj.SetAPIVersion(apiVersion)
-	obj.SetKind(kind)
-	obj.SetNamespace(namespace)
-	obj.SetName(name)
-	return obj
-}
+var object = cluster.Object
 
 func configMap(name string) *unstructured.Unstructured { return object("v1", "ConfigMap", apps, name) }
 

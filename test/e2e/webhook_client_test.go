@@ -81,19 +81,7 @@ func (p *userClient) patch(obj *unstructured.Unstructured, patch string, options
 
 // patchOwnership writes some of the five ownership keys; nil removes a key.
 func (p *userClient) patchOwnership(obj *unstructured.Unstructured, keys map[string]any, options ...client.PatchOption) error {
-	labels, annotations := map[string]any{}, map[string]any{}
-	for _, k := range ownership.Keys() {
-		if v, ok := keys[k.Name]; ok && k.Label {
-			labels[k.Name] = v
-		} else if ok {
-			annotations[k.Name] = v
-		}
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels, "annotations": annotations}})
-	if err != nil {
-		return err
-	}
-	return p.patch(obj, string(patch), options...)
+	return p.patch(obj, ownershipPatch(p.t, keys), options...)
 }
 
 // noOwnership has the five ownership keys, each with nil.
@@ -109,11 +97,7 @@ func noOwnership() map[string]any {
 // does not change.
 func (f *fleetServer) setOwnershipAsAdopt(metadata map[string]string, objs ...*unstructured.Unstructured) {
 	f.t.Helper()
-	keys := noOwnership()
-	for k, v := range metadata {
-		keys[k] = v
-	}
-	p := f.clientAs("")
+	keys, p := onlyThese(metadata), f.clientAs("")
 	for _, obj := range objs {
 		p.must("writing metadata of "+obj.GetName(), p.patchOwnership(obj, keys, client.FieldOwner(ownership.FieldManager)))
 	}

@@ -65,12 +65,8 @@ func TestWebhookFaultCertificate(t *testing.T) {
 func TestWebhookFaultRotation(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("hello", greetings("texts", "busy-0", "busy-1"))
-	h := f.newWebhook()
-	h.start()
-	h.awaitReady()
-	w, next := h.tcpProxy(), newPair(t, certutil.SelfSignedCertKeyOptions{})
-	h.registerAs(h.at("127.0.0.1", w.port), trusting(h.authority(), next.authority()))
-	h.awaitCalls()
+	h, next := f.newWebhook(), newPair(t, certutil.SelfSignedCertKeyOptions{})
+	w := h.serveThroughProxy(trusting(h.authority(), next.authority()))
 	l := b.startLoad("busy-0", "busy-1")
 	l.awaitMore(20)
 	h.install(next)
@@ -87,7 +83,7 @@ func TestWebhookFaultRotation(t *testing.T) {
 func (h *webhookProcess) awaitReconnected(w *tcpProxy, b *bundle) {
 	h.t.Helper()
 	before := w.connectionCount()
-	w.cut()
+	w.closeAll()
 	poll.Until(h.t, func() error {
 		switch stamped := b.mustRecreate("texts"); {
 		case w.connectionCount() == before:

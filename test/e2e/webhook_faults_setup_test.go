@@ -335,17 +335,23 @@ func (p pair) authority() []byte { return p.cert[strings.LastIndex(string(p.cert
 // install writes a pair to the webhook's files, and returns when the webhook serves it.
 func (h *webhookProcess) install(p pair) {
 	h.t.Helper()
-	for name, content := range map[string][]byte{"tls.key": p.key, "tls.crt": p.cert} {
-		if err := os.WriteFile(filepath.Join(h.dir, name), content, 0o600); err != nil {
-			h.t.Fatal(err)
-		}
-	}
+	h.writePair(p)
 	poll.Until(h.t, func() error {
 		if string(h.served()) != string(p.leaf()) {
 			return errors.New("the new certificate is not served")
 		}
 		return nil
 	})
+}
+
+// writePair writes a pair to the webhook's files.
+func (h *webhookProcess) writePair(p pair) {
+	h.t.Helper()
+	for name, content := range map[string][]byte{"tls.key": p.key, "tls.crt": p.cert} {
+		if err := os.WriteFile(filepath.Join(h.dir, name), content, 0o600); err != nil {
+			h.t.Fatal(err)
+		}
+	}
 }
 
 // served is the certificate that the webhook serves now.

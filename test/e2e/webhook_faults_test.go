@@ -39,11 +39,7 @@ func TestWebhookFaultDrained(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("hello", greetings("texts"))
 	h := f.newWebhook()
-	h.start()
-	h.awaitReady()
-	w := h.tcpProxy()
-	h.registerAs(h.at("127.0.0.1", w.port))
-	h.awaitCalls()
+	w := h.serveThroughProxy()
 
 	// The webhook reads the request when half of a large body has arrived.
 	sent, held, release := 0, make(chan struct{}), make(chan struct{})
@@ -221,11 +217,7 @@ func TestWebhookFaultSlow(t *testing.T) {
 	f := newFleet(t, shared)
 	b := f.deploy("hello", greetings("texts"))
 	h := f.newWebhook()
-	h.start()
-	h.awaitReady()
-	w := h.tcpProxy()
-	h.registerAs(h.at("127.0.0.1", w.port))
-	h.awaitCalls()
+	w := h.serveThroughProxy()
 	b.awaitStamped("texts") // opens the connection
 	held, release := w.holdResponses()
 	written := make(chan bool, 1)

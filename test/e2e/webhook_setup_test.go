@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,8 +18,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -80,22 +77,8 @@ func (f *fleetServer) newWebhook(args ...string) *webhookProcess {
 	h.args = append([]string{"webhook", "serve", "--kubeconfig", f.kubeconfig, "--namespace", "fleetdoctor-system", "--certificates=files", "--cert-dir", h.dir,
 		"--bind-address=127.0.0.1", "--port", strconv.Itoa(h.port), "--metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", h.metrics),
 		"--health-probe-bind-address", fmt.Sprintf("127.0.0.1:%d", h.probes), "--shutdown-delay=0s"}, args...)
-	h.writeCertificate()
+	h.writePair(newPair(f.t, certutil.SelfSignedCertKeyOptions{}))
 	return h
-}
-
-// writeCertificate writes a new certificate, of an authority of its own, which stands behind it in the file.
-func (h *webhookProcess) writeCertificate() {
-	h.t.Helper()
-	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	for name, content := range map[string][]byte{"tls.key": key, "tls.crt": cert} {
-		if err := os.WriteFile(filepath.Join(h.dir, name), content, 0o600); err != nil {
-			h.t.Fatal(err)
-		}
-	}
 }
 
 // authority is the certificate authority, in PEM.
@@ -288,30 +271,13 @@ type series struct {
 	value  int
 }
 
-// series are the series of one of the process's metrics; none where it tells of none.
+// series returns the series of one of the webhook's metrics.
 func (h *webhookProcess) series(name string) []series {
 	h.t.Helper()
-	r, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", h.metrics))
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer func() {
-		if err := r.Body.Close(); err != nil {
-			h.t.Error(err)
-		}
-	}()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(r.Body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
 	var out []series
-	for _, m := range families["fleetdoctor_webhook_"+name].GetMetric() {
-		labels := map[string]string{}
-		for _, l := range m.GetLabel() {
-			labels[l.GetName()] = l.GetValue()
-		}
-		out = append(out, series{labels, int(m.GetCounter().GetValue() + m.GetGauge().GetValue())})
+	all := families(h.t, http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d/metrics", h.metrics))
+	for _, m := range all["fleetdoctor_webhook_"+name].GetMetric() {
+		out = append(out, series{labelsOf(m), int(m.GetCounter().GetValue() + m.GetGauge().GetValue())})
 	}
 	return out
 }

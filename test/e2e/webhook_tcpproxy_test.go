@@ -48,13 +48,24 @@ func (h *webhookProcess) tcpProxy() *tcpProxy {
 	})
 	h.t.Cleanup(func() {
 		_ = l.Close() // the test has ended
-		w.cut()
+		w.closeAll()
 		accepting.Wait()
 	})
 	return w
 }
 
-// onRequest has a function called with the number of bytes that are about to go to the webhook, from now on.
+// serveThroughProxy starts the webhook, registers it with the address of a tcpProxy, and returns when requests reach it.
+func (h *webhookProcess) serveThroughProxy(changes ...func(clientConfig map[string]any)) *tcpProxy {
+	h.t.Helper()
+	h.start()
+	h.awaitReady()
+	w := h.tcpProxy()
+	h.registerAs(append(changes, h.at("127.0.0.1", w.port))...)
+	h.awaitCalls()
+	return w
+}
+
+// onRequest sets a function that is called with the number of bytes before they are forwarded to the webhook.
 func (w *tcpProxy) onRequest(before func(n int)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,8 +85,8 @@ func (w *tcpProxy) holdResponses() (held <-chan struct{}, release func()) {
 	return reached, release
 }
 
-// cut ends every connection, so that the next request has to make a new one.
-func (w *tcpProxy) cut() {
+// closeAll closes every connection, so that the next request must open a new one.
+func (w *tcpProxy) closeAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for c := range w.connections {
