@@ -30,7 +30,7 @@ func TestOwner(t *testing.T) {
 		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "unmarked"}, report.OwnerNotOwned, "", "cluster-one/guestbook Unmarked", nil},
 		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "of-bundle"}, report.OwnerNotDesired, "cluster-one/other",
 			"cluster-one/guestbook ForeignOwner", []string{"applied by Helm", `of set "default-other"`, "Helm release web/other", "namespace", "set of bundle deployment cluster-one/other"}},
-		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "of-nobody"}, report.OwnerLostSet, "",
+		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "of-unknown"}, report.OwnerLostSet, "",
 			"cluster-one/guestbook ForeignOwner", []string{"applied by Helm", "of a set that is not known here; the id matches it",
 				"Helm release web/gone, which has no record here", "namespace", "set that no release here has"}},
 		{"unowned-reasons", audit.Named{Kind: "configmap", Name: "inconsistent"}, report.OwnerLostSet, "", "cluster-one/guestbook Inconsistent",
@@ -39,7 +39,7 @@ func TestOwner(t *testing.T) {
 		{"unowned-reasons", audit.Named{Kind: "secret", Namespace: "cattle-fleet-system", Name: "fleet-agent"}, report.OwnerNone, "", "", nil},
 		{"abandoned-records-incomplete", audit.Named{Kind: "cm", Name: "other"}, report.OwnerUnknownSet, "", "", []string{"applied by Helm", "not known here",
 			"which has no record here, as far as records could be read", "namespace", "set that no release here has, as far as records could be read"}},
-		{"scope-declared-rightly", audit.Named{Kind: "cm", Name: "theme"}, report.OwnerOwned, "cluster-one/guestbook", "cluster-one/guestbook",
+		{"scope-declared-correctly", audit.Named{Kind: "cm", Name: "theme"}, report.OwnerOwned, "cluster-one/guestbook", "cluster-one/guestbook",
 			[]string{"applied by Helm", `of set "default-guestbook-cattle-fleet-local-system"`, "Helm release web/guestbook", "namespace", "set of bundle deployment"}},
 	} {
 		c := readCase(t, casesDir+"/"+tc.of+".yaml")

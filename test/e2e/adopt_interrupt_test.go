@@ -253,6 +253,7 @@ func TestParallelAdoptions(t *testing.T) {
 
 // barrier delays each caller until there are n; later callers pass.
 func barrier(t *testing.T, n int) func() {
+	t.Helper()
 	var mu sync.Mutex
 	open := make(chan struct{})
 	return func() {

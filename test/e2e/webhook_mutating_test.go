@@ -44,15 +44,6 @@ func (f *fleetServer) deployMixed() (*bundle, []*unstructured.Unstructured) {
 	return b, objs
 }
 
-// rolledOut says of Deployment frontend what its controller would.
-func (f *fleetServer) rolledOut() {
-	f.t.Helper()
-	generation := f.get(deployment("frontend")).GetGeneration()
-	f.merge("kube-controller-manager", deployment("frontend"), fmt.Sprintf(`{"status": {"observedGeneration": %d, "replicas": 1, "updatedReplicas": 1,
-		"readyReplicas": 1, "availableReplicas": 1, "conditions": [{"type": "Available", "status": "True"},
-			{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}]}}`, generation), "status")
-}
-
 // asList returns objects as one List.
 func asList(t *testing.T, objs []*unstructured.Unstructured) string {
 	t.Helper()
