@@ -83,6 +83,25 @@ func checkLayering(layers []layer, graph importGraph) []string {
 	return wrong
 }
 
+// checkTable returns the entries of the table that match no package or are not the name of a layer.
+func checkTable(layers []layer, graph importGraph) []string {
+	var wrong []string
+	packages := slices.Collect(maps.Keys(graph))
+	for _, r := range layers {
+		for _, pattern := range r.packages {
+			if !slices.ContainsFunc(packages, func(pkg string) bool { return matches(pattern, pkg) }) {
+				wrong = append(wrong, fmt.Sprintf("the row %s names %s, which matches no package", r.packages[0], pattern))
+			}
+		}
+		for _, allowed := range r.may {
+			if !slices.ContainsFunc(layers, func(l layer) bool { return l.packages[0] == allowed }) {
+				wrong = append(wrong, fmt.Sprintf("the row %s allows %s, which is not a layer", r.packages[0], allowed))
+			}
+		}
+	}
+	return wrong
+}
+
 // mayImport reports whether the table allows one package of this module to import another. Packages of one layer
 // may import each other.
 func mayImport(layers []layer, pkg, imported string) bool {

@@ -69,8 +69,8 @@ var printing = []string{
 // evaluating are packages that the layers between source and printers must not reach.
 var evaluating = slices.Concat(clients, printing)
 
-// layers is the table: a layer may import only the layers in `may`. A row may name a package that does not exist
-// yet; a package without a row is an error.
+// layers is the table: a layer may import only the layers in `may`. A package without a row, and a row without a
+// package, are errors.
 var layers = []layer{
 	{packages: []string{"pkg/object"}, pure: true, never: evaluating},
 	{packages: []string{"pkg/fleet", "pkg/fleet/v1alpha1"}, pure: true, never: evaluating,
@@ -199,7 +199,7 @@ func TestLayering(t *testing.T) {
 	for _, fault := range faults {
 		t.Errorf("go list: %s", fault)
 	}
-	for _, wrong := range checkLayering(layers, graph) {
+	for _, wrong := range slices.Concat(checkLayering(layers, graph), checkTable(layers, graph)) {
 		t.Error(wrong)
 	}
 }
@@ -301,6 +301,22 @@ func TestLayeringRefuses(t *testing.T) {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestTableRefuses checks that entries of the table without a package or a layer are reported.
+func TestTableRefuses(t *testing.T) {
+	table := []layer{
+		{packages: []string{"pkg/object"}},
+		{packages: []string{"pkg/cmd/*"}, may: []string{"pkg/object", "pkg/removed"}},
+		{packages: []string{"pkg/removed/..."}},
+	}
+	want := []string{
+		"the row pkg/cmd/* allows pkg/removed, which is not a layer",
+		"the row pkg/removed/... names pkg/removed/..., which matches no package",
+	}
+	if diff := cmp.Diff(want, checkTable(table, importGraph{"pkg/object": nil, "pkg/cmd/audit": nil})); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
 	}
 }
 

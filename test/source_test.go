@@ -5,6 +5,7 @@ package test
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ func TestTop(t *testing.T) {
 // TestSources checks every Go file of the project, with any build constraint and in nested modules too.
 func TestSources(t *testing.T) {
 	root := os.DirFS("..")
-	read := 0
+	read := map[string]bool{}
 	err := fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -49,7 +50,7 @@ func TestSources(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		read++
+		read[file] = true
 		for _, wrong := range checkSource(layers, file, src) {
 			t.Error(wrong)
 		}
@@ -58,8 +59,15 @@ func TestSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if read == 0 {
+	if len(read) == 0 {
 		t.Error("no Go files")
+	}
+	for _, l := range layers {
+		for _, name := range l.pureFiles {
+			if file := path.Join(l.packages[0], name); !read[file] {
+				t.Errorf("the table in test/layering_test.go names %s, which does not exist", file)
+			}
+		}
 	}
 }
 

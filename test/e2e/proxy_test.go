@@ -148,13 +148,21 @@ func (p *proxy) stallAfter(n int) (stalled <-chan struct{}, release func()) {
 // await returns when an event has happened. The deadline is an emergency stop.
 func await(t *testing.T, what string, event <-chan struct{}) {
 	t.Helper()
+	receive(t, what, event)
+}
+
+// receive returns the next value of a channel. The deadline is an emergency stop.
+func receive[T any](t *testing.T, what string, from <-chan T) T {
+	t.Helper()
 	late := time.NewTimer(poll.Deadline)
 	defer late.Stop()
+	var v T
 	select {
-	case <-event:
+	case v = <-from:
 	case <-late.C:
 		t.Fatalf("waited %s for: %s", poll.Deadline, what)
 	}
+	return v
 }
 
 // onRequest sets a function that is called with each request from now on.

@@ -73,7 +73,7 @@ func TestWebhookFaultDrained(t *testing.T) {
 		return nil
 	})
 	close(release)
-	if r := <-written; r.err != nil || !r.stamped {
+	if r := receive(t, "the end of the write", written); r.err != nil || !r.stamped {
 		t.Errorf("the request in progress: %+v", r)
 	}
 	if status := waitFor(t, h.process); status != 0 {
@@ -232,7 +232,7 @@ func TestWebhookFaultSlow(t *testing.T) {
 	default:
 	}
 	release()
-	if !<-written {
+	if !receive(t, "the end of the write", written) {
 		t.Error("the write is not stamped")
 	}
 	b.expectAllReady()
