@@ -69,7 +69,7 @@ func TestWebhookForgedClaim(t *testing.T) {
 	h.awaitObjects(4)
 	for name, may := range map[string]bool{account(agentNamespace, "fleet-agent"): true, account("tenant", "fleet-agent"): false} {
 		err := f.clientAs(name).Delete(t.Context(), configMap("settings"), client.DryRunAll)
-		if (err == nil) != may || err != nil && !strings.Contains(err.Error(), "guestbook will be at most 2/3") {
+		if (err == nil) != may || err != nil && !(strings.Contains(err.Error(), "bundle guestbook") && strings.Contains(err.Error(), "2/3")) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -135,7 +135,7 @@ func TestWebhookUpgrade(t *testing.T) {
 		t.Errorf("warnings about an undesired object: %s", got)
 	}
 	admin.must("deleting an added object", admin.Delete(t.Context(), added.DeepCopy()))
-	expectContains(t, "the warning", admin.takeWarnings(), "guestbook will be at most 0/1")
+	expectContains(t, "the warning", admin.takeWarnings(), "fleetdoctor/Deleted", "bundle guestbook", "0/1")
 	admin.must("creating an added object", admin.Create(t.Context(), added.DeepCopy()))
 	f.expectOwnership(b.ownership(), added)
 	expect(t, f.audit(), outcome{Deployments: map[string]string{"guestbook": "Ready"}})
@@ -174,7 +174,7 @@ func TestWebhookContested(t *testing.T) {
 		}
 		f.expectOwnership(b.ownership(), bare)
 		admin.must("removing the hash", admin.patchOwnership(bare, map[string]any{fleet.HashLabel: nil}))
-		expectContains(t, "the warning", admin.takeWarnings(), "bundle "+name, name+" will be at most 0/1")
+		expectContains(t, "the warning", admin.takeWarnings(), "fleetdoctor/Stripped", "bundle "+name, "0/1")
 		f.expectOwnership(b.ownership(), bare)
 	}
 	theirs := configMap("theme")
