@@ -23,12 +23,12 @@ func TestWebhookDryRun(t *testing.T) {
 	h := f.serveWebhook("default")
 	admin := f.clientAs("")
 	f.remove(configMap("texts"))
-	would := b.withHelmOwnership(configMap("texts"))
-	admin.must("creating it", admin.Create(t.Context(), would, client.DryRunAll))
-	if err := compareOwnership(b.ownership(), would); err != nil {
+	created := b.withHelmOwnership(configMap("texts"))
+	admin.must("creating it", admin.Create(t.Context(), created, client.DryRunAll))
+	if err := compareOwnership(b.ownership(), created); err != nil {
 		t.Error(err)
 	}
-	if err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(would), configMap("texts")); !apierrors.IsNotFound(err) {
+	if err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(created), configMap("texts")); !apierrors.IsNotFound(err) {
 		t.Errorf("a dry run stored something: %v", err)
 	}
 
