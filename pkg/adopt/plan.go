@@ -161,8 +161,8 @@ func unproven(d *evaluate.BundleDeployment) []string {
 
 // refusals lists the owners that prevent the adoption, each with the remedy.
 func refusals(err error) []string {
-	var refusal *ownership.RefusalError
-	if !errors.As(err, &refusal) {
+	refusal, ok := errors.AsType[*ownership.RefusalError](err)
+	if !ok {
 		return nil
 	}
 	var out []string

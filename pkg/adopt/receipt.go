@@ -92,7 +92,7 @@ func CreateReceipt(path string, h Header, items []Item) (*Receipt, error) {
 		if err := escape.EncodeJSON(&line, v, ""); err != nil { // without unprintable characters: people read receipts in terminals
 			return nil, err
 		}
-		b.Write(digests.seal(line.Bytes()))
+		b.Write(append(digests.seal(bytes.TrimSuffix(line.Bytes(), []byte("}\n"))), '\n'))
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {

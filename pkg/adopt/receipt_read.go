@@ -21,33 +21,20 @@ import (
 // The digest is not signed: a person who rewrites all lines can compute it again.
 type chain struct{ last string }
 
-// chainField begins the last field of a line, chainEnd ends the line.
-const (
-	chainField = `,"chain":"`
-	chainEnd   = `"}`
-)
+const chainField = `,"chain":"`
 
-// seal adds the digest to a line, which is a JSON object with at least one field, and a newline.
-func (c *chain) seal(line []byte) []byte {
-	text := bytes.TrimSuffix(bytes.TrimSpace(line), []byte("}"))
-	c.add(text)
-	return slices.Concat(text, []byte(chainField+c.last+chainEnd+"\n"))
+// seal adds the digest as the last field of a line, which is a JSON object without its closing brace.
+func (c *chain) seal(text []byte) []byte {
+	sum := sha256.Sum256(slices.Concat([]byte(c.last), text))
+	c.last = hex.EncodeToString(sum[:])
+	return slices.Concat(text, []byte(chainField+c.last+`"}`))
 }
 
 // verify says whether seal wrote the line, after the same lines.
 func (c *chain) verify(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	i := bytes.LastIndex(line, []byte(chainField))
-	if i < 0 {
-		return false
-	}
-	c.add(line[:i])
-	return string(line[i:]) == chainField+c.last+chainEnd
-}
-
-func (c *chain) add(text []byte) {
-	sum := sha256.Sum256(slices.Concat([]byte(c.last), text))
-	c.last = hex.EncodeToString(sum[:])
+	return i >= 0 && bytes.Equal(c.seal(line[:i]), line)
 }
 
 // maxLine is the maximum length of a line, in bytes. A line has the values of five keys, and an annotation may be long.

@@ -119,7 +119,7 @@ func sealed(lines ...string) string {
 	var c chain
 	var b strings.Builder
 	for _, line := range lines {
-		b.Write(c.seal([]byte(line)))
+		b.Write(append(c.seal([]byte(strings.TrimSuffix(line, "}"))), '\n'))
 	}
 	return b.String()
 }

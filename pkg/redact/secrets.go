@@ -5,7 +5,6 @@
 package redact
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -37,14 +36,12 @@ func add(values *map[string]bool, v string, encoded bool) {
 // AddText adds a text from a Secret: the whole text and, if it is YAML, each value in it, because a template may use the values one by one.
 func (s *Secrets) AddText(text []byte) {
 	s.AddPlain(string(text))
-	raw, err := yaml.YAMLToJSON(text)
-	if err != nil {
-		return
+	numbers := func(d *json.Decoder) *json.Decoder {
+		d.UseNumber() // a password may be a number
+		return d
 	}
 	var v any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber() // a password may be a number
-	if d.Decode(&v) == nil {
+	if yaml.Unmarshal(text, &v, numbers) == nil {
 		Leaves(v, s.AddPlain)
 	}
 }
@@ -131,12 +128,9 @@ func SecretIn(annotation any) map[string]any {
 		return nil
 	}
 	inner, _, err := object.Decode([]byte(text))
-	if err != nil {
-		return nil
-	}
 	_, data := inner["data"].(map[string]any)
 	_, stringData := inner["stringData"].(map[string]any)
-	if !data && !stringData {
+	if err != nil || !data && !stringData {
 		return nil
 	}
 	return inner
