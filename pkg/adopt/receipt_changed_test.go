@@ -64,14 +64,24 @@ func TestReceiptUndamaged(t *testing.T) {
 	for name, raw := range map[string][]byte{
 		"damaged outcomes": bytes.Join([][]byte{all[0], all[1], all[2], []byte("\x00\x00\n{\"en\n"), all[4], []byte("\x00\x00")}, nil),
 		"no outcome":       bytes.Join(all[:3], nil),
-		// Outcomes of earlier versions do not say whether the server answered.
-		"outcomes without unanswered": bytes.ReplaceAll(bytes.Join(all, nil), []byte(`,"unanswered":true`), nil),
-		"outcomes with a message":     bytes.ReplaceAll(bytes.Join(all, nil), []byte(`"unanswered":true`), []byte(`"message":"interrupted before the server answered"`)),
-		"CRLF":                        bytes.ReplaceAll(bytes.Join(all, nil), []byte("\n"), []byte("\r\n")),
+		"a message":        bytes.ReplaceAll(bytes.Join(all, nil), []byte(`"unanswered":true`), []byte(`"message":"interrupted before the server answered"`)),
+		"CRLF":             bytes.ReplaceAll(bytes.Join(all, nil), []byte("\n"), []byte("\r\n")),
 	} {
 		if _, entries, err := ReadReceipt(bytes.NewReader(raw)); err != nil || len(entries) != 2 {
 			t.Errorf("%s: %d objects, error %v", name, len(entries), err)
 		}
+	}
+}
+
+// TestReceiptOfEarlierVersion checks that the receipt of an earlier version is read. Its outcomes do not say whether the server answered.
+func TestReceiptOfEarlierVersion(t *testing.T) {
+	const text = `{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":2,"takenAt":"2026-01-02T03:04:05Z","version":"0.3.1","clusterUID":"u-0","digest":"abc","objects":1,"chain":"cc67c07ec4aef154dda9dff7a8d4bba43fcc5db0fd090a8f2ac1457f647b0e2c"}
+{"apiVersion":"v1","kind":"ConfigMap","namespace":"web","name":"theme","uid":"u-1","bundleDeployment":"cluster-one/guestbook","release":"web/guestbook","before":{},"after":{"objectset.rio.cattle.io/hash":"x"},"chain":"14093325b5ba87a8af63a8b58f9c4b4ff2b9d5817b15ab8b4cab3f7c64426a16"}
+{"entry":1,"outcome":"Failed"}
+`
+	h, entries, err := ReadReceipt(strings.NewReader(text))
+	if err != nil || h.Version != "0.3.1" || len(entries) != 1 || entries[0].Ref != theme || entries[0].After["objectset.rio.cattle.io/hash"] != "x" {
+		t.Errorf("header %+v, entries %+v, error %v", h, entries, err)
 	}
 }
 
