@@ -76,7 +76,7 @@ func modifiedIn(s *v1alpha1.Summary) []v1alpha1.ModifiedStatus {
 	return out
 }
 
-// secretsShown returns the Secrets whose patches contain a value. A patch that only removes keys, or changes labels, contains none.
+// secretsShown returns the Secrets with patches that contain a value. A patch that only removes keys, or changes labels, contains none.
 func secretsShown(entries []v1alpha1.ModifiedStatus) []string {
 	var out []string
 	for _, m := range entries {

@@ -10,35 +10,24 @@ import (
 	"syscall"
 )
 
-// maxProcesses bounds the number of processes that endChildren terminates.
-const maxProcesses = 1000
-
 // endChildren terminates the child processes of this process, and their children. Errors are ignored: the process ends anyway.
 func endChildren() {
-	all := children("self")
-	for i := 0; i < len(all) && len(all) < maxProcesses; i++ {
-		all = append(all, children(all[i])...)
-	}
-	for _, pid := range all {
+	for _, pid := range descendants("self") {
 		if n, err := strconv.Atoi(pid); err == nil {
 			_ = syscall.Kill(n, syscall.SIGTERM) // the process may have ended
 		}
 	}
 }
 
-// children are the ids of the child processes of all threads of a process.
-func children(pid string) []string {
-	lists, err := filepath.Glob("/proc/" + pid + "/task/*/children")
-	if err != nil {
-		return nil
-	}
+// descendants are the ids of the child processes of all threads of a process, and of their children.
+func descendants(pid string) []string {
+	lists, _ := filepath.Glob("/proc/" + pid + "/task/*/children") // the pattern is valid
 	var out []string
 	for _, list := range lists {
-		text, err := os.ReadFile(list)
-		if err != nil {
-			continue // the thread has ended
+		text, _ := os.ReadFile(list) // a thread that has ended has no children
+		for _, child := range strings.Fields(string(text)) {
+			out = append(append(out, child), descendants(child)...)
 		}
-		out = append(out, strings.Fields(string(text))...)
 	}
 	return out
 }

@@ -16,7 +16,7 @@ import (
 // Manager is the last manager of a field in the object's managedFields.
 type Manager struct {
 	Name, Operation, Subresource string
-	Time                         time.Time // zero where not recorded
+	Time                         time.Time // zero if it is not recorded
 }
 
 // Managers finds the managers of the fields of one live object.
@@ -30,7 +30,7 @@ type entry struct {
 	fields  *fieldpath.Set
 }
 
-// ReadManagers reads the managedFields of a live object, given as JSON. An object without managedFields is not an error.
+// ReadManagers reads the managedFields of a live object from JSON. An object without managedFields is not an error.
 func ReadManagers(managedFields []byte, live map[string]any) (*Managers, error) {
 	m := &Managers{live: live}
 	if len(managedFields) == 0 {
@@ -133,8 +133,8 @@ func owned(set *fieldpath.Set, path fieldpath.Path, live any, asWhole bool) int 
 	return 0
 }
 
-// resolve finds the set's own name for a step, and the live value of the step. managedFields may identify an element by its keys where the path
-// has an index, and the other way round.
+// resolve finds the name that the set has for a step, and the live value of the step. If the path has an index, managedFields can have keys,
+// and the other way round.
 func resolve(set *fieldpath.Set, step fieldpath.PathElement, live any) (fieldpath.PathElement, any) {
 	next := child(live, step)
 	if step.FieldName != nil || has(set, step) {

@@ -129,7 +129,7 @@ func deref(t reflect.Type) reflect.Type {
 	return t
 }
 
-// pathKeys lists the key fields of server-side apply, sorted, for lists where they differ from the merge key. The API server identifies an element
+// pathKeys lists the key fields of server-side apply, sorted, for lists in which they differ from the merge key. The API server identifies an element
 // by them in a field path. A test compares the table with client-go's schema. Lists that have keys in server-side apply but are atomic in
 // strategic merge (claims of a container's resources) are compared as a whole, as Fleet does. Their elements have an index in the path;
 // Managers finds the API server's own name for them.

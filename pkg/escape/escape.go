@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package escape makes foreign text safe to print: names, messages of servers and arguments of the command line may hold control
-// characters that drive a terminal, or bidirectional ones that make a line read otherwise than it is written. It is the only place that
-// decides which characters those are.
+// Package escape makes text of other programs and users safe to print. Names, messages of servers and arguments can contain control characters that
+// act on a terminal, and bidirectional characters that change the visible order of a line. Only this package decides which characters are printable.
 package escape
 
 import (
@@ -13,38 +12,32 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
-	"unicode/utf8"
 )
 
-// Line returns text for one line of a terminal. A tab stays; every other character that is not printable becomes U+FFFD, a line end too.
-func Line(s string) string {
+// Line returns text for one line of a terminal. Each character that is not printable, except a tab, becomes U+FFFD. This includes line ends.
+func Line(s string) string { return replaced(s, "\t") }
+
+// Text returns text for a terminal, as Line does, but keeps line ends.
+func Text(s string) string { return replaced(s, "\t\n") }
+
+func replaced(s, kept string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\t' && hidden(r) {
+		if hidden(r) && !strings.ContainsRune(kept, r) {
 			return unicode.ReplacementChar
 		}
 		return r
 	}, s)
 }
 
-// Text returns text for a terminal. It does what Line does, and keeps line ends.
-func Text(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\t' && r != '\n' && hidden(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-}
-
-// hidden says whether a character is not seen as itself: control and format characters, separators other than the blank, and what is not
-// assigned.
+// hidden reports whether a character is invisible or acts on a terminal: control and format characters, separators other than the blank, and
+// characters that are not assigned.
 func hidden(r rune) bool { return !unicode.IsPrint(r) }
 
-// JSON returns a JSON document that decodes to the same value, with the characters of its strings that are not printable as \u escapes. Layout
-// between the values stays.
+// JSON returns a JSON document that decodes to the same value, and escapes with \u the characters in its strings that are not printable. It keeps
+// the layout between values.
 func JSON(document []byte) []byte { return escaped(document, unsafeInJSON) }
 
-// escaped returns a JSON document with those characters as \u escapes.
+// escaped returns a JSON document with \u escapes for some characters.
 func escaped(document []byte, which func(rune) bool) []byte {
 	if !bytes.ContainsFunc(document, which) {
 		return document
@@ -55,17 +48,17 @@ func escaped(document []byte, which func(rune) bool) []byte {
 			b.WriteRune(r)
 			continue
 		}
-		for _, unit := range utf16.Encode([]rune{r}) { // beyond 16 bits JSON has pairs
+		for _, unit := range utf16.Encode([]rune{r}) { // JSON has pairs for characters of more than 16 bits
 			fmt.Fprintf(&b, `\u%04x`, unit)
 		}
 	}
 	return b.Bytes()
 }
 
-// unsafeInJSON leaves the control characters below the blank alone: within strings they are escaped already, between values they are layout.
+// unsafeInJSON excludes the control characters below the blank: in strings they are escaped already, between values they are layout.
 func unsafeInJSON(r rune) bool { return r >= ' ' && hidden(r) }
 
-// EncodeJSON writes a value as JSON, as encoding/json does, indented by indent, with HTML characters as they are.
+// EncodeJSON writes a value as encoding/json does, indented by indent, without escapes for HTML.
 func EncodeJSON(w io.Writer, v any, indent string) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -78,12 +71,12 @@ func EncodeJSON(w io.Writer, v any, indent string) error {
 	return err
 }
 
-// TextWriter passes text on to a terminal as Text returns it. Each Write must hold whole characters, as those of package fmt do.
+// TextWriter writes text to a terminal as Text returns it. Each Write must have complete characters, as those of package fmt have.
 func TextWriter(w io.Writer) io.Writer {
 	return writer{w, func(p []byte) []byte { return []byte(Text(string(p))) }}
 }
 
-// JSONWriter passes JSON on as JSON returns it. Each Write must hold whole characters, as those of log/slog do.
+// JSONWriter writes JSON as JSON returns it. Each Write must have complete characters, as those of log/slog have.
 func JSONWriter(w io.Writer) io.Writer { return writer{w, JSON} }
 
 type writer struct {
@@ -97,9 +90,4 @@ func (w writer) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
-}
-
-// printable says whether every character of a document can be shown, line ends and tabs aside.
-func printable(document []byte) bool {
-	return utf8.Valid(document) && !bytes.ContainsFunc(document, func(r rune) bool { return r != '\t' && r != '\n' && hidden(r) })
 }

@@ -12,26 +12,26 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// EncodeYAML returns a value as YAML, by its JSON. The document decodes to the same value, and has the characters that are not printable
-// as escapes.
+// EncodeYAML returns a value as YAML, made from its JSON. The document decodes to the same value, and has escapes for the characters that are not
+// printable.
 func EncodeYAML(v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
-	// JSON is read as YAML to be written as YAML, and that may hold some characters only as escapes, and knows no pairs of them.
+	// The library reads the JSON as YAML. YAML permits some characters only as escapes, and has no pairs of escapes.
 	out, err := yaml.JSONToYAML(escaped(raw, func(r rune) bool { return r <= 0xffff && unsafeInJSON(r) }))
-	if err != nil || printable(out) {
+	if err != nil || Text(string(out)) == string(out) {
 		return out, err
 	}
 	return marked(raw)
 }
 
-// marked writes YAML whose strings have characters that the library does not escape. It escapes C0 control characters, whatever else a
-// string holds, and quotes the string. So each of those characters passes through it as its number within two control characters.
+// marked writes YAML with strings that have characters which the library does not escape. The library escapes C0 control characters in any string,
+// and quotes the string. So each of those characters is replaced by its number between two control characters, which an escape then replaces.
 func marked(raw []byte) ([]byte, error) {
 	mark := 0
-	for bytes.Contains(raw, []byte(fmt.Sprintf("x01%d:", mark))) { // so that no text can pass for a mark
+	for bytes.Contains(raw, []byte(fmt.Sprintf("x01%d:", mark))) { // so that no text looks like a mark
 		mark++
 	}
 	var document any
@@ -68,10 +68,10 @@ func marked(raw []byte) ([]byte, error) {
 	}), nil
 }
 
-// Lines returns a decoded JSON document with each of its strings, keys too, as Line returns it.
+// Lines returns a decoded JSON document after Line was applied to each of its strings and keys.
 func Lines(v any) any { return mapTexts(v, Line) }
 
-// mapTexts returns a decoded JSON document with each of its strings, keys too, as f returns it.
+// mapTexts returns a decoded JSON document after f was applied to each of its strings and keys.
 func mapTexts(v any, f func(string) string) any {
 	switch v := v.(type) {
 	case string:

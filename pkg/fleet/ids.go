@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	setIDPrefix    = "default" // hard-coded in every agent; not the defaultNamespace option
+	setIDPrefix    = "default" // a constant in every agent, not the option defaultNamespace
 	agentPrefix    = "fleet-agent"
 	agentSetID     = "fleet-agent-bootstrap"
 	maxName        = 64 // SafeConcat shortens names of this many bytes and more
 	maxReleaseName = 53 // Helm's limit
-	// DefaultNamespace is where a release goes that names no namespace.
+	// DefaultNamespace is the namespace of a release if the bundle names none.
 	DefaultNamespace = "default"
 )
 
 // SetID returns the id of the set of objects that a BundleDeployment deploys. scope is the agent's AGENT_SCOPE, usually empty.
-// Every BundleDeployment whose name starts with "fleet-agent" gets the agent's own id, whoever made it.
+// Every BundleDeployment with a name that begins with "fleet-agent" has the id of the agent's own set.
 // Source: docs/fleet-behavior.md, 1.1.
 func SetID(bundleDeployment, scope string) string {
 	parts := []string{setIDPrefix, bundleDeployment}
@@ -32,14 +32,11 @@ func SetID(bundleDeployment, scope string) string {
 	if scope != "" {
 		parts = append(parts, scope)
 	}
-	if len(parts) == 1 {
-		return parts[0]
-	}
 	return SafeConcat(parts...)
 }
 
-// ScopeOfSet returns the agent scope with which SetID makes a set id of a BundleDeployment. A long set id is shortened and does not show its
-// scope: then only one of the candidates can be found. ok is false where no scope is found.
+// ScopeOfSet returns the agent scope with which SetID returns this set id for a BundleDeployment. A long set id is shortened and does not contain the
+// scope; then ScopeOfSet tries the candidates. ok is false if no scope is found.
 func ScopeOfSet(setID, bundleDeployment string, candidates ...string) (scope string, ok bool) {
 	for _, c := range append([]string{""}, candidates...) {
 		if SetID(bundleDeployment, c) == setID {
@@ -47,33 +44,34 @@ func ScopeOfSet(setID, bundleDeployment string, candidates ...string) (scope str
 		}
 	}
 	scope, ok = strings.CutPrefix(setID, SetID(bundleDeployment, "")+"-")
-	return scope, ok && len(setID) < maxName-1 // a shortened one has just that length
+	return scope, ok && len(setID) < maxName-1 // a shortened set id has exactly that length
 }
 
-// IsAgentBundle says whether Fleet takes a BundleDeployment of that name for its agent's own.
+// IsAgentBundle reports whether Fleet treats a BundleDeployment with this name as that of its agent.
 func IsAgentBundle(bundleDeployment string) bool {
 	return strings.HasPrefix(bundleDeployment, agentPrefix)
 }
 
 // Hash returns the value of HashLabel for a set id of an agent: 40 hexadecimal digits.
-// Source: docs/fleet-behavior.md, 1.2; the agent sets none of the owner annotations that would enter it.
+// Source: docs/fleet-behavior.md, 1.2. The agent sets no owner annotations, which would change the hash.
 func Hash(setID string) string { return HashOf(setID, "", "", "") }
 
-// HashOf returns the hash of a set that may have an owner, as the sets of Fleet's controllers do.
+// HashOf returns the hash of a set that can have an owner, as the sets of Fleet's controllers have.
 func HashOf(setID, ownerGVK, ownerName, ownerNamespace string) string {
 	sum := sha1.Sum([]byte(setID + ownerGVK + ownerName + ownerNamespace))
 	return hex.EncodeToString(sum[:])
 }
 
-// IsBundleSet says whether a set id may be that of a bundle. Other ids belong to other programs that use the same labels and annotations, such as Rancher and K3s.
+// IsBundleSet reports whether a set id can be that of a bundle. Other programs, such as Rancher and K3s, use other ids with the same labels and
+// annotations.
 func IsBundleSet(setID string) bool { return strings.HasPrefix(setID, setIDPrefix+"-") }
 
-// IsFleetsOwnSet says whether a set id belongs to Fleet itself: what its controllers and its agent's installation apply.
+// IsFleetsOwnSet reports whether Fleet's controllers or the installation of its agent apply the set.
 func IsFleetsOwnSet(setID string) bool {
 	return strings.HasPrefix(setID, "fleet-bootstrap") || strings.HasPrefix(setID, agentSetID) || setID == "fleet-manage-agent"
 }
 
-// SafeConcat joins parts with "-" and shortens the result to 63 bytes where it has 64 or more. It works on bytes, not on characters.
+// SafeConcat joins parts with "-", and shortens the result to 63 bytes if it has 64 or more. It counts bytes, not characters.
 func SafeConcat(parts ...string) string {
 	name := strings.Join(parts, "-")
 	if len(name) < maxName {
@@ -93,7 +91,7 @@ var (
 	releaseValid   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 )
 
-// HelmReleaseName turns any name into one that Helm takes: at most 53 bytes of a-z, 0-9 and "-". Source: docs/fleet-behavior.md, 1.4.
+// HelmReleaseName converts any name to a valid name for Helm: at most 53 bytes of a-z, 0-9 and "-". Source: docs/fleet-behavior.md, 1.4.
 func HelmReleaseName(name string) string {
 	s := strings.ReplaceAll(name, "/", "-")
 	if s != strings.ToLower(s) || releaseUnclean.MatchString(s) {
@@ -107,7 +105,7 @@ func HelmReleaseName(name string) string {
 	return limit(s, maxReleaseName)
 }
 
-// limit shortens s to n bytes, the last of them a digest of what was cut.
+// limit shortens s to n bytes. The last of them are a digest of s.
 func limit(s string, n int) string {
 	const digest = 5
 	if len(s) <= n {
@@ -116,12 +114,7 @@ func limit(s string, n int) string {
 	if n <= digest+1 {
 		return s[:n]
 	}
-	k := n - digest - 1
-	sep := "-"
-	if s[k-1] == '-' {
-		sep = ""
-	}
-	return s[:k] + sep + md5Hex(s)[:digest]
+	return strings.TrimSuffix(s[:n-digest-1], "-") + "-" + md5Hex(s)[:digest]
 }
 
 func md5Hex(s string) string {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fleet is Fleet's vocabulary: the labels it writes, the ids and hashes it computes, the names it makes.
-// Everything here is a pure function of its arguments.
+// Package fleet has the labels and annotations that Fleet writes, and the ids, hashes, names and versions that it computes. All functions are pure.
 package fleet
 
 // Labels and annotations of the objects that Fleet's agent deploys.
 const (
-	// HashLabel alone decides whether the agent counts an object as its own.
+	// HashLabel is the only label from which the agent decides that it owns an object.
 	HashLabel = "objectset.rio.cattle.io/hash"
-	// IDAnnotation is what HashLabel is the hash of.
+	// IDAnnotation has the id of the set; HashLabel is its hash.
 	IDAnnotation = "objectset.rio.cattle.io/id"
-	// PruneLabel with the value "false" keeps an object from ever being reported as orphaned.
+	// PruneLabel with the value "false" means that the object is never reported as orphaned.
 	PruneLabel = "objectset.rio.cattle.io/prune"
 
 	OwnerGVKAnnotation       = "objectset.rio.cattle.io/owner-gvk"
@@ -46,14 +45,14 @@ const (
 	KeepResourcesAnnotation  = "fleet.cattle.io/keep-resources"
 )
 
-// Objects by which an agent is known on its cluster.
+// Objects of an agent on its cluster.
 const (
 	AgentName = "fleet-agent" // Secret, Deployment or StatefulSet in the agent's namespace
-	// DefaultAccount is the service account that an agent works as, beside its own, where a bundle names none and there is one of that name.
+	// DefaultAccount is the service account that an agent uses, if it exists, for bundles that name none.
 	DefaultAccount = "fleet-default"
-	// AgentScopeEnv is the agent's environment variable that enters every set id.
+	// AgentScopeEnv is the environment variable of the agent that is part of every set id.
 	AgentScopeEnv = "AGENT_SCOPE"
-	// AgentSecretNamespaceKey is the key of the agent's Secret that names the namespace of its BundleDeployments.
+	// AgentSecretNamespaceKey is the key in the agent's Secret with the namespace of its BundleDeployments.
 	AgentSecretNamespaceKey = "deploymentNamespace"
 	ControllerName          = "fleet-controller" // Deployment in the system namespace
 )

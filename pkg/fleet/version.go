@@ -7,16 +7,16 @@ import (
 	"strconv"
 )
 
-// Version is one of Fleet, 0.Minor.Patch. Pre says that it is one before the release of that number.
+// Version is a version of Fleet, 0.Minor.Patch. Pre reports that it is a pre-release.
 type Version struct {
 	Minor, Patch int
 	Pre          bool
 }
 
-// version is in the tag of an image: "v0.14.3", "v0.16.0-rc.1", or "v105.0.0-up0.12.0" as Rancher tags it.
+// version finds the version in the tag of an image: "v0.14.3", "v0.16.0-rc.1", or "v105.0.0-up0.12.0" for images of Rancher.
 var version = regexp.MustCompile(`(?:^v?|up)0\.(\d+)\.(\d+)(-)?`)
 
-// ParseVersion reads the version in an image's tag; ok is false for one that says none, such as "dev".
+// ParseVersion reads the version in the tag of an image; ok is false if the tag has none, such as "dev".
 // Source: docs/fleet-behavior.md, 8.3.
 func ParseVersion(tag string) (v Version, ok bool) {
 	m := version.FindStringSubmatch(tag)
@@ -28,7 +28,7 @@ func ParseVersion(tag string) (v Version, ok bool) {
 	return Version{Minor: minor, Patch: patch, Pre: m[3] != ""}, minorErr == nil && patchErr == nil
 }
 
-// Before says whether the version is older than the release 0.minor.patch.
+// Before reports whether the version is older than the release 0.minor.patch.
 func (v Version) Before(minor, patch int) bool {
 	switch {
 	case v.Minor != minor:
@@ -39,7 +39,7 @@ func (v Version) Before(minor, patch int) bool {
 	return v.Pre
 }
 
-// CollectsByBundleName says whether an agent of that version compares the name of a release with the name of its BundleDeployment, and not
+// CollectsByBundleName reports whether an agent of this version compares the name of a release with the name of its BundleDeployment, and not
 // with the release name that it computed. If the two differ, the agent uninstalls the release that it has just installed. Source:
 // docs/fleet-behavior.md, 1.6.
 func (v Version) CollectsByBundleName() bool {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The agent reads fields leniently: a field that is missing, or whose parent is
-// not a map, is empty; a scalar of any type is converted to text; of a list the
+// The agent reads fields leniently: a field is empty if it is missing or if its
+// parent is not a map; a scalar of any type is converted to text; of a list the
 // first element is read. The accessors here do the same, so that
 // `spec.active: true` and `spec.active: "true"` are equal.
 

@@ -10,13 +10,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Content is an object as apimachinery's unstructured package holds it: map[string]any, []any, string, bool, int64, float64, nil.
+// Content is an object as apimachinery's unstructured package represents it: map[string]any, []any, string, bool, int64, float64, nil.
 type Content = map[string]any
 
-// Decode decodes one object's JSON. metadata.managedFields, often half of an object, is left out of the content and returned as
-// JSON of its own (nil where the object has none): it is read only for objects that differ. It is a slice of raw; the content shares no memory with raw.
+// Decode decodes the JSON of one object. It returns metadata.managedFields, often half of an object, as separate JSON (nil if there are none), because
+// they are read only for objects that differ. managedFields is a slice of raw; the content shares no memory with raw.
 func Decode(raw []byte) (content Content, managedFields []byte, err error) {
-	// Of all readers, a bytes.Buffer alone is not copied before it is decoded.
+	// jsontext copies the data of every reader except a bytes.Buffer.
 	d := decoder{dec: jsontext.NewDecoder(bytes.NewBuffer(raw), lenient)}
 	v, err := d.value(0)
 	if err != nil {
@@ -35,7 +35,7 @@ type decoder struct {
 	inMetadata    bool
 }
 
-// value decodes the next value. The nesting is bounded by jsontext (10,000 levels).
+// value decodes the next value. jsontext limits the nesting to 10,000 levels.
 func (d *decoder) value(depth int) (any, error) {
 	switch d.dec.PeekKind() {
 	case '{':
@@ -101,7 +101,7 @@ func (d *decoder) list(depth int) (any, error) {
 	return l, err
 }
 
-// number keeps whole numbers whole, as apimachinery does: 10 is not 10.0 in a message, and 2^53+1 keeps its last digit.
+// number decodes an integer as int64, as apimachinery does: messages show 10 and not 10.0, and 2^53+1 keeps its last digit.
 func number(s string) (any, error) {
 	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return i, nil

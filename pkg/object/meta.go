@@ -9,8 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Meta is the part of an object that is read without decoding all of it: its identity and its metadata.
-// Reading it costs a fraction of Decode, and most objects of a cluster need nothing else.
+// Meta is the identity and the metadata of an object. ReadMeta is much cheaper than Decode, and is sufficient for most objects of a cluster.
 type Meta struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -27,14 +26,14 @@ type Meta struct {
 	} `json:"metadata"`
 }
 
-// Owner is one of ownerReferences.
+// Owner is an entry of ownerReferences.
 type Owner struct {
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
 	Controller bool   `json:"controller"`
 }
 
-// Owners are, when read, no more than one: the controller, or else the first. An object that is forged can name millions, at three bytes each.
+// Owners has at most one element when it is read: the controller, or else the first owner. A malicious object can have millions, in three bytes each.
 type Owners []Owner
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
@@ -56,12 +55,12 @@ func (o *Owners) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	})
 }
 
-// Ref names the object.
+// Ref identifies the object.
 func (m *Meta) Ref() Ref {
 	return Ref{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}
 }
 
-// Controller is "Kind name" of the object's controller, "" where it has none.
+// Controller is "Kind name" of the controller of the object, "" without one.
 func (m *Meta) Controller() string {
 	for _, o := range m.Metadata.OwnerReferences {
 		if o.Controller {
@@ -71,7 +70,7 @@ func (m *Meta) Controller() string {
 	return ""
 }
 
-// ReadMeta reads the identity and metadata from one object's JSON.
+// ReadMeta reads the identity and the metadata from the JSON of one object.
 func ReadMeta(raw []byte) (*Meta, error) {
 	var m Meta
 	if err := json.Unmarshal(raw, &m, lenient); err != nil {
@@ -80,10 +79,10 @@ func ReadMeta(raw []byte) (*Meta, error) {
 	return &m, nil
 }
 
-// lenient accepts JSON that is not strictly valid, because some API servers write it.
+// lenient accepts duplicate names and invalid UTF-8, because some API servers write them.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// Into decodes one object's JSON into a typed value, by its json tags; fields it does not have are passed over.
+// Into decodes the JSON of one object into a typed value, by its json tags. It ignores unknown fields.
 func Into(raw []byte, into any) error {
 	if err := json.Unmarshal(raw, into, lenient); err != nil {
 		return fmt.Errorf("decoding object: %w", err)

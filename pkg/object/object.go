@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package object says which object is meant, and in which order objects are shown.
-// It is a leaf: it knows nothing of Fleet, of clusters or of reports.
+// Package object has the identity of objects, their order in documents, and the decoders of their JSON. It does not depend on Fleet, clusters or
+// reports.
 package object
 
 import (
@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Key is the identity of an object within one cluster, whatever version it is read in. It is comparable, so that it can key a map.
-// Namespace is empty for cluster-scoped objects.
+// Key is the identity of an object within one cluster, in all versions of its kind. Namespace is empty for cluster-scoped objects.
 type Key struct {
 	Group, Kind, Namespace, Name string
 }
@@ -42,7 +41,7 @@ func (k Key) Compare(o Key) int {
 		cmp.Compare(k.Namespace, o.Namespace), cmp.Compare(k.Name, o.Name))
 }
 
-// Ref names an object in a report: its Key with the version in which it was stated or read.
+// Ref identifies an object in a document: its Key with the version of the manifest or of the read object.
 type Ref struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -67,8 +66,5 @@ func (r Ref) Compare(o Ref) int {
 
 // Group returns the group of an apiVersion: "apps" of "apps/v1", "" of "v1".
 func Group(apiVersion string) string {
-	if i := strings.LastIndexByte(apiVersion, '/'); i >= 0 {
-		return apiVersion[:i]
-	}
-	return ""
+	return apiVersion[:max(0, strings.LastIndexByte(apiVersion, '/'))]
 }

@@ -177,8 +177,7 @@ func filled(words []string, first, rest int) []string {
 	return out
 }
 
-// span is the width of a text in columns. Characters of ambiguous width count as narrow, whatever the locale: the same report gives the same
-// bytes.
+// span is the width of a text in columns. Characters of ambiguous width are narrow in every locale: the same report gives the same bytes.
 func span(s string) int { return twwidth.WidthWithOptions(s, twwidth.Options{}) }
 
 // chunks splits a list into runs of neighbours that belong together.

@@ -22,7 +22,7 @@ type Adoption struct {
 	Tool    Tool   `json:"tool"`
 	Source  Source `json:"source"`
 	Scope   Scope  `json:"scope"`
-	// Undo says that the plan restores the values of a receipt; then there is no policy.
+	// Undo reports that the plan restores the values of a receipt; then there is no policy.
 	Undo   bool   `json:"undo,omitempty"`
 	Policy string `json:"policy,omitempty"`
 	// TakeFrom are the owners from whom objects may be taken, as given by --dangerous-take-from.
@@ -35,7 +35,7 @@ type Adoption struct {
 	Receipt string `json:"receipt,omitempty"` // the file with the previous values
 
 	Objects []AdoptedObject `json:"objects"`
-	// Deployments are the counts before and after, for each bundle deployment whose objects were written.
+	// Deployments are the counts before and after, for each bundle deployment with objects that were written.
 	Deployments []AdoptedDeployment `json:"bundleDeployments,omitempty"`
 	Gaps        []Gap               `json:"gaps"`
 	Notes       []string            `json:"notes,omitempty"`

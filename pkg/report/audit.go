@@ -125,7 +125,7 @@ func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
 	return out
 }
 
-// NewOwner converts an owner; nil stays nil.
+// NewOwner converts an owner, and returns nil for nil.
 func NewOwner(o *evaluate.Owner) *Owner {
 	if o == nil {
 		return nil
@@ -143,19 +143,18 @@ func Differences(all []evaluate.Difference) []Difference {
 	return out
 }
 
-// newAggregates returns the aggregates whose bundle deployments are all known: a partial total says nothing about the whole. codes are the
-// codes of the findings by object.
+// newAggregates returns the aggregates of which all bundle deployments are known. A partial total proves nothing. codes are the codes of the findings
+// by object.
 func newAggregates(all []*evaluate.Aggregate, codes map[string][]string) []Aggregate {
 	var out []Aggregate
 	for _, a := range all {
 		if !a.Complete {
 			continue
 		}
-		x := Aggregate{Namespace: a.Object.GetNamespace(), Name: a.Object.GetName(), Reported: newReported(a.Object.Reported()),
-			Findings: slices.Compact(codes[a.Kind+" "+a.Key()])}
-		x.Actual = Actual{BundleDeployments: a.Actual.BundleDeployments, ReadyBundleDeployments: a.Actual.ReadyBundleDeployments,
-			Counts: NewCounts(a.Actual.Counts)}
-		out = append(out, x)
+		out = append(out, Aggregate{Namespace: a.Object.GetNamespace(), Name: a.Object.GetName(), Reported: newReported(a.Object.Reported()),
+			Actual: Actual{BundleDeployments: a.Actual.BundleDeployments, ReadyBundleDeployments: a.Actual.ReadyBundleDeployments,
+				Counts: NewCounts(a.Actual.Counts)},
+			Findings: slices.Compact(codes[a.Kind+" "+a.Key()])})
 	}
 	slices.SortFunc(out, func(x, y Aggregate) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))

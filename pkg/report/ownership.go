@@ -19,7 +19,7 @@ type Ownership struct {
 	Gaps    []Gap         `json:"gaps"`
 }
 
-// OwnerResult says who owns an object.
+// OwnerResult is the result for the owner of an object.
 type OwnerResult string
 
 // The results.
@@ -41,9 +41,9 @@ type OwnedObject struct {
 	object.Ref
 	UID    string      `json:"uid,omitempty"`
 	Result OwnerResult `json:"result"`
-	// Verdict says the result in a sentence.
+	// Verdict is the result as a sentence.
 	Verdict string `json:"verdict"`
-	// Unknown says why it is not known which bundle desires the object; absent if it is known.
+	// Unknown is the reason if it is not known which bundle desires the object; otherwise absent.
 	Unknown string `json:"unknown,omitempty"`
 	// Owner is the bundle that owns the object; absent if no bundle owns it.
 	Owner *BundleOwner `json:"holder,omitempty"`
@@ -79,7 +79,7 @@ type MetadataEntry struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 	Means string `json:"means"`
-	// Who says who wrote it and when, if that is recorded.
+	// Who is the writer and the time, if they are recorded.
 	Who string `json:"who,omitempty"`
 }
 

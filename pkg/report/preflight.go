@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
@@ -136,16 +138,9 @@ func (p *Preflight) Redacted(s *redact.Secrets) *Preflight {
 }
 
 func comparePreflightItems(x, y PreflightItem) int {
-	order := cmp.Or(cmp.Compare(severityRank[x.Severity], severityRank[y.Severity]), cmp.Compare(x.Rule, y.Rule))
-	switch {
-	case order != 0 || x.Object == nil && y.Object == nil:
-		return cmp.Or(order, cmp.Compare(x.Message, y.Message))
-	case x.Object == nil:
-		return -1
-	case y.Object == nil:
-		return 1
-	}
-	return cmp.Or(x.Object.Compare(*y.Object), cmp.Compare(x.Message, y.Message))
+	// An item without object is first: the zero Ref is the least.
+	return cmp.Or(cmp.Compare(severityRank[x.Severity], severityRank[y.Severity]), cmp.Compare(x.Rule, y.Rule),
+		ptr.Deref(x.Object, object.Ref{}).Compare(ptr.Deref(y.Object, object.Ref{})), cmp.Compare(x.Message, y.Message))
 }
 
 func (h *redactor) preflight(p *Preflight) *Preflight {

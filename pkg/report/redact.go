@@ -51,7 +51,7 @@ func (a *Audit) Names(add func(...string)) {
 	}
 }
 
-// ownSentences are the codes of findings whose messages quote only paths from the cluster.
+// ownSentences are the codes of findings with messages that quote only paths from the cluster.
 var ownSentences = map[string]bool{"FD101": true, "FD104": true, "FD105": true, "FD107": true, "FD111": true}
 
 // Published implements redact.Document.
@@ -112,7 +112,7 @@ func (h *redactor) gaps(list []Gap) []Gap {
 	})
 }
 
-// each returns a copy of a list with every element changed; nil stays nil.
+// each returns a copy of a list with every element changed, and nil for nil.
 func each[T any](list []T, change func(T) T) []T {
 	if list == nil {
 		return nil

@@ -200,14 +200,14 @@ type Difference struct {
 	Operation   string `json:"operation,omitempty"`
 	Subresource string `json:"subresource,omitempty"`
 	Time        string `json:"time,omitempty"`
-	// AtAdmission says that no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API
+	// AtAdmission reports that no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API
 	// server set it.
 	AtAdmission bool `json:"atAdmission,omitempty"`
 	// Note qualifies the difference: a different order, or the result of the server's dry run.
 	Note string `json:"note,omitempty"`
 }
 
-// Who says who made the difference and when, if that is recorded.
+// Who describes the writer of the live value and the time, if they are recorded.
 func (d Difference) Who() string {
 	return evaluate.Difference{Manager: d.Manager, Operation: d.Operation, Subresource: d.Subresource, Time: d.Time, AtAdmission: d.AtAdmission}.Who()
 }

@@ -42,10 +42,10 @@ func (v Value) Shown() any {
 	return v.v
 }
 
-// IsZero says whether there is no value; encoding/json leaves it out then.
+// IsZero reports whether there is no value; then encoding/json omits it.
 func (v Value) IsZero() bool { return !v.set }
 
-// Equal says whether two values look the same when they are printed.
+// Equal reports whether two values are printed in the same way.
 func (v Value) Equal(o Value) bool {
 	return v.set == o.set && v.secret == o.secret && reflect.DeepEqual(v.Shown(), o.Shown())
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Enum is a flag with one of a few values. It implements pflag.Value.
+// Enum is a flag with a fixed list of values. It implements pflag.Value.
 type Enum struct {
 	value   string
 	allowed []string

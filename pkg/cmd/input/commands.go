@@ -50,7 +50,7 @@ func (f *Flags) Commands() check.Commands {
 		Preflight: f.evaluating("preflight"), Kubectl: "kubectl" + kubectl, Helm: "helm" + helm}
 }
 
-// connectArgs are the flags that say how to connect to the cluster, for kubectl and for Helm.
+// connectArgs are the flags that configure the connection to the cluster, for kubectl and for Helm.
 func (f *Flags) connectArgs() (kubectl, helm string) {
 	for _, flag := range []struct {
 		value      *string
@@ -75,6 +75,6 @@ func (f *Flags) connectArgs() (kubectl, helm string) {
 	return kubectl, helm
 }
 
-// hasCredentials says whether an address has more than a server, such as a user, a password or a token. A string that is not an address may
-// have any of them.
+// hasCredentials reports whether an address has more than a server, such as a user, a password or a token. A string that is not an address can
+// contain any of them.
 func hasCredentials(server string) bool { return escape.Address(server) != server }

@@ -7,23 +7,21 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // Explain adds a hint to an error of the engine. An error that has an exit status is returned as it is.
 func (f *Flags) Explain(err error) error {
-	var explained *exit.Error
-	if err == nil || errors.As(err, &explained) {
+	if _, explained := errors.AsType[*exit.Error](err); err == nil || explained {
 		return err
 	}
 	return &exit.Error{Status: exit.Failed, Err: err, Hint: f.hint(err)}
 }
 
-// UnreadHint says what to do if something could not be read, for a reason of the state Unknown.
+// UnreadHint returns the next step if something could not be read, for a reason of the state Unknown.
 func (f *Flags) UnreadHint(reason string) string {
 	switch reason {
 	case string(source.NotInSnapshot):
@@ -36,9 +34,9 @@ func (f *Flags) UnreadHint(reason string) string {
 
 func (f *Flags) hint(err error) string {
 	listing := f.listing(err)
-	var unread *evaluate.NoResultError
+	unread, noResult := errors.AsType[*evaluate.NoResultError](err)
 	switch {
-	case errors.As(err, &unread):
+	case noResult:
 		return f.UnreadHint(unread.Reason)
 	case errors.Is(err, engine.ErrScopeContradicted):
 		return "Leave out --agent-scope: the scope of the running agent is used."
@@ -64,8 +62,8 @@ func (f *Flags) hint(err error) string {
 
 // listing is the command that lists the targets of a kind, "" if the error is not about a target.
 func (f *Flags) listing(err error) string {
-	var none *evaluate.NotFoundError
-	if !errors.As(err, &none) {
+	none, ok := errors.AsType[*evaluate.NotFoundError](err)
+	if !ok {
 		return ""
 	}
 	names := evaluate.TargetKinds()[none.Target.Kind]

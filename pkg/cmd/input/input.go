@@ -9,14 +9,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
-
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
@@ -50,12 +49,12 @@ func (f *Flags) AddFlags(fs *pflag.FlagSet, namespaceUsage string) {
 
 const agentScopeFlag = "agent-scope"
 
-// AddAgentScopeFlag adds the flag that states the scope of agents where the source does not show it.
+// AddAgentScopeFlag adds the flag for the scope of agents that the source does not show.
 func (f *Flags) AddAgentScopeFlag(fs *pflag.FlagSet) {
-	fs.StringVar(&f.agentScope, agentScopeFlag, "", "Scope (AGENT_SCOPE) of the agents where no running agent shows it; '' states that they have none")
+	fs.StringVar(&f.agentScope, agentScopeFlag, "", "Scope (AGENT_SCOPE) of the agents if no running agent shows it; '' means no scope")
 }
 
-// AgentScope parses --agent-scope; nil where it is not given.
+// AgentScope parses --agent-scope; nil if it is not given.
 func (f *Flags) AgentScope() (*string, error) {
 	if !f.changed(agentScopeFlag) {
 		return nil, nil
@@ -66,7 +65,7 @@ func (f *Flags) AgentScope() (*string, error) {
 	return &f.agentScope, nil
 }
 
-// Captured says whether a snapshot is read instead of a cluster.
+// Captured reports whether a snapshot is read instead of a cluster.
 func (f *Flags) Captured() bool { return len(f.Snapshots) > 0 }
 
 // Reading is an opened source, with the progress line that is shown while it is read.
@@ -77,7 +76,7 @@ type Reading struct {
 	*output.Progress
 }
 
-// Report shows the progress of the engine.
+// Report shows the progress of an audit.
 func (r *Reading) Report(p collect.Progress) { r.Show(p.Doing, p.Objects) }
 
 // Read opens the source, shows a progress line while read runs, and adds a hint to the error.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -39,12 +40,8 @@ func (f *Flags) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	if name := f.connection(); name != "" {
 		return nil, exit.UsageError(fmt.Errorf("--snapshot and --%s are mutually exclusive: a snapshot needs no cluster", name))
 	}
-	piped := false
-	for _, path := range f.Snapshots {
-		if path == "-" && piped {
-			return nil, exit.UsageError(errors.New("--snapshot - is given twice: standard input can only be read once"))
-		}
-		piped = piped || path == "-"
+	if i := slices.Index(f.Snapshots, "-"); i >= 0 && slices.Contains(f.Snapshots[i+1:], "-") {
+		return nil, exit.UsageError(errors.New("--snapshot - is given twice: standard input can only be read once"))
 	}
 	return snapshot.Open(ctx, f.Snapshots, f.Streams.In)
 }
@@ -64,7 +61,7 @@ func (f *Flags) cluster() (*cluster.Cluster, error) {
 	return cluster.New(config, cluster.Options{Context: name, Now: f.Now})
 }
 
-// connection is the first flag on the command line that says how to connect to a cluster, "" without one.
+// connection is the first flag on the command line that configures the connection to a cluster, "" without one.
 func (f *Flags) connection() string {
 	all := pflag.NewFlagSet("connection", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(all)

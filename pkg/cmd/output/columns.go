@@ -42,7 +42,7 @@ func parseColumns(spec string) ([]column, error) {
 	return newColumns(headers, paths)
 }
 
-// readColumns reads a file whose first line has the headers and whose second line has the paths.
+// readColumns reads a file with the headers in the first line and the paths in the second.
 func readColumns(file string) ([]column, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -101,7 +101,7 @@ func printColumns(w io.Writer, d Document, columns []column) error {
 	return err
 }
 
-// cell is what the column shows of a row: its values, joined with commas.
+// cell is the content of the column for a row: its values, joined with commas.
 func (c column) cell(row any) (string, error) {
 	found, err := c.path.FindResults(row)
 	if err != nil {

@@ -47,7 +47,7 @@ func (p Printer) Print(ctx context.Context, to io.Writer, d Document) error {
 const (
 	table = "table"
 	wide  = "wide"
-	// text is the name that the format table had for some verbs. It stays valid.
+	// text is the former name of table for some verbs. It remains valid.
 	text = "text"
 )
 
@@ -76,7 +76,7 @@ func (f *PrintFlags) AddFlags(c *cobra.Command) {
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(f.Formats(), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
 
-// AddColorFlag adds the flag --color, for a command whose table has colours.
+// AddColorFlag adds the flag --color, for a command with a coloured table.
 func (f *PrintFlags) AddColorFlag(c *cobra.Command) { f.colour.AddTo(c, "color", "Use colours") }
 
 // Formats lists the names of the formats, the default first. Those of templates take an argument after an equals sign, or from --template.
@@ -84,12 +84,12 @@ func (f *PrintFlags) Formats() []string {
 	return slices.Concat([]string{table, wide, "json", "yaml", "name"}, f.templates.AllowedFormats(), []string{customColumns, customColumnsFile})
 }
 
-// ForPeople says whether the output is for a person, who can be asked a question, and not for a program.
+// ForPeople reports whether the output is for a person, who can answer a question, and not for a program.
 func (f *PrintFlags) ForPeople() bool {
 	return slices.Contains([]string{table, wide, text}, f.format())
 }
 
-// Coloured says whether to print in colours to a stream: on request, or on a terminal that supports them.
+// Coloured reports whether to print in colours to a stream: on request, or on a terminal that supports them.
 func (f *PrintFlags) Coloured(out io.Writer) bool { return coloured(f.colour.String(), out) }
 
 // format is the format in effect: --template alone selects go-template, as in kubectl.
@@ -146,7 +146,7 @@ func WriteYAML(w io.Writer, v any) error {
 	return err
 }
 
-// printTemplate writes what a template makes of the content. Its text is escaped afterwards: a template can decode what it reads.
+// printTemplate executes a template on the content. Its output is escaped afterwards, because a template can decode base64.
 func printTemplate(w io.Writer, d Document, printer cliprinters.ResourcePrinter, asJSON bool) error {
 	var content map[string]any
 	if err := decode(d.Content(), &content); err != nil {
@@ -179,7 +179,7 @@ func decode(v, into any) error {
 	return utiljson.Unmarshal(raw, into)
 }
 
-// Write writes to a stream what show prints, once it is complete. If the context ends first, it writes nothing.
+// Write writes the output of show to a stream when it is complete. If the context ends first, it writes nothing.
 func Write(ctx context.Context, to io.Writer, show func(io.Writer) error) error {
 	var out bytes.Buffer
 	if err := show(&out); err != nil {

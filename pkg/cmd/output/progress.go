@@ -20,8 +20,8 @@ const (
 	eraseLine = "\r\x1b[K"
 )
 
-// Progress is one line on a terminal that is overwritten, and erased at the end. A timer draws it, and not the events: a server that hangs
-// sends none.
+// Progress is one line on a terminal that is overwritten, and erased at the end. A timer draws it, not the events, because a server that hangs
+// causes no events.
 type Progress struct {
 	out   io.Writer
 	width func() int
@@ -31,7 +31,7 @@ type Progress struct {
 	objects int
 
 	clear sync.Once
-	stop  chan struct{} // closed to have the line erased
+	stop  chan struct{} // closed to erase the line
 	done  chan struct{} // closed when it is erased
 }
 
@@ -43,7 +43,7 @@ func StartProgress(out io.Writer, text string) *Progress {
 	return startProgress(out, func() int { return terminalWidth(out) }, text)
 }
 
-// startProgress shows nothing where out is nil.
+// startProgress shows nothing if out is nil.
 func startProgress(out io.Writer, width func() int, text string) *Progress {
 	p := &Progress{out: out, width: width, text: text, stop: make(chan struct{}), done: make(chan struct{})}
 	if out == nil {
@@ -61,7 +61,7 @@ func (p *Progress) Show(text string, objects int) {
 	p.text, p.objects = text, objects
 }
 
-// Clear erases the line. Nothing is drawn after it returned. It may be called again.
+// Clear erases the line. After it returns, nothing is drawn. It may be called again.
 func (p *Progress) Clear() {
 	p.clear.Do(func() { close(p.stop) })
 	<-p.done
@@ -79,7 +79,7 @@ func (p *Progress) draw() {
 	ticker := time.NewTicker(progressRefresh)
 	defer ticker.Stop()
 	shown := p.line()
-	fmt.Fprint(p.out, shown) // without erasing: the line may have the question of a sign-in program
+	fmt.Fprint(p.out, shown) // without erasing: the line can have the question of a credential plugin
 	for {
 		select {
 		case <-p.stop:
@@ -94,7 +94,7 @@ func (p *Progress) draw() {
 	}
 }
 
-// line is the text, cut to less than the terminal's width: a line that wraps is not erased as one.
+// line is the text, shortened to less than the width of the terminal: a wrapped line cannot be erased.
 func (p *Progress) line() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package output has what verbs need to print a result: the flag -o and its printers, colours, a progress line, and questions on a terminal.
+// Package output prints the results of verbs: the flag -o and its printers, colours, a progress line, and questions on a terminal.
 package output
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
-// coloured decides about colours: always, never, or auto, which is on a terminal without NO_COLOR.
+// coloured reports whether to use colours: always, never, or auto, which means on a terminal without NO_COLOR.
 func coloured(mode string, out io.Writer) bool {
 	switch mode {
 	case "always":
@@ -28,16 +28,16 @@ func coloured(mode string, out io.Writer) bool {
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && IsTerminal(out)
 }
 
-// descriptor is a file, or a stream that passes on the descriptor of one.
+// descriptor is a file, or a stream with the descriptor of a file.
 type descriptor interface{ Fd() uintptr }
 
-// IsTerminal says whether a stream, a reader or a writer, is a terminal.
+// IsTerminal reports whether a stream, a reader or a writer, is a terminal.
 func IsTerminal(stream any) bool {
 	f, ok := stream.(descriptor)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// terminalWidth is the number of columns of a terminal, 80 where it does not report one.
+// terminalWidth is the number of columns of a terminal, 80 if the terminal does not report it.
 func terminalWidth(w io.Writer) int {
 	if f, ok := w.(descriptor); ok {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
@@ -47,7 +47,7 @@ func terminalWidth(w io.Writer) int {
 	return 80
 }
 
-// Ask asks a question on the terminal. Only y and yes are a yes. Its error is that of the context, which an interrupt ends.
+// Ask asks a question on the terminal. Only the answers y and yes return true. Its error is that of the context, which an interrupt ends.
 func Ask(ctx context.Context, streams genericiooptions.IOStreams, question string) (bool, error) {
 	fmt.Fprintf(streams.ErrOut, "%s [y/N] ", escape.Text(question))
 	answers := make(chan string, 1)

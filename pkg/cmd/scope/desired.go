@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-
 	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/files"
 )
 
@@ -22,7 +21,7 @@ const (
 	directoryFlag = "filename"
 )
 
-// AddDesiredFlag adds the flag that says where desired objects are taken from.
+// AddDesiredFlag adds the flag that selects the source of desired objects.
 func (f *Flags) AddDesiredFlag(c *cobra.Command) {
 	f.desired.AddTo(c, desiredFlag, "Source of the desired objects: the release record, the bundle rendered from its contents, the first of the two that is available (auto), or the files of -f")
 }
@@ -38,7 +37,7 @@ func (f *Flags) directoryArgs() string {
 	return strings.Join(args, " ")
 }
 
-// from parses the flags that say where desired objects are taken from.
+// from parses the flags that select the source of desired objects.
 func (f *Flags) from(scope evaluate.Scope) (engine.Desired, error) {
 	from := engine.Desired(f.desired.String())
 	switch {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scope has the flags and arguments that say what is evaluated: which bundles of the source, and against which desired objects.
+// Package scope has the flags and arguments that select the bundles and the source of their desired objects.
 package scope
 
 import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,9 +15,10 @@ import (
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
-// Flags mirror the flags that say what is evaluated. Make them with New.
+// Flags mirror the flags that select bundles and desired objects. Make them with New.
 type Flags struct {
 	in            *input.Flags
 	selector      string
@@ -30,7 +29,7 @@ type Flags struct {
 	changed                  func(flag string) bool
 }
 
-// New returns the flags of a verb that reads a source; desired is where it takes desired objects from by default.
+// New returns the flags of a verb; desired is its default source of desired objects.
 func New(in *input.Flags, desired engine.Desired) *Flags {
 	return &Flags{in: in, desired: flags.NewEnum(string(desired), string(engine.DesiredAuto), string(engine.DesiredRelease), string(engine.DesiredBundle), string(engine.DesiredFiles))}
 }
@@ -72,14 +71,12 @@ func (f *Flags) scope(args []string) (evaluate.Scope, error) {
 			return s, fmt.Errorf("parsing --namespace %q: %s", s.Namespace, strings.Join(wrong, "; "))
 		}
 	}
+	var err error
 	if f.selector != "" {
-		selector, err := labels.Parse(f.selector)
-		if err != nil {
+		if s.Selector, err = labels.Parse(f.selector); err != nil {
 			return s, fmt.Errorf("parsing --selector %q: %w", f.selector, err)
 		}
-		s.Selector = selector
 	}
-	var err error
 	s.Targets, err = targets(args)
 	return s, err
 }

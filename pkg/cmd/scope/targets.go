@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-
 	"github.com/spf13/cobra"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
 // TargetArgs is the usage of targets. As in kubectl, "bundle a b" is valid too.
@@ -43,16 +43,16 @@ func targets(args []string) ([]evaluate.Target, error) {
 	return out, nil
 }
 
-// isTarget says whether an argument is KIND/NAME. NAMESPACE/NAME is not.
+// isTarget reports whether an argument is KIND/NAME. NAMESPACE/NAME is not.
 func isTarget(arg string) bool {
 	kind, _, slash := strings.Cut(arg, "/")
 	return slash && targetKind(kind) != ""
 }
 
-// IsTargetKind says whether a word is a kind of targets.
+// IsTargetKind reports whether a word is a kind of targets.
 func IsTargetKind(s string) bool { return targetKind(s) != "" }
 
-// targetKind is the kind for any name that kubectl knows for it, "" for another word.
+// targetKind returns the kind of targets for any name of it that kubectl accepts, "" for another word.
 func targetKind(s string) string {
 	s = strings.ToLower(s)
 	for kind, others := range evaluate.TargetKinds() {
