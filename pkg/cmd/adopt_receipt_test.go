@@ -19,7 +19,7 @@ import (
 // sickUID is the uid of the sick cluster's namespace kube-system.
 const sickUID = "844154af-34fc-4c49-a677-577574d9ed45"
 
-// receiptOf writes a receipt of two objects as adopt does: service ingress/edge, which has no ownership metadata, and one that does not exist.
+// receiptOf writes a receipt of two objects as adopt does: service ingress/edge, which has no ownership metadata, and an object that does not exist.
 func receiptOf(t *testing.T, clusterUID string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "receipt.jsonl")
@@ -39,7 +39,7 @@ func receiptOf(t *testing.T, clusterUID string) string {
 	return path
 }
 
-// TestAdoptUndoOfSnapshot checks that an undo can be planned for a snapshot too.
+// TestAdoptUndoOfSnapshot checks the plan of an undo for a snapshot.
 func TestAdoptUndoOfSnapshot(t *testing.T) {
 	plan := undoPlan(t, receiptOf(t, sickUID))
 	if want := (report.AdoptionSummary{Objects: 2, Unchanged: 2}); plan.Summary != want {
@@ -47,7 +47,7 @@ func TestAdoptUndoOfSnapshot(t *testing.T) {
 	}
 }
 
-// undoPlan plans to undo a receipt of the sick cluster, where nothing has changed since.
+// undoPlan plans to undo a receipt of the sick cluster, which has not changed since then.
 func undoPlan(t *testing.T, receipt string) report.Adoption {
 	t.Helper()
 	got := run(t, "adopt", "--snapshot", sick, "--undo", receipt, "-o", "json")
@@ -58,8 +58,8 @@ func undoPlan(t *testing.T, receipt string) report.Adoption {
 	return plan
 }
 
-// TestAdoptUndoRefuses checks that a receipt that was changed, or that is not known to be of this cluster, ends with 3, and that the error
-// names the file, the line and what to do.
+// TestAdoptUndoRefuses checks that a receipt that was changed, or that is not known to be of this cluster, has exit status 3, and that the
+// error names the file, the line and the remedy.
 func TestAdoptUndoRefuses(t *testing.T) {
 	withoutNamespaces := filepath.Join(t.TempDir(), "sick") // kube-system was not captured
 	if err := os.CopyFS(withoutNamespaces, os.DirFS(sick)); err != nil {
@@ -74,7 +74,7 @@ func TestAdoptUndoRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		uid, snapshot string
 		change        func(string) string
-		says          []string
+		message       []string
 	}{
 		"a foreign hash": {sickUID, sick, edit(`"before":{}`, `"before":{"objectset.rio.cattle.io/hash":"foreign"}`),
 			[]string{"line 2 is damaged: its digest does not match", "Name a copy of the receipt as adopt wrote it."}},
@@ -101,16 +101,16 @@ func TestAdoptUndoRefuses(t *testing.T) {
 			if got.status != 3 || got.out != "" || !strings.Contains(got.errOut, path) {
 				t.Errorf("status %d: %s%s", got.status, got.out, got.errOut)
 			}
-			for _, s := range tc.says {
+			for _, s := range tc.message {
 				if !strings.Contains(got.errOut, s) {
-					t.Errorf("it does not say %q: %s", s, got.errOut)
+					t.Errorf("the error does not contain %q: %s", s, got.errOut)
 				}
 			}
 		})
 	}
 }
 
-// TestAdoptUndoOfCutReceipt checks that the objects of a receipt that was cut off can be undone, and that the plan says so.
+// TestAdoptUndoOfCutReceipt checks that the objects of a receipt that was cut off can be undone, and that the plan has a note.
 func TestAdoptUndoOfCutReceipt(t *testing.T) {
 	path := receiptOf(t, sickUID)
 	text, err := os.ReadFile(path)

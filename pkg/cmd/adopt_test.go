@@ -10,12 +10,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// TestAdoptUsage checks that flags and arguments that contradict each other are wrong usage, that the error names them, and that nothing is printed.
+// TestAdoptUsage checks that mutually exclusive flags and arguments are wrong usage, that the error names them, and that nothing is printed.
 func TestAdoptUsage(t *testing.T) {
 	snapshot := []string{"--snapshot", sick}
 	for name, tc := range map[string]struct {
-		args []string
-		says string
+		args    []string
+		message string
 	}{
 		"undoing nothing":                {[]string{"--undo=", "--yes"}, "--undo is empty"},
 		"confirming nothing":             {[]string{"--confirm=", "--yes"}, "--confirm is empty"},
@@ -42,17 +42,17 @@ func TestAdoptUsage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"adopt"}, tc.args...)
 			if tc.args == nil {
-				args, tc.says = []string{"owner"}, "KIND/NAME"
+				args, tc.message = []string{"owner"}, "KIND/NAME"
 			}
 			got := run(t, args...)
-			if got.status != 2 || got.out != "" || !strings.Contains(got.errOut, tc.says) || !strings.Contains(got.errOut, "--help") {
-				t.Errorf("status %d, want 2 and %q: %s%s", got.status, tc.says, got.out, got.errOut)
+			if got.status != 2 || got.out != "" || !strings.Contains(got.errOut, tc.message) || !strings.Contains(got.errOut, "--help") {
+				t.Errorf("status %d, want 2 and %q: %s%s", got.status, tc.message, got.out, got.errOut)
 			}
 		})
 	}
 }
 
-// TestAdoptPolicyHelp checks that the help of --policy names each value beside what it takes.
+// TestAdoptPolicyHelp checks that the help of --policy describes each value.
 func TestAdoptPolicyHelp(t *testing.T) {
 	help := strings.Join(strings.Fields(run(t, "adopt", "--help").out), " ")
 	want := "those without another owner and those whose owner is gone (if-unowned), or only those without another owner (unmarked)"
@@ -61,7 +61,7 @@ func TestAdoptPolicyHelp(t *testing.T) {
 	}
 }
 
-// TestAdoptPlans checks the plans for a snapshot and their exit status: nothing is written, so an object to adopt is left to do.
+// TestAdoptPlans checks the plans for a snapshot and their exit status: nothing is written, so the objects to adopt remain.
 func TestAdoptPlans(t *testing.T) {
 	for _, tc := range []struct {
 		args                       []string
@@ -92,7 +92,7 @@ func TestAdoptPlans(t *testing.T) {
 			}
 			for _, o := range plan.Objects {
 				if o.Action == report.ActionNone && o.Message == "" {
-					t.Errorf("it does not say why %s needs no adoption", o.Key())
+					t.Errorf("there is no reason why %s needs no adoption", o.Key())
 				}
 			}
 		})
@@ -127,9 +127,9 @@ func TestAdoptFails(t *testing.T) {
 
 func TestOwner(t *testing.T) {
 	for _, tc := range []struct {
-		args   []string
-		status int
-		says   string
+		args    []string
+		status  int
+		message string
 	}{
 		{[]string{"deploy/frontend", "-o", "jsonpath={.objects[0].holder.gitRepo}"}, 0, "fleet-local/guestbook"},
 		{[]string{"service", "edge", "-n", "ingress", "-o", "jsonpath={.objects[*].desiredBy[0].reason}"}, 0, "Unmarked"},
@@ -140,8 +140,8 @@ func TestOwner(t *testing.T) {
 		{[]string{"edge"}, 2, `"edge"`},
 	} {
 		got := run(t, append([]string{"owner", "--snapshot", sick}, tc.args...)...)
-		if got.status != tc.status || !strings.Contains(got.out+got.errOut, tc.says) || (got.out == "") != (tc.status > 0) {
-			t.Errorf("%q: status %d, want %d and %q:\n%s%s", tc.args, got.status, tc.status, tc.says, got.out, got.errOut)
+		if got.status != tc.status || !strings.Contains(got.out+got.errOut, tc.message) || (got.out == "") != (tc.status > 0) {
+			t.Errorf("%q: status %d, want %d and %q:\n%s%s", tc.args, got.status, tc.status, tc.message, got.out, got.errOut)
 		}
 	}
 }

@@ -40,8 +40,8 @@ func withoutRecords(t *testing.T) map[string]string {
 func TestNoResult(t *testing.T) {
 	for name, path := range withoutRecords(t) {
 		for _, tc := range []struct {
-			args []string
-			says string
+			args    []string
+			message string
 		}{
 			{[]string{"audit", "--fail-on=none"}, "no bundle deployment has a result"},
 			{[]string{"adopt", "--desired=release"}, "no bundle deployment has a result"},
@@ -50,19 +50,19 @@ func TestNoResult(t *testing.T) {
 		} {
 			t.Run(name+"/"+tc.args[0], func(t *testing.T) {
 				got := run(t, append(tc.args, "--snapshot", path)...)
-				if got.status != 3 || !strings.Contains(got.errOut, tc.says) {
-					t.Errorf("status %d, want 3 and %q:\n%s%s", got.status, tc.says, got.out, got.errOut)
+				if got.status != 3 || !strings.Contains(got.errOut, tc.message) {
+					t.Errorf("status %d, want 3 and %q:\n%s%s", got.status, tc.message, got.out, got.errOut)
 				}
 				if strings.Contains(got.out, "other clusters") || strings.Contains(got.out, "Nothing is wrong") {
-					t.Errorf("it passes for well:\n%s", got.out)
+					t.Errorf("the report looks complete:\n%s", got.out)
 				}
 			})
 		}
 	}
 }
 
-// TestManagementClusterAlone holds that no flag is needed where it is established that every deployment is on another cluster: all Secrets
-// were captured, and there is no agent among them.
+// TestManagementClusterAlone checks that no flag is needed if every deployment is certainly on another cluster: all Secrets were captured, and none
+// belongs to an agent.
 func TestManagementClusterAlone(t *testing.T) {
 	const captured = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeploymentList","metadata":{},"items":[{"metadata":{"name":"web","namespace":"one"},"status":{"release":"web/web:1"}}]}
 {"apiVersion":"v1","kind":"SecretList","metadata":{},"items":[]}

@@ -13,10 +13,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// TestProcessPrinted holds that a program that is interrupted while it prints does not say that it printed nothing.
+// TestProcessPrinted checks the message of a program that is interrupted while it prints.
 func TestProcessPrinted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	reader, writer := io.Pipe() // of which one byte is read
+	reader, writer := io.Pipe() // the test reads one byte
 	defer func() { _ = reader.Close() }()
 	go func() {
 		_, _ = reader.Read(make([]byte, 1))
@@ -28,11 +28,11 @@ func TestProcessPrinted(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 	if want := partlyPrinted + "\n"; errOut.String() != want {
-		t.Errorf("it says %q, want %q", errOut.String(), want)
+		t.Errorf("message %q, want %q", errOut.String(), want)
 	}
 }
 
-// TestProcess holds that a program that is not interrupted is what Main makes of it.
+// TestProcess checks that a program that is not interrupted has the result of Main.
 func TestProcess(t *testing.T) {
 	var out, errOut bytes.Buffer
 	status := Process(t.Context(), os.Args[0], []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick}, genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})

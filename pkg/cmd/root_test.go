@@ -26,13 +26,13 @@ const (
 	clean = "../../test/testdata/clean"
 )
 
-// result is what a command line comes to.
+// result is the result of a command line.
 type result struct {
 	status      int
 	out, errOut string
 }
 
-// called runs a command line as a shell would, by the name in args[0], away from any kubeconfig of the machine.
+// called runs a command line as a shell does, by the name in args[0], without any kubeconfig of the machine.
 func called(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
@@ -60,7 +60,7 @@ func TestCalledAs(t *testing.T) {
 		"/usr/bin/kubectl-fleet_doctor":            "kubectl fleet-doctor",
 		"/usr/bin/kubectl-fleetdoctor.exe":         "kubectl fleetdoctor",
 		"/opt/kubectl-fleetdoctor":                 "kubectl-fleetdoctor", // not on the PATH: no plugin
-		"kubectl-fleetdoctor":                      "kubectl-fleetdoctor", // a shell found it and passes on what was typed
+		"kubectl-fleetdoctor":                      "kubectl-fleetdoctor", // a shell passes the name as it was typed
 		"bin/kubectl-fleetdoctor":                  "kubectl-fleetdoctor",
 		"./kubectl-fleetdoctor":                    "kubectl-fleetdoctor",
 		"/usr/bin/fleetdoctor":                     "fleetdoctor",
@@ -71,7 +71,7 @@ func TestCalledAs(t *testing.T) {
 	}
 }
 
-// TestHelp holds that help is written in the words with which the program was called.
+// TestHelp checks that help shows the name by which the program was called.
 func TestHelp(t *testing.T) {
 	dir := t.TempDir()
 	for arg0, name := range map[string]string{
@@ -89,14 +89,14 @@ func TestHelp(t *testing.T) {
 				other = "kubectl fleetdoctor"
 			}
 			if strings.Contains(got.out, other+" ") {
-				t.Errorf("%s %v: the help also says %q:\n%s", name, args, other, got.out)
+				t.Errorf("%s %v: the help also contains %q:\n%s", name, args, other, got.out)
 			}
 		}
 	}
-	help := strings.Join(strings.Fields(run(t, "audit", "--help").out), " ") // a line may end anywhere
+	help := strings.Join(strings.Fields(run(t, "audit", "--help").out), " ") // lines can end at any word
 	for _, s := range []string{"table, wide, json, yaml, name", "none|info|warning|error", "auto|always|never", "--snapshot", "--require-complete", "Exit status"} {
 		if !strings.Contains(help, s) {
-			t.Errorf("the help does not say %q", s)
+			t.Errorf("the help does not contain %q", s)
 		}
 	}
 }
@@ -108,15 +108,15 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestUsage holds that a wrong command line ends with status 2, names what is wrong, and prints no report.
+// TestUsage checks that wrong usage has exit status 2, that the error names the wrong part, and that no report is printed.
 func TestUsage(t *testing.T) {
 	for _, tc := range []struct {
-		name string
-		args []string
-		says []string
+		name    string
+		args    []string
+		message []string
 	}{
 		{"an unknown verb", []string{"adopt-everything"}, []string{"adopt-everything", "See 'kubectl-fleetdoctor --help'"}},
-		{"help for what is no verb of a verb", []string{"help", "audit", "nope"}, []string{`unknown command "nope"`}},
+		{"help for an unknown verb of a verb", []string{"help", "audit", "nope"}, []string{`unknown command "nope"`}},
 		{"a mistyped verb", []string{"audi"}, []string{`unknown command "audi"`, `Did you mean "audit"?`}},
 		{"a mistyped verb with flags", []string{"adutit", "--snapshot", sick}, []string{`unknown command "adutit"`, `Did you mean "audit"?`, "See 'kubectl-fleetdoctor --help'"}},
 		{"a mistyped verb of the webhook with flags", []string{"webhook", "stauts", "--context", "x"}, []string{`unknown command "stauts"`, "Did you mean status?", "See 'kubectl-fleetdoctor webhook --help'"}},
@@ -131,24 +131,24 @@ func TestUsage(t *testing.T) {
 		{"an unknown severity", []string{"audit", "--fail-on", "fatal"}, []string{"--fail-on", "none, info, warning, error"}},
 		{"an unknown colour", []string{"audit", "--color=blue"}, []string{"--color", "auto, always, never"}},
 		{"an unknown server check", []string{"audit", "--server-check=maybe"}, []string{"--server-check", "auto, always, never"}},
-		{"no truth value", []string{"audit", "--diff=perhaps"}, []string{"--diff"}},
+		{"not a boolean", []string{"audit", "--diff=perhaps"}, []string{"--diff"}},
 		{"a flag without its value", []string{"audit", "--snapshot"}, []string{"--snapshot"}},
-		{"a selector that is none", []string{"audit", "-l", "a in (", "--snapshot", sick}, []string{"selector", "a in ("}},
-		{"an argument that is none", []string{"audit", "guestbook", "--snapshot", sick}, []string{`"guestbook"`, "gitrepo", "bundledeployment"}},
-		{"a kind that is none", []string{"audit", "pod/frontend", "--snapshot", sick}, []string{`"pod/frontend"`, "gitrepo"}},
+		{"a malformed selector", []string{"audit", "-l", "a in (", "--snapshot", sick}, []string{"selector", "a in ("}},
+		{"an argument without kind", []string{"audit", "guestbook", "--snapshot", sick}, []string{`"guestbook"`, "gitrepo", "bundledeployment"}},
+		{"an unknown kind", []string{"audit", "pod/frontend", "--snapshot", sick}, []string{`"pod/frontend"`, "gitrepo"}},
 		{"a kind without name", []string{"audit", "gitrepo/", "--snapshot", sick}, []string{`"gitrepo/"`}},
 		{"a kind alone", []string{"audit", "gitrepo", "--snapshot", sick}, []string{`"gitrepo"`}},
 		{"a snapshot and a context", []string{"audit", "--snapshot", sick, "--context", "production"}, []string{"--snapshot", "--context"}},
 		{"a snapshot and a kubeconfig", []string{"audit", "--snapshot", sick, "--kubeconfig", "x"}, []string{"--snapshot", "--kubeconfig"}},
 		{"a snapshot and a server", []string{"audit", "--snapshot", sick, "--server", "https://x"}, []string{"--snapshot", "--server"}},
 		{"a snapshot and a user to act as", []string{"audit", "--snapshot", sick, "--as", "somebody"}, []string{"--snapshot", "--as"}},
-		{"a timeout that is none", []string{"audit", "--request-timeout", "soon"}, []string{"--request-timeout", "soon", "See 'kubectl-fleetdoctor audit --help'"}},
-		{"a flag of kubectl's that would do nothing", []string{"audit", "--cache-dir", "x"}, []string{"--cache-dir"}},
+		{"a malformed timeout", []string{"audit", "--request-timeout", "soon"}, []string{"--request-timeout", "soon", "See 'kubectl-fleetdoctor audit --help'"}},
+		{"a flag of kubectl without effect", []string{"audit", "--cache-dir", "x"}, []string{"--cache-dir"}},
 		{"a snapshot and a server check", []string{"audit", "--snapshot", sick, "--server-check=never"}, []string{"--snapshot", "--server-check"}},
 		{"the status alone and fields that differ", []string{"audit", "--snapshot", sick, "--status-only", "--diff"}, []string{"--status-only", "--diff"}},
-		{"a scope that is no namespace", []string{"audit", "--snapshot", sick, "--agent-scope=No"}, []string{"--agent-scope", `"No"`}},
+		{"a scope that is not a namespace", []string{"audit", "--snapshot", sick, "--agent-scope=No"}, []string{"--agent-scope", `"No"`}},
 		{"standard input twice", []string{"audit", "--snapshot", "-", "--snapshot", "-"}, []string{"--snapshot", "standard input"}},
-		{"a namespace that is none", []string{"audit", "--snapshot", sick, "-n", "Fleet Local"}, []string{"--namespace", `"Fleet Local"`}},
+		{"a malformed namespace", []string{"audit", "--snapshot", sick, "-n", "Fleet Local"}, []string{"--namespace", `"Fleet Local"`}},
 		{"all namespaces and one", []string{"audit", "--snapshot", sick, "-A", "-n", "fleet-local"}, []string{"--namespace", "--all-namespaces"}},
 		{"a snapshot and a token", []string{"audit", "--snapshot", sick, "--token", "x"}, []string{"--snapshot", "--token"}},
 	} {
@@ -157,22 +157,22 @@ func TestUsage(t *testing.T) {
 			if got.status != 2 || got.out != "" {
 				t.Errorf("status %d, want 2; printed %q", got.status, got.out)
 			}
-			for _, s := range tc.says {
+			for _, s := range tc.message {
 				if !strings.Contains(got.errOut, s) {
-					t.Errorf("it does not say %q: %s", s, got.errOut)
+					t.Errorf("the error does not contain %q: %s", s, got.errOut)
 				}
 			}
 		})
 	}
 }
 
-// TestStatus holds what audit ends with (design: exit status).
+// TestStatus checks the exit status of audit.
 func TestStatus(t *testing.T) {
-	dump := filepath.Join(t.TempDir(), "dump.json") // a deployment of which only the status was captured: a gap and no finding
+	dump := filepath.Join(t.TempDir(), "dump.json") // only the status of the deployment was captured: a gap and no finding
 	if err := os.WriteFile(dump, []byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"a","namespace":"b"},"status":{"release":"web/a:1"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	info := filepath.Join(t.TempDir(), "paused.json") // information and nothing else
+	info := filepath.Join(t.TempDir(), "paused.json") // only an informational finding
 	if err := os.WriteFile(info, []byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"a","namespace":"b"},"spec":{"paused":true}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -181,14 +181,14 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	const noResult = "no bundle deployment has a result"
-	cut := filepath.Join(t.TempDir(), "cut.json") // a gap beside what is whole
+	cut := filepath.Join(t.TempDir(), "cut.json") // a gap beside complete objects
 	if err := os.WriteFile(cut, []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
-		args   []string
-		status int
-		says   string // on standard error
+		args    []string
+		status  int
+		message string // on standard error
 	}{
 		{[]string{"--snapshot", clean}, 0, ""},
 		{[]string{"--snapshot", clean, "--require-complete", "--fail-on=info"}, 0, ""},
@@ -225,17 +225,17 @@ func TestStatus(t *testing.T) {
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
 			got := run(t, append([]string{"audit"}, tc.args...)...)
-			if got.status != tc.status || !strings.Contains(got.errOut, tc.says) || (tc.says == "") != (got.errOut == "") {
-				t.Errorf("status %d, want %d and %q: %s", got.status, tc.status, tc.says, got.errOut)
+			if got.status != tc.status || !strings.Contains(got.errOut, tc.message) || (tc.message == "") != (got.errOut == "") {
+				t.Errorf("status %d, want %d and %q: %s", got.status, tc.status, tc.message, got.errOut)
 			}
-			if (got.out == "") != (tc.status == 3 && tc.says != noResult && tc.says != "the audit is not complete") {
+			if (got.out == "") != (tc.status == 3 && tc.message != noResult && tc.message != "the audit is not complete") {
 				t.Errorf("printed %q", got.out)
 			}
 		})
 	}
 }
 
-// TestNoKubeconfig holds that a KUBECONFIG of which nothing exists is named, by every verb, and that one that exists in part is not.
+// TestNoKubeconfig checks that every verb reports a KUBECONFIG without any existing file, and accepts one with some existing files.
 func TestNoKubeconfig(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	for _, verb := range [][]string{{"audit"}, {"adopt"}, {"owner", "deploy/a"}, {"preflight"}, {"webhook", "status"}, {"webhook", "disable"},
@@ -269,11 +269,11 @@ func TestUnreachedOnce(t *testing.T) {
 	}
 }
 
-// TestPanic holds that a panic ends as a failure, and that its value, which may quote anything, is not shown.
+// TestPanic checks that a panic is a failure, and that its value, which can contain any data, is not shown.
 func TestPanic(t *testing.T) {
 	for name, test := range map[string]struct {
-		run  func()
-		says string
+		run     func()
+		message string
 	}{
 		"of the runtime": {func() { _ = make([]int, 1)[len(os.Args)] }, "index out of range"},
 		"of a library":   {func() { _ = reflect.ValueOf(1).Len() }, "a panic with a *reflect.ValueError"},
@@ -282,13 +282,13 @@ func TestPanic(t *testing.T) {
 		c.SetArgs(nil)
 		_, err := execute(t.Context(), c)
 		var e *exit.Error
-		if !errors.As(err, &e) || e.Status != exit.Failed || !strings.Contains(e.Error(), test.says) || strings.Contains(e.Error()+e.Hint, "on int Value") {
+		if !errors.As(err, &e) || e.Status != exit.Failed || !strings.Contains(e.Error(), test.message) || strings.Contains(e.Error()+e.Hint, "on int Value") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// TestStdin holds that a captured cluster can come from a pipe.
+// TestStdin checks that a snapshot can be read from a pipe.
 func TestStdin(t *testing.T) {
 	const list = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"piped","namespace":"b"}}]}`
 	got := called(t, list, "kubectl-fleetdoctor", "audit", "--snapshot", "-", "-o", "name", "--status-only")
@@ -297,15 +297,15 @@ func TestStdin(t *testing.T) {
 	}
 }
 
-// TestColour holds who decides about colour: the flag, then NO_COLOR, then whether there is a terminal.
+// TestColour checks the precedence for colours: the flag, then NO_COLOR, then the terminal.
 func TestColour(t *testing.T) {
 	for _, tc := range []struct {
 		noColor, flag string
 		want          bool
 	}{
-		{"", "auto", false}, // a buffer is no terminal
+		{"", "auto", false}, // a buffer is not a terminal
 		{"", "always", true},
-		{"1", "always", true}, // what is typed comes before what is set
+		{"1", "always", true}, // the flag has precedence
 		{"1", "auto", false},
 		{"", "never", false},
 	} {
@@ -317,7 +317,7 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// TestInterrupted holds that an interrupted audit prints nothing of a report.
+// TestInterrupted checks that an interrupted audit prints no part of a report.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -327,7 +327,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestInterruptedLate holds that of a report which was printed nobody is told that it was not.
+// TestInterruptedLate checks that an interruption after the report was printed is not reported.
 func TestInterruptedLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := interrupting{interrupt: cancel}
@@ -338,7 +338,7 @@ func TestInterruptedLate(t *testing.T) {
 	}
 }
 
-// interrupting is written to, and then the user loses patience.
+// interrupting is a stream that interrupts the program after the first write.
 type interrupting struct {
 	bytes.Buffer
 	interrupt func()
@@ -350,7 +350,7 @@ func (w *interrupting) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// TestCompletion holds what a shell is offered for flags that take one of a few words.
+// TestCompletion checks the completion of flags with a fixed list of values.
 func TestCompletion(t *testing.T) {
 	for flag, words := range map[string]string{
 		"--output": "table\nwide\njson\nyaml\nname\n", "--fail-on": "none\ninfo\nwarning\nerror\n",
@@ -363,7 +363,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestCompleteTargets holds that a shell is offered the kinds of targets, with the name to be typed right behind them.
+// TestCompleteTargets checks the completion of the kinds of targets, without a blank after the slash.
 func TestCompleteTargets(t *testing.T) {
 	got := run(t, "__complete", "audit", "")
 	want := "gitrepo/\nhelmop/\nbundle/\ncluster/\nbundledeployment/\n"
@@ -385,7 +385,7 @@ func TestHelpFits(t *testing.T) {
 	}
 }
 
-// TestAgain holds that the same input gives the same bytes, in every format.
+// TestAgain checks that the same input gives the same bytes in every format.
 func TestAgain(t *testing.T) {
 	for _, format := range []string{"table", "wide", "json", "yaml", "name"} {
 		first := run(t, "audit", "--snapshot", sick, "-o", format, "--diff")
@@ -397,7 +397,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestSuggestedCommands holds that the commands of a snapshot's findings lead back to the snapshot.
+// TestSuggestedCommands checks that the commands in the findings of a snapshot read the same snapshot.
 func TestSuggestedCommands(t *testing.T) {
 	got := run(t, "audit", "--snapshot", sick)
 	want := "kubectl-fleetdoctor audit --snapshot " + sick + " bundle/guestbook-guestbook -n fleet-local --diff"
@@ -406,7 +406,7 @@ func TestSuggestedCommands(t *testing.T) {
 	}
 	again := called(t, "", strings.Fields(want)...)
 	if again.status != 1 || !strings.Contains(again.out, "bundle   1\n") || !strings.Contains(again.out, "cluster  3\n") {
-		t.Errorf("what is suggested comes to status %d: %s%s", again.status, again.out, again.errOut)
+		t.Errorf("the suggested command has status %d: %s%s", again.status, again.out, again.errOut)
 	}
 }
 

@@ -16,10 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// hostile drives a terminal that it reaches, and begins a line that looks like one of ours.
+// hostile acts on a terminal, and has a line that looks like a line of the program.
 const hostile = "a\x1b[2J\u009b31m\u202eb\u2066c\u200f\u2028d\x7f\nerror: e"
 
-// refusing is an API server that refuses everything, with a message of its own.
+// refusing is an API server that refuses every request with a given message.
 func refusing(t *testing.T, message string) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -34,8 +34,7 @@ func refusing(t *testing.T, message string) *httptest.Server {
 	return s
 }
 
-// TestTerminal holds that nothing foreign that a verb prints, of its arguments or of what a server says, drives the terminal or makes a line
-// that begins as one of the program's.
+// TestTerminal checks that no argument and no message of a server that a verb prints acts on the terminal, or begins a line like a line of the program.
 func TestTerminal(t *testing.T) {
 	s := refusing(t, hostile)
 	for _, args := range [][]string{
@@ -69,8 +68,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestCredentialsInAddresses holds that nothing in the address of a server that may sign in is printed, wherever the address comes from and
-// whatever is wrong with it.
+// TestCredentialsInAddresses checks that no credential in the address of a server is printed, for every source of the address and every error.
 func TestCredentialsInAddresses(t *testing.T) {
 	const token = "invented-t0ken"
 	s := refusing(t, "no")

@@ -15,7 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// BenchmarkObjects compares decoded objects: nearly all of a cluster's are as desired, so that case has to be cheap.
+// BenchmarkObjects compares decoded objects: most objects of a cluster have no difference, so that case must be cheap.
 func BenchmarkObjects(b *testing.B) {
 	const configMap = `{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: shop, labels: {app: web}},
 		data: {level: info, retries: "3", colour: blue, text: "a line of text"}}`

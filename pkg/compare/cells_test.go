@@ -16,10 +16,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// matrix is where the drift matrix lies; its README says what the files hold and how they were made.
+// matrix is the directory of the drift matrix. Its README describes the files and their origin.
 const matrix = testdata + "/matrix"
 
-// cell is an object as a bundle states it, the same as it stands on a cluster, and what is to be said of the two.
+// cell is a desired object, the live object, and the expected result of the comparison.
 type cell struct {
 	Manifest string          `json:"manifest"` // set on the first line of an object: the cell of the untouched one
 	Name     string          `json:"cell"`
@@ -39,7 +39,7 @@ type cell struct {
 	operations    []compare.Operation // the change
 }
 
-// modified is the verdict that this project gives.
+// modified is the expected result of this project.
 func (c *cell) modified() bool {
 	if c.Want != "" {
 		return c.Want == "Modified"
@@ -47,7 +47,7 @@ func (c *cell) modified() bool {
 	return c.Fleet == "Modified"
 }
 
-// readCells returns all cells of the matrix that have a verdict, and what every kind's manifests are.
+// readCells returns all cells of the matrix with a result of Fleet, and the manifests of every kind.
 func readCells(tb testing.TB) (cells, manifests []cell) {
 	tb.Helper()
 	files, err := filepath.Glob(matrix + "/cells/*.jsonl")
@@ -122,8 +122,7 @@ func decode(tb testing.TB, raw []byte) (content object.Content, ref object.Ref) 
 	return content, meta.Ref()
 }
 
-// TestMatrixMore holds the comparison against the verdict of Fleet's agent over the whole drift matrix, but for the cells that say why
-// this project decides otherwise.
+// TestMatrixMore compares the results with those of Fleet's agent in the whole drift matrix, except for cells with a reason for another result.
 func TestMatrixMore(t *testing.T) {
 	cells, _ := readCells(t)
 	if len(cells) < 3000 {
@@ -135,13 +134,13 @@ func TestMatrixMore(t *testing.T) {
 			live, _ := decode(t, c.Live)
 			got := compare.Objects(desired, live, ref.GroupVersionKind())
 			if len(got) > 0 != c.modified() {
-				t.Errorf("want modified %t, Fleet says %s (%s %s): the differences are %v", c.modified(), c.Fleet, c.Why, c.Note, paths(got))
+				t.Errorf("want modified %t, Fleet reports %s (%s %s): the differences are %v", c.modified(), c.Fleet, c.Why, c.Note, paths(got))
 			}
 		})
 	}
 }
 
-// TestReasons: a cell that says otherwise than Fleet gives a reason that its README explains, and each reason has a cell.
+// TestReasons checks that each cell with another result than Fleet has a reason that the README explains, and that each reason has a cell.
 func TestReasons(t *testing.T) {
 	readme, err := os.ReadFile(matrix + "/README.md")
 	if err != nil {
@@ -157,19 +156,19 @@ func TestReasons(t *testing.T) {
 		case c.Want == "" && c.Why == "":
 			continue
 		case c.Want == c.Fleet || !known:
-			t.Errorf("%s, %s: wants %q where Fleet says %q, because of %q", c.Manifest, c.Name, c.Want, c.Fleet, c.Why)
+			t.Errorf("%s, %s: want %q, Fleet reports %q, reason %q", c.Manifest, c.Name, c.Want, c.Fleet, c.Why)
 		}
 		used[c.Why]++
 	}
 	for why, n := range used {
 		if n == 0 {
-			t.Errorf("no cell is %s", why)
+			t.Errorf("no cell has the reason %s", why)
 		}
 	}
 }
 
-// restated are manifests of which the server holds something else than they state, though nobody touched them. Fleet's agent calls them
-// modified for ever, and so they are: what is stated is not there.
+// restated are manifests that the server stores with other values, although nobody changed the objects. Fleet's agent always reports them as
+// modified. That is correct: the cluster does not have the stated values.
 var restated = map[string]string{
 	"pod-tolerations":              "admission adds tolerations to a list that counts as a whole",
 	"node":                         "admission adds a taint to a list that counts as a whole",
@@ -181,7 +180,7 @@ var restated = map[string]string{
 	"customresourcedefinition-2-3": "a stated empty list is not kept, and definitions are plain JSON to Fleet",
 }
 
-// TestUntouched: what nobody touched has no difference, whatever its kind, but for what the server itself does not keep.
+// TestUntouched checks that an unchanged object of any kind has no difference, except for values that the server does not store.
 func TestUntouched(t *testing.T) {
 	kinds := map[string]bool{}
 	_, manifests := readCells(t)

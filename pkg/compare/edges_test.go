@@ -22,8 +22,8 @@ func parse(tb testing.TB, manifest string) map[string]any {
 	return content
 }
 
-// pairOf is a kind with what is stated of it and what is live, in YAML, and the paths that differ; one that stands after "order " differs
-// in its order only.
+// pairOf is a kind, a desired and a live object in YAML, and the paths that differ. The prefix "order " marks a path at which only the order
+// differs.
 type pairOf struct {
 	name, kind, desired, live string
 	want                      []string
@@ -77,28 +77,28 @@ func check(t *testing.T, table []pairOf) {
 	}
 }
 
-// pod writes a Deployment with one container, and what else is stated of that.
+// pod returns a Deployment with one container that has further fields.
 func pod(container string) string {
 	return `spec: {template: {spec: {containers: [{name: c, image: i, ` + container + `}]}}}`
 }
 
-// TestWorkedExamples are those of docs/fleet-behavior.md, 3.8.
+// TestWorkedExamples has the examples of docs/fleet-behavior.md, 3.8.
 func TestWorkedExamples(t *testing.T) {
 	const c = `.spec.template.spec.containers[name="c"]`
 	check(t, []pairOf{
 		{"key added", configMap, `data: {a: "1"}`, `data: {a: "1", b: "2"}`, nil},
 		{"key changed", configMap, `data: {a: "1"}`, `data: {a: "2"}`, []string{".data.a"}},
-		{"key gone", configMap, `data: {a: "1"}`, `data: {}`, []string{".data.a"}},
-		// Fleet calls this one modified, because of the annotation alone; here the manifest is what counts.
+		{"key removed", configMap, `data: {a: "1"}`, `data: {}`, []string{".data.a"}},
+		// Fleet reports this object as modified because of the annotation. Here only the manifest is significant.
 		{"last applied", configMap, `data: {a: "1"}`, `{data: {a: "1", b: "2"}, metadata: {annotations:
 			{kubectl.kubernetes.io/last-applied-configuration: '{"data":{"a":"1","b":"2"}}'}}}`, nil},
-		{"label gone", deployment, `metadata: {labels: {a: "1"}}`, `metadata: {labels: {}}`, []string{".metadata.labels.a"}},
-		{"env added behind", deployment, pod(`env: [{name: A}]`), pod(`env: [{name: A}, {name: B}]`), nil},
-		{"env added in front", deployment, pod(`env: [{name: A}]`), pod(`env: [{name: B}, {name: A}]`), nil},
+		{"label removed", deployment, `metadata: {labels: {a: "1"}}`, `metadata: {labels: {}}`, []string{".metadata.labels.a"}},
+		{"env added after", deployment, pod(`env: [{name: A}]`), pod(`env: [{name: A}, {name: B}]`), nil},
+		{"env added before", deployment, pod(`env: [{name: A}]`), pod(`env: [{name: B}, {name: A}]`), nil},
 		{"env in another order", deployment, pod(`env: [{name: A}, {name: B}]`), pod(`env: [{name: B}, {name: A}]`), []string{"order " + c + ".env"}},
-		{"sidecar behind", deployment, `spec: {template: {spec: {containers: [{name: c}]}}}`,
+		{"sidecar after", deployment, `spec: {template: {spec: {containers: [{name: c}]}}}`,
 			`spec: {template: {spec: {containers: [{name: c}, {name: side}]}}}`, nil},
-		{"sidecar in front", deployment, `spec: {template: {spec: {containers: [{name: c}]}}}`,
+		{"sidecar before", deployment, `spec: {template: {spec: {containers: [{name: c}]}}}`,
 			`spec: {template: {spec: {containers: [{name: side}, {name: c}]}}}`, nil},
 		{"port added", service, `spec: {ports: [{port: 80}]}`, `spec: {ports: [{port: 80}, {port: 81}]}`, nil},
 		{"argument added", deployment, pod(`args: [x]`), pod(`args: [x, y]`), []string{c + ".args"}},
@@ -106,26 +106,25 @@ func TestWorkedExamples(t *testing.T) {
 	})
 }
 
-// TestEdges are the edge cases of docs/fleet-behavior.md, 3, as far as they are a matter of two objects; whose an object is, what is
-// missing and what is counted are tested where they are decided.
+// TestEdges has the edge cases of docs/fleet-behavior.md, 3, that concern two objects. Other packages test ownership, missing objects and counts.
 func TestEdges(t *testing.T) {
 	const c = `.spec.template.spec.containers[name="c"]`
 	check(t, []pairOf{
 		{"annotation added", configMap, `metadata: {annotations: {a: "1"}}`, `metadata: {annotations: {a: "1", b: "2"}}`, nil},
 		{"annotation changed", configMap, `metadata: {annotations: {a: "1"}}`, `metadata: {annotations: {a: "2"}}`, []string{".metadata.annotations.a"}},
 		{"annotation removed", configMap, `metadata: {annotations: {a: "1"}}`, `metadata: {}`, []string{".metadata.annotations.a"}},
-		{"Fleet's marks", configMap, `metadata: {annotations: {objectset.rio.cattle.io/id: a}, labels: {objectset.rio.cattle.io/hash: b}}`,
+		{"ownership metadata", configMap, `metadata: {annotations: {objectset.rio.cattle.io/id: a}, labels: {objectset.rio.cattle.io/hash: b}}`,
 			`metadata: {annotations: {objectset.rio.cattle.io/id: z}}`, nil},
 
 		{"stringData", secretKind, `stringData: {a: x}`, `data: {a: eA==}`, nil},
 		{"stringData changed", secretKind, `stringData: {a: x}`, `data: {a: eQ==}`, []string{".data.a"}},
-		{"stringData wins", secretKind, `{data: {a: eQ==, b: eQ==}, stringData: {a: x}}`, `data: {a: eA==, b: eQ==}`, nil},
+		{"stringData has precedence", secretKind, `{data: {a: eQ==, b: eQ==}, stringData: {a: x}}`, `data: {a: eA==, b: eQ==}`, nil},
 		{"another base64", secretKind, `data: {a: "eA==\n"}`, `data: {a: eA==}`, nil},
 
-		{"no rules", role, `rules: []`, `rules: null`, nil},
-		{"rules where none are stated", role, `rules: []`, `rules: [{verbs: [get]}]`, []string{".rules"}},
-		{"rules where null is stated", role, `rules: null`, `rules: [{verbs: [get]}]`, []string{".rules"}},
-		{"null rules of a role of no known version", "rbac.authorization.k8s.io/v9 Role", `rules: null`, `rules: null`, nil},
+		{"empty rules", role, `rules: []`, `rules: null`, nil},
+		{"rules, empty in the manifest", role, `rules: []`, `rules: [{verbs: [get]}]`, []string{".rules"}},
+		{"rules, null in the manifest", role, `rules: null`, `rules: [{verbs: [get]}]`, []string{".rules"}},
+		{"null rules of a role with an unknown version", "rbac.authorization.k8s.io/v9 Role", `rules: null`, `rules: null`, nil},
 		{"aggregated", clusterRole, `{aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}, rules: []}`,
 			`{aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}, rules: [{verbs: [get]}]}`, nil},
 
@@ -140,35 +139,35 @@ func TestEdges(t *testing.T) {
 
 		{"list of a custom resource in another order", custom, `spec: {l: [x, y]}`, `spec: {l: [y, x]}`, []string{"order .spec.l"}},
 		{"null in a list of a custom resource", custom, `spec: {l: [null, y]}`, `spec: {l: [x, y]}`, []string{".spec.l[0]"}},
-		{"element of a custom resource with more in it", custom, `spec: {l: [{a: 1}]}`, `spec: {l: [{a: 1, b: 2}]}`, nil},
-		{"map of a custom resource that is gone", custom, `spec: {m: {a: 1}}`, `spec: {}`, []string{".spec.m.a"}},
-		{"empty map of a custom resource that is gone", custom, `spec: {m: {}}`, `spec: {}`, []string{".spec.m"}},
-		{"map of nulls that is gone", custom, `spec: {m: {a: null}}`, `spec: {}`, nil},
-		{"whole number beyond a float", custom, `spec: {big: 9007199254740993}`, `spec: {big: 9007199254740992}`, []string{".spec.big"}},
-		{"one number written in two ways", custom, `spec: {num: 1}`, `spec: {num: 1.0}`, nil},
+		{"element of a custom resource with another field", custom, `spec: {l: [{a: 1}]}`, `spec: {l: [{a: 1, b: 2}]}`, nil},
+		{"map of a custom resource that is missing", custom, `spec: {m: {a: 1}}`, `spec: {}`, []string{".spec.m.a"}},
+		{"empty map of a custom resource that is missing", custom, `spec: {m: {}}`, `spec: {}`, []string{".spec.m"}},
+		{"map of nulls that is missing", custom, `spec: {m: {a: null}}`, `spec: {}`, nil},
+		{"integer that a float cannot represent", custom, `spec: {big: 9007199254740993}`, `spec: {big: 9007199254740992}`, []string{".spec.big"}},
+		{"one number in two notations", custom, `spec: {num: 1}`, `spec: {num: 1.0}`, nil},
 		{"extra element at the end", deployment, pod(`args: [x]`), pod(`args: [x, y]`), []string{c + ".args"}},
 		{"status", custom, `{spec: {a: 1}, status: {b: 1}}`, `{spec: {a: 1}, status: {b: 2}}`, nil},
-		{"what the server owns", custom, `metadata: {uid: a, resourceVersion: "1", creationTimestamp: null}`, `metadata: {uid: b}`, nil},
+		{"fields that the server sets", custom, `metadata: {uid: a, resourceVersion: "1", creationTimestamp: null}`, `metadata: {uid: b}`, nil},
 
 		{"caBundle injected", webhooks, `webhooks: [{name: a, clientConfig: {url: u}}]`, `webhooks: [{name: a, clientConfig: {url: u, caBundle: eA==}}]`, nil},
-		{"caBundle that only holds a place", webhooks, `webhooks: [{name: a, clientConfig: {caBundle: Cg==}}]`, `webhooks: [{name: a, clientConfig: {caBundle: eA==}}]`, nil},
+		{"caBundle that is a placeholder", webhooks, `webhooks: [{name: a, clientConfig: {caBundle: Cg==}}]`, `webhooks: [{name: a, clientConfig: {caBundle: eA==}}]`, nil},
 		{"caBundle stated", webhooks, `webhooks: [{name: a, clientConfig: {caBundle: eA==}}]`, `webhooks: [{name: a, clientConfig: {caBundle: eQ==}}]`,
 			[]string{`.webhooks[name="a"].clientConfig.caBundle`}},
 
 		{"endpoints in another order", endpoints, `subsets: [{addresses: [{ip: b}, {ip: a}], ports: [{port: 1}]}]`,
 			`subsets: [{addresses: [{ip: a}, {ip: b}], ports: [{port: 1, protocol: TCP}]}]`, nil},
-		{"claim templates with more in them", statefulSet, `spec: {volumeClaimTemplates: [{metadata: {name: v}, spec: {accessModes: [RWO]}}]}`,
+		{"claim templates with other fields", statefulSet, `spec: {volumeClaimTemplates: [{metadata: {name: v}, spec: {accessModes: [RWO]}}]}`,
 			`spec: {volumeClaimTemplates: [{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: v}, spec: {accessModes: [RWO], volumeMode: Filesystem}, status: {phase: Pending}}]}`, nil},
 		{"quantity of a rollout's pods", rollout, `spec: {template: {spec: {containers: [{name: c, resources: {limits: {cpu: 1000m}}}]}}}`,
 			`spec: {template: {spec: {containers: [{name: c, resources: {limits: {cpu: "1"}}}]}}}`, nil},
 		{"rollout changed", rollout, `spec: {template: {spec: {containers: [{name: c, image: a}]}}}`, `spec: {template: {spec: {containers: [{name: c, image: b}]}}}`,
 			[]string{".spec.template.spec.containers[0].image"}},
 		{"content of any kind", "apps/v1 ControllerRevision", `data: {spec: {a: 1}}`, `data: {}`, []string{".data.spec.a"}},
-		{"a struct of zeros that is gone", "networking.k8s.io/v1 NetworkPolicy", `spec: {ingress: [{from: [{podSelector: {matchLabels: {}}}]}]}`,
+		{"a struct of zeros that is missing", "networking.k8s.io/v1 NetworkPolicy", `spec: {ingress: [{from: [{podSelector: {matchLabels: {}}}]}]}`,
 			`spec: {ingress: [{from: [{}]}]}`, []string{".spec.ingress[0].from[0].podSelector"}},
-		{"default for what is left out of a map", "v1 LimitRange", `spec: {limits: [{type: Container, default: {cpu: 1}, max: {cpu: 2, memory: 1Gi}}]}`,
+		{"default for a missing key of a map", "v1 LimitRange", `spec: {limits: [{type: Container, default: {cpu: 1}, max: {cpu: 2, memory: 1Gi}}]}`,
 			`spec: {limits: [{type: Container, default: {cpu: 1, memory: 1Gi}, defaultRequest: {cpu: 1, memory: 1Gi}, max: {cpu: 2, memory: 1Gi}}]}`, nil},
-		{"another value there", "v1 LimitRange", `spec: {limits: [{type: Container, default: {cpu: 1}, max: {cpu: 2, memory: 1Gi}}]}`,
+		{"another value than the default", "v1 LimitRange", `spec: {limits: [{type: Container, default: {cpu: 1}, max: {cpu: 2, memory: 1Gi}}]}`,
 			`spec: {limits: [{type: Container, default: {cpu: 1, memory: 2Gi}, defaultRequest: {cpu: 1, memory: 1Gi}, max: {cpu: 2, memory: 1Gi}}]}`,
 			[]string{".spec.limits[0].default.memory"}},
 		{"defaults of a claim", "resource.k8s.io/v1 ResourceClaim", `spec: {devices: {requests: [{name: a, exactly: {deviceClassName: c}}]}}`,
@@ -184,7 +183,7 @@ func TestEdges(t *testing.T) {
 	})
 }
 
-// TestPaths: paths are written as the API server writes them, and lead to the leaf, or to the list where that is what differs.
+// TestPaths checks that paths are in the notation of the API server. They lead to a leaf, or to a list if its length or order differs.
 func TestPaths(t *testing.T) {
 	check(t, []pairOf{
 		{"by name", deployment, `spec: {template: {spec: {containers: [{name: web, image: a}]}}}`,
@@ -201,14 +200,14 @@ func TestPaths(t *testing.T) {
 		{"one of two changed, in another order", service, `spec: {ports: [{port: 53, protocol: TCP, targetPort: 1}, {port: 53, protocol: UDP}]}`,
 			`spec: {ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP, targetPort: 2}]}`,
 			[]string{`.spec.ports[port=53,protocol="TCP"].targetPort`, "order .spec.ports"}},
-		{"an element that is gone", deployment, pod(`env: [{name: A}]`), pod(`env: []`), []string{`.spec.template.spec.containers[name="c"].env[name="A"]`}},
+		{"an element that is missing", deployment, pod(`env: [{name: A}]`), pod(`env: []`), []string{`.spec.template.spec.containers[name="c"].env[name="A"]`}},
 		{"a set", configMap, `metadata: {finalizers: [b/c, a]}`, `metadata: {finalizers: [a]}`, []string{`.metadata.finalizers[="b/c"]`}},
 		{"maps where a set is expected", configMap, `metadata: {finalizers: [{a: 1}]}`, `metadata: {finalizers: [{a: 2}]}`, []string{".metadata.finalizers[=a=1]"}},
 		{"by index", deployment, pod(`args: [x, y]`), pod(`args: [x, z]`), []string{`.spec.template.spec.containers[name="c"].args[1]`}},
 		{"within an element by index", "networking.k8s.io/v1 NetworkPolicy", `spec: {egress: [{ports: [{port: 1}, {port: 2}]}]}`,
 			`spec: {egress: [{ports: [{port: 1, protocol: TCP}, {port: 2, protocol: UDP}]}]}`, []string{".spec.egress[0].ports[1].protocol"}},
 		{"another length", deployment, pod(`args: [x, y]`), pod(`args: [y]`), []string{`.spec.template.spec.containers[name="c"].args`}},
-		{"a list that is gone", deployment, pod(`args: [x, y]`), pod(`tty: true`), []string{`.spec.template.spec.containers[name="c"].args`}},
+		{"a list that is missing", deployment, pod(`args: [x, y]`), pod(`tty: true`), []string{`.spec.template.spec.containers[name="c"].args`}},
 		{"another order", deployment, pod(`args: [x, y]`), pod(`args: [y, x]`), []string{`order .spec.template.spec.containers[name="c"].args`}},
 		{"keys with dots and slashes", configMap, `{metadata: {labels: {app.kubernetes.io/name: a}}, data: {a.b/c: x, "": y}}`,
 			`{metadata: {labels: {app.kubernetes.io/name: b}}, data: {a.b/c: y, "": z}}`, []string{".data.", ".data.a.b/c", ".metadata.labels.app.kubernetes.io/name"}},
@@ -219,7 +218,7 @@ func TestPaths(t *testing.T) {
 	})
 }
 
-// TestValues: a difference carries both values, and says which of them is there.
+// TestValues checks that a difference has both values, and reports which of them exist.
 func TestValues(t *testing.T) {
 	gvk := object.Ref{APIVersion: "v1", Kind: "ConfigMap"}.GroupVersionKind()
 	type difference struct {
@@ -241,8 +240,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestNestedLists: lists within lists that differ throughout are compared in bounded time. A search for another order on each level, within
-// the search of the level above, would not end.
+// TestNestedLists checks that nested lists in which every leaf differs are compared in bounded time. A search for another order on each level,
+// within the search on the level above, would take exponential time.
 func TestNestedLists(t *testing.T) {
 	var nested func(depth int, leaf string) any
 	nested = func(depth int, leaf string) any {

@@ -15,9 +15,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// FuzzObjects compares whatever two objects: it never panics and changes neither; an object has no difference to itself, nor to itself with
-// more in its maps; and a changed value is reported, at exactly its path. The last two are held for custom resources, of which anything
-// may be stated; TestEveryLeaf and TestUnstatedFields hold them for built-in kinds, whose objects must make sense for it.
+// FuzzObjects compares any two objects. The comparison does not panic and changes neither object. An object does not differ from itself, nor from
+// itself with more keys in its maps. A changed value is reported at exactly its path. The last two properties are checked for custom resources,
+// which can have any content; TestEveryLeaf and TestUnstatedFields check them for built-in kinds, which need valid objects.
 func FuzzObjects(f *testing.F) {
 	_, manifests := readCells(f)
 	for i, m := range manifests {
@@ -55,7 +55,7 @@ func unchanged(t *testing.T, desired, live map[string]any, gvk schema.GroupVersi
 	before := []map[string]any{runtime.DeepCopyJSON(desired), runtime.DeepCopyJSON(live)}
 	for _, d := range compare.Objects(desired, live, gvk) {
 		if d.Path.String() == "" || !d.DesiredSet && !d.LiveSet {
-			t.Errorf("a difference that says nothing: %+v", d)
+			t.Errorf("a difference without a value: %+v", d)
 		}
 	}
 	if diff := cmp.Diff(before, []map[string]any{desired, live}); diff != "" {
@@ -81,11 +81,11 @@ func itselfAndMore(t *testing.T, desired map[string]any, gvk schema.GroupVersion
 		}
 	})
 	if got := compare.Objects(desired, live, gvk); len(got) > 0 {
-		t.Errorf("an object differs from itself with more in it: %v", paths(got))
+		t.Errorf("an object differs from itself with more keys: %v", paths(got))
 	}
 }
 
-// changedLeaf changes the n-th of the values that a comparison looks at.
+// changedLeaf changes the n-th compared value.
 func changedLeaf(t *testing.T, desired map[string]any, gvk schema.GroupVersionKind, n uint) {
 	t.Helper()
 	var leaves []place

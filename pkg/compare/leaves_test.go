@@ -9,7 +9,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 )
 
-// other returns another value of the same sort; false where there is none to be had, because it is null, a list or a map.
+// other returns another value of the same type; false for null, a list or a map.
 func other(v any) (any, bool) {
 	switch v := v.(type) {
 	case string:
@@ -27,7 +27,7 @@ func other(v any) (any, bool) {
 	return nil, false
 }
 
-// ignored says whether a place is none that a comparison looks at.
+// ignored reports whether a comparison ignores a place.
 func ignored(p place, object map[string]any) bool {
 	path := p.path.String()
 	switch {
@@ -56,7 +56,7 @@ func ignored(p place, object map[string]any) bool {
 	return false
 }
 
-// filled says whether live is what the server may write where zero is stated.
+// filled reports whether the server may write the live value if the manifest states zero.
 func filled(p place, live any) bool {
 	if !reflect.ValueOf(p.value).IsZero() {
 		return false

@@ -15,8 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// TestManagersOfCells: in the cells whose managedFields were kept, the difference is the work of the manager that made the change, though
-// another manager had applied the object before.
+// TestManagersOfCells checks the manager of the difference in cells with managedFields: it is the manager that made the change, not the manager that
+// applied the object before.
 func TestManagersOfCells(t *testing.T) {
 	kinds := map[string]bool{}
 	cells, _ := readCells(t)
@@ -46,8 +46,7 @@ func TestManagersOfCells(t *testing.T) {
 	}
 }
 
-// TestManagers holds the answer for each form in which the API server records a field. In the entries a manager is followed by the hour at
-// which it wrote, and by what.
+// TestManagers checks each form in which the API server records a field. The entries have the manager, the hour of its write, and its fields.
 func TestManagers(t *testing.T) {
 	const args = `f:spec: {f:template: {f:spec: {f:containers: {'k:{"name":"c"}': {.: {}, f:name: {}, f:args: {}}}}}}`
 	for _, c := range []struct {
@@ -56,9 +55,9 @@ func TestManagers(t *testing.T) {
 		want                      string
 	}{
 		{"a field", configMap, `data: {a: x}`, `data: {a: z}`, []string{"helm 1 f:data: {f:b: {}}", "jane 2 f:data: {f:a: {}}"}, "jane 2"},
-		{"nobody's", configMap, `data: {a: x}`, `data: {a: z}`, []string{"helm 1 f:data: {f:b: {}}"}, ""},
-		{"what is gone names nobody", configMap, `data: {a: x}`, `data: {b: z}`, []string{"helm 1 f:data: {f:a: {}, f:b: {}}"}, ""},
-		{"several that agree: the last", configMap, `data: {a: x}`, `data: {a: z}`,
+		{"no manager", configMap, `data: {a: x}`, `data: {a: z}`, []string{"helm 1 f:data: {f:b: {}}"}, ""},
+		{"a removed field has no manager", configMap, `data: {a: x}`, `data: {b: z}`, []string{"helm 1 f:data: {f:a: {}, f:b: {}}"}, ""},
+		{"several managers agree: the last", configMap, `data: {a: x}`, `data: {a: z}`,
 			[]string{"jane 3 f:data: {f:a: {}}", "joe 2 f:data: {f:a: {}}"}, "jane 3"},
 		{"a map owned as a whole", configMap, `data: {a: x}`, `data: {a: z}`, []string{"jane 2 f:data: {}"}, "jane 2"},
 		{"the field itself before the whole", configMap, `data: {a: x}`, `data: {a: z}`,
@@ -72,7 +71,7 @@ func TestManagers(t *testing.T) {
 			[]string{`jane 2 f:spec: {f:ports: {'k:{"port":80,"protocol":"TCP"}': {f:targetPort: {}}}}`}, "jane 2"},
 		{"a key itself", service, `spec: {ports: [{port: 80, protocol: TCP}]}`, `spec: {ports: [{port: 80, protocol: UDP}]}`,
 			[]string{`jane 2 f:spec: {f:ports: {'k:{"port":80,"protocol":"UDP"}': {.: {}, f:port: {}, f:protocol: {}}}}`}, "jane 2"},
-		{"a key itself, and it cannot be told whose", service, `spec: {ports: [{port: 80, protocol: TCP}, {port: 80, protocol: SCTP}]}`,
+		{"a key itself, of an unknown element", service, `spec: {ports: [{port: 80, protocol: TCP}, {port: 80, protocol: SCTP}]}`,
 			`spec: {ports: [{port: 80, protocol: UDP}, {port: 80, protocol: SCTP}]}`,
 			[]string{`jane 2 f:spec: {f:ports: {'k:{"port":80,"protocol":"UDP"}': {.: {}}, 'k:{"port":80,"protocol":"SCTP"}': {.: {}}}}`}, ""},
 		{"a list without keys", deployment, pod(`args: [x]`), pod(`args: [z]`), []string{"jane 2 " + args}, "jane 2"},
@@ -80,14 +79,14 @@ func TestManagers(t *testing.T) {
 		{"its order", deployment, pod(`args: [x, z]`), pod(`args: [z, x]`), []string{"jane 2 " + args}, "jane 2"},
 		{"a field in a list without keys", "networking.k8s.io/v1 NetworkPolicy", `spec: {egress: [{ports: [{port: 1}]}]}`,
 			`spec: {egress: [{ports: [{port: 2, protocol: TCP}]}]}`, []string{"jane 2 f:spec: {f:egress: {}}"}, "jane 2"},
-		{"a keyed list where this package counts", custom, `spec: {l: [{name: a, v: 1}]}`, `spec: {l: [{name: a, v: 2}]}`,
+		{"a list with keys in which this package uses indexes", custom, `spec: {l: [{name: a, v: 1}]}`, `spec: {l: [{name: a, v: 2}]}`,
 			[]string{`jane 2 f:spec: {f:l: {'k:{"name":"a"}': {.: {}, f:v: {}}}}`}, "jane 2"},
 		{"an index", custom, `spec: {l: [{v: 1}]}`, `spec: {l: [{v: 2}]}`, []string{"jane 2 f:spec: {f:l: {'i:0': {f:v: {}}}}"}, "jane 2"},
 		{"a value of a set", custom, `spec: {l: [x]}`, `spec: {l: [z]}`, []string{`helm 3 f:spec: {f:l: {'v:"w"': {}}}`, `jane 2 f:spec: {f:l: {'v:"z"': {}}}`}, "jane 2"},
 
 		{"the order of keyed elements is not recorded", deployment, pod(`env: [{name: A}, {name: B}]`), pod(`env: [{name: B}, {name: A}]`),
 			[]string{`helm 1 f:spec: {f:template: {f:spec: {f:containers: {'k:{"name":"c"}': {f:env: {'k:{"name":"A"}': {.: {}}, 'k:{"name":"B"}': {.: {}}}}}}}}`}, ""},
-		{"nor is what was taken out", custom, `spec: {l: [{name: a}, {name: b}]}`, `spec: {l: [{name: a, v: 1}]}`,
+		{"removed elements are not recorded", custom, `spec: {l: [{name: a}, {name: b}]}`, `spec: {l: [{name: a, v: 1}]}`,
 			[]string{`helm 1 f:spec: {f:l: {'k:{"name":"a"}': {.: {}, f:name: {}}}}`}, ""},
 		{"what was put in is", custom, `spec: {l: [{name: a}]}`, `spec: {l: [{name: a}, {name: b}]}`,
 			[]string{`helm 3 f:spec: {f:l: {'k:{"name":"a"}': {.: {}, f:name: {}}}}`, `jane 2 f:spec: {f:l: {'k:{"name":"b"}': {.: {}, f:name: {}}}}`}, "jane 2"},
@@ -115,14 +114,14 @@ func TestManagers(t *testing.T) {
 	}
 }
 
-// TestUnclaimed holds that a value is called nobody's only where the record is sure to name whoever wrote it.
+// TestUnclaimed checks that a value is unclaimed only if managedFields would certainly record its writer.
 func TestUnclaimed(t *testing.T) {
 	for _, c := range []struct {
 		name, kind, desired, live string
 		entries                   []string
 		want                      bool
 	}{
-		{"nobody's", configMap, `data: {a: x}`, `data: {a: z}`, []string{"helm 1 f:data: {f:b: {}}"}, true},
+		{"no manager", configMap, `data: {a: x}`, `data: {a: z}`, []string{"helm 1 f:data: {f:b: {}}"}, true},
 		{"a mark", configMap, `metadata: {labels: {a.b/c: x}}`, `metadata: {labels: {a.b/c: z}}`, []string{"helm 1 f:data: {f:b: {}}"}, true},
 		{"somebody's", configMap, `data: {a: x}`, `data: {a: z}`, []string{"jane 2 f:data: {f:a: {}}"}, false},
 		{"of a map that is somebody's", configMap, `data: {a: x}`, `data: {a: z}`, []string{"jane 2 f:data: {}"}, false},

@@ -15,7 +15,7 @@ import (
 
 const testdata = "../../test/testdata"
 
-// TestMatrix holds the comparison against the verdict of Fleet's own agent, cell by cell: every kind with every way to touch it.
+// TestMatrix compares the results with those of Fleet's agent, cell by cell: every kind with every change.
 func TestMatrix(t *testing.T) {
 	live := map[object.Key]json.RawMessage{}
 	var desired []release.Object
@@ -48,7 +48,7 @@ func TestMatrix(t *testing.T) {
 			want := cell.Fleet == "Modified"
 			got := differences(t, d, live[d.Key()])
 			if (len(got) > 0) != want {
-				t.Errorf("the agent says %s, the differences are %v", cell.Fleet, paths(got))
+				t.Errorf("the agent reports %s, the differences are %v", cell.Fleet, paths(got))
 			}
 		})
 	}

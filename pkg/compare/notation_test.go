@@ -19,9 +19,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// place is a value within an object, with what Kubernetes' own libraries know of it: the schema of server-side apply, from which a path's
-// notation comes, and the tags of strategic merge patch, which say what Fleet merges. It is how tests tell a path without asking the
-// package that they test.
+// place is a value within an object, with its description in Kubernetes' own libraries: the schema of server-side apply, which defines the notation of
+// paths, and the tags of strategic merge patch, which define what Fleet merges. With it, tests find a path without the package that they test.
 type place struct {
 	path   fieldpath.Path
 	tokens []any // the same way by names and numbers only
@@ -32,16 +31,16 @@ type place struct {
 	known  bool // to the schema
 
 	tags strategicpatch.LookupPatchMeta // of the struct that is the value, nil where it is none
-	// in is the struct that holds the value under name, with what else is stated in it.
+	// in is the struct that has the value under name; siblings are its stated fields.
 	in       reflect.Type
 	name     string
 	siblings map[string]any
-	// mergeKey is that of the elements, where the value is a list that is merged by key.
+	// mergeKey is the merge key of the elements, if the value is a list that is merged by key.
 	mergeKey string
 	merged   bool // the value is a list that is merged
-	// whole: somewhere above is a list or map that is not merged. isKey: the value is the merge key of an element.
+	// whole: the value is in a list or map that is not merged. isKey: the value is the merge key of an element.
 	whole, isKey bool
-	// element is the path of the element whose merge key this is.
+	// element is the path of the element, if the value is its merge key.
 	element fieldpath.Path
 	elemKey string
 }
@@ -71,7 +70,7 @@ func rootOf(tb testing.TB, gvk schema.GroupVersionKind, content map[string]any) 
 
 func isCustom(gvk schema.GroupVersionKind) bool { return !scheme.Scheme.Recognizes(gvk) }
 
-// resolve goes on to a type of the schema, if there is one.
+// resolve continues with a type of the schema, if there is one.
 func (p *place) resolve(ref smd.TypeRef, ok bool) {
 	if p.known = p.known && ok; p.known {
 		p.atom, p.known = p.schema.Resolve(ref)
@@ -108,7 +107,7 @@ func (p place) field(name string, v any) place {
 	return out
 }
 
-// follow takes over what the tags of a struct say of one of its fields.
+// follow reads the tags of a field of a struct.
 func (p *place) follow(tags strategicpatch.LookupPatchMeta, name string) {
 	var patch strategicpatch.PatchMeta
 	var err error
@@ -140,7 +139,7 @@ func (p place) at(i int, v any) place {
 	return out
 }
 
-// elementName names an element as the API server does, if the list is merged; else by its place.
+// elementName names an element as the API server does if the list is merged, otherwise by its index.
 func (p place) elementName(i int, v any) fieldpath.PathElement {
 	m, isMap := v.(map[string]any)
 	switch {
@@ -163,7 +162,7 @@ func (p place) elementName(i int, v any) fieldpath.PathElement {
 	return fieldpath.PathElement{Key: &keys}
 }
 
-// walk visits a value and all within it.
+// walk visits a value and all values in it.
 func walk(p place, visit func(place)) {
 	visit(p)
 	switch v := p.value.(type) {
@@ -178,7 +177,7 @@ func walk(p place, visit func(place)) {
 	}
 }
 
-// pointed returns the place that a JSON pointer leads to; false where it leads nowhere.
+// pointed returns the place of a JSON pointer; false if it does not exist.
 func pointed(p place, pointer string) (place, bool) {
 	for _, token := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
 		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
@@ -202,14 +201,14 @@ func pointed(p place, pointer string) (place, bool) {
 	return p, true
 }
 
-// with returns a copy of content in which the value at a place is another.
+// with returns a copy of content with another value at a place.
 func with(content map[string]any, at place, v any) map[string]any {
 	out := runtime.DeepCopyJSON(content)
 	put(out, at.tokens, v)
 	return out
 }
 
-// put writes a value into another one, and returns that.
+// put writes a value into another value, and returns the latter.
 func put(in any, tokens []any, v any) any {
 	if len(tokens) == 0 {
 		return v

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 )
 
-// TestPathsOfCells: where a cell changes one stated value, the difference is at exactly that value, in the API server's notation.
+// TestPathsOfCells checks that the path of the difference is exactly that of the changed value, for cells that change one stated value.
 func TestPathsOfCells(t *testing.T) {
 	held := 0
 	cells, _ := readCells(t)
@@ -54,7 +54,7 @@ func TestPathsOfCells(t *testing.T) {
 	}
 }
 
-// TestEveryLeaf changes every stated value of every manifest of the matrix, one at a time: each is reported, at exactly its path.
+// TestEveryLeaf changes every stated value of every manifest of the matrix, one at a time, and checks that exactly its path is reported.
 func TestEveryLeaf(t *testing.T) {
 	held := 0
 	_, manifests := readCells(t)
@@ -85,7 +85,7 @@ func TestEveryLeaf(t *testing.T) {
 	}
 }
 
-// TestUnstatedFields adds a field to every map of every manifest that is not part of a whole: none is a difference.
+// TestUnstatedFields adds a field to every map of every manifest that is merged, and checks that there is no difference.
 func TestUnstatedFields(t *testing.T) {
 	_, manifests := readCells(t)
 	for _, m := range manifests {

@@ -14,7 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// ruled compares as the audit does, once the rules have changed both sides.
+// ruled compares two objects as the audit does, after the rules were applied to both.
 func ruled(t *testing.T, rules []compare.Rule, ref object.Ref, desired, live map[string]any) []string {
 	t.Helper()
 	if compare.Applies(rules, ref) {
@@ -32,20 +32,15 @@ func ruled(t *testing.T, rules []compare.Rule, ref object.Ref, desired, live map
 // ruleOf reads a comparePatch as a bundle writes it.
 func ruleOf(t *testing.T, raw []byte) compare.Rule {
 	t.Helper()
-	var p struct {
-		APIVersion, Kind, Namespace, Name string
-		JSONPointers                      []string
-		Operations                        []compare.Operation
-	}
-	if err := json.Unmarshal(raw, &p); err != nil {
+	var r compare.Rule
+	if err := json.Unmarshal(raw, &r); err != nil {
 		t.Fatal(err)
 	}
-	return compare.Rule{APIVersion: p.APIVersion, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name,
-		JSONPointers: p.JSONPointers, Operations: p.Operations}
+	return r
 }
 
-// TestMatrixOptions holds the rules of bundles against the verdict of Fleet's agent. Where an autoscaler stands beside the object, what it
-// scales is decided elsewhere; here its range is, and that the number of replicas is reported as one field that can be taken back.
+// TestMatrixOptions compares the results for bundles with rules with those of Fleet's agent. In cells with an autoscaler, it checks the range of the
+// autoscaler, and that the number of replicas is one difference.
 func TestMatrixOptions(t *testing.T) {
 	const replicas = ".spec.replicas"
 	for _, c := range readLines(t, matrix+"/options.jsonl") {
@@ -66,13 +61,13 @@ func TestMatrixOptions(t *testing.T) {
 				}
 			}
 			if len(got) > 0 != c.modified() {
-				t.Errorf("Fleet says %s, the differences are %v", c.Fleet, got)
+				t.Errorf("Fleet reports %s, the differences are %v", c.Fleet, got)
 			}
 		})
 	}
 }
 
-// scales says whether the cell's autoscaler may have set the live number of replicas.
+// scales reports whether the autoscaler of the cell can have set the live number of replicas.
 func scales(t *testing.T, c cell, ref object.Ref) bool {
 	t.Helper()
 	var scaler struct {
@@ -109,7 +104,7 @@ func TestApply(t *testing.T) {
 		desired, live string
 		want          []string
 	}{
-		{"one pointer of several leads nowhere", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", JSONPointers: []string{"/spec/nothing/at/all", "/spec/replicas"}},
+		{"a pointer to no field beside another pointer", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", JSONPointers: []string{"/spec/nothing/at/all", "/spec/replicas"}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, nil},
 		{"a pointer that only one side has", compare.Rule{APIVersion: "v1", Kind: "ConfigMap", JSONPointers: []string{"/data/a"}},
 			object.Ref{APIVersion: "v1", Kind: "ConfigMap"}, `data: {a: x}`, `data: {}`, nil},
@@ -123,18 +118,18 @@ func TestApply(t *testing.T) {
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, []string{".spec.replicas"}},
 		{"another namespace", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "other", JSONPointers: []string{"/spec/replicas"}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, []string{".spec.replicas"}},
-		{"stringData is in data by then", compare.Rule{APIVersion: "v1", Kind: "Secret", JSONPointers: []string{"/data/a"}},
+		{"stringData was folded into data", compare.Rule{APIVersion: "v1", Kind: "Secret", JSONPointers: []string{"/data/a"}},
 			object.Ref{APIVersion: "v1", Kind: "Secret"}, `stringData: {a: x}`, `data: {a: eQ==}`, nil},
 
 		{"operation on an exact object", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web", Operations: []compare.Operation{replicas}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, nil},
-		{"one operation fails, none counts", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web",
+		{"a failing operation cancels the others", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web",
 			Operations: []compare.Operation{replicas, {Op: "remove", Path: "/spec/nothing"}}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, []string{".spec.replicas"}},
-		{"status is gone by then", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web",
+		{"status was removed", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web",
 			Operations: []compare.Operation{replicas, {Op: "remove", Path: "/status"}}},
 			deploymentRef, `{spec: {replicas: 1}, status: {}}`, `{spec: {replicas: 2}, status: {}}`, []string{".spec.replicas"}},
-		{"operation that no JSON patch has", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web",
+		{"operation that JSON patch does not have", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web",
 			Operations: []compare.Operation{{Op: "twist", Path: "/spec/replicas"}}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, []string{".spec.replicas"}},
 		{"operation without a name", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Operations: []compare.Operation{replicas}},
@@ -144,7 +139,7 @@ func TestApply(t *testing.T) {
 		{"operation beside an ignore", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web",
 			Operations: []compare.Operation{{Op: "ignore"}, replicas}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, nil},
-		{"nothing but an ignore", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web",
+		{"only an ignore", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web",
 			Operations: []compare.Operation{{Op: "ignore"}}},
 			deploymentRef, `spec: {replicas: 1}`, `spec: {replicas: 2}`, []string{".spec.replicas"}},
 		{"replace with a value", compare.Rule{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web",
@@ -165,7 +160,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestOperationsTogether: one failing operation voids those of all rules for its object, and no others.
+// TestOperationsTogether checks that one failing operation cancels the operations of all rules for its object, and no others.
 func TestOperationsTogether(t *testing.T) {
 	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "a"}
 	rule := func(name, path string) compare.Rule {
@@ -175,11 +170,11 @@ func TestOperationsTogether(t *testing.T) {
 	desired, live := parse(t, `data: {a: x, b: x}`), parse(t, `data: {a: y, b: y}`)
 	got := ruled(t, []compare.Rule{rule("a", "/data/a"), rule("a", "/data/nothing")}, ref, desired, live)
 	if diff := cmp.Diff([]string{".data.a", ".data.b"}, got); diff != "" {
-		t.Errorf("a failing one beside (-want +got):\n%s", diff)
+		t.Errorf("with a failing operation (-want +got):\n%s", diff)
 	}
 	got = ruled(t, []compare.Rule{rule("a", "/data/a"), rule("other", "/data/nothing")}, ref, desired, live)
 	if diff := cmp.Diff([]string{".data.b"}, got); diff != "" {
-		t.Errorf("a failing one for another object (-want +got):\n%s", diff)
+		t.Errorf("with a failing operation for another object (-want +got):\n%s", diff)
 	}
 }
 
@@ -211,7 +206,7 @@ func TestIgnored(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := compare.Ignored([]compare.Rule{c.rule}, c.ref); got != c.want {
-				t.Errorf("excused %t, want %t", got, c.want)
+				t.Errorf("ignored %t, want %t", got, c.want)
 			}
 		})
 	}

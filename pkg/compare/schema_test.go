@@ -16,15 +16,15 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// listNotes holds, for every list of the API that server-side apply and this package do not look at in the same way, what they make of it.
+// listNotes describes every list of the API that server-side apply and this package compare in different ways.
 type listNotes map[string]string
 
-// TestPathKeys holds the keys by which paths name elements against the schema of server-side apply, for every list of every built-in kind.
-// The two may only part where they are listed here:
+// TestPathKeys compares the keys of elements in paths with the schema of server-side apply, for every list of every built-in kind. They may differ only
+// for:
 //
-//   - lists that server-side apply keys and Fleet takes as a whole, so that Fleet's verdict is on the list. Their elements are named by
-//     index in a path, and Managers finds the API server's own name for them;
-//   - what stands in status, which is not compared.
+//   - lists that have keys in server-side apply and that Fleet compares as a whole. Their elements have an index in a path, and Managers finds the
+//     name that the API server has for them;
+//   - lists in status, which is not compared.
 func TestPathKeys(t *testing.T) {
 	got, kinds := listNotes{}, 0
 	converter := applyconfigurations.NewTypeConverter(scheme.Scheme)
@@ -123,7 +123,7 @@ func appliedBy(list *smd.List) string {
 	return fmt.Sprint(keys)
 }
 
-// TestMergeKeySortsFirst holds what Managers relies on: of several keys, the merge key is the first.
+// TestMergeKeySortsFirst checks that the merge key is the first of several keys, as Managers requires.
 func TestMergeKeySortsFirst(t *testing.T) {
 	for typ, names := range pathKeys {
 		if !slices.IsSorted(names) {
@@ -139,8 +139,8 @@ func TestMergeKeySortsFirst(t *testing.T) {
 	}
 }
 
-// TestDefaultsOfLists: every default that the schema of server-side apply knows, in a list that counts as a whole, is in the table: live
-// elements have it, and nobody stated it.
+// TestDefaultsOfLists checks that the table has every default that the schema of server-side apply has in a list that is compared as a whole: live
+// elements have it, although the manifest does not state it.
 func TestDefaultsOfLists(t *testing.T) {
 	converter := applyconfigurations.NewTypeConverter(scheme.Scheme)
 	for gvk, typ := range scheme.Scheme.AllKnownTypes() {

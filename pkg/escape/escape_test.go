@@ -16,13 +16,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
-// texts are what may stand in a name, a message or an argument.
+// texts are possible names, messages and arguments.
 var texts = []string{
 	"plain", "größe 見る 🔑", "tab\tand\nline\r\n", "\x1b[2J\x1b]0;title\a", "\u009b31m", "\x7f\x00\x01", "\u202eevil\u2066x\u2069\u200e\u200f\u061c",
 	"\u2028\u2029\u0085", "\ufeff\u200d\u00ad", "\U000e0001\U000e0041\U0001d173", `\x010:0000202e\x02 \u202e \\u202e`, "\u202e" + `\x010:0000202e\x02`, "multi\n\u2028line\n", "- : #\u202e",
 }
 
-// foreign finds a character that no terminal should receive.
+// foreign finds a character that must not reach a terminal.
 func foreign(s string) string {
 	for _, r := range s {
 		if r != '\n' && r != '\t' && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029') {
@@ -47,7 +47,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestDocuments holds that no document has a character that a terminal should not receive, and that each decodes to what was encoded.
+// TestDocuments checks that no document has a character that must not reach a terminal, and that each decodes to the encoded value.
 func TestDocuments(t *testing.T) {
 	for _, s := range texts {
 		document := map[string]any{"text": s, "key " + s: []any{map[string]any{"in": s}, "x" + s, 1.0, nil, true}}
@@ -79,7 +79,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestEscapes holds how characters are written that are not printable.
+// TestEscapes checks the escapes of characters that are not printable.
 func TestEscapes(t *testing.T) {
 	var b bytes.Buffer
 	fmt.Fprint(escape.JSONWriter(&b), "{\n  \"a\": \"\u202e\U000e0001é\"\n}\n")

@@ -26,7 +26,7 @@ func TestSafeConcat(t *testing.T) {
 			t.Errorf("SafeConcat(%q) = %q, want %q", tc.parts, got, tc.want)
 		}
 	}
-	for _, c := range []string{"-", ".", "A"} { // the 57th byte is no lower-case letter or digit: the second form
+	for _, c := range []string{"-", ".", "A"} { // the 57th byte is neither a lower-case letter nor a digit: the second form
 		if got := SafeConcat(a56 + c + "aaaaaaa"); len(got) != 63 || got[:57] != a56+"-" {
 			t.Errorf("57th byte %q: %q", c, got)
 		}
@@ -84,7 +84,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestScopeOfSet holds that the scope in a set id is found again, and that none is made up.
+// TestScopeOfSet checks that the scope in a set id is found, and only if the set id has one.
 func TestScopeOfSet(t *testing.T) {
 	long := strings.Repeat("a", 40)
 	for _, tc := range []struct {

@@ -31,6 +31,6 @@ func TestVersion(t *testing.T) {
 	}
 	v := Version{16, 0, true}
 	if !v.Before(16, 0) || v.Before(15, 9) || !(Version{16, 0, false}).Before(16, 1) || (Version{16, 0, false}).Before(16, 0) {
-		t.Error("a pre-release, or a release, stands at the wrong place")
+		t.Error("Before returns a wrong result")
 	}
 }

@@ -4,8 +4,8 @@ package health
 
 import "testing"
 
-// BenchmarkEvaluate measures the kinds that a cluster has most of: an audit evaluates
-// every object once.
+// BenchmarkEvaluate measures the most frequent kinds of a cluster. An audit
+// evaluates every object once.
 func BenchmarkEvaluate(b *testing.B) {
 	documents := []struct{ name, document string }{
 		{"ConfigMap", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: b, labels: {c: d}, annotations: {e: f}}, data: {g: h}}`},

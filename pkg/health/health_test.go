@@ -322,7 +322,7 @@ status:
 	})
 }
 
-// TestEveryProgressCondition holds the tables against the list of condition types of Fleet's agent (docs/fleet-behavior.md, 4.1).
+// TestEveryProgressCondition compares the tables with the condition types of Fleet's agent (docs/fleet-behavior.md, 4.1).
 func TestEveryProgressCondition(t *testing.T) {
 	lists := []struct {
 		types  string

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
-// plainKinds are the kinds that kstatus has rules for, and some it has none for.
+// plainKinds are the kinds for which kstatus has rules, and some others.
 var plainKinds = [][2]string{
 	{"v1", "Service"}, {"v1", "Pod"}, {"v1", "Secret"}, {"v1", "PersistentVolumeClaim"}, {"v1", "ConfigMap"},
 	{"apps/v1", "StatefulSet"}, {"apps/v1", "DaemonSet"}, {"apps/v1", "Deployment"}, {"apps/v1", "ReplicaSet"},
@@ -21,8 +21,8 @@ var plainKinds = [][2]string{
 	{"networking.k8s.io/v1", "Ingress"}, {"x.example.com/v1", "ConfigMap"}, {"a/b/c", "X"}, {"", ""},
 }
 
-// TestPlainObjects proves that the short way says what kstatus says, for every
-// kind in every shape of the fields that kstatus reads of all kinds.
+// TestPlainObjects checks that the shortcut has the result of kstatus, for every
+// kind and every form of the fields that kstatus reads for all kinds.
 func TestPlainObjects(t *testing.T) {
 	metadata := []string{
 		`{}`, `{name: a}`, `{generation: 3}`, `{generation: 1.5}`, `{generation: "3"}`, `{generation: null}`,
@@ -45,19 +45,19 @@ func TestPlainObjects(t *testing.T) {
 					plain++
 				}
 				if diff := cmp.Diff(withoutShortcut(obj), compute(obj), cmp.AllowUnexported(computed{})); diff != "" {
-					t.Errorf("%s: (-kstatus +short way):\n%s", document, diff)
+					t.Errorf("%s: (-kstatus +shortcut):\n%s", document, diff)
 				}
 			}
 		}
 	}
-	// Three shapes of metadata and seven of status have nothing that concerns
-	// all kinds; anything else goes the long way.
+	// With three forms of metadata and seven of status, no rule for all kinds
+	// applies. With any other form, the shortcut is not used.
 	if want := len(plainKinds) * 3 * 7; plain != want {
 		t.Errorf("%d objects were plain, want %d", plain, want)
 	}
 }
 
-// withoutShortcut is what kstatus itself makes of an object.
+// withoutShortcut is the result of kstatus itself.
 func withoutShortcut(obj map[string]any) (o computed) {
 	defer func() {
 		if recover() != nil {

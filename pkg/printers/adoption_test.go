@@ -17,7 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
-// planned is the plan for the sick cluster that ships with the project.
+// planned is the plan for the sample cluster "sick".
 func planned(t *testing.T, o adopt.Options) *report.Adoption {
 	t.Helper()
 	s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/sick"}, nil)
@@ -37,7 +37,7 @@ func planned(t *testing.T, o adopt.Options) *report.Adoption {
 	return a.Redacted(found.Secrets)
 }
 
-// invented is a result of all that is hard to lay out: failures, objects that changed, and more of both than are shown.
+// invented is a result with failures and changed objects, more of both than the table shows.
 func invented() *report.Adoption {
 	a := &report.Adoption{Kind: report.KindAdoptionResult, Source: report.Source{Kind: "cluster", Server: "https://cluster.example.com"}, Digest: "abc",
 		Receipt: "a file.jsonl", Notes: []string{"what became of the bundles could not be read: reaching the cluster"},
@@ -67,7 +67,7 @@ func showAdoption(t *testing.T, a *report.Adoption, format string, o printers.Op
 	return shown(t, format, printers.Adoption(a, o))
 }
 
-// TestGoldenAdoption holds every format of plans and results, byte for byte.
+// TestGoldenAdoption compares every format of plans and results with the golden files.
 func TestGoldenAdoption(t *testing.T) {
 	plan, strict := planned(t, adopt.Options{Policy: ownership.IfUnowned}), planned(t, adopt.Options{Policy: ownership.TakeUnmarked})
 	for _, format := range formats {
@@ -81,7 +81,7 @@ func TestGoldenAdoption(t *testing.T) {
 	golden(t, "adopted.json", showAdoption(t, invented(), "json", printers.Options{}))
 }
 
-// TestGoldenOwnership holds the formats of an owner report.
+// TestGoldenOwnership compares the formats of an owner report with the golden files.
 func TestGoldenOwnership(t *testing.T) {
 	s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/sick"}, nil)
 	if err != nil {

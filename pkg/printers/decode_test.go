@@ -11,18 +11,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decode reads JSON or YAML into plain values, all numbers as float64.
+// decode decodes JSON or YAML, with all numbers as float64.
 func decode(t *testing.T, s string) any {
 	t.Helper()
 	var v any
 	if strings.HasPrefix(s, "{") {
 		if err := json.Unmarshal([]byte(s), &v); err != nil {
-			t.Fatalf("no JSON: %v", err)
+			t.Fatalf("decoding JSON: %v", err)
 		}
 		return v
 	}
 	if err := yaml.Unmarshal([]byte(s), &v); err != nil {
-		t.Fatalf("no YAML: %v", err)
+		t.Fatalf("decoding YAML: %v", err)
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -35,7 +35,7 @@ func decode(t *testing.T, s string) any {
 	return v
 }
 
-// errWriter is a disk that is full.
+// errWriter fails like a full disk.
 type errWriter struct{}
 
 func (errWriter) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }

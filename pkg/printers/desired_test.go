@@ -11,7 +11,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
-// captured opens a case file, whatever its first document says.
+// captured opens a case file and ignores its first document.
 func captured(t *testing.T, file string) *snapshot.Snapshot {
 	t.Helper()
 	var head map[string]any
@@ -33,7 +33,7 @@ func captured(t *testing.T, file string) *snapshot.Snapshot {
 	return s
 }
 
-// TestThreeSides holds how it is shown that Git says 3, the release says 2, and live is 5.
+// TestThreeSides checks the layout of a field with three values: 3 in the bundle, 2 in the release, 5 on the cluster.
 func TestThreeSides(t *testing.T) {
 	a, err := audit.Run(t.Context(), captured(t, "cases/desired-three-sides.yaml"),
 		audit.Options{Commands: cases.Commands, Version: "test", Desired: audit.DesiredBundle})

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// formats are those that golden files hold; templates print the whole document, or a column of it.
+// formats are the formats with golden files. The templates print the whole document, or a column of it.
 var (
 	formats   = []string{"table", "wide", "json", "yaml", "name"}
 	templates = []string{"jsonpath={}", "jsonpath-as-json={}", "go-template={{.}}", "custom-columns=A:.name,B:.resources,C:.objects,D:.overwrites"}

@@ -25,9 +25,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files with what comes out")
+var update = flag.Bool("update", false, "write the golden files")
 
-// sample audits one of the captured clusters that ship with the project.
+// sample audits a sample cluster of the project.
 func sample(t *testing.T, name string) *report.Audit {
 	t.Helper()
 	s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/" + name}, nil)
@@ -49,7 +49,7 @@ func show(t *testing.T, a *report.Audit, format string, o printers.Options) stri
 	return shown(t, format, printers.Audit(a, o))
 }
 
-// TestGolden holds every format, byte for byte. After a change that is meant: go test ./pkg/printers -update, and read the difference.
+// TestGolden compares every format with its golden file. After an intended change, run go test ./pkg/printers -update and read the difference.
 func TestGolden(t *testing.T) {
 	reports := map[string]*report.Audit{"sick": sample(t, "sick"), "clean": sample(t, "clean"), "large": large()}
 	for name, a := range reports {
@@ -81,7 +81,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// large is an invented report of all that is hard to lay out: long names, more findings of one code than are shown, unicode, many gaps.
+// large is an invented report with long names, more findings of one code than the table shows, unicode and many gaps.
 func large() *report.Audit {
 	const long = "a-very-long-gitrepo-name-with-a-long-path-inside-fdba4"
 	n := func(i int) *int { return &i }
@@ -131,7 +131,7 @@ func large() *report.Audit {
 
 var command = regexp.MustCompile(`^ *→ (kubectl|helm) `)
 
-// TestWidth holds that the table fits a terminal of 100 columns, commands to copy apart.
+// TestWidth checks that the table fits a terminal of 100 columns, except for commands.
 func TestWidth(t *testing.T) {
 	for _, name := range []string{"sick", "clean"} {
 		for line := range strings.SplitSeq(show(t, sample(t, name), "table", printers.Options{Diff: true}), "\n") {
@@ -145,7 +145,7 @@ func TestWidth(t *testing.T) {
 	}
 }
 
-// TestWidthOfLongNames holds that long names do not push the numbers out of the table.
+// TestWidthOfLongNames checks that long names do not make the table wider.
 func TestWidthOfLongNames(t *testing.T) {
 	table, _, _ := strings.Cut(show(t, large(), "table", printers.Options{}), "AGGREGATE")
 	for line := range strings.SplitSeq(table, "\n") {
@@ -157,17 +157,17 @@ func TestWidthOfLongNames(t *testing.T) {
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// TestColour holds that colour comes only when it is asked for, and changes nothing else.
+// TestColour checks that colours are only used on request, and do not change the text.
 func TestColour(t *testing.T) {
 	for name, a := range map[string]*report.Audit{"sick": sample(t, "sick"), "large": large()} {
 		for _, format := range formats {
 			plain := show(t, a, format, printers.Options{Diff: true})
 			coloured := show(t, a, format, printers.Options{Diff: true, Colour: true})
 			if strings.Contains(plain, "\x1b") {
-				t.Errorf("%s: -o %s has escapes that nobody asked for", name, format)
+				t.Errorf("%s: -o %s has colours without a request", name, format)
 			}
 			if diff := cmp.Diff(strings.Split(plain, "\n"), strings.Split(escapes.ReplaceAllString(coloured, ""), "\n")); diff != "" {
-				t.Errorf("%s: -o %s is another text in colour (-plain +coloured):\n%s", name, format, diff)
+				t.Errorf("%s: -o %s has another text in colour (-plain +coloured):\n%s", name, format, diff)
 			}
 			if has := escapes.MatchString(coloured); has != (format == "table" || format == "wide") {
 				t.Errorf("%s: -o %s in colour: %v", name, format, has)
@@ -176,7 +176,7 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// TestHostile fills every text of a report with what drives a terminal, as a capture may: no format for people may pass it on.
+// TestHostile fills every text of a report with characters that act on a terminal. No format for people may print them.
 func TestHostile(t *testing.T) {
 	const evil = "x\x1b[31m\x07\r\u009b2J\u202egnp.exe\u2066\u2028\x7fy"
 	a := large()
@@ -193,19 +193,19 @@ func TestHostile(t *testing.T) {
 			for i, r := range line {
 				if drives(r) && !said[r] {
 					said[r] = true
-					t.Errorf("-o %s passes on %U: %q", format, r, line[max(0, i-40):i])
+					t.Errorf("-o %s prints %U: %q", format, r, line[max(0, i-40):i])
 				}
 			}
 		}
 	}
 }
 
-// drives says whether a terminal would act on a character instead of showing it: controls, and marks that change the order of the text.
+// drives reports whether a terminal acts on a character instead of showing it: control characters, and marks that change the order of the text.
 func drives(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
-// fill adds a text to every string of a value that is no word of ours.
+// fill adds a text to every string of a value, except for the words of an enumeration.
 func fill(v reflect.Value, evil string) {
 	switch v.Kind() {
 	case reflect.String:
@@ -234,7 +234,7 @@ func fill(v reflect.Value, evil string) {
 	}
 }
 
-// TestNothingIsLost holds that the wide table has every finding, whatever it belongs to, every gap, note and deployment.
+// TestNothingIsLost checks that the wide table has every finding, gap, note and deployment.
 func TestNothingIsLost(t *testing.T) {
 	a := large()
 	a.Findings = append(a.Findings, report.Finding{Code: "FD999", Severity: report.Error, BundleDeployment: "of/another-scope", Message: "of a deployment that is not listed"})
@@ -260,7 +260,7 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// endsGreen says whether the last line has the colour of a report without problems.
+// endsGreen reports whether the last line has the colour of a report without problems.
 func endsGreen(out string) bool {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	return strings.Contains(lines[len(lines)-1], "\x1b[32m")
@@ -291,16 +291,16 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestFormats checks that YAML has the values of JSON, whatever the text, and that every format reports a failed write.
+// TestFormats checks that YAML has the values of JSON for any text, and that every format reports a failed write.
 func TestFormats(t *testing.T) {
 	a := large()
 	a.Findings[0].Message = "DEL \x7f, C1 \u0085\u009b, BOM \ufeff, \ufffe, <b>&amp;</b>, \u2028, \U0001F511"
 	if diff := cmp.Diff(decode(t, show(t, a, "json", printers.Options{})), decode(t, show(t, a, "yaml", printers.Options{}))); diff != "" {
-		t.Errorf("YAML does not say what JSON says (-json +yaml):\n%s", diff)
+		t.Errorf("YAML and JSON have different values (-json +yaml):\n%s", diff)
 	}
 	for _, format := range slices.Concat(formats, templates) {
 		if err := printIn(errWriter{}, format, printers.Audit(a, printers.Options{})); err == nil {
-			t.Errorf("-o %s hides that it could not write", format)
+			t.Errorf("-o %s reports no error for a failed write", format)
 		}
 	}
 }

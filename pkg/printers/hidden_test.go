@@ -12,7 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
-// TestPathsAreHidden holds that a path says which field it is, and not the value by which an element of a list is known.
+// TestPathsAreHidden checks that a path hides the values that identify the elements of a list.
 func TestPathsAreHidden(t *testing.T) {
 	var paths []string
 	for _, r := range auditOf(t, cluster(t, "hunter22-of-nobody", nobodys)).BundleDeployments[1].Resources {
@@ -27,7 +27,7 @@ func TestPathsAreHidden(t *testing.T) {
 	}
 }
 
-// TestShortValues holds that an annotation of a Secret shows none of its values, however short. Elsewhere a value of few letters is not looked for.
+// TestShortValues checks that an annotation of a Secret shows none of its values, even short ones. Other text may contain values of few letters.
 func TestShortValues(t *testing.T) {
 	secret := func(name, annotation string, stated string) doc {
 		return annotatedBy("example.com/note", document("v1", "Secret", name, doc{"data": doc{"pin": b64(stated)}}), annotation)
@@ -52,7 +52,7 @@ func TestShortValues(t *testing.T) {
 	}
 }
 
-// TestWordsStay holds that a Secret of no bundle whose value is a word of the report, as many are, takes none out of it.
+// TestWordsStay checks that a Secret of no bundle with a word of the report as value does not hide that word in the report.
 func TestWordsStay(t *testing.T) {
 	docs := cluster(t, "hunter22-of-nobody", nobodys)
 	before := printed(t, auditOf(t, docs))
@@ -60,11 +60,11 @@ func TestWordsStay(t *testing.T) {
 		"kind": b64("configmap"), "namespace": b64("listed")}})
 	after := printed(t, auditOf(t, append(docs, words)))
 	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("the report is another one (-without +with the words):\n%s", diff)
+		t.Errorf("the report changed (-without +with the words):\n%s", diff)
 	}
 }
 
-// TestOrdinals holds that equal values of Secrets look equal within one report, and different ones do not.
+// TestOrdinals checks that equal values of Secrets have the same mask within one report, and different values have different masks.
 func TestOrdinals(t *testing.T) {
 	secret := func(name, a, b string) doc {
 		return document("v1", "Secret", name, doc{"data": doc{"a": b64(a), "b": b64(b)}})
@@ -90,8 +90,8 @@ func TestOrdinals(t *testing.T) {
 	}
 }
 
-// TestNamesStay holds that a Secret whose value is a name, as that of a database often is, takes no object's name out of the report: a
-// command without its namespace is none.
+// TestNamesStay checks that a Secret with the name of an object as value, such as the name of a database, does not hide the name in the report: a
+// command needs its namespace.
 func TestNamesStay(t *testing.T) {
 	docs := []doc{
 		document("fleet.cattle.io/v1alpha1", "BundleDeployment", "guestbook", doc{"spec": doc{"deploymentID": "id-1", "stagedDeploymentID": "id-1"},

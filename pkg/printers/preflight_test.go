@@ -12,7 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
-// TestPreflightGolden holds every format of what rollouts would meet, byte for byte.
+// TestPreflightGolden compares the formats of preflight reports with the golden files.
 func TestPreflightGolden(t *testing.T) {
 	for _, name := range []string{"install", "upgrade", "refused"} {
 		found, err := audit.Run(t.Context(), captured(t, "preflights/"+name+".yaml"),

@@ -29,10 +29,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
-// A doc is one object as JSON would have it.
+// A doc is one object, as decoded JSON.
 type doc = map[string]any
 
-// place is where a Secret's value is kept, alone: what is hidden because of one place must not hide what another one would leak.
+// place is the only place in which the cluster stores a value. With several places, redaction because of one place could hide a leak of another.
 type place int
 
 const (
@@ -69,7 +69,7 @@ func document(apiVersion, kind, name string, more doc) doc {
 	return o
 }
 
-// owned adds the marks of the bundle.
+// owned adds the ownership metadata of the bundle.
 func owned(o doc) doc {
 	m := ownership.Desired("default-guestbook", "guestbook", "web")
 	meta, _ := o["metadata"].(doc)
@@ -98,7 +98,7 @@ func record(t *testing.T, revision int, status string, objects ...doc) doc {
 	return recordOf(t, "guestbook", revision, status, nil, objects...)
 }
 
-// recordOf is the Secret with a record of a bundle's release. An object of nothing is a document that is no YAML.
+// recordOf is the Secret with a release record of a bundle. A nil object is a document that is not valid YAML.
 func recordOf(t *testing.T, bundle string, revision int, status string, hook doc, objects ...doc) doc {
 	t.Helper()
 	var manifest strings.Builder
@@ -131,8 +131,8 @@ func recordOf(t *testing.T, bundle string, revision int, status string, hook doc
 	return document("v1", "Secret", name, doc{"type": release.SecretType, "data": doc{release.DataKey: b64(b64(string(raw)))}})
 }
 
-// cluster is a captured cluster that keeps a value in one place, and shows it in others: in fields and conditions of objects that are no
-// Secrets, and in Fleet's own statuses.
+// cluster is a captured cluster that stores a value in one place and shows it in others: in fields and conditions of objects other than Secrets, and
+// in Fleet's statuses.
 func cluster(t *testing.T, value string, in place) []doc {
 	t.Helper()
 	at := func(p place, v string) string {
@@ -219,10 +219,10 @@ func cluster(t *testing.T, value string, in place) []doc {
 	}
 }
 
-// plainOf is a value as a text has it.
+// plainOf is a value as it is in a text.
 func plainOf(value string) string { return strings.ToValidUTF8(value, "\uFFFD") }
 
-// unescaped is a JSON string as programs write it that do not escape HTML.
+// unescaped is a JSON string without escapes for HTML.
 func unescaped(t *testing.T, s string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -253,7 +253,7 @@ func auditOf(t *testing.T, docs []doc, targets ...evaluate.Target) *report.Audit
 	return got.Report()
 }
 
-// decoded is an output with every escape undone, so that none can hide a value: as it is, and, of a machine's format, each string of it.
+// decoded is an output without escapes, which could hide a value: the output itself and, for JSON and YAML, each of its strings.
 func decoded(t *testing.T, format, out string) []string {
 	t.Helper()
 	texts := []string{out, strings.Join(strings.Fields(out), " ")} // a line may break at a blank of the value
@@ -280,7 +280,7 @@ func decoded(t *testing.T, format, out string) []string {
 	return texts
 }
 
-// forms are the ways in which a value can be written.
+// forms are the encodings of a value.
 func forms(t *testing.T, value string) map[string]string {
 	t.Helper()
 	trimmed := strings.TrimSpace(value)
@@ -307,7 +307,7 @@ func forms(t *testing.T, value string) map[string]string {
 	return out
 }
 
-// leak says in which form a value is in an output, "" if it is not.
+// leak returns the form in which an output contains a value, "" if it does not.
 func leak(t *testing.T, format, out, value string) string {
 	t.Helper()
 	texts := decoded(t, format, out)
@@ -319,8 +319,8 @@ func leak(t *testing.T, format, out, value string) string {
 	return ""
 }
 
-// FuzzRedaction holds that no Secret's value is in any format of the report, wherever it is kept and wherever it turns up, and that the
-// same objects in any order give the same bytes.
+// FuzzRedaction checks that no format of the report contains the value of a Secret, for every place that stores or shows it, and that the same objects
+// in any order give the same bytes.
 func FuzzRedaction(f *testing.F) {
 	for i, value := range []string{"hunter22", "correct horse battery", "p@ss\"w\\rd/<&>", "tab\tnew\nline", "newline-at-the-end\n", " blanks around ",
 		"üñïçødé-✓-\U0001F511", "ff\xff\xfe\xfd binary", "-----BEGIN PRIVATE KEY-----\nMIIE\nvQIB\n-----END PRIVATE KEY-----\n", "aaaaaaaa", "[1,2,3]", "$(reboot)%s%d",

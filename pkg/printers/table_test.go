@@ -15,14 +15,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// closed is a report of nothing but what a test puts into it.
+// closed is an empty report after a change by a test.
 func closed(change func(*report.Audit)) *report.Audit {
 	a := &report.Audit{}
 	change(a)
 	return finished(a)
 }
 
-// finished is a report that a test made by hand: added up, and its secrets hidden.
+// finished returns a report that a test made, with its totals and with hidden secrets.
 func finished(a *report.Audit) *report.Audit {
 	a.APIVersion, a.Kind, a.Summary = report.APIVersion, report.Kind, report.Summary{BundleDeployments: len(a.BundleDeployments)}
 	for _, bd := range a.BundleDeployments {
@@ -42,13 +42,13 @@ func finished(a *report.Audit) *report.Audit {
 	return a.Redacted(&redact.Secrets{})
 }
 
-// tableOf is a report as the narrow table shows it, line by line.
+// tableOf returns the lines of the narrow table of a report.
 func tableOf(t *testing.T, change func(*report.Audit)) []string {
 	t.Helper()
 	return strings.Split(show(t, closed(change), "table", printers.Options{}), "\n")
 }
 
-// words are the lines with single blanks between their words.
+// words returns the lines with single blanks between their words.
 func words(lines []string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
@@ -61,7 +61,7 @@ func ofCluster(cluster, name string) report.BundleDeployment {
 	return report.BundleDeployment{Namespace: "x", Name: name, Cluster: cluster, State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}}
 }
 
-// TestClusterLines holds that a cluster's name is not cut to the width of the column of names, and does not widen it.
+// TestClusterLines checks that the name of a cluster is not shortened to the width of the column of names, and does not change it.
 func TestClusterLines(t *testing.T) {
 	long := "fleet-default/" + strings.Repeat("cluster-", 12) + "one"
 	got := tableOf(t, func(a *report.Audit) {
@@ -76,7 +76,7 @@ func TestClusterLines(t *testing.T) {
 			t.Errorf("%d columns: %s", utf8.RuneCountInString(line), line)
 		}
 		if strings.HasPrefix(line, "fleet-default/cluster-") && !strings.HasSuffix(line, "-one") {
-			t.Errorf("the end of the name is gone: %s", line)
+			t.Errorf("the end of the name is missing: %s", line)
 		}
 		if strings.HasPrefix(line, "  app ") {
 			app = append(app, line)
@@ -87,7 +87,7 @@ func TestClusterLines(t *testing.T) {
 	}
 }
 
-// TestLargeNumbers holds that the name gives way where numbers need the room.
+// TestLargeNumbers checks that names are shortened if the numbers need more columns.
 func TestLargeNumbers(t *testing.T) {
 	n := 10000
 	got := tableOf(t, func(a *report.Audit) {
@@ -102,12 +102,12 @@ func TestLargeNumbers(t *testing.T) {
 	}
 }
 
-// TestFleetReportsNothing checks that an empty status is shown as none.
+// TestFleetReportsNothing checks that an empty status is shown as "-".
 func TestFleetReportsNothing(t *testing.T) {
-	for want, says := range map[string]*report.Reported{"app 1/1 - - - - - - -": {}, "app 1/1 WaitApplied - - - - - -": {State: "WaitApplied"}} {
+	for want, reported := range map[string]*report.Reported{"app 1/1 - - - - - - -": {}, "app 1/1 WaitApplied - - - - - -": {State: "WaitApplied"}} {
 		got := words(tableOf(t, func(a *report.Audit) {
 			bd := ofCluster("", "app")
-			bd.Reported = says
+			bd.Reported = reported
 			a.BundleDeployments = []report.BundleDeployment{bd}
 		}))
 		if !slices.Contains(got, want) {
@@ -205,7 +205,7 @@ func TestSummary(t *testing.T) {
 	golden(t, "summaries", summaries.String())
 }
 
-// TestHeadVersions holds that the head says which Fleet it is, of a downstream cluster that of its agent.
+// TestHeadVersions checks that the head has the version of Fleet, or of the agent on a downstream cluster.
 func TestHeadVersions(t *testing.T) {
 	for want, v := range map[string]*report.FleetVersions{
 		"Audit of snapshot x Fleet v2":             {Controller: "v2", Agents: map[string]string{"a": "v1"}},
@@ -240,7 +240,7 @@ func TestRepeatedFold(t *testing.T) {
 	many := show(t, closed(of(5)), "table", printers.Options{})
 	for s, want := range map[string]int{"no verdict on": 3, "… and 2 more (-o wide shows them)": 1, "→ kubectl fleetdoctor audit --print-rbac": 1, "something else": 1, "bundle deployment x/blind-0": 1, "bundle deployment x/blind-1": 0} {
 		if n := strings.Count(many, s); n != want {
-			t.Errorf("of five, %q stands there %d times, want %d:\n%s", s, n, want, many)
+			t.Errorf("of five, %q is shown %d times, want %d:\n%s", s, n, want, many)
 		}
 	}
 	if wide := show(t, closed(of(5)), "wide", printers.Options{}); strings.Count(wide, "no verdict on") != 5 || strings.Contains(wide, "more") {
@@ -248,7 +248,7 @@ func TestRepeatedFold(t *testing.T) {
 	}
 }
 
-// TestNames holds that what -o name prints can be an argument of kubectl, also where a capture has names that a shell would act on.
+// TestNames checks that -o name prints arguments of kubectl, also for names that contain commands of a shell.
 func TestNames(t *testing.T) {
 	got := show(t, closed(func(a *report.Audit) {
 		a.BundleDeployments = []report.BundleDeployment{{Namespace: "x", Name: "a", State: report.Modified}, {Namespace: "x", Name: "ready", State: report.Ready},

@@ -17,10 +17,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// hostile drives a terminal that it reaches: by escape sequences of both widths, by another direction of writing, by line ends.
+// hostile acts on a terminal: it has escape sequences of both widths, changes of the writing direction, and line ends.
 const hostile = "a\x1b[2J\u009b31m\u202eb\u2066c\u200f\u2028d\x7f\U000e0041"
 
-// poison sets every text below a value, and gives every list and map an element.
+// poison sets every text in a value, and adds an element to every list and map.
 func poison(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
@@ -59,7 +59,7 @@ func poisoned[T any]() *T {
 	return v
 }
 
-// TestTerminal holds that no format lets a text of the report drive a terminal, and that JSON and YAML keep the text all the same.
+// TestTerminal checks that no format prints text of the report that acts on a terminal, and that JSON and YAML decode to the same text.
 func TestTerminal(t *testing.T) {
 	o := printers.Options{Diff: true, PrintRole: hostile, Undo: hostile}
 	audit, adoption, preflight, ownership := poisoned[report.Audit](), poisoned[report.Adoption](), poisoned[report.Preflight](), poisoned[report.Ownership]()
@@ -83,7 +83,7 @@ func TestTerminal(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(decode(t, string(raw)), decode(t, out)); diff != "" {
-				t.Errorf("%s, -o %s is another value (-want +got):\n%s", name, format, diff)
+				t.Errorf("%s, -o %s decodes to another value (-want +got):\n%s", name, format, diff)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func ref(kind, namespace, name string) object.Ref {
 	return object.Ref{APIVersion: "v1", Kind: kind, Namespace: namespace, Name: name}
 }
 
-// unsorted is a result, with findings, of everything that a report sorts, in an order of chance.
+// unsorted returns a result and findings, with all lists that a report sorts in random order.
 func unsorted(r *rand.Rand) (*evaluate.Result, []check.Finding) {
 	out := &evaluate.Result{Desired: &resolve.DesiredState{Fleet: &state.Fleet{}}, Tree: evaluate.Tree{}}
 	var findings []check.Finding
@@ -74,7 +74,7 @@ func shuffle[T any](r *rand.Rand, l []T) {
 	r.Shuffle(len(l), func(i, j int) { l[i], l[j] = l[j], l[i] })
 }
 
-// TestNewAudit holds that a report is the same, byte for byte, in whatever order the result is, ordinals of secrets included.
+// TestNewAudit checks that a result in any order gives the same report, byte for byte, including the masks of secrets.
 func TestNewAudit(t *testing.T) {
 	var first string
 	for seed := range uint64(20) {
@@ -103,7 +103,7 @@ func TestNewAudit(t *testing.T) {
 	}
 }
 
-// TestEmpty holds that lists that are always there are there when they are empty, for those who read them with a program.
+// TestEmpty checks that required lists are present if they are empty, because programs read them.
 func TestEmpty(t *testing.T) {
 	raw, err := json.Marshal(NewAudit(&evaluate.Result{Desired: &resolve.DesiredState{Fleet: &state.Fleet{}}}, nil, "").Redacted(&redact.Secrets{}))
 	if err != nil {
@@ -116,7 +116,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestRedactedCopies holds that the document which is redacted stays as it is.
+// TestRedactedCopies checks that Redacted does not change its receiver.
 func TestRedactedCopies(t *testing.T) {
 	const secret = "invented-secret-value"
 	var secrets redact.Secrets
@@ -129,11 +129,11 @@ func TestRedactedCopies(t *testing.T) {
 	}
 	a.Redacted(&secrets)
 	if after, err := json.Marshal(a); err != nil || string(after) != string(before) {
-		t.Errorf("it became %s, error %v", after, err)
+		t.Errorf("the document became %s, error %v", after, err)
 	}
 }
 
-// TestValue holds what is printed of a value: a secret never, not before the report is redacted either, and not by any of fmt's verbs.
+// TestValue checks how a value is printed. A secret is never printed, even before the report is redacted, and by no verb of fmt.
 func TestValue(t *testing.T) {
 	const secret = "invented-secret-value"
 	v := Secret(secret)
@@ -165,7 +165,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// TestSecrets holds in which forms a value is found inside other text.
+// TestSecrets checks the encodings in which a value is hidden inside other text.
 func TestSecrets(t *testing.T) {
 	const value = `p@ss"w\rd/<&>~?~?ü` // its two alphabets of base64 differ, and it needs padding
 	quoted, err := json.Marshal(value)
@@ -194,7 +194,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretsTrimmed holds that a value that ends in a newline, as `echo x | base64` makes it, is found where a program printed it without.
+// TestSecretsTrimmed checks that a value that ends with a newline, such as that of `echo x | base64`, is also hidden without the newline.
 func TestSecretsTrimmed(t *testing.T) {
 	var secrets redact.Secrets
 	secrets.AddSecret(map[string]any{"data": map[string]any{"key": base64.StdEncoding.EncodeToString([]byte("hunter22\n"))}})
@@ -203,7 +203,7 @@ func TestSecretsTrimmed(t *testing.T) {
 	}
 }
 
-// TestSecretsShort holds that values of a few letters are left in text: they are everywhere.
+// TestSecretsShort checks that values of a few letters are not hidden in text, because they are frequent words.
 func TestSecretsShort(t *testing.T) {
 	var secrets redact.Secrets
 	for _, s := range []string{"", "1", "true", "admin"} {
@@ -215,13 +215,13 @@ func TestSecretsShort(t *testing.T) {
 	}
 }
 
-// hidden is a text of a finding in a redacted report.
+// hidden returns a text of a finding in a redacted report.
 func hidden(s *redact.Secrets, text string) string {
 	a := &Audit{Findings: []Finding{{Evidence: []string{text}}}}
 	return a.Redacted(s).Findings[0].Evidence[0]
 }
 
-// TestHidden holds where secrets are hidden in a report: in each text that may quote the cluster.
+// TestHidden checks that secrets are hidden in each text of a report that can quote the cluster.
 func TestHidden(t *testing.T) {
 	const secret = "invented-secret-value"
 	var secrets redact.Secrets
@@ -261,8 +261,8 @@ func TestWho(t *testing.T) {
 	}
 }
 
-// TestOthersHideNoSentence holds that the value of a Secret that no bundle states takes out nothing that the program says itself, and that it
-// is still hidden where a value, a message or a path quotes it.
+// TestOthersHideNoSentence checks that the value of a Secret that no bundle states does not hide text of the program itself, and that it is hidden
+// in values, messages and paths that quote it.
 func TestOthersHideNoSentence(t *testing.T) {
 	const secret = "invented-secret-value"
 	build := func() *Audit {
@@ -296,14 +296,14 @@ func TestOthersHideNoSentence(t *testing.T) {
 	only.AddPlain(secret)
 	clean := build().Redacted(&only)
 	if diff := cmp.Diff(clean.Findings, a.Findings); diff != "" {
-		t.Errorf("a Secret of others takes text out (-want +got):\n%s", diff)
+		t.Errorf("a Secret that no bundle states hides text (-want +got):\n%s", diff)
 	}
 	if got := a.BundleDeployments[0].Resources[0].Differences[0]; got.Path != ".data.a" || got.Time != "2026-01-01T00:00:00Z" {
 		t.Errorf("difference %+v", got)
 	}
 }
 
-// TestSecretsEscaped holds that a value is hidden where a program escaped it in a way of its own.
+// TestSecretsEscaped checks that a value is hidden in the escapes of other programs.
 func TestSecretsEscaped(t *testing.T) {
 	var secrets redact.Secrets
 	secrets.AddPlain(`p4ss/W0rd+x&y<z>q's!(e)*`)

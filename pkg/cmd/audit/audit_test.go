@@ -33,7 +33,7 @@ func TestPrintRBAC(t *testing.T) {
 			t.Fatalf("%s: no ClusterRole: %v\n%s", args, err, out.String())
 		}
 		if !strings.Contains(out.String(), "--require-complete") {
-			t.Errorf("%s: it does not say what the role lacks:\n%s", args, out.String())
+			t.Errorf("%s: it does not describe the limits of the role:\n%s", args, out.String())
 		}
 		var got []string
 		for _, r := range role.Rules {

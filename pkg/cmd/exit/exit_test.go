@@ -12,10 +12,10 @@ import (
 func TestStatus(t *testing.T) {
 	cause := errors.New("cause")
 	for _, tc := range []struct {
-		name string
-		err  error
-		want int
-		says string
+		name    string
+		err     error
+		want    int
+		message string
 	}{
 		{"none", nil, OK, ""},
 		{"any", cause, Failed, "cause"},
@@ -27,8 +27,8 @@ func TestStatus(t *testing.T) {
 		if got := Status(tc.err); got != tc.want {
 			t.Errorf("%s: status %d, want %d", tc.name, got, tc.want)
 		}
-		if tc.err != nil && tc.err.Error() != tc.says {
-			t.Errorf("%s: %q, want %q", tc.name, tc.err, tc.says)
+		if tc.err != nil && tc.err.Error() != tc.message {
+			t.Errorf("%s: %q, want %q", tc.name, tc.err, tc.message)
 		}
 	}
 	if !errors.Is(UsageError(cause), cause) {

@@ -65,11 +65,11 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestExplain checks the hints, and that those for a snapshot name no contexts and roles.
+// TestExplain checks the hints. Hints for a snapshot do not mention contexts and roles.
 func TestExplain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err               error
-		cluster, snapshot string // what the hint says, "" for none
+		cluster, snapshot string // part of the hint, "" for no hint
 	}{
 		"no Fleet":           {fmt.Errorf("%w: x", engine.ErrNoFleet), "current-context", "Name a snapshot of"},
 		"nothing read":       {fmt.Errorf("%w of Fleet", engine.ErrNothingRead), "kubectl fleetdoctor audit --context prod --print-rbac", ""},
@@ -91,7 +91,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	if err := parsed(t).Explain(nil); err != nil {
-		t.Errorf("no error was made one: %v", err)
+		t.Errorf("nil became the error %v", err)
 	}
 	usage := exit.UsageError(errors.New("wrong"))
 	if got := parsed(t).Explain(usage); exit.Status(got) != exit.Usage {
@@ -99,16 +99,16 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestAgentScopeInCommands checks that commands that evaluate repeat --agent-scope, also an empty one, and that those that undo do not.
+// TestAgentScopeInCommands checks that commands that evaluate repeat --agent-scope, even if it is empty, and that commands that undo do not.
 func TestAgentScopeInCommands(t *testing.T) {
 	f := parsed(t, "--agent-scope=")
 	if scope, err := f.AgentScope(); err != nil || scope == nil || *scope != "" {
 		t.Errorf("scope %v, error %v", scope, err)
 	}
 	if got := f.Commands().Adopt; got != "kubectl fleetdoctor adopt --agent-scope=''" {
-		t.Errorf("it suggests %q", got)
+		t.Errorf("the suggested command is %q", got)
 	}
 	if got := f.Command("adopt"); got != "kubectl fleetdoctor adopt" {
-		t.Errorf("it undoes with %q", got)
+		t.Errorf("the command that undoes is %q", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestHideCredentials holds that who signs in by the address still does, and that no address is left that libraries' errors could quote.
+// TestHideCredentials checks that credentials in the address are still used, and that the address, which errors of libraries quote, does not have them.
 func TestHideCredentials(t *testing.T) {
 	for name, tc := range map[string]struct {
 		host, token                   string

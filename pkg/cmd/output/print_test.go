@@ -23,7 +23,7 @@ type row struct {
 	N    int    `json:"n"`
 }
 
-// document is a small one, with text that would act on a terminal.
+// document is a small document with text that acts on a terminal.
 type document struct {
 	Kind string `json:"kind"`
 	Rows []row  `json:"rows"`
@@ -107,7 +107,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestWrongFormats checks that a format that is not known, or lacks its template, is a usage error, and that an unknown one lists them all.
+// TestWrongFormats checks that an unknown format, and a format without its template, are usage errors. The error for an unknown format lists all formats.
 func TestWrongFormats(t *testing.T) {
 	for _, format := range []string{"xml", "", "JSON", "jsonpath", "jsonpath=", "jsonpath={.a[}", "jsonpath-file=" + t.TempDir(), "go-template={{", "custom-columns", "custom-columns=A",
 		"custom-columns=", "custom-columns-file=/absent"} {
@@ -123,7 +123,7 @@ func TestWrongFormats(t *testing.T) {
 	}
 }
 
-// TestTemplateErrors checks that a template that fails on the document is an error that does not quote the document.
+// TestTemplateErrors checks that the error of a failing template does not quote the document.
 func TestTemplateErrors(t *testing.T) {
 	for _, args := range [][]string{{"-o", "jsonpath={.rows[7].name}"}, {"-o", "jsonpath={.absent}", "--allow-missing-template-keys=false"},
 		{"-o", "go-template={{index .rows 7}}"}, {"-o", "go-template={{.kind.absent}}"}} {
@@ -134,7 +134,7 @@ func TestTemplateErrors(t *testing.T) {
 	}
 }
 
-// TestForPeople checks which formats a person reads.
+// TestForPeople checks which formats are for people.
 func TestForPeople(t *testing.T) {
 	for _, format := range append(NewPrintFlags().Formats(), "text", "jsonpath={}") {
 		f := NewPrintFlags()
@@ -145,7 +145,7 @@ func TestForPeople(t *testing.T) {
 	}
 }
 
-// TestWrite checks that nothing is written of a document that was interrupted.
+// TestWrite checks that no part of an interrupted document is written.
 func TestWrite(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var b strings.Builder

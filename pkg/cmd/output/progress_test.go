@@ -20,7 +20,7 @@ func taken(b *bytes.Buffer) string {
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		p := startProgress(&out, func() int { return 80 }, "reaching the cluster")
+		p := startProgress(&out, func() int { return 80 }, "connecting to the cluster")
 		for _, step := range []struct {
 			after   time.Duration
 			show    string
@@ -28,8 +28,8 @@ func TestProgress(t *testing.T) {
 			want    string
 		}{
 			{after: 999 * time.Millisecond},
-			{after: time.Millisecond, want: "reaching the cluster"}, // no event: the server hangs
-			{after: time.Hour},                                      // and the line is not written again
+			{after: time.Millisecond, want: "connecting to the cluster"}, // no event: the server hangs
+			{after: time.Hour},                                           // and the line is not written again
 			{show: "reading", objects: 7},
 			{after: 100 * time.Millisecond, want: "\r\x1b[Kreading (7 objects)"},
 			{after: 50 * time.Millisecond, show: "reading", objects: 8},
@@ -57,11 +57,11 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// TestProgressOfTheQuick checks that an operation of less than a second writes nothing, not even to erase the line.
-func TestProgressOfTheQuick(t *testing.T) {
+// TestQuickProgress checks that an operation of less than a second writes nothing, not even to erase the line.
+func TestQuickProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		p := startProgress(&out, func() int { return 80 }, "reaching the cluster")
+		p := startProgress(&out, func() int { return 80 }, "connecting to the cluster")
 		<-time.After(progressDelay / 2)
 		p.Clear()
 		if got := taken(&out); got != "" {
@@ -70,7 +70,7 @@ func TestProgressOfTheQuick(t *testing.T) {
 	})
 }
 
-// TestProgressFits checks that the line is shorter than the terminal's width: a line that wraps is not erased as one.
+// TestProgressFits checks that the line is shorter than the width of the terminal: a wrapped line cannot be erased.
 func TestProgressFits(t *testing.T) {
 	for columns, want := range map[int]string{80: "größe (7 objects)", 8: "größe (", 1: "", 0: ""} {
 		p := &Progress{width: func() int { return columns }, text: "größe", objects: 7}
@@ -84,7 +84,7 @@ func TestProgressFits(t *testing.T) {
 func TestNoTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		p := StartProgress(&out, "reaching the cluster")
+		p := StartProgress(&out, "connecting to the cluster")
 		p.Show("reading", 0)
 		<-time.After(time.Hour)
 		p.Clear()

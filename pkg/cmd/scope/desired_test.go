@@ -17,7 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
-// TestDesired holds where desired objects are taken from, what of it is a wrong command line, and what could not be done.
+// TestDesired checks the source of desired objects, and the errors of wrong usage and of reading.
 func TestDesired(t *testing.T) {
 	named, unnamed, empty, wrong := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
 	for file, content := range map[string]string{
@@ -32,31 +32,31 @@ func TestDesired(t *testing.T) {
 		}
 	}
 	for _, tc := range []struct {
-		args   []string
-		want   engine.Desired
-		bundle string
-		status int
-		says   string
+		args    []string
+		want    engine.Desired
+		bundle  string
+		status  int
+		message string
 	}{
 		{want: engine.DesiredRelease},
 		{args: []string{"--desired=bundle"}, want: engine.DesiredBundle},
 		{args: []string{"--desired", "auto"}, want: engine.DesiredAuto},
 		{args: []string{"-f", named}, want: engine.DesiredFiles, bundle: "guestbook"},
 		{args: []string{"-f", named, "--desired=files"}, want: engine.DesiredFiles, bundle: "guestbook"},
-		{args: []string{"-f", named, "--gitrepo=apps", "--path=web"}, want: engine.DesiredFiles, bundle: "guestbook"}, // the fleet.yaml's name wins
+		{args: []string{"-f", named, "--gitrepo=apps", "--path=web"}, want: engine.DesiredFiles, bundle: "guestbook"}, // the name in the fleet.yaml has precedence
 		{args: []string{"-f", unnamed, "--gitrepo=apps", "--path=web"}, want: engine.DesiredFiles, bundle: "apps-web"},
 		{args: []string{"-f", unnamed, "--gitrepo=apps"}, want: engine.DesiredFiles, bundle: "apps"},
-		{args: []string{"--desired=files"}, status: exit.Usage, says: "--desired=files requires -f"},
-		{args: []string{"--gitrepo=apps"}, status: exit.Usage, says: "require -f"},
-		{args: []string{"--path="}, status: exit.Usage, says: "require -f"},
-		{args: []string{"-f", named, "--desired=bundle"}, status: exit.Usage, says: "-f and --desired=bundle are mutually exclusive"},
-		{args: []string{"-f", named, "--desired=release"}, status: exit.Usage, says: "-f and --desired=release are mutually exclusive"},
-		{args: []string{"-f", ""}, status: exit.Usage, says: "-f is empty"},
-		{args: []string{"-f", unnamed}, status: exit.Failed, says: "name"},
-		{args: []string{"-f", empty, "--gitrepo=apps"}, status: exit.Failed, says: "it has no file to deploy"},
-		{args: []string{"-f", filepath.Join(empty, "absent")}, status: exit.Failed, says: "opening bundle directory"},
-		{args: []string{"-f", filepath.Join(named, "cm.yaml")}, status: exit.Failed, says: "opening bundle directory"},
-		{args: []string{"-f", wrong, "--gitrepo=apps"}, status: exit.Failed, says: "helm has a wrong type"},
+		{args: []string{"--desired=files"}, status: exit.Usage, message: "--desired=files requires -f"},
+		{args: []string{"--gitrepo=apps"}, status: exit.Usage, message: "require -f"},
+		{args: []string{"--path="}, status: exit.Usage, message: "require -f"},
+		{args: []string{"-f", named, "--desired=bundle"}, status: exit.Usage, message: "-f and --desired=bundle are mutually exclusive"},
+		{args: []string{"-f", named, "--desired=release"}, status: exit.Usage, message: "-f and --desired=release are mutually exclusive"},
+		{args: []string{"-f", ""}, status: exit.Usage, message: "-f is empty"},
+		{args: []string{"-f", unnamed}, status: exit.Failed, message: "name"},
+		{args: []string{"-f", empty, "--gitrepo=apps"}, status: exit.Failed, message: "nothing in it to deploy"},
+		{args: []string{"-f", filepath.Join(empty, "absent")}, status: exit.Failed, message: "opening bundle directory"},
+		{args: []string{"-f", filepath.Join(named, "cm.yaml")}, status: exit.Failed, message: "opening bundle directory"},
+		{args: []string{"-f", wrong, "--gitrepo=apps"}, status: exit.Failed, message: "helm is of the wrong type"},
 	} {
 		f := parsed(t, tc.args...)
 		o, err := f.ToOptions(nil)
@@ -70,12 +70,12 @@ func TestDesired(t *testing.T) {
 			t.Errorf("%q: %q and status %d, want %q and %d: %v", tc.args, got, exit.Status(err), tc.want, tc.status, err)
 			continue
 		}
-		if err != nil && (!strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "invented")) {
-			t.Errorf("%q: error %v does not say %q, or quotes the file", tc.args, err, tc.says)
+		if err != nil && (!strings.Contains(err.Error(), tc.message) || strings.Contains(err.Error(), "invented")) {
+			t.Errorf("%q: error %v does not contain %q, or quotes the file", tc.args, err, tc.message)
 		}
 		var explained *exit.Error
 		if tc.status == exit.Failed && (!errors.As(err, &explained) || explained.Hint == "") {
-			t.Errorf("%q: it does not say what to do", tc.args)
+			t.Errorf("%q: the error has no hint", tc.args)
 		}
 		if (in != nil) != (tc.bundle != "") || in != nil && in.Name != tc.bundle {
 			t.Errorf("%q: bundle %v, want %q", tc.args, in, tc.bundle)
@@ -84,6 +84,6 @@ func TestDesired(t *testing.T) {
 	c := &cobra.Command{}
 	New(input.New(verb.Environment{}), engine.DesiredAuto).AddDesiredFlag(c)
 	if err := c.ParseFlags([]string{"--desired=git"}); err == nil || !strings.Contains(err.Error(), "auto") {
-		t.Errorf("a choice that there is not: error %v", err)
+		t.Errorf("an unknown value: error %v", err)
 	}
 }

@@ -34,7 +34,7 @@ func TestTargets(t *testing.T) {
 	repo := evaluate.Target{Kind: evaluate.TargetGitRepo, Name: "guestbook"}
 	for _, tc := range []struct {
 		args []string
-		want []evaluate.Target // nil where it is refused
+		want []evaluate.Target // nil if it is refused
 	}{
 		{[]string{"gitrepo/guestbook"}, []evaluate.Target{repo}},
 		{[]string{"gitrepos/guestbook"}, []evaluate.Target{repo}},
@@ -44,7 +44,7 @@ func TestTargets(t *testing.T) {
 		{[]string{"gitrepo/fleet-local/guestbook"}, []evaluate.Target{{Kind: evaluate.TargetGitRepo, Name: "fleet-local/guestbook"}}},
 		{[]string{"gitrepo", "fleet-local/guestbook"}, []evaluate.Target{{Kind: evaluate.TargetGitRepo, Name: "fleet-local/guestbook"}}},
 		{[]string{"bundle", "a", "b"}, []evaluate.Target{{Kind: evaluate.TargetBundle, Name: "a"}, {Kind: evaluate.TargetBundle, Name: "b"}}},
-		{[]string{"bundle", "a", "cluster"}, []evaluate.Target{{Kind: evaluate.TargetBundle, Name: "a"}, {Kind: evaluate.TargetBundle, Name: "cluster"}}}, // a name like any other
+		{[]string{"bundle", "a", "cluster"}, []evaluate.Target{{Kind: evaluate.TargetBundle, Name: "a"}, {Kind: evaluate.TargetBundle, Name: "cluster"}}}, // a name, not a kind
 		{[]string{"gitrepo", "guestbook", "bd/a", "cluster", "b"}, []evaluate.Target{repo,
 			{Kind: evaluate.TargetBundleDeployment, Name: "a"}, {Kind: evaluate.TargetCluster, Name: "b"}}},
 		{[]string{"helmop/nginx", "bundle/b"}, []evaluate.Target{{Kind: evaluate.TargetHelmOp, Name: "nginx"}, {Kind: evaluate.TargetBundle, Name: "b"}}},
