@@ -130,7 +130,8 @@ func NewOwner(o *evaluate.Owner) *Owner {
 	if o == nil {
 		return nil
 	}
-	return &Owner{SetID: o.SetID, Hash: o.Hash, Release: o.Release, BundleDeployment: o.BundleDeployment}
+	out := Owner(*o)
+	return &out
 }
 
 // Differences converts differences.
