@@ -17,14 +17,17 @@ var clusterCounts = Check{
 		"modified or deleted. The counts can be one heartbeat old (15 minutes by default), and old versions of Fleet compute other totals.",
 	run: func(in *Input, report func(Finding)) {
 		for _, a := range in.Tree[state.ClusterKind] {
-			if cluster, ok := a.Object.(*v1alpha1.Cluster); ok && cluster.Status.Namespace != "" && a.Listed && a.All == len(a.BundleDeployments) && (a.All > 0 || in.Whole) {
-				in.checkCluster(a, cluster.Status, report)
-			}
+			in.checkCluster(a, report)
 		}
 	},
 }
 
-func (in *Input) checkCluster(a *evaluate.Aggregate, s v1alpha1.ClusterStatus, report func(Finding)) {
+func (in *Input) checkCluster(a *evaluate.Aggregate, report func(Finding)) {
+	cluster, ok := a.Object.(*v1alpha1.Cluster)
+	if !ok || cluster.Status.Namespace == "" || !a.Listed || a.All != len(a.BundleDeployments) || a.All == 0 && !in.Whole {
+		return
+	}
+	s := cluster.Status
 	var sum v1alpha1.ResourceCounts
 	ready := 0
 	for _, d := range a.BundleDeployments {

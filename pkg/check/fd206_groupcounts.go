@@ -14,7 +14,8 @@ var groupCounts = Check{
 		"wrong in its groups as well: FD205 reports those.",
 	run: func(in *Input, report func(Finding)) {
 		for _, a := range in.Tree[state.ClusterGroup] {
-			if group, ok := a.Object.(*v1alpha1.ClusterGroup); !ok || group.Spec.Selector == nil || !in.Whole || !in.Desired.Read(state.ClusterKind, group.Namespace) {
+			group, ok := a.Object.(*v1alpha1.ClusterGroup)
+			if !ok || group.Spec.Selector == nil || !in.Whole || !in.Desired.Read(state.ClusterKind, group.Namespace) {
 				continue
 			}
 			var sum v1alpha1.ResourceCounts
@@ -26,7 +27,7 @@ var groupCounts = Check{
 				summary.DesiredReady += r.Summary.DesiredReady
 			}
 			compareTotals(a, "cluster group ", sum, "its clusters", summary,
-				Finding{Remediation: in.Commands.Kubectl + inNamespace(a.Object.GetNamespace()) + " get clusters --show-labels"}, report)
+				Finding{Remediation: in.Commands.Kubectl + inNamespace(group.Namespace) + " get clusters --show-labels"}, report)
 		}
 	},
 }

@@ -43,7 +43,8 @@ func Applies(rules []Rule, ref object.Ref) bool {
 	return len(pointers(rules, ref))+len(operations(rules, ref)) > 0
 }
 
-// Apply returns the content of an object after the rules; the argument is not changed. The rules apply to the object in the form that Fleet compares: without status, and with a Secret's stringData in its data.
+// Apply returns the content of an object after the rules; the argument is not changed. The rules apply to the object in the form that Fleet
+// compares: without status, and with a Secret's stringData in its data.
 func Apply(rules []Rule, ref object.Ref, content map[string]any) (map[string]any, error) {
 	content = maps.Clone(normalised(ref.GroupVersionKind().GroupKind(), content))
 	delete(content, "status")
