@@ -101,10 +101,7 @@ func (m *Managers) last(path fieldpath.Path, asWhole bool) *Manager {
 	depth := 0
 	for i := range m.entries {
 		n := owned(m.entries[i].fields, path, m.live, asWhole)
-		if n == 0 || n < depth {
-			continue
-		}
-		if n > depth || !best.Time.After(m.entries[i].manager.Time) {
+		if n > depth || n > 0 && n == depth && !best.Time.After(m.entries[i].manager.Time) {
 			best, depth = &m.entries[i].manager, n
 		}
 	}
@@ -137,15 +134,12 @@ func owned(set *fieldpath.Set, path fieldpath.Path, live any, asWhole bool) int 
 // and the other way round.
 func resolve(set *fieldpath.Set, step fieldpath.PathElement, live any) (fieldpath.PathElement, any) {
 	next := child(live, step)
-	if step.FieldName != nil || has(set, step) {
+	if _, inside := set.Children.Get(step); inside || step.FieldName != nil || set.Members.Has(step) {
 		return step, next
 	}
 	found := step
 	consider := func(e fieldpath.PathElement) {
-		switch {
-		case e.Key != nil && hasKeys(next, *e.Key):
-			found = e
-		case e.Value != nil && next != nil && value.Equals(*e.Value, value.NewValueInterface(next)):
+		if e.Key != nil && hasKeys(next, *e.Key) || e.Value != nil && next != nil && value.Equals(*e.Value, value.NewValueInterface(next)) {
 			found = e
 		}
 	}
@@ -154,11 +148,6 @@ func resolve(set *fieldpath.Set, step fieldpath.PathElement, live any) (fieldpat
 		consider(e)
 	}
 	return found, next
-}
-
-func has(set *fieldpath.Set, e fieldpath.PathElement) bool {
-	_, inside := set.Children.Get(e)
-	return inside || set.Members.Has(e)
 }
 
 func child(v any, step fieldpath.PathElement) any {

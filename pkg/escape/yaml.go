@@ -58,14 +58,9 @@ func marked(raw []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	written := regexp.MustCompile(fmt.Sprintf(`\\x01%d:(0000)?([0-9a-f]+)\\x02`, mark))
-	return written.ReplaceAllFunc(out, func(m []byte) []byte {
-		parts := written.FindSubmatch(m)
-		if len(parts[1]) > 0 {
-			return append([]byte(`\u`), parts[2]...)
-		}
-		return append([]byte(`\U`), parts[2]...)
-	}), nil
+	short := regexp.MustCompile(fmt.Sprintf(`\\x01%d:0000([0-9a-f]{4})\\x02`, mark))
+	long := regexp.MustCompile(fmt.Sprintf(`\\x01%d:([0-9a-f]{8})\\x02`, mark))
+	return long.ReplaceAll(short.ReplaceAll(out, []byte(`\u$1`)), []byte(`\U$1`)), nil
 }
 
 // Lines returns a decoded JSON document after Line was applied to each of its strings and keys.

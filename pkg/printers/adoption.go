@@ -44,14 +44,12 @@ func (t text) groupedByAction(b *bytes.Buffer, objects []report.AdoptedObject) {
 	var order []string
 	groups := map[string][]report.AdoptedObject{}
 	for _, o := range objects {
-		key, err := json.Marshal([]any{o.Action, o.Reason, o.Refusals, o.Changes, o.Effects, o.Overwrites, o.Message})
-		if err != nil {
-			key = []byte(o.UID)
+		raw, _ := json.Marshal([]any{o.Action, o.Reason, o.Refusals, o.Changes, o.Effects, o.Overwrites, o.Message}) // a report has a JSON form
+		key := string(raw)
+		if groups[key] == nil {
+			order = append(order, key)
 		}
-		if groups[string(key)] == nil {
-			order = append(order, string(key))
-		}
-		groups[string(key)] = append(groups[string(key)], o)
+		groups[key] = append(groups[key], o)
 	}
 	slices.SortStableFunc(order, func(x, y string) int {
 		return cmp.Compare(actionRank[groups[x][0].Action], actionRank[groups[y][0].Action])

@@ -25,24 +25,20 @@ func (f *Flags) RESTConfig(hint string) (*rest.Config, error) {
 	if server := *f.Config.APIServer; server != "" && escape.Address(server) == escape.NoAddress {
 		return nil, &exit.Error{Status: exit.Failed, Err: errors.New("parsing --server: it is not a URL like https://HOST:PORT")}
 	}
-	config, err := loadKubeconfig(f.Config)
+	err := CheckKubeconfig(f.Config)
+	var config *rest.Config
+	if err == nil {
+		config, err = f.Config.ToRESTConfig()
+	}
+	if err == nil {
+		err = HideCredentials(config)
+	}
 	if err != nil {
 		return nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("loading the kubeconfig: %w", err), Hint: hint}
 	}
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	config.UserAgent = rest.DefaultKubernetesUserAgent()
 	return config, nil
-}
-
-func loadKubeconfig(flags *genericclioptions.ConfigFlags) (*rest.Config, error) {
-	if err := CheckKubeconfig(flags); err != nil {
-		return nil, err
-	}
-	config, err := flags.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	return config, HideCredentials(config)
 }
 
 // CheckKubeconfig returns an error if no file that the variable KUBECONFIG names exists, and nothing else names a cluster. client-go would
