@@ -255,7 +255,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/compare": {"pkg/object", "pkg/evaluate"},
 		}, want: []string{
 			"pkg/compare must not import pkg/evaluate:\n" +
-				"\tpkg/compare -> pkg/evaluate\n\tof this module it may import only pkg/object",
+				"\tpkg/compare -> pkg/evaluate\n\tof this module it may import only pkg/object, pkg/fleet",
 		}},
 		{name: "a leaf that imports a layer", graph: importGraph{
 			"pkg/object": {"pkg/fleet"},
