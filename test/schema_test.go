@@ -16,6 +16,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
@@ -123,7 +124,7 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 			if tc.in != "" {
 				streams.In = captured(t, tc.in)
 			}
-			if got := cmd.Main(t.Context(), append([]string{"kubectl-fleetdoctor"}, strings.Fields(tc.args+" -o json")...), streams); got != tc.status {
+			if got := cmd.Main(t.Context(), append([]string{"kubectl-fleetdoctor"}, strings.Fields(tc.args+" -o json")...), verb.Environment{Streams: streams}); got != tc.status {
 				t.Fatalf("status %d, want %d: %s", got, tc.status, errOut)
 			}
 			checkSchema(t, out.Bytes())

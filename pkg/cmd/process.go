@@ -33,7 +33,7 @@ func Process(ctx context.Context, executable string, args []string, streams gene
 	env := verb.Environment{Streams: streams, Interruption: &verb.Interruption{}, Renderer: runner}
 	env.Streams.Out = out
 	ended := make(chan int, 1)
-	go func() { ended <- Run(ctx, args, env) }()
+	go func() { ended <- Main(ctx, args, env) }()
 	select {
 	case status := <-ended:
 		return status

@@ -38,13 +38,8 @@ var version = "dev"
 // quiet drops the log of client-go: failures are returned as errors or gaps. klog has one logger per process.
 var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
-// Main runs the program and returns its exit status. When ctx ends, it waits until the verb ends. It renders bundles in this process.
-func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
-	return Run(ctx, args, verb.Environment{Streams: streams})
-}
-
-// Run is Main in another environment. It sets the name, the version and, if there is none, the clock.
-func Run(ctx context.Context, args []string, env verb.Environment) int {
+// Main runs the program in an environment that New completes, and returns its exit status. When ctx ends, it waits until the verb ends.
+func Main(ctx context.Context, args []string, env verb.Environment) int {
 	quiet()
 	root := New(args[0], env)
 	root.SetArgs(args[1:])
@@ -106,8 +101,8 @@ func message(err error) string {
 
 var lineBegin = regexp.MustCompile(`\n(\S)`)
 
-// New returns the root command for an environment. It sets the name, the version and, if there is none, the clock. arg0 is the name that the
-// program was called by.
+// New returns the root command, and sets the name and the version of the environment, and its clock if there is none. arg0 is the name by which the
+// program was called.
 func New(arg0 string, env verb.Environment) *cobra.Command {
 	env.Name, env.Version = calledAs(arg0, os.Getenv("PATH")), version
 	if env.Now == nil {

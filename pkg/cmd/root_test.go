@@ -19,6 +19,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
 const (
@@ -43,7 +44,7 @@ func called(t *testing.T, stdin string, args ...string) result {
 
 func calledIn(ctx context.Context, stdin string, args ...string) result {
 	var out, errOut bytes.Buffer
-	status := Main(ctx, args, genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut})
+	status := Main(ctx, args, verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut}})
 	return result{status, out.String(), errOut.String()}
 }
 
@@ -332,7 +333,7 @@ func TestInterruptedLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := interrupting{interrupt: cancel}
 	var errOut bytes.Buffer
-	status := Main(ctx, []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick}, genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})
+	status := Main(ctx, []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick}, verb.Environment{Streams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}})
 	if status != 1 || out.Len() == 0 || errOut.Len() > 0 {
 		t.Errorf("status %d: %q, %q", status, out.String(), errOut.String())
 	}

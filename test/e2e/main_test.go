@@ -65,7 +65,7 @@ func runWith(ctx context.Context, t *testing.T, env verb.Environment, args ...st
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	env.Streams = genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &stdout, ErrOut: &stderr}
-	status := cmd.Run(ctx, append([]string{"kubectl-fleetdoctor"}, args...), env)
+	status := cmd.Main(ctx, append([]string{"kubectl-fleetdoctor"}, args...), env)
 	return result{status: status, stdout: stdout.String(), stderr: stderr.String()}
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
 
@@ -65,7 +66,7 @@ func TestWalkthrough(t *testing.T) {
 		args := strings.Fields(strings.ReplaceAll(step.args, "receipt.jsonl", receipt))
 		var terminal bytes.Buffer
 		status := cmd.Main(t.Context(), append([]string{"kubectl-fleetdoctor"}, args...),
-			genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &terminal, ErrOut: &terminal})
+			verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &terminal, ErrOut: &terminal}})
 		shown := normalized(terminal.String(), receipt)
 		if status != step.status {
 			t.Fatalf("%s: status %d, want %d: %s", step.args, status, step.status, shown)

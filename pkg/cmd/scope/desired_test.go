@@ -53,10 +53,10 @@ func TestDesired(t *testing.T) {
 		{args: []string{"-f", named, "--desired=release"}, status: exit.Usage, message: "-f and --desired=release are mutually exclusive"},
 		{args: []string{"-f", ""}, status: exit.Usage, message: "-f is empty"},
 		{args: []string{"-f", unnamed}, status: exit.Failed, message: "name"},
-		{args: []string{"-f", empty, "--gitrepo=apps"}, status: exit.Failed, message: "nothing in it to deploy"},
+		{args: []string{"-f", empty, "--gitrepo=apps"}, status: exit.Failed, message: "it has no file to deploy"},
 		{args: []string{"-f", filepath.Join(empty, "absent")}, status: exit.Failed, message: "opening bundle directory"},
 		{args: []string{"-f", filepath.Join(named, "cm.yaml")}, status: exit.Failed, message: "opening bundle directory"},
-		{args: []string{"-f", wrong, "--gitrepo=apps"}, status: exit.Failed, message: "helm is of the wrong type"},
+		{args: []string{"-f", wrong, "--gitrepo=apps"}, status: exit.Failed, message: "helm has a wrong type"},
 	} {
 		f := parsed(t, tc.args...)
 		o, err := f.ToOptions(nil)

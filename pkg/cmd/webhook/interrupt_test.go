@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
 // asked ends a program, by its context, when it asks.
@@ -49,7 +50,7 @@ func TestUninstallInterrupted(t *testing.T) {
 	var out bytes.Buffer
 	errOut := &asked{end: end}
 	args := []string{"kubectl-fleetdoctor", "webhook", "uninstall", "--kubeconfig", f.kubeconfig}
-	status := cmd.Main(ctx, args, genericiooptions.IOStreams{In: terminal, Out: &out, ErrOut: errOut})
+	status := cmd.Main(ctx, args, verb.Environment{Streams: genericiooptions.IOStreams{In: terminal, Out: &out, ErrOut: errOut}})
 	if said := errOut.String(); status != 3 || out.Len() > 0 || !strings.HasSuffix(said, "\ninterrupted: nothing was deleted\n") || strings.Contains(said, "nothing was printed") {
 		t.Errorf("status %d: %s%s", status, &out, said)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
 // offline runs a verb where there is no cluster.
@@ -20,7 +21,7 @@ func offline(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	status := cmd.Main(t.Context(), slices.Concat([]string{"kubectl-fleetdoctor", "webhook"}, args, []string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}),
-		genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut})
+		verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
 	return result{status, out.String(), errOut.String()}
 }
 
@@ -60,7 +61,7 @@ func TestUsage(t *testing.T) {
 
 func TestUnknownVerb(t *testing.T) {
 	var out, errOut bytes.Buffer
-	status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "webhook", "instal"}, genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut})
+	status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "webhook", "instal"}, verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
 	want := "error: unknown command \"instal\"\nDid you mean install?\nSee 'kubectl-fleetdoctor webhook --help'.\n"
 	if diff := cmp.Diff(want, errOut.String()); diff != "" || status != 2 || out.Len() > 0 {
 		t.Errorf("status %d (-want +got):\n%s", status, diff)
