@@ -230,7 +230,7 @@ func preparingPatch(s Step) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-// Deployed returns the live objects of a plan that Fleet has deployed: Fleet will overwrite changes to them.
+// Deployed returns the live objects of a plan that Fleet has deployed, because Fleet overwrites changes to them.
 func Deployed(steps []Step) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, s := range steps {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// rawWebhooks returns the webhooks of a configuration, to be changed.
+// rawWebhooks returns the webhooks of a configuration so that a test can change them.
 func rawWebhooks(o *unstructured.Unstructured) []map[string]any {
 	list, _ := o.Object["webhooks"].([]any)
 	var out []map[string]any
@@ -30,7 +30,7 @@ func unlabelled(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return u
 }
 
-// steps are the steps of a plan, by the live objects of some kinds.
+// stepsOf returns the steps of a plan in which the objects of some kinds exist, changed by live.
 func stepsOf(desired []*unstructured.Unstructured, live func(*unstructured.Unstructured) *unstructured.Unstructured, kinds ...string) []Step {
 	var out []Step
 	for _, d := range desired {
@@ -56,7 +56,7 @@ func TestCheck(t *testing.T) {
 	}
 	var foreign *ForeignError
 	if err := check(stepsOf(desired, unlabelled, "Service", "Deployment")); !errors.As(err, &foreign) {
-		t.Fatalf("foreign objects were accepted: %v", err)
+		t.Fatalf("objects without the label were accepted: %v", err)
 	}
 	var names []string
 	for _, r := range foreign.Objects {
@@ -152,7 +152,7 @@ func available(n int64) map[string]any {
 		"conditions": []any{condition("Available", "MinimumReplicasAvailable"), condition("Progressing", "NewReplicaSetAvailable")}}
 }
 
-// TestDropsConditions looks at what a server made of a configuration. No server that the tests run is old enough to drop anything.
+// TestDropsConditions compares configurations before and after an apply. No API server of the tests is old enough to drop conditions.
 func TestDropsConditions(t *testing.T) {
 	configuration := func(webhooks ...any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"webhooks": webhooks}}
@@ -164,11 +164,11 @@ func TestDropsConditions(t *testing.T) {
 		desired, got *unstructured.Unstructured
 		want         bool
 	}{
-		"kept":                {configuration(with, other), configuration(other, with), false},
-		"dropped":             {configuration(with), configuration(without), true},
-		"the webhook is gone": {configuration(with), configuration(other), true},
-		"none wanted":         {configuration(without), configuration(without), false},
-		"no webhooks":         {configuration(), configuration(), false},
+		"kept":         {configuration(with, other), configuration(other, with), false},
+		"dropped":      {configuration(with), configuration(without), true},
+		"no webhook":   {configuration(with), configuration(other), true},
+		"none desired": {configuration(without), configuration(without), false},
+		"no webhooks":  {configuration(), configuration(), false},
 	} {
 		if got := dropsConditions(tc.desired, tc.got); got != tc.want {
 			t.Errorf("%s: %t", name, got)

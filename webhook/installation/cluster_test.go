@@ -21,21 +21,21 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestListExpires holds that a list which expires while it is paged is begun again, once, and nothing is passed on twice.
+// TestListExpires checks that a list that expires between two pages is read again, once, and that each object is returned once.
 func TestListExpires(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name string
-		// pages are the answers, by the names in them, or "expired"; each but the last that is not has another after it.
+		// pages are the responses: the names of the objects, or "expired". Each page except the last one has a continue token.
 		pages     []string
 		want      []string
 		wantError bool
 	}{
-		{name: "it does not", pages: []string{"a b", "c"}, want: []string{"a", "b", "c"}},
-		{name: "once", pages: []string{"a b", "expired", "a b", "c"}, want: []string{"a", "b", "c"}},
-		{name: "once, and the objects have changed", pages: []string{"a b", "c", "expired", "b d", "e"}, want: []string{"a", "b", "c", "d", "e"}},
-		{name: "twice", pages: []string{"a", "expired", "a", "expired", "a"}, want: []string{"a"}, wantError: true},
-		{name: "at once", pages: []string{"expired", "a"}, wantError: true},
+		{name: "not expired", pages: []string{"a b", "c"}, want: []string{"a", "b", "c"}},
+		{name: "expired once", pages: []string{"a b", "expired", "a b", "c"}, want: []string{"a", "b", "c"}},
+		{name: "expired once, and the objects have changed", pages: []string{"a b", "c", "expired", "b d", "e"}, want: []string{"a", "b", "c", "d", "e"}},
+		{name: "expired twice", pages: []string{"a", "expired", "a", "expired", "a"}, want: []string{"a"}, wantError: true},
+		{name: "expired on the first page", pages: []string{"expired", "a"}, wantError: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -78,27 +78,27 @@ func TestListExpires(t *testing.T) {
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
 			if (err != nil) != tc.wantError || err != nil && !apierrors.IsResourceExpired(err) {
-				t.Errorf("error %v, want one: %t", err, tc.wantError)
+				t.Errorf("error %v, want an error: %t", err, tc.wantError)
 			}
 		})
 	}
 }
 
-// optionsOf are the options of a LIST, none of another request.
+// optionsOf returns the options of a LIST, and zero values for another request.
 func optionsOf(action clienttesting.Action) metav1.ListOptions {
 	list, _ := action.(clienttesting.ListActionImpl)
 	return list.ListOptions
 }
 
-// TestListEndless holds that a list which a server never ends is an error.
+// TestListEndless checks that a list that a server never ends is an error.
 func TestListEndless(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		token func(page int) string
 		pages int
 	}{
-		"the same token":    {func(int) string { return "A" }, 2},
-		"a new one forever": {strconv.Itoa, maxPages + 1},
+		"the same token":     {func(int) string { return "A" }, 2},
+		"always a new token": {strconv.Itoa, maxPages + 1},
 	} {
 		kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 		mapper := meta.NewDefaultRESTMapper(nil)
@@ -124,7 +124,7 @@ func TestListEndless(t *testing.T) {
 	}
 }
 
-// pageReader is a client whose lists have these pages.
+// pageReader is a client that returns these pages for each list.
 type pageReader func() *unstructured.UnstructuredList
 
 func (r pageReader) Resource(schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {

@@ -14,7 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestNamespaceOf holds how an installation without configurations is found, and that unread objects never count as absent.
+// TestNamespaceOf checks how an installation without configurations is found, and that objects that could not be read never count as absent.
 func TestNamespaceOf(t *testing.T) {
 	t.Parallel()
 	of := func(kind string) *unstructured.Unstructured {
@@ -29,25 +29,25 @@ func TestNamespaceOf(t *testing.T) {
 	binding, deployment := of("ClusterRoleBinding"), of("Deployment")
 	for _, tc := range []struct {
 		name      string
-		there     []runtime.Object
+		exist     []runtime.Object
 		forbidden []string
 		want      string
 		unknown   bool
 	}{
-		{name: "nowhere"},
-		{name: "by its binding", there: []runtime.Object{binding}, want: "other"},
-		{name: "by its Deployment", there: []runtime.Object{deployment}, want: "other"},
-		{name: "somebody else's", there: []runtime.Object{unlabelled(binding), unlabelled(deployment)}},
-		{name: "no right to look at the binding", there: []runtime.Object{deployment}, forbidden: []string{"clusterrolebindings"}, want: "other"},
-		{name: "no right to list Deployments, and no binding", forbidden: []string{"deployments"}},
-		{name: "no right at all", there: []runtime.Object{binding, deployment}, forbidden: []string{"clusterrolebindings", "deployments"}, unknown: true},
+		{name: "no installation"},
+		{name: "with its binding", exist: []runtime.Object{binding}, want: "other"},
+		{name: "with its Deployment", exist: []runtime.Object{deployment}, want: "other"},
+		{name: "objects without the label", exist: []runtime.Object{unlabelled(binding), unlabelled(deployment)}},
+		{name: "without the right to get the binding", exist: []runtime.Object{deployment}, forbidden: []string{"clusterrolebindings"}, want: "other"},
+		{name: "without the right to list Deployments, and without the binding", forbidden: []string{"deployments"}},
+		{name: "without any right", exist: []runtime.Object{binding, deployment}, forbidden: []string{"clusterrolebindings", "deployments"}, unknown: true},
 	} {
 		client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 			{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}: "ClusterRoleBindingList",
-			{Group: "apps", Version: "v1", Resource: "deployments"}:                              "DeploymentList"}, tc.there...)
+			{Group: "apps", Version: "v1", Resource: "deployments"}:                              "DeploymentList"}, tc.exist...)
 		for _, resource := range tc.forbidden {
 			client.PrependReactor("*", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
-				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no"))
+				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("forbidden"))
 			})
 		}
 		got, err := (&Cluster{Dynamic: client}).NamespaceOf(t.Context(), nil)

@@ -43,14 +43,14 @@ func TestParseMetrics(t *testing.T) {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	if _, err := parseMetrics(strings.NewReader("apiserver_admission_webhook_fail_open_count{ 1\n")); err == nil {
-		t.Error("what is no metric was read")
+		t.Error("an invalid metric was accepted")
 	}
 }
 
 func FuzzParseMetrics(f *testing.F) {
 	f.Add(sampleMetrics)
 	f.Add("apiserver_admission_webhook_fail_open_count 1")
-	f.Fuzz(func(_ *testing.T, text string) { // it must come back
+	f.Fuzz(func(_ *testing.T, text string) { // it must return
 		_, _ = parseMetrics(strings.NewReader(text), StampWebhook)
 	})
 }

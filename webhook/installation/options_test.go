@@ -13,31 +13,31 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// TestChanges holds what is told of options that an installation changes.
+// TestChanges checks which options are reported as changed.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	scoped := Options{ReleaseNamespaces: []string{"platform", "apps"}, Exact: true, GuardDefault: admission.GuardDeny, Image: "example.com/webhook:1", Replicas: 3, Certificates: CertManager}
 	reads := Change{releasesOption, "every namespace", "apps, platform"}
 	for _, tc := range []struct {
 		name     string
-		was, now Options
-		gone     []string // kinds of what is there that are missing
+		old, now Options
+		missing  []string // kinds of which no object exists
 		want     []Change
 	}{
-		{name: "the same", was: scoped, now: scoped},
-		{name: "what is a default", was: Options{}, now: Options{GuardDefault: admission.GuardWarn, Certificates: SelfSigned, Replicas: Replicas}},
-		{name: "all", was: scoped, now: Options{}, want: []Change{reads, {"exact", "false", "true"}, {"certificates", "self-signed", "cert-manager"},
+		{name: "the same", old: scoped, now: scoped},
+		{name: "explicit defaults", old: Options{}, now: Options{GuardDefault: admission.GuardWarn, Certificates: SelfSigned, Replicas: Replicas}},
+		{name: "all options", old: scoped, now: Options{}, want: []Change{reads, {"exact", "false", "true"}, {"certificates", "self-signed", "cert-manager"},
 			{"guard-default", "warn", "deny"}, {"image", Image, "example.com/webhook:1"}, {"replicas", "2", "3"}}},
-		{name: "fewer rights", was: Options{}, now: Options{ReleaseNamespaces: []string{"apps"}},
+		{name: "fewer rights", old: Options{}, now: Options{ReleaseNamespaces: []string{"apps"}},
 			want: []Change{{releasesOption, "apps", "every namespace"}}},
-		{name: "without the Deployment", was: Options{ReleaseNamespaces: []string{"platform", "apps"}, Replicas: 3}, now: Options{}, gone: []string{"Deployment"}, want: []Change{reads}},
-		{name: "disabled", was: scoped, now: scoped, gone: []string{mutatingKind.Kind, validatingKind.Kind}},
+		{name: "without the Deployment", old: Options{ReleaseNamespaces: []string{"platform", "apps"}, Replicas: 3}, now: Options{}, missing: []string{"Deployment"}, want: []Change{reads}},
+		{name: "disabled", old: scoped, now: scoped, missing: []string{mutatingKind.Kind, validatingKind.Kind}},
 	} {
 		live := map[object.Key]*unstructured.Unstructured{}
 		desired := byKey(render(t, tc.now))
 		var stale []*unstructured.Unstructured
-		for _, o := range render(t, tc.was) {
-			for _, kind := range tc.gone {
+		for _, o := range render(t, tc.old) {
+			for _, kind := range tc.missing {
 				if o.GetKind() == kind {
 					o = nil
 					break
@@ -55,7 +55,7 @@ func TestChanges(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 		if first := Changes(planned(render(t, tc.now), nil), nil); first != nil {
-			t.Errorf("%s: of a first installation: %v", tc.name, first)
+			t.Errorf("%s: changes of a first installation: %v", tc.name, first)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func planned(desired []*unstructured.Unstructured, live map[object.Key]*unstruct
 	return out
 }
 
-// TestAllowedNamespace holds that what the webhook is kept away from, and is not its own, is no place for it.
+// TestAllowedNamespace checks that the webhook cannot be installed into the namespaces that its configurations exclude, except its own.
 func TestAllowedNamespace(t *testing.T) {
 	t.Parallel()
 	for _, o := range render(t, Options{}) {
@@ -90,8 +90,8 @@ func TestAllowedNamespace(t *testing.T) {
 	}
 }
 
-// TestPreparingPatchAddress holds that an address gives way to the Service, and the caBundle stays.
-func TestPreparingPatchAddress(t *testing.T) {
+// TestPreparingPatchURL checks that the Service replaces a URL, and that the caBundle is kept.
+func TestPreparingPatchURL(t *testing.T) {
 	t.Parallel()
 	var desired, live *unstructured.Unstructured
 	for _, o := range render(t, Options{}) {
@@ -100,7 +100,7 @@ func TestPreparingPatchAddress(t *testing.T) {
 		}
 	}
 	if patch, err := preparingPatch(Step{Desired: desired, Live: live}); patch != nil || err != nil {
-		t.Errorf("of what is as it should be: %s, %v", patch, err)
+		t.Errorf("patch without drift: %s, %v", patch, err)
 	}
 	rawWebhooks(live)[0]["clientConfig"] = map[string]any{"url": "https://192.0.2.1/stamp", "caBundle": "Y2E="}
 	patch, err := preparingPatch(Step{Desired: desired, Live: live})

@@ -36,7 +36,7 @@ func byKey(objs []*unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// TestRenderAsOverlays holds that each way to install comes to the same: by this program, by kubectl apply -k, by Fleet.
+// TestRenderAsOverlays checks that this program installs the same objects as kubectl apply -k.
 func TestRenderAsOverlays(t *testing.T) {
 	t.Parallel()
 	for overlay, o := range map[string]Options{
@@ -84,8 +84,8 @@ func TestRenderAsOverlays(t *testing.T) {
 	}
 }
 
-// TestRenderElsewhere holds that nothing of another namespace is left in an installation.
-func TestRenderElsewhere(t *testing.T) {
+// TestRenderNamespace checks that no object of an installation in another namespace names the default namespace.
+func TestRenderNamespace(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{{}, {Exact: true, Certificates: CertManager}, {ReleaseNamespaces: []string{"shop"}}} {
 		o.Namespace = "ops"
@@ -110,7 +110,7 @@ func TestRenderOptions(t *testing.T) {
 			kinds = append(kinds, u.GetKind())
 		}
 		if !isInstalled(u) {
-			t.Errorf("%s does not carry the label", RefOf(u).Key())
+			t.Errorf("%s does not have the label", RefOf(u).Key())
 		}
 		switch u.GetKind() {
 		case "Deployment":
@@ -128,7 +128,7 @@ func TestRenderOptions(t *testing.T) {
 			}
 		case "ClusterRoleBinding":
 			if u.GetName() == recordsRole {
-				t.Error("Secrets may still be read everywhere")
+				t.Error("the webhook may read Secrets in all namespaces")
 			}
 		}
 	}
@@ -150,20 +150,20 @@ func TestRenderAll(t *testing.T) {
 	for _, key := range []string{"secret fleetdoctor-system/fleetdoctor-webhook-cert", "certificate.cert-manager.io fleetdoctor-system/fleetdoctor-webhook",
 		"clusterrolebinding.rbac.authorization.k8s.io fleetdoctor-webhook-records", "rolebinding.rbac.authorization.k8s.io fleetdoctor-system/fleetdoctor-webhook-records"} {
 		if have[key] == nil {
-			t.Errorf("%s is not in what there may be", key)
+			t.Errorf("%s is missing", key)
 		}
 	}
 	if len(have) != len(all) {
-		t.Error("an object is there twice")
+		t.Error("an object occurs twice")
 	}
 }
 
-// TestOptionsOf holds that the options of an installation can be read off it again.
+// TestOptionsOf checks that the options can be read from a rendered installation.
 func TestOptionsOf(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]Options{
-		"plain":        {Certificates: SelfSigned, Image: Image, Replicas: Replicas},
-		"all of them":  {Certificates: SelfSigned, Exact: true, ReleaseNamespaces: []string{"shop", "bank"}, GuardDefault: admission.GuardOff, Image: "example/doctor:1", Replicas: 5},
+		"default":      {Certificates: SelfSigned, Image: Image, Replicas: Replicas},
+		"all options":  {Certificates: SelfSigned, Exact: true, ReleaseNamespaces: []string{"shop", "bank"}, GuardDefault: admission.GuardOff, Image: "example/doctor:1", Replicas: 5},
 		"cert-manager": {Certificates: CertManager, Image: Image, Replicas: Replicas},
 	} {
 		want.Namespace = "ops"

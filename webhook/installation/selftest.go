@@ -195,7 +195,7 @@ func (t *Tester) explain(ctx context.Context) error {
 	}
 	m := t.doc.Mutating
 	var out []Reason
-	if m.Message != "" && m.Answer != ValidatingAnswer { // that message is not about the mutating handler
+	if m.Message != "" && m.Answer != ValidatingAnswer { // this message is not about the mutating handler
 		out = append(out, Reason{Refused, m.Message})
 	}
 	if duration := time.Duration(m.Seconds * float64(time.Second)); t.scope.timeout > 0 && duration >= t.scope.timeout {
@@ -208,7 +208,7 @@ func (t *Tester) explain(ctx context.Context) error {
 		out = append(out, Reason{NothingWrong, "no problem was found in the installation; until a webhook has read all release records, it lets requests pass unchanged"})
 	}
 	if unknown {
-		out = append(out, Reason{PartlyUnread, "not everything could be read: see `webhook status`"})
+		out = append(out, Reason{PartlyUnread, "a part of the installation could not be read: see `webhook status`"})
 	}
 	t.doc.Reasons = out
 	return nil

@@ -14,7 +14,7 @@ const (
 	ValidatingOnly Result = "ValidatingOnly" // the validating handler answered, the mutating handler did not
 	MutatingOnly   Result = "MutatingOnly"   // the mutating handler answered, the validating handler did not
 	NoObject       Result = "NoObject"       // there is no object to test with
-	ResultUnknown  Result = "Unknown"        // the requests do not tell
+	ResultUnknown  Result = "Unknown"        // the responses do not show it
 )
 
 // MutatingAnswer is the response to a request that removes TestedLabel.
@@ -22,7 +22,7 @@ type MutatingAnswer string
 
 // The answers.
 const (
-	Restored         MutatingAnswer = "Restored"         // the label is there again
+	Restored         MutatingAnswer = "Restored"         // the handler has restored the label
 	Denied           MutatingAnswer = "Denied"           // the mutating handler denied the request, or warned before another webhook denied it
 	Warned           MutatingAnswer = "Warned"           // the label was removed, and the mutating handler warned
 	ValidatingAnswer MutatingAnswer = "ValidatingAnswer" // only the validating handler, which is called later, denied or warned
@@ -31,7 +31,7 @@ const (
 	RefusedByOthers  MutatingAnswer = "RefusedByOthers"  // the request was refused, and not by this webhook
 )
 
-// ValidatingResult says how the validating handler responded to a deletion.
+// ValidatingResult is the response of the validating handler to a deletion.
 type ValidatingResult string
 
 // The answers of the validating handler.
@@ -41,7 +41,7 @@ const (
 	ValidatingNotCalled ValidatingResult = "NotCalled"
 	OffForNamespace     ValidatingResult = "OffForNamespace" // a label switches the handler off
 	OffByDefault        ValidatingResult = "OffByDefault"    // no label switches the handler on, and --guard-default is off
-	ValidatingUnknown   ValidatingResult = "Unknown"         // the response does not tell; the message says why
+	ValidatingUnknown   ValidatingResult = "Unknown"         // the response does not show it; the message has the reason
 )
 
 // Reason explains a result.
@@ -58,9 +58,9 @@ type ReasonCode string
 // The codes.
 const (
 	NotConfigured     ReasonCode = "NotConfigured"     // no webhook configuration has the webhook
-	Excluded          ReasonCode = "Excluded"          // labels keep the API server from calling the webhook for the object
+	Excluded          ReasonCode = "Excluded"          // because of labels, the API server does not call the webhook for the object
 	Unsuitable        ReasonCode = "Unsuitable"        // the object has no label to remove, or is being deleted
-	NotDesired        ReasonCode = "NotDesired"        // no release desires the object, or only that of Fleet's agent
+	NotDesired        ReasonCode = "NotDesired"        // no release desires the object, or only the release of Fleet's agent
 	RecordsUnread     ReasonCode = "RecordsUnread"     // release records could not be read or decoded
 	Refused           ReasonCode = "Refused"           // the request was refused
 	ValidatingSilent  ReasonCode = "ValidatingSilent"  // the validating handler did not answer
@@ -70,7 +70,7 @@ const (
 	CallPassed        ReasonCode = "CallPassed"        // the API server counted a call for the request
 	NotCounted        ReasonCode = "NotCounted"        // the API server did not count a call for the request
 	NothingWrong      ReasonCode = "NothingWrong"      // no problem was found in the installation
-	PartlyUnread      ReasonCode = "PartlyUnread"      // not everything about the installation could be read
+	PartlyUnread      ReasonCode = "PartlyUnread"      // a part of the installation could not be read
 )
 
 // Test is the document that `webhook test` prints.
@@ -91,7 +91,7 @@ type Test struct {
 	BundleDeployment string `json:"bundleDeployment,omitempty"`
 	// Mutating is the response to a dry run that removes the label objectset.rio.cattle.io/hash, absent if none was sent.
 	Mutating *Mutating `json:"mutating,omitempty"`
-	// Validating is the response to a dry run that deletes the object, absent if the first response left nothing to test.
+	// Validating is the response to a dry run that deletes the object, absent if the first response already gives the result.
 	Validating *Validating `json:"validating,omitempty"`
 }
 
@@ -105,7 +105,7 @@ type Mutating struct {
 	// Seconds is the duration of the request.
 	Seconds float64 `json:"seconds"`
 
-	unchanged bool // the restored label has the value that it had
+	unchanged bool // the restored label has its previous value
 }
 
 // Validating is the response to a request that deletes an object.

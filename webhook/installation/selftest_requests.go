@@ -178,8 +178,8 @@ func (t *Tester) guardOff(ctx context.Context) ValidatingResult {
 	return ""
 }
 
-// supportsDryRun reports whether a dry run of a deletion is known to delete nothing: for kinds that Kubernetes itself serves, custom resources
-// included. An aggregated API server may ignore the option.
+// supportsDryRun reports whether a dry run of a deletion certainly deletes nothing: for kinds that Kubernetes itself serves, and for custom
+// resources. An aggregated API server may ignore the option.
 func (t *Tester) supportsDryRun(ctx context.Context, ref object.Ref) bool {
 	gv := ref.GroupVersionKind().GroupVersion()
 	if scheme.Scheme.IsGroupRegistered(gv.Group) {

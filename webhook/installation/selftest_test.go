@@ -17,7 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// TestValidatingOf holds what the response to a deletion tells about the validating handler, and what it does not.
+// TestValidatingOf checks the answer of the validating handler for each response to a deletion.
 func TestValidatingOf(t *testing.T) {
 	t.Parallel()
 	ours, theirs := Warning{"Deleted", "any text"}, Warning{Message: "policy: configmap shop/settings is old"}
@@ -26,14 +26,14 @@ func TestValidatingOf(t *testing.T) {
 		warnings []Warning
 		want     ValidatingResult
 	}{
-		"warned":                    {"", []Warning{theirs, ours}, ValidatingWarned},
-		"denied":                    {`admission webhook "guard.fleetdoctor.io" denied the request: any text`, nil, ValidatingDenied},
-		"nothing":                   {"", nil, ValidatingNotCalled},
-		"somebody else warned":      {"", []Warning{theirs}, ValidatingNotCalled},
-		"it did not answer":         {`Internal error occurred: failed calling webhook "guard.fleetdoctor.io": connection refused`, nil, ValidatingNotCalled},
-		"no right":                  {`configmaps "settings" is forbidden: User "somebody" cannot delete resource "configmaps"`, nil, ValidatingUnknown},
-		"another refused":           {`admission webhook "policy.example.com" denied the request: no`, nil, ValidatingUnknown},
-		"another refused, and ours": {`admission webhook "policy.example.com" denied the request: no`, []Warning{ours}, ValidatingWarned},
+		"warned":                      {"", []Warning{theirs, ours}, ValidatingWarned},
+		"denied":                      {`admission webhook "guard.fleetdoctor.io" denied the request: any text`, nil, ValidatingDenied},
+		"no response":                 {"", nil, ValidatingNotCalled},
+		"another webhook warned":      {"", []Warning{theirs}, ValidatingNotCalled},
+		"it failed":                   {`Internal error occurred: failed calling webhook "guard.fleetdoctor.io": connection refused`, nil, ValidatingNotCalled},
+		"forbidden":                   {`configmaps "settings" is forbidden: User "somebody" cannot delete resource "configmaps"`, nil, ValidatingUnknown},
+		"another webhook denied":      {`admission webhook "policy.example.com" denied the request: no`, nil, ValidatingUnknown},
+		"another denied, ours warned": {`admission webhook "policy.example.com" denied the request: no`, []Warning{ours}, ValidatingWarned},
 	} {
 		var err error
 		if tc.err != "" {
@@ -45,13 +45,13 @@ func TestValidatingOf(t *testing.T) {
 	}
 }
 
-// TestRefusal holds which webhook a refusal counts as, by the API server's own texts.
+// TestRefusal checks which handler refused a request, with messages of an API server.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]MutatingAnswer{
-		`admission webhook "stamp.fleetdoctor.io" denied the request: configmap shop/settings belongs to bundle guestbook`:                Denied,
+		`admission webhook "stamp.fleetdoctor.io" denied the request: configmap shop/settings is owned by bundle guestbook`:               Denied,
 		`admission webhook "guard.fleetdoctor.io" denied the request without explanation`:                                                 ValidatingAnswer,
-		`admission webhook "stamp-exact.fleetdoctor.io" denied the request: configmap shop/settings belongs to bundle guestbook`:          ValidatingAnswer,
+		`admission webhook "stamp-exact.fleetdoctor.io" denied the request: configmap shop/settings is owned by bundle guestbook`:         ValidatingAnswer,
 		`Internal error occurred: failed calling webhook "stamp-exact.fleetdoctor.io": failed to call webhook: context deadline exceeded`: NoAnswer,
 		`admission webhook "policy.example.com" denied the request: label missing`:                                                        RefusedByOthers,
 		`Internal error occurred: failed calling webhook "policy.example.com": failed to call webhook: connection refused`:                RefusedByOthers,
@@ -63,15 +63,15 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestCombine holds the result of each pair of answers.
+// TestCombine checks the result of each pair of answers.
 func TestCombine(t *testing.T) {
 	t.Parallel()
 	got := map[MutatingAnswer]map[ValidatingResult]Result{}
 	for _, m := range []MutatingAnswer{Restored, Denied, Warned, ValidatingAnswer, LabelRemoved, NoAnswer, RefusedByOthers} {
 		got[m] = map[ValidatingResult]Result{"": resultOf(m)}
 		for _, v := range []ValidatingResult{ValidatingWarned, ValidatingDenied, ValidatingNotCalled, OffForNamespace, OffByDefault, ValidatingUnknown} {
-			if is := combine(resultOf(m), v); is != resultOf(m) {
-				got[m][v] = is
+			if result := combine(resultOf(m), v); result != resultOf(m) {
+				got[m][v] = result
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func TestCombine(t *testing.T) {
 	}
 }
 
-// TestParseWarning holds that the code of a warning is read, and that the warnings of others have none.
+// TestParseWarning checks that a warning of this webhook has a code, and that other warnings have none.
 func TestParseWarning(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Warning{
@@ -100,18 +100,18 @@ func TestParseWarning(t *testing.T) {
 	}
 }
 
-// TestWarned holds that codes tell the handlers apart.
+// TestWarned checks which handler each code is from.
 func TestWarned(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		warnings             []Warning
 		mutating, validating bool
 	}{
-		"none":                                  {},
-		"of others":                             {warnings: []Warning{{Message: "any text"}}},
-		"of the mutating handler":               {warnings: []Warning{{Code: "Contested"}}, mutating: true},
-		"of the validating handler":             {warnings: []Warning{{Code: "Deleted"}}, validating: true},
-		"restored, and what would be said else": {warnings: []Warning{{Code: "Stripped"}, {Code: "Restored"}}, mutating: true, validating: true},
+		"none":                      {},
+		"of another webhook":        {warnings: []Warning{{Message: "any text"}}},
+		"of the mutating handler":   {warnings: []Warning{{Code: "Contested"}}, mutating: true},
+		"of the validating handler": {warnings: []Warning{{Code: "Deleted"}}, validating: true},
+		"of both handlers":          {warnings: []Warning{{Code: "Stripped"}, {Code: "Restored"}}, mutating: true, validating: true},
 	} {
 		if mutating, validating := warned(tc.warnings); mutating != tc.mutating || validating != tc.validating {
 			t.Errorf("%s: mutating %t, validating %t", name, mutating, validating)
@@ -119,7 +119,7 @@ func TestWarned(t *testing.T) {
 	}
 }
 
-// TestSupportsDryRun holds that no deletion is sent to a server that may ignore the dry run.
+// TestSupportsDryRun checks that no deletion is sent to an API server that may ignore the dry run.
 func TestSupportsDryRun(t *testing.T) {
 	t.Parallel()
 	client := fake.NewSimpleDynamicClient(runtime.NewScheme())
@@ -129,15 +129,15 @@ func TestSupportsDryRun(t *testing.T) {
 		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService"}}
 		switch name {
 		case "v1.custom.example.com":
-		case "v1.elsewhere.example.com":
+		case "v1.aggregated.example.com":
 			o.Object["spec"] = map[string]any{"service": map[string]any{"name": "server"}}
 		default:
-			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "apiservices"}, name, errors.New("no"))
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "apiservices"}, name, errors.New("forbidden"))
 		}
 		return true, o, nil
 	})
 	tester := &Tester{Cluster: &Cluster{Dynamic: client}}
-	for version, want := range map[string]bool{"v1": true, "apps/v1": true, "custom.example.com/v1": true, "elsewhere.example.com/v1": false, "unread.example.com/v1": false} {
+	for version, want := range map[string]bool{"v1": true, "apps/v1": true, "custom.example.com/v1": true, "aggregated.example.com/v1": false, "unread.example.com/v1": false} {
 		if got := tester.supportsDryRun(t.Context(), object.Ref{APIVersion: version, Kind: "Kind"}); got != want {
 			t.Errorf("%s: %t", version, got)
 		}

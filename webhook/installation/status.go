@@ -50,7 +50,7 @@ type Status struct {
 	Release string `json:"release,omitempty"`
 	// Webhooks are the webhooks that the API server calls.
 	Webhooks []WebhookStatus `json:"webhooks"`
-	// Checks are the results in the order in which they are made. A name occurs once for each webhook that it is about.
+	// Checks are the results in the order of the checks. A check of webhooks has one result for each webhook.
 	Checks []Check `json:"checks"`
 }
 
@@ -74,7 +74,7 @@ type WebhookStatus struct {
 	TimeoutSeconds int64  `json:"timeoutSeconds"`
 	// CABundle is Trusted, Missing, Untrusted (the API server refuses the webhook's certificate) or Unknown.
 	CABundle string `json:"caBundle"`
-	// Calls are the calls that one API server has counted, absent if it counted none or could not be asked.
+	// Calls are the calls that one API server has counted, absent if it counted none or its metrics could not be read.
 	Calls *Calls `json:"calls,omitempty"`
 
 	url string

@@ -235,8 +235,8 @@ func (e *evaluation) calls() {
 		var details []string
 		if failed := c.FailedOpen + c.Failed; failed > 0 {
 			state = Note
-			details = append(details, fmt.Sprintf("not answered since that API server started: %d (%d requests were refused for it, the others went on); "+
-				"`webhook test` tells whether it answers now", failed, c.Failed))
+			details = append(details, fmt.Sprintf("not answered since that API server started: %d (%d requests were refused because of this, the others continued); "+
+				"`webhook test` checks whether it answers now", failed, c.Failed))
 			if failed >= c.Total {
 				state = Wrong
 			}

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// TestStatusAddress holds that a webhook which calls an address has drifted, unless somebody tries one out on the API server's own machine.
-func TestStatusAddress(t *testing.T) {
+// TestStatusURL checks that a webhook with a URL is drift, except on the API server's own machine, as in development.
+func TestStatusURL(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	const drifted = 8 // name, namespace and path of each Service are missing, each URL is extra
-	for address, want := range map[string]int{
+	const drifted = 8 // name, namespace and path of each Service are missing, and each URL is additional
+	for url, want := range map[string]int{
 		"https://localhost:9443/stamp":   0,
 		"https://127.0.0.1:9443/stamp":   0,
 		"https://[::1]:9443/stamp":       0,
@@ -21,7 +21,7 @@ func TestStatusAddress(t *testing.T) {
 		f := healthy(t, a, Options{})
 		for _, kind := range []string{mutatingKind.Kind, validatingKind.Kind} {
 			f.change(kind, Name, func(o *Reading) {
-				rawWebhooks(o.Object)[0]["clientConfig"] = map[string]any{"url": address, "caBundle": a.pem}
+				rawWebhooks(o.Object)[0]["clientConfig"] = map[string]any{"url": url, "caBundle": a.pem}
 			})
 		}
 		s := Evaluate(f)
@@ -30,10 +30,10 @@ func TestStatusAddress(t *testing.T) {
 			checks[c.Name] = c
 		}
 		if c := checks["manifests"]; len(c.Details) != want || (c.State == Wrong) != (want > 0) {
-			t.Errorf("%s: %s, want %d differences: %q", address, c.State, want, c.Details)
+			t.Errorf("%s: %s, want %d differences: %q", url, c.State, want, c.Details)
 		}
 		if checks["deployment"].State != Note {
-			t.Errorf("%s: the Deployment is %s", address, checks["deployment"].State)
+			t.Errorf("%s: the Deployment is %s", url, checks["deployment"].State)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (a *authority) issue(t *testing.T, name string, from, to time.Time) string 
 
 const serviceName = "fleetdoctor-webhook.fleetdoctor-system.svc"
 
-// healthy are the facts of an installation that nothing is wrong with, but that cert-manager's has no certificate.
+// healthy returns the facts of an installation without problems. With cert-manager it has no certificate.
 func healthy(t *testing.T, a *authority, o Options) *Facts {
 	t.Helper()
 	desired, err := Render(o)
@@ -107,18 +107,18 @@ func set(in map[string]any, value any, fields ...string) {
 	in[fields[last]] = value
 }
 
-// change changes what was read of an object of a kind.
-func (f *Facts) change(kind, name string, how func(*Reading)) {
+// change changes the reading of an object.
+func (f *Facts) change(kind, name string, edit func(*Reading)) {
 	for k, o := range f.Objects {
 		if k.Kind == kind && k.Name == name {
-			how(&o)
+			edit(&o)
 			f.Objects[k] = o
 		}
 	}
 }
 
-func unread(o *Reading) { *o = Reading{Reason: "forbidden"} }
-func gone(o *Reading)   { *o = Reading{} }
+func unread(o *Reading)        { *o = Reading{Reason: "forbidden"} }
+func missingObject(o *Reading) { *o = Reading{} }
 
 // result is a check without its texts.
 type result struct {
@@ -157,13 +157,13 @@ func TestEvaluate(t *testing.T) {
 			},
 		},
 		{
-			name: "the caBundle is of another authority", state: Wrong, checks: []result{{"validating", Wrong, 1}},
+			name: "the caBundle is that of another authority", state: Wrong, checks: []result{{"validating", Wrong, 1}},
 			change: func(f *Facts) {
 				f.change(validatingKind.Kind, Name, func(o *Reading) { set(rawWebhooks(o.Object)[0], other.pem, "clientConfig", "caBundle") })
 			},
 		},
 		{
-			name: "the Secret may not be read", state: Unknown, checks: []result{
+			name: "the Secret is forbidden", state: Unknown, checks: []result{
 				{"certificate", Unknown, 0},
 				{"mutating", Unknown, 1},
 				{"validating", Unknown, 1},
@@ -172,7 +172,7 @@ func TestEvaluate(t *testing.T) {
 			change: func(f *Facts) { f.change("Secret", SecretName, unread) },
 		},
 		{
-			name: "nothing may be read", state: Unknown, checks: []result{
+			name: "all reads are forbidden", state: Unknown, checks: []result{
 				{"certificate", Unknown, 0},
 				{"mutating", Unknown, 0},
 				{"validating", Unknown, 0},
@@ -196,8 +196,8 @@ func TestEvaluate(t *testing.T) {
 				{"manifests", Wrong, 2},
 			},
 			change: func(f *Facts) {
-				f.change(mutatingKind.Kind, Name, gone)
-				f.change(validatingKind.Kind, Name, gone)
+				f.change(mutatingKind.Kind, Name, missingObject)
+				f.change(validatingKind.Kind, Name, missingObject)
 			},
 		},
 		{
@@ -208,7 +208,7 @@ func TestEvaluate(t *testing.T) {
 			},
 		},
 		{
-			name: "nearly over", state: Wrong, change: certificate(a.issue(t, serviceName, now.AddDate(-1, 0, 0), now.Add(30*time.Hour))), checks: []result{
+			name: "the certificate expires soon", state: Wrong, change: certificate(a.issue(t, serviceName, now.AddDate(-1, 0, 0), now.Add(30*time.Hour))), checks: []result{
 				{"certificate", Wrong, 0},
 			},
 		},
@@ -262,7 +262,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// TestStatusUnsure holds that nothing is missed, or found to be wrong, that only other options than those which can be read would want.
+// TestStatusUnsure checks that no object is reported as drift that depends on options that could not be read.
 func TestStatusUnsure(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
@@ -273,12 +273,12 @@ func TestStatusUnsure(t *testing.T) {
 		unsure  int
 		state   State
 	}{
-		{"all is read", Options{ReleaseNamespaces: []string{"shop"}}, nil, 0, OK},
-		{"a scoped installation without its Deployment", Options{ReleaseNamespaces: []string{"shop"}}, []string{"Deployment"}, 1, Unknown},
-		{"one that is not scoped", Options{}, []string{"Deployment"}, 1, Unknown},
-		{"one of cert-manager's, without its configurations", Options{Certificates: CertManager}, []string{mutatingKind.Kind, validatingKind.Kind}, 0, Unknown},
-		{"one of cert-manager's, with one of them", Options{Certificates: CertManager}, []string{mutatingKind.Kind}, 0, Unknown},
-		{"one of cert-manager's, without either", Options{Certificates: CertManager, ReleaseNamespaces: []string{"shop"}}, []string{"Deployment", mutatingKind.Kind, validatingKind.Kind}, 6, Unknown},
+		{"all objects read", Options{ReleaseNamespaces: []string{"shop"}}, nil, 0, OK},
+		{"scoped, without the Deployment", Options{ReleaseNamespaces: []string{"shop"}}, []string{"Deployment"}, 1, Unknown},
+		{"not scoped, without the Deployment", Options{}, []string{"Deployment"}, 1, Unknown},
+		{"cert-manager, without the configurations", Options{Certificates: CertManager}, []string{mutatingKind.Kind, validatingKind.Kind}, 0, Unknown},
+		{"cert-manager, with one configuration", Options{Certificates: CertManager}, []string{mutatingKind.Kind}, 0, Unknown},
+		{"cert-manager and scoped, without all three", Options{Certificates: CertManager, ReleaseNamespaces: []string{"shop"}}, []string{"Deployment", mutatingKind.Kind, validatingKind.Kind}, 6, Unknown},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

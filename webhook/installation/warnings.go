@@ -14,7 +14,7 @@ import (
 var mutatingCodes = []admission.WarningCode{admission.WarnRestored, admission.WarnForeign, admission.WarnContested, admission.WarnTooLarge,
 	admission.WarnRateLimited}
 
-// Warning is a warning of the API server, of this webhook or of somebody else.
+// Warning is a warning of the API server, from this webhook or another source.
 type Warning struct {
 	// Code is the stable code of a warning of this webhook, absent in other warnings.
 	Code admission.WarningCode `json:"code,omitempty"`
@@ -29,7 +29,7 @@ func parseWarning(text string) Warning {
 	return Warning{Message: text}
 }
 
-// warned reports which handlers of the webhook gave the warnings. The API server does not say which webhook warned.
+// warned reports which handlers of the webhook sent the warnings. The API server does not name the webhook.
 func warned(warnings []Warning) (mutating, validating bool) {
 	for _, w := range warnings {
 		known := slices.Contains(mutatingCodes, w.Code)

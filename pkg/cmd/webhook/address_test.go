@@ -11,33 +11,33 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-// TestInstallOverAddress holds that an installation whose webhooks have a URL is found, reported and corrected.
-func TestInstallOverAddress(t *testing.T) {
+// TestInstallOverURL checks that an installation with URLs is found, reported and corrected.
+func TestInstallOverURL(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "addressed")
 	point := func(host string) {
 		t.Helper()
-		f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, pointed(t, "https://"+host+"/stamp", []byte("invented")))
-		f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, pointed(t, "https://"+host+"/guard", nil))
+		f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, urlPatch(t, "https://"+host+"/stamp", []byte("invented")))
+		f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, urlPatch(t, "https://"+host+"/guard", nil))
 	}
 	point("localhost:1")
-	if r := f.call(t, "status", "-n", "addressed"); strings.Contains(r.said(), "clientConfig") {
-		t.Errorf("called on this machine, status says:\n%s", r.out)
+	if r := f.call(t, "status", "-n", "addressed"); strings.Contains(r.text(), "clientConfig") {
+		t.Errorf("with a URL on this machine, status prints:\n%s", r.out)
 	}
 	point("192.0.2.1:1")
 	r := f.call(t, "status")
 	for _, want := range []string{"Namespace: addressed", `.webhooks[name="stamp.fleetdoctor.io"].clientConfig.service.name is missing`,
 		`.webhooks[name="stamp.fleetdoctor.io"].clientConfig.url https://192.0.2.1:1/stamp is not in the manifests`} {
-		if !strings.Contains(r.said(), want) {
-			t.Errorf("called elsewhere, status did not say %q:\n%s", want, r.out)
+		if !strings.Contains(r.text(), want) {
+			t.Errorf("with a URL on another machine, status does not print %q:\n%s", want, r.out)
 		}
 	}
 	if r := f.call(t, "install", "-n", "other"); r.status != 3 || !strings.Contains(r.errOut, "the webhook is installed in namespace addressed, not in other") {
-		t.Errorf("elsewhere: status %d: %s%s", r.status, r.out, r.errOut)
+		t.Errorf("into another namespace: status %d: %s%s", r.status, r.out, r.errOut)
 	}
 	f.must(t, "install", "--dry-run=server")
 	if f.mutating(t).Webhooks[0].ClientConfig.URL == nil {
-		t.Error("a dry run took the address out")
+		t.Error("a dry run removed the URL")
 	}
 	f.must(t, "install")
 	c := f.mutating(t).Webhooks[0].ClientConfig
@@ -45,11 +45,11 @@ func TestInstallOverAddress(t *testing.T) {
 		t.Errorf("after the installation: %+v", c)
 	}
 	if r := f.must(t, "install"); strings.Contains(r.out, "(configured)") {
-		t.Errorf("a second installation said:\n%s", r.out)
+		t.Errorf("a second installation printed:\n%s", r.out)
 	}
 }
 
-// TestHints holds that another cluster is only thought of where this one did not answer, and that rights are named where they lack.
+// TestHints checks that the hint names the required rights after a refusal, and other clusters only if this one did not answer.
 func TestHints(t *testing.T) {
 	f := onCluster(t)
 	user := f.UserKubeconfig(t, "visitor")
@@ -61,7 +61,7 @@ func TestHints(t *testing.T) {
 	}
 	f.installed(t, "hints")
 	if r := f.call(t, "test", "cm/none", "-n", "shop"); r.status != 3 || strings.Contains(r.errOut, "Is this the cluster") {
-		t.Errorf("an object that is not there: status %d: %s", r.status, r.errOut)
+		t.Errorf("an object that does not exist: status %d: %s", r.status, r.errOut)
 	}
 	if r := f.call(t, "disable", "--server=https://127.0.0.1:1"); r.status != 3 || !strings.Contains(r.errOut, "current-context") {
 		t.Errorf("no cluster: status %d: %s", r.status, r.errOut)

@@ -40,8 +40,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-// silence listens and never answers.
-func silence(t *testing.T) string {
+// silentServer listens and never answers. It returns its URL.
+func silentServer(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -51,7 +51,7 @@ func silence(t *testing.T) string {
 	return "https://" + l.Addr().String()
 }
 
-// certificate makes an authority and a certificate of its for a name, both base64 of PEM.
+// certificate makes an authority and its certificate for a name, both as base64 of PEM.
 func certificate(t *testing.T, name string) (ca, cert string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -74,7 +74,7 @@ func certificate(t *testing.T, name string) (ca, cert string) {
 	return ca, encode(sign(&x509.Certificate{SerialNumber: big.NewInt(2), DNSNames: []string{name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, authority))
 }
 
-// ready makes an installation look as if its pods ran and its configurations had the caBundle.
+// ready sets the status of the Deployment and the caBundles as in a running installation.
 func (f *fixture) ready(t *testing.T, namespace, ca string) {
 	t.Helper()
 	f.caBundle(t, ca)
@@ -112,14 +112,14 @@ func (f *fixture) endpoint(t *testing.T, namespace string) {
 	}
 }
 
-// point has the API server call the stamp webhook at an address; the guard it is to call nowhere.
+// point sets the URL of the mutating webhook.
 func (f *fixture) point(t *testing.T, address string, ca []byte) {
 	t.Helper()
-	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, pointed(t, address+"/stamp", ca))
+	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, urlPatch(t, address+"/stamp", ca))
 }
 
-// pointed is the patch by which the first webhook of a configuration is called at an address.
-func pointed(t *testing.T, address string, ca []byte) string {
+// urlPatch returns the patch that sets the URL of the first webhook of a configuration.
+func urlPatch(t *testing.T, address string, ca []byte) string {
 	t.Helper()
 	c := map[string]any{"url": address}
 	if ca != nil {
@@ -140,11 +140,11 @@ func (f *fixture) patchAfter(t *testing.T, o client.Object, name, patch string) 
 	}
 }
 
-// admission is a small webhook; each test sets its answer.
+// admission is a webhook with an answer that each test sets.
 type admission struct {
 	*httptest.Server
 	with    atomic.Pointer[answer]
-	guard   *admission             // of an installation that answers
+	guard   *admission             // the validating webhook of the same installation
 	manager atomic.Pointer[string] // the field manager of the last request
 }
 
@@ -185,13 +185,13 @@ func pass(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{Allowed: true}
 }
 
-func restamp(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+func restore(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	kind := admissionv1.PatchTypeJSONPatch
 	return &admissionv1.AdmissionResponse{Allowed: true, PatchType: &kind, Warnings: []string{"fleetdoctor/Restored: any text"},
 		Patch: []byte(`[{"op":"add","path":"/metadata/labels/objectset.rio.cattle.io~1hash","value":"` + setHash + `"}]`)}
 }
 
-// warnOfDeletion is the answer of a validating handler that works.
+// warnOfDeletion is the answer of a working validating handler.
 func warnOfDeletion(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	if r.Operation != admissionv1.Delete {
 		return pass(r)
@@ -200,14 +200,14 @@ func warnOfDeletion(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionRespo
 }
 
 func deny(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Code: http.StatusForbidden, Message: "configmap shop/settings belongs to bundle guestbook"}}
+	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Code: http.StatusForbidden, Message: "configmap shop/settings is owned by bundle guestbook"}}
 }
 
 func warn(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"fleetdoctor/Foreign: any text"}}
 }
 
-// test is what `webhook test -o json` says, nil if it prints nothing.
+// test runs `webhook test -o json` and returns its document, nil if it prints nothing.
 func (f *fixture) test(t *testing.T, kubeconfig string, args ...string) (*installation.Test, result) {
 	t.Helper()
 	r := f.as(t, kubeconfig, append([]string{"test", "-o", "json"}, args...)...)
@@ -216,13 +216,13 @@ func (f *fixture) test(t *testing.T, kubeconfig string, args ...string) (*instal
 	}
 	out := &installation.Test{}
 	if err := json.Unmarshal([]byte(r.out), out); err != nil {
-		t.Fatalf("test printed no JSON: %v\n%s%s", err, r.out, r.errOut)
+		t.Fatalf("test did not print JSON: %v\n%s%s", err, r.out, r.errOut)
 	}
 	followsSchema(t, "webhook-test", r.out)
 	return out, r
 }
 
-// outcome is what a test says, without texts.
+// outcome is a document of test without texts.
 type outcome struct {
 	status     int
 	result     installation.Result
@@ -251,7 +251,7 @@ func outcomeOf(d *installation.Test, r result) outcome {
 	return out
 }
 
-// expect compares what a test says.
+// expect compares the outcome of test.
 func (f *fixture) expect(t *testing.T, name, kubeconfig string, want outcome, args ...string) *installation.Test {
 	t.Helper()
 	d, r := f.test(t, kubeconfig, args...)
@@ -261,15 +261,15 @@ func (f *fixture) expect(t *testing.T, name, kubeconfig string, want outcome, ar
 	return d
 }
 
-// until waits until a test says something.
-func (f *fixture) until(t *testing.T, what string, holds func(outcome) bool, args ...string) {
+// until waits until the outcome of test meets a condition.
+func (f *fixture) until(t *testing.T, what string, condition func(outcome) bool, args ...string) {
 	t.Helper()
 	poll.True(t, what, func() bool {
-		return holds(outcomeOf(f.test(t, f.kubeconfig, args...)))
+		return condition(outcomeOf(f.test(t, f.kubeconfig, args...)))
 	})
 }
 
-// TestTest holds what test says of each answer of a webhook.
+// TestTest checks the outcome of test for each answer of a webhook.
 func TestTest(t *testing.T) {
 	f := onCluster(t)
 	f.expect(t, "not installed", f.kubeconfig, outcome{1, installation.NotCalled, "", "", []installation.ReasonCode{installation.NotConfigured}})
@@ -293,8 +293,8 @@ func TestTest(t *testing.T) {
 		args   []string
 		want   outcome
 	}{
-		{"restored", restamp, nil, works(installation.Restored)},
-		{"restored, named", restamp, []string{"cm/settings", "-n", "shop"}, works(installation.Restored)},
+		{"restored", restore, nil, works(installation.Restored)},
+		{"restored, named", restore, []string{"cm/settings", "-n", "shop"}, works(installation.Restored)},
 		{"denied", deny, []string{"configmaps/shop/settings"}, works(installation.Denied)},
 		{"warned", warn, nil, works(installation.Warned)},
 		{"not answered", pass, nil, passed},
@@ -315,12 +315,12 @@ func TestTest(t *testing.T) {
 			t.Errorf("%s: %+v", tc.name, d)
 		}
 	}
-	a.answer(restamp)
+	a.answer(restore)
 	a.guard.answer(warnOfDeletion)
 	want := `Object: configmap shop/settings, of bundle guestbook (release shop/guestbook) Request: a dry run that removes objectset.rio.cattle.io/hash ` +
 		`Response: Restored (in … Warning: Restored: any text Validating: Warned: any text Result: Works`
 	took := regexp.MustCompile(`\(in [^)]*\)`)
-	if diff := cmp.Diff(want, took.ReplaceAllString(f.must(t, "test").said(), "(in …")); diff != "" {
+	if diff := cmp.Diff(want, took.ReplaceAllString(f.must(t, "test").text(), "(in …")); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
 	for format, want := range map[string]string{"name": "configmap/settings\n", "jsonpath={.result}": "Works", "go-template={{.kind}}": "WebhookTest"} {
@@ -335,59 +335,59 @@ func TestTest(t *testing.T) {
 	}
 }
 
-// answering installs into a namespace, and points the webhooks at small servers.
+// answering installs into a namespace, and sets the URLs of both webhooks to servers of the test.
 func (f *fixture) answering(t *testing.T, namespace string) *admission {
 	t.Helper()
 	f.installed(t, namespace)
 	a := newAdmission(t)
 	a.guard = newAdmission(t)
 	f.point(t, a.URL, a.ca())
-	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, pointed(t, a.guard.URL+"/guard", a.guard.ca()))
-	f.wait(t)
-	a.answer(restamp)
+	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, urlPatch(t, a.guard.URL+"/guard", a.guard.ca()))
+	f.raiseTimeouts(t)
+	a.answer(restore)
 	a.guard.answer(warnOfDeletion)
-	poll.True(t, "it works", func() bool { return f.call(t, "test").status == 0 })
+	poll.True(t, "test succeeds", func() bool { return f.call(t, "test").status == 0 })
 	return a
 }
 
-// wait raises the timeout of the webhooks, for slow machines.
-func (f *fixture) wait(t *testing.T) {
+// raiseTimeouts raises the timeouts of the webhooks, for slow machines.
+func (f *fixture) raiseTimeouts(t *testing.T) {
 	t.Helper()
 	const patch = `[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":30}]`
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, patch)
 	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, patch)
 }
 
-// TestTestKeptOut holds that a label that excludes an object is the reason.
-func TestTestKeptOut(t *testing.T) {
+// TestTestExcluded checks that a label that excludes an object is reported as the reason.
+func TestTestExcluded(t *testing.T) {
 	f := onCluster(t)
-	f.answering(t, "kept")
+	f.answering(t, "excluded")
 	f.patch(t, &corev1.Namespace{}, "", "shop", `{"metadata":{"labels":{"fleetdoctor.io/ignore":"true"}}}`)
 	t.Cleanup(func() {
 		f.patchAfter(t, &corev1.Namespace{}, "shop", `{"metadata":{"labels":{"fleetdoctor.io/ignore":null}}}`)
 	})
 	excluded := outcome{1, installation.NotCalled, installation.LabelRemoved, "", []installation.ReasonCode{installation.Excluded}}
-	f.until(t, "the namespace opted out", func(o outcome) bool { return o.status == 1 }, "cm/settings", "-n", "shop")
-	f.expect(t, "in a namespace that opted out", f.kubeconfig, excluded, "cm/settings", "-n", "shop")
-	f.expect(t, "with nothing else to test with", f.kubeconfig, outcome{3, installation.NoObject, "", "", []installation.ReasonCode{installation.NotDesired}})
+	f.until(t, "the namespace is excluded", func(o outcome) bool { return o.status == 1 }, "cm/settings", "-n", "shop")
+	f.expect(t, "in an excluded namespace", f.kubeconfig, excluded, "cm/settings", "-n", "shop")
+	f.expect(t, "without another object", f.kubeconfig, outcome{3, installation.NoObject, "", "", []installation.ReasonCode{installation.NotDesired}})
 }
 
-// TestTestHung holds that a webhook that hangs is recognized by the duration of the request.
+// TestTestHung checks that a webhook that hangs is recognized by the duration of the request.
 func TestTestHung(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "hung")
-	f.point(t, silence(t), nil)
-	f.until(t, "it hangs", func(o outcome) bool {
+	f.point(t, silentServer(t), nil)
+	f.until(t, "test reports the timeout", func(o outcome) bool {
 		return o.status == 1 && slices.Contains(o.reasons, installation.TimedOut) && slices.Contains(o.reasons, installation.CallFailed)
 	})
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
 	f.until(t, "a write is refused", func(o outcome) bool { return o.status == 1 && o.mutating == installation.NoAnswer })
 }
 
-// TestTestWithoutRights holds that the result is unknown without the rights to find it.
+// TestTestWithoutRights checks that the result is unknown without the required rights.
 func TestTestWithoutRights(t *testing.T) {
 	f := onCluster(t)
-	f.installed(t, "shy")
+	f.installed(t, "restricted")
 	a := newAdmission(t)
 	a.answer(pass)
 	f.point(t, a.URL, a.ca())
@@ -401,8 +401,8 @@ func TestTestWithoutRights(t *testing.T) {
 	})
 	unread.mutating = installation.LabelRemoved
 	f.expect(t, "without the right to read records", user, unread, "cm/settings", "-n", "shop")
-	a.answer(restamp)
+	a.answer(restore)
 	if r := f.as(t, user, "test", "cm/settings", "-n", "shop"); r.status != 0 {
-		t.Errorf("when it works: status %d: %s%s", r.status, r.out, r.errOut)
+		t.Errorf("when the label is restored: status %d: %s%s", r.status, r.out, r.errOut)
 	}
 }

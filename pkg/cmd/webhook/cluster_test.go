@@ -27,7 +27,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-// fixture is a cluster on which Fleet has deployed a bundle, and a user of it.
+// fixture is a cluster on which Fleet has deployed a bundle, and the kubeconfig of its administrator.
 type fixture struct {
 	*cluster.Cluster
 	kubeconfig string
@@ -36,12 +36,12 @@ type fixture struct {
 // setHash is the hash of the set default-guestbook.
 const setHash = "c5c68538ff9800def965853a87784a250ad1f566"
 
-// shared is a real API server. No controllers run there: no pod ever starts, and a namespace that is deleted stays until its test ends.
+// shared is a real API server without controllers: no pod starts, and a deleted namespace exists until its test ends.
 var shared *cluster.Cluster
 
 func TestMain(m *testing.M) { os.Exit(cluster.Run(m, &shared)) }
 
-// onCluster sees to it that the bundle is deployed.
+// onCluster returns a fixture whose bundle is deployed.
 func onCluster(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{shared, shared.Kubeconfig(t)}
@@ -60,10 +60,10 @@ type result struct {
 	out, errOut string
 }
 
-// said is all that was printed, without the breaks of its lines.
-func (r result) said() string { return strings.Join(strings.Fields(r.out+r.errOut), " ") }
+// text is the whole output with single spaces between words.
+func (r result) text() string { return strings.Join(strings.Fields(r.out+r.errOut), " ") }
 
-// call runs the program as it is called on a command line.
+// call runs a subcommand.
 func (f *fixture) call(t *testing.T, args ...string) result {
 	t.Helper()
 	return f.as(t, f.kubeconfig, args...)
@@ -77,12 +77,12 @@ func (f *fixture) as(t *testing.T, kubeconfig string, args ...string) result {
 	return result{status, out.String(), errOut.String()}
 }
 
-// must is call for what has to end well.
+// must runs a subcommand that must succeed.
 func (f *fixture) must(t *testing.T, args ...string) result {
 	t.Helper()
 	r := f.call(t, args...)
 	if r.status != 0 {
-		t.Fatalf("webhook %s ended with %d:\n%s%s", strings.Join(args, " "), r.status, r.out, r.errOut)
+		t.Fatalf("webhook %s: status %d:\n%s%s", strings.Join(args, " "), r.status, r.out, r.errOut)
 	}
 	return r
 }
@@ -105,7 +105,7 @@ func (f *fixture) absent(t *testing.T, o client.Object, namespace, name string) 
 	t.Helper()
 	err := f.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, o)
 	if !apierrors.IsNotFound(err) && o.GetDeletionTimestamp() == nil {
-		t.Errorf("%T %s/%s is still there (%v)", o, namespace, name, err)
+		t.Errorf("%T %s/%s still exists (%v)", o, namespace, name, err)
 	}
 }
 
@@ -129,7 +129,7 @@ func (f *fixture) mutating(t *testing.T) *admissionregistrationv1.MutatingWebhoo
 	return m
 }
 
-// lines counts the lines that end in a text.
+// lines counts the lines that end with a text, and all lines.
 func lines(text, end string) (with, all int) {
 	for line := range strings.Lines(text) {
 		all++
@@ -140,12 +140,12 @@ func lines(text, end string) (with, all int) {
 	return with, all
 }
 
-// TestInstall holds that a second installation changes nothing, and reverts only fields of its own.
+// TestInstall checks that a second installation changes nothing, and reverts only fields of the manifests.
 func TestInstall(t *testing.T) {
 	f := onCluster(t)
 	r := f.must(t, "install", "-n", "in", "--dry-run=server")
 	if n, all := lines(r.out, "(server dry run)"); n != all || n == 0 {
-		t.Errorf("a dry run said:\n%s", r.out)
+		t.Errorf("a dry run printed:\n%s", r.out)
 	}
 	f.absent(t, &corev1.Namespace{}, "", "in")
 
@@ -154,12 +154,12 @@ func TestInstall(t *testing.T) {
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, `[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"aW52ZW50ZWQ="}]`)
 	r = f.must(t, "install", "-n", "in")
 	if n, all := lines(r.out, "serverside-applied (unchanged)"); n != all || n == 0 {
-		t.Errorf("a second installation said:\n%s", r.out)
+		t.Errorf("a second installation printed:\n%s", r.out)
 	}
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)
 	r = f.must(t, "install", "-n", "in")
 	if n, _ := lines(r.out, "serverside-applied (configured)"); n != 1 {
-		t.Errorf("an installation that puts one object right said:\n%s", r.out)
+		t.Errorf("an installation that corrects one object printed:\n%s", r.out)
 	}
 	secret := &corev1.Secret{}
 	f.get(t, secret, "in", "fleetdoctor-webhook-cert")
@@ -173,7 +173,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestInstallOptions holds that an installation with other options removes what the other options need.
+// TestInstallOptions checks that an installation with other options deletes the objects that only the previous options need.
 func TestInstallOptions(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "opt", "--exact", "--release-namespaces=shop,default")
@@ -193,7 +193,7 @@ func TestInstallOptions(t *testing.T) {
 	if diff := cmp.Diff(want, bindings()); diff != "" {
 		t.Errorf("bindings (-want +got):\n%s", diff)
 	}
-	// Its caBundle is of another field manager, which keeps an entry alive that is merely not applied any more.
+	// Another field manager owns this caBundle, so an apply without the entry would not remove the entry.
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, `[{"op":"add","path":"/webhooks/1/clientConfig/caBundle","value":"aW52ZW50ZWQ="}]`)
 	f.must(t, "install", "-n", "opt", "--dry-run=server")
 	if n := len(f.mutating(t).Webhooks); n != 2 {
@@ -218,7 +218,7 @@ func TestInstallOptions(t *testing.T) {
 	}
 }
 
-// TestInstallForeign holds that nothing is written if one of the objects has another owner.
+// TestInstallForeign checks that nothing is written if one of the objects does not have the inventory label.
 func TestInstallForeign(t *testing.T) {
 	f := onCluster(t)
 	f.Namespace(t, "theirs")
@@ -241,8 +241,8 @@ func TestInstallForeign(t *testing.T) {
 	f.absent(t, &corev1.Secret{}, "theirs", "fleetdoctor-webhook-cert")
 
 	r = f.must(t, "uninstall", "-n", "theirs", "--yes")
-	if n := strings.Count(r.errOut, "stays: it does not have the label"); n != 3 || r.out != "" {
-		t.Errorf("an uninstallation of what is not ours deleted %q, and said:\n%s", r.out, r.errOut)
+	if n := strings.Count(r.errOut, "is kept: it does not have the label"); n != 3 || r.out != "" {
+		t.Errorf("an uninstallation of objects without the label deleted %q, and printed:\n%s", r.out, r.errOut)
 	}
 }
 
@@ -250,13 +250,13 @@ func TestInstallWait(t *testing.T) {
 	f := onCluster(t)
 	t.Cleanup(func() { f.uninstall(t, "wait") })
 	r := f.call(t, "install", "-n", "wait", "--wait", "--timeout=5s")
-	if r.status != 3 || !strings.Contains(r.errOut, "error: the webhook is installed, and not ready after 5s: waiting for Deployment fleetdoctor-webhook to be available "+
+	if r.status != 3 || !strings.Contains(r.errOut, "error: the webhook is installed, but not ready after 5s: waiting for Deployment fleetdoctor-webhook to be available "+
 		"(Replicas: 0/2), a caBundle for stamp.fleetdoctor.io, a caBundle for guard.fleetdoctor.io") {
 		t.Errorf("status %d: %s", r.status, r.errOut)
 	}
 	f.ready(t, "wait", "Y2E=")
 	if r := f.must(t, "install", "-n", "wait", "--wait", "--timeout=1m"); r.errOut != "The webhook is ready.\n" {
-		t.Errorf("waiting for what is there said: %s", r.errOut)
+		t.Errorf("waiting for a ready installation printed: %s", r.errOut)
 	}
 }
 
@@ -273,7 +273,7 @@ func (f *fixture) uninstall(t *testing.T, namespace string) {
 	}
 }
 
-// TestUninstall holds what is deleted, what stays, and that it asks.
+// TestUninstall checks which objects are deleted and which are kept, and that uninstall asks for confirmation.
 func TestUninstall(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "out", "--release-namespaces=shop")
@@ -283,7 +283,7 @@ func TestUninstall(t *testing.T) {
 	for _, dryRun := range []string{"client", "server"} {
 		f.must(t, "uninstall", "-n", "out", "--dry-run="+dryRun)
 	}
-	f.mutating(t) // it is there
+	f.mutating(t) // which still exists
 
 	theirs := &corev1.ConfigMap{}
 	theirs.Namespace, theirs.Name = "out", "theirs"
@@ -291,9 +291,9 @@ func TestUninstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := f.must(t, "uninstall", "-n", "out", "--yes")
-	const stays = "namespace/out stays: others may have objects in it. If nobody needs them:\n  kubectl delete namespace out\n"
-	if r.errOut != stays {
-		t.Errorf("it said: %s", r.errOut)
+	const kept = "namespace/out is kept: others may have objects in it. If nobody needs them:\n  kubectl delete namespace out\n"
+	if r.errOut != kept {
+		t.Errorf("it printed: %s", r.errOut)
 	}
 	first := "mutatingwebhookconfiguration.admissionregistration.k8s.io/fleetdoctor-webhook deleted\n" +
 		"validatingwebhookconfiguration.admissionregistration.k8s.io/fleetdoctor-webhook deleted\n"
@@ -307,11 +307,11 @@ func TestUninstall(t *testing.T) {
 	if f.get(t, namespace, "", "out"); namespace.DeletionTimestamp != nil {
 		t.Error("the namespace is being deleted")
 	}
-	if r := f.must(t, "uninstall", "-n", "out", "--yes"); r.out != "" || r.errOut != "Nothing to remove: there is no installation in namespace out.\n"+stays {
+	if r := f.must(t, "uninstall", "-n", "out", "--yes"); r.out != "" || r.errOut != "Nothing to remove: there is no installation in namespace out.\n"+kept {
 		t.Errorf("a second time: %s%s", r.out, r.errOut)
 	}
 	if r := f.must(t, "install", "-n", "out"); !strings.HasPrefix(r.out, "namespace/out serverside-applied (unchanged)\n") {
-		t.Errorf("into the namespace that stayed: %s%s", r.out, r.errOut)
+		t.Errorf("into the namespace that was kept: %s%s", r.out, r.errOut)
 	}
 	f.must(t, "uninstall", "-n", "out", "--yes")
 	if err := f.Client().Delete(t.Context(), namespace); err != nil {
@@ -322,16 +322,16 @@ func TestUninstall(t *testing.T) {
 	}
 }
 
-// TestDisable holds that it works while the webhook hangs and no write succeeds.
+// TestDisable checks that disable works while the webhook hangs and no write succeeds.
 func TestDisable(t *testing.T) {
 	f := onCluster(t)
-	f.installed(t, "burn", "--exact", "--guard-default=deny")
-	address := silence(t)
+	f.installed(t, "emergency", "--exact", "--guard-default=deny")
+	address := silentServer(t)
 	f.point(t, address, nil)
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
 		`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"},{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":1},`+
 			`{"op":"add","path":"/metadata/labels/objectset.rio.cattle.io~1hash","value":"0a"},`+
-			`{"op":"add","path":"/metadata/annotations","value":{"meta.helm.sh/release-name":"doctor","meta.helm.sh/release-namespace":"burn"}}]`)
+			`{"op":"add","path":"/metadata/annotations","value":{"meta.helm.sh/release-name":"doctor","meta.helm.sh/release-namespace":"emergency"}}]`)
 	settings := &corev1.ConfigMap{}
 	f.get(t, settings, "shop", "settings")
 	write := func() error {
@@ -339,41 +339,41 @@ func TestDisable(t *testing.T) {
 		delete(changed.Labels, fleet.HashLabel)
 		return f.Client().Patch(t.Context(), changed, client.MergeFrom(settings), client.DryRunAll)
 	}
-	poll.True(t, "the stamp is called", func() bool {
+	poll.True(t, "the mutating webhook is called", func() bool {
 		err := write()
 		return err != nil && strings.Contains(err.Error(), `failed calling webhook "stamp.fleetdoctor.io"`)
 	})
 
 	if r := f.must(t, "disable", "--dry-run=server"); strings.Count(r.out, "deleted (server dry run)\n") != 2 {
-		t.Errorf("a dry run said: %s", r.out)
+		t.Errorf("a dry run printed: %s", r.out)
 	}
 	r := f.must(t, "disable")
 	if strings.Count(r.out, " deleted\n") != 2 {
 		t.Errorf("it deleted:\n%s", r.out)
 	}
 	for _, want := range []string{
-		"Fleet deployed mutatingwebhookconfiguration.admissionregistration.k8s.io/fleetdoctor-webhook (release burn/doctor)", `"paused":true`,
+		"Fleet deployed mutatingwebhookconfiguration.admissionregistration.k8s.io/fleetdoctor-webhook (release emergency/doctor)", `"paused":true`,
 		"kubectl patch bundles.fleet.cattle.io doctor -n WORKSPACE --type=merge -p '{\"spec\":{\"paused\":false}}'\n",
 	} {
 		if !strings.Contains(r.errOut, want) {
-			t.Errorf("it did not say %q:\n%s", want, r.errOut)
+			t.Errorf("it did not print %q:\n%s", want, r.errOut)
 		}
 	}
 	if strings.Contains(r.errOut, "webhook install") {
-		t.Errorf("what Fleet deployed is to be installed over: %s", r.errOut)
+		t.Errorf("the hint is to install over objects of Fleet: %s", r.errOut)
 	}
-	poll.True(t, "nothing is called any more", func() bool { return write() == nil })
-	f.get(t, &corev1.Secret{}, "burn", "fleetdoctor-webhook-cert") // and nothing else is gone
+	poll.True(t, "no webhook is called", func() bool { return write() == nil })
+	f.get(t, &corev1.Secret{}, "emergency", "fleetdoctor-webhook-cert") // all other objects exist
 	again := "To enable it again, with --exact if it was installed with it:\n  kubectl-fleetdoctor webhook enable --kubeconfig " + f.kubeconfig + "\n"
 	if r := f.must(t, "disable"); r.out != "" || !strings.Contains(r.errOut, "No webhook configuration has the label") || !strings.HasSuffix(r.errOut, again) {
 		t.Errorf("a second time: %s%s", r.out, r.errOut)
 	}
-	if r := f.call(t, "install", "-n", "other"); r.status != 3 || !strings.Contains(r.errOut, "error: the webhook is installed in namespace burn, not in other\n") {
-		t.Errorf("elsewhere, after disable: status %d: %s%s", r.status, r.out, r.errOut)
+	if r := f.call(t, "install", "-n", "other"); r.status != 3 || !strings.Contains(r.errOut, "error: the webhook is installed in namespace emergency, not in other\n") {
+		t.Errorf("into another namespace, after disable: status %d: %s%s", r.status, r.out, r.errOut)
 	}
 }
 
-// TestEnable holds that a disabled webhook comes back with its options, and nothing else is written.
+// TestEnable checks that enable applies both configurations with the options of the installation, and nothing else.
 func TestEnable(t *testing.T) {
 	f := onCluster(t)
 	if r := f.call(t, "enable"); r.status != 3 || !strings.Contains(r.errOut, "webhook install") {
@@ -383,7 +383,7 @@ func TestEnable(t *testing.T) {
 	before := f.mutating(t)
 	r := f.must(t, "disable")
 	if want := "To enable it again:\n  kubectl-fleetdoctor webhook enable --kubeconfig " + f.kubeconfig + " --exact\n"; !strings.HasSuffix(r.errOut, want) {
-		t.Errorf("disable said: %s", r.errOut)
+		t.Errorf("disable printed: %s", r.errOut)
 	}
 	for _, dryRun := range []string{"client", "server"} {
 		if r := f.must(t, "enable", "--exact", "--dry-run="+dryRun); strings.Count(r.out, "dry run)\n") != 2 {
@@ -403,7 +403,7 @@ func TestEnable(t *testing.T) {
 	}
 }
 
-// TestOneInstallation holds that a cluster's one installation is found without its namespace, and that there is no second.
+// TestOneInstallation checks that the installation of a cluster is found without its namespace, and that a second one is refused.
 func TestOneInstallation(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "first")

@@ -63,7 +63,7 @@ func newConnection(env verb.Environment, rights string) connection {
 	return connection{Flags: input.New(env), rights: rights}
 }
 
-const namespaceUsage = "Namespace of the installation (default where the configurations say, else " + installation.Namespace + ")"
+const namespaceUsage = "Namespace of the installation (default the one that the configurations name, else " + installation.Namespace + ")"
 
 // addFlags adds kubectl's own flags, with another usage of --namespace.
 func (o *connection) addFlags(c *cobra.Command, namespace string) {

@@ -17,10 +17,10 @@ import (
 )
 
 const disableLong = `Stop all calls of the webhook in an emergency: delete both webhook configurations, and nothing else. The
-command does not ask, does not depend on anything that runs in the cluster, and works while the webhook
-hangs: no webhook is called for requests about webhook configurations.
+command does not ask for confirmation. It depends on nothing that runs in the cluster, and works while the
+webhook hangs: the API server calls no webhook for requests about webhook configurations.
 
-Deployment, certificate and roles stay. webhook enable creates the configurations again.
+The Deployment, the certificate and the roles are kept. webhook enable creates the configurations again.
 
 Exit status: 0 the API server does not call the webhook, 2 wrong usage, 3 not finished.`
 

@@ -16,8 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const enableLong = `Enable a disabled webhook again: apply both webhook configurations, and nothing else. The Deployment shows the
-other options of the installation, but not --exact.
+const enableLong = `Enable a disabled webhook again: apply both webhook configurations, and nothing else. All options of the
+installation except --exact are read from the Deployment.
 
 Exit status: 0 enabled, 2 wrong usage, 3 not finished.`
 
@@ -29,7 +29,7 @@ type enableOptions struct {
 func newEnable(env verb.Environment) *cobra.Command {
 	o := &enableOptions{change: newChange(env, enableRights)}
 	c := newCommand(o, cobra.NoArgs, &cobra.Command{Use: "enable", Short: "Enable the admission webhook again after disable", Long: enableLong, Example: fmt.Sprintf("  %[1]s webhook enable", env.Name)})
-	o.addFlags(c, "Namespace of the installation (default where it is found)")
+	o.addFlags(c, "Namespace of the installation (default the one where it is found)")
 	o.dryRun.AddTo(c, "dry-run", dryRunApplyUsage)
 	c.Flags().BoolVar(&o.exact, "exact", false, exactUsage)
 	return c

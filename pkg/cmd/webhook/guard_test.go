@@ -17,10 +17,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-// TestTestGuardOnly holds that a guard which answers is not taken for a webhook that works.
+// TestTestGuardOnly checks that the webhook does not count as working if only the validating handler answers.
 func TestTestGuardOnly(t *testing.T) {
 	f := onCluster(t)
-	stamp := f.answering(t, "half")
+	stamp := f.answering(t, "guard-only")
 	guard := stamp.guard
 	stamp.answer(pass)
 	guard.answer(deny)
@@ -40,17 +40,17 @@ func TestTestGuardOnly(t *testing.T) {
 		{"the stamp warns too", warn, guarding, outcome{0, installation.Works, installation.Warned, installation.ValidatingWarned, nil}},
 		{"the stamp warns, and the guard denies", warn, deny, outcome{0, installation.Works, installation.Denied, installation.ValidatingDenied, nil}},
 		{"the stamp denies", deny, guarding, outcome{0, installation.Works, installation.Denied, installation.ValidatingWarned, nil}},
-		{"others warn", pass, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		{"another webhook warns", pass, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 			return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"policy: configmap shop/settings lacks a label"}}
 		}, outcome{1, installation.NotCalled, installation.LabelRemoved, installation.ValidatingNotCalled, wrong}},
-		{"the guard denies a deletion", restamp, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		{"the guard denies a deletion", restore, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 			if r.Operation != admissionv1.Delete {
 				return pass(r)
 			}
 			return deny(r)
 		}, outcome{0, installation.Works, installation.Restored, installation.ValidatingDenied, nil}},
-		{"the guard is silent", restamp, pass, outcome{1, installation.MutatingOnly, installation.Restored, installation.ValidatingNotCalled, silent}},
-		{"the guard is silent about what two releases claim", warn, pass, outcome{0, installation.Works, installation.Warned, installation.ValidatingUnknown, nil}},
+		{"the guard does not answer", restore, pass, outcome{1, installation.MutatingOnly, installation.Restored, installation.ValidatingNotCalled, silent}},
+		{"the guard does not answer, and the stamp warns", warn, pass, outcome{0, installation.Works, installation.Warned, installation.ValidatingUnknown, nil}},
 	} {
 		stamp.answer(tc.stamp)
 		guard.answer(tc.guard)
@@ -60,48 +60,48 @@ func TestTestGuardOnly(t *testing.T) {
 	}
 }
 
-// TestTestLeftAlone holds that what the webhook leaves alone is no object to test with.
-func TestTestLeftAlone(t *testing.T) {
+// TestTestIgnored checks that objects that the webhook ignores are not used for the test.
+func TestTestIgnored(t *testing.T) {
 	f := onCluster(t)
-	a := f.answering(t, "alone")
-	// Both come before namespace shop, in the order in which a cluster lists release records.
+	a := f.answering(t, "ignored")
+	// A cluster lists the records of both before those of namespace shop.
 	agent := cluster.ReleaseOptions{BundleID: "fleet-agent-here", Namespace: "agents", SetID: "default-fleet-agent-here", Hash: setHash,
 		AgentNamespace: "cattle-fleet-system", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: agent\n"}
-	dying := cluster.ReleaseOptions{BundleID: "dying", Namespace: "dying", SetID: "default-dying", Hash: setHash,
-		AgentNamespace: "cattle-fleet-system", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: dying\n  finalizers: [example.com/stays]\n"}
-	for _, o := range []cluster.ReleaseOptions{agent, dying} {
+	deleted := cluster.ReleaseOptions{BundleID: "deleted", Namespace: "deleted", SetID: "default-deleted", Hash: setHash,
+		AgentNamespace: "cattle-fleet-system", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: deleted\n  finalizers: [example.com/test]\n"}
+	for _, o := range []cluster.ReleaseOptions{agent, deleted} {
 		f.InstallRelease(t, o)
 	}
-	leaves := &corev1.ConfigMap{}
-	f.get(t, leaves, "dying", "dying")
-	if err := f.Client().Delete(t.Context(), leaves); err != nil {
+	object := &corev1.ConfigMap{}
+	f.get(t, object, "deleted", "deleted")
+	if err := f.Client().Delete(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		freed := leaves.DeepCopy()
+		freed := object.DeepCopy()
 		freed.Finalizers = nil
-		if err := f.Client().Patch(context.WithoutCancel(t.Context()), freed, client.MergeFrom(leaves)); err != nil {
+		if err := f.Client().Patch(context.WithoutCancel(t.Context()), freed, client.MergeFrom(object)); err != nil {
 			t.Error(err)
 		}
-		for _, o := range []cluster.ReleaseOptions{agent, dying} {
+		for _, o := range []cluster.ReleaseOptions{agent, deleted} {
 			if err := f.Uninstall(o); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	d := f.expect(t, "with nothing named", f.kubeconfig, outcome{0, installation.Works, installation.Restored, installation.ValidatingWarned, nil})
+	d := f.expect(t, "without a named object", f.kubeconfig, outcome{0, installation.Works, installation.Restored, installation.ValidatingWarned, nil})
 	if d.Object.Key().String() != "configmap shop/settings" {
-		t.Errorf("with nothing named it tested with %s", d.Object.Key())
+		t.Errorf("without a named object, it tested with %s", d.Object.Key())
 	}
 	a.answer(pass)
 	f.expect(t, "of the agent itself", f.kubeconfig, outcome{3, installation.NoObject, installation.LabelRemoved, "", []installation.ReasonCode{installation.NotDesired}}, "cm/agents/agent")
-	f.expect(t, "being deleted", f.kubeconfig, outcome{3, installation.NoObject, "", "", []installation.ReasonCode{installation.Unsuitable}}, "cm/dying/dying")
+	f.expect(t, "being deleted", f.kubeconfig, outcome{3, installation.NoObject, "", "", []installation.ReasonCode{installation.Unsuitable}}, "cm/deleted/deleted")
 }
 
-// TestTestGuardSilent holds that a guard which need not speak is no fault, and one that is gone is.
+// TestTestGuardSilent checks when a validating handler may be silent, and that a missing one is a problem.
 func TestTestGuardSilent(t *testing.T) {
 	f := onCluster(t)
-	a := f.answering(t, "mute")
+	a := f.answering(t, "silent")
 	a.guard.answer(pass)
 	named := []string{"cm/settings", "-n", "shop"}
 	silent := outcome{1, installation.MutatingOnly, installation.Restored, installation.ValidatingNotCalled,
@@ -111,9 +111,9 @@ func TestTestGuardSilent(t *testing.T) {
 	}
 	agent := f.granted(t, "system:serviceaccount:cattle-fleet-system:fleet-agent", "",
 		rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
-	poll.True(t, "it works for the agent", func() bool { return f.as(t, agent, "test", "cm/settings", "-n", "shop").status == 0 })
-	f.expect(t, "to the agent", agent, works(installation.ValidatingUnknown), named...)
-	f.expect(t, "to others", f.kubeconfig, silent, named...)
+	poll.True(t, "test succeeds for the agent", func() bool { return f.as(t, agent, "test", "cm/settings", "-n", "shop").status == 0 })
+	f.expect(t, "as the agent", agent, works(installation.ValidatingUnknown), named...)
+	f.expect(t, "as another user", f.kubeconfig, silent, named...)
 
 	f.patch(t, &corev1.Namespace{}, "", "shop", `{"metadata":{"labels":{"fleetdoctor.io/guard":"off"}}}`)
 	t.Cleanup(func() {
@@ -130,14 +130,14 @@ func TestTestGuardSilent(t *testing.T) {
 	f.expect(t, "without its configuration", f.kubeconfig, silent, named...)
 }
 
-// TestTestGuardOffByDefault holds that an installation without a guard works.
+// TestTestGuardOffByDefault checks that an installation whose guard is off by default works.
 func TestTestGuardOffByDefault(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "unguarded", "--guard-default=off")
 	a := newAdmission(t)
-	a.answer(restamp)
+	a.answer(restore)
 	f.point(t, a.URL, a.ca())
-	f.until(t, "it works without a guard", func(o outcome) bool {
+	f.until(t, "test succeeds without the guard", func(o outcome) bool {
 		return o.status == 0 && o.result == installation.Works && o.validating == installation.OffByDefault
 	})
 }

@@ -23,24 +23,24 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const installLong = `Install the admission webhook, or update an installation to this program's manifests and to other options.
+const installLong = `Install the admission webhook, or update an installation to the manifests of this program and to other options.
 
 Every object is applied server-side, with the field manager fleetdoctor-webhook-install. Objects with the
 label app.kubernetes.io/name=fleetdoctor-webhook are part of the installation: changes to them are reverted,
-but certificate and caBundle stay. If another object has one of the names and not the label, nothing is
-written. Objects that are left from other options are deleted.
+except to certificate and caBundle. If an object exists that has one of the names but not the label,
+nothing is written. Objects that only the previous options need are deleted.
 
 The directory manifests of the project has the same manifests, for kubectl apply -k and for Fleet.
 
 Exit status: 0 installed, 2 wrong usage, 3 not finished, or not ready within --timeout.`
 
-const installExamples = `  # see what would happen
+const installExamples = `  # print what would be applied and deleted
   %[1]s webhook install --dry-run=server
 
   # install, and wait until it is ready
   %[1]s webhook install --wait
 
-  # certificates by cert-manager; also stamp objects without ownership metadata in namespaces labelled fleetdoctor.io/adopt=exact
+  # certificates of cert-manager; also stamp objects without ownership metadata in namespaces labelled fleetdoctor.io/adopt=exact
   %[1]s webhook install --certificates=cert-manager --exact
 
   # the right to read release records, which are Secrets, in two namespaces only
@@ -73,7 +73,7 @@ func newInstall(env verb.Environment) *cobra.Command {
 	o.changed = f.Changed
 	o.addFlags(c, "Namespace to install into (default that of the installation, else "+installation.Namespace+")")
 	o.addPrintFlags(c)
-	o.certificates.AddTo(c, "certificates", "What makes the webhook's certificate: the webhook itself, or cert-manager, which is then required")
+	o.certificates.AddTo(c, "certificates", "Source of the webhook's certificate: the webhook itself, or cert-manager, which must be installed")
 	o.guardDefault.AddTo(c, "guard-default", guardDefaultUsage)
 	o.dryRun.AddTo(c, "dry-run", dryRunApplyUsage)
 	f.BoolVar(&o.Exact, "exact", false, exactUsage)
@@ -104,7 +104,7 @@ func (o *installOptions) Validate() error {
 	switch {
 	case !installation.AllowedNamespace(*o.Config.Namespace):
 		return reservedError(*o.Config.Namespace)
-	case o.changed("release-namespaces") && len(o.ReleaseNamespaces) == 0: // an unset variable of a script would give access to all of them
+	case o.changed("release-namespaces") && len(o.ReleaseNamespaces) == 0: // an unset variable in a script would grant access to all of them
 		return errors.New("--release-namespaces is empty")
 	case o.changed("image") && o.Image == "":
 		return errors.New("--image is empty")
@@ -119,7 +119,7 @@ func (o *installOptions) Validate() error {
 }
 
 func reservedError(namespace string) error {
-	return fmt.Errorf("refusing to install into namespace %s: it belongs to the cluster or to Fleet; use one of the webhook's own", namespace)
+	return fmt.Errorf("refusing to install into namespace %s: it belongs to the cluster or to Fleet; use a namespace that only the webhook uses", namespace)
 }
 
 // Run implements verb.Options.
@@ -218,8 +218,8 @@ func (o *installOptions) awaitReady(ctx context.Context, cluster *installation.C
 		fmt.Fprintln(o.Streams.ErrOut, "The webhook is ready.")
 		return nil
 	case ctx.Err() == nil && limited.Err() != nil:
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the webhook is installed, and not ready after %s: %w", o.timeout, err),
-			Hint: "To see what is wrong: " + o.Command("webhook status") + ". Meanwhile requests go on without the webhook."}
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the webhook is installed, but not ready after %s: %w", o.timeout, err),
+			Hint: "To see what is wrong: " + o.Command("webhook status") + ". Meanwhile requests continue without the webhook."}
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
-// asked ends a program, by its context, when it asks.
+// asked ends a context when the program asks a question.
 type asked struct {
 	bytes.Buffer
 	end context.CancelFunc
@@ -29,7 +29,7 @@ func (a *asked) Write(p []byte) (int, error) {
 	return a.Buffer.Write(p)
 }
 
-// TestUninstallInterrupted holds that who ends the program at its question is told what he wants to know.
+// TestUninstallInterrupted checks the message after an interruption during the question.
 func TestUninstallInterrupted(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "asked")
@@ -51,8 +51,8 @@ func TestUninstallInterrupted(t *testing.T) {
 	errOut := &asked{end: end}
 	args := []string{"kubectl-fleetdoctor", "webhook", "uninstall", "--kubeconfig", f.kubeconfig}
 	status := cmd.Main(ctx, args, verb.Environment{Streams: genericiooptions.IOStreams{In: terminal, Out: &out, ErrOut: errOut}})
-	if said := errOut.String(); status != 3 || out.Len() > 0 || !strings.HasSuffix(said, "\ninterrupted: nothing was deleted\n") || strings.Contains(said, "nothing was printed") {
-		t.Errorf("status %d: %s%s", status, &out, said)
+	if printed := errOut.String(); status != 3 || out.Len() > 0 || !strings.HasSuffix(printed, "\ninterrupted: nothing was deleted\n") || strings.Contains(printed, "nothing was printed") {
+		t.Errorf("status %d: %s%s", status, &out, printed)
 	}
-	f.mutating(t) // it is there
+	f.mutating(t) // which still exists
 }

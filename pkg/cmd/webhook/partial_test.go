@@ -12,7 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-// TestStatusPartly holds that who may not read what shows an installation's options is not told that something is missing.
+// TestStatusPartly checks that no object is reported as missing if the options of the installation could not be read.
 func TestStatusPartly(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "partly", "--release-namespaces=shop")

@@ -27,20 +27,20 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
 
-const serveLong = `Serve the admission webhook. This is the process that runs in the cluster, behind the Service that both webhook
-configurations name; "webhook install" installs everything that it needs.
+const serveLong = `Serve the admission webhook. This process runs in the cluster, behind the Service that both webhook
+configurations name. "webhook install" installs all objects that it needs.
 
 The certificate is self-signed, stored in a Secret, and renewed before it expires; or it comes from files, for
 example from a mounted Secret of cert-manager. Renewed certificates are used without a restart. The Secret
 must exist; it may be empty.
 
-The process is ready (/readyz) when it has a certificate and knows all release records and namespaces. Until
-then, and whenever it cannot be reached, requests go on unchanged.
+The process is ready (/readyz) when it has a certificate and has read all release records and namespaces.
+Until then, and whenever it cannot be reached, requests continue unchanged.
 
-On SIGTERM it becomes unready, continues to serve for --shutdown-delay, answers the requests that it has, and
-exits. Logs are JSON on standard error; they never contain an object.
+On SIGTERM it becomes unready, continues to serve for --shutdown-delay, answers pending requests, and exits.
+Logs are JSON on standard error. They never contain an object.
 
-Exit status: 0 terminated after it answered all requests, 2 wrong usage, 3 it could not serve.`
+Exit status: 0 terminated after all requests were answered, 2 wrong usage, 3 it could not serve.`
 
 const serveExamples = `  # as in the cluster: namespace and credentials are those of the pod
   kubectl-fleetdoctor webhook serve --cert-dir=/certs

@@ -30,7 +30,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 )
 
-// serveLog may be written to while it is read.
+// serveLog is a buffer that is written and read concurrently.
 type serveLog struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -48,7 +48,7 @@ func (b *serveLog) String() string {
 	return b.Buffer.String()
 }
 
-// runServe runs the verb as the root would, and returns what it logged.
+// runServe runs the subcommand as the root command does, and returns its log.
 func runServe(ctx context.Context, args ...string) (logged string, err error) {
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	log := &serveLog{}
@@ -60,7 +60,7 @@ func runServe(ctx context.Context, args ...string) (logged string, err error) {
 	return log.String(), err
 }
 
-// freeAddresses are arguments for free ports of the loopback, and where the probes answer.
+// freeAddresses returns arguments with free ports of the loopback interface, and the address of the probes.
 func freeAddresses(t *testing.T) (args []string, probes string) {
 	t.Helper()
 	free, err := ports.Free(3)
@@ -71,7 +71,7 @@ func freeAddresses(t *testing.T) (args []string, probes string) {
 	return []string{fmt.Sprintf("--port=%d", free[0]), "--bind-address=127.0.0.1", "--metrics-bind-address=" + at(1), "--health-probe-bind-address=" + at(2)}, at(2)
 }
 
-// occupy listens at a port of the loopback.
+// occupy listens on a port of the loopback interface.
 func occupy(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -101,7 +101,7 @@ func awaitProbe(t *testing.T, url string, status int) {
 	}
 }
 
-// writePair writes a certificate and its key into a folder.
+// writePair writes a certificate and its key into a directory.
 func writePair(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -154,17 +154,17 @@ func TestServeUsage(t *testing.T) {
 		}
 		for _, want := range tc.want {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%q: error %q does not say %q", tc.args, err, want)
+				t.Errorf("%q: error %q does not contain %q", tc.args, err, want)
 			}
 		}
-		var e *exit.Error // the root makes usage errors of those that cobra itself finds
+		var e *exit.Error // the root command turns errors of cobra into usage errors
 		if errors.As(err, &e) && e.Status != exit.Usage {
-			t.Errorf("%q: ends with %d, want %d", tc.args, e.Status, exit.Usage)
+			t.Errorf("%q: status %d, want %d", tc.args, e.Status, exit.Usage)
 		}
 	}
 }
 
-// nowhere is the path of a kubeconfig that leads to no cluster.
+// nowhere returns the path of a kubeconfig whose server does not exist.
 func nowhere(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -176,7 +176,7 @@ func nowhere(t *testing.T) string {
 	return path
 }
 
-// TestServeUnconfigured asks no cluster that nobody named.
+// TestServeUnconfigured checks that serve connects only with a cluster that is named.
 func TestServeUnconfigured(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
@@ -187,7 +187,7 @@ func TestServeUnconfigured(t *testing.T) {
 	}
 }
 
-// TestServePort names the flag of the endpoint where somebody listens already.
+// TestServePort checks that the hint names the flag of an address that is in use.
 func TestServePort(t *testing.T) {
 	l := occupy(t)
 	_, port, err := net.SplitHostPort(l.Addr().String())
@@ -207,7 +207,7 @@ func TestServePort(t *testing.T) {
 	}
 }
 
-// TestServeNowhere serves without a cluster, is not ready, and ends when it is told to. What it logs is JSON.
+// TestServeNowhere checks that serve without a cluster is not ready, and ends with its context. The log is JSON.
 func TestServeNowhere(t *testing.T) {
 	args, probes := freeAddresses(t)
 	ctx, end := context.WithCancel(t.Context())
@@ -231,18 +231,18 @@ func TestServeNowhere(t *testing.T) {
 	for _, line := range lines {
 		var entry struct{ Time, Level, Msg string }
 		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Msg == "" {
-			t.Errorf("not a line of the log: %q", line)
+			t.Errorf("invalid line of the log: %q", line)
 		}
 	}
 	if !strings.Contains(r.logged, `"msg":"drained"`) {
-		t.Errorf("no word of the end in %s", r.logged)
+		t.Errorf("the log does not report the end: %s", r.logged)
 	}
 }
 
-// TestServeSelfSigned serves a real API server: without its Secret, which it says, and with it.
+// TestServeSelfSigned checks serve with a real API server, without its Secret and with it.
 func TestServeSelfSigned(t *testing.T) {
 	c := cluster.Start(t)
-	// Of one Secret there is one rotation in a process, which may run this test twice.
+	// A process can rotate the certificate of one Secret only once, and may run this test twice.
 	run := strconv.FormatInt(time.Now().UnixNano(), 36)
 	absent, present := "absent-"+run, "present-"+run
 	if err := c.Client().Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: present}}); err != nil {

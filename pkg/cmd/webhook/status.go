@@ -20,7 +20,7 @@ const statusLong = `Report the state of the installed webhook: its certificate, 
 addresses, drift from the manifests of this program, the labels of namespaces that configure it, and the
 calls that one API server has counted since its start.
 
-What could not be read is Unknown, never OK. A Note is for your information.
+A check is Unknown, never OK, if its data could not be read. A Note is for your information.
 
 Exit status: 0 nothing is wrong, 1 something is wrong, 2 wrong usage, 3 unknown.`
 

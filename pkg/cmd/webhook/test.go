@@ -27,11 +27,11 @@ Fleet's set hash from an object, the other deletes the object. The webhook works
 restores the hash, denies the request or warns about it, and the validating handler does so about the
 deletion.
 
-The validating handler may be silent if a label or the installation switches it off, and to Fleet itself.
-If the deletion cannot be tried, for example without the right to delete, its state is unknown, and the
-webhook still counts as working.
+The validating handler does not answer if a label or the installation switches it off, and does not answer
+Fleet itself. If the deletion cannot be tested, for example without the right to delete, the state of the
+validating handler is unknown, and the webhook still counts as working.
 
-Without an object, the test takes the first one that a Helm release of Fleet desires, that has the hash,
+If you name no object, the test uses the first one that a Helm release of Fleet desires, that has the hash,
 and that is in the scope of the webhook. To find it, the test reads release records, which are Secrets.
 
 Exit status: 0 it works, 1 it was not called, or only one of its handlers answered, 2 wrong usage,

@@ -20,14 +20,14 @@ const uninstallLong = `Remove the admission webhook from the cluster: first both
 longer calls it, then all other objects with the label ` + installation.Selector + `,
 and the Secrets that cert-manager made for it.
 
-The Namespace stays, because others may have objects in it. The command prints how to delete it.
+The Namespace is kept, because others may have objects in it. The command prints how to delete it.
 
-Ownership metadata that the webhook has written stays. On a terminal the command asks first; otherwise
---yes is required.
+Ownership metadata that the webhook has written is kept. On a terminal the command asks for confirmation;
+otherwise --yes is required.
 
 Exit status: 0 removed, or nothing to remove, 1 not confirmed, 2 wrong usage, 3 not finished.`
 
-const uninstallExamples = `  # see what would be deleted
+const uninstallExamples = `  # print what would be deleted
   %[1]s webhook uninstall --dry-run=client
 
   # in a script
@@ -69,7 +69,7 @@ func (o *uninstallOptions) Run(ctx context.Context) error {
 		}
 	}
 	for _, k := range removal.Kept {
-		fmt.Fprintf(o.Streams.ErrOut, "%s stays: %s\n", nameOf(k.Ref), k.Reason)
+		fmt.Fprintf(o.Streams.ErrOut, "%s is kept: %s\n", nameOf(k.Ref), k.Reason)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestUninstallCertManager holds that the Secrets that cert-manager made for the webhook go, without its label, and no other Secret.
+// TestUninstallCertManager checks that the Secrets that cert-manager made for the webhook are deleted, and no other Secret without the label.
 func TestUninstallCertManager(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "issued")
@@ -34,7 +34,7 @@ func TestUninstallCertManager(t *testing.T) {
 	f.get(t, theirs, "issued", "theirs")
 }
 
-// granted is the kubeconfig of a user who may do this, in one namespace or ("") in the whole cluster, and no more.
+// granted returns the kubeconfig of a user with these rights only, in one namespace, or with "" in the whole cluster.
 func (f *fixture) granted(t *testing.T, user, namespace string, rules ...rbacv1.PolicyRule) string {
 	t.Helper()
 	f.Grant(t, user, namespace, rules...)

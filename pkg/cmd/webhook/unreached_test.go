@@ -14,7 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
 
-// TestUnreachable holds after which errors no further question is asked: they would all end the same way.
+// TestUnreachable checks after which errors no further request is sent.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -22,11 +22,11 @@ func TestUnreachable(t *testing.T) {
 		want bool
 	}{
 		{nil, false},
-		{errors.New("connection refused"), false}, // the text says nothing
+		{errors.New("connection refused"), false}, // the text of an error does not count
 		{&url.Error{Op: "Get", Err: errors.New("connection refused")}, true},
 		{&url.Error{Op: "Get", Err: &transport.RedirectError{}}, true},
 		{fmt.Errorf("listing: %w", &transport.SizeError{Most: maxAnswer}), true},
-		{apierrors.NewUnauthorized("who are you"), true},
+		{apierrors.NewUnauthorized("unauthorized"), true},
 		{apierrors.NewForbidden(schema.GroupResource{}, "a", nil), false},
 	} {
 		if got := unreachable(test.err); got != test.want {

@@ -16,7 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
-// offline runs a verb where there is no cluster.
+// offline runs a subcommand without a cluster.
 func offline(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
@@ -25,7 +25,7 @@ func offline(t *testing.T, args ...string) result {
 	return result{status, out.String(), errOut.String()}
 }
 
-// TestUsage holds that a wrong command line is refused before anything else is looked at.
+// TestUsage checks that a wrong command line is refused before anything is read.
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"install now":                                     `unknown command "now"`,
@@ -68,7 +68,7 @@ func TestUnknownVerb(t *testing.T) {
 	}
 }
 
-// TestInstallOffline holds that manifests can be had without a cluster, and nothing else can.
+// TestInstallOffline checks that only the manifests can be printed without a cluster.
 func TestInstallOffline(t *testing.T) {
 	for output, want := range map[string]string{
 		"table": "deployment.apps/fleetdoctor-webhook serverside-applied (dry run)\n",

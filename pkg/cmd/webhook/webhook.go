@@ -22,11 +22,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
-const groupLong = `The admission webhook does at the time of adoption what adopt does afterwards: it writes Fleet's ownership
-metadata on objects that a Helm release of Fleet desires, and warns or denies when another user removes it.
+const groupLong = `When a client writes an object that a Helm release of Fleet desires, the admission webhook adds Fleet's
+ownership metadata, as adopt does for existing objects. It warns, or denies the request, if another user
+removes this metadata.
 
-No cluster depends on it: while it does not answer, requests go on without it. If it causes problems all
-the same, disable stops all calls of it at once.`
+No cluster depends on the webhook: while it does not answer, requests continue without it. If it causes
+problems, webhook disable stops all calls of it at once.`
 
 // NewCommand returns the verb and its subcommands.
 func NewCommand(env verb.Environment) *cobra.Command {
@@ -106,7 +107,7 @@ func newGuardDefault() *flags.Enum {
 	return flags.NewEnum(string(admission.GuardWarn), string(admission.GuardOff), string(admission.GuardWarn), string(admission.GuardDeny))
 }
 
-const guardDefaultUsage = "What the validating handler does without a label " + admission.GuardLabel
+const guardDefaultUsage = "Mode of the validating handler in namespaces without the label " + admission.GuardLabel
 
 // nameOf names an object as kubectl does when it reports a change. A RoleBinding may be in any namespace, and grants rights there.
 func nameOf(r object.Ref) string {
@@ -130,7 +131,7 @@ func (o *change) printFleetNote(objects []*unstructured.Unstructured) {
 	release := installation.ReleaseOf(objects[i])
 	_, name, _ := strings.Cut(release, "/")
 	fmt.Fprintf(o.Streams.ErrOut, "Fleet deployed %s (release %s), and may create it again with its next deployment, or at once if\n"+
-		"correctDrift is on. To prevent that, pause the bundle on the management cluster:\n"+
+		"correctDrift is on. To prevent this, pause the bundle on the management cluster:\n"+
 		"  kubectl patch bundles.fleet.cattle.io %s -n WORKSPACE --type=merge -p '{\"spec\":{\"paused\":true}}'\n"+
 		"or remove it from the GitRepo.\n", nameOf(installation.RefOf(objects[i])), release, name)
 }
