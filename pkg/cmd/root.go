@@ -125,7 +125,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	root.SetErr(env.Streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2 // the distance that cobra uses for unknown commands
-	root.Args = noCommand
+	root.Args = verb.NoCommand
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	// The usage of flags is wrapped at the width of the tables.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped 100 "))

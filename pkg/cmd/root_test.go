@@ -120,7 +120,7 @@ func TestUsage(t *testing.T) {
 		{"help for an unknown verb of a verb", []string{"help", "audit", "nope"}, []string{`unknown command "nope"`}},
 		{"a mistyped verb", []string{"audi"}, []string{`unknown command "audi"`, `Did you mean "audit"?`}},
 		{"a mistyped verb with flags", []string{"adutit", "--snapshot", sick}, []string{`unknown command "adutit"`, `Did you mean "audit"?`, "See 'kubectl-fleetdoctor --help'"}},
-		{"a mistyped verb of the webhook with flags", []string{"webhook", "stauts", "--context", "x"}, []string{`unknown command "stauts"`, "Did you mean status?", "See 'kubectl-fleetdoctor webhook --help'"}},
+		{"a mistyped verb of the webhook with flags", []string{"webhook", "stauts", "--context", "x"}, []string{`unknown command "stauts"`, "Did you mean \"status\"?", "See 'kubectl-fleetdoctor webhook --help'"}},
 		{"help on an unknown verb", []string{"help", "nope"}, []string{`unknown command "nope"`, "See 'kubectl-fleetdoctor --help'"}},
 		{"help on a mistyped verb", []string{"help", "audi"}, []string{`unknown command "audi"`, `Did you mean "audit"?`}},
 		{"help on an unknown verb of the webhook", []string{"help", "webhook", "nope"}, []string{`unknown command "nope"`}},

@@ -3,30 +3,11 @@
 package cmd
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
-
-// noCommand refuses arguments of a command that only has subcommands, and suggests similar subcommands.
-func noCommand(c *cobra.Command, words []string) error {
-	if len(words) == 0 {
-		return nil
-	}
-	err := &exit.Error{Status: exit.Usage, Err: fmt.Errorf("unknown command %q", words[0])}
-	similar := c.SuggestionsFor(words[0])
-	for i, verb := range similar {
-		similar[i] = strconv.Quote(verb)
-	}
-	if len(similar) > 0 {
-		err.Hint = "Did you mean " + strings.Join(similar, " or ") + "?"
-	}
-	return err
-}
 
 // flagError is the error for an unknown flag. A mistyped subcommand with flags is parsed by its parent, which does not know them: then the
 // subcommand is reported.
@@ -52,13 +33,13 @@ func refuseUnknown(root *cobra.Command) {
 				case named.HasSubCommands():
 					return named.ValidateArgs(rest)
 				}
-				return noCommand(named, rest)
+				return verb.NoCommand(named, rest)
 			}
 		case "completion":
-			c.Args = noCommand
+			c.Args = verb.NoCommand
 			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 			for _, shell := range c.Commands() {
-				shell.Args = noCommand
+				shell.Args = verb.NoCommand
 			}
 		}
 	}

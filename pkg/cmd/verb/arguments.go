@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verb
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+)
+
+// NoCommand refuses arguments, and suggests similar subcommands.
+func NoCommand(c *cobra.Command, words []string) error {
+	if len(words) == 0 {
+		return nil
+	}
+	err := &exit.Error{Status: exit.Usage, Err: fmt.Errorf("unknown command %q", words[0])}
+	similar := c.SuggestionsFor(words[0])
+	for i, name := range similar {
+		similar[i] = strconv.Quote(name)
+	}
+	if len(similar) > 0 {
+		err.Hint = "Did you mean " + strings.Join(similar, " or ") + "?"
+	}
+	return err
+}
