@@ -79,24 +79,15 @@ func combine(r Result, v ValidatingResult) Result {
 // setMutating sets the response about an object, and its result.
 func (t *Tester) setMutating(ref object.Ref, live *unstructured.Unstructured, m *Mutating) {
 	t.doc.Object, t.live, t.doc.Mutating = &ref, live, m
-	t.set(resultOf(m.Answer), "")
+	t.set(resultOf[m.Answer], "")
 	if m.Answer == RefusedByOthers {
 		t.set(ResultUnknown, Refused, "the request was refused, and not by this webhook: "+m.Message)
 	}
 }
 
-// resultOf is the result of the first request, for an object that a release desires.
-func resultOf(a MutatingAnswer) Result {
-	switch a {
-	case Restored, Denied, Warned:
-		return Works
-	case ValidatingAnswer:
-		return ValidatingOnly
-	case RefusedByOthers:
-		return ResultUnknown
-	}
-	return NotCalled
-}
+// resultOf maps the answer to the first request, for an object that a release desires, to a result.
+var resultOf = map[MutatingAnswer]Result{Restored: Works, Denied: Works, Warned: Works, ValidatingAnswer: ValidatingOnly, LabelRemoved: NotCalled,
+	NoAnswer: NotCalled, RefusedByOthers: ResultUnknown}
 
 func (t *Tester) testNamed(ctx context.Context, ref object.Ref) error {
 	m, live, err := t.sendPatch(ctx, ref)
@@ -159,7 +150,7 @@ func (t *Tester) testAny(ctx context.Context) {
 			break
 		}
 		m, live, err := t.sendPatch(ctx, d.Ref)
-		if err != nil || resultOf(m.Answer) != Works && t.scope.excludes(live) {
+		if err != nil || resultOf[m.Answer] != Works && t.scope.excludes(live) {
 			continue // another object may be suitable
 		}
 		requests++

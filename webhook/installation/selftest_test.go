@@ -68,9 +68,9 @@ func TestCombine(t *testing.T) {
 	t.Parallel()
 	got := map[MutatingAnswer]map[ValidatingResult]Result{}
 	for _, m := range []MutatingAnswer{Restored, Denied, Warned, ValidatingAnswer, LabelRemoved, NoAnswer, RefusedByOthers} {
-		got[m] = map[ValidatingResult]Result{"": resultOf(m)}
+		got[m] = map[ValidatingResult]Result{"": resultOf[m]}
 		for _, v := range []ValidatingResult{ValidatingWarned, ValidatingDenied, ValidatingNotCalled, OffForNamespace, OffByDefault, ValidatingUnknown} {
-			if result := combine(resultOf(m), v); result != resultOf(m) {
+			if result := combine(resultOf[m], v); result != resultOf[m] {
 				got[m][v] = result
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
@@ -48,28 +49,17 @@ func (e *evaluation) certificate() {
 	case now.Before(c.NotBefore):
 		e.add("certificate", Wrong, "it is not valid before "+c.NotBefore.UTC().Format(time.RFC3339))
 	case left < 0:
-		e.add("certificate", Wrong, fmt.Sprintf("it expired %s ago, on %s", duration(-left), end))
+		e.add("certificate", Wrong, fmt.Sprintf("it expired %s ago, on %s", duration.HumanDuration(-left), end))
 	case left < renewBefore:
-		e.add("certificate", Wrong, fmt.Sprintf("it expires in %s, on %s, and should have been renewed", duration(left), end))
+		e.add("certificate", Wrong, fmt.Sprintf("it expires in %s, on %s, and should have been renewed", duration.HumanDuration(left), end))
 	default:
-		e.add("certificate", OK, fmt.Sprintf("it expires in %s, on %s", duration(left), end))
+		e.add("certificate", OK, fmt.Sprintf("it expires in %s, on %s", duration.HumanDuration(left), end))
 	}
-}
-
-// duration returns a duration in days, or in hours below two days.
-func duration(d time.Duration) string {
-	if d < 48*time.Hour {
-		return count(int(d.Hours()), "hour")
-	}
-	return count(int(d.Hours()/24), "day")
 }
 
 func count(n int, noun string) string {
-	switch {
-	case n == 1:
+	if n == 1 {
 		return "1 " + noun
-	case strings.HasSuffix(noun, "s"):
-		return fmt.Sprintf("%d %ses", n, noun)
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
@@ -123,11 +113,7 @@ func (e *evaluation) endpoints() {
 	case e.Ready == 0:
 		e.add("endpoints", Wrong, "no address is ready: the calls of the API server fail")
 	default:
-		message := count(e.Ready, "ready address")
-		if e.NotReady > 0 {
-			message += fmt.Sprintf(", %d not ready", e.NotReady)
-		}
-		e.add("endpoints", OK, message)
+		e.add("endpoints", OK, fmt.Sprintf("addresses of the Service: %d ready, %d not ready", e.Ready, e.NotReady))
 	}
 }
 

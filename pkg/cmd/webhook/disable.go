@@ -28,7 +28,7 @@ type disableOptions struct{ change }
 
 func newDisable(env verb.Environment) *cobra.Command {
 	o := &disableOptions{newChange(env, disableRights)}
-	c := newCommand(o, cobra.NoArgs, &cobra.Command{Use: "disable", Short: "Stop all calls of the admission webhook at once", Long: disableLong, Example: fmt.Sprintf("  %[1]s webhook disable", env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "disable", Short: "Stop all calls of the admission webhook at once", Long: disableLong, Example: fmt.Sprintf("  %[1]s webhook disable", env.Name)})
 	o.addFlags(c, "Ignored: webhook configurations are cluster-scoped")
 	o.dryRun.AddTo(c, "dry-run", dryRunDeleteUsage)
 	return c

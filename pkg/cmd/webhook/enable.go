@@ -28,7 +28,7 @@ type enableOptions struct {
 
 func newEnable(env verb.Environment) *cobra.Command {
 	o := &enableOptions{change: newChange(env, enableRights)}
-	c := newCommand(o, cobra.NoArgs, &cobra.Command{Use: "enable", Short: "Enable the admission webhook again after disable", Long: enableLong, Example: fmt.Sprintf("  %[1]s webhook enable", env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "enable", Short: "Enable the admission webhook again after disable", Long: enableLong, Example: fmt.Sprintf("  %[1]s webhook enable", env.Name)})
 	o.addFlags(c, "Namespace of the installation (default the one where it is found)")
 	o.dryRun.AddTo(c, "dry-run", dryRunApplyUsage)
 	c.Flags().BoolVar(&o.exact, "exact", false, exactUsage)

@@ -68,7 +68,7 @@ func newInstall(env verb.Environment) *cobra.Command {
 		certificates: flags.NewEnum(string(installation.SelfSigned), string(installation.SelfSigned), string(installation.CertManager)),
 		guardDefault: newGuardDefault(),
 	}
-	c := newCommand(o, cobra.NoArgs, &cobra.Command{Use: "install", Short: "Install the admission webhook, or update it", Long: installLong, Example: fmt.Sprintf(installExamples, env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "install", Short: "Install the admission webhook, or update it", Long: installLong, Example: fmt.Sprintf(installExamples, env.Name)})
 	f := c.Flags()
 	o.changed = f.Changed
 	o.addFlags(c, "Namespace to install into (default that of the installation, else "+installation.Namespace+")")

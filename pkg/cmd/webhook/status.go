@@ -33,7 +33,7 @@ type statusOptions struct{ connection }
 
 func newStatus(env verb.Environment) *cobra.Command {
 	o := &statusOptions{newConnection(env, statusRights)}
-	c := newCommand(o, cobra.NoArgs, &cobra.Command{Use: "status", Short: "Report the state of the admission webhook", Long: statusLong,
+	c := newCommand(o, &cobra.Command{Use: "status", Short: "Report the state of the admission webhook", Long: statusLong,
 		Example: fmt.Sprintf(statusExamples, env.Name)})
 	o.addFlags(c, namespaceUsage)
 	o.addPrintFlags(c)

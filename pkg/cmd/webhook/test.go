@@ -49,7 +49,7 @@ type testOptions struct {
 
 func newTest(env verb.Environment) *cobra.Command {
 	o := &testOptions{connection: newConnection(env, testRights)}
-	c := newCommand(o, cobra.MaximumNArgs(1), &cobra.Command{Use: "test [KIND/[NAMESPACE/]NAME]", Short: "Test with dry runs whether the admission webhook answers", Long: testLong,
+	c := newCommand(o, &cobra.Command{Use: "test [KIND/[NAMESPACE/]NAME]", Args: cobra.ArbitraryArgs, Short: "Test with dry runs whether the admission webhook answers", Long: testLong,
 		Example: fmt.Sprintf(testExamples, env.Name)})
 	o.addFlags(c, "Namespace of the object")
 	o.addPrintFlags(c)
@@ -58,8 +58,11 @@ func newTest(env verb.Environment) *cobra.Command {
 
 // Complete implements verb.Options.
 func (o *testOptions) Complete(args []string) error {
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		return nil
+	case len(args) > 1:
+		return fmt.Errorf("accepts at most 1 argument, received %d", len(args))
 	}
 	named, err := scope.ParseObject(args[0])
 	o.named = &named

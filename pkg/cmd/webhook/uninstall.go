@@ -40,7 +40,7 @@ type uninstallOptions struct {
 
 func newUninstall(env verb.Environment) *cobra.Command {
 	o := &uninstallOptions{change: newChange(env, uninstallRights)}
-	c := newCommand(o, cobra.NoArgs, &cobra.Command{Use: "uninstall", Short: "Remove the admission webhook from the cluster", Long: uninstallLong, Example: fmt.Sprintf(uninstallExamples, env.Name)})
+	c := newCommand(o, &cobra.Command{Use: "uninstall", Short: "Remove the admission webhook from the cluster", Long: uninstallLong, Example: fmt.Sprintf(uninstallExamples, env.Name)})
 	o.addFlags(c, namespaceUsage)
 	o.dryRun.AddTo(c, "dry-run", dryRunDeleteUsage)
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "Delete without asking")

@@ -62,7 +62,7 @@ func TestUsage(t *testing.T) {
 func TestUnknownVerb(t *testing.T) {
 	var out, errOut bytes.Buffer
 	status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "webhook", "instal"}, verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
-	want := "error: unknown command \"instal\"\nDid you mean install?\nSee 'kubectl-fleetdoctor webhook --help'.\n"
+	want := "error: unknown command \"instal\"\nDid you mean \"install\"?\nSee 'kubectl-fleetdoctor webhook --help'.\n"
 	if diff := cmp.Diff(want, errOut.String()); diff != "" || status != 2 || out.Len() > 0 {
 		t.Errorf("status %d (-want +got):\n%s", status, diff)
 	}

@@ -35,17 +35,8 @@ func NewCommand(env verb.Environment) *cobra.Command {
 		Use:   "webhook",
 		Short: "Install, inspect and remove the webhook that keeps Fleet's ownership metadata",
 		Long:  groupLong,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			err := &exit.Error{Status: exit.Usage, Err: fmt.Errorf("unknown command %q", args[0])}
-			if meant := c.SuggestionsFor(args[0]); len(meant) > 0 {
-				err.Hint = "Did you mean " + strings.Join(meant, " or ") + "?"
-			}
-			return err
-		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args:  verb.NoCommand,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 
 		SuggestionsMinimumDistance: 2,
 	}
@@ -60,13 +51,11 @@ type subcommand interface {
 	explain(err error) error
 }
 
-func newCommand(o subcommand, arguments cobra.PositionalArgs, c *cobra.Command) *cobra.Command {
+// newCommand completes a command that has no arguments unless c.Args is set.
+func newCommand(o subcommand, c *cobra.Command) *cobra.Command {
 	c.ValidArgsFunction = cobra.NoFileCompletions
-	c.Args = func(c *cobra.Command, args []string) error {
-		if err := arguments(c, args); err != nil {
-			return exit.UsageError(err)
-		}
-		return nil
+	if c.Args == nil {
+		c.Args = verb.NoCommand
 	}
 	run := verb.RunE(o)
 	c.RunE = func(c *cobra.Command, args []string) error {
