@@ -143,7 +143,8 @@ func (o Options) decode(r *resource.Resource) (*unstructured.Unstructured, error
 	}
 	data = bytes.ReplaceAll(data, []byte(Namespace), bytes.Trim(namespace, `"`))
 	u := &unstructured.Unstructured{}
-	return u, u.UnmarshalJSON(data) // which decodes integers as int64, like the responses of a cluster
+	err = u.UnmarshalJSON(data) // which decodes integers as int64, like the responses of a cluster
+	return u, err
 }
 
 // scope returns the objects for a rendered object: the binding of recordsRole is replaced by one in each release namespace, if the options have
