@@ -144,8 +144,6 @@ func (e *evaluation) manifests() {
 	switch {
 	case len(details) > 0:
 		state, message = Wrong, "the installation differs from the manifests of this program; `webhook install` corrects it"
-	case unread == len(e.Desired):
-		state, message = Unknown, "no object could be read"
 	case unread+unsure == len(e.Desired):
 		state, message = Unknown, "no object could be compared"
 	case unread+unsure > 0:
