@@ -76,8 +76,8 @@ func (e *ForeignError) Error() string {
 	return text
 }
 
-// Plan reads the live state of the desired objects. The error is a *ForeignError if any of them exists without the inventory label; then
-// nothing must be written.
+// Plan reads the live state of the desired objects. The error is a *ForeignError if any of them exists without the
+// inventory label; then nothing must be written.
 func (c *Cluster) Plan(ctx context.Context, desired []*unstructured.Unstructured) ([]Step, error) {
 	var steps []Step
 	for _, d := range desired {
@@ -107,8 +107,8 @@ func check(steps []Step) error {
 	return nil
 }
 
-// Apply applies the steps in order. It stops at the first error, so that the API server never calls a webhook whose Deployment could not be
-// applied.
+// Apply applies the steps in order. It stops at the first error, so that the API server never calls a webhook whose
+// Deployment could not be applied.
 func (c *Cluster) Apply(ctx context.Context, steps []Step, dryRun DryRun, report Report) error {
 	absent := sets.Set[string]{} // Namespaces that a dry run does not create
 	for _, s := range steps {
@@ -170,7 +170,8 @@ func (c *Cluster) apply(ctx context.Context, s Step, dryRun DryRun) (Outcome, er
 	return outcome(s.Live, got), nil
 }
 
-// errNoConditions is the error of a server that drops the matchConditions of a webhook: it would call the webhook for every write.
+// errNoConditions is the error of a server that drops the matchConditions of a webhook: it would call the webhook for
+// every write.
 var errNoConditions = errors.New("this API server does not support matchConditions and would call the webhook for every write: Kubernetes 1.28 or later is required")
 
 // dropsConditions reports whether the server dropped the matchConditions of a webhook.
@@ -186,7 +187,8 @@ func dropsConditions(desired, got *unstructured.Unstructured) bool {
 	})
 }
 
-// outcome compares an object before and after an apply. The resource version does not show a change: a dry run has no new one.
+// outcome compares an object before and after an apply. The resource version does not show a change: a dry run has no
+// new one.
 func outcome(before, after *unstructured.Unstructured) Outcome {
 	switch {
 	case before == nil:
@@ -234,7 +236,7 @@ func preparingPatch(s Step) ([]byte, error) {
 func Deployed(steps []Step) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, s := range steps {
-		if s.Live != nil && ReleaseOf(s.Live) != "" {
+		if ReleaseOf(s.Live) != "" {
 			out = append(out, s.Live)
 		}
 	}

@@ -152,7 +152,8 @@ func available(n int64) map[string]any {
 		"conditions": []any{condition("Available", "MinimumReplicasAvailable"), condition("Progressing", "NewReplicaSetAvailable")}}
 }
 
-// TestDropsConditions compares configurations before and after an apply. No API server of the tests is old enough to drop conditions.
+// TestDropsConditions compares configurations before and after an apply. No API server of the tests is old enough to
+// drop conditions.
 func TestDropsConditions(t *testing.T) {
 	configuration := func(webhooks ...any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"webhooks": webhooks}}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package installation installs the admission webhook from the manifests of this program, changes its options, disables and uninstalls it,
-// reports its status, and tests whether it answers. It prints nothing.
+// Package installation installs the admission webhook from the manifests of this program, changes its options, disables
+// and uninstalls it, reports its status, and tests whether it answers. It prints nothing.
 package installation
 
 import (
@@ -126,8 +126,9 @@ const (
 // errEndless is the error of a list that a server does not end.
 var errEndless = errors.New("the server does not end the list: it repeats a continue token or sends too many pages")
 
-// List returns the objects of a kind, page by page, and an error as the last element if the list fails. The namespace "" means all namespaces.
-// A list that expires between two pages (410) is read again, once; each object is returned once.
+// List returns the objects of a kind, page by page, and an error as the last element if the list fails. The namespace
+// "" means all namespaces. A list that expires between two pages (410) is read again, once; each object is returned
+// once.
 func (c *Cluster) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, o metav1.ListOptions) iter.Seq2[*unstructured.Unstructured, error] {
 	return func(yield func(*unstructured.Unstructured, error) bool) {
 		r, err := c.Resource(kind, namespace)
@@ -178,7 +179,8 @@ func refTo(kind schema.GroupVersionKind, namespace, name string) object.Ref {
 	return object.Ref{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: namespace, Name: name}
 }
 
-// decode returns an object as its Go type. Errors are ignored: the API server or the manifests have defined the types of the fields.
+// decode returns an object as its Go type. Errors are ignored: the API server or the manifests have defined the types
+// of the fields.
 func decode[T any](o *unstructured.Unstructured) T {
 	var out T
 	if o != nil {

@@ -21,12 +21,14 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestListExpires checks that a list that expires between two pages is read again, once, and that each object is returned once.
+// TestListExpires checks that a list that expires between two pages is read again, once, and that each object is
+// returned once.
 func TestListExpires(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name string
-		// pages are the responses: the names of the objects, or "expired". Each page except the last one has a continue token.
+		// pages are the responses: the names of the objects, or "expired". Each page except the last one has a continue
+		// token.
 		pages     []string
 		want      []string
 		wantError bool

@@ -13,8 +13,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 )
 
-// drift compares a live object with the desired one: the fields of the manifest, and additional fields of the live object that change the effect of
-// the installation (named list elements such as containers and webhooks, and the scope of a webhook).
+// drift compares a live object with the desired one: the fields of the manifest, and additional fields of the live
+// object that change the effect of the installation (named list elements such as containers and webhooks, and the scope
+// of a webhook).
 func drift(desired, live *unstructured.Unstructured) []compare.Difference {
 	kind := desired.GroupVersionKind()
 	isOrder := func(d compare.Difference) bool { return d.Order } // which has no effect in these manifests

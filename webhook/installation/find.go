@@ -16,16 +16,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// reservedNamespaces belong to the cluster or to Fleet. The API server does not call the webhook for objects in them, except in default.
+// reservedNamespaces belong to the cluster or to Fleet. The API server does not call the webhook for objects in them,
+// except in default.
 var reservedNamespaces = []string{"default", "kube-system", "kube-public", "kube-node-lease", "cattle-system", "fleet-system", "fleet-clusters-system", "fleet-default", "fleet-local"}
 
-// AllowedNamespace reports whether a webhook may be installed into a namespace: not into one of the cluster or of Fleet, which also has one
-// for each cluster.
+// AllowedNamespace reports whether a webhook may be installed into a namespace: not into one of the cluster or of
+// Fleet, which also has one for each cluster.
 func AllowedNamespace(namespace string) bool {
 	return !slices.Contains(reservedNamespaces, namespace) && !strings.HasPrefix(namespace, "cattle-fleet-") && !strings.HasPrefix(namespace, "cluster-fleet-")
 }
 
-// Configurations returns the webhook configurations with the inventory label, whatever their name. No webhook is called for these requests.
+// Configurations returns the webhook configurations with the inventory label, whatever their name. No webhook is called
+// for these requests.
 func (c *Cluster) Configurations(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, kind := range []schema.GroupVersionKind{mutatingKind, validatingKind} {
@@ -39,7 +41,8 @@ func (c *Cluster) Configurations(ctx context.Context) ([]*unstructured.Unstructu
 	return out, nil
 }
 
-// Namespace returns the namespace of the cluster's installation, "" if there is no installation. After an error it is unknown.
+// Namespace returns the namespace of the cluster's installation, "" if there is no installation. After an error it is
+// unknown.
 func (c *Cluster) Namespace(ctx context.Context) (string, error) {
 	configurations, err := c.Configurations(ctx)
 	if err != nil {
@@ -48,8 +51,8 @@ func (c *Cluster) Namespace(ctx context.Context) (string, error) {
 	return c.NamespaceOf(ctx, configurations)
 }
 
-// NamespaceOf returns the namespace of the installation that has the configurations. Their webhooks name it, unless they have a URL. Without
-// configurations, the ClusterRoleBinding names it, or the Deployment.
+// NamespaceOf returns the namespace of the installation that has the configurations. Their webhooks name it, unless
+// they have a URL. Without configurations, the ClusterRoleBinding names it, or the Deployment.
 func (c *Cluster) NamespaceOf(ctx context.Context, configurations []*unstructured.Unstructured) (string, error) {
 	for _, o := range configurations {
 		for _, w := range webhooksOf(o) {

@@ -14,7 +14,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestNamespaceOf checks how an installation without configurations is found, and that objects that could not be read never count as absent.
+// TestNamespaceOf checks how an installation without configurations is found, and that objects that could not be read
+// never count as absent.
 func TestNamespaceOf(t *testing.T) {
 	t.Parallel()
 	of := func(kind string) *unstructured.Unstructured {

@@ -38,7 +38,8 @@ type Calls struct {
 // maxLine is the limit of a line of metrics, in bytes.
 const maxLine = 1 << 20
 
-// parseMetrics reads the calls of webhooks, by name, from /metrics of an API server. It skips all other metrics, which are megabytes, unparsed.
+// parseMetrics reads the calls of webhooks, by name, from /metrics of an API server. It skips all other metrics, which
+// are megabytes, unparsed.
 func parseMetrics(from io.Reader, webhooks ...string) (map[string]Calls, error) {
 	var kept bytes.Buffer
 	lines := bufio.NewScanner(from)

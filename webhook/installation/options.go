@@ -44,7 +44,8 @@ const (
 	Replicas = 2
 )
 
-// OptionsOf reads the options of an installation from its Deployment and its configurations. Each may be nil. It is the inverse of Render.
+// OptionsOf reads the options of an installation from its Deployment and its configurations. Each may be nil. It is the
+// inverse of Render.
 func OptionsOf(namespace string, deployment *unstructured.Unstructured, configurations ...*unstructured.Unstructured) Options {
 	o := Options{Namespace: namespace, Certificates: SelfSigned}
 	for _, live := range configurations {
@@ -94,8 +95,9 @@ func (c Change) String() string {
 
 const releasesOption = "release-namespaces"
 
-// Changes returns the options that a plan changes, the one that grants rights first. An option is left out if the objects that show its old
-// value do not exist, so a first installation has none. stale are the objects that the plan prunes.
+// Changes returns the options that a plan changes, the one that grants rights first. An option is left out if the
+// objects that show its old value do not exist, so a first installation has none. stale are the objects that the plan
+// prunes.
 func Changes(steps []Step, stale []*unstructured.Unstructured) []Change {
 	var deployment, newDeployment *unstructured.Unstructured
 	var live, desired []*unstructured.Unstructured

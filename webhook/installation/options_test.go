@@ -68,7 +68,8 @@ func planned(desired []*unstructured.Unstructured, live map[object.Key]*unstruct
 	return out
 }
 
-// TestAllowedNamespace checks that the webhook cannot be installed into the namespaces that its configurations exclude, except its own.
+// TestAllowedNamespace checks that the webhook cannot be installed into the namespaces that its configurations exclude,
+// except its own.
 func TestAllowedNamespace(t *testing.T) {
 	t.Parallel()
 	for _, o := range render(t, Options{}) {

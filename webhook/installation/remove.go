@@ -20,9 +20,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// ReleaseOf returns the Helm release ("namespace/name") with which Fleet deployed an object, "" if Fleet did not.
+// ReleaseOf returns the Helm release ("namespace/name") with which Fleet deployed an object, "" if Fleet did not or if
+// the object is nil.
 func ReleaseOf(o *unstructured.Unstructured) string {
-	if o.GetLabels()[fleet.HashLabel] == "" {
+	if o == nil || o.GetLabels()[fleet.HashLabel] == "" {
 		return ""
 	}
 	a := o.GetAnnotations()
@@ -42,8 +43,8 @@ type Removal struct {
 	Kept    []Kept
 }
 
-// Removal finds the objects of the installation in a namespace, whatever its options. They include the Secrets that cert-manager makes, which do
-// not have the inventory label.
+// Removal finds the objects of the installation in a namespace, whatever its options. They include the Secrets that
+// cert-manager makes, which do not have the inventory label.
 func (c *Cluster) Removal(ctx context.Context, namespace string) (*Removal, error) {
 	all, err := renderAll(namespace)
 	if err != nil {
@@ -105,7 +106,8 @@ func (c *Cluster) Removal(ctx context.Context, namespace string) (*Removal, erro
 	return r, nil
 }
 
-// Stale returns the objects of the installation in a namespace that are not desired with the present options. Never the Namespace.
+// Stale returns the objects of the installation in a namespace that are not desired with the present options. Never the
+// Namespace.
 func (c *Cluster) Stale(ctx context.Context, namespace string, desired []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	r, err := c.Removal(ctx, namespace)
 	if err != nil {
@@ -118,8 +120,8 @@ func (c *Cluster) Stale(ctx context.Context, namespace string, desired []*unstru
 	return slices.DeleteFunc(r.Targets, func(o *unstructured.Unstructured) bool { return !isInstalled(o) || keep.Has(RefOf(o).Key()) }), nil
 }
 
-// Delete deletes objects in order, as long as they are the objects that were read. It skips those that no longer exist, and stops at the first
-// error.
+// Delete deletes objects in order, as long as they are the objects that were read. It skips those that no longer exist,
+// and stops at the first error.
 func (c *Cluster) Delete(ctx context.Context, targets []*unstructured.Unstructured, dryRun DryRun, report Report) error {
 	for _, o := range targets {
 		ref := RefOf(o)

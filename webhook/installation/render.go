@@ -130,8 +130,8 @@ func (o Options) kustomization() ([]byte, error) {
 	return json.Marshal(k)
 }
 
-// decode returns a rendered object with the namespace of the options, also where kustomize does not replace it: in the selectors of webhooks, in
-// the names of a certificate, and in cert-manager's annotation.
+// decode returns a rendered object with the namespace of the options, also where kustomize does not replace it: in the
+// selectors of webhooks, in the names of a certificate, and in cert-manager's annotation.
 func (o Options) decode(r *resource.Resource) (*unstructured.Unstructured, error) {
 	data, err := r.MarshalJSON()
 	if err != nil {
@@ -147,8 +147,8 @@ func (o Options) decode(r *resource.Resource) (*unstructured.Unstructured, error
 	return u, err
 }
 
-// scope returns the objects for a rendered object: the binding of recordsRole is replaced by one in each release namespace, if the options have
-// any.
+// scope returns the objects for a rendered object: the binding of recordsRole is replaced by one in each release
+// namespace, if the options have any.
 func (o Options) scope(u *unstructured.Unstructured) []*unstructured.Unstructured {
 	if len(o.ReleaseNamespaces) == 0 || u.GetKind() != bindingKind.Kind || u.GetName() != recordsRole {
 		return []*unstructured.Unstructured{u}
@@ -163,7 +163,8 @@ func (o Options) scope(u *unstructured.Unstructured) []*unstructured.Unstructure
 	return out
 }
 
-// rank orders the kinds of an installation: dependencies first, and the webhook configurations last. A kind that is not listed comes first.
+// rank orders the kinds of an installation: dependencies first, and the webhook configurations last. A kind that is not
+// listed comes first.
 func rank(kind string) int {
 	order := []string{"Namespace", "ServiceAccount", "Secret", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "NetworkPolicy", "Service",
 		"PodDisruptionBudget", "Issuer", "Certificate", "Deployment", mutatingKind.Kind, validatingKind.Kind}

@@ -33,9 +33,9 @@ type Tester struct {
 	live  *unstructured.Unstructured // the object of doc
 }
 
-// Test sends a server-side dry run that removes Fleet's set hash from an object, and one that deletes the object, and evaluates the responses.
-// Nothing is changed. Without a named object it uses the first suitable one that a release of Fleet desires. The error is one of the context,
-// or of reading the named object.
+// Test sends a server-side dry run that removes Fleet's set hash from an object, and one that deletes the object, and
+// evaluates the responses. Nothing is changed. Without a named object it uses the first suitable one that a release of
+// Fleet desires. The error is one of the context, or of reading the named object.
 func (t *Tester) Test(ctx context.Context, named *object.Ref) (*Test, error) {
 	t.scope = t.scopeOf(ctx, mutatingKind, StampWebhook)
 	t.doc = &Test{APIVersion: APIVersion, Kind: TestKind, TakenAt: t.Now().UTC().Format(time.RFC3339)}
@@ -64,8 +64,8 @@ func (t *Tester) set(result Result, code ReasonCode, messages ...string) {
 	}
 }
 
-// combine returns the result of both requests. Works requires that the mutating handler answers, and that the validating handler is not known
-// to be silent.
+// combine returns the result of both requests. Works requires that the mutating handler answers, and that the
+// validating handler is not known to be silent.
 func combine(r Result, v ValidatingResult) Result {
 	switch {
 	case r == Works && v == ValidatingNotCalled:
@@ -109,8 +109,8 @@ func (t *Tester) testNamed(ctx context.Context, ref object.Ref) error {
 	return nil
 }
 
-// findRelease looks for the release that desires the object. The mutating handler ignores an object that no release desires, or only the agent's
-// own release.
+// findRelease looks for the release that desires the object. The mutating handler ignores an object that no release
+// desires, or only the agent's own release.
 func (t *Tester) findRelease(ctx context.Context) {
 	agent := ""
 	var records records
@@ -205,8 +205,8 @@ func (t *Tester) explain(ctx context.Context) error {
 	return nil
 }
 
-// countCall sends the request again, and compares the calls that the API server has counted. It returns nothing if they are unknown. With several
-// API servers, one may answer the request and another one the question for its counters.
+// countCall sends the request again, and compares the calls that the API server has counted. It returns nothing if they
+// are unknown. With several API servers, one may answer the request and another one the question for its counters.
 func (t *Tester) countCall(ctx context.Context, before *Facts) []Reason {
 	if before.CallsReason != "" {
 		return nil
@@ -228,8 +228,8 @@ func (t *Tester) countCall(ctx context.Context, before *Facts) []Reason {
 	return []Reason{{NotCounted, "the API server did not count a call for this request; if there are several, another one may have"}}
 }
 
-// problems returns the problems of an installation, and whether a part of it is unknown. Counters of calls and labels of Namespaces do not
-// show whether a webhook answers now.
+// problems returns the problems of an installation, and whether a part of it is unknown. Counters of calls and labels
+// of Namespaces do not show whether a webhook answers now.
 func problems(s *Status) (wrong []Reason, unknown bool) {
 	for _, c := range s.Checks {
 		switch {

@@ -89,9 +89,11 @@ type Test struct {
 	Release string `json:"release,omitempty"`
 	// BundleDeployment is the name of the BundleDeployment of that release.
 	BundleDeployment string `json:"bundleDeployment,omitempty"`
-	// Mutating is the response to a dry run that removes the label objectset.rio.cattle.io/hash, absent if none was sent.
+	// Mutating is the response to a dry run that removes the label objectset.rio.cattle.io/hash, absent if none was
+	// sent.
 	Mutating *Mutating `json:"mutating,omitempty"`
-	// Validating is the response to a dry run that deletes the object, absent if the first response already gives the result.
+	// Validating is the response to a dry run that deletes the object, absent if the first response already gives the
+	// result.
 	Validating *Validating `json:"validating,omitempty"`
 }
 

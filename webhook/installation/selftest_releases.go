@@ -64,7 +64,8 @@ func (t *Tester) desired(ctx context.Context, r *records) iter.Seq[desiredObject
 	}
 }
 
-// objectsOf returns the objects of a release record of Fleet that is deployed or pending. Errors do not quote the record.
+// objectsOf returns the objects of a release record of Fleet that is deployed or pending. Errors do not quote the
+// record.
 func (t *Tester) objectsOf(secret *unstructured.Unstructured) ([]desiredObject, error) {
 	encoded, _, _ := unstructured.NestedString(secret.Object, "data", release.DataKey)
 	value, err := base64.StdEncoding.DecodeString(encoded)

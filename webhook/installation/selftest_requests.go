@@ -35,8 +35,8 @@ var (
 	errDeleting   = errors.New("it is being deleted, and the webhook is not called for such objects")
 )
 
-// sendPatch sends a server-side dry run that removes TestedLabel from an object. It returns the response and the live object. The error is one
-// of reading the object, errUnlabelled or errDeleting.
+// sendPatch sends a server-side dry run that removes TestedLabel from an object. It returns the response and the live
+// object. The error is one of reading the object, errUnlabelled or errDeleting.
 func (t *Tester) sendPatch(ctx context.Context, ref object.Ref) (*Mutating, *unstructured.Unstructured, error) {
 	r, err := t.Resource(ref.GroupVersionKind(), ref.Namespace)
 	if err != nil {
@@ -74,8 +74,9 @@ func (t *Tester) sendPatch(ctx context.Context, ref object.Ref) (*Mutating, *uns
 	return m, live, nil
 }
 
-// refusal returns the handler that refused a request. The API server names the webhook only in its message. A refusal of the exact webhook counts
-// as one of the validating handler: the mutating handler is called before both, and let the request pass.
+// refusal returns the handler that refused a request. The API server names the webhook only in its message. A refusal
+// of the exact webhook counts as one of the validating handler: the mutating handler is called before both, and let the
+// request pass.
 func refusal(err error) MutatingAnswer {
 	for name, answer := range map[string]MutatingAnswer{StampWebhook: Denied, ExactWebhook: ValidatingAnswer, GuardWebhook: ValidatingAnswer} {
 		switch {
@@ -120,7 +121,8 @@ func unknownValidating(message string) *Validating {
 	return &Validating{Answer: ValidatingUnknown, Message: message}
 }
 
-// sendDelete sends the deletion. The answer is ValidatingNotCalled without a message if no handler of this webhook answered.
+// sendDelete sends the deletion. The answer is ValidatingNotCalled without a message if no handler of this webhook
+// answered.
 func (t *Tester) sendDelete(ctx context.Context) *Validating {
 	r, err := t.Resource(t.live.GroupVersionKind(), t.live.GetNamespace())
 	if err != nil {
@@ -150,8 +152,8 @@ func validatingOf(err error, warnings []Warning) *Validating {
 	return v
 }
 
-// guardOff returns OffForNamespace or OffByDefault if the validating handler is switched off, ValidatingUnknown if that could not be read, and
-// "" if the handler is on.
+// guardOff returns OffForNamespace or OffByDefault if the validating handler is switched off, ValidatingUnknown if that
+// could not be read, and "" if the handler is on.
 func (t *Tester) guardOff(ctx context.Context) ValidatingResult {
 	labels := t.live.GetLabels() // of the object itself if it is cluster-scoped
 	if namespace := t.live.GetNamespace(); namespace != "" {
@@ -178,8 +180,8 @@ func (t *Tester) guardOff(ctx context.Context) ValidatingResult {
 	return ""
 }
 
-// supportsDryRun reports whether a dry run of a deletion certainly deletes nothing: for kinds that Kubernetes itself serves, and for custom
-// resources. An aggregated API server may ignore the option.
+// supportsDryRun reports whether a dry run of a deletion certainly deletes nothing: for kinds that Kubernetes itself
+// serves, and for custom resources. An aggregated API server may ignore the option.
 func (t *Tester) supportsDryRun(ctx context.Context, ref object.Ref) bool {
 	gv := ref.GroupVersionKind().GroupVersion()
 	if scheme.Scheme.IsGroupRegistered(gv.Group) {
@@ -193,8 +195,8 @@ func (t *Tester) supportsDryRun(ctx context.Context, ref object.Ref) bool {
 	return err == nil && service == nil
 }
 
-// silenceReason is the reason why the validating handler may correctly not answer, "" if it should have answered. It warns users other than Fleet,
-// and only about an object with the set hash of a release that desires it.
+// silenceReason is the reason why the validating handler may correctly not answer, "" if it should have answered. It
+// warns users other than Fleet, and only about an object with the set hash of a release that desires it.
 func (t *Tester) silenceReason(ctx context.Context) string {
 	if m := t.doc.Mutating; m.Answer == Warned || m.Answer == Restored && !m.unchanged {
 		return "it does not warn about an object whose " + TestedLabel + " is not that of the release that desires it"

@@ -15,7 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// scope is the set of objects for which the API server calls a webhook: all objects if the configuration could not be read.
+// scope is the set of objects for which the API server calls a webhook: all objects if the configuration could not be
+// read.
 type scope struct {
 	configured          bool // the webhook exists, or may exist
 	namespaces, objects labels.Selector
@@ -61,8 +62,8 @@ func (s scope) excludes(o *unstructured.Unstructured) bool {
 	return !s.objects.Matches(labels.Set(o.GetLabels()))
 }
 
-// excludedNamespace is the reason why the API server does not call a webhook for a namespace, "" if it should or if the Namespace could not be
-// read.
+// excludedNamespace is the reason why the API server does not call a webhook for a namespace, "" if it should or if the
+// Namespace could not be read.
 func (t *Tester) excludedNamespace(ctx context.Context, s scope, namespace string) string {
 	if namespace == "" {
 		return ""

@@ -20,16 +20,16 @@ import (
 // TestValidatingOf checks the answer of the validating handler for each response to a deletion.
 func TestValidatingOf(t *testing.T) {
 	t.Parallel()
-	ours, theirs := Warning{"Deleted", "any text"}, Warning{Message: "policy: configmap shop/settings is old"}
+	ours, others := Warning{"Deleted", "any text"}, Warning{Message: "policy: configmap shop/settings is old"}
 	for name, tc := range map[string]struct {
 		err      string
 		warnings []Warning
 		want     ValidatingResult
 	}{
-		"warned":                      {"", []Warning{theirs, ours}, ValidatingWarned},
+		"warned":                      {"", []Warning{others, ours}, ValidatingWarned},
 		"denied":                      {`admission webhook "guard.fleetdoctor.io" denied the request: any text`, nil, ValidatingDenied},
 		"no response":                 {"", nil, ValidatingNotCalled},
-		"another webhook warned":      {"", []Warning{theirs}, ValidatingNotCalled},
+		"another webhook warned":      {"", []Warning{others}, ValidatingNotCalled},
 		"it failed":                   {`Internal error occurred: failed calling webhook "guard.fleetdoctor.io": connection refused`, nil, ValidatingNotCalled},
 		"forbidden":                   {`configmaps "settings" is forbidden: User "somebody" cannot delete resource "configmaps"`, nil, ValidatingUnknown},
 		"another webhook denied":      {`admission webhook "policy.example.com" denied the request: no`, nil, ValidatingUnknown},

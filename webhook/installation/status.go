@@ -61,7 +61,8 @@ type Status struct {
 
 // Check is the result of one check.
 type Check struct {
-	// Name is one of installed, certificate, mutating, validating, deployment, endpoints, manifests, namespaces and calls.
+	// Name is one of installed, certificate, mutating, validating, deployment, endpoints, manifests, namespaces and
+	// calls.
 	Name string `json:"name"`
 	// State is OK, Note, Unknown or Wrong.
 	State State `json:"state"`

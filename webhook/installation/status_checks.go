@@ -18,7 +18,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// exists reports whether an object was read, and otherwise adds a check. effect is the effect if the object does not exist.
+// exists reports whether an object was read, and otherwise adds a check. effect is the effect if the object does not
+// exist.
 func (e *evaluation) exists(check, name string, r Reading, effect string) bool {
 	switch {
 	case r.Reason != "":
@@ -29,7 +30,8 @@ func (e *evaluation) exists(check, name string, r Reading, effect string) bool {
 	return r.Object != nil
 }
 
-// renewBefore is the time before its end at which a certificate should have been renewed: the webhook and cert-manager renew it earlier.
+// renewBefore is the time before its end at which a certificate should have been renewed: the webhook and cert-manager
+// renew it earlier.
 const renewBefore = 7 * 24 * time.Hour
 
 // certificate checks the validity of the webhook's own certificate.
@@ -201,7 +203,8 @@ func (e *evaluation) has(webhook string) bool {
 	return slices.ContainsFunc(e.status.Webhooks, func(w WebhookStatus) bool { return w.Name == webhook })
 }
 
-// calls reports the counters of an API server. They never decrease, so old failures count too: the state is Wrong only if no call succeeded.
+// calls reports the counters of an API server. They never decrease, so old failures count too: the state is Wrong only
+// if no call succeeded.
 func (e *evaluation) calls() {
 	if e.CallsReason != "" {
 		e.add("calls", Unknown, "the API server's /metrics could not be read: "+e.CallsReason)

@@ -20,7 +20,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// Facts are the data of an installation that were read. Data that could not be read have a reason, and never count as absent.
+// Facts are the data of an installation that were read. Data that could not be read have a reason, and never count as
+// absent.
 type Facts struct {
 	Namespace string
 	TakenAt   time.Time
@@ -107,7 +108,8 @@ func (c *Cluster) Calls(ctx context.Context) (map[string]Calls, error) {
 	return parseMetrics(body, StampWebhook, ExactWebhook, GuardWebhook)
 }
 
-// reason is the short reason why an object could not be read, "" without an error. A kind that the server does not have has no objects.
+// reason is the short reason why an object could not be read, "" without an error. A kind that the server does not have
+// has no objects.
 func reason(err error) string {
 	switch {
 	case err == nil, meta.IsNoMatchError(err):
@@ -137,8 +139,8 @@ func (f *Facts) options() Options {
 	return OptionsOf(f.Namespace, f.deployment().Object, f.configuration(mutatingKind).Object, f.configuration(validatingKind).Object)
 }
 
-// isUnsure reports whether a desired object depends on options that could not be read: the release namespaces are read from the Deployment; the
-// source of certificates from the Deployment and each configuration.
+// isUnsure reports whether a desired object depends on options that could not be read: the release namespaces are read
+// from the Deployment; the source of certificates from the Deployment and each configuration.
 func (f *Facts) isUnsure(desired *unstructured.Unstructured) bool {
 	m, v, d := f.configuration(mutatingKind), f.configuration(validatingKind), f.deployment()
 	switch {

@@ -18,8 +18,8 @@ import (
 // pollInterval is the time between two reads of Wait.
 const pollInterval = time.Second
 
-// Wait returns when the Deployment is available and each webhook has a caBundle. It reports what is missing whenever that changes. If ctx ends
-// first, the error lists what was missing, and wraps the error of ctx.
+// Wait returns when the Deployment is available and each webhook has a caBundle. It reports what is missing whenever
+// that changes. If ctx ends first, the error lists what was missing, and wraps the error of ctx.
 func (c *Cluster) Wait(ctx context.Context, desired []*unstructured.Unstructured, report func(string)) error {
 	last := "a first answer of the cluster"
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
@@ -71,7 +71,8 @@ func missing(desired, live *unstructured.Unstructured) []string {
 	return out
 }
 
-// Available reports whether a Deployment runs its newest revision with all its replicas, and returns a message of kstatus about it.
+// Available reports whether a Deployment runs its newest revision with all its replicas, and returns a message of
+// kstatus about it.
 func Available(deployment *unstructured.Unstructured) (ok bool, message string) {
 	if replicas, stated, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas"); stated && replicas == 0 {
 		return false, "it is scaled to 0"

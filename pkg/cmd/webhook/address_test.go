@@ -49,7 +49,8 @@ func TestInstallOverURL(t *testing.T) {
 	}
 }
 
-// TestHints checks that the hint names the required rights after a refusal, and other clusters only if this one did not answer.
+// TestHints checks that the hint names the required rights after a refusal, and other clusters only if this one did not
+// answer.
 func TestHints(t *testing.T) {
 	f := onCluster(t)
 	user := f.UserKubeconfig(t, "visitor")

@@ -173,7 +173,8 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestInstallOptions checks that an installation with other options deletes the objects that only the previous options need.
+// TestInstallOptions checks that an installation with other options deletes the objects that only the previous options
+// need.
 func TestInstallOptions(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "opt", "--exact", "--release-namespaces=shop,default")
@@ -221,26 +222,26 @@ func TestInstallOptions(t *testing.T) {
 // TestInstallForeign checks that nothing is written if one of the objects does not have the inventory label.
 func TestInstallForeign(t *testing.T) {
 	f := onCluster(t)
-	f.Namespace(t, "theirs")
+	f.Namespace(t, "foreign")
 	account := &corev1.ServiceAccount{}
-	account.Namespace, account.Name = "theirs", installation.Name
+	account.Namespace, account.Name = "foreign", installation.Name
 	binding := &rbacv1.ClusterRoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "view"}}
 	binding.Name = installation.Name
 	f.Create(t, account, binding)
-	f.RemoveNamespacesAfter(t, "theirs")
-	r := f.call(t, "install", "-n", "theirs")
+	f.RemoveNamespacesAfter(t, "foreign")
+	r := f.call(t, "install", "-n", "foreign")
 	want := `error: refusing to change objects that are not part of an installation of this webhook (they do not have the label app.kubernetes.io/name=fleetdoctor-webhook):
-  namespace theirs
-  serviceaccount theirs/fleetdoctor-webhook
+  namespace foreign
+  serviceaccount foreign/fleetdoctor-webhook
   clusterrolebinding.rbac.authorization.k8s.io fleetdoctor-webhook
 `
 	if got, _, _ := strings.Cut(r.errOut, "Nothing was written."); got != want || r.status != 3 || r.out != "" {
 		t.Errorf("status %d, printed %q (-want +got):\n%s", r.status, r.out, cmp.Diff(want, got))
 	}
 	f.absent(t, &rbacv1.ClusterRole{}, "", installation.Name)
-	f.absent(t, &corev1.Secret{}, "theirs", "fleetdoctor-webhook-cert")
+	f.absent(t, &corev1.Secret{}, "foreign", "fleetdoctor-webhook-cert")
 
-	r = f.must(t, "uninstall", "-n", "theirs", "--yes")
+	r = f.must(t, "uninstall", "-n", "foreign", "--yes")
 	if n := strings.Count(r.errOut, "is kept: it does not have the label"); n != 3 || r.out != "" {
 		t.Errorf("an uninstallation of objects without the label deleted %q, and printed:\n%s", r.out, r.errOut)
 	}
@@ -285,9 +286,9 @@ func TestUninstall(t *testing.T) {
 	}
 	f.mutating(t) // which still exists
 
-	theirs := &corev1.ConfigMap{}
-	theirs.Namespace, theirs.Name = "out", "theirs"
-	if err := f.Client().Create(t.Context(), theirs); err != nil {
+	foreign := &corev1.ConfigMap{}
+	foreign.Namespace, foreign.Name = "out", "foreign"
+	if err := f.Client().Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
 	r := f.must(t, "uninstall", "-n", "out", "--yes")
@@ -302,7 +303,7 @@ func TestUninstall(t *testing.T) {
 	}
 	f.absent(t, &rbacv1.RoleBinding{}, "shop", "fleetdoctor-webhook-records")
 	f.absent(t, &rbacv1.ClusterRole{}, "", "fleetdoctor-webhook-records")
-	f.get(t, theirs, "out", "theirs")
+	f.get(t, foreign, "out", "foreign")
 	namespace := &corev1.Namespace{}
 	if f.get(t, namespace, "", "out"); namespace.DeletionTimestamp != nil {
 		t.Error("the namespace is being deleted")
@@ -403,7 +404,8 @@ func TestEnable(t *testing.T) {
 	}
 }
 
-// TestOneInstallation checks that the installation of a cluster is found without its namespace, and that a second one is refused.
+// TestOneInstallation checks that the installation of a cluster is found without its namespace, and that a second one
+// is refused.
 func TestOneInstallation(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "first")

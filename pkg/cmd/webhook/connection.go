@@ -105,13 +105,14 @@ func (o *connection) Validate() (err error) {
 	return nil
 }
 
-// namespaceOr returns --namespace, else the namespace where an installation was found, else the default. The namespace of the kubeconfig's context
-// is not used: it is that of the user's own objects.
+// namespaceOr returns --namespace, else the namespace where an installation was found, else the default. The namespace
+// of the kubeconfig's context is not used: it is that of the user's own objects.
 func (o *connection) namespaceOr(found string) string {
 	return cmp.Or(*o.Config.Namespace, found, installation.Namespace)
 }
 
-// open connects with a cluster, and finds the namespace of its installation. It refuses another one: a cluster has one installation.
+// open connects with a cluster, and finds the namespace of its installation. It refuses another one: a cluster has one
+// installation.
 func (o *connection) open(ctx context.Context) (*installation.Cluster, string, error) {
 	cluster, err := o.connect(nil)
 	if err != nil {
@@ -132,7 +133,8 @@ func (o *connection) open(ctx context.Context) (*installation.Cluster, string, e
 // maxAnswer is the limit of one response, in bytes: a page of release records, or the metrics of a large API server.
 const maxAnswer = 256 << 20
 
-// connect returns a client and sends no request. Warnings of the API server go to the handler; without one they are dropped.
+// connect returns a client and sends no request. Warnings of the API server go to the handler; without one they are
+// dropped.
 func (o *connection) connect(warnings rest.WarningHandlerWithContext) (*installation.Cluster, error) {
 	config, err := o.RESTConfig("Name one with --kubeconfig or --context.")
 	if err != nil {
@@ -178,8 +180,9 @@ func (o *connection) explain(err error) error {
 	return e
 }
 
-// unreachable reports whether no cluster answered, or one that does not know the user or does not answer like a cluster: the kubeconfig may select
-// the wrong cluster. A failed write to a pipe has a type that implements net.Error, and does not count.
+// unreachable reports whether no cluster answered, or one that does not know the user or does not answer like a
+// cluster: the kubeconfig may select the wrong cluster. A failed write to a pipe has a type that implements net.Error,
+// and does not count.
 func unreachable(err error) bool {
 	var request *url.Error
 	var network *net.OpError

@@ -47,15 +47,14 @@ func (o *disableOptions) Run(ctx context.Context) error {
 	if err := cluster.Disable(ctx, configurations, o.mode(), o.report); err != nil {
 		return err
 	}
+	o.printFleetNote(configurations)
 	switch {
 	case len(configurations) == 0:
 		fmt.Fprintf(o.Streams.ErrOut, "No webhook configuration has the label %s: the API server does not call the webhook.\n", installation.Selector)
-	case o.mode() == installation.DryRunNone:
-		o.printFleetNote(configurations)
-		fmt.Fprintln(o.Streams.ErrOut, "The API server no longer calls the webhook.")
-	default:
-		o.printFleetNote(configurations)
+	case o.mode() != installation.DryRunNone:
 		return nil
+	default:
+		fmt.Fprintln(o.Streams.ErrOut, "The API server no longer calls the webhook.")
 	}
 	o.printEnable(ctx, cluster, configurations)
 	return nil
@@ -72,12 +71,10 @@ func (o *disableOptions) printEnable(ctx context.Context, cluster *installation.
 	if (err != nil || namespace == "") && len(configurations) == 0 {
 		return
 	}
+	deployment, _ := cluster.Deployment(ctx, namespace) // nil after an error
 	release := ""
-	if deployment, err := cluster.Deployment(ctx, namespace); err == nil && deployment != nil {
-		release = installation.ReleaseOf(deployment)
-	}
-	for _, c := range configurations {
-		release = cmp.Or(installation.ReleaseOf(c), release)
+	for _, u := range append(configurations, deployment) {
+		release = cmp.Or(release, installation.ReleaseOf(u))
 	}
 	if release != "" { // Fleet would overwrite what enable writes
 		_, name, _ := strings.Cut(release, "/")

@@ -117,8 +117,8 @@ func (o *serveOptions) Validate() error {
 	return nil
 }
 
-// restConfig loads the kubeconfig, or the configuration of the pod. Without either, kubectl's default would be localhost:8080, where this process
-// has its own metrics.
+// restConfig loads the kubeconfig, or the configuration of the pod. Without either, kubectl's default would be
+// localhost:8080, where this process has its own metrics.
 func (o *serveOptions) restConfig() (*rest.Config, error) {
 	const hint = "Outside of a cluster, name one with --kubeconfig or --context."
 	config, err := o.flags.RESTConfig(hint)
@@ -235,7 +235,8 @@ func (o *serveOptions) Run(ctx context.Context) error {
 	return err
 }
 
-// logger returns a logger of JSON on standard error, and sets it for the libraries of this process: klog, controller-runtime, net/http.
+// logger returns a logger of JSON on standard error, and sets it for the libraries of this process: klog,
+// controller-runtime, net/http.
 func (o *serveOptions) logger() logr.Logger {
 	level := map[string]slog.Level{"debug": slog.LevelDebug}[o.logLevel.String()] // info is 0
 	handler := slog.NewJSONHandler(escape.JSONWriter(o.flags.Streams.ErrOut), &slog.HandlerOptions{Level: level})

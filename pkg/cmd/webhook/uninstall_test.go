@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestUninstallCertManager checks that the Secrets that cert-manager made for the webhook are deleted, and no other Secret without the label.
+// TestUninstallCertManager checks that the Secrets that cert-manager made for the webhook are deleted, and no other
+// Secret without the label.
 func TestUninstallCertManager(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "issued")
@@ -21,8 +22,8 @@ func TestUninstallCertManager(t *testing.T) {
 	if err := f.Client().Delete(t.Context(), secret("fleetdoctor-webhook-cert", "")); err != nil {
 		t.Fatal(err)
 	}
-	theirs := secret("theirs", "theirs")
-	for _, s := range []*corev1.Secret{secret("fleetdoctor-webhook-cert", "fleetdoctor-webhook"), secret("fleetdoctor-webhook-ca", "fleetdoctor-webhook-ca"), theirs} {
+	foreign := secret("foreign", "foreign")
+	for _, s := range []*corev1.Secret{secret("fleetdoctor-webhook-cert", "fleetdoctor-webhook"), secret("fleetdoctor-webhook-ca", "fleetdoctor-webhook-ca"), foreign} {
 		if err := f.Client().Create(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +32,7 @@ func TestUninstallCertManager(t *testing.T) {
 	if !strings.HasSuffix(r.out, "secret/fleetdoctor-webhook-ca deleted\n") && !strings.HasSuffix(r.out, "secret/fleetdoctor-webhook-cert deleted\n") || strings.Count(r.out, "secret/") != 2 {
 		t.Errorf("it deleted:\n%s", r.out)
 	}
-	f.get(t, theirs, "issued", "theirs")
+	f.get(t, foreign, "issued", "foreign")
 }
 
 // granted returns the kubeconfig of a user with these rights only, in one namespace, or with "" in the whole cluster.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook has the verb webhook and its subcommands, which install, inspect, remove and run the admission webhook.
+// Package webhook has the verb webhook and its subcommands, which install, inspect, remove and run the admission
+// webhook.
 package webhook
 
 import (
@@ -98,7 +99,8 @@ func newGuardDefault() *flags.Enum {
 
 const guardDefaultUsage = "Mode of the validating handler in namespaces without the label " + admission.GuardLabel
 
-// nameOf names an object as kubectl does when it reports a change. A RoleBinding may be in any namespace, and grants rights there.
+// nameOf names an object as kubectl does when it reports a change. A RoleBinding may be in any namespace, and grants
+// rights there.
 func nameOf(r object.Ref) string {
 	kind := strings.ToLower(r.Kind)
 	r.Name, r.Namespace = escape.Line(r.Name), escape.Line(r.Namespace)
