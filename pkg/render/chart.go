@@ -131,20 +131,18 @@ func (b *bundle) renderValues(values map[string]any) (common.Values, error) {
 	o := common.ReleaseOptions{Name: b.result.ReleaseName, Namespace: b.result.ReleaseNamespace, Revision: b.in.Revision,
 		IsInstall: b.in.Revision == 1, IsUpgrade: b.in.Revision > 1}
 	top, err := util.ToRenderValuesWithSchemaValidation(b.chart, values, o, caps, true)
+	var merged common.Values
+	if err == nil {
+		merged, err = top.Table("Values")
+	}
 	if err != nil {
-		return nil, b.in.fail("values.yaml", errValues.Error())
+		return nil, b.in.fail("values.yaml", "the types of the values do not match the values of the chart")
 	}
 	if b.in.Options.Helm.SkipSchemaValidation {
 		return top, nil
 	}
-	merged, err := top.Table("Values")
-	if err != nil {
-		return nil, b.in.fail("values.yaml", errValues.Error())
-	}
 	return top, b.validate(merged)
 }
-
-var errValues = errors.New("the types of the values do not match the values of the chart")
 
 // needsOf reports whether the templates of a chart and of its dependencies use the Kubernetes version or the APIs of the cluster. It searches the
 // text of the templates: an unnecessary gap is better than a wrong result.

@@ -28,17 +28,14 @@ type variation struct {
 // funcs returns the functions. Those that need the cluster or the network report a gap and return an empty value.
 func (c *variation) funcs(gap func(string)) template.FuncMap {
 	const digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	ascii := make([]byte, 0, '~'-' '+1)
-	for r := byte(' '); r <= '~'; r++ {
-		ascii = append(ascii, r)
-	}
+	const ascii = " !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~" + digits + letters
 	return template.FuncMap{
 		"randNumeric":  func(n int) (string, error) { return c.text(digits, n) },
 		"randAlpha":    func(n int) (string, error) { return c.text(letters, n) },
 		"randAlphaNum": func(n int) (string, error) { return c.text(letters+digits, n) },
-		"randAscii":    func(n int) (string, error) { return c.text(string(ascii), n) },
+		"randAscii":    func(n int) (string, error) { return c.text(ascii, n) },
 		"randBytes": func(n int) (string, error) {
-			s, err := c.text(string(ascii), n)
+			s, err := c.text(ascii, n)
 			return base64.StdEncoding.EncodeToString([]byte(s)), err
 		},
 		"randInt":        c.number,

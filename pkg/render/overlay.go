@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -103,14 +103,11 @@ func patchFile(target, patch []byte) ([]byte, error) {
 	if change[0] == '[' {
 		return applyJSONPatch(base, change)
 	}
-	var meta struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-	}
+	var meta metav1.TypeMeta
 	if err := json.Unmarshal(base, &meta); err != nil {
 		return nil, errors.New("the file that it patches is not a Kubernetes object")
 	}
-	gvk := schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind)
+	gvk := meta.GroupVersionKind()
 	var out []byte
 	if typed, schemeErr := scheme.Scheme.New(gvk); schemeErr == nil && gvk.Kind != crdKind {
 		out, err = strategicpatch.StrategicMergePatch(base, change, typed)

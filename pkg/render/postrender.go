@@ -11,6 +11,7 @@ import (
 	"maps"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -175,13 +176,9 @@ func parseDocument(document []byte, flow bool) ([]*unstructured.Unstructured, er
 	}
 	decoded, _, err := unstructured.UnstructuredJSONScheme.Decode(raw, nil, nil)
 	if runtime.IsMissingKind(err) {
-		var origin struct {
-			Metadata struct {
-				Annotations map[string]string `json:"annotations"`
-			} `json:"metadata"`
-		}
+		var origin metav1.PartialObjectMetadata
 		_ = json.Unmarshal(raw, &origin) // a document with other metadata has no origin
-		return nil, missingKindError{origin.Metadata.Annotations[originAnnotation]}
+		return nil, missingKindError{origin.Annotations[originAnnotation]}
 	}
 	switch obj := decoded.(type) {
 	case *unstructured.UnstructuredList:

@@ -8,6 +8,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"helm.sh/helm/v4/pkg/release/common"
@@ -36,10 +37,7 @@ const smallRecord = 600 << 10
 // the record like Helm (storage/driver, encodeRelease), with the annotations that Fleet's agent adds to the chart. The times in it are invented.
 func (b *bundle) recordSize(values map[string]any) int {
 	size := len(b.manifest)
-	for _, f := range b.chart.Templates {
-		size += len(f.Data)
-	}
-	for _, f := range b.chart.Files {
+	for _, f := range slices.Concat(b.chart.Templates, b.chart.Files) {
 		size += len(f.Data)
 	}
 	for _, h := range b.hooks {

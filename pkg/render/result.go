@@ -46,7 +46,7 @@ func (b *bundle) readManifests() error {
 // scopes returns a function that tells whether a kind is cluster-scoped, if that is known from the input, the CRDs among the objects, or the built-in
 // kinds.
 func (b *bundle) scopes(objs []*unstructured.Unstructured) func(schema.GroupKind) (scoped, known bool) {
-	own := map[schema.GroupKind]bool{}
+	stated := map[string]bool{}
 	for _, o := range objs {
 		if o.GetKind() != crdKind {
 			continue
@@ -54,13 +54,11 @@ func (b *bundle) scopes(objs []*unstructured.Unstructured) func(schema.GroupKind
 		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
 		kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
 		scope, _, _ := unstructured.NestedString(o.Object, "spec", "scope")
-		own[schema.GroupKind{Group: group, Kind: kind}] = scope == "Cluster"
+		stated[schema.GroupKind{Group: group, Kind: kind}.String()] = scope == "Cluster"
 	}
+	maps.Copy(stated, b.in.ClusterScoped)
 	return func(gk schema.GroupKind) (scoped, known bool) {
-		if scoped, known := b.in.ClusterScoped[gk.String()]; known {
-			return scoped, true
-		}
-		if scoped, known := own[gk]; known {
+		if scoped, known := stated[gk.String()]; known {
 			return scoped, true
 		}
 		if object.ClusterScoped(gk) {
