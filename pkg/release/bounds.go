@@ -11,35 +11,34 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// Bounds of Objects and ObjectMetadata. A record has at most 1 MiB when it is packed, and anyone who may create Secrets in a namespace can write one.
+// These are the limits of Objects and ObjectMetadata. Everybody who may create Secrets in a namespace can write a record. It has at most 1 MiB compressed.
 const (
-	// maxDocument bounds, in bytes, a document that the library parses: that may take two hundred times the size of the document.
+	// maxDocument limits the size, in bytes, of a document that the library parses. The library may need two hundred times that size.
 	maxDocument = 1 << 20
-	// maxMetadata bounds, in bytes, the metadata of an object as JSON.
+	// maxMetadata limits the size, in bytes, of the metadata of an object as JSON.
 	maxMetadata = 2 << 20
-	// maxParsed bounds, in bytes, what is parsed of a manifest. A manifest that fits into a Secret beside its chart has at most 4 MiB,
-	// unless it repeats itself.
+	// maxParsed limits the parsed part of a manifest, in bytes. A manifest that fits into a Secret together with its chart usually has at most 4 MiB.
 	maxParsed = 8 << 20
-	// maxNodes bounds the YAML nodes that are parsed of a manifest. In the library each takes about 250 bytes while its document is parsed.
+	// maxNodes limits the parsed YAML nodes of a manifest. The library needs about 250 bytes for each.
 	maxNodes = 500_000
-	// maxMetadataNodes is that bound for ObjectMetadata. The metadata of an object that Fleet's agent writes has about twenty nodes.
+	// maxMetadataNodes is maxNodes for ObjectMetadata. The metadata of an object from Fleet's agent has about twenty nodes.
 	maxMetadataNodes = 400_000
-	// maxDocuments bounds the documents of a manifest. Not every document is an object.
+	// maxDocuments limits the documents of a manifest. Some documents are not objects.
 	maxDocuments = 40_000
-	// maxObjects bounds the objects of a manifest.
+	// maxObjects limits the objects of a manifest.
 	maxObjects = 20_000
 )
 
-// BoundError is returned for a record that exceeds a bound of this package. Its text names the bound and does not quote the record.
+// BoundError is returned for a record that exceeds a limit of this package. Its text contains the limit and does not quote the record.
 type BoundError struct{ bound string }
 
 // Error implements error.
 func (e *BoundError) Error() string { return e.bound }
 
 var (
-	errLargeDocument     error = &BoundError{"there is more than 1 MiB of it to parse"}
-	errLargeManifest     error = &BoundError{"there is more than 8 MiB of it to parse"}
-	errLargeMetadata     error = &BoundError{"the metadata of an object in it is larger than 2 MiB"}
+	errLargeDocument     error = &BoundError{"it has more than 1 MiB to parse"}
+	errLargeManifest     error = &BoundError{"it has more than 8 MiB to parse"}
+	errLargeMetadata     error = &BoundError{"the metadata of an object is larger than 2 MiB"}
 	errManyNodes         error = &BoundError{"it has more than 500,000 YAML nodes"}
 	errManyMetadataNodes error = &BoundError{"the metadata of its objects has more than 400,000 YAML nodes"}
 	errManyDocuments     error = &BoundError{"it has more than 40,000 documents"}
@@ -47,13 +46,13 @@ var (
 	errManyObjects       error = &BoundError{"it has more than 20,000 objects"}
 )
 
-// limits are those of one way to read a manifest.
+// limits are the limits of Objects or of ObjectMetadata.
 type limits struct {
-	// metadata says that of a document in the usual form only apiVersion, kind, metadata and items are kept.
+	// metadata means that only apiVersion, kind, metadata and items of a document in the usual form are kept.
 	metadata bool
-	// maxJSON bounds, in bytes, the JSON of a document in the usual form.
+	// maxJSON limits the JSON of a document in the usual form, in bytes.
 	maxJSON int
-	// maxNodes bounds the nodes of the manifest; tooMany is the error for more.
+	// maxNodes limits the nodes of the manifest. tooMany is the error for more nodes.
 	maxNodes int
 	tooMany  error
 }
@@ -63,7 +62,7 @@ var (
 	metadataLimits = limits{true, maxMetadata, maxMetadataNodes, errManyMetadataNodes}
 )
 
-// json reads a document into JSON. Errors are of type *BoundError, or come from the library and may quote the document.
+// json converts a document to JSON. Errors are of type *BoundError, or errors of the library, which may quote the document.
 func (r *reader) json(doc string) ([]byte, error) {
 	bytes, nodes := r.bytes, r.nodes
 	raw, err := r.usual(doc)
@@ -72,7 +71,7 @@ func (r *reader) json(doc string) ([]byte, error) {
 	}
 	weight, aliased := mostNodes(doc), strings.Contains(doc, "&") && strings.Contains(doc, "*")
 	if aliased {
-		weight *= nestedNode // the document is parsed once more, to measure it
+		weight *= nestedNode // the document is parsed a second time, to measure it
 	}
 	r.bytes, r.nodes = bytes+len(doc), nodes+weight
 	switch {
@@ -92,13 +91,13 @@ func (r *reader) json(doc string) ([]byte, error) {
 }
 
 const (
-	// perLine is what a line counts for: a key and its value. The text of a scalar counts as one line.
+	// perLine is the number of nodes of a line: a key and its value. All lines of a scalar count as one line.
 	perLine = 2
-	// nestedNode is what a bracket, or the dash of a sequence, counts for: the library takes several times as long for what is nested deeply.
+	// nestedNode is the number of nodes of a bracket or of the dash of a sequence. The library needs several times as long for deeply nested nodes.
 	nestedNode = 4
 )
 
-// mostNodes bounds the number of nodes in any document: one of these characters begins or ends each node, or separates it from the next.
+// mostNodes returns an upper bound of the nodes in a document: one of these characters begins, ends or separates each node.
 func mostNodes(doc string) int {
 	n := 2
 	for i := range len(doc) {
@@ -116,8 +115,8 @@ func mostNodes(doc string) int {
 	return n
 }
 
-// expansion returns an error for a document whose aliases expand to more than a manifest may have. The library bounds how often it follows
-// an alias, but not the length of the text that the alias repeats.
+// expansion returns an error for a document with aliases that expand to more than the limits of a manifest. The library limits how often it follows
+// an alias, but not the length of the repeated text.
 func expansion(doc string) error {
 	var root yaml.Node
 	if err := yaml.Unmarshal([]byte(doc), &root); err != nil {
@@ -129,7 +128,7 @@ func expansion(doc string) error {
 	return nil
 }
 
-// expander has the sizes of nodes with their aliases expanded, so that each node is measured once.
+// expander has the sizes of nodes with expanded aliases, so that each node is measured once.
 type expander map[*yaml.Node]size
 
 type size struct{ bytes, nodes int }
@@ -138,7 +137,7 @@ func (x expander) size(n *yaml.Node) size {
 	if known, ok := x[n]; ok {
 		return known
 	}
-	x[n] = size{bytes: maxParsed + 1} // until it is measured, since an anchor may contain itself
+	x[n] = size{bytes: maxParsed + 1} // until it is measured, because an anchor may contain itself
 	total := size{bytes: len(n.Value) + 1, nodes: 1}
 	if n.Kind == yaml.AliasNode {
 		total = x.size(n.Alias)

@@ -5,22 +5,23 @@ package release
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// rawDir is the directory of a chart in which Fleet's agent puts manifests that are not templates.
+// rawDir is the directory of a chart for manifests that are not templates. Fleet's agent creates it.
 const rawDir = "raw-yaml/"
 
-// templateNames are those templates of a chart that may render to an object.
+// templateNames are the templates of a chart that may render to an object.
 type templateNames []string
 
-// manifestNames are the files of a chart that are manifests of a bundle and not templates.
+// manifestNames are the files of a chart that are manifests and not templates.
 type manifestNames []string
 
-// maxTemplates bounds the names of templates and files that are kept.
+// maxTemplates limits the names of templates and files that are kept.
 const maxTemplates = 1000
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
@@ -36,7 +37,7 @@ func (m *manifestNames) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return fileNames(d, (*[]string)(m), func(name string) bool { return strings.HasPrefix(name, rawDir) })
 }
 
-// fileNames reads the names of those files of a list that count, without their contents.
+// fileNames reads the names of the files in a list for which counts returns true, without their contents.
 func fileNames(d *jsontext.Decoder, into *[]string, counts func(name string) bool) error {
 	*into = nil
 	return eachIn(d, func() error {
@@ -53,7 +54,7 @@ func fileNames(d *jsontext.Decoder, into *[]string, counts func(name string) boo
 	})
 }
 
-// eachIn reads a list, or null, which stands for an empty one. each reads one element.
+// eachIn reads a list, or null for an empty list. each reads one element.
 func eachIn(d *jsontext.Decoder, each func() error) error {
 	begin, err := d.ReadToken()
 	if err != nil || begin.Kind() == jsontext.KindNull {
@@ -71,7 +72,7 @@ func eachIn(d *jsontext.Decoder, each func() error) error {
 	return err
 }
 
-// manifestLost says whether the record has no manifest and its chart does not explain why; see Record.ManifestLost.
+// manifestLost returns Record.ManifestLost.
 func (d *document) manifestLost() bool {
 	if strings.TrimSpace(d.Manifest) != "" {
 		return false
@@ -79,15 +80,10 @@ func (d *document) manifestLost() bool {
 	if len(d.Chart.Files) > 0 || len(d.Chart.Templates) > maxTemplates {
 		return true
 	}
-	made := map[string]bool{}
+	rendered := map[string]bool{}
 	for _, h := range d.Hooks {
 		_, template, _ := strings.Cut(h.Path, "/")
-		made[template] = true
+		rendered[template] = true
 	}
-	for _, name := range d.Chart.Templates {
-		if !made[name] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Chart.Templates, func(name string) bool { return !rendered[name] })
 }

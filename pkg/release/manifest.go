@@ -3,6 +3,7 @@
 package release
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -13,22 +14,22 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Object is one object of a manifest: its identity, and its JSON.
+// Object is an object of a manifest: its identity, and its JSON.
 type Object struct {
 	object.Ref
 	Raw []byte
 }
 
-// separator begins each document but the first. The rest of its line belongs to that document.
+// separator begins each document except the first. The rest of its line is part of the document.
 const separator = "\n---"
 
-// documents splits a manifest where Helm does. A document keeps its last line feed: where a block scalar ends the document, the line feed is
-// part of the object.
+// documents splits a manifest at the same positions as Helm. A document keeps its last line feed, which is part of the object if the document ends with a
+// block scalar.
 func documents(manifest string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		rest, ruled := strings.CutPrefix(manifest, separator[1:])
+		rest, separated := strings.CutPrefix(manifest, separator[1:])
 		for {
-			if ruled {
+			if separated {
 				rest = strings.TrimLeft(rest, " \t") // YAML does not allow a tab there
 			}
 			i := strings.Index(rest, separator)
@@ -39,27 +40,26 @@ func documents(manifest string) iter.Seq[string] {
 			if !yield(rest[:i+1]) {
 				return
 			}
-			rest, ruled = rest[i+len(separator):], true
+			rest, separated = rest[i+len(separator):], true
 		}
 	}
 }
 
 // Objects reads the objects of the manifest in their order. It flattens Lists and, as Fleet does, ignores documents without apiVersion or
-// kind. An object without a name has its generateName as name. Namespaces are those that the manifest states. Errors name the document by its
-// number, from 1, and never quote it. They wrap a *BoundError for a manifest beyond a bound, and ErrNoManifest for one that is not in the record.
-func (r *Record) Objects() ([]Object, error) {
-	if r.ManifestLost {
-		return nil, fmt.Errorf("reading the manifest of release %s: %w", r.Name, ErrNoManifest)
+// kind. An object without a name has its generateName as name. Namespaces are those in the manifest. Errors contain the number of the document, from 1,
+// and never quote it. They wrap a *BoundError for a manifest that exceeds a limit, and ErrNoManifest for a record that lost its manifest.
+func (r *Record) Objects() (out []Object, err error) {
+	if err = ErrNoManifest; !r.ManifestLost {
+		out, err = r.read(objectLimits)
 	}
-	out, err := r.read(objectLimits)
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest of release %s: %w", r.Name, err)
 	}
 	return out, nil
 }
 
-// ObjectMetadata is Objects for callers that need only the metadata. In Raw an object as Fleet's agent writes it has only apiVersion, kind and metadata.
-// A record without a manifest has no objects. Errors name neither the release nor what is in it.
+// ObjectMetadata is Objects for callers that need only the metadata. Raw of an object in the usual form has only apiVersion, kind and metadata. A record
+// without a manifest has no objects. Errors contain neither the name of the release nor its contents.
 func (r *Record) ObjectMetadata() ([]Object, error) {
 	out, err := r.read(metadataLimits)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *Record) ObjectMetadata() ([]Object, error) {
 	return out, nil
 }
 
-// read reads the objects of the manifest within limits.
+// read reads the objects of the manifest.
 func (r *Record) read(within limits) ([]Object, error) {
 	var out []Object
 	d := reader{limits: within}
@@ -81,12 +81,11 @@ func (r *Record) read(within limits) ([]Object, error) {
 			return nil, errManyDocuments
 		}
 		raw, err := d.json(doc)
-		var bound *BoundError
-		switch {
-		case errors.As(err, &bound):
+		if _, ok := errors.AsType[*BoundError](err); err != nil && !ok {
+			err = errors.New("it is not valid YAML") // the error of the library may quote the document
+		}
+		if err != nil {
 			return nil, fmt.Errorf("document %d: %w", i, err)
-		case err != nil:
-			return nil, fmt.Errorf("document %d is not valid YAML", i)
 		}
 		if out, err = appendObjects(out, raw, 0); err != nil {
 			return nil, fmt.Errorf("document %d: %w", i, err)
@@ -98,10 +97,10 @@ func (r *Record) read(within limits) ([]Object, error) {
 	return out, nil
 }
 
-// maxListDepth bounds Lists within Lists.
+// maxListDepth limits Lists in Lists.
 const maxListDepth = 8
 
-// appendObjects appends the objects of a document, given as JSON. depth counts the Lists around it.
+// appendObjects appends the objects of a document, given as JSON. depth is the number of Lists around it.
 func appendObjects(out []Object, raw []byte, depth int) ([]Object, error) {
 	if string(raw) == "null" {
 		return out, nil // comments only
@@ -131,10 +130,6 @@ func appendObjects(out []Object, raw []byte, depth int) ([]Object, error) {
 		}
 		return out, nil
 	}
-	name := o.Metadata.Name
-	if name == "" {
-		name = o.Metadata.GenerateName
-	}
-	ref := object.Ref{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Metadata.Namespace, Name: name}
+	ref := object.Ref{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Metadata.Namespace, Name: cmp.Or(o.Metadata.Name, o.Metadata.GenerateName)}
 	return append(out, Object{Ref: ref, Raw: raw}), nil
 }

@@ -9,25 +9,25 @@ import (
 	"strings"
 )
 
-// errUnusual says that a document is not in the usual form. It may still be YAML.
+// errUnusual means that a document is not in the usual form. It may still be valid YAML.
 var errUnusual = errors.New("the document is not in the usual form")
 
 const (
 	// endOfDocument is the indentation after the last line.
 	endOfDocument = -1
-	// maxDepth bounds how deeply collections are nested in the usual form. Schemas of CustomResourceDefinitions have about 50 levels.
+	// maxDepth limits the nesting of collections in the usual form. Schemas of CustomResourceDefinitions have about 50 levels.
 	maxDepth = 100
-	// maxKey bounds, in bytes, a key in the usual form. The library accepts 1024 characters.
+	// maxKey limits the length of a key in the usual form, in bytes. The library accepts 1024 characters.
 	maxKey = 1000
 )
 
-// reader reads the documents of one manifest into JSON, within limits.
+// reader converts the documents of a manifest to JSON, within limits.
 //
-// It reads the usual form itself, which is the form that Fleet's agent and Helm write: block mappings, block sequences, plain, quoted and literal
-// scalars, and comments in lines of their own. The result is byte for byte that of sigs.k8s.io/yaml, which reads all other documents.
+// It converts the usual form itself, which is the form that Fleet's agent and Helm write: block mappings, block sequences, plain, quoted and literal
+// scalars, and comments on separate lines. The result is byte for byte that of sigs.k8s.io/yaml, which converts all other documents.
 type reader struct {
 	limits
-	// bytes and nodes are how much of the manifest was read.
+	// bytes and nodes are the size of the part of the manifest that was read.
 	bytes, nodes int
 
 	doc  string
@@ -36,7 +36,7 @@ type reader struct {
 	indent int
 	text   string
 	depth  int
-	skip   bool // nothing is written
+	skip   bool // the JSON is not written
 	err    error
 
 	out      []byte // the JSON
@@ -44,13 +44,13 @@ type reader struct {
 	unsorted []byte
 }
 
-// member is one member of a JSON object: its key, and the offsets of its JSON in reader.out.
+// member is a member of a JSON object: its key, and the offsets of its JSON in reader.out.
 type member struct {
 	key        string
 	begin, end int
 }
 
-// usual reads a document in the usual form. For any other document it returns errUnusual.
+// usual converts a document in the usual form. For other documents it returns errUnusual.
 func (r *reader) usual(doc string) ([]byte, error) {
 	r.doc, r.next, r.depth, r.skip, r.err, r.out, r.members = doc, 0, 0, false, nil, r.out[:0], r.members[:0]
 	if !r.metadata {
@@ -74,7 +74,7 @@ func (r *reader) usual(doc string) ([]byte, error) {
 	return bytes.Clone(r.out), nil
 }
 
-// usualText says whether a document ends with a line feed, and has no tabs, no other line breaks, and no characters that YAML does not allow.
+// usualText reports whether a document ends with a line feed, and has no tabs, no other line breaks, and no characters that YAML does not allow.
 func usualText(doc string) bool {
 	for _, c := range doc {
 		switch {
@@ -86,7 +86,7 @@ func usualText(doc string) bool {
 	return strings.HasSuffix(doc, "\n")
 }
 
-// fail ends reading. The first error counts.
+// fail ends reading. The first error is kept.
 func (r *reader) fail(err error) {
 	if r.err == nil {
 		r.err = err
@@ -103,7 +103,7 @@ func (r *reader) peek() (line string, indent int) {
 	return line, indent
 }
 
-// nextLine goes to the next line that is not blank and not a comment.
+// nextLine moves to the next line that is not blank and not a comment.
 func (r *reader) nextLine() {
 	for r.next < len(r.doc) {
 		line, indent := r.peek()
@@ -116,7 +116,7 @@ func (r *reader) nextLine() {
 	r.indent, r.text = endOfDocument, ""
 }
 
-// count adds nodes to those that were read.
+// count adds to the number of nodes that were read.
 func (r *reader) count(nodes int) {
 	if r.skip {
 		return
@@ -126,7 +126,7 @@ func (r *reader) count(nodes int) {
 	}
 }
 
-// put writes JSON.
+// put appends JSON.
 func (r *reader) put(s string) {
 	if r.skip {
 		return
@@ -240,10 +240,10 @@ func (r *reader) sequence(column int) {
 	r.put("]")
 }
 
-// isEntry says whether a line begins with the dash of a sequence.
+// isEntry reports whether a line begins with the dash of a sequence.
 func isEntry(text string) bool { return text == "-" || strings.HasPrefix(text, "- ") }
 
-// splitKey splits a line into its key and the text after the colon. ok is false where it does not begin with a key in the usual form.
+// splitKey splits a line into its key and the text after the colon. ok is false if the line does not begin with a key in the usual form.
 func splitKey(text string) (key, rest string, ok bool) {
 	if quote := text[0]; quote == '"' || quote == '\'' {
 		end := closingQuote(text[1:], quote) + 1

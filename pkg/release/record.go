@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release reads Helm's release records: the name of the release, what Fleet wrote into its chart, and the manifest, whose objects are
-// the desired objects of Fleet's agent. It is pure, and bounds what it unpacks and parses.
+// Package release reads Helm's release records: the name of the release, Fleet's annotations of its chart, and the manifest. The objects of the
+// manifest are the desired objects of Fleet's agent. The package is pure, and limits the size of decompressed and parsed data.
 package release
 
 import (
@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,13 +22,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// SecretType is the type of the Secrets in which Helm stores its records, one for each revision. DataKey is the key of the record.
+// SecretType is the type of the Secrets in which Helm stores its records, one for each revision. DataKey is the key with the record.
 const (
 	SecretType = "helm.sh/release.v1"
 	DataKey    = "release"
 )
 
-// Those of Helm's states of a release that this program distinguishes.
+// The states of a release in Helm that this program distinguishes.
 const (
 	StatusDeployed   = "deployed"
 	StatusSuperseded = "superseded"
@@ -36,22 +37,21 @@ const (
 	StatusUninstalling = "uninstalling"
 )
 
-// maxRecord bounds, in bytes, what a record may unpack to. A packed record has at most about 1 MiB, the limit of a Secret, and text shrinks tenfold.
-const maxRecord = 64 << 20
-
-// maxHooks bounds the hooks of a record. A hook takes more memory than the three bytes that it has in the record at least.
-const maxHooks = 20_000
-
-// maxField bounds, in bytes, each name that is kept of a record. No name in Kubernetes and no annotation of Fleet is longer.
-const maxField = 1 << 10
-
-// ErrTooLarge is returned for a record that unpacks to more than the bound. It is a *BoundError.
-var ErrTooLarge error = &BoundError{"it unpacks to more than 64 MiB"}
+const (
+	// maxRecord limits the decompressed size of a record, in bytes. A compressed record has at most about 1 MiB, the limit of a Secret. Text is
+	// usually compressed to a tenth.
+	maxRecord = 64 << 20
+	// maxHooks limits the hooks of a record. A hook may have three bytes in the record and needs more memory.
+	maxHooks = 20_000
+	// maxField limits the length, in bytes, of each name that is kept. No name in Kubernetes and no annotation of Fleet is longer.
+	maxField = 1 << 10
+)
 
 // ErrNoManifest is returned for a record without a manifest whose chart has templates or manifests.
 var ErrNoManifest = errors.New("the record has no manifest, and its chart has templates: the record is incomplete, or every template renders to nothing")
 
 var (
+	ErrTooLarge   error = &BoundError{"it has more than 64 MiB decompressed"}
 	errManyHooks  error = &BoundError{"it has more than 20,000 hooks"}
 	errLongFields error = &BoundError{"a name in it is longer than 1 KiB"}
 )
@@ -62,19 +62,19 @@ type Name struct {
 	Revision        int
 }
 
-// String writes the name as Fleet does in status.release: "namespace/name:revision".
+// String returns the name in the format of Fleet's status.release: "namespace/name:revision".
 func (n Name) String() string { return fmt.Sprintf("%s/%s:%d", n.Namespace, n.Name, n.Revision) }
 
 // Release returns the name without the revision.
 func (n Name) Release() string { return n.Namespace + "/" + n.Name }
 
-// ParseName parses a name as String writes it.
+// ParseName parses a name in the format of String.
 func ParseName(s string) (Name, error) {
 	ns, rest, ok := strings.Cut(s, "/")
 	name, rev, ok2 := strings.Cut(rest, ":")
 	n, err := strconv.Atoi(rev)
 	if !ok || !ok2 || err != nil || ns == "" || name == "" {
-		return Name{}, fmt.Errorf("parsing release %q: want namespace/name:revision", s)
+		return Name{}, fmt.Errorf("parsing release %q: it is not in the format namespace/name:revision", s)
 	}
 	return Name{ns, name, n}, nil
 }
@@ -82,48 +82,46 @@ func ParseName(s string) (Name, error) {
 // ParseSecretName parses the name of a record's Secret: "sh.helm.release.v1.NAME.vREVISION".
 func ParseSecretName(namespace, secret string) (Name, error) {
 	rest, ok := strings.CutPrefix(secret, "sh.helm.release.v1.")
-	i := strings.LastIndex(rest, ".v")
-	if !ok || i < 1 {
-		return Name{}, fmt.Errorf("parsing secret name %q: want sh.helm.release.v1.NAME.vREVISION", secret)
+	if i := strings.LastIndex(rest, ".v"); ok && i > 0 {
+		revision, err := strconv.Atoi(rest[i+2:])
+		n := Name{namespace, rest[:i], revision}
+		if err == nil && revision > 0 && n.SecretName() == secret { // not ".v01"
+			return n, nil
+		}
 	}
-	rev, err := strconv.Atoi(rest[i+2:])
-	n := Name{namespace, rest[:i], rev}
-	if err != nil || rev < 1 || n.SecretName() != secret { // "01" would be a second name of revision 1
-		return Name{}, fmt.Errorf("parsing secret name %q: the revision is not a number as Helm writes it", secret)
-	}
-	return n, nil
+	return Name{}, fmt.Errorf("parsing secret name %q: it is not in the format sh.helm.release.v1.NAME.vREVISION", secret)
 }
 
-// Record is the part of a release record that is read. Of the chart's templates and files only the names are read.
+// Record is the part of a release record that is read.
 type Record struct {
 	Name
-	Status         string // Helm's: deployed, superseded, failed, pending-install, ...
-	BundleID       string // the name of the BundleDeployment; empty where Fleet did not install the release
+	Status         string // in Helm: deployed, superseded, failed, pending-install, ...
+	BundleID       string // the name of the BundleDeployment; empty if Fleet did not install the release
 	AgentNamespace string
-	ServiceAccount string // of Helm, in the agent's namespace; empty for that of the agent
+	ServiceAccount string // for Helm, in the agent's namespace; empty for the agent's own
 	KeepResources  bool
 	Commit         string
-	Deployed       time.Time // when this revision was deployed; zero where the record does not say
+	Deployed       time.Time // when this revision was deployed; zero if it is not known
 	ApplyMethod    string    // "ssa" or "csa"; empty before Helm 4
 	Manifest       string
-	// ManifestLost says that the record has no manifest and that its chart does not explain why: a capture may have left the manifest out.
+	// ManifestLost means that the record has no manifest although its chart has manifests: a capture may have left the manifest out.
 	//
-	// Helm writes no key for an empty manifest, so an empty manifest and a lost one look the same. It is empty where the chart has neither
-	// templates nor manifests below raw-yaml/, or where each template made a hook. Partials (a name that begins with "_") and NOTES.txt make
-	// no object and do not count. A chart whose templates all render to nothing looks like a damaged record: its objects are unknown.
+	// Helm writes no key for an empty manifest, so an empty manifest and a lost manifest look the same. The manifest is empty if the chart has neither
+	// templates nor manifests below raw-yaml/, or if each template rendered a hook. Partials (a name that begins with "_") and NOTES.txt do not count,
+	// because they render no object. If all templates render to nothing, the record looks damaged, and its objects are unknown.
 	ManifestLost bool
 	Hooks        []Hook
 }
 
-// Hook is an object that Helm applies beside the manifest. It is never a desired object, but since Helm 4 it has Fleet's hash label.
+// Hook is an object that Helm applies in addition to the manifest. It is never a desired object, but since Helm 4 it has Fleet's hash label.
 type Hook struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Manifest is the hook as YAML. It is kept only for Secrets, whose values must be hidden.
+	// Manifest is the hook as YAML. It is kept only for Secrets, because their values must be hidden.
 	Manifest string `json:"manifest"`
 }
 
-// Pending says whether Helm wrote the record before it installed the release, and did not finish since.
+// Pending reports whether Helm has begun to install or upgrade the release and has not finished.
 func (r *Record) Pending() bool { return strings.HasPrefix(r.Status, "pending-") }
 
 type document struct {
@@ -146,7 +144,7 @@ type document struct {
 	Hooks       hooks  `json:"hooks"`
 }
 
-// annotations are those of a chart that are read. All others are ignored: a record has room for millions. The keys are those of package fleet.
+// annotations are the annotations of a chart that are read. Others are ignored, because a record may have millions. The keys are those of package fleet.
 type annotations struct {
 	BundleID       string `json:"fleet.cattle.io/bundle-id"`
 	AgentNamespace string `json:"fleet.cattle.io/agent-namespace"`
@@ -155,23 +153,23 @@ type annotations struct {
 	Commit         string `json:"fleet.cattle.io/commit"`
 }
 
-type hooks []madeHook
+type hooks []renderedHook
 
-// madeHook is a hook and the template that made it.
-type madeHook struct {
+// renderedHook is a hook and its template.
+type renderedHook struct {
 	Hook
 	// Path is the path of the template. It begins with the name of the chart: "guestbook/templates/migrate.yaml".
 	Path string `json:"path"`
 }
 
-// UnmarshalJSONFrom implements json.UnmarshalerFrom. It fails where there are too many hooks.
+// UnmarshalJSONFrom implements json.UnmarshalerFrom. It returns an error for too many hooks.
 func (h *hooks) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	*h = (*h)[:0] // of a repeated key the last value counts
+	*h = (*h)[:0] // the last value of a duplicate key is used
 	return eachIn(d, func() error {
 		if len(*h) == maxHooks {
 			return errManyHooks
 		}
-		var hook madeHook
+		var hook renderedHook
 		if err := json.UnmarshalDecode(d, &hook); err != nil {
 			return err
 		}
@@ -186,8 +184,8 @@ func (h *hooks) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-// unpack returns a record's JSON. value is the Secret's value under DataKey: base64 of gzip of JSON, or of JSON.
-func unpack(value []byte) (io.Reader, error) {
+// decompress returns the JSON of a record. value is the value of DataKey in the Secret: base64 of gzip of JSON, or of JSON.
+func decompress(value []byte) (io.Reader, error) {
 	b := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(value)))
 	if magic, err := b.Peek(3); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b, 0x08}) {
 		return gzip.NewReader(b)
@@ -195,15 +193,15 @@ func unpack(value []byte) (io.Reader, error) {
 	return b, nil
 }
 
-// MostUnpacked returns how many bytes a record of packed bytes may unpack to: a hundred times its size, but at least 4 MiB. Records of Helm
-// unpack to about ten times their size, and those with many similar objects to sixty times.
+// MostUnpacked returns the maximum decompressed size, in bytes, of a record with the given compressed size: a hundred times that size, but at least 4 MiB.
+// A usual record has ten times its compressed size, and a record with many similar objects sixty times.
 func MostUnpacked(packed int) int {
 	const density, always = 100, 4 << 20
 	return min(maxRecord, max(always, density*packed))
 }
 
 // StatedSize returns the size in bytes that the end of the gzip of a record states for its JSON. It returns 0 if nothing is stated, or more than
-// MostUnpacked. Whoever made the record may have stated too little: DecodeSized does not unpack more than that.
+// MostUnpacked. The stated size may be wrong: DecodeSized does not decompress more.
 func StatedSize(value []byte) int {
 	const magic, end = "H4sI", 8 // the base64 of the first three bytes of gzip, and the length of that of the last four or more
 	if !bytes.HasPrefix(value, []byte(magic)) || len(value)%4 != 0 || bytes.ContainsAny(value, "\r\n") {
@@ -219,47 +217,47 @@ func StatedSize(value []byte) int {
 	return 0
 }
 
-// UnpackedSize unpacks a record to find out how many bytes it unpacks to: at most MostUnpacked and one more. Decoding needs a multiple of that
-// memory, UnpackedSize itself little. Of a damaged record it returns the size of the part before the damage.
+// UnpackedSize decompresses a record to find out its size in bytes, but at most one more than MostUnpacked. It needs little memory; Decode needs several
+// times the decompressed size. Of a damaged record it returns the size of the part before the damage.
 func UnpackedSize(value []byte) int {
-	r, err := unpack(value)
+	r, err := decompress(value)
 	if err != nil {
 		return 0
 	}
-	n, _ := io.Copy(io.Discard, io.LimitReader(r, int64(MostUnpacked(len(value)))+1)) // what follows the damage is not decoded either
+	n, _ := io.Copy(io.Discard, io.LimitReader(r, int64(MostUnpacked(len(value)))+1)) // the part after the damage is not decoded either
 	return int(n)
 }
 
-// Decode reads a record. value is the Secret's value under DataKey, without the base64 of the API: base64 of gzip of JSON, or of JSON. Errors
-// say what is wrong with the record and never quote it.
+// Decode decodes a record. value is the value of DataKey in the Secret, without the base64 of the API: base64 of gzip of JSON, or of JSON. Errors never
+// quote the record.
 func Decode(value []byte) (*Record, error) { return DecodeSized(value, maxRecord) }
 
-// DecodeSized is Decode for a record that unpacks to at most `size` bytes. If it unpacks to more, the error is ErrTooLarge.
+// DecodeSized is Decode for a record that decompresses to at most `size` bytes. If it decompresses to more, the error is ErrTooLarge.
 func DecodeSized(value []byte, size int) (*Record, error) {
-	r, err := unpack(value)
+	r, err := decompress(value)
 	if err != nil {
 		return nil, errors.New("decoding release record: it is damaged (gzip header)")
 	}
 	limited := &io.LimitedReader{R: r, N: int64(min(size, maxRecord)) + 1}
 	var d document
 	err = json.UnmarshalRead(limited, &d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	a := d.Chart.Metadata.Annotations
+	fields := []string{d.Name, d.Namespace, d.Info.Status, d.ApplyMethod, a.BundleID, a.AgentNamespace, a.ServiceAccount, a.Commit}
+	if limited.N <= 0 {
+		err = ErrTooLarge
+	} else if err == nil && slices.ContainsFunc(fields, func(s string) bool { return len(s) > maxField }) {
+		err = errLongFields
+	}
+	bound, exceeded := errors.AsType[*BoundError](err)
 	switch {
-	case limited.N <= 0:
-		return nil, fmt.Errorf("decoding release record: %w", ErrTooLarge)
-	case errors.Is(err, errManyHooks):
-		return nil, fmt.Errorf("decoding release record: %w", errManyHooks)
-	case errors.Is(err, errLongFields), err == nil && d.long():
-		return nil, fmt.Errorf("decoding release record: %w", errLongFields)
+	case exceeded:
+		return nil, fmt.Errorf("decoding release record: %w", bound)
 	case err != nil:
-		return nil, errors.New("decoding release record: it is damaged (not base64 of gzip of JSON, or cut short)")
+		return nil, errors.New("decoding release record: it is damaged (not base64 of gzip of JSON, or truncated)")
 	case d.Name == "" || d.Version < 1:
 		return nil, errors.New("decoding release record: it has no name or no version")
 	}
-	a := d.Chart.Metadata.Annotations
-	deployed, err := time.Parse(time.RFC3339, d.Info.LastDeployed)
-	if err != nil {
-		deployed = time.Time{} // Helm writes an empty string where there is no time
-	}
+	deployed, _ := time.Parse(time.RFC3339, d.Info.LastDeployed) // zero for the empty string, which Helm writes for an unknown time
 	out := &Record{
 		Name:           Name{d.Namespace, d.Name, d.Version},
 		Status:         d.Info.Status,
@@ -277,18 +275,6 @@ func DecodeSized(value []byte, size int) (*Record, error) {
 		out.Hooks = append(out.Hooks, h.Hook)
 	}
 	return out, nil
-}
-
-// long says whether a name that is kept of the record is longer than maxField.
-func (d *document) long() bool {
-	a := d.Chart.Metadata.Annotations
-	for _, s := range []string{d.Name, d.Namespace, d.Info.Status, d.ApplyMethod, a.BundleID, a.AgentNamespace,
-		a.ServiceAccount, a.Commit} {
-		if len(s) > maxField {
-			return true
-		}
-	}
-	return false
 }
 
 // SecretName returns the name of the Secret with the record of this revision.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// scalar reads the scalar that begins with text in the current line. Its further lines are indented more than column.
+// scalar reads the scalar that begins with text in the current line. Its next lines are indented by more than column.
 func (r *reader) scalar(text string, column int) {
 	switch text[0] {
 	case '"', '\'':
@@ -26,7 +26,7 @@ func (r *reader) scalar(text string, column int) {
 	r.nextLine()
 }
 
-// continued returns the next line of a plain or quoted scalar, without its indentation. ok is false where the next line is not one.
+// continued returns the next line of a plain or quoted scalar, without its indentation. ok is false if the scalar does not continue.
 func (r *reader) continued(column int) (text string, ok bool) {
 	line, indent := r.peek()
 	if indent <= column || indent == len(line) {
@@ -51,7 +51,7 @@ func (r *reader) plain(text string, column int) {
 	}
 	r.put(`"`)
 	r.escape(text)
-	for ; folded; next, folded = r.continued(column) { // with a space in it the scalar is text
+	for ; folded; next, folded = r.continued(column) { // a scalar with a space is text
 		if next[0] == '#' || !isPlainLine(next) {
 			r.fail(errUnusual)
 			return
@@ -62,19 +62,19 @@ func (r *reader) plain(text string, column int) {
 	r.put(`"`)
 }
 
-// isPlain says whether a text can be a plain scalar, or its first line.
+// isPlain reports whether a text can be a plain scalar, or its first line.
 func isPlain(text string) bool {
 	marker := strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...") // may begin or end a document
 	return !marker && strings.IndexByte("?:,[]{}#&*!|>'\"%@` ", text[0]) < 0 && !isEntry(text) && isPlainLine(text)
 }
 
-// isPlainLine says whether a text can be a line of a plain scalar.
+// isPlainLine reports whether a text can be a line of a plain scalar.
 func isPlainLine(text string) bool {
 	last := text[len(text)-1]
 	return last != ':' && last != ' ' && !strings.Contains(text, ": ") && !strings.Contains(text, " #")
 }
 
-// quoted reads a quoted scalar. text is what follows its first quote.
+// quoted reads a quoted scalar. text begins after the first quote.
 func (r *reader) quoted(text string, quote byte, column int) {
 	r.put(`"`)
 	end := closingQuote(text, quote)
@@ -95,7 +95,7 @@ func (r *reader) quoted(text string, quote byte, column int) {
 	r.put(`"`)
 }
 
-// closingQuote finds the quote that ends a text, -1 where none does.
+// closingQuote returns the index of the quote that ends a text, or -1.
 func closingQuote(text string, quote byte) int {
 	for i := 0; i < len(text); i++ {
 		switch {
@@ -108,7 +108,7 @@ func closingQuote(text string, quote byte) int {
 	return -1
 }
 
-// unquote writes text that stands between quotes.
+// unquote appends text from between quotes.
 func (r *reader) unquote(text string, quote byte) {
 	if quote == '\'' {
 		r.escape(strings.ReplaceAll(text, "''", "'"))
@@ -129,17 +129,17 @@ func (r *reader) unquote(text string, quote byte) {
 	}
 }
 
-// goEscapes are the characters that have the same meaning behind a backslash in Go as in YAML.
+// goEscapes are the characters that have the same meaning after a backslash in Go and in YAML.
 const goEscapes = `abtnvfr"\xuU`
 
-// literal reads a literal block scalar. header is what follows its indicator in the line.
+// literal reads a literal block scalar. header is the text after its indicator in the line.
 func (r *reader) literal(header string, column int) {
 	indent := 0 // of the text, 0 until it is known
 	if header != "" && header[0] >= '1' && header[0] <= '9' {
 		indent, header = column+int(header[0]-'0'), header[1:]
 	}
 	r.put(`"`)
-	feeds, empty := 0, true // feeds counts line feeds that are not written yet
+	feeds, empty := 0, true // feeds is the number of line feeds that are not yet appended
 	for r.next < len(r.doc) {
 		line, spaces := r.peek()
 		blank := spaces == len(line)
@@ -154,7 +154,7 @@ func (r *reader) literal(header string, column int) {
 			feeds++
 			continue
 		}
-		r.feed(feeds)
+		r.put(strings.Repeat(`\n`, feeds))
 		r.escape(line[indent:])
 		feeds, empty = 1, false
 	}
@@ -166,18 +166,10 @@ func (r *reader) literal(header string, column int) {
 	case header == "-":
 		feeds = 0
 	}
-	r.feed(feeds)
-	r.put(`"`)
+	r.put(strings.Repeat(`\n`, feeds) + `"`)
 }
 
-// feed writes line feeds.
-func (r *reader) feed(n int) {
-	for range n {
-		r.put(`\n`)
-	}
-}
-
-// escape writes text as part of a JSON string, with the escapes of encoding/json.
+// escape appends text as part of a JSON string, with the escapes of encoding/json.
 func (r *reader) escape(text string) {
 	if r.skip {
 		return
@@ -199,7 +191,7 @@ func (r *reader) escape(text string) {
 	r.put(text[done:])
 }
 
-// isText says whether a plain scalar is text by the rules of YAML 1.1. It returns false where that is not sure.
+// isText reports whether a plain scalar is text by the rules of YAML 1.1. It returns false if this is not certain.
 func isText(text string) bool {
 	unsigned := text
 	if text[0] == '+' || text[0] == '-' {
@@ -223,7 +215,7 @@ func isText(text string) bool {
 		strings.ContainsAny(digits, "+-") && !strings.ContainsAny(digits, "eE")
 }
 
-// isJSON says whether a plain scalar is a truth value, null or an integer that JSON writes in the same way.
+// isJSON reports whether a plain scalar is a boolean, null or an integer in the format of JSON.
 func isJSON(text string) bool {
 	n, err := strconv.ParseInt(text, 10, 64)
 	return text == "true" || text == "false" || text == "null" || err == nil && strconv.FormatInt(n, 10) == text

@@ -9,11 +9,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// maxSecret bounds, in bytes, a document that Secrets reads: a Secret holds at most 1 MiB, and base64 adds a third to it.
+// maxSecret limits the size, in bytes, of a document that Secrets reads. A Secret has at most 1 MiB, and base64 adds a third.
 const maxSecret = 3 << 19
 
-// Secrets reads the Secrets of the record's hooks and, where all is set, those of its manifest. Their values must not be shown, even where the
-// objects of the revision are not needed or could not be read. It ignores documents that could not be read, or are beyond the bounds of Objects.
+// Secrets reads the Secrets among the hooks of the record and, if all is set, in its manifest. Their values must not be shown, even if the objects of the
+// revision are not needed or could not be read. It ignores documents that cannot be read or exceed the limits of Objects.
 func (r *Record) Secrets(all bool) []Object {
 	var out []Object
 	d := reader{limits: objectLimits}
