@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestManyAnnotations holds that of a chart's annotations no more is kept than is read.
+// TestManyAnnotations checks that annotations of a chart that are not read are not kept.
 func TestManyAnnotations(t *testing.T) {
 	const many, most = 300_000, 8 << 20
 	var text strings.Builder

@@ -16,7 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// BenchmarkDecodeRecord reads a record of 500 objects: the record alone, with the objects of its manifest, and with their metadata.
+// BenchmarkDecodeRecord reads a record with 500 objects: the record alone, with the objects of its manifest, and with their metadata.
 func BenchmarkDecodeRecord(b *testing.B) {
 	const objects = 500
 	value := recordOf(b, manifestOf(objects))
@@ -48,8 +48,8 @@ func BenchmarkDecodeRecord(b *testing.B) {
 	}
 }
 
-// BenchmarkManifest reads the manifest of 500 objects: all of them, their metadata alone, and with the library. The floor is what it takes to
-// decode the same objects from JSON.
+// BenchmarkManifest reads a manifest with 500 objects: the objects, their metadata, and the objects with the library. The floor is decoding the same
+// objects from JSON.
 func BenchmarkManifest(b *testing.B) {
 	r := Record{Manifest: manifestOf(500)}
 	objects, err := r.Objects()
@@ -98,8 +98,7 @@ func BenchmarkManifest(b *testing.B) {
 	})
 }
 
-// manifestOf is a manifest as Fleet's agent writes it: a document an object, keys in order; in turns a Deployment and a ConfigMap that
-// holds some text.
+// manifestOf returns a manifest in the form of Fleet's agent, with Deployments and ConfigMaps.
 func manifestOf(objects int) string {
 	const deployment = `---
 apiVersion: apps/v1
@@ -161,8 +160,7 @@ metadata:
 	return out.String()
 }
 
-// packed is a record with that manifest as the Secret's data decodes to. As in a record of Fleet's agent the chart holds the manifest once
-// more, as a file.
+// recordOf returns a record as the value in a Secret. As in a record of Fleet's agent, the chart contains the manifest too, as a file.
 func recordOf(tb testing.TB, manifest string) []byte {
 	tb.Helper()
 	document, err := json.Marshal(map[string]any{

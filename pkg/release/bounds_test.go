@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestObjectsBounds holds that a manifest beyond a bound is refused, and what reading it may take.
+// TestObjectsBounds checks that a manifest that exceeds a limit is refused, and how much memory this needs.
 func TestObjectsBounds(t *testing.T) {
 	const head = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
 	const mostAllocated = 512 << 20
@@ -23,11 +23,11 @@ func TestObjectsBounds(t *testing.T) {
 		{"entries", head + "data:\n" + strings.Repeat("- a\n", 1<<20), errManyNodes},
 		{"entries of many documents", strings.Repeat("---\n"+head+"data:\n"+strings.Repeat("- a\n", 1<<10), 200), errManyNodes},
 		{"flow style", head + "data: [" + strings.Repeat("a,", 520_000) + "]\n", errManyNodes},
-		{"a large document in flow style", "{a: [" + strings.Repeat(secretValue+",", maxDocument/len(secretValue)) + "]}", errLargeDocument},
+		{"large document in flow style", "{a: [" + strings.Repeat(secretValue+",", maxDocument/len(secretValue)) + "]}", errLargeDocument},
 		{"text", head + "data:\n  a: |\n" + strings.Repeat("    text\n", 1<<20), errLargeManifest},
 		{"aliases of a text", "a: &a \"" + strings.Repeat("x", 1<<16) + "\"\nb: [" + strings.Repeat("*a,", 1<<10) + "]\n", errExpands},
 		{"aliases of aliases", "a: &a [" + strings.Repeat("1,", 100) + "]\nb: &b [" + strings.Repeat("*a,", 100) + "]\nc: [" + strings.Repeat("*b,", 100) + "]\n", errExpands},
-		{"an anchor that contains itself", "a: &a [*a]\n", errExpands},
+		{"anchor that contains itself", "a: &a [*a]\n", errExpands},
 		{"objects", strings.Repeat("---\nkind: a\napiVersion: b\n", maxObjects+1), errManyObjects},
 		{"nested brackets", strings.Repeat("---\na: ["+strings.Repeat(strings.Repeat("[", 500)+strings.Repeat("]", 500)+",", 500)+"]\n", 4), errManyNodes},
 	} {
@@ -49,22 +49,22 @@ func TestObjectsBounds(t *testing.T) {
 	}
 }
 
-// TestObjectsWithinBounds holds that what fits into a cluster is read: an object of the API server's size, and definitions as the Prometheus
-// operator has them.
+// TestObjectsWithinBounds checks that large manifests of real clusters are read: an object of the maximum size of the API server, and definitions like
+// those of the Prometheus operator.
 func TestObjectsWithinBounds(t *testing.T) {
 	const head = "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
 	var definitions strings.Builder
 	for range 10 {
 		definitions.WriteString(head + "spec:\n")
 		for i := range 3_000 {
-			fmt.Fprintf(&definitions, "  field%d:\n    description: |-\n      Some words that say what a field is for.\n    type: string\n", i)
+			fmt.Fprintf(&definitions, "  field%d:\n    description: |-\n      A description of the field.\n    type: string\n", i)
 		}
 	}
 	for name, manifest := range map[string]string{
-		"a dashboard":       head + "data:\n  a.json: |\n" + strings.Repeat("    {\"a\": [1, 2, 3], \"b\": {\"c\": \"d\"}},\n", 50_000),
-		"definitions":       definitions.String(),
-		"a few aliases":     head + "data: &d {a: b}\nother: [*d, *d]\n",
-		"an anchor by name": head + "data: {a: \"R&D *important*\"}\n",
+		"dashboard":              head + "data:\n  a.json: |\n" + strings.Repeat("    {\"a\": [1, 2, 3], \"b\": {\"c\": \"d\"}},\n", 50_000),
+		"definitions":            definitions.String(),
+		"few aliases":            head + "data: &d {a: b}\nother: [*d, *d]\n",
+		"text with an ampersand": head + "data: {a: \"R&D *important*\"}\n",
 	} {
 		r := Record{Manifest: manifest}
 		if got, err := r.Objects(); err != nil || len(got) == 0 {
@@ -73,7 +73,7 @@ func TestObjectsWithinBounds(t *testing.T) {
 	}
 }
 
-// TestReaderSorts holds what it may take to sort the keys of nested mappings, each of which has all others in it.
+// TestReaderSorts checks how much memory is needed to sort the keys of deeply nested mappings.
 func TestReaderSorts(t *testing.T) {
 	const mostAllocated = 64 << 20
 	var doc, end strings.Builder
@@ -94,26 +94,26 @@ func TestReaderSorts(t *testing.T) {
 	}
 }
 
-// TestManifestLost holds when a record without a manifest is incomplete.
+// TestManifestLost checks which records without a manifest are incomplete.
 func TestManifestLost(t *testing.T) {
 	const manifest, templates = "---\na: b\n", "templates/"
 	for _, tc := range []struct {
 		name             string
 		manifest         string
 		templates, files []string
-		hooks            []string // their templates
+		hooks            []string // paths of their templates
 		want             bool
 	}{
 		{name: "no chart"},
-		{name: "a manifest", manifest: manifest, templates: []string{templates + "a.yaml"}},
+		{name: "manifest", manifest: manifest, templates: []string{templates + "a.yaml"}},
 		{name: "templates", templates: []string{templates + "a.yaml"}, want: true},
-		{name: "a manifest of blanks", manifest: "\n ", templates: []string{templates + "a.yaml"}, want: true},
+		{name: "blank manifest", manifest: "\n ", templates: []string{templates + "a.yaml"}, want: true},
 		{name: "only comments", manifest: "---\n# Source: a.yaml\n", templates: []string{templates + "a.yaml"}},
 		{name: "only partials and notes", templates: []string{templates + "_helpers.tpl", templates + "sub/_x.yaml", templates + "NOTES.txt"}},
 		{name: "plain manifests", files: []string{"raw-yaml/a.yaml"}, want: true},
 		{name: "other files", files: []string{"README.md", "dashboards/a.json"}},
-		{name: "every template made a hook", templates: []string{templates + "a.yaml", templates + "b.yaml"}, hooks: []string{"chart/templates/a.yaml", "chart/templates/b.yaml"}},
-		{name: "one of two templates made a hook", templates: []string{templates + "a.yaml", templates + "b.yaml"}, hooks: []string{"chart/templates/a.yaml"}, want: true},
+		{name: "every template rendered a hook", templates: []string{templates + "a.yaml", templates + "b.yaml"}, hooks: []string{"chart/templates/a.yaml", "chart/templates/b.yaml"}},
+		{name: "one of two templates rendered a hook", templates: []string{templates + "a.yaml", templates + "b.yaml"}, hooks: []string{"chart/templates/a.yaml"}, want: true},
 		{name: "hooks and plain manifests", files: []string{"raw-yaml/a.yaml"}, hooks: []string{"chart/templates/a.yaml"}, want: true},
 	} {
 		named := func(names []string) []map[string]any {
@@ -156,8 +156,8 @@ func TestUnpackedSize(t *testing.T) {
 		value []byte
 		want  int
 	}{
-		"a record": {base64Of(packed(t, minimal)), len(minimal)}, "plain": {base64Of([]byte(minimal)), len(minimal)},
-		"nothing": {nil, 0}, "a bomb": {large, MostUnpacked(len(large)) + 1}, "a damaged header": {base64Of([]byte{0x1f, 0x8b, 0x08}), 0},
+		"record": {base64Of(packed(t, minimal)), len(minimal)}, "plain": {base64Of([]byte(minimal)), len(minimal)},
+		"empty": {nil, 0}, "too large": {large, MostUnpacked(len(large)) + 1}, "damaged header": {base64Of([]byte{0x1f, 0x8b, 0x08}), 0},
 	} {
 		if got := UnpackedSize(tc.value); got != tc.want {
 			t.Errorf("%s: %d bytes, want %d", name, got, tc.want)

@@ -10,11 +10,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// TestObjectsFinalNewline holds that a block scalar that ends its document keeps its last newline, wherever the document stands: the API
-// server got it with the newline, so without it every such object would show as modified.
+// TestObjectsFinalNewline checks that a block scalar at the end of any document keeps its last newline. The live object has the newline, so without it
+// the object would be modified.
 func TestObjectsFinalNewline(t *testing.T) {
 	const script = "apiVersion: example.com/v1\nkind: Script\nmetadata:\n  name: a\nspec:\n  text: |\n    echo\n"
-	// Helm writes an empty line behind each document.
+	// Helm writes an empty line after each document.
 	r := release.Record{Manifest: "---\n# Source: a.yaml\n" + script + "\n---\n# Source: b.yaml\n" + script + "---\n" + script}
 	objects, err := r.Objects()
 	if err != nil {

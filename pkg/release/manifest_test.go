@@ -27,34 +27,34 @@ func TestObjects(t *testing.T) {
 		name, manifest string
 		want           []string
 	}{
-		{"nothing", "", nil},
+		{"empty", "", nil},
 		{"blanks", "\n \n\t\n", nil},
 		{"only separators", "---\n---\n---", nil},
-		{"two", a + "---\n" + b, both},
-		{"as Helm writes it", "---\n# Source: guestbook/templates/a.yaml\n" + a + "---\n# Source: guestbook/templates/b.yaml\n" + b, both},
+		{"two documents", a + "---\n" + b, both},
+		{"format of Helm", "---\n# Source: guestbook/templates/a.yaml\n" + a + "---\n# Source: guestbook/templates/b.yaml\n" + b, both},
 		{"blanks after the separator", a + "--- \t \n" + b, both},
-		{"a comment after the separator", a + "--- # Source: b.yaml\n" + b, both},
-		{"empty documents", "---\n" + a + "---\n\n---\n# nothing here\n---\n   \n---\n" + b + "---\n", both},
+		{"comment after the separator", a + "--- # Source: b.yaml\n" + b, both},
+		{"empty documents", "---\n" + a + "---\n\n---\n# comment\n---\n   \n---\n" + b + "---\n", both},
 		{"lines that end in CR LF", strings.ReplaceAll("---\n"+a+"---\n"+b, "\n", "\r\n"), both},
 		{"content after the separator", "--- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n--- {apiVersion: apps/v1, kind: Deployment, metadata: {name: b, namespace: web}}\n", both},
-		{"the end of a document", a + "...\n---\n" + b, both},
-		{"a block scalar with separators in it", a + "data:\n  text: |\n    ---\n    b: c\n    ---\n---\n" + b, both},
-		{"a folded scalar that begins like one", a + "data:\n  text: >-\n    --- # not here\n---\n" + b, both},
-		{"a longer rule is no separator", a + "data:\n  text: |\n    -----\n---\n" + b, both},
-		{"a last line without end", strings.TrimSuffix(a+"---\n"+b, "\n"), both},
+		{"end of a document", a + "...\n---\n" + b, both},
+		{"block scalar with separators", a + "data:\n  text: |\n    ---\n    b: c\n    ---\n---\n" + b, both},
+		{"folded scalar that begins like a separator", a + "data:\n  text: >-\n    --- # not here\n---\n" + b, both},
+		{"longer line of dashes", a + "data:\n  text: |\n    -----\n---\n" + b, both},
+		{"last line without a line feed", strings.TrimSuffix(a+"---\n"+b, "\n"), both},
 		{"JSON", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`, both[:1]},
 		{"without kind", "a: 1\n---\napiVersion: v1\n---\nkind: ConfigMap\n---\n" + a, both[:1]},
 		{"null", "null\n---\n~\n---\n" + a, both[:1]},
-		{"a List", "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n" +
+		{"List", "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n" +
 			"- {apiVersion: apps/v1, kind: Deployment, metadata: {name: b, namespace: web}}\n", both},
-		{"a typed List", "apiVersion: v1\nkind: ConfigMapList\nitems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]", both[:1]},
-		{"a List in a List", "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}]}", both[:1]},
-		{"an empty List", "{apiVersion: v1, kind: List, items: []}\n---\n" + a, both[:1]},
-		{"a kind that only ends like a List", "{apiVersion: example.com/v1, kind: WishList, metadata: {name: a, namespace: web}, spec: {items: [1]}}",
+		{"typed List", "apiVersion: v1\nkind: ConfigMapList\nitems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]", both[:1]},
+		{"List in a List", "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}]}", both[:1]},
+		{"empty List", "{apiVersion: v1, kind: List, items: []}\n---\n" + a, both[:1]},
+		{"kind that ends in List", "{apiVersion: example.com/v1, kind: WishList, metadata: {name: a, namespace: web}, spec: {items: [1]}}",
 			[]string{"example.com/v1 wishlist.example.com web/a"}},
 		{"only a generateName", "{apiVersion: batch/v1, kind: Job, metadata: {generateName: run-}}", []string{"batch/v1 job.batch run-"}},
-		{"no name at all", "{apiVersion: batch/v1, kind: Job}", []string{"batch/v1 job.batch"}},
-		{"twice", a + "---\n" + a, []string{both[0], both[0]}},
+		{"no name", "{apiVersion: batch/v1, kind: Job}", []string{"batch/v1 job.batch"}},
+		{"duplicate", a + "---\n" + a, []string{both[0], both[0]}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := Record{Name: Name{"web", "guestbook", 1}, Manifest: tc.manifest}
@@ -69,7 +69,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestObjectsContent holds that a separator within a block scalar leaves the scalar whole, and types as they are.
+// TestObjectsContent checks that a separator in a block scalar does not split the document, and that values keep their types.
 func TestObjectsContent(t *testing.T) {
 	r := Record{Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  text: |\n    a\n    ---\n    b\n  number: 1\n  octal: 0755\n  big: 9007199254740993\n"}
 	got, err := r.Objects()
@@ -89,33 +89,33 @@ func TestObjectsContent(t *testing.T) {
 func TestObjectsRefuse(t *testing.T) {
 	ok := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 	for _, tc := range []struct{ name, manifest, document string }{
-		{"no YAML", "---\n" + ok + "---\na: [" + secretValue, "document 2"},
+		{"invalid YAML", "---\n" + ok + "---\na: [" + secretValue, "document 2"},
 		{"tabs", "---\n" + ok + "---\na:\n\tb: " + secretValue, "document 2"},
 		{"text", secretValue + " and nothing else", "document 1"},
-		{"a list", "- " + secretValue, "document 1"},
-		{"a name that is a map", "{apiVersion: v1, kind: ConfigMap, metadata: {name: {a: " + secretValue + "}}}", "document 1"},
-		{"a kind that is a list", "{apiVersion: v1, kind: [" + secretValue + "], metadata: {name: a}}", "document 1"},
-		{"items that are no list", "{apiVersion: v1, kind: List, items: {a: " + secretValue + "}}", "document 1"},
-		{"an item that is text", "{apiVersion: v1, kind: List, items: [" + secretValue + "]}", "document 1"},
-		{"an unknown anchor", "{apiVersion: v1, kind: ConfigMap, metadata: {name: *" + secretValue + "}}", "document 1"},
+		{"list", "- " + secretValue, "document 1"},
+		{"map as name", "{apiVersion: v1, kind: ConfigMap, metadata: {name: {a: " + secretValue + "}}}", "document 1"},
+		{"list as kind", "{apiVersion: v1, kind: [" + secretValue + "], metadata: {name: a}}", "document 1"},
+		{"map as items", "{apiVersion: v1, kind: List, items: {a: " + secretValue + "}}", "document 1"},
+		{"text as item", "{apiVersion: v1, kind: List, items: [" + secretValue + "]}", "document 1"},
+		{"unknown anchor", "{apiVersion: v1, kind: ConfigMap, metadata: {name: *" + secretValue + "}}", "document 1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := Record{Name: Name{"web", "guestbook", 1}, Manifest: tc.manifest}
 			got, err := r.Objects()
 			if err == nil {
-				t.Fatalf("no error but %v", refs(got))
+				t.Fatalf("got %v, want an error", refs(got))
 			}
 			quiet(t, tc.name, err)
 			for _, s := range []string{"web/guestbook:1", tc.document} {
 				if !strings.Contains(err.Error(), s) {
-					t.Errorf("the error does not name %q: %v", s, err)
+					t.Errorf("error %v, want it to contain %q", err, s)
 				}
 			}
 		})
 	}
 }
 
-// FuzzObjects holds that whatever a manifest says, its objects have a kind and are JSON, and that an error does not quote it.
+// FuzzObjects checks that the objects of any manifest have a kind and are JSON, and that an error does not quote the manifest.
 func FuzzObjects(f *testing.F) {
 	f.Add("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n# comment\n--- # more\napiVersion: v1\nkind: List\nitems: []\n")
 	f.Add("apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items: [null, {}]\n")
@@ -137,12 +137,12 @@ func FuzzObjects(f *testing.F) {
 		}
 		for _, o := range got {
 			if o.Kind == "" || o.APIVersion == "" || !json.Valid(o.Raw) {
-				t.Errorf("an object without kind, or no JSON: %+v", o.Ref)
+				t.Errorf("object without kind, or not JSON: %+v", o.Ref)
 			}
 		}
 		again, err := r.Objects()
 		if err != nil || len(again) != len(got) {
-			t.Errorf("read again: %d objects instead of %d, error %v", len(again), len(got), err)
+			t.Errorf("second read: %d objects, error %v, want %d objects", len(again), err, len(got))
 		}
 	})
 }

@@ -13,13 +13,13 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// direct reads a document with the reader alone.
+// direct converts a document without the library.
 func direct(doc string) ([]byte, error) {
 	return (&reader{limits: objectLimits}).usual(doc)
 }
 
-// compareWithLibrary fails the test if the reader accepts a document and does not return what the library returns. It says whether the
-// reader accepts it.
+// compareWithLibrary fails the test if the reader accepts a document and returns another result than the library. It reports whether the reader accepts
+// the document.
 func compareWithLibrary(t *testing.T, doc string) (accepted bool) {
 	t.Helper()
 	got, err := direct(doc)
@@ -38,7 +38,7 @@ func compareWithLibrary(t *testing.T, doc string) (accepted bool) {
 	return true
 }
 
-// usual is a document in the form that Fleet's agent and Helm write, with an example of everything that the form has.
+// usual is a document in the usual form, with examples of all its parts.
 const usual = `# Source: guestbook/templates/all.yaml
 apiVersion: v1
 data:
@@ -100,17 +100,16 @@ spec:
 zero:
 `
 
-// TestReader holds that the usual form is read without the library.
+// TestReader checks that the usual form is converted without the library.
 func TestReader(t *testing.T) {
 	for doc := range strings.SplitSeq(usual, "~") {
 		if !compareWithLibrary(t, doc) {
-			t.Errorf("it is not read:\n%s", doc)
+			t.Errorf("the reader does not accept:\n%s", doc)
 		}
 	}
 }
 
-// TestReaderReadsWriters holds that the reader reads objects as the real writers write them: the library of Fleet's agent, and that of Helm 4
-// behind it.
+// TestReaderReadsWriters checks that the reader accepts objects from the real writers: the library of Fleet's agent, and then the library of Helm 4.
 func TestReaderReadsWriters(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("some words ", 40))
 	data := map[string]any{"": "empty key", "8080": "number", "true": "word", "a b": "blank", "key10": 10, "key9": 9, "Upper": nil, "nested": map[string]any{
@@ -134,90 +133,90 @@ func TestReaderReadsWriters(t *testing.T) {
 	}
 	for _, doc := range []string{string(fleet), "# Source: a.yaml\n" + helm + "\n"} {
 		if !compareWithLibrary(t, doc) {
-			t.Errorf("it is not read:\n%s", doc)
+			t.Errorf("the reader does not accept:\n%s", doc)
 		}
 	}
 }
 
-// TestReaderLeavesToLibrary holds what is not in the usual form: either the library reads it in another way than its lines suggest, or no writer
-// of manifests writes it.
+// TestReaderLeavesToLibrary checks which documents are not in the usual form: the library interprets them in another way than their lines suggest, or no
+// writer of manifests writes them.
 func TestReaderLeavesToLibrary(t *testing.T) {
 	for name, doc := range map[string]string{
-		"nothing":                     "",
-		"only comments":               "# nothing\n",
-		"no line feed at the end":     "kind: a",
-		"JSON":                        `{"apiVersion":"v1"}` + "\n",
-		"text":                        "text\n",
-		"a sequence":                  "- kind: a\n",
-		"an indented mapping":         "  kind: a\n",
-		"a directive":                 "%YAML 1.1\n",
-		"the end of a document":       "kind: a\n...\n",
-		"text behind the end":         "kind: a\n... b: c\n",
-		"a second beginning":          "--- a: b\n",
-		"a merged mapping":            "kind: a\n<<: {kind: b}\n",
-		"a merged block":              "a:\n  <<:\n    b: c\n",
-		"a complex key":               "? kind\n: a\n",
-		"an anchor":                   "a: &a\n  name: b\nmetadata:\n  labels: *a\n",
-		"an anchored entry":           "a:\n- &a b\n",
-		"a tag":                       "a: !!str b\n",
-		"a flow mapping":              "a: {b: c}\n",
-		"a flow mapping over lines":   "a: {\nkind: b\n }\n",
-		"a flow sequence over lines":  "a:\n  b: [\nkind: b,\n  ]\n",
-		"a flow mapping in an entry":  "a:\n- {b: c}\n",
-		"text behind a quote":         "a: \"b\" {\n",
-		"a comment behind a value":    "a: b # c\n",
-		"a quote at the margin":       "a: \"b\nkind: c\n  \"\n",
-		"a single quote":              "a:\n  b: 'c\nkind: d'\n",
-		"a quote that does not end":   "a: 'b\n",
-		"an empty line in quotes":     "a: 'b\n\n  c'\n",
-		"an escaped line feed":        "a: \"b\\\n  c\"\n",
-		"an unknown escape":           "a: \"\\q\"\n",
-		"a surrogate":                 "a: \"\\uD83D\\uDE00\"\n",
-		"a key with an escape":        "\"\\x61\": b\n",
-		"a long key":                  strings.Repeat("a", maxKey+1) + ": b\n",
-		"a scalar in a line alone":    "a:\n  b\n  \"c\n",
-		"a literal in a line alone":   "a:\n  |\n  b\n",
-		"a folded block scalar":       "a: >\n  b\n",
-		"an empty literal":            "a: |\nb: c\n",
-		"a literal after blanks":      "a: |\n    \n  b\n",
-		"another order in a header":   "a: |-2\n  b\n",
-		"a tab":                       "a:\n  b:\t\"c\n",
-		"a tab in a literal":          "a: |\n  b\tc\n",
-		"a carriage return":           "a: b\rkind: c\n",
-		"lines that end in CR LF":     "a: b\r\n",
-		"a next line":                 "a: |\n  b\u0085kind: c\n",
-		"a line separator":            "a: |\n  b\u2028kind: c\n",
-		"a byte order mark":           "\ufeffkind: c\n",
-		"a control character":         "a: b\x7f\n",
-		"another encoding":            "a: \xff\n",
-		"a key that is there twice":   "a: 1\nb: 2\na: 3\n",
-		"a number as a key":           "1: a\n",
-		"a truth value as a key":      "true: a\n",
-		"two keys in a line":          "a: b: c\n",
-		"an entry behind a key":       "a: - b\n",
-		"an empty entry":              "a:\n-\n  b: c\n",
-		"blanks behind a dash":        "a:\n-   b: c\n",
-		"blanks behind a value":       "a: b \n",
-		"a line that is too deep":     "a: b\n\n  c\n",
-		"a line that is not deep":     "a:\n  - b: c\n   d: e\n",
-		"an octal number":             "a: 0755\n",
-		"a hexadecimal number":        "a: 0x10\n",
-		"a binary number":             "a: 0b1\n",
-		"a number with an underscore": "a: 1_000\n",
-		"a number with a plus":        "a: +1\n",
-		"a negative zero":             "a: -0\n",
-		"a large number":              "a: 12345678901234567890\n",
-		"an exponent":                 "a: 1e+06\n",
-		"a last zero":                 "a: 1.50\n",
-		"a small fraction":            "a: 0.0000001\n",
-		"a long fraction":             "a: 0.12345678901234567\n",
-		"no digit before the point":   "a: .5\n",
-		"infinity":                    "a: -.inf\n",
-		"no number":                   "a: .NaN\n",
-		"yes":                         "a: yes\n",
-		"another spelling of true":    "a: TRUE\n",
-		"a tilde":                     "a: ~\n",
-		"nested too deeply":           "a:\n" + strings.Repeat("- ", maxDepth+1) + "b\n",
+		"empty":                            "",
+		"only comments":                    "# comment\n",
+		"no line feed at the end":          "kind: a",
+		"JSON":                             `{"apiVersion":"v1"}` + "\n",
+		"text":                             "text\n",
+		"sequence":                         "- kind: a\n",
+		"indented mapping":                 "  kind: a\n",
+		"directive":                        "%YAML 1.1\n",
+		"end of a document":                "kind: a\n...\n",
+		"text after the end":               "kind: a\n... b: c\n",
+		"content after the marker":         "--- a: b\n",
+		"merged mapping":                   "kind: a\n<<: {kind: b}\n",
+		"merged block":                     "a:\n  <<:\n    b: c\n",
+		"complex key":                      "? kind\n: a\n",
+		"anchor":                           "a: &a\n  name: b\nmetadata:\n  labels: *a\n",
+		"anchored entry":                   "a:\n- &a b\n",
+		"tag":                              "a: !!str b\n",
+		"flow mapping":                     "a: {b: c}\n",
+		"flow mapping over lines":          "a: {\nkind: b\n }\n",
+		"flow sequence over lines":         "a:\n  b: [\nkind: b,\n  ]\n",
+		"flow mapping in an entry":         "a:\n- {b: c}\n",
+		"text after a quote":               "a: \"b\" {\n",
+		"comment after a value":            "a: b # c\n",
+		"quote without indentation":        "a: \"b\nkind: c\n  \"\n",
+		"single quote":                     "a:\n  b: 'c\nkind: d'\n",
+		"quote without end":                "a: 'b\n",
+		"empty line in quotes":             "a: 'b\n\n  c'\n",
+		"escaped line feed":                "a: \"b\\\n  c\"\n",
+		"unknown escape":                   "a: \"\\q\"\n",
+		"surrogate":                        "a: \"\\uD83D\\uDE00\"\n",
+		"key with an escape":               "\"\\x61\": b\n",
+		"long key":                         strings.Repeat("a", maxKey+1) + ": b\n",
+		"scalar on its own line":           "a:\n  b\n  \"c\n",
+		"literal on its own line":          "a:\n  |\n  b\n",
+		"folded block scalar":              "a: >\n  b\n",
+		"empty literal":                    "a: |\nb: c\n",
+		"literal after blanks":             "a: |\n    \n  b\n",
+		"another order in a header":        "a: |-2\n  b\n",
+		"tab":                              "a:\n  b:\t\"c\n",
+		"tab in a literal":                 "a: |\n  b\tc\n",
+		"carriage return":                  "a: b\rkind: c\n",
+		"lines that end in CR LF":          "a: b\r\n",
+		"next-line character":              "a: |\n  b\u0085kind: c\n",
+		"line-separator character":         "a: |\n  b\u2028kind: c\n",
+		"byte order mark":                  "\ufeffkind: c\n",
+		"control character":                "a: b\x7f\n",
+		"another encoding":                 "a: \xff\n",
+		"duplicate key":                    "a: 1\nb: 2\na: 3\n",
+		"number as a key":                  "1: a\n",
+		"boolean as a key":                 "true: a\n",
+		"two keys in a line":               "a: b: c\n",
+		"entry after a key":                "a: - b\n",
+		"empty entry":                      "a:\n-\n  b: c\n",
+		"blanks after a dash":              "a:\n-   b: c\n",
+		"blanks after a value":             "a: b \n",
+		"line with too much indentation":   "a: b\n\n  c\n",
+		"line with too little indentation": "a:\n  - b: c\n   d: e\n",
+		"octal number":                     "a: 0755\n",
+		"hexadecimal number":               "a: 0x10\n",
+		"binary number":                    "a: 0b1\n",
+		"number with an underscore":        "a: 1_000\n",
+		"number with a plus":               "a: +1\n",
+		"negative zero":                    "a: -0\n",
+		"large number":                     "a: 12345678901234567890\n",
+		"exponent":                         "a: 1e+06\n",
+		"trailing zero":                    "a: 1.50\n",
+		"small fraction":                   "a: 0.0000001\n",
+		"long fraction":                    "a: 0.12345678901234567\n",
+		"no digit before the point":        "a: .5\n",
+		"negative infinity":                "a: -.inf\n",
+		"not a number":                     "a: .NaN\n",
+		"yes as a boolean":                 "a: yes\n",
+		"another spelling of true":         "a: TRUE\n",
+		"tilde":                            "a: ~\n",
+		"nested too deeply":                "a:\n" + strings.Repeat("- ", maxDepth+1) + "b\n",
 	} {
 		if got, err := direct(doc); !errors.Is(err, errUnusual) {
 			t.Errorf("%s: %s, error %v", name, got, err)
@@ -225,7 +224,7 @@ func TestReaderLeavesToLibrary(t *testing.T) {
 	}
 }
 
-// TestReaderEnumerated compares the reader with the library on all short documents that are made of parts which could mislead.
+// TestReaderEnumerated compares the reader with the library for all short documents from difficult parts.
 func TestReaderEnumerated(t *testing.T) {
 	blanksAnd := func(parts string) []string { return append(strings.Fields(parts), " ") }
 	for _, tc := range []struct {
@@ -253,12 +252,12 @@ func TestReaderEnumerated(t *testing.T) {
 			}
 		}
 		if enumerate("", tc.most); accepted == 0 {
-			t.Errorf("no document that begins with %q is read", tc.before)
+			t.Errorf("the reader accepts no document that begins with %q", tc.before)
 		}
 	}
 }
 
-// FuzzReader holds that whatever the reader reads of a document is what the library reads, and that the metadata is that of the objects.
+// FuzzReader checks that the reader returns the same as the library, and that ObjectMetadata returns the metadata of Objects.
 func FuzzReader(f *testing.F) {
 	for doc := range strings.SplitSeq(usual, "~") {
 		f.Add(doc)
@@ -277,7 +276,7 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(compareManifest)
 }
 
-// compareManifest compares what is read of a manifest in different ways.
+// compareManifest compares the results of different ways to read a manifest.
 func compareManifest(t *testing.T, manifest string) {
 	t.Helper()
 	for doc := range documents(manifest) {
@@ -286,28 +285,28 @@ func compareManifest(t *testing.T, manifest string) {
 	r := Record{Manifest: manifest}
 	want, err := r.Objects()
 	if err != nil {
-		return // what is wrong may be where ObjectMetadata reads nothing
+		return // the error may be in a part that ObjectMetadata does not read
 	}
 	got, err := r.ObjectMetadata()
 	if errors.Is(err, errManyMetadataNodes) {
-		return // as it may be with aliases
+		return // possible with aliases
 	}
 	if err != nil {
-		t.Fatalf("Objects reads it, ObjectMetadata does not: %v\n%q", err, manifest)
+		t.Fatalf("ObjectMetadata: error %v, but none of Objects\n%q", err, manifest)
 	}
 	if diff := cmp.Diff(metadataOf(t, want), metadataOf(t, got)); diff != "" {
 		t.Errorf("metadata of %q (-want +got):\n%s", manifest, diff)
 	}
 }
 
-// fragments are what documents are made of that could mislead.
+// fragments are difficult parts of documents.
 var fragments = []string{
 	"\n", "\n", "\n ", "\n  ", "\n    ", " ", "- ", "-", "a: ", "a:", "b: x", "x", "\"", "'", "''", "\\", "|", ">-", "|2", "{", "}", "{}", "[", "]", ",", "# c", " # c",
 	"&a", "*a", "!!str ", "? ", ": ", ":", "\nkind: k\n", "\napiVersion: v\n", "\nmetadata:\n  name: n\n", "\nmetadata:", "\n---\n", "\nitems:\n", "kind: l", "\t", "%", "~",
 	"\n- ", "\n  - ", "|-", "|+", "|1", "-2\n", "\n\n", "\\n", "\\u2028", "\\x0", "0", "1", "12", ".", "e", "_", "+", "true", "no", "null", "<<", "Z", "\u0085", "é", "b:", "c: ", "\"c\": ", "  ",
 }
 
-// FuzzReaderFragments is FuzzReader with documents that are more often YAML: each byte stands for a fragment.
+// FuzzReaderFragments is FuzzReader with documents that are more often valid YAML: each byte stands for a fragment.
 func FuzzReaderFragments(f *testing.F) {
 	for i := range fragments {
 		f.Add([]byte{byte(i), byte(i * 7), byte(i * 3)})
@@ -328,7 +327,7 @@ func textOf(which []byte) string {
 	return out.String()
 }
 
-// bytesOf hands out bytes one by one, and zeros when there are no more.
+// bytesOf returns its bytes one after another, and then zeros.
 type bytesOf []byte
 
 func (b *bytesOf) next() int {
@@ -351,7 +350,7 @@ func (b *bytesOf) text() string {
 	return textOf(which)
 }
 
-// value returns a value as an object can have it.
+// value returns a value of an object.
 func (b *bytesOf) value(depth int) any {
 	kind := b.next()
 	if depth == 0 {
@@ -390,8 +389,8 @@ func (b *bytesOf) object(depth int) map[string]any {
 	return out
 }
 
-// FuzzWritten is FuzzReader with documents as the real writers write them, the library of Fleet's agent and that of Helm 4 behind it, and with
-// changes in one place of them. Without a change the reader must read most of them itself.
+// FuzzWritten is FuzzReader with documents from the real writers, the library of Fleet's agent and then the library of Helm 4, and with changes in one
+// place of them.
 func FuzzWritten(f *testing.F) {
 	f.Add([]byte("spec"), uint(0), "")
 	f.Add([]byte{5, 3, 9, 9, 9, 13, 4, 2, 1, 1, 11, 3, 5, 2, 10, 10, 13, 2, 2, 8, 9, 2, 99, 2, 7, 8, 3, 99, 99, 7}, uint(40), "x")
@@ -403,7 +402,7 @@ func FuzzWritten(f *testing.F) {
 		o["metadata"] = map[string]any{"name": "a", "labels": b.object(0)}
 		fleet, err := sigsyaml.Marshal(o)
 		if err != nil {
-			return // the library reads JSON as YAML, and cannot read all of it
+			return // the library parses JSON as YAML, which fails for some JSON
 		}
 		docs := []string{string(fleet)}
 		if nodes, err := kio.ParseAll(string(fleet)); err == nil && len(nodes) == 1 {

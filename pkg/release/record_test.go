@@ -20,10 +20,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
-// secretValue stands in records of tests; no error may quote it.
+// secretValue is in the records of tests. Errors must not quote it.
 const secretValue = "invented-secret-value"
 
-// minimal is the smallest record that is one, in readable form.
+// minimal is the smallest valid record, decompressed.
 const minimal = `{"name":"guestbook","namespace":"web","version":3,"info":{"status":"deployed"},"manifest":"a: ` + secretValue + `"}`
 
 func packed(t *testing.T, doc string) []byte {
@@ -50,7 +50,7 @@ func TestParseName(t *testing.T) {
 		{"web/guestbook:1", Name{"web", "guestbook", 1}, true},
 		{"web/bundle-name-example-com-645ef821:12", Name{"web", "bundle-name-example-com-645ef821", 12}, true},
 		{"web/a.b:1", Name{"web", "a.b", 1}, true},
-		// Split at the first "/" and then at the first ":", as Fleet does.
+		// It is split at the first "/" and then at the first ":", as in Fleet.
 		{"web/a/b:1", Name{"web", "a/b", 1}, true},
 		{"web/a:1:2", Name{}, false},
 		{"", Name{}, false},
@@ -66,7 +66,7 @@ func TestParseName(t *testing.T) {
 			t.Errorf("%q: %+v, error %v, want %+v", tc.in, got, err, tc.want)
 		}
 		if tc.ok && got.String() != tc.in {
-			t.Errorf("%q comes back as %q", tc.in, got)
+			t.Errorf("got %q, want %q", got, tc.in)
 		}
 	}
 	n := Name{"web", "guestbook", 2}
@@ -100,7 +100,7 @@ func TestParseSecretName(t *testing.T) {
 			t.Errorf("%q: %+v, error %v, want %+v", tc.in, got, err, tc.want)
 		}
 		if tc.ok && got.SecretName() != tc.in {
-			t.Errorf("%q comes back as %q", tc.in, got.SecretName())
+			t.Errorf("got %q, want %q", got.SecretName(), tc.in)
 		}
 	}
 }
@@ -133,12 +133,12 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		if !got.Pending() {
-			t.Errorf("%s: a record in %s is not pending", name, got.Status)
+			t.Errorf("%s: the record with status %s is not pending", name, got.Status)
 		}
 	}
 	got, err := Decode(base64Of(packed(t, minimal)))
 	if err != nil || got.BundleID != "" || got.KeepResources || got.Pending() {
-		t.Errorf("a release of somebody who does not use Fleet: %+v, error %v", got, err)
+		t.Errorf("release without Fleet: %+v, error %v", got, err)
 	}
 }
 
@@ -149,33 +149,33 @@ func TestDecodeRefuses(t *testing.T) {
 	badHeader := bytes.Clone(doc)
 	badHeader[3] = 0xff
 	for name, value := range map[string][]byte{
-		"nothing":               nil,
-		"no base64":             []byte("this is no record: " + secretValue),
-		"base64 of one layer":   doc,
-		"cut base64":            base64Of(doc)[:len(doc)/2],
-		"cut gzip":              base64Of(doc[:len(doc)-12]),
-		"gzip without its sum":  base64Of(doc[:len(doc)-8]),
-		"gzip of another sum":   base64Of(badSum),
-		"damaged gzip header":   base64Of(badHeader),
-		"only a gzip header":    base64Of([]byte{0x1f, 0x8b, 0x08}),
-		"damaged deflate":       base64Of(append(bytes.Clone(doc[:20]), bytes.Repeat([]byte{0xff}, 20)...)),
-		"no JSON":               base64Of(packed(t, "password: "+secretValue)),
-		"cut JSON":              base64Of(packed(t, minimal[:len(minimal)-1])),
-		"more than one":         base64Of(packed(t, minimal+minimal)),
-		"a list":                base64Of(packed(t, "["+minimal+"]")),
-		"text for a number":     base64Of(packed(t, strings.Replace(minimal, "3", `"`+secretValue+`"`, 1))),
-		"a number for text":     base64Of(packed(t, strings.Replace(minimal, `"deployed"`, "7", 1))),
-		"no name":               base64Of(packed(t, strings.Replace(minimal, "guestbook", "", 1))),
-		"no version":            base64Of(packed(t, strings.Replace(minimal, "3", "0", 1))),
-		"a version below zero":  base64Of(packed(t, strings.Replace(minimal, "3", "-3", 1))),
-		"a version beyond int":  base64Of(packed(t, strings.Replace(minimal, "3", "1e400", 1))),
-		"hooks that are text":   base64Of(packed(t, strings.Replace(minimal, `"version"`, `"hooks":"`+secretValue+`","version"`, 1))),
-		"a hook that is text":   base64Of(packed(t, strings.Replace(minimal, `"version"`, `"hooks":[{},"`+secretValue+`"],"version"`, 1))),
-		"nested without an end": base64Of(packed(t, strings.Repeat(`{"info":`, 200_000))),
+		"empty":                      nil,
+		"not base64":                 []byte("not a record: " + secretValue),
+		"no base64 of Helm":          doc,
+		"truncated base64":           base64Of(doc)[:len(doc)/2],
+		"truncated gzip":             base64Of(doc[:len(doc)-12]),
+		"gzip without checksum":      base64Of(doc[:len(doc)-8]),
+		"gzip with a wrong checksum": base64Of(badSum),
+		"damaged gzip header":        base64Of(badHeader),
+		"gzip header alone":          base64Of([]byte{0x1f, 0x8b, 0x08}),
+		"damaged deflate":            base64Of(append(bytes.Clone(doc[:20]), bytes.Repeat([]byte{0xff}, 20)...)),
+		"not JSON":                   base64Of(packed(t, "password: "+secretValue)),
+		"truncated JSON":             base64Of(packed(t, minimal[:len(minimal)-1])),
+		"two records":                base64Of(packed(t, minimal+minimal)),
+		"list":                       base64Of(packed(t, "["+minimal+"]")),
+		"text as version":            base64Of(packed(t, strings.Replace(minimal, "3", `"`+secretValue+`"`, 1))),
+		"number as status":           base64Of(packed(t, strings.Replace(minimal, `"deployed"`, "7", 1))),
+		"no name":                    base64Of(packed(t, strings.Replace(minimal, "guestbook", "", 1))),
+		"no version":                 base64Of(packed(t, strings.Replace(minimal, "3", "0", 1))),
+		"negative version":           base64Of(packed(t, strings.Replace(minimal, "3", "-3", 1))),
+		"version that overflows":     base64Of(packed(t, strings.Replace(minimal, "3", "1e400", 1))),
+		"text as hooks":              base64Of(packed(t, strings.Replace(minimal, `"version"`, `"hooks":"`+secretValue+`","version"`, 1))),
+		"text as hook":               base64Of(packed(t, strings.Replace(minimal, `"version"`, `"hooks":[{},"`+secretValue+`"],"version"`, 1))),
+		"nested without end":         base64Of(packed(t, strings.Repeat(`{"info":`, 200_000))),
 	} {
 		got, err := Decode(value)
 		if err == nil {
-			t.Errorf("%s: no error but %+v", name, got)
+			t.Errorf("%s: got %+v, want an error", name, got)
 			continue
 		}
 		if errors.Is(err, ErrTooLarge) {
@@ -185,7 +185,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// quiet fails the test if an error quotes what it is about.
+// quiet fails the test if an error quotes the record.
 func quiet(t *testing.T, name string, err error) {
 	t.Helper()
 	for _, s := range []string{secretValue, secretValue[:8], base64.StdEncoding.EncodeToString([]byte(secretValue))} {
@@ -195,12 +195,12 @@ func quiet(t *testing.T, name string, err error) {
 	}
 }
 
-// TestDecodeTooLarge holds that a record that unpacks to more than the bound is refused, whatever it is full of, and what that may cost.
+// TestDecodeTooLarge checks that a record that is too large when decompressed is refused, and how much memory this needs.
 func TestDecodeTooLarge(t *testing.T) {
 	for name, parts := range map[string][2]string{
-		"many values":    {`{"ignored":[`, `"x",`},
-		"one long value": {`{"ignored":"`, "x"},
-		"blanks":         {`{`, " "},
+		"many values": {`{"ignored":[`, `"x",`},
+		"long value":  {`{"ignored":"`, "x"},
+		"blanks":      {`{`, " "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := decodeBomb(t, bomb(t, parts[0], parts[1], "", maxRecord+1<<20))
@@ -211,10 +211,10 @@ func TestDecodeTooLarge(t *testing.T) {
 	}
 }
 
-// TestDecodeLarge holds what a record just below the bound may cost, whichever of the fields that are kept it is full of.
+// TestDecodeLarge checks how much memory is needed for records just below the limit, with each of the fields that are kept.
 func TestDecodeLarge(t *testing.T) {
 	const ok = `{"name":"guestbook","namespace":"web","version":3,`
-	var annotations strings.Builder // no more of them fit into a Secret
+	var annotations strings.Builder // no more fit into a Secret
 	for i := range 300_000 {
 		fmt.Fprintf(&annotations, `"%05x":"",`, i)
 	}
@@ -222,16 +222,16 @@ func TestDecodeLarge(t *testing.T) {
 		head, unit, tail string
 		want             error
 	}{
-		"hooks":               {ok + `"hooks":[`, `{},`, `{}]}`, errManyHooks},
-		"hooks of nothing":    {ok + `"hooks":[`, `null,`, `null]}`, errManyHooks},
-		"hooks again":         {ok, `"hooks":[{}],`, `"hooks":[]}`, nil},
-		"a long name":         {`{"version":3,"name":"`, `a`, `"}`, errLongFields},
-		"a long namespace":    {ok + `"namespace":"`, `a`, `"}`, errLongFields},
-		"a long status":       {ok + `"info":{"status":"`, `a`, `"}}`, errLongFields},
-		"a long apply method": {ok + `"apply_method":"`, `a`, `"}`, errLongFields},
-		"a long manifest":     {ok + `"manifest":"`, `\n`, `"}`, nil},
-		"a long annotation":   {ok + `"chart":{"metadata":{"annotations":{"a":"`, `a`, `"}}}}`, nil},
-		"many annotations":    {ok + `"chart":{"metadata":{"annotations":{` + annotations.String(), ` `, `"a":""}}}}`, nil},
+		"hooks":             {ok + `"hooks":[`, `{},`, `{}]}`, errManyHooks},
+		"null hooks":        {ok + `"hooks":[`, `null,`, `null]}`, errManyHooks},
+		"duplicate hooks":   {ok, `"hooks":[{}],`, `"hooks":[]}`, nil},
+		"long name":         {`{"version":3,"name":"`, `a`, `"}`, errLongFields},
+		"long namespace":    {ok + `"namespace":"`, `a`, `"}`, errLongFields},
+		"long status":       {ok + `"info":{"status":"`, `a`, `"}}`, errLongFields},
+		"long apply method": {ok + `"apply_method":"`, `a`, `"}`, errLongFields},
+		"long manifest":     {ok + `"manifest":"`, `\n`, `"}`, nil},
+		"long annotation":   {ok + `"chart":{"metadata":{"annotations":{"a":"`, `a`, `"}}}}`, nil},
+		"many annotations":  {ok + `"chart":{"metadata":{"annotations":{` + annotations.String(), ` `, `"a":""}}}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := decodeBomb(t, bomb(t, tc.head, tc.unit, tc.tail, maxRecord-8<<20)); !errors.Is(err, tc.want) {
@@ -241,24 +241,24 @@ func TestDecodeLarge(t *testing.T) {
 	}
 }
 
-// decodeBomb decodes a record, and fails the test if that takes too much.
+// decodeBomb decodes a record, and fails the test if that needs too much memory.
 func decodeBomb(t *testing.T, value []byte) (*Record, error) {
 	t.Helper()
 	if len(value) > 1<<20 {
-		t.Fatalf("the bomb has %d bytes, more than a Secret holds", len(value))
+		t.Fatalf("the record has %d bytes, more than fit into a Secret", len(value))
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	r, err := Decode(value)
 	runtime.ReadMemStats(&after)
-	// The decoder holds one value at a time, and doubles its buffer to do so; a copy of it may be kept.
+	// The decoder has one value at a time in its buffer, which grows by doubling. A copy of the value may be kept.
 	if n := after.TotalAlloc - before.TotalAlloc; n > 8*maxRecord {
-		t.Errorf("%d MiB were allocated, more than eight times the bound", n>>20)
+		t.Errorf("%d MiB were allocated, more than eight times the limit", n>>20)
 	}
 	return r, err
 }
 
-// bomb is a record of some size bytes of JSON between a head and a tail, packed.
+// bomb returns a compressed record: about size bytes of repeated units between a head and a tail.
 func bomb(t *testing.T, head, unit, tail string, size int) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -280,7 +280,7 @@ func bomb(t *testing.T, head, unit, tail string, size int) []byte {
 	return b.Bytes()
 }
 
-// FuzzDecode holds that whatever bytes are in a record, decoding ends, names what it returns, and quotes nothing of it in an error.
+// FuzzDecode checks that decoding any bytes returns a record with a name or an error that does not quote them.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(minimal), true, true)
 	f.Add([]byte(minimal), false, true)
@@ -299,7 +299,7 @@ func FuzzDecode(f *testing.F) {
 		r, err := Decode(value)
 		if err != nil {
 			if r != nil {
-				t.Errorf("a record and an error: %v", err)
+				t.Errorf("got a record and an error: %v", err)
 			}
 			if len(err.Error()) > 120 {
 				t.Errorf("the error is so long that it may quote the record: %d bytes", len(err.Error()))
@@ -307,10 +307,10 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if r.Name.Name == "" || r.Revision < 1 || r.Revision > math.MaxInt32 && !json.Valid(doc) {
-			t.Errorf("a record without name or revision: %+v", r.Name)
+			t.Errorf("record without name or revision: %+v", r.Name)
 		}
 		if _, err := r.Objects(); err != nil {
-			return // what a manifest can hold is held by FuzzObjects
+			return // FuzzObjects checks manifests
 		}
 	})
 }

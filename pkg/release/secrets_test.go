@@ -23,6 +23,6 @@ func TestSecrets(t *testing.T) {
 	}
 	many := Record{Manifest: strings.Repeat("---\n"+secret+"a\ndata:\n  a: "+strings.Repeat("a", 1<<20)+"\n", 12)}
 	if n := len(many.Secrets(true)); n != 7 {
-		t.Errorf("%d Secrets of more than a MiB each were read, want 7: the bound is %d bytes", n, maxParsed)
+		t.Errorf("%d Secrets of more than a MiB each were read, want 7: the limit is %d bytes", n, maxParsed)
 	}
 }
