@@ -47,7 +47,7 @@ const (
 	maxField = 1 << 10
 )
 
-// ErrNoManifest is returned for a record without a manifest whose chart has templates or manifests.
+// ErrNoManifest is returned for a record that lost its manifest. See Record.ManifestLost.
 var ErrNoManifest = errors.New("the record has no manifest, and its chart has templates: the record is incomplete, or every template renders to nothing")
 
 var (

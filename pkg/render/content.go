@@ -69,7 +69,7 @@ func decodeResource(r v1alpha1.BundleResource, limit int) ([]byte, error) {
 	if first, rest, _ := strings.Cut(encoding, "+"); first == "base64" {
 		var err error
 		if data, err = base64.StdEncoding.DecodeString(r.Content); err != nil {
-			return nil, fmt.Errorf("decoding %s: it is not base64, as its encoding says", r.Name)
+			return nil, fmt.Errorf("decoding %s: its content is not valid base64", r.Name)
 		}
 		encoding = rest
 	}

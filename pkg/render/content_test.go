@@ -87,7 +87,7 @@ func TestDecodeResource(t *testing.T) {
 		{"gz", string(packed(t, "text")), "text", ""},
 		{"base64+zip", "dGV4dA==", "text", ""}, // an unknown encoding is ignored
 		{"utf-8", "text", "text", ""},
-		{"base64", "hunter2!", "", "decoding f: it is not base64, as its encoding says"},
+		{"base64", "hunter2!", "", "decoding f: its content is not valid base64"},
 		{"base64+gz", "dGV4dA==", "", "decoding f: it is not gzip"},
 	} {
 		got, err := decodeResource(v1alpha1.BundleResource{Name: "f", Content: tc.content, Encoding: tc.encoding}, maxBytes)

@@ -70,8 +70,7 @@ var (
 	templateLine = regexp.MustCompile(`[^\s:("]+/templates/[^\s:()"]+:\d+(:\d+)?`)
 )
 
-// LineOf returns the line number in an error of a YAML library, as " (line 3)", and nothing else of the error. text is the text that the library read;
-// it may be nil. The library counts the lines of syntax errors from 0, and those of other errors from 1.
+// LineOf returns the line number in an error of a YAML library, as " (line 3)", and nothing else of the error. text is the YAML, or nil. The library counts the lines of syntax errors from 0, and those of other errors from 1.
 func LineOf(err error, text []byte) string {
 	m := yamlLine.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -85,7 +84,7 @@ func LineOf(err error, text []byte) string {
 		line++
 	}
 	if text != nil {
-		line = min(line, 1+bytes.Count(bytes.TrimSpace(text), []byte("\n"))) // an error at the end of the text is in its last line
+		line = min(line, 1+bytes.Count(bytes.TrimRight(text, " \t\r\n"), []byte("\n"))) // an error at the end of the text is in its last line
 	}
 	return fmt.Sprintf(" (line %d)", line)
 }

@@ -106,7 +106,7 @@ func (c *variation) time() time.Time {
 	return t
 }
 
-// at converts the argument of Helm's date functions. A value that is not a time stands for the present.
+// at converts the argument of Helm's date functions. Any other value means the present.
 func (c *variation) at(date any) time.Time {
 	switch d := date.(type) {
 	case time.Time:

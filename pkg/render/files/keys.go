@@ -5,6 +5,7 @@ package files
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -31,10 +32,7 @@ var (
 
 // with returns the keys and more keys that may have any value.
 func with(known keys, more ...string) keys {
-	out := keys{}
-	for k, below := range known {
-		out[k] = below
-	}
+	out := maps.Clone(known)
 	for _, k := range more {
 		out[k] = nil
 	}
