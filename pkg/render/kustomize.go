@@ -33,7 +33,7 @@ func (b *bundle) hasKustomization() bool {
 // kustomize runs the kustomization of the options over the contents and the output of Helm, which is given as objects and as a stream. It returns
 // the objects unchanged if there is no kustomization.yaml: the agent accepts no other name. Source: docs/fleet-behavior.md, 2.7.
 func (b *bundle) kustomize(objs []*unstructured.Unstructured, stream []byte) ([]*unstructured.Unstructured, error) {
-	dir := path.Join(".", kustomizeDir(&b.in.Options))
+	dir := path.Join(".", b.in.Options.Kustomize.Dir)
 	fs := filesys.MakeEmptyDirInMemory()
 	for _, r := range b.resources {
 		if r.Name == "" {

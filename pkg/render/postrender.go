@@ -21,10 +21,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-const (
-	crdKind    = "CustomResourceDefinition"
-	keepPolicy = "keep"
-)
+const crdKind = "CustomResourceDefinition"
 
 // postRender is the agent's post-renderer: it changes the rendered objects, given and returned as a stream of YAML documents, before Helm stores
 // them. It returns errRemote if a kustomization needs the network. Source: docs/fleet-behavior.md, 2.7.
@@ -99,7 +96,7 @@ func (b *bundle) setOwnership(objs []*unstructured.Unstructured) error {
 	for _, obj := range objs {
 		annotations := with(obj.GetAnnotations(), fleet.IDAnnotation, b.in.SetID)
 		if obj.GetKind() == crdKind && !o.DeleteCRDResources {
-			annotations[fleet.ResourcePolicyAnnotation] = keepPolicy
+			annotations[fleet.ResourcePolicyAnnotation] = "keep"
 		}
 		obj.SetAnnotations(annotations)
 		obj.SetLabels(with(obj.GetLabels(), fleet.HashLabel, fleet.Hash(b.in.SetID)))

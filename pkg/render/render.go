@@ -169,6 +169,7 @@ type resource struct {
 
 func (in Input) open(pass int) (*bundle, error) {
 	in.Options.Helm = cmp.Or(in.Options.Helm, &v1alpha1.HelmOptions{})
+	in.Options.Kustomize = cmp.Or(in.Options.Kustomize, &v1alpha1.KustomizeOptions{})
 	in.Revision = max(in.Revision, 1)
 	resources, err := decodeAll(in.Resources)
 	if err != nil {

@@ -33,7 +33,7 @@ func (s style) plain() bool { return s == style{} }
 func detectStyle(resources []resource, o *v1alpha1.Options) style {
 	local := below(cmp.Or(o.Helm.Chart, o.Helm.Repo), chartFile)
 	embedded := embeddedChartDir(o.Helm)
-	kustomization := below(kustomizeDir(o), kustomizationFile)
+	kustomization := below(o.Kustomize.Dir, kustomizationFile)
 	var s style
 	for _, r := range resources {
 		inDir, _ := path.Match(path.Join(embedded, "*", chartFile), r.Name)
@@ -53,13 +53,6 @@ func embeddedChartDir(helm *v1alpha1.HelmOptions) string {
 }
 
 func below(dir, file string) string { return strings.TrimPrefix(path.Join(dir, file), "/") }
-
-func kustomizeDir(o *v1alpha1.Options) string {
-	if o.Kustomize == nil {
-		return ""
-	}
-	return o.Kustomize.Dir
-}
 
 // layOut makes the chart that the agent passes to Helm. Source: docs/fleet-behavior.md, 2.6.
 func (b *bundle) layOut() error {
