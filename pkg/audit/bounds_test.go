@@ -41,7 +41,7 @@ func TestRecordOverBound(t *testing.T) {
 		gaps[g.What] = g.Why()
 	}
 	for _, secret := range []string{"tenant/sh.helm.release.v1.bomb.v1", "tenant/sh.helm.release.v1.bomb-2.v1", "tenant/sh.helm.release.v1.bomb-3.v1"} {
-		if reason := gaps["release record "+secret]; !strings.HasPrefix(reason, "RecordUnreadable: ") || !strings.HasSuffix(reason, "1 MiB of it to parse") {
+		if reason := gaps["release record "+secret]; !strings.HasPrefix(reason, "RecordUnreadable: ") || !strings.HasSuffix(reason, "1 MiB to parse") {
 			t.Errorf("record %s: gap %q", secret, reason)
 		}
 	}
