@@ -192,33 +192,21 @@ func (c *converter) scalar(n *yaml.Node) *yamlError {
 	switch n.Tag {
 	case "!!str", "!!timestamp":
 		return c.quote(n)
-	case "!!null":
-		c.out = append(c.out, "null"...)
-	case "!!bool":
-		var v bool
-		if n.Decode(&v) != nil {
-			return &yamlError{n.Line, n.Column, errYAMLOnly}
-		}
-		c.out = strconv.AppendBool(c.out, v)
-	case "!!int", "!!float":
+	case "!!null", "!!bool", "!!int", "!!float":
 		// A number that is valid JSON is kept. API servers write no other numbers. 0x1F and 1_000 are decoded.
 		if v := jsontext.Value(n.Value); v.Kind() == jsontext.KindNumber && v.IsValid() {
 			c.out = append(c.out, n.Value...)
 			return nil
 		}
 		var v any
-		if n.Decode(&v) != nil {
-			return &yamlError{n.Line, n.Column, errYAMLOnly}
+		err := n.Decode(&v)
+		out, invalid := json.Marshal(v)
+		if err == nil && invalid == nil { // not an infinite number
+			c.out = append(c.out, out...)
+			return nil
 		}
-		out, err := json.Marshal(v)
-		if err != nil { // not a number, or infinite
-			return &yamlError{n.Line, n.Column, errYAMLOnly}
-		}
-		c.out = append(c.out, out...)
-	default:
-		return &yamlError{n.Line, n.Column, errYAMLOnly}
 	}
-	return nil
+	return &yamlError{n.Line, n.Column, errYAMLOnly}
 }
 
 func (c *converter) quote(n *yaml.Node) *yamlError {
