@@ -82,7 +82,7 @@ func (x extent) coverage(resource string) source.Coverage {
 	})
 }
 
-// extents evaluates the evidence. named returns the kind for which a file is named.
+// extents evaluates the evidence. named returns the kind of the resource in the name of a file.
 func (e *evidence) extents(named func(file string) (schema.GroupKind, bool)) map[schema.GroupKind]extent {
 	out := map[schema.GroupKind]extent{}
 	// wide: there are Lists that span namespaces. narrow: there are Lists within one namespace, or they may be in a part that was cut.

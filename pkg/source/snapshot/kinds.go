@@ -89,7 +89,7 @@ func guess(gk schema.GroupKind) string {
 	return plural.Resource
 }
 
-// named is the kind for whose resource a file is named: "deployments.apps.json", "pods.yaml.gz".
+// named returns the kind of the resource in the name of a file: "deployments.apps.json", "pods.yaml.gz".
 func (c *catalog) named(file string) (schema.GroupKind, bool) {
 	name := strings.TrimSuffix(strings.ToLower(file), ".gz")
 	switch ext := path.Ext(name); ext {

@@ -86,9 +86,9 @@ func (s *Snapshot) Kinds(context.Context) (*source.Kinds, error) { return s.kind
 // List yields the objects of a kind, sorted by namespace and name, in the versions in which they were captured. The namespaces of a query do
 // not exclude cluster-scoped objects. A List with a selector that a snapshot does not support covers nothing.
 func (s *Snapshot) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
-	match, err := matcher(q)
-	if err != nil {
-		return source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: err.Error()}), nil
+	match, unsupported := matcher(q)
+	if unsupported != "" {
+		return source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: unsupported}), nil
 	}
 	gk := q.Kind.GroupKind()
 	covered, ok := s.coverage[gk]
@@ -111,19 +111,19 @@ func (s *Snapshot) List(ctx context.Context, q source.Query, yield func(source.O
 	return covered, nil
 }
 
-// matcher returns the condition of a query. The error means that a snapshot does not support the query.
-func matcher(q source.Query) (func(*entry) bool, error) {
+// matcher returns the condition of a query, or the reason why a snapshot does not support the query.
+func matcher(q source.Query) (match func(*entry) bool, unsupported string) {
 	byLabel, err := labels.Parse(q.LabelSelector)
 	if err != nil {
-		return nil, fmt.Errorf("parsing label selector: %w", err)
+		return nil, fmt.Sprintf("parsing label selector: %v", err)
 	}
 	byField, err := fields.ParseSelector(q.FieldSelector)
 	if err != nil {
-		return nil, fmt.Errorf("parsing field selector: %w", err)
+		return nil, fmt.Sprintf("parsing field selector: %v", err)
 	}
 	for _, f := range byField.Requirements() {
 		if !slices.Contains([]string{"metadata.name", "metadata.namespace", "type"}, f.Field) {
-			return nil, fmt.Errorf("a snapshot cannot select by the field %q", f.Field)
+			return nil, fmt.Sprintf("a snapshot cannot select by the field %q", f.Field)
 		}
 	}
 	return func(e *entry) bool {
@@ -134,7 +134,7 @@ func matcher(q source.Query) (func(*entry) bool, error) {
 			return false
 		}
 		return byLabel.Empty() || byLabel.Matches(e.labelSet())
-	}, nil
+	}, ""
 }
 
 // labelSet decodes the labels. They are not stored, because few queries select by label.

@@ -58,7 +58,7 @@ func (s *yamlReader) lose(h *head, reason string) {
 	s.reject(reason, false)
 }
 
-// checkLastItem checks the last item of a List whose items are its last member.
+// checkLastItem checks the last item of a List that ends with its items.
 func (s *yamlReader) checkLastItem(list *head) {
 	s.end.withUID, s.end.withoutUID = false, false
 	last := len(s.doc.items) - 1
