@@ -234,3 +234,16 @@ func TestLimitAfterItems(t *testing.T) {
 		t.Errorf("ConfigMaps are covered in %v", got)
 	}
 }
+
+// TestLimitInItems reaches the limit of kinds in the items of a YAML List: the items before it are kept once.
+func TestLimitInItems(t *testing.T) {
+	text := "apiVersion: v1\nitems:\n- " + obj(cmA) + "\n- " + obj("v1 Secret a/s") + "\nkind: List\n"
+	s, err := openWithin(t, snapshot.Limits{Objects: 10}, text)
+	must(t, err)
+	if diff := cmp.Diff([]string{cmA}, contents(t, s)); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	if notes := describe(t, s).Notes; len(notes) > 0 {
+		t.Errorf("notes %q", notes)
+	}
+}
