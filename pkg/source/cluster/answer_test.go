@@ -24,7 +24,7 @@ var widgetKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Ki
 
 const widgets = "/apis/example.com/v1/widgets"
 
-// widgetScript serves widgets, and gadgets beside them, to discovery.
+// widgetScript serves widgets and gadgets to discovery.
 func widgetScript(a ...answer) map[string][]answer {
 	return map[string][]answer{
 		"/apis":                {jsonAnswer(http.StatusOK, metav1.APIGroupList{Groups: []metav1.APIGroup{groupOf("example.com", "v1")}})},

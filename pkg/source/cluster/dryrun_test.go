@@ -104,7 +104,7 @@ func TestDryRunApplyRefused(t *testing.T) {
 	} {
 		s := serve(t, map[string][]answer{refPath: {status(test.code, reason)}})
 		_, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte("{}"))
-		if want := "the server says " + string(reason); !test.is(err) || err.Error() != want {
+		if want := "server message: " + string(reason); !test.is(err) || err.Error() != want {
 			t.Errorf("%s: the error is %v, want %q", reason, err, want)
 		}
 	}

@@ -88,7 +88,7 @@ func (l *lister) namespaces(ctx context.Context, coverage source.Coverage, names
 	return coverage, nil
 }
 
-// read reads all pages of one namespace, or of all namespaces (""). failed says why not all of them could be read; err is the error of
+// read reads all pages of one namespace, or of all namespaces (""). failed is the reason why not all of them could be read. err is the error of
 // yield or of the context. Requests that fail because the context ended return many different errors.
 func (l *lister) read(ctx context.Context, namespace string) (failed, err error) {
 	failed = l.readPages(ctx, namespace)

@@ -20,7 +20,7 @@ import (
 
 var (
 	forbidden     = status(http.StatusForbidden, metav1.StatusReasonForbidden)
-	whenForbidden = source.Failure{Reason: source.Forbidden, Detail: "the server says Forbidden"}
+	whenForbidden = source.Failure{Reason: source.Forbidden, Detail: "server message: Forbidden"}
 	whenUnserved  = source.Failure{Reason: source.KindNotServed, Detail: "the API server does not serve this kind in this version"}
 )
 
@@ -99,7 +99,7 @@ func TestListQuery(t *testing.T) {
 			query:    source.Query{Kind: configMapKind, Fallback: []string{"x"}},
 			script:   map[string][]answer{configMaps: {status(http.StatusInternalServerError, metav1.StatusReasonInternalError)}},
 			requests: []string{start},
-			covers:   map[string]source.Failure{"x": {Reason: source.ReadFailed, Detail: "the server says InternalError"}},
+			covers:   map[string]source.Failure{"x": {Reason: source.ReadFailed, Detail: "server message: InternalError"}},
 		},
 		"no fallback of a cluster-scoped kind": {
 			query:    source.Query{Kind: namespaceKind, Fallback: []string{"x"}},

@@ -60,7 +60,7 @@ func TestListPages(t *testing.T) {
 		"always expired": {
 			answers:  times(6, expired("")),
 			requests: slices.Repeat([]string{start}, 6),
-			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the server says Expired"}},
+			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "server message: Expired"}},
 		},
 		"cut within an object": {
 			answers:  []answer{page("A", "x/1", "x/2"), cut(page("B", "x/3", "x/4"), `"x"}},{"meta`), page("", "x/3", "x/4")},
@@ -99,27 +99,27 @@ func TestListPages(t *testing.T) {
 			answers:  []answer{page("A", "x/1", "x/2"), status(http.StatusInternalServerError, metav1.StatusReasonInternalError)},
 			requests: []string{start, onA},
 			yields:   []string{"x/1", "x/2"},
-			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "the server says InternalError"}},
+			failures: map[string]source.Failure{"*": {Reason: source.ReadFailed, Detail: "server message: InternalError"}},
 		},
 		"not found": { // its CustomResourceDefinition was deleted after discovery
 			answers:  []answer{status(http.StatusNotFound, metav1.StatusReasonNotFound)},
 			requests: []string{start},
-			failures: map[string]source.Failure{"*": {Reason: source.KindNotServed, Detail: "the server says NotFound"}},
+			failures: map[string]source.Failure{"*": {Reason: source.KindNotServed, Detail: "server message: NotFound"}},
 		},
 		"not listable": {
 			answers:  []answer{status(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed)},
 			requests: []string{start},
-			failures: map[string]source.Failure{"*": {Reason: source.KindNotServed, Detail: "the server says MethodNotAllowed"}},
+			failures: map[string]source.Failure{"*": {Reason: source.KindNotServed, Detail: "server message: MethodNotAllowed"}},
 		},
 		"forbidden": {
 			answers:  []answer{status(http.StatusForbidden, metav1.StatusReasonForbidden)},
 			requests: []string{start},
-			failures: map[string]source.Failure{"*": {Reason: source.Forbidden, Detail: "the server says Forbidden"}},
+			failures: map[string]source.Failure{"*": {Reason: source.Forbidden, Detail: "server message: Forbidden"}},
 		},
 		"unauthorized": {
 			answers:  []answer{status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized)},
 			requests: []string{start},
-			failures: map[string]source.Failure{"*": {Reason: source.Forbidden, Detail: "the server says Unauthorized"}},
+			failures: map[string]source.Failure{"*": {Reason: source.Forbidden, Detail: "server message: Unauthorized"}},
 		},
 		"not a list": { // a proxy may answer each request with 200
 			answers:  times(6, jsonAnswer(http.StatusOK, map[string]any{"message": "please log in"})),

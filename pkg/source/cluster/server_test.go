@@ -174,7 +174,7 @@ func status(code int, reason metav1.StatusReason, headers ...string) answer {
 func failed(code int, reason metav1.StatusReason) metav1.Status {
 	return metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
-		Code: int32(code), Reason: reason, Message: fmt.Sprintf("the server says %s", reason),
+		Code: int32(code), Reason: reason, Message: fmt.Sprintf("server message: %s", reason),
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
-const beside = " | they do not count; only whole Lists beside them prove that an object is missing"
+const perRefused = " | they do not count; only whole Lists prove that an object is missing"
 
 func TestRefusedEntries(t *testing.T) {
 	headers := []tar.Header{
@@ -47,9 +47,9 @@ func TestRefusedEntries(t *testing.T) {
 		t.Errorf("%v is covered, but files were refused", got)
 	}
 	want := []string{
-		"2 links in standard input: sym.yaml, hard.yaml | links are not followed" + beside,
-		"3 special files in standard input: null, sda, fifo | only regular files are read" + beside,
-		"3 files in standard input: ../up.yaml, a/../../up.yaml, /etc/abs.yaml | their names are outside the archive" + beside,
+		"2 links in standard input: sym.yaml, hard.yaml | links are not followed" + perRefused,
+		"3 special files in standard input: null, sda, fifo | only regular files are read" + perRefused,
+		"3 files in standard input: ../up.yaml, a/../../up.yaml, /etc/abs.yaml | their names are outside the archive" + perRefused,
 	}
 	if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
@@ -75,8 +75,8 @@ func TestFolderOfLinksAndPipes(t *testing.T) {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 	want := []string{
-		"3 links in DIR: link.yaml, linked, loop | links are not followed" + beside,
-		"1 special file in DIR: pipe.yaml | only regular files are read" + beside,
+		"3 links in DIR: link.yaml, linked, loop | links are not followed" + perRefused,
+		"1 special file in DIR: pipe.yaml | only regular files are read" + perRefused,
 	}
 	if diff := cmp.Diff(want, gapLines(describe(t, s), dir)); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)

@@ -90,7 +90,7 @@ const (
 	effectDocument = "its objects do not count, and documents in its folder do not prove that an object is missing; capture it again"
 	effectItem     = "it does not count, and its List does not prove that an object is missing; capture it again"
 	effectRest     = "the rest was not read; only whole Lists of it prove that an object is missing"
-	effectRefused  = "they do not count; only whole Lists beside them prove that an object is missing"
+	effectRefused  = "they do not count; only whole Lists prove that an object is missing"
 	effectIgnored  = "they do not count"
 )
 
