@@ -80,7 +80,7 @@ func TestForgedBacklog(t *testing.T) {
 	bare, named := eleven, eleven
 	bare.ReleaseName, bare.ReleaseNamespace = "", ""
 	named.ReleaseName = "" // one Helm annotation is left
-	deleted, stripped := []byte(nil), configMap("")
+	deleted, removed := []byte(nil), configMap("")
 	tenant, owner, all := []string{"a-tenant"}, []string{"web"}, []string{"a-tenant", "web"}
 	for _, tc := range []struct {
 		name, user, bundle string
@@ -90,7 +90,7 @@ func TestForgedBacklog(t *testing.T) {
 		want               string
 	}{
 		{"deleted", "alice", "eleven", bare, deleted, tenant, "denied Deleted eleven forbidden 0"},
-		{"stripped", "alice", "eleven", bare, stripped, tenant, "denied Stripped eleven forbidden 0"},
+		{"hash and id removed", "alice", "eleven", bare, removed, tenant, "denied Stripped eleven forbidden 0"},
 		{"deleted, the tenant's bundle has another name", "alice", "mine", bare, deleted, tenant, "denied Deleted  forbidden 0"},
 		{"the last Helm annotation removed", "alice", "eleven", named, configMap(metadataJSON(bare)), tenant, "denied Stripped eleven forbidden 0"},
 		{"deleted, records of the owner wait too", "alice", "eleven", bare, deleted, all, "warned Deleted eleven 0"},

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestWarningCodes writes and reads a warning of each code, and holds that docs/webhook.md describes each.
+// TestWarningCodes writes and reads a warning of each code, and checks that docs/webhook.md describes each.
 func TestWarningCodes(t *testing.T) {
 	docs, err := os.ReadFile("../../docs/webhook.md")
 	if err != nil {

@@ -30,10 +30,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-// secretValue stands in records of these tests; no log may quote it.
+// secretValue is in the records of these tests. No log may contain it.
 const secretValue = "invented-secret-value"
 
-// watched is a Releases that runs until the test ends, and what it filled.
+// watched is a Releases that runs until the test ends, with its index and its log.
 type watched struct {
 	*index.Releases
 	*index.Index
@@ -52,7 +52,7 @@ func watchRecords(t *testing.T, config *rest.Config, namespaces ...string) watch
 	go func() { ended <- w.Start(t.Context()) }()
 	t.Cleanup(func() { // after the test's context is done
 		if err := <-ended; err != nil {
-			t.Errorf("it ended with %v", err)
+			t.Errorf("the watch ended with %v", err)
 		}
 		for _, line := range w.log.all() {
 			if strings.Contains(line, secretValue) {
@@ -67,7 +67,7 @@ func (w watched) awaitSync(t *testing.T) {
 	t.Helper()
 	poll.Until(t, func() error {
 		if !w.Synced() {
-			return errors.New("it is not synced")
+			return errors.New("not synced")
 		}
 		return nil
 	})
@@ -88,12 +88,12 @@ func (w watched) awaitOwners(t *testing.T, k object.Key, want ...string) {
 	})
 }
 
-// awaitDamaged waits until so many records could not be read.
+// awaitDamaged waits until a number of records could not be read.
 func (w watched) awaitDamaged(t *testing.T, want int) {
 	t.Helper()
 	poll.Until(t, func() error {
 		if _, _, got := w.Size(); got != want {
-			return fmt.Errorf("%d damaged records, want %d", got, want)
+			return fmt.Errorf("%d unreadable records, want %d", got, want)
 		}
 		return nil
 	})
@@ -119,7 +119,7 @@ func (l *lines) all() []string {
 	return slices.Clone(l.got)
 }
 
-// naming are the lines that name a Secret as damaged.
+// naming counts the lines that report a Secret as unreadable.
 func (l *lines) naming(secret string) (n int) {
 	for _, line := range l.all() {
 		if strings.Contains(line, "could not be read") && strings.Contains(line, fmt.Sprintf("%q", secret)) {
@@ -129,20 +129,20 @@ func (l *lines) naming(secret string) (n int) {
 	return n
 }
 
-// api is an API server of Secrets whose answers the test writes. Requests come one by one.
+// api is an API server for Secrets. The test receives each request and writes the answer.
 type api struct {
 	*httptest.Server
 	t        *testing.T
 	requests chan *exchange
 }
 
-// exchange is a request, and the way to answer it.
+// exchange is a request and its answer.
 type exchange struct {
 	t     *testing.T
 	query url.Values
 	path  string
 	done  chan struct{}
-	mu    sync.Mutex // between the test that writes and the server that ends the answer, as a client may leave at any time
+	mu    sync.Mutex // guards w: the test writes, and the server ends the answer when the client disconnects
 	w     http.ResponseWriter
 }
 
@@ -170,14 +170,14 @@ func serveAPI(t *testing.T) *api {
 
 func (a *api) config() *rest.Config { return &rest.Config{Host: a.URL, QPS: -1} }
 
-// next is the next request.
+// next waits for the next request.
 func (a *api) next() *exchange {
 	a.t.Helper()
 	select {
 	case e := <-a.requests:
 		return e
 	case <-time.After(poll.Deadline):
-		a.t.Fatal("there is no request")
+		a.t.Fatal("no request")
 		return nil
 	}
 }
@@ -188,7 +188,7 @@ func (e *exchange) send(kind string, object any) {
 	e.write(map[string]any{"type": kind, "object": object})
 }
 
-// answer writes an answer and ends it.
+// answer writes a complete answer.
 func (e *exchange) answer(status int, body any) {
 	e.t.Helper()
 	e.mu.Lock()
@@ -218,7 +218,7 @@ func (e *exchange) listed(version string) {
 	e.send("BOOKMARK", secretOf("", "", version, nil, map[string]string{metav1.InitialEventsAnnotationKey: "true"}))
 }
 
-// expire says that the version is forgotten, and ends the watch. The client may be gone before all of it is written.
+// expire reports that the resource version is too old, and ends the watch. The client may disconnect before all is written.
 func (e *exchange) expire() {
 	e.mu.Lock()
 	_ = json.NewEncoder(e.w).Encode(map[string]any{"type": "ERROR", "object": &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
@@ -232,7 +232,7 @@ func secretOf(namespace, name, version string, value []byte, annotations map[str
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "1", ResourceVersion: version, Annotations: annotations}}
 }
 
-// deployed is the record of a release of Fleet's with one ConfigMap of the release's name.
+// deployed returns the record of a release of Fleet. Its manifest has one ConfigMap with the name of the release.
 func deployed(t *testing.T, namespace, name string, revision int, version string) *corev1.Secret {
 	t.Helper()
 	return secretOf(namespace, fmt.Sprintf("sh.helm.release.v1.%s.v%d", name, revision), version, valueOf(t, namespace, name, revision, configMap(name)), nil)
@@ -242,12 +242,12 @@ func configMap(name string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\ndata:\n  password: " + secretValue + "\n"
 }
 
-// keyOf is the ConfigMap of deployed.
+// keyOf returns the key of the ConfigMap of deployed.
 func keyOf(namespace, name string) object.Key {
 	return object.Key{Kind: "ConfigMap", Namespace: namespace, Name: name}
 }
 
-// valueOf is a record as its Secret has it.
+// valueOf returns a record in the encoding of its Secret.
 func valueOf(t *testing.T, namespace, name string, revision int, manifest string) []byte {
 	t.Helper()
 	document, err := json.Marshal(map[string]any{"name": name, "namespace": namespace, "version": revision, "info": map[string]any{"status": "deployed"},

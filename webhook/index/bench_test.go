@@ -25,22 +25,21 @@ import (
 )
 
 const (
-	// syncOf names the variable that makes of this program one that measures a cold sync from a server, and prints a measure.
+	// syncOf is an environment variable with a server. If it is set, this program measures a cold sync from the server, and prints a measure.
 	syncOf = "FLEETDOCTOR_TEST_COLD_SYNC_OF"
-	// What is measured: releases, the objects of each, and the bytes of a record as its Secret has it.
+	// The number of releases, the objects of each, and the bytes of a record in the encoding of its Secret.
 	benchRecords, benchObjects, benchRecordSize = 1000, 100, 500 << 10
 )
 
-// measure is what one cold sync took. Sizes are in bytes; those of resident memory are zero where the system does not say.
+// measure is the cost of one cold sync. Sizes are in bytes. Those of resident memory are zero on systems other than Linux.
 type measure struct {
 	Took, CPU              time.Duration
 	Objects                int
-	Before, Peak, After    uint64 // resident memory: of a process that did nothing yet, the most, and at rest
-	Heap, HeapPeak, Allocd uint64 // of the heap: live at the end, the most that was in use, all that was asked for
+	Before, Peak, After    uint64 // resident memory: at the start, the maximum, and at the end
+	Heap, HeapPeak, Allocd uint64 // of the heap: live at the end, the maximum, and the sum of all allocations
 }
 
-// BenchmarkColdSync fills an empty index with 100,000 objects from 1,000 records of 500 KiB, each time in a process of its own. The server
-// is in this one.
+// BenchmarkColdSync fills an empty index with 100,000 objects from 1,000 records of 500 KiB, each time in a new process. The server is in this process.
 func BenchmarkColdSync(b *testing.B) {
 	for _, mode := range []struct {
 		name  string
@@ -52,7 +51,7 @@ func BenchmarkColdSync(b *testing.B) {
 			for b.Loop() {
 				m = measured(b, server)
 				if m.Objects != benchRecords*benchObjects {
-					b.Fatalf("%d objects are known, want %d", m.Objects, benchRecords*benchObjects)
+					b.Fatalf("%d objects in the index, want %d", m.Objects, benchRecords*benchObjects)
 				}
 			}
 			const mebibyte = 1 << 20
@@ -68,7 +67,7 @@ func BenchmarkColdSync(b *testing.B) {
 	}
 }
 
-// measured runs a cold sync in a process of its own.
+// measured runs a cold sync in a new process.
 func measured(b *testing.B, server string) measure {
 	b.Helper()
 	self, err := os.Executable()
@@ -91,7 +90,7 @@ func measured(b *testing.B, server string) measure {
 	return m
 }
 
-// coldSync fills an index from a server, and writes what it took.
+// coldSync fills an index from a server, and writes the measure.
 func coldSync(server string, to io.Writer) error {
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: server, QPS: -1})
 	if err != nil {
@@ -113,7 +112,7 @@ func coldSync(server string, to io.Writer) error {
 			runtime.ReadMemStats(&stats)
 			m.HeapPeak = max(m.HeapPeak, stats.HeapInuse)
 		case <-ctx.Done():
-			return errors.New("it was not synced in time")
+			return errors.New("not synced in time")
 		}
 	}
 	m.Took, m.Peak = time.Since(start), resident("VmHWM")
@@ -128,7 +127,7 @@ func coldSync(server string, to io.Writer) error {
 	return json.NewEncoder(to).Encode(m)
 }
 
-// resident is a line of what Linux says of a process's memory, in bytes; zero elsewhere.
+// resident reads a size from /proc/self/status, in bytes; zero on systems other than Linux.
 func resident(name string) uint64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

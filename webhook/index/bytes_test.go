@@ -13,15 +13,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
 )
 
-// TestBytes compares what entries take with what they say, whatever their objects are called. Tables of the registry grow in steps, which one
-// name may pay for another: a single name is held to less than all together.
+// TestBytes compares the memory of revisions with the result of Bytes, for different names of objects. The maps of the index grow in steps, so the bounds for
+// a single kind of names are wider than those for all together.
 func TestBytes(t *testing.T) {
 	const records, objects = 4, 1000
-	r := index.New() // one for all, so that nothing is given back while it is measured
-	all, allSaid := 0, 0
+	r := index.New() // one for all, so that no memory is freed during the measurement
+	all, allEstimated := 0, 0
 	long := strings.Repeat("a", 150)
 	for name, objectOf := range map[string]func(record, i int) object.Ref{
-		"as ever": func(_, i int) object.Ref {
+		"usual names": func(_, i int) object.Ref {
 			return object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Name: fmt.Sprintf("some-name-%d", i)}
 		},
 		"short names": func(_, i int) object.Ref { return object.Ref{APIVersion: "v1", Kind: "A", Name: fmt.Sprint(i)} },
@@ -37,30 +37,30 @@ func TestBytes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			said, before := 0, live()
+			estimated, before := 0, live()
 			for i := range records {
 				rec := record.Record{Bundle: fmt.Sprintf("b%d", i), Namespace: strings.ReplaceAll(name, " ", "-")}
 				for j := range objects {
 					rec.Objects = append(rec.Objects, objectOf(i, j))
 				}
 				e := read(t, rec)
-				said += e.Bytes()
+				estimated += e.Bytes()
 				r.Set(e)
 			}
 			got := live() - before
-			if got > said*5/4 || got < said/5 {
-				t.Errorf("an object takes %d bytes, and is said to take %d", got/records/objects, said/records/objects)
+			if got > estimated*5/4 || got < estimated/5 {
+				t.Errorf("an object uses %d bytes, estimated %d", got/records/objects, estimated/records/objects)
 			}
-			all, allSaid = all+got, allSaid+said
+			all, allEstimated = all+got, allEstimated+estimated
 		})
 	}
-	if all > allSaid || all < allSaid/2 {
-		t.Errorf("all objects take %d bytes, and are said to take %d", all, allSaid)
+	if all > allEstimated || all < allEstimated/2 {
+		t.Errorf("all objects use %d bytes, estimated %d", all, allEstimated)
 	}
 	runtime.KeepAlive(r)
 }
 
-// live is how many bytes of the heap are in use. What pools hold goes with the second collection.
+// live returns the used bytes of the heap. The second collection frees the content of pools.
 func live() int {
 	runtime.GC()
 	runtime.GC()

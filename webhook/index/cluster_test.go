@@ -24,15 +24,15 @@ import (
 )
 
 func optionsOf(namespace, bundle, manifest string) cluster.ReleaseOptions {
-	marks := ownership.Desired("default-"+bundle, bundle, namespace)
-	return cluster.ReleaseOptions{BundleID: bundle, Namespace: namespace, SetID: marks.SetID, Hash: marks.Hash,
+	m := ownership.Desired("default-"+bundle, bundle, namespace)
+	return cluster.ReleaseOptions{BundleID: bundle, Namespace: namespace, SetID: m.SetID, Hash: m.Hash,
 		AgentNamespace: "cattle-fleet-system", ServiceAccount: "deployer", Manifest: manifest}
 }
 
-// clusterRole is an object of no namespace.
+// clusterRole is a cluster-scoped object.
 const clusterRole = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: records-life}}\n---\n"
 
-// TestLife follows a release of Fleet's from its first record to its last.
+// TestLife installs, upgrades, rolls back and uninstalls a release of Fleet.
 func TestLife(t *testing.T) {
 	const ns = "records-life"
 	shared.RemoveNamespacesAfter(t, ns)
@@ -47,7 +47,7 @@ func TestLife(t *testing.T) {
 	w.awaitOwners(t, role, ns+"/life:1")
 	got := owners(w.Index, a)[0]
 	if diff := cmp.Diff(ownership.Desired("default-life", "life", ns), got.Metadata); diff != "" || got.Objects != 2 || got.Agents[0].ServiceAccount != "deployer" || got.Bundle != "life" {
-		t.Errorf("the release is %+v, its marks (-want +got):\n%s", got, diff)
+		t.Errorf("the release is %+v, its metadata (-want +got):\n%s", got, diff)
 	}
 
 	options.Manifest = clusterRole + configMap("b")
@@ -56,7 +56,7 @@ func TestLife(t *testing.T) {
 	w.awaitOwners(t, a)
 	w.awaitOwners(t, role, ns+"/life:2")
 
-	// Helm is at work, and stays so, because nothing runs the Pod that it waits for: what it stored counts already. Then it fails.
+	// The upgrade stays pending, because Helm waits for a Pod that does not run. The pending record counts already. Then the upgrade fails.
 	options.Manifest = clusterRole + configMap("c")
 	options.Templates = map[string]string{"hook.yaml": `{apiVersion: v1, kind: Pod, metadata: {name: hook, annotations: {helm.sh/hook: pre-upgrade}},
 		spec: {restartPolicy: Never, containers: [{name: a, image: registry.example.com/a}]}}`}
@@ -70,7 +70,7 @@ func TestLife(t *testing.T) {
 	w.awaitOwners(t, b, ns+"/life:2")
 	failPod(t, ns, "hook")
 	if err := <-ended; err == nil {
-		t.Error("an upgrade whose hook failed went well")
+		t.Error("the upgrade succeeded although its hook failed")
 	}
 	w.awaitOwners(t, c)
 	w.awaitOwners(t, role, ns+"/life:2")
@@ -91,13 +91,13 @@ func TestLife(t *testing.T) {
 	w.awaitOwners(t, role)
 	poll.Until(t, func() error {
 		if objects, releases, damaged := w.Size(); objects+releases+damaged > 0 {
-			return fmt.Errorf("%d objects, %d releases and %d damaged records are left", objects, releases, damaged)
+			return fmt.Errorf("%d objects, %d releases and %d unreadable records are left", objects, releases, damaged)
 		}
 		return nil
 	})
 }
 
-// failPod says of a Pod, as soon as it is there, that it failed.
+// failPod waits for a Pod, and sets its phase to Failed.
 func failPod(t *testing.T, namespace, name string) {
 	t.Helper()
 	poll.Until(t, func() error {
@@ -110,7 +110,7 @@ func failPod(t *testing.T, namespace, name string) {
 	})
 }
 
-// helm is what Helm's own commands work with.
+// helm returns the configuration of Helm's actions.
 func helm(t *testing.T, namespace string) *action.Configuration {
 	t.Helper()
 	flags, kubeconfig := genericclioptions.NewConfigFlags(false), shared.Kubeconfig(t)
@@ -122,7 +122,7 @@ func helm(t *testing.T, namespace string) *action.Configuration {
 	return config
 }
 
-// TestRecordsOnly deletes records and not what they desire, as Fleet's agent does with keepResources, and has releases that are none of its.
+// TestRecordsOnly deletes records but not their objects, like Fleet's agent with keepResources, and installs releases without a bundle.
 func TestRecordsOnly(t *testing.T) {
 	const ns, other = "records-kept", "records-elsewhere"
 	shared.RemoveNamespacesAfter(t, ns, other)
@@ -134,14 +134,14 @@ func TestRecordsOnly(t *testing.T) {
 	all.awaitOwners(t, keyOf(other, "a"), other+"/elsewhere:1")
 	poll.Until(t, func() error {
 		if !w.HasRelease(ns + "/plain") {
-			return errors.New("a release that is none of Fleet's is not there")
+			return errors.New("a release without a bundle is not known")
 		}
 		return nil
 	})
 	w.awaitOwners(t, keyOf(ns, "b"))
 	w.awaitOwners(t, keyOf(other, "a"))
 	if w.HasRelease(other + "/elsewhere") {
-		t.Error("a record of a namespace is known that was not asked for")
+		t.Error("a release in another namespace is known")
 	}
 
 	if err := shared.Client().Delete(t.Context(), secret(t, ns, "sh.helm.release.v1.kept.v1")); err != nil {
@@ -161,7 +161,7 @@ func secret(t *testing.T, namespace, name string) *corev1.Secret {
 	return s
 }
 
-// TestRepaired damages a record and repairs it, and has one forged in another namespace.
+// TestRepaired damages and repairs a record, and copies it to another namespace.
 func TestRepaired(t *testing.T) {
 	const ns, evil = "records-repaired", "records-evil"
 	shared.RemoveNamespacesAfter(t, ns, evil)
@@ -195,8 +195,8 @@ func TestRepaired(t *testing.T) {
 	w.awaitOwners(t, keyOf(evil, "a"))
 }
 
-// TestAway loses the API server: what was read stays, and what was missed comes when it is back.
-func TestAway(t *testing.T) {
+// TestDisconnected stops the API server: the index stays, and missed changes arrive when the API server is back.
+func TestDisconnected(t *testing.T) {
 	const ns = "records-away"
 	shared.RemoveNamespacesAfter(t, ns)
 	p := proxyOf(t, shared)
@@ -206,41 +206,41 @@ func TestAway(t *testing.T) {
 	w.awaitSync(t)
 	last := deployed(t, ns, "last", 1, "")
 	last.UID = ""
-	shared.Create(t, last) // when it is known, nothing of what Helm wrote is still under way
+	shared.Create(t, last) // when it is known, all records of Helm have arrived
 	w.awaitOwners(t, keyOf(ns, "last"), ns+"/last:1")
 	p.stop()
-	heard := w.LastMessage()
+	received := w.LastMessage()
 	shared.InstallRelease(t, optionsOf(ns, "b", configMap("b")))
 	if err := shared.Client().Delete(t.Context(), secret(t, ns, "sh.helm.release.v1.a.v1")); err != nil {
 		t.Fatal(err)
 	}
-	poll.True(t, "it knows that nobody answers", func() bool { return !w.Live("") })
-	if owners := owners(w.Index, keyOf(ns, "a")); len(owners) != 1 || !w.Synced() || !w.LastMessage().Equal(heard) {
-		t.Errorf("while nobody answers: owners %v, synced %t, heard %s, want %s", owners, w.Synced(), w.LastMessage(), heard)
+	poll.True(t, "the watch is not live", func() bool { return !w.Live("") })
+	if owners := owners(w.Index, keyOf(ns, "a")); len(owners) != 1 || !w.Synced() || !w.LastMessage().Equal(received) {
+		t.Errorf("while the API server is away: owners %v, synced %t, received %s, want %s", owners, w.Synced(), w.LastMessage(), received)
 	}
 	p.start()
 	w.awaitOwners(t, keyOf(ns, "b"), ns+"/b:1")
 	w.awaitOwners(t, keyOf(ns, "a"))
-	if !w.LastMessage().After(heard) {
-		t.Error("nothing was heard since")
+	if !w.LastMessage().After(received) {
+		t.Error("no message was received since")
 	}
-	poll.True(t, "it is live again", func() bool { return w.Live("") })
+	poll.True(t, "the watch is live again", func() bool { return w.Live("") })
 }
 
-// TestStreamed holds that a whole list comes in one stream where the API server can do that.
+// TestStreamed checks that the list arrives in one stream if the API server can stream lists.
 func TestStreamed(t *testing.T) {
 	p := proxyOf(t, shared)
 	w := watchRecords(t, p.config(), "records-streamed")
 	w.awaitSync(t)
-	if asked := p.queries(); len(asked) != 1 || asked[0].Get("sendInitialEvents") != "true" {
-		t.Errorf("asked %v, want one stream", asked)
+	if queries := p.queries(); len(queries) != 1 || queries[0].Get("sendInitialEvents") != "true" {
+		t.Errorf("requested %v, want one stream", queries)
 	}
 }
 
-// TestForgotten has an API server that streams no lists and keeps no history: it is read in pages, and when it has forgotten where a watch
-// was, once more.
-func TestForgotten(t *testing.T) {
-	const ns, count = "records-forgotten", 25
+// TestCompacted has an API server that cannot stream lists and keeps no history: the list is read in pages, and read again after the version of a watch was
+// compacted.
+func TestCompacted(t *testing.T) {
+	const ns, count = "records-compacted", 25
 	c := cluster.Start(t, cluster.WithAPIServerFlag("watch-cache", "false"), cluster.WithAPIServerFlag("feature-gates", "WatchList=false"))
 	c.Namespace(t, ns)
 	create := func(name string) *corev1.Secret {
@@ -259,7 +259,7 @@ func TestForgotten(t *testing.T) {
 	w := watchRecords(t, p.config())
 	w.awaitSync(t)
 	if _, releases, damaged := w.Size(); releases != count || damaged != 0 {
-		t.Errorf("%d releases, %d damaged; want %d", releases, damaged, count)
+		t.Errorf("%d releases, %d unreadable; want %d", releases, damaged, count)
 	}
 	pages := func() (n int) {
 		for _, q := range p.queries() {
@@ -274,7 +274,7 @@ func TestForgotten(t *testing.T) {
 	}
 	poll.Until(t, func() error {
 		if !slices.ContainsFunc(p.queries(), func(q url.Values) bool { return q.Get("watch") == "true" && q.Get("sendInitialEvents") == "" }) {
-			return errors.New("nothing is watched")
+			return errors.New("no watch")
 		}
 		return nil
 	})
@@ -289,7 +289,7 @@ func TestForgotten(t *testing.T) {
 	w.awaitOwners(t, keyOf(ns, "new"), ns+"/new:1")
 	w.awaitOwners(t, keyOf(ns, fmt.Sprintf("r%d", count-1)))
 	w.awaitOwners(t, keyOf(ns, "r0"), ns+"/r0:1")
-	if n := pages() - 3; n < 3 { // and one for being told so
-		t.Errorf("read in %d pages after all was forgotten, want 3", n)
+	if n := pages() - 3; n < 3 { // and one page with the error
+		t.Errorf("read in %d pages after the compaction, want 3", n)
 	}
 }

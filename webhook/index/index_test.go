@@ -38,7 +38,7 @@ func owners(x *index.Index, k object.Key) []desired.Release {
 	return slices.CompactFunc(out, func(a, b desired.Release) bool { return a.Release() == b.Release() })
 }
 
-// desiredBy says who desires an object, as "bundle:revision".
+// desiredBy returns the releases that desire an object, as "bundle:revision".
 func desiredBy(x *index.Index, k object.Key) string {
 	var out []string
 	for _, o := range owners(x, k) {
@@ -59,7 +59,7 @@ func TestRead(t *testing.T) {
 	e := read(t, record.Record{Bundle: "guestbook", ServiceAccount: "deployer", Objects: []object.Ref{
 		{APIVersion: "v1", Kind: "ConfigMap", Namespace: "other", Name: "a"},
 		{APIVersion: "v1", Kind: "ConfigMap", Name: "b"},
-		{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "b"}, // the same once more
+		{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "b"}, // a duplicate
 		{APIVersion: "apps/v1", Kind: "Deployment", Name: "d"},
 		{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "c"},
 	}})
@@ -74,7 +74,7 @@ func TestRead(t *testing.T) {
 	for k, want := range map[object.Key]string{
 		configMapKey("other", "a"):                                           "guestbook:1",
 		configMapKey("web", "a"):                                             "",
-		configMapKey("", "a"):                                                "guestbook:1", // as what is in no namespace, whatever the chart states; no ConfigMap is asked for like this
+		configMapKey("", "a"):                                                "guestbook:1", // as for a cluster-scoped object; no request about a ConfigMap has this key
 		configMapKey("web", "b"):                                             "guestbook:1",
 		configMapKey("WEB", "b"):                                             "",
 		{Kind: "Secret", Namespace: "web", Name: "b"}:                        "",
@@ -88,24 +88,24 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestReadRefuses(t *testing.T) {
-	for name, value := range map[string]string{"nothing": "", "no base64": "§", "cut short": string(record.Record{Bundle: "a"}.Value()[:40]),
-		"a bundle that is no name":   string(record.Record{Bundle: strings.Repeat("a", 300)}.Value()),
-		"an agent that is nowhere":   string(record.Record{Bundle: "a", AgentNamespace: "no name"}.Value()),
-		"an account that is no name": string(record.Record{Bundle: "a", ServiceAccount: "a:b"}.Value()),
-		"too many objects":           string(record.Record{Bundle: "a", Objects: record.ConfigMaps("web", 20_001)}.Value()),
+func TestReadErrors(t *testing.T) {
+	for name, value := range map[string]string{"empty": "", "not base64": "§", "truncated": string(record.Record{Bundle: "a"}.Value()[:40]),
+		"an invalid name of a bundle":      string(record.Record{Bundle: strings.Repeat("a", 300)}.Value()),
+		"an invalid namespace of an agent": string(record.Record{Bundle: "a", AgentNamespace: "no name"}.Value()),
+		"an invalid service account":       string(record.Record{Bundle: "a", ServiceAccount: "a:b"}.Value()),
+		"too many objects":                 string(record.Record{Bundle: "a", Objects: record.ConfigMaps("web", 20_001)}.Value()),
 	} {
 		if e, err := index.Read([]byte(value)); err == nil {
-			t.Errorf("%s: no error, but %+v", name, e)
+			t.Errorf("%s: no error; got %+v", name, e)
 		}
 	}
 }
 
-// TestReadPassesOver goes through objects that no request can be about, and marks that are none of Fleet's.
-func TestReadPassesOver(t *testing.T) {
+// TestReadIgnores reads objects for which no request exists, and sets that are not Fleet's.
+func TestReadIgnores(t *testing.T) {
 	for name, change := range map[string]func(*record.Record){
 		"no name":              func(r *record.Record) { r.Objects[0].Name = "" },
-		"a name to begin with": func(r *record.Record) { r.Objects[0].Name, r.Generate = "run-", true },
+		"a generated name":     func(r *record.Record) { r.Objects[0].Name, r.Generate = "run-", true },
 		"a name too long":      func(r *record.Record) { r.Objects[0].Name = strings.Repeat("a", 254) },
 		"a kind too long":      func(r *record.Record) { r.Objects[0].Kind = strings.Repeat("A", 64) },
 		"a group too long":     func(r *record.Record) { r.Objects[0].APIVersion = strings.Repeat("a", 254) + "/v1" },
@@ -119,11 +119,11 @@ func TestReadPassesOver(t *testing.T) {
 	}
 	longest := object.Ref{APIVersion: strings.Repeat("a", 253) + "/v1", Kind: strings.Repeat("A", 63), Namespace: strings.Repeat("a", 63), Name: strings.Repeat("a", 253)}
 	if e := read(t, record.Record{Bundle: "guestbook", Objects: []object.Ref{longest}}); e.Objects != 1 {
-		t.Errorf("what is as long as may be: %d objects", e.Objects)
+		t.Errorf("the longest names: %d objects", e.Objects)
 	}
-	for name, hash := range map[string]string{"no label": "not a label!", "another set's": ownership.Desired("default-x", "", "").Hash} {
+	for name, hash := range map[string]string{"an invalid label": "not a label!", "the hash of another set": ownership.Desired("default-x", "", "").Hash} {
 		if e := read(t, record.Record{Bundle: "guestbook", Hash: hash, Objects: record.ConfigMaps("web", 1)}); e.Metadata.Hash != "" || e.Metadata.SetID != "" {
-			t.Errorf("%s: it wants %q", name, e.Metadata.Hash)
+			t.Errorf("%s: the desired hash is %q", name, e.Metadata.Hash)
 		}
 	}
 	r := index.New()
@@ -133,7 +133,7 @@ func TestReadPassesOver(t *testing.T) {
 	}
 }
 
-// TestClaims holds what a guard goes by: older revisions, every agent of the release, and what Helm is taking away.
+// TestClaims checks what the guard needs: older revisions, all agents of a release, and revisions that Helm uninstalls.
 func TestClaims(t *testing.T) {
 	r := index.New()
 	two, one := record.ConfigMaps("web", 2), record.ConfigMaps("web", 1)
@@ -148,7 +148,7 @@ func TestClaims(t *testing.T) {
 	}
 	for name, want := range map[string][]string{
 		"object-0": {"2 [{agents deployer} {cattle-fleet-system }] false", "1 [{cattle-fleet-system } {agents deployer}] false"},
-		"object-1": {"1 [{cattle-fleet-system } {agents deployer}] false"}, // dropped by the account of the second
+		"object-1": {"1 [{cattle-fleet-system } {agents deployer}] false"}, // the second revision removes it
 	} {
 		if diff := cmp.Diff(want, claims(configMapKey("web", name))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -162,8 +162,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestClaimsOfMany has a release that Helm seems to be at work on many times over, as it never is: only the newest counts, and only it costs.
-func TestClaimsOfMany(t *testing.T) {
+// TestManyPending has a release with many pending revisions, which Helm never creates. Only the newest counts and uses memory.
+func TestManyPending(t *testing.T) {
 	r := index.New()
 	objects, k := record.ConfigMaps("web", 1), configMapKey("web", "object-0")
 	r.Set(read(t, record.Record{Bundle: "guestbook", Objects: objects}))
@@ -174,14 +174,14 @@ func TestClaimsOfMany(t *testing.T) {
 	var claims []desired.Release
 	allocs := testing.AllocsPerRun(1, func() { claims = r.Lookup(k) })
 	if len(claims) != 2 || claims[0].Revision != 1+pending || len(claims[0].Agents) != 2 || allocs > 20 {
-		t.Errorf("%d claims, made in %.0f allocations: %+v", len(claims), allocs, claims)
+		t.Errorf("%d claims in %.0f allocations: %+v", len(claims), allocs, claims)
 	}
 	if known, _, _ := r.Size(); known != 2 {
 		t.Errorf("%d objects, want one of each revision that counts", known)
 	}
 }
 
-// TestRevisions goes through the lives of a release: which of its revisions says what is desired.
+// TestRevisions checks which revisions of a release desire an object.
 func TestRevisions(t *testing.T) {
 	one, two := record.ConfigMaps("web", 1), record.ConfigMaps("web", 2)
 	rev := func(revision int, status string, objects []object.Ref) *index.Revision {
@@ -190,33 +190,33 @@ func TestRevisions(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
 		entries       []*index.Revision
-		first, second string // who desires object-0 and object-1
+		first, second string // the releases that desire object-0 and object-1
 	}{
 		{"none", nil, "", ""},
 		{"installing", []*index.Revision{rev(1, "pending-install", one)}, "guestbook:1", ""},
 		{"installed", []*index.Revision{rev(1, "deployed", one)}, "guestbook:1", ""},
-		{"failed at first", []*index.Revision{rev(1, "failed", one)}, "", ""},
-		{"upgrading to more", []*index.Revision{rev(1, "deployed", one), rev(2, "pending-upgrade", two)}, "guestbook:2", "guestbook:2"},
-		{"upgrading to less", []*index.Revision{rev(1, "deployed", two), rev(2, "pending-upgrade", one)}, "guestbook:2", "guestbook:1"},
+		{"the installation failed", []*index.Revision{rev(1, "failed", one)}, "", ""},
+		{"upgrading, with an object more", []*index.Revision{rev(1, "deployed", one), rev(2, "pending-upgrade", two)}, "guestbook:2", "guestbook:2"},
+		{"upgrading, with an object less", []*index.Revision{rev(1, "deployed", two), rev(2, "pending-upgrade", one)}, "guestbook:2", "guestbook:1"},
 		{"upgraded", []*index.Revision{rev(2, "deployed", two), rev(1, "superseded", one)}, "guestbook:2", "guestbook:2"},
-		{"upgraded to less", []*index.Revision{rev(1, "superseded", two), rev(2, "deployed", one)}, "guestbook:2", ""},
-		{"both deployed for a moment", []*index.Revision{rev(1, "deployed", two), rev(2, "deployed", one)}, "guestbook:2", ""},
-		{"upgrade failed", []*index.Revision{rev(1, "deployed", one), rev(2, "failed", two)}, "guestbook:1", ""},
-		{"an old one left pending", []*index.Revision{rev(1, "pending-install", two), rev(2, "deployed", one)}, "guestbook:2", ""},
+		{"upgraded, with an object less", []*index.Revision{rev(1, "superseded", two), rev(2, "deployed", one)}, "guestbook:2", ""},
+		{"both deployed", []*index.Revision{rev(1, "deployed", two), rev(2, "deployed", one)}, "guestbook:2", ""},
+		{"the upgrade failed", []*index.Revision{rev(1, "deployed", one), rev(2, "failed", two)}, "guestbook:1", ""},
+		{"an old revision is pending", []*index.Revision{rev(1, "pending-install", two), rev(2, "deployed", one)}, "guestbook:2", ""},
 		{"interrupted twice", []*index.Revision{rev(1, "deployed", one), rev(2, "pending-upgrade", two), rev(3, "pending-rollback", one)}, "guestbook:3", ""},
-		{"interrupted twice at first", []*index.Revision{rev(1, "pending-install", two), rev(2, "pending-upgrade", one)}, "guestbook:2", ""},
+		{"interrupted twice, never deployed", []*index.Revision{rev(1, "pending-install", two), rev(2, "pending-upgrade", one)}, "guestbook:2", ""},
 		{"interrupted, then failed", []*index.Revision{rev(1, "deployed", one), rev(2, "pending-upgrade", two), rev(3, "failed", two)}, "guestbook:1", ""},
 		{"uninstalling", []*index.Revision{rev(1, "uninstalling", one)}, "", ""},
-		{"the newest damaged", []*index.Revision{rev(1, "deployed", one), unreadable(release.Name{Namespace: "web", Name: "guestbook", Revision: 2})}, "guestbook:1", ""},
+		{"the newest unreadable", []*index.Revision{rev(1, "deployed", one), unreadable(release.Name{Namespace: "web", Name: "guestbook", Revision: 2})}, "guestbook:1", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for _, order := range []string{"put", "put backwards", "replaced"} {
+			for _, order := range []string{"set", "set in reverse", "replaced"} {
 				r := index.New()
 				for i := range tc.entries {
 					switch order {
-					case "put":
+					case "set":
 						r.Set(tc.entries[i])
-					case "put backwards":
+					case "set in reverse":
 						r.Set(tc.entries[len(tc.entries)-1-i])
 					}
 				}
@@ -240,11 +240,11 @@ func TestSeveral(t *testing.T) {
 	if got, want := desiredBy(r, configMapKey("web", "object-0")), "alpha:1 beta:1"; got != want {
 		t.Errorf("desired by %q, want %q", got, want)
 	}
-	if holders := r.BySet(ownership.Desired("default-beta", "", "").Hash); len(holders) != 1 || holders[0].Bundle != "beta" {
-		t.Errorf("beta's hash is held by %v", holders)
+	if owners := r.BySet(ownership.Desired("default-beta", "", "").Hash); len(owners) != 1 || owners[0].Bundle != "beta" {
+		t.Errorf("releases with the hash of beta: %v", owners)
 	}
-	if holders := r.BySet(""); len(holders) > 0 {
-		t.Errorf("the empty hash is held by %v", holders)
+	if owners := r.BySet(""); len(owners) > 0 {
+		t.Errorf("releases with an empty hash: %v", owners)
 	}
 	for name, want := range map[string]bool{"web/beta": true, "web/plain": true, "web/gamma": false, "beta": false} {
 		if got := r.HasRelease(name); got != want {
@@ -252,16 +252,16 @@ func TestSeveral(t *testing.T) {
 		}
 	}
 	if objects, releases, damaged := r.Size(); objects != 4 || releases != 3 || damaged != 0 {
-		t.Errorf("size %d objects, %d releases, %d damaged; want 4, 3, 0", objects, releases, damaged)
+		t.Errorf("size %d objects, %d releases, %d unreadable; want 4, 3, 0", objects, releases, damaged)
 	}
 	r.Replace("elsewhere", nil)
 	r.Delete(release.Name{Namespace: "web", Name: "alpha", Revision: 1})
 	if got, want := desiredBy(r, configMapKey("web", "object-0")), "beta:1"; got != want {
-		t.Errorf("after one is gone: desired by %q, want %q", got, want)
+		t.Errorf("after one release was removed: desired by %q, want %q", got, want)
 	}
 	r.Replace("web", nil)
 	if objects, releases, _ := r.Size(); objects != 0 || releases != 0 {
-		t.Errorf("after all are gone: %d objects, %d releases", objects, releases)
+		t.Errorf("after all releases were removed: %d objects, %d releases", objects, releases)
 	}
 }
 
@@ -274,23 +274,23 @@ func TestComplete(t *testing.T) {
 		want bool
 	}{
 		{"empty", func() {}, true},
-		{"one damaged", func() { r.Set(unreadable(name)) }, false},
+		{"one unreadable", func() { r.Set(unreadable(name)) }, false},
 		{"the same again", func() { r.Set(unreadable(name)) }, false},
-		{"mended", func() { r.Set(inactive(name)) }, true},
-		{"damaged again", func() { r.Replace("", []*index.Revision{unreadable(name)}) }, false},
-		{"gone", func() { r.Delete(name) }, true},
+		{"repaired", func() { r.Set(inactive(name)) }, true},
+		{"unreadable again", func() { r.Replace("", []*index.Revision{unreadable(name)}) }, false},
+		{"removed", func() { r.Delete(name) }, true},
 	} {
 		if step.do(); r.Complete() != step.want {
 			t.Errorf("%s: complete is %t", step.name, r.Complete())
 		}
 	}
 	if index.New("web").Complete() {
-		t.Error("an index of one namespace calls itself complete")
+		t.Error("an index of one namespace is complete")
 	}
 }
 
-// TestHolders holds that all releases whose records state one set are told, in an order that does not depend on which came first.
-func TestHolders(t *testing.T) {
+// TestBySet checks that all releases with a set are returned, in an order that does not depend on the order of arrival.
+func TestBySet(t *testing.T) {
 	r := index.New()
 	for _, rec := range []record.Record{{Namespace: "web", Revision: 1}, {Namespace: "b-tenant"}, {Namespace: "a-tenant"},
 		{Namespace: "web", Revision: 2, Status: "pending-upgrade"}} {
@@ -298,15 +298,15 @@ func TestHolders(t *testing.T) {
 		r.Set(read(t, rec))
 	}
 	var got []string
-	for _, h := range r.BySet(ownership.Desired("default-beta", "", "").Hash) {
-		got = append(got, h.String())
+	for _, owner := range r.BySet(ownership.Desired("default-beta", "", "").Hash) {
+		got = append(got, owner.String())
 	}
 	if diff := cmp.Diff([]string{"a-tenant/beta:1", "b-tenant/beta:1", "web/beta:2"}, got); diff != "" {
-		t.Errorf("holders (-want +got):\n%s", diff)
+		t.Errorf("releases (-want +got):\n%s", diff)
 	}
 }
 
-// TestAnyOrder compares an index after changes in any order with one that is filled once with what is left.
+// TestAnyOrder compares an index after changes in a random order with an index that is filled once with the remaining revisions.
 func TestAnyOrder(t *testing.T) {
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -335,6 +335,6 @@ func TestAnyOrder(t *testing.T) {
 	}
 	was, _, _ := fresh.Size()
 	if is, _, _ := live.Size(); is != was {
-		t.Errorf("%d objects, of which %d are left", is, was)
+		t.Errorf("%d objects, want %d", is, was)
 	}
 }

@@ -29,21 +29,21 @@ import (
 
 const (
 	protobuf = "application/vnd.kubernetes.protobuf"
-	// packedHead is about what the head of an object takes in a record, in bytes.
+	// packedHead is the approximate compressed size of the head of an object, in bytes.
 	packedHead = 280
 )
 
-// recordServer serves records as an API server does, in protobuf. They are made while they are sent: what differs from one to the other is
-// little, and a gzip stream may have parts.
+// recordServer serves records in protobuf, like an API server. It makes a record when it sends it. Most parts of all records are equal, and a gzip stream may
+// consist of parts.
 type recordServer struct {
 	tb      testing.TB
 	records int
-	paged   bool // refuses to stream a list
+	paged   bool // cannot stream lists
 	info    runtime.SerializerInfo
-	parts   [][]byte // of a record, packed: behind each object's head comes the rest of it
+	parts   [][]byte // the compressed bodies of the objects; each follows the head of its object
 	last    []byte
 
-	mu  sync.Mutex // guards zip, which takes longer to make than to use
+	mu  sync.Mutex // guards zip, which is expensive to make
 	zip *gzip.Writer
 }
 
@@ -56,13 +56,13 @@ func serveRecords(tb testing.TB, records, objects, size int, paged bool) string 
 	return server.URL
 }
 
-// prepare makes what all records have in common.
+// prepare makes the parts that are equal in all records.
 func (s *recordServer) prepare(objects, size int) {
 	tb := s.tb
 	tb.Helper()
 	var ok bool
 	if s.info, ok = runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), protobuf); !ok {
-		tb.Fatal("there is no protobuf")
+		tb.Fatal("no serializer for protobuf")
 	}
 	random := rand.NewChaCha8([32]byte{})
 	room := base64.StdEncoding.DecodedLen(size)
@@ -70,7 +70,7 @@ func (s *recordServer) prepare(objects, size int) {
 		s.parts = append(s.parts, s.squeeze(objectBody(random, size/4/objects)))
 		room -= len(s.parts[len(s.parts)-1]) + packedHead
 	}
-	// The chart's files are bytes, in JSON base64, which costs nothing once it is packed.
+	// The files of a chart are base64 in JSON. Compression removes this overhead.
 	file := make([]byte, max(room, 0))
 	_, _ = random.Read(file)
 	data, err := json.Marshal(file)
@@ -84,8 +84,7 @@ func (s *recordServer) prepare(objects, size int) {
 	}
 }
 
-// objectBody is what follows an object's name, and then comes the next object's beginning: a Deployment or so, of many words. It is JSON's
-// text within a string.
+// objectBody returns the part of a manifest after an object's name: the rest of a Deployment, as text in a JSON string.
 func objectBody(random *rand.ChaCha8, packedSize int) string {
 	r := rand.New(random)
 	var out strings.Builder
@@ -113,7 +112,7 @@ func objectBody(random *rand.ChaCha8, packedSize int) string {
 	return strings.ReplaceAll(out.String(), `"`, `\"`)
 }
 
-// value is a record as its Secret has it.
+// value returns a record in the encoding of its Secret.
 func (s *recordServer) value(i int) []byte {
 	var out bytes.Buffer
 	begin := fmt.Sprintf(`{"name":"release-%d","namespace":"web","version":1,"info":{"status":"deployed"},"manifest":"`, i)
@@ -151,11 +150,11 @@ func (s *recordServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	switch {
 	case q.Get("fieldSelector") != "type=helm.sh/release.v1":
-		http.Error(w, "not so many", http.StatusForbidden)
+		http.Error(w, "missing field selector", http.StatusForbidden)
 	case q.Get("watch") == "":
 		s.page(w, q.Get("limit"), q.Get("continue"))
 	case q.Get("sendInitialEvents") == "true" && s.paged:
-		http.Error(w, "no lists here", http.StatusBadRequest)
+		http.Error(w, "lists cannot be streamed", http.StatusBadRequest)
 	default:
 		s.stream(w, r, q.Get("sendInitialEvents") == "true")
 	}

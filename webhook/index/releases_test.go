@@ -17,7 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// TestStream follows one stream: a list that comes as events, changes, and what breaks it.
+// TestStream serves a watch with a list at its beginning and changes, closes the connection, and lets the resource version expire.
 func TestStream(t *testing.T) {
 	server := serveAPI(t)
 	w := watchRecords(t, server.config())
@@ -25,14 +25,14 @@ func TestStream(t *testing.T) {
 	list := server.next()
 	for name, want := range map[string]string{"watch": "true", "sendInitialEvents": "true", "fieldSelector": "type=helm.sh/release.v1", "allowWatchBookmarks": "true"} {
 		if got := list.query.Get(name); got != want || list.path != "/api/v1/secrets" {
-			t.Errorf("asked %s for %s=%q, want %q", list.path, name, got, want)
+			t.Errorf("requested %s with %s=%q, want %q", list.path, name, got, want)
 		}
 	}
 	list.send("ADDED", deployed(t, "web", "a", 1, "5"))
 	list.send("ADDED", deployed(t, "web", "b", 1, "6"))
 	poll.Until(t, func() error {
 		if w.LastMessage().IsZero() {
-			return errors.New("nothing was heard")
+			return errors.New("no message was received")
 		}
 		return nil
 	})
@@ -44,7 +44,7 @@ func TestStream(t *testing.T) {
 	w.awaitOwners(t, keyOf("web", "a"), "web/a:1")
 	w.awaitOwners(t, keyOf("web", "b"), "web/b:1")
 
-	list.send("MODIFIED", deployed(t, "web", "a", 1, "8")) // by somebody who set a label
+	list.send("MODIFIED", deployed(t, "web", "a", 1, "8")) // a label was set
 	list.send("ADDED", deployed(t, "web", "c", 1, "9"))
 	w.awaitOwners(t, keyOf("web", "c"), "web/c:1")
 	w.awaitOwners(t, keyOf("web", "a"), "web/a:1")
@@ -54,25 +54,25 @@ func TestStream(t *testing.T) {
 	list.send("BOOKMARK", secretOf("", "", "20", nil, nil))
 	poll.Until(t, func() error {
 		if !w.LastMessage().After(before) {
-			return errors.New("the bookmark was not heard")
+			return errors.New("the bookmark was not received")
 		}
 		return nil
 	})
 
-	// The connection is lost: it goes on where the bookmark was, with no list.
+	// The connection is closed: the watch continues after the bookmark, without a list.
 	list.end()
 	again := server.next()
 	if again.query.Get("resourceVersion") != "20" || again.query.Get("sendInitialEvents") != "" {
-		t.Errorf("after the connection was lost it asks %v, want to go on from 20", again.query)
+		t.Errorf("after the connection was closed it requested %v, want resource version 20 without a list", again.query)
 	}
 	again.send("ADDED", deployed(t, "web", "d", 1, "21"))
 	w.awaitOwners(t, keyOf("web", "d"), "web/d:1")
 
-	// The version is forgotten: all is listed anew, what is not there any more is forgotten, and until then nothing is.
+	// The version expired: all records are listed again. The index stays until the list is complete, and then loses the records that are not in it.
 	again.expire()
 	relist := server.next()
 	if !w.Synced() || w.LastMessage().IsZero() {
-		t.Error("old answers are none any more")
+		t.Error("not synced, or no last message, while the list is read again")
 	}
 	w.awaitOwners(t, keyOf("web", "b"), "web/b:1")
 	relist.send("ADDED", deployed(t, "web", "c", 1, "9"))
@@ -82,34 +82,34 @@ func TestStream(t *testing.T) {
 	relist.end()
 }
 
-// TestPages reads lists where the API server streams none, in small pages, and never from its cache, which has no pages.
+// TestPages reads lists from an API server that cannot stream them: in small pages, and not from its cache, which ignores the limit.
 func TestPages(t *testing.T) {
 	server := serveAPI(t)
 	w := watchRecords(t, server.config(), "web", "web")
 	refused := server.next()
 	if refused.path != "/api/v1/namespaces/web/secrets" {
-		t.Errorf("asked %s for the records of a namespace", refused.path)
+		t.Errorf("requested %s for the records of a namespace", refused.path)
 	}
 	refused.answer(http.StatusUnprocessableEntity, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity})
 	first := server.next()
 	if got := first.query.Encode(); got != "fieldSelector=type%3Dhelm.sh%2Frelease.v1&limit=10" {
-		t.Errorf("asked for the first page with %s", got)
+		t.Errorf("requested the first page with %s", got)
 	}
 	first.answer(http.StatusOK, corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "more"}, Items: []corev1.Secret{*deployed(t, "web", "a", 1, "5")}})
 	second := server.next()
 	if second.query.Get("continue") != "more" {
-		t.Errorf("asked for the second page with %v", second.query)
+		t.Errorf("requested the second page with %v", second.query)
 	}
 	second.answer(http.StatusOK, corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []corev1.Secret{*deployed(t, "web", "b", 1, "6")}})
 	w.awaitSync(t)
 	w.awaitOwners(t, keyOf("web", "a"), "web/a:1")
 	w.awaitOwners(t, keyOf("web", "b"), "web/b:1")
 	if watch := server.next(); watch.query.Get("resourceVersion") != "7" || watch.query.Get("watch") != "true" {
-		t.Errorf("after the list it asks %v", watch.query)
+		t.Errorf("requested %v after the list", watch.query)
 	}
 }
 
-// TestScoped has two namespaces, of which one answers: nothing is complete, and nothing heard, before the other does.
+// TestScoped reads two namespaces. Synced and LastMessage wait for both.
 func TestScoped(t *testing.T) {
 	server := serveAPI(t)
 	w := watchRecords(t, server.config(), "db", "web")
@@ -120,32 +120,32 @@ func TestScoped(t *testing.T) {
 	}
 	web, db := streams["/api/v1/namespaces/web/secrets"], streams["/api/v1/namespaces/db/secrets"]
 	if web == nil || db == nil {
-		t.Fatalf("asked %v", streams)
+		t.Fatalf("requested %v", streams)
 	}
 	web.send("ADDED", deployed(t, "web", "a", 1, "5"))
 	web.listed("6")
 	w.awaitOwners(t, keyOf("web", "a"), "web/a:1")
 	if w.Synced() || !w.LastMessage().IsZero() {
-		t.Errorf("synced %t, heard %s, before one namespace was heard of", w.Synced(), w.LastMessage())
+		t.Errorf("synced %t, last message %s, before the first message about one namespace", w.Synced(), w.LastMessage())
 	}
 	db.send("ADDED", deployed(t, "db", "a", 1, "7"))
 	db.listed("8")
 	w.awaitSync(t)
-	heard := w.LastMessage() // of web, which was first
+	received := w.LastMessage() // of web, the first one
 	web.send("BOOKMARK", secretOf("", "", "9", nil, nil))
 	poll.Until(t, func() error {
-		if !w.LastMessage().After(heard) {
-			return errors.New("the bookmark was not heard")
+		if !w.LastMessage().After(received) {
+			return errors.New("the bookmark was not received")
 		}
 		return nil
 	})
-	heard = w.LastMessage() // of db
+	received = w.LastMessage() // of db
 	web.send("ADDED", deployed(t, "web", "b", 1, "10"))
 	w.awaitOwners(t, keyOf("web", "b"), "web/b:1")
-	if !w.LastMessage().Equal(heard) {
-		t.Error("the namespace that is silent is not the one that counts")
+	if !w.LastMessage().Equal(received) {
+		t.Error("LastMessage is not of the namespace with the oldest message")
 	}
-	// A list of one namespace says nothing of the other.
+	// A list of one namespace does not change the other.
 	web.expire()
 	relist := server.next()
 	relist.listed("20")
@@ -153,8 +153,8 @@ func TestScoped(t *testing.T) {
 	w.awaitOwners(t, keyOf("db", "a"), "db/a:1")
 }
 
-// TestDamaged holds what becomes of records that cannot be read, that each state is said once, and that nothing is quoted.
-func TestDamaged(t *testing.T) {
+// TestUnreadable checks that each state of a record that could not be read is counted and logged once, and that the log does not quote it.
+func TestUnreadable(t *testing.T) {
 	server := serveAPI(t)
 	w := watchRecords(t, server.config())
 	superseded := secretOf("web", "sh.helm.release.v1.old.v1", "3", []byte(secretValue), nil)
@@ -166,7 +166,7 @@ func TestDamaged(t *testing.T) {
 		secretOf("web", "sh.helm.release.v1.bad.v1", "5", []byte(secretValue), nil),
 		secretOf("web", "sh.helm.release.v1.none.v1", "6", nil, nil),
 		secretOf("web", "sh.helm.release.v1.yaml.v1", "7", valueOf(t, "web", "yaml", 1, "a: ["+secretValue), nil),
-		secretOf("web", secretValueless, "8", []byte(secretValue), nil),
+		secretOf("web", otherName, "8", []byte(secretValue), nil),
 		secretOf("web", "sh.helm.release.v1.huge.v1", "9", valueOf(t, "web", "huge", 1, strings.Repeat("#", 65<<20)), nil),
 	}
 	list := server.next()
@@ -178,11 +178,11 @@ func TestDamaged(t *testing.T) {
 	w.awaitSync(t)
 	w.awaitDamaged(t, len(bad))
 	if !w.HasRelease("web/old") || !w.HasRelease("web/bad") || w.Complete() {
-		t.Error("releases whose records are not read are not there")
+		t.Error("a release with an unreadable record is not known, or the index is complete")
 	}
 	w.awaitOwners(t, keyOf("web", "a"))
 
-	// The same again, as after the API server was lost, is nothing new.
+	// The same states are listed again, as after a disconnection.
 	list.expire()
 	relist := server.next()
 	for _, s := range bad {
@@ -197,16 +197,16 @@ func TestDamaged(t *testing.T) {
 	})
 	for _, s := range bad {
 		if n := w.log.naming(s.Namespace + "/" + s.Name); n != 1 {
-			t.Errorf("%s/%s was named %d times, want once:\n%s", s.Namespace, s.Name, n, strings.Join(w.log.all(), "\n"))
+			t.Errorf("%s/%s was logged %d times, want once:\n%s", s.Namespace, s.Name, n, strings.Join(w.log.all(), "\n"))
 		}
 	}
 
-	// Another state of it is news, and one that can be read is the end of it.
+	// Another unreadable state is logged again. Then the record is repaired.
 	worse := secretOf("web", "sh.helm.release.v1.bad.v1", "12", bytes.Repeat([]byte(secretValue), 2), nil)
 	relist.send("MODIFIED", worse)
 	poll.Until(t, func() error {
 		if w.log.naming("web/sh.helm.release.v1.bad.v1") != 2 {
-			return errors.New("it was not named again")
+			return errors.New("not logged again")
 		}
 		return nil
 	})
@@ -218,12 +218,12 @@ func TestDamaged(t *testing.T) {
 	}
 	w.awaitDamaged(t, 0)
 	if !w.Complete() {
-		t.Error("it is not complete when all that is damaged is gone")
+		t.Error("not complete after all unreadable records were removed")
 	}
 }
 
-// TestReduced compares what stays in memory of small records and of large ones with the same objects: as much, for only who desires what is
-// kept. More objects take more, which shows that the measure sees what is kept.
+// TestReduced compares the memory for small and for large records with the same objects: it must be equal, because only the keys are kept. Records with more
+// objects need more memory, which shows that the measurement is valid.
 func TestReduced(t *testing.T) {
 	const count, small, large = 40, 50 << 10, 500 << 10
 	kept := func(objects, size int) int {
@@ -232,43 +232,43 @@ func TestReduced(t *testing.T) {
 		w := watchRecords(t, config)
 		w.awaitSync(t)
 		if known, releases, damaged := w.Size(); known != count*objects || releases != count || damaged != 0 {
-			t.Errorf("%d objects of %d releases are known, %d damaged", known, releases, damaged)
+			t.Errorf("%d objects of %d releases, %d unreadable", known, releases, damaged)
 		}
-		took := live() - before
+		used := live() - before
 		runtime.KeepAlive(w)
-		t.Logf("%d records of %d KiB with %d objects each take %d KiB", count, size>>10, objects, took>>10)
-		return took
+		t.Logf("%d records of %d KiB with %d objects each use %d KiB", count, size>>10, objects, used>>10)
+		return used
 	}
 	const margin = count * (large - small) / 10
 	few, many := kept(10, small), kept(500, large)
 	if more := kept(10, large) - few; more > margin || more < -margin {
-		t.Errorf("records that are %d KiB larger in all take %d KiB more", count*(large-small)>>10, more>>10)
+		t.Errorf("records that are %d KiB larger use %d KiB more", count*(large-small)>>10, more>>10)
 	}
 	if more := many - few; more < margin {
-		t.Errorf("records with %d times as many objects take only %d KiB more", 50, more>>10)
+		t.Errorf("records with %d times as many objects use only %d KiB more", 50, more>>10)
 	}
 }
 
-// secretValueless is the name of a Secret that is named like no record.
-const secretValueless = "named-like-no-record"
+// otherName is the name of a Secret that is not the name of a record.
+const otherName = "other-name"
 
-// TestRefused has an API server that lets nobody read: it is not synced, and asked again. TestBackoff holds how often.
-func TestRefused(t *testing.T) {
+// TestForbidden has an API server that refuses all requests at first. The watch tries again; TestBackoff checks the waits.
+func TestForbidden(t *testing.T) {
 	server := serveAPI(t)
 	w := watchRecords(t, server.config())
 	for range 4 { // a watch and a list each
-		server.next().answer(http.StatusForbidden, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden, Message: "not you"})
+		server.next().answer(http.StatusForbidden, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden, Message: "forbidden for this user"})
 	}
 	if w.Synced() || !w.LastMessage().IsZero() {
-		t.Errorf("synced %t, heard %s", w.Synced(), w.LastMessage())
+		t.Errorf("synced %t, last message %s", w.Synced(), w.LastMessage())
 	}
 	server.next().listed("1")
 	w.awaitSync(t)
-	said := false
+	logged := false
 	for _, line := range w.log.all() {
-		said = said || strings.Contains(line, "not you")
+		logged = logged || strings.Contains(line, "forbidden for this user")
 	}
-	if !said {
-		t.Error("why is not in the log")
+	if !logged {
+		t.Error("the log does not contain the reason")
 	}
 }

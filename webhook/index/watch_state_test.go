@@ -12,8 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestBackoff holds how long a cache waits: half a second at first, with up to half as much by chance, then longer, and never much more than
-// five seconds.
+// TestBackoff checks the waits of a reflector: first half a second with a jitter of up to a half, then longer, and at most five seconds with the jitter.
 func TestBackoff(t *testing.T) {
 	b := newBackoff()
 	var last time.Duration
@@ -31,7 +30,7 @@ func TestBackoff(t *testing.T) {
 
 func same(e watch.Event) watch.Event { return e }
 
-// begun is the options of a watch that begins with a list.
+// begun are the options of a watch that begins with a list.
 var begun = metav1.ListOptions{SendInitialEvents: ptr.To(true)}
 
 func TestLive(t *testing.T) {
@@ -44,7 +43,7 @@ func TestLive(t *testing.T) {
 				t.Errorf("%s: live %t, want %t", when, got, want)
 			}
 		}
-		is(false, "before anything")
+		is(false, "at the beginning")
 		l.listed()
 		is(false, "after a list, before its watch")
 
@@ -52,7 +51,7 @@ func TestLive(t *testing.T) {
 		l.wrap(first, metav1.ListOptions{}, same)
 		is(true, "with a watch after a list")
 		first.Stop()
-		is(false, "when the API server ended it")
+		is(false, "after the API server ended the watch")
 
 		second := watch.NewFake()
 		w := l.wrap(second, begun, same)
@@ -69,7 +68,7 @@ func TestLive(t *testing.T) {
 	})
 }
 
-// TestWatch holds that events are handed on as they were made, and that a watch ends also where nobody takes the event that it holds.
+// TestWatch checks that a watch sends mapped events, and that it ends also while nobody receives its event.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l watchState
@@ -80,16 +79,16 @@ func TestWatch(t *testing.T) {
 		})
 		from.Add(nil)
 		if e := <-w.ResultChan(); e.Type != watch.Bookmark {
-			t.Errorf("an event of type %s came, want %s", e.Type, watch.Bookmark)
+			t.Errorf("got an event of type %s, want %s", e.Type, watch.Bookmark)
 		}
-		from.Add(nil) // nobody takes it
+		from.Add(nil) // not received
 		w.Stop()
 		w.Stop()
 		synctest.Wait()
-		for range w.ResultChan() { // one may be on its way
+		for range w.ResultChan() { // one event may remain
 		}
 		if l.live() {
-			t.Error("it is live after its watch was stopped")
+			t.Error("live after the watch was stopped")
 		}
 	})
 }

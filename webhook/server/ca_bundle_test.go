@@ -20,8 +20,8 @@ webhooks:
 - {name: b, failurePolicy: Ignore, clientConfig: {url: "https://192.0.2.1/b"}}
 `
 
-// TestBundlePatch holds that what is applied is the caBundle of each webhook and no other field, of the state that was seen, and nothing where
-// nothing is to change.
+// TestBundlePatch checks that the patch contains the caBundle of each webhook and no other field, and the resource version; and that no patch is made if
+// nothing changes.
 func TestBundlePatch(t *testing.T) {
 	const authority = "new"
 	configuration := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
@@ -43,8 +43,8 @@ func TestBundlePatch(t *testing.T) {
 		t.Errorf("patch (-want +got):\n%s", diff)
 	}
 	for name, change := range map[string]func(*unstructured.Unstructured){
-		"it is there": func(u *unstructured.Unstructured) { u.Object["webhooks"] = want["webhooks"] },
-		"no webhooks": func(u *unstructured.Unstructured) { delete(u.Object, "webhooks") },
+		"the authority is set": func(u *unstructured.Unstructured) { u.Object["webhooks"] = want["webhooks"] },
+		"no webhooks":          func(u *unstructured.Unstructured) { delete(u.Object, "webhooks") },
 		"being deleted": func(u *unstructured.Unstructured) {
 			if err := unstructured.SetNestedField(u.Object, "2026-11-20T08:00:00Z", "metadata", "deletionTimestamp"); err != nil {
 				t.Fatal(err)
@@ -52,7 +52,7 @@ func TestBundlePatch(t *testing.T) {
 		},
 	} {
 		if patch := bundlePatch(configuration(change), []byte(authority)); patch != nil {
-			t.Errorf("%s: applies %v", name, patch.Object)
+			t.Errorf("%s: got the patch %v", name, patch.Object)
 		}
 	}
 }

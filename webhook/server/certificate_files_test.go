@@ -13,7 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// TestFiles replaces a certificate as the kubelet does, by turning a symbolic link.
+// TestFiles replaces a certificate like the kubelet: it replaces a symbolic link.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	end := time.Now().Add(time.Hour)
@@ -37,12 +37,12 @@ func TestFiles(t *testing.T) {
 	}
 	mount(t, dir, "v2", newPair(t, 2, end))
 	poll.True(t, "the second certificate", func() bool { return serial(f) == 2 })
-	broken := newPair(t, 3, end)
-	broken.private = newPair(t, 4, end).private
-	mount(t, dir, "v3", broken)
+	unusable := newPair(t, 3, end)
+	unusable.private = newPair(t, 4, end).private
+	mount(t, dir, "v3", unusable)
 	poll.True(t, "a failure", func() bool { return f.Failures() > failures })
 	if got := serial(f); got != 2 {
-		t.Errorf("a broken pair: got certificate %d, want the second", got)
+		t.Errorf("an unusable pair: got certificate %d, want the second", got)
 	}
 	stop()
 	if err := <-ended; err != nil {
@@ -50,6 +50,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// mount writes a pair into a new directory, and makes the symbolic link "data" point to it.
 func mount(t *testing.T, dir, version string, p pair) {
 	t.Helper()
 	if err := os.Mkdir(filepath.Join(dir, version), 0o700); err != nil {

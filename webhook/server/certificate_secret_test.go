@@ -25,7 +25,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
-// watched is a Secret source that runs, with the Secret that it watches, empty at first.
+// watched is a running certificateSecret. Its Secret is empty at first.
 type watched struct {
 	*certificateSecret
 	secrets typedcorev1.SecretInterface
@@ -33,7 +33,7 @@ type watched struct {
 	logged  *lockedBuffer
 }
 
-// fakeSecrets is a fake client that can stream no lists, as its clientset says.
+// fakeSecrets is a fake client with the method by which its clientset reports that it cannot stream lists.
 type fakeSecrets struct {
 	typedcorev1.SecretsGetter
 	*fake.Clientset
@@ -86,7 +86,7 @@ func (w watched) put(t *testing.T, public, private []byte) {
 	}
 }
 
-// TestSecret follows one Secret through its life.
+// TestSecret changes, empties, deletes and creates the Secret.
 func TestSecret(t *testing.T) {
 	now := time.Now()
 	first, second := newPair(t, 1, now.Add(time.Minute), "hook.system.svc"), newPair(t, 2, now.Add(-time.Minute), "other")
@@ -96,7 +96,7 @@ func TestSecret(t *testing.T) {
 		t.Errorf("empty: got error %v", err)
 	}
 	if _, ok := expiryOf(w); ok {
-		t.Error("empty: there is an expiry")
+		t.Error("empty: got an expiry")
 	}
 	w.put(t, first.public, first.private)
 	poll.True(t, "the first certificate", func() bool { return serial(w) == 1 })
@@ -111,13 +111,13 @@ func TestSecret(t *testing.T) {
 		return err == nil && bytes.Equal(marker, first.public)
 	})
 
-	broken := []struct{ public, private []byte }{
+	unusable := []struct{ public, private []byte }{
 		{first.public, second.private},
 		{[]byte("no certificate"), first.private},
 		{first.public, nil},
-		{first.private, first.public}, // an error must not tell of the key
+		{first.private, first.public}, // the error must not contain the key
 	}
-	for i, b := range broken {
+	for i, b := range unusable {
 		w.put(t, b.public, b.private)
 		poll.True(t, "a failure", func() bool { return w.Failures() == float64(i+1) })
 	}
@@ -127,7 +127,7 @@ func TestSecret(t *testing.T) {
 	}
 	poll.True(t, "the deletion", func() bool { return strings.Contains(w.logged.String(), "is deleted") })
 	if got := serial(w); got != 1 {
-		t.Errorf("after all of that: got certificate %d, want the first", got)
+		t.Errorf("after the deletion: got certificate %d, want the first", got)
 	}
 
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"},
@@ -147,7 +147,7 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestSecretWithoutMarker ends where cert-controller would wait in vain.
+// TestSecretWithoutMarker checks that the source ends with an error if the marker cannot be written, for which cert-controller waits.
 func TestSecretWithoutMarker(t *testing.T) {
 	p := newPair(t, 1, time.Now().Add(time.Hour))
 	client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "cert"},
@@ -158,10 +158,10 @@ func TestSecretWithoutMarker(t *testing.T) {
 	}
 }
 
-// TestRotationUnderHandshakes replaces the certificate again and again while clients connect. Each handshake is served by a pair that fits, and
-// none is served by one older than was seen before it began.
+// TestRotationUnderHandshakes replaces the certificate repeatedly while clients connect. Each handshake uses a valid pair, and none uses an older pair than the
+// one in use at its beginning.
 func TestRotationUnderHandshakes(t *testing.T) {
-	const rotations, several = 8, 4
+	const rotations, clientCount = 8, 4
 	end := time.Now().Add(time.Hour)
 	w, trusted := watchSecret(t), x509.NewCertPool()
 	pairs := make([]pair, rotations)
@@ -182,7 +182,7 @@ func TestRotationUnderHandshakes(t *testing.T) {
 	poll.True(t, "the first certificate", func() bool { return serial(w) == 1 })
 
 	ctx, stop := context.WithCancel(t.Context())
-	for range several {
+	for range clientCount {
 		clients.Go(func() {
 			for ctx.Err() == nil {
 				before := serial(w)
@@ -212,7 +212,7 @@ func TestRotationUnderHandshakes(t *testing.T) {
 	server.Wait()
 }
 
-// accept shakes hands until the listener closes.
+// accept completes handshakes until the listener closes.
 func accept(l net.Listener) {
 	for {
 		c, err := l.Accept()

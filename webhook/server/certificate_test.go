@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pair is a certificate that signs itself, and its key, in PEM. The serial tells one from another.
+// pair is a self-signed certificate and its key, in PEM. The serial number identifies it.
 type pair struct{ public, private []byte }
 
 func newPair(t *testing.T, serial int64, notAfter time.Time, names ...string) pair {
@@ -37,7 +37,7 @@ func newPair(t *testing.T, serial int64, notAfter time.Time, names ...string) pa
 	return pair{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})}
 }
 
-// serial is that of the certificate in use, 0 where there is none.
+// serial returns the serial number of the certificate in use; 0 without a certificate.
 func serial(s certificateSource) int64 {
 	c, err := s.GetCertificate(nil)
 	if err != nil || c == nil {

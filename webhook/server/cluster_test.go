@@ -32,7 +32,7 @@ const (
 	user   = "system:serviceaccount:" + system + ":" + Name
 )
 
-// only is the label of the objects that the API server calls the webhook for.
+// only is the label of the objects for which the API server calls the webhook.
 var only = map[string]string{"test": "stamp"}
 
 func create(t *testing.T, c client.Client, objects ...client.Object) {
@@ -44,7 +44,7 @@ func create(t *testing.T, c client.Client, objects ...client.Object) {
 	}
 }
 
-// configurations are registered without a caBundle, and so that a webhook which cannot be called is an error.
+// configurations returns webhook configurations without a caBundle, with the failurePolicy Fail.
 func configurations(port int) []client.Object {
 	fail, none, timeout, all := admissionv1.Fail, admissionv1.SideEffectClassNone, int32(30), admissionv1.AllScopes
 	url := func(path string) admissionv1.WebhookClientConfig {
@@ -64,7 +64,7 @@ func configurations(port int) []client.Object {
 	}
 }
 
-// grants are what the webhook needs, and no more.
+// grants returns exactly the permissions that the webhook needs.
 func grants(secret string) []client.Object {
 	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
@@ -87,12 +87,12 @@ func grants(secret string) []client.Object {
 	}
 }
 
-// TestCluster serves a real API server with certificates that are made here, from before it may read anything until it drains.
+// TestCluster serves a real API server with self-signed certificates, from a start without permissions until the shutdown.
 func TestCluster(t *testing.T) {
 	c := cluster.Start(t)
 	admin := c.Client()
 	port := freePort(t)
-	secret := fmt.Sprintf("%s-cert-%d", Name, port) // other than in a test of the same process before: it names a controller
+	secret := fmt.Sprintf("%s-cert-%d", Name, port) // unique, because the name of a controller contains it
 	create(t, admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: secret}})
 	create(t, admin, configurations(port)...)
@@ -110,7 +110,7 @@ func TestCluster(t *testing.T) {
 	f := offline{Server: s, addresses: map[string]string{Metrics: o.Metrics, Probes: o.Probes}, end: end, ended: make(chan error, 1)}
 	go func() { f.ended <- s.Run(ctx) }()
 
-	poll.True(t, "readyz says what is missing", func() bool {
+	poll.True(t, "readyz with the failed checks", func() bool {
 		status, body := f.probe(t, Probes, "/readyz")
 		return status == http.StatusInternalServerError && strings.Contains(body, "[-]certificate failed") &&
 			strings.Contains(body, "[-]records failed") && strings.Contains(body, "[-]namespaces failed") && strings.Contains(body, "[-]webhook failed")
@@ -122,17 +122,17 @@ func TestCluster(t *testing.T) {
 		t.Errorf("a handshake without a certificate: %v", conn.Close())
 	}
 	create(t, admin, grants(secret)...)
-	poll.True(t, "it is ready", func() bool {
+	poll.True(t, "readyz", func() bool {
 		status, _ := f.probe(t, Probes, "/readyz")
 		return status == http.StatusOK
 	})
-	poll.True(t, "the API server calls it", func() bool { return tryOne(t.Context(), admin) == nil })
+	poll.True(t, "a call of the API server", func() bool { return tryOne(t.Context(), admin) == nil })
 	_, body := f.probe(t, Metrics, "/metrics")
 	for _, want := range []string{`fleetdoctor_webhook_requests_total{decision="passed",handler="stamp",reason="NotWanted"}`,
 		`fleetdoctor_webhook_requests_total{decision="passed",handler="guard"`, "fleetdoctor_webhook_certificate_expiration_timestamp_seconds ",
 		"fleetdoctor_webhook_cache_age_seconds ", "fleetdoctor_webhook_cache_objects 0", "go_goroutines "} {
 		if !strings.Contains(body, want) {
-			t.Errorf("metrics: no %s", want)
+			t.Errorf("metrics: missing %s", want)
 		}
 	}
 	rotate(t, admin, port, secret)
@@ -144,13 +144,13 @@ func TestCluster(t *testing.T) {
 	recordEvent(t, admin, o)
 }
 
-// tryOne has the API server call the webhook, for an object that is not stored.
+// tryOne makes the API server call the webhook, in a dry run.
 func tryOne(ctx context.Context, c client.Client) error {
 	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "try-", Labels: only}}
 	return c.Create(ctx, o, client.DryRunAll)
 }
 
-// rotate replaces the certificate while the API server calls, without a call that fails; and then its authority too.
+// rotate replaces the certificate while the API server calls the webhook, and checks that no call fails. Then it replaces the authority too.
 func rotate(t *testing.T, admin client.Client, port int, secret string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -160,7 +160,7 @@ func rotate(t *testing.T, admin client.Client, port int, secret string) {
 		calling.Go(func() {
 			for ctx.Err() == nil {
 				if err := tryOne(t.Context(), admin); err != nil {
-					t.Errorf("while the certificate was replaced: %v", err)
+					t.Errorf("a call while the certificate was replaced: %v", err)
 					return
 				}
 				calls.Add(1)
@@ -169,7 +169,7 @@ func rotate(t *testing.T, admin client.Client, port int, secret string) {
 	}
 	first, bundle := served(t, port), bundleOf(t, admin)
 	if len(bundle) == 0 {
-		t.Error("there is no caBundle")
+		t.Error("no caBundle")
 	}
 	removeFromSecret(t, admin, secret, CertName)
 	poll.True(t, "another certificate", func() bool { return !bytes.Equal(served(t, port), first) })
@@ -182,10 +182,10 @@ func rotate(t *testing.T, admin client.Client, port int, secret string) {
 	}
 	removeFromSecret(t, admin, secret, CertName, KeyName, "ca.crt", "ca.key")
 	poll.True(t, "another authority", func() bool { return !bytes.Equal(bundleOf(t, admin), bundle) })
-	poll.True(t, "the API server calls it again", func() bool { return tryOne(t.Context(), admin) == nil })
+	poll.True(t, "a call with the other authority", func() bool { return tryOne(t.Context(), admin) == nil })
 }
 
-// trusted has others write to a configuration: the caBundle is put right, and nothing else is touched.
+// trusted changes and deletes a configuration, and checks that the webhook restores only the caBundle.
 func trusted(t *testing.T, admin client.Client) {
 	t.Helper()
 	before := bundleOf(t, admin)
@@ -194,20 +194,20 @@ func trusted(t *testing.T, admin client.Client) {
 	if err := admin.Patch(t.Context(), m, client.RawPatch("application/json-patch+json", []byte(others))); err != nil {
 		t.Fatal(err)
 	}
-	poll.True(t, "the caBundle is put right", func() bool { return bytes.Equal(bundleOf(t, admin), before) })
+	poll.True(t, "the restored caBundle", func() bool { return bytes.Equal(bundleOf(t, admin), before) })
 	if err := admin.Get(t.Context(), client.ObjectKey{Name: Name}, m); err != nil {
 		t.Fatal(err)
 	}
 	if *m.Webhooks[0].TimeoutSeconds != 7 {
-		t.Errorf("the timeout is %d: somebody else's field was written", *m.Webhooks[0].TimeoutSeconds)
+		t.Errorf("the timeout is %d: a field of another owner was written", *m.Webhooks[0].TimeoutSeconds)
 	}
 	const own = `{"f:webhooks":{"k:{\"name\":\"stamp.fleetdoctor.io\"}":{".":{},"f:clientConfig":{"f:caBundle":{}},"f:name":{}}}}`
 	for _, entry := range m.ManagedFields {
 		if entry.Manager == Name && (entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1.GetRawString() != own) {
-			t.Errorf("by %s it owns %s", entry.Operation, entry.FieldsV1.GetRawString())
+			t.Errorf("with %s it owns %s", entry.Operation, entry.FieldsV1.GetRawString())
 		}
 	}
-	// One that is deleted stays so: to write to it would make another, without rules.
+	// A deleted configuration is not created again: it would have no rules.
 	if err := admin.Delete(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func served(t *testing.T, port int) []byte {
 	return raw
 }
 
-// bundleOf is what both configurations trust; nil where they do not agree.
+// bundleOf returns the caBundle of both configurations; nil if they differ.
 func bundleOf(t *testing.T, c client.Client) []byte {
 	t.Helper()
 	var m admissionv1.MutatingWebhookConfiguration
@@ -254,7 +254,7 @@ func removeFromSecret(t *testing.T, c client.Client, secret string, keys ...stri
 	}
 }
 
-// recordEvent has an Event recorded, with the rights that the webhook has.
+// recordEvent records an Event with the permissions of the webhook.
 func recordEvent(t *testing.T, admin client.Client, o Options) {
 	t.Helper()
 	m, err := newManager(o)
@@ -269,21 +269,21 @@ func recordEvent(t *testing.T, admin client.Client, o Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := newEventRecorder(m.GetEventRecorder(Name), p.metrics)
-	if err := m.Add(told); err != nil {
+	recorder := newEventRecorder(m.GetEventRecorder(Name), p.metrics)
+	if err := m.Add(recorder); err != nil {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()
-	told.RateLimited(corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "settings", UID: "1"}, "it is left alone")
+	recorder.RateLimited(corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "settings", UID: "1"}, "it is ignored")
 	poll.True(t, "an Event", func() bool {
 		var all eventsv1.EventList
 		if err := admin.List(t.Context(), &all, client.InNamespace("default")); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range all.Items {
-			if e.Regarding.Name == "settings" && e.Note == "it is left alone" && e.ReportingController == Name && e.Type == corev1.EventTypeWarning {
+			if e.Regarding.Name == "settings" && e.Note == "it is ignored" && e.ReportingController == Name && e.Type == corev1.EventTypeWarning {
 				return true
 			}
 		}

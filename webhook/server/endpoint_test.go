@@ -18,7 +18,7 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// pipes is a listener for connections that keep the time of a synctest bubble.
+// pipes is a listener for connections in memory, which follow the clock of a synctest bubble.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -32,10 +32,10 @@ func (p pipes) Close() error { close(p); return nil }
 
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
 
-// caller is one connection to a handler that is protected.
+// caller is a connection to a protected handler.
 type caller struct{ net.Conn }
 
-// protected serves a handler, and connects to it.
+// protected serves a handler, and returns a function that connects to it.
 func protected(t *testing.T, limits bodyLimits, next http.HandlerFunc) (connect func() caller) {
 	t.Helper()
 	listener := make(pipes)
@@ -62,11 +62,11 @@ func protected(t *testing.T, limits bodyLimits, next http.HandlerFunc) (connect 
 	}
 }
 
-// send states the size of a body, and sends that much of it which arrives. It waits until nothing more happens.
-func (c caller) send(stated, arrives int) caller {
+// send states the size of a body, and sends a part of it. It waits until all goroutines are blocked.
+func (c caller) send(stated, sent int) caller {
 	go func() {
-		// It fails where the body is refused.
-		_, _ = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: webhook\r\nContent-Length: %d\r\n\r\n%s", stated, bytes.Repeat([]byte(" "), arrives))
+		// It fails if the body is refused.
+		_, _ = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: webhook\r\nContent-Length: %d\r\n\r\n%s", stated, bytes.Repeat([]byte(" "), sent))
 	}()
 	synctest.Wait()
 	return c
@@ -84,17 +84,17 @@ func (c caller) expect(t *testing.T, what string, want int) {
 	}
 }
 
-// taken reads a body, as every handler does.
-func taken(w http.ResponseWriter, r *http.Request) {
+// readAll reads a body, like every handler.
+func readAll(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	}
 }
 
-// TestPromised holds that bodies which are only promised keep nobody out, however many there are.
-func TestPromised(t *testing.T) {
+// TestStatedSizes checks that requests whose bodies are not sent do not block others.
+func TestStatedSizes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		connect := protected(t, newBodyLimits(), taken)
+		connect := protected(t, newBodyLimits(), readAll)
 		for range 20 {
 			connect().send(maxBody-1, 0)
 			connect().send(maxUsual, 0)
@@ -104,10 +104,10 @@ func TestPromised(t *testing.T) {
 	})
 }
 
-// TestHalfSent holds that large bodies which stay half sent keep out only large ones, and these no longer than the API server waits.
+// TestHalfSent checks that incomplete large bodies block only other large bodies, and only until the read timeout.
 func TestHalfSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		connect := protected(t, newBodyLimits(), taken)
+		connect := protected(t, newBodyLimits(), readAll)
 		start := time.Now()
 		half := []caller{connect().send(maxBody-1, maxBody/2), connect().send(maxBody-1, maxBody/2-1)}
 		connect().send(maxBody/2, maxBody/2).expect(t, "a large body", http.StatusServiceUnavailable)
@@ -116,31 +116,31 @@ func TestHalfSent(t *testing.T) {
 			c.expect(t, "half a body", http.StatusBadRequest)
 		}
 		if took := time.Since(start); took != readTimeout {
-			t.Errorf("what did not arrive was waited for %s, want %s", took, readTimeout)
+			t.Errorf("waited %s for the rest of a body, want %s", took, readTimeout)
 		}
 		connect().send(maxBody-1, maxBody-1).expect(t, "a large body, afterwards", http.StatusOK)
 	})
 }
 
-// TestUnread holds that a client which does not read its answer is given up, and its limits is given back.
+// TestUnread checks that the connection of a client that does not read its answer is closed, and that its bytes are released.
 func TestUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limits, gaveUp := newBodyLimits(), make(chan error, 1)
+		limits, closed := newBodyLimits(), make(chan error, 1)
 		start := time.Now()
 		protected(t, limits, func(w http.ResponseWriter, _ *http.Request) {
 			_, err := w.Write(make([]byte, maxUsual))
-			gaveUp <- err
+			closed <- err
 		})().send(maxUsual, maxUsual)
 		if limits.usual.TryAcquire(maxBody) {
-			t.Error("nothing is held while the answer is written")
+			t.Error("no bytes are acquired while the answer is written")
 		}
-		err := <-gaveUp
+		err := <-closed
 		if took := time.Since(start); err == nil || took != writeTimeout {
-			t.Errorf("gave up after %s, with error %v; want %s", took, err, writeTimeout)
+			t.Errorf("closed after %s, with error %v; want %s", took, err, writeTimeout)
 		}
 		synctest.Wait()
 		if !limits.usual.TryAcquire(maxBody) {
-			t.Error("the limits is not given back")
+			t.Error("the bytes are not released")
 		}
 	})
 }

@@ -14,16 +14,16 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// TestRecorder drops Events, and does not wait, while nobody records them.
+// TestRecorder checks that further Events are dropped while the queue is full.
 func TestRecorder(t *testing.T) {
-	measured := NewCollector(sources(time.Time{}, time.Time{}, time.Time{}))
+	collector := NewCollector(sources(time.Time{}, time.Time{}, time.Time{}))
 	to := events.NewFakeRecorder(maxQueuedEvents)
-	r := newEventRecorder(to, measured)
+	r := newEventRecorder(to, collector)
 	for i := range maxQueuedEvents + 3 {
 		r.RateLimited(corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "settings"}, fmt.Sprintf("100%% %d", i))
 	}
 	registry, got := prometheus.NewRegistry(), map[string]float64{}
-	registry.MustRegister(measured)
+	registry.MustRegister(collector)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

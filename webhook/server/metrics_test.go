@@ -111,7 +111,7 @@ fleetdoctor_webhook_requests_total{decision="stamped",handler="stamp",reason="Ad
 	}
 }
 
-// TestUnknown leaves out what is not known, and may be registered beside another of its kind in the same process.
+// TestUnknown checks that unknown values are omitted, and that a process can have several Collectors.
 func TestUnknown(t *testing.T) {
 	for range 2 {
 		r := prometheus.NewPedanticRegistry()

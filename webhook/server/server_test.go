@@ -36,7 +36,7 @@ import (
 
 const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE"}}`
 
-// offline is a Server of invented handlers that needs no cluster, with a certificate from files.
+// offline is a Server that needs no cluster, with a handler of the test and a certificate from files.
 type offline struct {
 	*Server
 	base      string            // the URL of the webhook
@@ -46,7 +46,7 @@ type offline struct {
 	ended     chan error
 }
 
-// options are for a server at free ports of the loopback.
+// options returns options for free ports of the loopback interface.
 func options(t *testing.T) Options {
 	t.Helper()
 	dir := t.TempDir()
@@ -63,7 +63,7 @@ func options(t *testing.T) Options {
 		Certificates: Certificates{Files: true, Dir: dir}, Log: logr.Discard()}
 }
 
-// freePort is one that nobody listens at; controller-runtime's webhook server cannot be asked which it got.
+// freePort returns a port that is not in use.
 func freePort(t *testing.T) int {
 	t.Helper()
 	free, err := ports.Free(1)
@@ -79,6 +79,7 @@ func loopback(t *testing.T) string {
 	return fmt.Sprintf("127.0.0.1:%d", freePort(t))
 }
 
+// occupy listens on a port.
 func occupy(t *testing.T) (l net.Listener, port int) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -118,7 +119,7 @@ func start(t *testing.T, o Options, handle admission.HandlerFunc) offline {
 			t.Error(err)
 		}
 	})
-	// A handshake: a connection alone is taken before the server says of itself that it has started.
+	// Wait for a handshake: a connection is accepted before the server has started.
 	poll.True(t, "a server", func() bool {
 		c, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", o.Port), &tls.Config{InsecureSkipVerify: true})
 		return err == nil && c.Close() == nil
@@ -126,22 +127,22 @@ func start(t *testing.T, o Options, handle admission.HandlerFunc) offline {
 	return f
 }
 
-// anybody is a client that trusts anybody; that the certificate is the right one is another test's.
-func anybody() *http.Client {
+// insecure returns a client that does not verify certificates.
+func insecure() *http.Client {
 	return &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 }
 
-// answer is what matters of a response.
+// answer is the part of a response that tests compare.
 type answer struct {
 	code        int
 	proto, alpn string
-	closed      bool // the connection, afterwards
+	closed      bool // the server closes the connection
 	body        string
 }
 
 func post(t *testing.T, url string, body io.Reader) answer {
 	t.Helper()
-	r, err := anybody().Post(url, "application/json", body)
+	r, err := insecure().Post(url, "application/json", body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +161,7 @@ func read(t *testing.T, r *http.Response) string {
 	return string(b)
 }
 
-// probe asks one of the server's own endpoints.
+// probe sends a request to the endpoint for metrics or probes.
 func (f offline) probe(t *testing.T, endpoint, path string) (int, string) {
 	t.Helper()
 	r, err := http.Get("http://" + f.addresses[endpoint] + path)
@@ -179,7 +180,7 @@ func TestProtocol(t *testing.T) {
 		t.Errorf("a review: got %+v", got)
 	}
 	if got.proto != "HTTP/1.1" || got.alpn == "h2" {
-		t.Errorf("got %s, by agreement %q; want HTTP/1.1", got.proto, got.alpn)
+		t.Errorf("got %s, negotiated %q; want HTTP/1.1", got.proto, got.alpn)
 	}
 	address := strings.TrimPrefix(f.base, "https://")
 	for version, want := range map[uint16]bool{tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
@@ -195,11 +196,11 @@ func TestProtocol(t *testing.T) {
 	if got := post(t, f.base+StampPath, bytes.NewReader(large)); got.code != http.StatusRequestEntityTooLarge {
 		t.Errorf("a large body: got %+v", got)
 	}
-	// Without its length stated, it is read up to the limit.
+	// A body without a stated length is read up to the limit.
 	if got := post(t, f.base+StampPath, io.MultiReader(bytes.NewReader(large))); got.code != http.StatusRequestEntityTooLarge {
-		t.Errorf("a large body of no stated length: got %+v", got)
+		t.Errorf("a large body without a stated length: got %+v", got)
 	}
-	r, err := anybody().Get(f.base + StampPath)
+	r, err := insecure().Get(f.base + StampPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,10 +209,10 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// TestFault answers with an error of HTTP, which is a case for the failurePolicy; a denial would not be.
-func TestFault(t *testing.T) {
+// TestPanic checks that the answer to a panic is an HTTP error, to which the failurePolicy applies, and not a denial.
+func TestPanic(t *testing.T) {
 	f := start(t, options(t), func(_ context.Context, req admission.Request) admission.Response {
-		return admission.Allowed(req.UserInfo.Groups[0]) // of which there is none
+		return admission.Allowed(req.UserInfo.Groups[0]) // panics: the user has no groups
 	})
 	got := post(t, f.base+StampPath, strings.NewReader(review))
 	if got.code != http.StatusInternalServerError || strings.Contains(got.body, "allowed") || strings.Contains(got.body, "index") {
@@ -221,13 +222,13 @@ func TestFault(t *testing.T) {
 
 func TestProbes(t *testing.T) {
 	var mu sync.Mutex
-	var told []string
+	var logged []string
 	o := options(t)
 	o.Log = funcr.New(func(prefix, args string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if prefix == "readyz" {
-			told = append(told, args)
+			logged = append(logged, args)
 		}
 	}, funcr.Options{})
 	f := start(t, o, allow)
@@ -237,11 +238,11 @@ func TestProbes(t *testing.T) {
 	status, body := f.probe(t, Probes, "/readyz")
 	for _, want := range []string{"[+]certificate ok", "[+]draining ok", "[-]records failed", "[+]webhook ok"} {
 		if !strings.Contains(body, want) {
-			t.Errorf("readyz before all is read: no %q in %s", want, body)
+			t.Errorf("readyz before all records are read: missing %q in %s", want, body)
 		}
 	}
 	if status != http.StatusInternalServerError {
-		t.Errorf("readyz before all is read: got %d", status)
+		t.Errorf("readyz before all records are read: got %d", status)
 	}
 	if _, body := f.probe(t, Probes, "/readyz/records"); !strings.Contains(body, errNotSynced.Error()) {
 		t.Errorf("readyz/records: got %s", body)
@@ -254,7 +255,7 @@ func TestProbes(t *testing.T) {
 	}
 	mu.Lock()
 	want := []string{`"level"=0 "msg"="not ready" "check"="records" "reason"="not everything was read yet"`, `"level"=0 "msg"="ready" "check"="records"`}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, logged); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
 	mu.Unlock()
@@ -264,7 +265,7 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestDrain asks while the server goes away.
+// TestDrain sends requests during the shutdown.
 func TestDrain(t *testing.T) {
 	entered, leave := make(chan struct{}, 1), make(chan struct{})
 	o := options(t)
@@ -280,7 +281,7 @@ func TestDrain(t *testing.T) {
 	f.synced.Store(true)
 	answered := make(chan string, 1)
 	go func() {
-		r, err := anybody().Post(f.base+StampPath, "application/json", strings.NewReader(strings.Replace(review, `"uid"`, `"name":"slow","uid"`, 1)))
+		r, err := insecure().Post(f.base+StampPath, "application/json", strings.NewReader(strings.Replace(review, `"uid"`, `"name":"slow","uid"`, 1)))
 		if err != nil {
 			answered <- err.Error()
 			return
@@ -291,17 +292,17 @@ func TestDrain(t *testing.T) {
 	<-entered
 	f.after = func(d time.Duration) <-chan time.Time {
 		if d != o.ShutdownDelay {
-			t.Errorf("requests are taken for %s more, want %s", d, o.ShutdownDelay)
+			t.Errorf("requests are answered for %s, want %s", d, o.ShutdownDelay)
 		}
 		return over
 	}
 	f.end()
-	poll.True(t, "readyz turns", func() bool {
+	poll.True(t, "readyz fails", func() bool {
 		status, body := f.probe(t, Probes, "/readyz")
 		return status == http.StatusInternalServerError && strings.Contains(body, "[-]draining failed")
 	})
 	if got := post(t, f.base+StampPath, strings.NewReader(review)); !strings.Contains(got.body, `"allowed":true`) || !got.closed {
-		t.Errorf("a request within the delay: got %+v", got)
+		t.Errorf("a request during the delay: got %+v", got)
 	}
 	close(over)
 	poll.True(t, "the listener closes", func() bool {
@@ -310,7 +311,7 @@ func TestDrain(t *testing.T) {
 	})
 	close(leave)
 	if got := <-answered; !strings.Contains(got, `"allowed":true`) {
-		t.Errorf("the request that was being answered: got %s", got)
+		t.Errorf("the pending request: got %s", got)
 	}
 	if err := <-f.ended; err != nil {
 		t.Error(err)
@@ -319,13 +320,13 @@ func TestDrain(t *testing.T) {
 
 func TestPortInUse(t *testing.T) {
 	l, port := occupy(t)
-	for endpoint, take := range map[string]func(*Options){
+	for endpoint, use := range map[string]func(*Options){
 		Requests: func(o *Options) { o.Port = port },
 		Metrics:  func(o *Options) { o.Metrics = l.Addr().String() },
 		Probes:   func(o *Options) { o.Probes = l.Addr().String() },
 	} {
 		o := options(t)
-		take(&o)
+		use(&o)
 		s, err := New(o)
 		if err == nil {
 			err = s.Run(t.Context())
@@ -340,8 +341,8 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// TestTooMuchToRead holds that bodies which would take too much together are turned away, each with an HTTP error, and that limits is given back.
-func TestTooMuchToRead(t *testing.T) {
+// TestBodyLimit checks that a body that exceeds the common limit is refused with an HTTP error, and that the bytes of a request are released.
+func TestBodyLimit(t *testing.T) {
 	limits := bodyLimits{usual: semaphore.NewWeighted(16)}
 	within := make(chan int, 1)
 	var handler http.Handler
