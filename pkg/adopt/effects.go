@@ -24,7 +24,7 @@ func effects(d *evaluate.BundleDeployment, x *evaluate.Object, owners []ownershi
 		case len(o.Bundles) > 0:
 			out = append(out, o.String()+" loses it: while it desires the object it will report it \"not owned by us\", its next deploy takes it back, and "+
 				"uninstalling it deletes the object by its name")
-		case o.Situation == ownership.LivingRelease:
+		case o.Situation == ownership.ExistingRelease:
 			out = append(out, o.String()+" loses it: its next upgrade restores Helm's label and annotations, and uninstalling it deletes the object by its name")
 		case o.Exists():
 			out = append(out, o.String()+" loses it: the program that applies it may take it back")

@@ -130,7 +130,7 @@ func (r *Result) addRelease(f Facts, release string) {
 	if release == "" || slices.ContainsFunc(r.Owners, func(o Owner) bool { return slices.Contains(o.Names(), release) }) {
 		return
 	}
-	o := Owner{Situation: LivingRelease, Release: release, SameName: release == r.Bundle.Desired.Release()}
+	o := Owner{Situation: ExistingRelease, Release: release, SameName: release == r.Bundle.Desired.Release()}
 	switch f.Release(release, r.Bundle) {
 	case Absent:
 		if len(r.Owners) > 0 && r.Owners[0].Release == "" { // the set and the release were of the same owner

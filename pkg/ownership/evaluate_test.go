@@ -13,10 +13,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// cluster is a cluster of which everything is known, unless unread is set.
+// cluster has bundles and releases. All its records were read unless unread is set.
 type cluster struct {
 	bundles  []Bundle
-	releases []string // of no bundle
+	releases []string // without a bundle
 	unread   bool
 }
 
@@ -57,7 +57,7 @@ func bundle(name, namespace string) Bundle {
 		Desired: Desired("default-"+name, name, namespace)}
 }
 
-// TestEvaluate finds the owners of an object for the bundle guestbook, and holds what each policy says.
+// TestEvaluate finds the owners of an object for the bundle guestbook, and applies both policies.
 func TestEvaluate(t *testing.T) {
 	guestbook, shop, twin := bundle("guestbook", "web"), bundle("shop", "web"), bundle("shop", "other")
 	twin.Deployment = "cluster-two/shop"
@@ -72,38 +72,38 @@ func TestEvaluate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		facts  cluster
 		claim  Claim
-		owners string // situation and name of each
-		// decided is the situation under if-unowned, with a "!" if that refuses.
+		owners string // the situation and name of each
+		// decided is the situation with the policy if-unowned, and "!" if it refuses.
 		decided string
 	}{
-		"nothing":                            {one, Claim{}, "", "NoMark"},
-		"owned":                              {one, Claim{Have: guestbook.Desired}, "", "NoMark"},
-		"Helm's of this release":             {one, Claim{Have: helm(Metadata{}, "guestbook")}, "", "OwnRelease"},
-		"its id":                             {one, Claim{Have: Metadata{SetID: "default-guestbook"}}, "", "OwnID"},
-		"a bundle":                           {one, Claim{Have: shop.Desired}, "KnownHash cluster-one/shop", "KnownHash!"},
-		"a bundle's id":                      {one, Claim{Have: Metadata{SetID: "default-shop"}}, "KnownID cluster-one/shop", "KnownID!"},
-		"a bundle's id, another hash":        {one, Claim{Have: Metadata{SetID: "default-shop", Hash: "x"}}, "KnownID cluster-one/shop", "KnownID!"},
-		"a bundle, and a release":            {one, Claim{Have: helm(shop.Desired, "chart")}, "KnownHash cluster-one/shop, LivingRelease web/chart", "KnownHash!"},
-		"a lost set":                         {one, Claim{Have: gone}, "UnknownHash default-gone", "UnknownHash"},
-		"a lost set, and a release":          {one, Claim{Have: helm(gone, "chart")}, "UnknownHash default-gone, LivingRelease web/chart", "LivingRelease!"},
-		"a lost hash":                        {one, Claim{Have: Metadata{Hash: "x"}}, "UnknownHash x", "UnknownHash"},
-		"a lost release":                     {one, Claim{Have: helm(Metadata{}, "gone")}, "LostRelease web/gone", "LostRelease"},
-		"a release":                          {one, Claim{Have: helm(Metadata{}, "chart")}, "LivingRelease web/chart", "LivingRelease!"},
-		"a lost set, records unread":         {cluster{unread: true}, Claim{Have: gone}, "Undecided default-gone, Undecided web/gone", "Undecided!"},
-		"another program":                    {one, Claim{Have: Metadata{SetID: "monitoring", Hash: fleet.Hash("monitoring")}}, "SystemSet monitoring", "SystemSet!"},
-		"a set with an owner":                {one, Claim{Have: Metadata{SetID: gone.SetID, Hash: gone.Hash, SetHasOwner: true}}, "SystemSet default-gone", "SystemSet!"},
-		"shared":                             {cluster{bundles: []Bundle{shop, twin}}, Claim{Have: Metadata{Hash: shop.Desired.Hash}}, "KnownHash " + shop.Desired.Hash, "KnownHash!"},
-		"shared by its id, another hash":     {cluster{bundles: []Bundle{shop, twin}}, Claim{Have: Metadata{SetID: "default-shop", Hash: "x"}}, "KnownID default-shop", "KnownID!"},
-		"shared, and Helm names one":         {cluster{bundles: []Bundle{shop, twin}}, Claim{Have: twin.Desired}, "KnownHash cluster-two/shop", "KnownHash!"},
-		"another bundle desires it":          {one, Claim{DesiredBy: []Bundle{shop}}, "Contested cluster-one/shop", "Contested!"},
-		"another bundle desires and owns it": {one, Claim{Have: shop.Desired, DesiredBy: []Bundle{shop}}, "KnownHash cluster-one/shop", "KnownHash!"},
-		"a release that the update drops":    {one, Claim{Before: helm(Metadata{}, "chart")}, "LivingRelease web/chart", "LivingRelease!"},
-		"the set of an earlier revision":     {cluster{bundles: []Bundle{earlier}, releases: []string{"web/chart"}}, Claim{Have: earlier.Desired}, "", "NoMark"},
+		"no metadata":                               {one, Claim{}, "", "NoMark"},
+		"owned":                                     {one, Claim{Have: guestbook.Desired}, "", "NoMark"},
+		"Helm annotations of this release":          {one, Claim{Have: helm(Metadata{}, "guestbook")}, "", "OwnRelease"},
+		"the id without the hash":                   {one, Claim{Have: Metadata{SetID: "default-guestbook"}}, "", "OwnID"},
+		"a bundle":                                  {one, Claim{Have: shop.Desired}, "KnownHash cluster-one/shop", "KnownHash!"},
+		"a bundle's id":                             {one, Claim{Have: Metadata{SetID: "default-shop"}}, "KnownID cluster-one/shop", "KnownID!"},
+		"a bundle's id, another hash":               {one, Claim{Have: Metadata{SetID: "default-shop", Hash: "x"}}, "KnownID cluster-one/shop", "KnownID!"},
+		"a bundle, and a release":                   {one, Claim{Have: helm(shop.Desired, "chart")}, "KnownHash cluster-one/shop, LivingRelease web/chart", "KnownHash!"},
+		"an unknown set":                            {one, Claim{Have: gone}, "UnknownHash default-gone", "UnknownHash"},
+		"an unknown set, and a release":             {one, Claim{Have: helm(gone, "chart")}, "UnknownHash default-gone, LivingRelease web/chart", "LivingRelease!"},
+		"an unknown hash":                           {one, Claim{Have: Metadata{Hash: "x"}}, "UnknownHash x", "UnknownHash"},
+		"a release that does not exist":             {one, Claim{Have: helm(Metadata{}, "gone")}, "LostRelease web/gone", "LostRelease"},
+		"a release":                                 {one, Claim{Have: helm(Metadata{}, "chart")}, "LivingRelease web/chart", "LivingRelease!"},
+		"an unknown set, records unread":            {cluster{unread: true}, Claim{Have: gone}, "Undecided default-gone, Undecided web/gone", "Undecided!"},
+		"another program":                           {one, Claim{Have: Metadata{SetID: "monitoring", Hash: fleet.Hash("monitoring")}}, "SystemSet monitoring", "SystemSet!"},
+		"a set with an owner":                       {one, Claim{Have: Metadata{SetID: gone.SetID, Hash: gone.Hash, SetHasOwner: true}}, "SystemSet default-gone", "SystemSet!"},
+		"a shared set":                              {cluster{bundles: []Bundle{shop, twin}}, Claim{Have: Metadata{Hash: shop.Desired.Hash}}, "KnownHash " + shop.Desired.Hash, "KnownHash!"},
+		"a shared id, another hash":                 {cluster{bundles: []Bundle{shop, twin}}, Claim{Have: Metadata{SetID: "default-shop", Hash: "x"}}, "KnownID default-shop", "KnownID!"},
+		"a shared set, and Helm annotations of one": {cluster{bundles: []Bundle{shop, twin}}, Claim{Have: twin.Desired}, "KnownHash cluster-two/shop", "KnownHash!"},
+		"another bundle desires it":                 {one, Claim{DesiredBy: []Bundle{shop}}, "Contested cluster-one/shop", "Contested!"},
+		"another bundle desires and owns it":        {one, Claim{Have: shop.Desired, DesiredBy: []Bundle{shop}}, "KnownHash cluster-one/shop", "KnownHash!"},
+		"a release that the update removes":         {one, Claim{Before: helm(Metadata{}, "chart")}, "LivingRelease web/chart", "LivingRelease!"},
+		"the set of an earlier revision":            {cluster{bundles: []Bundle{earlier}, releases: []string{"web/chart"}}, Claim{Have: earlier.Desired}, "", "NoMark"},
 		"the set of an earlier revision, and a release": {cluster{bundles: []Bundle{earlier}, releases: []string{"web/chart"}},
 			Claim{Have: helm(earlier.Desired, "chart")}, "LivingRelease web/chart", "LivingRelease!"},
-		"its set alone":                     {one, Claim{Have: Metadata{Hash: guestbook.Desired.Hash}, BySet: true}, "", "NoMark"},
-		"its set alone, records unread":     {cluster{unread: true}, Claim{Have: Metadata{Hash: guestbook.Desired.Hash}, BySet: true}, "Undecided ", "Undecided!"},
-		"the release's name in other hands": {cluster{releases: []string{"web/guestbook"}}, Claim{Have: helm(Metadata{}, "guestbook")}, "LivingRelease web/guestbook", "LivingRelease!"},
+		"only the set":                   {one, Claim{Have: Metadata{Hash: guestbook.Desired.Hash}, BySet: true}, "", "NoMark"},
+		"only the set, records unread":   {cluster{unread: true}, Claim{Have: Metadata{Hash: guestbook.Desired.Hash}, BySet: true}, "Undecided ", "Undecided!"},
+		"another release with this name": {cluster{releases: []string{"web/guestbook"}}, Claim{Have: helm(Metadata{}, "guestbook")}, "LivingRelease web/guestbook", "LivingRelease!"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.claim.Bundle, tc.claim.Object = guestbook, object.Key{Kind: "ConfigMap", Namespace: "web", Name: "theme"}
@@ -127,7 +127,7 @@ func TestEvaluate(t *testing.T) {
 			if err != nil && (!errors.As(err, &refusal) || len(refusal.Conflicts) == 0 || refusal.Object.Name != "theme" || !strings.Contains(err.Error(), "web/theme")) {
 				t.Errorf("error %v", err)
 			}
-			// An owner that is named is no conflict.
+			// An owner in takeFrom is not a conflict.
 			var names []string
 			for _, o := range r.Owners {
 				names = append(names, o.Name())
@@ -139,7 +139,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// TestRefusal holds that a refusal has all owners that are in the way, and what would allow the change.
+// TestRefusal checks that a refusal has all protected owners, the policies that do not protect them, and the required patch.
 func TestRefusal(t *testing.T) {
 	guestbook, shop := bundle("guestbook", "web"), bundle("shop", "web")
 	claim := Claim{Bundle: guestbook, Have: Desired("default-gone", "gone", "web"), DesiredBy: []Bundle{shop}}

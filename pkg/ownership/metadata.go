@@ -115,13 +115,13 @@ func (m Metadata) Values() map[string]string {
 // FromValues is the inverse of Values. It ignores other keys.
 func FromValues(values map[string]string) Metadata { return MetadataOf(values, values) }
 
-// Change is one key whose value differs. Old or New is nil if the key is not set.
+// Change is a key with different values. Old or New is nil if the key is not set.
 type Change struct {
 	Key
 	Old, New *string
 }
 
-// Changes lists the keys whose values differ, in the order of Keys.
+// Changes lists the keys with different values, in the order of Keys.
 func Changes(before, after Metadata) []Change {
 	var out []Change
 	for i, k := range keys {

@@ -171,5 +171,5 @@ func (r Result) own() Situation {
 	case HashStripped, Inconsistent:
 		return OwnID
 	}
-	return NoMark
+	return NoMetadata
 }

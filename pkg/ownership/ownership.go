@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ownership finds the owner of an object from the ownership metadata of the object, the ownership metadata that bundles desire, and Facts
-// about the cluster. Classify compares metadata, Evaluate finds owners, Result.Decide applies a policy, Owner.Lost finds what an update removes,
+// about the cluster. Classify compares metadata, Evaluate finds owners, Result.Decide applies a policy, Owner.Lost finds the metadata that an update removes,
 // and Choose selects one of several bundles that desire an object. The package is pure.
 //
 // Fleet's agent reads only the hash label. Helm reads only its own label and annotations.

@@ -24,22 +24,22 @@ func TestClassify(t *testing.T) {
 		idMismatch bool
 	}{
 		{"all five", want, Owned, false},
-		{"hash alone", Metadata{Hash: want.Hash}, Owned, true},
+		{"hash only", Metadata{Hash: want.Hash}, Owned, true},
 		{"hash with another id", with(func(m *Metadata) { m.SetID = "default-x" }), Owned, true},
 		{"hash with another release", with(func(m *Metadata) { m.ReleaseName = "x" }), Owned, false},
-		{"nothing", Metadata{}, Unmarked, false},
-		{"managed-by alone", Metadata{ManagedBy: "Helm"}, Unmarked, false},
+		{"no metadata", Metadata{}, Unmarked, false},
+		{"managed-by only", Metadata{ManagedBy: "Helm"}, Unmarked, false},
 		{"managed by another tool", Metadata{ManagedBy: "kustomize"}, Unmarked, false},
-		{"Helm's marks of this release", with(func(m *Metadata) { m.Hash, m.SetID = "", "" }), HelmOnly, false},
+		{"Helm annotations of this release", with(func(m *Metadata) { m.Hash, m.SetID = "", "" }), HelmOnly, false},
 		{"the release without managed-by", with(func(m *Metadata) { m.Hash, m.SetID, m.ManagedBy = "", "", "" }), HelmOnly, false},
-		{"Helm's marks of another release", Metadata{ManagedBy: "Helm", ReleaseName: "other", ReleaseNamespace: "web"}, ForeignOwner, false},
-		{"that release in another namespace", Metadata{ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: "x"}, ForeignOwner, false},
+		{"Helm annotations of another release", Metadata{ManagedBy: "Helm", ReleaseName: "other", ReleaseNamespace: "web"}, ForeignOwner, false},
+		{"a release with this name in another namespace", Metadata{ManagedBy: "Helm", ReleaseName: "guestbook", ReleaseNamespace: "x"}, ForeignOwner, false},
 		{"id without hash", with(func(m *Metadata) { m.Hash = "" }), HashStripped, false},
 		{"id with another hash", with(func(m *Metadata) { m.Hash = other.Hash }), Inconsistent, false},
 		{"another set", other, ForeignOwner, false},
-		{"another hash alone", Metadata{Hash: other.Hash}, ForeignOwner, false},
-		{"another id alone", Metadata{SetID: other.SetID}, ForeignOwner, false},
-		{"another id with Helm's marks of this release", with(func(m *Metadata) { m.Hash, m.SetID = "", other.SetID }), ForeignOwner, false},
+		{"another hash only", Metadata{Hash: other.Hash}, ForeignOwner, false},
+		{"another id only", Metadata{SetID: other.SetID}, ForeignOwner, false},
+		{"another id with Helm annotations of this release", with(func(m *Metadata) { m.Hash, m.SetID = "", other.SetID }), ForeignOwner, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got, idMismatch := Classify(tc.have, want); got != tc.want || idMismatch != tc.idMismatch {
@@ -69,7 +69,7 @@ func TestChanges(t *testing.T) {
 		}
 		return out
 	}
-	// A key that is empty is not one that is not there.
+	// A key with an empty value is set.
 	have := FromValues(map[string]string{"objectset.rio.cattle.io/id": "default-old", "meta.helm.sh/release-name": "", "app.kubernetes.io/managed-by": "Helm"})
 	diff := cmp.Diff([]string{
 		`label objectset.rio.cattle.io/hash none "c5c68538ff9800def965853a87784a250ad1f566"`,
@@ -87,10 +87,10 @@ func TestChanges(t *testing.T) {
 		`annotation meta.helm.sh/release-namespace "web" none`,
 	}, show(Changes(want, have)))
 	if diff != "" {
-		t.Errorf("back (-want +got):\n%s", diff)
+		t.Errorf("reverse (-want +got):\n%s", diff)
 	}
 	if got := Changes(Metadata{}, want); len(got) != 5 {
-		t.Errorf("an unmarked object needs %d keys, want 5", len(got))
+		t.Errorf("an object without metadata needs %d keys, want 5", len(got))
 	}
 	for _, m := range []Metadata{want, have, {}} {
 		if got := FromValues(m.Values()); !got.Equal(m) {
@@ -99,7 +99,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestTruthTable holds that every situation is in the table once, with an answer of each policy.
+// TestTruthTable checks that every situation is in the table once, with an answer of each policy.
 func TestTruthTable(t *testing.T) {
 	seen := map[Situation]bool{}
 	for _, r := range TruthTable {
@@ -107,7 +107,7 @@ func TestTruthTable(t *testing.T) {
 			t.Errorf("row %+v", r)
 		}
 		seen[r.Situation] = true
-		// What the stricter policy takes, the other takes too.
+		// The policy if-unowned takes every object that the stricter policy takes.
 		if r.Answers[TakeUnmarked] == Take && r.Answers[IfUnowned] != Take {
 			t.Errorf("%s: %s takes it and %s does not", r.Situation, TakeUnmarked, IfUnowned)
 		}

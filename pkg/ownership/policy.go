@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Policy says which unowned objects may get another owner without naming the present owner.
+// Policy defines which unowned objects may get another owner although the user does not name the present owner.
 type Policy string
 
 // The policies.
@@ -25,20 +25,20 @@ var Policies = []Policy{IfUnowned, TakeUnmarked}
 // table describes each situation.
 type Situation string
 
-// The situations. If several hold for one object, the strictest decides.
+// The situations. If several apply to an object, the strictest answer counts.
 const (
-	NoMark        Situation = "NoMark"
-	OwnRelease    Situation = "OwnRelease"
-	OwnID         Situation = "OwnID"
-	LivingRelease Situation = "LivingRelease"
-	LostRelease   Situation = "LostRelease"
-	KnownID       Situation = "KnownID"
-	UnknownID     Situation = "UnknownID"
-	KnownHash     Situation = "KnownHash"
-	UnknownHash   Situation = "UnknownHash"
-	SystemSet     Situation = "SystemSet"
-	Contested     Situation = "Contested"
-	Undecided     Situation = "Undecided"
+	NoMetadata      Situation = "NoMark"
+	OwnRelease      Situation = "OwnRelease"
+	OwnID           Situation = "OwnID"
+	ExistingRelease Situation = "LivingRelease"
+	LostRelease     Situation = "LostRelease"
+	KnownID         Situation = "KnownID"
+	UnknownID       Situation = "UnknownID"
+	KnownHash       Situation = "KnownHash"
+	UnknownHash     Situation = "UnknownHash"
+	SystemSet       Situation = "SystemSet"
+	Contested       Situation = "Contested"
+	Undecided       Situation = "Undecided"
 )
 
 // Answer is the answer of a policy to a situation.
@@ -61,11 +61,11 @@ type Rule struct {
 
 // TruthTable is the answer of each policy to each situation. docs/adopt.md is generated from it.
 var TruthTable = []Rule{
-	row(NoMark, Take, Take, "no ownership metadata, or `app.kubernetes.io/managed-by` alone, which names no owner"),
+	row(NoMetadata, Take, Take, "no ownership metadata, or `app.kubernetes.io/managed-by` alone, which names no owner"),
 	row(OwnRelease, Take, Take, "Helm's label and annotations of this release, which is the bundle's or does not exist yet, without id and hash: the effect of "+
 		"`helm.takeOwnership`"),
 	row(OwnID, Take, Take, "this set's id without its hash"),
-	row(LivingRelease, OnlyNamed, OnlyNamed, "Helm's annotations of another release that exists, or of a release with this name that is not the bundle's"),
+	row(ExistingRelease, OnlyNamed, OnlyNamed, "Helm's annotations of another release that exists, or of a release with this name that is not the bundle's"),
 	row(LostRelease, Leave, Take, "Helm's annotations of another release that does not exist"),
 	row(KnownID, OnlyNamed, OnlyNamed, "another set's id without a hash, and a release on this cluster has that set"),
 	row(UnknownID, Leave, Take, "another set's id without a hash, and no release on this cluster has that set"),

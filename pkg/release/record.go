@@ -50,8 +50,10 @@ const (
 // ErrNoManifest is returned for a record that lost its manifest. See Record.ManifestLost.
 var ErrNoManifest = errors.New("the record has no manifest, and its chart has templates: the record is incomplete, or every template renders to nothing")
 
+// ErrTooLarge is returned for a record that is larger than the limit. It is a *BoundError.
+var ErrTooLarge error = &BoundError{"it has more than 64 MiB decompressed"}
+
 var (
-	ErrTooLarge   error = &BoundError{"it has more than 64 MiB decompressed"}
 	errManyHooks  error = &BoundError{"it has more than 20,000 hooks"}
 	errLongFields error = &BoundError{"a name in it is longer than 1 KiB"}
 )

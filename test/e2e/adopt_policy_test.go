@@ -37,11 +37,11 @@ func unownedCases() []unownedCase {
 	}
 	none := ownership.Metadata{}
 	return []unownedCase{
-		{"unmarked", none, ownership.NoMark, ""},
-		{"managed-by-alone", ownership.Metadata{ManagedBy: "kustomize"}, ownership.NoMark, ""},
+		{"unmarked", none, ownership.NoMetadata, ""},
+		{"managed-by-alone", ownership.Metadata{ManagedBy: "kustomize"}, ownership.NoMetadata, ""},
 		{"helm-only", helm(none, apps, "guestbook"), ownership.OwnRelease, ""},
 		{"stripped", helm(ownership.Metadata{SetID: "default-guestbook"}, apps, "guestbook"), ownership.OwnID, ""},
-		{"of-release", helm(none, "tools", "chart"), ownership.LivingRelease, "tools/chart"},
+		{"of-release", helm(none, "tools", "chart"), ownership.ExistingRelease, "tools/chart"},
 		{"of-deleted-release", helm(none, "tools", "lost"), ownership.LostRelease, "tools/lost"},
 		{"id-of-bundle", ownership.Metadata{SetID: "default-other"}, ownership.KnownID, "other"},
 		{"id-of-unknown", ownership.Metadata{SetID: "default-gone"}, ownership.UnknownID, "default-gone"},

@@ -158,8 +158,8 @@ func decideValidation(req Request, f Facts, guardDefault GuardMode) result {
 }
 
 // liveFor reports whether enough is known about the releases that may own an object. A record that is not read yet can only
-// show that a service account is Fleet's. For all other users one release is enough whose records are all read: so a user
-// cannot avoid a denial with records that claim the object and wait to be read.
+// show that a service account is Fleet's. For all other users it is enough that the records of one release are all
+// read: so a user cannot avoid a denial with records that claim the object and wait to be read.
 func (f Facts) liveFor(v validation) bool {
 	live := func(r desired.Release) bool { return f.LiveIn[r.Namespace] }
 	if v.mayBeFleet {

@@ -65,13 +65,13 @@ func (s *recordServer) prepare(objects, size int) {
 		tb.Fatal("no serializer for protobuf")
 	}
 	random := rand.NewChaCha8([32]byte{})
-	room := base64.StdEncoding.DecodedLen(size)
+	free := base64.StdEncoding.DecodedLen(size)
 	for range objects {
 		s.parts = append(s.parts, s.squeeze(objectBody(random, size/4/objects)))
-		room -= len(s.parts[len(s.parts)-1]) + packedHead
+		free -= len(s.parts[len(s.parts)-1]) + packedHead
 	}
 	// The files of a chart are base64 in JSON. Compression removes this overhead.
-	file := make([]byte, max(room, 0))
+	file := make([]byte, max(free, 0))
 	_, _ = random.Read(file)
 	data, err := json.Marshal(file)
 	if err != nil {

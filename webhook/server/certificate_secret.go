@@ -101,7 +101,7 @@ func (s *certificateSecret) use(secret *corev1.Secret) error {
 	return s.mark(public)
 }
 
-// mark writes the file that tells cert-controller that the certificate is in use.
+// mark writes the file from which cert-controller learns that the certificate is in use.
 func (s *certificateSecret) mark(public []byte) error {
 	if s.marked {
 		return nil

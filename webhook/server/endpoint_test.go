@@ -73,14 +73,14 @@ func (c caller) send(stated, sent int) caller {
 }
 
 // expect reads the answer.
-func (c caller) expect(t *testing.T, what string, want int) {
+func (c caller) expect(t *testing.T, name string, want int) {
 	t.Helper()
 	r, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
-		t.Fatalf("%s: %v", what, err)
+		t.Fatalf("%s: %v", name, err)
 	}
 	if read(t, r); r.StatusCode != want {
-		t.Errorf("%s: got %s, want %d", what, r.Status, want)
+		t.Errorf("%s: got %s, want %d", name, r.Status, want)
 	}
 }
 
@@ -91,7 +91,7 @@ func readAll(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestStatedSizes checks that requests whose bodies are not sent do not block others.
+// TestStatedSizes checks that requests with bodies that are not sent do not block others.
 func TestStatedSizes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connect := protected(t, newBodyLimits(), readAll)
