@@ -28,15 +28,6 @@ type certificateSource interface {
 	Failures() float64
 }
 
-// expiryOf is the end of the certificate in use; ok is false if no certificate is in use.
-func expiryOf(s certificateSource) (at time.Time, ok bool) {
-	leaf, err := leafOf(s)
-	if err != nil {
-		return time.Time{}, false
-	}
-	return leaf.NotAfter, true
-}
-
 // checkCertificate returns an error if no certificate is in use that is valid now.
 func checkCertificate(s certificateSource, now time.Time) error {
 	leaf, err := leafOf(s)
@@ -51,6 +42,7 @@ func checkCertificate(s certificateSource, now time.Time) error {
 	return nil
 }
 
+// leafOf returns the certificate in use.
 func leafOf(s certificateSource) (*x509.Certificate, error) {
 	c, err := s.GetCertificate(nil)
 	if err != nil {

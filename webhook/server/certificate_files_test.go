@@ -32,8 +32,8 @@ func TestFiles(t *testing.T) {
 	if got := serial(f); got != 1 {
 		t.Errorf("got certificate %d, want the first", got)
 	}
-	if at, ok := expiryOf(f); !ok || at.Unix() != end.Unix() {
-		t.Errorf("expiry: got %v, %v, want %v", at, ok, end)
+	if leaf, err := leafOf(f); err != nil || leaf.NotAfter.Unix() != end.Unix() {
+		t.Errorf("expiry: got %v, %v, want %v", leaf, err, end)
 	}
 	mount(t, dir, "v2", newPair(t, 2, end))
 	poll.True(t, "the second certificate", func() bool { return serial(f) == 2 })

@@ -95,16 +95,16 @@ func TestSecret(t *testing.T) {
 	if err := checkCertificate(w, now); err == nil || !strings.Contains(err.Error(), "none was read from Secret system/cert") {
 		t.Errorf("empty: got error %v", err)
 	}
-	if _, ok := expiryOf(w); ok {
-		t.Error("empty: got an expiry")
+	if leaf, err := leafOf(w); err == nil {
+		t.Errorf("empty: got certificate %v", leaf)
 	}
 	w.put(t, first.public, first.private)
 	poll.True(t, "the first certificate", func() bool { return serial(w) == 1 })
 	if err := checkCertificate(w, now); err != nil {
 		t.Error(err)
 	}
-	if at, ok := expiryOf(w); !ok || at.Unix() != now.Add(time.Minute).Unix() {
-		t.Errorf("expiry: got %v, %v", at, ok)
+	if leaf, err := leafOf(w); err != nil || leaf.NotAfter.Unix() != now.Add(time.Minute).Unix() {
+		t.Errorf("expiry: got %v, %v", leaf, err)
 	}
 	poll.True(t, "the marker", func() bool {
 		marker, err := os.ReadFile(filepath.Join(w.dir, CertName))

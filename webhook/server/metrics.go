@@ -3,6 +3,7 @@
 package server
 
 import (
+	"crypto/x509"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,8 +21,8 @@ type MetricSources struct {
 	LastMessage func() time.Time
 	// Waiting is the number of records that were received and are not read yet.
 	Waiting func() int
-	// Expiry is the end of the certificate in use; ok is false if no certificate is in use.
-	Expiry func() (at time.Time, ok bool)
+	// Certificate is the certificate in use; without one it returns an error.
+	Certificate func() (*x509.Certificate, error)
 	// Failures is the number of certificates that could not be used.
 	Failures func() float64
 	Now      func() time.Time
@@ -100,8 +101,8 @@ func (m *Collector) Collect(ch chan<- prometheus.Metric) {
 	if lastMessage := m.sources.LastMessage(); !lastMessage.IsZero() {
 		gauge(ageDesc, m.sources.Now().Sub(lastMessage).Seconds())
 	}
-	if at, ok := m.sources.Expiry(); ok {
-		gauge(expiryDesc, float64(at.Unix()))
+	if leaf, err := m.sources.Certificate(); err == nil {
+		gauge(expiryDesc, float64(leaf.NotAfter.Unix()))
 	}
 	ch <- prometheus.MustNewConstMetric(failuresDesc, prometheus.CounterValue, m.sources.Failures())
 }

@@ -3,6 +3,8 @@
 package server
 
 import (
+	"crypto/x509"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -19,10 +21,15 @@ func sources(lastMessage, expiry time.Time, now time.Time) MetricSources {
 	return MetricSources{
 		Size:        func() (objects, releases, damaged int) { return 3, 2, 1 },
 		LastMessage: func() time.Time { return lastMessage },
-		Expiry:      func() (time.Time, bool) { return expiry, !expiry.IsZero() },
-		Failures:    func() float64 { return 4 },
-		Waiting:     func() int { return 5 },
-		Now:         func() time.Time { return now },
+		Certificate: func() (*x509.Certificate, error) {
+			if expiry.IsZero() {
+				return nil, errors.New("no certificate")
+			}
+			return &x509.Certificate{NotAfter: expiry}, nil
+		},
+		Failures: func() float64 { return 4 },
+		Waiting:  func() int { return 5 },
+		Now:      func() time.Time { return now },
 	}
 }
 

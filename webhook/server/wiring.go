@@ -3,6 +3,7 @@
 package server
 
 import (
+	"crypto/x509"
 	"fmt"
 	"time"
 
@@ -104,7 +105,7 @@ func newComponents(m manager.Manager, o Options, source certificateSource) (comp
 	releases := index.NewReleases(client, o.ReleaseNamespaces, desired, o.Log.WithName("records"))
 	namespaces := index.NewNamespaces(metadataClient, o.Log.WithName("namespaces"))
 	collector := NewCollector(MetricSources{Size: desired.Size, LastMessage: releases.LastMessage, Waiting: releases.Waiting, Failures: source.Failures, Now: time.Now,
-		Expiry: func() (time.Time, bool) { return expiryOf(source) }})
+		Certificate: func() (*x509.Certificate, error) { return leafOf(source) }})
 	recorder := newEventRecorder(m.GetEventRecorder(Name), collector)
 	options := admission.Options{
 		Index:        desired,
