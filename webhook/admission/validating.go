@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -57,7 +59,7 @@ func (e *HarmError) Error() string {
 		}
 	}
 	consequence := "Fleet still counts the object, but identifies it by less metadata"
-	switch { // of the keys the hash is the first, and the id the second
+	switch { // the order of ownership.Keys: first the hash, then the id, then Helm's keys
 	case e.Lost[0].Name == fleet.HashLabel:
 		consequence = "Fleet will report the object as not owned" + e.count
 	case e.Lost[len(e.Lost)-1].Name != fleet.IDAnnotation:
@@ -115,9 +117,8 @@ func ownerOf(req Request, f Facts) (*ownership.RefusalError, []desired.Release) 
 	if !ok || situation != ownership.KnownHash {
 		return nil, nil
 	}
-	releases := slices.DeleteFunc(slices.Clone(f.Releases), func(r desired.Release) bool {
-		return !slices.Contains(refusal.Owners[0].Bundles, asOwner(r))
-	})
+	owners := sets.New(refusal.Owners[0].Bundles...)
+	releases := slices.DeleteFunc(slices.Clone(f.Releases), func(r desired.Release) bool { return !owners.Has(asOwner(r)) })
 	return refusal, slices.CompactFunc(releases, func(a, b desired.Release) bool { return a.Release() == b.Release() })
 }
 
