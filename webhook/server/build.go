@@ -36,7 +36,7 @@ func build(m manager.Manager, o Options, source certificateSource, c components)
 			continue
 		}
 		l, err := net.Listen("tcp", e.address)
-		if err != nil { // an open listener is closed by the end of the process
+		if err != nil { // the process ends, which closes the other listener
 			return nil, &ListenError{Endpoint: e.name, Address: e.address, Err: err}
 		}
 		run = append(run, &manager.Server{Name: e.name, Listener: l, Server: &http.Server{Handler: e.handler,

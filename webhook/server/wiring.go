@@ -29,7 +29,7 @@ const (
 	GuardPath      = "/guard"
 )
 
-// components are the parts of a Server that tests replace.
+// components are the parts that build assembles to a Server.
 type components struct {
 	handlers map[string]ctrladmission.Handler // by path
 	metrics  *Collector
