@@ -65,7 +65,9 @@ func TestFontOfEastAsia(t *testing.T) {
 	show := func() string {
 		var b bytes.Buffer
 		a := &report.Audit{BundleDeployments: []report.BundleDeployment{{Name: strings.Repeat("long-", 10)}, {Name: "short"}}}
-		text{}.deployments(&b, a)
+		if err := (text{}).deployments(&b, a); err != nil {
+			t.Fatal(err)
+		}
 		return b.String()
 	}
 	here := show()
