@@ -111,8 +111,8 @@ func (r *reading) ownedObject(c *resolve.Cluster, m *object.Meta, raw []byte) re
 		out.Unknown = evaluate.DesireUnknown(r.desired, c)
 	}
 	out.Result, out.Verdict = result(c, have, out)
-	out.Marks = e.entries(m)
-	e.addWriters(out.Marks, raw)
+	out.Metadata = e.entries(m)
+	e.addWriters(out.Metadata, raw)
 	return out
 }
 

@@ -14,15 +14,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
-// TestOwner holds what is said of objects of every kind of owner, in the cases of the audit.
+// TestOwner checks the reported owner of objects in the cases of the audit, for every kind of owner.
 func TestOwner(t *testing.T) {
 	for _, tc := range []struct {
 		of      string // the case
 		object  audit.Named
 		result  report.OwnerResult
-		owner   string   // the bundle deployment, "" for none
+		owner   string   // the bundle deployment; "" without an owner
 		desired string   // bundle deployments, with reasons
-		means   []string // a part of the explanation of each label and annotation, in their order
+		means   []string // a part of the explanation of each label and annotation, in order
 	}{
 		{"unowned-reasons", audit.Named{Kind: "cm", Name: "owned"}, report.OwnerOwned, "cluster-one/guestbook",
 			"cluster-one/guestbook", []string{"applied by Helm", `of set "default-guestbook": bundle deployment cluster-one/guestbook; the id matches it`,
@@ -59,11 +59,11 @@ func TestOwner(t *testing.T) {
 		if o.Result != tc.result || o.Verdict == "" || owner != tc.owner || desired != tc.desired {
 			t.Errorf("%s of %s: %s (%q), owner %q, desired by %q", tc.object, tc.of, o.Result, o.Verdict, owner, desired)
 		}
-		if len(o.Marks) != len(tc.means) {
-			t.Errorf("%s of %s: marks %+v", tc.object, tc.of, o.Marks)
+		if len(o.Metadata) != len(tc.means) {
+			t.Errorf("%s of %s: ownership metadata %+v", tc.object, tc.of, o.Metadata)
 			continue
 		}
-		for i, m := range o.Marks {
+		for i, m := range o.Metadata {
 			if !strings.Contains(m.Means, tc.means[i]) || m.Value == "" || m.Key == "" {
 				t.Errorf("%s of %s: %+v, want %q", tc.object, tc.of, m, tc.means[i])
 			}
@@ -71,7 +71,7 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestOwnerFinds holds what a name stands for, and what is said where it stands for nothing.
+// TestOwnerFinds checks which object a name selects, and the error if no object has the name.
 func TestOwnerFinds(t *testing.T) {
 	sick, err := snapshot.Open(t.Context(), []string{"../../test/testdata/sick"}, nil)
 	if err != nil {
@@ -91,23 +91,23 @@ func TestOwnerFinds(t *testing.T) {
 	if diff := cmp.Diff([]string{"service ingress/edge", "deployment.apps guestbook/frontend"}, keys(got)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
-	for name, says := range map[audit.Named]string{
+	for name, want := range map[audit.Named]string{
 		{Kind: "frobnicator", Name: "x"}:                    `kind "frobnicator" not found`,
 		{Kind: "svc", Name: "nowhere"}:                      "finding svc/nowhere: not found",
 		{Kind: "svc", Namespace: "guestbook", Name: "edge"}: "finding svc/guestbook/edge: not found",
 	} {
-		if _, err := audit.Owner(t.Context(), sick, audit.Options{}, []audit.Named{name}); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := audit.Owner(t.Context(), sick, audit.Options{}, []audit.Named{name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// What may not be read is not called absent.
+	// Without the permission to read, the error is Forbidden, not "not found".
 	f := faulty{Source: sick, lists: map[string]source.Coverage{"Service": forbidden}}
 	if _, err := audit.Owner(t.Context(), f, audit.Options{}, []audit.Named{{Kind: "svc", Name: "nowhere"}}); err == nil || !strings.Contains(err.Error(), "Forbidden") {
 		t.Errorf("forbidden: %v", err)
 	}
 }
 
-// TestOwnerWithoutFleet holds that the Helm release of an object is reported without Fleet too; a capture without records leaves open what a bundle desires.
+// TestOwnerWithoutFleet checks that the Helm release of an object is reported if Fleet is not installed. Without records, the owner is unknown.
 func TestOwnerWithoutFleet(t *testing.T) {
 	const captured = `{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[{"metadata":{"name":"a","namespace":"b","annotations":{"meta.helm.sh/release-name":"r","meta.helm.sh/release-namespace":"b"}}}]}`
 	s, err := snapshot.Open(t.Context(), []string{"-"}, strings.NewReader(captured))

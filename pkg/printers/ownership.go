@@ -26,12 +26,12 @@ func (t text) ownership(b *bytes.Buffer, d *report.Ownership) {
 			t.fact(b, "desired by", c.BundleDeployment+" ("+role+")")
 		}
 		t.fact(b, "controlled by", o.Controller)
-		for _, m := range o.Marks {
+		for _, m := range o.Metadata {
 			fmt.Fprintf(b, "  %s %s=%q\n", t.faint(fmt.Sprintf("%-10s", printable(m.Field))), printable(m.Key), printable(m.Value))
 			wrapped(b, "             ", m.Means)
 			wrapped(b, "             ", m.Who)
 		}
-		if len(o.Marks) == 0 {
+		if len(o.Metadata) == 0 {
 			fmt.Fprintf(b, "  %s\n", t.faint("no ownership metadata"))
 		}
 	}

@@ -49,7 +49,7 @@ type OwnedObject struct {
 	Owner *BundleOwner `json:"holder,omitempty"`
 	// DesiredBy are the bundles that desire the object.
 	DesiredBy []Claimant      `json:"desiredBy,omitempty"`
-	Marks     []MetadataEntry `json:"marks"`
+	Metadata  []MetadataEntry `json:"marks"`
 	// Controller is "Kind name" of the object that controls it.
 	Controller string `json:"controller,omitempty"`
 }
@@ -88,6 +88,6 @@ func (o *Ownership) Complete() {
 	o.APIVersion, o.Kind = APIVersion, KindOwnership
 	o.Objects, o.Gaps = present(o.Objects), present(o.Gaps)
 	for i := range o.Objects {
-		o.Objects[i].Marks = present(o.Objects[i].Marks)
+		o.Objects[i].Metadata = present(o.Objects[i].Metadata)
 	}
 }

@@ -96,7 +96,7 @@ func TestWebhookServerSideApply(t *testing.T) {
 		}
 	}
 	setBy := map[string]string{}
-	for _, m := range f.owner("configmap/apps/texts").Marks {
+	for _, m := range f.owner("configmap/apps/texts").Metadata {
 		setBy[m.Key] = m.Who
 	}
 	for _, key := range []string{fleet.HashLabel, fleet.IDAnnotation} {
