@@ -15,8 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// TestRecordOverBound holds that a small Secret whose record unpacks to a manifest beyond the bounds costs an audit little, that a gap names
-// it and the bound, and that its deployment has no result. The others have theirs.
+// TestRecordOverBound checks small Secrets with records that unpack to a manifest over the limit. The audit allocates little for them. A gap
+// names each record and the limit. Their deployments have no result, and the other deployment has one.
 func TestRecordOverBound(t *testing.T) {
 	c := readCase(t, casesDir+"/ready.yaml")
 	c.capture.Documents = append(c.capture.Documents, map[string]any{"apiVersion": "v1", "kind": "Secret",
@@ -32,7 +32,7 @@ func TestRecordOverBound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const mostAllocated = 1 << 30 // one record alone took 2.5 GiB when its whole manifest was parsed
+	const mostAllocated = 1 << 30 // to parse one of these manifests completely takes 2.5 GiB
 	if n := after.TotalAlloc - before.TotalAlloc; n > mostAllocated {
 		t.Errorf("%d MiB were allocated, want at most %d", n>>20, mostAllocated>>20)
 	}
@@ -59,7 +59,7 @@ func TestRecordOverBound(t *testing.T) {
 	}
 }
 
-// packedRecord is a Secret with a release record of another agent's, packed as Helm packs it.
+// packedRecord returns a Secret with a release record of another agent, in Helm's encoding.
 func packedRecord(t *testing.T, n release.Name, manifest string) map[string]any {
 	t.Helper()
 	document, err := json.Marshal(map[string]any{

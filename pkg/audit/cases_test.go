@@ -27,12 +27,12 @@ import (
 
 const casesDir = "../../test/testdata/cases"
 
-// caseFile is a case: what it is about, how it is audited, and what is to come out. README.md beside the cases describes the file.
+// caseFile is a case: its description, the options of the audit and the expected report. README.md beside the cases describes the file.
 type caseFile struct {
 	Kind        string `json:"kind"`
 	Description string `json:"description"`
 	Source      string `json:"source"`
-	// NotCaptured are kinds ("v1/ConfigMap") of which the capture has only the documents in the file, and no List that would prove the rest absent.
+	// NotCaptured are kinds ("v1/ConfigMap") without a List in the capture. Other objects of these kinds can exist.
 	NotCaptured []string      `json:"notCaptured"`
 	Scope       caseScope     `json:"scope"`
 	Desired     cases.Desired `json:"desired"`
@@ -75,19 +75,19 @@ func (c *caseFile) open(t *testing.T) *snapshot.Snapshot {
 	return s
 }
 
-// expected is what is to come out of a case. Objects are written "v1/ConfigMap/namespace/name", findings "FD101 ConfigMap namespace/name".
+// expected is the expected report of a case. Objects are written "v1/ConfigMap/namespace/name", findings "FD101 ConfigMap namespace/name".
 type expected struct {
-	// Exit is the status that audit ends with by default; Error, for status 3, a part of the error.
+	// Exit is the exit status of audit with default flags. Error is a part of the error message, for status 3.
 	Exit  int    `json:"exit"`
 	Error string `json:"error"`
-	// BundleDeployments are all of the report, by "namespace/name", or by the bundle id alone.
+	// BundleDeployments are all bundle deployments of the report, by "namespace/name" or by the bundle id.
 	BundleDeployments map[string]expectedDeployment `json:"bundleDeployments"`
-	// Findings are all findings of the codes in decided, and those of other codes that matter, each with a text that it must hold ("" for
-	// none). Where two bundles have the same finding, the deployment tells them apart: "FD101 ConfigMap a/b @cluster/bundle".
+	// Findings are all findings with a code in completeCodes, and some with other codes. The value is a required part of the finding's text. If
+	// two bundles have the same finding, the key includes the deployment: "FD101 ConfigMap a/b @cluster/bundle".
 	Findings map[string]string `json:"findings"`
-	// Never are codes, or whole findings, that must not be there: what the case is about.
+	// Never are codes or findings that must not be in the report.
 	Never []string `json:"never"`
-	// Gaps and Notes are all there are, each by a part of its text.
+	// Gaps and Notes have a part of the text of each gap and note of the report.
 	Gaps  []string `json:"gaps"`
 	Notes []string `json:"notes"`
 	// Secrets are values that must not be in the report.
@@ -98,15 +98,15 @@ type expectedDeployment struct {
 	State  report.State  `json:"state"`
 	Reason string        `json:"reason"`
 	Counts report.Counts `json:"counts"`
-	// Resources are all that are not Ready: "Unowned:HelmOnly".
+	// Resources are all resources that are not Ready, with "State" or "State:Reason".
 	Resources map[string]string `json:"resources"`
-	// Differences are the paths at which the modified ones differ.
+	// Differences are the paths at which modified resources differ.
 	Differences map[string][]string `json:"differences"`
-	// Values are both sides of differences, and what the release record says: "PATH: bundle 3, release 2, cluster 5".
+	// Values are the values of each difference: "PATH: bundle 3, release 2, cluster 5".
 	Values map[string][]string `json:"values"`
-	// Owners say who holds an unowned object: a bundle deployment, "set ID", "hash HASH" or "release namespace/name".
+	// Owners are the owners of unowned objects: a bundle deployment, "set ID", "hash HASH" or "release namespace/name".
 	Owners map[string]string `json:"owners"`
-	// What follows is only compared where it is stated.
+	// The following fields are only compared if they are set.
 	SetID    string `json:"setID"`
 	Hash     string `json:"hash"`
 	Release  string `json:"release"`
@@ -117,11 +117,11 @@ type expectedDeployment struct {
 	Reported string `json:"reported"` // the state that Fleet reports
 }
 
-// decided are the codes of the checks that the cases are complete for: none of them may turn up unasked.
-var decided = []string{"FD101", "FD102", "FD103", "FD104", "FD105", "FD106", "FD107", "FD108", "FD109", "FD111", "FD205", "FD206", "FD207", "FD208", "FD504",
+// completeCodes are the codes that a case lists completely. Any other finding with one of these codes is an error.
+var completeCodes = []string{"FD101", "FD102", "FD103", "FD104", "FD105", "FD106", "FD107", "FD108", "FD109", "FD111", "FD205", "FD206", "FD207", "FD208", "FD504",
 	"FD602", "FD606", "FD607", "FD701"}
 
-// TestCases audits each captured cluster in test/testdata/cases and holds the report against what its file says is true.
+// TestCases audits each captured cluster in test/testdata/cases and compares the report with the expectation in the same file.
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob(casesDir + "/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -138,21 +138,21 @@ func TestCases(t *testing.T) {
 				}
 				return
 			}
-			c.Expect.hold(t, got)
-			sound(t, got)
+			c.Expect.check(t, got)
+			checkCounts(t, got)
 			slices.Reverse(c.capture.Documents)
 			again, err := c.run(t)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(asJSON(t, got)), string(asJSON(t, again))); diff != "" {
-				t.Errorf("the same objects in another order give another report (-first +second):\n%s", diff)
+				t.Errorf("the report depends on the order of the objects (-first +second):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestCasesAreListed holds the table in README.md against the files: what is covered nowhere must be seen there.
+// TestCasesAreListed checks that the table in README.md names exactly the case files.
 func TestCasesAreListed(t *testing.T) {
 	raw, err := os.ReadFile(casesDir + "/README.md")
 	if err != nil {
@@ -173,11 +173,11 @@ func TestCasesAreListed(t *testing.T) {
 	for line := range strings.SplitSeq(string(raw), "\n") {
 		cells := strings.Split(line, "|")
 		if len(cells) != 4 {
-			continue // no row of a table of two columns
+			continue // not a row of the table
 		}
 		for i, name := range strings.Split(cells[2], "`") {
 			if i%2 == 1 && !slices.Contains(names, name) {
-				t.Errorf("README.md names the case %s, of which there is no file", name)
+				t.Errorf("README.md names the case %s, which has no file", name)
 			}
 		}
 	}
@@ -201,7 +201,7 @@ func (c *caseFile) run(t *testing.T) (*report.Audit, error) {
 	return reportOf(audit.Run(t.Context(), c.open(t), o))
 }
 
-// reportOf is the report of an audit.
+// reportOf returns the report of an audit.
 func reportOf(a *audit.Audit, err error) (*report.Audit, error) {
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func reportOf(a *audit.Audit, err error) (*report.Audit, error) {
 	return a.Report(), nil
 }
 
-func (e *expected) hold(t *testing.T, got *report.Audit) {
+func (e *expected) check(t *testing.T, got *report.Audit) {
 	t.Helper()
 	if f := got.Summary.Findings; (f.Error+f.Warning > 0) != (e.Exit == 1) {
 		t.Errorf("%d errors and %d warnings, want exit status %d", f.Error, f.Warning, e.Exit)
@@ -225,13 +225,13 @@ func (e *expected) hold(t *testing.T, got *report.Audit) {
 	if diff := cmp.Diff(e.BundleDeployments, seen, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("bundle deployments (-want +got):\n%s", diff)
 	}
-	e.holdFindings(t, got.Findings)
+	e.checkFindings(t, got.Findings)
 	var gaps []string
 	for _, g := range got.Gaps {
 		gaps = append(gaps, g.What+": "+g.Why()+": "+g.Effect)
 	}
-	holdTexts(t, "gaps", e.Gaps, gaps)
-	holdTexts(t, "notes", e.Notes, got.Notes)
+	checkTexts(t, "gaps", e.Gaps, gaps)
+	checkTexts(t, "notes", e.Notes, got.Notes)
 	text := string(asJSON(t, got))
 	for i, s := range e.Secrets {
 		if strings.Contains(text, s) {
@@ -240,7 +240,7 @@ func (e *expected) hold(t *testing.T, got *report.Audit) {
 	}
 }
 
-// stateOf writes what came out in the form of an expectation. Of what the expectation does not state, nothing is taken.
+// stateOf converts a bundle deployment to the form of an expectation. It leaves out the optional fields that the expectation does not set.
 func stateOf(bd report.BundleDeployment, want expectedDeployment) expectedDeployment {
 	out := expectedDeployment{State: bd.State, Reason: bd.Reason, Counts: bd.Counts,
 		Resources: map[string]string{}, Differences: map[string][]string{}, Owners: map[string]string{}}
@@ -279,7 +279,7 @@ func stateOf(bd report.BundleDeployment, want expectedDeployment) expectedDeploy
 	return out
 }
 
-// valuesOf writes what each side says of a difference.
+// valuesOf formats the values of a difference.
 func valuesOf(d report.Difference) string {
 	out := d.Path + ":"
 	for _, side := range []struct {
@@ -317,7 +317,7 @@ func findingKey(f report.Finding) string {
 	return f.Code + " " + f.Object.Kind + " " + name
 }
 
-func (e *expected) holdFindings(t *testing.T, got []report.Finding) {
+func (e *expected) checkFindings(t *testing.T, got []report.Finding) {
 	t.Helper()
 	want := map[string]string{}
 	for k, v := range e.Findings {
@@ -331,12 +331,12 @@ func (e *expected) holdFindings(t *testing.T, got []report.Finding) {
 		text, ok := e.Findings[key]
 		_, open := want[key]
 		switch {
-		case !ok && slices.Contains(decided, f.Code):
+		case !ok && slices.Contains(completeCodes, f.Code):
 			t.Errorf("unexpected finding %s: %s", key, f.Message)
 		case ok && !open:
-			t.Errorf("finding %s is there more than once: %s", key, f.Message)
+			t.Errorf("finding %s is in the report more than once: %s", key, f.Message)
 		case ok && !strings.Contains(strings.Join(append([]string{f.Message, f.Remediation}, f.Evidence...), "\n"), text):
-			t.Errorf("finding %s does not say %q: %s %q → %s", key, text, f.Message, f.Evidence, f.Remediation)
+			t.Errorf("finding %s does not contain %q: %s %q → %s", key, text, f.Message, f.Evidence, f.Remediation)
 		}
 		delete(want, key)
 		if slices.Contains(e.Never, f.Code) || slices.Contains(e.Never, key) {
@@ -344,7 +344,7 @@ func (e *expected) holdFindings(t *testing.T, got []report.Finding) {
 		}
 	}
 	for key := range want {
-		t.Errorf("no finding %s", key)
+		t.Errorf("missing finding %s", key)
 	}
 }
 
@@ -353,24 +353,24 @@ func (e *expected) has(finding string) bool {
 	return ok
 }
 
-func holdTexts(t *testing.T, what string, want, got []string) {
+func checkTexts(t *testing.T, field string, want, got []string) {
 	t.Helper()
 	left := slices.Clone(got)
 	for _, w := range want {
 		i := slices.IndexFunc(left, func(s string) bool { return strings.Contains(s, w) })
 		if i < 0 {
-			t.Errorf("%s: nothing says %q: %q", what, w, got)
+			t.Errorf("%s: no text contains %q: %q", field, w, got)
 			continue
 		}
 		left = slices.Delete(left, i, i+1)
 	}
 	if len(left) > 0 {
-		t.Errorf("%s: unexpected %q", what, left)
+		t.Errorf("%s: unexpected %q", field, left)
 	}
 }
 
-// sound holds what is true of every report: counts add up, each object is listed once, and what is listed is what is counted.
-func sound(t *testing.T, got *report.Audit) {
+// checkCounts checks a rule of every report: the counts add up, each object is listed once, and the counts agree with the list.
+func checkCounts(t *testing.T, got *report.Audit) {
 	t.Helper()
 	var all report.Counts
 	for _, bd := range got.BundleDeployments {
@@ -399,7 +399,7 @@ func sound(t *testing.T, got *report.Audit) {
 		}
 	}
 	if diff := cmp.Diff(all, got.Summary.Counts); diff != "" {
-		t.Errorf("the summary is not the sum (-want +got):\n%s", diff)
+		t.Errorf("the summary is not the total (-want +got):\n%s", diff)
 	}
 }
 

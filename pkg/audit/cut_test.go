@@ -17,7 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
-// TestCutCapture audits the beginnings of a captured cluster in which all is well. What is cut off makes objects Unknown, and nothing else.
+// TestCutCapture audits a truncated capture of a cluster without problems. The missing part makes objects Unknown. No object gets another state.
 func TestCutCapture(t *testing.T) {
 	documents := documentsOf(t, "../../test/testdata/clean")
 	for _, desired := range []string{"ConfigMap theme", "Service frontend"} {
@@ -46,7 +46,7 @@ func TestCutCapture(t *testing.T) {
 	}
 }
 
-// cutFrom cuts a capture, of which the end is to be added, after each step-th line from a place on, and in the middle of it.
+// cutFrom audits a capture that is truncated after, and within, each step-th line from an offset. It adds the end of the document.
 func cutFrom(t *testing.T, text string, from int, end string, step int) {
 	t.Helper()
 	whole := states(t, text+end)
@@ -93,7 +93,7 @@ func documentsOf(t *testing.T, dir string) []string {
 		}
 		for _, item := range list.Items {
 			if strings.Contains(file, "customresourcedefinitions") {
-				continue // they are large
+				continue // to keep the test fast
 			}
 			text, err := yaml.JSONToYAML(item)
 			if err != nil {
@@ -105,7 +105,7 @@ func documentsOf(t *testing.T, dir string) []string {
 	return out
 }
 
-// states are the states of the desired objects; none if the audit ends with an error.
+// states returns the states of the desired objects. It is empty if the audit fails.
 func states(t *testing.T, text string) map[string]report.State {
 	t.Helper()
 	s, err := snapshot.Open(t.Context(), []string{"-"}, strings.NewReader(text))

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// TestFilesUnread audits the files of a bundle whose BundleDeployment may be of the cluster, while no Secret shows it.
+// TestFilesUnread audits the files of a bundle. No readable Secret shows whether its BundleDeployment is on this cluster.
 func TestFilesUnread(t *testing.T) {
 	f := faulty{Source: readCase(t, casesDir+"/desired-files-deployed.yaml").open(t), lists: map[string]source.Coverage{"Secret": forbidden, "Deployment": forbidden}}
 	for _, predict := range []bool{false, true} {

@@ -15,13 +15,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
-// failing is a Renderer that returns an error.
+// failing is a Renderer that always returns an error.
 type failing struct{ err error }
 
 func (f failing) Render(context.Context, render.Input) (*render.Result, error) { return nil, f.err }
 
-// TestRenderer holds what a Renderer's errors come to: a limit is a gap, and no refusal of Fleet's agent; that there is no Renderer ends the
-// audit.
+// TestRenderer checks the effect of each error of a Renderer. An exceeded limit is a gap, not a refusal by Fleet's agent. If the process does
+// not start, the audit fails.
 func TestRenderer(t *testing.T) {
 	c := readCase(t, casesDir+"/desired-never-deployed.yaml")
 	find := func(err error) (*audit.Audit, error) {
@@ -33,7 +33,7 @@ func TestRenderer(t *testing.T) {
 	}
 	d := found.Deployments[0]
 	if d.Problem != resolve.NoReleaseRecord || !strings.HasSuffix(d.Detail, "it could not be rendered: it exceeded 10s of processor time") || d.Rendering.Refused != "" || len(d.Rendering.Unresolved) != 1 {
-		t.Errorf("problem %s, %q, refused %q, lacking %q", d.Problem, d.Detail, d.Rendering.Refused, d.Rendering.Unresolved)
+		t.Errorf("problem %s, %q, refused %q, unresolved %q", d.Problem, d.Detail, d.Rendering.Refused, d.Rendering.Unresolved)
 	}
 	if gaps := found.Report().Gaps; len(gaps) != 1 || gaps[0].What != "rendering bundle guestbook" || gaps[0].Why() != "NotResolved: it could not be rendered: it exceeded 10s of processor time" {
 		t.Errorf("gaps %+v", gaps)
@@ -41,14 +41,14 @@ func TestRenderer(t *testing.T) {
 	if found, err = find(&render.Error{Bundle: "guestbook", Reason: "on purpose"}); err != nil || found.Deployments[0].Rendering.Refused != "on purpose" {
 		t.Errorf("refused: error %v", err)
 	}
-	none := errors.New("no process")
-	if _, err := find(none); !errors.Is(err, none) {
+	noProcess := errors.New("no process")
+	if _, err := find(noProcess); !errors.Is(err, noProcess) {
 		t.Errorf("without a process: error %v", err)
 	}
 }
 
-// TestRendererLimitOfInstalled holds that a bundle which cannot be rendered has no result where its contents are asked for, though its release
-// record is there: the record answers another question.
+// TestRendererLimitOfInstalled checks that a bundle has no result if its contents are requested and cannot be rendered. Its release record does
+// not replace the contents.
 func TestRendererLimitOfInstalled(t *testing.T) {
 	c := readCase(t, casesDir+"/ready.yaml")
 	found, err := audit.Run(t.Context(), c.open(t), audit.Options{Desired: audit.DesiredBundle, Commands: cases.Commands,

@@ -21,13 +21,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
-// truth is what is known of a captured cluster by the way it was made; it is not always what Fleet says of it.
+// truth is the known state of a captured cluster. Fleet can report another state.
 type truth struct {
 	Exit              int                       `json:"exit"`
-	Complete          bool                      `json:"complete"` // BundleDeployments are all there are
+	Complete          bool                      `json:"complete"` // the report has no other BundleDeployments
 	BundleDeployments map[string]trueDeployment `json:"bundleDeployments"`
 	Findings          []trueFinding             `json:"findings"`
-	// Forbidden are patterns of codes; a finding of one that is not in Findings, and more than information, is false.
+	// Forbidden are patterns of codes. A warning or error with such a code must be in Findings.
 	Forbidden []string `json:"forbidden"`
 	Secrets   []string `json:"secrets"`
 }
@@ -40,13 +40,13 @@ type trueDeployment struct {
 }
 
 type trueFinding struct {
-	Code      string `json:"code"` // or several, parted by "|"
+	Code      string `json:"code"` // one or more codes, separated by "|"
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 }
 
-// TestSamples audits the clusters that were captured with Fleet's own agent running and holds every verdict against the truth.
+// TestSamples audits clusters that were captured while Fleet's agent ran, and compares each result with the known state.
 func TestSamples(t *testing.T) {
 	for _, name := range []string{"clean", "sick", "drift"} {
 		t.Run(name, func(t *testing.T) {
@@ -67,13 +67,13 @@ func TestSamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want.hold(t, got)
-			sound(t, got)
+			want.check(t, got)
+			checkCounts(t, got)
 		})
 	}
 }
 
-func (w *truth) hold(t *testing.T, got *report.Audit) {
+func (w *truth) check(t *testing.T, got *report.Audit) {
 	t.Helper()
 	if f := got.Summary.Findings; (f.Error+f.Warning > 0) != (w.Exit == 1) {
 		t.Errorf("%d errors and %d warnings, want exit status %d", f.Error, f.Warning, w.Exit)
@@ -85,11 +85,11 @@ func (w *truth) hold(t *testing.T, got *report.Audit) {
 			t.Errorf("%s is in the report twice", key)
 		}
 		seen[key] = true
-		wanted, ok := w.BundleDeployments[key]
+		want, ok := w.BundleDeployments[key]
 		if ok {
-			wanted.hold(t, key, bd)
+			want.check(t, key, bd)
 		} else if w.Complete {
-			t.Errorf("there is no bundle deployment %s", key)
+			t.Errorf("unexpected bundle deployment %s", key)
 		}
 	}
 	for key := range w.BundleDeployments {
@@ -97,11 +97,11 @@ func (w *truth) hold(t *testing.T, got *report.Audit) {
 			t.Errorf("%s is not in the report", key)
 		}
 	}
-	w.holdFindings(t, got.Findings)
-	w.holdSecrets(t, got)
+	w.checkFindings(t, got.Findings)
+	w.checkSecrets(t, got)
 }
 
-func (w *trueDeployment) hold(t *testing.T, key string, got report.BundleDeployment) {
+func (w *trueDeployment) check(t *testing.T, key string, got report.BundleDeployment) {
 	t.Helper()
 	raw := asJSON(t, got.Counts)
 	var counts map[string]int
@@ -130,14 +130,14 @@ func (w *trueDeployment) hold(t *testing.T, key string, got report.BundleDeploym
 		if string(r.State) != state || reason != "" && r.Reason != reason {
 			t.Errorf("%s: %s is %s:%s, want %s:%s", key, rk, r.State, r.Reason, state, reason)
 		}
-		w.holdDifferences(t, key, r)
+		w.checkDifferences(t, key, r)
 	}
 	for rk, state := range left {
 		t.Errorf("%s: %s is not reported, want %s", key, rk, state)
 	}
 }
 
-func (w *trueDeployment) holdDifferences(t *testing.T, key string, r report.Resource) {
+func (w *trueDeployment) checkDifferences(t *testing.T, key string, r report.Resource) {
 	t.Helper()
 	rk := resourceKey(r.Ref)
 	var paths, managers []string
@@ -156,7 +156,7 @@ func (w *trueDeployment) holdDifferences(t *testing.T, key string, r report.Reso
 	}
 }
 
-func (w *truth) holdFindings(t *testing.T, got []report.Finding) {
+func (w *truth) checkFindings(t *testing.T, got []report.Finding) {
 	t.Helper()
 	severities := map[string]report.Severity{}
 	for _, c := range check.Catalogue() {
@@ -173,7 +173,7 @@ func (w *truth) holdFindings(t *testing.T, got []report.Finding) {
 	}
 	for _, f := range got {
 		if severities[f.Code] != f.Severity {
-			t.Errorf("%s has severity %q, the catalogue says %q", f.Code, f.Severity, severities[f.Code])
+			t.Errorf("%s has severity %q, want %q as in the catalogue", f.Code, f.Severity, severities[f.Code])
 		}
 		if f.Severity == report.Info || slices.ContainsFunc(w.Findings, func(want trueFinding) bool { return is(want, f) }) {
 			continue
@@ -186,8 +186,8 @@ func (w *truth) holdFindings(t *testing.T, got []report.Finding) {
 	}
 }
 
-// holdSecrets looks for the values of Secrets in every format, escapes decoded.
-func (w *truth) holdSecrets(t *testing.T, got *report.Audit) {
+// checkSecrets looks for the values of Secrets in every format, escapes decoded.
+func (w *truth) checkSecrets(t *testing.T, got *report.Audit) {
 	t.Helper()
 	for _, format := range []string{"table", "wide", "json", "yaml", "name", "go-template={{.}}"} {
 		flags := output.NewPrintFlags()
@@ -208,7 +208,7 @@ func (w *truth) holdSecrets(t *testing.T, got *report.Audit) {
 	}
 }
 
-// TestAgain holds that what is audited again is what it was.
+// TestAgain checks that a second audit of the same bundle deployment gives the same result.
 func TestAgain(t *testing.T) {
 	for _, predict := range []bool{true, false} {
 		s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/sick"}, nil)

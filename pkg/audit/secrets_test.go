@@ -15,14 +15,14 @@ import (
 
 const otherSecrets = "type!=" + release.SecretType
 
-// TestSecretsThatCannotBeListed holds that it is said where a value may be shown because it was not known for a Secret's, and only there.
+// TestSecretsThatCannotBeListed checks the gap that warns of values of unread Secrets. Only a report that shows values has it.
 func TestSecretsThatCannotBeListed(t *testing.T) {
 	for name, want := range map[string][]string{
 		"ready":           nil,
 		"missing":         nil,
 		"drift-configmap": {"listing Secrets, to hide their values: Forbidden: user reader may not list it"},
 	} {
-		got, err := one(t, name, faulty{lists: map[string]source.Coverage{"Secret " + otherSecrets: forbidden}})
+		got, err := auditCase(t, name, faulty{lists: map[string]source.Coverage{"Secret " + otherSecrets: forbidden}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestSecretsThatCannotBeListed(t *testing.T) {
 	}
 }
 
-// counting counts the lists of Secrets that are no release records.
+// counting counts the requests that list Secrets other than release records.
 type counting struct {
 	source.Source
 	lists int
@@ -51,7 +51,7 @@ func (c *counting) List(ctx context.Context, q source.Query, yield func(source.O
 	return c.Source.List(ctx, q, yield)
 }
 
-// TestSecretsAreListedOnDemand holds that an audit which has nothing to say does not list Secrets for it, and one that has does so once.
+// TestSecretsAreListedOnDemand checks that an audit lists other Secrets once if it shows values, and not at all if it shows none.
 func TestSecretsAreListedOnDemand(t *testing.T) {
 	for name, want := range map[string]int{"ready": 0, "drift-configmap": 1} {
 		src := &counting{Source: readCase(t, casesDir+"/"+name+".yaml").open(t)}

@@ -21,16 +21,16 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
-// faulty is a cluster, played by a snapshot, of which something cannot be read.
+// faulty simulates a cluster from a snapshot. Some requests to it fail.
 type faulty struct {
 	source.Source
-	// lists are what becomes of a list, by kind, or by kind and field selector ("Secret type=…"). A nil Coverage leaves it as it is.
+	// lists are the results of list requests, by kind, or by kind and field selector ("Secret type=…").
 	lists map[string]source.Coverage
-	// unserved are kinds that the server does not know, served are further ones that it knows.
+	// unserved are kinds that the server does not serve. served are additional kinds that it serves.
 	unserved []string
 	served   []source.Kind
-	// illegible is a kind whose objects have a status that cannot be decoded.
-	illegible string
+	// undecodable is a kind: the status of its objects cannot be decoded.
+	undecodable string
 	// late lists yield every object before they fail.
 	late bool
 }
@@ -67,14 +67,14 @@ func (f faulty) List(ctx context.Context, q source.Query, yield func(source.Obje
 		}
 		_, err := f.Source.List(ctx, q, func(o source.Object) error {
 			if _, ok := cover.Of(namespaceOf(o.Raw)); !ok && !f.late {
-				return nil // what could not be read is not passed on
+				return nil // this namespace cannot be read
 			}
 			return yield(o)
 		})
 		return cover, err
 	}
 	return f.Source.List(ctx, q, func(o source.Object) error {
-		if q.Kind.Kind == f.illegible {
+		if q.Kind.Kind == f.undecodable {
 			o.Raw = bytes.Replace(o.Raw, []byte(`"status":{`), []byte(`"status":["REDACTED"],"was":{`), 1)
 		}
 		return yield(o)
@@ -92,14 +92,14 @@ func namespaceOf(raw []byte) string {
 
 var forbidden = source.NotCovered(source.Failure{Reason: source.Forbidden, Detail: "user reader may not list it"})
 
-// one audits the cluster of a case through a fault.
-func one(t *testing.T, name string, f faulty) (*report.Audit, error) {
+// auditCase audits the cluster of a case with a fault.
+func auditCase(t *testing.T, name string, f faulty) (*report.Audit, error) {
 	t.Helper()
 	f.Source = readCase(t, casesDir+"/"+name+".yaml").open(t)
 	return reportOf(audit.Run(t.Context(), f, audit.Options{Commands: cases.Commands}))
 }
 
-// TestUnread holds what no snapshot can show: what a server refuses is unknown, with its reason, never clean and never missing.
+// TestUnread checks that objects are Unknown, with the reason, if the server refuses to list them. A snapshot cannot show this.
 func TestUnread(t *testing.T) {
 	failed := source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: "the connection was lost"})
 	for _, tc := range []struct {
@@ -116,7 +116,7 @@ func TestUnread(t *testing.T) {
 			state: report.Unknown, counts: report.Counts{Desired: 3, Ready: 2, Unknown: 1},
 			resources: map[string]string{"v1/Service/web/frontend": "Unknown:Forbidden"},
 			gaps:      []string{"reading Service objects in namespace web: Forbidden"}},
-		{name: "in one namespace only", fault: faulty{lists: map[string]source.Coverage{"Service": forbidden.With("web", nil)}},
+		{name: "a kind may be listed in one namespace only", fault: faulty{lists: map[string]source.Coverage{"Service": forbidden.With("web", nil)}},
 			state: report.Ready, counts: report.Counts{Desired: 3, Ready: 3},
 			gaps: []string{"reading Service objects: Forbidden: user reader may not list it"}},
 		{name: "a list fails after the desired objects", fault: faulty{late: true, lists: map[string]source.Coverage{"Service": failed}},
@@ -144,7 +144,7 @@ func TestUnread(t *testing.T) {
 			gaps:     []string{"listing release records (Secrets): ReadFailed"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := one(t, "ready", tc.fault)
+			got, err := auditCase(t, "ready", tc.fault)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,15 +170,15 @@ func TestUnread(t *testing.T) {
 			for _, g := range got.Gaps {
 				gaps = append(gaps, g.What+": "+g.Why()+": "+g.Effect)
 			}
-			holdTexts(t, "gaps", tc.gaps, gaps)
+			checkTexts(t, "gaps", tc.gaps, gaps)
 		})
 	}
 }
 
-// TestUnreadFleet holds what follows where Fleet's own objects cannot be read: nothing is called left over or wrong that may not be.
+// TestUnreadFleet checks that unread objects of Fleet cause no false findings, such as leftover releases.
 func TestUnreadFleet(t *testing.T) {
 	t.Run("BundleDeployments", func(t *testing.T) {
-		got, err := one(t, "cluster-lags", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden}})
+		got, err := auditCase(t, "cluster-lags", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,26 +188,26 @@ func TestUnreadFleet(t *testing.T) {
 				t.Errorf("false finding %s: %s", findingKey(f), f.Message)
 			}
 		}
-		// Its release is judged all the same, as on a downstream cluster: whose deployments are hidden is not clean.
+		// The release is evaluated without its BundleDeployment, as on a downstream cluster.
 		if len(got.BundleDeployments) != 1 || got.BundleDeployments[0].Name != "guestbook" || got.BundleDeployments[0].Counts.Missing != 1 {
 			t.Errorf("bundle deployments %+v, want the release of guestbook with one object missing", got.BundleDeployments)
 		}
 	})
 	t.Run("BundleDeployments and release records", func(t *testing.T) {
-		got, err := one(t, "cluster-lags", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden, "Secret": forbidden}})
+		got, err := auditCase(t, "cluster-lags", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden, "Secret": forbidden}})
 		if !errors.Is(err, audit.ErrNothingRead) {
-			t.Errorf("error %v, report %+v, want %v: the Cluster alone is no verdict", err, got, audit.ErrNothingRead)
+			t.Errorf("error %v, report %+v, want %v: a Cluster alone gives no result", err, got, audit.ErrNothingRead)
 		}
 	})
-	t.Run("BundleDeployments of every cluster, and there are none", func(t *testing.T) {
+	t.Run("only the namespace of BundleDeployments was read, and it has none", func(t *testing.T) {
 		cover := forbidden.With("cluster-one", nil)
-		got, err := one(t, "cluster-without-deployments-captured", faulty{lists: map[string]source.Coverage{"BundleDeployment": cover}})
+		got, err := auditCase(t, "cluster-without-deployments-captured", faulty{lists: map[string]source.Coverage{"BundleDeployment": cover}})
 		if err != nil || len(got.BundleDeployments) != 0 {
 			t.Errorf("error %v, report %+v, want one without deployments", err, got)
 		}
 	})
 	t.Run("a BundleDeployment that cannot be decoded", func(t *testing.T) {
-		got, err := one(t, "cluster-lags", faulty{illegible: "BundleDeployment"})
+		got, err := auditCase(t, "cluster-lags", faulty{undecodable: "BundleDeployment"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +221,7 @@ func TestUnreadFleet(t *testing.T) {
 		}
 	})
 	t.Run("leftovers", func(t *testing.T) {
-		got, err := one(t, "leftover-release", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden}})
+		got, err := auditCase(t, "leftover-release", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,20 +231,20 @@ func TestUnreadFleet(t *testing.T) {
 			}
 		}
 	})
-	t.Run("nothing at all", func(t *testing.T) {
-		_, err := one(t, "fleet-dump", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden, "Cluster": forbidden}})
+	t.Run("all objects", func(t *testing.T) {
+		_, err := auditCase(t, "fleet-dump", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden, "Cluster": forbidden}})
 		if !errors.Is(err, audit.ErrNothingRead) {
 			t.Errorf("error %v, want %v", err, audit.ErrNothingRead)
 		}
 	})
 	t.Run("no Fleet", func(t *testing.T) {
-		_, err := one(t, "no-fleet", faulty{})
+		_, err := auditCase(t, "no-fleet", faulty{})
 		if !errors.Is(err, audit.ErrNoFleet) || !strings.Contains(err.Error(), "https://cluster.example.com") {
-			t.Errorf("error %v, want %v and where it was looked for", err, audit.ErrNoFleet)
+			t.Errorf("error %v, want %v and the server", err, audit.ErrNoFleet)
 		}
 	})
-	t.Run("installed, and deploys nothing", func(t *testing.T) {
-		got, err := one(t, "no-fleet", faulty{lists: map[string]source.Coverage{"BundleDeployment": source.Covered()},
+	t.Run("Fleet without deployments", func(t *testing.T) {
+		got, err := auditCase(t, "no-fleet", faulty{lists: map[string]source.Coverage{"BundleDeployment": source.Covered()},
 			served: []source.Kind{{GroupVersionKind: v1alpha1.Kind("BundleDeployment"), Resource: "bundledeployments", Namespaced: true}}})
 		if err != nil || len(got.Findings) > 0 || len(got.Gaps) > 0 {
 			t.Errorf("error %v, report %+v, want a clean report", err, got)
@@ -252,10 +252,10 @@ func TestUnreadFleet(t *testing.T) {
 	})
 }
 
-// TestOtherVersionServed holds that a kind which is not served in the version that is desired is still searched for objects with the hash label in the
-// version that is.
+// TestOtherVersionServed checks the search for objects with the hash label if the server does not serve the desired version of a kind. The search
+// uses the served version.
 func TestOtherVersionServed(t *testing.T) {
-	got, err := one(t, "other-version", faulty{})
+	got, err := auditCase(t, "other-version", faulty{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,13 +267,13 @@ func TestOtherVersionServed(t *testing.T) {
 		findings = append(findings, findingKey(f))
 	}
 	if !slices.Contains(findings, "FD109 HorizontalPodAutoscaler web/copy") {
-		t.Errorf("findings %q, and none of the copy", findings)
+		t.Errorf("findings %q, want one for web/copy", findings)
 	}
 }
 
-// TestUnreadSums holds that no sum is shown as the truth of which a part could not be read: neither of a cluster that was not read, nor of a
-// GitRepo that is deployed there.
-func TestUnreadSums(t *testing.T) {
+// TestUnreadTotals checks that an incomplete total is not reported as complete, for clusters that were not read and for GitRepos that are
+// deployed there.
+func TestUnreadTotals(t *testing.T) {
 	for _, tc := range []struct {
 		name            string
 		fault           faulty
@@ -285,7 +285,7 @@ func TestUnreadSums(t *testing.T) {
 		{"other-cluster", faulty{}, nil, []string{"one"}},
 		{"fleet-dump", faulty{}, nil, nil},
 	} {
-		got, err := one(t, tc.name, tc.fault)
+		got, err := auditCase(t, tc.name, tc.fault)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -296,16 +296,16 @@ func TestUnreadSums(t *testing.T) {
 			return out
 		}
 		if diff := cmp.Diff([][]string{tc.repos, tc.clusters}, [][]string{names(got.GitRepos), names(got.Clusters)}); diff != "" {
-			t.Errorf("%s: sums of GitRepos and Clusters (-want +got):\n%s", tc.name, diff)
+			t.Errorf("%s: totals of GitRepos and Clusters (-want +got):\n%s", tc.name, diff)
 		}
 	}
 }
 
-// TestAgentVersions holds that of two agents with the same deployments the one that reports to the Cluster is named by it, whichever is seen first.
+// TestAgentVersions checks two agents with the same deployments, in any order. The agent that reports to the Cluster has the Cluster's name.
 func TestAgentVersions(t *testing.T) {
 	want := map[string]string{"fleet-default/one": "v0.16.1", "cattle-fleet-system": "v0.15.0"}
 	for range 20 {
-		got, err := one(t, "agent-moved", faulty{})
+		got, err := auditCase(t, "agent-moved", faulty{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +315,7 @@ func TestAgentVersions(t *testing.T) {
 	}
 }
 
-// TestStopped holds that the end of the context ends the audit, and that nothing half is returned.
+// TestStopped checks that an audit with a cancelled context returns the error of the context and no partial report.
 func TestStopped(t *testing.T) {
 	s := readCase(t, casesDir+"/ready.yaml").open(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -325,7 +325,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestCutSnapshot holds that BundleDeployments which a damaged snapshot has lost do not pass for none, though a GitRepo tells of them.
+// TestCutSnapshot checks that a snapshot that lost its BundleDeployments is not reported as a cluster without deployments.
 func TestCutSnapshot(t *testing.T) {
 	const captured = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"GitRepo","metadata":{"name":"apps","namespace":"fleet-local"},"status":{"resourceCounts":{"desiredReady":5}}}
 {"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"cut`
