@@ -13,8 +13,8 @@ import (
 
 func TestIsOrphan(t *testing.T) {
 	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "dropped"}
-	ours := ownership.Desired("default-guestbook", "guestbook", "web")
-	was := map[resolve.KindName]bool{{Kind: "ConfigMap", Name: "dropped"}: true}
+	own := ownership.Desired("default-guestbook", "guestbook", "web")
+	earlier := map[resolve.KindName]bool{{Kind: "ConfigMap", Name: "dropped"}: true}
 	for _, tc := range []struct {
 		name   string
 		change func(*resolve.BundleDeployment, *Undesired)
@@ -22,22 +22,22 @@ func TestIsOrphan(t *testing.T) {
 	}{
 		{"in the earlier revision", func(*resolve.BundleDeployment, *Undesired) {}, true},
 		{"in no revision", func(d *resolve.BundleDeployment, _ *Undesired) { d.Earlier = nil }, false},
-		{"left alone", func(_ *resolve.BundleDeployment, m *Undesired) { m.NoPrune = true }, false},
-		{"a hook", func(d *resolve.BundleDeployment, _ *Undesired) { d.Hooks = was }, false},
+		{"with the policy not to prune", func(_ *resolve.BundleDeployment, m *Undesired) { m.NoPrune = true }, false},
+		{"a hook", func(d *resolve.BundleDeployment, _ *Undesired) { d.Hooks = earlier }, false},
 		{"of a deployment that could not be read", func(d *resolve.BundleDeployment, _ *Undesired) { d.Problem = resolve.NoReleaseRecord }, false},
-		{"the earlier revision pruned, Helm's marks there", func(d *resolve.BundleDeployment, _ *Undesired) { d.Earlier, d.EarlierKnown = nil, false }, true},
+		{"the earlier revision pruned, with Helm's annotations", func(d *resolve.BundleDeployment, _ *Undesired) { d.Earlier, d.EarlierKnown = nil, false }, true},
 		{"the earlier revision pruned, of another release", func(d *resolve.BundleDeployment, m *Undesired) {
 			d.Earlier, d.EarlierKnown, m.Metadata.ReleaseName = nil, false, "other"
 		}, false},
 		{"the earlier revision pruned, a child", func(d *resolve.BundleDeployment, m *Undesired) {
 			d.Earlier, d.EarlierKnown, m.Controlled = nil, false, true
 		}, false},
-		{"the earlier revision pruned, no marks of Helm's", func(d *resolve.BundleDeployment, m *Undesired) {
-			d.Earlier, d.EarlierKnown, m.Metadata = nil, false, ownership.Metadata{Hash: ours.Hash}
+		{"the earlier revision pruned, without Helm's annotations", func(d *resolve.BundleDeployment, m *Undesired) {
+			d.Earlier, d.EarlierKnown, m.Metadata = nil, false, ownership.Metadata{Hash: own.Hash}
 		}, false},
 	} {
-		d := &resolve.BundleDeployment{Release: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Earlier: was, EarlierKnown: true}
-		m := Undesired{Ref: ref, Metadata: ours}
+		d := &resolve.BundleDeployment{Release: release.Name{Namespace: "web", Name: "guestbook", Revision: 1}, Earlier: earlier, EarlierKnown: true}
+		m := Undesired{Ref: ref, Metadata: own}
 		tc.change(d, &m)
 		if got := IsOrphan(d, m); got != tc.want {
 			t.Errorf("%s: orphan %v, want %v", tc.name, got, tc.want)

@@ -13,17 +13,17 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// TestGroupComplete holds that a ClusterGroup without a member adds up to nothing only where that is known.
+// TestGroupComplete checks that the total of a ClusterGroup without members is complete only if all clusters were read.
 func TestGroupComplete(t *testing.T) {
-	all, none := source.Covered(), source.NotCovered(source.Failure{Reason: source.Forbidden})
+	all, unread := source.Covered(), source.NotCovered(source.Failure{Reason: source.Forbidden})
 	for _, tc := range []struct {
 		name            string
 		clusters        source.Coverage
 		whole, complete bool
 	}{
 		{"all clusters were read", all, true, true},
-		{"clusters may not be read", none, true, false},
-		{"a part is in scope", all, false, false},
+		{"clusters may not be read", unread, true, false},
+		{"only a part is in scope", all, false, false},
 	} {
 		group := &v1alpha1.ClusterGroup{}
 		group.Namespace, group.Name, group.Spec.Selector = "fleet-default", "prod", &metav1.LabelSelector{}

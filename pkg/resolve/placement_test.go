@@ -18,16 +18,16 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// world builds a DesiredState from a few words; its methods return it, so that a table can be read.
-type world struct {
+// builder builds a DesiredState. Its methods return the builder, so that calls can be chained in a table.
+type builder struct {
 	f  state.Fleet
 	c  state.Cluster
 	tb testing.TB
-	// unread says that not all BundleDeployments could be read.
+	// unread is true if some BundleDeployments could not be read.
 	unread bool
 }
 
-func (w *world) fleet(kind, raw string, args ...any) *world {
+func (w *builder) fleet(kind, raw string, args ...any) *builder {
 	w.tb.Helper()
 	for _, k := range state.Kinds {
 		if k.Name != kind {
@@ -38,23 +38,23 @@ func (w *world) fleet(kind, raw string, args ...any) *world {
 		}
 		return w
 	}
-	w.tb.Fatalf("there is no kind %s", kind)
+	w.tb.Fatalf("unknown kind %s", kind)
 	return nil
 }
 
-// bd adds a BundleDeployment that names a release ("" for none).
-func (w *world) bd(namespace, name, named string) *world {
+// bd adds a BundleDeployment with the release that its status names, or "".
+func (w *builder) bd(namespace, name, release string) *builder {
 	w.tb.Helper()
-	return w.fleet("BundleDeployment", `{"metadata":{"namespace":%q,"name":%q},"status":{"release":%q}}`, namespace, name, named)
+	return w.fleet("BundleDeployment", `{"metadata":{"namespace":%q,"name":%q},"status":{"release":%q}}`, namespace, name, release)
 }
 
-// cluster adds a Cluster by the namespace of its deployments and that of its agent.
-func (w *world) cluster(name, deployments, agent string) *world {
+// cluster adds a Cluster with the namespaces of its deployments and of its agent.
+func (w *builder) cluster(name, deployments, agent string) *builder {
 	w.tb.Helper()
 	return w.fleet("Cluster", `{"metadata":{"namespace":"fleet-default","name":%q},"status":{"namespace":%q,"agent":{"namespace":%q}}}`, name, deployments, agent)
 }
 
-func (w *world) secret(agent, deployments string) *world {
+func (w *builder) secret(agent, deployments string) *builder {
 	w.tb.Helper()
 	raw := fmt.Appendf(nil, `{"metadata":{"namespace":%q,"name":"fleet-agent"},"data":{"deploymentNamespace":%q}}`, agent, base64.StdEncoding.EncodeToString([]byte(deployments)))
 	if err := w.c.AddAgentSecret(raw); err != nil {
@@ -64,7 +64,7 @@ func (w *world) secret(agent, deployments string) *world {
 }
 
 // workload adds an agent with a scope.
-func (w *world) workload(namespace, scope string) *world {
+func (w *builder) workload(namespace, scope string) *builder {
 	w.tb.Helper()
 	raw := fmt.Appendf(nil, `{"metadata":{"namespace":%q,"name":"fleet-agent"},"spec":{"template":{"spec":{"containers":[
 		{"image":"rancher/fleet-agent:v0.16.1","env":[{"name":"AGENT_SCOPE","value":%q}]}]}}}}`, namespace, scope)
@@ -75,7 +75,7 @@ func (w *world) workload(namespace, scope string) *world {
 }
 
 // record adds a release record ("namespace/name:revision") with the names of ConfigMaps as its manifest.
-func (w *world) record(name, status, bundleID, agent string, configMaps ...string) *world {
+func (w *builder) record(name, status, bundleID, agent string, configMaps ...string) *builder {
 	w.tb.Helper()
 	n, err := release.ParseName(name)
 	if err != nil {
@@ -91,7 +91,7 @@ func (w *world) record(name, status, bundleID, agent string, configMaps ...strin
 }
 
 // workloadObject adds an agent's Deployment with a part of its spec, its environment and its status.
-func (w *world) workloadObject(namespace, spec, env, status string) *world {
+func (w *builder) workloadObject(namespace, spec, env, status string) *builder {
 	w.tb.Helper()
 	if status == "" {
 		status = "{}"
@@ -104,8 +104,8 @@ func (w *world) workloadObject(namespace, spec, env, status string) *world {
 	return w
 }
 
-// stated adds the record of a deployed release whose manifest states a set.
-func (w *world) stated(name, bundleID, agent, set string) *world {
+// recordWithSet adds the record of a deployed release. The object in its manifest has ownership metadata of a set.
+func (w *builder) recordWithSet(name, bundleID, agent, set string) *builder {
 	w.tb.Helper()
 	n, err := release.ParseName(name)
 	if err != nil {
@@ -118,7 +118,7 @@ func (w *world) stated(name, bundleID, agent, set string) *world {
 	return w
 }
 
-func (w *world) build(renderings ...*Rendering) *DesiredState {
+func (w *builder) build(renderings ...*Rendering) *DesiredState {
 	w.c.Kinds = &source.Kinds{}
 	w.c.Coverage.Records = source.Covered()
 	if !w.unread {
@@ -128,87 +128,86 @@ func (w *world) build(renderings ...*Rendering) *DesiredState {
 	return desired
 }
 
-// TestHomes holds which deployments are of the cluster at hand, and what becomes of releases that none of them names
-// (design: which cluster is this).
-func TestHomes(t *testing.T) {
+// TestPlacement checks which bundle deployments are on this cluster, and how releases without a bundle deployment are reported.
+func TestPlacement(t *testing.T) {
 	const agent = "cattle-fleet-system"
 	for _, tc := range []struct {
 		name string
-		make func(*world)
-		// want are the deployments, each with its problem, or with its release where there is none.
+		make func(*builder)
+		// want are the deployments, each with its problem or, without a problem, its release.
 		want      map[string]string
 		leftovers []string
 		note      string
 	}{
-		{name: "the agent's Secret says it", make: func(w *world) {
+		{name: "placed by the agent's Secret", make: func(w *builder) {
 			w.secret(agent, "one").bd("one", "a", "web/a:1").bd("two", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
 		}, want: map[string]string{"one/a": "web/a:1", "two/a": "ClusterNotRead"}},
-		{name: "a release proves it", make: func(w *world) {
+		{name: "placed by a release", make: func(w *builder) {
 			w.cluster("one", "one", agent).bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
 		}, want: map[string]string{"one/a": "web/a:1"}},
-		{name: "a release of another bundle proves nothing", make: func(w *world) {
+		{name: "not placed by a release of another bundle", make: func(w *builder) {
 			w.cluster("one", "one", agent).bd("one", "a", "web/a:1").record("web/b:1", "deployed", "b", agent)
 		}, want: map[string]string{"one/a": "ClusterNotRead", "b": "web/b:1"}},
-		{name: "nor one of an agent that lives elsewhere", make: func(w *world) {
+		{name: "not placed by a release of an agent in another namespace", make: func(w *builder) {
 			w.cluster("one", "one", "other-system").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
 		}, want: map[string]string{"one/a": "ClusterNotRead", "a": "web/a:1"}},
-		{name: "nor one of a cluster whose agent's namespace is not known", make: func(w *world) {
+		{name: "not placed by a release if the agent's namespace is unknown", make: func(w *builder) {
 			w.cluster("one", "one", "").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", "")
 		}, want: map[string]string{"one/a": "ClusterNotRead", "a": "web/a:1"}},
-		{name: "one that never reported, by all of its releases", make: func(w *world) {
+		{name: "a Cluster that never reported, placed by all its releases", make: func(w *builder) {
 			w.cluster("one", "one", "").cluster("two", "two", "").bd("one", "a", "web/a:1").bd("one", "b", "web/b:1").bd("one", "new", "").bd("two", "a", "shop/a:1").
 				record("web/a:1", "deployed", "a", agent).record("web/b:1", "deployed", "b", agent)
 		}, want: map[string]string{"one/a": "web/a:1", "one/b": "web/b:1", "one/new": "NoReleaseRecord", "two/a": "ClusterNotRead"}, note: "was identified by its releases"},
-		{name: "not by some of them", make: func(w *world) {
+		{name: "not placed by some of its releases", make: func(w *builder) {
 			w.cluster("one", "one", "").bd("one", "a", "web/a:1").bd("one", "b", "web/b:1").record("web/a:1", "deployed", "a", agent)
 		}, want: map[string]string{"one/a": "ClusterNotRead", "one/b": "ClusterNotRead", "a": "web/a:1"}},
-		{name: "nor where another cluster has one of them", make: func(w *world) {
+		{name: "not placed by releases that another cluster has too", make: func(w *builder) {
 			w.cluster("one", "one", "").cluster("two", "two", "").bd("one", "a", "web/a:1").bd("two", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
 		}, want: map[string]string{"one/a": "ClusterNotRead", "two/a": "ClusterNotRead", "a": "web/a:1"}},
-		{name: "nor by a release of another name", make: func(w *world) {
+		{name: "not placed by a release with another name", make: func(w *builder) {
 			w.cluster("one", "one", "").bd("one", "a", "web/a:1").record("web/other:1", "deployed", "a", agent)
 		}, want: map[string]string{"one/a": "ClusterNotRead", "a": "web/other:1"}},
-		{name: "two clusters alike", make: func(w *world) {
+		{name: "two identical clusters", make: func(w *builder) {
 			w.cluster("one", "one", agent).cluster("two", "two", agent).bd("one", "a", "web/a:1").bd("two", "a", "web/a:1").
 				record("web/a:1", "deployed", "a", agent)
 		}, want: map[string]string{"one/a": "ClusterNotRead", "two/a": "ClusterNotRead", "a": "web/a:1"}, note: "it is not known which of them is this cluster"},
-		{name: "two clusters, told apart by one bundle", make: func(w *world) {
+		{name: "two clusters that differ in one bundle", make: func(w *builder) {
 			w.cluster("one", "one", agent).cluster("two", "two", agent).bd("one", "a", "web/a:1").bd("two", "b", "web/b:1").
 				record("web/a:1", "deployed", "a", agent)
 		}, want: map[string]string{"one/a": "web/a:1", "two/b": "ClusterNotRead"}},
-		{name: "the Secret names the deployments of another manager", make: func(w *world) {
+		{name: "the Secret names the deployments of another manager", make: func(w *builder) {
 			w.secret(agent, "elsewhere").cluster("one", "one", agent).bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
 		}, want: map[string]string{"one/a": "ClusterNotRead", "a": "web/a:1"}},
-		{name: "a Secret that was blackened says nothing", make: func(w *world) {
+		{name: "a redacted Secret is ignored", make: func(w *builder) {
 			w.secret(agent, "REDACTED").cluster("one", "one", agent).bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent)
 		}, want: map[string]string{"one/a": "web/a:1"}},
-		{name: "two agents of two managers", make: func(w *world) {
+		{name: "two agents of two managers", make: func(w *builder) {
 			w.secret(agent, "one").secret("second", "two").bd("one", "a", "web/a:1").bd("two", "a", "shop/a:1").
 				record("web/a:1", "deployed", "a", agent).record("shop/a:1", "deployed", "a", "second")
 		}, want: map[string]string{"one/a": "web/a:1", "two/a": "shop/a:1"}},
-		{name: "leftover of a known agent", make: func(w *world) {
+		{name: "leftover release of a known agent", make: func(w *builder) {
 			w.secret(agent, "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent).record("web/gone:2", "deployed", "gone", agent)
 		}, want: map[string]string{"one/a": "web/a:1"}, leftovers: []string{"web/gone:2"}},
-		{name: "no leftover where deployments could not be read, but a release to be judged", make: func(w *world) {
+		{name: "a release without BundleDeployment is no leftover if BundleDeployments could not be read", make: func(w *builder) {
 			w.unread = true
 			w.secret(agent, "one").bd("one", "a", "web/a:1").bd("one", "b", "").record("web/a:1", "deployed", "a", agent).
 				record("web/b:1", "pending-install", "b", agent).record("web/hidden:2", "deployed", "hidden", agent)
 		}, want: map[string]string{"one/a": "web/a:1", "one/b": "NoReleaseRecord", "hidden": "web/hidden:2"}},
-		{name: "no leftover while the deployment is yet to name its release", make: func(w *world) {
+		{name: "no leftover while the status of the BundleDeployment names no release", make: func(w *builder) {
 			w.secret(agent, "one").bd("one", "a", "").record("web/a:1", "pending-install", "a", agent)
 		}, want: map[string]string{"one/a": "NoReleaseRecord"}},
-		{name: "a release of nobody's is nothing", make: func(w *world) {
+		{name: "a release that Fleet did not make is ignored", make: func(w *builder) {
 			w.secret(agent, "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent).record("web/chart:1", "deployed", "", "")
 		}, want: map[string]string{"one/a": "web/a:1"}},
-		{name: "downstream", make: func(w *world) {
+		{name: "downstream", make: func(w *builder) {
 			w.secret(agent, "one").record("web/a:1", "superseded", "a", agent).record("web/a:2", "deployed", "a", agent).record("web/chart:1", "deployed", "", "")
 		}, want: map[string]string{"a": "web/a:2"}},
-		{name: "a status that names no release by its form", make: func(w *world) {
+		{name: "a status with a malformed release name", make: func(w *builder) {
 			w.secret(agent, "one").bd("one", "a", "a:1")
 		}, want: map[string]string{"one/a": "NoReleaseRecord"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := &world{tb: t}
+			w := &builder{tb: t}
 			tc.make(w)
 			s := w.build()
 			c := s.Clusters[0]
@@ -236,68 +235,68 @@ func TestHomes(t *testing.T) {
 	}
 }
 
-// TestScope holds where an agent's scope is read (docs/fleet-behavior.md, 1.5).
+// TestScope checks the source of an agent's scope (docs/fleet-behavior.md, 1.5).
 func TestScope(t *testing.T) {
 	const agent = "cattle-fleet-system"
 	for _, tc := range []struct {
 		name        string
-		make        func(*world)
+		make        func(*builder)
 		setID, from string
 		complete    bool
 	}{
-		{"the agent's workload", func(w *world) { w.workload(agent, "custom") }, "default-a-custom", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
-		{"the agent's workload, without scope", func(w *world) { w.workload(agent, "") }, "default-a", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
-		{"the workload before the Cluster", func(w *world) {
+		{"the agent's workload", func(w *builder) { w.workload(agent, "custom") }, "default-a-custom", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
+		{"the agent's workload, without scope", func(w *builder) { w.workload(agent, "") }, "default-a", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
+		{"the workload has precedence over the Cluster", func(w *builder) {
 			w.workload(agent, "").fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
 		}, "default-a", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
-		{"another agent's workload does not count", func(w *world) { w.workload("other", "custom") }, "default-a", "", false},
-		{"of two agents with the same deployments, the one that the Cluster reports", func(w *world) {
+		{"another agent's workload is ignored", func(w *builder) { w.workload("other", "custom") }, "default-a", "", false},
+		{"of two agents with the same deployments, the one that the Cluster reports", func(w *builder) {
 			w.secret("a-former-system", "one").workload("a-former-system", "former").workload(agent, "custom").cluster("c", "one", agent)
 		}, "default-a-custom", "Deployment " + agent, true},
-		{"a manager-initiated Cluster", func(w *world) {
+		{"a manager-initiated Cluster", func(w *builder) {
 			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
 		}, "default-a-x", "cluster n/c", false},
-		{"one without agentNamespace", func(w *world) {
+		{"a manager-initiated Cluster without agentNamespace", func(w *builder) {
 			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k"},"status":{"namespace":"one"}}`)
 		}, "default-a", "cluster n/c", false},
-		{"what the release states before the Cluster", func(w *world) {
-			w.stated("web/a:1", "a", agent, "default-a-released").
+		{"the release has precedence over the Cluster", func(w *builder) {
+			w.recordWithSet("web/a:1", "a", agent, "default-a-released").
 				fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"kubeConfigSecret":"k","agentNamespace":"x"},"status":{"namespace":"one"}}`)
 		}, "default-a-released", "the manifest of release web/a:1", true},
-		{"the running workload before what the release states", func(w *world) {
-			w.workload(agent, "").stated("web/a:1", "a", agent, "default-a-released")
+		{"the running workload has precedence over the release", func(w *builder) {
+			w.workload(agent, "").recordWithSet("web/a:1", "a", agent, "default-a-released")
 		}, "default-a", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
-		{"a workload that is scaled to zero does not run", func(w *world) {
-			w.workloadObject(agent, `"replicas":0,`, `{"name":"AGENT_SCOPE","value":"custom"}`, "").stated("web/a:1", "a", agent, "default-a")
+		{"a workload that is scaled to zero is ignored", func(w *builder) {
+			w.workloadObject(agent, `"replicas":0,`, `{"name":"AGENT_SCOPE","value":"custom"}`, "").recordWithSet("web/a:1", "a", agent, "default-a")
 		}, "default-a", "the manifest of release web/a:1", true},
-		{"nor one whose pods are not ready", func(w *world) {
+		{"a workload without ready pods is ignored", func(w *builder) {
 			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"custom"}`, `{"observedGeneration":1,"replicas":1,"updatedReplicas":1}`).
-				stated("web/a:1", "a", agent, "default-a")
+				recordWithSet("web/a:1", "a", agent, "default-a")
 		}, "default-a", "the manifest of release web/a:1", true},
-		{"nor one whose rollout is not complete", func(w *world) {
+		{"a workload with an incomplete rollout is ignored", func(w *builder) {
 			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"custom"}`, `{"observedGeneration":1,"replicas":2,"updatedReplicas":1,"readyReplicas":1}`).
-				stated("web/a:1", "a", agent, "default-a")
+				recordWithSet("web/a:1", "a", agent, "default-a")
 		}, "default-a", "the manifest of release web/a:1", true},
-		{"one that runs", func(w *world) {
+		{"a workload that runs", func(w *builder) {
 			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"custom"}`, `{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":1}`).
-				stated("web/a:1", "a", agent, "default-a")
+				recordWithSet("web/a:1", "a", agent, "default-a")
 		}, "default-a-custom", "the environment of Deployment cattle-fleet-system/fleet-agent", true},
-		{"a scope that comes from elsewhere is not shown", func(w *world) {
-			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","valueFrom":{"configMapKeyRef":{"name":"x","key":"y"}}}`, "").stated("web/a:1", "a", agent, "default-a-y")
+		{"a scope from a ConfigMap is unknown", func(w *builder) {
+			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","valueFrom":{"configMapKeyRef":{"name":"x","key":"y"}}}`, "").recordWithSet("web/a:1", "a", agent, "default-a-y")
 		}, "default-a-y", "the manifest of release web/a:1", true},
-		{"nor one that was replaced in the capture", func(w *world) {
-			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"**REDACTED**"}`, "").stated("web/a:1", "a", agent, "default-a-y")
+		{"a redacted scope is unknown", func(w *builder) {
+			w.workloadObject(agent, "", `{"name":"AGENT_SCOPE","value":"**REDACTED**"}`, "").recordWithSet("web/a:1", "a", agent, "default-a-y")
 		}, "default-a-y", "the manifest of release web/a:1", true},
-		{"the other releases of the agent", func(w *world) { w.stated("web/b:1", "b", agent, "default-b-custom") }, "default-a-custom", "the releases of the agent", true},
-		{"which do not agree", func(w *world) {
-			w.stated("web/b:1", "b", agent, "default-b-custom").stated("web/c:1", "c", agent, "default-c")
+		{"the other releases of the agent", func(w *builder) { w.recordWithSet("web/b:1", "b", agent, "default-b-custom") }, "default-a-custom", "the releases of the agent", true},
+		{"other releases of the agent that disagree", func(w *builder) {
+			w.recordWithSet("web/b:1", "b", agent, "default-b-custom").recordWithSet("web/c:1", "c", agent, "default-c")
 		}, "default-a", "", false},
-		{"an agent-initiated Cluster says nothing", func(w *world) {
+		{"an agent-initiated Cluster is ignored", func(w *builder) {
 			w.fleet("Cluster", `{"metadata":{"namespace":"n","name":"c"},"spec":{"agentNamespace":"x"},"status":{"namespace":"one"}}`)
 		}, "default-a", "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := &world{tb: t}
+			w := &builder{tb: t}
 			w.secret(agent, "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", agent, "theme")
 			tc.make(w)
 			s := w.build()
@@ -307,7 +306,7 @@ func TestScope(t *testing.T) {
 				t.Errorf("set %q, scope from %q, want %q from %q", d.Ownership.SetID, d.Scope.Source, tc.setID, tc.from)
 			}
 			if c.SetsComplete != tc.complete {
-				t.Errorf("all sets are known: %v, want %v", c.SetsComplete, tc.complete)
+				t.Errorf("sets complete: %v, want %v", c.SetsComplete, tc.complete)
 			}
 		})
 	}
@@ -324,16 +323,16 @@ func TestLatest(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		history []*state.Record
-		want    int // 0 for none
+		want    int // 0 if no revision is expected
 	}{
 		{"one", []*state.Record{rec(1, "deployed")}, 1},
 		{"the highest deployed", []*state.Record{rec(1, "superseded"), rec(2, "deployed"), rec(3, "failed")}, 2},
 		{"two deployed", []*state.Record{rec(1, "deployed"), rec(2, "deployed")}, 2},
-		{"a newer one at work", []*state.Record{rec(4, "deployed"), rec(5, "pending-upgrade")}, 4},
+		{"a newer one is pending", []*state.Record{rec(4, "deployed"), rec(5, "pending-upgrade")}, 4},
 		{"none deployed: the highest", []*state.Record{rec(1, "failed"), rec(2, "pending-install")}, 2},
 		{"the highest is damaged", []*state.Record{rec(1, "deployed"), rec(2, "")}, 1},
 		{"all are damaged", []*state.Record{rec(1, ""), rec(2, "")}, 0},
-		{"none", nil, 0},
+		{"no records", nil, 0},
 	} {
 		got := 0
 		if r := latest(tc.history); r != nil {
@@ -345,9 +344,9 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestOwnerOf holds that an object of a shared set belongs to the deployment that its Helm annotations name, and otherwise to none that is named.
+// TestOwnerOf checks the owner of objects of a set that two bundle deployments share. The Helm annotations of the object select the owner.
 func TestOwnerOf(t *testing.T) {
-	w := &world{tb: t}
+	w := &builder{tb: t}
 	w.secret("a-system", "one").secret("b-system", "two").workload("a-system", "").workload("b-system", "").
 		bd("one", "web", "web/web:1").bd("two", "web", "shop/web:1").bd("one", "alone", "web/alone:1").
 		record("web/web:1", "deployed", "web", "a-system", "x").record("shop/web:1", "deployed", "web", "b-system", "x").
@@ -355,9 +354,9 @@ func TestOwnerOf(t *testing.T) {
 	s := w.build()
 	c := s.Clusters[0]
 	for _, tc := range []struct {
-		marks  ownership.Metadata
-		holder string // "" for none
-		shared bool
+		metadata ownership.Metadata
+		owner    string // "" without an owner
+		shared   bool
 	}{
 		{ownership.Desired("default-web", "web", "shop"), "two/web", false},
 		{ownership.Desired("default-web", "web", "web"), "one/web", false},
@@ -365,30 +364,30 @@ func TestOwnerOf(t *testing.T) {
 		{ownership.Metadata{Hash: fleet.Hash("default-web")}, "", true},
 		{ownership.Metadata{Hash: fleet.Hash("default-alone")}, "one/alone", false},
 		{ownership.Metadata{SetID: "default-alone"}, "one/alone", false},
-		{ownership.Metadata{SetID: "default-nobody"}, "", false},
+		{ownership.Metadata{SetID: "default-unknown"}, "", false},
 	} {
 		got := ""
-		if d := c.OwnerOf(tc.marks); d != nil {
+		if d := c.OwnerOf(tc.metadata); d != nil {
 			got = d.Key()
 		}
-		shared := len(ownership.BundlesOf(c, tc.marks)) > 1
-		if got != tc.holder || shared != tc.shared {
-			t.Errorf("%+v: %q, shared %v, want %q, %v", tc.marks, got, shared, tc.holder, tc.shared)
+		shared := len(ownership.BundlesOf(c, tc.metadata)) > 1
+		if got != tc.owner || shared != tc.shared {
+			t.Errorf("%+v: %q, shared %v, want %q, %v", tc.metadata, got, shared, tc.owner, tc.shared)
 		}
 	}
 }
 
-// TestUnshown holds which agents a stated scope may stand for: those whose running workload does not show one, and none that only a record names.
+// TestUnshown checks which agents have no running workload that shows their scope. An agent that only a record names is not listed.
 func TestUnshown(t *testing.T) {
-	w := &world{tb: t}
+	w := &builder{tb: t}
 	w.secret("a-system", "one").secret("b-system", "two").secret("c-system", "three").workload("a-system", "").
-		stated("web/x:1", "x", "nowhere", "default-x-evil").stated("web/y:1", "y", "b-system", "default-y-b")
+		recordWithSet("web/x:1", "x", "nowhere", "default-x-evil").recordWithSet("web/y:1", "y", "b-system", "default-y-b")
 	s := w.build()
 	c := s.Clusters[0]
 	if got := strings.Join(c.Unshown(), " "); got != "b-system c-system" {
-		t.Errorf("agents that show no scope: %q", got)
+		t.Errorf("agents without a workload that shows the scope: %q", got)
 	}
 	if s := c.NewBundleScope(); s.Evidence != "" {
-		t.Errorf("the scope of a bundle that is not here yet: %+v, want none: the agents do not agree", s)
+		t.Errorf("the scope of a new bundle is %+v, want none because the agents disagree", s)
 	}
 }

@@ -20,9 +20,9 @@ func keys(objects []*Object) []string {
 	return out
 }
 
-// TestRender holds what becomes of a deployment that is rendered: what it desires, what its release has beside that, and what others want.
+// TestRender checks a rendered bundle deployment: its desired objects, the objects that only its release has, and the claims on each object.
 func TestRender(t *testing.T) {
-	w := &world{tb: t}
+	w := &builder{tb: t}
 	w.secret("system", "one").bd("one", "a", "web/a:1").bd("one", "b", "web/b:1").
 		record("web/a:1", "deployed", "a", "system", "kept", "dropped", "shared").
 		record("web/b:1", "deployed", "b", "system", "shared")
@@ -36,7 +36,7 @@ func TestRender(t *testing.T) {
 		t.Errorf("desired (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"configmap web/kept", "configmap web/dropped", "configmap web/shared"}, keys(d.Removed)); diff != "" {
-		t.Errorf("of the release (-want +got):\n%s", diff)
+		t.Errorf("removed (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"/data/random"}, d.Desired[1].Unstable); diff != "" || d.From != FromBundle || d.Problem != "" {
 		t.Errorf("unstable (-want +got), from %q, problem %q:\n%s", d.From, d.Problem, diff)
@@ -44,17 +44,17 @@ func TestRender(t *testing.T) {
 	for name, want := range map[string]int{"kept": 1, "added": 1, "dropped": 0, "shared": 1} {
 		key := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: name}.Key()
 		if got := len(s.Clusters[0].Claims.Of(key)); got != want {
-			t.Errorf("%d want %s, want %d", got, name, want)
+			t.Errorf("%d deployments desire %s, want %d", got, name, want)
 		}
 	}
 	if _, recorded := d.Recorded[d.Desired[0].Key()]; !recorded || !d.Earlier[KindName{"ConfigMap", "dropped"}] {
-		t.Error("what the release says of the objects is forgotten")
+		t.Error("the recorded objects of the release are missing")
 	}
 }
 
-// TestUnstable holds that what comes out otherwise each time is that of the very object, and not of its namesake elsewhere.
+// TestUnstable checks that unstable fields are attributed to the object in the correct namespace, not to an object with the same name.
 func TestUnstable(t *testing.T) {
-	w := &world{tb: t}
+	w := &builder{tb: t}
 	w.secret("system", "one").bd("one", "a", "web/a:1").record("web/a:1", "deployed", "a", "system")
 	r := &Rendering{Key: "one/a", ReleaseName: "a", ReleaseNamespace: "web", Unstable: map[object.Ref][]string{}}
 	for _, namespace := range []string{"", "shop", "till"} {
@@ -74,19 +74,19 @@ func TestUnstable(t *testing.T) {
 	}
 }
 
-// TestOptions holds that options that were taken from files come before those of the BundleDeployment, and that there always are some.
+// TestOptions checks that options from files have precedence over those of the BundleDeployment, and that the default is the empty options.
 func TestOptions(t *testing.T) {
 	bd := &v1alpha1.BundleDeployment{}
 	bd.Spec.Options.DefaultNamespace = "web"
-	given := &v1alpha1.Options{DefaultNamespace: "shop"}
-	for want, d := range map[string]*BundleDeployment{"": {}, "web": {BD: bd}, "shop": {BD: bd, Rendering: Rendering{FileOptions: given}}} {
+	fromFiles := &v1alpha1.Options{DefaultNamespace: "shop"}
+	for want, d := range map[string]*BundleDeployment{"": {}, "web": {BD: bd}, "shop": {BD: bd, Rendering: Rendering{FileOptions: fromFiles}}} {
 		if got := d.Options().DefaultNamespace; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
 
-// TestKept holds which objects Helm leaves where they are.
+// TestKept checks which objects Helm does not delete.
 func TestKept(t *testing.T) {
 	for raw, want := range map[string]bool{
 		`{"metadata":{"annotations":{"helm.sh/resource-policy":"keep"}}}`:   true,

@@ -11,9 +11,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// TestDesired holds what a manifest's objects become: defaulted namespaces, duplicates once, in order, by the last statement.
+// TestDesired checks the desired objects of a manifest: they have a namespace, are in order, and the last of several duplicates is used.
 func TestDesired(t *testing.T) {
-	w := &world{tb: t}
+	w := &builder{tb: t}
 	w.secret("system", "one").bd("one", "a", "web/a:2").
 		record("web/a:1", "superseded", "a", "system", "dropped", "theme").
 		record("web/a:2", "deployed", "a", "system", "theme", "other", "theme").
@@ -33,20 +33,20 @@ func TestDesired(t *testing.T) {
 		t.Errorf("desired (-want +got):\n%s", diff)
 	}
 	if string(d.Desired[0].Raw) != "last" {
-		t.Errorf("of two statements the first counts: %s", d.Desired[0].Raw)
+		t.Errorf("of two duplicates, the first one is used: %s", d.Desired[0].Raw)
 	}
 	earlier := map[KindName]bool{{"ConfigMap", "dropped"}: true, {"ConfigMap", "theme"}: true}
 	if diff := cmp.Diff(earlier, d.Earlier); diff != "" || !d.EarlierKnown {
 		t.Errorf("earlier (-want +got), known %v:\n%s", d.EarlierKnown, diff)
 	}
 	if !d.Hooks[KindName{"Job", "migrate"}] {
-		t.Error("the hook is not known")
+		t.Error("the hook is missing")
 	}
 	if len(d.RecordProblems) != 1 || d.RecordProblems[0].Status != "failed" || d.RecordProblems[0].Record.Revision != 3 {
 		t.Errorf("record problems %+v", d.RecordProblems)
 	}
 	key := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "theme"}.Key()
 	if len(s.Clusters[0].Claims.Of(key)) != 1 {
-		t.Errorf("%d want it", len(s.Clusters[0].Claims.Of(key)))
+		t.Errorf("%d deployments desire it", len(s.Clusters[0].Claims.Of(key)))
 	}
 }

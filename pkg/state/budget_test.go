@@ -12,8 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// TestBudget holds that what is kept of all records is bounded however many there are, that those lose their objects that unpack to the most
-// for their size, and that it is the same ones in whatever order they come.
+// TestBudget checks that the total size of kept objects is bounded for any number of records. Over the limit, the records with the highest ratio
+// of unpacked to packed size lose their objects. The order of the records does not matter.
 func TestBudget(t *testing.T) {
 	const limit, bombs, plain = 100 << 10, 50, 10
 	records := func() []*Record {
@@ -60,7 +60,7 @@ func TestBudget(t *testing.T) {
 	slices.Reverse(reversed)
 	backward, alsoDropped := whole(reversed)
 	if diff := cmp.Diff(forward, backward) + cmp.Diff(dropped, alsoDropped); diff != "" {
-		t.Errorf("another order keeps others (-forward +backward):\n%s", diff)
+		t.Errorf("the kept records depend on the order (-forward +reversed):\n%s", diff)
 	}
 	if len(forward)+len(dropped) != bombs+plain || len(forward) <= plain || len(dropped) == 0 {
 		t.Errorf("%d are kept and %d dropped of %d", len(forward), len(dropped), bombs+plain)
@@ -72,8 +72,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestWork holds that what is parsed of dense records is bounded, that the outcome is the same in whatever order they come, that it costs no
-// other record its objects, and that a record which unpacks to too much for its size is not even decoded.
+// TestWork checks that the parsed size of dense records is bounded, and that the result does not depend on their order. Other records keep their
+// objects. A record that unpacks to more than the maximum for its size is not decoded.
 func TestWork(t *testing.T) {
 	const each, limit, bombs, plain, identity = 100 << 10, 1 << 20, 40, 40, `{"name":%q,"namespace":"web","version":1,"info":{"status":"deployed"},` +
 		`"chart":{"metadata":{"annotations":{"fleet.cattle.io/bundle-id":%[1]q}}},"manifest":"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"}`
@@ -119,6 +119,6 @@ func TestWork(t *testing.T) {
 	value := []byte(encode(fmt.Sprintf(identity, "a")))
 	d := new(Work).ReadRecord(release.Name{Namespace: "web", Name: "a", Revision: 1}, value, release.MostUnpacked(len(value))+1, true)
 	if d.OverBound != errUnpacked.Error() || d.Damaged == "" || len(d.Objects) > 0 {
-		t.Errorf("a record beyond the size: over bound %q, damaged %q", d.OverBound, d.Damaged)
+		t.Errorf("a record over the maximum size: over bound %q, damaged %q", d.OverBound, d.Damaged)
 	}
 }

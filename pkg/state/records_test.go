@@ -15,7 +15,7 @@ import (
 
 func encode(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-// TestNeedsManifest holds of which records the manifest is parsed. One too few would make an empty bundle of a full one.
+// TestNeedsManifest checks which records have their manifest parsed. Without its manifest, a release would have no desired objects.
 func TestNeedsManifest(t *testing.T) {
 	var f Fleet
 	for name, named := range map[string]string{"one/a": "web/a:3", "two/a": "web/a:5", "one/b": "", "one/c": "damaged"} {
@@ -25,11 +25,11 @@ func TestNeedsManifest(t *testing.T) {
 	}
 	needed := f.NeedsManifest()
 	for name, want := range map[string]bool{
-		"web/a:1":  true, // an earlier revision: its objects may be orphans
+		"web/a:1":  true, // an earlier revision: its objects can be orphans
 		"web/a:3":  true,
 		"web/a:5":  true,
-		"web/a:6":  false, // newer than what any status names
-		"shop/a:1": true,  // nobody here names it: perhaps it is of an agent with another manager, and judged by itself
+		"web/a:6":  false, // newer than the release in any status
+		"shop/a:1": true,  // in no status: it can be a release of an agent with another manager, which is evaluated separately
 		"web/b:1":  true,
 	} {
 		n, err := release.ParseName(name)
@@ -42,7 +42,7 @@ func TestNeedsManifest(t *testing.T) {
 	}
 	downstream := new(Fleet).NeedsManifest()
 	if !downstream(release.Name{Namespace: "web", Name: "a", Revision: 9}) {
-		t.Error("without BundleDeployments a record is not needed")
+		t.Error("without BundleDeployments, a record is not needed, want needed")
 	}
 }
 
@@ -52,7 +52,7 @@ func TestReadRecord(t *testing.T) {
 	head := `{"name":"a","namespace":"web","version":1,"info":{"status":"deployed"},`
 	name := release.Name{Namespace: "web", Name: "a", Revision: 1}
 	for _, tc := range []struct {
-		what     string
+		name     string
 		secret   release.Name
 		doc      string
 		manifest bool
@@ -61,23 +61,23 @@ func TestReadRecord(t *testing.T) {
 		kept     bool
 	}{
 		{"of Fleet", name, head + fleets + manifest + "}", true, 1, "", true},
-		{"of Fleet, its manifest not wanted", name, strings.Replace(head, "deployed", "failed", 1) + fleets + manifest + "}", false, 0, "", true},
-		{"of Fleet, newer than what any status names, and deployed", name, head + fleets + manifest + "}", false, 1, "", true},
-		{"of somebody else", name, head + manifest + "}", true, 0, "", false},
+		{"of Fleet, without a request for the manifest", name, strings.Replace(head, "deployed", "failed", 1) + fleets + manifest + "}", false, 0, "", true},
+		{"of Fleet, newer than the release in any status, and deployed", name, head + fleets + manifest + "}", false, 1, "", true},
+		{"not of Fleet", name, head + manifest + "}", true, 0, "", false},
 		{"damaged", name, head, true, 0, "it is damaged", true},
 		{"in the Secret of another revision", release.Name{Namespace: "web", Name: "a", Revision: 2}, head + fleets + manifest + "}", true, 0, "it is the record of release web/a:1", true},
 		{"in a Secret of another namespace", release.Name{Namespace: "shop", Name: "a", Revision: 1}, head + fleets + manifest + "}", true, 0, "it is the record of release web/a:1", true},
 	} {
-		t.Run(tc.what, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			r := new(Work).ReadRecord(tc.secret, []byte(encode(tc.doc)), len(tc.doc), tc.manifest)
 			if less := new(Work).ReadRecord(tc.secret, []byte(encode(tc.doc)), 0, tc.manifest); less != nil {
-				t.Error("more was unpacked than was stated")
+				t.Error("the unpacked size is larger than the declared size")
 			}
 			if len(r.Objects) != tc.objects || !strings.Contains(r.Damaged, tc.damaged) || (tc.damaged == "") != (r.Damaged == "") {
 				t.Errorf("%d objects, damaged %q", len(r.Objects), r.Damaged)
 			}
 			if r.Manifest != "" {
-				t.Error("the text of the manifest is kept in memory")
+				t.Error("the record keeps the text of the manifest")
 			}
 			var c Cluster
 			c.AddRecord(r)
@@ -116,7 +116,7 @@ func TestAddAgent(t *testing.T) {
 	}
 }
 
-// TestAddAgentTwice holds that a StatefulSet left over beside the agent's Deployment says nothing, whichever is read first.
+// TestAddAgentTwice checks that the agent's Deployment has precedence over a leftover StatefulSet, in any order.
 func TestAddAgentTwice(t *testing.T) {
 	raw := func(image string) []byte {
 		return []byte(`{"metadata":{"namespace":"system","name":"fleet-agent"},"spec":{"template":{"spec":{"containers":[{"image":"x:` + image + `"}]}}}}`)
@@ -129,22 +129,22 @@ func TestAddAgentTwice(t *testing.T) {
 			}
 		}
 		if got := c.Workloads["system"].Version; got != "Deployment" {
-			t.Errorf("%v: the %s counts", kinds, got)
+			t.Errorf("%v: the version is from the %s", kinds, got)
 		}
 	}
 }
 
-// TestAddRefuses holds that what cannot be read is an error, which does not quote it.
+// TestAddRefuses checks that a malformed object is an error, and that the error does not quote the object.
 func TestAddRefuses(t *testing.T) {
 	const damaged = `{"metadata":{"name":["invented-secret-value"]},"data":["invented-secret-value"]}`
 	var c Cluster
-	for what, err := range map[string]error{
+	for name, err := range map[string]error{
 		"a BundleDeployment": Kinds[0].Add(new(Fleet), []byte(damaged)),
 		"an agent's Secret":  c.AddAgentSecret([]byte(damaged)),
 		"a workload":         c.AddAgent("Deployment", []byte(damaged)),
 	} {
 		if err == nil || strings.Contains(err.Error(), "invented") {
-			t.Errorf("%s: error %v", what, err)
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }
@@ -163,14 +163,14 @@ func TestSecretNamespaces(t *testing.T) {
 	}
 	agents, releases := f.SecretNamespaces()
 	if diff := cmp.Diff([]string{"cattle-fleet-system"}, agents); diff != "" {
-		t.Errorf("of agents (-want +got):\n%s", diff)
+		t.Errorf("namespaces of agents (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"shop", "web"}, releases); diff != "" {
-		t.Errorf("of releases (-want +got):\n%s", diff)
+		t.Errorf("namespaces of releases (-want +got):\n%s", diff)
 	}
 }
 
-// TestHighest holds that of each release the highest revision is known, of others than Fleet too, and of damaged ones.
+// TestHighest checks that the highest revision of each release is known, even if Fleet did not make the release or its record is damaged.
 func TestHighest(t *testing.T) {
 	var c Cluster
 	for revision, status := range map[int]string{1: "superseded", 3: "failed", 2: "deployed"} {
