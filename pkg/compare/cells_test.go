@@ -21,7 +21,7 @@ const matrix = testdata + "/matrix"
 
 // cell is a desired object, the live object, and the expected result of the comparison.
 type cell struct {
-	Manifest string          `json:"manifest"` // set on the first line of an object: the cell of the untouched one
+	Manifest string          `json:"manifest"` // set on the first line of an object, which is the cell of the unchanged object
 	Name     string          `json:"cell"`
 	Desired  json.RawMessage `json:"desired"`
 	Live     json.RawMessage `json:"live"`
@@ -167,17 +167,17 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// restated are manifests that the server stores with other values, although nobody changed the objects. Fleet's agent always reports them as
+// restated are manifests that the server stores with other values, although no user changed the objects. Fleet's agent always reports them as
 // modified. That is correct: the cluster does not have the stated values.
 var restated = map[string]string{
-	"pod-tolerations":              "admission adds tolerations to a list that counts as a whole",
-	"node":                         "admission adds a taint to a list that counts as a whole",
-	"apiservice-2":                 "a stated false is not kept, and the kind is none that Fleet knows",
-	"apiservice-2-2":               "a caBundle is kept in other words, and the kind is none that Fleet knows",
-	"apiservice-2-3":               "a stated empty caBundle is not kept, and the kind is none that Fleet knows",
-	"customresourcedefinition-2":   "a stated false is not kept, and definitions are plain JSON to Fleet",
-	"widget-pruned":                "the server prunes what a custom resource's schema does not have",
-	"customresourcedefinition-2-3": "a stated empty list is not kept, and definitions are plain JSON to Fleet",
+	"pod-tolerations":              "admission adds tolerations to a list that is compared as a whole",
+	"node":                         "admission adds a taint to a list that is compared as a whole",
+	"apiservice-2":                 "the server drops a stated false, and Fleet does not know the kind",
+	"apiservice-2-2":               "the server stores another encoding of the caBundle, and Fleet does not know the kind",
+	"apiservice-2-3":               "the server drops a stated empty caBundle, and Fleet does not know the kind",
+	"customresourcedefinition-2":   "the server drops a stated false, and Fleet compares definitions as JSON without a type",
+	"widget-pruned":                "the server prunes fields that the schema of the custom resource does not have",
+	"customresourcedefinition-2-3": "the server drops a stated empty list, and Fleet compares definitions as JSON without a type",
 }
 
 // TestUntouched checks that an unchanged object of any kind has no difference, except for values that the server does not store.
@@ -188,7 +188,7 @@ func TestUntouched(t *testing.T) {
 		desired, ref := decode(t, m.Desired)
 		live, _ := decode(t, m.Live)
 		if m.Fleet == "" {
-			continue // the server never held it untouched
+			continue // the server never stored the unchanged object
 		}
 		kinds[ref.Kind] = true
 		got := compare.Objects(desired, live, ref.GroupVersionKind())

@@ -76,7 +76,7 @@ func itselfAndMore(t *testing.T, desired map[string]any, gvk schema.GroupVersion
 	walk(rootOf(t, gvk, live), func(p place) {
 		if in, ok := p.value.(map[string]any); ok {
 			if _, stated := in["zz-unstated"]; !stated {
-				in["zz-unstated"] = "somebody's"
+				in["zz-unstated"] = "added"
 			}
 		}
 	})

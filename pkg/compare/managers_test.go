@@ -75,8 +75,8 @@ func TestManagers(t *testing.T) {
 			`spec: {ports: [{port: 80, protocol: UDP}, {port: 80, protocol: SCTP}]}`,
 			[]string{`jane 2 f:spec: {f:ports: {'k:{"port":80,"protocol":"UDP"}': {.: {}}, 'k:{"port":80,"protocol":"SCTP"}': {.: {}}}}`}, ""},
 		{"a list without keys", deployment, pod(`args: [x]`), pod(`args: [z]`), []string{"jane 2 " + args}, "jane 2"},
-		{"its length", deployment, pod(`args: [x]`), pod(`args: [x, z]`), []string{"jane 2 " + args}, "jane 2"},
-		{"its order", deployment, pod(`args: [x, z]`), pod(`args: [z, x]`), []string{"jane 2 " + args}, "jane 2"},
+		{"the length of a list without keys", deployment, pod(`args: [x]`), pod(`args: [x, z]`), []string{"jane 2 " + args}, "jane 2"},
+		{"the order of a list without keys", deployment, pod(`args: [x, z]`), pod(`args: [z, x]`), []string{"jane 2 " + args}, "jane 2"},
 		{"a field in a list without keys", "networking.k8s.io/v1 NetworkPolicy", `spec: {egress: [{ports: [{port: 1}]}]}`,
 			`spec: {egress: [{ports: [{port: 2, protocol: TCP}]}]}`, []string{"jane 2 f:spec: {f:egress: {}}"}, "jane 2"},
 		{"a list with keys in which this package uses indexes", custom, `spec: {l: [{name: a, v: 1}]}`, `spec: {l: [{name: a, v: 2}]}`,
@@ -88,7 +88,7 @@ func TestManagers(t *testing.T) {
 			[]string{`helm 1 f:spec: {f:template: {f:spec: {f:containers: {'k:{"name":"c"}': {f:env: {'k:{"name":"A"}': {.: {}}, 'k:{"name":"B"}': {.: {}}}}}}}}`}, ""},
 		{"removed elements are not recorded", custom, `spec: {l: [{name: a}, {name: b}]}`, `spec: {l: [{name: a, v: 1}]}`,
 			[]string{`helm 1 f:spec: {f:l: {'k:{"name":"a"}': {.: {}, f:name: {}}}}`}, ""},
-		{"what was put in is", custom, `spec: {l: [{name: a}]}`, `spec: {l: [{name: a}, {name: b}]}`,
+		{"added elements are recorded", custom, `spec: {l: [{name: a}]}`, `spec: {l: [{name: a}, {name: b}]}`,
 			[]string{`helm 3 f:spec: {f:l: {'k:{"name":"a"}': {.: {}, f:name: {}}}}`, `jane 2 f:spec: {f:l: {'k:{"name":"b"}': {.: {}, f:name: {}}}}`}, "jane 2"},
 		{"no entries", configMap, `data: {a: x}`, `data: {a: z}`, nil, ""},
 	} {
@@ -122,13 +122,13 @@ func TestUnclaimed(t *testing.T) {
 		want                      bool
 	}{
 		{"no manager", configMap, `data: {a: x}`, `data: {a: z}`, []string{"helm 1 f:data: {f:b: {}}"}, true},
-		{"a mark", configMap, `metadata: {labels: {a.b/c: x}}`, `metadata: {labels: {a.b/c: z}}`, []string{"helm 1 f:data: {f:b: {}}"}, true},
-		{"somebody's", configMap, `data: {a: x}`, `data: {a: z}`, []string{"jane 2 f:data: {f:a: {}}"}, false},
-		{"of a map that is somebody's", configMap, `data: {a: x}`, `data: {a: z}`, []string{"jane 2 f:data: {}"}, false},
-		{"gone", configMap, `data: {a: x}`, `data: {b: z}`, []string{"helm 1 f:data: {f:b: {}}"}, false},
-		{"nothing is recorded", configMap, `data: {a: x}`, `data: {a: z}`, nil, false},
-		{"an order", custom, `spec: {l: [{name: a}, {name: b}]}`, `spec: {l: [{name: b}, {name: a}]}`, []string{"helm 1 f:data: {}"}, false},
-		{"within a list", deployment, pod(`tty: true`), pod(`tty: false`), []string{"helm 1 f:data: {}"}, false},
+		{"a label", configMap, `metadata: {labels: {a.b/c: x}}`, `metadata: {labels: {a.b/c: z}}`, []string{"helm 1 f:data: {f:b: {}}"}, true},
+		{"a field with a manager", configMap, `data: {a: x}`, `data: {a: z}`, []string{"jane 2 f:data: {f:a: {}}"}, false},
+		{"a field of a map with a manager", configMap, `data: {a: x}`, `data: {a: z}`, []string{"jane 2 f:data: {}"}, false},
+		{"a removed field", configMap, `data: {a: x}`, `data: {b: z}`, []string{"helm 1 f:data: {f:b: {}}"}, false},
+		{"no entries", configMap, `data: {a: x}`, `data: {a: z}`, nil, false},
+		{"another order", custom, `spec: {l: [{name: a}, {name: b}]}`, `spec: {l: [{name: b}, {name: a}]}`, []string{"helm 1 f:data: {}"}, false},
+		{"a field within a list", deployment, pod(`tty: true`), pod(`tty: false`), []string{"helm 1 f:data: {}"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			live := parse(t, c.live)

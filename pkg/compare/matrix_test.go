@@ -37,13 +37,13 @@ func TestMatrix(t *testing.T) {
 	}
 	cells := map[string]struct{ Fleet, Cell string }{}
 	readJSON(t, testdata+"/truth/drift-matrix.json", &cells)
-	held := 0
+	found := 0
 	for _, d := range desired {
 		cell, ok := cells[d.Name]
 		if !ok {
 			continue
 		}
-		held++
+		found++
 		t.Run(d.Name, func(t *testing.T) {
 			want := cell.Fleet == "Modified"
 			got := differences(t, d, live[d.Key()])
@@ -52,8 +52,8 @@ func TestMatrix(t *testing.T) {
 			}
 		})
 	}
-	if held != len(cells) {
-		t.Errorf("%d of %d cells were found", held, len(cells))
+	if found != len(cells) {
+		t.Errorf("%d of %d cells were found", found, len(cells))
 	}
 }
 

@@ -20,17 +20,17 @@ import (
 )
 
 // place is a value within an object, with its description in Kubernetes' own libraries: the schema of server-side apply, which defines the notation of
-// paths, and the tags of strategic merge patch, which define what Fleet merges. With it, tests find a path without the package that they test.
+// paths, and the tags of strategic merge patch, which define the lists that Fleet merges. With it, tests find a path without the tested package.
 type place struct {
 	path   fieldpath.Path
-	tokens []any // the same way by names and numbers only
+	tokens []any // the same path with only names and indexes
 	value  any
 
 	schema *smd.Schema
 	atom   smd.Atom
-	known  bool // to the schema
+	known  bool // the schema has the place
 
-	tags strategicpatch.LookupPatchMeta // of the struct that is the value, nil where it is none
+	tags strategicpatch.LookupPatchMeta // the tags, if the value is a struct; otherwise nil
 	// in is the struct that has the value under name; siblings are its stated fields.
 	in       reflect.Type
 	name     string
@@ -51,7 +51,7 @@ func rootOf(tb testing.TB, gvk schema.GroupVersionKind, content map[string]any) 
 	root := place{value: content}
 	typed, err := scheme.Scheme.New(gvk)
 	if err != nil {
-		return root // a custom resource: nothing is known of it
+		return root // a custom resource has no known schema
 	}
 	typed.GetObjectKind().SetGroupVersionKind(gvk)
 	v, err := applyconfigurations.NewTypeConverter(scheme.Scheme).ObjectToTyped(typed)

@@ -15,7 +15,7 @@ import (
 
 // TestPathsOfCells checks that the path of the difference is exactly that of the changed value, for cells that change one stated value.
 func TestPathsOfCells(t *testing.T) {
-	held := 0
+	checked := 0
 	cells, _ := readCells(t)
 	for _, c := range cells {
 		if !c.modified() || len(c.operations) != 1 {
@@ -32,31 +32,31 @@ func TestPathsOfCells(t *testing.T) {
 			continue
 		}
 		if _, touched := restated[c.Manifest]; touched || strings.Contains(c.Note, "admission") {
-			continue // there is more than one difference
+			continue // more than one field differs
 		}
 		want := stated.path
 		byIndex := want[len(want)-1].Index != nil
 		switch {
 		case stated.isKey:
-			want = stated.element // under another key it is another element, and this one is gone
+			want = stated.element // with another merge key, this element is missing
 		case byIndex && c.operations[0].Op != "replace":
-			want = want[:len(want)-1] // the length differs, and with it the list
+			want = want[:len(want)-1] // the length differs, so the path is that of the list
 		}
 		live, _ := decode(t, c.Live)
-		held++
+		checked++
 		got := paths(compare.Objects(desired, live, gvk))
 		if diff := cmp.Diff([]string{want.String()}, got); diff != "" {
 			t.Errorf("%s, %s: paths (-want +got):\n%s", c.Manifest, c.Name, diff)
 		}
 	}
-	if held < 1000 {
-		t.Errorf("only %d cells change one stated value", held)
+	if checked < 1000 {
+		t.Errorf("only %d cells change one stated value", checked)
 	}
 }
 
 // TestEveryLeaf changes every stated value of every manifest of the matrix, one at a time, and checks that exactly its path is reported.
 func TestEveryLeaf(t *testing.T) {
-	held := 0
+	checked := 0
 	_, manifests := readCells(t)
 	for _, m := range manifests {
 		desired, ref := decode(t, m.Desired)
@@ -71,17 +71,17 @@ func TestEveryLeaf(t *testing.T) {
 				want = p.element
 			}
 			if p.tokens[0] == "stringData" {
-				want = append(fieldpath.MakePathOrDie("data"), want[1:]...) // where the API server keeps it
+				want = append(fieldpath.MakePathOrDie("data"), want[1:]...) // the API server stores the value there
 			}
-			held++
+			checked++
 			got := paths(compare.Objects(desired, with(desired, p, changed), gvk))
 			if diff := cmp.Diff([]string{want.String()}, got); diff != "" {
 				t.Errorf("%s, %s changed from %v to %v: paths (-want +got):\n%s", m.Manifest, p.path, p.value, changed, diff)
 			}
 		})
 	}
-	if held < 1800 {
-		t.Errorf("only %d values were changed", held)
+	if checked < 1800 {
+		t.Errorf("only %d values were changed", checked)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestUnstatedFields(t *testing.T) {
 		live := runtime.DeepCopyJSON(desired)
 		walk(rootOf(t, gvk, live), func(p place) {
 			if in, ok := p.value.(map[string]any); ok && (!p.whole || isCustom(gvk)) {
-				in["zz-unstated"] = "somebody's"
+				in["zz-unstated"] = "added"
 			}
 		})
 		if got := compare.Objects(desired, live, gvk); len(got) > 0 {

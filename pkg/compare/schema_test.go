@@ -36,7 +36,7 @@ func TestPathKeys(t *testing.T) {
 		object.GetObjectKind().SetGroupVersionKind(gvk)
 		typed, err := converter.ObjectToTyped(object)
 		if err != nil {
-			continue // no kind of objects: lists, options, reviews
+			continue // not a kind of objects: lists, options, reviews
 		}
 		kinds++
 		got.walk(typed.Schema(), typed.TypeRef(), field{typ: typ}, map[reflect.Type]bool{})
@@ -66,7 +66,7 @@ func TestPathKeys(t *testing.T) {
 		"WorkloadSpec.podGroupTemplates":                         "whole, [name]",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("lists that are named in two ways (-want +got):\n%s", diff)
+		t.Errorf("lists with different keys (-want +got):\n%s", diff)
 	}
 }
 
@@ -88,9 +88,9 @@ func (n listNotes) walk(s *smd.Schema, ref smd.TypeRef, f field, seen map[reflec
 	case atom.Map != nil && t.Kind() == reflect.Map:
 		n.walk(s, atom.Map.ElementType, field{typ: t.Elem()}, seen)
 	case atom.List != nil && t.Kind() == reflect.Slice:
-		ours, theirs := namedBy(f), appliedBy(atom.List)
-		if ours != theirs {
-			n[f.Struct.Name()+"."+f.Name] = ours + ", " + theirs
+		here, serverSide := namedBy(f), appliedBy(atom.List)
+		if here != serverSide {
+			n[f.Struct.Name()+"."+f.Name] = here + ", " + serverSide
 		}
 		n.walk(s, atom.List.ElementType, element(f), seen)
 	}
