@@ -64,7 +64,7 @@ func deployment() *evaluate.BundleDeployment {
 	}}
 }
 
-// inOrder keeps the order in which claims are added.
+// inOrder compares two claims as equal, so that claims stay in the order of addition.
 func inOrder[C any](_, _ C) int { return 0 }
 
 // inputOf is the input of one bundle deployment with desired objects in a state.
@@ -89,8 +89,8 @@ func findings(c Check, in *Input) []Finding {
 	return out
 }
 
-// TestCommandsAreQuoted checks that no name can end a suggested command and begin another one. Roles may have nearly any name, and a
-// capture may contain anything: `kubectl delete clusterrole.../x;reboot` is not to be pasted into a shell.
+// TestCommandsAreQuoted checks that no name can end a suggested command and begin another one, because users paste the commands into a shell.
+// The name of a role can contain nearly any character, and a capture any text: `kubectl delete clusterrole.../x;reboot`.
 func TestCommandsAreQuoted(t *testing.T) {
 	const name = "edge; $(reboot) `reboot` | sh & > x"
 	ref := object.Ref{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: name}
@@ -150,14 +150,14 @@ func TestContested(t *testing.T) {
 		have  ownership.Metadata
 		want  string
 	}{
-		{"one of them", evaluate.Modified, ownership.Metadata{}, "cluster-one/guestbook owns it now"},
-		{"gone", evaluate.Missing, ownership.Metadata{}, "it has no owner now"},
+		{"one of the two bundles", evaluate.Modified, ownership.Metadata{}, "cluster-one/guestbook owns it now"},
+		{"missing", evaluate.Missing, ownership.Metadata{}, "it has no owner now"},
 		{"not read", evaluate.Unknown, ownership.Metadata{}, "could not be read"},
 		{"without ownership metadata", evaluate.Unowned, ownership.Metadata{}, "it has no owner now"},
 		{"another bundle", evaluate.Unowned, other.Ownership, "it is owned by bundle deployment cluster-one/other"},
 		{"its own id, without hash", evaluate.Unowned, ownership.Metadata{SetID: id}, "it has no owner now"},
 		{"its own id, another bundle's hash", evaluate.Unowned, ownership.Metadata{SetID: id, Hash: other.Ownership.Hash}, "it is owned by bundle deployment cluster-one/other"},
-		{"its own id, hash of no bundle", evaluate.Unowned, ownership.Metadata{SetID: id, Hash: "1234"}, "it has no owner now"},
+		{"its own id, an unknown hash", evaluate.Unowned, ownership.Metadata{SetID: id, Hash: "1234"}, "it has no owner now"},
 	} {
 		in := inputOf(deployment(), tc.state, ref)
 		in.Deployments[0].Objects[0].Metadata = tc.have
@@ -198,8 +198,8 @@ func TestAbandonedSets(t *testing.T) {
 		metadata ownership.Metadata
 		want     int
 	}{
-		{"a set that is gone", ownership.Desired("default-gone", "gone", "web"), 1},
-		{"the id of a set that is here, another hash", ownership.Metadata{SetID: "default-guestbook", Hash: "1234"}, 0},
+		{"a set without a release", ownership.Desired("default-gone", "gone", "web"), 1},
+		{"the id of an existing set, another hash", ownership.Metadata{SetID: "default-guestbook", Hash: "1234"}, 0},
 	} {
 		in := inputOf(deployment(), evaluate.Ready)
 		in.Undesired = []evaluate.Undesired{{Ref: ref, On: in.Desired.Clusters[0], Metadata: tc.metadata}}
@@ -255,7 +255,7 @@ func TestFleetCounts(t *testing.T) {
 	}
 	d.BD.Status.ResourceCounts = &v1alpha1.ResourceCounts{DesiredReady: 9}
 	if got, ok := fleetCounts(d); !ok || got.DesiredReady != 9 {
-		t.Errorf("%+v, known %v, want what the status reports", got, ok)
+		t.Errorf("%+v, known %v, want the counts of the status", got, ok)
 	}
 }
 

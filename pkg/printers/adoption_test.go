@@ -40,7 +40,7 @@ func planned(t *testing.T, o adopt.Options) *report.Adoption {
 // invented is a result with failures and changed objects, more of both than the table shows.
 func invented() *report.Adoption {
 	a := &report.Adoption{Kind: report.KindAdoptionResult, Source: report.Source{Kind: "cluster", Server: "https://cluster.example.com"}, Digest: "abc",
-		Receipt: "a file.jsonl", Notes: []string{"what became of the bundles could not be read: reaching the cluster"},
+		Receipt: "a file.jsonl", Notes: []string{"the state of the bundles could not be read: reaching the cluster"},
 		Deployments: []report.AdoptedDeployment{{Namespace: "cluster-one", Name: "guestbook", Before: report.Counts{Desired: 13, Ready: 7},
 			After: report.Counts{Desired: 13, Ready: 10}}}}
 	for i := range 25 {
@@ -50,7 +50,7 @@ func invented() *report.Adoption {
 		case i < 12:
 			o.Outcome, o.Message = report.OutcomeFailed, "deployments.apps \"frontend\" is forbidden: User \"somebody\" cannot patch resource \"deployments\" in API group \"apps\" in the namespace \"web\""
 		case i == 12:
-			o.Outcome, o.Message = report.OutcomeChanged, "its marks were changed in the meantime"
+			o.Outcome, o.Message = report.OutcomeChanged, "its ownership metadata was changed in the meantime"
 		case i == 13:
 			o.Outcome = report.OutcomeNotTried
 		case i == 14:

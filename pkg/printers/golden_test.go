@@ -93,7 +93,7 @@ func large() *report.Audit {
 		Notes: []string{"bundle deployment x: its release was made for set \"default-x\"", "the object configmap a/b was found more than once"},
 		GitRepos: []report.Aggregate{{Namespace: "fleet-default", Name: "apps", Actual: report.Actual{Counts: report.Counts{Desired: 20, Ready: 3}},
 			Reported: &report.Reported{DesiredReady: n(20), Ready: n(20), State: "Ready"}}},
-		Clusters: []report.Aggregate{{Namespace: "fleet-default", Name: "unsaid", Reported: &report.Reported{State: "WaitCheckIn"}}},
+		Clusters: []report.Aggregate{{Namespace: "fleet-default", Name: "no-state", Reported: &report.Reported{State: "WaitCheckIn"}}},
 	}
 	big := report.BundleDeployment{Namespace: "cluster-fleet-default-downstream-with-a-rather-long-displ-b8b4e", Name: long, Cluster: "fleet-default/downstream",
 		Bundle: "fleet-default/" + long, State: report.Modified, Release: "web/" + long + ":12", SetID: "default-" + long,
@@ -117,7 +117,7 @@ func large() *report.Audit {
 	add(report.Finding{Code: "FD104", Severity: report.Warning, Object: shop, Message: "shop.example.com web/größe-店 differs in .spec.text, .spec.list, .spec.password, 1 more field",
 		Evidence: []string{".spec.text: who changed it is not recorded", ".spec.password: last written by größe (Update) at 2026-01-02T03:04:05Z"}, Remediation: "kubectl fleetdoctor audit bundle/" + long + " --diff"})
 	add(report.Finding{Code: "FD107", Severity: report.Warning, Object: shop, Message: "shop.example.com web/größe-店 is not ready: Ready=False (Geschlossen)",
-		Evidence: []string{"a message \x1b[2J of its own,\r\nover two lines, which says a great deal more than fits into the hundred columns of a terminal — 店 — and then some"}, Remediation: "kubectl -n web describe shop.example.com/größe-店"})
+		Evidence: []string{"a message \x1b[2J of the object,\r\nwith two lines, which is much longer than the hundred columns of a terminal — 店 — and has a second part"}, Remediation: "kubectl -n web describe shop.example.com/größe-店"})
 	add(report.Finding{Code: "FD109", Severity: report.Info, Object: shop, Message: "for information"})
 	a.Findings = append(a.Findings, report.Finding{Code: "FD106", Severity: report.Warning, Message: "configmap web/left has ownership metadata of set \"default-gone\", and no release on this cluster has that set"})
 	a.BundleDeployments = []report.BundleDeployment{big,
@@ -183,16 +183,16 @@ func TestHostile(t *testing.T) {
 	a.Source = report.Source{Kind: "snapshot", FleetVersions: &report.FleetVersions{}}
 	fill(reflect.ValueOf(a).Elem(), evil)
 	for i := range a.Findings {
-		if f := &a.Findings[i]; f.BundleDeployment != "" { // or it would be in no group
+		if f := &a.Findings[i]; f.BundleDeployment != "" { // findings without it are in another group
 			f.BundleDeployment = a.BundleDeployments[0].Namespace + "/" + a.BundleDeployments[0].Name
 		}
 	}
 	for _, format := range []string{"table", "wide", "name"} {
-		said := map[rune]bool{}
+		reported := map[rune]bool{}
 		for line := range strings.SplitSeq(show(t, a, format, printers.Options{Diff: true}), "\n") {
 			for i, r := range line {
-				if drives(r) && !said[r] {
-					said[r] = true
+				if drives(r) && !reported[r] {
+					reported[r] = true
 					t.Errorf("-o %s prints %U: %q", format, r, line[max(0, i-40):i])
 				}
 			}
@@ -200,7 +200,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// drives reports whether a terminal acts on a character instead of showing it: control characters, and marks that change the order of the text.
+// drives reports whether a terminal acts on a character instead of showing it: control characters, and characters that change the direction of the text.
 func drives(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
@@ -239,10 +239,10 @@ func TestNothingIsLost(t *testing.T) {
 	a := large()
 	a.Findings = append(a.Findings, report.Finding{Code: "FD999", Severity: report.Error, BundleDeployment: "of/another-scope", Message: "of a deployment that is not listed"})
 	out := strings.Join(strings.Fields(show(t, a, "wide", printers.Options{})), " ")
-	has := func(what, s string) {
+	has := func(kind, s string) {
 		t.Helper()
 		if !strings.Contains(out, strings.Join(strings.Fields(s), " ")) {
-			t.Errorf("the wide table has no %s %q", what, s)
+			t.Errorf("the wide table has no %s %q", kind, s)
 		}
 	}
 	for _, f := range a.Findings {
@@ -256,7 +256,7 @@ func TestNothingIsLost(t *testing.T) {
 		has("deployment", bd.Name)
 	}
 	for _, n := range a.Notes {
-		has("note", n[1:]) // its first letter may be a capital one
+		has("note", n[1:]) // the table can print the first letter in upper case
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // TestPathsAreHidden checks that a path hides the values that identify the elements of a list.
 func TestPathsAreHidden(t *testing.T) {
 	var paths []string
-	for _, r := range auditOf(t, cluster(t, "hunter22-of-nobody", nobodys)).BundleDeployments[1].Resources {
+	for _, r := range auditOf(t, cluster(t, "hunter22-of-nothing", noBundle)).BundleDeployments[1].Resources {
 		for _, d := range r.Differences {
 			if r.Name == "keyed" || r.Name == "set" || r.Name == "keys" {
 				paths = append(paths, r.Name+d.Path)
@@ -27,7 +27,7 @@ func TestPathsAreHidden(t *testing.T) {
 	}
 }
 
-// TestShortValues checks that an annotation of a Secret shows none of its values, even short ones. Other text may contain values of few letters.
+// TestShortValues checks that an annotation of a Secret shows none of its values, even short ones. Other text may contain short values.
 func TestShortValues(t *testing.T) {
 	secret := func(name, annotation string, stated string) doc {
 		return annotatedBy("example.com/note", document("v1", "Secret", name, doc{"data": doc{"pin": b64(stated)}}), annotation)
@@ -52,9 +52,9 @@ func TestShortValues(t *testing.T) {
 	}
 }
 
-// TestWordsStay checks that a Secret of no bundle with a word of the report as value does not hide that word in the report.
+// TestWordsStay checks a Secret without a bundle, with a word of the report as value. The report still shows the word.
 func TestWordsStay(t *testing.T) {
-	docs := cluster(t, "hunter22-of-nobody", nobodys)
+	docs := cluster(t, "hunter22-of-nothing", noBundle)
 	before := printed(t, auditOf(t, docs))
 	words := document("v1", "Secret", "words", doc{"type": "kubernetes.io/service-account-token", "data": doc{"project": b64("default"), "type": b64("cluster"),
 		"kind": b64("configmap"), "namespace": b64("listed")}})

@@ -70,11 +70,11 @@ func TestFontOfEastAsia(t *testing.T) {
 		}
 		return b.String()
 	}
-	here := show()
+	without := show()
 	before := twwidth.IsEastAsian()
 	defer twwidth.SetEastAsian(before)
 	twwidth.SetEastAsian(true) // as tablewriter does if LANG is ja_JP
-	if there := show(); there != here {
-		t.Errorf("here:\n%s\nthere:\n%s", here, there)
+	if with := show(); with != without {
+		t.Errorf("without the locale:\n%s\nwith the locale:\n%s", without, with)
 	}
 }

@@ -39,15 +39,15 @@ const (
 	manifestStringData place = iota
 	manifestData
 	liveData
-	missingSecret // stated, and not on the cluster
-	unownedSecret // on the cluster, without the bundle's marks
+	missingSecret // in the manifest, and not on the cluster
+	unownedSecret // on the cluster, without ownership metadata
 	lastApplied   // in the annotation that kubectl left on a live Secret
 	earlierRevision
-	laterRevision  // that failed, of which the objects are not desired
-	hookSecret     // of the release, and not in its manifest
-	unknownRelease // whose manifest is damaged elsewhere
+	laterRevision  // of a failed revision: its objects are not desired
+	hookSecret     // a hook of the release, which is not in its manifest
+	unknownRelease // in a manifest with another, damaged document
 	otherBundle    // live, of a bundle that may be out of scope
-	nobodys        // live, of no bundle
+	noBundle       // live, not owned by a bundle
 	otherCopy      // in an annotation that another tool left on a live Secret
 	registryLogin  // within .dockerconfigjson
 	registryAuth   // within its auth
@@ -56,7 +56,7 @@ const (
 
 func (p place) String() string {
 	return [...]string{"manifest stringData", "manifest data", "live data", "missing Secret", "unowned Secret", "last-applied annotation", "earlier revision",
-		"later revision", "hook", "damaged manifest", "other bundle's Secret", "Secret of no bundle", "other tool's annotation", "registry login", "registry auth"}[p]
+		"later revision", "hook", "damaged manifest", "other bundle's Secret", "Secret without a bundle", "other tool's annotation", "registry login", "registry auth"}[p]
 }
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
@@ -183,7 +183,7 @@ func cluster(t *testing.T, value string, in place) []doc {
 		recordOf(t, "damaged", 1, "deployed", nil, doc{}, secret("damaged", doc{"data": doc{"k": b64(at(unknownRelease, value))}})),
 		record(t, 3, "failed", secret("later", doc{"data": doc{"k": b64(at(laterRevision, value))}})),
 		secret("others", doc{"data": doc{"k": b64(at(otherBundle, value))}}),
-		secret("nobodys", doc{"data": doc{"k": b64(at(nobodys, value))}}),
+		secret("no-bundle", doc{"data": doc{"k": b64(at(noBundle, value))}}),
 		secret("pull", doc{"type": "kubernetes.io/dockerconfigjson", "data": doc{".dockerconfigjson": b64(string(login))}}),
 		owned(annotatedBy("example.com/original", secret("copied", doc{"data": doc{"k": b64("stated")}}), `{"data":{"k":"`+b64(at(otherCopy, value))+`"}}`)),
 		document("fleet.cattle.io/v1alpha1", "Bundle", "guestbook", doc{"status": doc{"summary": doc{"nonReadyResources": []any{doc{"modifiedStatus": entry}}}}}),
@@ -285,12 +285,12 @@ func forms(t *testing.T, value string) map[string]string {
 	t.Helper()
 	trimmed := strings.TrimSpace(value)
 	out := map[string]string{
-		"as it is": value, "trimmed": trimmed, "with single blanks": strings.Join(strings.Fields(value), " "),
+		"unchanged": value, "trimmed": trimmed, "with single blanks": strings.Join(strings.Fields(value), " "),
 		"base64": strings.TrimRight(b64(value), "="), "base64 for URLs": strings.TrimRight(base64.URLEncoding.EncodeToString([]byte(value)), "="),
 		"hex": hex.EncodeToString([]byte(value)), "upper-case hex": strings.ToUpper(hex.EncodeToString([]byte(value))), "in a query": url.QueryEscape(value),
 		"in a path": url.PathEscape(value), "in HTML": html.EscapeString(value), "without line ends": strings.ReplaceAll(value, "\n", ""),
 	}
-	for _, before := range []string{"user:", "u:", "us"} { // at each place in a group of base64; what the neighbours decide too is left out
+	for _, before := range []string{"user:", "u:", "us"} { // at each offset in a group of base64, without the characters that also depend on adjacent bytes
 		text := strings.TrimRight(b64(before+value), "=")
 		first := (8*len(before) + 5) / 6
 		out["base64 behind "+before] = text[first : len(text)-1]
@@ -307,7 +307,7 @@ func forms(t *testing.T, value string) map[string]string {
 	return out
 }
 
-// leak returns the form in which an output contains a value, "" if it does not.
+// leak returns the form in which an output contains a value, or "".
 func leak(t *testing.T, format, out, value string) string {
 	t.Helper()
 	texts := decoded(t, format, out)
@@ -326,7 +326,7 @@ func FuzzRedaction(f *testing.F) {
 		"üñïçødé-✓-\U0001F511", "ff\xff\xfe\xfd binary", "-----BEGIN PRIVATE KEY-----\nMIIE\nvQIB\n-----END PRIVATE KEY-----\n", "aaaaaaaa", "[1,2,3]", "$(reboot)%s%d",
 		"\u2028\u2029\x7f\x1b[31m", "subjects?_d=~~~", "\"quoted\"", "***1***2"} {
 		for p := range places {
-			if p <= earlierRevision || i%4 == 0 { // from there on the places differ, and what becomes of a value does not
+			if p <= earlierRevision || i%4 == 0 { // the other places redact a value in the same way
 				f.Add(value, int(p))
 			}
 		}
@@ -335,20 +335,20 @@ func FuzzRedaction(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value string, where int) {
 		in := place(((where % int(places)) + int(places)) % int(places))
 		if len(strings.TrimSpace(value)) < 6 || len(value) > 1<<12 {
-			return // shorter ones are everywhere, and prove nothing
+			return // short texts occur in every report
 		}
 		if (in == manifestStringData || in == lastApplied || in == registryLogin) && !utf8.ValidString(value) {
-			return // text has no other
+			return // such a place stores only valid UTF-8
 		}
 		if baseline[in] == nil {
-			baseline[in] = printed(t, auditOf(t, cluster(t, "q7x9z-of-nobody-k3v8", in)))
+			baseline[in] = printed(t, auditOf(t, cluster(t, "q7x9z-of-nothing-k3v8", in)))
 		}
 		docs := cluster(t, value, in)
 		out := printed(t, auditOf(t, docs))
 		narrow := printed(t, auditOf(t, docs, evaluate.Target{Kind: evaluate.TargetBundleDeployment, Name: "web/guestbook"}))
 		for _, format := range slices.Concat(formats, templates) {
 			if leak(t, format, baseline[in][format], value) != "" {
-				return // the report has these letters whatever the Secret holds
+				return // the report contains this text without the Secret
 			}
 		}
 		for _, format := range slices.Concat(formats, templates) {
@@ -356,7 +356,7 @@ func FuzzRedaction(f *testing.F) {
 				t.Errorf("%s: the value is in -o %s, %s", in, format, form)
 			}
 			if form := leak(t, format, narrow[format], value); form != "" {
-				t.Errorf("%s: under a scope the value is in -o %s, %s", in, format, form)
+				t.Errorf("%s: with a scope, the value is in -o %s, %s", in, format, form)
 			}
 		}
 		slices.Reverse(docs)

@@ -261,14 +261,14 @@ func TestWho(t *testing.T) {
 	}
 }
 
-// TestOthersHideNoSentence checks that the value of a Secret that no bundle states does not hide text of the program itself, and that it is hidden
+// TestUnstatedSecrets checks that the value of a Secret that no bundle states does not hide text of the program itself, and that it is hidden
 // in values, messages and paths that quote it.
-func TestOthersHideNoSentence(t *testing.T) {
+func TestUnstatedSecrets(t *testing.T) {
 	const secret = "invented-secret-value"
 	build := func() *Audit {
 		return &Audit{
 			BundleDeployments: []BundleDeployment{{Namespace: "c", Name: "bbb", Release: "web/bbb:1", Resources: []Resource{
-				{Ref: object.Ref{Kind: "ConfigMap", Namespace: "web", Name: "cfg"}, Message: "said " + secret, Differences: []Difference{
+				{Ref: object.Ref{Kind: "ConfigMap", Namespace: "web", Name: "cfg"}, Message: "the value is " + secret, Differences: []Difference{
 					{Path: ".data.a", Live: Plain(secret), Time: "2026-01-01T00:00:00Z"}, {Path: ".data." + secret, Manager: secret}}}}}},
 			Findings: []Finding{
 				{Code: "FD101", Message: "configmap web/gone is not on the cluster", Evidence: []string{"it is in the manifest of release web/bbb:1"},
@@ -281,9 +281,9 @@ func TestOthersHideNoSentence(t *testing.T) {
 	}
 	var secrets redact.Secrets
 	a := build()
-	var said redact.Quotes
-	a.Texts(said.Add)
-	secrets.AddQuoted(map[string]any{"stringData": data}, &said, nil)
+	var quotes redact.Quotes
+	a.Texts(quotes.Add)
+	secrets.AddQuoted(map[string]any{"stringData": data}, &quotes, nil)
 	a = a.Redacted(&secrets)
 	raw, err := json.Marshal(a)
 	if err != nil {
