@@ -45,8 +45,8 @@ metadata: {name: theme, namespace: web}
 ownership: {set: b-healthy, release: web/b-healthy}
 `
 
-// TestHostileBundle holds of every verb that renders bundles that a template which takes all memory costs its own bundle the result, and no
-// other one.
+// TestHostileBundle checks every command that renders bundles with a template that uses all memory. Only the bundle of that template has no
+// result.
 func TestHostileBundle(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -71,7 +71,7 @@ func TestHostileBundle(t *testing.T) {
 			t.Errorf("%v: gaps %+v", args, document.Gaps)
 		}
 		if !strings.Contains(out.String(), "b-healthy") {
-			t.Errorf("%v: nothing is said of the other bundle", args)
+			t.Errorf("%v: the other bundle has no result", args)
 		}
 	}
 }

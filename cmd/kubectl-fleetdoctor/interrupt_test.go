@@ -23,20 +23,20 @@ import (
 	"time"
 )
 
-// emergency ends what hangs. What ends as it should takes less than a second, or what a slow machine makes of that.
+// emergency is the time limit for a program that hangs. A program that ends as expected needs less than a second on most machines.
 const emergency = 5 * time.Minute
 
-// obstacle is something that the program waits for, and that never comes.
+// obstacle is a command line that makes the program wait for an event that never occurs.
 type obstacle struct {
 	args []string
 	env  []string
-	// reached returns once the program waits.
+	// reached returns when the program waits.
 	reached func()
-	// left returns once nothing is left that the program started; nil where it starts nothing.
+	// left returns when all processes that the program started have ended. It is nil if the program starts none.
 	left func()
 }
 
-// TestInterrupt holds that the first SIGINT ends the program, whatever it waits for.
+// TestInterrupt checks that the first SIGINT ends the program in every kind of wait.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]func(*testing.T) obstacle{
@@ -58,21 +58,21 @@ func TestInterrupt(t *testing.T) {
 		"a credential plugin": plugin,
 		"a TLS handshake": func(t *testing.T) obstacle {
 			t.Helper()
-			address, reached := deaf(t)
+			address, reached := unresponsive(t)
 			return obstacle{args: []string{"audit", "--server", "https://" + address}, reached: reached}
 		},
 		"headers": func(t *testing.T) obstacle {
 			t.Helper()
-			address, reached := silent(t, func(http.ResponseWriter, *http.Request) {})
+			address, reached := endless(t, func(http.ResponseWriter, *http.Request) {})
 			return obstacle{args: []string{"owner", "deploy/a", "--server", address}, reached: reached}
 		},
-		"a body that drips": func(t *testing.T) obstacle {
+		"a response body that never ends": func(t *testing.T) obstacle {
 			t.Helper()
-			address, reached := silent(t, func(w http.ResponseWriter, r *http.Request) {
+			address, reached := endless(t, func(w http.ResponseWriter, r *http.Request) {
 				drop := time.NewTicker(10 * time.Millisecond)
 				defer drop.Stop()
 				for r.Context().Err() == nil {
-					_, _ = w.Write([]byte(" ")) // until the client has hung up
+					_, _ = w.Write([]byte(" ")) // until the client closes the connection
 					_ = http.NewResponseController(w).Flush()
 					<-drop.C
 				}
@@ -81,7 +81,7 @@ func TestInterrupt(t *testing.T) {
 		},
 		"discovery of the webhook's kinds": func(t *testing.T) obstacle {
 			t.Helper()
-			address, reached := silent(t, func(http.ResponseWriter, *http.Request) {})
+			address, reached := endless(t, func(http.ResponseWriter, *http.Request) {})
 			return obstacle{args: []string{"webhook", "test", "deploy/a", "--server", address}, reached: reached}
 		},
 	} {
@@ -101,7 +101,7 @@ func interrupt(t *testing.T, o obstacle) {
 	ctx, cancel := context.WithTimeout(t.Context(), emergency)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, o.args...)
-	cmd.WaitDelay = emergency // for a plugin that is left behind with our standard error
+	cmd.WaitDelay = emergency // a plugin that still runs keeps standard error open
 	cmd.Env = append([]string{asProgram + "=1", "HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, o.env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -113,7 +113,7 @@ func interrupt(t *testing.T, o obstacle) {
 	go func() { o.reached(); close(reached) }()
 	select {
 	case err := <-ended:
-		t.Fatalf("it did not come to wait: %v, stdout %q, stderr %q", err, stdout.String(), stderr.String())
+		t.Fatalf("the program does not wait: %v, stdout %q, stderr %q", err, stdout.String(), stderr.String())
 	case <-reached:
 	}
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
@@ -122,7 +122,7 @@ func interrupt(t *testing.T, o obstacle) {
 	err = <-ended
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the program ended with %v", err)
 	}
 	if stdout.Len() > 0 || stderr.String() != "interrupted: nothing was printed\n" {
 		t.Errorf("stdout %q, stderr %q", stdout.String(), stderr.String())
@@ -132,7 +132,7 @@ func interrupt(t *testing.T, o obstacle) {
 	}
 }
 
-// fifo makes a FIFO that nobody writes to. reached returns once somebody has opened it to read.
+// fifo makes an empty FIFO. reached returns when the program has opened it to read.
 func fifo(t *testing.T, path string) (_ string, reached func()) {
 	t.Helper()
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -144,17 +144,17 @@ func fifo(t *testing.T, path string) (_ string, reached func()) {
 			t.Error(err)
 			return
 		}
-		t.Cleanup(func() { _ = writer.Close() }) // it was not written to
+		t.Cleanup(func() { _ = writer.Close() }) // nothing was written, so no error is possible
 	}
 }
 
-// plugin is a credential plugin that waits for what never comes, as one does that waits for somebody to sign in.
+// plugin returns a credential plugin that never ends, like a plugin that waits for a login.
 func plugin(t *testing.T) obstacle {
 	t.Helper()
 	dir := t.TempDir()
 	started, kubeconfig := filepath.Join(dir, "started"), filepath.Join(dir, "kubeconfig")
 	never, _ := fifo(t, filepath.Join(dir, "never"))
-	t.Cleanup(func() { // a plugin that was left behind ends here
+	t.Cleanup(func() { // ends a plugin that still runs
 		if writer, err := os.OpenFile(never, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 			_, _ = writer.WriteString("\n")
 			_ = writer.Close()
@@ -175,7 +175,7 @@ func plugin(t *testing.T) obstacle {
 		args: []string{"audit", "--kubeconfig", kubeconfig},
 		reached: func() {
 			var err error
-			if reader, err = os.Open(started); err == nil { // which waits until the plugin opens it
+			if reader, err = os.Open(started); err == nil { // waits until the plugin opens the FIFO
 				_, err = reader.Read(make([]byte, 100))
 			}
 			if err != nil {
@@ -183,22 +183,22 @@ func plugin(t *testing.T) obstacle {
 			}
 		},
 		left: func() {
-			defer func() { _ = reader.Close() }() // it was only read
+			defer func() { _ = reader.Close() }() // the file was only read
 			if runtime.GOOS != "linux" {
 				return
 			}
 			if err := reader.SetReadDeadline(time.Now().Add(emergency)); err != nil {
 				t.Error(err)
 			}
-			if rest, err := io.ReadAll(reader); err != nil || len(rest) > 0 { // at its end, the plugin has ended
-				t.Errorf("the plugin was left behind: %q, %v", rest, err)
+			if rest, err := io.ReadAll(reader); err != nil || len(rest) > 0 { // the end of the file is the end of the plugin
+				t.Errorf("the plugin still runs: %q, %v", rest, err)
 			}
 		},
 	}
 }
 
-// deaf is a server that takes connections and says nothing.
-func deaf(t *testing.T) (address string, reached func()) {
+// unresponsive is a server that accepts connections and never answers.
+func unresponsive(t *testing.T) (address string, reached func()) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -218,16 +218,16 @@ func deaf(t *testing.T) (address string, reached func()) {
 	}
 }
 
-// silent is a server that takes requests, and whose answers have no end.
-func silent(t *testing.T, answer http.HandlerFunc) (url string, reached func()) {
+// endless is a server that accepts requests and never completes its responses.
+func endless(t *testing.T, answer http.HandlerFunc) (url string, reached func()) {
 	t.Helper()
-	asked := make(chan struct{})
+	requested := make(chan struct{})
 	var once sync.Once
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		once.Do(func() { close(asked) })
+		once.Do(func() { close(requested) })
 		answer(w, r)
 		<-r.Context().Done()
 	}))
 	t.Cleanup(s.Close)
-	return s.URL, func() { <-asked }
+	return s.URL, func() { <-requested }
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/process"
 )
 
-// asProgram is set where the test binary is to be the program.
+// asProgram is an environment variable. If it is set, the test binary runs the program instead of the tests.
 const asProgram = "FLEETDOCTOR_TEST_AS_PROGRAM"
 
-// TestMain is the program where a test starts it, and where the program starts itself again to render bundles.
+// TestMain runs the program if a test started it, or if the program started itself to render bundles.
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" || process.IsWorker(os.Args) {
 		main()

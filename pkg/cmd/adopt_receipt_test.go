@@ -58,7 +58,7 @@ func undoPlan(t *testing.T, receipt string) report.Adoption {
 	return plan
 }
 
-// TestAdoptUndoRefuses checks that a receipt that was changed, or that is not known to be of this cluster, has exit status 3, and that the
+// TestAdoptUndoRefuses checks that a receipt that was changed, or that may be of another cluster, has exit status 3, and that the
 // error names the file, the line and the remedy.
 func TestAdoptUndoRefuses(t *testing.T) {
 	withoutNamespaces := filepath.Join(t.TempDir(), "sick") // kube-system was not captured
@@ -81,8 +81,8 @@ func TestAdoptUndoRefuses(t *testing.T) {
 		"another object": {sickUID, sick, edit(`"name":"edge"`, `"name":"victim"`), []string{"line 2 is damaged"}},
 		"two receipts": {sickUID, sick, func(text string) string { return text + text },
 			[]string{"line 4 begins another receipt", "Put each receipt into a file of its own"}},
-		"without format": {sickUID, sick, edit(`"format":2,`, ""), []string{"line 1 states no format", `Undo it with version "0.3.1"`}},
-		"of no cluster": {"", sick, edit("", ""),
+		"without a format": {sickUID, sick, edit(`"format":2,`, ""), []string{"line 1 states no format", `Undo it with version "0.3.1"`}},
+		"without a cluster": {"", sick, edit("", ""),
 			[]string{"line 1", "clusterUID"}},
 		"of another cluster": {"844154af", sick, edit("", ""), []string{"another cluster", "https://other.example.com", "--context"}},
 		"of an unknown cluster": {sickUID, withoutNamespaces, edit("", ""),

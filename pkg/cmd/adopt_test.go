@@ -17,27 +17,27 @@ func TestAdoptUsage(t *testing.T) {
 		args    []string
 		message string
 	}{
-		"undoing nothing":                {[]string{"--undo=", "--yes"}, "--undo is empty"},
-		"confirming nothing":             {[]string{"--confirm=", "--yes"}, "--confirm is empty"},
-		"both ways to agree":             {[]string{"--yes", "--confirm=abc"}, "--yes and --confirm"},
-		"writing to a snapshot":          {append([]string{"--yes"}, snapshot...), "--snapshot"},
-		"confirming for a snapshot":      {append([]string{"--confirm=abc"}, snapshot...), "--snapshot"},
-		"asking a snapshot's server":     {append([]string{"--dry-run=server"}, snapshot...), "--snapshot"},
-		"undoing and a bundle":           {[]string{"--undo=x", "bundle/a"}, "--undo"},
-		"undoing and a policy":           {[]string{"--undo=x", "--policy=unmarked"}, "--undo and --policy"},
-		"undoing and a namespace":        {[]string{"--undo=x", "-n", "web"}, "--undo and --namespace"},
-		"undoing and files":              {[]string{"--undo=x", "-f", "dir"}, "--undo and --filename"},
-		"undoing and a receipt":          {[]string{"--undo=x", "--receipt=y"}, "--undo and --receipt"},
-		"a policy that is none":          {[]string{"--policy=all"}, "if-unowned, unmarked"},
-		"a dry run that is none":         {[]string{"--dry-run=yes"}, "none, client, server"},
-		"files without a directory":      {append([]string{"--desired=files"}, snapshot...), "-f"},
-		"a directory and the release":    {append([]string{"--desired=release", "-f", "dir"}, snapshot...), "-f and --desired=release"},
-		"a repository without directory": {append([]string{"--gitrepo=apps"}, snapshot...), "--gitrepo"},
-		"a name alone":                   {append([]string{"guestbook"}, snapshot...), `"guestbook"`},
-		"an object of no namespace":      {append([]string{"service//edge"}, snapshot...), "service//edge"},
-		"an object of no name":           {append([]string{"service/ingress/"}, snapshot...), "KIND/NAMESPACE/NAME"},
-		"undoing and no object":          {[]string{"--undo=x", "a//b"}, "a//b"},
-		"owner without an object":        {nil, ""},
+		"an empty --undo":                   {[]string{"--undo=", "--yes"}, "--undo is empty"},
+		"an empty --confirm":                {[]string{"--confirm=", "--yes"}, "--confirm is empty"},
+		"two confirmations":                 {[]string{"--yes", "--confirm=abc"}, "--yes and --confirm"},
+		"writing to a snapshot":             {append([]string{"--yes"}, snapshot...), "--snapshot"},
+		"confirming for a snapshot":         {append([]string{"--confirm=abc"}, snapshot...), "--snapshot"},
+		"a server dry run of a snapshot":    {append([]string{"--dry-run=server"}, snapshot...), "--snapshot"},
+		"undoing and a bundle":              {[]string{"--undo=x", "bundle/a"}, "--undo"},
+		"undoing and a policy":              {[]string{"--undo=x", "--policy=unmarked"}, "--undo and --policy"},
+		"undoing and a namespace":           {[]string{"--undo=x", "-n", "web"}, "--undo and --namespace"},
+		"undoing and files":                 {[]string{"--undo=x", "-f", "dir"}, "--undo and --filename"},
+		"undoing and a receipt":             {[]string{"--undo=x", "--receipt=y"}, "--undo and --receipt"},
+		"an unknown policy":                 {[]string{"--policy=all"}, "if-unowned, unmarked"},
+		"an unknown dry run":                {[]string{"--dry-run=yes"}, "none, client, server"},
+		"files without a directory":         {append([]string{"--desired=files"}, snapshot...), "-f"},
+		"a directory and the release":       {append([]string{"--desired=release", "-f", "dir"}, snapshot...), "-f and --desired=release"},
+		"a repository without directory":    {append([]string{"--gitrepo=apps"}, snapshot...), "--gitrepo"},
+		"a name without a kind":             {append([]string{"guestbook"}, snapshot...), `"guestbook"`},
+		"an object with an empty namespace": {append([]string{"service//edge"}, snapshot...), "service//edge"},
+		"an object with an empty name":      {append([]string{"service/ingress/"}, snapshot...), "KIND/NAMESPACE/NAME"},
+		"undoing and a malformed object":    {[]string{"--undo=x", "a//b"}, "a//b"},
+		"owner without an object":           {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"adopt"}, tc.args...)
@@ -92,14 +92,14 @@ func TestAdoptPlans(t *testing.T) {
 			}
 			for _, o := range plan.Objects {
 				if o.Action == report.ActionNone && o.Message == "" {
-					t.Errorf("there is no reason why %s needs no adoption", o.Key())
+					t.Errorf("%s needs no adoption, and the reason is missing", o.Key())
 				}
 			}
 		})
 	}
 	first, again := run(t, "adopt", "--snapshot", sick, "-o", "json"), run(t, "adopt", "--snapshot", sick, "-o", "json")
 	if first != again {
-		t.Error("the same snapshot gives another plan")
+		t.Error("two plans for the same snapshot differ")
 	}
 	if got := run(t, "adopt", "--snapshot", sick, "-o", "name", "svc/edge"); got.status != 1 || got.out != "-n ingress service/edge\n" {
 		t.Errorf("status %d: %q", got.status, got.out)
@@ -113,9 +113,9 @@ func TestAdoptFails(t *testing.T) {
 		status int
 		names  string
 	}{
-		{[]string{"pod/nobody"}, 3, "pod/nobody"},
-		{[]string{"bundle/nobody"}, 3, "bundle/nobody"},
-		{[]string{"--dangerous-take-from=nobody"}, 1, "--dangerous-take-from=nobody"},
+		{[]string{"pod/unknown"}, 3, "pod/unknown"},
+		{[]string{"bundle/unknown"}, 3, "bundle/unknown"},
+		{[]string{"--dangerous-take-from=unknown"}, 1, "--dangerous-take-from=unknown"},
 		{[]string{"--undo", "not-there.jsonl"}, 3, "not-there.jsonl"},
 		{[]string{"-f", "../../test/testdata/sick"}, 3, "../../test/testdata/sick"},
 	} {

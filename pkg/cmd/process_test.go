@@ -13,7 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// TestProcessPrinted checks the message of a program that is interrupted while it prints.
+// TestProcessPrinted checks the message if the program is interrupted while it prints.
 func TestProcessPrinted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe() // the test reads one byte
@@ -32,7 +32,7 @@ func TestProcessPrinted(t *testing.T) {
 	}
 }
 
-// TestProcess checks that a program that is not interrupted has the result of Main.
+// TestProcess checks that Process without an interruption has the result of Main.
 func TestProcess(t *testing.T) {
 	var out, errOut bytes.Buffer
 	status := Process(t.Context(), os.Args[0], []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick}, genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})

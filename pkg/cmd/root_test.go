@@ -61,7 +61,7 @@ func TestCalledAs(t *testing.T) {
 		"/usr/bin/kubectl-fleet_doctor":            "kubectl fleet-doctor",
 		"/usr/bin/kubectl-fleetdoctor.exe":         "kubectl fleetdoctor",
 		"/opt/kubectl-fleetdoctor":                 "kubectl-fleetdoctor", // not on the PATH: no plugin
-		"kubectl-fleetdoctor":                      "kubectl-fleetdoctor", // a shell passes the name as it was typed
+		"kubectl-fleetdoctor":                      "kubectl-fleetdoctor", // a shell passes the name as the user typed it
 		"bin/kubectl-fleetdoctor":                  "kubectl-fleetdoctor",
 		"./kubectl-fleetdoctor":                    "kubectl-fleetdoctor",
 		"/usr/bin/fleetdoctor":                     "fleetdoctor",
@@ -138,7 +138,7 @@ func TestUsage(t *testing.T) {
 		{"an argument without kind", []string{"audit", "guestbook", "--snapshot", sick}, []string{`"guestbook"`, "gitrepo", "bundledeployment"}},
 		{"an unknown kind", []string{"audit", "pod/frontend", "--snapshot", sick}, []string{`"pod/frontend"`, "gitrepo"}},
 		{"a kind without name", []string{"audit", "gitrepo/", "--snapshot", sick}, []string{`"gitrepo/"`}},
-		{"a kind alone", []string{"audit", "gitrepo", "--snapshot", sick}, []string{`"gitrepo"`}},
+		{"a kind without an argument for the name", []string{"audit", "gitrepo", "--snapshot", sick}, []string{`"gitrepo"`}},
 		{"a snapshot and a context", []string{"audit", "--snapshot", sick, "--context", "production"}, []string{"--snapshot", "--context"}},
 		{"a snapshot and a kubeconfig", []string{"audit", "--snapshot", sick, "--kubeconfig", "x"}, []string{"--snapshot", "--kubeconfig"}},
 		{"a snapshot and a server", []string{"audit", "--snapshot", sick, "--server", "https://x"}, []string{"--snapshot", "--server"}},
@@ -146,7 +146,7 @@ func TestUsage(t *testing.T) {
 		{"a malformed timeout", []string{"audit", "--request-timeout", "soon"}, []string{"--request-timeout", "soon", "See 'kubectl-fleetdoctor audit --help'"}},
 		{"a flag of kubectl without effect", []string{"audit", "--cache-dir", "x"}, []string{"--cache-dir"}},
 		{"a snapshot and a server check", []string{"audit", "--snapshot", sick, "--server-check=never"}, []string{"--snapshot", "--server-check"}},
-		{"the status alone and fields that differ", []string{"audit", "--snapshot", sick, "--status-only", "--diff"}, []string{"--status-only", "--diff"}},
+		{"only the status, and fields that differ", []string{"audit", "--snapshot", sick, "--status-only", "--diff"}, []string{"--status-only", "--diff"}},
 		{"a scope that is not a namespace", []string{"audit", "--snapshot", sick, "--agent-scope=No"}, []string{"--agent-scope", `"No"`}},
 		{"standard input twice", []string{"audit", "--snapshot", "-", "--snapshot", "-"}, []string{"--snapshot", "standard input"}},
 		{"a malformed namespace", []string{"audit", "--snapshot", sick, "-n", "Fleet Local"}, []string{"--namespace", `"Fleet Local"`}},
@@ -177,8 +177,8 @@ func TestStatus(t *testing.T) {
 	if err := os.WriteFile(info, []byte(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","metadata":{"name":"a","namespace":"b"},"spec":{"paused":true}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	none := filepath.Join(t.TempDir(), "none.json")
-	if err := os.WriteFile(none, []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b"}}`), 0o600); err != nil {
+	withoutFleet := filepath.Join(t.TempDir(), "none.json")
+	if err := os.WriteFile(withoutFleet, []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	const noResult = "no bundle deployment has a result"
@@ -205,7 +205,7 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", sick, "bundle", "guestbook-guestbook", "ingress-ingress"}, 1, ""},
 		{[]string{"--snapshot", sick, "--all-namespaces"}, 1, ""},
 		{[]string{"--snapshot", sick, "gitrepo/guestbook", "-n", "elsewhere"}, 3, "finding namespace elsewhere: it has no objects of Fleet; namespaces with objects of Fleet: fleet-local"},
-		{[]string{"--snapshot", sick, "gitrepo/nobody"}, 3, "gitrepo/nobody"},
+		{[]string{"--snapshot", sick, "gitrepo/unknown"}, 3, "gitrepo/unknown"},
 		{[]string{"--snapshot", dump}, 3, noResult},
 		{[]string{"--snapshot", dump, "--fail-on=none"}, 3, noResult},
 		{[]string{"--snapshot", dump, "--status-only"}, 0, ""},
@@ -214,7 +214,7 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", info}, 3, noResult},
 		{[]string{"--snapshot", info, "--status-only"}, 0, ""},
 		{[]string{"--snapshot", info, "--status-only", "--fail-on=info"}, 1, ""},
-		{[]string{"--snapshot", none}, 3, "no Fleet found here"},
+		{[]string{"--snapshot", withoutFleet}, 3, "no Fleet found here"},
 		{[]string{"--snapshot", filepath.Join(t.TempDir(), "not-there")}, 3, "not-there"},
 		{[]string{"--snapshot", t.TempDir()}, 3, "nothing in "},
 		{[]string{"--snapshot", sick, "--snapshot", clean}, 1, ""}, // the same cluster at two times
@@ -411,7 +411,7 @@ func TestSuggestedCommands(t *testing.T) {
 	}
 }
 
-// TestSuggestedCommandsOfStdin checks that no suggested command reads standard input, which a pipe gives only once.
+// TestSuggestedCommandsOfStdin checks that no suggested command reads standard input: a pipe can be read only once.
 func TestSuggestedCommandsOfStdin(t *testing.T) {
 	var input strings.Builder // a stream of YAML documents
 	files, err := filepath.Glob(filepath.Join(sick, "*.json"))
@@ -431,7 +431,7 @@ func TestSuggestedCommandsOfStdin(t *testing.T) {
 			t.Errorf("%s: status %d: %s%s", verb, got.status, got.out, got.errOut)
 		}
 		if verb == "audit" && !strings.Contains(got.out, "audit --snapshot SAVED-INPUT bundle/guestbook-guestbook -n fleet-local --diff") {
-			t.Errorf("no command with a placeholder in:\n%s", got.out)
+			t.Errorf("the output has no command with a placeholder:\n%s", got.out)
 		}
 	}
 }

@@ -78,25 +78,25 @@ func TestCredentialsInAddresses(t *testing.T) {
 		"http://somebody:" + token + "@" + host,
 		"http://" + host + "/?token=" + token,
 		"http://" + host + "/#" + token,
-		"https://" + token + "@127.0.0.1:1",                    // nobody answers
+		"https://" + token + "@127.0.0.1:1",                    // no server answers
 		"https://somebody:" + token + "%zz@127.0.0.1:1",        // malformed
-		"https://somebody:12/" + token + "@127.0.0.1:1",        // of a password with a slash
-		"https://somebody:x " + token + "\x01@127.0.0.1:1",     // and of one with blanks
-		"https://somebody:12?x=" + token + "@127.0.0.1:1",      // and of one with a question mark
+		"https://somebody:12/" + token + "@127.0.0.1:1",        // a password with a slash
+		"https://somebody:x " + token + "\x01@127.0.0.1:1",     // a password with blanks
+		"https://somebody:12?x=" + token + "@127.0.0.1:1",      // a password with a question mark
 		"somebody:" + token + "@127.0.0.1:1",                   // without a scheme
-		"https://127.0.0.1:1/api?access_token=" + token,        // nobody answers
-		"ftp://somebody:" + token + "@127.0.0.1:1/?q=" + token, // no server
+		"https://127.0.0.1:1/api?access_token=" + token,        // no server answers
+		"ftp://somebody:" + token + "@127.0.0.1:1/?q=" + token, // not a scheme of an API server
 	} {
 		kubeconfig := filepath.Join(t.TempDir(), "config")
 		if err := os.WriteFile(kubeconfig, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],`+
 			`"users":[{"name":"u","user":{}}],"clusters":[{"name":"c","cluster":{"server":%q}}]}`, address), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, where := range [][]string{{"--server", address}, {"--kubeconfig", kubeconfig}} {
+		for _, flag := range [][]string{{"--server", address}, {"--kubeconfig", kubeconfig}} {
 			for _, verb := range [][]string{{"audit"}, {"audit", "-o", "json"}, {"adopt"}, {"owner", "configmap/a"}, {"preflight"}, {"webhook", "status"}, {"webhook", "test"}} {
-				got := run(t, append(verb, where...)...)
+				got := run(t, append(verb, flag...)...)
 				if out := got.out + got.errOut; got.status == 0 || out == "" || strings.Contains(out, token) {
-					t.Errorf("%q %q: status %d: %q", verb, where, got.status, out)
+					t.Errorf("%q %q: status %d: %q", verb, flag, got.status, out)
 				}
 			}
 		}

@@ -86,7 +86,7 @@ func TestExplain(t *testing.T) {
 				t.Errorf("%s, %s: %q, want %q", name, args, e.Hint, want)
 			}
 			if strings.HasPrefix(args, "--snapshot") && (strings.Contains(e.Hint, "context") || strings.Contains(e.Hint, "--print-rbac")) {
-				t.Errorf("%s: of a snapshot: %q", name, e.Hint)
+				t.Errorf("%s: the hint for a snapshot is %q", name, e.Hint)
 			}
 		}
 	}

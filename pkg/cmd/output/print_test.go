@@ -67,7 +67,7 @@ func printed(t *testing.T, args ...string) (string, error) {
 	return b.String(), err
 }
 
-// TestFormats checks what each format prints, and that no text acts on a terminal or looks like another row.
+// TestFormats checks the output of each format. No text acts on a terminal or looks like another row.
 func TestFormats(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"columns": "NAME N\n.name .n\n", "path": "{.kind}", "template": "{{.kind}}"} {

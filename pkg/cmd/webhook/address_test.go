@@ -15,16 +15,16 @@ import (
 func TestInstallOverURL(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "addressed")
-	point := func(host string) {
+	setURLs := func(host string) {
 		t.Helper()
 		f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, urlPatch(t, "https://"+host+"/stamp", []byte("invented")))
 		f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, urlPatch(t, "https://"+host+"/guard", nil))
 	}
-	point("localhost:1")
+	setURLs("localhost:1")
 	if r := f.call(t, "status", "-n", "addressed"); strings.Contains(r.text(), "clientConfig") {
 		t.Errorf("with a URL on this machine, status prints:\n%s", r.out)
 	}
-	point("192.0.2.1:1")
+	setURLs("192.0.2.1:1")
 	r := f.call(t, "status")
 	for _, want := range []string{"Namespace: addressed", `.webhooks[name="stamp.fleetdoctor.io"].clientConfig.service.name is missing`,
 		`.webhooks[name="stamp.fleetdoctor.io"].clientConfig.url https://192.0.2.1:1/stamp is not in the manifests`} {
@@ -61,7 +61,7 @@ func TestHints(t *testing.T) {
 		}
 	}
 	f.installed(t, "hints")
-	if r := f.call(t, "test", "cm/none", "-n", "shop"); r.status != 3 || strings.Contains(r.errOut, "Is this the cluster") {
+	if r := f.call(t, "test", "cm/unknown", "-n", "shop"); r.status != 3 || strings.Contains(r.errOut, "Is this the cluster") {
 		t.Errorf("an object that does not exist: status %d: %s", r.status, r.errOut)
 	}
 	if r := f.call(t, "disable", "--server=https://127.0.0.1:1"); r.status != 3 || !strings.Contains(r.errOut, "current-context") {

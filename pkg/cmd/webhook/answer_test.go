@@ -112,8 +112,8 @@ func (f *fixture) endpoint(t *testing.T, namespace string) {
 	}
 }
 
-// point sets the URL of the mutating webhook.
-func (f *fixture) point(t *testing.T, address string, ca []byte) {
+// setURL sets the URL of the mutating webhook.
+func (f *fixture) setURL(t *testing.T, address string, ca []byte) {
 	t.Helper()
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name, urlPatch(t, address+"/stamp", ca))
 }
@@ -207,7 +207,7 @@ func warn(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"fleetdoctor/Foreign: any text"}}
 }
 
-// test runs `webhook test -o json` and returns its document, nil if it prints nothing.
+// test runs `webhook test -o json` and returns its document, or nil if it prints nothing.
 func (f *fixture) test(t *testing.T, kubeconfig string, args ...string) (*installation.Test, result) {
 	t.Helper()
 	r := f.as(t, kubeconfig, append([]string{"test", "-o", "json"}, args...)...)
@@ -222,7 +222,7 @@ func (f *fixture) test(t *testing.T, kubeconfig string, args ...string) (*instal
 	return out, r
 }
 
-// outcome is a document of test without texts.
+// outcome is the document that test prints, without texts.
 type outcome struct {
 	status     int
 	result     installation.Result
@@ -261,10 +261,10 @@ func (f *fixture) expect(t *testing.T, name, kubeconfig string, want outcome, ar
 	return d
 }
 
-// until waits until the outcome of test meets a condition.
-func (f *fixture) until(t *testing.T, what string, condition func(outcome) bool, args ...string) {
+// until waits until the outcome of test fulfils a condition.
+func (f *fixture) until(t *testing.T, name string, condition func(outcome) bool, args ...string) {
 	t.Helper()
-	poll.True(t, what, func() bool {
+	poll.True(t, name, func() bool {
 		return condition(outcomeOf(f.test(t, f.kubeconfig, args...)))
 	})
 }
@@ -301,8 +301,8 @@ func TestTest(t *testing.T) {
 		{"not answered, named", pass, []string{"cm/settings", "-n", "shop"}, passed},
 		{"no release", pass, []string{"cm/orphan", "-n", "shop"}, outcome{3, installation.NoObject, installation.LabelRemoved, "", []installation.ReasonCode{installation.NotDesired}}},
 		{"no hash", pass, []string{"cm/bare", "-n", "shop"}, outcome{3, installation.NoObject, "", "", []installation.ReasonCode{installation.Unsuitable}}},
-		{"no such object", pass, []string{"cm/none", "-n", "shop"}, outcome{status: 3}},
-		{"no such kind", pass, []string{"nonsense/none"}, outcome{status: 3}},
+		{"no such object", pass, []string{"cm/unknown", "-n", "shop"}, outcome{status: 3}},
+		{"no such kind", pass, []string{"unknown/unknown"}, outcome{status: 3}},
 		{"no name", pass, []string{"cm"}, outcome{status: 2}},
 	} {
 		a.answer(tc.answer)
@@ -335,13 +335,13 @@ func TestTest(t *testing.T) {
 	}
 }
 
-// answering installs into a namespace, and sets the URLs of both webhooks to servers of the test.
+// answering installs into a namespace, and sets the URLs of both webhooks to servers in the test.
 func (f *fixture) answering(t *testing.T, namespace string) *admission {
 	t.Helper()
 	f.installed(t, namespace)
 	a := newAdmission(t)
 	a.guard = newAdmission(t)
-	f.point(t, a.URL, a.ca())
+	f.setURL(t, a.URL, a.ca())
 	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, urlPatch(t, a.guard.URL+"/guard", a.guard.ca()))
 	f.raiseTimeouts(t)
 	a.answer(restore)
@@ -376,7 +376,7 @@ func TestTestExcluded(t *testing.T) {
 func TestTestHung(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "hung")
-	f.point(t, silentServer(t), nil)
+	f.setURL(t, silentServer(t), nil)
 	f.until(t, "test reports the timeout", func(o outcome) bool {
 		return o.status == 1 && slices.Contains(o.reasons, installation.TimedOut) && slices.Contains(o.reasons, installation.CallFailed)
 	})
@@ -390,7 +390,7 @@ func TestTestWithoutRights(t *testing.T) {
 	f.installed(t, "restricted")
 	a := newAdmission(t)
 	a.answer(pass)
-	f.point(t, a.URL, a.ca())
+	f.setURL(t, a.URL, a.ca())
 	user := f.UserKubeconfig(t, "tester")
 	unread := outcome{3, installation.ResultUnknown, "", "", []installation.ReasonCode{installation.RecordsUnread}}
 	f.expect(t, "without any right", user, unread)

@@ -41,7 +41,7 @@ var shared *cluster.Cluster
 
 func TestMain(m *testing.M) { os.Exit(cluster.Run(m, &shared)) }
 
-// onCluster returns a fixture whose bundle is deployed.
+// onCluster returns a fixture with a deployed bundle.
 func onCluster(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{shared, shared.Kubeconfig(t)}
@@ -284,7 +284,7 @@ func TestUninstall(t *testing.T) {
 	for _, dryRun := range []string{"client", "server"} {
 		f.must(t, "uninstall", "-n", "out", "--dry-run="+dryRun)
 	}
-	f.mutating(t) // which still exists
+	f.mutating(t) // the configuration still exists
 
 	foreign := &corev1.ConfigMap{}
 	foreign.Namespace, foreign.Name = "out", "foreign"
@@ -328,7 +328,7 @@ func TestDisable(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "emergency", "--exact", "--guard-default=deny")
 	address := silentServer(t)
-	f.point(t, address, nil)
+	f.setURL(t, address, nil)
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
 		`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"},{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":1},`+
 			`{"op":"add","path":"/metadata/labels/objectset.rio.cattle.io~1hash","value":"0a"},`+

@@ -35,22 +35,22 @@ func TestTestGuardOnly(t *testing.T) {
 		stamp, guard answer
 		want         outcome
 	}{
-		{"the guard denies", pass, deny, outcome{1, installation.ValidatingOnly, installation.ValidatingAnswer, installation.ValidatingDenied, wrong}},
-		{"the guard warns", pass, guarding, outcome{1, installation.ValidatingOnly, installation.ValidatingAnswer, installation.ValidatingWarned, wrong}},
-		{"the stamp warns too", warn, guarding, outcome{0, installation.Works, installation.Warned, installation.ValidatingWarned, nil}},
-		{"the stamp warns, and the guard denies", warn, deny, outcome{0, installation.Works, installation.Denied, installation.ValidatingDenied, nil}},
-		{"the stamp denies", deny, guarding, outcome{0, installation.Works, installation.Denied, installation.ValidatingWarned, nil}},
+		{"the validating handler denies", pass, deny, outcome{1, installation.ValidatingOnly, installation.ValidatingAnswer, installation.ValidatingDenied, wrong}},
+		{"the validating handler warns", pass, guarding, outcome{1, installation.ValidatingOnly, installation.ValidatingAnswer, installation.ValidatingWarned, wrong}},
+		{"both handlers warn", warn, guarding, outcome{0, installation.Works, installation.Warned, installation.ValidatingWarned, nil}},
+		{"the mutating handler warns, and the validating handler denies", warn, deny, outcome{0, installation.Works, installation.Denied, installation.ValidatingDenied, nil}},
+		{"the mutating handler denies", deny, guarding, outcome{0, installation.Works, installation.Denied, installation.ValidatingWarned, nil}},
 		{"another webhook warns", pass, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 			return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"policy: configmap shop/settings lacks a label"}}
 		}, outcome{1, installation.NotCalled, installation.LabelRemoved, installation.ValidatingNotCalled, wrong}},
-		{"the guard denies a deletion", restore, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		{"the validating handler denies a deletion", restore, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 			if r.Operation != admissionv1.Delete {
 				return pass(r)
 			}
 			return deny(r)
 		}, outcome{0, installation.Works, installation.Restored, installation.ValidatingDenied, nil}},
-		{"the guard does not answer", restore, pass, outcome{1, installation.MutatingOnly, installation.Restored, installation.ValidatingNotCalled, silent}},
-		{"the guard does not answer, and the stamp warns", warn, pass, outcome{0, installation.Works, installation.Warned, installation.ValidatingUnknown, nil}},
+		{"the validating handler does not answer", restore, pass, outcome{1, installation.MutatingOnly, installation.Restored, installation.ValidatingNotCalled, silent}},
+		{"the validating handler does not answer, and the mutating handler warns", warn, pass, outcome{0, installation.Works, installation.Warned, installation.ValidatingUnknown, nil}},
 	} {
 		stamp.answer(tc.stamp)
 		guard.answer(tc.guard)
@@ -64,7 +64,7 @@ func TestTestGuardOnly(t *testing.T) {
 func TestTestIgnored(t *testing.T) {
 	f := onCluster(t)
 	a := f.answering(t, "ignored")
-	// A cluster lists the records of both before those of namespace shop.
+	// The API server lists the records of both releases before those of namespace shop.
 	agent := cluster.ReleaseOptions{BundleID: "fleet-agent-here", Namespace: "agents", SetID: "default-fleet-agent-here", Hash: setHash,
 		AgentNamespace: "cattle-fleet-system", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: agent\n"}
 	deleted := cluster.ReleaseOptions{BundleID: "deleted", Namespace: "deleted", SetID: "default-deleted", Hash: setHash,
@@ -94,8 +94,8 @@ func TestTestIgnored(t *testing.T) {
 		t.Errorf("without a named object, it tested with %s", d.Object.Key())
 	}
 	a.answer(pass)
-	f.expect(t, "of the agent itself", f.kubeconfig, outcome{3, installation.NoObject, installation.LabelRemoved, "", []installation.ReasonCode{installation.NotDesired}}, "cm/agents/agent")
-	f.expect(t, "being deleted", f.kubeconfig, outcome{3, installation.NoObject, "", "", []installation.ReasonCode{installation.Unsuitable}}, "cm/deleted/deleted")
+	f.expect(t, "an object of the agent", f.kubeconfig, outcome{3, installation.NoObject, installation.LabelRemoved, "", []installation.ReasonCode{installation.NotDesired}}, "cm/agents/agent")
+	f.expect(t, "an object that is being deleted", f.kubeconfig, outcome{3, installation.NoObject, "", "", []installation.ReasonCode{installation.Unsuitable}}, "cm/deleted/deleted")
 }
 
 // TestTestGuardSilent checks when a validating handler may be silent, and that a missing one is a problem.
@@ -130,14 +130,14 @@ func TestTestGuardSilent(t *testing.T) {
 	f.expect(t, "without its configuration", f.kubeconfig, silent, named...)
 }
 
-// TestTestGuardOffByDefault checks that an installation whose guard is off by default works.
+// TestTestGuardOffByDefault checks that an installation with --guard-default=off works.
 func TestTestGuardOffByDefault(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "unguarded", "--guard-default=off")
 	a := newAdmission(t)
 	a.answer(restore)
-	f.point(t, a.URL, a.ca())
-	f.until(t, "test succeeds without the guard", func(o outcome) bool {
+	f.setURL(t, a.URL, a.ca())
+	f.until(t, "test succeeds without the validating handler", func(o outcome) bool {
 		return o.status == 0 && o.result == installation.Works && o.validating == installation.OffByDefault
 	})
 }

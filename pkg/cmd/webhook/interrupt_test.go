@@ -54,5 +54,5 @@ func TestUninstallInterrupted(t *testing.T) {
 	if printed := errOut.String(); status != 3 || out.Len() > 0 || !strings.HasSuffix(printed, "\ninterrupted: nothing was deleted\n") || strings.Contains(printed, "nothing was printed") {
 		t.Errorf("status %d: %s%s", status, &out, printed)
 	}
-	f.mutating(t) // which still exists
+	f.mutating(t) // the configuration still exists
 }

@@ -147,7 +147,7 @@ func TestServeUsage(t *testing.T) {
 		{[]string{"--log-level=trace"}, []string{"--log-level", "info, debug"}},
 		{[]string{"--request-timeout=1s"}, []string{"unknown flag: --request-timeout"}},
 	} {
-		_, err := runServe(t.Context(), append([]string{"--kubeconfig=" + nowhere(t)}, tc.args...)...)
+		_, err := runServe(t.Context(), append([]string{"--kubeconfig=" + unreachableServer(t)}, tc.args...)...)
 		if err == nil {
 			t.Errorf("%q: no error", tc.args)
 			continue
@@ -164,8 +164,8 @@ func TestServeUsage(t *testing.T) {
 	}
 }
 
-// nowhere returns the path of a kubeconfig whose server does not exist.
-func nowhere(t *testing.T) string {
+// unreachableServer returns the path of a kubeconfig with a server that does not exist.
+func unreachableServer(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	content := `{"apiVersion":"v1","kind":"Config","current-context":"c","clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}],` +
@@ -176,7 +176,7 @@ func nowhere(t *testing.T) string {
 	return path
 }
 
-// TestServeUnconfigured checks that serve connects only with a cluster that is named.
+// TestServeUnconfigured checks that serve requires a kubeconfig or a service account.
 func TestServeUnconfigured(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
@@ -196,7 +196,7 @@ func TestServePort(t *testing.T) {
 	}
 	for flag, value := range map[string]string{"--port": port, "--metrics-bind-address": l.Addr().String(), "--health-probe-bind-address": l.Addr().String()} {
 		args, _ := freeAddresses(t)
-		_, err := runServe(t.Context(), append(args, "--kubeconfig="+nowhere(t), "--certificates=files", "--cert-dir="+writePair(t), flag+"="+value)...)
+		_, err := runServe(t.Context(), append(args, "--kubeconfig="+unreachableServer(t), "--certificates=files", "--cert-dir="+writePair(t), flag+"="+value)...)
 		var e *exit.Error
 		if !errors.As(err, &e) || e.Status != exit.Failed || !strings.Contains(e.Hint, flag) || !strings.Contains(e.Error(), l.Addr().String()) {
 			t.Errorf("%s: got error %v, %+v", flag, err, e)
@@ -207,8 +207,8 @@ func TestServePort(t *testing.T) {
 	}
 }
 
-// TestServeNowhere checks that serve without a cluster is not ready, and ends with its context. The log is JSON.
-func TestServeNowhere(t *testing.T) {
+// TestServeUnreachable checks that serve without a cluster is not ready, and ends with its context. The log is JSON.
+func TestServeUnreachable(t *testing.T) {
 	args, probes := freeAddresses(t)
 	ctx, end := context.WithCancel(t.Context())
 	type result struct {
@@ -217,7 +217,7 @@ func TestServeNowhere(t *testing.T) {
 	}
 	ended := make(chan result, 1)
 	go func() {
-		logged, err := runServe(ctx, append(args, "--kubeconfig="+nowhere(t), "--certificates=files", "--cert-dir="+writePair(t), "--shutdown-delay=10ms", "--log-level=debug")...)
+		logged, err := runServe(ctx, append(args, "--kubeconfig="+unreachableServer(t), "--certificates=files", "--cert-dir="+writePair(t), "--shutdown-delay=10ms", "--log-level=debug")...)
 		ended <- result{logged, err}
 	}()
 	awaitProbe(t, "http://"+probes+"/livez", http.StatusOK)
@@ -242,7 +242,7 @@ func TestServeNowhere(t *testing.T) {
 // TestServeSelfSigned checks serve with a real API server, without its Secret and with it.
 func TestServeSelfSigned(t *testing.T) {
 	c := cluster.Start(t)
-	// A process can rotate the certificate of one Secret only once, and may run this test twice.
+	// A process can rotate the certificate of a Secret only once. With -count, it runs this test several times.
 	run := strconv.FormatInt(time.Now().UnixNano(), 36)
 	absent, present := "absent-"+run, "present-"+run
 	if err := c.Client().Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: present}}); err != nil {

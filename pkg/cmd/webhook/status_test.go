@@ -26,7 +26,7 @@ func (f *fixture) status(t *testing.T, kubeconfig, namespace string) (*installat
 	return &s, r
 }
 
-// states returns the states of the checks by name: for several of a name, the last one.
+// states returns the states of the checks by name. For several checks with one name, it is the last state.
 func states(s *installation.Status) map[string]installation.State {
 	out := map[string]installation.State{}
 	for _, c := range s.Checks {
@@ -45,9 +45,9 @@ func TestStatus(t *testing.T) {
 		"endpoints": installation.Wrong, "manifests": installation.OK, "namespaces": installation.OK}
 	s, r := f.status(t, f.kubeconfig, "stat")
 	got := states(s)
-	delete(got, "calls") // which depends on the other tests
+	delete(got, "calls") // this state depends on the other tests
 	if diff := cmp.Diff(want, got); diff != "" || r.status != 1 || s.Installed == nil || !*s.Installed {
-		t.Errorf("nothing runs: status %d (-want +got):\n%s", r.status, diff)
+		t.Errorf("not running: status %d (-want +got):\n%s", r.status, diff)
 	}
 
 	ca, cert := certificate(t, "fleetdoctor-webhook.stat.svc")

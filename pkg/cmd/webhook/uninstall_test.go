@@ -35,7 +35,7 @@ func TestUninstallCertManager(t *testing.T) {
 	f.get(t, foreign, "issued", "foreign")
 }
 
-// granted returns the kubeconfig of a user with these rights only, in one namespace, or with "" in the whole cluster.
+// granted returns the kubeconfig of a user who has only these rights, in one namespace or, with "", in the whole cluster.
 func (f *fixture) granted(t *testing.T, user, namespace string, rules ...rbacv1.PolicyRule) string {
 	t.Helper()
 	f.Grant(t, user, namespace, rules...)

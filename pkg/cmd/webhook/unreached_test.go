@@ -14,7 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
 
-// TestUnreachable checks after which errors no further request is sent.
+// TestUnreachable checks the errors after which no more requests are sent.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
