@@ -3,21 +3,21 @@
 
 FROM golang:1.26 AS build
 WORKDIR /src
-# Modules in a layer of their own: they change less often than the code.
+# A separate layer for the modules, because they change less often than the code.
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-# .dockerignore keeps .git out, so the version has to be said. A platform is set by builders that build for another.
+# .dockerignore excludes .git, so the version is an argument. The builder sets TARGETOS and TARGETARCH.
 ARG VERSION=dev
 ARG TARGETOS
 ARG TARGETARCH
-# As in the Makefile's dist, whose binaries need no C library: there is none below.
+# As in `make dist`, the binary needs no C library: the final image has none.
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false \
     -ldflags "-X github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd.version=$VERSION" \
     -o /out/kubectl-fleetdoctor ./cmd/kubectl-fleetdoctor
 
 FROM scratch
-# For a kubeconfig whose API server has a public certificate; in a pod the cluster's own authority is mounted.
+# For API servers with a certificate of a public authority. In a pod, the certificate of the cluster's authority is mounted.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /out/kubectl-fleetdoctor /kubectl-fleetdoctor
 USER 65532:65532

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-# Needs only Go, git and make; test-race and verify a C compiler too, for the race detector.
+# Needs only Go, git and make. test-race and verify also need a C compiler, for the race detector.
 
 GO         ?= go
 BINARY     := bin/kubectl-fleetdoctor
 MAIN       := ./cmd/kubectl-fleetdoctor
 MODULE     := github.com/fleetdoctor/kubectl-fleetdoctor
-# A source archive has no .git: asking git there would stamp the version of whatever repository surrounds it.
+# A source archive has no .git. There, git would report the version of a surrounding repository.
 VERSION    ?= $(or $(if $(wildcard .git),$(shell git describe --tags --always --dirty 2>/dev/null)),dev)
-# The version is stamped here; -buildvcs would only add a way to fail, in a checkout that another user owns.
+# -ldflags sets the version. -buildvcs would fail in a checkout that another user owns.
 BUILDFLAGS := -trimpath -buildvcs=false -ldflags '-X $(MODULE)/pkg/cmd.version=$(VERSION)'
-# What a release ships. krew.yaml must name the same platforms; test/krew_test.go compares them.
+# The platforms of a release. krew.yaml must name the same platforms; test/krew_test.go compares them.
 PLATFORMS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
-# The linters are pinned in a module of their own, so that what they need never enters go.mod.
+# The linters are pinned in a separate module, so that their dependencies never enter go.mod.
 TOOL       := $(GO) tool -modfile=test/tools/go.mod
-# kube-apiserver, etcd and kubectl for the tests: a set KUBEBUILDER_ASSETS is used as it is, else they are built once
-# into the user's cache, at the version of K8S (1.32 or 1.34) or, where that is not set, of test/apiserver/go.mod. Done
-# before the tests, so that it shows its progress and counts against no test's timeout.
+# kube-apiserver, etcd and kubectl for the tests. If KUBEBUILDER_ASSETS is set, the tests use that directory. Otherwise
+# the three are built once into the user's cache, at the version in K8S (1.32 or 1.34) or, if K8S is not set, in
+# test/apiserver/go.mod. The build runs before the tests: it shows its progress, and no test times out because of it.
 ASSETS     := assets=$$($(GO) run -C test/apiserver .) && KUBEBUILDER_ASSETS=$$assets
 TIMEOUT    ?= 40m
-# The packages whose tests take longest come first: they wait more than they compute, so the others are built beside them.
+# The packages with the slowest tests come first. They mostly wait, so the other packages are built at the same time.
 ALL        := ./test/e2e ./test/bench ./...
-# The packages whose tests need no API server: those that import test/cluster neither in their code nor in their tests.
+# The packages with tests that need no API server: neither their code nor their tests import test/cluster.
 SHORT      = $(GO) list -f '{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}} ' ./... | \
 	grep -v '$(MODULE)/test/cluster ' | cut -d ' ' -f 1
 N          ?= 5000
@@ -36,8 +36,8 @@ help: ## Show this list
 build: ## Build bin/kubectl-fleetdoctor
 	$(GO) build $(BUILDFLAGS) -o $(BINARY) $(MAIN)
 
-# The captured cluster is sick, so the audit has to end with status 1, "findings"; a 0 here would be a lie.
-demo: build ## Audit a captured sick cluster; needs no cluster
+# The captured cluster has problems, so the audit must end with exit status 1 (findings).
+demo: build ## Audit a captured cluster that has problems; needs no cluster
 	@$(BINARY) audit --snapshot test/testdata/sick; status=$$?; \
 	if [ $$status -ne 1 ]; then echo "demo: audit ended with status $$status, not 1 (findings)" >&2; exit 1; fi
 
@@ -50,7 +50,7 @@ test-short: ## Run the tests that need no API server
 test-e2e: ## Run the end-to-end tests; K8S=1.32 or K8S=1.34 runs them against that kube-apiserver
 	$(ASSETS) $(GO) test -timeout $(TIMEOUT) ./test/e2e
 
-test-race: ## Run every test under the race detector
+test-race: ## Run every test with the race detector
 	$(ASSETS) $(GO) test -race -timeout $(TIMEOUT) $(ALL)
 
 bench: ## Measure against the real API server with N objects (N=5000)
@@ -59,10 +59,10 @@ bench: ## Measure against the real API server with N objects (N=5000)
 bench-adopt: ## Measure adopt and its undo with ADOPT_N objects (ADOPT_N=10000)
 	$(ASSETS) $(GO) run ./test/bench -adopt -n $(ADOPT_N) -rounds 5
 
-bench-webhook: ## Measure writes: without webhook, with a no-op one, with ours
+bench-webhook: ## Measure writes without a webhook, with a no-op webhook and with this webhook
 	$(ASSETS) $(GO) run ./test/bench -webhook -rounds 9
 
-# What is found is made smaller in a few steps: by default that may take a minute for each input, of the time for finding more.
+# Five steps of minimization per input: the default of one minute would use up the time for finding more inputs.
 fuzz: ## Run each fuzz target for FUZZTIME (FUZZTIME=20s)
 	@targets=$$(grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' $(wildcard cmd pkg webhook test) | \
 		sed 's|^\(.*\)/[^/]*:func \(.*\)$$|\1 \2|' | sort); \
@@ -78,21 +78,21 @@ generate: ## Rewrite generated code and docs
 format: ## Format the code and its imports
 	$(TOOL) golangci-lint fmt
 
-format-check: ## Fail where `make format` would change something
+format-check: ## Fail if `make format` would change a file
 	$(TOOL) golangci-lint fmt --diff
 
 lint: ## Run golangci-lint, pinned in test/tools
 	$(TOOL) golangci-lint run ./...
 
-# govulncheck ends with 3 where it found something, with 1 where it could not look; only the second may be excused.
-vuln: ## Look for known vulnerabilities; passes where the database cannot be reached
+# govulncheck exits with 3 if it found a vulnerability and with 1 if it could not run. Only status 1 may be ignored.
+vuln: ## Look for known vulnerabilities; passes if the database cannot be reached
 	@output=$$($(TOOL) govulncheck ./... 2>&1); status=$$?; \
 	if [ $$status -eq 1 ] && echo "$$output" | grep -q '^govulncheck: fetching vulnerabilities:'; then \
 		echo "vuln: skipped, the vulnerability database cannot be reached"; exit 0; \
 	fi; \
 	echo "$$output"; exit $$status
 
-verify: ## Generate, check format, lint, test under race, then ask for a clean tree
+verify: ## Generate, check format, lint, test with the race detector, then require a clean tree
 	@$(MAKE) --no-print-directory generate
 	@$(MAKE) --no-print-directory format-check
 	@$(MAKE) --no-print-directory lint
@@ -111,5 +111,5 @@ dist: ## Build the release archives that krew.yaml names, in bin/dist
 		rm -r $$stage; echo $$stage.tar.gz; \
 	done
 
-clean: ## Remove what was built here
+clean: ## Remove bin
 	rm -rf bin
