@@ -83,7 +83,7 @@ func Conflicting(d *evaluate.BundleDeployment, diffs []evaluate.Difference) []st
 	}
 	var out []string
 	for _, x := range diffs {
-		if x.Manager != "" && x.Manager != agentManager && x.Live.Set() && !slices.Contains(out, x.Manager) {
+		if x.Manager != "" && x.Manager != agentManager && !x.Live.IsZero() && !slices.Contains(out, x.Manager) {
 			out = append(out, x.Manager)
 		}
 	}

@@ -30,7 +30,7 @@ type Options struct {
 	Scope evaluate.Scope
 	// Server makes dry runs of manifests; nil if there is no server.
 	Server collect.Server
-	// ServerCheck says for which objects Server makes dry runs.
+	// ServerCheck selects the objects for which Server makes dry runs.
 	ServerCheck collect.ServerCheck
 	// Version is the version of the program. Commands are the commands that findings suggest. Both are only shown.
 	Version  string
@@ -84,7 +84,7 @@ type Audit struct {
 	Kinds *source.Kinds
 
 	options Options
-	readers []*collect.Reader // of the clusters
+	reader  *collect.Reader
 }
 
 // Input returns the input of checks and predictions.
@@ -112,18 +112,15 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err := r.settleDisputes(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := r.scope(); err != nil {
-		return nil, err
-	}
 	if err := r.render(ctx); err != nil {
 		return nil, err
 	}
-	r.input = resolve.Input{} // it holds on to the objects of every revision, which are done with
+	r.input = resolve.Input{} // release the objects of every revision
 	result, err := r.evaluate(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, readers: r.clusters}
+	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, reader: r.Reader}
 	out.Findings = check.Run(out.Input())
 	gaps, err := out.quotedSecrets(ctx)
 	result.Gaps = append(result.Gaps, gaps...)
@@ -132,13 +129,11 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 
 // reading is the data that was read, and the desired state that follows from it.
 type reading struct {
-	// Reader reads Fleet's own objects. clusters read the clusters of the desired state, in its order.
 	*collect.Reader
-	clusters []*collect.Reader
-	options  Options
-	input    resolve.Input
-	desired  *resolve.DesiredState
-	gaps     []source.Gap
+	options Options
+	input   resolve.Input
+	desired *resolve.DesiredState
+	gaps    []source.Gap
 }
 
 // read reads Fleet's objects and the release records.
@@ -148,22 +143,16 @@ func read(ctx context.Context, src source.Source, o Options) (*reading, error) {
 	if r.Reader, err = collect.Open(ctx, src, &collect.Secrets{}, o.Progress); err != nil {
 		return nil, err
 	}
-	r.clusters = []*collect.Reader{r.Reader}
-	r.gaps = slices.Clone(r.Description.Gaps)
 	f, gaps, err := r.Fleet(ctx, o.Scope.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	r.gaps = append(r.gaps, gaps...)
-	r.input = resolve.Input{Fleet: f, StatedScope: o.AgentScope}
-	for _, reader := range r.clusters {
-		c, gaps, err := reader.Cluster(ctx, f, collect.ClusterOptions{NoRecords: o.StatusOnly, OtherReleases: o.Predict})
-		if err != nil {
-			return nil, err
-		}
-		r.gaps = append(r.gaps, gaps...)
-		r.input.Clusters = append(r.input.Clusters, c)
+	c, more, err := r.Cluster(ctx, f, collect.ClusterOptions{NoRecords: o.StatusOnly, OtherReleases: o.Predict})
+	if err != nil {
+		return nil, err
 	}
+	r.gaps = slices.Concat(r.Description.Gaps, gaps, more)
+	r.input = resolve.Input{Fleet: f, Clusters: []*state.Cluster{c}, StatedScope: o.AgentScope}
 	r.resolve()
 	r.gaps = append(r.gaps, stateGaps(r.desired, o.StatusOnly)...)
 	return r, nil
@@ -198,7 +187,7 @@ func (r *reading) found() error {
 	return fmt.Errorf("%w: %s has neither BundleDeployments nor Helm releases of a Fleet agent", ErrNoFleet, where)
 }
 
-// deploymentsHidden says whether no BundleDeployment could be read, although there may be some. A damaged snapshot may have lost them.
+// deploymentsHidden reports whether no BundleDeployment could be read, although there may be some. A damaged snapshot may have lost them.
 func (r *reading) deploymentsHidden() bool {
 	f, all := r.desired.Coverage[state.BundleDeployment].Of("")
 	switch {
@@ -217,14 +206,23 @@ func (r *reading) statedScope() error {
 	if r.options.AgentScope == nil {
 		return nil
 	}
-	var agents []string
+	stated := *r.options.AgentScope
+	var hidden []string // the agents that do not show a scope
+	var shown []resolve.AgentScope
 	for _, c := range r.desired.Clusters {
-		if agents = append(agents, c.Unshown()...); len(agents) > 1 {
-			return fmt.Errorf("%w: no running workload shows the scope of the agents in namespaces %s", ErrScopeAmbiguous, strings.Join(agents, ", "))
+		for _, agent := range slices.Sorted(maps.Keys(c.Scopes)) {
+			if s := c.Scopes[agent]; s.Evidence == resolve.EvidenceRunning {
+				shown = append(shown, s)
+			} else {
+				hidden = append(hidden, agent)
+			}
 		}
-		if running := c.Contradicts(*r.options.AgentScope); len(running) > 0 {
-			return fmt.Errorf("%w=%q: %s shows %s", ErrScopeContradicted, *r.options.AgentScope, running[0].Source, running[0])
-		}
+	}
+	switch {
+	case len(hidden) > 1:
+		return fmt.Errorf("%w: no running workload shows the scope of the agents in namespaces %s", ErrScopeAmbiguous, strings.Join(hidden, ", "))
+	case len(hidden) == 0 && len(shown) > 0 && !slices.ContainsFunc(shown, func(s resolve.AgentScope) bool { return s.Scope == stated }):
+		return fmt.Errorf("%w=%q: %s shows %s", ErrScopeContradicted, stated, shown[0].Source, shown[0])
 	}
 	return nil
 }
@@ -232,8 +230,8 @@ func (r *reading) statedScope() error {
 // settleDisputes counts live objects to choose between the scope that a spec declares and the one that releases state.
 func (r *reading) settleDisputes(ctx context.Context) error {
 	all := map[resolve.DisputeKey]resolve.Carriers{}
-	for i, c := range r.desired.Clusters {
-		carriers, err := r.clusters[i].Carriers(ctx, c)
+	for _, c := range r.desired.Clusters {
+		carriers, err := r.Carriers(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -326,8 +324,7 @@ func (r *reading) competitors(scope []*resolve.BundleDeployment) []collect.Bundl
 
 // bundle returns a bundle to render. files are nil for a bundle of the management cluster.
 func (r *reading) bundle(d *resolve.BundleDeployment, files *render.Input) collect.Bundle {
-	i := slices.Index(r.desired.Clusters, d.On)
-	return collect.Bundle{Deployment: d, Cluster: i, Target: r.clusters[i], Files: files}
+	return collect.Bundle{Deployment: d, Cluster: slices.Index(r.desired.Clusters, d.On), Files: files}
 }
 
 // evaluate reads the live objects and evaluates them.
@@ -338,20 +335,19 @@ func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {
 		return nil, err
 	}
 	var clusters []evaluate.Evaluated
-	for i, c := range r.desired.Clusters {
+	for _, c := range r.desired.Clusters {
 		if o.StatusOnly {
 			break
 		}
-		reader := r.clusters[i]
-		e := evaluate.New(c, scope, evaluate.Options{Now: reader.Description.TakenAt, Predict: o.Predict})
-		observed, err := reader.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.desired.Deployments) > 0})
+		e := evaluate.New(c, scope, evaluate.Options{Now: r.Description.TakenAt, Predict: o.Predict})
+		observed, err := r.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.desired.Deployments) > 0})
 		if err != nil {
 			return nil, err
 		}
 		evaluated := e.Evaluate(observed)
 		if o.Server != nil && o.ServerCheck != collect.CheckNever {
 			questions := evaluate.Questions(evaluated.Deployments, o.ServerCheck == collect.CheckAlways)
-			if observed.Answers, err = reader.Ask(ctx, e, o.Server, o.ServerCheck, questions); err != nil {
+			if observed.Answers, err = r.Ask(ctx, e, o.Server, o.ServerCheck, questions); err != nil {
 				return nil, err
 			}
 			evaluated = e.Evaluate(observed)
@@ -374,9 +370,9 @@ func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {
 // counted, because objects that are not desired are not read.
 func (a *Audit) Again(ctx context.Context, scope []*resolve.BundleDeployment) ([]*evaluate.BundleDeployment, error) {
 	var out []*evaluate.BundleDeployment
-	for i, c := range a.Desired.Clusters {
-		e := evaluate.New(c, scope, evaluate.Options{Now: a.readers[i].Description.TakenAt, Predict: a.options.Predict})
-		observed, err := a.readers[i].Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})
+	for _, c := range a.Desired.Clusters {
+		e := evaluate.New(c, scope, evaluate.Options{Now: a.Now(), Predict: a.options.Predict})
+		observed, err := a.reader.Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})
 		if err != nil {
 			return nil, err
 		}
@@ -397,10 +393,6 @@ func DesiredKinds(ctx context.Context, src source.Source) ([]source.Kind, error)
 	if err != nil {
 		return nil, err
 	}
-	return desiredKinds(r)
-}
-
-func desiredKinds(r *reading) ([]source.Kind, error) {
 	kinds := map[schema.GroupKind]bool{}
 	for _, c := range r.desired.Clusters {
 		desired := c.Claims.Kinds()

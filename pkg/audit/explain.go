@@ -31,9 +31,9 @@ type explainer struct {
 func (e explainer) entries(m *object.Meta) []report.MetadataEntry {
 	var out []report.MetadataEntry
 	for field, explain := range map[string]map[string]func(string) string{
-		"label": {fleet.HashLabel: e.hash, fleet.ManagedByLabel: managedBy, fleet.PruneLabel: prune},
+		"label": {fleet.HashLabel: e.hash, fleet.ManagedByLabel: managedBy, fleet.PruneLabel: only("false", "Fleet never reports it as orphaned")},
 		"annotation": {fleet.IDAnnotation: e.id, fleet.ReleaseNameAnnotation: e.release, fleet.ReleaseNamespaceAnnotation: releaseNamespace,
-			fleet.ResourcePolicyAnnotation: policy, fleet.OwnerGVKAnnotation: setOwner, fleet.OwnerNameAnnotation: setOwner,
+			fleet.ResourcePolicyAnnotation: only("keep", "Helm keeps it when its release is uninstalled"), fleet.OwnerGVKAnnotation: setOwner, fleet.OwnerNameAnnotation: setOwner,
 			fleet.OwnerNamespaceAnnotation: setOwner},
 	} {
 		from := m.Metadata.Annotations
@@ -126,18 +126,14 @@ func managedBy(value string) string {
 	return "applied by " + value + ", according to the label"
 }
 
-func prune(value string) string {
-	if value == "false" {
-		return "Fleet never reports it as orphaned"
+// only explains a label or annotation of which one value has an effect.
+func only(effective, effect string) func(string) string {
+	return func(value string) string {
+		if value == effective {
+			return effect
+		}
+		return "no effect: only the value " + effective + " has one"
 	}
-	return "no effect: only the value false has one"
-}
-
-func policy(value string) string {
-	if value == "keep" {
-		return "Helm keeps it when its release is uninstalled"
-	}
-	return "no effect: only the value keep has one"
 }
 
 func setOwner(string) string { return "its set has an owner: a controller applied it, not a bundle" }

@@ -3,8 +3,6 @@
 package audit
 
 import (
-	"slices"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -67,7 +65,7 @@ func recordGaps(desired *resolve.DesiredState, c *resolve.Cluster) []source.Gap 
 		return []source.Gap{{What: "release records", Reason: string(source.NotInSnapshot), Detail: "the snapshot holds none (Secrets of type " + release.SecretType + ")",
 			Effect: "no object can be evaluated; only the status that Fleet reports is shown"}}
 	case len(records.Failures()) > 0 && !c.State.Captured:
-		return slices.Clone(source.CoverageGaps("listing release records (Secrets)", records, "the deployments that need these records have no result"))
+		return source.CoverageGaps("listing release records (Secrets)", records, "the deployments that need these records have no result")
 	}
 	return nil
 }

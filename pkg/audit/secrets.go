@@ -32,17 +32,11 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 	}
 	namespaces := knownNamespaces(a.Result)
 	public := publicWords(a.Kinds, namespaces)
-	var gaps []source.Gap
-	for _, reader := range a.readers {
-		cover, err := reader.QuotedSecrets(ctx, &quotes, public, slices.Sorted(maps.Keys(namespaces)))
-		if err != nil {
-			return nil, err
-		}
-		if _, all := cover.Of(""); !all && showsValues(a.Deployments) {
-			gaps = append(gaps, source.CoverageGaps("listing Secrets, to hide their values", cover, "values of Secrets that were not read are shown if an object contains them")...)
-		}
+	cover, err := a.reader.QuotedSecrets(ctx, &quotes, public, slices.Sorted(maps.Keys(namespaces)))
+	if _, all := cover.Of(""); err != nil || all || !showsValues(a.Deployments) {
+		return nil, err
 	}
-	return gaps, nil
+	return source.CoverageGaps("listing Secrets, to hide their values", cover, "values of Secrets that were not read are shown if an object contains them"), nil
 }
 
 // ownWords are words of the program's own sentences that are long enough to be hidden if a Secret has such a value.
@@ -90,14 +84,11 @@ func knownNamespaces(r *evaluate.Result) map[string]bool {
 	return out
 }
 
-// showsValues says whether a difference shows a value that is not masked.
+// showsValues reports whether a difference shows a value that is not masked.
 func showsValues(deployments []*evaluate.BundleDeployment) bool {
-	for _, d := range deployments {
-		for i := range d.Objects {
-			if slices.ContainsFunc(d.Objects[i].Differences, evaluate.Difference.ShowsValue) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(deployments, func(d *evaluate.BundleDeployment) bool {
+		return slices.ContainsFunc(d.Objects, func(o evaluate.Object) bool {
+			return slices.ContainsFunc(o.Differences, evaluate.Difference.ShowsValue)
+		})
+	})
 }

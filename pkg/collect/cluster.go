@@ -76,10 +76,6 @@ func (c *clusterReader) records(ctx context.Context, f *state.Fleet, o ClusterOp
 		c.out.Coverage.Records = source.NotCovered(source.Failure{Reason: source.NotInSnapshot})
 		return nil
 	}
-	if _, f, ok := c.Kinds.Lookup(secretKind); !ok {
-		c.out.Coverage.Records = source.NotCovered(f)
-		return nil
-	}
 	agents, releases := f.SecretNamespaces()
 	if err := c.agentSecrets(ctx, append(agents, SystemNamespaces...)); err != nil {
 		return err
@@ -104,21 +100,18 @@ func (c *clusterReader) agentSecrets(ctx context.Context, namespaces []string) (
 	return err
 }
 
-func (c *clusterReader) releasesInConfigMaps(ctx context.Context) error {
+func (c *clusterReader) releasesInConfigMaps(ctx context.Context) (err error) {
 	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), LabelSelector: "owner=helm", MetadataOnly: true}
-	bad := 0
-	cover, err := c.List(ctx, q, func(o source.Object) error {
-		if m, err := o.ReadMeta(); err != nil {
-			bad++
-		} else if name, err := release.ParseSecretName(m.Metadata.Namespace, m.Metadata.Name); err == nil {
+	c.out.Coverage.ConfigMaps, err = c.list(ctx, q, func(o source.Object) error {
+		m, err := o.ReadMeta()
+		if err != nil {
+			return err
+		}
+		if name, err := release.ParseSecretName(m.Metadata.Namespace, m.Metadata.Name); err == nil {
 			c.out.AddRelease(name)
 		}
 		return nil
 	})
-	if bad > 0 {
-		cover = undecoded(bad)
-	}
-	c.out.Coverage.ConfigMaps = cover
 	return err
 }
 
@@ -171,10 +164,7 @@ func (c *clusterReader) releases(ctx context.Context, f *state.Fleet, namespaces
 // record extracts a release record from its Secret.
 func (c *clusterReader) record(raw []byte) (release.Name, []byte, bool) {
 	var s struct {
-		Metadata struct {
-			Name      string `json:"name"`
-			Namespace string `json:"namespace"`
-		} `json:"metadata"`
+		object.Meta
 		Type string `json:"type"`
 		Data struct {
 			Release []byte `json:"release"`

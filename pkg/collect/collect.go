@@ -6,6 +6,7 @@ package collect
 
 import (
 	"context"
+	"strconv"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,32 +82,39 @@ func (s *Secrets) AddRaw(secrets [][]byte) {
 // It lists the given namespaces if listing all of them is forbidden.
 func (r *Reader) QuotedSecrets(ctx context.Context, quotes *redact.Quotes, except map[string]bool, namespaces []string) (source.Coverage, error) {
 	r.progress.start("reading Secrets, to hide their values")
-	bad := 0
 	q := source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType, Fallback: namespaces}
+	return r.list(ctx, q, func(o source.Object) error {
+		content, _, err := object.Decode(o.Raw)
+		if err == nil {
+			r.Secrets.AddQuoted(content, quotes, except)
+		}
+		return err
+	})
+}
+
+// list lists objects and counts them as progress. An error of decode means that an object could not be decoded. Any object may be that one, so
+// nothing is covered then.
+func (r *Reader) list(ctx context.Context, q source.Query, decode func(source.Object) error) (source.Coverage, error) {
+	bad := 0
 	cover, err := r.List(ctx, q, func(o source.Object) error {
 		r.progress.object()
-		if content, _, err := object.Decode(o.Raw); err == nil {
-			r.Secrets.AddQuoted(content, quotes, except)
-		} else {
+		if decode(o) != nil {
 			bad++
 		}
 		return nil
 	})
 	if bad > 0 {
-		cover = undecoded(bad)
+		cover = source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: strconv.Itoa(bad) + " of the objects could not be decoded"})
 	}
 	return cover, err
-}
-
-// undecoded is the coverage of a list with n objects that could not be decoded. Any object may be one of them, so nothing is covered.
-func undecoded(n int) source.Coverage {
-	return source.NotCovered(source.Failure{Reason: source.ReadFailed, Detail: count(n) + " of the objects could not be decoded"})
 }
 
 // notFound is the reason for an object that does not exist.
 const notFound source.Reason = "NotFound"
 
-// get reads one object by its name into v. If it is not found or could not be read, the failure says why.
+var undecodable = source.Failure{Reason: source.ReadFailed, Detail: "it could not be decoded"}
+
+// get reads one object by its name into v. If it is not found or could not be read, the failure is the reason.
 func (r *Reader) get(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, v any) (*source.Failure, error) {
 	q := source.Query{Kind: gvk, FieldSelector: "metadata.name=" + name}
 	if namespace != "" {
@@ -117,7 +125,7 @@ func (r *Reader) get(ctx context.Context, gvk schema.GroupVersionKind, namespace
 	cover, err := r.List(ctx, q, func(o source.Object) error {
 		found = true
 		if object.Into(o.Raw, v) != nil {
-			bad = &source.Failure{Reason: source.ReadFailed, Detail: "it could not be decoded"}
+			bad = &undecodable
 		}
 		return nil
 	})

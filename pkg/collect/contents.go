@@ -5,10 +5,13 @@ package collect
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -94,7 +97,9 @@ func (r *Reader) values(ctx context.Context, d *resolve.BundleDeployment, in *re
 	if in.ValuesHash == "" {
 		return nil
 	}
-	var s secret
+	var s struct {
+		Data map[string][]byte `json:"data"`
+	}
 	f, err := r.get(ctx, secretKind, d.Namespace, d.Name, &s)
 	if f != nil || err != nil {
 		return err // render reports the missing values
@@ -129,41 +134,32 @@ func (r *Reader) valuesFrom(ctx context.Context, x *rendering) error {
 	return nil
 }
 
-// copied says whether Fleet itself copies the ConfigMap or Secret to the cluster before it deploys.
+// copied reports whether Fleet itself copies the ConfigMap or Secret to the cluster before it deploys.
 func copied(o *v1alpha1.Options, ref render.ValuesRef) bool {
 	return slices.ContainsFunc(o.DownstreamResources, func(d v1alpha1.DownstreamResource) bool {
 		return d.Name == ref.Name && strings.EqualFold(d.Kind, ref.Kind)
 	})
 }
 
-// secret is the part of a Secret that is read.
-type secret struct {
-	Data map[string][]byte `json:"data"`
-}
-
-// data reads one key of a ConfigMap or Secret. If it is not found or could not be read, the failure says why. Data of a Secret must not be shown.
+// data reads one key of a ConfigMap or Secret. If it is not found or could not be read, the failure is the reason. Data of a Secret must not be
+// shown.
 func (r *Reader) data(ctx context.Context, ref render.ValuesRef) ([]byte, *source.Failure, error) {
-	if ref.Kind == "ConfigMap" {
-		var c struct {
-			Data map[string]string `json:"data"`
-		}
-		f, err := r.get(ctx, secretKind.GroupVersion().WithKind(ref.Kind), ref.Namespace, ref.Name, &c)
-		if f != nil || err != nil {
-			return nil, f, err
-		}
-		if v, ok := c.Data[ref.Key]; ok {
-			return []byte(v), nil, nil
-		}
-		return nil, &source.Failure{Reason: notFound}, nil
+	var o struct {
+		Data map[string]string `json:"data"` // in base64 for a Secret
 	}
-	var s secret
-	f, err := r.get(ctx, secretKind, ref.Namespace, ref.Name, &s)
-	if f != nil || err != nil {
+	f, err := r.get(ctx, corev1.SchemeGroupVersion.WithKind(ref.Kind), ref.Namespace, ref.Name, &o)
+	text, found := o.Data[ref.Key]
+	switch {
+	case f != nil || err != nil:
 		return nil, f, err
-	}
-	v, ok := s.Data[ref.Key]
-	if !ok {
+	case !found:
 		return nil, &source.Failure{Reason: notFound}, nil
+	case ref.Kind != secretKind.Kind:
+		return []byte(text), nil, nil
+	}
+	v, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, &undecodable, nil
 	}
 	r.Secrets.AddText(v)
 	return v, nil, nil

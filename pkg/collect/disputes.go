@@ -4,8 +4,6 @@ package collect
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -35,26 +33,23 @@ func (r *Reader) Carriers(ctx context.Context, c *resolve.Cluster) (map[resolve.
 
 func (r *Reader) carriers(ctx context.Context, c *resolve.Cluster, x *resolve.Dispute) (resolve.Carriers, error) {
 	declared := map[*resolve.BundleDeployment]string{}
-	desired := map[schema.GroupVersionKind]map[string]bool{} // with the namespaces of the objects
+	desired := map[schema.GroupVersionKind][]*resolve.Object{}
 	for _, d := range x.Deployments {
 		declared[d] = fleet.Hash(x.DeclaredSet(d))
 		for _, o := range d.Desired {
-			gvk := o.GroupVersionKind()
-			if desired[gvk] == nil {
-				desired[gvk] = map[string]bool{}
-			}
-			desired[gvk][o.Namespace] = true
+			desired[o.GroupVersionKind()] = append(desired[o.GroupVersionKind()], o)
 		}
 	}
 	out := resolve.Carriers{Complete: true}
 	var mu sync.Mutex // guards out
 	g, ctx := errgroup.WithContext(ctx)
-	for gvk, namespaces := range desired {
+	for gvk, objects := range desired {
 		if _, _, ok := r.Kinds.Lookup(gvk); !ok {
 			continue // such objects are Unknown and cannot be listed
 		}
 		g.Go(func() error {
-			q := source.Query{Kind: gvk, LabelSelector: fleet.HashLabel, MetadataOnly: true, Fallback: slices.Sorted(maps.Keys(namespaces))}
+			namespaces := namespacesOf(objects)
+			q := source.Query{Kind: gvk, LabelSelector: fleet.HashLabel, MetadataOnly: true, Fallback: namespaces}
 			cover, err := r.List(ctx, q, func(o source.Object) error {
 				m, err := o.ReadMeta()
 				if err != nil {
@@ -76,7 +71,7 @@ func (r *Reader) carriers(ctx context.Context, c *resolve.Cluster, x *resolve.Di
 			})
 			mu.Lock()
 			defer mu.Unlock()
-			for ns := range namespaces {
+			for _, ns := range namespaces {
 				_, covered := cover.Of(ns)
 				out.Complete = out.Complete && covered
 			}

@@ -55,29 +55,14 @@ func (r *Reader) Fleet(ctx context.Context, workspace string) (*state.Fleet, []s
 
 // fleetKind lists one of Fleet's kinds into out. mu guards out.
 func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex, kind state.Kind, q source.Query) error {
-	cover := func() (source.Coverage, error) {
-		if _, f, ok := r.Kinds.Lookup(q.Kind); !ok {
-			return source.NotCovered(f), nil
-		}
-		bad := 0
-		cover, err := r.List(ctx, q, func(o source.Object) error {
-			r.progress.object()
-			mu.Lock()
-			defer mu.Unlock()
-			if kind.Add(out, o.Raw) != nil {
-				bad++
-			}
-			return nil
-		})
-		if err == nil && bad > 0 {
-			cover = undecoded(bad)
-		}
-		return cover, err
-	}
-	c, err := cover()
+	cover, err := r.list(ctx, q, func(o source.Object) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return kind.Add(out, o.Raw)
+	})
 	mu.Lock()
 	defer mu.Unlock()
-	out.Coverage[kind.Name] = c
+	out.Coverage[kind.Name] = cover
 	return err
 }
 
@@ -94,9 +79,6 @@ func (r *Reader) deploymentsOfClusters(ctx context.Context, out *state.Fleet, mu
 
 // workload lists the workloads with a name. A failed read is not a gap, because the scope of an agent then follows from its releases.
 func (r *Reader) workload(ctx context.Context, gvk schema.GroupVersionKind, name string, add func(source.Object) error) error {
-	if _, _, ok := r.Kinds.Lookup(gvk); !ok {
-		return nil
-	}
 	_, err := r.List(ctx, source.Query{Kind: gvk, FieldSelector: "metadata.name=" + name, Fallback: SystemNamespaces}, add)
 	return err
 }

@@ -22,7 +22,7 @@ import (
 
 // LiveOptions select the live objects that are read.
 type LiveOptions struct {
-	// Whole says that everything is in scope: kinds are then listed in all namespaces.
+	// Whole reports that everything is in scope: kinds are then listed in all namespaces.
 	Whole bool
 	// Search also finds objects that no release desires in the kinds that no bundle deploys. Fleet never reports those. It needs one metadata list
 	// per kind, limited to objects with the hash label.
@@ -81,21 +81,15 @@ func (l *lists) kind(ctx context.Context, gvk schema.GroupVersionKind, namespace
 		q.Namespaces = slices.DeleteFunc(slices.Clone(namespaces), func(ns string) bool { return ns == "" })
 		out.Whole = len(q.Namespaces) == 0
 	}
-	bad := 0
-	cover, err := l.List(ctx, q, func(o source.Object) error {
-		l.progress.object()
-		if seen, err := l.evaluator.Observe(o, gvk); err != nil {
-			bad++
-		} else {
+	var err error
+	out.Coverage, err = l.list(ctx, q, func(o source.Object) error {
+		seen, err := l.evaluator.Observe(o, gvk)
+		if err == nil {
 			l.Secrets.AddSecret(seen.Secret)
 			out.Add(seen)
 		}
-		return nil
+		return err
 	})
-	if bad > 0 {
-		cover = undecoded(bad)
-	}
-	out.Coverage = cover
 	return out, err
 }
 
@@ -170,11 +164,7 @@ func (l *lists) searchKind(ctx context.Context, k source.Kind, selector string) 
 	defer l.mu.Unlock()
 	l.out.Undesired = append(l.out.Undesired, found...)
 	if !whole {
-		name := k.Resource
-		if k.Group != "" {
-			name += "." + k.Group
-		}
-		l.out.Unsearched = append(l.out.Unsearched, name)
+		l.out.Unsearched = append(l.out.Unsearched, schema.GroupResource{Group: k.Group, Resource: k.Resource}.String())
 	}
 	return err
 }

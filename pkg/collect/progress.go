@@ -2,10 +2,7 @@
 
 package collect
 
-import (
-	"strconv"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // Progress is the progress of reading.
 type Progress struct {
@@ -40,5 +37,3 @@ func (p *progress) tell(n int64) {
 		p.report(Progress{Doing: doing, Objects: int(n)})
 	}
 }
-
-func count(n int) string { return strconv.Itoa(n) }

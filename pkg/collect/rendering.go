@@ -25,13 +25,12 @@ type Renderer interface {
 
 // Bundle is a bundle to render.
 type Bundle struct {
-	// Deployment is the bundle deployment that it is rendered for. Cluster is the index of its cluster, which Target reads.
+	// Deployment is the bundle deployment that it is rendered for. Cluster is the index of its cluster.
 	Deployment *resolve.BundleDeployment
 	Cluster    int
-	Target     *Reader
 	// Files is the input of a bundle from files; nil for a bundle of the management cluster.
 	Files *render.Input
-	// CompetitorOnly says that it is not audited: only the identities of its desired objects matter.
+	// CompetitorOnly reports that it is not audited: only the identities of its desired objects matter.
 	CompetitorOnly bool
 }
 
@@ -56,9 +55,6 @@ type rendering struct {
 
 // Render renders bundles, each from its contents on the management cluster or from its files.
 func (r *Reader) Render(ctx context.Context, renderer Renderer, bundles []Bundle) ([]*resolve.Rendering, []source.Gap, error) {
-	if len(bundles) == 0 {
-		return nil, nil, nil
-	}
 	r.progress.start("rendering bundles")
 	var out []*resolve.Rendering
 	var gaps []source.Gap
@@ -132,7 +128,7 @@ func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 	}
 	out.ReleaseName, out.ReleaseNamespace, out.Objects, out.RecordSize = res.ReleaseName, res.ReleaseNamespace, res.Objects, res.RecordSize
 	for _, o := range res.Hooks {
-		if o.Kind == secretKind.Kind && object.Group(o.APIVersion) == "" {
+		if o.IsSecret() {
 			out.Secrets = append(out.Secrets, o.Raw)
 		}
 	}
@@ -186,17 +182,17 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 		}
 		x.input = in
 	}
-	in, target := &x.input, x.Target
-	if err := target.valuesFrom(ctx, x); err != nil {
+	in := &x.input
+	if err := r.valuesFrom(ctx, x); err != nil {
 		return err
 	}
 	in.Name, in.SetID, in.Revision = d.Name, d.Ownership.SetID, x.revision()
-	in.KubeVersion, in.Now = target.Description.KubernetesVersion, target.Description.TakenAt
-	version, known := fleet.ParseVersion(d.On.Versions()[d.On.AgentOf(d)])
+	in.KubeVersion, in.Now = r.Description.KubernetesVersion, r.Description.TakenAt
+	version, known := fleet.ParseVersion(d.On.AgentVersion(d.Namespace))
 	in.Helm3 = known && version.Minor < 15
-	in.ClusterScoped = clusterScoped(target.Kinds)
-	if target.Description.Origin == source.OriginCluster {
-		in.APIVersions = apiVersions(target.Kinds)
+	in.ClusterScoped = clusterScoped(r.Kinds)
+	if r.Description.Origin == source.OriginCluster {
+		in.APIVersions = apiVersions(r.Kinds)
 	}
 	x.result, x.err = renderer.Render(ctx, *in)
 	in.Resources, in.Values, in.ValuesFrom = nil, nil, nil // release the memory

@@ -23,7 +23,7 @@ import (
 // Server makes dry runs of manifests. Nothing is stored.
 type Server interface {
 	KindOf(ctx context.Context, gvk schema.GroupVersionKind) (source.Kind, error)
-	// MayApply says whether the user may patch objects of a kind in a namespace.
+	// MayApply reports whether the user may patch objects of a kind in a namespace.
 	MayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error)
 	// Get returns the live object.
 	Get(ctx context.Context, kind source.Kind, ref object.Ref) (object.Content, error)
@@ -31,7 +31,7 @@ type Server interface {
 	DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte) (object.Content, error)
 }
 
-// ServerCheck says for which objects the server makes a dry run.
+// ServerCheck selects the objects for which the server makes a dry run.
 type ServerCheck string
 
 // The values. Auto checks objects that differ, if the user may patch them. Always checks every live object, without a check of permissions.
@@ -52,7 +52,7 @@ func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, 
 		return out, nil
 	}
 	r.progress.start("asking the server about differences")
-	q := questions{Server: server, check: check, allowed: map[string]*permission{}}
+	q := questions{Server: server, check: check, allowed: map[string]func() (bool, error){}}
 	var mu sync.Mutex // guards out
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxRequests)
@@ -68,7 +68,7 @@ func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, 
 			} else {
 				a = e.Answer(o, before, after)
 			}
-			if o.Kind == secretKind.Kind && object.Group(o.APIVersion) == "" {
+			if o.IsSecret() {
 				r.Secrets.AddSecret(before)
 				r.Secrets.AddSecret(after)
 			}
@@ -87,14 +87,7 @@ type questions struct {
 	Server
 	check   ServerCheck
 	mu      sync.Mutex // guards allowed
-	allowed map[string]*permission
-}
-
-// permission is the permission for one kind in one namespace, requested once.
-type permission struct {
-	once    sync.Once
-	allowed bool
-	err     error
+	allowed map[string]func() (bool, error)
 }
 
 func (q *questions) ask(ctx context.Context, o *evaluate.Object) (before, after object.Content, asked bool, err error) {
@@ -117,17 +110,16 @@ func (q *questions) ask(ctx context.Context, o *evaluate.Object) (before, after 
 func (q *questions) mayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error) {
 	key := kind.String() + " " + namespace
 	q.mu.Lock()
-	p, ok := q.allowed[key]
+	allowed, ok := q.allowed[key]
 	if !ok {
-		p = &permission{}
-		q.allowed[key] = p
+		allowed = sync.OnceValues(func() (bool, error) { return q.MayApply(ctx, kind, namespace) })
+		q.allowed[key] = allowed
 	}
 	q.mu.Unlock()
-	p.once.Do(func() { p.allowed, p.err = q.MayApply(ctx, kind, namespace) })
-	return p.allowed, p.err
+	return allowed()
 }
 
-// refusal says why the server did not confirm.
+// refusal returns the reason why the server did not confirm, as a sentence.
 func refusal(err error) string {
 	switch {
 	case apierrors.IsInvalid(err):

@@ -37,7 +37,7 @@ func (c *Claims[O, S]) AddSet(hash string, claim S) {
 // Of returns the claims to an object. The key of a cluster-scoped object has no namespace. The caller must not change the slice.
 func (c *Claims[O, S]) Of(k object.Key) []O { return c.objects.of[keyOf(k)] }
 
-// BySet returns those that have the set of a hash. At most one of them owns an object with that hash, and only the object can say which. The
+// BySet returns those that have the set of a hash. At most one of them owns an object with that hash, and only the object shows which. The
 // caller must not change the slice.
 func (c *Claims[O, S]) BySet(hash string) []S { return c.sets.of[hash] }
 

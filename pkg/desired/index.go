@@ -17,7 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// Index knows which revisions of releases desire an object.
+// Index finds the revisions of releases that desire an object.
 type Index struct {
 	// claims have the revisions that count, ordered by release; of one release the newest is first.
 	claims *Claims[*Revision, *Revision]
@@ -127,8 +127,8 @@ func (x *Index) Lookup(k object.Key) []Release {
 	return out
 }
 
-// BySet returns the releases whose records state the set of a hash, ordered by namespace and name; of one release the
-// newest revision. Of several at most one owns an object with that hash, and only the object can say which.
+// BySet returns the releases with the set of a hash, ordered by namespace and name, each with its newest revision. If there are several, at most
+// one owns an object with that hash, and only the object shows which.
 func (x *Index) BySet(hash string) []Release {
 	var out []Release
 	for _, r := range x.claims.BySet(hash) {
@@ -139,7 +139,7 @@ func (x *Index) BySet(hash string) []Release {
 	return out
 }
 
-// HasRelease says whether a release ("namespace/name") has a record, of Fleet's or of another program.
+// HasRelease reports whether a release ("namespace/name") has a record, of Fleet's or of another program.
 func (x *Index) HasRelease(name string) bool { return len(x.revisions[name]) > 0 }
 
 // Releases yields the names of all releases ("namespace/name"), in no order.

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// Status is what a release record says about its revision, reduced to what the index distinguishes.
+// Status is the status of a revision in its release record, reduced to the values that the index distinguishes.
 type Status int8
 
 // The statuses.
@@ -18,7 +18,7 @@ const (
 	// Inactive is a superseded or failed revision, or one of a release that is not Fleet's. It desires nothing, but its
 	// release exists.
 	Inactive Status = iota
-	// Unreadable is a revision whose record could not be read: what it desires is unknown.
+	// Unreadable is a revision whose record could not be read: its desired objects are unknown.
 	Unreadable
 	// Deployed is the revision that Helm deployed.
 	Deployed
@@ -70,7 +70,7 @@ func NewRevision(r Release, keys []object.Key) *Revision {
 // revision, with the spare room of the maps. They are measured and rounded up.
 const keyBytes, collectionBytes = 100, 300
 
-// Bytes estimates the memory that the revision takes in an index, in bytes.
+// Bytes estimates the memory of the revision in an index, in bytes.
 func (r *Revision) Bytes() int {
 	n := 0
 	collections := map[unique.Handle[collection]]bool{}

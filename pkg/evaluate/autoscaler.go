@@ -5,7 +5,9 @@ package evaluate
 import (
 	"slices"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -22,38 +24,26 @@ type Autoscaler struct {
 	bounds compare.Range
 }
 
-// IsAutoscaler says whether a kind is that of an Autoscaler, in any version.
+// IsAutoscaler reports whether a kind is that of an Autoscaler, in any version.
 func IsAutoscaler(gvk schema.GroupVersionKind) bool { return gvk.GroupKind() == AutoscalerKind }
 
 // ReadAutoscaler reads an Autoscaler, given as JSON. It returns nil if that cannot be decoded: such an autoscaler explains no difference.
 func ReadAutoscaler(raw []byte) *Autoscaler {
 	var h struct {
-		Metadata struct {
-			Namespace string `json:"namespace"`
-		} `json:"metadata"`
-		Spec struct {
-			ScaleTargetRef struct {
-				APIVersion string `json:"apiVersion"`
-				Kind       string `json:"kind"`
-				Name       string `json:"name"`
-			} `json:"scaleTargetRef"`
-			MinReplicas *int64 `json:"minReplicas"`
-			MaxReplicas int64  `json:"maxReplicas"`
-		} `json:"spec"`
+		object.Meta
+		Spec autoscalingv1.HorizontalPodAutoscalerSpec `json:"spec"` // these fields are the same in every version
 	}
 	if err := object.Into(raw, &h); err != nil {
 		return nil
 	}
-	out := &Autoscaler{bounds: compare.Range{Min: 1, Max: h.Spec.MaxReplicas}}
-	if h.Spec.MinReplicas != nil {
-		out.bounds.Min = *h.Spec.MinReplicas
-	}
 	t := h.Spec.ScaleTargetRef
-	out.target = object.Ref{APIVersion: t.APIVersion, Kind: t.Kind, Namespace: h.Metadata.Namespace, Name: t.Name}.Key()
-	return out
+	return &Autoscaler{
+		target: object.Ref{APIVersion: t.APIVersion, Kind: t.Kind, Namespace: h.Metadata.Namespace, Name: t.Name}.Key(),
+		bounds: compare.Range{Min: int64(ptr.Deref(h.Spec.MinReplicas, 1)), Max: int64(h.Spec.MaxReplicas)},
+	}
 }
 
-// scales says whether an object is the target of the autoscaler. The group of a target is optional.
+// scales reports whether an object is the target of the autoscaler. The group of a target is optional.
 func (a Autoscaler) scales(k object.Key) bool {
 	if a.target.Group == "" {
 		k.Group = ""
@@ -83,23 +73,19 @@ func (o *Object) replicasDiffer() bool {
 	return o.State == Modified && slices.ContainsFunc(o.Differences, func(d Difference) bool { return d.Path == replicasPath })
 }
 
-// explainReplicas removes the difference in replicas of an object if an autoscaler explains it, and returns whether one does. unread says that
+// explainReplicas removes the difference in replicas of an object if an autoscaler explains it, and returns whether one does. unread reports that
 // not all autoscalers could be read.
 func (o *Object) explainReplicas(scalers []Autoscaler, unread bool) bool {
 	key := o.Key()
 	explained := false
-	o.Differences = slices.Clone(o.Differences) // do not change the observation
-	for _, a := range scalers {
-		if !a.scales(key) {
-			continue
-		}
-		o.Differences = slices.DeleteFunc(o.Differences, func(d Difference) bool {
-			n, ok := d.Live.Reveal().(int64)
-			within := d.Path == replicasPath && ok && a.bounds.Contains(n)
-			explained = explained || within
-			return within
-		})
-	}
+	// The copy keeps the observation unchanged.
+	o.Differences = slices.DeleteFunc(slices.Clone(o.Differences), func(d Difference) bool {
+		n, ok := d.Live.Reveal().(int64)
+		within := ok && d.Path == replicasPath &&
+			slices.ContainsFunc(scalers, func(a Autoscaler) bool { return a.scales(key) && a.bounds.Contains(n) })
+		explained = explained || within
+		return within
+	})
 	for i := range o.Differences {
 		if d := &o.Differences[i]; unread && d.Path == replicasPath {
 			d.Note = "an autoscaler may have set it: autoscalers could not be read"

@@ -89,7 +89,7 @@ func ttlAfterFinished(o *resolve.Object) *int64 {
 		} `json:"spec"`
 	}
 	if object.Into(o.Raw, &job) != nil {
-		return nil // a manifest that cannot be decoded states nothing
+		return nil // a manifest that cannot be decoded sets no field
 	}
 	return job.Spec.TTLSecondsAfterFinished
 }
@@ -116,7 +116,7 @@ func (e *Evaluator) scaled(deployments []*BundleDeployment, observed Observed, o
 	return explained
 }
 
-// listGaps returns the gaps of the list of a kind. searched says that objects which no release desires are searched too.
+// listGaps returns the gaps of the list of a kind. searched reports that objects which no release desires are searched too.
 func (e *Evaluator) listGaps(objects []*resolve.Object, seen map[*resolve.Object]*Object, l *List, searched bool) []source.Gap {
 	if len(objects) == 0 {
 		return nil
@@ -132,32 +132,18 @@ func (e *Evaluator) listGaps(objects []*resolve.Object, seen map[*resolve.Object
 	for _, ns := range slices.Sorted(maps.Keys(unread)) {
 		out = append(out, source.NewGap(what+inNamespace(ns), unread[ns], "the bundles' objects of this kind are Unknown"))
 	}
-	if searched {
-		out = append(out, orphanGaps(what, unread, l.Coverage.Failures())...)
+	if !searched {
+		return out
 	}
-	return out
-}
-
-// orphanGaps returns gaps for the other failures of a list. If every desired object was read before the list failed, objects that no release
-// desires may still be missing. A kind that is not served or not in a snapshot is not a failure.
-func orphanGaps(what string, noted, failures map[string]source.Failure) []source.Gap {
-	var out []source.Gap
-	for _, ns := range slices.Sorted(maps.Keys(failures)) {
-		f := failures[ns]
-		_, again := noted[ns]
-		for _, n := range noted {
-			again = again || ns == "*" && n == f
-		}
-		const effect = "orphaned objects of this kind may be missed"
-		switch {
-		case again, f.Reason == source.NotInSnapshot, f.Reason == source.KindNotServed:
-		case ns == "*":
-			out = append(out, source.NewGap(what, f, effect))
-		case f.Reason != failures["*"].Reason:
-			out = append(out, source.NewGap(what+inNamespace(ns), f, effect))
-		}
-	}
-	return out
+	// If every desired object was read before the list failed, objects that no release desires may still be missing. A kind that is not served or
+	// not in a snapshot is not a failure.
+	others := source.CoverageGaps(what, l.Coverage, "orphaned objects of this kind may be missed")
+	others = slices.DeleteFunc(others, func(g source.Gap) bool {
+		return g.Reason == string(source.NotInSnapshot) || g.Reason == string(source.KindNotServed) || slices.ContainsFunc(out, func(o source.Gap) bool {
+			return o.What == g.What && g.What != what || g.What == what && o.Why() == g.Why()
+		})
+	})
+	return append(out, others...)
 }
 
 func inNamespace(ns string) string {
@@ -205,8 +191,8 @@ func (e *Evaluator) count(deployments []*BundleDeployment, undesired []Undesired
 	}
 }
 
-// IsOrphan says whether an object that has the set of a bundle deployment was in an earlier revision. Fleet compares only with the previous revision, by
-// kind and name. Where that revision is no longer recorded, Helm's own annotations prove that the object came with the release: a
+// IsOrphan reports whether an object that has the set of a bundle deployment was in an earlier revision. Fleet compares only with the previous
+// revision, by kind and name. Where that revision is no longer recorded, Helm's own annotations prove that the object came with the release: a
 // controller's child copies labels, it does not have the annotations of the release without an owner.
 func IsOrphan(d *resolve.BundleDeployment, u Undesired) bool {
 	k := resolve.KindName{Kind: u.Kind, Name: u.Name}
@@ -219,7 +205,7 @@ func IsOrphan(d *resolve.BundleDeployment, u Undesired) bool {
 // stateOf returns the actual state of a bundle deployment. It uses Fleet's order of precedence (docs/fleet-behavior.md, 4.3).
 func stateOf(d *BundleDeployment) State {
 	if d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID && d.Problem != resolve.ClusterNotRead {
-		if condition(d.BD.Status.Conditions, "Deployed") == "False" {
+		if slices.ContainsFunc(d.BD.Status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == "Deployed" && c.Status == "False" }) {
 			return ErrApplied
 		}
 		return WaitApplied
@@ -227,10 +213,8 @@ func stateOf(d *BundleDeployment) State {
 	if d.Problem != "" {
 		return Unknown
 	}
-	for i := range d.Objects {
-		if d.Objects[i].NotReady {
-			return NotReady
-		}
+	if slices.ContainsFunc(d.Objects, func(o Object) bool { return o.NotReady }) {
+		return NotReady
 	}
 	c := d.Counts
 	switch {
@@ -244,24 +228,15 @@ func stateOf(d *BundleDeployment) State {
 	return Ready
 }
 
-func condition(conditions []v1alpha1.Condition, kind string) string {
-	for _, c := range conditions {
-		if c.Type == kind {
-			return c.Status
-		}
-	}
-	return ""
-}
-
 // applyServerSide is the apply method in the record of a release that Helm applies server-side.
 const applyServerSide = "ssa"
 
 // helm4 is the first minor version of Fleet with Helm 4, which installs server-side.
 const helm4 = 15
 
-// serverSide says whether Helm applies the next deploy server-side, where a field that another manager owns is a conflict: an upgrade as the
-// release was applied before, an installation with Helm 4, and neither where it is told to force or to take over (docs/fleet-behavior.md, 1.6
-// and 1.7). Where not all records could be read, it returns false.
+// serverSide reports whether Helm applies the next deploy server-side. Then a field that another manager owns is a conflict. An upgrade uses
+// the method of the last deploy. An installation is server-side with Helm 4. Neither is server-side if an option makes Helm force or take over
+// (docs/fleet-behavior.md, 1.6 and 1.7). If not all records could be read, it returns false.
 func serverSide(d *resolve.BundleDeployment) bool {
 	options := d.Options()
 	if d.On == nil || options.Helm != nil && options.Helm.Force || options.CorrectDrift != nil && options.CorrectDrift.Force {
@@ -274,6 +249,6 @@ func serverSide(d *resolve.BundleDeployment) bool {
 	case !recordsRead, options.Helm != nil && options.Helm.TakeOwnership:
 		return false
 	}
-	agent, known := fleet.ParseVersion(d.On.Versions()[d.On.AgentOf(d)])
+	agent, known := fleet.ParseVersion(d.On.AgentVersion(d.Namespace))
 	return !known || !agent.Before(helm4, 0)
 }

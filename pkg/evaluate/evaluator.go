@@ -30,7 +30,8 @@ type Evaluator struct {
 	options Options
 	cluster *resolve.Cluster
 	scope   []*resolve.BundleDeployment
-	rules   map[*resolve.BundleDeployment][]compare.Rule
+	// rules are the comparePatches of each bundle deployment in scope.
+	rules map[*resolve.BundleDeployment][]compare.Rule
 	// kinds are the desired objects in scope by kind.
 	kinds map[schema.GroupVersionKind][]*resolve.Object
 }
@@ -43,7 +44,10 @@ func New(c *resolve.Cluster, scope []*resolve.BundleDeployment, o Options) *Eval
 			continue
 		}
 		e.scope = append(e.scope, d)
-		e.rules[d] = rulesOf(d)
+		e.rules[d] = nil
+		if diff := d.Options().Diff; diff != nil {
+			e.rules[d] = diff.ComparePatches
+		}
 		for _, o := range d.Desired {
 			gvk := o.GroupVersionKind()
 			e.kinds[gvk] = append(e.kinds[gvk], o)
@@ -64,15 +68,6 @@ func (e *Evaluator) Hashes() map[string]bool {
 		}
 	}
 	return out
-}
-
-// rulesOf returns the comparePatches of the bundle.
-func rulesOf(d *resolve.BundleDeployment) []compare.Rule {
-	diff := d.Options().Diff
-	if diff == nil {
-		return nil
-	}
-	return diff.ComparePatches
 }
 
 // Observation is the evaluation of one live object.
@@ -107,7 +102,7 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 	for _, o := range desired {
 		// The desired objects of a bundle deployment with a problem are not known; its record may still claim the object.
 		if rules, inScope := e.rules[o.Deployment]; inScope && o.Deployment.Problem == "" && o.GroupVersionKind() == gvk {
-			if isSecret(o.Ref) && l.decode() == nil {
+			if o.IsSecret() && l.decode() == nil {
 				out.Secret = l.content
 			}
 			out.Objects = append(out.Objects, l.evaluate(o, rules))
@@ -144,9 +139,9 @@ type List struct {
 	Objects     []Object
 	Undesired   []Undesired
 	Autoscalers []Autoscaler
-	// Coverage says which objects of the kind were read.
+	// Coverage reports which objects of the kind were read.
 	Coverage source.Coverage
-	// Whole says that the objects of all namespaces were listed.
+	// Whole reports that the objects of all namespaces were listed.
 	Whole bool
 }
 
@@ -165,8 +160,8 @@ func (l *List) Add(o Observation) {
 type Observed struct {
 	// Lists are the lists by desired kind.
 	Lists map[schema.GroupVersionKind]*List
-	// Undesired are the objects that the search in other kinds found; nil if no other kind was searched. Unsearched are the kinds ("pods", "jobs.batch") that
-	// could not be searched.
+	// Undesired are the objects that the search in other kinds found; nil if no other kind was searched. Unsearched are the kinds ("pods",
+	// "jobs.batch") that could not be searched.
 	Undesired  []Undesired
 	Unsearched []string
 	Searched   bool

@@ -94,14 +94,13 @@ func (o *Object) setReadiness(v health.Readiness) {
 
 // differences compares with the bundle's own rules. It ignores fields that differ each time the bundle is rendered.
 func (l *liveObject) differences(o *Object, desired object.Content, rules []compare.Rule) []compare.Difference {
-	live := l.content
 	if len(o.Unstable) > 0 {
 		if slices.Contains(o.Unstable, "") {
 			return nil
 		}
 		rules = append(slices.Clone(rules), compare.Rule{APIVersion: o.APIVersion, Kind: o.Kind, JSONPointers: o.Unstable})
 	}
-	desired, live = applied(rules, o.Ref, desired, live)
+	desired, live := applied(rules, o.Ref, desired, l.content)
 	return compare.Objects(desired, live, o.GroupVersionKind())
 }
 
@@ -118,7 +117,7 @@ func applied(rules []compare.Rule, ref object.Ref, a, b object.Content) (object.
 	return x, y
 }
 
-// attributed returns the differences with their field managers, and with the value of the release record if the bundle states another one.
+// attributed returns the differences with their field managers, and with the value of the release record if the bundle has another one.
 func (l *liveObject) attributed(o *Object, desired object.Content, diffs []compare.Difference) []Difference {
 	managers, err := compare.ReadManagers(l.managed, l.content)
 	if err != nil {
@@ -175,12 +174,10 @@ func difference(d compare.Difference, managers *compare.Managers, value valueOf)
 	return out
 }
 
-// Writer says who wrote a field and when, if the object records it.
+// Writer describes the last writer of a field and the time, if the object records them.
 func Writer(d compare.Difference, managers *compare.Managers) string {
 	return difference(d, managers, plain).Who()
 }
-
-func isSecret(r object.Ref) bool { return r.Kind == "Secret" && object.Group(r.APIVersion) == "" }
 
 func ignored(d *resolve.BundleDeployment) []map[string]string {
 	if o := d.Options(); o.Ignore != nil {

@@ -23,11 +23,11 @@ type Result struct {
 	Undesired []Undesired
 	Tree      Tree
 	Scope     Scope
-	// Whole says that everything is in scope. It is false if the scope is the files of one bundle.
+	// Whole reports that everything is in scope. It is false if the scope is the files of one bundle.
 	Whole bool
-	// StatusOnly says that only the status that Fleet reports was read.
+	// StatusOnly reports that only the status that Fleet reports was read.
 	StatusOnly bool
-	// FromRelease says that the desired objects are those of the release records.
+	// FromRelease reports that the desired objects are those of the release records.
 	FromRelease bool
 	Source      source.Description
 	Gaps        []source.Gap
@@ -62,7 +62,7 @@ func (r *Result) Complete(scope []*resolve.BundleDeployment, clusters []Evaluate
 	r.Tree = newTree(r.Desired, r.Deployments, r.Whole)
 }
 
-// InScope says whether a bundle deployment is in scope.
+// InScope reports whether a bundle deployment is in scope.
 func (r *Result) InScope(d *resolve.BundleDeployment) bool { return r.inScope[d] }
 
 // Coverage counts the bundle deployments in scope by how far they could be evaluated.
@@ -117,7 +117,7 @@ func (r *Result) NoResult() error {
 	return &NoResultError{Coverage: n, Reason: reason, Detail: detail}
 }
 
-// evaluated says whether a bundle deployment has a result. A bundle deployment that is not installed has a result
+// evaluated reports whether a bundle deployment has a result. A bundle deployment that is not installed has a result
 // if the desired objects are those of releases, and none if they are those of bundles.
 func (r *Result) evaluated(d *BundleDeployment) bool {
 	switch d.Problem {
@@ -149,7 +149,7 @@ func (r *Result) firstUnread() (reason, detail string) {
 	return "", ""
 }
 
-// NoRecordCaptured says whether the data consists of captures with Fleet's own objects alone, such as those of fleet dump: they name releases, but
+// NoRecordCaptured reports whether the data consists of captures with Fleet's own objects alone, such as those of fleet dump: they name releases, but
 // contain no release record.
 func NoRecordCaptured(desired *resolve.DesiredState) bool {
 	for _, c := range desired.Clusters {
@@ -160,7 +160,7 @@ func NoRecordCaptured(desired *resolve.DesiredState) bool {
 	return len(desired.Clusters) > 0 && slices.ContainsFunc(desired.BundleDeployments, func(bd *v1alpha1.BundleDeployment) bool { return bd.Status.Release != "" })
 }
 
-// DesireUnknown says why it is not known whether a bundle desires an object that no known bundle desires; empty if it is known.
+// DesireUnknown returns the reason why a bundle that could not be read may desire an object that no known bundle desires; empty if there is none.
 func DesireUnknown(desired *resolve.DesiredState, c *resolve.Cluster) string {
 	if problem, detail := resolve.RecordsProblem(c.State, ""); problem != "" {
 		return "not every release record could be read: " + detail

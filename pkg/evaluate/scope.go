@@ -17,7 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Scope says which bundle deployments are evaluated. The zero value is all of them.
+// Scope selects the bundle deployments that are evaluated. The zero value selects all of them.
 type Scope struct {
 	// Namespace is a workspace: the namespace of GitRepos, HelmOps and Bundles. If only a release is known, it is the release's namespace.
 	Namespace string
@@ -55,7 +55,7 @@ func TargetKinds() map[string][]string {
 // String returns the target as the user types it.
 func (t Target) String() string { return t.Kind + "/" + t.Name }
 
-// Whole says whether everything is in scope.
+// Whole reports whether everything is in scope.
 func (s Scope) Whole() bool { return s.Namespace == "" && s.Selector == nil && len(s.Targets) == 0 }
 
 // Pick returns the bundle deployments in scope. The error is a *NotFoundError if a target does not exist, and
@@ -67,7 +67,7 @@ func (s Scope) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeployment,
 	var out []*resolve.BundleDeployment
 	hit := make([]bool, len(s.Targets))
 	for _, d := range desired.Deployments {
-		if !s.inNamespace(d) || !s.selected(d) {
+		if s.Namespace != "" && workspaceOf(d) != s.Namespace || s.Selector != nil && (d.BD == nil || !s.Selector.Matches(labels.Set(d.BD.Labels))) {
 			continue
 		}
 		in := len(s.Targets) == 0
@@ -109,7 +109,7 @@ func (s Scope) nothing() error {
 // ErrNothingInScope is returned if the targets exist, or the namespace or selector is valid, but no bundle deployment matches.
 var ErrNothingInScope = errors.New("no bundle deployment matches")
 
-// NotFoundError says that a target does not exist.
+// NotFoundError reports that a target does not exist.
 type NotFoundError struct {
 	Target    Target
 	Namespace string
@@ -128,11 +128,7 @@ func (e *NotFoundError) Error() string {
 func workspaces(desired *resolve.DesiredState) []string {
 	seen := map[string]bool{}
 	for _, d := range desired.Deployments {
-		if d.BD == nil {
-			seen[d.Release.Namespace] = true
-		} else if ns := d.BD.Labels[fleet.BundleNamespaceLabel]; ns != "" {
-			seen[ns] = true
-		}
+		seen[workspaceOf(d)] = true
 	}
 	for _, k := range state.Kinds {
 		if k.Name == state.BundleDeployment || k.Name == state.ClusterGroup {
@@ -142,24 +138,16 @@ func workspaces(desired *resolve.DesiredState) []string {
 			seen[o.GetNamespace()] = true
 		}
 	}
+	delete(seen, "")
 	return slices.Sorted(maps.Keys(seen))
 }
 
-func (s Scope) inNamespace(d *resolve.BundleDeployment) bool {
-	if s.Namespace == "" {
-		return true
-	}
+// workspaceOf returns the namespace of the bundle or, if only a release is known, the namespace of the release.
+func workspaceOf(d *resolve.BundleDeployment) string {
 	if d.BD == nil {
-		return d.Release.Namespace == s.Namespace
+		return d.Release.Namespace
 	}
-	return d.BD.Labels[fleet.BundleNamespaceLabel] == s.Namespace
-}
-
-func (s Scope) selected(d *resolve.BundleDeployment) bool {
-	if s.Selector == nil {
-		return true
-	}
-	return d.BD != nil && s.Selector.Matches(labels.Set(d.BD.Labels))
+	return d.BD.Labels[fleet.BundleNamespaceLabel]
 }
 
 func (t Target) is(kind string) bool { return t.Kind == strings.ToLower(kind) }
@@ -177,7 +165,7 @@ func (t Target) names(d *resolve.BundleDeployment) bool {
 	return key != "" && (key == t.Name || strings.HasSuffix(key, "/"+t.Name))
 }
 
-// exists says whether the target exists, also if it has no bundle deployment.
+// exists reports whether the target exists, also if it has no bundle deployment.
 func (s Scope) exists(f *state.Fleet, t Target) bool {
 	for _, k := range state.Kinds {
 		if !t.is(k.Name) || k.Name == state.BundleDeployment {

@@ -57,7 +57,7 @@ func Questions(deployments []*BundleDeployment, all bool) []*Object {
 	return out
 }
 
-// answered settles an object by what applying its manifest would change, if the bundle and its autoscaler do not ignore that. scaledAway says
+// answered updates the state of an object with the answer of the server. It ignores the changes that the bundle or an autoscaler explains. scaledAway says
 // that an autoscaler explains its number of replicas.
 func (o *Object) answered(a Answer, scaledAway bool) {
 	matters := func(path string) bool { return path != replicasPath || !scaledAway }

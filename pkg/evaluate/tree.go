@@ -22,11 +22,11 @@ type Aggregate struct {
 	// All counts its bundle deployments, in scope or not.
 	All    int
 	Actual Actual
-	// Complete says that all its bundle deployments are in scope and could be read. Partial totals cannot be compared with Fleet's.
+	// Complete reports that all its bundle deployments are in scope and could be read. Partial totals cannot be compared with Fleet's.
 	Complete bool
-	// Unread says that the objects of one of them could not be read.
+	// Unread reports that the objects of one of them could not be read.
 	Unread bool
-	// Listed says that all BundleDeployments that may be part of it were read.
+	// Listed reports that all BundleDeployments that may be part of it were read.
 	Listed bool
 }
 
@@ -39,18 +39,8 @@ type Actual struct {
 // Key is "namespace/name".
 func (a *Aggregate) Key() string { return a.Object.GetNamespace() + "/" + a.Object.GetName() }
 
-// Tree holds every Aggregate by kind, in the order in which they were read.
+// Tree has every Aggregate by kind, in the order in which they were read.
 type Tree map[string][]*Aggregate
-
-// Find returns the Aggregate of a kind by its key, nil if there is none.
-func (t Tree) Find(kind, key string) *Aggregate {
-	for _, a := range t[kind] {
-		if a.Key() == key {
-			return a
-		}
-	}
-	return nil
-}
 
 // newTree computes the totals of the bundle deployments in scope.
 func newTree(desired *resolve.DesiredState, scope []*BundleDeployment, whole bool) Tree {
@@ -121,12 +111,10 @@ func (a *Aggregate) addMembers(clusters []*Aggregate) {
 			continue
 		}
 		a.Clusters = append(a.Clusters, c)
-		a.BundleDeployments = append(a.BundleDeployments, c.BundleDeployments...)
+		for _, d := range c.BundleDeployments {
+			a.add(d)
+		}
 		a.All += c.All
-		a.Actual.BundleDeployments += c.Actual.BundleDeployments
-		a.Actual.ReadyBundleDeployments += c.Actual.ReadyBundleDeployments
-		a.Actual.Counts = a.Actual.Counts.Plus(c.Actual.Counts)
 		a.Complete = a.Complete && c.Complete
-		a.Unread = a.Unread || c.Unread
 	}
 }

@@ -29,7 +29,7 @@ func TestGroupComplete(t *testing.T) {
 		group.Namespace, group.Name, group.Spec.Selector = "fleet-default", "prod", &metav1.LabelSelector{}
 		desired := &resolve.DesiredState{Fleet: &state.Fleet{ClusterGroups: []*v1alpha1.ClusterGroup{group},
 			Coverage: map[string]source.Coverage{state.ClusterKind: tc.clusters, state.BundleDeployment: all}}}
-		if got := newTree(desired, nil, tc.whole).Find(state.ClusterGroup, "fleet-default/prod"); got.Complete != tc.complete {
+		if got := newTree(desired, nil, tc.whole)[state.ClusterGroup][0]; got.Complete != tc.complete {
 			t.Errorf("%s: complete is %t, want %t", tc.name, got.Complete, tc.complete)
 		}
 	}

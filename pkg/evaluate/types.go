@@ -5,6 +5,8 @@
 package evaluate
 
 import (
+	"slices"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -13,8 +15,8 @@ import (
 // State is the state of an object or of a bundle deployment.
 type State string
 
-// The states. An object has the first state that applies, in the order Unknown, Missing, Unowned, Modified, NotReady, Ready. A bundle deployment may also be
-// OutOfSync, WaitApplied or ErrApplied.
+// The states. An object has the first state that applies, in the order Unknown, Missing, Unowned, Modified, NotReady, Ready. A bundle deployment
+// may also be OutOfSync, WaitApplied or ErrApplied.
 const (
 	Unknown     State = "Unknown"
 	Missing     State = "Missing"
@@ -27,8 +29,8 @@ const (
 	ErrApplied  State = "ErrApplied"
 )
 
-// ScopeUnproven is the reason of the state Unknown for an object that has the set of its bundle with another scope than its release states,
-// while nothing shows which of the two the agent uses.
+// ScopeUnproven is the reason of the state Unknown for an object that has the set of its bundle with another scope than its release, if no
+// running agent shows which of the two scopes is in use.
 const ScopeUnproven = "ScopeUnproven"
 
 // Counts count the objects of a bundle by their state: Desired = Ready + Missing + Unowned + Modified + NotReady + Unknown. Orphaned objects are
@@ -71,15 +73,15 @@ type Object struct {
 	Reason, Message string
 	// Metadata is the ownership metadata of the live object, where there is one.
 	Metadata ownership.Metadata
-	// IDMismatch says that an owned object has another set id than its bundle. Fleet ignores that.
+	// IDMismatch reports that an owned object has another set id than its bundle. Fleet ignores that.
 	IDMismatch bool
 	// Owner is the present owner, if it is not the bundle.
 	Owner       *Owner
 	Differences []Difference
-	// NotReady says that the object is not ready, also if its state is another one. Condition is the condition that is not met.
+	// NotReady reports that the object is not ready, also if its state is another one. Condition is the condition that is not met.
 	NotReady  bool
 	Condition string
-	// TTLAfterFinished is, of a missing Job, the spec.ttlSecondsAfterFinished that its manifest states; nil if it states none.
+	// TTLAfterFinished is, for a missing Job, the spec.ttlSecondsAfterFinished of its manifest; nil if the manifest does not set it.
 	TTLAfterFinished *int64
 	// Live has the data that adopting the object needs; nil unless Options.Predict is set and there is a live object.
 	Live *Live
@@ -99,27 +101,27 @@ type Live struct {
 	Deleting             bool
 	// Controller is "Kind name" of the object that controls it.
 	Controller string
-	// Keep says that Helm leaves it in place when its release is uninstalled.
+	// Keep reports that Helm leaves it in place when its release is uninstalled.
 	Keep bool
-	// LastApplied are, of an unowned object, the paths that its last-applied annotation states, the bundle does not, and the object has: Fleet
-	// calls them modified.
+	// LastApplied are, for an unowned object, the paths of the fields that its last-applied annotation and the object have, and the bundle does not
+	// have: Fleet reports them as modified.
 	LastApplied []string
 }
 
 // Difference is one field that differs. Manager, operation and time are set if the object's managedFields record them.
 type Difference struct {
 	Path                   string
-	Desired, Live, Release Value // Release is the value in the release record, if the bundle was rendered and states another one
+	Desired, Live, Release Value // Release is the value in the release record, if the bundle was rendered and has another one
 	Manager, Operation     string
 	Subresource, Time      string
-	// AtAdmission says that no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API server
+	// AtAdmission reports that no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API server
 	// set it.
 	AtAdmission bool
 	// Note qualifies the difference: a different order, or the result of the server's dry run.
 	Note string
 }
 
-// Who says who made the difference and when, if that is recorded.
+// Who describes the writer of the live value and the time, if they are recorded.
 func (d Difference) Who() string {
 	switch {
 	case d.AtAdmission:
@@ -140,9 +142,9 @@ func (d Difference) Who() string {
 	return s
 }
 
-// ShowsValue says whether a side of the difference is a value that is not masked.
+// ShowsValue reports whether a side of the difference is a value that is not masked.
 func (d Difference) ShowsValue() bool {
-	return d.Desired.shown() || d.Live.shown() || d.Release.shown()
+	return slices.ContainsFunc([]Value{d.Desired, d.Live, d.Release}, func(v Value) bool { return !v.IsZero() && !v.Secret() })
 }
 
 // Undesired is a live object that has a hash and that no release desires.
@@ -151,7 +153,7 @@ type Undesired struct {
 	// On is the cluster that it is on.
 	On       *resolve.Cluster
 	Metadata ownership.Metadata
-	// NoPrune says that a label excludes the object from what Fleet calls orphaned, Controlled that another object controls it.
+	// NoPrune reports that a label excludes the object from the orphaned objects of Fleet; Controlled reports that another object controls it.
 	NoPrune, Controlled bool
 	Controller          string // "kind name" of the controlling object
 }
@@ -164,6 +166,6 @@ type BundleDeployment struct {
 	Orphans []Undesired
 	Counts  Counts
 	State   State
-	// ServerSide says that Helm applies its next deploy server-side.
+	// ServerSide reports that Helm applies its next deploy server-side.
 	ServerSide bool
 }

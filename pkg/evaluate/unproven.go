@@ -38,7 +38,7 @@ func unproven(deployments []*BundleDeployment) {
 	}
 }
 
-// otherScope says whether an object has the set of its own bundle, made with another scope.
+// otherScope reports whether an object has the set of its own bundle, made with another scope.
 func otherScope(d *BundleDeployment, o *Object) bool {
 	_, ok := fleet.ScopeOfSet(o.Metadata.SetID, d.Name)
 	return ok && o.Metadata.SetID != d.Ownership.SetID && o.Metadata.Hash == fleet.Hash(o.Metadata.SetID)

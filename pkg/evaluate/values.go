@@ -25,7 +25,7 @@ func plain(_ compare.Difference, v any) Value { return Plain(v) }
 
 // valuesOf returns the valueOf for an object. For a Secret, it hides the data and every copy of the data.
 func valuesOf(ref object.Ref, sides ...object.Content) valueOf {
-	if !isSecret(ref) {
+	if !ref.IsSecret() {
 		return plain
 	}
 	held := map[string]bool{}
@@ -40,7 +40,7 @@ func valuesOf(ref object.Ref, sides ...object.Content) valueOf {
 	}
 }
 
-// holdsSecret says whether a field of a Secret contains its data. That is every field except type, immutable and metadata; in metadata, it is
+// holdsSecret reports whether a field of a Secret contains its data. That is every field except type, immutable and metadata; in metadata, it is
 // the annotations in which kubectl and Rancher's apply library keep a copy.
 func holdsSecret(p fieldpath.Path) bool {
 	if len(p) == 0 || p[0].FieldName == nil {
@@ -70,7 +70,7 @@ func dataOf(c object.Content, into map[string]bool) {
 	delete(into, "")
 }
 
-// repeats says whether a value outside of a Secret's data repeats the data: it is a Secret as JSON, or it has a word that equals a value of any
+// repeats reports whether a value outside of a Secret's data repeats the data: it is a Secret as JSON, or it has a word that equals a value of any
 // length. Package redact hides longer values within a text.
 func repeats(v any, held map[string]bool) bool {
 	found := redact.SecretIn(v) != nil

@@ -59,6 +59,9 @@ func (r Ref) GroupVersionKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
 }
 
+// IsSecret reports whether the object is a Secret of the core group.
+func (r Ref) IsSecret() bool { return r.Kind == "Secret" && Group(r.APIVersion) == "" }
+
 // Compare orders references by key, then by version.
 func (r Ref) Compare(o Ref) int {
 	return cmp.Or(r.Key().Compare(o.Key()), cmp.Compare(r.APIVersion, o.APIVersion))

@@ -147,7 +147,7 @@ func (r *rollout) ofAgent() bool {
 func (r *rollout) garbageCollected(release string) {
 	tag := "" // of the agent's image
 	if on := r.d.On; on != nil {
-		tag = on.Versions()[on.AgentOf(r.d.BundleDeployment)]
+		tag = on.AgentVersion(r.d.Namespace)
 	}
 	agent, known := fleet.ParseVersion(tag)
 	rule, effect := garbageCollected, "this agent's garbage collection does not find its bundle, and uninstalls it"

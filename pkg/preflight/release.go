@@ -45,7 +45,7 @@ func (r *rollout) release() {
 // inUse reports the owner of the release, if it is not the bundle. last is the latest revision.
 func (r *rollout) inUse(last *state.Record) {
 	d := r.d
-	agent := d.On.AgentOf(d.BundleDeployment)
+	agent := d.On.AgentOf(d.Namespace)
 	var owner string
 	switch {
 	case last.Damaged != "":

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -110,10 +111,10 @@ func large() *report.Audit {
 	}
 	shop := object.Ref{APIVersion: "example.com/v1", Kind: "Shop", Namespace: "web", Name: "größe-店"}
 	big.Resources = append(big.Resources, report.Resource{Ref: shop, State: report.Modified, Differences: []report.Difference{
-		{Path: ".spec.text", Desired: report.Plain("one\ntwo\n"), Live: report.Plain("one\n\x1b[31mtwo\x07\n")},
-		{Path: ".spec.list", Desired: report.Plain([]any{"a", int64(1)}), Live: report.Plain([]any{int64(1), "a"}), Note: "the order differs"},
-		{Path: ".spec.password", Desired: report.Secret("x"), Live: report.Secret("y"), Manager: "größe", Operation: "Update", Time: "2026-01-02T03:04:05Z"},
-		{Path: ".spec.gone", Desired: report.Plain(true)}}})
+		{Path: ".spec.text", Desired: evaluate.Plain("one\ntwo\n"), Live: evaluate.Plain("one\n\x1b[31mtwo\x07\n")},
+		{Path: ".spec.list", Desired: evaluate.Plain([]any{"a", int64(1)}), Live: evaluate.Plain([]any{int64(1), "a"}), Note: "the order differs"},
+		{Path: ".spec.password", Desired: evaluate.Secret("x"), Live: evaluate.Secret("y"), Manager: "größe", Operation: "Update", Time: "2026-01-02T03:04:05Z"},
+		{Path: ".spec.gone", Desired: evaluate.Plain(true)}}})
 	add(report.Finding{Code: "FD104", Severity: report.Warning, Object: shop, Message: "shop.example.com web/größe-店 differs in .spec.text, .spec.list, .spec.password, 1 more field",
 		Evidence: []string{".spec.text: who changed it is not recorded", ".spec.password: last written by größe (Update) at 2026-01-02T03:04:05Z"}, Remediation: "kubectl fleetdoctor audit bundle/" + long + " --diff"})
 	add(report.Finding{Code: "FD107", Severity: report.Warning, Object: shop, Message: "shop.example.com web/größe-店 is not ready: Ready=False (Geschlossen)",
@@ -218,7 +219,7 @@ func fill(v reflect.Value, evil string) {
 		}
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[report.Value]() {
-			v.Set(reflect.ValueOf(report.Plain(evil)))
+			v.Set(reflect.ValueOf(evaluate.Plain(evil)))
 			return
 		}
 		for i := range v.NumField() {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -44,7 +45,7 @@ func poison(v reflect.Value) {
 		v.SetMapIndex(reflect.ValueOf(hostile), value)
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[report.Value]() {
-			v.Set(reflect.ValueOf(report.Plain(map[string]any{hostile: []any{hostile}})))
+			v.Set(reflect.ValueOf(evaluate.Plain(map[string]any{hostile: []any{hostile}})))
 			return
 		}
 		for i := range v.NumField() {

@@ -52,14 +52,14 @@ func NewSource(d source.Description, desired *resolve.DesiredState) Source {
 	out := Source{Kind: string(d.Origin), Context: d.Context, Server: d.Server, Path: strings.Join(d.Paths, ", "), KubernetesVersion: d.KubernetesVersion}
 	versions := FleetVersions{Controller: desired.ControllerVersion}
 	for _, c := range desired.Clusters {
-		for ns, v := range c.Versions() {
-			if v == "" {
+		for ns, w := range c.State.Workloads {
+			if w.Version == "" {
 				continue
 			}
 			if versions.Agents == nil {
 				versions.Agents = map[string]string{}
 			}
-			versions.Agents[c.ClusterOfAgent(ns)] = v
+			versions.Agents[c.ClusterOfAgent(ns)] = w.Version
 		}
 	}
 	if versions.Controller != "" || versions.Agents != nil {
@@ -95,13 +95,10 @@ func Gaps(gaps []source.Gap) []Gap {
 	return slices.Compact(out)
 }
 
-// NewCounts converts counts.
-func NewCounts(c evaluate.Counts) Counts { return Counts(c) }
-
 func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
 	out := BundleDeployment{
 		Namespace: d.Namespace, Name: d.Name, Cluster: d.Cluster, Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp,
-		SetID: d.Ownership.SetID, Hash: d.Ownership.Hash, State: State(d.State), Reason: string(d.Problem), Counts: NewCounts(d.Counts),
+		SetID: d.Ownership.SetID, Hash: d.Ownership.Hash, State: State(d.State), Reason: string(d.Problem), Counts: Counts(d.Counts),
 		Resources: make([]Resource, 0, len(d.Objects)+len(d.Orphans)),
 	}
 	if d.BD != nil {
@@ -138,8 +135,7 @@ func NewOwner(o *evaluate.Owner) *Owner {
 func Differences(all []evaluate.Difference) []Difference {
 	var out []Difference
 	for _, d := range all {
-		out = append(out, Difference{Path: d.Path, Desired: newValue(d.Desired), Live: newValue(d.Live), Release: newValue(d.Release), Manager: d.Manager,
-			Operation: d.Operation, Subresource: d.Subresource, Time: d.Time, AtAdmission: d.AtAdmission, Note: d.Note})
+		out = append(out, Difference(d))
 	}
 	return out
 }
@@ -154,7 +150,7 @@ func newAggregates(all []*evaluate.Aggregate, codes map[string][]string) []Aggre
 		}
 		out = append(out, Aggregate{Namespace: a.Object.GetNamespace(), Name: a.Object.GetName(), Reported: newReported(a.Object.Reported()),
 			Actual: Actual{BundleDeployments: a.Actual.BundleDeployments, ReadyBundleDeployments: a.Actual.ReadyBundleDeployments,
-				Counts: NewCounts(a.Actual.Counts)},
+				Counts: Counts(a.Actual.Counts)},
 			Findings: slices.Compact(codes[a.Kind+" "+a.Key()])})
 	}
 	slices.SortFunc(out, func(x, y Aggregate) int {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
@@ -135,24 +136,23 @@ func present[T any](l []T) []T {
 // value replaces a secret value by a numbered mask: equal values get the same mask. It also hides secrets inside other values.
 func (h *redactor) value(v Value) Value {
 	switch {
-	case !v.set:
+	case v.IsZero():
 		return v
-	case !v.secret:
-		v.v = h.inside(v.v)
-		return v
+	case !v.Secret():
+		return evaluate.Plain(h.inside(v.Reveal()))
 	case h.ordinals == nil:
 		return v
 	}
-	raw, err := json.Marshal(v.v)
+	raw, err := json.Marshal(v.Reveal())
 	if err != nil {
-		raw = []byte(fmt.Sprint(v.v))
+		raw = []byte(fmt.Sprint(v.Reveal()))
 	}
 	mask, ok := h.ordinals[string(raw)]
 	if !ok {
 		mask = fmt.Sprintf("***%d", len(h.ordinals)+1)
 		h.ordinals[string(raw)] = mask
 	}
-	return Value{set: true, secret: true, mask: mask}
+	return evaluate.Masked(mask)
 }
 
 // inside hides secrets in the strings of a value that is not itself secret.

@@ -190,6 +190,9 @@ type Owner struct {
 	BundleDeployment string `json:"bundleDeployment,omitempty"`
 }
 
+// Value is a value in a difference.
+type Value = evaluate.Value
+
 // Difference is one field that differs. Manager, operation and time are set if the object's managedFields record them.
 type Difference struct {
 	Path        string `json:"path"`
@@ -209,7 +212,7 @@ type Difference struct {
 
 // Who describes the writer of the live value and the time, if they are recorded.
 func (d Difference) Who() string {
-	return evaluate.Difference{Manager: d.Manager, Operation: d.Operation, Subresource: d.Subresource, Time: d.Time, AtAdmission: d.AtAdmission}.Who()
+	return evaluate.Difference(d).Who()
 }
 
 // Severity of a finding.

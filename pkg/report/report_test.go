@@ -122,7 +122,7 @@ func TestRedactedCopies(t *testing.T) {
 	var secrets redact.Secrets
 	secrets.AddPlain(secret)
 	a := &Audit{Findings: []Finding{{Message: secret, Evidence: []string{secret}}}, Gaps: []Gap{{What: secret}}, Notes: []string{secret},
-		BundleDeployments: []BundleDeployment{{Resources: []Resource{{Message: secret, Differences: []Difference{{Path: ".a", Live: Plain(secret)}}}}}}}
+		BundleDeployments: []BundleDeployment{{Resources: []Resource{{Message: secret, Differences: []Difference{{Path: ".a", Live: evaluate.Plain(secret)}}}}}}}
 	before, err := json.Marshal(a)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestRedactedCopies(t *testing.T) {
 // TestValue checks how a value is printed. A secret is never printed, even before the report is redacted, and by no verb of fmt.
 func TestValue(t *testing.T) {
 	const secret = "invented-secret-value"
-	v := Secret(secret)
+	v := evaluate.Secret(secret)
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
 		if s := fmt.Sprintf(format, v); strings.Contains(s, secret) {
 			t.Errorf("%s shows it: %s", format, s)
@@ -145,7 +145,7 @@ func TestValue(t *testing.T) {
 			t.Errorf("%s shows it in a difference: %s", format, s)
 		}
 	}
-	raw, err := json.Marshal(Difference{Path: ".a", Desired: v, Live: Plain(map[string]any{"a": int64(1)})})
+	raw, err := json.Marshal(Difference{Path: ".a", Desired: v, Live: evaluate.Plain(map[string]any{"a": int64(1)})})
 	if err != nil || string(raw) != `{"path":".a","desired":"***","live":{"a":1}}` {
 		t.Errorf("JSON %s, error %v", raw, err)
 	}
@@ -153,14 +153,14 @@ func TestValue(t *testing.T) {
 	if err := json.Unmarshal(raw, &back); err != nil || back.Desired.Shown() != "***" || back.Live.IsZero() {
 		t.Errorf("read back %+v, error %v", back, err)
 	}
-	raw, err = json.Marshal(Difference{Path: ".a", Desired: Plain(nil)})
+	raw, err = json.Marshal(Difference{Path: ".a", Desired: evaluate.Plain(nil)})
 	if err != nil || string(raw) != `{"path":".a","desired":null}` {
 		t.Errorf("a value that is null: %s, error %v", raw, err)
 	}
-	if !(Value{}).IsZero() || Plain(nil).IsZero() || Plain("").IsZero() {
+	if !(Value{}).IsZero() || evaluate.Plain(nil).IsZero() || evaluate.Plain("").IsZero() {
 		t.Error("no value and an empty value are the same")
 	}
-	if !Plain("a").Equal(Plain("a")) || Plain("a").Equal(Plain("b")) || Plain("***").Equal(v) || (Value{}).Equal(Plain(nil)) {
+	if !evaluate.Plain("a").Equal(evaluate.Plain("a")) || evaluate.Plain("a").Equal(evaluate.Plain("b")) || evaluate.Plain("***").Equal(v) || (Value{}).Equal(evaluate.Plain(nil)) {
 		t.Error("values are compared wrongly")
 	}
 }
@@ -228,7 +228,7 @@ func TestHidden(t *testing.T) {
 	secrets.AddPlain(secret)
 	a := &Audit{
 		BundleDeployments: []BundleDeployment{{Resources: []Resource{{Message: secret, Differences: []Difference{
-			{Path: ".a", Desired: Plain(secret), Live: Plain(map[string]any{secret: []any{secret, int64(1), nil}}), Note: secret, Manager: secret}}}}}},
+			{Path: ".a", Desired: evaluate.Plain(secret), Live: evaluate.Plain(map[string]any{secret: []any{secret, int64(1), nil}}), Note: secret, Manager: secret}}}}}},
 		Findings: []Finding{{Message: secret, Evidence: []string{secret}, Remediation: secret}},
 		Gaps:     []Gap{{What: secret, Reason: secret, Effect: secret}},
 		Notes:    []string{secret},
@@ -269,7 +269,7 @@ func TestUnstatedSecrets(t *testing.T) {
 		return &Audit{
 			BundleDeployments: []BundleDeployment{{Namespace: "c", Name: "bbb", Release: "web/bbb:1", Resources: []Resource{
 				{Ref: object.Ref{Kind: "ConfigMap", Namespace: "web", Name: "cfg"}, Message: "the value is " + secret, Differences: []Difference{
-					{Path: ".data.a", Live: Plain(secret), Time: "2026-01-01T00:00:00Z"}, {Path: ".data." + secret, Manager: secret}}}}}},
+					{Path: ".data.a", Live: evaluate.Plain(secret), Time: "2026-01-01T00:00:00Z"}, {Path: ".data." + secret, Manager: secret}}}}}},
 			Findings: []Finding{
 				{Code: "FD101", Message: "configmap web/gone is not on the cluster", Evidence: []string{"it is in the manifest of release web/bbb:1"},
 					Remediation: "deploy the bundle again"},

@@ -36,7 +36,7 @@ type AgentScope struct {
 	Source string
 }
 
-// Proven says whether a running agent shows the scope or the user states it.
+// Proven reports whether a running agent shows the scope or the user states it.
 func (s AgentScope) Proven() bool {
 	return s.Evidence == EvidenceRunning || s.Evidence == EvidenceStated
 }
@@ -58,11 +58,11 @@ type Dispute struct {
 	Agent string
 	// Declared is the scope in the Cluster's spec.
 	Declared string
-	// Used is the scope that the evaluation uses. With EvidenceReleases, each release states its own set.
+	// Used is the scope that the evaluation uses. With EvidenceReleases, each release has its own set.
 	Used AgentScope
-	// Mixed says that the releases were made with more than one scope.
+	// Mixed reports that the releases were made with more than one scope.
 	Mixed bool
-	// Deployments are those whose set the declared scope would change.
+	// Deployments are those that would have another set with the declared scope.
 	Deployments []*BundleDeployment
 	// Carriers count the live objects of these bundle deployments by their set. They are counted only if no running agent settles the dispute.
 	Carriers Carriers
@@ -95,7 +95,7 @@ func (x *Dispute) Key() DisputeKey {
 // Carriers count the live objects of a dispute's bundle deployments that have one of the two sets.
 type Carriers struct {
 	Used, Declared int
-	// Complete says that all objects of these bundle deployments could be read.
+	// Complete reports that all objects of these bundle deployments could be read.
 	Complete bool
 }
 
@@ -140,8 +140,8 @@ func (c *Cluster) NewBundleScope() AgentScope {
 		return AgentScope{*c.stated, EvidenceStated, "--agent-scope"}
 	}
 	var out AgentScope
-	for i, agent := range slices.Sorted(maps.Keys(c.scopes)) {
-		switch s := c.scopes[agent]; {
+	for i, agent := range slices.Sorted(maps.Keys(c.Scopes)) {
+		switch s := c.Scopes[agent]; {
 		case s.Evidence == "" || i > 0 && s.Scope != out.Scope:
 			return AgentScope{}
 		case i == 0 || out.Proven():
@@ -151,35 +151,11 @@ func (c *Cluster) NewBundleScope() AgentScope {
 	return out
 }
 
-// Contradicts returns the scopes of the running agents of the cluster if none of them is the scope that the user states.
-func (c *Cluster) Contradicts(stated string) []AgentScope {
-	var out []AgentScope
-	for _, agent := range slices.Sorted(maps.Keys(c.scopes)) {
-		s := c.scopes[agent]
-		if s.Evidence != EvidenceRunning || s.Scope == stated {
-			return nil
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-// Unshown returns the sorted namespaces of the agents whose running workload does not show a scope.
-func (c *Cluster) Unshown() []string {
-	var out []string
-	for _, agent := range slices.Sorted(maps.Keys(c.scopes)) {
-		if c.scopes[agent].Evidence != EvidenceRunning {
-			out = append(out, agent)
-		}
-	}
-	return out
-}
-
 // findScopes sets the scope of each agent of which the cluster shows a trace.
 func (r *resolver) findScopes() {
 	released := r.releasedScopes()
 	for agent := range r.State.AgentNamespaces() {
-		r.out.scopes[agent] = r.scopeOf(agent, released[agent])
+		r.out.Scopes[agent] = r.scopeOf(agent, released[agent])
 	}
 }
 
@@ -200,7 +176,7 @@ func (r *resolver) scopeOf(agent string, released []string) AgentScope {
 	return AgentScope{}
 }
 
-// declares says whether a Cluster's spec determines the scope of its next agent, because the manager installs that agent.
+// declares reports whether a Cluster's spec determines the scope of its next agent, because the manager installs that agent.
 func declares(c *v1alpha1.Cluster) bool { return c != nil && c.Spec.KubeConfigSecret != "" }
 
 func declaredIn(c *v1alpha1.Cluster) string {
@@ -231,7 +207,7 @@ func (r *resolver) releasedScopes() map[string][]string {
 // is none.
 func (r *resolver) ownership(d *BundleDeployment, rec *state.Record, agent string) {
 	released := releaseOwnership(rec)
-	d.Agent, d.Scope = agent, r.out.scopes[agent]
+	d.Agent, d.Scope = agent, r.out.Scopes[agent]
 	id := fleet.SetID(d.Name, d.Scope.Scope)
 	if released.SetID != "" && !d.Scope.Proven() {
 		// The release itself is the best evidence for its own objects.

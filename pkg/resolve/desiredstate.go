@@ -27,8 +27,8 @@ const (
 	ClusterNotRead    Problem = "ClusterNotRead"   // the objects of its cluster are not read
 	NoReleaseRecord   Problem = "NoReleaseRecord"  // nothing is installed, or the named revision is gone
 	RecordUnreadable  Problem = "RecordUnreadable" // the record or its manifest is damaged
-	RecordNotCaptured Problem = "NotInSnapshot"    // the snapshot does not hold it
-	RecordsForbidden  Problem = "Forbidden"        // reading the Secrets that hold the records is not allowed
+	RecordNotCaptured Problem = "NotInSnapshot"    // the snapshot does not have it
+	RecordsForbidden  Problem = "Forbidden"        // reading the Secrets of the records is not allowed
 	RecordsFailed     Problem = "ReadFailed"       // reading them failed
 )
 
@@ -37,11 +37,11 @@ type DesiredState struct {
 	*state.Fleet
 	// Deployments are all bundle deployments, ordered by namespace, name and release.
 	Deployments []*BundleDeployment
-	// Clusters are those whose objects are read, in the order of their states.
+	// Clusters are the clusters with objects that are read, in the order of their states.
 	Clusters []*Cluster
 }
 
-// Cluster is the desired state of one cluster whose objects are read.
+// Cluster is the desired state of one cluster with objects that are read.
 type Cluster struct {
 	// State is the data that was read from it, without release records.
 	State *state.Cluster
@@ -49,16 +49,16 @@ type Cluster struct {
 	// known by their release. An object that several bundle deployments desire is contested. Several share a hash if two agents without a scope
 	// deploy bundles of the same name. All bundles whose name begins with fleet-agent share one.
 	Claims *desired.Claims[*Object, *BundleDeployment]
-	// SetsComplete says that every release record of the cluster could be read, so that no set is unknown.
+	// SetsComplete reports that every release record of the cluster could be read, so that no set is unknown.
 	SetsComplete bool
-	// ReleasesComplete says that all release records of other tools could be read too, so that a release that is not in Releases does not exist.
+	// ReleasesComplete reports that all release records of other tools could be read too, so that a release that is not in Releases does not exist.
 	// Releases that Helm keeps in an SQL database are never read.
 	ReleasesComplete bool
 	// Releases are the names ("namespace/name") of all known Helm releases, also those that are not Fleet's.
 	Releases map[string]bool
 	// Latest has the highest recorded revision of each release by the same names, without its objects.
 	Latest map[string]*state.Record
-	// Leftovers are releases with Fleet's annotations whose agent's BundleDeployments are known and do not include them.
+	// Leftovers are releases with Fleet's annotations that are not among the known BundleDeployments of their agent.
 	Leftovers []*state.Record
 	// Unreadable are damaged records that no BundleDeployment names: it is not known which bundle they are of.
 	Unreadable []*state.Record
@@ -66,6 +66,8 @@ type Cluster struct {
 	OverBound []*state.Record
 	// Disputes are the scopes that specs declare and that the agents' workloads or releases contradict.
 	Disputes []*Dispute
+	// Scopes are the scopes of the agents of which the cluster shows a trace, by the namespace of the agent.
+	Scopes map[string]AgentScope
 	// Notes are information for the reader that is neither a finding nor a gap.
 	Notes []string
 
@@ -73,7 +75,6 @@ type Cluster struct {
 	secrets [][]byte
 	// watches maps the namespace of an agent to that of the BundleDeployments that the agent watches.
 	watches map[string]string
-	scopes  map[string]AgentScope // by the namespace of the agent
 	stated  *string
 	fleet   *state.Fleet
 }
@@ -98,7 +99,7 @@ type BundleDeployment struct {
 	Deployed time.Time
 	// Ownership is the ownership metadata that its objects should have.
 	Ownership ownership.Metadata
-	// OnOtherCluster says that it is deployed to a cluster that is not read. Otherwise, ClusterNotRead means only that the cluster could not be
+	// OnOtherCluster reports that it is deployed to a cluster that is not read. Otherwise, ClusterNotRead means only that the cluster could not be
 	// determined.
 	OnOtherCluster bool
 	// Agent is the namespace of its agent; empty if no agent is known to deploy it.
@@ -107,10 +108,10 @@ type BundleDeployment struct {
 	ReleaseOwnership ownership.Metadata
 	// Scope is the scope of its agent, from which Ownership is computed.
 	Scope AgentScope
-	// Disputed says that a Cluster's spec declares another scope, and that no running agent shows which of the two is right.
+	// Disputed reports that a Cluster's spec declares another scope, and that no running agent shows which of the two is right.
 	Disputed bool
 
-	// Problem says why Desired is not known; Detail is the same as a sentence.
+	// Problem is the reason why Desired is not known; Detail is the same as a sentence.
 	Problem Problem
 	Detail  string
 	// RecordProblems are problems of the records of the release: a revision that is pending, failed or missing. The desired objects may still be
@@ -129,10 +130,10 @@ type BundleDeployment struct {
 	Removed []*Object
 	// Earlier are the objects of the earlier revisions that are still recorded, Hooks those of the release's hooks.
 	Earlier, Hooks map[KindName]bool
-	// EarlierKnown says that the previous revision was read, or that there is none.
+	// EarlierKnown reports that the previous revision was read, or that there is none.
 	EarlierKnown bool
 
-	// claimed are objects that its record states although they are not in Desired.
+	// claimed are the objects of its record if they are not in Desired.
 	claimed []*Object
 }
 
@@ -162,7 +163,7 @@ func (d *BundleDeployment) Options() *v1alpha1.Options {
 	return &v1alpha1.Options{}
 }
 
-// FromFiles says whether the bundle was read from files.
+// FromFiles reports whether the bundle was read from files.
 func (d *BundleDeployment) FromFiles() bool {
 	return d.Rendering.FileOptions != nil
 }
@@ -181,7 +182,7 @@ func (d *BundleDeployment) Ref() object.Ref {
 	return ref
 }
 
-// SecretRef names the Secret that holds a release record.
+// SecretRef identifies the Secret of a release record.
 func SecretRef(n release.Name) object.Ref {
 	return object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: n.Namespace, Name: n.SecretName()}
 }
@@ -192,7 +193,7 @@ type Object struct {
 	Deployment *BundleDeployment
 	// Raw is the object's JSON in the manifest.
 	Raw []byte
-	// Namespaced says whether the kind has namespaces.
+	// Namespaced reports whether the kind has namespaces.
 	Namespaced bool
 	// Index is its index in the deployment's Desired.
 	Index int
@@ -200,7 +201,7 @@ type Object struct {
 	Unstable []string
 }
 
-// Kept says whether the manifest tells Helm to keep the object when its release no longer needs it.
+// Kept reports whether the manifest tells Helm to keep the object when its release no longer needs it.
 func (o *Object) Kept() bool {
 	m, err := object.ReadMeta(o.Raw)
 	return err == nil && m.Metadata.Annotations[fleet.ResourcePolicyAnnotation] == "keep"
@@ -216,16 +217,12 @@ type RecordProblem struct {
 	Detail string
 }
 
-// Versions are the image tags of the agents of the cluster, by namespace.
-func (c *Cluster) Versions() map[string]string {
-	out := map[string]string{}
-	for ns, w := range c.State.Workloads {
-		out[ns] = w.Version
-	}
-	return out
+// AgentVersion returns the image tag of the agent that deploys the BundleDeployments in a namespace; empty if it is not known.
+func (c *Cluster) AgentVersion(namespace string) string {
+	return c.State.Workloads[c.AgentOf(namespace)].Version
 }
 
-// ClusterOfAgent returns the cluster ("namespace/name") whose agent runs in a namespace of this cluster. It returns the namespace if the cluster
+// ClusterOfAgent returns the cluster ("namespace/name") of the agent that runs in a namespace of this cluster. It returns the namespace if the cluster
 // is not known, or if it reports that its agent runs in another namespace.
 func (c *Cluster) ClusterOfAgent(namespace string) string {
 	for _, o := range c.fleet.Clusters {
@@ -237,13 +234,10 @@ func (c *Cluster) ClusterOfAgent(namespace string) string {
 	return namespace
 }
 
-// AgentOf returns the namespace of the agent on this cluster that deploys a bundle deployment; empty if it is not known.
-func (c *Cluster) AgentOf(d *BundleDeployment) string {
-	if d.Namespace == "" {
-		return ""
-	}
+// AgentOf returns the namespace of the agent on this cluster that deploys the BundleDeployments in a namespace; empty if it is not known.
+func (c *Cluster) AgentOf(namespace string) string {
 	for _, agent := range slices.Sorted(maps.Keys(c.watches)) { // an agent that was moved may have left its Secret behind
-		if c.watches[agent] == d.Namespace {
+		if c.watches[agent] == namespace {
 			return agent
 		}
 	}

@@ -29,8 +29,8 @@ func (c *Cluster) Owners(d *BundleDeployment, key object.Key, have ownership.Met
 	return ownership.Evaluate(c, claim)
 }
 
-// OwnerOf finds the bundle deployment of this cluster whose set the metadata names; nil if there is none, or if several share the set and the Helm
-// annotations do not name the release of one of them.
+// OwnerOf finds the bundle deployment of this cluster that has the set in the metadata. It returns nil if there is none, or if several share the
+// set and the Helm annotations do not name the release of one of them.
 func (c *Cluster) OwnerOf(m ownership.Metadata) *BundleDeployment {
 	if owners := ownership.BundlesOf(c, m); len(owners) == 1 {
 		for _, d := range c.Claims.BySet(owners[0].Desired.Hash) {

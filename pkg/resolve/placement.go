@@ -51,7 +51,7 @@ func (r *resolver) findWatches() {
 	}
 }
 
-// mayReport says whether an agent may be the agent of a Cluster. If the Cluster reports another namespace, the agent was moved, or its Secret is
+// mayReport reports whether an agent may be the agent of a Cluster. If the Cluster reports another namespace, the agent was moved, or its Secret is
 // not Fleet's.
 func (r *resolver) mayReport(agent, deployments string) bool {
 	c := r.byNamespace[deployments]
@@ -130,12 +130,8 @@ func (r *resolver) agentOf(bd *v1alpha1.BundleDeployment) (agent string, here bo
 			return rec.AgentNamespace, true
 		}
 	}
-	for _, agent := range slices.Sorted(maps.Keys(r.out.watches)) {
-		if r.out.watches[agent] == namespace {
-			return agent, true
-		}
-	}
-	return "", false
+	agent = r.out.AgentOf(namespace)
+	return agent, agent != ""
 }
 
 // releaseOwnership returns the ownership metadata of the first object in the manifest that has any.
@@ -155,8 +151,8 @@ func releaseOwnership(r *state.Record) ownership.Metadata {
 	return ownership.Metadata{}
 }
 
-// releasesAlone returns a bundle deployment for each release of an agent whose BundleDeployments are not known, because they could not be read or
-// are on another management cluster. If they are known, a release that none of them names is a leftover.
+// releasesAlone returns a bundle deployment for each release of an agent if the BundleDeployments of that agent are not known, because they could
+// not be read or are on another management cluster. If they are known, a release that none of them names is a leftover.
 func (r *resolver) releasesAlone(deployments []*BundleDeployment) []*BundleDeployment {
 	accounted := map[string]bool{}
 	for _, d := range deployments {
@@ -189,8 +185,8 @@ func (r *resolver) releasesAlone(deployments []*BundleDeployment) []*BundleDeplo
 	return out
 }
 
-// noAgent says whether it is known that no agent runs in a namespace: all agents' Secrets were read, there is at least one, and the namespace has
-// neither Secret nor workload of an agent. Nothing deploys a release whose record names such an agent.
+// noAgent reports whether it is known that no agent runs in a namespace: all agents' Secrets were read, there is at least one, and the namespace has
+// neither Secret nor workload of an agent. No agent deploys a release if its record names such a namespace.
 func (r *resolver) noAgent(namespace string) bool {
 	return covered(r.State.Coverage.AgentSecrets) && len(r.State.AgentSecrets)+len(r.State.HiddenAgentSecrets) > 0 && !r.State.AgentNamespaces()[namespace]
 }
@@ -198,7 +194,7 @@ func (r *resolver) noAgent(namespace string) bool {
 // leftoverSet adds the set of a leftover release, so that its objects are not reported as objects of an unknown set.
 func (r *resolver) leftoverSet(rec *state.Record) {
 	d := &BundleDeployment{Name: rec.BundleID, Release: rec.Name, On: r.out, Problem: NoReleaseRecord, Detail: "its BundleDeployment is gone"}
-	id := fleet.SetID(rec.BundleID, r.out.scopes[rec.AgentNamespace].Scope)
+	id := fleet.SetID(rec.BundleID, r.out.Scopes[rec.AgentNamespace].Scope)
 	if released := releaseOwnership(rec); released.SetID != "" {
 		id = released.SetID
 	}
@@ -206,7 +202,7 @@ func (r *resolver) leftoverSet(rec *state.Record) {
 	r.out.claim(d)
 }
 
-// pending says whether a BundleDeployment in the namespace that the agent watches may still name the release in its status later.
+// pending reports whether a BundleDeployment in the namespace that the agent watches may still name the release in its status later.
 func (r *resolver) pending(watched string, rec *state.Record) bool {
 	return slices.ContainsFunc(r.BundleDeployments, func(bd *v1alpha1.BundleDeployment) bool {
 		return bd.Namespace == watched && bd.Name == rec.BundleID && bd.Status.Release == ""

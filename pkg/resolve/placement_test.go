@@ -377,15 +377,19 @@ func TestOwnerOf(t *testing.T) {
 	}
 }
 
-// TestUnshown checks which agents have no running workload that shows their scope. An agent that only a record names is not listed.
-func TestUnshown(t *testing.T) {
+// TestScopesShown checks which agents have a scope that their running workload shows. An agent that only a record names is not among them.
+func TestScopesShown(t *testing.T) {
 	w := &builder{tb: t}
 	w.secret("a-system", "one").secret("b-system", "two").secret("c-system", "three").workload("a-system", "").
 		recordWithSet("web/x:1", "x", "nowhere", "default-x-evil").recordWithSet("web/y:1", "y", "b-system", "default-y-b")
 	s := w.build()
 	c := s.Clusters[0]
-	if got := strings.Join(c.Unshown(), " "); got != "b-system c-system" {
-		t.Errorf("agents without a workload that shows the scope: %q", got)
+	shown := map[string]bool{}
+	for agent, scope := range c.Scopes {
+		shown[agent] = scope.Evidence == EvidenceRunning
+	}
+	if diff := cmp.Diff(map[string]bool{"a-system": true, "b-system": false, "c-system": false}, shown); diff != "" {
+		t.Errorf("agents that show a scope (-want +got):\n%s", diff)
 	}
 	if s := c.NewBundleScope(); s.Evidence != "" {
 		t.Errorf("the scope of a new bundle is %+v, want none because the agents disagree", s)

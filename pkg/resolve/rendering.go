@@ -32,7 +32,7 @@ type Rendering struct {
 	Key     string
 	// FileOptions are the options of a bundle from files; nil for a bundle of the management cluster.
 	FileOptions *v1alpha1.Options
-	// CompetitorOnly says that the bundle deployment is not audited: only the identities of its desired objects matter.
+	// CompetitorOnly reports that the bundle deployment is not audited: only the identities of its desired objects matter.
 	CompetitorOnly bool
 
 	ReleaseName, ReleaseNamespace string
@@ -44,7 +44,8 @@ type Rendering struct {
 	// RecordSize is the approximate size of the release record in its Secret, in bytes; 0 if it is not known or far below the limit of a Secret.
 	RecordSize int
 
-	// Refused says why Fleet's agent would not deploy the bundle, OverLimit why it could not be rendered here; both are empty if it was rendered.
+	// Refused is the reason why Fleet's agent would not deploy the bundle. OverLimit is the reason why it could not be rendered here. Both are empty if
+	// it was rendered.
 	Refused, OverLimit string
 	// ClusterScoped are the cluster-scoped objects because of which the agent would refuse a bundle with a targetNamespace.
 	ClusterScoped []object.Ref
@@ -115,7 +116,7 @@ func (d *BundleDeployment) replace(x *Rendering) {
 	}
 	for _, o := range d.Desired {
 		d.Recorded[o.Key()] = o.Raw
-		d.Earlier[KindName{o.Kind, o.Name}] = true // an object that the bundle no longer states is left over from the release
+		d.Earlier[KindName{o.Kind, o.Name}] = true // an object that the bundle no longer has is left over from the release
 	}
 	d.Removed = d.Desired
 	d.From, d.Problem, d.Detail = FromBundle, "", ""
@@ -128,16 +129,14 @@ func (d *BundleDeployment) replace(x *Rendering) {
 	d.Ownership = ownership.Desired(d.Ownership.SetID, x.ReleaseName, x.ReleaseNamespace)
 	d.Desired = distinct(d, x.ReleaseNamespace, x.Objects, d.On.State.Namespaced)
 	for _, o := range d.Desired {
-		if isSecret(o.Ref) {
+		if o.IsSecret() {
 			d.On.secrets = append(d.On.secrets, o.Raw)
 		}
 		for rendered, pointers := range x.Unstable {
 			namespace := cmp.Or(rendered.Namespace, x.ReleaseNamespace)
 			if rendered.GroupVersionKind() == o.GroupVersionKind() && rendered.Name == o.Name && (!o.Namespaced || namespace == o.Namespace) {
-				o.Unstable = append(o.Unstable, pointers...) // an object that is stated with and without its namespace has both entries
+				o.Unstable = append(o.Unstable, pointers...) // an object that is in the manifest with and without its namespace has both entries
 			}
 		}
 	}
 }
-
-func isSecret(r object.Ref) bool { return r.Kind == "Secret" && object.Group(r.APIVersion) == "" }

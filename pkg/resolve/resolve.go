@@ -82,13 +82,13 @@ type resolver struct {
 	histories map[string][]*state.Record
 	// byNamespace finds a Cluster by the namespace of its BundleDeployments.
 	byNamespace map[string]*v1alpha1.Cluster
-	// outdated are, by agent, the bundle deployments whose release states another set than the agent uses.
+	// outdated are, by agent, the bundle deployments that have a release with another set than the agent uses.
 	outdated map[string][]*BundleDeployment
 }
 
 func newResolver(in Input, c *state.Cluster, byNamespace map[string]*v1alpha1.Cluster) *resolver {
 	out := &Cluster{State: c.WithoutRecords(), Claims: desired.NewClaims(objectsInOrder, inOrder), Releases: c.Releases, Latest: c.Latest,
-		scopes: map[string]AgentScope{}, stated: in.StatedScope, fleet: in.Fleet, watches: map[string]string{}}
+		Scopes: map[string]AgentScope{}, stated: in.StatedScope, fleet: in.Fleet, watches: map[string]string{}}
 	out.SetsComplete = covered(c.Coverage.Records)
 	r := &resolver{Fleet: in.Fleet, State: c, out: out, histories: c.Histories(), byNamespace: byNamespace, outdated: map[string][]*BundleDeployment{}}
 	for _, rec := range c.Records {
@@ -96,7 +96,7 @@ func newResolver(in Input, c *state.Cluster, byNamespace map[string]*v1alpha1.Cl
 			out.OverBound = append(out.OverBound, rec.Identity())
 		}
 		for _, o := range slices.Concat(rec.Objects, rec.Secrets) {
-			if isSecret(o.Ref) {
+			if o.IsSecret() {
 				out.secrets = append(out.secrets, o.Raw)
 			}
 		}
@@ -110,8 +110,8 @@ func covered(c source.Coverage) bool {
 	return all
 }
 
-// RecordsProblem says why release records of a namespace may be missing ("" for any namespace), as a reason and as a sentence; both are empty if all were
-// read.
+// RecordsProblem returns the reason why release records of a namespace may be missing ("" for any namespace), as a reason and as a sentence.
+// Both are empty if all were read.
 func RecordsProblem(c *state.Cluster, namespace string) (Problem, string) {
 	f, ok := c.Coverage.Records.Of(namespace)
 	if ok {
@@ -183,7 +183,7 @@ func (r *resolver) placementUnknown(d *BundleDeployment) (Problem, string) {
 	return problem, detail
 }
 
-// agentElsewhere says whether this cluster has agent workloads, but not that of the agent of the BundleDeployment's Cluster.
+// agentElsewhere reports whether this cluster has agent workloads, but not that of the agent of the BundleDeployment's Cluster.
 func (r *resolver) agentElsewhere(namespace string) bool {
 	c := r.byNamespace[namespace]
 	if c == nil || c.Status.Agent.Namespace == "" || len(r.State.Workloads) == 0 {
@@ -193,7 +193,7 @@ func (r *resolver) agentElsewhere(namespace string) bool {
 	return !here
 }
 
-// elsewhere says whether a BundleDeployment that is not placed on this cluster must be on another one: this cluster is identified as another one,
+// elsewhere reports whether a BundleDeployment that is not placed on this cluster must be on another one: this cluster is identified as another one,
 // its agents have another management cluster, or it has no agent.
 func (r *resolver) elsewhere() bool {
 	if len(r.out.watches) > 0 || len(r.State.AgentSecrets) > 0 {

@@ -28,7 +28,7 @@ type Work struct {
 	dense atomic.Int64
 }
 
-// charge counts a record, and says whether its manifest may be parsed.
+// charge counts a record, and reports whether its manifest may be parsed.
 func (w *Work) charge(r *Record, unpacked int) bool {
 	if r.BundleID == "" || unpacked <= dense*r.packed {
 		return true

@@ -20,10 +20,10 @@ import (
 type Cluster struct {
 	// Kinds are those that the source can list.
 	Kinds *source.Kinds
-	// Captured says that it was read from a snapshot, which may omit all release records.
+	// Captured reports that it was read from a snapshot, which may omit all release records.
 	Captured bool
 
-	// AgentSecrets maps the namespace of an agent to the namespace of its BundleDeployments, as the Secret of the agent states it.
+	// AgentSecrets maps the namespace of an agent to the namespace of its BundleDeployments, according to the Secret of the agent.
 	AgentSecrets map[string]string
 	// HiddenAgentSecrets are the namespaces of the agents whose Secret does not show that namespace.
 	HiddenAgentSecrets map[string]bool
@@ -36,13 +36,13 @@ type Cluster struct {
 	// Latest has the highest recorded revision of each release by the same names, without its objects.
 	Latest map[string]*Record
 
-	// Coverage says which of these objects were read. Only an adoption plan needs ConfigMaps.
+	// Coverage reports which of these objects were read. Only an adoption plan needs ConfigMaps.
 	Coverage struct{ AgentSecrets, Records, ConfigMaps source.Coverage }
 
 	budget budget
 }
 
-// Namespaced says whether a kind has namespaces, according to the source or, if the source does not have it, the table of built-in kinds.
+// Namespaced reports whether a kind has namespaces, according to the source or, if the source does not have it, the table of built-in kinds.
 func (c *Cluster) Namespaced(gvk schema.GroupVersionKind) bool {
 	if k, ok := c.Kinds.Preferred(gvk.GroupKind()); ok {
 		return k.Namespaced
@@ -50,13 +50,10 @@ func (c *Cluster) Namespaced(gvk schema.GroupVersionKind) bool {
 	return !object.ClusterScoped(gvk.GroupKind())
 }
 
-// AddAgentSecret adds the Secret by which an agent knows its BundleDeployments, given as JSON. Only the name of their namespace is read from
-// it.
+// AddAgentSecret adds the Secret with the namespace of an agent's BundleDeployments, given as JSON. Only the name of that namespace is read.
 func (c *Cluster) AddAgentSecret(raw []byte) error {
 	var s struct {
-		Metadata struct {
-			Namespace string `json:"namespace"`
-		} `json:"metadata"`
+		object.Meta
 		Data map[string][]byte `json:"data"`
 	}
 	if err := object.Into(raw, &s); err != nil {

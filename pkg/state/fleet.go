@@ -24,11 +24,11 @@ type Fleet struct {
 
 	// ControllerVersion is the image tag of fleet-controller, empty if it was not read.
 	ControllerVersion string
-	// Coverage says, by kind, which of these objects were read.
+	// Coverage reports, by kind, which of these objects were read.
 	Coverage map[string]source.Coverage
 }
 
-// Read says whether all objects of a kind in a namespace were read. The namespace "" stands for all namespaces.
+// Read reports whether all objects of a kind in a namespace were read. The namespace "" stands for all namespaces.
 func (f *Fleet) Read(kind, namespace string) bool {
 	_, all := f.Coverage[kind].Of(namespace)
 	return all
@@ -71,7 +71,7 @@ func (f *Fleet) SecretNamespaces() (agents, releases []string) {
 	return agents, slices.Compact(releases)
 }
 
-// NeedsManifest returns a function that says whether the manifest of a revision that is not deployed may be needed. A revision that is newer than
+// NeedsManifest returns a function that reports whether the manifest of a revision that is not deployed may be needed. A revision that is newer than
 // the one that a BundleDeployment names is not needed.
 func (f *Fleet) NeedsManifest() func(release.Name) bool {
 	named := map[string]int{}
@@ -93,8 +93,10 @@ type Kind struct {
 	Resource   string
 	ShortNames []string
 
-	add  func(f *Fleet, raw []byte) error
-	list func(f *Fleet) []v1alpha1.Object
+	// Add adds an object of the kind, given as JSON. It keeps nothing of raw.
+	Add func(f *Fleet, raw []byte) error
+	// Of returns the objects of the kind.
+	Of func(f *Fleet) []v1alpha1.Object
 }
 
 // The names of the kinds.
@@ -123,7 +125,7 @@ func kind[T any, P interface {
 }](name, resource string, objects func(*Fleet) *[]P, short ...string) Kind {
 	return Kind{
 		Name: name, Resource: resource, ShortNames: short,
-		add: func(f *Fleet, raw []byte) error {
+		Add: func(f *Fleet, raw []byte) error {
 			o := P(new(T))
 			if err := object.Into(raw, o); err != nil {
 				return err
@@ -132,7 +134,7 @@ func kind[T any, P interface {
 			*list = append(*list, o)
 			return nil
 		},
-		list: func(f *Fleet) []v1alpha1.Object {
+		Of: func(f *Fleet) []v1alpha1.Object {
 			var out []v1alpha1.Object
 			for _, o := range *objects(f) {
 				out = append(out, o)
@@ -141,9 +143,3 @@ func kind[T any, P interface {
 		},
 	}
 }
-
-// Add adds an object of the kind, given as JSON. It keeps nothing of raw.
-func (k Kind) Add(f *Fleet, raw []byte) error { return k.add(f, raw) }
-
-// Of returns the objects of the kind.
-func (k Kind) Of(f *Fleet) []v1alpha1.Object { return k.list(f) }

@@ -15,9 +15,9 @@ type Record struct {
 	Objects []release.Object
 	// Secrets are the Secrets of the manifest that are not among Objects.
 	Secrets []release.Object
-	// ManifestError says why the manifest could not be read.
+	// ManifestError is the reason why the manifest could not be read.
 	ManifestError error
-	// Damaged says why the record could not be decoded; then only its name is known.
+	// Damaged is the reason why the record could not be decoded; then only its name is known.
 	Damaged string
 	// OverBound is the limit that the record or its manifest exceeds, as a sentence. The release itself is valid, but it is not read.
 	OverBound string

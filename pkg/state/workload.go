@@ -19,9 +19,9 @@ type Workload struct {
 	Kind string
 	// Version is the tag of its image.
 	Version string
-	// Scope is the value of AGENT_SCOPE, empty where the variable is not set.
+	// Scope is the value of AGENT_SCOPE, empty if the variable is not set.
 	Scope string
-	// Doubt says why the workload does not prove the scope: it does not run, or does not show its value. Empty where it proves it.
+	// Doubt is the reason why the workload does not prove the scope: it does not run, or does not show its value. It is empty if it proves the scope.
 	Doubt string
 }
 
@@ -78,8 +78,8 @@ type workloadEnv struct {
 	ValueFrom jsontext.Value `json:"valueFrom"`
 }
 
-// idle says why no pod runs what the template states, "" where one does. A workload without a status, as in a capture that leaves it out, is
-// taken to run.
+// idle returns the reason why no pod of the present template runs; empty if a pod runs. A workload without a status, as in a capture that omits
+// it, counts as running.
 func (w *workloadObject) idle() string {
 	s := w.Status
 	switch {
@@ -95,7 +95,7 @@ func (w *workloadObject) idle() string {
 	return ""
 }
 
-// scope returns the value of AGENT_SCOPE, which is empty where the variable is not there. ok is false where the value comes from elsewhere or
+// scope returns the value of AGENT_SCOPE, which is empty if the variable is not set. ok is false if the value comes from elsewhere or
 // the capture replaced it.
 func (w *workloadObject) scope() (scope string, ok bool) {
 	values := map[string]bool{}
@@ -112,7 +112,7 @@ func (w *workloadObject) scope() (scope string, ok bool) {
 	return scope, !elsewhere && len(values) < 2 && (scope == "" || len(validation.IsDNS1123Label(scope)) == 0)
 }
 
-// tag returns an image's tag, "" where it has none.
+// tag returns the tag of an image, empty without one.
 func tag(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	i := strings.LastIndexByte(image, ':')

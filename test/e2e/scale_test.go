@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -95,7 +96,7 @@ func TestReplicas(t *testing.T) {
 				if !test.modified {
 					continue
 				}
-				diff := cmp.Diff([]report.Difference{{Path: ".spec.replicas", Desired: report.Plain(2.0), Live: report.Plain(float64(test.replicas)),
+				diff := cmp.Diff([]report.Difference{{Path: ".spec.replicas", Desired: evaluate.Plain(2.0), Live: evaluate.Plain(float64(test.replicas)),
 					Manager: "horizontal-pod-autoscaler", Operation: "Update", Subresource: "scale"}}, // the server records no time here
 					r.resource(t, "web", webKey).Differences)
 				if diff != "" {

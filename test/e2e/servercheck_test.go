@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -79,7 +80,7 @@ func TestServerCheckConfirms(t *testing.T) {
 		expect(t, r, outcome{Status: 1, Deployments: map[string]string{"guestbook": "Modified"},
 			Objects: map[string]string{settings: "Modified"}, Findings: []string{"FD104 " + settings}})
 		got := r.resource(t, "guestbook", settings)
-		want := []report.Difference{{Path: ".data.colour", Desired: report.Plain("blue"), Live: report.Plain("red"),
+		want := []report.Difference{{Path: ".data.colour", Desired: evaluate.Plain("blue"), Live: evaluate.Plain("red"),
 			Manager: "kubectl-edit", Operation: "Update", Time: justNow}}
 		if diff := cmp.Diff(want, got.Differences); diff != "" || got.Message != message {
 			t.Errorf("%s: message %q, want %q; differences (-want +got):\n%s", check, got.Message, message, diff)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -136,7 +137,7 @@ func TestStates(t *testing.T) {
 		"a field updated": {
 			change: func(f *fleetServer) { f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":"red"}}`) },
 			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.colour",
-				Desired: report.Plain("blue"), Live: report.Plain("red"), Manager: "kubectl-edit", Operation: "Update", Time: justNow}}},
+				Desired: evaluate.Plain("blue"), Live: evaluate.Plain("red"), Manager: "kubectl-edit", Operation: "Update", Time: justNow}}},
 			finding: "FD104",
 		},
 		"a field applied": {
@@ -144,12 +145,12 @@ func TestStates(t *testing.T) {
 				f.ApplyYAML(f.t, "argocd", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}, data: {size: small}}")
 			},
 			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.size",
-				Desired: report.Plain("large"), Live: report.Plain("small"), Manager: "argocd", Operation: "Apply", Time: justNow}}},
+				Desired: evaluate.Plain("large"), Live: evaluate.Plain("small"), Manager: "argocd", Operation: "Apply", Time: justNow}}},
 			finding: "FD104",
 		},
 		"a field removed": { // a removed field has no manager
 			change:   func(f *fleetServer) { f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":null}}`) },
-			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.colour", Desired: report.Plain("blue")}}},
+			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.colour", Desired: evaluate.Plain("blue")}}},
 			finding:  "FD104",
 		},
 		"only additions": {

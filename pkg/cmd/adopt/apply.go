@@ -155,7 +155,7 @@ func (s *session) evaluateAgain(ctx context.Context) {
 	for _, d := range s.found.Deployments {
 		if written[d.Key()] {
 			scope = append(scope, d.BundleDeployment)
-			counts[d.BundleDeployment] = report.NewCounts(d.Counts)
+			counts[d.BundleDeployment] = report.Counts(d.Counts)
 		}
 	}
 	now, err := s.found.Again(ctx, scope)
@@ -164,7 +164,7 @@ func (s *session) evaluateAgain(ctx context.Context) {
 		return
 	}
 	for _, d := range now {
-		before, after := counts[d.BundleDeployment], report.NewCounts(d.Counts)
+		before, after := counts[d.BundleDeployment], report.Counts(d.Counts)
 		after.Orphaned = before.Orphaned // orphans are not read again
 		if n := after.Unknown - before.Unknown; n > 0 {
 			s.document.Notes = append(s.document.Notes, fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready", objects(n), d.Key()))
