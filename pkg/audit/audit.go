@@ -4,6 +4,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -295,10 +296,7 @@ func (r *reading) render(ctx context.Context) error {
 	if len(bundles) == 0 {
 		return nil
 	}
-	renderer := r.options.Renderer
-	if renderer == nil {
-		renderer = collect.InProcess{}
-	}
+	renderer := cmp.Or[collect.Renderer](r.options.Renderer, collect.InProcess{})
 	renderings, gaps, err := r.Render(ctx, renderer, bundles)
 	if err != nil {
 		return err

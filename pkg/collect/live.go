@@ -108,13 +108,13 @@ func (l *lists) autoscalers(ctx context.Context) error {
 	if len(namespaces) == 0 || !served {
 		return nil
 	}
-	cover, err := l.List(ctx, source.Query{Kind: k.GroupVersionKind, Fallback: namespaces}, func(o source.Object) error {
+	var err error
+	l.out.AutoscalersRead, err = l.List(ctx, source.Query{Kind: k.GroupVersionKind, Fallback: namespaces}, func(o source.Object) error {
 		if a := evaluate.ReadAutoscaler(o.Raw); a != nil {
 			l.out.Autoscalers = append(l.out.Autoscalers, *a)
 		}
 		return nil
 	})
-	l.out.AutoscalersRead = &cover
 	return err
 }
 

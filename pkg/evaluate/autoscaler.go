@@ -24,9 +24,6 @@ type Autoscaler struct {
 	bounds compare.Range
 }
 
-// IsAutoscaler reports whether a kind is that of an Autoscaler, in any version.
-func IsAutoscaler(gvk schema.GroupVersionKind) bool { return gvk.GroupKind() == AutoscalerKind }
-
 // ReadAutoscaler reads an Autoscaler, given as JSON. It returns nil if that cannot be decoded: such an autoscaler explains no difference.
 func ReadAutoscaler(raw []byte) *Autoscaler {
 	var h struct {
@@ -56,7 +53,7 @@ func (a Autoscaler) scales(k object.Key) bool {
 func AutoscalersMatter(lists map[schema.GroupVersionKind]*List) []string {
 	var out []string
 	for gvk, l := range lists {
-		if _, all := l.Coverage.Of(""); IsAutoscaler(gvk) && all && l.Whole {
+		if _, all := l.Coverage.Of(""); gvk.GroupKind() == AutoscalerKind && all && l.Whole {
 			return nil
 		}
 		for i := range l.Objects {

@@ -57,9 +57,7 @@ func (e *Evaluator) Evaluate(observed Observed) Evaluated {
 	}
 	out.Undesired = observed.undesired()
 	e.count(out.Deployments, out.Undesired)
-	if g := unsearched(observed.Unsearched); g != nil {
-		out.Gaps = append(out.Gaps, *g)
-	}
+	out.Gaps = append(out.Gaps, unsearched(observed.Unsearched)...)
 	return out
 }
 
@@ -100,15 +98,13 @@ func (e *Evaluator) scaled(deployments []*BundleDeployment, observed Observed, o
 	for _, l := range observed.Lists {
 		scalers = append(scalers, l.Autoscalers...)
 	}
-	unread := observed.AutoscalersRead != nil && len(observed.AutoscalersRead.Failures()) > 0
-	if unread {
-		out.Gaps = append(out.Gaps, source.CoverageGaps("listing HorizontalPodAutoscalers", *observed.AutoscalersRead,
-			"objects whose number of replicas an autoscaler set are reported as modified")...)
-	}
+	unread := source.CoverageGaps("listing HorizontalPodAutoscalers", observed.AutoscalersRead,
+		"objects whose number of replicas an autoscaler set are reported as modified")
+	out.Gaps = append(out.Gaps, unread...)
 	explained := map[*resolve.Object]bool{}
 	for _, d := range deployments {
 		for i := range d.Objects {
-			if o := &d.Objects[i]; o.replicasDiffer() && o.explainReplicas(scalers, unread) {
+			if o := &d.Objects[i]; o.replicasDiffer() && o.explainReplicas(scalers, len(unread) > 0) {
 				explained[o.Object] = true
 			}
 		}
@@ -154,7 +150,7 @@ func inNamespace(ns string) string {
 }
 
 // unsearched returns one gap for all kinds that could not be searched for orphaned objects.
-func unsearched(kinds []string) *source.Gap {
+func unsearched(kinds []string) []source.Gap {
 	if len(kinds) == 0 {
 		return nil
 	}
@@ -164,8 +160,8 @@ func unsearched(kinds []string) *source.Gap {
 	if n := len(kinds) - most; n > 0 {
 		names += fmt.Sprintf(" and %d more", n)
 	}
-	return &source.Gap{What: "searching for objects with the hash label in " + names, Reason: "not readable",
-		Effect: "orphaned and abandoned objects of these kinds are not found"}
+	return []source.Gap{{What: "searching for objects with the hash label in " + names, Reason: "not readable",
+		Effect: "orphaned and abandoned objects of these kinds are not found"}}
 }
 
 // count sets the counts and the state of each bundle deployment. Missing objects that the bundle's own rules ignore are removed.

@@ -90,7 +90,7 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 		return Observation{}, err
 	}
 	var out Observation
-	if IsAutoscaler(live.Kind) {
+	if live.Kind.GroupKind() == AutoscalerKind {
 		out.Autoscaler = ReadAutoscaler(live.Raw)
 	}
 	desired := e.cluster.Claims.Of(m.Ref().Key())
@@ -165,10 +165,10 @@ type Observed struct {
 	Undesired  []Undesired
 	Unsearched []string
 	Searched   bool
-	// Autoscalers are the autoscalers that were listed because a number of replicas differs. AutoscalersRead is the coverage of that list; nil if
-	// they were not listed.
+	// Autoscalers are the autoscalers that were listed because a number of replicas differs. AutoscalersRead is the coverage of that list; zero
+	// if they were not listed.
 	Autoscalers     []Autoscaler
-	AutoscalersRead *source.Coverage
+	AutoscalersRead source.Coverage
 	// Answers are the results of the server's dry runs.
 	Answers map[*resolve.Object]Answer
 }
