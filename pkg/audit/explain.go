@@ -98,7 +98,7 @@ func (e explainer) id(value string) string {
 
 func (e explainer) release(string) string {
 	name := e.have.Release()
-	if !e.Releases[name] {
+	if !e.State.Releases[name] {
 		return "Helm release " + name + ", which has no record here" + e.asFarAsRead()
 	}
 	for _, d := range e.desired.Deployments {

@@ -65,7 +65,7 @@ func knownNamespaces(r *evaluate.Result) map[string]bool {
 		out[ns] = true
 	}
 	for _, c := range r.Desired.Clusters {
-		for name := range c.Releases {
+		for name := range c.State.Releases {
 			ns, _, _ := strings.Cut(name, "/")
 			out[ns] = true
 		}

@@ -38,7 +38,7 @@ func abandonedByAgent(m evaluate.Undesired) bool {
 	case m.Metadata.SetHasOwner || fleet.IsFleetsOwnSet(m.Metadata.SetID):
 		return false
 	case m.Metadata.SetID == "": // the set id is lost; only Helm's annotations can name the release
-		return !m.Controlled && m.Metadata.ReleaseName != "" && !m.On.Releases[m.Metadata.Release()]
+		return !m.Controlled && m.Metadata.ReleaseName != "" && !m.On.State.Releases[m.Metadata.Release()]
 	}
 	return fleet.IsBundleSet(m.Metadata.SetID) && len(m.On.Claims.BySet(fleet.Hash(m.Metadata.SetID))) == 0
 }

@@ -159,8 +159,8 @@ func (r *Reader) data(ctx context.Context, ref render.ValuesRef) ([]byte, *sourc
 	}
 	v, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return nil, &undecodable, nil
+		v, f = nil, &undecodable
 	}
 	r.Secrets.AddText(v)
-	return v, nil, nil
+	return v, f, nil
 }

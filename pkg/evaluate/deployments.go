@@ -239,7 +239,7 @@ func serverSide(d *resolve.BundleDeployment) bool {
 		return false
 	}
 	_, recordsRead := d.On.State.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
-	switch last := d.On.Latest[d.Ownership.Release()]; {
+	switch last := d.On.State.Latest[d.Ownership.Release()]; {
 	case last != nil:
 		return last.ApplyMethod == applyServerSide && last.Status != release.StatusUninstalling
 	case !recordsRead, options.Helm != nil && options.Helm.TakeOwnership:

@@ -153,7 +153,7 @@ func (r *Result) firstUnread() (reason, detail string) {
 // contain no release record.
 func NoRecordCaptured(desired *resolve.DesiredState) bool {
 	for _, c := range desired.Clusters {
-		if !c.State.Captured || len(c.Releases) > 0 {
+		if !c.State.Captured || len(c.State.Releases) > 0 {
 			return false
 		}
 	}

@@ -18,7 +18,7 @@ import (
 func (r *rollout) release() {
 	d := r.d
 	name := d.Ownership.Release()
-	last := d.On.Latest[name]
+	last := d.On.State.Latest[name]
 	uninstalls := last != nil && last.Status == release.StatusUninstalling
 	_, recordsRead := d.On.State.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
 	switch {

@@ -51,13 +51,9 @@ type Cluster struct {
 	Claims *desired.Claims[*Object, *BundleDeployment]
 	// SetsComplete reports that every release record of the cluster could be read, so that no set is unknown.
 	SetsComplete bool
-	// ReleasesComplete reports that all release records of other tools could be read too, so that a release that is not in Releases does not exist.
+	// ReleasesComplete reports that all release records of other tools could be read too, so that a release that is not in State.Releases does not exist.
 	// Releases that Helm keeps in an SQL database are never read.
 	ReleasesComplete bool
-	// Releases are the names ("namespace/name") of all known Helm releases, also those that are not Fleet's.
-	Releases map[string]bool
-	// Latest has the highest recorded revision of each release by the same names, without its objects.
-	Latest map[string]*state.Record
 	// Leftovers are releases with Fleet's annotations that are not among the known BundleDeployments of their agent.
 	Leftovers []*state.Record
 	// Unreadable are damaged records that no BundleDeployment names: it is not known which bundle they are of.

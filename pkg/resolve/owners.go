@@ -53,13 +53,13 @@ func (c *Cluster) BundlesOf(hash string) []ownership.Bundle {
 
 // Release implements ownership.Facts.
 func (c *Cluster) Release(name string, bundle ownership.Bundle) ownership.Existence {
-	last, own := c.Latest[name], name == bundle.Desired.Release()
+	last, own := c.State.Latest[name], name == bundle.Desired.Release()
 	switch {
 	case own && last != nil && last.Damaged != "":
 		return ownership.NotDecided
 	case own && last != nil && last.BundleID == bundle.Deployment[strings.LastIndexByte(bundle.Deployment, '/')+1:]:
 		return ownership.Own
-	case c.Releases[name] || own && last != nil:
+	case c.State.Releases[name] || own && last != nil:
 		return ownership.Exists
 	case own: // it is not installed yet
 		return ownership.Own

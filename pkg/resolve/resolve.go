@@ -87,7 +87,7 @@ type resolver struct {
 }
 
 func newResolver(in Input, c *state.Cluster, byNamespace map[string]*v1alpha1.Cluster) *resolver {
-	out := &Cluster{State: c.WithoutRecords(), Claims: desired.NewClaims(objectsInOrder, inOrder), Releases: c.Releases, Latest: c.Latest,
+	out := &Cluster{State: c.WithoutRecords(), Claims: desired.NewClaims(objectsInOrder, inOrder),
 		Scopes: map[string]AgentScope{}, stated: in.StatedScope, fleet: in.Fleet, watches: map[string]string{}}
 	out.SetsComplete = covered(c.Coverage.Records)
 	r := &resolver{Fleet: in.Fleet, State: c, out: out, histories: c.Histories(), byNamespace: byNamespace, outdated: map[string][]*BundleDeployment{}}
