@@ -160,7 +160,8 @@ func (r *Reader) data(ctx context.Context, ref render.ValuesRef) ([]byte, *sourc
 	v, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		v, f = nil, &undecodable
+	} else {
+		r.Secrets.AddText(v)
 	}
-	r.Secrets.AddText(v)
 	return v, f, nil
 }
