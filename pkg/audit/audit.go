@@ -85,7 +85,7 @@ type Audit struct {
 	Kinds *source.Kinds
 
 	options Options
-	reader  *collect.Reader
+	readers []*collect.Reader // of the clusters
 }
 
 // Input returns the input of checks and predictions.
@@ -121,7 +121,7 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, reader: r.Reader}
+	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, readers: r.clusters}
 	out.Findings = check.Run(out.Input())
 	gaps, err := out.quotedSecrets(ctx)
 	result.Gaps = append(result.Gaps, gaps...)
@@ -130,11 +130,13 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 
 // reading is the data that was read, and the desired state that follows from it.
 type reading struct {
+	// Reader reads Fleet's own objects. clusters read the clusters of the desired state, in its order.
 	*collect.Reader
-	options Options
-	input   resolve.Input
-	desired *resolve.DesiredState
-	gaps    []source.Gap
+	clusters []*collect.Reader
+	options  Options
+	input    resolve.Input
+	desired  *resolve.DesiredState
+	gaps     []source.Gap
 }
 
 // read reads Fleet's objects and the release records.
@@ -148,12 +150,15 @@ func read(ctx context.Context, src source.Source, o Options) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, more, err := r.Cluster(ctx, f, collect.ClusterOptions{NoRecords: o.StatusOnly, OtherReleases: o.Predict})
-	if err != nil {
-		return nil, err
+	r.clusters, r.gaps = []*collect.Reader{r.Reader}, slices.Concat(r.Description.Gaps, gaps)
+	r.input = resolve.Input{Fleet: f, StatedScope: o.AgentScope}
+	for _, reader := range r.clusters {
+		c, gaps, err := reader.Cluster(ctx, f, collect.ClusterOptions{NoRecords: o.StatusOnly, OtherReleases: o.Predict})
+		if err != nil {
+			return nil, err
+		}
+		r.input.Clusters, r.gaps = append(r.input.Clusters, c), append(r.gaps, gaps...)
 	}
-	r.gaps = slices.Concat(r.Description.Gaps, gaps, more)
-	r.input = resolve.Input{Fleet: f, Clusters: []*state.Cluster{c}, StatedScope: o.AgentScope}
 	r.resolve()
 	r.gaps = append(r.gaps, stateGaps(r.desired, o.StatusOnly)...)
 	return r, nil
@@ -231,8 +236,8 @@ func (r *reading) statedScope() error {
 // settleDisputes counts live objects to choose between the scope that a spec declares and the one that releases state.
 func (r *reading) settleDisputes(ctx context.Context) error {
 	all := map[resolve.DisputeKey]resolve.Carriers{}
-	for _, c := range r.desired.Clusters {
-		carriers, err := r.Carriers(ctx, c)
+	for i, c := range r.desired.Clusters {
+		carriers, err := r.clusters[i].Carriers(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -322,7 +327,8 @@ func (r *reading) competitors(scope []*resolve.BundleDeployment) []collect.Bundl
 
 // bundle returns a bundle to render. files are nil for a bundle of the management cluster.
 func (r *reading) bundle(d *resolve.BundleDeployment, files *render.Input) collect.Bundle {
-	return collect.Bundle{Deployment: d, Cluster: slices.Index(r.desired.Clusters, d.On), Files: files}
+	i := slices.Index(r.desired.Clusters, d.On)
+	return collect.Bundle{Deployment: d, Cluster: i, Target: r.clusters[i], Files: files}
 }
 
 // evaluate reads the live objects and evaluates them.
@@ -333,19 +339,20 @@ func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {
 		return nil, err
 	}
 	var clusters []evaluate.Evaluated
-	for _, c := range r.desired.Clusters {
+	for i, c := range r.desired.Clusters {
 		if o.StatusOnly {
 			break
 		}
-		e := evaluate.New(c, scope, evaluate.Options{Now: r.Description.TakenAt, Predict: o.Predict})
-		observed, err := r.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.desired.Deployments) > 0})
+		reader := r.clusters[i]
+		e := evaluate.New(c, scope, evaluate.Options{Now: reader.Description.TakenAt, Predict: o.Predict})
+		observed, err := reader.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.desired.Deployments) > 0})
 		if err != nil {
 			return nil, err
 		}
 		evaluated := e.Evaluate(observed)
 		if o.Server != nil && o.ServerCheck != collect.CheckNever {
 			questions := evaluate.Questions(evaluated.Deployments, o.ServerCheck == collect.CheckAlways)
-			if observed.Answers, err = r.Ask(ctx, e, o.Server, o.ServerCheck, questions); err != nil {
+			if observed.Answers, err = reader.Ask(ctx, e, o.Server, o.ServerCheck, questions); err != nil {
 				return nil, err
 			}
 			evaluated = e.Evaluate(observed)
@@ -368,9 +375,9 @@ func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {
 // counted, because objects that are not desired are not read.
 func (a *Audit) Again(ctx context.Context, scope []*resolve.BundleDeployment) ([]*evaluate.BundleDeployment, error) {
 	var out []*evaluate.BundleDeployment
-	for _, c := range a.Desired.Clusters {
-		e := evaluate.New(c, scope, evaluate.Options{Now: a.Now(), Predict: a.options.Predict})
-		observed, err := a.reader.Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})
+	for i, c := range a.Desired.Clusters {
+		e := evaluate.New(c, scope, evaluate.Options{Now: a.readers[i].Description.TakenAt, Predict: a.options.Predict})
+		observed, err := a.readers[i].Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})
 		if err != nil {
 			return nil, err
 		}

@@ -59,8 +59,8 @@ func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, err
 	var out []report.OwnedObject
 	var unread []source.Failure
 	served := false
-	for _, c := range r.desired.Clusters {
-		for _, k := range r.Kinds.All() {
+	for i, c := range r.desired.Clusters {
+		for _, k := range r.clusters[i].Kinds.All() {
 			if !k.Called(n.Kind) {
 				continue
 			}
@@ -69,7 +69,7 @@ func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, err
 			if n.Namespace != "" && k.Namespaced {
 				q.Namespaces = []string{n.Namespace}
 			}
-			cover, err := r.List(ctx, q, func(o source.Object) error {
+			cover, err := r.clusters[i].List(ctx, q, func(o source.Object) error {
 				m, err := o.ReadMeta()
 				if err != nil {
 					return fmt.Errorf("finding %s: its metadata could not be decoded", n)

@@ -32,11 +32,17 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 	}
 	namespaces := knownNamespaces(a.Result)
 	public := publicWords(a.Kinds, namespaces)
-	cover, err := a.reader.QuotedSecrets(ctx, &quotes, public, slices.Sorted(maps.Keys(namespaces)))
-	if _, all := cover.Of(""); err != nil || all || !showsValues(a.Deployments) {
-		return nil, err
+	var gaps []source.Gap
+	for _, reader := range a.readers {
+		cover, err := reader.QuotedSecrets(ctx, &quotes, public, slices.Sorted(maps.Keys(namespaces)))
+		if err != nil {
+			return nil, err
+		}
+		if _, all := cover.Of(""); !all && showsValues(a.Deployments) {
+			gaps = append(gaps, source.CoverageGaps("listing Secrets, to hide their values", cover, "values of Secrets that were not read are shown if an object contains them")...)
+		}
 	}
-	return source.CoverageGaps("listing Secrets, to hide their values", cover, "values of Secrets that were not read are shown if an object contains them"), nil
+	return gaps, nil
 }
 
 // ownWords are words of the program's own sentences that are long enough to be hidden if a Secret has such a value.

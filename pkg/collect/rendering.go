@@ -25,12 +25,13 @@ type Renderer interface {
 
 // Bundle is a bundle to render.
 type Bundle struct {
-	// Deployment is the bundle deployment that it is rendered for. Cluster is the index of its cluster.
+	// Deployment is the bundle deployment that it is rendered for. Cluster is the index of its cluster, which Target reads.
 	Deployment *resolve.BundleDeployment
 	Cluster    int
+	Target     *Reader
 	// Files is the input of a bundle from files; nil for a bundle of the management cluster.
 	Files *render.Input
-	// CompetitorOnly reports that it is not audited: only the identities of its desired objects matter.
+	// CompetitorOnly is true if it is not audited: only the identities of its desired objects matter.
 	CompetitorOnly bool
 }
 
@@ -182,17 +183,17 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 		}
 		x.input = in
 	}
-	in := &x.input
-	if err := r.valuesFrom(ctx, x); err != nil {
+	in, target := &x.input, x.Target
+	if err := target.valuesFrom(ctx, x); err != nil {
 		return err
 	}
 	in.Name, in.SetID, in.Revision = d.Name, d.Ownership.SetID, x.revision()
-	in.KubeVersion, in.Now = r.Description.KubernetesVersion, r.Description.TakenAt
+	in.KubeVersion, in.Now = target.Description.KubernetesVersion, target.Description.TakenAt
 	version, known := fleet.ParseVersion(d.On.AgentVersion(d.Namespace))
 	in.Helm3 = known && version.Minor < 15
-	in.ClusterScoped = clusterScoped(r.Kinds)
-	if r.Description.Origin == source.OriginCluster {
-		in.APIVersions = apiVersions(r.Kinds)
+	in.ClusterScoped = clusterScoped(target.Kinds)
+	if target.Description.Origin == source.OriginCluster {
+		in.APIVersions = apiVersions(target.Kinds)
 	}
 	x.result, x.err = renderer.Render(ctx, *in)
 	in.Resources, in.Values, in.ValuesFrom = nil, nil, nil // release the memory
