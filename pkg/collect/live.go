@@ -22,7 +22,7 @@ import (
 
 // LiveOptions select the live objects that are read.
 type LiveOptions struct {
-	// Whole reports that everything is in scope: kinds are then listed in all namespaces.
+	// Whole is true if everything is in scope: kinds are then listed in all namespaces.
 	Whole bool
 	// Search also finds objects that no release desires in the kinds that no bundle deploys. Fleet never reports those. It needs one metadata list
 	// per kind, limited to objects with the hash label.

@@ -25,7 +25,7 @@ type Difference struct {
 	// Desired and Live are the two values, as decoded JSON. A missing value is nil, and its flag is false.
 	Desired, Live       any
 	DesiredSet, LiveSet bool
-	// Order reports that both values are lists with the same elements in another order.
+	// Order is true if both values are lists with the same elements in another order.
 	Order bool
 }
 

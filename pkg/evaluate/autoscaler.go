@@ -70,7 +70,7 @@ func (o *Object) replicasDiffer() bool {
 	return o.State == Modified && slices.ContainsFunc(o.Differences, func(d Difference) bool { return d.Path == replicasPath })
 }
 
-// explainReplicas removes the difference in replicas of an object if an autoscaler explains it, and returns whether one does. unread reports that
+// explainReplicas removes the difference in replicas of an object if an autoscaler explains it, and returns whether one does. unread is true if
 // not all autoscalers could be read.
 func (o *Object) explainReplicas(scalers []Autoscaler, unread bool) bool {
 	key := o.Key()

@@ -112,7 +112,7 @@ func (e *Evaluator) scaled(deployments []*BundleDeployment, observed Observed, o
 	return explained
 }
 
-// listGaps returns the gaps of the list of a kind. searched reports that objects which no release desires are searched too.
+// listGaps returns the gaps of the list of a kind. searched is true if objects which no release desires are searched too.
 func (e *Evaluator) listGaps(objects []*resolve.Object, seen map[*resolve.Object]*Object, l *List, searched bool) []source.Gap {
 	if len(objects) == 0 {
 		return nil

@@ -141,7 +141,7 @@ type List struct {
 	Autoscalers []Autoscaler
 	// Coverage reports which objects of the kind were read.
 	Coverage source.Coverage
-	// Whole reports that the objects of all namespaces were listed.
+	// Whole is true if the objects of all namespaces were listed.
 	Whole bool
 }
 

@@ -23,11 +23,11 @@ type Result struct {
 	Undesired []Undesired
 	Tree      Tree
 	Scope     Scope
-	// Whole reports that everything is in scope. It is false if the scope is the files of one bundle.
+	// Whole is true if everything is in scope. It is false if the scope is the files of one bundle.
 	Whole bool
-	// StatusOnly reports that only the status that Fleet reports was read.
+	// StatusOnly is true if only the status that Fleet reports was read.
 	StatusOnly bool
-	// FromRelease reports that the desired objects are those of the release records.
+	// FromRelease is true if the desired objects are those of the release records.
 	FromRelease bool
 	Source      source.Description
 	Gaps        []source.Gap

@@ -22,11 +22,11 @@ type Aggregate struct {
 	// All counts its bundle deployments, in scope or not.
 	All    int
 	Actual Actual
-	// Complete reports that all its bundle deployments are in scope and could be read. Partial totals cannot be compared with Fleet's.
+	// Complete is true if all its bundle deployments are in scope and could be read. Partial totals cannot be compared with Fleet's.
 	Complete bool
-	// Unread reports that the objects of one of them could not be read.
+	// Unread is true if the objects of one of them could not be read.
 	Unread bool
-	// Listed reports that all BundleDeployments that may be part of it were read.
+	// Listed is true if all BundleDeployments that may be part of it were read.
 	Listed bool
 }
 

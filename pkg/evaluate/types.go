@@ -73,12 +73,12 @@ type Object struct {
 	Reason, Message string
 	// Metadata is the ownership metadata of the live object, where there is one.
 	Metadata ownership.Metadata
-	// IDMismatch reports that an owned object has another set id than its bundle. Fleet ignores that.
+	// IDMismatch is true if an owned object has another set id than its bundle. Fleet ignores that.
 	IDMismatch bool
 	// Owner is the present owner, if it is not the bundle.
 	Owner       *Owner
 	Differences []Difference
-	// NotReady reports that the object is not ready, also if its state is another one. Condition is the condition that is not met.
+	// NotReady is true if the object is not ready, also if its state is another one. Condition is the condition that is not met.
 	NotReady  bool
 	Condition string
 	// TTLAfterFinished is, for a missing Job, the spec.ttlSecondsAfterFinished of its manifest; nil if the manifest does not set it.
@@ -101,7 +101,7 @@ type Live struct {
 	Deleting             bool
 	// Controller is "Kind name" of the object that controls it.
 	Controller string
-	// Keep reports that Helm leaves it in place when its release is uninstalled.
+	// Keep is true if Helm leaves it in place when its release is uninstalled.
 	Keep bool
 	// LastApplied are, for an unowned object, the paths of the fields that its last-applied annotation and the object have, and the bundle does not
 	// have: Fleet reports them as modified.
@@ -114,7 +114,7 @@ type Difference struct {
 	Desired, Live, Release Value // Release is the value in the release record, if the bundle was rendered and has another one
 	Manager, Operation     string
 	Subresource, Time      string
-	// AtAdmission reports that no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API server
+	// AtAdmission is true if no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API server
 	// set it.
 	AtAdmission bool
 	// Note qualifies the difference: a different order, or the result of the server's dry run.
@@ -153,7 +153,7 @@ type Undesired struct {
 	// On is the cluster that it is on.
 	On       *resolve.Cluster
 	Metadata ownership.Metadata
-	// NoPrune reports that a label excludes the object from the orphaned objects of Fleet; Controlled reports that another object controls it.
+	// NoPrune is true if a label excludes the object from the orphaned objects of Fleet; Controlled is true if another object controls it.
 	NoPrune, Controlled bool
 	Controller          string // "kind name" of the controlling object
 }
@@ -166,6 +166,6 @@ type BundleDeployment struct {
 	Orphans []Undesired
 	Counts  Counts
 	State   State
-	// ServerSide reports that Helm applies its next deploy server-side.
+	// ServerSide is true if Helm applies its next deploy server-side.
 	ServerSide bool
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Version is a version of Fleet, 0.Minor.Patch. Pre reports that it is a pre-release.
+// Version is a version of Fleet, 0.Minor.Patch. Pre is true if it is a pre-release.
 type Version struct {
 	Minor, Patch int
 	Pre          bool

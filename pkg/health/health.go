@@ -32,7 +32,7 @@ type Readiness struct {
 	// never empty. It has no effect on Ready: an object in phase "failed" is
 	// ready if no other rule applies.
 	State string
-	// Error reports that something failed, Transitioning that something is still
+	// Error is true if something failed, Transitioning that something is still
 	// in progress. Both may be true.
 	Error, Transitioning bool
 	// Messages are trimmed, deduplicated, never empty strings, and in the order

@@ -22,7 +22,7 @@ type Adoption struct {
 	Tool    Tool   `json:"tool"`
 	Source  Source `json:"source"`
 	Scope   Scope  `json:"scope"`
-	// Undo reports that the plan restores the values of a receipt; then there is no policy.
+	// Undo is true if the plan restores the values of a receipt; then there is no policy.
 	Undo   bool   `json:"undo,omitempty"`
 	Policy string `json:"policy,omitempty"`
 	// TakeFrom are the owners from whom objects may be taken, as given by --dangerous-take-from.

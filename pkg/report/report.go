@@ -203,7 +203,7 @@ type Difference struct {
 	Operation   string `json:"operation,omitempty"`
 	Subresource string `json:"subresource,omitempty"`
 	Time        string `json:"time,omitempty"`
-	// AtAdmission reports that no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API
+	// AtAdmission is true if no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API
 	// server set it.
 	AtAdmission bool `json:"atAdmission,omitempty"`
 	// Note qualifies the difference: a different order, or the result of the server's dry run.

@@ -60,7 +60,7 @@ type Dispute struct {
 	Declared string
 	// Used is the scope that the evaluation uses. With EvidenceReleases, each release has its own set.
 	Used AgentScope
-	// Mixed reports that the releases were made with more than one scope.
+	// Mixed is true if the releases were made with more than one scope.
 	Mixed bool
 	// Deployments are those that would have another set with the declared scope.
 	Deployments []*BundleDeployment
@@ -95,7 +95,7 @@ func (x *Dispute) Key() DisputeKey {
 // Carriers count the live objects of a dispute's bundle deployments that have one of the two sets.
 type Carriers struct {
 	Used, Declared int
-	// Complete reports that all objects of these bundle deployments could be read.
+	// Complete is true if all objects of these bundle deployments could be read.
 	Complete bool
 }
 

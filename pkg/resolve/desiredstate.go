@@ -49,9 +49,9 @@ type Cluster struct {
 	// known by their release. An object that several bundle deployments desire is contested. Several share a hash if two agents without a scope
 	// deploy bundles of the same name. All bundles whose name begins with fleet-agent share one.
 	Claims *desired.Claims[*Object, *BundleDeployment]
-	// SetsComplete reports that every release record of the cluster could be read, so that no set is unknown.
+	// SetsComplete is true if every release record of the cluster could be read, so that no set is unknown.
 	SetsComplete bool
-	// ReleasesComplete reports that all release records of other tools could be read too, so that a release that is not in State.Releases does not exist.
+	// ReleasesComplete is true if all release records of other tools could be read too, so that a release that is not in State.Releases does not exist.
 	// Releases that Helm keeps in an SQL database are never read.
 	ReleasesComplete bool
 	// Leftovers are releases with Fleet's annotations that are not among the known BundleDeployments of their agent.
@@ -95,7 +95,7 @@ type BundleDeployment struct {
 	Deployed time.Time
 	// Ownership is the ownership metadata that its objects should have.
 	Ownership ownership.Metadata
-	// OnOtherCluster reports that it is deployed to a cluster that is not read. Otherwise, ClusterNotRead means only that the cluster could not be
+	// OnOtherCluster is true if it is deployed to a cluster that is not read. Otherwise, ClusterNotRead means only that the cluster could not be
 	// determined.
 	OnOtherCluster bool
 	// Agent is the namespace of its agent; empty if no agent is known to deploy it.
@@ -104,7 +104,7 @@ type BundleDeployment struct {
 	ReleaseOwnership ownership.Metadata
 	// Scope is the scope of its agent, from which Ownership is computed.
 	Scope AgentScope
-	// Disputed reports that a Cluster's spec declares another scope, and that no running agent shows which of the two is right.
+	// Disputed is true if a Cluster's spec declares another scope, and that no running agent shows which of the two is right.
 	Disputed bool
 
 	// Problem is the reason why Desired is not known; Detail is the same as a sentence.
@@ -126,7 +126,7 @@ type BundleDeployment struct {
 	Removed []*Object
 	// Earlier are the objects of the earlier revisions that are still recorded, Hooks those of the release's hooks.
 	Earlier, Hooks map[KindName]bool
-	// EarlierKnown reports that the previous revision was read, or that there is none.
+	// EarlierKnown is true if the previous revision was read, or that there is none.
 	EarlierKnown bool
 
 	// claimed are the objects of its record if they are not in Desired.

@@ -32,7 +32,7 @@ type Rendering struct {
 	Key     string
 	// FileOptions are the options of a bundle from files; nil for a bundle of the management cluster.
 	FileOptions *v1alpha1.Options
-	// CompetitorOnly reports that the bundle deployment is not audited: only the identities of its desired objects matter.
+	// CompetitorOnly is true if the bundle deployment is not audited: only the identities of its desired objects matter.
 	CompetitorOnly bool
 
 	ReleaseName, ReleaseNamespace string

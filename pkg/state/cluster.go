@@ -20,7 +20,7 @@ import (
 type Cluster struct {
 	// Kinds are those that the source can list.
 	Kinds *source.Kinds
-	// Captured reports that it was read from a snapshot, which may omit all release records.
+	// Captured is true if it was read from a snapshot, which may omit all release records.
 	Captured bool
 
 	// AgentSecrets maps the namespace of an agent to the namespace of its BundleDeployments, according to the Secret of the agent.

@@ -23,7 +23,7 @@ type Error struct {
 	Err    error
 	// Hint is a second line for the user: the next step.
 	Hint string
-	// Shown reports that the error needs no message: everything was printed.
+	// Shown is true if the error needs no message: everything was printed.
 	Shown bool
 }
 

@@ -33,7 +33,7 @@ type BundleDeploymentSpec struct {
 	StagedDeploymentID string  `json:"stagedDeploymentID,omitempty"`
 	Options            Options `json:"options,omitempty"`
 	ValuesHash         string  `json:"valuesHash,omitempty"`
-	// OCIContents reports that the contents are in a registry.
+	// OCIContents is true if the contents are in a registry.
 	OCIContents bool `json:"ociContents,omitempty"`
 	// HelmChartOptions are set if the agent downloads the chart. Only their presence is read.
 	//
