@@ -59,6 +59,33 @@ func TestRecordOverBound(t *testing.T) {
 	}
 }
 
+// TestDamagedRecordOverBound checks a damaged record that unpacks to more than the limit and states a small size at its end: the gap names the limit.
+func TestDamagedRecordOverBound(t *testing.T) {
+	var b bytes.Buffer
+	for _, content := range []string{"{]" + strings.Repeat(" ", 70<<20), strings.Repeat(" ", 8<<10)} { // two members; the last one states its size
+		z := gzip.NewWriter(&b)
+		_, err := z.Write([]byte(content))
+		if err := errors.Join(err, z.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := readCase(t, casesDir+"/ready.yaml")
+	name := release.Name{Namespace: "tenant", Name: "bomb", Revision: 1}
+	c.capture.Documents = append(c.capture.Documents, map[string]any{"apiVersion": "v1", "kind": "Secret", "type": release.SecretType,
+		"metadata": map[string]any{"name": name.SecretName(), "namespace": name.Namespace},
+		"data":     map[string]any{release.DataKey: base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString(b.Bytes())))}})
+	got, err := c.run(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range got.Gaps {
+		if strings.HasSuffix(g.What, name.SecretName()) && strings.Contains(g.Why(), "100 times its size") {
+			return
+		}
+	}
+	t.Errorf("no gap names the limit: %+v", got.Gaps)
+}
+
 // packedRecord returns a Secret with a release record of another agent, in Helm's encoding.
 func packedRecord(t *testing.T, n release.Name, manifest string) map[string]any {
 	t.Helper()

@@ -143,7 +143,7 @@ func (c *clusterReader) releases(ctx context.Context, f *state.Fleet, namespaces
 				}
 				rec = work.ReadRecord(name, value, whole, needed(name))
 				unpacked.Release(size)
-				if rec != nil {
+				if rec != nil && rec.Damaged == "" { // a damaged record may also state a wrong size
 					break
 				}
 			}

@@ -51,7 +51,7 @@ const (
 var ErrNoManifest = errors.New("the record has no manifest, and its chart has templates: the record is incomplete, or every template renders to nothing")
 
 // ErrTooLarge is returned for a record that is larger than the limit. It is a *BoundError.
-var ErrTooLarge error = &BoundError{"it has more than 64 MiB decompressed"}
+var ErrTooLarge error = &BoundError{"it unpacks to more than 64 MiB"}
 
 var (
 	errManyHooks  error = &BoundError{"it has more than 20,000 hooks"}
