@@ -4,22 +4,38 @@ package output
 
 import (
 	"bytes"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// taken returns the text in a buffer and empties it.
-func taken(b *bytes.Buffer) string {
-	defer b.Reset()
-	return b.String()
+// terminal collects output. It is safe for concurrent use.
+type terminal struct {
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *terminal) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.out.Write(p)
+}
+
+// taken returns the output and empties it.
+func (o *terminal) taken() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer o.out.Reset()
+	return o.out.String()
 }
 
 // TestProgress checks that the line appears after a second even if nothing happens, that it is not rewritten all the time, and that it is
 // erased.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out terminal
 		p := startProgress(&out, func() int { return 80 }, "connecting to the cluster")
 		for _, step := range []struct {
 			after   time.Duration
@@ -40,18 +56,18 @@ func TestProgress(t *testing.T) {
 			}
 			<-time.After(step.after)
 			synctest.Wait()
-			if got := taken(&out); got != step.want {
+			if got := out.taken(); got != step.want {
 				t.Errorf("after %v more: %q, want %q", step.after, got, step.want)
 			}
 		}
 		p.Clear()
-		if got := taken(&out); got != "\r\x1b[K" {
+		if got := out.taken(); got != "\r\x1b[K" {
 			t.Errorf("at the end: %q", got)
 		}
 		p.Show("late", 0)
 		p.Clear()
 		<-time.After(time.Hour)
-		if got := taken(&out); got != "" {
+		if got := out.taken(); got != "" {
 			t.Errorf("after the end: %q", got)
 		}
 	})
@@ -60,11 +76,11 @@ func TestProgress(t *testing.T) {
 // TestQuickProgress checks that an operation of less than a second writes nothing, not even to erase the line.
 func TestQuickProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out terminal
 		p := startProgress(&out, func() int { return 80 }, "connecting to the cluster")
 		<-time.After(progressDelay / 2)
 		p.Clear()
-		if got := taken(&out); got != "" {
+		if got := out.taken(); got != "" {
 			t.Errorf("%q", got)
 		}
 	})
@@ -83,12 +99,12 @@ func TestProgressFits(t *testing.T) {
 // TestNoTerminal checks that nothing is written to a stream that is not a terminal.
 func TestNoTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out terminal
 		p := StartProgress(&out, "connecting to the cluster")
 		p.Show("reading", 0)
 		<-time.After(time.Hour)
 		p.Clear()
-		if got := taken(&out); got != "" {
+		if got := out.taken(); got != "" {
 			t.Errorf("%q", got)
 		}
 	})
