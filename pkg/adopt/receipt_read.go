@@ -84,7 +84,7 @@ func (r *receiptReader) next() ([]byte, error) {
 	line, err := r.lines.ReadBytes('\n')
 	switch {
 	case len(line) >= maxLine:
-		return nil, r.wrong(fmt.Sprintf("is longer than %d bytes", maxLine), useCopy)
+		return nil, r.wrong(fmt.Sprintf("is longer than %d MiB", maxLine>>20), useCopy)
 	case err != nil && !errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("reading the receipt: line %d: %w", r.number, err)
 	}

@@ -74,11 +74,13 @@ func (in *Input) disputedScope(x *resolve.Dispute) Finding {
 
 // usedScope describes which scope the audit uses, and the evidence for it.
 func usedScope(x *resolve.Dispute, deployments string) string {
-	verb := "have"
-	if x.Carriers.Used == 1 {
-		verb = "has"
+	have := func(n int) string {
+		if n == 1 {
+			return "has"
+		}
+		return "have"
 	}
-	objects := fmt.Sprintf("%s of %s %s", count(x.Carriers.Used, "live object"), deployments, verb)
+	objects := fmt.Sprintf("%s of %s %s", count(x.Carriers.Used, "live object"), deployments, have(x.Carriers.Used))
 	switch {
 	case x.Used.Proven():
 		return fmt.Sprintf("the audit uses %s for %s: evidence %s", x.Used, deployments, x.Used.Source)
@@ -87,5 +89,5 @@ func usedScope(x *resolve.Dispute, deployments string) string {
 	case !x.Carriers.Complete:
 		return "the audit uses what the releases state: at least " + objects + " these sets; not all objects could be read"
 	}
-	return fmt.Sprintf("the audit uses what the releases state: %s these sets, and %d have the declared ones", objects, x.Carriers.Declared)
+	return fmt.Sprintf("the audit uses what the releases state: %s these sets, and %d %s the declared ones", objects, x.Carriers.Declared, have(x.Carriers.Declared))
 }

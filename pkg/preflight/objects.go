@@ -55,7 +55,7 @@ func (r *rollout) owners(o *evaluate.Object) bool {
 		var item *report.PreflightItem
 		if owner.Situation == ownership.Contested {
 			item = r.add(contested, &o.Ref, "%s desires %s too: each deploy of one takes it from the other", owner, o.Key())
-			item.Remediation = "decide which bundle is to own it, and remove it from the other bundle"
+			item.Remediation = "decide which bundle should own it, and remove it from the others"
 		} else {
 			item = r.add(existingOwner, &o.Ref, "%s %s; that owner would lose it, or take it over again", o.Key(), owner.Describe())
 			item.Remediation = fmt.Sprintf("remove it from one of the two owners, or take it over: %s --dangerous-take-from=%s", r.adoptCommand(), shellescape.Quote(owner.Name()))

@@ -106,7 +106,7 @@ func secretValues(c map[string]any, add func(v string, encoded bool)) {
 			add(text, encoded)
 			content := []byte(text)
 			if encoded {
-				content, _ = base64.StdEncoding.DecodeString(text) // what is not base64 is no registry login
+				content, _ = base64.StdEncoding.DecodeString(text) // the part before invalid base64 may be a registry login
 			}
 			registryLogins(key, content, func(v string) { add(v, false) })
 		}

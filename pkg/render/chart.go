@@ -136,7 +136,7 @@ func (b *bundle) renderValues(values map[string]any) (common.Values, error) {
 		merged, err = top.Table("Values")
 	}
 	if err != nil {
-		return nil, b.in.fail("values.yaml", "the types of the values do not match the values of the chart")
+		return nil, b.in.fail("values.yaml", "the values have other types than the values of the chart")
 	}
 	if b.in.Options.Helm.SkipSchemaValidation {
 		return top, nil

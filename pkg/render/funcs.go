@@ -3,10 +3,10 @@
 package render
 
 import (
-	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 	"text/template"
 	"time"
 
@@ -48,8 +48,12 @@ func (c *variation) funcs(gap func(string)) template.FuncMap {
 		"date_in_zone":   func(layout string, date any, zone string) string { return inZone(layout, c.at(date), zone) },
 		"htmlDateInZone": func(date any, zone string) string { return inZone(time.DateOnly, c.at(date), zone) },
 		"lookup": func(apiVersion, kind, namespace, name string) (map[string]any, error) {
-			ref := object.Ref{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: cmp.Or(name, "*")}
-			gap("a template looks up " + ref.Key().String() + " on the cluster")
+			ref := object.Ref{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name}
+			what := ref.Key().String()
+			if name == "" {
+				what = strings.TrimSpace("every " + ref.Key().Type() + " " + namespace)
+			}
+			gap("a template looks up " + what + " on the cluster")
 			return map[string]any{}, nil
 		},
 		"getHostByName": func(string) string {

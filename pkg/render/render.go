@@ -130,7 +130,7 @@ func (in Input) render(ctx context.Context, pass int) (*Result, error) {
 		return res, nil
 	case refused && len(res.Gaps) > 0:
 		// The missing data may be the cause. The agent has it, and might not fail.
-		res.Gaps = append(res.Gaps, "the bundle cannot be rendered without it: "+fault.detail())
+		res.Gaps = append(res.Gaps, "the bundle cannot be rendered without the missing data: "+fault.detail())
 		return res, nil
 	case err != nil:
 		return nil, err

@@ -47,7 +47,7 @@ func (c *schemaCheck) run(ch *chart.Chart, values map[string]any, at string) {
 	if ch.Schema != nil {
 		schema, err := validateOne(ch.Schema, values)
 		if remote, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
-			c.remote = remote.URL
+			c.remote = strings.TrimPrefix(remote.URL, "file:///") // another file of the chart has no address
 		} else if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 			declared := map[string]bool{}
 			declare(schema, declared)

@@ -49,7 +49,7 @@ func TestRefusedEntries(t *testing.T) {
 	want := []string{
 		"2 links in standard input: sym.yaml, hard.yaml | links are not followed" + perRefused,
 		"3 special files in standard input: null, sda, fifo | only regular files are read" + perRefused,
-		"3 files in standard input: ../up.yaml, a/../../up.yaml, /etc/abs.yaml | their names are outside the archive" + perRefused,
+		"3 files in standard input: ../up.yaml, a/../../up.yaml, /etc/abs.yaml | their names lead outside the archive" + perRefused,
 	}
 	if diff := cmp.Diff(want, gapLines(describe(t, s), "")); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)

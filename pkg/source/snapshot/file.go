@@ -48,7 +48,7 @@ var tallied = [...]struct{ noun, reason, effect string }{
 	},
 	links:        {"link", "links are not followed", effectRefused},
 	specialFiles: {"special file", "only regular files are read", effectRefused},
-	outsideNames: {"file", "their names are outside the archive", effectRefused},
+	outsideNames: {"file", "their names lead outside the archive", effectRefused},
 }
 
 // finish adds the gaps of the counted files.
