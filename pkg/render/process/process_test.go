@@ -77,16 +77,18 @@ func TestRender(t *testing.T) {
 
 // TestLimits checks that a bundle which exceeds a limit causes an error with the limit, and that the next bundle is rendered.
 func TestLimits(t *testing.T) {
-	limits := process.Limits{Time: 3 * time.Second, Clock: generous, Memory: 256 << 20, Answer: 1 << 20}
-	for name, tc := range map[string]struct{ template, limit string }{
-		"endless loop": {"{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}", "3s of processor time"},
-		"large list":   {"{{ range until 1000000000 }}{{ end }}", "256 MiB of memory"},
-		"growing text": {"{{ $x := \"0123456789abcdef\" }}{{ range until 40 }}{{ $x = printf \"%s%s\" $x $x }}{{ end }}", "256 MiB of memory"},
-		"large text":   {"{{ repeat 100000000000 \"x\" }}", "256 MiB of memory"},
-		"large object": {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: {{ repeat 1000000 \"x\" }}\n", "1 MiB of rendered objects"},
+	for name, tc := range map[string]struct {
+		template, limit string
+		time            time.Duration
+	}{
+		"endless loop": {"{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}", "3s of processor time", 3 * time.Second},
+		"large list":   {"{{ range until 1000000000 }}{{ end }}", "256 MiB of memory", generous},
+		"growing text": {"{{ $x := \"0123456789abcdef\" }}{{ range until 40 }}{{ $x = printf \"%s%s\" $x $x }}{{ end }}", "256 MiB of memory", generous},
+		"large text":   {"{{ repeat 100000000000 \"x\" }}", "256 MiB of memory", generous},
+		"large object": {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: {{ repeat 1000000 \"x\" }}\n", "1 MiB of rendered objects", generous},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRunner(t, limits)
+			r := newRunner(t, process.Limits{Time: tc.time, Clock: generous, Memory: 256 << 20, Answer: 1 << 20})
 			for i := range 2 { // in a new worker, and in a worker that has already rendered a bundle
 				_, err := r.Render(t.Context(), chart("hostile", tc.template))
 				var limit *render.LimitError
