@@ -62,6 +62,13 @@ func (s *Secrets) AddSecret(c object.Content) {
 	s.Secrets.AddSecret(c)
 }
 
+// AddQuoted adds the values of a Secret that the document may quote.
+func (s *Secrets) AddQuoted(c object.Content, quotes *redact.Quotes, except map[string]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Secrets.AddQuoted(c, quotes, except)
+}
+
 // AddText adds a text from a Secret.
 func (s *Secrets) AddText(text []byte) {
 	s.mu.Lock()
