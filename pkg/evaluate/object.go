@@ -186,7 +186,7 @@ func ignored(d *resolve.BundleDeployment) []map[string]string {
 	return nil
 }
 
-// owner returns the other owner of an object that its bundle does not own; nil if there is none.
+// owner returns the other owner of an object that its bundle does not own; nil without another owner.
 func (l *liveObject) owner(have ownership.Metadata, d *resolve.BundleDeployment) *Owner {
 	if have.Hash == "" && have.SetID == "" && (have.ReleaseName == "" || have.Release() == d.Ownership.Release()) {
 		return nil

@@ -160,7 +160,7 @@ func NoRecordCaptured(desired *resolve.DesiredState) bool {
 	return len(desired.Clusters) > 0 && slices.ContainsFunc(desired.BundleDeployments, func(bd *v1alpha1.BundleDeployment) bool { return bd.Status.Release != "" })
 }
 
-// DesireUnknown returns the reason why a bundle that could not be read may desire an object that no known bundle desires; empty if there is none.
+// DesireUnknown returns the reason why a bundle that could not be read may desire an object that no known bundle desires; empty if all bundles are known.
 func DesireUnknown(desired *resolve.DesiredState, c *resolve.Cluster) string {
 	if problem, detail := resolve.RecordsProblem(c.State, ""); problem != "" {
 		return "not every release record could be read: " + detail

@@ -91,7 +91,7 @@ type Object struct {
 type Owner struct {
 	SetID, Hash string
 	Release     string // "namespace/name"
-	// BundleDeployment is the key of the one on this cluster that has the set; empty if there is none.
+	// BundleDeployment is the key of the bundle deployment on this cluster that has the set; empty if no bundle deployment has it.
 	BundleDeployment string
 }
 

@@ -99,7 +99,7 @@ type Carriers struct {
 	Complete bool
 }
 
-// DisputeOf returns the dispute that the bundle deployment is part of; nil if there is none.
+// DisputeOf returns the dispute that the bundle deployment is part of; nil for no dispute.
 func (d *BundleDeployment) DisputeOf() *Dispute {
 	if d.On == nil {
 		return nil

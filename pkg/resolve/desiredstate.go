@@ -104,7 +104,7 @@ type BundleDeployment struct {
 	ReleaseOwnership ownership.Metadata
 	// Scope is the scope of its agent, from which Ownership is computed.
 	Scope AgentScope
-	// Disputed is true if a Cluster's spec declares another scope, and that no running agent shows which of the two is right.
+	// Disputed is true if a Cluster's spec declares another scope, and no running agent shows which of the two is right.
 	Disputed bool
 
 	// Problem is the reason why Desired is not known; Detail is the same as a sentence.
@@ -126,7 +126,7 @@ type BundleDeployment struct {
 	Removed []*Object
 	// Earlier are the objects of the earlier revisions that are still recorded, Hooks those of the release's hooks.
 	Earlier, Hooks map[KindName]bool
-	// EarlierKnown is true if the previous revision was read, or that there is none.
+	// EarlierKnown is true if the previous revision was read or does not exist.
 	EarlierKnown bool
 
 	// claimed are the objects of its record if they are not in Desired.

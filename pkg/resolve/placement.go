@@ -209,7 +209,7 @@ func (r *resolver) pending(watched string, rec *state.Record) bool {
 	})
 }
 
-// latest returns the highest deployed revision, otherwise the highest one that could be decoded; nil if there is none.
+// latest returns the highest deployed revision, otherwise the highest one that could be decoded; nil if no revision could be decoded.
 func latest(history []*state.Record) *state.Record {
 	var last *state.Record
 	for _, r := range history {

@@ -24,7 +24,7 @@ import (
 type Input struct {
 	Fleet    *state.Fleet
 	Clusters []*state.Cluster
-	// StatedScope is the scope that the user states for agents whose running workload does not show one; nil if there is none.
+	// StatedScope is the scope that the user states for agents whose running workload does not show one; nil if the user states no scope.
 	StatedScope *string
 	// Carriers are the counts of the live objects of disputes, if they were counted.
 	Carriers map[DisputeKey]Carriers
