@@ -31,10 +31,10 @@ const (
 	certificatesRole = Name + "-certificates"
 )
 
-// Render returns the objects of an installation in the order in which they are applied.
-func Render(o Options) ([]*unstructured.Unstructured, error) {
+// copyManifests returns the manifests in a file system in memory, as kustomize needs them.
+func copyManifests() (filesys.FileSystem, error) {
 	memory := filesys.MakeEmptyDirInMemory()
-	err := fs.WalkDir(manifests.Files, ".", func(name string, d fs.DirEntry, err error) error {
+	return memory, fs.WalkDir(manifests.Files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -44,6 +44,11 @@ func Render(o Options) ([]*unstructured.Unstructured, error) {
 		}
 		return memory.WriteFile(name, data)
 	})
+}
+
+// Render returns the objects of an installation in the order in which they are applied.
+func Render(o Options) ([]*unstructured.Unstructured, error) {
+	memory, err := copyManifests()
 	if err != nil {
 		return nil, fmt.Errorf("reading manifests: %w", err)
 	}

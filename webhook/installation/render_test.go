@@ -4,7 +4,6 @@ package installation
 
 import (
 	"encoding/json"
-	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -13,9 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
@@ -47,17 +44,7 @@ func TestRenderAsOverlays(t *testing.T) {
 	} {
 		t.Run(overlay, func(t *testing.T) {
 			t.Parallel()
-			memory := filesys.MakeEmptyDirInMemory()
-			err := fs.WalkDir(manifests.Files, ".", func(name string, d fs.DirEntry, err error) error {
-				if err != nil || d.IsDir() {
-					return err
-				}
-				data, err := manifests.Files.ReadFile(name)
-				if err != nil {
-					return err
-				}
-				return memory.WriteFile(name, data)
-			})
+			memory, err := copyManifests()
 			if err != nil {
 				t.Fatal(err)
 			}
