@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -30,7 +31,7 @@ type listed struct {
 func (l *listed) List(_ context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
 	l.queries = append(l.queries, q)
 	for _, raw := range l.raw {
-		if err := yield(source.Object{Raw: []byte(raw), Kind: q.Kind}); err != nil {
+		if err := yield(source.Object{Item: object.Item{Raw: []byte(raw)}, Kind: q.Kind}); err != nil {
 			return source.Coverage{}, err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // explainer explains the labels and annotations of one object.
@@ -53,8 +54,8 @@ func (e explainer) entries(m *object.Meta) []report.MetadataEntry {
 }
 
 // addWriters adds the last writer of each label and annotation, if the managedFields of the object could be read.
-func (e explainer) addWriters(entries []report.MetadataEntry, raw []byte) {
-	live, managedFields, err := object.Decode(raw)
+func (e explainer) addWriters(entries []report.MetadataEntry, o source.Object) {
+	live, managedFields, err := o.Decode()
 	if err != nil || len(managedFields) == 0 {
 		return
 	}

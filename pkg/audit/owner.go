@@ -74,7 +74,7 @@ func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, err
 				if err != nil {
 					return fmt.Errorf("finding %s: its metadata could not be decoded", n)
 				}
-				out = append(out, r.ownedObject(c, m, o.Raw))
+				out = append(out, r.ownedObject(c, m, o))
 				return nil
 			})
 			if err != nil {
@@ -95,7 +95,7 @@ func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, err
 	return nil, fmt.Errorf("finding %s: not found", n)
 }
 
-func (r *reading) ownedObject(c *resolve.Cluster, m *object.Meta, raw []byte) report.OwnedObject {
+func (r *reading) ownedObject(c *resolve.Cluster, m *object.Meta, o source.Object) report.OwnedObject {
 	out := report.OwnedObject{Ref: m.Ref(), UID: m.Metadata.UID, Controller: m.Controller()}
 	have := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 	for _, w := range c.Claims.Of(out.Key()) {
@@ -112,7 +112,7 @@ func (r *reading) ownedObject(c *resolve.Cluster, m *object.Meta, raw []byte) re
 	}
 	out.Result, out.Verdict = result(c, have, out)
 	out.Metadata = e.entries(m)
-	e.addWriters(out.Metadata, raw)
+	e.addWriters(out.Metadata, o)
 	return out
 }
 

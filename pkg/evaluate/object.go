@@ -26,7 +26,7 @@ type liveObject struct {
 
 func (l *liveObject) decode() (err error) {
 	if l.content == nil {
-		if l.content, l.managed, err = object.Decode(l.source.Raw); err == nil {
+		if l.content, l.managed, err = l.source.Decode(); err == nil {
 			// API servers omit them in the items of a list, and readiness depends on the kind.
 			l.content["apiVersion"], l.content["kind"] = l.meta.APIVersion, l.meta.Kind
 		}

@@ -84,14 +84,13 @@ func CoverageGaps(what string, c Coverage, effect string) []Gap {
 	return out
 }
 
-// Object is one object of a List.
+// Object is one object of a List. It is valid until yield returns.
 type Object struct {
-	// Raw is the JSON of the object. It is valid until yield returns.
-	Raw []byte
-	// Kind is the kind in the version in which the object was read. API servers omit the kind in the items of a list, so Raw may lack it.
+	// Item has no metadata if the source has not read them. Its Raw may have managedFields. API servers omit the kind in the items of a list, so
+	// Raw may lack it.
+	object.Item
+	// Kind is the kind in the version in which the object was read.
 	Kind schema.GroupVersionKind
-	// Meta is the metadata if the source has read it, otherwise nil.
-	Meta *object.Meta
 }
 
 // ReadMeta returns the object's metadata with the kind in which it was read.
@@ -105,6 +104,15 @@ func (o Object) ReadMeta() (*object.Meta, error) {
 	}
 	m.APIVersion, m.Kind = o.Kind.GroupVersion().String(), o.Kind.Kind
 	return m, nil
+}
+
+// Decode decodes the object and returns its managedFields as JSON, empty if there are none.
+func (o Object) Decode() (content object.Content, managedFields []byte, err error) {
+	content, managedFields, err = object.Decode(o.Raw)
+	if managedFields == nil {
+		managedFields = o.ManagedFields
+	}
+	return content, managedFields, err
 }
 
 // Query selects objects of one kind.

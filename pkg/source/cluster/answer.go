@@ -23,6 +23,7 @@ const maxObject = 16 << 20
 type answer struct {
 	*jsontext.Decoder
 	input            *limitedReader
+	objects          object.ItemReader
 	apiVersion, kind string
 	listed           bool // it has items
 }
@@ -33,9 +34,9 @@ func newAnswer(body io.Reader) *answer {
 }
 
 // next reads one object of at most maxObject bytes.
-func (a *answer) next() (jsontext.Value, error) {
+func (a *answer) next() (object.Item, error) {
 	a.input.left = maxObject
-	return a.ReadValue()
+	return a.objects.Read(a.Decoder)
 }
 
 // value decodes the next value.

@@ -228,15 +228,15 @@ func (l *lister) items(a *answer) error {
 		return err
 	}
 	return object.Elements(a.Decoder, func() error {
-		raw, err := a.next()
+		item, err := a.next()
 		if err != nil {
 			return err
 		}
-		meta, fresh, err := l.fresh(a, raw)
+		fresh, err := l.fresh(a, item)
 		if err != nil || !fresh {
 			return err
 		}
-		if err := l.yield(source.Object{Raw: raw, Kind: l.kind.GroupVersionKind, Meta: meta}); err != nil {
+		if err := l.yield(source.Object{Item: item, Kind: l.kind.GroupVersionKind}); err != nil {
 			l.yieldErr = err
 			return &finalError{err.Error()}
 		}
@@ -245,8 +245,8 @@ func (l *lister) items(a *answer) error {
 }
 
 // fresh reports whether an object has not been yielded yet, and remembers the object. It compares hashes of 64 bits, which are unlikely to
-// be equal for two of 100,000 objects. The metadata is nil if only the name could be read.
-func (l *lister) fresh(a *answer, raw []byte) (*object.Meta, bool, error) {
+// be equal for two of 100,000 objects.
+func (l *lister) fresh(a *answer, item object.Item) (bool, error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -255,25 +255,24 @@ func (l *lister) fresh(a *answer, raw []byte) (*object.Meta, bool, error) {
 			Namespace string `json:"namespace"`
 		} `json:"metadata"`
 	}
-	meta, err := object.ReadMeta(raw)
-	if err == nil {
+	if meta := item.Meta; meta != nil {
 		head.APIVersion, head.Kind = meta.APIVersion, meta.Kind
 		head.Metadata.Name, head.Metadata.Namespace = meta.Metadata.Name, meta.Metadata.Namespace
-	} else if err := object.Into(raw, &head); err != nil {
-		return nil, false, err
+	} else if err := object.Into(item.Raw, &head); err != nil {
+		return false, err
 	}
 	if err := l.checkItem(a, head.APIVersion, head.Kind); err != nil {
-		return nil, false, err
+		return false, err
 	}
 	h := maphash.String(l.seed, head.Metadata.Namespace+"/"+head.Metadata.Name)
 	if _, seen := l.seen[h]; seen {
-		return meta, false, nil
+		return false, nil
 	}
 	if len(l.seen) == l.options.MaxObjects {
-		return nil, false, endless("it has more than %d objects", len(l.seen))
+		return false, endless("it has more than %d objects", len(l.seen))
 	}
 	l.seen[h] = struct{}{}
-	return meta, true, nil
+	return true, nil
 }
 
 // path is the API path of the objects of a kind.
