@@ -16,6 +16,14 @@ type Content = map[string]any
 // Decode decodes the JSON of one object. It returns metadata.managedFields, often half of an object, as separate JSON (nil if there are none), because
 // they are read only for objects that differ. managedFields is a slice of raw; the content shares no memory with raw.
 func Decode(raw []byte) (content Content, managedFields []byte, err error) {
+	if content, managedFields, ok := scan(raw); ok {
+		return content, managedFields, nil
+	}
+	return decode(raw)
+}
+
+// decode is Decode for JSON of any form.
+func decode(raw []byte) (content Content, managedFields []byte, err error) {
 	// jsontext copies the data of every reader except a bytes.Buffer.
 	d := decoder{dec: jsontext.NewDecoder(bytes.NewBuffer(raw), lenient)}
 	v, err := d.value(0)
