@@ -32,10 +32,10 @@ type ClusterOptions struct {
 // Cluster reads the agents and the release records of the cluster. It reads the manifests that Fleet's objects in f need.
 func (r *Reader) Cluster(ctx context.Context, f *state.Fleet, o ClusterOptions) (*state.Cluster, []source.Gap, error) {
 	c := clusterReader{Reader: r, out: &state.Cluster{Kinds: r.Kinds, Captured: r.Description.Origin == source.OriginSnapshot}}
-	err := c.agents(ctx)
-	if err == nil {
-		err = c.records(ctx, f, o)
-	}
+	g, ctx := errgroup.WithContext(ctx)
+	c.agents(ctx, g)
+	c.records(ctx, g, f, o)
+	err := g.Wait()
 	return c.out, c.gaps, err
 }
 
@@ -48,8 +48,7 @@ type clusterReader struct {
 }
 
 // agents reads the workloads of agents.
-func (c *clusterReader) agents(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
+func (c *clusterReader) agents(ctx context.Context, g *errgroup.Group) {
 	for _, gvk := range []schema.GroupVersionKind{deploymentKind, statefulSetKind} {
 		g.Go(func() error {
 			return c.workload(ctx, gvk, fleet.AgentName, func(o source.Object) error {
@@ -62,36 +61,34 @@ func (c *clusterReader) agents(ctx context.Context) error {
 			})
 		})
 	}
-	return g.Wait()
 }
 
+// gap adds a gap. The caller holds mu.
 func (c *clusterReader) gap(what string, reason source.Reason, effect string) {
 	c.gaps = append(c.gaps, source.NewGap(what, source.Failure{Reason: reason}, effect))
 }
 
 // records reads the agents' Secrets, which name the namespaces of their BundleDeployments, and Helm's release records.
-func (c *clusterReader) records(ctx context.Context, f *state.Fleet, o ClusterOptions) error {
+func (c *clusterReader) records(ctx context.Context, g *errgroup.Group, f *state.Fleet, o ClusterOptions) {
 	c.progress.start("reading release records")
 	if o.NoRecords {
 		c.out.Coverage.Records = source.NotCovered(source.Failure{Reason: source.NotInSnapshot})
-		return nil
+		return
 	}
 	agents, releases := f.SecretNamespaces()
-	if err := c.agentSecrets(ctx, append(agents, SystemNamespaces...)); err != nil {
-		return err
-	}
+	g.Go(func() error { return c.agentSecrets(ctx, append(agents, SystemNamespaces...)) })
 	if o.OtherReleases {
-		if err := c.releasesInConfigMaps(ctx); err != nil {
-			return err
-		}
+		g.Go(func() error { return c.releasesInConfigMaps(ctx) })
 	}
-	return c.releases(ctx, f, releases)
+	g.Go(func() error { return c.releases(ctx, f, releases) })
 }
 
 func (c *clusterReader) agentSecrets(ctx context.Context, namespaces []string) (err error) {
 	slices.Sort(namespaces)
 	q := source.Query{Kind: secretKind, FieldSelector: "metadata.name=" + fleet.AgentName, Fallback: slices.Compact(namespaces)}
 	c.out.Coverage.AgentSecrets, err = c.List(ctx, q, func(o source.Object) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		if c.out.AddAgentSecret(o.Raw) != nil {
 			c.gap("reading a Secret "+fleet.AgentName, source.ReadFailed, "the cluster must be identified by other data")
 		}
@@ -108,6 +105,8 @@ func (c *clusterReader) releasesInConfigMaps(ctx context.Context) (err error) {
 			return err
 		}
 		if name, err := release.ParseSecretName(m.Metadata.Namespace, m.Metadata.Name); err == nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
 			c.out.AddRelease(name)
 		}
 		return nil
