@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -47,6 +48,8 @@ type Options struct {
 	Renderer collect.Renderer
 	// Predict also compares unowned objects, and records the data that adopting or deploying them needs.
 	Predict bool
+	// Clusters returns the clusters that are read in addition to the source, for Fleet's objects of the source; nil reads no other cluster.
+	Clusters func(*state.Fleet) ([]Cluster, []source.Gap)
 	// Progress receives the progress of the audit; nil if it is not needed. It is called from several goroutines.
 	Progress func(collect.Progress)
 }
@@ -84,13 +87,17 @@ type Audit struct {
 	// Kinds are the kinds of the source.
 	Kinds *source.Kinds
 
-	options Options
-	readers []*collect.Reader // of the clusters
+	options  Options
+	clusters []readCluster
 }
 
 // Input returns the input of checks and predictions.
 func (a *Audit) Input() *check.Input {
-	return &check.Input{Result: a.Result, Commands: a.options.Commands}
+	in := &check.Input{Result: a.Result, Commands: a.options.Commands, ClusterCommands: map[*resolve.Cluster]check.Commands{}}
+	for i, c := range a.clusters {
+		in.ClusterCommands[a.Desired.Clusters[i]] = c.Commands
+	}
+	return in
 }
 
 // Report returns the report of the audit, with secrets hidden.
@@ -121,7 +128,7 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, readers: r.clusters}
+	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, clusters: r.clusters}
 	out.Findings = check.Run(out.Input())
 	gaps, err := out.quotedSecrets(ctx)
 	result.Gaps = append(result.Gaps, gaps...)
@@ -132,7 +139,7 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 type reading struct {
 	// Reader reads Fleet's own objects. clusters read the clusters of the desired state, in its order.
 	*collect.Reader
-	clusters []*collect.Reader
+	clusters []readCluster
 	options  Options
 	input    resolve.Input
 	desired  *resolve.DesiredState
@@ -150,17 +157,19 @@ func read(ctx context.Context, src source.Source, o Options) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.clusters, r.gaps = []*collect.Reader{r.Reader}, slices.Concat(r.Description.Gaps, gaps)
+	r.gaps = slices.Concat(r.Description.Gaps, gaps)
 	r.input = resolve.Input{Fleet: f, StatedScope: o.AgentScope}
-	for _, reader := range r.clusters {
-		c, gaps, err := reader.Cluster(ctx, f, collect.ClusterOptions{NoRecords: o.StatusOnly, OtherReleases: o.Predict})
-		if err != nil {
-			return nil, err
-		}
-		r.input.Clusters, r.gaps = append(r.input.Clusters, c), append(r.gaps, gaps...)
+	if err := r.readClusters(ctx, f); err != nil {
+		return nil, err
 	}
 	r.resolve()
-	r.gaps = append(r.gaps, stateGaps(r.desired, o.StatusOnly)...)
+	r.dropRepeated()
+	r.dropReadGaps()
+	r.gaps = append(r.gaps, fleetGaps(r.desired)...)
+	for i, c := range r.desired.Clusters {
+		r.gaps = append(r.gaps, r.clusters[i].named(stateGaps(r.desired, c, o.StatusOnly))...)
+		r.gaps = append(r.gaps, r.clusters[i].unidentified(r.desired, c)...)
+	}
 	return r, nil
 }
 
@@ -236,12 +245,15 @@ func (r *reading) statedScope() error {
 // settleDisputes counts live objects to choose between the scope that a spec declares and the one that releases state.
 func (r *reading) settleDisputes(ctx context.Context) error {
 	all := map[resolve.DisputeKey]resolve.Carriers{}
-	for i, c := range r.desired.Clusters {
-		carriers, err := r.clusters[i].Carriers(ctx, c)
-		if err != nil {
-			return err
-		}
+	var mu sync.Mutex // guards all
+	if err := each(ctx, r.clusters, func(ctx context.Context, i int) error {
+		carriers, err := r.clusters[i].Carriers(ctx, r.desired.Clusters[i])
+		mu.Lock()
+		defer mu.Unlock()
 		maps.Copy(all, carriers)
+		return err
+	}); err != nil {
+		return err
 	}
 	if len(all) > 0 {
 		r.input.Carriers = all
@@ -328,7 +340,7 @@ func (r *reading) competitors(scope []*resolve.BundleDeployment) []collect.Bundl
 // bundle returns a bundle to render. files are nil for a bundle of the management cluster.
 func (r *reading) bundle(d *resolve.BundleDeployment, files *render.Input) collect.Bundle {
 	i := slices.Index(r.desired.Clusters, d.On)
-	return collect.Bundle{Deployment: d, Cluster: i, Target: r.clusters[i], Files: files}
+	return collect.Bundle{Deployment: d, Cluster: i, Target: r.clusters[i].Reader, Files: files}
 }
 
 // evaluate reads the live objects and evaluates them.
@@ -339,30 +351,22 @@ func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {
 		return nil, err
 	}
 	var clusters []evaluate.Evaluated
-	for i, c := range r.desired.Clusters {
-		if o.StatusOnly {
-			break
-		}
-		reader := r.clusters[i]
-		e := evaluate.New(c, scope, evaluate.Options{Now: reader.Description.TakenAt, Predict: o.Predict})
-		observed, err := reader.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.desired.Deployments) > 0})
-		if err != nil {
+	if !o.StatusOnly {
+		clusters = make([]evaluate.Evaluated, len(r.clusters))
+		if err := each(ctx, r.clusters, func(ctx context.Context, i int) (err error) {
+			clusters[i], err = r.evaluateCluster(ctx, i, scope)
+			return err
+		}); err != nil {
 			return nil, err
 		}
-		evaluated := e.Evaluate(observed)
-		if o.Server != nil && o.ServerCheck != collect.CheckNever {
-			questions := evaluate.Questions(evaluated.Deployments, o.ServerCheck == collect.CheckAlways)
-			if observed.Answers, err = reader.Ask(ctx, e, o.Server, o.ServerCheck, questions); err != nil {
-				return nil, err
-			}
-			evaluated = e.Evaluate(observed)
-		}
-		clusters = append(clusters, evaluated)
 	}
 	out := &evaluate.Result{Desired: r.desired, Scope: o.Scope, Whole: o.Scope.Whole() && o.Files == nil, StatusOnly: o.StatusOnly,
 		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Description, Gaps: r.gaps, Notes: slices.Clone(r.Description.Notes)}
-	for _, c := range r.desired.Clusters {
+	for i, c := range r.desired.Clusters {
 		out.Notes = append(out.Notes, c.Notes...)
+		if i > 0 {
+			out.Clusters = append(out.Clusters, evaluate.ClusterSource{Name: r.clusters[i].Name, Source: r.clusters[i].Description, On: c})
+		}
 	}
 	if o.StatusOnly {
 		out.Notes = append(out.Notes, "only the status that Fleet reports was checked (--status-only): no object was evaluated")
@@ -371,13 +375,33 @@ func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {
 	return out, nil
 }
 
+// evaluateCluster reads the live objects of a cluster and evaluates them.
+func (r *reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.BundleDeployment) (evaluate.Evaluated, error) {
+	o, c := r.options, r.clusters[i]
+	e := evaluate.New(r.desired.Clusters[i], scope, evaluate.Options{Now: c.Description.TakenAt, Predict: o.Predict})
+	observed, err := c.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.desired.Deployments) > 0})
+	if err != nil {
+		return evaluate.Evaluated{}, err
+	}
+	out := e.Evaluate(observed)
+	if server := c.server(o); server != nil && o.ServerCheck != collect.CheckNever {
+		questions := evaluate.Questions(out.Deployments, o.ServerCheck == collect.CheckAlways)
+		if observed.Answers, err = c.Ask(ctx, e, server, o.ServerCheck, questions); err != nil {
+			return evaluate.Evaluated{}, err
+		}
+		out = e.Evaluate(observed)
+	}
+	out.Gaps = c.named(out.Gaps)
+	return out, nil
+}
+
 // Again reads the live objects of some bundle deployments again and evaluates them. The desired objects stay the same. Orphaned objects are not
 // counted, because objects that are not desired are not read.
 func (a *Audit) Again(ctx context.Context, scope []*resolve.BundleDeployment) ([]*evaluate.BundleDeployment, error) {
 	var out []*evaluate.BundleDeployment
 	for i, c := range a.Desired.Clusters {
-		e := evaluate.New(c, scope, evaluate.Options{Now: a.readers[i].Description.TakenAt, Predict: a.options.Predict})
-		observed, err := a.readers[i].Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})
+		e := evaluate.New(c, scope, evaluate.Options{Now: a.clusters[i].Description.TakenAt, Predict: a.options.Predict})
+		observed, err := a.clusters[i].Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})
 		if err != nil {
 			return nil, err
 		}

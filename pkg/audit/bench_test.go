@@ -17,7 +17,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // BenchmarkRunSnapshot audits a captured downstream cluster of 5,000 objects in ten releases. All objects are ready. The measured time does
@@ -146,4 +148,34 @@ func recordSecret(tb testing.TB, bundle, manifest string) fields {
 	return fields{"apiVersion": "v1", "kind": "Secret", "type": release.SecretType,
 		"metadata": fields{"name": name.SecretName(), "namespace": bundle},
 		"data":     fields{release.DataKey: []byte(base64.StdEncoding.EncodeToString(packed.Bytes()))}}
+}
+
+// BenchmarkClusters audits a management cluster with one and with fifty captured clusters in addition. Each has one release of 500 objects.
+func BenchmarkClusters(b *testing.B) {
+	for _, n := range []int{1, 50} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var names []string
+			var clusters []audit.Cluster
+			for i := range n {
+				names = append(names, fmt.Sprintf("c%02d", i))
+				src, err := snapshot.Open(b.Context(), []string{"-"}, bytes.NewReader(readyCluster(b, 1, 500)))
+				if err != nil {
+					b.Fatal(err)
+				}
+				clusters = append(clusters, clusterOf(names[i], src, nil))
+			}
+			o := audit.Options{Clusters: func(*state.Fleet) ([]audit.Cluster, []source.Gap) { return clusters, nil }}
+			management := capture(b, managementOf(names...)...)
+			b.ReportAllocs()
+			for b.Loop() {
+				found, err := audit.Run(b.Context(), management, o)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if got := len(found.Clusters); got != n {
+					b.Fatalf("%d clusters were read, want %d", got, n)
+				}
+			}
+		})
+	}
 }

@@ -10,20 +10,18 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// stateGaps returns the gaps for Fleet's objects and release records that could not be read.
-func stateGaps(desired *resolve.DesiredState, statusOnly bool) []source.Gap {
-	out := fleetGaps(desired)
-	for _, c := range desired.Clusters {
-		if !statusOnly {
-			out = append(out, recordGaps(desired, c)...)
-		}
-		for _, u := range c.OverBound {
-			out = append(out, unreadableRecord(u, u.OverBound, "its objects are not known"))
-		}
-		for _, u := range c.Unreadable {
-			if u.OverBound == "" {
-				out = append(out, unreadableRecord(u, u.Damaged, "it is not known which release it is of"))
-			}
+// stateGaps returns the gaps for the release records of a cluster that could not be read.
+func stateGaps(desired *resolve.DesiredState, c *resolve.Cluster, statusOnly bool) []source.Gap {
+	var out []source.Gap
+	if !statusOnly {
+		out = recordGaps(desired, c)
+	}
+	for _, u := range c.OverBound {
+		out = append(out, unreadableRecord(u, u.OverBound, "its objects are not known"))
+	}
+	for _, u := range c.Unreadable {
+		if u.OverBound == "" {
+			out = append(out, unreadableRecord(u, u.Damaged, "it is not known which release it is of"))
 		}
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -33,16 +34,18 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 	namespaces := knownNamespaces(a.Result)
 	public := publicWords(a.Kinds, namespaces)
 	var gaps []source.Gap
-	for _, reader := range a.readers {
-		cover, err := reader.QuotedSecrets(ctx, &quotes, public, slices.Sorted(maps.Keys(namespaces)))
-		if err != nil {
-			return nil, err
+	var mu sync.Mutex // guards gaps
+	err := each(ctx, a.clusters, func(ctx context.Context, i int) error {
+		c := a.clusters[i]
+		cover, err := c.QuotedSecrets(ctx, &quotes, public, slices.Sorted(maps.Keys(namespaces)))
+		if _, all := cover.Of(""); err == nil && !all && showsValues(a.Deployments) {
+			mu.Lock()
+			defer mu.Unlock()
+			gaps = append(gaps, c.named(source.CoverageGaps("listing Secrets, to hide their values", cover, "values of Secrets that were not read are shown if an object contains them"))...)
 		}
-		if _, all := cover.Of(""); !all && showsValues(a.Deployments) {
-			gaps = append(gaps, source.CoverageGaps("listing Secrets, to hide their values", cover, "values of Secrets that were not read are shown if an object contains them")...)
-		}
-	}
-	return gaps, nil
+		return err
+	})
+	return gaps, err
 }
 
 // ownWords are words of the program's own sentences that are long enough to be hidden if a Secret has such a value.

@@ -21,7 +21,33 @@ import (
 // Input is what the checks read: the result of an evaluation, and the commands that findings suggest.
 type Input struct {
 	*evaluate.Result
-	Commands Commands
+	// Commands are those of the management cluster, ClusterCommands those of each cluster that is read.
+	Commands        Commands
+	ClusterCommands map[*resolve.Cluster]Commands
+}
+
+// on returns the commands for objects on a cluster. They are those of the management cluster if the cluster is not read.
+func (in *Input) on(c *resolve.Cluster) Commands {
+	if commands, ok := in.ClusterCommands[c]; ok {
+		return commands
+	}
+	return in.Commands
+}
+
+// clusterName returns the name of a cluster if several are read, otherwise the empty string.
+func (in *Input) clusterName(c *resolve.Cluster) string {
+	if len(in.Clusters) == 0 {
+		return ""
+	}
+	if found := c.FleetClusters(); len(found) > 0 {
+		return found[0]
+	}
+	for _, other := range in.Clusters {
+		if other.On == c {
+			return other.Name
+		}
+	}
+	return ""
 }
 
 // Severity of a finding.
@@ -57,6 +83,8 @@ type Commands struct {
 	Audit, PrintRole, Adopt, Preflight string
 	// Files are the arguments that name the directory of a bundle: "-f guestbook".
 	Files string
+	// Downstream is true if the commands read a cluster without its management cluster: they name a bundle by its id.
+	Downstream bool
 	// Kubectl and Helm are "kubectl --context prod", "helm --kube-context prod".
 	Kubectl, Helm string
 }
@@ -137,7 +165,7 @@ func (c Commands) BundleArgs(d *resolve.BundleDeployment) string {
 	if d.FromFiles() {
 		return c.Files
 	}
-	if d.BD == nil {
+	if d.BD == nil || c.Downstream {
 		return shellescape.Quote("bundledeployment/" + d.Name)
 	}
 	workspace, name, _ := strings.Cut(d.Bundle, "/")

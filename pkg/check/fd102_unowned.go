@@ -64,5 +64,5 @@ func (in *Input) assign(d *evaluate.BundleDeployment, o *evaluate.Object) string
 	if len(d.On.Claims.Of(o.Key())) > 1 {
 		return "decide which bundle should own it, and remove it from the others"
 	}
-	return in.Commands.Adopt + " " + in.Commands.BundleArgs(d.BundleDeployment)
+	return in.on(d.On).Adopt + " " + in.on(d.On).BundleArgs(d.BundleDeployment)
 }

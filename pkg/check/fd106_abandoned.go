@@ -21,9 +21,10 @@ var abandoned = Check{
 			}
 			f := Finding{
 				Object:      m.Ref,
+				Cluster:     in.clusterName(m.On),
 				Message:     fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that set", m.Key(), m.Metadata.SetID),
 				Evidence:    []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Metadata.Hash)},
-				Remediation: in.Commands.kubectl(m.Ref) + " get " + kubectlName(m.Ref) + " -o yaml",
+				Remediation: in.on(m.On).kubectl(m.Ref) + " get " + kubectlName(m.Ref) + " -o yaml",
 			}
 			if m.Metadata.ReleaseName != "" {
 				f.Evidence = append(f.Evidence, "Helm's annotations name release "+m.Metadata.Release())

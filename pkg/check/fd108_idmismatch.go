@@ -24,7 +24,7 @@ var idMismatch = Check{
 				is = fmt.Sprintf("is %q", o.Metadata.SetID)
 			}
 			f := about(d.BundleDeployment, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation, d.Ownership.SetID, is)
-			f.Remediation = in.Commands.kubectl(o.Ref) + " annotate --overwrite " + kubectlName(o.Ref) + " " +
+			f.Remediation = in.on(d.On).kubectl(o.Ref) + " annotate --overwrite " + kubectlName(o.Ref) + " " +
 				shellescape.Quote(fleet.IDAnnotation+"="+d.Ownership.SetID)
 			report(f)
 		}

@@ -22,10 +22,10 @@ var leftoverRelease = Check{
 		for _, c := range in.Desired.Clusters {
 			for _, r := range c.Leftovers {
 				f := Finding{
-					Object: resolve.SecretRef(r.Name),
+					Object: resolve.SecretRef(r.Name), Cluster: in.clusterName(c),
 					Message: fmt.Sprintf("release %s was created by Fleet for %q (agent in %s), and has no BundleDeployment",
 						r.Release(), r.BundleID, r.AgentNamespace),
-					Remediation: in.Commands.Helm + inNamespace(r.Namespace) + " status " + shellescape.Quote(r.Name.Name),
+					Remediation: in.on(c).Helm + inNamespace(r.Namespace) + " status " + shellescape.Quote(r.Name.Name),
 				}
 				if r.KeepResources {
 					f.Evidence = []string{"it was deployed with keepResources: its objects are kept, only the record is left over"}

@@ -33,10 +33,10 @@ var unread = Check{
 
 // readAgain returns the next step for a bundle deployment without desired objects; "" if the gap describes it.
 func (in *Input) readAgain(d *evaluate.BundleDeployment) string {
-	history := in.Commands.Helm + inNamespace(d.Release.Namespace) + " history " + shellescape.Quote(d.Release.Name)
+	history := in.on(d.On).Helm + inNamespace(d.Release.Namespace) + " history " + shellescape.Quote(d.Release.Name)
 	switch {
 	case d.Problem == resolve.RecordsForbidden:
-		return in.Commands.PrintRole
+		return in.on(d.On).PrintRole
 	case d.Problem == resolve.RecordNotCaptured:
 		return "capture the Secrets of type " + release.SecretType + " too"
 	case d.Problem == resolve.RecordUnreadable:
@@ -59,7 +59,7 @@ func (in *Input) nothingRead(d *evaluate.BundleDeployment) Finding {
 		f.Evidence = []string{first.Key().String() + ": " + first.Message}
 	}
 	if first.Reason == string(resolve.RecordsForbidden) {
-		f.Remediation = in.Commands.PrintRole
+		f.Remediation = in.on(d.On).PrintRole
 	}
 	return f
 }

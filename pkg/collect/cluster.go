@@ -22,6 +22,8 @@ import (
 
 // ClusterOptions select the data that is read from a cluster.
 type ClusterOptions struct {
+	// Name is the name that the user gives the cluster.
+	Name string
 	// NoRecords omits the Secrets of agents and the release records.
 	NoRecords bool
 	// OtherReleases reads the names of the releases in ConfigMaps too. None of them is Fleet's. Only an adoption plan needs to know whether the
@@ -31,7 +33,7 @@ type ClusterOptions struct {
 
 // Cluster reads the agents and the release records of the cluster. It reads the manifests that Fleet's objects in f need.
 func (r *Reader) Cluster(ctx context.Context, f *state.Fleet, o ClusterOptions) (*state.Cluster, []source.Gap, error) {
-	c := clusterReader{Reader: r, out: &state.Cluster{Kinds: r.Kinds, Captured: r.Description.Origin == source.OriginSnapshot}}
+	c := clusterReader{Reader: r, out: &state.Cluster{Name: o.Name, Kinds: r.Kinds, Captured: r.Description.Origin == source.OriginSnapshot}}
 	g, ctx := errgroup.WithContext(ctx)
 	c.agents(ctx, g)
 	c.records(ctx, g, f, o)

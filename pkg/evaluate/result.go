@@ -30,10 +30,20 @@ type Result struct {
 	// FromRelease is true if the desired objects are those of the release records.
 	FromRelease bool
 	Source      source.Description
-	Gaps        []source.Gap
-	Notes       []string
+	// Clusters are the sources that were read in addition to Source.
+	Clusters []ClusterSource
+	Gaps     []source.Gap
+	Notes    []string
 
 	inScope map[*resolve.BundleDeployment]bool
+}
+
+// ClusterSource is the source of a cluster.
+type ClusterSource struct {
+	// Name is the name that the user gives the cluster.
+	Name   string
+	Source source.Description
+	On     *resolve.Cluster
 }
 
 // Now is the time when the data was read; zero if it is not known.

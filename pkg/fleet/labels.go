@@ -35,6 +35,8 @@ const (
 	ClusterLabel          = "fleet.cattle.io/cluster"
 	ClusterNamespaceLabel = "fleet.cattle.io/cluster-namespace"
 	CommitLabel           = "fleet.cattle.io/commit"
+	// RancherClusterLabel of a Cluster is the id of the cluster in Rancher.
+	RancherClusterLabel = "management.cattle.io/cluster-name"
 )
 
 // Annotations of the chart in a release record.

@@ -19,10 +19,11 @@ import (
 // findings shows the findings bundle by bundle, and then those without a bundle.
 func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 	folds, others := t.foldRepeated(a.Findings)
-	groups := map[string][]report.Finding{}
+	groups := map[bundleKey][]report.Finding{}
 	for _, f := range others {
 		if f.Severity != report.Info || t.wide {
-			groups[f.BundleDeployment] = append(groups[f.BundleDeployment], f)
+			k := bundleKey{f.Cluster, f.BundleDeployment}
+			groups[k] = append(groups[k], f)
 		}
 	}
 	for _, list := range groups {
@@ -30,7 +31,7 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 	}
 	for i := range a.BundleDeployments {
 		bd := &a.BundleDeployments[i]
-		key := strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/")
+		key := keyOf(bd)
 		if list := groups[key]; len(list) > 0 {
 			fmt.Fprintln(b, t.bold(printable(groupTitle(bd))))
 			t.group(b, list, differences(bd))
@@ -42,13 +43,25 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 		t.fold(b, list)
 	}
 	var rest []report.Finding
-	for _, key := range slices.Sorted(maps.Keys(groups)) {
+	for _, key := range slices.SortedFunc(maps.Keys(groups), bundleKey.compare) {
 		rest = append(rest, groups[key]...)
 	}
 	if len(rest) > 0 {
 		fmt.Fprintln(b, t.bold("OTHER FINDINGS"))
 		t.group(b, rest, nil)
 	}
+}
+
+// bundleKey identifies a bundle deployment. The bundle deployments of several clusters may have the same name if they are known by their releases
+// alone.
+type bundleKey struct{ cluster, bundleDeployment string }
+
+func keyOf(bd *report.BundleDeployment) bundleKey {
+	return bundleKey{bd.Cluster, strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/")}
+}
+
+func (k bundleKey) compare(o bundleKey) int {
+	return cmp.Or(cmp.Compare(k.bundleDeployment, o.bundleDeployment), cmp.Compare(k.cluster, o.cluster))
 }
 
 // maxRepeated is the number of findings that are shown if many bundles have the same one.
@@ -161,6 +174,9 @@ func (t text) finding(b *bytes.Buffer, f report.Finding) {
 	evidence := f.Evidence
 	if f.Code == "FD102" && !t.wide {
 		evidence = nil // up to five labels and annotations; adopt shows them
+	}
+	if n := len(f.Clusters); n > 0 {
+		evidence = append([]string{fmt.Sprintf("the same on %d clusters: %s", n, strings.Join(limited(t, f.Clusters), ", "))}, evidence...)
 	}
 	for _, e := range evidence {
 		for _, line := range lines(e, len(inset), len(inset)) {

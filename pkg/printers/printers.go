@@ -21,6 +21,8 @@ type Options struct {
 	Diff bool
 	// PrintRole is the command that prints a role which may read what could not be read; empty if it is not suggested.
 	PrintRole string
+	// ReadClusters is the command that also reads other clusters; empty if it is not suggested.
+	ReadClusters string
 	// Undo is the command that undoes an adoption, without the file of the receipt.
 	Undo string
 }

@@ -115,14 +115,22 @@ func number(code string, of func(report.Counts) int) func(text, *report.BundleDe
 func fraction(a, b int) string { return fmt.Sprintf("%d/%d", a, b) }
 
 // deployments shows one line per bundle deployment. If there are several clusters, each is named on a line of its own: a column would take
-// more width.
+// more width. Clusters that were read come first. Bundle deployments on other clusters are only counted, unless Fleet reports a problem of them.
 func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
 	g := grid{columns: slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.wide && !t.wide })}
-	many := !t.wide && slices.ContainsFunc(a.BundleDeployments, func(bd report.BundleDeployment) bool { return bd.Cluster != a.BundleDeployments[0].Cluster })
-	for i := range a.BundleDeployments {
+	shown, folded := a.BundleDeployments, []report.BundleDeployment(nil)
+	if !t.wide {
+		shown, folded = t.ordered(a)
+	}
+	if len(shown) == 0 {
+		t.notShown(b, folded, false)
+		return nil
+	}
+	many := !t.wide && slices.ContainsFunc(shown, func(bd report.BundleDeployment) bool { return bd.Cluster != shown[0].Cluster })
+	for i := range shown {
 		var row []string
 		for _, c := range g.columns {
-			row = append(row, c.cell(t, &a.BundleDeployments[i]))
+			row = append(row, c.cell(t, &shown[i]))
 		}
 		if many {
 			row[0] = "  " + row[0]
@@ -137,14 +145,68 @@ func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
 		return err
 	}
 	fmt.Fprintln(b, rows[0])
-	for i, bd := range a.BundleDeployments {
-		if many && (i == 0 || bd.Cluster != a.BundleDeployments[i-1].Cluster) {
+	for i, bd := range shown {
+		if many && (i == 0 || bd.Cluster != shown[i-1].Cluster) {
 			fmt.Fprintln(b, short(cmp.Or(bd.Cluster, "unknown cluster"), width))
 		}
 		fmt.Fprintln(b, rows[i+1])
 	}
-	b.WriteByte('\n')
+	t.notShown(b, folded, slices.ContainsFunc(shown, onOtherCluster))
 	return nil
+}
+
+func onOtherCluster(bd report.BundleDeployment) bool { return bd.Reason == clusterNotRead }
+
+// clusterNotRead is the reason of a bundle deployment on a cluster that was not read.
+const clusterNotRead = "ClusterNotRead"
+
+// ordered returns the bundle deployments that the table shows, in its order, and those that it only counts.
+func (t text) ordered(a *report.Audit) (shown, folded []report.BundleDeployment) {
+	problems := map[bundleKey]bool{}
+	for _, f := range a.Findings {
+		problems[bundleKey{f.Cluster, f.BundleDeployment}] = f.Severity != report.Info || problems[bundleKey{f.Cluster, f.BundleDeployment}]
+	}
+	rank := map[string]int{} // of clusters
+	for _, bd := range a.BundleDeployments {
+		problem := problems[keyOf(&bd)]
+		switch {
+		case onOtherCluster(bd) && !problem && bd.Reported != nil && bd.Reported.State == string(report.Ready):
+			folded = append(folded, bd)
+			continue
+		case !onOtherCluster(bd) && problem:
+			rank[bd.Cluster] = min(rank[bd.Cluster], -2)
+		case !onOtherCluster(bd):
+			rank[bd.Cluster] = min(rank[bd.Cluster], -1)
+		}
+		shown = append(shown, bd)
+	}
+	slices.SortStableFunc(shown, func(x, y report.BundleDeployment) int {
+		return cmp.Compare(rank[x.Cluster], rank[y.Cluster])
+	})
+	return shown, folded
+}
+
+// notShown ends the table. It counts the bundle deployments that the table does not show, and explains why some have no result.
+func (t text) notShown(b *bytes.Buffer, folded []report.BundleDeployment, unknown bool) {
+	var line string
+	clusters := map[string]bool{}
+	for _, bd := range folded {
+		clusters[bd.Cluster] = true
+	}
+	switch {
+	case len(folded) > 0:
+		line = fmt.Sprintf("Not read: %s on %s. Fleet reports Ready for all of them (-o wide shows them).",
+			plural(len(folded), "bundle deployment"), plural(len(clusters), "cluster"))
+	case unknown:
+		line = "?: the cluster of the bundle deployment was not read."
+	}
+	if line != "" {
+		wrapped(b, "", line)
+		if t.ReadClusters != "" {
+			fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
+		}
+	}
+	b.WriteByte('\n')
 }
 
 // aggregates shows the aggregates with other reported counts than the evaluated ones. Aggregates without an evaluated deployment are left out.

@@ -31,6 +31,7 @@ type text struct {
 
 func (t text) audit(b *bytes.Buffer, a *report.Audit) error {
 	t.head(b, "Audit of ", a.Source, a.TakenAt)
+	t.clustersRead(b, a.Source.Clusters)
 	t.notRead(b, a.Gaps, a.Notes)
 	if len(a.BundleDeployments) > 0 {
 		if err := t.deployments(b, a); err != nil {
@@ -86,6 +87,30 @@ func (t text) head(b *bytes.Buffer, title string, s report.Source, takenAt strin
 	fmt.Fprintf(b, "%s\n\n", line)
 }
 
+// clustersRead lists the clusters that were read in addition to the source.
+func (t text) clustersRead(b *bytes.Buffer, clusters []report.ClusterSource) {
+	if len(clusters) == 0 {
+		return
+	}
+	fmt.Fprintln(b, t.bold("CLUSTERS READ"))
+	shown := limited(t, clusters)
+	for _, c := range shown {
+		var facts []string
+		if c.Cluster != "" && c.Cluster != c.Name {
+			facts = append(facts, c.Cluster)
+		}
+		if c.KubernetesVersion != "" {
+			facts = append(facts, "Kubernetes "+c.KubernetesVersion)
+		}
+		if c.Kind != "cluster" {
+			facts = append(facts, "snapshot "+c.Path, "taken at "+c.TakenAt)
+		}
+		fmt.Fprintf(b, "  %s %s\n", printable(c.Name), t.faint(printable(strings.Join(facts, ", "))))
+	}
+	t.more(b, "  ", len(clusters)-len(shown), "")
+	fmt.Fprintln(b)
+}
+
 // fleetVersion is the version of the controller or, on a downstream cluster, of the agents.
 func fleetVersion(v *report.FleetVersions) string {
 	switch {
@@ -111,7 +136,11 @@ func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 		forbidden := false
 		shown := limited(t, gaps)
 		for _, g := range shown {
-			wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", g.What, strings.TrimSuffix(g.Why(), "."), sentence(g.Effect)))
+			what := g.What
+			if g.Cluster != "" {
+				what = "cluster " + g.Cluster + ": " + what
+			}
+			wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", what, strings.TrimSuffix(g.Why(), "."), sentence(g.Effect)))
 			forbidden = forbidden || g.Reason == "Forbidden"
 		}
 		t.more(b, "  ", len(gaps)-len(shown), "")

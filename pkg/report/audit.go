@@ -26,11 +26,17 @@ func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Aud
 	for _, d := range r.Deployments {
 		out.BundleDeployments = append(out.BundleDeployments, newBundleDeployment(d))
 	}
+	all := make([]Finding, 0, len(findings))
 	for _, f := range findings {
-		out.Findings = append(out.Findings, Finding{Code: f.Code, Severity: Severity(f.Severity), Title: f.Title, Object: f.Object, Cluster: f.Cluster,
+		all = append(all, Finding{Code: f.Code, Severity: Severity(f.Severity), Title: f.Title, Object: f.Object, Cluster: f.Cluster,
 			BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence, Remediation: f.Remediation, AsOf: f.AsOf})
 	}
+	out.Findings = all
 	out.sort()
+	if len(r.Clusters) > 0 {
+		out.Source.Clusters = clusterSources(r.Clusters)
+		out.Findings = merged(out.Findings, bundles(r.Deployments))
+	}
 	codes := out.sum()
 	for kind, list := range map[string]*[]Aggregate{state.GitRepo: &out.GitRepos, state.HelmOp: &out.HelmOps, state.Bundle: &out.Bundles,
 		state.ClusterKind: &out.Clusters, state.ClusterGroup: &out.ClusterGroups} {
@@ -68,6 +74,53 @@ func NewSource(d source.Description, desired *resolve.DesiredState) Source {
 	return out
 }
 
+func clusterSources(clusters []evaluate.ClusterSource) []ClusterSource {
+	var out []ClusterSource
+	for _, c := range clusters {
+		d := c.Source
+		out = append(out, ClusterSource{Name: c.Name, Cluster: strings.Join(c.On.FleetClusters(), ", "), Kind: string(d.Origin), Context: d.Context, Server: d.Server,
+			Path: strings.Join(d.Paths, ", "), KubernetesVersion: d.KubernetesVersion, TakenAt: Time(d.TakenAt)})
+	}
+	return out
+}
+
+// bundles returns the bundle of each bundle deployment, by its key.
+func bundles(deployments []*evaluate.BundleDeployment) map[string]string {
+	out := map[string]string{}
+	for _, d := range deployments {
+		out[d.Key()] = d.Bundle
+	}
+	return out
+}
+
+// merged joins the findings that are the same on several clusters: about the same object of the same bundle, with the same message. Each keeps the
+// evidence and the remediation of the first cluster. The order does not change.
+func merged(findings []Finding, bundle map[string]string) []Finding {
+	type key struct {
+		code, bundle, message string
+		object                object.Ref
+	}
+	at := map[key]int{}
+	out := make([]Finding, 0, len(findings))
+	for _, f := range findings {
+		k := key{f.Code, bundle[f.BundleDeployment], f.Message, f.Object}
+		i, known := at[k]
+		switch {
+		case k.bundle == "" || f.Cluster == "":
+		case !known:
+			at[k] = len(out)
+		case out[i].Cluster != f.Cluster && !slices.Contains(out[i].Clusters, f.Cluster):
+			if out[i].Clusters == nil {
+				out[i].Clusters = []string{out[i].Cluster}
+			}
+			out[i].Clusters = append(out[i].Clusters, f.Cluster)
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
 // NewScope describes the requested scope.
 func NewScope(s evaluate.Scope) Scope {
 	var out Scope
@@ -90,7 +143,7 @@ func Gaps(gaps []source.Gap) []Gap {
 		out = append(out, Gap(g))
 	}
 	slices.SortFunc(out, func(x, y Gap) int {
-		return cmp.Or(cmp.Compare(x.What, y.What), cmp.Compare(x.Why(), y.Why()), cmp.Compare(x.Effect, y.Effect))
+		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.What, y.What), cmp.Compare(x.Why(), y.Why()), cmp.Compare(x.Effect, y.Effect))
 	})
 	return slices.Compact(out)
 }

@@ -49,6 +49,7 @@ func (a *Audit) Names(add func(...string)) {
 	for _, f := range a.Findings {
 		names(f.Object, add)
 		add(f.Cluster, f.BundleDeployment)
+		add(f.Clusters...)
 	}
 }
 
@@ -109,7 +110,7 @@ func (h *redactor) texts(list []string) []string { return each(list, h.replace) 
 
 func (h *redactor) gaps(list []Gap) []Gap {
 	return each(list, func(g Gap) Gap {
-		return Gap{What: h.replace(g.What), Reason: h.replace(g.Reason), Detail: h.replace(g.Detail), Effect: h.replace(g.Effect)}
+		return Gap{Cluster: g.Cluster, What: h.replace(g.What), Reason: h.replace(g.Reason), Detail: h.replace(g.Detail), Effect: h.replace(g.Effect)}
 	})
 }
 

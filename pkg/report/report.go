@@ -53,6 +53,22 @@ type Source struct {
 	Path              string         `json:"path,omitempty"` // only for a snapshot; several paths are joined with ", "
 	KubernetesVersion string         `json:"kubernetesVersion,omitempty"`
 	FleetVersions     *FleetVersions `json:"fleetVersions,omitempty"`
+	// Clusters are the clusters that were read in addition.
+	Clusters []ClusterSource `json:"clusters,omitempty"`
+}
+
+// ClusterSource is the source of the data of one cluster.
+type ClusterSource struct {
+	Name string `json:"name"` // as the user gives it, or "namespace/name" of its Cluster
+	// Cluster is "namespace/name" of the Cluster that the cluster is; empty if its agent does not show it.
+	Cluster           string `json:"cluster,omitempty"`
+	Kind              string `json:"kind"` // cluster or snapshot
+	Context           string `json:"context,omitempty"`
+	Server            string `json:"server,omitempty"`
+	Path              string `json:"path,omitempty"`
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+	// TakenAt is when the data of the cluster was taken (RFC 3339).
+	TakenAt string `json:"takenAt,omitempty"`
 }
 
 // FleetVersions are the image tags of Fleet's workloads that could be read.
@@ -232,6 +248,8 @@ type Finding struct {
 	Title    string     `json:"title"`
 	Object   object.Ref `json:"object"`
 	Cluster  string     `json:"cluster,omitempty"` // "namespace/name"
+	// Clusters are all clusters with the same finding about the same object of the same bundle, if there are several. Cluster is the first of them.
+	Clusters []string `json:"clusters,omitempty"`
 	// BundleDeployment is "namespace/name" of the bundle deployment that the finding is about; empty if it is about none.
 	BundleDeployment string   `json:"bundleDeployment,omitempty"`
 	Message          string   `json:"message"`
@@ -242,7 +260,9 @@ type Finding struct {
 
 // Gap is something that could not be read, and the effect on the report.
 type Gap struct {
-	What string `json:"what"`
+	// Cluster is the name of the cluster that could not be read; empty for the source itself.
+	Cluster string `json:"cluster,omitempty"`
+	What    string `json:"what"`
 	// Reason is a word, such as a reason of the state Unknown, or a sentence.
 	Reason string `json:"reason"`
 	// Detail is the message of the server or the library, if there is one.

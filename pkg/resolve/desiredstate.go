@@ -230,6 +230,20 @@ func (c *Cluster) ClusterOfAgent(namespace string) string {
 	return namespace
 }
 
+// Watched returns the namespaces of the BundleDeployments that are deployed to this cluster.
+func (c *Cluster) Watched() []string { return slices.Sorted(maps.Values(c.watches)) }
+
+// FleetClusters returns the Clusters ("namespace/name") of the BundleDeployments that are deployed to this cluster.
+func (c *Cluster) FleetClusters() []string {
+	var out []string
+	for _, o := range c.fleet.Clusters {
+		if s := o.Status.Namespace; s != "" && slices.Contains(c.Watched(), s) {
+			out = append(out, o.Namespace+"/"+o.Name)
+		}
+	}
+	return out
+}
+
 // AgentOf returns the namespace of the agent on this cluster that deploys the BundleDeployments in a namespace; empty if it is not known.
 func (c *Cluster) AgentOf(namespace string) string {
 	for _, agent := range slices.Sorted(maps.Keys(c.watches)) { // an agent that was moved may have left its Secret behind

@@ -224,7 +224,10 @@ func latest(history []*state.Record) *state.Record {
 }
 
 func (r *resolver) releaseAlone(history []*state.Record, last *state.Record) *BundleDeployment {
-	d := &BundleDeployment{Name: last.BundleID, Release: last.Name, On: r.out}
+	d := &BundleDeployment{Name: last.BundleID, Release: last.Name, On: r.out, Cluster: r.State.Name}
+	if found := r.out.FleetClusters(); len(found) > 0 && d.Cluster != "" {
+		d.Cluster = found[0]
+	}
 	if last.Status == release.StatusDeployed {
 		r.desired(d, last.AgentNamespace)
 		return d

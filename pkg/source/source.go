@@ -48,7 +48,9 @@ type Description struct {
 
 // Gap is data that could not be read, and the effect on the result.
 type Gap struct {
-	What string
+	// Cluster is the name of the cluster; empty for the source itself.
+	Cluster string
+	What    string
 	// Reason is the reason of a Failure, or a sentence. Detail is the message of the server, "" without one.
 	Reason, Detail string
 	Effect         string

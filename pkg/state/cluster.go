@@ -18,6 +18,8 @@ import (
 // Cluster has the agents and the Helm release records of one cluster. It does not have the objects that bundles deploy. Its Add methods must not be
 // called concurrently.
 type Cluster struct {
+	// Name is the name that the user gives the cluster; empty if it is the only one.
+	Name string
 	// Kinds are those that the source can list.
 	Kinds *source.Kinds
 	// Captured is true if it was read from a snapshot, which may omit all release records.
@@ -95,6 +97,9 @@ func (c *Cluster) AddRecord(r *Record) {
 
 // AddRelease adds a release of which only the name is known.
 func (c *Cluster) AddRelease(name release.Name) { put(&c.Releases, name.Release(), true) }
+
+// AgentWatches returns the namespaces of BundleDeployments that the Secrets of the agents name.
+func (c *Cluster) AgentWatches() []string { return slices.Sorted(maps.Values(c.AgentSecrets)) }
 
 // WithoutRecords returns a copy without the release records, so that their memory can be released.
 func (c *Cluster) WithoutRecords() *Cluster {

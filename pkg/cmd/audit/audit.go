@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
@@ -48,6 +49,12 @@ const examples = `  # everything that Fleet deploys to the current cluster
   # a support bundle
   %[1]s audit --snapshot dump.tgz
 
+  # the management cluster, and the objects on two of its clusters
+  %[1]s audit --cluster edge-1=edge-1.yaml --contexts edge-2
+
+  # every cluster that Rancher manages
+  %[1]s audit --via-rancher
+
   # the objects that are not ready, passed on to kubectl
   %[1]s audit -o name | xargs -L1 kubectl get -o yaml
 
@@ -62,8 +69,9 @@ const (
 // auditFlags mirror the command line.
 type auditFlags struct {
 	*input.Flags
-	scope *scope.Flags
-	print *output.PrintFlags
+	scope    *scope.Flags
+	clusters *clusters.Flags
+	print    *output.PrintFlags
 
 	diff            bool
 	requireComplete bool
@@ -80,6 +88,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	f := &auditFlags{
 		Flags:       in,
 		scope:       scope.New(in, engine.DesiredRelease),
+		clusters:    clusters.New(in),
 		print:       output.NewPrintFlags(),
 		failOn:      flags.NewEnum("warning", "none", "info", "warning", "error"),
 		serverCheck: flags.NewEnum(string(collect.CheckNever), string(collect.CheckAuto), string(collect.CheckAlways), string(collect.CheckNever)),
@@ -101,6 +110,7 @@ func (f *auditFlags) addFlags(c *cobra.Command) {
 	fs := c.Flags()
 	f.changed = fs.Changed
 	f.AddFlags(fs, "Workspace of the GitRepos, HelmOps and Bundles; without it, all workspaces. On a downstream cluster, the namespace of the releases")
+	f.clusters.AddFlags(fs)
 	f.scope.AddFlags(c)
 	f.scope.AddDesiredFlag(c)
 	f.print.AddFlags(c)

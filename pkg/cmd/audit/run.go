@@ -28,10 +28,14 @@ type options struct {
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) error {
-	var err error
+	err := o.clusters.Complete()
+	if err != nil {
+		return err
+	}
 	if o.auditOptions, err = o.scope.ToOptions(args); err != nil {
 		return err
 	}
+	o.auditOptions.Commands.Audit += o.clusters.Args()
 	o.auditOptions.ServerCheck, o.auditOptions.StatusOnly = collect.ServerCheck(o.serverCheck.String()), o.statusOnly
 	o.show, err = o.print.ToPrinter()
 	return err
@@ -71,14 +75,15 @@ func (o *options) Run(ctx context.Context) error {
 		if in.Cluster != nil {
 			o.auditOptions.Server = in.Cluster
 		}
-		o.auditOptions.Progress = in.Report
+		o.auditOptions.Progress, o.auditOptions.Clusters = in.Report, o.clusters.Clusters(in.Source)
 		found, err = engine.Run(ctx, in.Source, o.auditOptions)
 		return err
 	}); err != nil {
 		return err
 	}
 	result := found.Report()
-	document := printers.Audit(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole})
+	document := printers.Audit(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Diff: o.diff,
+		PrintRole: o.auditOptions.Commands.PrintRole, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)})
 	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
 		return err
 	}

@@ -67,7 +67,8 @@ func (f *Flags) connection() string {
 	genericclioptions.NewConfigFlags(true).AddFlags(all)
 	first := ""
 	all.VisitAll(func(flag *pflag.Flag) {
-		if first == "" && flag.Name != "namespace" && f.changed(flag.Name) {
+		clusters := flag.Name == "cluster" && (f.Config.ClusterName == nil || *f.Config.ClusterName == "") // it names a cluster to read in addition
+		if first == "" && flag.Name != "namespace" && !clusters && f.changed(flag.Name) {
 			first = flag.Name
 		}
 	})

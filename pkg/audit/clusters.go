@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Cluster is a cluster that is read in addition to the source.
+type Cluster struct {
+	// Name is the name that the user gives it, or "namespace/name" of its Cluster object.
+	Name string
+	// Open opens its source. If it returns an error, the cluster is not read, which is a gap.
+	Open func(context.Context) (source.Source, error)
+	// Commands are the commands that findings on this cluster suggest.
+	Commands check.Commands
+}
+
+// ReadingCluster is the What of a gap for a cluster that is not read.
+const ReadingCluster = "reading the cluster"
+
+// maxClusters is the number of clusters that are read concurrently.
+const maxClusters = 8
+
+// readCluster is a cluster while it is read. The first one is the source itself, which has no name.
+type readCluster struct {
+	*collect.Reader
+	Name     string
+	Commands check.Commands
+}
+
+// each calls do with the index of each cluster, for up to maxClusters clusters concurrently.
+func each(ctx context.Context, clusters []readCluster, do func(ctx context.Context, i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(maxClusters)
+	for i := range clusters {
+		g.Go(func() error { return do(ctx, i) })
+	}
+	return g.Wait()
+}
+
+// readClusters reads the agents and release records of all clusters. A cluster that cannot be read is a gap, except the source itself.
+func (r *reading) readClusters(ctx context.Context, f *state.Fleet) error {
+	all := []Cluster{{Commands: r.options.Commands}}
+	if r.options.Clusters != nil {
+		more, gaps := r.options.Clusters(f)
+		all, r.gaps = append(all, more...), append(r.gaps, gaps...)
+	}
+	readers, states, gaps := make([]readCluster, len(all)), make([]*state.Cluster, len(all)), make([][]source.Gap, len(all))
+	readers[0].Reader = r.Reader
+	if err := each(ctx, readers, func(ctx context.Context, i int) (err error) {
+		c := &readers[i]
+		c.Name, c.Commands = all[i].Name, all[i].Commands
+		if i > 0 {
+			c.Reader, err = r.open(ctx, all[i])
+		}
+		if err == nil {
+			states[i], gaps[i], err = c.Cluster(ctx, f, collect.ClusterOptions{Name: c.Name, NoRecords: r.options.StatusOnly, OtherReleases: r.options.Predict})
+		}
+		if err == nil || i == 0 || ctx.Err() != nil {
+			return err
+		}
+		states[i] = nil
+		gaps[i] = []source.Gap{source.NewGap(ReadingCluster, source.Failure{Reason: source.ReadFailed, Detail: err.Error()}, "its bundle deployments have no result")}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for i, c := range readers {
+		if states[i] != nil {
+			r.clusters, r.input.Clusters = append(r.clusters, c), append(r.input.Clusters, states[i])
+			if i > 0 {
+				gaps[i] = append(gaps[i], c.Description.Gaps...)
+			}
+		}
+		r.gaps = append(r.gaps, c.named(gaps[i])...)
+	}
+	return nil
+}
+
+// open opens the source of a cluster. The readers of all clusters hide the same secrets.
+func (r *reading) open(ctx context.Context, c Cluster) (*collect.Reader, error) {
+	src, err := c.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return collect.Open(ctx, src, r.Secrets, nil)
+}
+
+// named adds the name of the cluster to gaps.
+func (c readCluster) named(gaps []source.Gap) []source.Gap {
+	for i := range gaps {
+		gaps[i].Cluster = c.Name
+	}
+	return gaps
+}
+
+// server returns the server that makes dry runs, nil if there is none.
+func (c readCluster) server(o Options) collect.Server {
+	if c.Name == "" {
+		return o.Server
+	}
+	server, _ := c.Source.(collect.Server)
+	return server
+}
+
+// dropRepeated drops a cluster that is the same as an earlier one. Its objects would be reported twice, and the releases of one of the two as
+// leftovers.
+func (r *reading) dropRepeated() {
+	first := map[string]string{} // the name of the cluster, by the namespace of its BundleDeployments
+	repeated := make([]bool, len(r.clusters))
+	for i, c := range r.input.Clusters {
+		name := r.clusters[i].Name
+		for _, ns := range slices.Concat(r.desired.Clusters[i].Watched(), c.AgentWatches()) {
+			same, known := first[ns]
+			if !known {
+				first[ns] = name
+			} else if same != name && !repeated[i] {
+				repeated[i] = true
+				r.gaps = append(r.gaps, source.Gap{Cluster: name, What: ReadingCluster, Reason: "Repeated",
+					Detail: "its agent deploys the BundleDeployments of namespace " + ns + ", as that of " + described(same),
+					Effect: "it is not read; if it is a copy of another cluster, read each of them alone"})
+			}
+		}
+	}
+	if !slices.Contains(repeated, true) {
+		return
+	}
+	clusters, states := r.clusters, r.input.Clusters
+	r.clusters, r.input.Clusters = nil, nil
+	for i := range clusters {
+		if !repeated[i] {
+			r.clusters, r.input.Clusters = append(r.clusters, clusters[i]), append(r.input.Clusters, states[i])
+		}
+	}
+	r.resolve()
+}
+
+// dropReadGaps drops the gaps of Clusters that could not be read in one way and were read in another. The management cluster may be one of its own
+// Clusters.
+func (r *reading) dropReadGaps() {
+	read := map[string]bool{}
+	for _, c := range r.desired.Clusters {
+		for _, key := range c.FleetClusters() {
+			read[key] = true
+		}
+	}
+	r.gaps = slices.DeleteFunc(r.gaps, func(g source.Gap) bool { return g.What == ReadingCluster && read[g.Cluster] })
+}
+
+func described(cluster string) string {
+	if cluster == "" {
+		return "the cluster with Fleet's objects"
+	}
+	return "cluster " + cluster
+}
+
+// unidentified returns a gap if it is not known which of Fleet's clusters a cluster is, or if it is another one than its name says.
+func (c readCluster) unidentified(desired *resolve.DesiredState, on *resolve.Cluster) []source.Gap {
+	if c.Name == "" || len(desired.Fleet.Clusters) == 0 {
+		return nil
+	}
+	gap := source.Gap{Cluster: c.Name, What: "identifying the cluster", Reason: "NotIdentified",
+		Detail: "no agent on it shows for which of Fleet's Clusters it deploys", Effect: "its bundles are known by their releases alone"}
+	found := on.FleetClusters()
+	if len(found) == 0 {
+		return []source.Gap{gap}
+	}
+	named := func(key string) bool { return key == c.Name || strings.HasSuffix(key, "/"+c.Name) }
+	exists := slices.ContainsFunc(desired.Fleet.Clusters, func(o *v1alpha1.Cluster) bool { return named(o.Namespace + "/" + o.Name) })
+	if !exists || slices.ContainsFunc(found, named) {
+		return nil
+	}
+	gap.Reason, gap.Detail = "AnotherCluster", fmt.Sprintf("its agent deploys for %s", strings.Join(found, ", "))
+	gap.Effect = "its objects are evaluated for the Cluster of its agent"
+	return []source.Gap{gap}
+}
