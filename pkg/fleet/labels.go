@@ -56,5 +56,7 @@ const (
 	AgentScopeEnv = "AGENT_SCOPE"
 	// AgentSecretNamespaceKey is the key in the agent's Secret with the namespace of its BundleDeployments.
 	AgentSecretNamespaceKey = "deploymentNamespace"
-	ControllerName          = "fleet-controller" // Deployment in the system namespace
+	// CheckinIntervalEnv is the environment variable of the agent with the interval of its heartbeat.
+	CheckinIntervalEnv = "CHECKIN_INTERVAL"
+	ControllerName     = "fleet-controller" // Deployment and ConfigMap in the system namespace
 )

@@ -106,6 +106,7 @@ type ClusterSpec struct {
 	KubeConfigSecretNamespace string `json:"kubeConfigSecretNamespace,omitempty"`
 	// AgentNamespace is, unchanged, the scope of an agent that the management cluster installed.
 	AgentNamespace string `json:"agentNamespace,omitempty"`
+	AgentSettings  `json:",inline"`
 }
 
 // ClusterStatus is the controller's summary of a cluster's deployments.
@@ -118,6 +119,7 @@ type ClusterStatus struct {
 	ResourceCounts ResourceCounts `json:"resourceCounts,omitempty"`
 	Display        Display        `json:"display,omitempty"`
 	Agent          AgentStatus    `json:"agent,omitempty"`
+	AgentRecord    `json:",inline"`
 }
 
 // AgentStatus is the agent's heartbeat.

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agentconfig
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+)
+
+// Verdict is a prediction of what a restart of the controller does to an agent.
+type Verdict string
+
+// The verdicts.
+const (
+	// ReImport: the agent is imported again.
+	ReImport Verdict = "re-import"
+	// Import: the agent was never imported, and is imported for the first time.
+	Import Verdict = "import"
+	// None: the agent is not imported.
+	None Verdict = "none"
+	// Blocked: the controller cannot import the agent, although it may have to.
+	Blocked Verdict = "blocked"
+	// Unknown: a fact that decides was not read.
+	Unknown Verdict = "unknown"
+)
+
+// Prediction is a verdict with its reasons.
+type Prediction struct {
+	Verdict Verdict
+	// Reasons are the fields that cause the import. With the verdict Unknown, they may cause it.
+	Reasons []Reason
+	// Why is a sentence that explains a verdict that does not follow from the reasons alone: why there is no import, or what is not known.
+	Why string
+}
+
+const (
+	legacyNamespace = "fleet-system"
+	skipLabel       = "fleet.cattle.io/cluster-management"
+	localCluster    = "local"
+)
+
+// Input is what decides about one cluster.
+type Input struct {
+	Cluster *v1alpha1.Cluster
+	// Config is nil if it was not read; ConfigUnread is the reason.
+	Config       *Config
+	ConfigUnread string
+	// SystemNamespace is the namespace of the controller; empty if it is not known.
+	SystemNamespace string
+	KubeConfig      KubeConfig
+	// OtherSecret is a sentence if the kubeconfig Secret of another cluster does not exist or may not exist; empty otherwise. Newer controllers stop
+	// at the first such cluster, in an order that is not known.
+	OtherSecret string
+}
+
+// Predict returns what a restart of a controller of a version does. known is false if the version is not known.
+// Source: docs/fleet-behavior.md, 7.3 to 7.5.
+func Predict(in Input, v fleet.Version, known bool) Prediction {
+	s := in.Cluster.Spec
+	switch {
+	case s.KubeConfigSecret == "":
+		return Prediction{Verdict: None, Why: "the agent registered itself: the controller never imports it"}
+	case !in.Cluster.DeletionTimestamp.IsZero():
+		return Prediction{Verdict: None, Why: "the Cluster is being deleted"}
+	case !known:
+		return Prediction{Verdict: Unknown, Why: "the version of the controller is not known"}
+	case in.Config == nil:
+		return Prediction{Verdict: Unknown, Why: "the configuration of the controller was not read: " + in.ConfigUnread}
+	}
+	var all []Prediction
+	for _, r := range candidates(v) {
+		for _, k := range in.KubeConfig.possible() {
+			for _, doubtful := range in.doubts(r) {
+				all = append(all, in.predict(r, k, doubtful))
+			}
+		}
+	}
+	return in.combine(all)
+}
+
+// possible returns the Secrets that the data permits.
+func (k KubeConfig) possible() []KubeConfig {
+	if k.Missing || k.Unread == "" && !k.Hidden {
+		return []KubeConfig{k}
+	}
+	const someURL = "https://hidden.invalid"
+	out := []KubeConfig{{}, {URL: someURL}, {HasCA: true}, {URL: someURL, HasCA: true}}
+	if k.Unread != "" {
+		out = append(out, KubeConfig{Missing: true})
+	}
+	return out
+}
+
+// combine returns the prediction on which all agree, or Unknown.
+func (in Input) combine(all []Prediction) Prediction {
+	out := all[0]
+	for _, p := range all[1:] {
+		if p.Verdict == out.Verdict {
+			out.Reasons = slices.DeleteFunc(out.Reasons, func(r Reason) bool { return !p.has(r.Field) })
+			continue
+		}
+		out = Prediction{Verdict: Unknown, Why: in.missingFact()}
+		for _, p := range all {
+			for _, r := range p.Reasons {
+				if !out.has(r.Field) {
+					out.Reasons = append(out.Reasons, r)
+				}
+			}
+		}
+		break
+	}
+	slices.SortStableFunc(out.Reasons, Reason.compare)
+	return out
+}
+
+func (p Prediction) has(f Field) bool {
+	return slices.ContainsFunc(p.Reasons, func(r Reason) bool { return r.Field == f })
+}
+
+// missingFact is the reason why predictions differ.
+func (in Input) missingFact() string {
+	switch k := in.KubeConfig; {
+	case k.Unread != "":
+		return "its kubeconfig Secret was not read: " + k.Unread
+	case k.Hidden:
+		return "the values of its kubeconfig Secret are masked"
+	}
+	return "it depends on the exact version of the controller or on the order of a list in the spec"
+}
+
+// predict predicts by one set of rules with a known Secret. doubtful are the settings that are assumed to have changed.
+func (in Input) predict(r rules, k KubeConfig, doubtful []Reason) Prediction {
+	c := in.Cluster
+	switch {
+	case r.skipLabel && c.Labels[skipLabel] != "":
+		return Prediction{Verdict: None, Why: "the label " + skipLabel + " excludes the Cluster"}
+	case r.localDisabled && in.LocalDisabled():
+		return Prediction{Verdict: None, Why: "the configuration disables the agent of the management cluster"}
+	}
+	own := slices.Concat(in.flags(), in.settings(r), doubtful)
+	allowed := !r.namespaces || allowedNamespace(SecretNamespace(c), c.Namespace)
+	var configured []Reason
+	if allowed && !(r.secretAware && k.Missing) {
+		configured = in.configured(r, k)
+	}
+	reasons := slices.Concat(own, configured)
+	slices.SortStableFunc(reasons, Reason.compare)
+	out := Prediction{Verdict: ReImport, Reasons: reasons}
+	if c.Status.AgentDeployedGeneration == nil && c.Status.APIServerCAHash == "" && c.Status.APIServerURL == "" {
+		out.Verdict = Import
+	}
+	switch {
+	case k.Missing && (r.secretAware || len(reasons) > 0):
+		out.Verdict, out.Why = Blocked, "its kubeconfig Secret does not exist"
+	case len(reasons) == 0:
+		out.Verdict = None
+	case !allowed:
+		out.Verdict, out.Why = Blocked, "the controller does not read kubeconfig Secrets in namespace "+SecretNamespace(c)
+	case k.URL == "" && in.Config.APIServerURL == "":
+		out.Verdict, out.Why = Blocked, "neither its kubeconfig Secret nor the configuration has an API server URL"
+	case r.secretAware && len(own) == 0 && in.OtherSecret != "":
+		out.Verdict, out.Why = Unknown, in.OtherSecret+": the controller may stop before it compares this Cluster"
+	case c.Spec.ClientID == "":
+		out.Why = "the controller first sets the clientID"
+	}
+	return out
+}
+
+// LocalDisabled reports whether the configuration disables the agent of this Cluster, which is that of the management cluster. Only Fleet 0.16 and
+// later know this configuration.
+func (in Input) LocalDisabled() bool {
+	c := in.Cluster
+	return in.Config != nil && in.Config.LocalAgentDisabled && c.Name == localCluster && c.Namespace == in.Config.BootstrapNamespace
+}
+
+// SecretNamespace returns the namespace of the kubeconfig Secret of a Cluster.
+func SecretNamespace(c *v1alpha1.Cluster) string {
+	if ns := c.Spec.KubeConfigSecretNamespace; ns != "" {
+		return ns
+	}
+	return c.Namespace
+}
+
+// flags returns the flags and generations that cause an import.
+func (in Input) flags() []Reason {
+	var out []Reason
+	spec, s := in.Cluster.Spec, in.Cluster.Status
+	if s.AgentConfigChanged {
+		out = append(out, Reason{Field: FieldPending, Recorded: "true", Present: "true"})
+	}
+	legacy := s.Agent.Namespace == legacyNamespace && in.SystemNamespace != legacyNamespace && in.Config.BootstrapAgentNamespace != legacyNamespace
+	for _, f := range []struct {
+		field Field
+		set   bool
+	}{{FieldMigrated, s.AgentMigrated}, {FieldCattle, s.CattleNamespaceMigrated && !legacy}, {FieldMigratedNS, s.AgentNamespaceMigrated}} {
+		if !f.set {
+			out = append(out, Reason{Field: f.field, Recorded: "false", Present: "true"})
+		}
+	}
+	if n := s.AgentDeployedGeneration; n == nil || *n != spec.RedeployAgentGeneration {
+		recorded := "not recorded"
+		if n != nil {
+			recorded = strconv.FormatInt(*n, 10)
+		}
+		out = append(out, Reason{Field: FieldGeneration, Recorded: recorded, Present: strconv.FormatInt(spec.RedeployAgentGeneration, 10)})
+	}
+	if ns := spec.AgentNamespace; ns != "" && ns != s.Agent.Namespace {
+		out = append(out, Reason{Field: FieldAgentNamespace, Recorded: s.Agent.Namespace, Present: ns})
+	}
+	return out
+}
+
+// configured returns the values of the configuration that differ from the recorded ones, as far as the controller compares them.
+func (in Input) configured(r rules, k KubeConfig) []Reason {
+	var out []Reason
+	cfg, s := in.Config, in.Cluster.Status
+	if r.secretAware && k.URL == "" && cfg.APIServerURL == "" {
+		return nil
+	}
+	if (!r.secretAware || k.URL == "") && cfg.APIServerURL != s.APIServerURL {
+		out = append(out, Reason{Field: FieldURL, Recorded: shown(s.APIServerURL), Present: shown(cfg.APIServerURL)})
+	}
+	if (!r.secretAware || !k.HasCA) && cfg.CA.Hash != s.APIServerCAHash {
+		out = append(out, Reason{Field: FieldCA, Recorded: s.APIServerCAHash, Present: cfg.CA.Hash, CA: &cfg.CA})
+	}
+	if cfg.AgentTLSMode != s.AgentTLSMode {
+		out = append(out, Reason{Field: FieldTLS, Recorded: s.AgentTLSMode, Present: cfg.AgentTLSMode})
+	}
+	// An interval that cannot be parsed is one that no controller has written.
+	recorded, ok := interval(s.GarbageCollectionInterval)
+	if r.gc && ok && cfg.GarbageCollectionInterval != recorded {
+		out = append(out, Reason{Field: FieldGC, Recorded: orNone(s.GarbageCollectionInterval), Present: cfg.GarbageCollectionInterval.String()})
+	}
+	return out
+}
+
+// settings returns the settings in the spec that differ from the recorded ones.
+func (in Input) settings(r rules) []Reason {
+	out, _ := in.compareSettings(r)
+	return out
+}
+
+// doubts returns the assumptions about settings of which it is not known whether the controller finds them changed: none of them, or all.
+func (in Input) doubts(r rules) [][]Reason {
+	_, doubtful := in.compareSettings(r)
+	if len(doubtful) == 0 {
+		return [][]Reason{nil}
+	}
+	return [][]Reason{nil, doubtful}
+}
+
+func (in Input) compareSettings(r rules) (changed, doubtful []Reason) {
+	spec, s := in.Cluster.Spec, in.Cluster.Status
+	compare := func(f Field, recorded, present, sorted string, err error) {
+		reason := Reason{Field: f, Recorded: recorded, Present: present}
+		switch {
+		case err != nil:
+			doubtful = append(doubtful, Reason{Field: f, Recorded: recorded, Present: "could not be decoded"})
+		case recorded != present && recorded == sorted: // the controller may have sorted the list before it recorded the hash
+			doubtful = append(doubtful, reason)
+		case recorded != present:
+			changed = append(changed, reason)
+		}
+	}
+	env, _, err := hashList[corev1.EnvVar](spec.AgentEnvVars, nil)
+	compare(FieldEnv, s.AgentEnvVarsHash, env, env, err)
+	affinity, err := hashStruct[corev1.Affinity](spec.AgentAffinity)
+	compare(FieldAffinity, s.AgentAffinityHash, affinity, affinity, err)
+	resources, err := hashStruct[corev1.ResourceRequirements](spec.AgentResources)
+	compare(FieldResources, s.AgentResourcesHash, resources, resources, err)
+	tolerations, sorted, err := hashList(spec.AgentTolerations, byKey)
+	compare(FieldTolerations, s.AgentTolerationsHash, tolerations, sorted, err)
+	if r.scheduling {
+		scheduling, err := hashStruct[schedulingCustomization](spec.AgentSchedulingCustomization)
+		compare(FieldScheduling, s.AgentSchedulingCustomizationHash, scheduling, scheduling, err)
+	}
+	repo := shown(spec.PrivateRepoURL)
+	if spec.PrivateRepoURL != s.AgentPrivateRepoURL {
+		changed = append(changed, Reason{Field: FieldRepoURL, Recorded: shown(s.AgentPrivateRepoURL), Present: repo})
+	}
+	if host := spec.HostNetwork != nil && *spec.HostNetwork; r.hostNetwork && host != s.AgentHostNetwork {
+		changed = append(changed, Reason{Field: FieldHostNetwork, Recorded: yesNo(s.AgentHostNetwork), Present: yesNo(host)})
+	}
+	return changed, doubtful
+}
+
+// ReloadIgnored returns the reason why a running controller ignores the present configuration until it restarts; empty if it does not. annotation
+// is the version in the annotation of the ConfigMap. Source: docs/fleet-behavior.md, 7.3.
+func ReloadIgnored(annotation, version string) string {
+	v, known := fleet.ParseVersion(version)
+	if !known || v.Before(17, 0) || annotation == version {
+		return ""
+	}
+	return fmt.Sprintf("the annotation %s of the configuration is %q and not %q: the running controller ignores it until it restarts", VersionAnnotation, annotation, version)
+}
