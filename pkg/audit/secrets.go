@@ -33,6 +33,9 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 	}
 	namespaces := knownNamespaces(a.Result)
 	public := publicWords(a.Kinds, namespaces)
+	for _, address := range a.Desired.Addresses() {
+		public[address] = true
+	}
 	var gaps []source.Gap
 	var mu sync.Mutex // guards gaps
 	err := each(ctx, a.clusters, func(ctx context.Context, i int) error {

@@ -50,7 +50,11 @@ func (r *Reader) Fleet(ctx context.Context, workspace string) (*state.Fleet, []s
 	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
-	return out, gaps, r.deploymentsOfClusters(ctx, out, &mu)
+	more, err := r.agents(ctx, out)
+	if err != nil {
+		return nil, nil, err
+	}
+	return out, append(gaps, more...), r.deploymentsOfClusters(ctx, out, &mu)
 }
 
 // fleetKind lists one of Fleet's kinds into out. mu guards out.

@@ -42,6 +42,7 @@ type Description struct {
 	Paths             []string // of a snapshot
 	KubernetesVersion string   // as the server states it, "" if unknown
 	TakenAt           time.Time
+	Earliest          bool     // TakenAt is the newest time in the data, which may have been taken later
 	Notes             []string // information that is not a gap, for example duplicate objects
 	Gaps              []Gap    // data that could not be read when the source was opened
 }

@@ -24,6 +24,8 @@ type Fleet struct {
 
 	// ControllerVersion is the image tag of fleet-controller, empty if it was not read.
 	ControllerVersion string
+	// Agents decides whether the controller imports the agents of Clusters again.
+	Agents Agents
 	// Coverage reports, by kind, which of these objects were read.
 	Coverage map[string]source.Coverage
 }
@@ -36,9 +38,9 @@ func (f *Fleet) Read(kind, namespace string) bool {
 
 // AddController adds the Deployment of fleet-controller, given as JSON.
 func (f *Fleet) AddController(raw []byte) error {
-	_, _, w, err := readWorkload(kindDeployment, raw)
+	namespace, _, w, err := readWorkload(kindDeployment, raw)
 	if err == nil {
-		f.ControllerVersion = w.Version
+		f.ControllerVersion, f.Agents.ControllerNamespace = w.Version, namespace
 	}
 	return err
 }

@@ -23,6 +23,8 @@ type Workload struct {
 	Scope string
 	// Doubt is the reason why the workload does not prove the scope: it does not run, or does not show its value. It is empty if it proves the scope.
 	Doubt string
+	// CheckinInterval is the value of CHECKIN_INTERVAL, empty if the variable is not set or not shown.
+	CheckinInterval string
 }
 
 // readWorkload reads a Deployment or StatefulSet, given as JSON.
@@ -35,6 +37,11 @@ func readWorkload(kind string, raw []byte) (namespace, name string, out Workload
 	for _, c := range w.Spec.Template.Spec.Containers {
 		if out.Version == "" {
 			out.Version = tag(c.Image)
+		}
+		for _, e := range c.Env {
+			if e.Name == fleet.CheckinIntervalEnv {
+				out.CheckinInterval = e.Value
+			}
 		}
 	}
 	if scope, ok := w.scope(); ok {

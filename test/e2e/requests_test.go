@@ -51,6 +51,7 @@ func TestRequests(t *testing.T) {
 	}
 	const fleet = "GET /apis/fleet.cattle.io/v1alpha1/"
 	want := []string{
+		"GET /api/v1/configmaps?fieldSelector=metadata.name=fleet-controller&limit=500",
 		"GET /api/v1/configmaps?limit=500",
 		"GET /api/v1/secrets?fieldSelector=metadata.name=fleet-agent&limit=500",
 		"GET /api/v1/secrets?fieldSelector=type=helm.sh/release.v1&limit=500",

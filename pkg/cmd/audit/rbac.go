@@ -89,7 +89,7 @@ func clusterRole(resources map[string][]string) *rbacv1.ClusterRole {
 		ObjectMeta: metav1.ObjectMeta{Name: roleName},
 	}
 	resources["fleet.cattle.io"] = append(resources["fleet.cattle.io"], "bundledeployments", "bundles", "clustergroups", "clusters", "gitrepos", "helmops")
-	resources[""] = append(resources[""], "secrets")
+	resources[""] = append(resources[""], "configmaps", "secrets")                          // of ConfigMaps, the configuration of the controller
 	resources["apps"] = append(resources["apps"], "deployments", "statefulsets")            // Fleet's own, for its versions and the scope of the agent
 	resources["autoscaling"] = append(resources["autoscaling"], "horizontalpodautoscalers") // they may set the number of replicas
 	for _, group := range slices.Sorted(maps.Keys(resources)) {

@@ -49,7 +49,7 @@ func ReadKubeConfig(data map[string][]byte) KubeConfig {
 }
 
 // allowedNamespaces are the namespaces in which a kubeconfig Secret may be, besides the namespace of its Cluster.
-var allowedNamespaces = map[string]bool{"fleet-local": true, "fleet-default": true, "cattle-fleet-system": true, legacyNamespace: true,
+var allowedNamespaces = map[string]bool{"fleet-local": true, "fleet-default": true, "cattle-fleet-system": true, LegacyNamespace: true,
 	"cattle-fleet-clusters-system": true, "fleet-clusters-system": true}
 
 func allowedNamespace(secret, cluster string) bool {

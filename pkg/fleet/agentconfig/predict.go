@@ -39,10 +39,12 @@ type Prediction struct {
 	Why string
 }
 
+// LegacyNamespace was the namespace of controller and agents before cattle-fleet-system.
+const LegacyNamespace = "fleet-system"
+
 const (
-	legacyNamespace = "fleet-system"
-	skipLabel       = "fleet.cattle.io/cluster-management"
-	localCluster    = "local"
+	skipLabel    = "fleet.cattle.io/cluster-management"
+	localCluster = "local"
 )
 
 // Input is what decides about one cluster.
@@ -194,7 +196,7 @@ func (in Input) flags() []Reason {
 	if s.AgentConfigChanged {
 		out = append(out, Reason{Field: FieldPending, Recorded: "true", Present: "true"})
 	}
-	legacy := s.Agent.Namespace == legacyNamespace && in.SystemNamespace != legacyNamespace && in.Config.BootstrapAgentNamespace != legacyNamespace
+	legacy := s.Agent.Namespace == LegacyNamespace && in.SystemNamespace != LegacyNamespace && in.Config.BootstrapAgentNamespace != LegacyNamespace
 	for _, f := range []struct {
 		field Field
 		set   bool
@@ -224,7 +226,7 @@ func (in Input) configured(r rules, k KubeConfig) []Reason {
 		return nil
 	}
 	if (!r.secretAware || k.URL == "") && cfg.APIServerURL != s.APIServerURL {
-		out = append(out, Reason{Field: FieldURL, Recorded: shown(s.APIServerURL), Present: shown(cfg.APIServerURL)})
+		out = append(out, Reason{Field: FieldURL, Recorded: Shown(s.APIServerURL), Present: Shown(cfg.APIServerURL)})
 	}
 	if (!r.secretAware || !k.HasCA) && cfg.CA.Hash != s.APIServerCAHash {
 		out = append(out, Reason{Field: FieldCA, Recorded: s.APIServerCAHash, Present: cfg.CA.Hash, CA: &cfg.CA})
@@ -280,9 +282,9 @@ func (in Input) compareSettings(r rules) (changed, doubtful []Reason) {
 		scheduling, err := hashStruct[schedulingCustomization](spec.AgentSchedulingCustomization)
 		compare(FieldScheduling, s.AgentSchedulingCustomizationHash, scheduling, scheduling, err)
 	}
-	repo := shown(spec.PrivateRepoURL)
+	repo := Shown(spec.PrivateRepoURL)
 	if spec.PrivateRepoURL != s.AgentPrivateRepoURL {
-		changed = append(changed, Reason{Field: FieldRepoURL, Recorded: shown(s.AgentPrivateRepoURL), Present: repo})
+		changed = append(changed, Reason{Field: FieldRepoURL, Recorded: Shown(s.AgentPrivateRepoURL), Present: repo})
 	}
 	if host := spec.HostNetwork != nil && *spec.HostNetwork; r.hostNetwork && host != s.AgentHostNetwork {
 		changed = append(changed, Reason{Field: FieldHostNetwork, Recorded: yesNo(s.AgentHostNetwork), Present: yesNo(host)})

@@ -57,8 +57,8 @@ func (r Reason) compare(o Reason) int {
 	return slices.Index(order, r.Field) - slices.Index(order, o.Field)
 }
 
-// shown returns a URL without its user information.
-func shown(address string) string {
+// Shown returns a URL without its user information.
+func Shown(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.User == nil {
 		return address

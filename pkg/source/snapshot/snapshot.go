@@ -62,6 +62,7 @@ func (r *reader) snapshot(paths []string) *Snapshot {
 		Origin: source.OriginSnapshot, Paths: slices.Clone(paths),
 		KubernetesVersion: cmp.Or(r.server, r.kubelet),
 		TakenAt:           cmp.Or(r.taken, r.newest),
+		Earliest:          r.taken.IsZero(),
 		Gaps:              r.gaps.all(),
 	}
 	if repeated := r.store.repeated; repeated.count > 0 {

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// maxNamed is the number of kubeconfig Secrets in one namespace that are listed by name. More are found in one list of the namespace.
+const maxNamed = 8
+
+// notPredicted is the effect of data of agents that could not be read.
+const notPredicted = "it is not predicted which agents the controller imports again"
+
+// agents reads the configuration of the controller and the kubeconfig Secrets that the Clusters name. It reads nothing on a cluster without Clusters.
+func (r *Reader) agents(ctx context.Context, f *state.Fleet) ([]source.Gap, error) {
+	if len(f.Clusters) == 0 {
+		return nil, nil
+	}
+	named := map[string]map[string]bool{} // the names of Secrets by namespace
+	for _, c := range f.Clusters {
+		if key := state.KubeConfigKey(c); key != "" {
+			ns, name, _ := strings.Cut(key, "/")
+			if named[ns] == nil {
+				named[ns] = map[string]bool{}
+			}
+			named[ns][name] = true
+		}
+	}
+	k := kubeConfigs{Reader: r, out: &f.Agents}
+	g, lists := errgroup.WithContext(ctx)
+	g.SetLimit(maxRequests)
+	g.Go(func() error { return k.config(lists, len(named) > 0) })
+	for ns, names := range named {
+		k.read(lists, g, ns, names)
+	}
+	err := g.Wait()
+	return k.gaps, err
+}
+
+// kubeConfigs fills a state.Agents.
+type kubeConfigs struct {
+	*Reader
+	mu   sync.Mutex // guards out and gaps
+	out  *state.Agents
+	gaps []source.Gap
+}
+
+// config reads the ConfigMap of the controller. It is a gap only if a Cluster depends on it.
+func (k *kubeConfigs) config(ctx context.Context, needed bool) error {
+	const what = "reading ConfigMap " + fleet.ControllerName
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), FieldSelector: "metadata.name=" + fleet.ControllerName,
+		Fallback: append(slices.Clone(SystemNamespaces), agentconfig.LegacyNamespace)}
+	cover, err := k.List(ctx, q, func(o source.Object) error {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.out.AddControllerConfig(o.Raw) != nil && needed {
+			k.gaps = append(k.gaps, source.NewGap(what, undecodable, notPredicted))
+		}
+		return nil
+	})
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if failure, all := cover.Of(""); !all {
+		k.out.ConfigFailure = &failure
+		if needed && len(k.out.Configs) == 0 && failure.Reason != source.NotInSnapshot {
+			k.gaps = append(k.gaps, source.CoverageGaps(what, cover, notPredicted)...)
+		}
+	}
+	return err
+}
+
+// read reads the Secrets of one namespace: a few by their names, many in one list of the namespace without release records.
+func (k *kubeConfigs) read(ctx context.Context, g *errgroup.Group, namespace string, names map[string]bool) {
+	if len(names) > maxNamed {
+		g.Go(func() error { return k.list(ctx, namespace, names, "type!="+release.SecretType) })
+		return
+	}
+	for name := range names {
+		g.Go(func() error {
+			return k.list(ctx, namespace, map[string]bool{name: true}, "metadata.name="+name)
+		})
+	}
+}
+
+func (k *kubeConfigs) list(ctx context.Context, namespace string, names map[string]bool, selector string) error {
+	found := map[string]agentconfig.KubeConfig{}
+	q := source.Query{Kind: secretKind, Namespaces: []string{namespace}, FieldSelector: selector}
+	cover, err := k.List(ctx, q, func(o source.Object) error {
+		if m, err := o.ReadMeta(); err == nil && names[m.Metadata.Name] {
+			found[m.Metadata.Name] = k.kubeConfig(o.Raw)
+		}
+		return nil
+	})
+	failure, all := cover.Of(namespace)
+	if all && k.Description.Origin == source.OriginSnapshot {
+		failure, all = source.Failure{Reason: source.NotInSnapshot}, false // a capture may leave such Secrets out
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for name := range names {
+		if _, ok := found[name]; !ok {
+			found[name] = agentconfig.KubeConfig{Missing: all}
+			if !all {
+				found[name] = agentconfig.KubeConfig{Unread: string(failure.Reason)}
+			}
+		}
+		k.out.AddKubeConfig(namespace+"/"+name, found[name])
+	}
+	if !all && failure.Reason != source.NotInSnapshot {
+		k.gap(namespace, failure)
+	}
+	return err
+}
+
+// gap adds one gap for all Secrets of a namespace. The caller holds mu.
+func (k *kubeConfigs) gap(namespace string, f source.Failure) {
+	gap := source.NewGap("reading the kubeconfig Secrets in namespace "+namespace, f, notPredicted)
+	if !slices.ContainsFunc(k.gaps, func(g source.Gap) bool { return g.What == gap.What }) {
+		k.gaps = append(k.gaps, gap)
+	}
+}
+
+// kubeConfig returns what is kept of a kubeconfig Secret, and adds its credentials to the values that must not be shown. The address and the CA of
+// the API server are not secret.
+func (k *kubeConfigs) kubeConfig(raw []byte) agentconfig.KubeConfig {
+	var s struct {
+		Data map[string][]byte `json:"data"`
+	}
+	if object.Into(raw, &s) != nil { // a mask need not be base64
+		return agentconfig.KubeConfig{Hidden: true}
+	}
+	out := agentconfig.ReadKubeConfig(s.Data)
+	others := map[string]any{}
+	for key, v := range s.Data {
+		if !slices.Contains([]string{agentconfig.URLKey, agentconfig.CAKey, agentconfig.KubeconfigKey}, key) {
+			others[key] = base64.StdEncoding.EncodeToString(v)
+		}
+	}
+	k.Secrets.AddSecret(object.Content{"data": others})
+	k.Secrets.AddKubeconfig(s.Data[agentconfig.KubeconfigKey])
+	return out
+}
+
+// AddKubeconfig adds the credentials in a kubeconfig. Its other parts are names and addresses.
+func (s *Secrets) AddKubeconfig(text []byte) {
+	var c struct {
+		Users []struct {
+			User map[string]any `json:"user"`
+		} `json:"users"`
+	}
+	if yaml.Unmarshal(text, &c) != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range c.Users {
+		maps.DeleteFunc(u.User, func(key string, _ any) bool {
+			return !slices.Contains([]string{"token", "password", "client-key-data", "auth-provider"}, key)
+		})
+		redact.Leaves(u.User, s.AddPlain)
+	}
+}

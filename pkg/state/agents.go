@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"net/url"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// Agents is what the controller uses to import the agents of Clusters.
+type Agents struct {
+	// ControllerNamespace is the namespace of fleet-controller; empty if it was not read.
+	ControllerNamespace string
+	// Configs are the ConfigMaps fleet-controller by namespace. ConfigFailure is the reason if not all of them were read.
+	Configs       map[string]ControllerConfig
+	ConfigFailure *source.Failure
+	// KubeConfigs are the kubeconfig Secrets that Clusters name, by "namespace/name".
+	KubeConfigs map[string]agentconfig.KubeConfig
+}
+
+// ControllerConfig is a ConfigMap fleet-controller. Its configuration is nil if it could not be decoded.
+type ControllerConfig struct {
+	*agentconfig.Config
+	// Version is the annotation with the version for which it was written.
+	Version string
+}
+
+// AddControllerConfig adds a ConfigMap fleet-controller, given as JSON.
+func (a *Agents) AddControllerConfig(raw []byte) error {
+	var m struct {
+		object.Meta
+		Data map[string]string `json:"data"`
+	}
+	if err := object.Into(raw, &m); err != nil {
+		return err
+	}
+	c, err := agentconfig.ReadConfig(m.Data[agentconfig.ConfigKey])
+	put(&a.Configs, m.Metadata.Namespace, ControllerConfig{Config: c, Version: m.Metadata.Annotations[agentconfig.VersionAnnotation]})
+	return err
+}
+
+// AddKubeConfig adds what is kept of a kubeconfig Secret, by "namespace/name".
+func (a *Agents) AddKubeConfig(key string, k agentconfig.KubeConfig) { put(&a.KubeConfigs, key, k) }
+
+// Config returns the configuration of the controller. If it is not known, the reason is not empty.
+func (a *Agents) Config() (c ControllerConfig, unread string) {
+	c, ok := a.Configs[a.ControllerNamespace]
+	switch {
+	case !ok && a.ControllerNamespace == "" && len(a.Configs) == 1 && a.ConfigFailure == nil:
+		for _, c = range a.Configs {
+			ok = true
+		}
+	case !ok && len(a.Configs) > 1:
+		return c, "there are several ConfigMaps fleet-controller"
+	}
+	switch {
+	case ok && c.Config == nil:
+		return c, "it could not be decoded"
+	case ok:
+		return c, ""
+	case a.ConfigFailure != nil:
+		return c, string(a.ConfigFailure.Reason)
+	}
+	return c, "there is no ConfigMap fleet-controller"
+}
+
+// KubeConfigKey returns the kubeconfig Secret of a Cluster ("namespace/name"); empty if the Cluster names none.
+func KubeConfigKey(c *v1alpha1.Cluster) string {
+	if c.Spec.KubeConfigSecret == "" {
+		return ""
+	}
+	return agentconfig.SecretNamespace(c) + "/" + c.Spec.KubeConfigSecret
+}
+
+// Addresses returns the addresses of API servers that the configuration and the statuses of Clusters have. They are not secret, although Secrets
+// have them too. An address with credentials is.
+func (f *Fleet) Addresses() []string {
+	var out []string
+	add := func(address string) {
+		if u, err := url.Parse(address); err == nil && u.Host != "" && u.User == nil {
+			out = append(out, address)
+		}
+	}
+	for _, c := range f.Agents.Configs {
+		if c.Config != nil {
+			add(c.APIServerURL)
+		}
+	}
+	for _, c := range f.Clusters {
+		add(c.Status.APIServerURL)
+	}
+	return out
+}
