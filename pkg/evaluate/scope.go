@@ -58,6 +58,13 @@ func (t Target) String() string { return t.Kind + "/" + t.Name }
 // Whole reports whether everything is in scope.
 func (s Scope) Whole() bool { return s.Namespace == "" && s.Selector == nil && len(s.Targets) == 0 }
 
+// HasCluster reports whether a Cluster itself is in scope, with its agent.
+func (s Scope) HasCluster(c *v1alpha1.Cluster) bool {
+	return s.Selector == nil && (s.Namespace == "" || s.Namespace == c.Namespace) && (len(s.Targets) == 0 || slices.ContainsFunc(s.Targets, func(t Target) bool {
+		return t.Kind == TargetCluster && t.Name == c.Name
+	}))
+}
+
 // Pick returns the bundle deployments in scope. The error is a *NotFoundError if a target does not exist, and
 // ErrNothingInScope if nothing is in scope.
 func (s Scope) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeployment, error) {

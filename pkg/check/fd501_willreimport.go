@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+var willReimport = Check{
+	Code: "FD501", Name: "WillReimport", Severity: Warning,
+	Title: "a restart of the controller imports the agent of a Cluster again",
+	Explain: "The controller deletes the agent and installs a new one, which registers again. It does so if its configuration or the spec of the Cluster differs from " +
+		"the values that it recorded at the last import. Before Fleet 0.13 this happens at every start to each Cluster whose kubeconfig Secret has its own API server URL or CA. " +
+		"The finding names each field with both values; `kubectl fleetdoctor agents` also shows the prediction after an upgrade.",
+	run: func(in *Input, report func(Finding)) {
+		for _, a := range in.agents() {
+			if a.Now.Verdict == agentconfig.ReImport {
+				report(in.reimport(a))
+			}
+		}
+	},
+}
+
+func (in *Input) reimport(a evaluate.Agent) Finding {
+	f := onCluster(a)
+	var fields []string
+	for _, r := range a.Now.Reasons {
+		fields = append(fields, string(r.Field))
+		f.Evidence = append(f.Evidence, evidenceOf(r))
+	}
+	f.Message = fmt.Sprintf("a restart of fleet-controller imports the agent of cluster %s again: %s", f.Cluster, strings.Join(fields, ", "))
+	if a.Now.Reasons[0].Field == agentconfig.FieldPending {
+		f.Message = fmt.Sprintf("fleet-controller is about to import the agent of cluster %s again: it has set agentConfigChanged", f.Cluster)
+	}
+	if c, _ := in.Desired.Agents.Config(); c.Config != nil {
+		if ignored := agentconfig.ReloadIgnored(c.Version, in.Desired.ControllerVersion); ignored != "" {
+			f.Evidence = append(f.Evidence, ignored)
+		}
+	}
+	if a.Now.Why != "" {
+		f.Evidence = append(f.Evidence, a.Now.Why)
+	}
+	f.Remediation = in.avoidImport(a)
+	return f
+}
+
+// agents returns the agents in scope: all of them, or those of the Clusters that the scope names.
+func (in *Input) agents() []evaluate.Agent {
+	if in.Scope.Whole() && !in.Whole {
+		return nil // the files of one bundle
+	}
+	return slices.DeleteFunc(in.Agents(), func(a evaluate.Agent) bool { return !in.Scope.HasCluster(a.Cluster) })
+}
+
+// onCluster returns a finding about a Cluster.
+func onCluster(a evaluate.Agent) Finding {
+	c := a.Cluster
+	return Finding{Object: Ref(state.ClusterKind, c.Namespace, c.Name), Cluster: c.Namespace + "/" + c.Name, AsOf: c.Status.Agent.LastSeen}
+}
+
+// evidenceOf describes one reason: where the present value is, and both values.
+func evidenceOf(r agentconfig.Reason) string {
+	where := "the spec of the Cluster"
+	switch {
+	case r.Field == agentconfig.FieldPending:
+		return "status.agentConfigChanged is true"
+	case strings.HasSuffix(string(r.Field), "Migrated"):
+		return "the migration " + string(r.Field) + " is not done"
+	case r.Field.Configured():
+		where = "the ConfigMap fleet-controller"
+	}
+	value := func(v string) string {
+		if strings.ContainsAny(v, " ") {
+			return v // "not recorded"
+		}
+		return strconv.Quote(v)
+	}
+	text := fmt.Sprintf("%s: the status has %s, %s has %s", r.Field, value(r.Recorded), where, value(r.Present))
+	if r.CA != nil {
+		text += " (hashes; " + describeCA(*r.CA) + ")"
+	}
+	if r.Field.Setting() && r.Field != agentconfig.FieldRepoURL && r.Field != agentconfig.FieldHostNetwork {
+		text += " (hashes)"
+	}
+	return text
+}
+
+// describeCA describes the present CA.
+func describeCA(ca agentconfig.CA) string {
+	switch {
+	case ca.Subject != "":
+		return fmt.Sprintf("the present CA is %q, valid until %s", ca.Subject, ca.NotAfter.Format(time.RFC3339))
+	case ca.Certificates == 0:
+		return "there is no CA now"
+	}
+	return "the present CA could not be decoded"
+}
+
+// avoidImport describes what to change so that the agent is not imported, by the first reason that can be changed.
+func (in *Input) avoidImport(a evaluate.Agent) string {
+	if a.Upgraded.Verdict == agentconfig.None && a.Now.Verdict != a.Upgraded.Verdict {
+		return "upgrade Fleet to 0.13 or later, which does not compare the values that the kubeconfig Secret states"
+	}
+	cluster := in.Commands.Kubectl + inNamespace(a.Cluster.Namespace) + " edit clusters.fleet.cattle.io " + shellescape.Quote(a.Cluster.Name)
+	for _, r := range a.Now.Reasons {
+		switch {
+		case r.Field == agentconfig.FieldPending || strings.HasSuffix(string(r.Field), "Migrated"):
+			return "it cannot be avoided: the controller has already decided it. Restart the controller when the agent may be replaced"
+		case r.Field == agentconfig.FieldCA:
+			return "if the CA was not changed deliberately, restore apiServerCA in the values of Fleet's chart; otherwise the import gives the agent the new CA"
+		case r.Field.Configured():
+			return fmt.Sprintf("if %s was not changed deliberately, restore it in the values of Fleet's chart", r.Field)
+		case r.Field == agentconfig.FieldGeneration:
+			return "to prevent it, set spec.redeployAgentGeneration to " + r.Recorded + ": " + cluster
+		}
+	}
+	return fmt.Sprintf("to prevent it, restore spec.%s: %s", a.Now.Reasons[0].Field, cluster)
+}

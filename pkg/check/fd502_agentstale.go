@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
+)
+
+var agentStale = Check{
+	Code: "FD502", Name: "AgentStale", Severity: Warning,
+	Title: "the agent of a Cluster has stopped reporting",
+	Explain: "The last heartbeat is older than three intervals, and at least 5 minutes. If the interval could not be read, the limit is a day. Fleet itself does not mark such a Cluster: " +
+		"it shows the numbers of the last heartbeat as if they were current. The agent may be stopped, may not reach the management cluster, or its credentials may be invalid.",
+	run: func(in *Input, report func(Finding)) {
+		for _, a := range in.agents() {
+			if a.Heartbeat.State == agentconfig.Stale && a.Cluster.DeletionTimestamp.IsZero() {
+				report(in.stale(a))
+			}
+		}
+	},
+}
+
+func (in *Input) stale(a evaluate.Agent) Finding {
+	f, h := onCluster(a), a.Heartbeat
+	f.Message = fmt.Sprintf("the agent of cluster %s last reported %s before the data was taken: all numbers of this cluster are that old", f.Cluster, age(h.Age))
+	f.Evidence = []string{"last heartbeat: " + a.Cluster.Status.Agent.LastSeen, limitOf(h)}
+	f.Remediation = in.logsOfAgent(a)
+	return f
+}
+
+// limitOf describes the age from which a heartbeat is too old.
+func limitOf(h agentconfig.Heartbeat) string {
+	if h.Interval == 0 {
+		return fmt.Sprintf("the limit is %s: the interval of heartbeats was not read", age(h.Limit))
+	}
+	return fmt.Sprintf("the limit is %s: the agent reports every %s", age(h.Limit), age(h.Interval))
+}
+
+// logsOfAgent suggests the next step: the agent runs on another cluster than this one, unless it was found here.
+func (in *Input) logsOfAgent(a evaluate.Agent) string {
+	namespace := a.Cluster.Status.Agent.Namespace
+	if namespace == "" {
+		namespace = a.Cluster.Spec.AgentNamespace
+	}
+	if namespace == "" {
+		namespace = "cattle-fleet-system"
+	}
+	if a.Version == "" {
+		return fmt.Sprintf("on cluster %s: kubectl%s logs deployment/fleet-agent", a.Cluster.Name, inNamespace(namespace))
+	}
+	return in.Commands.Kubectl + inNamespace(namespace) + " logs deployment/fleet-agent"
+}
+
+// age writes a duration in its largest unit of which there are at least two.
+func age(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d >= 2*day:
+		return count(int(d/day), "day")
+	case d >= 2*time.Hour:
+		return count(int(d/time.Hour), "hour")
+	case d >= 2*time.Minute:
+		return count(int(d/time.Minute), "minute")
+	}
+	return count(int(d/time.Second), "second")
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Agent is the agent of one Cluster, as the management cluster shows it.
+type Agent struct {
+	Cluster *v1alpha1.Cluster
+	// Version is the image tag of its workload; empty if its cluster is not read.
+	Version   string
+	Heartbeat agentconfig.Heartbeat
+	// Silent is true if the agent was imported longer ago than the limit of its heartbeat, and has never reported since.
+	Silent bool
+	// Now is what a restart of the present controller does; Upgraded is what the start of a controller of agentconfig.Upgraded does, or Now if the
+	// controller is not older.
+	Now, Upgraded agentconfig.Prediction
+}
+
+// Agents returns the agents of all Clusters, ordered by namespace and name.
+func Agents(d *resolve.DesiredState, s source.Description) []Agent {
+	version, known := fleet.ParseVersion(d.ControllerVersion)
+	config, unread := d.Agents.Config()
+	clock := agentconfig.Clock{Now: s.TakenAt, Earliest: s.Earliest}
+	workloads, missing := agentWorkloads(d), missingSecrets(d.Fleet)
+	var out []Agent
+	for _, c := range d.Fleet.Clusters {
+		key := c.Namespace + "/" + c.Name
+		in := agentconfig.Input{Cluster: c, Config: config.Config, ConfigUnread: unread, SystemNamespace: d.Agents.ControllerNamespace,
+			KubeConfig: d.Agents.KubeConfigs[state.KubeConfigKey(c)]}
+		for _, m := range missing {
+			if m.cluster != key {
+				in.OtherSecret = m.what
+			}
+		}
+		a := Agent{Cluster: c, Version: workloads[key].Version, Now: agentconfig.Predict(in, version, known)}
+		a.Upgraded = a.Now
+		if !known || version.Before(agentconfig.Upgraded.Minor, agentconfig.Upgraded.Patch) {
+			a.Upgraded = agentconfig.Predict(in, agentconfig.Upgraded, true)
+		}
+		a.Heartbeat = agentconfig.Beat(c.Status.Agent.LastSeen, intervalOf(workloads[key], config.Config), clock)
+		if in.LocalDisabled() && (!known || !version.Before(16, 0)) {
+			a.Heartbeat.State = agentconfig.Disabled
+		}
+		a.Silent = a.Heartbeat.State == agentconfig.Never && silent(c, clock.Now, a.Heartbeat.Limit)
+		out = append(out, a)
+	}
+	slices.SortFunc(out, func(x, y Agent) int {
+		return cmp.Or(cmp.Compare(x.Cluster.Namespace, y.Cluster.Namespace), cmp.Compare(x.Cluster.Name, y.Cluster.Name))
+	})
+	return out
+}
+
+// Agents returns the agents of all Clusters.
+func (r *Result) Agents() []Agent { return Agents(r.Desired, r.Source) }
+
+// agentWorkloads returns the workloads of agents by their Cluster, of the clusters that are read.
+func agentWorkloads(d *resolve.DesiredState) map[string]state.Workload {
+	out := map[string]state.Workload{}
+	for _, c := range d.Clusters {
+		for ns, w := range c.State.Workloads {
+			out[c.ClusterOfAgent(ns)] = w
+		}
+	}
+	return out
+}
+
+// intervalOf returns the interval of a heartbeat: that of the workload, or else that of the configuration, which may be zero. It is nil if neither
+// was read.
+func intervalOf(w state.Workload, c *agentconfig.Config) *time.Duration {
+	if d, err := time.ParseDuration(w.CheckinInterval); err == nil {
+		return &d
+	}
+	if c == nil {
+		return nil
+	}
+	return &c.CheckinInterval
+}
+
+// silent reports whether an imported agent should have reported. Each import changes the time of a condition.
+func silent(c *v1alpha1.Cluster, now time.Time, limit time.Duration) bool {
+	s := c.Status
+	if c.Spec.KubeConfigSecret == "" || s.AgentDeployedGeneration == nil || s.AgentConfigChanged || !c.DeletionTimestamp.IsZero() || now.IsZero() {
+		return false
+	}
+	changed, err := time.Parse(time.RFC3339, s.LastChange())
+	return err == nil && now.Sub(changed) > limit && now.Sub(c.CreationTimestamp.Time) > limit
+}
+
+// missingSecret is a kubeconfig Secret that does not exist, or may not exist.
+type missingSecret struct{ cluster, what string }
+
+// missingSecrets returns the first two Clusters without a Secret: one of them is another Cluster than any given one.
+func missingSecrets(f *state.Fleet) []missingSecret {
+	var out []missingSecret
+	for _, c := range f.Clusters {
+		key := c.Namespace + "/" + c.Name
+		switch k := f.Agents.KubeConfigs[state.KubeConfigKey(c)]; {
+		case k.Missing:
+			out = append(out, missingSecret{key, "the kubeconfig Secret of cluster " + key + " does not exist"})
+		case k.Unread != "":
+			out = append(out, missingSecret{key, "the kubeconfig Secret of cluster " + key + " was not read (" + k.Unread + ")"})
+		}
+	}
+	slices.SortFunc(out, func(x, y missingSecret) int { return cmp.Compare(x.cluster, y.cluster) })
+	return out[:min(len(out), 2)]
+}
