@@ -3,7 +3,6 @@
 package clusters
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -19,6 +18,7 @@ import (
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -113,12 +113,9 @@ func (f *Flags) throughSecrets(fleetState *state.Fleet, management source.Source
 	return out, gaps
 }
 
-// secretNamespace is the namespace of the kubeconfig Secret of a Cluster.
-func secretNamespace(c *v1alpha1.Cluster) string {
-	return cmp.Or(c.Spec.KubeConfigSecretNamespace, c.Namespace)
+func secretOf(c *v1alpha1.Cluster) string {
+	return agentconfig.SecretNamespace(c) + "/" + c.Spec.KubeConfigSecret
 }
-
-func secretOf(c *v1alpha1.Cluster) string { return secretNamespace(c) + "/" + c.Spec.KubeConfigSecret }
 
 // kubeconfigKey is the key of the kubeconfig in its Secret.
 const kubeconfigKey = "value"
@@ -129,7 +126,7 @@ func readKubeconfig(ctx context.Context, management source.Source, c *v1alpha1.C
 		Data map[string]string `json:"data"`
 	}
 	found := false
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Secret"), Namespaces: []string{secretNamespace(c)}, FieldSelector: "metadata.name=" + c.Spec.KubeConfigSecret}
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Secret"), Namespaces: []string{agentconfig.SecretNamespace(c)}, FieldSelector: "metadata.name=" + c.Spec.KubeConfigSecret}
 	cover, err := management.List(ctx, q, func(o source.Object) error {
 		found = true
 		return object.Into(o.Raw, &secret)
@@ -137,7 +134,7 @@ func readKubeconfig(ctx context.Context, management source.Source, c *v1alpha1.C
 	if err != nil {
 		return nil, fmt.Errorf("reading Secret %s: %w", secretOf(c), err)
 	}
-	if failed, covered := cover.Of(secretNamespace(c)); !covered {
+	if failed, covered := cover.Of(agentconfig.SecretNamespace(c)); !covered {
 		return nil, fmt.Errorf("reading Secret %s: %s: %s", secretOf(c), failed.Reason, failed.Detail)
 	}
 	if !found {

@@ -102,8 +102,6 @@ type Cluster struct {
 type ClusterSpec struct {
 	// KubeConfigSecret is set if the management cluster installed the agent.
 	KubeConfigSecret string `json:"kubeConfigSecret,omitempty"`
-	// KubeConfigSecretNamespace is the namespace of that Secret; empty for the namespace of the Cluster.
-	KubeConfigSecretNamespace string `json:"kubeConfigSecretNamespace,omitempty"`
 	// AgentNamespace is, unchanged, the scope of an agent that the management cluster installed.
 	AgentNamespace string `json:"agentNamespace,omitempty"`
 	AgentSettings  `json:",inline"`
