@@ -7,7 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/health"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -123,15 +126,32 @@ func (l *liveObject) attributed(o *Object, desired object.Content, diffs []compa
 	if err != nil {
 		managers = &compare.Managers{} // the managers could not be read
 	}
+	agents := l.agents(managers)
+	o.addedByOthers = map[string]bool{}
 	recorded := recordedFields(o, desired)
 	value := valuesOf(o.Ref, desired, l.content)
 	out := make([]Difference, 0, len(diffs))
 	for _, d := range diffs {
 		x := difference(d, managers, value)
+		if x.Manager != "" && !slices.Contains(agents, x.Manager) {
+			o.addedByOthers[x.Path] = true
+		}
 		if r, other := recorded[x.Path]; other && r.LiveSet {
 			x.Release = value(d, r.Live)
 		}
 		out = append(out, x)
+	}
+	return out
+}
+
+// agents returns the managers that wrote the ownership metadata of the object: Fleet's agent, and Helm before it.
+func (l *liveObject) agents(managers *compare.Managers) []string {
+	var out []string
+	for _, at := range [][]string{{"labels", fleet.HashLabel}, {"annotations", fleet.ReleaseNameAnnotation}} {
+		path := fieldpath.MakePathOrDie("metadata", at[0], at[1])
+		if m := managers.Of(compare.Difference{Path: path, Live: "", LiveSet: true}); m != nil {
+			out = append(out, m.Name)
+		}
 	}
 	return out
 }

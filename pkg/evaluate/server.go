@@ -76,6 +76,12 @@ func (o *Object) answered(a Answer, scaledAway bool) {
 	case slices.ContainsFunc(a.paths, matters):
 		o.note("confirmed by the server: applying the manifest would change it")
 	default:
+		// Applying a manifest keeps what other managers added, for example an element of a list. Fleet compares the values, and reports it.
+		o.Differences = slices.DeleteFunc(slices.Clone(o.Differences), func(d Difference) bool { return !o.addedByOthers[d.Path] })
+		if len(o.Differences) > 0 {
+			o.note("applying the manifest would keep what another manager added")
+			return
+		}
 		o.Differences = nil
 		o.setReadiness(a.readiness)
 	}

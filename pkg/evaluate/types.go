@@ -83,6 +83,8 @@ type Object struct {
 	Condition string
 	// TTLAfterFinished is, for a missing Job, the spec.ttlSecondsAfterFinished of its manifest; nil if the manifest does not set it.
 	TTLAfterFinished *int64
+	// addedByOthers are the paths of the differences that another manager than Fleet's agent wrote last.
+	addedByOthers map[string]bool
 	// Live has the data that adopting the object needs; nil unless Options.Predict is set and there is a live object.
 	Live *Live
 }

@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,23 +46,33 @@ const widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: one}
 
 const widgetKey = "widget.example.com apps/one"
 
-// TestServerCheckNoDifference adds an element to a list of a custom resource. Without the schema this is drift,
-// because lists of custom resources are compared as a whole. The server knows the schema and would change nothing.
-func TestServerCheckNoDifference(t *testing.T) {
+// TestServerCheckOrder changes the order of a list of a custom resource, which the schema declares as a map. Applying the manifest restores it.
+func TestServerCheckOrder(t *testing.T) {
+	f := newFleet(t, shared)
+	f.define(widgets, "widgets.example.com")
+	f.deploy("guestbook", strings.Replace(widget, "port: 1}", "port: 1}, {name: other, port: 2}", 1))
+	f.merge("kubectl-edit", object("example.com/v1", "Widget", apps, "one"), `{"spec":{"rules":[{"name":"other","port":2},{"name":"mine","port":1}]}}`)
+	for _, check := range []string{"never", "auto", "always"} {
+		expect(t, f.audit("--server-check", check), modifiedWidget)
+	}
+}
+
+// modifiedWidget is the outcome if the widget differs.
+var modifiedWidget = outcome{Status: 1, Deployments: map[string]string{"guestbook": "Modified"},
+	Objects: map[string]string{widgetKey: "Modified"}, Findings: []string{"FD104 " + widgetKey}}
+
+// TestServerCheckAddition adds an element to the same list. Applying the manifest would keep it, and Fleet reports it.
+func TestServerCheckAddition(t *testing.T) {
 	f := newFleet(t, shared)
 	f.define(widgets, "widgets.example.com")
 	f.deploy("guestbook", widget)
 	f.ApplyYAML(t, "sidecar", "{apiVersion: example.com/v1, kind: Widget, metadata: {name: one, namespace: apps}, spec: {rules: [{name: theirs}]}}")
-	ready := outcome{Deployments: map[string]string{"guestbook": "Ready"}}
-	for check, want := range map[string]outcome{
-		"never": {Status: 1, Deployments: map[string]string{"guestbook": "Modified"},
-			Objects: map[string]string{widgetKey: "Modified"}, Findings: []string{"FD104 " + widgetKey}},
-		"auto": ready, "always": ready,
-	} {
+	for _, check := range []string{"never", "auto", "always"} {
 		r := f.audit("--server-check", check)
-		expect(t, r, want)
-		if got := r.resource(t, "guestbook", widgetKey); check != "never" && (got.Message != "" || got.Differences != nil) {
-			t.Errorf("%s: a ready object has %q, %+v", check, got.Message, got.Differences)
+		expect(t, r, modifiedWidget)
+		got := r.resource(t, "guestbook", widgetKey)
+		if len(got.Differences) != 1 || got.Differences[0].Manager != "sidecar" || (got.Message == "") != (check == "never") {
+			t.Errorf("%s: the message is %q, the differences are %+v", check, got.Message, got.Differences)
 		}
 	}
 }
