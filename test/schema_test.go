@@ -27,6 +27,7 @@ var schemas = map[string]string{
 	"AdoptionResult":  "adoption-plan.schema.json",
 	"PreflightReport": "preflight-report.schema.json",
 	"OwnerReport":     "owner-report.schema.json",
+	"AgentsReport":    "agents-report.schema.json",
 }
 
 // schema compiles the schema of a kind. A strict schema refuses fields that it does not list.
@@ -115,6 +116,9 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 		{args: "adopt --snapshot testdata/sick", status: exit.Found},
 		{args: "adopt --snapshot testdata/sick --policy=unmarked deployment/frontend", status: exit.OK},
 		{args: "owner --snapshot testdata/sick deployment/frontend service/edge clusterrole/edge-reader", status: exit.OK},
+		{args: "agents --snapshot testdata/sick", status: exit.OK},
+		{args: "agents --snapshot -", in: "testdata/cases/agent-heartbeats.yaml", status: exit.Found},
+		{args: "agents --snapshot -", in: "testdata/cases/reimport-ca.yaml", status: exit.Found},
 		{args: "preflight --snapshot -", in: "testdata/preflights/install.yaml", status: exit.Found},
 		{args: "preflight --snapshot -", in: "testdata/preflights/upgrade.yaml", status: exit.Found},
 		{args: "preflight --snapshot -", in: "testdata/preflights/refused.yaml", status: exit.Found},

@@ -4,7 +4,6 @@ package check
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 var willReimport = Check{
@@ -24,7 +22,7 @@ var willReimport = Check{
 		"The finding names each field with both values; `kubectl fleetdoctor agents` also shows the prediction after an upgrade.",
 	run: func(in *Input, report func(Finding)) {
 		for _, a := range in.agents() {
-			if a.Now.Verdict == agentconfig.ReImport {
+			if reimported(a) {
 				report(in.reimport(a))
 			}
 		}
@@ -52,20 +50,6 @@ func (in *Input) reimport(a evaluate.Agent) Finding {
 	}
 	f.Remediation = in.avoidImport(a)
 	return f
-}
-
-// agents returns the agents in scope: all of them, or those of the Clusters that the scope names.
-func (in *Input) agents() []evaluate.Agent {
-	if in.Scope.Whole() && !in.Whole {
-		return nil // the files of one bundle
-	}
-	return slices.DeleteFunc(in.Agents(), func(a evaluate.Agent) bool { return !in.Scope.HasCluster(a.Cluster) })
-}
-
-// onCluster returns a finding about a Cluster.
-func onCluster(a evaluate.Agent) Finding {
-	c := a.Cluster
-	return Finding{Object: Ref(state.ClusterKind, c.Namespace, c.Name), Cluster: c.Namespace + "/" + c.Name, AsOf: c.Status.Agent.LastSeen}
 }
 
 // evidenceOf describes one reason: where the present value is, and both values.

@@ -23,6 +23,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/adopt"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/agents"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
@@ -129,7 +130,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	// The usage of flags is wrapped at the width of the tables.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped 100 "))
-	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), owner.NewCommand(env), preflight.NewCommand(env), webhook.NewCommand(env))
+	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), agents.NewCommand(env), owner.NewCommand(env), preflight.NewCommand(env), webhook.NewCommand(env))
 	refuseUnknown(root)
 	return root
 }

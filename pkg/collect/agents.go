@@ -29,6 +29,17 @@ const maxNamed = 8
 // notPredicted is the effect of data of agents that could not be read.
 const notPredicted = "it is not predicted which agents the controller imports again"
 
+// Agents reads Fleet's Clusters, what decides about their agents, and the agents of this cluster.
+func (r *Reader) Agents(ctx context.Context, workspace string) (*state.Fleet, *state.Cluster, []source.Gap, error) {
+	i := slices.IndexFunc(state.Kinds, func(k state.Kind) bool { return k.Name == state.ClusterKind })
+	f, gaps, err := r.fleet(ctx, workspace, state.Kinds[i:i+1])
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	c, more, err := r.Cluster(ctx, f, ClusterOptions{NoRecords: true, AgentSecrets: true})
+	return f, c, append(gaps, more...), err
+}
+
 // agents reads the configuration of the controller and the kubeconfig Secrets that the Clusters name. It reads nothing on a cluster without Clusters.
 func (r *Reader) agents(ctx context.Context, f *state.Fleet) ([]source.Gap, error) {
 	if len(f.Clusters) == 0 {

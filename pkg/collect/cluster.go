@@ -26,6 +26,8 @@ type ClusterOptions struct {
 	Name string
 	// NoRecords omits the Secrets of agents and the release records.
 	NoRecords bool
+	// AgentSecrets reads the Secrets of agents although the records are omitted.
+	AgentSecrets bool
 	// OtherReleases reads the names of the releases in ConfigMaps too. None of them is Fleet's. Only an adoption plan needs to know whether the
 	// release that owns an object exists.
 	OtherReleases bool
@@ -72,13 +74,15 @@ func (c *clusterReader) gap(what string, reason source.Reason, effect string) {
 
 // records reads the agents' Secrets, which name the namespaces of their BundleDeployments, and Helm's release records.
 func (c *clusterReader) records(ctx context.Context, g *errgroup.Group, f *state.Fleet, o ClusterOptions) {
-	c.progress.start("reading release records")
+	agents, releases := f.SecretNamespaces()
+	if !o.NoRecords || o.AgentSecrets {
+		g.Go(func() error { return c.agentSecrets(ctx, append(agents, SystemNamespaces...)) })
+	}
 	if o.NoRecords {
 		c.out.Coverage.Records = source.NotCovered(source.Failure{Reason: source.NotInSnapshot})
 		return
 	}
-	agents, releases := f.SecretNamespaces()
-	g.Go(func() error { return c.agentSecrets(ctx, append(agents, SystemNamespaces...)) })
+	c.progress.start("reading release records")
 	if o.OtherReleases {
 		g.Go(func() error { return c.releasesInConfigMaps(ctx) })
 	}

@@ -24,6 +24,11 @@ var (
 // Fleet reads Fleet's own objects. workspace is the namespace that the user names, or empty. It is read if reading all namespaces is
 // forbidden.
 func (r *Reader) Fleet(ctx context.Context, workspace string) (*state.Fleet, []source.Gap, error) {
+	return r.fleet(ctx, workspace, state.Kinds)
+}
+
+// fleet reads objects of some of Fleet's kinds.
+func (r *Reader) fleet(ctx context.Context, workspace string, kinds []state.Kind) (*state.Fleet, []source.Gap, error) {
 	r.progress.start("reading Fleet's objects")
 	workspaces := []string{"fleet-default", "fleet-local"}
 	if workspace != "" && !slices.Contains(workspaces, workspace) {
@@ -33,7 +38,7 @@ func (r *Reader) Fleet(ctx context.Context, workspace string) (*state.Fleet, []s
 	var gaps []source.Gap
 	var mu sync.Mutex // guards out and gaps
 	g, lists := errgroup.WithContext(ctx)
-	for _, kind := range state.Kinds {
+	for _, kind := range kinds {
 		q := source.Query{Kind: v1alpha1.Kind(kind.Name), Fallback: workspaces}
 		g.Go(func() error { return r.fleetKind(lists, out, &mu, kind, q) })
 	}

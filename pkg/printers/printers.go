@@ -102,6 +102,17 @@ func Ownership(d *report.Ownership, o Options) Document {
 	}}
 }
 
+// Agents is the document of a report of agents. -o name lists the Clusters with findings.
+func Agents(a *report.Agents, o Options) Document {
+	return Document{o, a, a.Agents, func(t text, b *bytes.Buffer) error { return t.agents(b, a) }, func(b *bytes.Buffer) {
+		for _, x := range a.Agents {
+			if len(x.Findings) > 0 {
+				printName(b, x.Namespace, "cluster.fleet.cattle.io", x.Name)
+			}
+		}
+	}}
+}
+
 const bundleDeployment = "bundledeployment.fleet.cattle.io"
 
 func objectName(b *bytes.Buffer, r object.Ref) { printName(b, r.Namespace, r.Key().Type(), r.Name) }

@@ -36,11 +36,12 @@ func main() {
 		os.Exit(2)
 	}
 	for name, content := range map[string]func() ([]byte, error){
-		"findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"),
+		"findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"), "agents.md": verb("agents"),
 		"adopt.md": verb("adopt", truthTable), "preflight.md": verb("preflight", rules),
 		"webhook-commands.md": webhookVerbs,
 		"report.schema.json":  schema(&report.Audit{}, report.Kind), "adoption-plan.schema.json": schema(&report.Adoption{}, report.KindAdoptionPlan, report.KindAdoptionResult),
 		"preflight-report.schema.json": schema(&report.Preflight{}, report.KindPreflight), "owner-report.schema.json": schema(&report.Ownership{}, report.KindOwnership),
+		"agents-report.schema.json":  schema(&report.Agents{}, report.KindAgents),
 		"webhook-status.schema.json": schema(&installation.Status{}, installation.StatusKind), "webhook-test.schema.json": schema(&installation.Test{}, installation.TestKind),
 	} {
 		b, err := content()

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Agents reports the agents of the Clusters in a namespace with some names; empty means all. It returns an error that names the Cluster if it is not
+// found, and ErrNoFleet if there is none.
+func Agents(ctx context.Context, src source.Source, o Options, names []string) (*report.Agents, error) {
+	r, err := collect.Open(ctx, src, &collect.Secrets{}, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	f, c, gaps, err := r.Agents(ctx, o.Scope.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	desired, _ := resolve.Resolve(resolve.Input{Fleet: f, Clusters: []*state.Cluster{c}})
+	cover := f.Coverage[state.ClusterKind]
+	failure, all := cover.Of("")
+	if !all && len(f.Clusters) > 0 && failure.Reason != source.NotInSnapshot {
+		gaps = append(gaps, source.CoverageGaps("listing Cluster objects", cover, "there may be more Clusters")...)
+	}
+	out := &report.Agents{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
+		Source: report.NewSource(r.Description, desired), Gaps: report.Gaps(slices.Concat(r.Description.Gaps, gaps)), Notes: r.Description.Notes}
+	switch {
+	case len(f.Clusters) > 0:
+	case !all && failure.Reason != source.KindNotServed && failure.Reason != source.NotInSnapshot:
+		return nil, fmt.Errorf("%w of Fleet's Clusters: %s: %s", ErrNothingRead, failure.Reason, failure.Detail)
+	default:
+		return nil, fmt.Errorf("%w: there are no Clusters; they are on the management cluster", ErrNoFleet)
+	}
+	found := map[string]bool{}
+	for _, a := range evaluate.Agents(desired, r.Description) {
+		if ns := o.Scope.Namespace; ns != "" && ns != a.Cluster.Namespace || len(names) > 0 && !slices.Contains(names, a.Cluster.Name) {
+			continue
+		}
+		found[a.Cluster.Name] = true
+		out.Add(a)
+	}
+	for _, name := range names {
+		if !found[name] {
+			return nil, fmt.Errorf("finding cluster %s: not found", name)
+		}
+	}
+	if len(out.Agents) == 0 {
+		return nil, fmt.Errorf("finding Clusters in namespace %s: not found", o.Scope.Namespace)
+	}
+	out.Complete()
+	return out, nil
+}

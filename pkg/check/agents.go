@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// CodeStale is the code of the finding about an agent that has stopped reporting.
+const CodeStale = "FD502"
+
+// OfAgent returns the codes of the findings about an agent.
+func OfAgent(a evaluate.Agent) []string {
+	var out []string
+	if reimported(a) {
+		out = append(out, willReimport.Code)
+	}
+	if stopped(a) {
+		out = append(out, CodeStale)
+	}
+	if a.Silent {
+		out = append(out, agentNeverSeen.Code)
+	}
+	return out
+}
+
+func reimported(a evaluate.Agent) bool { return a.Now.Verdict == agentconfig.ReImport }
+
+func stopped(a evaluate.Agent) bool {
+	return a.Heartbeat.State == agentconfig.Stale && a.Cluster.DeletionTimestamp.IsZero()
+}
+
+// agents returns the agents in scope: all of them, or those of the Clusters that the scope names.
+func (in *Input) agents() []evaluate.Agent {
+	if in.Scope.Whole() && !in.Whole {
+		return nil // the files of one bundle
+	}
+	return slices.DeleteFunc(in.Agents(), func(a evaluate.Agent) bool { return !in.Scope.HasCluster(a.Cluster) })
+}
+
+// onCluster returns a finding about a Cluster.
+func onCluster(a evaluate.Agent) Finding {
+	c := a.Cluster
+	return Finding{Object: Ref(state.ClusterKind, c.Namespace, c.Name), Cluster: c.Namespace + "/" + c.Name, AsOf: c.Status.Agent.LastSeen}
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agents is the verb agents.
+package agents
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+const long = `Show the agents of the Clusters of a management cluster: the last heartbeat against its interval,
+the namespace and the version of the agent, and what a restart of fleet-controller does to it now
+(RESTART), and when it is upgraded to Fleet 0.13 or later (AFTER 0.13).
+
+A controller that starts imports an agent again if its configuration, or the spec of the Cluster,
+differs from what it recorded at the last import: it deletes the agent, installs a new one, and
+the agent registers again. The verdicts:
+
+  re-import  the agent is imported again, for the reasons that are listed
+  import     the agent was never imported, and is imported for the first time
+  none       the agent is not imported
+  blocked    the controller cannot import the agent, for example without its kubeconfig Secret
+  unknown    a fact that decides was not read
+
+A controller of another version also updates the agents through their own bundle, without a new
+registration. That is not predicted.
+
+The verb reads the Clusters, the ConfigMap fleet-controller and the kubeconfig Secrets that the
+Clusters name. Of a kubeconfig nothing is shown.
+
+Exit status: 0 no findings at or above --fail-on, 1 an agent has stopped reporting, was imported
+and has never reported, or is imported again by a restart, 2 wrong usage, 3 no Cluster was found
+or could be read.`
+
+const examples = `  # all clusters of the management cluster
+  %[1]s agents
+
+  # one cluster, with all reasons
+  %[1]s agents c-m-abcdefgh -n fleet-default -o wide
+
+  # a captured management cluster
+  %[1]s agents --snapshot dump.tgz`
+
+// agentsFlags mirror the command line.
+type agentsFlags struct {
+	*input.Flags
+	print  *output.PrintFlags
+	failOn *flags.Enum
+}
+
+// NewCommand returns the verb.
+func NewCommand(env verb.Environment) *cobra.Command {
+	f := &agentsFlags{Flags: input.New(env), print: output.NewPrintFlags(), failOn: flags.NewEnum("warning", "none", "info", "warning", "error")}
+	c := &cobra.Command{
+		Use:     "agents [CLUSTER ...]",
+		Short:   "Show the heartbeats of agents, and which ones the controller imports again",
+		Long:    long,
+		Example: fmt.Sprintf(examples, env.Name),
+		Args:    cobra.ArbitraryArgs,
+		RunE:    verb.RunE(&options{agentsFlags: f}),
+	}
+	f.AddFlags(c.Flags(), "Namespace of the Clusters; without it, all namespaces")
+	f.print.AddFlags(c)
+	f.print.AddColorFlag(c)
+	f.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above; all findings are warnings")
+	return c
+}
+
+// options are what the verb runs with.
+type options struct {
+	*agentsFlags
+	clusters []string
+	show     output.Printer
+}
+
+// Complete implements verb.Options.
+func (o *options) Complete(args []string) error {
+	o.clusters = args
+	var err error
+	o.show, err = o.print.ToPrinter()
+	return err
+}
+
+// Validate implements verb.Options.
+func (o *options) Validate() error { return nil }
+
+// Run implements verb.Options.
+func (o *options) Run(ctx context.Context) error {
+	var result *report.Agents
+	if err := o.Read(ctx, func(in *input.Reading) (err error) {
+		scope := evaluate.Scope{Namespace: *o.Config.Namespace}
+		result, err = engine.Agents(ctx, in.Source, engine.Options{Version: o.Version, Scope: scope, Progress: in.Report}, o.clusters)
+		return err
+	}); err != nil {
+		return err
+	}
+	document := printers.Agents(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), PrintRole: o.Commands().PrintRole})
+	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
+		return err
+	}
+	for _, a := range result.Agents {
+		if fail := o.failOn.String(); len(a.Findings) > 0 && (fail == "warning" || fail == "info") {
+			return &exit.Error{Status: exit.Found, Shown: true}
+		}
+	}
+	return nil
+}

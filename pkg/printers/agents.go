@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// The states of heartbeats and the verdicts that are coloured.
+var (
+	heartbeatColours  = map[string]string{"alive": green, "stale": red, "never": yellow, "ahead": yellow, "unknown": yellow}
+	predictionColours = map[string]string{"re-import": red, "blocked": yellow, "unknown": yellow, "none": green}
+)
+
+// agents shows a line for each Cluster, and the reasons of each prediction.
+func (t text) agents(b *bytes.Buffer, a *report.Agents) error {
+	t.head(b, "Agents of ", a.Source, a.TakenAt)
+	t.notRead(b, a.Gaps, a.Notes)
+	g := grid{columns: []column{{header: "CLUSTER"}, {header: "LAST SEEN", right: true}, {header: "INTERVAL", right: true}, {header: "AGENT NAMESPACE"},
+		{header: "VERSION"}, {header: "RESTART"}, {header: "AFTER 0.13"}}}
+	for _, x := range a.Agents {
+		g.rows = append(g.rows, []string{printable(x.Namespace + "/" + x.Name), t.lastSeen(x.Heartbeat), cmp.Or(interval(x.Heartbeat.IntervalSeconds), "?"),
+			cmp.Or(t.place(x.AgentNamespace), "-"), cmp.Or(t.place(x.Version), "-"), t.prediction(x.Now), t.prediction(x.AfterUpgrade)})
+	}
+	if !t.wide {
+		g.cutNames()
+	}
+	rows, err := g.lines()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "%s\n\n", strings.Join(rows, "\n"))
+	t.predictions(b, a.Agents)
+	t.agentsSummary(b, a.Summary)
+	return nil
+}
+
+// place shortens a name so that the table keeps its width.
+func (t text) place(name string) string {
+	if t.wide {
+		return printable(name)
+	}
+	return short(name, len("cattle-fleet-local-system"))
+}
+
+func (t text) prediction(p report.Prediction) string {
+	return t.colour(predictionColours[p.Verdict], printable(p.Verdict))
+}
+
+// lastSeen writes the age of a heartbeat, or its state if it has none.
+func (t text) lastSeen(h report.Heartbeat) string {
+	shown := h.State
+	switch h.State {
+	case "alive", "stale":
+		shown = interval(h.AgeSeconds) + " ago"
+		if h.AgeSeconds == 0 {
+			shown = "now"
+		}
+	}
+	return t.colour(heartbeatColours[h.State], printable(shown))
+}
+
+// interval writes a duration in its largest unit of which there are at least two; "" for 0.
+func interval(seconds int64) string {
+	d := time.Duration(seconds) * time.Second
+	for _, unit := range []struct {
+		of   time.Duration
+		name string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}} {
+		if d >= 2*unit.of {
+			return strconv.FormatInt(int64(d/unit.of), 10) + unit.name
+		}
+	}
+	if d == 0 {
+		return ""
+	}
+	return strconv.FormatInt(seconds, 10) + "s"
+}
+
+// predictions shows the reasons of the agents that a restart may import, and of those that it cannot import.
+func (t text) predictions(b *bytes.Buffer, all []report.Agent) {
+	var explained []report.Agent
+	for _, x := range all {
+		if t.wide || len(x.Now.Reasons) > 0 || x.Now.Verdict != x.AfterUpgrade.Verdict || x.Now.Verdict == "blocked" || x.Now.Verdict == "unknown" || x.Heartbeat.State == "ahead" {
+			explained = append(explained, x)
+		}
+	}
+	shown := limited(t, explained)
+	for _, x := range shown {
+		fmt.Fprintf(b, "%s  %s\n", t.bold(printable(x.Namespace+"/"+x.Name)), t.prediction(x.Now))
+		if x.Heartbeat.State == "ahead" {
+			wrapped(b, "  ", "The last heartbeat, "+x.Heartbeat.LastSeen+", is later than the data: a clock is wrong.")
+		}
+		if x.Now.Why != "" {
+			wrapped(b, "  ", sentence(x.Now.Why)+".")
+		}
+		for _, r := range x.Now.Reasons {
+			t.reason(b, r)
+		}
+		if u := x.AfterUpgrade; u.Verdict != x.Now.Verdict {
+			wrapped(b, "  ", afterUpgrade(u))
+		}
+	}
+	t.more(b, "", len(explained)-len(shown), " clusters with reasons")
+	if len(shown) > 0 {
+		b.WriteByte('\n')
+	}
+}
+
+// afterUpgrade describes a prediction that differs from the present one.
+func afterUpgrade(p report.Prediction) string {
+	var fields []string
+	for _, r := range p.Reasons {
+		fields = append(fields, r.Field)
+	}
+	out := "after an upgrade: " + p.Verdict
+	if len(fields) > 0 {
+		out += " (" + strings.Join(fields, ", ") + ")"
+	}
+	if p.Why != "" {
+		out += ": " + p.Why
+	}
+	return out
+}
+
+func (t text) reason(b *bytes.Buffer, r report.ImportReason) {
+	wrapped(b, "  ", fmt.Sprintf("%s: recorded %q, now %q", r.Field, r.Recorded, r.Present))
+	switch ca := r.CA; {
+	case ca == nil:
+	case ca.Subject != "":
+		wrapped(b, "    ", fmt.Sprintf("the present CA is %q, valid until %s", ca.Subject, ca.NotAfter))
+	case ca.Certificates == 0:
+		wrapped(b, "    ", "there is no CA now")
+	}
+}
+
+func (t text) agentsSummary(b *bytes.Buffer, s report.AgentsSummary) {
+	parts := []string{plural(s.Clusters, "cluster")}
+	after := s.ReImportedAfterUpgrade
+	if after == s.ReImported {
+		after = 0 // the same agents, unless an upgrade adds as many as it spares: the table shows it
+	}
+	for _, n := range []struct {
+		count int
+		words string
+	}{{s.Stale, "stopped reporting"}, {s.NeverSeen, "never reported"}, {s.ReImported, "imported again by a restart of the controller"},
+		{after, "imported again by a controller of Fleet 0.13 or later"}, {s.Unknown, "not predicted"}} {
+		if n.count > 0 {
+			parts = append(parts, strconv.Itoa(n.count)+" "+n.words)
+		}
+	}
+	wrapped(b, "", strings.Join(parts, ", ")+".")
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers_test
+
+import (
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+)
+
+// TestGoldenAgents compares the formats of agents reports with the golden files.
+func TestGoldenAgents(t *testing.T) {
+	for _, name := range []string{"agent-heartbeats", "reimport-fleet-0.12", "reimport-ca", "reimport-masked"} {
+		d, err := audit.Agents(t.Context(), captured(t, "cases/"+name+".yaml"), audit.Options{Version: "test"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name+".table", shown(t, "table", printers.Agents(d, printers.Options{})))
+		if name == "reimport-ca" {
+			for _, format := range formats[1:] {
+				golden(t, name+"."+format, shown(t, format, printers.Agents(d, printers.Options{Colour: true})))
+			}
+		}
+	}
+}
