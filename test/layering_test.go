@@ -75,6 +75,8 @@ var layers = []layer{
 	{packages: []string{"pkg/object"}, pure: true, never: evaluating},
 	{packages: []string{"pkg/fleet", "pkg/fleet/v1alpha1", "pkg/fleet/agentconfig"}, pure: true, never: evaluating,
 		may: []string{"pkg/object"}},
+	{packages: []string{"pkg/fleet/targeting"}, pure: true, never: evaluating,
+		may: []string{"pkg/fleet"}},
 	// One package decides which characters may be printed, for printers and for lines on standard error.
 	{packages: []string{"pkg/escape"}, pure: true, never: evaluating},
 	{packages: []string{"pkg/release"}, pure: true, never: evaluating,

@@ -68,7 +68,7 @@ func IsBundleSet(setID string) bool { return strings.HasPrefix(setID, setIDPrefi
 
 // IsFleetsOwnSet reports whether Fleet's controllers or the installation of its agent apply the set.
 func IsFleetsOwnSet(setID string) bool {
-	return strings.HasPrefix(setID, "fleet-bootstrap") || strings.HasPrefix(setID, agentSetID) || setID == "fleet-manage-agent"
+	return strings.HasPrefix(setID, "fleet-bootstrap") || strings.HasPrefix(setID, agentSetID) || setID == ManageAgentSet
 }
 
 // SafeConcat joins parts with "-", and shortens the result to 63 bytes if it has 64 or more. It counts bytes, not characters.

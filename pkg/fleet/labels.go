@@ -37,6 +37,10 @@ const (
 	CommitLabel           = "fleet.cattle.io/commit"
 	// RancherClusterLabel of a Cluster is the id of the cluster in Rancher.
 	RancherClusterLabel = "management.cattle.io/cluster-name"
+	// DisplayNameLabel is the name of a Cluster in Rancher.
+	DisplayNameLabel = "management.cattle.io/cluster-display-name"
+	// ManageAgentSet is the id annotation of the bundles that Fleet makes to deploy its agents.
+	ManageAgentSet = "fleet-manage-agent"
 )
 
 // Annotations of the chart in a release record.

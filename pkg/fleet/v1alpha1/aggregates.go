@@ -8,8 +8,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type Summary struct {
-	Ready             int                `json:"ready,omitempty"`
-	DesiredReady      int                `json:"desiredReady,omitempty"`
+	Ready        int `json:"ready,omitempty"`
+	DesiredReady int `json:"desiredReady,omitempty"`
+	// Pending counts the targets of a Bundle without a BundleDeployment.
+	Pending           int                `json:"pending,omitempty"`
 	NonReadyResources []NonReadyResource `json:"nonReadyResources,omitempty"`
 }
 
@@ -29,6 +31,8 @@ type Status struct {
 	// ResourceCounts is nil if Fleet has never written it. A Bundle has none.
 	ResourceCounts *ResourceCounts `json:"resourceCounts,omitempty"`
 	Conditions     []Condition     `json:"conditions,omitempty"`
+	// ObservedGeneration is the generation of the spec from which the status was computed. A ClusterGroup has none.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
 // Bundle is a set of manifests with its target clusters. BundleContents has its files.
@@ -40,6 +44,8 @@ type Bundle struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Spec BundleSpec `json:"spec,omitempty"`
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Status Status `json:"status,omitempty"`
 }
@@ -111,6 +117,9 @@ type ClusterSpec struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterStatus struct {
+	// Scheduled is true if a Schedule selects the cluster. Then bundles are deployed only while ActiveSchedule is true.
+	Scheduled      bool `json:"scheduled,omitempty"`
+	ActiveSchedule bool `json:"activeSchedule,omitempty"`
 	// Namespace contains the BundleDeployments of the cluster.
 	Namespace      string         `json:"namespace,omitempty"`
 	Summary        Summary        `json:"summary,omitempty"`

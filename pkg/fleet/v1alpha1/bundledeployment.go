@@ -178,4 +178,7 @@ type Condition struct {
 	Type           string `json:"type,omitempty"`
 	Status         string `json:"status,omitempty"`
 	LastUpdateTime string `json:"lastUpdateTime,omitempty"`
+	Reason         string `json:"reason,omitempty"`
+	// Message may quote values of Secrets.
+	Message string `json:"message,omitempty"`
 }

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package targeting
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+)
+
+// Outcome is whether a bundle has a BundleDeployment on a cluster, according to its targets.
+type Outcome string
+
+// The outcomes.
+const (
+	Expected Outcome = "Expected"
+	Excluded Outcome = "Excluded"
+	// Blocked means that it is expected once the cluster has a namespace for BundleDeployments.
+	Blocked Outcome = "Blocked"
+	// Unknown means that the outcome depends on something that is not known.
+	Unknown Outcome = "Unknown"
+)
+
+// Reason is the reason of an outcome other than Expected.
+type Reason string
+
+// The reasons.
+const (
+	NoMatch           Reason = "NoMatch"           // no target matches the cluster
+	Restricted        Reason = "Restricted"        // a target or customization matches it, and no restriction allows it
+	CustomizationOnly Reason = "CustomizationOnly" // only a customization matches it, which selects no cluster by itself
+	DoNotDeploy       Reason = "DoNotDeploy"       // the target or customization that decides says doNotDeploy
+	OtherNamespace    Reason = "OtherNamespace"    // it is in a namespace that the bundle does not reach
+	OtherAgent        Reason = "OtherAgent"        // the bundle deploys the agent of another cluster
+	NoNamespace       Reason = "NoNamespace"       // the status of the cluster names no namespace for BundleDeployments
+	VersionUnknown    Reason = "VersionUnknown"    // versions of the controller differ, and its version is not known
+	GroupsUnread      Reason = "GroupsUnread"      // a target depends on ClusterGroups, and not all were read
+	MappingsUnread    Reason = "MappingsUnread"    // it may be in a namespace that a BundleNamespaceMapping selects, and those were not read
+	InvalidTarget     Reason = "InvalidTarget"     // a selector of the bundle is not valid: Fleet evaluates none of its targets
+)
+
+// Target is one target of a bundle.
+type Target struct {
+	Name  string
+	Index int
+	// Customization is true if the target changes options and selects no cluster by itself.
+	Customization bool
+	DoNotDeploy   bool
+	Spec          *v1alpha1.ClusterTarget
+}
+
+// String returns the name of the target or, if it has none, its place in the list.
+func (t *Target) String() string {
+	if t.Name != "" {
+		return t.Name
+	}
+	return fmt.Sprintf("targets[%d]", t.Index)
+}
+
+// Result is the outcome for one bundle and one cluster.
+type Result struct {
+	Cluster *Cluster
+	Outcome Outcome
+	Reason  Reason
+	// Target selects the cluster; nil if none does. Group is the first group of the cluster for which it matches; empty if the bundle
+	// does not depend on groups.
+	Target *Target
+	Group  string
+	// Customizations are those whose options apply; in the mode FirstMatch, there is at most one.
+	Customizations []*Target
+	// Decides is the target or customization that excludes the cluster by doNotDeploy.
+	Decides *Target
+	// OptionsUnknown is true if versions of the controller use the options of other targets, and its version is not known.
+	OptionsUnknown bool
+}
+
+// Bundle is a bundle with its targets, prepared for the matching of many clusters.
+type Bundle struct {
+	*v1alpha1.Bundle
+	// Invalid is why Fleet cannot evaluate the targets; nil if it can.
+	Invalid error
+	// Targets are spec.targets.
+	Targets []*Target
+
+	fleet        *Fleet
+	criteria     []criteria
+	restrictions []criteria
+	grouped      bool
+	rules        []rules // the first ones are the newest
+}
+
+// Bundle prepares a bundle.
+func (f *Fleet) Bundle(b *v1alpha1.Bundle) *Bundle {
+	spec := &b.Spec
+	out := &Bundle{Bundle: b, fleet: f, rules: possibleRules(f.version, spec)}
+	customizations := 0
+	if len(spec.TargetRestrictions) > 0 {
+		customizations = len(spec.Targets) - len(spec.TargetRestrictions)
+	}
+	for i := range spec.Targets {
+		t := &spec.Targets[i]
+		out.Targets = append(out.Targets, &Target{Name: t.Name, Index: i, Customization: i < customizations, DoNotDeploy: t.DoNotDeploy, Spec: &t.ClusterTarget})
+		out.criteria = out.add(out.criteria, &t.ClusterTarget, "targets", i)
+	}
+	for i := range spec.TargetRestrictions {
+		out.restrictions = out.add(out.restrictions, &spec.TargetRestrictions[i], "targetRestrictions", i)
+	}
+	return out
+}
+
+// add compiles a target or restriction and appends it to a list.
+func (b *Bundle) add(list []criteria, t *v1alpha1.ClusterTarget, field string, i int) []criteria {
+	c, err := compile(t)
+	if err != nil && b.Invalid == nil {
+		b.Invalid = fmt.Errorf("%s[%d].%w", field, i, err)
+	}
+	b.grouped = b.grouped || c.grouped()
+	return append(list, c)
+}
+
+// Results returns the result for each cluster in the namespaces that the bundle reaches, by namespace and name. For the clusters of a namespace of
+// which it is not known whether the bundle reaches it, the outcome is Unknown.
+func (b *Bundle) Results() iter.Seq[Result] {
+	return func(yield func(Result) bool) {
+		for _, ns := range b.fleet.workspaces {
+			r := b.fleet.reaches(b.Bundle, ns)
+			if r == outside {
+				continue
+			}
+			for _, c := range b.fleet.clusters[ns] {
+				if !yield(b.in(r, c)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// On returns the result for one cluster in any namespace; ok is false if the cluster does not exist.
+func (b *Bundle) On(namespace, name string) (r Result, ok bool) {
+	for _, c := range b.fleet.clusters[namespace] {
+		if c.Name == name {
+			return b.in(b.fleet.reaches(b.Bundle, namespace), c), true
+		}
+	}
+	return Result{}, false
+}
+
+// Complete reports whether every cluster that the bundle may target was read.
+func (b *Bundle) Complete() bool {
+	if !b.fleet.read(KindCluster, b.Namespace) {
+		return false
+	}
+	if IsAgentBundle(b.Bundle) {
+		return true
+	}
+	if !b.fleet.read(KindMapping, b.Namespace) {
+		return false
+	}
+	return len(b.fleet.mappings[b.Namespace]) == 0 || b.fleet.read(KindNamespace, "") && b.fleet.read(KindCluster, "")
+}
+
+func (b *Bundle) in(r reach, c *Cluster) Result {
+	switch {
+	case r == outside:
+		return Result{Cluster: c, Outcome: Excluded, Reason: OtherNamespace}
+	case IsAgentBundle(b.Bundle) && b.Name != AgentBundleOf(c.Name):
+		return Result{Cluster: c, Outcome: Excluded, Reason: OtherAgent}
+	case b.Invalid != nil:
+		return Result{Cluster: c, Outcome: Unknown, Reason: InvalidTarget}
+	}
+	out := b.match(c, b.rules[0])
+	for _, other := range b.rules[1:] {
+		x := b.match(c, other)
+		if x.Outcome != out.Outcome {
+			return Result{Cluster: c, Outcome: Unknown, Reason: VersionUnknown}
+		}
+		out.OptionsUnknown = out.OptionsUnknown || x.Target != out.Target || x.Decides != out.Decides || !slices.Equal(x.Customizations, out.Customizations)
+	}
+	switch {
+	case b.grouped && !c.groupsKnown:
+		return Result{Cluster: c, Outcome: Unknown, Reason: GroupsUnread}
+	case r == unknownReach && out.Outcome != Excluded:
+		return Result{Cluster: c, Outcome: Unknown, Reason: MappingsUnread}
+	}
+	return out
+}
