@@ -105,7 +105,7 @@ var layers = []layer{
 
 	// The stages: what was read, what is desired, and the result. Each stage may import the previous ones.
 	{packages: []string{"pkg/state"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/source"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/source"}},
 	{packages: []string{"pkg/resolve"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/desired", "pkg/source", "pkg/state"}},
 	{packages: []string{"pkg/desired"}, pure: true, never: evaluating,
@@ -118,7 +118,7 @@ var layers = []layer{
 	{packages: []string{"pkg/evaluate"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/source", "pkg/state", "pkg/resolve", "pkg/compare", "pkg/health", "pkg/redact"}},
 	{packages: []string{"pkg/check"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate"}},
 	{packages: []string{"pkg/report"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/redact"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,

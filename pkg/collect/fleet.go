@@ -24,7 +24,8 @@ var (
 // Fleet reads Fleet's own objects. workspace is the namespace that the user names, or empty. It is read if reading all namespaces is
 // forbidden.
 func (r *Reader) Fleet(ctx context.Context, workspace string) (*state.Fleet, []source.Gap, error) {
-	return r.fleet(ctx, workspace, state.Kinds)
+	mappings := state.Kind{Name: state.BundleNamespaceMapping, Add: (*state.Fleet).AddMapping}
+	return r.fleet(ctx, workspace, append(slices.Clone(state.Kinds), mappings))
 }
 
 // fleet reads objects of some of Fleet's kinds.
@@ -57,6 +58,9 @@ func (r *Reader) fleet(ctx context.Context, workspace string, kinds []state.Kind
 	}
 	more, err := r.agents(ctx, out)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.namespaceLabels(ctx, out); err != nil {
 		return nil, nil, err
 	}
 	return out, append(gaps, more...), r.deploymentsOfClusters(ctx, out, &mu)

@@ -21,6 +21,9 @@ type Fleet struct {
 	HelmOps           []*v1alpha1.HelmOp
 	Clusters          []*v1alpha1.Cluster
 	ClusterGroups     []*v1alpha1.ClusterGroup
+	Mappings          []*v1alpha1.BundleNamespaceMapping
+	// NamespaceLabels are the labels of the Namespaces with Clusters, by name. They are read only if a mapping needs them.
+	NamespaceLabels map[string]map[string]string
 
 	// ControllerVersion is the image tag of fleet-controller, empty if it was not read.
 	ControllerVersion string

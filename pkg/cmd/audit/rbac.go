@@ -88,8 +88,8 @@ func clusterRole(resources map[string][]string) *rbacv1.ClusterRole {
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
 		ObjectMeta: metav1.ObjectMeta{Name: roleName},
 	}
-	resources["fleet.cattle.io"] = append(resources["fleet.cattle.io"], "bundledeployments", "bundles", "clustergroups", "clusters", "gitrepos", "helmops")
-	resources[""] = append(resources[""], "configmaps", "secrets")                          // of ConfigMaps, the configuration of the controller
+	resources["fleet.cattle.io"] = append(resources["fleet.cattle.io"], "bundledeployments", "bundlenamespacemappings", "bundles", "clustergroups", "clusters", "gitrepos", "helmops")
+	resources[""] = append(resources[""], "configmaps", "namespaces", "secrets")            // the configuration of the controller, and labels on which targets may depend
 	resources["apps"] = append(resources["apps"], "deployments", "statefulsets")            // Fleet's own, for its versions and the scope of the agent
 	resources["autoscaling"] = append(resources["autoscaling"], "horizontalpodautoscalers") // they may set the number of replicas
 	for _, group := range slices.Sorted(maps.Keys(resources)) {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// The names of two kinds on which only the targets of bundles depend. They are not in Kinds: the report has no row for them.
+const (
+	BundleNamespaceMapping = targeting.KindMapping
+	Namespace              = targeting.KindNamespace
+)
+
+// AddMapping adds a BundleNamespaceMapping, given as JSON.
+func (f *Fleet) AddMapping(raw []byte) error {
+	m := &v1alpha1.BundleNamespaceMapping{}
+	if err := object.Into(raw, m); err != nil {
+		return err
+	}
+	f.Mappings = append(f.Mappings, m)
+	return nil
+}
+
+// NeedsNamespaces reports whether the targets of a bundle depend on the labels of Namespaces.
+func (f *Fleet) NeedsNamespaces() bool {
+	return len(targeting.NamespaceSelectors(f.Mappings, f.Bundles)) > 0
+}
+
+// AddNamespace adds the labels of a Namespace, given its name.
+func (f *Fleet) AddNamespace(name string, labels map[string]string) {
+	put(&f.NamespaceLabels, name, labels)
+}
+
+// Workspaces returns the namespaces with Clusters.
+func (f *Fleet) Workspaces() map[string]bool {
+	out := map[string]bool{}
+	for _, c := range f.Clusters {
+		out[c.Namespace] = true
+	}
+	return out
+}
+
+// Targeting prepares the computation of the clusters that bundles target.
+func (f *Fleet) Targeting() *targeting.Fleet {
+	return targeting.New(targeting.Input{Clusters: f.Clusters, Groups: f.ClusterGroups, Mappings: f.Mappings, Namespaces: f.NamespaceLabels,
+		Version: f.ControllerVersion, Read: f.Read})
+}
