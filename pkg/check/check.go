@@ -24,6 +24,8 @@ type Input struct {
 	// Commands are those of the management cluster, ClusterCommands those of each cluster that is read.
 	Commands        Commands
 	ClusterCommands map[*resolve.Cluster]Commands
+
+	targeting *targets // computed when a check needs it
 }
 
 // on returns the commands for objects on a cluster. They are those of the management cluster if the cluster is not read.
@@ -79,8 +81,8 @@ type Finding struct {
 // into a shell never writes to another cluster.
 type Commands struct {
 	// Audit repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz". PrintRole prints the role that the audit
-	// needs; Adopt and Preflight read the same source.
-	Audit, PrintRole, Adopt, Preflight string
+	// needs; Adopt, Preflight and Targets read the same source.
+	Audit, PrintRole, Adopt, Preflight, Targets string
 	// Files are the arguments that name the directory of a bundle: "-f guestbook".
 	Files string
 	// Downstream is true if the commands read a cluster without its management cluster: they name a bundle by its id.
@@ -104,7 +106,7 @@ type Check struct {
 func Catalogue() []Check {
 	all := []Check{
 		missing, unowned, contested, modified, orphaned, abandoned, notReady, idMismatch, copiedHash, expiredJob,
-		clusterCounts, groupCounts, truncated, frozen, willReimport, agentStale, agentNeverSeen, scopeUnproven, releaseRecord, leftoverRelease, unread, secretInStatus,
+		clusterCounts, groupCounts, truncated, frozen, willReimport, agentStale, agentNeverSeen, scopeUnproven, releaseRecord, leftoverRelease, unread, secretInStatus, leftover, absent, orphan, noRepo, noTargets, targetError,
 	}
 	slices.SortFunc(all, func(a, b Check) int { return cmp.Compare(a.Code, b.Code) })
 	return all

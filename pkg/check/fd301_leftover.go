@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+)
+
+var leftover = Check{
+	Code: "FD301", Name: "Leftover", Severity: Error,
+	Title: "a BundleDeployment exists that the targets of its Bundle do not expect",
+	Explain: "The target that decides says doNotDeploy, or no target matches the cluster any more, but the bundle is still deployed there. " +
+		"Fleet deletes such a BundleDeployment when it processes the Bundle, but not while the targets have an error or it is off schedule, and before 0.12.3 not because of doNotDeploy. " +
+		"Deleting it uninstalls the release from the cluster, with everything that the objects contain.",
+	run: func(in *Input, report func(Finding)) {
+		for _, d := range in.Deployments {
+			if d.BD == nil || deleting(d.BD) || in.young(d.BD) {
+				continue
+			}
+			b, c := in.targets().bundles[d.Bundle], in.targets().clusters[d.Namespace]
+			if b == nil || c == nil || deleting(b) || deleting(c) || !observed(b) || d.Name != b.Name {
+				continue
+			}
+			if r, ok := in.Targets(b).On(c.Namespace, c.Name); ok && r.Outcome == targeting.Excluded {
+				report(in.leftover(d, b, r))
+			}
+		}
+	},
+}
+
+func (in *Input) leftover(d *evaluate.BundleDeployment, b *v1alpha1.Bundle, r targeting.Result) Finding {
+	f := onDeployment(d, "bundle %s is deployed to cluster %s, but %s", key(b), r.Cluster.Key(), because(r))
+	f.Evidence = append(f.Evidence, uninstalls(d))
+	if d.BD.Spec.OffSchedule {
+		f.Evidence = append(f.Evidence, "the cluster is off schedule: Fleet does not delete it now")
+	}
+	if _, failed := bundleError(b); failed {
+		f.Evidence = append(f.Evidence, "Fleet reports an error of the bundle, and deletes nothing before it is resolved")
+	}
+	f.Remediation = in.Commands.targetsCommand(b)
+	return f
+}
+
+// because returns why the targets exclude a cluster.
+func because(r targeting.Result) string {
+	switch r.Reason {
+	case targeting.DoNotDeploy:
+		kind := "target"
+		if r.Decides.Customization {
+			kind = "customization"
+		}
+		return fmt.Sprintf("%s %s, which decides, says doNotDeploy", kind, shellescape.Quote(r.Decides.String()))
+	case targeting.Restricted:
+		return "no target of its GitRepo allows the cluster"
+	case targeting.CustomizationOnly:
+		return "only a customization matches the cluster, and customizations select no cluster"
+	case targeting.OtherNamespace:
+		return "no BundleNamespaceMapping gives it access to the namespace of the cluster"
+	case targeting.OtherAgent:
+		return "it is the bundle of the agent of another cluster"
+	}
+	return "it matches no target any more"
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+var absent = Check{
+	Code: "FD302", Name: "Absent", Severity: Error,
+	Title: "a target matches a cluster, and the Bundle has no BundleDeployment for it",
+	Explain: "Nothing of the bundle is deployed there, and no count of Fleet shows it. Fleet creates the BundleDeployment when it processes the Bundle. " +
+		"It is no finding while Fleet still has to: the rollout is pending, the spec is not processed yet, the targets have an error, the chart version is not resolved, " +
+		"or the cluster is off schedule or has no namespace for BundleDeployments yet.",
+	run: func(in *Input, report func(Finding)) {
+		for _, b := range in.bundlesInScope() {
+			if in.rolloutPending(b) {
+				continue
+			}
+			for r := range in.Targets(b).Results() {
+				if r.Outcome == targeting.Expected && in.clusterInScope(b, r.Cluster.Cluster) && in.lacks(b, r.Cluster.Cluster) {
+					report(in.absent(b, r))
+				}
+			}
+		}
+	},
+}
+
+// rolloutPending reports whether the controller may still have to create BundleDeployments of a bundle.
+func (in *Input) rolloutPending(b *v1alpha1.Bundle) bool {
+	_, failed := bundleError(b)
+	return failed || !observed(b) || in.young(b) || b.Status.Summary.Pending > 0 || unresolvedChart(b)
+}
+
+// exactVersion is a chart version that the controller deploys. It refuses constraints.
+var exactVersion = regexp.MustCompile(`^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)([-+][0-9A-Za-z.+-]*)?$`)
+
+func unresolvedChart(b *v1alpha1.Bundle) bool {
+	s := b.Spec
+	return len(s.HelmOpOptions) > 0 && s.Helm != nil && s.Helm.Version != "" && !exactVersion.MatchString(s.Helm.Version)
+}
+
+// lacks reports whether it is certain that a bundle has no BundleDeployment for a cluster that should have one.
+func (in *Input) lacks(b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
+	offSchedule := c.Status.Scheduled && !c.Status.ActiveSchedule
+	if deleting(c) || in.young(c) || offSchedule || in.targets().clusters[c.Status.Namespace] == nil || !in.read(state.BundleDeployment, c.Status.Namespace) {
+		return false
+	}
+	return in.targets().names[c.Status.Namespace+"/"+b.Name] == nil
+}
+
+func (in *Input) absent(b *v1alpha1.Bundle, r targeting.Result) Finding {
+	f := Finding{
+		Object: Ref(state.Bundle, b.Namespace, b.Name), Cluster: r.Cluster.Key(), AsOf: b.Reported().AsOf,
+		Message:     fmt.Sprintf("bundle %s targets cluster %s, and has no BundleDeployment in %s", key(b), r.Cluster.Key(), r.Cluster.Status.Namespace),
+		Remediation: in.Commands.targetsCommand(b),
+	}
+	f.Evidence = []string{"target " + r.Target.String() + " matches the cluster"}
+	if n := b.Status.Summary.DesiredReady; n > 0 {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("the status of the bundle counts %s", count(n, "target")))
+	}
+	if b.Spec.Paused {
+		f.Evidence = append(f.Evidence, "the bundle is paused, which does not prevent the creation of a BundleDeployment")
+	}
+	return f
+}

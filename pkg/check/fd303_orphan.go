@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+var orphan = Check{
+	Code: "FD303", Name: "Orphan", Severity: Error,
+	Title: "a BundleDeployment has no Bundle or no Cluster, or the bundle of an agent has no Cluster",
+	Explain: "Nothing updates it any more. If its agent still runs, it keeps deploying the last state. The usual causes are a Bundle whose finalizer was removed by hand, " +
+		"and a Cluster that was deleted while the controller did not run. Deleting the BundleDeployment uninstalls its release.",
+	run: func(in *Input, report func(Finding)) {
+		for _, d := range in.Deployments {
+			if d.BD == nil || deleting(d.BD) || in.young(d.BD) {
+				continue
+			}
+			if without := in.without(d); without != "" {
+				f := onDeployment(d, "bundle deployment %s has no %s", d.Key(), without)
+				f.Evidence = []string{uninstalls(d)}
+				f.Remediation = in.Commands.kubectl(d.Ref()) + " describe " + kubectlName(d.Ref())
+				report(f)
+			}
+		}
+		in.orphanedAgents(report)
+	},
+}
+
+// without returns what a bundle deployment lacks: its Bundle or its Cluster; empty if it lacks nothing, or if that is not known.
+func (in *Input) without(d *evaluate.BundleDeployment) string {
+	workspace, name, _ := strings.Cut(d.Bundle, "/")
+	if workspace == "" || name == "" {
+		return ""
+	}
+	b := in.targets().bundles[d.Bundle]
+	switch {
+	case b == nil && in.read(state.Bundle, workspace):
+		return "Bundle: " + d.Bundle + " does not exist"
+	case b != nil && !deleting(b) && b.Name != d.Name:
+		return "Bundle: its labels name " + d.Bundle + ", whose BundleDeployments have another name"
+	}
+	if _, found := in.targets().clusters[d.Namespace]; found || !in.clustersRead() {
+		return ""
+	}
+	for _, c := range in.Desired.Fleet.Clusters {
+		// The status of a Cluster can be lost, for example when it was restored from a backup.
+		if c.Namespace == d.BD.Labels[fleet.ClusterNamespaceLabel] && c.Name == d.BD.Labels[fleet.ClusterLabel] && c.Status.Namespace == "" {
+			return ""
+		}
+	}
+	return "Cluster: no Cluster has the namespace " + d.Namespace
+}
+
+// orphanedAgents reports the bundles of the agents of clusters that do not exist.
+func (in *Input) orphanedAgents(report func(Finding)) {
+	agents := map[string]bool{} // the agent bundles of the clusters
+	for _, c := range in.Desired.Fleet.Clusters {
+		agents[c.Namespace+"/"+targeting.AgentBundleOf(c.Name)] = true
+	}
+	for _, b := range in.bundlesInScope() {
+		if targeting.IsAgentBundle(b) && !agents[key(b)] && !in.young(b) && in.read(state.ClusterKind, b.Namespace) {
+			report(Finding{
+				Object: Ref(state.Bundle, b.Namespace, b.Name), Message: fmt.Sprintf("bundle %s deploys the agent of a cluster that does not exist", key(b)),
+				Remediation: in.Commands.Kubectl + inNamespace(b.Namespace) + " get clusters.fleet.cattle.io",
+			})
+		}
+	}
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+var noTargets = Check{
+	Code: "FD305", Name: "NoTargets", Severity: Info,
+	Title: "a Bundle reaches no cluster",
+	Explain: "None of its targets selects a cluster. Fleet reports such a Bundle as ready. The usual causes are a label that no cluster has, a ClusterGroup that does not exist, " +
+		"and a GitRepo in another namespace than the clusters.",
+	run: func(in *Input, report func(Finding)) {
+		for _, b := range in.bundlesInScope() {
+			if targeting.IsAgentBundle(b) || !observed(b) || !in.reachesNone(b) {
+				continue
+			}
+			clusters := 0
+			for _, c := range in.Desired.Fleet.Clusters {
+				if c.Namespace == b.Namespace {
+					clusters++
+				}
+			}
+			report(Finding{
+				Object: Ref(state.Bundle, b.Namespace, b.Name), AsOf: b.Reported().AsOf,
+				Message:     fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", key(b), clusters),
+				Remediation: in.Commands.targetsCommand(b),
+			})
+		}
+	},
+}
+
+// reachesNone reports whether it is certain that a bundle targets no cluster. If not every cluster that it may target was read, the status of the
+// bundle must confirm it.
+func (in *Input) reachesNone(b *v1alpha1.Bundle) bool {
+	t := in.Targets(b)
+	if t.Invalid != nil || !in.read(state.ClusterKind, b.Namespace) {
+		return false
+	}
+	confirmed := t.Complete() || b.Status.Summary.DesiredReady == 0
+	for r := range t.Results() {
+		if r.Outcome != targeting.Excluded && (r.Cluster.Namespace == b.Namespace || !confirmed || r.Outcome != targeting.Unknown) {
+			return false
+		}
+	}
+	return confirmed
+}

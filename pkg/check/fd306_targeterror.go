@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+var targetError = Check{
+	Code: "FD306", Name: "TargetError", Severity: Error,
+	Title: "an error of one target or cluster stops the whole Bundle",
+	Explain: "Fleet computes the options of all clusters of a Bundle at once. If the values of one cluster cannot be computed, because a template uses a label or value that the Cluster does not have, " +
+		"or if one selector is not valid, Fleet creates, updates and deletes nothing for any cluster. Add the label, or give the template a default.",
+	run: func(in *Input, report func(Finding)) {
+		for _, b := range in.bundlesInScope() {
+			if f, ok := in.targetError(b); ok {
+				f.Object, f.AsOf = Ref(state.Bundle, b.Namespace, b.Name), b.Reported().AsOf
+				report(f)
+			}
+		}
+	},
+}
+
+// The parts of the message of a targeting error that are shown. The rest may quote values.
+var (
+	errorCluster = regexp.MustCompile(`\bcluster ([a-z0-9]\S*) in namespace ([a-z0-9][a-z0-9-]*):`)
+	errorKey     = regexp.MustCompile(`map has no entry for key "([^"]{1,253})"`)
+	errorField   = regexp.MustCompile(`at <\.(Cluster\w+)`)
+	templateStep = regexp.MustCompile(`failed to (parse|render|interpret)\b`)
+)
+
+// targetError reads the error in the status of a bundle, or finds a selector that is not valid.
+func (in *Input) targetError(b *v1alpha1.Bundle) (Finding, bool) {
+	if err := in.Targets(b).Invalid; err != nil {
+		field, _, _ := strings.Cut(err.Error(), ": ")
+		return Finding{
+			Message:     fmt.Sprintf("the selector %s of bundle %s is not valid: Fleet evaluates none of its targets", field, key(b)),
+			Remediation: in.Commands.Kubectl + inNamespace(b.Namespace) + " get bundle " + shellescape.Quote(b.Name) + " -o jsonpath='{.spec.targets}'",
+		}, true
+	}
+	message, failed := bundleError(b)
+	m := errorCluster.FindStringSubmatch(message)
+	if !failed || m == nil || !templateStep.MatchString(message) {
+		return Finding{}, false
+	}
+	name, namespace := m[1], m[2]
+	f := Finding{Cluster: namespace + "/" + name, Remediation: in.Commands.Kubectl + inNamespace(namespace) + " get clusters.fleet.cattle.io " + shellescape.Quote(name) + " --show-labels"}
+	missing := errorKey.FindStringSubmatch(message)
+	if missing == nil {
+		f.Message = fmt.Sprintf("the values of bundle %s cannot be computed for cluster %s: Fleet updates none of its clusters", key(b), f.Cluster)
+		return f, true
+	}
+	where := "value"
+	if field := errorField.FindStringSubmatch(message); field != nil {
+		where = map[string]string{"ClusterLabels": "label", "ClusterAnnotations": "annotation"}[field[1]]
+	}
+	if where == "" {
+		where = "value"
+	}
+	f.Message = fmt.Sprintf("a template of bundle %s uses %s %q, which cluster %s does not have: Fleet updates none of its clusters", key(b), where, missing[1], f.Cluster)
+	f.Evidence = in.labelNow(namespace, name, where, missing[1])
+	return f, true
+}
+
+// labelNow compares the error with the present labels of the cluster.
+func (in *Input) labelNow(namespace, name, where, label string) []string {
+	if where != "label" {
+		return nil
+	}
+	for _, c := range in.Desired.Fleet.Clusters {
+		if c.Namespace != namespace || c.Name != name {
+			continue
+		}
+		if _, ok := c.Labels[label]; ok {
+			return []string{"the cluster has the label now: Fleet has not processed the bundle since, or does not pass the label to templates"}
+		}
+		return []string{"the cluster does not have the label now either"}
+	}
+	return nil
+}

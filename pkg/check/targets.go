@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"strings"
+	"time"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// settling is the time in which the controller may not yet have created or deleted what belongs to a new object.
+const settling = time.Minute
+
+// targets is what the checks of targets share. It is computed once for an Input.
+type targets struct {
+	fleet   *targeting.Fleet
+	bundles map[string]*v1alpha1.Bundle // by "namespace/name"
+	// prepared are bundles that were prepared, by "namespace/name".
+	prepared map[string]*targeting.Bundle
+	// clusters are by the namespace of their BundleDeployments. Two Clusters cannot share one: then the value is nil.
+	clusters map[string]*v1alpha1.Cluster
+	// names are the BundleDeployments, by "namespace/name".
+	names map[string]*v1alpha1.BundleDeployment
+}
+
+func (in *Input) targets() *targets {
+	if in.targeting != nil {
+		return in.targeting
+	}
+	t := &targets{fleet: in.Desired.Targeting(), bundles: map[string]*v1alpha1.Bundle{}, prepared: map[string]*targeting.Bundle{},
+		clusters: map[string]*v1alpha1.Cluster{}, names: map[string]*v1alpha1.BundleDeployment{}}
+	for _, b := range in.Desired.Bundles {
+		t.bundles[key(b)] = b
+	}
+	for _, c := range in.Desired.Fleet.Clusters {
+		if ns := c.Status.Namespace; ns != "" {
+			_, twice := t.clusters[ns]
+			t.clusters[ns] = c
+			if twice {
+				t.clusters[ns] = nil
+			}
+		}
+	}
+	for _, bd := range in.Desired.BundleDeployments {
+		t.names[key(bd)] = bd
+	}
+	in.targeting = t
+	return t
+}
+
+// Targets returns the targets of a bundle, prepared for matching.
+func (in *Input) Targets(b *v1alpha1.Bundle) *targeting.Bundle {
+	t := in.targets()
+	out := t.prepared[key(b)]
+	if out == nil {
+		out = t.fleet.Bundle(b)
+		t.prepared[key(b)] = out
+	}
+	return out
+}
+
+func key(o v1alpha1.Object) string { return o.GetNamespace() + "/" + o.GetName() }
+
+func deleting(o v1alpha1.Object) bool { return o.GetDeletionTimestamp() != nil }
+
+// young reports whether an object was created so recently that the controller may not have acted on it yet.
+func (in *Input) young(o v1alpha1.Object) bool {
+	created := o.GetCreationTimestamp()
+	return !created.IsZero() && in.Now().Sub(created.Time) < settling
+}
+
+// observed reports whether the controller has computed the targets of the present spec.
+func observed(b *v1alpha1.Bundle) bool {
+	return b.Status.ObservedGeneration > 0 && b.Status.ObservedGeneration >= b.Generation
+}
+
+// bundleError returns the message of the condition Ready of a Bundle that the controller could not process; ok is false without an error. The message may
+// quote values.
+func bundleError(b *v1alpha1.Bundle) (message string, ok bool) {
+	for _, c := range b.Status.Conditions {
+		if c.Type == "Ready" && c.Status != "True" && (c.Reason == "Error" || strings.Contains(c.Message, "targeting error")) {
+			return c.Message, true
+		}
+	}
+	return "", false
+}
+
+// bundlesInScope returns the bundles that are in scope as a whole, with the clusters that are not out of scope.
+func (in *Input) bundlesInScope() []*v1alpha1.Bundle {
+	var out []*v1alpha1.Bundle
+	for _, b := range in.Desired.Bundles {
+		if !deleting(b) && in.bundleInScope(b) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+func (in *Input) bundleInScope(b *v1alpha1.Bundle) bool {
+	s := in.Scope
+	switch {
+	case in.Whole:
+		return true
+	case s.Whole(), s.Selector != nil, s.Namespace != "" && s.Namespace != b.Namespace:
+		return false
+	}
+	for _, t := range s.Targets {
+		parent := ""
+		switch t.Kind {
+		case evaluate.TargetCluster:
+			return true // see clusterInScope
+		case evaluate.TargetBundle:
+			parent = b.Name
+		case evaluate.TargetGitRepo:
+			parent = b.Labels[fleet.RepoLabel]
+		case evaluate.TargetHelmOp:
+			parent = b.Labels[fleet.HelmOpLabel]
+		}
+		if parent != "" && (t.Name == parent || t.Name == b.Namespace+"/"+parent) {
+			return true
+		}
+	}
+	return len(s.Targets) == 0
+}
+
+// clusterInScope reports whether a cluster of a bundle in scope is in scope.
+func (in *Input) clusterInScope(b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
+	named := false
+	for _, t := range in.Scope.Targets {
+		if t.Kind == evaluate.TargetCluster {
+			named = true
+			if t.Name == c.Name || t.Name == key(c) {
+				return true
+			}
+		}
+	}
+	return !named
+}
+
+// targetsCommand is the command that explains the targets of a bundle.
+func (c Commands) targetsCommand(b *v1alpha1.Bundle) string {
+	return c.Targets + " " + shellescape.Quote("bundle/"+b.Name) + inNamespace(b.Namespace)
+}
+
+// uninstalls describes what the removal of a bundle deployment removes from its cluster.
+func uninstalls(d *evaluate.BundleDeployment) string {
+	keep := d.KeepResources || d.BD != nil && d.BD.Spec.Options.KeepResources
+	switch {
+	case d.BD != nil && d.BD.Status.Release == "":
+		return "nothing is installed: removing it uninstalls nothing"
+	case keep:
+		return "it is deployed with keepResources: removing it keeps its objects on the cluster"
+	case d.Problem != "" || len(d.Desired) == 0:
+		return "removing it uninstalls release " + d.BD.Status.Release + "; its objects are not known here"
+	}
+	return "removing it uninstalls release " + d.BD.Status.Release + " with " + count(len(d.Desired), "object")
+}
+
+// read reports whether all objects of a kind in a namespace were read.
+func (in *Input) read(kind, namespace string) bool { return in.Desired.Read(kind, namespace) }
+
+// deploymentClusters reports whether the Clusters were read completely, so that a namespace of BundleDeployments that none names has none.
+func (in *Input) clustersRead() bool { return in.read(state.ClusterKind, "") }
