@@ -73,7 +73,7 @@ var evaluating = slices.Concat(clients, printing)
 // package, are errors.
 var layers = []layer{
 	{packages: []string{"pkg/object"}, pure: true, never: evaluating},
-	{packages: []string{"pkg/fleet", "pkg/fleet/v1alpha1", "pkg/fleet/agentconfig"}, pure: true, never: evaluating,
+	{packages: []string{"pkg/fleet", "pkg/fleet/v1alpha1", "pkg/fleet/agentconfig", "pkg/fleet/values"}, pure: true, never: evaluating,
 		may: []string{"pkg/object"}},
 	{packages: []string{"pkg/fleet/targeting"}, pure: true, never: evaluating,
 		may: []string{"pkg/fleet"}},

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package values
+
+import "time"
+
+// Window is how long the Secret and the hash may differ in an ordinary update: Fleet writes them in two requests.
+const Window = time.Minute
+
+// Owner is what a BundleDeployment or a Bundle states about its values Secret.
+type Owner struct {
+	Kind, UID string
+	// Hash is spec.valuesHash; empty if it has no values.
+	Hash string
+	// Waiting is spec.waitingForValues of a BundleDeployment.
+	Waiting bool
+	// Deleting is true if it is being deleted, or was deleted after it was listed.
+	Deleting bool
+	// Behind is true if the Bundle's controller has not observed the present spec of the Bundle.
+	Behind bool
+	// Changed is the time of the last change of its spec or metadata; zero if it is not known.
+	Changed time.Time
+	// Used is the last time at which Fleet is known to have used the Secret with this hash; zero if it is not known.
+	Used time.Time
+}
+
+// Secret is what is known of a Secret. It has no value.
+type Secret struct {
+	Type string
+	// Hash is the valuesHash for its data. It is not known if HashKnown is false.
+	Hash      string
+	HashKnown bool
+	// OwnerKind and OwnerUID are those of its controller or, without a controller, of its first owner.
+	OwnerKind, OwnerUID string
+	Deleting            bool
+	// Changed is the time of its last change; zero if it is not known.
+	Changed time.Time
+}
+
+// Facts are the input of Classify.
+type Facts struct {
+	// Type is the type that Fleet gives the Secret.
+	Type  string
+	Owner Owner
+	// Secret is nil if it does not exist, provided that Read is true. Read is false if it is not known whether it exists.
+	Secret *Secret
+	Read   bool
+}
+
+// State is the state of a values Secret.
+type State string
+
+// The states.
+const (
+	OK       State = "OK"
+	Pending  State = "Pending"  // an update is or may be in progress
+	Missing  State = "Missing"  // it is needed and does not exist
+	Mismatch State = "Mismatch" // it does not have the hash that its owner states
+	Leftover State = "Leftover" // it exists and is not needed
+	Foreign  State = "Foreign"  // a Secret of another type has its name
+	Unknown  State = "Unknown"  // it could not be read
+	Repair   State = "Repair"   // the controller has discarded the hash, and writes the values again
+)
+
+// Reason is why a Secret has its state.
+type Reason string
+
+// The reasons. For OK, an owner reason means that the Secret does not have the owner that Fleet gives it.
+const (
+	NotNeeded    Reason = "NotNeeded"
+	Equal        Reason = "Equal"
+	OwnerDeleted Reason = "OwnerDeleted" // nothing needs it any more
+	Inline       Reason = "Inline"       // this version of Fleet does not use the Secret
+	NoOwner      Reason = "NoOwner"      // Kubernetes does not delete it together with its owner
+	OtherOwner   Reason = "OtherOwner"   // Kubernetes deletes it, because its owner does not exist
+	Recent       Reason = "Recent"       // the Secret or its owner changed within the Window
+	NoTime       Reason = "NoTime"       // it is not known when they last changed
+	OwnerBehind  Reason = "OwnerBehind"  // the controller has not observed the present spec of the Bundle
+	Lasting      Reason = "Lasting"      // neither the Secret nor its owner changed within the Window
+	UsedSince    Reason = "UsedSince"    // Fleet used the Secret with that hash after the last recorded change of both
+	WaitsForIt   Reason = "WaitsForIt"   // waitingForValues is set
+	NotRead      Reason = "NotRead"
+	HashUnknown  Reason = "HashUnknown" // a capture replaced the data of the Secret
+)
+
+// Result is the state of a values Secret.
+type Result struct {
+	State  State
+	Reason Reason
+	// Since is the last change of the Secret or its owner; zero if it is not known.
+	Since time.Time
+}
+
+// Suspect reports whether a Secret must be read again, together with its owner, before it is called missing, different or left over.
+func (f Facts) Suspect() bool {
+	switch s := f.Secret; {
+	case f.Owner.Deleting, !f.Read:
+		return false
+	case f.Owner.Hash == "":
+		return s != nil && s.Type == f.Type
+	default:
+		return s == nil || s.Type != f.Type || s.HashKnown && s.Hash != f.Owner.Hash
+	}
+}
+
+// Classify returns the state of a values Secret at the time when the data were taken. Source: docs/fleet-behavior.md, 6.3 and 6.4.
+func Classify(f Facts, now time.Time, c Controller) Result {
+	o, s := f.Owner, f.Secret
+	switch {
+	case c.Inline():
+		return Result{State: OK, Reason: Inline}
+	case o.Deleting:
+		return Result{State: OK, Reason: OwnerDeleted}
+	case o.Hash == "" && o.Waiting:
+		return Result{State: Repair, Reason: WaitsForIt, Since: o.Changed}
+	case o.Hash == "" && (s == nil || s.Type != f.Type || s.Deleting):
+		return Result{State: OK, Reason: NotNeeded}
+	case !f.Read:
+		return Result{State: Unknown, Reason: NotRead}
+	case o.Hash == "":
+		return f.lasting(now, Leftover)
+	case s == nil && o.Waiting:
+		o.Used = time.Time{} // the hash was used before the controller found that the Secret is gone
+		f.Owner = o
+		return f.lasting(now, Missing)
+	case s == nil:
+		return f.lasting(now, Missing)
+	case s.Type == "": // the API server sets a type, so the capture is not complete
+		return Result{State: Unknown, Reason: HashUnknown}
+	case s.Type != f.Type && (!s.HashKnown || s.Hash != o.Hash):
+		return Result{State: Foreign, Since: s.Changed}
+	case !s.HashKnown:
+		return Result{State: Unknown, Reason: HashUnknown}
+	case s.Hash != o.Hash && o.Behind:
+		return Result{State: Pending, Reason: OwnerBehind, Since: f.changed()}
+	case s.Hash != o.Hash:
+		return f.lasting(now, Mismatch)
+	case s.Type != f.Type:
+		return Result{State: Foreign, Reason: Equal, Since: s.Changed}
+	case o.Waiting:
+		return Result{State: Repair, Reason: WaitsForIt, Since: f.changed()}
+	}
+	return f.owned(now)
+}
+
+// owned returns the state of a Secret with the right hash, by its owner.
+func (f Facts) owned(now time.Time) Result {
+	o, s := f.Owner, f.Secret
+	out := Result{State: OK, Reason: Equal}
+	switch {
+	case s.OwnerUID == "" && s.OwnerKind == "":
+		out.Reason = NoOwner
+	case s.OwnerKind != o.Kind || s.OwnerUID != "" && o.UID != "" && s.OwnerUID != o.UID:
+		out.Reason = OtherOwner
+	default:
+		return out
+	}
+	out.Since = s.Changed
+	switch {
+	case s.Changed.IsZero() || now.IsZero():
+		return Result{State: OK, Reason: Equal}
+	case now.Sub(s.Changed) <= Window:
+		return Result{State: Pending, Reason: Recent, Since: s.Changed} // a new BundleDeployment owns its Secret only later
+	}
+	return out
+}
+
+// lasting returns the state if it is not that of an update in progress.
+func (f Facts) lasting(now time.Time, state State) Result {
+	since := f.changed()
+	out := Result{State: state, Since: since}
+	used := f.Owner.Used
+	switch {
+	case state != Leftover && !since.IsZero() && used.After(since):
+		out.Reason = UsedSince
+	case !since.IsZero() && !now.IsZero() && now.Sub(since) > Window:
+		out.Reason = Lasting
+	case state == Missing && since.IsZero() && !used.IsZero() && !now.IsZero() && now.Sub(used) > Window:
+		out.Reason = UsedSince // a capture without managedFields: the deployment that needs it was complete, and nothing is in progress
+	case since.IsZero() || now.IsZero():
+		out.State, out.Reason = Pending, NoTime
+	default:
+		out.State, out.Reason = Pending, Recent
+	}
+	return out
+}
+
+// changed returns the last change of the Secret and its owner; zero if one of the two is not known.
+func (f Facts) changed() time.Time {
+	last := f.Owner.Changed
+	if last.IsZero() || f.Secret == nil {
+		return last
+	}
+	if f.Secret.Changed.IsZero() || f.Secret.Changed.After(last) {
+		return f.Secret.Changed
+	}
+	return last
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package values
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var now = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+
+// ago is a time before now; 0 is an unknown time.
+func ago(d time.Duration) time.Time {
+	if d == 0 {
+		return time.Time{}
+	}
+	return now.Add(-d)
+}
+
+// facts are those of an ordinary BundleDeployment with its Secret, which last changed an hour ago.
+func facts(change func(*Facts)) Facts {
+	f := Facts{Type: DeploymentType, Read: true,
+		Owner:  Owner{Kind: "BundleDeployment", UID: "uid", Hash: "hash", Changed: ago(time.Hour)},
+		Secret: &Secret{Type: DeploymentType, Hash: "hash", HashKnown: true, OwnerKind: "BundleDeployment", OwnerUID: "uid", Changed: ago(time.Hour)}}
+	change(&f)
+	return f
+}
+
+// TestClassify has the rows of docs/fleet-behavior.md, 6.4, with both sides of each limit.
+func TestClassify(t *testing.T) {
+	const young, old = Window, Window + time.Second
+	gone := func(f *Facts) { f.Secret = nil }
+	for _, tt := range []struct {
+		name    string
+		facts   Facts
+		state   State
+		reason  Reason
+		suspect bool
+	}{
+		{"equal", facts(func(*Facts) {}), OK, Equal, false},
+		{"no values", facts(func(f *Facts) { f.Secret, f.Owner.Hash = nil, "" }), OK, NotNeeded, false},
+		{"no values, a user's Secret with that name", facts(func(f *Facts) { f.Secret.Type, f.Owner.Hash = "Opaque", "" }), OK, NotNeeded, false},
+		{"no values, and the Secrets were not read", facts(func(f *Facts) { f.Secret, f.Owner.Hash, f.Read = nil, "", false }), OK, NotNeeded, false},
+
+		{"left over", facts(func(f *Facts) { f.Owner.Hash = "" }), Leftover, Lasting, true},
+		{"left over after a change of the BundleDeployment", facts(func(f *Facts) { f.Owner.Hash, f.Owner.Changed = "", ago(young) }), Pending, Recent, true},
+		{"left over after a change of the Secret", facts(func(f *Facts) { f.Owner.Hash, f.Secret.Changed = "", ago(young) }), Pending, Recent, true},
+		{"left over, just after the limit", facts(func(f *Facts) { f.Owner.Hash, f.Secret.Changed = "", ago(old) }), Leftover, Lasting, true},
+		{"left over and being deleted", facts(func(f *Facts) { f.Owner.Hash, f.Secret.Deleting = "", true }), OK, NotNeeded, true},
+		{"left over, times unknown", facts(func(f *Facts) { f.Owner.Hash, f.Secret.Changed = "", ago(0) }), Pending, NoTime, true},
+		{"hash discarded by the controller", facts(func(f *Facts) { f.Owner.Hash, f.Owner.Waiting = "", true }), Repair, WaitsForIt, true},
+		{"hash discarded, and no Secret", facts(func(f *Facts) { f.Owner.Hash, f.Owner.Waiting, f.Secret = "", true, nil }), Repair, WaitsForIt, false},
+
+		{"missing", facts(gone), Missing, Lasting, true},
+		{"new hash, no Secret yet (before 0.14.1)", facts(func(f *Facts) { gone(f); f.Owner.Changed = ago(young) }), Pending, Recent, true},
+		{"missing, just after the limit", facts(func(f *Facts) { gone(f); f.Owner.Changed = ago(old) }), Missing, Lasting, true},
+		{"missing, and used after the last change", facts(func(f *Facts) { gone(f); f.Owner.Changed, f.Owner.Used = ago(30*time.Second), ago(29*time.Second) }), Missing, UsedSince, true},
+		{"missing, times unknown", facts(func(f *Facts) { gone(f); f.Owner.Changed = ago(0) }), Pending, NoTime, true},
+		{"missing, times unknown, deployed long ago", facts(func(f *Facts) { gone(f); f.Owner.Changed, f.Owner.Used = ago(0), ago(old) }), Missing, UsedSince, true},
+		{"missing, times unknown, deployed now", facts(func(f *Facts) { gone(f); f.Owner.Changed, f.Owner.Used = ago(0), ago(young) }), Pending, NoTime, true},
+		{"missing and waiting", facts(func(f *Facts) { gone(f); f.Owner.Waiting, f.Owner.Changed = true, ago(young) }), Pending, Recent, true},
+		{"waiting, used before", facts(func(f *Facts) {
+			gone(f)
+			f.Owner.Waiting, f.Owner.Changed, f.Owner.Used = true, ago(young), ago(time.Second)
+		}), Pending, Recent, true},
+		{"waiting for ever", facts(func(f *Facts) { gone(f); f.Owner.Waiting = true }), Missing, Lasting, true},
+		{"not read", facts(func(f *Facts) { gone(f); f.Read = false }), Unknown, NotRead, false},
+		{"missing, being deleted", facts(func(f *Facts) { gone(f); f.Owner.Deleting = true }), OK, OwnerDeleted, false},
+
+		{"different", facts(func(f *Facts) { f.Secret.Hash = "other" }), Mismatch, Lasting, true},
+		{"new Secret, old hash (0.14.1+)", facts(func(f *Facts) { f.Secret.Hash, f.Secret.Changed = "other", ago(young) }), Pending, Recent, true},
+		{"new hash, old Secret (before 0.14.1)", facts(func(f *Facts) { f.Secret.Hash, f.Owner.Changed = "other", ago(young) }), Pending, Recent, true},
+		{"different, just after the limit", facts(func(f *Facts) { f.Secret.Hash, f.Secret.Changed, f.Owner.Changed = "other", ago(old), ago(old) }), Mismatch, Lasting, true},
+		{"different, the Bundle has changed", facts(func(f *Facts) { f.Secret.Hash, f.Owner.Behind = "other", true }), Pending, OwnerBehind, true},
+		{"different, used after both changes", facts(func(f *Facts) {
+			f.Secret.Hash, f.Secret.Changed, f.Owner.Changed, f.Owner.Used = "other", ago(30*time.Second), ago(30*time.Second), ago(29*time.Second)
+		}), Mismatch, UsedSince, true},
+		{"different, used before the Secret changed", facts(func(f *Facts) {
+			f.Secret.Hash, f.Secret.Changed, f.Owner.Used = "other", ago(30*time.Second), ago(31*time.Second)
+		}), Pending, Recent, true},
+		{"different, the time of the Secret is unknown", facts(func(f *Facts) { f.Secret.Hash, f.Secret.Changed, f.Owner.Used = "other", ago(0), ago(old) }), Pending, NoTime, true},
+		{"the Secret without data, hash empty", facts(func(f *Facts) { f.Secret.Hash = "" }), Mismatch, Lasting, true},
+		{"masked", facts(func(f *Facts) { f.Secret.Hash, f.Secret.HashKnown = "", false }), Unknown, HashUnknown, false},
+		{"equal, but waiting", facts(func(f *Facts) { f.Owner.Waiting = true }), Repair, WaitsForIt, false},
+
+		{"another type", facts(func(f *Facts) { f.Secret.Type, f.Secret.Hash = "Opaque", "" }), Foreign, "", true},
+		{"another type, the right data", facts(func(f *Facts) { f.Secret.Type = "Opaque" }), Foreign, Equal, true},
+		{"no type, as in a capture of metadata", facts(func(f *Facts) { f.Secret.Type, f.Secret.HashKnown = "", false }), Unknown, HashUnknown, true},
+
+		{"no owner yet", facts(func(f *Facts) { f.Secret.OwnerKind, f.Secret.OwnerUID, f.Secret.Changed = "", "", ago(young) }), Pending, Recent, false},
+		{"no owner", facts(func(f *Facts) { f.Secret.OwnerKind, f.Secret.OwnerUID = "", "" }), OK, NoOwner, false},
+		{"the owner was created again", facts(func(f *Facts) { f.Secret.OwnerUID = "old" }), OK, OtherOwner, false},
+		{"an owner of another kind", facts(func(f *Facts) { f.Secret.OwnerKind = "Bundle" }), OK, OtherOwner, false},
+		{"another owner, time unknown", facts(func(f *Facts) { f.Secret.OwnerUID, f.Secret.Changed = "old", ago(0) }), OK, Equal, false},
+	} {
+		got := Classify(tt.facts, now, Controller{})
+		if got.State != tt.state || got.Reason != tt.reason {
+			t.Errorf("%s: %s %s, want %s %s", tt.name, got.State, got.Reason, tt.state, tt.reason)
+		}
+		if tt.facts.Suspect() != tt.suspect {
+			t.Errorf("%s: suspect is %v", tt.name, !tt.suspect)
+		}
+		if inline := Classify(tt.facts, now, ControllerOf("v0.12.0")); inline != (Result{State: OK, Reason: Inline}) {
+			t.Errorf("%s: with inline values %+v", tt.name, inline)
+		}
+		accuses := func(r Result) bool {
+			return r.State == Missing || r.State == Mismatch && r.Reason != UsedSince || r.State == Leftover
+		}
+		if got := Classify(tt.facts, time.Time{}, Controller{}); accuses(got) && got.Reason == Lasting {
+			t.Errorf("%s: %s at an unknown time", tt.name, got.State)
+		}
+	}
+}
+
+// TestController has the versions on both sides of each change.
+func TestController(t *testing.T) {
+	type features struct{ Inline, Waits, Repairs, Loses bool }
+	for tag, want := range map[string]features{
+		"dev":                       {},
+		"":                          {},
+		"v0.10.10":                  {Inline: true},
+		"v0.10.11":                  {},
+		"v0.11.5":                   {Inline: true},
+		"v0.11.6":                   {},
+		"v0.12.0":                   {Inline: true},
+		"v0.12.1-rc.1":              {Inline: true},
+		"v0.12.1":                   {},
+		"v0.12.2":                   {Loses: true},
+		"v0.13.0":                   {Loses: true},
+		"v105.0.0-up0.12.0":         {Inline: true},
+		"v0.14.0":                   {Loses: true},
+		"v0.14.1":                   {Loses: true},
+		"v0.14.3":                   {Loses: true},
+		"v0.14.4":                   {Waits: true},
+		"v0.15.2":                   {Waits: true},
+		"v0.15.3":                   {Waits: true, Repairs: true},
+		"v0.15.3-rc.1":              {Waits: true},
+		"v0.16.0":                   {Waits: true, Repairs: true},
+		"108.0.0-up0.15.3-security": {Waits: true},
+	} {
+		c := ControllerOf(tag)
+		got := features{c.Inline(), c.Waits(), c.RepairsMismatch(), c.LosesValues()}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tag, diff)
+		}
+	}
+}
