@@ -50,6 +50,8 @@ type Options struct {
 	Predict bool
 	// Clusters returns the clusters that are read in addition to the source, for Fleet's objects of the source; nil reads no other cluster.
 	Clusters func(*state.Fleet) ([]Cluster, []source.Gap)
+	// Pause waits before values Secrets that seem to be missing or different are read a second time; nil is collect.Pause.
+	Pause func(context.Context) error
 	// Progress receives the progress of the audit; nil if it is not needed. It is called from several goroutines.
 	Progress func(collect.Progress)
 }
@@ -115,6 +117,9 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 		return nil, err
 	}
 	if err := r.statedScope(); err != nil {
+		return nil, err
+	}
+	if err := r.values(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.settleDisputes(ctx); err != nil {

@@ -4,9 +4,7 @@ package collect
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -107,12 +106,12 @@ func (r *Reader) values(ctx context.Context, d *resolve.BundleDeployment, in *re
 	for _, v := range s.Data {
 		r.Secrets.AddText(v)
 	}
-	if sum := sha256.Sum256(slices.Concat(s.Data["values"], s.Data["stagedValues"])); hex.EncodeToString(sum[:]) != in.ValuesHash {
+	if values.DeploymentHash(s.Data[values.KeyValues], s.Data[values.KeyStaged]) != in.ValuesHash {
 		in.Gaps = append(in.Gaps, "the Secret with the values does not have the hash in its valuesHash")
 		in.ValuesHash = ""
 		return nil
 	}
-	in.Values = append([]byte{}, s.Data["values"]...) // not nil, because it was read
+	in.Values = append([]byte{}, s.Data[values.KeyValues]...) // not nil, because it was read
 	return nil
 }
 

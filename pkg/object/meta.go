@@ -30,6 +30,7 @@ type Meta struct {
 type Owner struct {
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
+	UID        string `json:"uid"`
 	Controller bool   `json:"controller"`
 }
 

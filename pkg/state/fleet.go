@@ -31,6 +31,8 @@ type Fleet struct {
 	Agents Agents
 	// Coverage reports, by kind, which of these objects were read.
 	Coverage map[string]source.Coverage
+	// Values are the values Secrets; nil if they were not read.
+	Values *Values
 }
 
 // Read reports whether all objects of a kind in a namespace were read. The namespace "" stands for all namespaces.

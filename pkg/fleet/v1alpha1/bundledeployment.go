@@ -33,6 +33,8 @@ type BundleDeploymentSpec struct {
 	StagedDeploymentID string  `json:"stagedDeploymentID,omitempty"`
 	Options            Options `json:"options,omitempty"`
 	ValuesHash         string  `json:"valuesHash,omitempty"`
+	// WaitingForValues is true while the agent must deploy nothing, because the values Secret is missing or is written again.
+	WaitingForValues bool `json:"waitingForValues,omitempty"`
 	// OCIContents is true if the contents are in a registry.
 	OCIContents bool `json:"ociContents,omitempty"`
 	// HelmChartOptions are set if the agent downloads the chart. Only their presence is read.

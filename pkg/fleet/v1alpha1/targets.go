@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BundleSpec has the fields of a Bundle's spec from which its target clusters follow. The options of the targets are not read.
+// BundleSpec has the fields of a Bundle's spec that are read. The options of the targets are not read.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type BundleSpec struct {
@@ -18,6 +18,8 @@ type BundleSpec struct {
 	TargetRestrictions []ClusterTarget `json:"targetRestrictions,omitempty"`
 	// TargetCustomizationMode is FirstMatch or AllMatches. It is empty before Fleet 0.16, which sets a default.
 	TargetCustomizationMode string `json:"targetCustomizationMode,omitempty"`
+	// ValuesHash is the hash of the Secret with the values of the Bundle; empty without values, and for a HelmOp.
+	ValuesHash string `json:"valuesHash,omitempty"`
 	// Helm is nil if the Bundle states no option of Helm.
 	Helm *BundleHelm `json:"helm,omitempty"`
 	// HelmOpOptions are set in the Bundle of a HelmOp. Only their presence is read.

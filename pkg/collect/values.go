@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// maxAgain is how many suspects of one type are read by name. More are listed again.
+const maxAgain = 100
+
+// Pause waits for the time after which a suspect is read again. Its error is that of the context.
+func Pause(ctx context.Context) error {
+	timer := time.NewTimer(5 * time.Second)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Values reads the values Secrets of a management cluster into f.Values. It keeps their hashes, types, owners and times, and no value. On a live
+// cluster it reads suspects a second time, together with their owners; before that it calls pause if one is missing or has another hash.
+func (r *Reader) Values(ctx context.Context, f *state.Fleet, pause func(context.Context) error) ([]source.Gap, error) {
+	if len(f.BundleDeployments)+len(f.Bundles) == 0 {
+		return nil, nil
+	}
+	r.progress.start("reading values Secrets")
+	v := valuesReader{Reader: r, fleet: f, captured: r.Description.Origin == source.OriginSnapshot, out: &state.Values{
+		Secrets: map[state.ValuesKey]*values.Secret{}, Coverage: map[string]source.Coverage{}, Again: map[state.ValuesKey]values.Facts{}}}
+	g, lists := errgroup.WithContext(ctx)
+	for _, secretType := range []string{values.DeploymentType, values.BundleType} {
+		g.Go(func() error { return v.list(lists, secretType) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	f.Values = v.out
+	suspects := v.suspects()
+	if v.captured {
+		if err := v.others(ctx, suspects); err != nil {
+			return nil, err
+		}
+		return v.gaps(), nil
+	}
+	if slices.ContainsFunc(suspects, func(s suspect) bool { return s.Owner.Hash != "" }) {
+		if err := pause(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return v.gaps(), v.again(ctx, suspects)
+}
+
+// valuesReader fills a state.Values.
+type valuesReader struct {
+	*Reader
+	fleet    *state.Fleet
+	captured bool
+	mu       sync.Mutex // guards out
+	out      *state.Values
+}
+
+// suspect is a values Secret that must be read again, with the facts of the first reading.
+type suspect struct {
+	state.ValuesKey
+	values.Facts
+}
+
+// list lists the values Secrets of a type.
+func (v *valuesReader) list(ctx context.Context, secretType string) error {
+	var namespaces []string
+	for k, owner := range v.owners() {
+		if k.Type == secretType && owner.Hash != "" {
+			namespaces = append(namespaces, k.Namespace)
+		}
+	}
+	slices.Sort(namespaces)
+	q := source.Query{Kind: secretKind, FieldSelector: "type=" + secretType, Fallback: slices.Compact(namespaces)}
+	cover, err := v.Reader.list(ctx, q, func(o source.Object) error {
+		k, s, err := v.secret(o, secretType)
+		if err == nil {
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			v.out.Secrets[k] = s
+		}
+		return err
+	})
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.out.Coverage[secretType] = cover
+	return err
+}
+
+// secret reads a Secret that takes the place of a Secret of a type, and discards its values.
+func (v *valuesReader) secret(o source.Object, secretType string) (state.ValuesKey, *values.Secret, error) {
+	m, err := o.ReadMeta()
+	if err != nil {
+		return state.ValuesKey{}, nil, err
+	}
+	var raw struct {
+		Type string         `json:"type"`
+		Data jsontext.Value `json:"data"`
+	}
+	if err := object.Into(o.Raw, &raw); err != nil {
+		return state.ValuesKey{}, nil, err
+	}
+	out := &values.Secret{Type: raw.Type, Deleting: m.Metadata.DeletionTimestamp != "", Changed: state.LastChange(managedFields(o))}
+	for _, owner := range m.Metadata.OwnerReferences {
+		out.OwnerKind, out.OwnerUID = owner.Kind, owner.UID
+	}
+	var data map[string][]byte
+	if len(raw.Data) == 0 || object.Into(raw.Data, &data) == nil {
+		out.Hash, err = values.Hash(secretType, data)
+		masked := v.captured && values.Masked(secretType, data)
+		out.HashKnown = err == nil && !masked
+	}
+	return state.ValuesKey{Type: secretType, Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}, out, nil
+}
+
+// managedFields returns the entries of an object, nil if there are none or they cannot be decoded.
+func managedFields(o source.Object) []metav1.ManagedFieldsEntry {
+	var in struct {
+		Metadata struct {
+			ManagedFields []metav1.ManagedFieldsEntry `json:"managedFields"`
+		} `json:"metadata"`
+	}
+	if len(o.ManagedFields) > 0 {
+		if object.Into(o.ManagedFields, &in.Metadata.ManagedFields) != nil {
+			return nil
+		}
+	} else if object.Into(o.Raw, &in) != nil {
+		return nil
+	}
+	return in.Metadata.ManagedFields
+}
+
+// owners returns the BundleDeployments and Bundles by the key of their values Secret.
+func (v *valuesReader) owners() map[state.ValuesKey]values.Owner {
+	out := map[state.ValuesKey]values.Owner{}
+	for _, bd := range v.fleet.BundleDeployments {
+		out[state.DeploymentKey(bd)] = state.DeploymentOwner(bd, nil)
+	}
+	for _, b := range v.fleet.Bundles {
+		out[state.BundleKey(b)] = state.BundleOwner(b)
+	}
+	return out
+}
+
+// suspects returns the Secrets that must be read again.
+func (v *valuesReader) suspects() []suspect {
+	var out []suspect
+	for k, owner := range v.owners() {
+		if f := v.out.Facts(k, owner); f.Suspect() {
+			out = append(out, suspect{k, f})
+		}
+	}
+	return out
+}
+
+// others reads the other Secrets of a capture if one is missing. A Secret of another type can have its name. If only Secrets that an audit needs were
+// captured, by their type or name, a values Secret is not missing: it was not captured.
+func (v *valuesReader) others(ctx context.Context, suspects []suspect) error {
+	missing := map[[2]string]string{}
+	for _, s := range suspects {
+		if s.Secret == nil {
+			missing[[2]string{s.Namespace, s.Name}] = s.ValuesKey.Type
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	selected := true
+	_, err := v.List(ctx, source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType}, func(o source.Object) error {
+		if m, err := o.ReadMeta(); err == nil { // a damaged object is a gap of the snapshot
+			selected = selected && m.Metadata.Name == fleet.AgentName
+			if secretType := missing[[2]string{m.Metadata.Namespace, m.Metadata.Name}]; secretType != "" {
+				if k, s, err := v.secret(o, secretType); err == nil {
+					v.out.Secrets[k] = s
+				}
+			}
+		}
+		return nil
+	})
+	if selected {
+		for secretType := range v.out.Coverage {
+			v.out.Coverage[secretType] = source.NotCovered(source.Failure{Reason: source.NotInSnapshot, Detail: "only Secrets of agents and releases were captured"})
+		}
+	}
+	return err
+}
+
+// again reads suspects and their owners a second time.
+func (v *valuesReader) again(ctx context.Context, suspects []suspect) error {
+	for secretType, kind := range map[string]string{values.DeploymentType: state.BundleDeployment, values.BundleType: state.Bundle} {
+		var keys []state.ValuesKey
+		first := map[state.ValuesKey]values.Owner{}
+		for _, s := range suspects {
+			if s.ValuesKey.Type == secretType {
+				keys, first[s.ValuesKey] = append(keys, s.ValuesKey), s.Owner
+			}
+		}
+		owners, secrets := map[state.ValuesKey]values.Owner{}, map[state.ValuesKey]*values.Secret{}
+		ownerRead, err := v.read(ctx, source.Query{Kind: v1alpha1.Kind(kind)}, keys, func(o source.Object) error {
+			return addOwner(owners, secretType, o)
+		})
+		if err != nil {
+			return err
+		}
+		secretRead, err := v.read(ctx, source.Query{Kind: secretKind, FieldSelector: "type=" + secretType}, keys, func(o source.Object) error {
+			k, s, err := v.secret(o, secretType)
+			if err == nil {
+				secrets[k] = s
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, k := range keys {
+			owner, exists := owners[k]
+			if !ownerRead[k] {
+				owner = first[k]
+			} else if !exists {
+				owner.Deleting = true
+			}
+			v.out.Again[k] = values.Facts{Type: secretType, Owner: owner, Secret: secrets[k], Read: ownerRead[k] && secretRead[k]}
+		}
+	}
+	return nil
+}
+
+// addOwner adds a BundleDeployment or Bundle by the key of its values Secret.
+func addOwner(owners map[state.ValuesKey]values.Owner, secretType string, o source.Object) error {
+	if secretType == values.BundleType {
+		var b v1alpha1.Bundle
+		if err := object.Into(o.Raw, &b); err != nil {
+			return err
+		}
+		b.ManagedFields = managedFields(o)
+		owners[state.BundleKey(&b)] = state.BundleOwner(&b)
+		return nil
+	}
+	var bd v1alpha1.BundleDeployment
+	if err := object.Into(o.Raw, &bd); err != nil {
+		return err
+	}
+	bd.ManagedFields = managedFields(o)
+	owners[state.DeploymentKey(&bd)] = state.DeploymentOwner(&bd, nil)
+	return nil
+}
+
+// read reads the objects with the names of the keys: each by its name, or all of them with one list if there are many. Only the list uses the
+// selector of the query. It returns the keys for which the object would have been found.
+func (v *valuesReader) read(ctx context.Context, q source.Query, keys []state.ValuesKey, add func(source.Object) error) (map[state.ValuesKey]bool, error) {
+	var mu sync.Mutex // guards read, and calls of add
+	read := map[state.ValuesKey]bool{}
+	one := func(ctx context.Context, q source.Query, keys []state.ValuesKey) error {
+		cover, err := v.Reader.list(ctx, q, func(o source.Object) error {
+			mu.Lock()
+			defer mu.Unlock()
+			return add(o)
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		for _, k := range keys {
+			_, read[k] = cover.Of(k.Namespace)
+		}
+		return err
+	}
+	if len(keys) > maxAgain {
+		for _, k := range keys {
+			q.Fallback = append(q.Fallback, k.Namespace)
+		}
+		slices.Sort(q.Fallback)
+		q.Fallback = slices.Compact(q.Fallback)
+		return read, one(ctx, q, keys)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(maxRequests)
+	for _, k := range keys {
+		g.Go(func() error {
+			return one(ctx, byName(q.Kind, k), []state.ValuesKey{k})
+		})
+	}
+	err := g.Wait()
+	return read, err
+}
+
+func byName(gvk schema.GroupVersionKind, k state.ValuesKey) source.Query {
+	return source.Query{Kind: gvk, Namespaces: []string{k.Namespace}, FieldSelector: "metadata.name=" + k.Name}
+}
+
+// gaps returns the gaps for the needed Secrets that could not be read or have no data.
+func (v *valuesReader) gaps() []source.Gap {
+	var out []source.Gap
+	masked := 0
+	unread := map[string]bool{}
+	for k, owner := range v.owners() {
+		if owner.Hash == "" || owner.Deleting {
+			continue
+		}
+		f := v.out.Facts(k, owner)
+		unread[k.Type] = unread[k.Type] || !f.Read
+		if s := f.Secret; s != nil && !s.HashKnown && (s.Type == k.Type || s.Type == "") {
+			masked++
+		}
+	}
+	const effect = "it is not known whether each of them exists and has the right hash"
+	for _, secretType := range []string{values.DeploymentType, values.BundleType} {
+		if !unread[secretType] {
+			continue
+		}
+		for _, gap := range source.CoverageGaps("listing values Secrets", v.out.Coverage[secretType], effect) {
+			if !slices.Contains(out, gap) {
+				out = append(out, gap)
+			}
+		}
+	}
+	if masked > 0 {
+		out = append(out, source.Gap{What: "values Secrets", Reason: string(source.NotInSnapshot),
+			Detail: fmt.Sprintf("the values of %d are masked in the snapshot", masked), Effect: "it is not known whether they have the right hash"})
+	}
+	return out
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// ValuesKey identifies a values Secret: the type that it should have, its namespace and its name.
+type ValuesKey struct{ Type, Namespace, Name string }
+
+// Values has what is known of the values Secrets of a management cluster. It has no value.
+type Values struct {
+	// Secrets are those that exist. A Secret of another type is here only if it has the name of one that is needed.
+	Secrets map[ValuesKey]*values.Secret
+	// Coverage reports, by type, which of them were read.
+	Coverage map[string]source.Coverage
+	// Again has the facts of suspects, which were read together with their owner after the lists.
+	Again map[ValuesKey]values.Facts
+}
+
+// DeploymentKey and BundleKey identify the values Secret of a BundleDeployment or Bundle.
+func DeploymentKey(bd *v1alpha1.BundleDeployment) ValuesKey {
+	return ValuesKey{values.DeploymentType, bd.Namespace, bd.Name}
+}
+
+// BundleKey identifies the values Secret of a Bundle.
+func BundleKey(b *v1alpha1.Bundle) ValuesKey {
+	return ValuesKey{values.BundleType, b.Namespace, b.Name}
+}
+
+// Facts returns the facts of a values Secret with its owner. They are those of the second reading, if there was one.
+func (v *Values) Facts(k ValuesKey, owner values.Owner) values.Facts {
+	if v == nil {
+		return values.Facts{Type: k.Type, Owner: owner}
+	}
+	if f, ok := v.Again[k]; ok {
+		f.Owner.Behind = f.Owner.Behind || owner.Behind
+		return f
+	}
+	s := v.Secrets[k]
+	_, read := v.Coverage[k.Type].Of(k.Namespace)
+	return values.Facts{Type: k.Type, Owner: owner, Secret: s, Read: read || s != nil}
+}
+
+// DeploymentOwner returns what a BundleDeployment states about its values Secret. bundle is nil if it is not known.
+func DeploymentOwner(bd *v1alpha1.BundleDeployment, bundle *v1alpha1.Bundle) values.Owner {
+	out := ownerOf(BundleDeployment, bd, bd.ManagedFields)
+	out.Hash, out.Waiting = bd.Spec.ValuesHash, bd.Spec.WaitingForValues
+	out.Behind = bundle != nil && bundle.Status.ObservedGeneration < bundle.Generation
+	if s := bd.Spec; s.DeploymentID != "" && s.DeploymentID == s.StagedDeploymentID && s.DeploymentID == bd.Status.AppliedDeploymentID {
+		for _, c := range bd.Status.Conditions {
+			if c.Type == "Deployed" && c.Status == "True" {
+				out.Used = parseTime(c.LastUpdateTime)
+			}
+		}
+	}
+	return out
+}
+
+// BundleOwner returns what a Bundle states about its values Secret.
+func BundleOwner(b *v1alpha1.Bundle) values.Owner {
+	out := ownerOf(Bundle, b, b.ManagedFields)
+	out.Hash = b.Spec.ValuesHash
+	if b.Generation > 0 && b.Status.ObservedGeneration == b.Generation {
+		for _, m := range b.ManagedFields {
+			if m.Subresource == "status" && m.Time != nil && m.Time.After(out.Used) {
+				out.Used = m.Time.Time
+			}
+		}
+	}
+	return out
+}
+
+func ownerOf(kind string, o metav1.Object, managed []metav1.ManagedFieldsEntry) values.Owner {
+	out := values.Owner{Kind: kind, UID: string(o.GetUID()), Deleting: o.GetDeletionTimestamp() != nil, Changed: LastChange(managed)}
+	if out.Changed.IsZero() && o.GetGeneration() == 1 {
+		out.Changed = o.GetCreationTimestamp().Time // its spec has never changed
+	}
+	return out
+}
+
+// LastChange returns the time of the last change of an object without its status; zero if it is not recorded.
+func LastChange(managed []metav1.ManagedFieldsEntry) time.Time {
+	var last time.Time
+	for _, m := range managed {
+		if m.Subresource != "status" && m.Time != nil && m.Time.After(last) {
+			last = m.Time.Time
+		}
+	}
+	return last
+}
+
+func parseTime(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
