@@ -8,17 +8,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -27,7 +29,7 @@ func TestCatalogue(t *testing.T) {
 	want := map[string]Severity{
 		"FD101 Missing": Error, "FD102 Unowned": Error, "FD103 Contested": Error, "FD104 Modified": Warning,
 		"FD105 Orphaned": Warning, "FD106 Abandoned": Warning, "FD107 NotReady": Warning, "FD108 IdMismatch": Info,
-		"FD109 CopiedHash": Info, "FD111 ExpiredJob": Info, "FD501 WillReimport": Warning, "FD502 AgentStale": Warning, "FD503 AgentNeverSeen": Warning, "FD504 ScopeUnproven": Warning, "FD205 ClusterCounts": Warning, "FD206 GroupCounts": Warning, "FD207 Truncated": Info, "FD208 Frozen": Info, "FD301 Leftover": Error, "FD302 Absent": Error, "FD303 Orphan": Error, "FD304 NoRepo": Warning, "FD305 NoTargets": Info, "FD306 TargetError": Error,
+		"FD109 CopiedHash": Info, "FD111 ExpiredJob": Info, "FD501 WillReimport": Warning, "FD502 AgentStale": Warning, "FD503 AgentNeverSeen": Warning, "FD504 ScopeUnproven": Warning, "FD205 ClusterCounts": Warning, "FD206 GroupCounts": Warning, "FD207 Truncated": Info, "FD208 Frozen": Info, "FD301 Leftover": Error, "FD302 Absent": Error, "FD303 Orphan": Error, "FD304 NoRepo": Warning, "FD305 NoTargets": Info, "FD306 TargetError": Error, "FD401 ValuesPending": Info, "FD402 ValuesMissing": Error, "FD403 ValuesMismatch": Error, "FD404 BundleValues": Error, "FD405 ValuesLeftover": Info,
 		"FD602 ReleaseRecord": Error, "FD606 LeftoverRelease": Warning, "FD607 Unread": Warning, "FD701 SecretInStatus": Error,
 	}
 	got := map[string]Severity{}
@@ -106,6 +108,7 @@ func TestCommandsAreQuoted(t *testing.T) {
 		d.Orphans = []evaluate.Undesired{{Ref: ref, On: d.On, Metadata: ownership.Metadata{Hash: d.Ownership.Hash}}}
 		in.Undesired = []evaluate.Undesired{{Ref: ref, On: d.On, Metadata: ownership.Metadata{Hash: "other", SetID: "default-gone"}}}
 		d.On.Leftovers = []*state.Record{{Record: release.Record{Name: release.Name{Namespace: "web", Name: name, Revision: 1}}}}
+		missingValues(d, in)
 		for _, f := range Run(in) {
 			command, ok := strings.CutPrefix(f.Remediation, "kubectl")
 			if !ok {
@@ -124,10 +127,23 @@ func TestCommandsAreQuoted(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"FD101", "FD105", "FD106", "FD107", "FD108", "FD602", "FD606"}
+	want := []string{"FD101", "FD105", "FD106", "FD107", "FD108", "FD402", "FD405", "FD602", "FD606"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(commands))); diff != "" {
 		t.Errorf("checks that suggest a command with the name (-want +got):\n%s", diff)
 	}
+}
+
+// missingValues makes the values Secret of a deployment missing, and adds one that is left over.
+func missingValues(d *evaluate.BundleDeployment, in *Input) {
+	in.Source.TakenAt = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	past := in.Source.TakenAt.Add(-time.Hour)
+	d.BD.Generation, d.BD.CreationTimestamp.Time, d.BD.Spec.ValuesHash = 1, past, "hash"
+	in.Desired.Values = &state.Values{
+		Coverage: map[string]source.Coverage{values.DeploymentType: source.Covered(), values.BundleType: source.Covered()},
+		Secrets: map[state.ValuesKey]*values.Secret{
+			{Type: values.DeploymentType, Namespace: d.Namespace, Name: d.Name + "2"}: {Type: values.DeploymentType, Changed: past}},
+	}
+	in.Desired.Coverage = map[string]source.Coverage{state.BundleDeployment: source.Covered()}
 }
 
 func TestList(t *testing.T) {

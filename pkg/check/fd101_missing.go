@@ -64,7 +64,12 @@ func (in *Input) redeploy(d *evaluate.BundleDeployment) string {
 	if d.GitRepo == "" {
 		return "deploy the bundle again, or set correctDrift.enabled on it"
 	}
-	ns, name, _ := strings.Cut(d.GitRepo, "/")
+	return in.forceSync(d.GitRepo, in.nextGeneration(d))
+}
+
+// forceSync returns the command that makes Fleet deploy every bundle of a GitRepo ("namespace/name") again.
+func (in *Input) forceSync(repo string, generation int64) string {
+	ns, name, _ := strings.Cut(repo, "/")
 	return fmt.Sprintf("%s%s patch gitrepo %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'",
-		in.Commands.Kubectl, inNamespace(ns), shellescape.Quote(name), in.nextGeneration(d))
+		in.Commands.Kubectl, inNamespace(ns), shellescape.Quote(name), generation)
 }

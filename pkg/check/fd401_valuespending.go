@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+)
+
+var valuesPending = Check{
+	Code: "FD401", Name: "ValuesPending", Severity: Info,
+	Title: "an update of a values Secret is or may be in progress",
+	Explain: "Fleet writes the Secret with the Helm values and its hash in two requests, so they differ for seconds, under load for up to a minute. While they differ, or while " +
+		"the controller waits for the values, the agent deploys nothing and its status does not change. After that, the agent can need up to 17 minutes until its next attempt. " +
+		"A capture without managedFields does not show when the two last changed.",
+	run: func(in *Input, report func(Finding)) {
+		for o := range in.valuesOwners() {
+			pending := o.result.State == values.Pending && o.facts.Owner.Hash != ""
+			if !pending && o.result.State != values.Repair {
+				continue
+			}
+			f := o.finding("the values Secret of %s is or may be in an update: %s", o.name(), o.pendingReason())
+			if !o.result.Since.IsZero() {
+				f.Evidence = []string{"the last change was at " + o.result.Since.UTC().Format(time.RFC3339)}
+			}
+			f.Remediation = in.Commands.Audit
+			if o.deployment != nil {
+				f.Remediation += " " + in.Commands.BundleArgs(o.deployment.BundleDeployment)
+			}
+			report(f)
+		}
+	},
+}
+
+func (o *valuesOwner) pendingReason() string {
+	switch o.result.Reason {
+	case values.NoTime:
+		return "it and the stated hash do not match, and the data do not show when they last changed"
+	case values.OwnerBehind:
+		return "it and the stated hash do not match, and the controller has not observed the last change of the Bundle"
+	case values.WaitsForIt:
+		return "the controller has set waitingForValues, and the agent deploys nothing until the controller has written the values again"
+	}
+	if s := o.facts.Secret; s != nil && s.Hash == o.facts.Owner.Hash {
+		return "it does not have its owner yet"
+	}
+	return "it and the stated hash do not match yet"
+}

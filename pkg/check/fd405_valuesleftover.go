@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+var valuesLeftover = Check{
+	Code: "FD405", Name: "ValuesLeftover", Severity: Info,
+	Title: "a values Secret is not needed, or has another owner or type than Fleet gives it",
+	Explain: "A Secret that nothing needs still has the values of an earlier deployment. Kubernetes does not delete a Secret without owner together with its BundleDeployment or Bundle, and it " +
+		"deletes one whose owner does not exist, for example because the BundleDeployment was restored from a backup.",
+	run: func(in *Input, report func(Finding)) {
+		for o := range in.valuesOwners() {
+			what := o.oddity()
+			if what == "" {
+				continue
+			}
+			f := o.finding("the values Secret %s %s", o.name(), what)
+			f.Object, f.Remediation = o.secret(), in.showSecret(o.secret())
+			if !o.result.Since.IsZero() {
+				f.Evidence = []string{"the last change was at " + o.result.Since.UTC().Format(time.RFC3339)}
+			}
+			report(f)
+		}
+		in.ownerlessValues(report)
+	},
+}
+
+// oddity describes what is unusual about a Secret that Fleet can use or does not need; empty if nothing is.
+func (o *valuesOwner) oddity() string {
+	kind := o.facts.Owner.Kind
+	switch r := o.result; {
+	case r.State == values.Leftover:
+		return "is left over: its " + kind + " has no values"
+	case r.State == values.Foreign && r.Reason == values.Equal:
+		return fmt.Sprintf("has type %q, which Fleet does not give it", o.facts.Secret.Type)
+	case r.State == values.OK && r.Reason == values.NoOwner:
+		return "has no owner: Kubernetes does not delete it together with its " + kind
+	case r.State == values.OK && r.Reason == values.OtherOwner:
+		return "has an owner that is not the present " + kind + ": Kubernetes deletes the Secret if that owner does not exist"
+	}
+	return ""
+}
+
+// ownerlessValues reports Secrets whose BundleDeployment or Bundle does not exist.
+func (in *Input) ownerlessValues(report func(Finding)) {
+	secrets := in.Desired.Values
+	if !in.Whole || secrets == nil {
+		return
+	}
+	known := map[state.ValuesKey]bool{}
+	for _, bd := range in.Desired.BundleDeployments {
+		known[state.DeploymentKey(bd)] = true
+	}
+	for _, b := range in.Desired.Bundles {
+		known[state.BundleKey(b)] = true
+	}
+	kinds := map[string]string{values.DeploymentType: state.BundleDeployment, values.BundleType: state.Bundle}
+	for k, s := range secrets.Secrets {
+		kind := kinds[k.Type]
+		if known[k] || s.Deleting || !in.Desired.Read(kind, k.Namespace) {
+			continue
+		}
+		alone := values.Facts{Type: k.Type, Owner: values.Owner{Kind: kind, Changed: s.Changed}, Secret: s, Read: true}
+		if r := values.Classify(alone, in.Now(), in.controller()); r.State == values.Leftover {
+			ref := secretRef(k.Namespace, k.Name)
+			report(Finding{Object: ref, Message: fmt.Sprintf("the values Secret %s/%s is left over: its %s does not exist", k.Namespace, k.Name, kind),
+				Evidence: []string{"the last change was at " + r.Since.UTC().Format(time.RFC3339)}, Remediation: in.showSecret(ref)})
+		}
+	}
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// valuesOwner is a BundleDeployment or a Bundle in scope, with the state of its values Secret.
+type valuesOwner struct {
+	deployment *evaluate.BundleDeployment // nil for a Bundle
+	bundle     *v1alpha1.Bundle           // of a BundleDeployment: nil if it was not read
+	facts      values.Facts
+	result     values.Result
+}
+
+// valuesOwners iterates over the BundleDeployments and Bundles in scope. It omits those without a Secret to report.
+func (in *Input) valuesOwners() iter.Seq[valuesOwner] {
+	return func(yield func(valuesOwner) bool) {
+		controller, secrets := in.controller(), in.Desired.Values
+		bundles := map[string]*v1alpha1.Bundle{}
+		for _, b := range in.Desired.Bundles {
+			bundles[b.Namespace+"/"+b.Name] = b
+		}
+		for _, d := range in.Deployments {
+			if d.BD == nil {
+				continue
+			}
+			b := bundles[d.Bundle]
+			facts := secrets.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, b))
+			if !yield(valuesOwner{d, b, facts, values.Classify(facts, in.Now(), controller)}) {
+				return
+			}
+		}
+		for _, a := range in.Tree[state.Bundle] {
+			b, ok := a.Object.(*v1alpha1.Bundle)
+			if !ok || !in.Whole && len(a.BundleDeployments) == 0 || b.Labels[fleet.HelmOpLabel] != "" && b.Labels[fleet.RepoLabel] == "" {
+				continue // the values of a HelmOp are in its Bundle
+			}
+			facts := secrets.Facts(state.BundleKey(b), state.BundleOwner(b))
+			if !yield(valuesOwner{nil, b, facts, values.Classify(facts, in.Now(), controller)}) {
+				return
+			}
+		}
+	}
+}
+
+// controller is the version of the controller, which writes the Secrets.
+func (in *Input) controller() values.Controller {
+	return values.ControllerOf(in.Desired.ControllerVersion)
+}
+
+// finding returns a finding about the owner.
+func (o *valuesOwner) finding(format string, args ...any) Finding {
+	if o.deployment != nil {
+		return about(o.deployment.BundleDeployment, o.deployment.Ref(), format, args...)
+	}
+	return Finding{Object: Ref(state.Bundle, o.bundle.Namespace, o.bundle.Name), Message: fmt.Sprintf(format, args...)}
+}
+
+// name is the namespace and name of the owner, and of its Secret.
+func (o *valuesOwner) name() string {
+	if o.deployment != nil {
+		return o.deployment.Key()
+	}
+	return o.bundle.Namespace + "/" + o.bundle.Name
+}
+
+// secret is the reference of the Secret.
+func (o *valuesOwner) secret() object.Ref {
+	namespace, name, _ := strings.Cut(o.name(), "/")
+	return secretRef(namespace, name)
+}
+
+func secretRef(namespace, name string) object.Ref {
+	return object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}
+}
+
+// why returns the evidence that the state is not that of an update in progress.
+func (o *valuesOwner) why() string {
+	since := o.result.Since.UTC().Format(time.RFC3339)
+	used := o.facts.Owner.Used.UTC().Format(time.RFC3339)
+	switch {
+	case o.result.Reason == values.UsedSince && !o.result.Since.IsZero():
+		return fmt.Sprintf("no update is in progress: Fleet used the Secret with this hash at %s, after the last recorded change at %s", used, since)
+	case o.result.Reason == values.UsedSince:
+		return "no update is in progress: the present deployment was complete at " + used
+	}
+	return fmt.Sprintf("no update is in progress: the last change of the %s or its Secret was at %s", o.facts.Owner.Kind, since)
+}
+
+// controllerVersion is a sentence that names the version of the controller.
+func (in *Input) controllerVersion() string {
+	if v := in.Desired.ControllerVersion; in.controller().Known {
+		return "fleet-controller " + v
+	}
+	return "the version of fleet-controller is not known"
+}
+
+// showSecret returns a command that shows a Secret without its values.
+func (in *Input) showSecret(r object.Ref) string {
+	return in.Commands.kubectl(r) + " get secret " + shellescape.Quote(r.Name) + " --show-labels"
+}
+
+// writeValues returns the command that makes Fleet write the values of the owner again.
+func (in *Input) writeValues(o *valuesOwner) string {
+	if o.deployment != nil && o.deployment.GitRepo != "" {
+		return in.redeploy(o.deployment)
+	}
+	for _, g := range in.Desired.GitRepos {
+		if o.deployment == nil && g.Namespace == o.bundle.Namespace && g.Name == o.bundle.Labels[fleet.RepoLabel] {
+			return in.forceSync(g.Namespace+"/"+g.Name, g.Spec.ForceSyncGeneration+1)
+		}
+	}
+	return "change an option of the bundle, so that Fleet deploys it again and writes its values"
+}
+
+// brokenValues reports whether a values Secret is missing or wrong.
+func brokenValues(s values.State) bool {
+	return s == values.Missing || s == values.Mismatch || s == values.Foreign
+}
