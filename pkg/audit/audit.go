@@ -133,6 +133,9 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.copies(ctx, result); err != nil {
+		return nil, err
+	}
 	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, clusters: r.clusters}
 	out.Findings = check.Run(out.Input())
 	gaps, err := out.quotedSecrets(ctx)

@@ -4,8 +4,10 @@ package audit
 
 import (
 	"context"
+	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
 // values reads the values Secrets of the management cluster. Predictions and audits of files or of the status alone do not need them.
@@ -20,5 +22,18 @@ func (r *reading) values(ctx context.Context) error {
 	}
 	gaps, err := r.Values(ctx, r.desired.Fleet, pause)
 	r.gaps = append(r.gaps, gaps...)
+	return err
+}
+
+// copies reads the copies of downstreamResources.
+func (r *reading) copies(ctx context.Context, result *evaluate.Result) error {
+	if o := r.options; o.StatusOnly || o.Predict || o.Files != nil {
+		return nil
+	}
+	result.Copies = evaluate.Copies(result.Deployments)
+	gaps, err := r.Copies(ctx, result.Copies, func(c *evaluate.Copy) *collect.Reader {
+		return r.clusters[slices.Index(r.desired.Clusters, c.Deployment.On)].Reader
+	})
+	result.Gaps = append(result.Gaps, gaps...)
 	return err
 }

@@ -21,8 +21,10 @@ type Result struct {
 	Deployments []*BundleDeployment
 	// Undesired are the live objects that have a hash and that no release desires.
 	Undesired []Undesired
-	Tree      Tree
-	Scope     Scope
+	// Copies are the copies of downstreamResources that the deployments in scope should have.
+	Copies []Copy
+	Tree   Tree
+	Scope  Scope
 	// Whole is true if everything is in scope. It is false if the scope is the files of one bundle.
 	Whole bool
 	// StatusOnly is true if only the status that Fleet reports was read.

@@ -41,6 +41,8 @@ const (
 	DisplayNameLabel = "management.cattle.io/cluster-display-name"
 	// ManageAgentSet is the id annotation of the bundles that Fleet makes to deploy its agents.
 	ManageAgentSet = "fleet-manage-agent"
+	// CopyLabel is on copies of downstreamResources. Its value is the name of the BundleDeployment.
+	CopyLabel = "fleet.cattle.io/bundledeployment"
 )
 
 // Annotations of the chart in a release record.

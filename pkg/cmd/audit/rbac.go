@@ -34,7 +34,8 @@ const (
 	roleTail = `# To find orphaned objects of kinds that no bundle deploys now, add:
 #   - {apiGroups: ["*"], resources: ["*"], verbs: ["list"]}
 # To render the desired objects from the bundles (--desired, preflight), add list on contents of
-# fleet.cattle.io, and on configmaps if a valuesFrom names one.
+# fleet.cattle.io, and on configmaps if a valuesFrom names one. To compare copies of
+# downstreamResources, add list on configmaps if one of them is a ConfigMap.
 # To adopt, add list on namespaces (at least kube-system: its uid identifies the cluster in the
 # receipt), and get and patch on the kinds.
 # To confirm differences with dry runs (--server-check=auto), add get and patch on the kinds;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+)
+
+var copyMissing = Check{
+	Code: "FD406", Name: "CopyMissing", Severity: Warning,
+	Title: "a copy of downstreamResources is missing on the cluster, or does not have the data of the original",
+	Explain: "Fleet copies the Secrets and ConfigMaps that downstreamResources names from the namespace of the Bundle to the release namespace. The copies are not objects of the release, " +
+		"so no status shows that one was deleted or changed. Fleet 0.14 copies them only with a deployment; later versions also when the original changes. " +
+		"The audit compares hashes of the data, and shows none.",
+	run: func(in *Input, report func(Finding)) {
+		for i := range in.Copies {
+			c := &in.Copies[i]
+			switch since := in.Now().Sub(c.Deployed); {
+			case !c.Read, c.Equal, in.Now().IsZero(), since <= values.Window: // or it is not known
+			case !c.Changed.IsZero() && in.Now().Sub(c.Changed) <= values.Window: // it may be copied now
+			case !c.Exists:
+				report(in.wrongCopy(c, "is missing"))
+			case !c.Changed.IsZero():
+				report(in.wrongCopy(c, "does not have the data of the original"))
+			}
+		}
+	},
+}
+
+func (in *Input) wrongCopy(c *evaluate.Copy, what string) Finding {
+	kind := strings.ToLower(c.Copied.Kind)
+	f := about(c.Deployment.BundleDeployment, c.Copied, "%s %s/%s, a copy of %s/%s for %s, %s", kind, c.Copied.Namespace, c.Copied.Name,
+		c.Original.Namespace, c.Original.Name, c.Deployment.Key(), what)
+	f.Evidence = []string{"the present deployment was complete at " + c.Deployed.UTC().Format(time.RFC3339)}
+	if !c.Changed.IsZero() {
+		f.Evidence = append(f.Evidence, "the last change of the original was at "+c.Changed.UTC().Format(time.RFC3339))
+	}
+	if v := in.controller(); v.Known && v.Before(15, 0) {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: it copies them only with a deployment", in.controllerVersion()))
+	}
+	f.Remediation = "deploy the bundle again"
+	if c.Deployment.GitRepo != "" {
+		f.Remediation = in.redeploy(c.Deployment)
+	}
+	return f
+}
