@@ -29,8 +29,7 @@ func TestCatalogue(t *testing.T) {
 	want := map[string]Severity{
 		"FD101 Missing": Error, "FD102 Unowned": Error, "FD103 Contested": Error, "FD104 Modified": Warning,
 		"FD105 Orphaned": Warning, "FD106 Abandoned": Warning, "FD107 NotReady": Warning, "FD108 IdMismatch": Info,
-		"FD109 CopiedHash": Info, "FD111 ExpiredJob": Info, "FD501 WillReimport": Warning, "FD502 AgentStale": Warning, "FD503 AgentNeverSeen": Warning, "FD504 ScopeUnproven": Warning, "FD205 ClusterCounts": Warning, "FD206 GroupCounts": Warning, "FD207 Truncated": Info, "FD208 Frozen": Info, "FD301 Leftover": Error, "FD302 Absent": Error, "FD303 Orphan": Error, "FD304 NoRepo": Warning, "FD305 NoTargets": Info, "FD306 TargetError": Error, "FD401 ValuesPending": Info, "FD402 ValuesMissing": Error, "FD403 ValuesMismatch": Error, "FD404 BundleValues": Error, "FD405 ValuesLeftover": Info, "FD406 CopyMissing": Warning,
-		"FD602 ReleaseRecord": Error, "FD606 LeftoverRelease": Warning, "FD607 Unread": Warning, "FD701 SecretInStatus": Error,
+		"FD109 CopiedHash": Info, "FD111 ExpiredJob": Info, "FD501 WillReimport": Warning, "FD502 AgentStale": Warning, "FD503 AgentNeverSeen": Warning, "FD504 ScopeUnproven": Warning, "FD205 ClusterCounts": Warning, "FD206 GroupCounts": Warning, "FD207 Truncated": Info, "FD208 Frozen": Info, "FD301 Leftover": Error, "FD302 Absent": Error, "FD303 Orphan": Error, "FD304 NoRepo": Warning, "FD305 NoTargets": Info, "FD306 TargetError": Error, "FD401 ValuesPending": Info, "FD402 ValuesMissing": Error, "FD403 ValuesMismatch": Error, "FD404 BundleValues": Error, "FD405 ValuesLeftover": Info, "FD406 CopyMissing": Warning, "FD602 ReleaseRecord": Error, "FD606 LeftoverRelease": Warning, "FD607 Unread": Warning, "FD701 SecretInStatus": Error, "FD608 WillUninstall": Error,
 	}
 	got := map[string]Severity{}
 	var codes []string

@@ -13,14 +13,22 @@ import (
 var leftoverRelease = Check{
 	Code: "FD606", Name: "LeftoverRelease", Severity: Warning,
 	Title: "a Helm release created by Fleet has no BundleDeployment",
-	Explain: "The agent uninstalls such releases, one in each cycle. It cannot remove the record of a bundle that was deleted with keepResources and a custom release name: " +
-		"that record remains and blocks the name.",
+	Explain: "No garbage collection is known to uninstall the release: its agent is gone, its objects are kept, or what decides could not be read. A release that garbage " +
+		"collection uninstalls is FD608. The agent cannot remove the record of a bundle that was deleted with keepResources and a custom release name: " +
+		"that record remains and blocks the name. While it exists, each cycle of garbage collection ends at it.",
 	run: func(in *Input, report func(Finding)) {
 		if !in.Whole {
 			return
 		}
 		for _, c := range in.Desired.Clusters {
+			uninstalled := map[string]bool{} // these are FD608
+			for _, x := range c.Removals {
+				uninstalled[x.Record.Release()] = x.Confirmed
+			}
 			for _, r := range c.Leftovers {
+				if uninstalled[r.Release()] {
+					continue
+				}
 				f := Finding{
 					Object: resolve.SecretRef(r.Name), Cluster: in.clusterName(c),
 					Message: fmt.Sprintf("release %s was created by Fleet for %q (agent in %s), and has no BundleDeployment",

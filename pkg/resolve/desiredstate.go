@@ -56,6 +56,8 @@ type Cluster struct {
 	ReleasesComplete bool
 	// Leftovers are releases with Fleet's annotations that are not among the known BundleDeployments of their agent.
 	Leftovers []*state.Record
+	// Removals are the releases that the garbage collection of an agent uninstalls, in the order of the collection. Some of them are Leftovers.
+	Removals []*Removal
 	// Unreadable are damaged records that no BundleDeployment names: it is not known which bundle they are of.
 	Unreadable []*state.Record
 	// OverBound are the records that exceed a size limit: their objects are not known.

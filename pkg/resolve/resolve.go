@@ -28,6 +28,8 @@ type Input struct {
 	StatedScope *string
 	// Carriers are the counts of the live objects of disputes, if they were counted.
 	Carriers map[DisputeKey]Carriers
+	// Removals are the facts about releases that garbage collection may remove, if they were read.
+	Removals map[RemovalKey]RemovalFacts
 	// Renderings replace the desired objects of the release records.
 	Renderings []*Rendering
 }
@@ -59,6 +61,7 @@ func Resolve(in Input) (desired *DesiredState, secrets [][]byte) {
 		r.outdatedNotes()
 		slices.Sort(r.out.Notes)
 		r.settleDisputes(in.Carriers)
+		r.removals(out.Deployments, in.Removals)
 	}
 	slices.SortStableFunc(out.Deployments, inOrder)
 	out.render(in.Renderings)
@@ -68,6 +71,7 @@ func Resolve(in Input) (desired *DesiredState, secrets [][]byte) {
 		}
 	}
 	for _, c := range out.Clusters {
+		c.sharedLosses()
 		secrets, c.secrets = append(secrets, c.secrets...), nil
 	}
 	return out, secrets

@@ -21,6 +21,8 @@ type Workload struct {
 	Version string
 	// Scope is the value of AGENT_SCOPE, empty if the variable is not set.
 	Scope string
+	// Idle is the reason why none of its pods runs; empty if one runs, or if its status is not known.
+	Idle string
 	// Doubt is the reason why the workload does not prove the scope: it does not run, or does not show its value. It is empty if it proves the scope.
 	Doubt string
 	// CheckinInterval is the value of CHECKIN_INTERVAL, empty if the variable is not set or not shown.
@@ -33,7 +35,8 @@ func readWorkload(kind string, raw []byte) (namespace, name string, out Workload
 	if err := object.Into(raw, &w); err != nil {
 		return "", "", Workload{}, err
 	}
-	out = Workload{Kind: kind, Doubt: w.idle()}
+	out = Workload{Kind: kind, Idle: w.idle()}
+	out.Doubt = out.Idle
 	for _, c := range w.Spec.Template.Spec.Containers {
 		if out.Version == "" {
 			out.Version = tag(c.Image)

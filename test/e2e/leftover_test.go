@@ -108,7 +108,7 @@ func TestLeftoverRelease(t *testing.T) {
 	expect(t, f.audit(), outcome{
 		Status:      1,
 		Deployments: map[string]string{"guestbook": "Ready"},
-		Findings:    []string{"FD606 secret apps/sh.helm.release.v1.gone.v1"},
+		Findings:    []string{"FD608 secret apps/sh.helm.release.v1.gone.v1"},
 	})
 }
 

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+)
+
+var willUninstall = Check{
+	Code: "FD608", Name: "WillUninstall", Severity: Error,
+	Title: "the agent's garbage collection will uninstall a Helm release",
+	Explain: "An agent regularly uninstalls the releases that it made for a BundleDeployment that no longer exists, or that now expects another release name or namespace. " +
+		"Helm then deletes the objects of the release by name, also those that another bundle has taken over. A deleted CustomResourceDefinition deletes all of its custom resources. " +
+		"Only objects with the annotation helm.sh/resource-policy: keep in the manifest, and releases that were deployed with keepResources, retain their objects. Agents before 0.15.6, " +
+		"and of 0.16.0, also uninstall valid releases of BundleDeployments with dots or with more than 53 characters in their names. To gain time, scale the agent to zero: " +
+		"a restart of the agent starts a cycle at once. Then restore the Bundle with the release name and namespace that it had, or back up the objects. " +
+		"This is reported only if the BundleDeployments of the agent and all release records were read.",
+	run: func(in *Input, report func(Finding)) {
+		for _, c := range in.Desired.Clusters {
+			for _, x := range c.Removals {
+				if in.reported(c, x) {
+					report(in.removal(c, x))
+				}
+			}
+		}
+	},
+}
+
+// reported reports whether a removal is in scope and confirmed.
+func (in *Input) reported(c *resolve.Cluster, x *resolve.Removal) bool {
+	if !x.Confirmed || in.Whole || x.Expects == nil {
+		return x.Confirmed && in.Whole
+	}
+	return slices.ContainsFunc(in.Desired.Deployments, func(d *resolve.BundleDeployment) bool { return d.BD == x.Expects && in.InScope(d) })
+}
+
+func (in *Input) removal(c *resolve.Cluster, x *resolve.Removal) Finding {
+	agent := x.Record.AgentNamespace
+	f := Finding{Object: resolve.SecretRef(x.Record.Name), Cluster: c.ClusterOfAgent(agent)}
+	why := fmt.Sprintf("BundleDeployment %s/%s does not exist", x.Watched, x.Record.BundleID)
+	switch {
+	case x.Converted:
+		why = fmt.Sprintf("this version of the agent expects %s for BundleDeployment %s/%s, and installs it again under the same name", x.Expected, x.Watched, x.Record.BundleID)
+	case x.Expects != nil:
+		why = fmt.Sprintf("BundleDeployment %s/%s expects release %s", x.Watched, x.Record.BundleID, x.Expected)
+	}
+	if x.Expects != nil {
+		f.BundleDeployment = x.Watched + "/" + x.Record.BundleID
+	}
+	f.Message = fmt.Sprintf("the agent in %s will uninstall release %s %s: %s", agent, x.Record.Release(), when(x), why)
+	f.Evidence = append([]string{in.cycles(c, agent)}, losses(x)...)
+	if x.BlockedBy != "" {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("each cycle of the agent now ends at release %s, of which it keeps the objects and cannot remove the record. "+
+			"Do not delete that record before this release is safe", x.BlockedBy))
+	}
+	if x.Expects != nil && len(x.Expects.Spec.Options.DownstreamResources) > 0 {
+		f.Evidence = append(f.Evidence, "the agent then also deletes the copies of the downstreamResources of the BundleDeployment")
+	}
+	kind := strings.ToLower(cmp.Or(c.State.Workloads[agent].Kind, "deployment"))
+	f.Remediation = fmt.Sprintf("if the objects are still needed, stop the agent before its next cycle: %s -n %s scale %s/%s --replicas=0",
+		in.on(c).Kubectl, shellescape.Quote(agent), kind, fleet.AgentName)
+	return f
+}
+
+// when returns the cycle in which a release is uninstalled.
+func when(x *resolve.Removal) string {
+	switch {
+	case x.BlockedBy != "":
+		return "as soon as the record of release " + x.BlockedBy + " is deleted"
+	case x.Cycle > 1:
+		return fmt.Sprintf("in cycle %d of its garbage collection from now", x.Cycle)
+	}
+	return "in the next cycle of its garbage collection"
+}
+
+// defaultInterval is the interval of garbage collection in the charts of Fleet.
+const defaultInterval = 15 * time.Minute
+
+// cycles returns the interval of an agent's garbage collection as a sentence.
+func (in *Input) cycles(c *resolve.Cluster, agent string) string {
+	interval, stated := defaultInterval, "default"
+	for _, o := range in.Desired.Fleet.Clusters {
+		recorded := o.Status.GarbageCollectionInterval
+		if recorded == nil || o.Namespace+"/"+o.Name != c.ClusterOfAgent(agent) {
+			continue
+		}
+		if d, err := time.ParseDuration(*recorded); err == nil && d > 0 {
+			interval, stated = d, "status of the Cluster"
+		}
+	}
+	s := fmt.Sprintf("a cycle begins %s to %s after the previous one (interval from the %s), and at once when the agent starts", interval, 2*interval, stated)
+	if idle := c.State.Workloads[agent].Idle; idle != "" {
+		s += "; the agent does not run now: " + idle
+	}
+	return s
+}
+
+// losses are the objects that are deleted and kept, as sentences.
+func losses(x *resolve.Removal) []string {
+	if len(x.Deletes)+x.Kept == 0 {
+		return []string{"the objects of the release are not known, or there are none"}
+	}
+	var named []string
+	for _, ref := range x.Deletes {
+		switch {
+		case ref.Kind == "CustomResourceDefinition":
+			s := "CustomResourceDefinition " + ref.Name
+			if n, known := x.CustomResources[ref.Name]; known {
+				s += " with " + count(n, "custom resource")
+			} else {
+				s += " with its custom resources, which could not be counted"
+			}
+			named = append(named, s)
+		case object.Group(ref.APIVersion) == "" && (ref.Kind == "PersistentVolumeClaim" || ref.Kind == "Namespace"):
+			named = append(named, ref.Kind+" "+strings.TrimPrefix(ref.Namespace+"/"+ref.Name, "/"))
+		}
+	}
+	all := "it deletes " + count(len(x.Deletes), "object")
+	if len(named) > 0 {
+		all += ", also " + strings.Join(named, ", ")
+	}
+	out := []string{all}
+	if x.Kept > 0 {
+		out = append(out, count(x.Kept, "object")+" with helm.sh/resource-policy: keep remain")
+	}
+	if len(x.Shared) > 0 {
+		var names []string
+		for _, o := range x.Shared {
+			names = append(names, fmt.Sprintf("%s %s of %s", o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), o.Deployment.Key()))
+		}
+		out = append(out, "it also deletes objects that other releases desire: "+list(names))
+	}
+	return out
+}

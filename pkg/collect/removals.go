@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Removals reads again what decides that garbage collection removes releases of a cluster: a BundleDeployment may have been created, or the release
+// removed, since the first read. It also counts the custom resources of the CustomResourceDefinitions that are deleted. management reads Fleet's
+// own objects.
+func (r *Reader) Removals(ctx context.Context, management *Reader, c *resolve.Cluster) (map[resolve.RemovalKey]resolve.RemovalFacts, error) {
+	if len(c.Removals) == 0 {
+		return nil, nil
+	}
+	r.progress.start("reading releases that will be uninstalled")
+	again := rereads{Reader: r, management: management, counts: map[schema.GroupKind]int{}}
+	if !c.State.Captured {
+		if err := again.read(ctx, c.Removals); err != nil {
+			return nil, err
+		}
+	}
+	out := map[resolve.RemovalKey]resolve.RemovalFacts{}
+	for _, x := range c.Removals {
+		facts := resolve.RemovalFacts{Confirmed: c.State.Captured}
+		if !c.State.Captured {
+			facts.Confirmed, facts.Undone = again.confirm(x)
+		}
+		for name, gk := range x.CustomKinds {
+			n, known, err := again.count(ctx, gk)
+			if err != nil {
+				return nil, err
+			}
+			if known {
+				if facts.CustomResources == nil {
+					facts.CustomResources = map[string]int{}
+				}
+				facts.CustomResources[name] = n
+			}
+		}
+		out[x.Key()] = facts
+	}
+	return out, nil
+}
+
+// rereads is what a second read of BundleDeployments and release records showed.
+type rereads struct {
+	*Reader
+	management           *Reader
+	deployments, records names
+	counts               map[schema.GroupKind]int // -1 if they could not be read
+}
+
+// names are the names of the objects in some namespaces.
+type names struct {
+	found    map[[2]string]bool
+	coverage source.Coverage
+}
+
+func (n names) of(namespace, name string) (found, known bool) {
+	_, known = n.coverage.Of(namespace)
+	return n.found[[2]string{namespace, name}], known
+}
+
+func (r *Reader) names(ctx context.Context, q source.Query) (names, error) {
+	out := names{found: map[[2]string]bool{}}
+	var err error
+	q.MetadataOnly = true
+	out.coverage, err = r.list(ctx, q, func(o source.Object) error {
+		m, err := o.ReadMeta()
+		if err == nil {
+			out.found[[2]string{m.Metadata.Namespace, m.Metadata.Name}] = true
+		}
+		return err
+	})
+	return out, err
+}
+
+func (a *rereads) read(ctx context.Context, removals []*resolve.Removal) error {
+	var watched, released []string
+	for _, x := range removals {
+		watched, released = append(watched, x.Watched), append(released, x.Record.Namespace)
+	}
+	var err error
+	// The records first: an agent that deploys a new BundleDeployment writes the record after the BundleDeployment.
+	if a.records, err = a.names(ctx, source.Query{Kind: secretKind, FieldSelector: "type=" + release.SecretType, Namespaces: distinct(released)}); err != nil {
+		return err
+	}
+	a.deployments, err = a.management.names(ctx, source.Query{Kind: v1alpha1.Kind(state.BundleDeployment), Namespaces: distinct(watched)})
+	return err
+}
+
+func distinct(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// confirm reports whether the second read shows the removal again, or shows that there is none.
+func (a *rereads) confirm(x *resolve.Removal) (confirmed, undone bool) {
+	recorded, known := a.records.of(x.Record.Namespace, x.Record.SecretName())
+	if known && !recorded {
+		return false, true
+	}
+	exists, read := a.deployments.of(x.Watched, x.Record.BundleID)
+	if read && exists != (x.Expects != nil) {
+		return false, true
+	}
+	return known && read, false
+}
+
+// count returns the number of custom resources of a kind; known is false if it could not be read.
+func (a *rereads) count(ctx context.Context, gk schema.GroupKind) (n int, known bool, err error) {
+	if n, counted := a.counts[gk]; counted {
+		return n, n >= 0, nil
+	}
+	k, served := a.Kinds.Preferred(gk)
+	whole := false
+	if served {
+		var cover source.Coverage
+		cover, err = a.List(ctx, source.Query{Kind: k.GroupVersionKind, MetadataOnly: true}, func(source.Object) error {
+			n++
+			return nil
+		})
+		_, whole = cover.Of("")
+		whole = whole && len(cover.Failures()) == 0
+	}
+	if !whole {
+		n = -1
+	}
+	a.counts[gk] = n
+	return n, n >= 0, err
+}
