@@ -125,7 +125,7 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err := r.settleDisputes(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.confirmRemovals(ctx); err != nil {
+	if err := r.delivery(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.render(ctx); err != nil {

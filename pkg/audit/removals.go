@@ -7,7 +7,23 @@ import (
 	"maps"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
+
+// delivery reads what only the checks of the delivery need. It does nothing for predictions, which do not run these checks.
+func (r *reading) delivery(ctx context.Context) error {
+	if r.options.Predict {
+		return nil
+	}
+	if err := r.ContentNames(ctx, r.desired.Fleet); err != nil {
+		return err
+	}
+	if f, all := r.desired.Coverage[state.Content].Of(""); !all && f.Reason != source.NotInSnapshot && f.Reason != source.KindNotServed && f != (source.Failure{}) {
+		r.gaps = append(r.gaps, source.NewGap("listing Content objects", f, "missing contents (FD601) are not found"))
+	}
+	return r.confirmRemovals(ctx)
+}
 
 // confirmRemovals reads again what decides about the releases that garbage collection uninstalls.
 func (r *reading) confirmRemovals(ctx context.Context) error {

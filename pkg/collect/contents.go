@@ -44,9 +44,10 @@ func clusterScoped(kinds *source.Kinds) map[string]bool {
 }
 
 // contents reads the files of a bundle, its options and values, from the management cluster's own objects.
-func (r *Reader) contents(ctx context.Context, d *resolve.BundleDeployment) (render.Input, error) {
+// damage is what is wrong with the Content; empty if nothing is, or if it was not read.
+func (r *Reader) contents(ctx context.Context, d *resolve.BundleDeployment) (in render.Input, damage string, err error) {
 	spec := &d.BD.Spec
-	in := render.Input{Options: spec.Options, ValuesHash: spec.ValuesHash, Commit: d.BD.Labels[fleet.CommitLabel], HelmOp: len(spec.HelmChartOptions) > 0}
+	in = render.Input{Options: spec.Options, ValuesHash: spec.ValuesHash, Commit: d.BD.Labels[fleet.CommitLabel], HelmOp: len(spec.HelmChartOptions) > 0}
 	id, _, _ := strings.Cut(spec.DeploymentID, ":")
 	switch {
 	case in.HelmOp:
@@ -58,20 +59,22 @@ func (r *Reader) contents(ctx context.Context, d *resolve.BundleDeployment) (ren
 		var c v1alpha1.Content
 		f, err := r.get(ctx, v1alpha1.Kind("Content"), "", id, &c)
 		if err != nil {
-			return in, err
+			return in, "", err
 		}
 		if f == nil {
 			if in.Resources, err = render.DecodeContent(&c); err != nil {
 				in.Gaps = append(in.Gaps, err.Error())
+				if !render.TooLarge(err) {
+					damage = err.Error()
+				}
 			}
 			break
 		}
 		if err := r.bundleResources(ctx, d, id, &in, *f); err != nil {
-			return in, err
+			return in, "", err
 		}
 	}
-	err := r.values(ctx, d, &in)
-	return in, err
+	return in, damage, r.values(ctx, d, &in)
 }
 
 // bundleResources reads the files from the Bundle if the Content could not be read and the Bundle still has the files that were deployed.

@@ -50,8 +50,10 @@ type rendering struct {
 	input render.Input
 	// missing are the values sources that do not exist on the cluster.
 	missing []render.ValuesRef
-	result  *render.Result
-	err     error // of package render
+	// damage is what is wrong with the Content.
+	damage string
+	result *render.Result
+	err    error // of package render
 }
 
 // Render renders bundles, each from its contents on the management cluster or from its files.
@@ -106,7 +108,7 @@ func (x *rendering) overLimit(total *int) string {
 // outcome returns the rendered bundle.
 func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 	d := x.Deployment
-	out := &resolve.Rendering{Cluster: x.Cluster, Key: d.Key(), CompetitorOnly: x.CompetitorOnly, OverLimit: overLimit}
+	out := &resolve.Rendering{Cluster: x.Cluster, Key: d.Key(), CompetitorOnly: x.CompetitorOnly, OverLimit: overLimit, ContentDamage: x.damage}
 	if x.Files != nil {
 		out.FileOptions = &x.input.Options
 	}
@@ -177,11 +179,11 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 	if x.Files != nil {
 		x.input = *x.Files
 	} else {
-		in, err := r.contents(ctx, d)
+		in, damage, err := r.contents(ctx, d)
 		if err != nil {
 			return err
 		}
-		x.input = in
+		x.input, x.damage = in, damage
 	}
 	in, target := &x.input, x.Target
 	if err := target.valuesFrom(ctx, x); err != nil {

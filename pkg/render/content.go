@@ -48,6 +48,9 @@ func DecodeContent(c *v1alpha1.Content) ([]v1alpha1.BundleResource, error) {
 	return m.Resources, nil
 }
 
+// TooLarge reports whether DecodeContent failed because of its own limits: then the Content is not known to be damaged.
+func TooLarge(err error) bool { return errors.Is(err, errTooLarge) }
+
 // manifest is the document of a Content.
 type manifest struct {
 	Resources []v1alpha1.BundleResource `json:"resources,omitempty"`

@@ -47,6 +47,8 @@ type Rendering struct {
 	// Refused is the reason why Fleet's agent would not deploy the bundle. OverLimit is the reason why it could not be rendered here. Both are empty if
 	// it was rendered.
 	Refused, OverLimit string
+	// ContentDamage is what is wrong with the Content of the bundle; empty if nothing is, or if it was not read.
+	ContentDamage string
 	// ClusterScoped are the cluster-scoped objects because of which the agent would refuse a bundle with a targetNamespace.
 	ClusterScoped []object.Ref
 	// Unresolved are the inputs that could not be resolved. If there are any, the agent may render other objects.

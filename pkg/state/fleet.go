@@ -25,6 +25,9 @@ type Fleet struct {
 	// NamespaceLabels are the labels of the Namespaces with Clusters, by name. They are read only if a mapping needs them.
 	NamespaceLabels map[string]map[string]string
 
+	// MissingContents are the names of Contents that BundleDeployments need and that do not exist. It is empty if not all could be read.
+	MissingContents map[string]bool
+
 	// ControllerVersion is the image tag of fleet-controller, empty if it was not read.
 	ControllerVersion string
 	// Agents decides whether the controller imports the agents of Clusters again.

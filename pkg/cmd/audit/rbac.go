@@ -33,9 +33,6 @@ const (
 		"it exits with 3. To avoid that, add the rule in the comment below."
 	roleTail = `# To find orphaned objects of kinds that no bundle deploys now, add:
 #   - {apiGroups: ["*"], resources: ["*"], verbs: ["list"]}
-# To render the desired objects from the bundles (--desired, preflight), add list on contents of
-# fleet.cattle.io, and on configmaps if a valuesFrom names one. To compare copies of
-# downstreamResources, add list on configmaps if one of them is a ConfigMap.
 # To adopt, add list on namespaces (at least kube-system: its uid identifies the cluster in the
 # receipt), and get and patch on the kinds.
 # To confirm differences with dry runs (--server-check=auto), add get and patch on the kinds;
@@ -89,7 +86,7 @@ func clusterRole(resources map[string][]string) *rbacv1.ClusterRole {
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
 		ObjectMeta: metav1.ObjectMeta{Name: roleName},
 	}
-	resources["fleet.cattle.io"] = append(resources["fleet.cattle.io"], "bundledeployments", "bundlenamespacemappings", "bundles", "clustergroups", "clusters", "gitrepos", "helmops")
+	resources["fleet.cattle.io"] = append(resources["fleet.cattle.io"], "bundledeployments", "bundlenamespacemappings", "bundles", "clustergroups", "clusters", "contents", "gitrepos", "helmops")
 	resources[""] = append(resources[""], "configmaps", "namespaces", "secrets")            // the configuration of the controller, and labels on which targets may depend
 	resources["apps"] = append(resources["apps"], "deployments", "statefulsets")            // Fleet's own, for its versions and the scope of the agent
 	resources["autoscaling"] = append(resources["autoscaling"], "horizontalpodautoscalers") // they may set the number of replicas

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+var contentMissing = Check{
+	Code: "FD601", Name: "ContentMissing", Severity: Error,
+	Title: "the Content with the manifests of a bundle is missing or damaged",
+	Explain: "The agent reads the manifests of a bundle from the Content that the deploymentID of the BundleDeployment names. Without it, the agent can neither deploy nor repair the bundle. " +
+		"The controller writes it again when it reconciles the Bundle. Bundles in OCI registries and HelmOps have no Content. A damaged Content is only found if the " +
+		"bundle is rendered (--desired=bundle).",
+	run: func(in *Input, report func(Finding)) {
+		users, damage := map[string][]*evaluate.BundleDeployment{}, map[string]string{}
+		for _, d := range in.Deployments {
+			if d.BD == nil {
+				continue
+			}
+			id := state.ContentID(d.BD)
+			switch {
+			case id == "":
+			case in.Desired.MissingContents[id]:
+				users[id] = append(users[id], d)
+			case d.Rendering.ContentDamage != "":
+				users[id], damage[id] = append(users[id], d), d.Rendering.ContentDamage
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(users)) {
+			report(in.content(id, damage[id], users[id]))
+		}
+	},
+}
+
+// content returns the finding about a Content that some bundle deployments need.
+func (in *Input) content(id, damage string, users []*evaluate.BundleDeployment) Finding {
+	f := Finding{Object: Ref(state.Content, "", id), Remediation: in.redeploy(users[0])}
+	var names []string
+	waiting := 0
+	for _, d := range users {
+		names = append(names, d.Key())
+		if d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID {
+			waiting++
+		}
+	}
+	if len(users) == 1 {
+		f.BundleDeployment, f.Cluster = users[0].Key(), users[0].Cluster
+	}
+	f.Message = fmt.Sprintf("content %s does not exist: it has the manifests of %s", id, list(names))
+	if damage != "" {
+		f.Message = fmt.Sprintf("the manifests of %s cannot be read: %s", list(names), damage)
+	}
+	if waiting > 0 {
+		f.Evidence = append(f.Evidence, count(waiting, "bundle deployment")+" cannot be deployed without it")
+	}
+	if waiting < len(users) {
+		f.Evidence = append(f.Evidence, count(len(users)-waiting, "bundle deployment")+" with it applied cannot be deployed again")
+	}
+	return f
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+)
+
+// Content is the kind of the objects with the manifests of bundles. They are not in Kinds: only their names are read.
+const Content = "Content"
+
+// contentPrefix begins the name of every Content.
+const contentPrefix = "s-"
+
+// ContentID returns the name of the Content that a BundleDeployment needs; empty if it needs none: its contents are in an OCI registry, the agent downloads a
+// chart, or it is being deleted. Source: docs/fleet-behavior.md, 2.2 and 2.3.
+func ContentID(bd *v1alpha1.BundleDeployment) string {
+	id, _, ok := strings.Cut(bd.Spec.DeploymentID, ":")
+	if !ok || !strings.HasPrefix(id, contentPrefix) || bd.Spec.OCIContents || len(bd.Spec.HelmChartOptions) > 0 || bd.DeletionTimestamp != nil {
+		return ""
+	}
+	return id
+}
+
+// ContentIDs returns the names of the Contents that BundleDeployments need, each with these BundleDeployments.
+func (f *Fleet) ContentIDs() map[string][]*v1alpha1.BundleDeployment {
+	out := map[string][]*v1alpha1.BundleDeployment{}
+	for _, bd := range f.BundleDeployments {
+		if id := ContentID(bd); id != "" {
+			out[id] = append(out[id], bd)
+		}
+	}
+	return out
+}
