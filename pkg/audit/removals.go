@@ -22,6 +22,9 @@ func (r *reading) delivery(ctx context.Context) error {
 	if f, all := r.desired.Coverage[state.Content].Of(""); !all && f.Reason != source.NotInSnapshot && f.Reason != source.KindNotServed && f != (source.Failure{}) {
 		r.gaps = append(r.gaps, source.NewGap("listing Content objects", f, "missing contents (FD601) are not found"))
 	}
+	if err := r.Controllers(ctx, r.desired.Fleet); err != nil {
+		return err
+	}
 	return r.confirmRemovals(ctx)
 }
 

@@ -5,6 +5,8 @@ package collect
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -40,7 +42,16 @@ func (r *Reader) ContentNames(ctx context.Context, f *state.Fleet) error {
 
 // missingContents returns those of the needed Contents that do not exist. It returns none if not all Contents could be read.
 func (r *Reader) missingContents(ctx context.Context, f *state.Fleet, needed map[string][]*v1alpha1.BundleDeployment) (map[string][]*v1alpha1.BundleDeployment, error) {
-	names, err := r.names(ctx, source.Query{Kind: v1alpha1.Kind(state.Content)})
+	f.DeletingContents = nil
+	names, err := r.namesWith(ctx, source.Query{Kind: v1alpha1.Kind(state.Content)}, func(raw []byte) {
+		var m struct {
+			Metadata metav1.ObjectMeta `json:"metadata"`
+		}
+		if object.Into(raw, &m) == nil && m.Metadata.DeletionTimestamp != nil {
+			f.DeletingContents = append(f.DeletingContents, state.Deleting{Kind: state.Content, Name: m.Metadata.Name,
+				Since: m.Metadata.DeletionTimestamp.Time, Finalizers: m.Metadata.Finalizers})
+		}
+	})
 	f.Coverage[state.Content] = names.coverage
 	out := map[string][]*v1alpha1.BundleDeployment{}
 	for id, deployments := range needed {

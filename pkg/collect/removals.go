@@ -72,6 +72,11 @@ func (n names) of(namespace, name string) (found, known bool) {
 }
 
 func (r *Reader) names(ctx context.Context, q source.Query) (names, error) {
+	return r.namesWith(ctx, q, func([]byte) {})
+}
+
+// namesWith also passes each object, as JSON with its metadata, to a function.
+func (r *Reader) namesWith(ctx context.Context, q source.Query, each func(raw []byte)) (names, error) {
 	out := names{found: map[[2]string]bool{}}
 	var err error
 	q.MetadataOnly = true
@@ -79,6 +84,7 @@ func (r *Reader) names(ctx context.Context, q source.Query) (names, error) {
 		m, err := o.ReadMeta()
 		if err == nil {
 			out.found[[2]string{m.Metadata.Namespace, m.Metadata.Name}] = true
+			each(o.Raw)
 		}
 		return err
 	})

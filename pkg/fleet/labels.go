@@ -65,4 +65,7 @@ const (
 	// CheckinIntervalEnv is the environment variable of the agent with the interval of its heartbeat.
 	CheckinIntervalEnv = "CHECKIN_INTERVAL"
 	ControllerName     = "fleet-controller" // Deployment and ConfigMap in the system namespace
+	// GitJobName and HelmOpsName are the Deployments of the controllers of GitRepos and HelmOps.
+	GitJobName  = "gitjob"
+	HelmOpsName = "helmops"
 )

@@ -28,6 +28,11 @@ type Fleet struct {
 	// MissingContents are the names of Contents that BundleDeployments need and that do not exist. It is empty if not all could be read.
 	MissingContents map[string]bool
 
+	// DeletingContents are the Contents that are being deleted. Contents are only read if a BundleDeployment needs one.
+	DeletingContents []Deleting
+	// Controllers are the Deployments of Fleet's controllers by name, nil for one that does not exist. Only those that matter are read.
+	Controllers map[string]*Workload
+
 	// ControllerVersion is the image tag of fleet-controller, empty if it was not read.
 	ControllerVersion string
 	// Agents decides whether the controller imports the agents of Clusters again.

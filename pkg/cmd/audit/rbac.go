@@ -33,8 +33,8 @@ const (
 		"it exits with 3. To avoid that, add the rule in the comment below."
 	roleTail = `# To find orphaned objects of kinds that no bundle deploys now, add:
 #   - {apiGroups: ["*"], resources: ["*"], verbs: ["list"]}
-# To adopt, add list on namespaces (at least kube-system: its uid identifies the cluster in the
-# receipt), and get and patch on the kinds.
+# To adopt, add get and patch on the kinds. The list of namespaces identifies the cluster in the
+# receipt by the uid of kube-system.
 # To confirm differences with dry runs (--server-check=auto), add get and patch on the kinds;
 # nothing is stored.
 # To bind the role:

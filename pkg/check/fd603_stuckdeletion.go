@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// stuckAfter is how long a deletion may take. A controller of Fleet needs seconds, an overloaded one minutes.
+const stuckAfter = 10 * time.Minute
+
+var stuckDeletion = Check{
+	Code: "FD603", Name: "StuckDeletion", Severity: Warning,
+	Title: "the deletion of an object of Fleet does not end",
+	Explain: "An object is deleted when its last finalizer is removed. For Fleet's own finalizers, a controller of Fleet does that: gitjob for a GitRepo, helmops for a HelmOp, fleet-controller " +
+		"for the others. A Bundle waits for its BundleDeployments, a GitRepo or HelmOp for its Bundles. This is reported after 10 minutes. " +
+		"If you remove a finalizer by hand, what its controller would have cleaned up remains.",
+	run: func(in *Input, report func(Finding)) {
+		if in.Now().IsZero() {
+			return
+		}
+		inScope := map[string]bool{}
+		for _, d := range in.Deployments {
+			if d.BD != nil {
+				inScope[d.Key()] = true
+			}
+		}
+		var children map[[2]string]int
+		for _, o := range in.Desired.Deleting() {
+			if !in.Whole && (o.Kind != state.BundleDeployment || !inScope[o.Namespace+"/"+o.Name]) || in.Now().Sub(o.Since) < stuckAfter {
+				continue
+			}
+			if children == nil {
+				children = in.children()
+			}
+			report(in.stuck(&o, children[[2]string{o.Kind, o.Namespace + "/" + o.Name}]))
+		}
+	},
+}
+
+// stuck returns the finding about an object that waits for a number of children.
+func (in *Input) stuck(o *state.Deleting, children int) Finding {
+	ref := Ref(o.Kind, o.Namespace, o.Name)
+	f := Finding{
+		Object: ref,
+		Message: fmt.Sprintf("%s %s has been in deletion for %s: finalizers %s",
+			o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), in.Now().Sub(o.Since).Truncate(time.Minute), strings.Join(o.Finalizers, ", ")),
+		Remediation: in.Commands.kubectl(ref) + " get " + kubectlName(ref) + " -o yaml",
+	}
+	if len(o.Finalizers) == 0 {
+		f.Message = fmt.Sprintf("%s has been in deletion for %s, without a finalizer", strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), in.Now().Sub(o.Since).Truncate(time.Minute))
+	}
+	if o.Kind == state.BundleDeployment {
+		f.BundleDeployment = o.Namespace + "/" + o.Name
+	}
+	said := map[string]bool{}
+	for _, finalizer := range o.Finalizers {
+		name := o.RemoverOf(finalizer)
+		s := finalizer + " is not a finalizer of Fleet: its own controller must remove it"
+		if name != "" {
+			s = in.remover(name)
+		}
+		if s != "" && !said[s] {
+			said[s] = true
+			f.Evidence = append(f.Evidence, s)
+		}
+	}
+	switch {
+	case children == 0:
+	case o.Kind == state.GitRepo || o.Kind == state.HelmOp:
+		f.Evidence = append(f.Evidence, "it still has "+count(children, "Bundle"))
+	default:
+		f.Evidence = append(f.Evidence, "it still has "+count(children, "BundleDeployment"))
+	}
+	return f
+}
+
+// remover describes the Deployment that removes a finalizer; empty if it was not read.
+func (in *Input) remover(name string) string {
+	w, read := in.Desired.Controllers[name]
+	switch {
+	case !read:
+		return ""
+	case w == nil:
+		return "Deployment " + name + ", which removes the finalizer, does not exist"
+	case w.Idle != "":
+		return "Deployment " + name + ", which removes the finalizer, does not run: " + w.Idle
+	}
+	return "Deployment " + name + ", which removes the finalizer, exists: its log has the reason"
+}
+
+// children counts the Bundles of each GitRepo and HelmOp, and the BundleDeployments of each Bundle and Cluster, by kind and "namespace/name".
+func (in *Input) children() map[[2]string]int {
+	out := map[[2]string]int{}
+	for _, kind := range []string{state.Bundle, state.ClusterKind} {
+		for _, a := range in.Tree[kind] {
+			out[[2]string{kind, a.Key()}] = a.All
+		}
+	}
+	for _, b := range in.Desired.Bundles {
+		for kind, label := range map[string]string{state.GitRepo: fleet.RepoLabel, state.HelmOp: fleet.HelmOpLabel} {
+			if name := b.Labels[label]; name != "" {
+				out[[2]string{kind, b.Namespace + "/" + name}]++
+			}
+		}
+	}
+	return out
+}

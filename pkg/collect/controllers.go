@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Controllers reads the Deployments that remove the finalizers of objects that are being deleted. It reads nothing if there are none.
+func (r *Reader) Controllers(ctx context.Context, f *state.Fleet) error {
+	wanted := map[string]bool{}
+	for _, d := range f.Deleting() {
+		for _, finalizer := range d.Finalizers {
+			wanted[d.RemoverOf(finalizer)] = true
+		}
+	}
+	delete(wanted, "")
+	for name := range wanted {
+		q := source.Query{Kind: deploymentKind, FieldSelector: "metadata.name=" + name}
+		cover, err := r.list(ctx, q, func(o source.Object) error { return f.AddWorkload(o.Raw) })
+		if err != nil {
+			return err
+		}
+		if _, whole := cover.Of(""); whole && f.Controllers[name] == nil {
+			if f.Controllers == nil {
+				f.Controllers = map[string]*state.Workload{}
+			}
+			f.Controllers[name] = nil // it does not exist
+		}
+	}
+	return nil
+}
