@@ -4,6 +4,7 @@ package collect
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"sync"
 
@@ -71,12 +72,27 @@ func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex
 	cover, err := r.list(ctx, q, func(o source.Object) error {
 		mu.Lock()
 		defer mu.Unlock()
-		return kind.Add(out, o.Raw)
+		if err := kind.Add(out, o.Raw); err != nil {
+			return err
+		}
+		if kind.Name == state.GitRepo {
+			specWritten(out.GitRepos[len(out.GitRepos)-1], o.ManagedFields)
+		}
+		return nil
 	})
 	mu.Lock()
 	defer mu.Unlock()
 	out.Coverage[kind.Name] = cover
 	return err
+}
+
+// specWritten sets when the spec of a GitRepo was last written. A source keeps the managedFields in the object, or separately as JSON.
+func specWritten(g *v1alpha1.GitRepo, managedFields []byte) {
+	fields := g.ManagedFields
+	if len(managedFields) > 0 && json.Unmarshal(managedFields, &fields) != nil {
+		fields = nil // the time is only needed to report a delay
+	}
+	g.SpecWritten, g.ManagedFields = v1alpha1.SpecWritten(fields), nil
 }
 
 // deploymentsOfClusters reads the BundleDeployments of each cluster for users who may not list them in all namespaces.

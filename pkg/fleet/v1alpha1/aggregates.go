@@ -2,7 +2,11 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Summary counts BundleDeployments by state.
 //
@@ -63,7 +67,10 @@ type GitRepo struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec GitRepoSpec `json:"spec,omitempty"`
 	// +kubebuilder:pruning:PreserveUnknownFields
-	Status Status `json:"status,omitempty"`
+	Status GitRepoStatus `json:"status,omitempty"`
+
+	// SpecWritten is when the spec was last written; zero if it is not known.
+	SpecWritten time.Time `json:"-"`
 }
 
 // GitRepoSpec has the fields of a GitRepo's spec that are read.
@@ -71,7 +78,12 @@ type GitRepo struct {
 // +kubebuilder:pruning:PreserveUnknownFields
 type GitRepoSpec struct {
 	// ForceSyncGeneration makes Fleet deploy every bundle of the GitRepo again when it changes.
-	ForceSyncGeneration int64 `json:"forceSyncGeneration,omitempty"`
+	ForceSyncGeneration int64  `json:"forceSyncGeneration,omitempty"`
+	Repo                string `json:"repo,omitempty"`
+	// PollingInterval is a Go duration; 15 seconds if it is empty.
+	PollingInterval string `json:"pollingInterval,omitempty"`
+	DisablePolling  bool   `json:"disablePolling,omitempty"`
+	Paused          bool   `json:"paused,omitempty"`
 }
 
 // HelmOp is a Helm chart that Fleet deploys without Git.

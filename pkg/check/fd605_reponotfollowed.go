@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+const (
+	// behindAfter is how long Fleet may take to follow a change. A Job needs minutes if images must be pulled or many Jobs wait.
+	behindAfter = 15 * time.Minute
+	// defaultPolling is the polling interval of a GitRepo that states none.
+	defaultPolling = 15 * time.Second
+	// jobInProgress is the gitJobStatus while a Job runs.
+	jobInProgress = "InProgress"
+)
+
+var repoNotFollowed = Check{
+	Code: "FD605", Name: "RepoNotFollowed", Severity: Warning,
+	Title: "a GitRepo is not followed",
+	Explain: "The repository is not polled, a change of the GitRepo did not start a Job, or no Bundle has the commit in its status: Fleet before 0.15.2 forgets a commit if its Job cannot be " +
+		"created (rancher/fleet#4948). This is reported after 15 minutes, or after three polling intervals if that is longer. A new forceSyncGeneration starts a Job.",
+	run: func(in *Input, report func(Finding)) {
+		if !in.Whole || in.Now().IsZero() {
+			return
+		}
+		var commits map[string]*repoCommits
+		for _, g := range in.Desired.GitRepos {
+			if g.Spec.Paused || g.DeletionTimestamp != nil || g.Spec.Repo == "" {
+				continue
+			}
+			if commits == nil {
+				commits = in.commits()
+			}
+			for _, message := range in.behind(g, commits[g.Namespace+"/"+g.Name]) {
+				report(Finding{
+					Object: Ref(state.GitRepo, g.Namespace, g.Name), Message: message, AsOf: g.Reported().AsOf,
+					Remediation: fmt.Sprintf("%s%s patch gitrepo %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'",
+						in.Commands.Kubectl, inNamespace(g.Namespace), shellescape.Quote(g.Name), g.Spec.ForceSyncGeneration+1),
+				})
+			}
+		}
+	},
+}
+
+// repoCommits are the commits of the Bundles of a GitRepo.
+type repoCommits struct {
+	of      map[string]bool
+	without bool // a Bundle has no commit
+}
+
+func (in *Input) commits() map[string]*repoCommits {
+	out := map[string]*repoCommits{}
+	for _, b := range in.Desired.Bundles {
+		name := b.Labels[fleet.RepoLabel]
+		if name == "" {
+			continue
+		}
+		key := b.Namespace + "/" + name
+		if out[key] == nil {
+			out[key] = &repoCommits{of: map[string]bool{}}
+		}
+		commit := b.Labels[fleet.CommitLabel]
+		out[key].of[commit] = true
+		out[key].without = out[key].without || commit == ""
+	}
+	return out
+}
+
+// behind returns in what a GitRepo is behind, as sentences.
+func (in *Input) behind(g *v1alpha1.GitRepo, bundles *repoCommits) []string {
+	var out []string
+	name, s := g.Namespace+"/"+g.Name, &g.Status
+	if last, late := in.polledLate(g); late {
+		out = append(out, fmt.Sprintf("GitRepo %s was polled last at %s", name, last.UTC().Format(time.RFC3339)))
+	}
+	if settled := !g.SpecWritten.IsZero() && in.late(g.SpecWritten, behindAfter); settled {
+		switch {
+		case s.ObservedGeneration < g.Generation:
+			out = append(out, fmt.Sprintf("Fleet has not followed generation %d of GitRepo %s since %s: it observed %d",
+				g.Generation, name, g.SpecWritten.UTC().Format(time.RFC3339), s.ObservedGeneration))
+		case s.UpdateGeneration != g.Spec.ForceSyncGeneration && s.GitJobStatus != jobInProgress:
+			out = append(out, fmt.Sprintf("Fleet has not followed forceSyncGeneration %d of GitRepo %s since %s: it updated for %d",
+				g.Spec.ForceSyncGeneration, name, g.SpecWritten.UTC().Format(time.RFC3339), s.UpdateGeneration))
+		}
+	}
+	if bundles == nil || bundles.without || s.Commit == "" || bundles.of[s.Commit] || s.GitJobStatus == jobInProgress || !in.Desired.Read(state.Bundle, g.Namespace) {
+		return out
+	}
+	if changed, err := time.Parse(time.RFC3339, g.Reported().AsOf); err == nil && in.late(changed, behindAfter) {
+		out = append(out, fmt.Sprintf("no Bundle of GitRepo %s has commit %s of its status, and no Job for it is in progress", name, s.Commit))
+	}
+	return out
+}
+
+// polledLate returns the time of the last poll, and whether it is too long ago.
+func (in *Input) polledLate(g *v1alpha1.GitRepo) (time.Time, bool) {
+	last, err := time.Parse(time.RFC3339, g.Status.LastPollingTriggered)
+	if g.Spec.DisablePolling || err != nil {
+		return last, false // older versions do not write it
+	}
+	interval, err := time.ParseDuration(g.Spec.PollingInterval)
+	if err != nil || interval <= 0 {
+		interval = defaultPolling
+	}
+	return last, in.late(last, max(3*interval, behindAfter))
+}
+
+// late reports whether a time is longer ago.
+func (in *Input) late(t time.Time, than time.Duration) bool { return in.Now().Sub(t) > than }
