@@ -4,14 +4,28 @@ package check
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"time"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 var releaseRecord = Check{
 	Code: "FD602", Name: "ReleaseRecord", Severity: Error,
 	Title: "the release record is pending, failed, pruned or damaged",
 	Explain: "Fleet's desired objects are the manifest in one revision of the Helm release. If that revision was deleted, Fleet treats the bundle as empty and reports " +
-		"it as ready. At a pending revision, Helm was interrupted; a failed revision was not applied completely.",
+		"it as ready. At a pending revision, Helm was interrupted; a failed revision was not applied completely. A failed revision is replaced by the next deploy. A pending one makes Helm " +
+		"refuse every further deploy: if no agent is at work on it, delete its record, so that the revision before it counts again, and deploy the bundle again. From Fleet 0.15 on, the agent itself " +
+		"resolves a first revision that is pending. Fleet's own releases (fleet, fleet-crd, fleet-agent) are checked too: while one of them is pending or failed, " +
+		"parts of Fleet may have another version than the rest.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			for _, t := range d.RecordProblems {
@@ -19,10 +33,61 @@ var releaseRecord = Check{
 				if name := "release " + t.Record.Release(); !strings.Contains(t.Detail, name) {
 					f.Message = name + ": " + t.Detail
 				}
-				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s", t.Record.Namespace, t.Record.SecretName(), t.Status)}
+				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s%s", t.Record.Namespace, t.Record.SecretName(), t.Status, since(t.Since))}
 				f.Remediation = in.redeploy(d)
+				if in.blocksHelm(d, t) {
+					f.Evidence = append(f.Evidence, "Helm refuses to deploy the release while this revision is pending")
+					f.Remediation = in.Commands.Kubectl + inNamespace(t.Record.Namespace) + " delete secret " + shellescape.Quote(t.Record.SecretName())
+				}
 				report(f)
 			}
 		}
+		if in.Whole && !in.StatusOnly {
+			for _, c := range in.Desired.Clusters {
+				in.fleetsReleases(c, report)
+			}
+		}
 	},
+}
+
+// since returns when a revision began, as the end of a sentence.
+func since(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return " since " + t.UTC().Format(time.RFC3339)
+}
+
+// orphanedInstalls is the first minor version of Fleet whose agent resolves a first revision that is pending (docs/fleet-behavior.md, 1.7).
+const orphanedInstalls = 15
+
+// blocksHelm reports whether a pending revision makes Helm refuse every deploy, and Fleet does not resolve that by itself.
+func (in *Input) blocksHelm(d *evaluate.BundleDeployment, t resolve.RecordProblem) bool {
+	if !strings.HasPrefix(t.Status, "pending-") || d.On == nil {
+		return false
+	}
+	agent, known := fleet.ParseVersion(d.On.AgentVersion(d.Namespace))
+	return t.Record.Revision > 1 || known && agent.Before(orphanedInstalls, 0)
+}
+
+// fleetsReleases reports the releases of Fleet itself that are pending or failed. They are installed by Rancher or with Helm, and have no bundle.
+func (in *Input) fleetsReleases(c *resolve.Cluster, report func(Finding)) {
+	for _, name := range slices.Sorted(maps.Keys(c.State.Latest)) {
+		r := c.State.Latest[name]
+		if r.BundleID != "" || r.Damaged != "" || !fleetsRelease(c, r) || !r.Pending() && r.Status != release.StatusFailed && r.Status != release.StatusUninstalling {
+			continue
+		}
+		report(Finding{
+			Object:      resolve.SecretRef(r.Name),
+			Message:     fmt.Sprintf("release %s of Fleet itself: revision %d is %s", r.Release(), r.Revision, r.Status),
+			Evidence:    []string{fmt.Sprintf("record %s/%s is %s%s", r.Namespace, r.SecretName(), r.Status, since(r.Deployed))},
+			Remediation: in.Commands.Helm + inNamespace(r.Namespace) + " history " + shellescape.Quote(r.Name.Name),
+		})
+	}
+}
+
+// fleetsRelease reports whether a release is one of those that install Fleet, in a namespace of Fleet.
+func fleetsRelease(c *resolve.Cluster, r *state.Record) bool {
+	names := r.Name.Name == "fleet" || r.Name.Name == "fleet-crd" || fleet.IsAgentBundle(r.Name.Name)
+	return names && (fleet.IsSystemNamespace(r.Namespace) || c.State.AgentNamespaces()[r.Namespace])
 }

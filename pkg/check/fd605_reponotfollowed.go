@@ -25,7 +25,7 @@ const (
 var repoNotFollowed = Check{
 	Code: "FD605", Name: "RepoNotFollowed", Severity: Warning,
 	Title: "a GitRepo is not followed",
-	Explain: "The repository is not polled, a change of the GitRepo did not start a Job, or no Bundle has the commit in its status: Fleet before 0.15.2 forgets a commit if its Job cannot be " +
+	Explain: "The repository is not polled, a change of the GitRepo did not start a Job, or no Bundle has the commit in its status: Fleet before 0.15.1 forgets a commit if its Job cannot be " +
 		"created (rancher/fleet#4948). This is reported after 15 minutes, or after three polling intervals if that is longer. A new forceSyncGeneration starts a Job.",
 	run: func(in *Input, report func(Finding)) {
 		if !in.Whole || in.Now().IsZero() {

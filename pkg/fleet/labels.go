@@ -53,6 +53,11 @@ const (
 	KeepResourcesAnnotation  = "fleet.cattle.io/keep-resources"
 )
 
+// IsSystemNamespace reports whether Fleet is usually installed in a namespace.
+func IsSystemNamespace(namespace string) bool {
+	return namespace == "cattle-fleet-system" || namespace == "cattle-fleet-local-system"
+}
+
 // Objects of an agent on its cluster.
 const (
 	AgentName = "fleet-agent" // Secret, Deployment or StatefulSet in the agent's namespace

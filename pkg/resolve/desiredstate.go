@@ -213,6 +213,8 @@ type RecordProblem struct {
 	Record release.Name
 	Status string // Helm's, or "pruned", "damaged"
 	Detail string
+	// Since is when Helm began with this revision; zero if it is not known.
+	Since time.Time
 }
 
 // AgentVersion returns the image tag of the agent that deploys the BundleDeployments in a namespace; empty if it is not known.

@@ -245,7 +245,7 @@ func (r *resolver) desired(d *BundleDeployment, agent string) {
 		}
 		d.Problem = NoReleaseRecord
 		d.Detail = fmt.Sprintf("revision %d of release %s is no longer recorded", d.Release.Revision, d.Release.Release())
-		d.RecordProblems = append(d.RecordProblems, RecordProblem{d.Release, "pruned", d.Detail + "; Fleet treats it as an empty bundle"})
+		d.RecordProblems = append(d.RecordProblems, RecordProblem{Record: d.Release, Status: "pruned", Detail: d.Detail + "; Fleet treats it as an empty bundle"})
 		return
 	}
 	rec := history[i]
@@ -257,7 +257,7 @@ func (r *resolver) desired(d *BundleDeployment, agent string) {
 			d.Detail = rec.ManifestError.Error()
 		}
 		if rec.OverBound == "" && !errors.Is(rec.ManifestError, release.ErrNoManifest) { // a record that was not read is not known to be damaged
-			d.RecordProblems = append(d.RecordProblems, RecordProblem{d.Release, "damaged", d.Detail})
+			d.RecordProblems = append(d.RecordProblems, RecordProblem{Record: d.Release, Status: "damaged", Detail: d.Detail})
 		}
 		return
 	}
@@ -321,7 +321,7 @@ func (d *BundleDeployment) addRecordProblems(history []*state.Record) {
 		switch {
 		case rec.Damaged != "":
 			if rec.Name != d.Release && rec.OverBound == "" { // the other problems are reported together with their effect
-				d.RecordProblems = append(d.RecordProblems, RecordProblem{rec.Name, "damaged", fmt.Sprintf("revision %d: %s", rec.Revision, rec.Damaged)})
+				d.RecordProblems = append(d.RecordProblems, RecordProblem{Record: rec.Name, Status: "damaged", Detail: fmt.Sprintf("revision %d: %s", rec.Revision, rec.Damaged)})
 			}
 			continue
 		case rec.Pending():
@@ -333,7 +333,8 @@ func (d *BundleDeployment) addRecordProblems(history []*state.Record) {
 		default:
 			continue
 		}
-		d.RecordProblems = append(d.RecordProblems, RecordProblem{rec.Name, rec.Status, fmt.Sprintf("revision %d is %s: %s", rec.Revision, rec.Status, what)})
+		d.RecordProblems = append(d.RecordProblems, RecordProblem{Record: rec.Name, Status: rec.Status,
+			Detail: fmt.Sprintf("revision %d is %s: %s", rec.Revision, rec.Status, what), Since: rec.Deployed})
 	}
 }
 
