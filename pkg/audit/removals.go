@@ -25,7 +25,33 @@ func (r *reading) delivery(ctx context.Context) error {
 	if err := r.Controllers(ctx, r.desired.Fleet); err != nil {
 		return err
 	}
+	if err := r.namespaces(ctx); err != nil {
+		return err
+	}
 	return r.confirmRemovals(ctx)
+}
+
+// namespaces reads the metadata of Namespaces if a deployment states some.
+func (r *reading) namespaces(ctx context.Context) error {
+	stated := false
+	for i, c := range r.desired.Clusters {
+		wanted := c.StatedNamespaces()
+		if len(wanted) == 0 {
+			continue
+		}
+		found, f, err := r.clusters[i].Namespaces(ctx, wanted)
+		if err != nil {
+			return err
+		}
+		if found == nil && f.Reason != source.NotInSnapshot {
+			r.gaps = append(r.gaps, source.NewGap("listing Namespaces", f, "missing labels and annotations of namespaces (FD110) are not found"))
+		}
+		r.input.Clusters[i].Namespaces, stated = found, true
+	}
+	if stated {
+		r.resolve()
+	}
+	return nil
 }
 
 // confirmRemovals reads again what decides about the releases that garbage collection uninstalls.

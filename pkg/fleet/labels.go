@@ -53,6 +53,9 @@ const (
 	KeepResourcesAnnotation  = "fleet.cattle.io/keep-resources"
 )
 
+// PodSecurityPrefix begins the labels of a Namespace for Pod Security, which some versions of the agent do not write (docs/fleet-behavior.md, 1.10).
+const PodSecurityPrefix = "pod-security.kubernetes.io/"
+
 // IsSystemNamespace reports whether Fleet is usually installed in a namespace.
 func IsSystemNamespace(namespace string) bool {
 	return namespace == "cattle-fleet-system" || namespace == "cattle-fleet-local-system"

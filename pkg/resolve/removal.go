@@ -198,7 +198,7 @@ func ExpectedRelease(bd *v1alpha1.BundleDeployment, converted bool) string {
 	case converted:
 		name = fleet.HelmReleaseName(name)
 	}
-	return cmp.Or(o.TargetNamespace, o.DefaultNamespace, fleet.DefaultNamespace) + "/" + name
+	return o.ReleaseNamespace() + "/" + name
 }
 
 // losses finds the objects that the removal of a release deletes. Helm deletes by name: it also deletes an object that another release has taken over.

@@ -38,11 +38,17 @@ type Cluster struct {
 	// Latest has the highest recorded revision of each release by the same names, without its objects.
 	Latest map[string]*Record
 
+	// Namespaces are the labels and annotations of the namespaces for which a deployment states some; nil if they were not read completely.
+	Namespaces map[string]NamespaceMeta
+
 	// Coverage reports which of these objects were read. Only an adoption plan needs ConfigMaps.
 	Coverage struct{ AgentSecrets, Records, ConfigMaps source.Coverage }
 
 	budget budget
 }
+
+// NamespaceMeta has the labels and annotations of a live Namespace.
+type NamespaceMeta struct{ Labels, Annotations map[string]string }
 
 // Namespaced reports whether a kind has namespaces, according to the source or, if the source does not have it, the table of built-in kinds.
 func (c *Cluster) Namespaced(gvk schema.GroupVersionKind) bool {

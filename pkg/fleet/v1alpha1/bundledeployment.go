@@ -3,6 +3,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,8 +65,16 @@ type Options struct {
 	ForceSyncGeneration int64 `json:"forceSyncGeneration,omitempty"`
 	// DeleteCRDResources makes an uninstall delete CRDs, which it otherwise keeps.
 	DeleteCRDResources bool `json:"deleteCRDResources,omitempty"`
+	// NamespaceLabels and NamespaceAnnotations are written to the namespace of the release.
+	NamespaceLabels      map[string]string `json:"namespaceLabels,omitempty"`
+	NamespaceAnnotations map[string]string `json:"namespaceAnnotations,omitempty"`
 	// DownstreamResources are copied to the cluster, into the namespace of the release.
 	DownstreamResources []DownstreamResource `json:"downstreamResources,omitempty"`
+}
+
+// ReleaseNamespace returns the namespace of the release. Source: docs/fleet-behavior.md, 1.4.
+func (o *Options) ReleaseNamespace() string {
+	return cmp.Or(o.TargetNamespace, o.DefaultNamespace, "default")
 }
 
 // DiffOptions exclude differences from the status.
