@@ -114,7 +114,7 @@ type expectedDeployment struct {
 	HelmOp   string `json:"helmOp"`
 	Cluster  string `json:"cluster"`
 	From     string `json:"from"`     // release, bundle or files
-	Reported string `json:"reported"` // the state that Fleet reports
+	Reported string `json:"reported"` // the state that Fleet reports, with " (old)" if it is marked as old
 }
 
 // completeCodes are the codes that a case lists completely. Any other finding with one of these codes is an error.
@@ -260,6 +260,9 @@ func stateOf(bd report.BundleDeployment, want expectedDeployment) expectedDeploy
 	}
 	if want.Reported != "" && bd.Reported != nil {
 		out.Reported = bd.Reported.State
+		if bd.Reported.Stale {
+			out.Reported += " (old)"
+		}
 	}
 	for _, r := range bd.Resources {
 		key := resourceKey(r.Ref)

@@ -90,8 +90,17 @@ func fleetReports(t text, bd *report.BundleDeployment) string {
 	case r.Ready == nil || r.DesiredReady == nil:
 		return t.bounded(r.State)
 	default:
-		return fraction(*r.Ready, *r.DesiredReady)
+		return reportedFraction(r)
 	}
+}
+
+// reportedFraction writes the numbers that Fleet reports, and whether they are old.
+func reportedFraction(r *report.Reported) string {
+	out := fraction(*r.Ready, *r.DesiredReady)
+	if r.Stale {
+		out += " (old)"
+	}
+	return out
 }
 
 // bounded shortens a state, which may be any text, to the length of Fleet's states.
@@ -231,7 +240,7 @@ func (t text) aggregates(b *bytes.Buffer, a *report.Audit) error {
 				continue
 			}
 			hasState = hasState || r.State != ""
-			g.rows = append(g.rows, []string{printable(name), fraction(counts.Ready, counts.Desired), fraction(*r.Ready, *r.DesiredReady), t.bounded(r.State)})
+			g.rows = append(g.rows, []string{printable(name), fraction(counts.Ready, counts.Desired), reportedFraction(r), t.bounded(r.State)})
 		}
 	}
 	if len(g.rows) == 0 {

@@ -42,7 +42,28 @@ func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Aud
 		state.ClusterKind: &out.Clusters, state.ClusterGroup: &out.ClusterGroups} {
 		*list = newAggregates(r.Tree[kind], codes)
 	}
+	out.markStale(r)
 	return out
+}
+
+// markStale marks the numbers of Clusters, and of their BundleDeployments, whose agents have stopped reporting.
+func (a *Audit) markStale(r *evaluate.Result) {
+	stale := map[string]bool{}
+	for _, x := range r.Agents() {
+		if slices.Contains(check.OfAgent(x), check.CodeStale) {
+			stale[x.Cluster.Namespace+"/"+x.Cluster.Name] = true
+		}
+	}
+	for _, c := range a.Clusters {
+		if c.Reported != nil {
+			c.Reported.Stale = stale[c.Namespace+"/"+c.Name]
+		}
+	}
+	for _, bd := range a.BundleDeployments {
+		if bd.Reported != nil {
+			bd.Reported.Stale = stale[bd.Cluster]
+		}
+	}
 }
 
 // Time formats the time when data was taken; empty if it is not known.

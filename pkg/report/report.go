@@ -128,6 +128,8 @@ type Reported struct {
 	ReadyBundleDeployments *int `json:"readyBundleDeployments,omitempty"`
 	// AsOf is when Fleet last wrote the status (RFC 3339), if that is recorded.
 	AsOf string `json:"asOf,omitempty"`
+	// Stale is true if the agent of the cluster has stopped reporting (FD502): the status is old.
+	Stale bool `json:"stale,omitempty"`
 }
 
 // Aggregate is one object above the BundleDeployments, with its actual totals and the totals that Fleet reports.
