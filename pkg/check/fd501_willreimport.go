@@ -85,7 +85,7 @@ func describeCA(ca agentconfig.CA) string {
 	case ca.Subject != "":
 		return fmt.Sprintf("the present CA is %q, valid until %s", ca.Subject, ca.NotAfter.Format(time.RFC3339))
 	case ca.Certificates == 0:
-		return "there is no CA now"
+		return "the configuration has no CA"
 	}
 	return "the present CA could not be decoded"
 }

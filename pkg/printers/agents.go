@@ -23,10 +23,10 @@ var (
 func (t text) agents(b *bytes.Buffer, a *report.Agents) error {
 	t.head(b, "Agents of ", a.Source, a.TakenAt)
 	t.notRead(b, a.Gaps, a.Notes)
-	g := grid{columns: []column{{header: "CLUSTER"}, {header: "LAST SEEN", right: true}, {header: "INTERVAL", right: true}, {header: "AGENT NAMESPACE"},
+	g := grid{columns: []column{{header: "CLUSTER"}, {header: "SEEN / EVERY", right: true}, {header: "AGENT NAMESPACE"},
 		{header: "VERSION"}, {header: "RESTART"}, {header: "AFTER 0.13"}}}
 	for _, x := range a.Agents {
-		g.rows = append(g.rows, []string{printable(x.Namespace + "/" + x.Name), t.lastSeen(x.Heartbeat), cmp.Or(interval(x.Heartbeat.IntervalSeconds), "?"),
+		g.rows = append(g.rows, []string{printable(x.Namespace + "/" + x.Name), t.lastSeen(x.Heartbeat) + " / " + cmp.Or(interval(x.Heartbeat.IntervalSeconds), "?"),
 			cmp.Or(t.place(x.AgentNamespace), "-"), cmp.Or(t.place(x.Version), "-"), t.prediction(x.Now), t.prediction(x.AfterUpgrade)})
 	}
 	if !t.wide {
@@ -59,10 +59,7 @@ func (t text) lastSeen(h report.Heartbeat) string {
 	shown := h.State
 	switch h.State {
 	case "alive", "stale":
-		shown = interval(h.AgeSeconds) + " ago"
-		if h.AgeSeconds == 0 {
-			shown = "now"
-		}
+		shown = cmp.Or(interval(h.AgeSeconds), "now")
 	}
 	return t.colour(heartbeatColours[h.State], printable(shown))
 }
@@ -84,33 +81,64 @@ func interval(seconds int64) string {
 	return strconv.FormatInt(seconds, 10) + "s"
 }
 
-// predictions shows the reasons of the agents that a restart may import, and of those that it cannot import.
+// predictions shows the reasons of the agents that a restart may import, and of those that it cannot import. Clusters with the same reasons are
+// shown together.
 func (t text) predictions(b *bytes.Buffer, all []report.Agent) {
-	var explained []report.Agent
+	var groups [][]report.Agent
+	place, explained := map[string]int{}, false
 	for _, x := range all {
-		if t.wide || len(x.Now.Reasons) > 0 || x.Now.Verdict != x.AfterUpgrade.Verdict || x.Now.Verdict == "blocked" || x.Now.Verdict == "unknown" || x.Heartbeat.State == "ahead" {
-			explained = append(explained, x)
-		}
-	}
-	shown := limited(t, explained)
-	for _, x := range shown {
-		fmt.Fprintf(b, "%s  %s\n", t.bold(printable(x.Namespace+"/"+x.Name)), t.prediction(x.Now))
 		if x.Heartbeat.State == "ahead" {
-			wrapped(b, "  ", "The last heartbeat, "+x.Heartbeat.LastSeen+", is later than the data: a clock is wrong.")
+			wrapped(b, "", fmt.Sprintf("The last heartbeat of %s/%s, %s, is later than the data: a clock is wrong.", x.Namespace, x.Name, x.Heartbeat.LastSeen))
+			explained = true
 		}
-		if x.Now.Why != "" {
-			wrapped(b, "  ", sentence(x.Now.Why)+".")
+		if !t.wide && len(x.Now.Reasons) == 0 && x.Now.Verdict == x.AfterUpgrade.Verdict && x.Now.Verdict != "blocked" && x.Now.Verdict != "unknown" {
+			continue
 		}
-		for _, r := range x.Now.Reasons {
-			t.reason(b, r)
+		key := because(x.Now) + because(x.AfterUpgrade)
+		i, known := place[key]
+		if !known {
+			i = len(groups)
+			place[key], groups = i, append(groups, nil)
 		}
-		if u := x.AfterUpgrade; u.Verdict != x.Now.Verdict {
-			wrapped(b, "  ", afterUpgrade(u))
-		}
+		groups[i] = append(groups[i], x)
 	}
-	t.more(b, "", len(explained)-len(shown), " clusters with reasons")
-	if len(shown) > 0 {
+	shown := limited(t, groups)
+	for _, g := range shown {
+		t.predicted(b, g)
+	}
+	t.more(b, "", len(groups)-len(shown), " groups of clusters")
+	if explained || len(shown) > 0 {
 		b.WriteByte('\n')
+	}
+}
+
+// because is all of a prediction as text.
+func because(p report.Prediction) string {
+	out := p.Verdict + "\x00" + p.Why
+	for _, r := range p.Reasons {
+		out += "\x00" + r.Field + "\x00" + r.Recorded + "\x00" + r.Present
+	}
+	return out + "\x01"
+}
+
+// predicted shows the prediction of agents that have the same one.
+func (t text) predicted(b *bytes.Buffer, group []report.Agent) {
+	var names []string
+	for _, x := range limited(t, group) {
+		names = append(names, x.Namespace+"/"+x.Name)
+	}
+	x := group[0]
+	fmt.Fprintf(b, "%s\n", t.prediction(x.Now))
+	wrapped(b, "  ", strings.Join(names, ", "))
+	t.more(b, "  ", len(group)-len(names), " clusters")
+	if x.Now.Why != "" {
+		wrapped(b, "    ", sentence(x.Now.Why)+".")
+	}
+	for _, r := range x.Now.Reasons {
+		reason(b, r)
+	}
+	if u := x.AfterUpgrade; u.Verdict != x.Now.Verdict {
+		wrapped(b, "    ", afterUpgrade(u))
 	}
 }
 
@@ -130,14 +158,14 @@ func afterUpgrade(p report.Prediction) string {
 	return out
 }
 
-func (t text) reason(b *bytes.Buffer, r report.ImportReason) {
-	wrapped(b, "  ", fmt.Sprintf("%s: recorded %q, now %q", r.Field, r.Recorded, r.Present))
+func reason(b *bytes.Buffer, r report.ImportReason) {
+	wrapped(b, "    ", fmt.Sprintf("%s: recorded %q, now %q", r.Field, r.Recorded, r.Present))
 	switch ca := r.CA; {
 	case ca == nil:
 	case ca.Subject != "":
-		wrapped(b, "    ", fmt.Sprintf("the present CA is %q, valid until %s", ca.Subject, ca.NotAfter))
+		wrapped(b, "      ", fmt.Sprintf("the present CA is %q, valid until %s", ca.Subject, ca.NotAfter))
 	case ca.Certificates == 0:
-		wrapped(b, "    ", "there is no CA now")
+		wrapped(b, "      ", "the configuration has no CA")
 	}
 }
 

@@ -36,7 +36,7 @@ func main() {
 		os.Exit(2)
 	}
 	for name, content := range map[string]func() ([]byte, error){
-		"findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"), "agents.md": verb("agents"),
+		"findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"), "agents.md": agentsPage,
 		"adopt.md": verb("adopt", truthTable), "preflight.md": verb("preflight", rules),
 		"webhook-commands.md": webhookVerbs,
 		"report.schema.json":  schema(&report.Audit{}, report.Kind), "adoption-plan.schema.json": schema(&report.Adoption{}, report.KindAdoptionPlan, report.KindAdoptionResult),

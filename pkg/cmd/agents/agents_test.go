@@ -45,7 +45,7 @@ func TestStatus(t *testing.T) {
 		not    []string
 		errOut string
 	}{
-		{file: "agent-heartbeats", status: 1, out: []string{"fleet-default/silent", "46m ago", "fleet-default/never", "1 never reported"}},
+		{file: "agent-heartbeats", status: 1, out: []string{"fleet-default/silent", "46m / 15m", "fleet-default/never", "1 never reported"}},
 		{file: "agent-heartbeats", args: "--fail-on=error", status: 0},
 		{file: "agent-heartbeats", args: "--fail-on=none", status: 0},
 		{file: "agent-heartbeats", args: "alive -n fleet-default", status: 0, out: []string{"fleet-default/alive"}, not: []string{"silent"}},

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	environment "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
+)
+
+// root is the directory of the module: gen runs there.
+const root = "."
+
+// agentsPage is the page of the verb agents with a transcript.
+func agentsPage() ([]byte, error) {
+	page, err := verb("agents")()
+	if err != nil {
+		return nil, err
+	}
+	shown, err := agentsTranscript(root)
+	return append(page, shown...), err
+}
+
+// agentsTranscript is the output of agents for a case. A test compares it with the page.
+func agentsTranscript(root string) ([]byte, error) {
+	var head map[string]any
+	c, err := cases.Read(filepath.Join(root, "test", "testdata", "cases", "agents-mixed.yaml"), &head)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Complete(nil); err != nil {
+		return nil, err
+	}
+	in, err := c.Stream()
+	if err != nil {
+		return nil, err
+	}
+	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+	streams.In = in
+	const findings = 1
+	if status := cmd.Main(context.Background(), []string{"kubectl-fleetdoctor", "agents", "--snapshot", "-"}, environment.Environment{Streams: streams}); status != findings {
+		return nil, fmt.Errorf("agents: status %d: %s", status, errOut)
+	}
+	var b bytes.Buffer
+	b.WriteString("\n## Transcript\n\nA management cluster with Fleet 0.12. Every kubeconfig Secret has its own URL and CA, so every restart of the controller imports these agents " +
+		"again. An upgrade ends that; only the agent with a raised generation is imported in any case. The cluster `edge-1` registered itself.\n\n")
+	fmt.Fprintf(&b, "```\n$ kubectl fleetdoctor agents --snapshot dump.tgz\n%s```\n", strings.Replace(out.String(), "snapshot -", "snapshot dump.tgz", 1))
+	return b.Bytes(), nil
+}
