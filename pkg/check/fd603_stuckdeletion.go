@@ -32,6 +32,9 @@ var stuckDeletion = Check{
 		}
 		var children map[[2]string]int
 		for _, o := range in.Desired.Deleting() {
+			if len(o.Finalizers) == 0 {
+				continue // nothing holds it: the API server deletes it
+			}
 			if !in.Whole && (o.Kind != state.BundleDeployment || !inScope[o.Namespace+"/"+o.Name]) || in.Now().Sub(o.Since) < stuckAfter {
 				continue
 			}
@@ -51,9 +54,6 @@ func (in *Input) stuck(o *state.Deleting, children int) Finding {
 		Message: fmt.Sprintf("%s %s has been in deletion for %s: finalizers %s",
 			o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), in.Now().Sub(o.Since).Truncate(time.Minute), strings.Join(o.Finalizers, ", ")),
 		Remediation: in.Commands.kubectl(ref) + " get " + kubectlName(ref) + " -o yaml",
-	}
-	if len(o.Finalizers) == 0 {
-		f.Message = fmt.Sprintf("%s has been in deletion for %s, without a finalizer", strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), in.Now().Sub(o.Since).Truncate(time.Minute))
 	}
 	if o.Kind == state.BundleDeployment {
 		f.BundleDeployment = o.Namespace + "/" + o.Name
