@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -86,7 +87,7 @@ func releaseObjects(r release) []*unstructured.Unstructured {
 func aggregates(releases, objects int) []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{
 		fleetObject("Cluster", workspace, clusterName, fields{"clientID": "bench"},
-			fields{"namespace": deploymentNamespace, "agent": fields{"namespace": agentNamespace, "lastSeen": timestamp}, "conditions": ready("Ready"),
+			fields{"namespace": deploymentNamespace, "agent": fields{"namespace": agentNamespace, "lastSeen": time.Now().UTC().Format(time.RFC3339)}, "conditions": ready("Ready"),
 				"summary": summary(releases), "resourceCounts": counts(objects), "readyGitRepos": int64(1), "desiredReadyGitRepos": int64(1),
 				"display": fields{"readyBundles": fmt.Sprintf("%d/%[1]d", releases)}}),
 		fleetObject("GitRepo", workspace, gitRepo, fields{"repo": "https://git.example.com/bench.git", "branch": "main"},

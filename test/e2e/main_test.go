@@ -72,7 +72,13 @@ func runWith(ctx context.Context, t *testing.T, env verb.Environment, args ...st
 // audit runs an audit with a kubeconfig and decodes its report.
 func audit(t *testing.T, kubeconfig string, args ...string) result {
 	t.Helper()
-	r := run(t.Context(), t, append([]string{"audit", "--kubeconfig", kubeconfig, "-o", "json"}, args...)...)
+	return auditWith(t, verb.Environment{}, kubeconfig, args...)
+}
+
+// auditWith runs an audit in another environment.
+func auditWith(t *testing.T, env verb.Environment, kubeconfig string, args ...string) result {
+	t.Helper()
+	r := runWith(t.Context(), t, env, append([]string{"audit", "--kubeconfig", kubeconfig, "-o", "json"}, args...)...)
 	if r.stdout == "" {
 		return r
 	}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -43,6 +44,9 @@ func TestWalkthrough(t *testing.T) {
 	c.LoadSnapshot(t, "../testdata/sick")
 	f := &fleetServer{Cluster: c, t: t}
 	f.merge("kube-controller-manager", object("apps/v1", "Deployment", "guestbook", "frontend"), `{"status":{"observedGeneration":1}}`, "status")
+	// The capture is older than the server: its agent would be stale.
+	f.merge("fleet-agent", object("fleet.cattle.io/v1alpha1", "Cluster", "fleet-local", "local"),
+		fmt.Sprintf(`{"status":{"agent":{"lastSeen":%q}}}`, time.Now().UTC().Format(time.RFC3339)), "status")
 	t.Setenv("KUBECONFIG", c.Kubeconfig(t))
 	receipt := filepath.Join(t.TempDir(), "receipt.jsonl")
 

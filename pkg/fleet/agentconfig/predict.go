@@ -148,7 +148,7 @@ func (in Input) predict(r rules, k KubeConfig, doubtful []Reason) Prediction {
 	own := slices.Concat(in.flags(), in.settings(r), doubtful)
 	allowed := !r.namespaces || allowedNamespace(SecretNamespace(c), c.Namespace)
 	var configured []Reason
-	if allowed && !(r.secretAware && k.Missing) {
+	if allowed && (!r.secretAware || !k.Missing) {
 		configured = in.configured(r, k)
 	}
 	reasons := slices.Concat(own, configured)
