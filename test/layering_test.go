@@ -128,7 +128,7 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/redact"}},
 	// Runs the stages one after the other.
 	{packages: []string{"pkg/audit"}, never: slices.Concat(commands, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/source", "pkg/state", "pkg/resolve",
+		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/render", "pkg/source", "pkg/state", "pkg/resolve",
 			"pkg/collect", "pkg/evaluate", "pkg/compare", "pkg/check", "pkg/report", "pkg/redact"}},
 	// Adopt plans from the result of an audit, and writes through a small interface of its own.
 	{packages: []string{"pkg/adopt"}, never: evaluating,
@@ -271,7 +271,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/source/cluster": {"k8s.io/client-go/dynamic"},
 		}, want: []string{
 			"pkg/audit must not import pkg/source/cluster:\n\tpkg/audit -> pkg/source/cluster\n" +
-				"\tof this module it may import only pkg/object, pkg/fleet, pkg/release, pkg/ownership, pkg/render, pkg/source, " +
+				"\tof this module it may import only pkg/object, pkg/fleet, pkg/fleet/targeting, pkg/release, pkg/ownership, pkg/render, pkg/source, " +
 				"pkg/state, pkg/resolve, pkg/collect, pkg/evaluate, pkg/compare, pkg/check, pkg/report, pkg/redact",
 		}},
 		{name: "a verb and another verb", graph: importGraph{

@@ -28,6 +28,7 @@ var schemas = map[string]string{
 	"PreflightReport": "preflight-report.schema.json",
 	"OwnerReport":     "owner-report.schema.json",
 	"AgentsReport":    "agents-report.schema.json",
+	"TargetsReport":   "targets-report.schema.json",
 }
 
 // schema compiles the schema of a kind. A strict schema refuses fields that it does not list.
@@ -119,6 +120,7 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 		{args: "agents --snapshot testdata/sick", status: exit.OK},
 		{args: "agents --snapshot -", in: "testdata/cases/agent-heartbeats.yaml", status: exit.Found},
 		{args: "agents --snapshot -", in: "testdata/cases/reimport-ca.yaml", status: exit.Found},
+		{args: "targets --snapshot testdata/sick bundle/guestbook-guestbook", status: exit.OK},
 		{args: "preflight --snapshot -", in: "testdata/preflights/install.yaml", status: exit.Found},
 		{args: "preflight --snapshot -", in: "testdata/preflights/upgrade.yaml", status: exit.Found},
 		{args: "preflight --snapshot -", in: "testdata/preflights/refused.yaml", status: exit.Found},

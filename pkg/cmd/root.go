@@ -28,6 +28,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/preflight"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/targets"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/webhook"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
@@ -130,7 +131,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	// The usage of flags is wrapped at the width of the tables.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped 100 "))
-	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), agents.NewCommand(env), owner.NewCommand(env), preflight.NewCommand(env), webhook.NewCommand(env))
+	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), agents.NewCommand(env), owner.NewCommand(env), preflight.NewCommand(env), targets.NewCommand(env), webhook.NewCommand(env))
 	refuseUnknown(root)
 	return root
 }

@@ -96,3 +96,19 @@ func TestGoldenOwnership(t *testing.T) {
 		golden(t, "owner."+format, shown(t, format, printers.Ownership(d, printers.Options{})))
 	}
 }
+
+// TestGoldenTargets compares the formats of a targets report with the golden files.
+func TestGoldenTargets(t *testing.T) {
+	s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/targets"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := audit.Targets(t.Context(), s, audit.Options{Version: "test"}, []audit.Named{{Kind: "bundle", Name: "shop"}, {Kind: "bundle", Name: "shop-eu"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Source.Path = "test/testdata/targets"
+	for _, format := range []string{"table", "wide", "json", "yaml", "name"} {
+		golden(t, "targets."+format, shown(t, format, printers.Targets(d, printers.Options{})))
+	}
+}

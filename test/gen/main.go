@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -36,12 +37,13 @@ func main() {
 		os.Exit(2)
 	}
 	for name, content := range map[string]func() ([]byte, error){
-		"findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"), "agents.md": agentsPage,
+		"findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"), "agents.md": agentsPage, "targets.md": verb("targets", example),
 		"adopt.md": verb("adopt", truthTable), "preflight.md": verb("preflight", rules),
 		"webhook-commands.md": webhookVerbs,
 		"report.schema.json":  schema(&report.Audit{}, report.Kind), "adoption-plan.schema.json": schema(&report.Adoption{}, report.KindAdoptionPlan, report.KindAdoptionResult),
 		"preflight-report.schema.json": schema(&report.Preflight{}, report.KindPreflight), "owner-report.schema.json": schema(&report.Ownership{}, report.KindOwnership),
 		"agents-report.schema.json":  schema(&report.Agents{}, report.KindAgents),
+		"targets-report.schema.json": schema(&report.Targets{}, report.KindTargets),
 		"webhook-status.schema.json": schema(&installation.Status{}, installation.StatusKind), "webhook-test.schema.json": schema(&installation.Test{}, installation.TestKind),
 	} {
 		b, err := content()
@@ -53,6 +55,17 @@ func main() {
 			os.Exit(1)
 		}
 	}
+}
+
+// example repeats a command on captured data.
+func example(b *bytes.Buffer) {
+	streams, _, out, _ := genericiooptions.NewTestIOStreams()
+	args := []string{"kubectl-fleetdoctor", "targets", "bundle/shop", "bundle/shop-eu", "--snapshot", "test/testdata/targets/example.yaml"}
+	if status := cmd.Main(context.Background(), args, environment.Environment{Streams: streams}); status != 0 {
+		fmt.Fprintf(os.Stderr, "gen: %v: exit status %d\n", args, status)
+		os.Exit(1)
+	}
+	fmt.Fprintf(b, "\n## An example\n\n```\n$ %s\n%s```\n", strings.Join(args, " "), out)
 }
 
 // findings lists the catalogue of checks.

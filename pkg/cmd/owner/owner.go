@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,14 +68,7 @@ type options struct {
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) error {
-	if len(args) > 1 && !strings.Contains(args[0], "/") { // "KIND NAME ...", as in kubectl
-		kind, names := args[0], args[1:]
-		args = nil
-		for _, name := range names {
-			args = append(args, kind+"/"+name)
-		}
-	}
-	for _, arg := range args {
+	for _, arg := range scope.KindNames(args) {
 		named, err := scope.ParseObject(arg)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
 // Object is an object on the command line: KIND/NAME or KIND/NAMESPACE/NAME.
@@ -27,3 +28,18 @@ func ParseObject(arg string) (Object, error) {
 	}
 	return Object{}, exit.UsageError(fmt.Errorf("parsing argument %q: it must be KIND/NAME or KIND/NAMESPACE/NAME", arg))
 }
+
+// KindNames returns the arguments as KIND/NAME. As in kubectl, "KIND NAME ..." is valid too.
+func KindNames(args []string) []string {
+	if len(args) < 2 || strings.Contains(args[0], "/") {
+		return args
+	}
+	var out []string
+	for _, name := range args[1:] {
+		out = append(out, args[0]+"/"+name)
+	}
+	return out
+}
+
+// IsBundle reports whether a word names the kind Bundle.
+func IsBundle(word string) bool { return targetKind(word) == evaluate.TargetBundle }

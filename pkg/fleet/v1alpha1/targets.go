@@ -37,8 +37,11 @@ type BundleHelm struct {
 	Version string `json:"version,omitempty"`
 }
 
-// AllMatches is the mode in which every customization that matches a cluster applies.
-const AllMatches = "AllMatches"
+// The modes: the first customization that matches a cluster applies, or every one.
+const (
+	FirstMatch = "FirstMatch"
+	AllMatches = "AllMatches"
+)
 
 // ClusterTarget selects clusters. Its fields combine with AND; without any field, it selects none.
 //

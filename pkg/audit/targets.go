@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Targets reports which clusters bundles are deployed to, and why. It reads only Fleet's own objects. A name without a namespace may match several
+// bundles; the error is a *evaluate.NotFoundError if it matches none.
+func Targets(ctx context.Context, src source.Source, o Options, names []Named) (*report.Targets, error) {
+	r, err := collect.Open(ctx, src, &collect.Secrets{}, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	f, gaps, err := r.Fleet(ctx, o.Scope.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	desired := &resolve.DesiredState{Fleet: f}
+	gaps = slices.Concat(r.Description.Gaps, gaps, fleetGaps(desired))
+	out := &report.Targets{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
+		Source: report.NewSource(r.Description, desired), Gaps: report.Gaps(gaps), Notes: targetNotes(f)}
+	all := &targetsOf{Fleet: f, targeting: f.Targeting(), deployments: map[string]*v1alpha1.BundleDeployment{}}
+	for _, bd := range f.BundleDeployments {
+		all.deployments[bd.Namespace+"/"+bd.Name] = bd
+	}
+	for _, n := range names {
+		found := all.named(n)
+		if len(found) == 0 {
+			if unread, all := f.Coverage[state.Bundle].Of(n.Namespace); !all && unread.Reason != source.NotInSnapshot {
+				return nil, fmt.Errorf("finding %s: %s: %s", n, unread.Reason, unread.Detail)
+			}
+			return nil, &evaluate.NotFoundError{Target: evaluate.Target{Kind: evaluate.TargetBundle, Name: n.Name}, Namespace: n.Namespace}
+		}
+		out.Bundles = append(out.Bundles, found...)
+	}
+	out.Complete()
+	return out, nil
+}
+
+// targetNotes describe what the results do not include.
+func targetNotes(f *state.Fleet) []string {
+	var out []string
+	if unread, all := f.Coverage[state.BundleNamespaceMapping].Of(""); !all {
+		out = append(out, fmt.Sprintf("BundleNamespaceMappings could not be read (%s): a bundle may also target clusters of other namespaces", unread.Reason))
+	}
+	if f.ControllerVersion == "" {
+		out = append(out, "the version of the controller is not known: where versions differ, the result is Unknown")
+	}
+	return out
+}
+
+// targetsOf has the data of the results.
+type targetsOf struct {
+	*state.Fleet
+	targeting   *targeting.Fleet
+	deployments map[string]*v1alpha1.BundleDeployment
+}
+
+func (f *targetsOf) named(n Named) []report.TargetedBundle {
+	var out []report.TargetedBundle
+	for _, b := range f.Bundles {
+		if b.Name == n.Name && (n.Namespace == "" || n.Namespace == b.Namespace) {
+			out = append(out, f.bundle(f.targeting.Bundle(b)))
+		}
+	}
+	slices.SortFunc(out, func(a, b report.TargetedBundle) int { return strings.Compare(a.Namespace, b.Namespace) })
+	return out
+}
+
+func (f *targetsOf) bundle(b *targeting.Bundle) report.TargetedBundle {
+	out := report.TargetedBundle{Namespace: b.Namespace, Name: b.Name, Mode: b.Mode()}
+	if b.Invalid != nil {
+		out.Error = "a selector is not valid: " + b.Invalid.Error()
+	}
+	for _, t := range b.Targets {
+		out.Targets = append(out.Targets, report.Target{Name: t.String(), Customization: t.Customization, DoNotDeploy: t.DoNotDeploy, Selects: targeting.Describe(t.Spec)})
+	}
+	for i := range b.Spec.TargetRestrictions {
+		out.Restrictions = append(out.Restrictions, targeting.Describe(&b.Spec.TargetRestrictions[i]))
+	}
+	for r := range b.Results() {
+		out.Clusters = append(out.Clusters, f.cluster(b, r))
+	}
+	return out
+}
+
+func (f *targetsOf) cluster(b *targeting.Bundle, r targeting.Result) report.TargetedCluster {
+	out := report.TargetedCluster{Cluster: r.Cluster.Key(), Result: report.TargetResult(r.Outcome), Reason: string(r.Reason), Verdict: verdict(r),
+		Group: r.Group, Groups: r.Cluster.Groups(), Changes: changes(b, r)}
+	if r.Target != nil {
+		out.Target = r.Target.String()
+	}
+	if r.Decides != nil {
+		out.DecidedBy = r.Decides.String()
+	}
+	for _, c := range r.Customizations {
+		out.Customizations = append(out.Customizations, c.String())
+	}
+	out.BundleDeployment, out.Deployment = f.deployment(b, r)
+	return out
+}
+
+func (f *targetsOf) deployment(b *targeting.Bundle, r targeting.Result) (key string, is report.TargetDeployment) {
+	namespace := r.Cluster.Status.Namespace
+	key = namespace + "/" + b.Name
+	_, exists := f.deployments[key]
+	switch {
+	case namespace != "" && exists && r.Outcome == targeting.Excluded:
+		return key, report.DeploymentLeftover
+	case namespace != "" && exists:
+		return key, report.DeploymentExists
+	case namespace != "" && !f.Read(state.BundleDeployment, namespace):
+		return "", report.DeploymentUnread
+	case r.Outcome == targeting.Expected:
+		return "", report.DeploymentAbsent
+	}
+	return "", report.DeploymentNone
+}
+
+// verdict returns a result as a sentence.
+func verdict(r targeting.Result) string {
+	switch r.Outcome {
+	case targeting.Expected:
+		return selected(r)
+	case targeting.Blocked:
+		return selected(r) + ", but the cluster has no namespace for BundleDeployments yet"
+	}
+	switch r.Reason {
+	case targeting.DoNotDeploy:
+		return kindOf(r.Decides) + " " + r.Decides.String() + ", which decides, says doNotDeploy"
+	case targeting.Restricted:
+		return "a target or customization matches the cluster, but the restrictions, which are the targets of the GitRepo, do not allow it"
+	case targeting.CustomizationOnly:
+		return "only a customization matches the cluster, and customizations select no cluster"
+	case targeting.OtherAgent:
+		return "the bundle deploys the agent of another cluster"
+	case targeting.InvalidTarget:
+		return "a selector of the bundle is not valid: Fleet evaluates none of its targets"
+	case targeting.VersionUnknown:
+		return "versions of Fleet differ in the result, and the version of the controller is not known"
+	case targeting.GroupsUnread:
+		return "a target depends on ClusterGroups, and not all of them could be read"
+	case targeting.MappingsUnread:
+		return "a BundleNamespaceMapping may select the namespace of the cluster, and not all that is needed could be read"
+	}
+	return "no target matches the cluster"
+}
+
+func kindOf(t *targeting.Target) string {
+	if t.Customization {
+		return "customization"
+	}
+	return "target"
+}
+
+func selected(r targeting.Result) string {
+	s := "target " + r.Target.String() + " selects the cluster"
+	if r.Group != "" {
+		s += " in group " + r.Group
+	}
+	names := make([]string, len(r.Customizations))
+	for i, c := range r.Customizations {
+		names[i] = c.String()
+	}
+	switch {
+	case r.OptionsUnknown:
+		s += "; which options apply depends on the version of Fleet, which is not known"
+	case len(names) > 0:
+		s += ", with the options of " + strings.Join(names, ", ")
+	}
+	return s
+}
+
+// changes returns what would change a result, a sentence each.
+func changes(b *targeting.Bundle, r targeting.Result) []string {
+	var out []string
+	for _, t := range b.Ineffective(r) {
+		out = append(out, fmt.Sprintf("%s %s also matches and says doNotDeploy, without effect: it would have to come before the one that decides", kindOf(t), t))
+	}
+	switch r.Reason {
+	case targeting.DoNotDeploy:
+		out = append(out, fmt.Sprintf("without doNotDeploy in %s %s, the next one that matches would decide", kindOf(r.Decides), r.Decides))
+	case targeting.Restricted:
+		for i := range b.Spec.TargetRestrictions {
+			if unmet := b.UnmetRestriction(i, r.Cluster); len(unmet) > 0 {
+				out = append(out, fmt.Sprintf("targetRestrictions[%d] would allow it if %s", i, conditions(unmet)))
+			}
+		}
+	case targeting.NoMatch, targeting.CustomizationOnly:
+		for _, t := range b.Targets {
+			if unmet := b.Unmet(t, r.Cluster); len(unmet) > 0 && !t.Customization {
+				out = append(out, fmt.Sprintf("target %s would match if %s", t, conditions(unmet)))
+			}
+		}
+	}
+	return out
+}
+
+// conditions describes conditions that are not met.
+func conditions(list []targeting.Condition) string {
+	var out []string
+	for _, c := range list {
+		switch {
+		case c.Field == "":
+			return "it stated a field: without one, it matches no cluster"
+		case c.Field == "clusterName":
+			out = append(out, fmt.Sprintf("the cluster were %s", c.Requires))
+		case c.Field == "clusterGroup":
+			out = append(out, fmt.Sprintf("the cluster were in group %s", c.Requires))
+		case c.Field == "clusterGroupSelector" && c.Group == "":
+			out = append(out, fmt.Sprintf("the cluster were in a group with labels that match %s (it is in no group)", c.Requires))
+		default:
+			of := "the cluster"
+			if c.Group != "" {
+				of = "group " + c.Group
+			}
+			has := "is not set"
+			if c.Set {
+				has = "is " + c.Has
+			}
+			out = append(out, fmt.Sprintf("the labels of %s matched %s (%s %s)", of, c.Requires, c.Label, has))
+		}
+	}
+	return strings.Join(out, " and ")
+}
