@@ -47,7 +47,7 @@ func newEstate(version string) estate {
 }
 
 func managed(subresource, time string) document {
-	return document{"manager": "fleetcontroller", "operation": "Update", "subresource": subresource, "time": time, "fieldsV1": document{"f:spec": document{}}}
+	return document{"manager": "fleetcontroller", "operation": "Update", "subresource": subresource, "time": time, "fieldsV1": document{"f:spec": document{}, "f:data": document{}}}
 }
 
 // deployment adds a BundleDeployment and its Secret, which are right and changed at a time.

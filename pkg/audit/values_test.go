@@ -76,6 +76,12 @@ func TestValues(t *testing.T) {
 	changed["data"] = other
 	_, changed = e.deployment("changed-now", recent)
 	changed["data"] = other
+	_, changed = e.deployment("edited", past)
+	changed["data"] = other
+	child(changed, "metadata")["managedFields"] = []any{managed("", past), document{"manager": "kubectl-edit", "time": recent, "fieldsV1": document{"f:data": document{"f:values": document{}}}}}
+	_, changed = e.deployment("labelled", past)
+	changed["data"] = other
+	child(changed, "metadata")["managedFields"] = []any{managed("", past), document{"manager": "kubectl-label", "time": recent, "fieldsV1": document{"f:metadata": document{}}}}
 	_, changed = e.deployment("changed-untimed", past)
 	changed["data"] = other
 	delete(child(changed, "metadata"), "managedFields")
@@ -120,6 +126,8 @@ func TestValues(t *testing.T) {
 		"FD402 BundleDeployment cluster-one/gone-waiting":    "fleet-controller v0.14.4: it waits",
 		"FD402 BundleDeployment cluster-one/foreign":         `a Secret of type "Opaque" has its name`,
 		"FD403 BundleDeployment cluster-one/changed":         "fleet-controller v0.14.4: it does not repair this",
+		"FD403 BundleDeployment cluster-one/edited":          "field manager kubectl-edit changed the Secret at " + recent,
+		"FD401 BundleDeployment cluster-one/labelled":        "do not match yet",
 		"FD404 Bundle fleet-local/gone":                      "does not exist",
 		"FD404 Bundle fleet-local/changed":                   "does not have the stated hash",
 		"FD404 Bundle fleet-local/killed":                    "has observed generation 1 of 2",

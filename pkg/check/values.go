@@ -92,7 +92,9 @@ func secretRef(namespace, name string) object.Ref {
 func (o *valuesOwner) why() string {
 	since := o.result.Since.UTC().Format(time.RFC3339)
 	used := o.facts.Owner.Used.UTC().Format(time.RFC3339)
-	switch {
+	switch s := o.facts.Secret; {
+	case o.result.Reason == values.Edited:
+		return fmt.Sprintf("field manager %s changed the Secret at %s", s.Editor, s.Edited.UTC().Format(time.RFC3339))
 	case o.result.Reason == values.UsedSince && !o.result.Since.IsZero():
 		return fmt.Sprintf("no update is in progress: Fleet used the Secret with this hash at %s, after the last recorded change at %s", used, since)
 	case o.result.Reason == values.UsedSince:

@@ -45,8 +45,9 @@ func (r *Reader) Values(ctx context.Context, f *state.Fleet, pause func(context.
 		return nil, nil
 	}
 	r.progress.start("reading values Secrets")
-	v := valuesReader{Reader: r, fleet: f, captured: r.Description.Origin == source.OriginSnapshot, out: &state.Values{
-		Secrets: map[state.ValuesKey]*values.Secret{}, Coverage: map[string]source.Coverage{}, Again: map[state.ValuesKey]values.Facts{}}}
+	v := valuesReader{Reader: r, fleet: f, out: &state.Values{
+		Captured: r.Description.Origin == source.OriginSnapshot,
+		Secrets:  map[state.ValuesKey]*values.Secret{}, Coverage: map[string]source.Coverage{}, Again: map[state.ValuesKey]values.Facts{}}}
 	g, lists := errgroup.WithContext(ctx)
 	for _, secretType := range []string{values.DeploymentType, values.BundleType} {
 		g.Go(func() error { return v.list(lists, secretType) })
@@ -56,7 +57,7 @@ func (r *Reader) Values(ctx context.Context, f *state.Fleet, pause func(context.
 	}
 	f.Values = v.out
 	suspects := v.suspects()
-	if v.captured {
+	if v.out.Captured {
 		if err := v.others(ctx, suspects); err != nil {
 			return nil, err
 		}
@@ -73,10 +74,9 @@ func (r *Reader) Values(ctx context.Context, f *state.Fleet, pause func(context.
 // valuesReader fills a state.Values.
 type valuesReader struct {
 	*Reader
-	fleet    *state.Fleet
-	captured bool
-	mu       sync.Mutex // guards out
-	out      *state.Values
+	fleet *state.Fleet
+	mu    sync.Mutex // guards out
+	out   *state.Values
 }
 
 // suspect is a values Secret that must be read again, with the facts of the first reading.
@@ -123,14 +123,16 @@ func (v *valuesReader) secret(o source.Object, secretType string) (state.ValuesK
 	if err := object.Into(o.Raw, &raw); err != nil {
 		return state.ValuesKey{}, nil, err
 	}
-	out := &values.Secret{Type: raw.Type, Deleting: m.Metadata.DeletionTimestamp != "", Changed: state.LastChange(managedFields(o))}
+	managed := managedFields(o)
+	out := &values.Secret{Type: raw.Type, Deleting: m.Metadata.DeletionTimestamp != "", Changed: state.LastChange(managed)}
+	out.Editor, out.Edited = state.LastEditor(managed)
 	for _, owner := range m.Metadata.OwnerReferences {
 		out.OwnerKind, out.OwnerUID = owner.Kind, owner.UID
 	}
 	var data map[string][]byte
 	if len(raw.Data) == 0 || object.Into(raw.Data, &data) == nil {
 		out.Hash, err = values.Hash(secretType, data)
-		masked := v.captured && values.Masked(secretType, data)
+		masked := v.out.Captured && values.Masked(secretType, data)
 		out.HashKnown = err == nil && !masked
 	}
 	return state.ValuesKey{Type: secretType, Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}, out, nil

@@ -3,6 +3,8 @@
 package state
 
 import (
+	"bytes"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +21,8 @@ type ValuesKey struct{ Type, Namespace, Name string }
 type Values struct {
 	// Secrets are those that exist. A Secret of another type is here only if it has the name of one that is needed.
 	Secrets map[ValuesKey]*values.Secret
+	// Captured is true if they are from a capture.
+	Captured bool
 	// Coverage reports, by type, which of them were read.
 	Coverage map[string]source.Coverage
 	// Again has the facts of suspects, which were read together with their owner after the lists.
@@ -46,7 +50,7 @@ func (v *Values) Facts(k ValuesKey, owner values.Owner) values.Facts {
 	}
 	s := v.Secrets[k]
 	_, read := v.Coverage[k.Type].Of(k.Namespace)
-	return values.Facts{Type: k.Type, Owner: owner, Secret: s, Read: read || s != nil}
+	return values.Facts{Type: k.Type, Owner: owner, Secret: s, Read: read || s != nil, Captured: v.Captured}
 }
 
 // DeploymentOwner returns what a BundleDeployment states about its values Secret. bundle is nil if it is not known.
@@ -95,6 +99,26 @@ func LastChange(managed []metav1.ManagedFieldsEntry) time.Time {
 		}
 	}
 	return last
+}
+
+// fleetManager is the beginning of the names of Fleet's field managers: fleetcontroller, fleetcli, fleetagent.
+const fleetManager = "fleet"
+
+// LastEditor returns the field manager that changed the data of a Secret last, and when. It is empty if that was Fleet, or is not recorded.
+func LastEditor(managed []metav1.ManagedFieldsEntry) (string, time.Time) {
+	var last metav1.ManagedFieldsEntry
+	for _, m := range managed {
+		if m.Time == nil || m.FieldsV1 == nil || !bytes.Contains(m.FieldsV1.Raw, []byte(`"f:data"`)) {
+			continue
+		}
+		if last.Time == nil || m.Time.After(last.Time.Time) || m.Time.Equal(last.Time) && strings.HasPrefix(m.Manager, fleetManager) {
+			last = m
+		}
+	}
+	if last.Time == nil || strings.HasPrefix(last.Manager, fleetManager) {
+		return "", time.Time{}
+	}
+	return last.Manager, last.Time.Time
 }
 
 func parseTime(text string) time.Time {

@@ -7,6 +7,9 @@ import "time"
 // Window is how long the Secret and the hash may differ in an ordinary update: Fleet writes them in two requests.
 const Window = time.Minute
 
+// captureWindow is how long a capture may take. It reads Secrets later than their owners, so that an update in between looks like a mismatch.
+const captureWindow = 10 * time.Minute
+
 // Owner is what a BundleDeployment or a Bundle states about its values Secret.
 type Owner struct {
 	Kind, UID string
@@ -35,6 +38,9 @@ type Secret struct {
 	Deleting            bool
 	// Changed is the time of its last change; zero if it is not known.
 	Changed time.Time
+	// Editor is the field manager that changed its data last, at the time Edited. It is empty if that was Fleet, or is not known.
+	Editor string
+	Edited time.Time
 }
 
 // Facts are the input of Classify.
@@ -45,6 +51,8 @@ type Facts struct {
 	// Secret is nil if it does not exist, provided that Read is true. Read is false if it is not known whether it exists.
 	Secret *Secret
 	Read   bool
+	// Captured is true if they are from a capture, which is not of one moment.
+	Captured bool
 }
 
 // State is the state of a values Secret.
@@ -77,6 +85,7 @@ const (
 	NoTime       Reason = "NoTime"       // it is not known when they last changed
 	OwnerBehind  Reason = "OwnerBehind"  // the controller has not observed the present spec of the Bundle
 	Lasting      Reason = "Lasting"      // neither the Secret nor its owner changed within the Window
+	Edited       Reason = "Edited"       // somebody else changed the Secret after Fleet changed its owner
 	UsedSince    Reason = "UsedSince"    // Fleet used the Secret with that hash after the last recorded change of both
 	WaitsForIt   Reason = "WaitsForIt"   // waitingForValues is set
 	NotRead      Reason = "NotRead"
@@ -171,9 +180,11 @@ func (f Facts) lasting(now time.Time, state State) Result {
 	out := Result{State: state, Since: since}
 	used := f.Owner.Used
 	switch {
+	case state == Mismatch && f.Secret.Editor != "" && !f.Owner.Changed.IsZero() && !f.Owner.Changed.After(f.Secret.Edited):
+		out.Reason = Edited
 	case state != Leftover && !since.IsZero() && used.After(since):
 		out.Reason = UsedSince
-	case !since.IsZero() && !now.IsZero() && now.Sub(since) > Window:
+	case !since.IsZero() && !now.IsZero() && now.Sub(since) > f.window(state):
 		out.Reason = Lasting
 	case state == Missing && since.IsZero() && !used.IsZero() && !now.IsZero() && now.Sub(used) > Window:
 		out.Reason = UsedSince // a capture without managedFields: the deployment that needs it was complete, and nothing is in progress
@@ -183,6 +194,14 @@ func (f Facts) lasting(now time.Time, state State) Result {
 		out.State, out.Reason = Pending, Recent
 	}
 	return out
+}
+
+// window returns how long an update in progress explains the state.
+func (f Facts) window(state State) time.Duration {
+	if f.Captured && state == Mismatch && f.Secret.Changed.After(f.Owner.Changed) {
+		return captureWindow
+	}
+	return Window
 }
 
 // changed returns the last change of the Secret and its owner; zero if one of the two is not known.

@@ -81,6 +81,18 @@ func TestClassify(t *testing.T) {
 			f.Secret.Hash, f.Secret.Changed, f.Owner.Used = "other", ago(30*time.Second), ago(31*time.Second)
 		}), Pending, Recent, true},
 		{"different, the time of the Secret is unknown", facts(func(f *Facts) { f.Secret.Hash, f.Secret.Changed, f.Owner.Used = "other", ago(0), ago(old) }), Pending, NoTime, true},
+		{"different, just edited", facts(func(f *Facts) {
+			f.Secret.Hash, f.Secret.Changed, f.Secret.Editor, f.Secret.Edited = "other", ago(time.Second), "kubectl-edit", ago(time.Second)
+		}), Mismatch, Edited, true},
+		{"edited, and the owner changed after that", facts(func(f *Facts) {
+			f.Secret.Hash, f.Secret.Editor, f.Secret.Edited, f.Owner.Changed = "other", "kubectl-edit", ago(2*time.Second), ago(time.Second)
+		}), Pending, Recent, true},
+		{"edited, the time of the owner is unknown", facts(func(f *Facts) {
+			f.Secret.Hash, f.Secret.Editor, f.Secret.Edited, f.Owner.Changed = "other", "kubectl-edit", ago(time.Hour), ago(0)
+		}), Pending, NoTime, true},
+		{"updated during a capture", facts(func(f *Facts) { f.Captured, f.Secret.Hash, f.Secret.Changed = true, "other", ago(captureWindow) }), Pending, Recent, true},
+		{"updated long before a capture", facts(func(f *Facts) { f.Captured, f.Secret.Hash, f.Secret.Changed = true, "other", ago(captureWindow + time.Second) }), Mismatch, Lasting, true},
+		{"a capture with an old Secret", facts(func(f *Facts) { f.Captured, f.Secret.Hash, f.Owner.Changed = true, "other", ago(old) }), Mismatch, Lasting, true},
 		{"the Secret without data, hash empty", facts(func(f *Facts) { f.Secret.Hash = "" }), Mismatch, Lasting, true},
 		{"masked", facts(func(f *Facts) { f.Secret.Hash, f.Secret.HashKnown = "", false }), Unknown, HashUnknown, false},
 		{"equal, but waiting", facts(func(f *Facts) { f.Owner.Waiting = true }), Repair, WaitsForIt, false},
@@ -106,7 +118,7 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%s: with inline values %+v", tt.name, inline)
 		}
 		accuses := func(r Result) bool {
-			return r.State == Missing || r.State == Mismatch && r.Reason != UsedSince || r.State == Leftover
+			return r.State == Missing || r.State == Mismatch || r.State == Leftover
 		}
 		if got := Classify(tt.facts, time.Time{}, Controller{}); accuses(got) && got.Reason == Lasting {
 			t.Errorf("%s: %s at an unknown time", tt.name, got.State)
