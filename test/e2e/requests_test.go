@@ -54,6 +54,8 @@ func TestRequests(t *testing.T) {
 		"GET /api/v1/configmaps?fieldSelector=metadata.name=fleet-controller&limit=500",
 		"GET /api/v1/configmaps?limit=500",
 		"GET /api/v1/secrets?fieldSelector=metadata.name=fleet-agent&limit=500",
+		"GET /api/v1/secrets?fieldSelector=type=fleet.cattle.io/bundle-deployment/v1alpha1&limit=500",
+		"GET /api/v1/secrets?fieldSelector=type=fleet.cattle.io/bundle-values/v1alpha1&limit=500",
 		"GET /api/v1/secrets?fieldSelector=type=helm.sh/release.v1&limit=500",
 		"GET /api/v1/services?limit=500",
 		"GET /apis/apps/v1/deployments?fieldSelector=metadata.name=fleet-agent&limit=500",
