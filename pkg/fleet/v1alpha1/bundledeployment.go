@@ -36,6 +36,8 @@ type BundleDeploymentSpec struct {
 	ValuesHash         string  `json:"valuesHash,omitempty"`
 	// WaitingForValues is true while the agent must deploy nothing, because the values Secret is missing or is written again.
 	WaitingForValues bool `json:"waitingForValues,omitempty"`
+	// CorrectDrift decides whether the agent corrects drift. The controller copies it from the options.
+	CorrectDrift *CorrectDrift `json:"correctDrift,omitempty"`
 	// OCIContents is true if the contents are in a registry.
 	OCIContents bool `json:"ociContents,omitempty"`
 	// HelmChartOptions are set if the agent downloads the chart. Only their presence is read.

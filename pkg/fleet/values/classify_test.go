@@ -91,7 +91,9 @@ func TestClassify(t *testing.T) {
 			f.Secret.Hash, f.Secret.Editor, f.Secret.Edited, f.Owner.Changed = "other", "kubectl-edit", ago(time.Hour), ago(0)
 		}), Pending, NoTime, true},
 		{"updated during a capture", facts(func(f *Facts) { f.Captured, f.Secret.Hash, f.Secret.Changed = true, "other", ago(captureWindow) }), Pending, Recent, true},
-		{"updated long before a capture", facts(func(f *Facts) { f.Captured, f.Secret.Hash, f.Secret.Changed = true, "other", ago(captureWindow + time.Second) }), Mismatch, Lasting, true},
+		{"updated long before a capture", facts(func(f *Facts) {
+			f.Captured, f.Secret.Hash, f.Secret.Changed = true, "other", ago(captureWindow+time.Second)
+		}), Mismatch, Lasting, true},
 		{"a capture with an old Secret", facts(func(f *Facts) { f.Captured, f.Secret.Hash, f.Owner.Changed = true, "other", ago(old) }), Mismatch, Lasting, true},
 		{"the Secret without data, hash empty", facts(func(f *Facts) { f.Secret.Hash = "" }), Mismatch, Lasting, true},
 		{"masked", facts(func(f *Facts) { f.Secret.Hash, f.Secret.HashKnown = "", false }), Unknown, HashUnknown, false},

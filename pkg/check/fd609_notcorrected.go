@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+)
+
+const (
+	// correctedAfter is how long a correction may take. The agent reacts to an event after seconds.
+	correctedAfter = 15 * time.Minute
+	// correctsLater is the first minor version whose agent corrects drift that existed when the correction was enabled.
+	correctsLater = 16
+	// serverSideApply is the apply method of a release record.
+	serverSideApply = "ssa"
+)
+
+var notCorrected = Check{
+	Code: "FD609", Name: "NotCorrected", Severity: Warning,
+	Title: "correctDrift is enabled, and an object stays modified",
+	Explain: "With correctDrift, the agent makes Helm roll back the release when an object changes. This is reported if managedFields prove that the present value is older than 15 minutes. " +
+		"Causes: the correction was enabled after the change (before 0.16), the rollback failed, the object needs correctDrift.force, another field manager owns the field " +
+		"(rancher/fleet#4878), or the agent does not run.",
+	run: func(in *Input, report func(Finding)) {
+		if in.Now().IsZero() {
+			return
+		}
+		for d, o := range in.ofState(evaluate.Modified) {
+			correct := corrects(d)
+			if correct == nil {
+				continue
+			}
+			since, first := in.modifiedSince(d, o)
+			if since.IsZero() || !in.late(since, correctedAfter) {
+				continue
+			}
+			f := about(d.BundleDeployment, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(), since.UTC().Format(time.RFC3339))
+			f.Evidence = notCorrectedWhy(d, correct, first)
+			f.Remediation = in.redeploy(d)
+			report(f)
+		}
+	},
+}
+
+// corrects returns the correction of a bundle deployment that its agent should make; nil if there is none now.
+func corrects(d *evaluate.BundleDeployment) *v1alpha1.CorrectDrift {
+	if d.BD == nil || d.FromFiles() || d.BD.Spec.Paused || d.BD.Spec.OffSchedule || d.BD.DeletionTimestamp != nil ||
+		d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID || d.BD.Spec.CorrectDrift == nil || !d.BD.Spec.CorrectDrift.Enabled {
+		return nil
+	}
+	if slices.ContainsFunc(d.BD.Status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == "Installed" && c.Status == "False" }) {
+		return nil
+	}
+	return d.BD.Spec.CorrectDrift
+}
+
+// modifiedSince returns the time since which the first of the differences that have a time exists; zero if none has one. A value that was written
+// before the release was deployed differs since then.
+func (in *Input) modifiedSince(d *evaluate.BundleDeployment, o *evaluate.Object) (time.Time, evaluate.Difference) {
+	var since time.Time
+	var first evaluate.Difference
+	for _, diff := range o.Differences {
+		at, err := time.Parse(time.RFC3339, diff.Time)
+		if err != nil || d.Deployed.IsZero() {
+			continue
+		}
+		if at.Before(d.Deployed) {
+			at = d.Deployed
+		}
+		if since.IsZero() || at.Before(since) {
+			since, first = at, diff
+		}
+	}
+	return since, first
+}
+
+// notCorrectedWhy returns what may be the cause, as sentences.
+func notCorrectedWhy(d *evaluate.BundleDeployment, correct *v1alpha1.CorrectDrift, first evaluate.Difference) []string {
+	out := []string{first.Path + ": " + first.Who()}
+	for _, t := range d.RecordProblems {
+		if t.Status == release.StatusFailed {
+			out = append(out, fmt.Sprintf("revision %d of the release failed: a correction may have failed", t.Record.Revision))
+		}
+	}
+	if tag := d.On.AgentVersion(d.Namespace); tag != "" {
+		if agent, known := fleet.ParseVersion(tag); known && agent.Before(correctsLater, 0) {
+			out = append(out, "an agent of version "+tag+" does not correct drift that existed when the correction was enabled, until the object changes again")
+		}
+	}
+	if last := d.On.State.Latest[d.Release.Release()]; last != nil && last.ApplyMethod == serverSideApply && first.Manager != "" {
+		out = append(out, "the release was applied server-side, and "+first.Manager+" owns the field")
+	}
+	if !correct.Force {
+		out = append(out, "correctDrift.force is off: a field that cannot be changed in place stays")
+	}
+	if idle := d.On.State.Workloads[d.Agent].Idle; idle != "" {
+		out = append(out, "the agent does not run: "+idle)
+	}
+	if len(d.BD.Status.ModifiedStatus) == 0 {
+		out = append(out, "Fleet does not report the object as modified: the agent corrects only what its own comparison finds")
+	}
+	return out
+}
