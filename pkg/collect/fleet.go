@@ -3,6 +3,7 @@
 package collect
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -75,8 +76,12 @@ func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex
 		if err := kind.Add(out, o.Raw); err != nil {
 			return err
 		}
-		if kind.Name == state.GitRepo {
+		switch kind.Name {
+		case state.GitRepo:
 			specWritten(out.GitRepos[len(out.GitRepos)-1], o.ManagedFields)
+		case state.Bundle:
+			b := out.Bundles[len(out.Bundles)-1]
+			b.Size = compactSize(o.Raw)
 		}
 		return nil
 	})
@@ -84,6 +89,21 @@ func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex
 	defer mu.Unlock()
 	out.Coverage[kind.Name] = cover
 	return err
+}
+
+// sizeMatters is the size in bytes from which the exact size of a Bundle is computed.
+const sizeMatters = 1 << 20
+
+// compactSize returns the size of JSON in bytes. A snapshot may contain it with indentation, which the size does not include.
+func compactSize(raw []byte) int {
+	if len(raw) < sizeMatters {
+		return len(raw)
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return len(raw)
+	}
+	return b.Len()
 }
 
 // specWritten sets when the spec of a GitRepo was last written. A source keeps the managedFields in the object, or separately as JSON.

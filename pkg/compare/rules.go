@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/gobwas/glob"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -88,15 +87,7 @@ func patched(doc []byte, operations []Operation) []byte {
 	if len(operations) == 0 {
 		return doc
 	}
-	raw, err := json.Marshal(operations)
-	if err != nil {
-		return doc
-	}
-	patch, err := jsonpatch.DecodePatch(raw)
-	if err != nil {
-		return doc
-	}
-	out, err := patch.Apply(doc)
+	out, err := patch(doc, operations)
 	if err != nil {
 		return doc
 	}

@@ -52,6 +52,9 @@ type Bundle struct {
 	Spec BundleSpec `json:"spec,omitempty"`
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Status Status `json:"status,omitempty"`
+
+	// Size is the size of its JSON in bytes, if that may be large.
+	Size int `json:"-"`
 }
 
 // GitRepo is a Git repository that Fleet deploys.

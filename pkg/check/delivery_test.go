@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// TestLargeBundle checks the size from which a Bundle is reported, and that a narrower scope reports none.
+func TestLargeBundle(t *testing.T) {
+	for _, tc := range []struct {
+		size, want int
+		whole      bool
+	}{{1 << 20, 0, true}, {1<<20 + 1, 1, true}, {1<<20 + 1, 0, false}} {
+		in := inputOf(deployment(), evaluate.Ready)
+		in.Whole = tc.whole
+		in.Desired.Bundles = []*v1alpha1.Bundle{{Size: tc.size}}
+		if got := findings(largeBundle, in); len(got) != tc.want {
+			t.Errorf("%d bytes, whole %v: %d findings, want %d", tc.size, tc.whole, len(got), tc.want)
+		}
+	}
+}
+
+// TestWillUninstallScope checks which removals a narrower scope reports: those whose BundleDeployment is in scope. An unconfirmed one is never reported.
+func TestWillUninstallScope(t *testing.T) {
+	for _, tc := range []struct {
+		name             string
+		whole, confirmed bool
+		expects          bool // its BundleDeployment exists and is in scope
+		want             int
+	}{
+		{"all", true, true, false, 1},
+		{"not confirmed", true, false, false, 0},
+		{"another scope", false, true, false, 0},
+		{"in scope", false, true, true, 1},
+		{"in scope, not confirmed", false, false, true, 0},
+	} {
+		d := deployment()
+		x := &resolve.Removal{Record: &state.Record{Record: release.Record{Name: d.Release, BundleID: "gone"}}, Confirmed: tc.confirmed, Cycle: 1}
+		if tc.expects {
+			x.Expects = d.BD
+		}
+		d.On = resolveWithAgent(t, "v0.16.1")
+		d.On.Removals = []*resolve.Removal{x}
+		d.On.Leftovers = []*state.Record{x.Record}
+		in := inputOf(d, evaluate.Ready)
+		in.Whole = tc.whole
+		if got := findings(willUninstall, in); len(got) != tc.want {
+			t.Errorf("%s: %d findings, want %d", tc.name, len(got), tc.want)
+		}
+		if got := findings(leftoverRelease, in); tc.whole && len(got) != 1-tc.want {
+			t.Errorf("%s: %d findings of leftover releases", tc.name, len(got))
+		}
+	}
+}
+
+// TestBlocksHelm checks for which pending revisions the finding names the record to delete.
+func TestBlocksHelm(t *testing.T) {
+	for _, tc := range []struct {
+		status   string
+		revision int
+		agent    string
+		want     bool
+	}{
+		{"pending-upgrade", 2, "v0.16.1", true},
+		{"pending-rollback", 3, "", true},
+		{"pending-install", 1, "v0.16.1", false},
+		{"pending-install", 1, "v0.14.9", true},
+		{"pending-install", 1, "dev", false},
+		{"failed", 2, "v0.14.9", false},
+	} {
+		d := deployment()
+		d.Agent = "cattle-fleet-system"
+		d.On = resolveWithAgent(t, tc.agent)
+		problem := resolve.RecordProblem{Record: release.Name{Namespace: "web", Name: "a", Revision: tc.revision}, Status: tc.status, Since: time.Unix(0, 0)}
+		if got := (&Input{}).blocksHelm(d, problem); got != tc.want {
+			t.Errorf("%s, revision %d, agent %s: %v, want %v", tc.status, tc.revision, tc.agent, got, tc.want)
+		}
+	}
+}
+
+// resolveWithAgent returns a cluster with an agent of a version that deploys the BundleDeployments in cluster-one.
+func resolveWithAgent(t *testing.T, tag string) *resolve.Cluster {
+	t.Helper()
+	f := &state.Fleet{BundleDeployments: []*v1alpha1.BundleDeployment{deployment().BD}}
+	c := &state.Cluster{AgentSecrets: map[string]string{"cattle-fleet-system": "cluster-one"}, Workloads: map[string]state.Workload{"cattle-fleet-system": {Version: tag}}}
+	d, _ := resolve.Resolve(resolve.Input{Fleet: f, Clusters: []*state.Cluster{c}})
+	return d.Clusters[0]
+}

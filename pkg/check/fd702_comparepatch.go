@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+var comparePatch = Check{
+	Code: "FD702", Name: "ComparePatch", Severity: Warning,
+	Title: "a rule in diff.comparePatches has no effect",
+	Explain: "The rule matches no desired object of the bundle on any cluster that was read, or a part of it does not compile, or one of its operations fails on an object: then none of the " +
+		"operations on that object take effect. Operations need the exact apiVersion, kind, namespace and name; jsonPointers accept patterns of the group and the kind.",
+	run: func(in *Input, report func(Finding)) {
+		bundles := map[string][]*evaluate.BundleDeployment{}
+		for _, d := range in.Deployments {
+			if diff := d.Options().Diff; d.BD != nil && !d.FromFiles() && diff != nil && len(diff.ComparePatches) > 0 {
+				key := d.Bundle
+				if key == "" {
+					key = d.Key()
+				}
+				bundles[key] = append(bundles[key], d)
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(bundles)) {
+			problems := rulesWithoutEffect(bundles[key])
+			if len(problems) == 0 {
+				continue
+			}
+			ref := bundles[key][0].Ref()
+			if namespace, name, ok := strings.Cut(bundles[key][0].Bundle, "/"); ok {
+				ref = Ref(state.Bundle, namespace, name)
+			}
+			f := Finding{Object: ref, Message: problems[0], Remediation: "correct diff.comparePatches in the fleet.yaml of the bundle"}
+			if len(problems) > 1 {
+				f.Message, f.Evidence = fmt.Sprintf("%d problems in the rules of bundle %s", len(problems), ref.Name), problems
+			}
+			report(f)
+		}
+	},
+}
+
+// rulesWithoutEffect returns the problems of the rules of one bundle, as sentences.
+func rulesWithoutEffect(deployments []*evaluate.BundleDeployment) []string {
+	var out []string
+	said := map[string]bool{}
+	add := func(problem string) {
+		if !said[problem] {
+			said[problem] = true
+			out = append(out, problem)
+		}
+	}
+	matched, known := map[string]bool{}, true
+	for _, d := range deployments {
+		known = known && d.Problem == "" && d.On != nil
+		rules := d.Options().Diff.ComparePatches
+		for _, r := range rules {
+			name := ruleName(r)
+			matched[name] = matched[name] || slices.ContainsFunc(d.Desired, func(o *resolve.Object) bool { return compare.Matches(r, o.Ref) })
+			if why := compare.Invalid(r); why != "" {
+				add("the rule for " + name + " has no effect: " + why)
+				matched[name] = true
+			}
+		}
+		for _, o := range d.Desired {
+			if operationsOf(rules) < 2 {
+				break // one operation cannot void another
+			}
+			if !compare.Applies(rules, o.Ref) {
+				continue
+			}
+			content, _, err := object.Decode(o.Raw)
+			if err != nil {
+				continue
+			}
+			if op, void := compare.Voided(rules, o.Ref, content); void {
+				add(fmt.Sprintf("no operation of the rules for %s takes effect: %s %s fails on the desired object", o.Key(), op.Op, op.Path))
+			}
+		}
+	}
+	if !known {
+		return out
+	}
+	for _, d := range deployments {
+		for _, r := range d.Options().Diff.ComparePatches {
+			if name := ruleName(r); !matched[name] {
+				add("the rule for " + name + " matches no object of the bundle")
+			}
+		}
+	}
+	return out
+}
+
+func operationsOf(rules []compare.Rule) int {
+	n := 0
+	for _, r := range rules {
+		n += len(r.Operations)
+	}
+	return n
+}
+
+// ruleName names the objects of a rule: "apps/v1 Deployment web/frontend".
+func ruleName(r compare.Rule) string {
+	return strings.TrimSpace(r.APIVersion + " " + r.Kind + " " + strings.Trim(r.Namespace+"/"+r.Name, "/"))
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+var hazard = Check{
+	Code: "FD704", Name: "Hazard", Severity: Warning,
+	Title: "a name or an option that Fleet mishandles",
+	Explain: "Fleet treats every bundle whose name begins with fleet-agent as that of its agent: all of them share one set on a cluster, and their objects are never uninstalled. " +
+		"With targetNamespace (namespace in fleet.yaml), every deploy of a bundle with a cluster-scoped object fails; that is found if the bundle is rendered (--desired=bundle).",
+	run: func(in *Input, report func(Finding)) {
+		if in.Whole {
+			for _, b := range in.Desired.Bundles {
+				if fleet.IsAgentBundle(b.Name) && b.Labels[fleet.RepoLabel]+b.Labels[fleet.HelmOpLabel] != "" {
+					report(Finding{Object: Ref(state.Bundle, b.Namespace, b.Name),
+						Message:     fmt.Sprintf("the name of Bundle %s/%s begins with fleet-agent: Fleet treats it as its agent, and never uninstalls it", b.Namespace, b.Name),
+						Remediation: "give the bundle another name in its fleet.yaml"})
+				}
+			}
+		}
+		for _, d := range in.Deployments {
+			if objects := d.Rendering.ClusterScoped; len(objects) > 0 {
+				var names []string
+				for _, o := range objects {
+					names = append(names, o.Kind+" "+o.Name)
+				}
+				f := onDeployment(d, "every deploy of %s fails: it has a targetNamespace and cluster-scoped objects: %s", d.Key(), list(names))
+				f.Remediation = "use defaultNamespace instead of namespace in the fleet.yaml of the bundle"
+				report(f)
+			}
+		}
+	},
+}
