@@ -141,6 +141,9 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	}
 	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, clusters: r.clusters}
 	out.Findings = check.Run(out.Input())
+	if err := out.confirm(ctx, r.Reader); err != nil {
+		return nil, err
+	}
 	gaps, err := out.quotedSecrets(ctx)
 	result.Gaps = append(result.Gaps, gaps...)
 	return out, err

@@ -75,6 +75,9 @@ type Finding struct {
 	Evidence         []string
 	Remediation      string
 	AsOf             string
+	// DependsOn are objects of Fleet, present or absent, from which the finding follows. If one of them changes while a cluster is read, the finding is
+	// not certain.
+	DependsOn []object.Ref
 }
 
 // Commands are the beginnings of the commands that findings suggest. They name the cluster that was audited, so that a command that is pasted

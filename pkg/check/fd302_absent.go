@@ -59,6 +59,7 @@ func (in *Input) absent(b *v1alpha1.Bundle, r targeting.Result) Finding {
 		Object: Ref(state.Bundle, b.Namespace, b.Name), Cluster: r.Cluster.Key(), AsOf: b.Reported().AsOf,
 		Message:     fmt.Sprintf("bundle %s targets cluster %s, and has no BundleDeployment in %s", key(b), r.Cluster.Key(), r.Cluster.Status.Namespace),
 		Remediation: in.Commands.targetsCommand(b),
+		DependsOn:   append(related(b, r.Cluster.Cluster), Ref(state.BundleDeployment, r.Cluster.Status.Namespace, b.Name)),
 	}
 	f.Evidence = []string{"target " + r.Target.String() + " matches the cluster"}
 	if n := b.Status.Summary.DesiredReady; n > 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -25,6 +26,9 @@ var orphan = Check{
 			if without := in.without(d); without != "" {
 				f := onDeployment(d, "bundle deployment %s has no %s", d.Key(), without)
 				f.Evidence = []string{uninstalls(d)}
+				workspace, name, _ := strings.Cut(d.Bundle, "/")
+				f.DependsOn = []object.Ref{d.Ref(), Ref(state.Bundle, workspace, name),
+					Ref(state.ClusterKind, d.BD.Labels[fleet.ClusterNamespaceLabel], d.BD.Labels[fleet.ClusterLabel])}
 				f.Remediation = in.Commands.kubectl(d.Ref()) + " describe " + kubectlName(d.Ref())
 				report(f)
 			}
@@ -69,6 +73,7 @@ func (in *Input) orphanedAgents(report func(Finding)) {
 			report(Finding{
 				Object: Ref(state.Bundle, b.Namespace, b.Name), Message: fmt.Sprintf("bundle %s deploys the agent of a cluster that does not exist", key(b)),
 				Remediation: in.Commands.Kubectl + inNamespace(b.Namespace) + " get clusters.fleet.cattle.io",
+				DependsOn:   []object.Ref{Ref(state.Bundle, b.Namespace, b.Name)},
 			})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -28,12 +29,12 @@ var noRepo = Check{
 			if name == "" || exist[kind+" "+b.Namespace+"/"+name] || in.young(b) || !in.read(kind, b.Namespace) {
 				continue
 			}
-			f := Finding{
+			report(Finding{
 				Object:      Ref(state.Bundle, b.Namespace, b.Name),
 				Message:     fmt.Sprintf("bundle %s is of %s %s/%s, which does not exist", key(b), kind, b.Namespace, name),
 				Remediation: in.Commands.targetsCommand(b),
-			}
-			report(f)
+				DependsOn:   []object.Ref{Ref(state.Bundle, b.Namespace, b.Name), Ref(kind, b.Namespace, name)},
+			})
 		}
 	},
 }

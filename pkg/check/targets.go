@@ -12,6 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -163,8 +164,13 @@ func uninstalls(d *evaluate.BundleDeployment) string {
 	return "removing it uninstalls release " + d.BD.Status.Release + " with " + count(len(d.Desired), "object")
 }
 
+// related are a bundle and a cluster.
+func related(b *v1alpha1.Bundle, c *v1alpha1.Cluster) []object.Ref {
+	return []object.Ref{Ref(state.Bundle, b.Namespace, b.Name), Ref(state.ClusterKind, c.Namespace, c.Name)}
+}
+
 // read reports whether all objects of a kind in a namespace were read.
 func (in *Input) read(kind, namespace string) bool { return in.Desired.Read(kind, namespace) }
 
-// deploymentClusters reports whether the Clusters were read completely, so that a namespace of BundleDeployments that none names has none.
+// clustersRead reports whether the Clusters were read completely, so that a namespace of BundleDeployments that none names has none.
 func (in *Input) clustersRead() bool { return in.read(state.ClusterKind, "") }

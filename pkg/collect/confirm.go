@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// manyNamespaces is the number of namespaces from which one list of all namespaces is cheaper than a list of each.
+const manyNamespaces = 10
+
+// identity is what is compared of an object that is read twice. The zero value is an object that does not exist.
+type identity struct {
+	exists     bool
+	uid        types.UID
+	deleting   bool
+	generation int64
+	labels     map[string]string
+}
+
+func (a identity) equal(b identity) bool {
+	return a.exists == b.exists && a.uid == b.uid && a.deleting == b.deleting && a.generation == b.generation && maps.Equal(a.labels, b.labels)
+}
+
+// identityOf returns the identity of an object. The controller updates a BundleDeployment all the time, so only its existence counts.
+func identityOf(kind string, m metav1.Object) identity {
+	out := identity{exists: true, uid: m.GetUID(), deleting: m.GetDeletionTimestamp() != nil}
+	if kind != state.BundleDeployment {
+		out.generation, out.labels = m.GetGeneration(), m.GetLabels()
+	}
+	return out
+}
+
+// Changed reads the metadata of some of Fleet's objects again, and returns those that are not as they were, or that could not be read. An object that
+// does not exist must still not exist.
+func (r *Reader) Changed(ctx context.Context, f *state.Fleet, refs []object.Ref) (map[object.Ref]bool, error) {
+	out := map[object.Ref]bool{}
+	byKind := map[string]map[object.Ref]bool{}
+	for _, ref := range refs {
+		if byKind[ref.Kind] == nil {
+			byKind[ref.Kind] = map[object.Ref]bool{}
+		}
+		byKind[ref.Kind][ref] = true
+	}
+	for _, kind := range state.Kinds {
+		wanted := byKind[kind.Name]
+		if len(wanted) == 0 {
+			continue
+		}
+		before := map[object.Ref]identity{}
+		for _, o := range kind.Of(f) {
+			if ref := refTo(kind.Name, o.GetNamespace(), o.GetName()); wanted[ref] {
+				before[ref] = identityOf(kind.Name, o)
+			}
+		}
+		now, cover, err := r.identities(ctx, kind.Name, wanted)
+		if err != nil {
+			return nil, err
+		}
+		for ref := range wanted {
+			if _, read := cover.Of(ref.Namespace); !read || !before[ref].equal(now[ref]) {
+				out[ref] = true
+			}
+		}
+	}
+	return out, nil
+}
+
+// identities lists the objects of a kind in the namespaces of some of them.
+func (r *Reader) identities(ctx context.Context, kind string, wanted map[object.Ref]bool) (map[object.Ref]identity, source.Coverage, error) {
+	seen := map[string]bool{}
+	for ref := range wanted {
+		seen[ref.Namespace] = true
+	}
+	namespaces := slices.Sorted(maps.Keys(seen))
+	q := source.Query{Kind: v1alpha1.Kind(kind), Namespaces: namespaces, MetadataOnly: true}
+	if len(namespaces) > manyNamespaces {
+		q.Namespaces, q.Fallback = nil, namespaces
+	}
+	out := map[object.Ref]identity{}
+	cover, err := r.list(ctx, q, func(o source.Object) error {
+		var m struct {
+			Metadata metav1.ObjectMeta `json:"metadata"`
+		}
+		if err := object.Into(o.Raw, &m); err != nil {
+			return err
+		}
+		if ref := refTo(kind, m.Metadata.Namespace, m.Metadata.Name); wanted[ref] {
+			out[ref] = identityOf(kind, &m.Metadata)
+		}
+		return nil
+	})
+	return out, cover, err
+}
+
+func refTo(kind, namespace, name string) object.Ref {
+	return object.Ref{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: namespace, Name: name}
+}
