@@ -121,8 +121,8 @@ type expectedDeployment struct {
 var completeCodes = []string{
 	"FD101", "FD102", "FD103", "FD104", "FD105", "FD106", "FD107", "FD108", "FD109", "FD110", "FD111", "FD205", "FD206", "FD207",
 	"FD208", "FD301", "FD302", "FD303", "FD304", "FD305", "FD306", "FD401", "FD402", "FD403", "FD404", "FD405", "FD406", "FD501",
-	"FD502", "FD503", "FD504", "FD601", "FD602", "FD603", "FD605", "FD606", "FD607", "FD608", "FD609", "FD701", "FD702", "FD703",
-	"FD704",
+	"FD502", "FD503", "FD504", "FD601", "FD602", "FD603", "FD604", "FD605", "FD606", "FD607", "FD608", "FD609", "FD701", "FD702",
+	"FD703", "FD704",
 }
 
 // TestCases audits each captured cluster in test/testdata/cases and compares the report with the expectation in the same file.

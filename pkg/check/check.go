@@ -108,7 +108,7 @@ type Check struct {
 // Catalogue lists the checks in the order of their codes.
 func Catalogue() []Check {
 	all := []Check{
-		missing, unowned, contested, modified, orphaned, abandoned, notReady, idMismatch, copiedHash, expiredJob, clusterCounts, groupCounts, truncated, frozen, willReimport, agentStale, agentNeverSeen, scopeUnproven, releaseRecord, leftoverRelease, unread, secretInStatus, leftover, absent, orphan, noRepo, noTargets, targetError, valuesPending, valuesMissing, valuesMismatch, bundleValues, valuesLeftover, copyMissing, willUninstall, contentMissing, stuckDeletion, repoNotFollowed, namespaceMeta, notCorrected, comparePatch, largeBundle, hazard,
+		missing, unowned, contested, modified, orphaned, abandoned, notReady, idMismatch, copiedHash, expiredJob, clusterCounts, groupCounts, truncated, frozen, willReimport, agentStale, agentNeverSeen, scopeUnproven, releaseRecord, leftoverRelease, unread, secretInStatus, leftover, absent, orphan, noRepo, noTargets, targetError, valuesPending, valuesMissing, valuesMismatch, bundleValues, valuesLeftover, copyMissing, willUninstall, contentMissing, stuckDeletion, repoNotFollowed, namespaceMeta, notCorrected, comparePatch, largeBundle, hazard, notApplied,
 	}
 	slices.SortFunc(all, func(a, b Check) int { return cmp.Compare(a.Code, b.Code) })
 	return all

@@ -80,7 +80,7 @@ func TestBlocksHelm(t *testing.T) {
 		d.Agent = "cattle-fleet-system"
 		d.On = resolveWithAgent(t, tc.agent)
 		problem := resolve.RecordProblem{Record: release.Name{Namespace: "web", Name: "a", Revision: tc.revision}, Status: tc.status, Since: time.Unix(0, 0)}
-		if got := (&Input{}).blocksHelm(d, problem); got != tc.want {
+		if got := (&Input{}).blocksHelm(d.BundleDeployment, problem); got != tc.want {
 			t.Errorf("%s, revision %d, agent %s: %v, want %v", tc.status, tc.revision, tc.agent, got, tc.want)
 		}
 	}

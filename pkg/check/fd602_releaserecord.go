@@ -11,7 +11,6 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -35,7 +34,7 @@ var releaseRecord = Check{
 				}
 				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s%s", t.Record.Namespace, t.Record.SecretName(), t.Status, since(t.Since))}
 				f.Remediation = in.redeploy(d)
-				if in.blocksHelm(d, t) {
+				if in.blocksHelm(d.BundleDeployment, t) {
 					f.Evidence = append(f.Evidence, "Helm refuses to deploy the release while this revision is pending")
 					f.Remediation = in.Commands.Kubectl + inNamespace(t.Record.Namespace) + " delete secret " + shellescape.Quote(t.Record.SecretName())
 				}
@@ -62,7 +61,7 @@ func since(t time.Time) string {
 const orphanedInstalls = 15
 
 // blocksHelm reports whether a pending revision makes Helm refuse every deploy, and Fleet does not resolve that by itself.
-func (in *Input) blocksHelm(d *evaluate.BundleDeployment, t resolve.RecordProblem) bool {
+func (in *Input) blocksHelm(d *resolve.BundleDeployment, t resolve.RecordProblem) bool {
 	if !strings.HasPrefix(t.Status, "pending-") || d.On == nil {
 		return false
 	}

@@ -36,6 +36,8 @@ type BundleDeploymentSpec struct {
 	ValuesHash         string  `json:"valuesHash,omitempty"`
 	// WaitingForValues is true while the agent must deploy nothing, because the values Secret is missing or is written again.
 	WaitingForValues bool `json:"waitingForValues,omitempty"`
+	// DependsOn are the bundles that must be ready before the agent deploys this one.
+	DependsOn []BundleRef `json:"dependsOn,omitempty"`
 	// CorrectDrift decides whether the agent corrects drift. The controller copies it from the options.
 	CorrectDrift *CorrectDrift `json:"correctDrift,omitempty"`
 	// OCIContents is true if the contents are in a registry.
@@ -45,6 +47,16 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	HelmChartOptions json.RawMessage `json:"helmChartOptions,omitempty"`
+}
+
+// BundleRef names bundles, by name or by labels of their BundleDeployments in the same namespace.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type BundleRef struct {
+	Name     string                `json:"name,omitempty"`
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// AcceptedStates are the states in which a bundle counts as ready; only Ready if it is empty.
+	AcceptedStates []string `json:"acceptedStates,omitempty"`
 }
 
 // Options are the merged deployment options of one cluster.

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import "time"
+
+// waitsAfter is how long a dependency may take before a bundle that waits for it is reported.
+const waitsAfter = 15 * time.Minute
+
+var notApplied = Check{
+	Code: "FD604", Name: "NotApplied", Severity: Error,
+	Title: "a bundle is not applied, and this is the root cause",
+	Explain: "Fleet reports WaitApplied or ErrApplied for many causes. This is the first one that stops the bundle: an agent that does not report, values, a dependency (followed to the first " +
+		"bundle that blocks the others), a missing Content, a pending release record, or a failed deploy. A bundle that is paused or off schedule is not reported, unless another one depends on it. " +
+		"A wait for a dependency is reported after 15 minutes.",
+	run: func(in *Input, report func(Finding)) {
+		of := in.Causes()
+		for _, d := range in.Deployments {
+			chain := of(d.BundleDeployment)
+			if len(chain) == 0 || chain[0].Kind == CausePaused || chain[0].Kind == CauseSchedule {
+				continue
+			}
+			if chain[0].Kind == CauseDependency && !in.waited(d.BD.Reported().AsOf) {
+				continue
+			}
+			root := chain[len(chain)-1]
+			f := onDeployment(d, "%s is not applied: %s", d.Key(), root.Message)
+			if root.Deployment != d.Key() {
+				f = onDeployment(d, "%s is not applied because of %s: %s", d.Key(), root.Deployment, root.Message)
+			}
+			for _, step := range chain[:len(chain)-1] {
+				f.Evidence = append(f.Evidence, step.Deployment+": "+step.Message)
+			}
+			f.Remediation = in.Commands.kubectl(d.Ref()) + " get " + kubectlName(d.Ref()) + " -o yaml"
+			report(f)
+		}
+	},
+}
+
+// waited reports whether a status has not changed for long.
+func (in *Input) waited(asOf string) bool {
+	at, err := time.Parse(time.RFC3339, asOf)
+	return err == nil && in.late(at, waitsAfter)
+}
