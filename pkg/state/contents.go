@@ -3,6 +3,7 @@
 package state
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -11,14 +12,14 @@ import (
 // Content is the kind of the objects with the manifests of bundles. They are not in Kinds: only their names are read.
 const Content = "Content"
 
-// contentPrefix begins the name of every Content.
-const contentPrefix = "s-"
+// contentName is the form of the name of every Content (docs/fleet-behavior.md, 2.1).
+var contentName = regexp.MustCompile(`^s-[0-9a-f]{61}$`)
 
 // ContentID returns the name of the Content that a BundleDeployment needs; empty if it needs none: its contents are in an OCI registry, the agent downloads a
 // chart, or it is being deleted. Source: docs/fleet-behavior.md, 2.2 and 2.3.
 func ContentID(bd *v1alpha1.BundleDeployment) string {
 	id, _, ok := strings.Cut(bd.Spec.DeploymentID, ":")
-	if !ok || !strings.HasPrefix(id, contentPrefix) || bd.Spec.OCIContents || len(bd.Spec.HelmChartOptions) > 0 || bd.DeletionTimestamp != nil {
+	if !ok || !contentName.MatchString(id) || bd.Spec.OCIContents || len(bd.Spec.HelmChartOptions) > 0 || bd.DeletionTimestamp != nil {
 		return ""
 	}
 	return id
