@@ -145,6 +145,9 @@ func kind[T any, P interface {
 			if err := object.Into(raw, o); err != nil {
 				return err
 			}
+			if t, ok := any(o).(interface{ Trim() }); ok {
+				t.Trim()
+			}
 			list := objects(f)
 			*list = append(*list, o)
 			return nil

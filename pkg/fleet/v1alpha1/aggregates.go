@@ -14,6 +14,11 @@ import (
 type Summary struct {
 	Ready        int `json:"ready,omitempty"`
 	DesiredReady int `json:"desiredReady,omitempty"`
+	NotReady     int `json:"notReady,omitempty"`
+	WaitApplied  int `json:"waitApplied,omitempty"`
+	ErrApplied   int `json:"errApplied,omitempty"`
+	OutOfSync    int `json:"outOfSync,omitempty"`
+	Modified     int `json:"modified,omitempty"`
 	// Pending counts the targets of a Bundle without a BundleDeployment.
 	Pending           int                `json:"pending,omitempty"`
 	NonReadyResources []NonReadyResource `json:"nonReadyResources,omitempty"`
@@ -23,6 +28,8 @@ type Summary struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type NonReadyResource struct {
+	Name           string           `json:"name,omitempty"`
+	State          string           `json:"bundleState,omitempty"`
 	ModifiedStatus []ModifiedStatus `json:"modifiedStatus,omitempty"`
 }
 
@@ -37,6 +44,12 @@ type Status struct {
 	Conditions     []Condition     `json:"conditions,omitempty"`
 	// ObservedGeneration is the generation of the spec from which the status was computed. A ClusterGroup has none.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// The following fields are those of a GitRepo or HelmOp: the clusters of its BundleDeployments.
+	DesiredReadyClusters *int `json:"desiredReadyClusters,omitempty"`
+	ReadyClusters        int  `json:"readyClusters,omitempty"`
+	// PerCluster are the object counts of each cluster ("namespace/name"), from Fleet 0.12 on.
+	PerCluster map[string]ResourceCounts `json:"perClusterResourceCounts,omitempty"`
 }
 
 // Bundle is a set of manifests with its target clusters. BundleContents has its files.
@@ -142,6 +155,12 @@ type ClusterStatus struct {
 	Display        Display        `json:"display,omitempty"`
 	Agent          AgentStatus    `json:"agent,omitempty"`
 	AgentRecord    `json:",inline"`
+	// DesiredReadyGitRepos are the GitRepos that are deployed to the cluster; nil if Fleet has never written it.
+	DesiredReadyGitRepos *int `json:"desiredReadyGitRepos,omitempty"`
+	ReadyGitRepos        int  `json:"readyGitRepos,omitempty"`
+	// DesiredReadyHelmOps are the HelmOps that are deployed to the cluster, from Fleet 0.13 on.
+	DesiredReadyHelmOps *int `json:"desiredReadyHelmOps,omitempty"`
+	ReadyHelmOps        int  `json:"readyHelmOps,omitempty"`
 }
 
 // AgentStatus is the agent's heartbeat.

@@ -146,12 +146,18 @@ type BundleDeploymentStatus struct {
 	AppliedDeploymentID string           `json:"appliedDeploymentID,omitempty"`
 	Release             string           `json:"release,omitempty"`
 	Ready               bool             `json:"ready,omitempty"`
+	NonModified         bool             `json:"nonModified,omitempty"`
 	NonReadyStatus      []NonReadyStatus `json:"nonReadyStatus,omitempty"`
 	ModifiedStatus      []ModifiedStatus `json:"modifiedStatus,omitempty"`
 	IncompleteState     bool             `json:"incompleteState,omitempty"`
 	Display             Display          `json:"display,omitempty"`
 	// ResourceCounts is nil before Fleet 0.12.
 	ResourceCounts *ResourceCounts `json:"resourceCounts,omitempty"`
+	// Resources are the live objects that the agent owns, as a list of ObjectKeys. It is only kept if there are no ResourceCounts.
+	//
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Resources json.RawMessage `json:"resources,omitempty"`
 }
 
 // Display has the columns of kubectl get.
@@ -180,6 +186,11 @@ type ModifiedStatus struct {
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name,omitempty"`
 	Patch      string `json:"patch,omitempty"`
+	// Missing is true if the agent does not own a live object with that name; Exist if there is one that it does not own.
+	Missing bool `json:"missing,omitempty"`
+	Exist   bool `json:"exist,omitempty"`
+	// Delete is true if the object is no longer desired.
+	Delete bool `json:"delete,omitempty"`
 }
 
 // ResourceCounts are the agent's counts of objects.
