@@ -88,6 +88,7 @@ func (o *Object) explainReplicas(scalers []Autoscaler, unread bool) bool {
 			d.Note = "an autoscaler may have set it: autoscalers could not be read"
 		}
 	}
+	o.Scaled = explained
 	if len(o.Differences) == 0 {
 		o.Differences, o.State = nil, Ready
 		if o.NotReady {

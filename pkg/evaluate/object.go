@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
@@ -81,6 +82,9 @@ func (l *liveObject) compare(o *Object, desired object.Content, rules []compare.
 		return
 	}
 	o.setReadiness(readiness)
+	if applied := l.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation]; applied != "" && len(diffs) == 0 {
+		o.LastApplied = len(leftBehind(applied, desired, l.content, o)) > 0
+	}
 	if len(diffs) > 0 {
 		o.Differences = l.attributed(o, desired, diffs)
 		o.State = Modified

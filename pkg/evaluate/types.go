@@ -78,6 +78,9 @@ type Object struct {
 	// Owner is the present owner, if it is not the bundle.
 	Owner       *Owner
 	Differences []Difference
+	// LastApplied is true if the object is as desired, but its last-applied annotation and the object have fields that the bundle does not have:
+	// Fleet reports these as modified. Scaled is true if an autoscaler explains its number of replicas.
+	LastApplied, Scaled bool
 	// NotReady is true if the object is not ready, also if its state is another one. Condition is the condition that is not met.
 	NotReady  bool
 	Condition string

@@ -119,6 +119,8 @@ type BundleDeployment struct {
 	// Desired are the distinct objects of the manifest in its order. Of duplicates, the last one counts. From is their source.
 	Desired []*Object
 	From    DesiredFrom
+	// OtherVersions is true if duplicates are in different versions of a kind. Fleet counts each version.
+	OtherVersions bool
 	// Rendering is the result of rendering the bundle; zero if it was not rendered.
 	Rendering Rendering
 	// Recorded are the objects in the release record as JSON, if Desired comes from another source.

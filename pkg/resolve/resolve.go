@@ -282,6 +282,7 @@ func distinct(d *BundleDeployment, namespace string, objects []release.Object, n
 			w.Namespace = namespace
 		}
 		if i, ok := at[w.Key()]; ok {
+			d.OtherVersions = d.OtherVersions || out[i].APIVersion != w.APIVersion
 			w.Index, out[i] = i, w
 			continue
 		}
