@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -85,6 +86,8 @@ type expected struct {
 	// Findings are all findings with a code in completeCodes, and some with other codes. The value is a required part of the finding's text. If
 	// two bundles have the same finding, the key includes the deployment: "FD101 ConfigMap a/b @cluster/bundle".
 	Findings map[string]string `json:"findings"`
+	// Causes are the causes of some findings.
+	Causes map[string]check.Cause `json:"causes"`
 	// Never are codes or findings that must not be in the report.
 	Never []string `json:"never"`
 	// Gaps and Notes have a part of the text of each gap and note of the report.
@@ -119,10 +122,10 @@ type expectedDeployment struct {
 
 // completeCodes are the codes that a case lists completely. Any other finding with one of these codes is an error.
 var completeCodes = []string{
-	"FD101", "FD102", "FD103", "FD104", "FD105", "FD106", "FD107", "FD108", "FD109", "FD110", "FD111", "FD205", "FD206", "FD207",
-	"FD208", "FD301", "FD302", "FD303", "FD304", "FD305", "FD306", "FD401", "FD402", "FD403", "FD404", "FD405", "FD406", "FD501",
-	"FD502", "FD503", "FD504", "FD601", "FD602", "FD603", "FD604", "FD605", "FD606", "FD607", "FD608", "FD609", "FD701", "FD702",
-	"FD703", "FD704",
+	"FD101", "FD102", "FD103", "FD104", "FD105", "FD106", "FD107", "FD108", "FD109", "FD110", "FD111", "FD201", "FD202", "FD203",
+	"FD204", "FD205", "FD206", "FD207", "FD208", "FD209", "FD301", "FD302", "FD303", "FD304", "FD305", "FD306", "FD401", "FD402",
+	"FD403", "FD404", "FD405", "FD406", "FD501", "FD502", "FD503", "FD504", "FD601", "FD602", "FD603", "FD604", "FD605", "FD606",
+	"FD607", "FD608", "FD609", "FD701", "FD702", "FD703", "FD704",
 }
 
 // TestCases audits each captured cluster in test/testdata/cases and compares the report with the expectation in the same file.
@@ -344,6 +347,9 @@ func (e *expected) checkFindings(t *testing.T, got []report.Finding) {
 			t.Errorf("finding %s is in the report more than once: %s", key, f.Message)
 		case ok && !strings.Contains(strings.Join(append([]string{f.Message, f.Remediation}, f.Evidence...), "\n"), text):
 			t.Errorf("finding %s does not contain %q: %s %q → %s", key, text, f.Message, f.Evidence, f.Remediation)
+		}
+		if cause, ok := e.Causes[key]; ok && f.Cause != cause {
+			t.Errorf("finding %s has the cause %q, want %q: %s", key, f.Cause, cause, f.Message)
 		}
 		delete(want, key)
 		if slices.Contains(e.Never, f.Code) || slices.Contains(e.Never, key) {

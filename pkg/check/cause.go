@@ -3,211 +3,172 @@
 package check
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
+	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// CauseKind is why a bundle deployment is not applied.
-type CauseKind string
+// Cause is why a number in a status of Fleet is not the recomputed one.
+type Cause string
 
-// The kinds, in the order in which they are considered: what comes first hides what comes later.
+// The causes. Lag is also the cause if the times do not show how old the difference is: only a difference that is proved to be older than Fleet's
+// usual delays is Unexplained.
 const (
-	CausePaused     CauseKind = "Paused"
-	CauseSchedule   CauseKind = "OffSchedule"
-	CauseAgent      CauseKind = "AgentSilent"
-	CauseValues     CauseKind = "Values"
-	CauseDependency CauseKind = "Dependency"
-	CauseContent    CauseKind = "ContentMissing"
-	CauseRecord     CauseKind = "RecordPending"
-	CauseFailed     CauseKind = "DeployFailed"
-	// CauseState is the end of a chain: a dependency that is deployed and not ready.
-	CauseState CauseKind = "NotReady"
-	// CauseCycle is the end of a chain of dependencies that leads back to itself.
-	CauseCycle CauseKind = "DependencyCycle"
+	Lag              Cause = "Lag"
+	StaleAgent       Cause = "StaleAgent"            // the agent has not reported for a long time
+	Paused           Cause = "Paused"                // the bundle or the cluster is paused
+	OffSchedule      Cause = "OffSchedule"           // it is outside its schedule
+	PendingRollout   Cause = "PendingRollout"        // targets that the rollout has not reached are not counted
+	Truncated        Cause = "Truncated"             // the numbers come from lists that are truncated at ten entries
+	StickyIncomplete Cause = "StickyIncompleteState" // incompleteState is set although the lists are complete
+	LastApplied      Cause = "LeftoverLastApplied"   // a leftover last-applied annotation makes Fleet report objects as modified
+	KnownBug         Cause = "KnownBug"              // a known bug of the version that runs
+	Unexplained      Cause = "Unexplained"
 )
 
-// Cause is one step from a bundle deployment that is not applied to the root cause, which is the last step.
-type Cause struct {
-	Kind CauseKind
-	// Deployment is the key of the bundle deployment that the step is about.
-	Deployment, Message string
+// explanation is a cause in words. It is zero if there is nothing to explain.
+type explanation struct {
+	cause Cause
+	words string
 }
 
-// silentAfter is how old a heartbeat must be before the agent counts as silent: three times the default interval.
-const silentAfter = 45 * time.Minute
-
-// causes finds the causes of bundle deployments.
-type causes struct {
-	in          *Input
-	clusters    map[string]*v1alpha1.Cluster            // by the namespace of their BundleDeployments
-	byName      map[[2]string]*resolve.BundleDeployment // by namespace and name
-	byNamespace map[string][]*resolve.BundleDeployment  // by namespace
-	bundles     map[string]*v1alpha1.Bundle             // by "namespace/name"
+// ofBug returns the explanation by a bug of the version that a tag names.
+func ofBug(b *fleet.Bug, who, tag string) explanation {
+	return explanation{KnownBug, "known bug " + b.Issue + " of " + who + " " + tag + ": " + b.What}
 }
 
-// values returns why the values of a bundle deployment keep its agent from deploying it, as a sentence; empty if they do not, or if it is not known.
-func (c *causes) values(d *resolve.BundleDeployment) string {
-	facts := c.in.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, c.bundles[d.Bundle]))
-	switch values.Classify(facts, c.in.Now(), c.in.controller()).State {
-	case values.Missing:
-		return "its values Secret " + d.Key() + " is missing"
-	case values.Mismatch:
-		return "its values Secret " + d.Key() + " has other values than its BundleDeployment states"
+const (
+	// silence is the time after which an agent without a heartbeat is stale: three intervals of 15 minutes.
+	silence = 45 * time.Minute
+	// settled is the time after which a difference is no lag: many times the delays of seconds that Fleet has (docs/fleet-behavior.md, 4.4).
+	settled = 5 * time.Minute
+)
+
+// parsed returns a time of a status; zero if there is none.
+func parsed(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}
 	}
-	return ""
+	return t
 }
 
-// Causes returns a function that follows a bundle deployment to the root cause for which it is not applied. It returns nothing if it is applied, or if
-// the data does not show the cause.
-func (in *Input) Causes() func(*resolve.BundleDeployment) []Cause {
-	c := causes{in: in, clusters: map[string]*v1alpha1.Cluster{}, byName: map[[2]string]*resolve.BundleDeployment{}, byNamespace: map[string][]*resolve.BundleDeployment{},
-		bundles: map[string]*v1alpha1.Bundle{}}
-	for _, b := range in.Desired.Bundles {
-		c.bundles[b.Namespace+"/"+b.Name] = b
-	}
-	for _, o := range in.Desired.Fleet.Clusters {
-		c.clusters[o.Status.Namespace] = o
-	}
-	for _, d := range in.Desired.Deployments {
-		if d.BD != nil {
-			c.byName[[2]string{d.Namespace, d.Name}] = d
-			c.byNamespace[d.Namespace] = append(c.byNamespace[d.Namespace], d)
-		}
-	}
-	return func(d *resolve.BundleDeployment) []Cause { return c.of(d, map[string]bool{}) }
+// longAgo reports whether a known time is more than d before the data was read.
+func (in *Input) longAgo(t time.Time, d time.Duration) bool {
+	return !t.IsZero() && !in.Now().IsZero() && in.Now().Sub(t) > d
 }
 
-// waits reports whether a bundle deployment is not applied.
-func waits(d *resolve.BundleDeployment) bool {
-	return d.BD != nil && !d.FromFiles() && d.BD.DeletionTimestamp == nil && d.BD.Spec.DeploymentID != "" &&
-		(d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID || conditionFalse(d.BD, "Installed"))
+// silent reports whether the agent of a cluster has not reported for a long time. It is false if that is not known.
+func (in *Input) silent(c *v1alpha1.Cluster) bool {
+	return c != nil && in.longAgo(parsed(c.Status.Agent.LastSeen), silence)
 }
 
-func conditionFalse(bd *v1alpha1.BundleDeployment, name string) bool {
-	return slices.ContainsFunc(bd.Status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == name && c.Status == "False" })
+func silentWords(c *v1alpha1.Cluster) explanation {
+	return explanation{StaleAgent, "the agent has not reported since " + c.Status.Agent.LastSeen}
 }
 
-// of returns the causes of a bundle deployment. seen are those of the chain so far.
-func (c *causes) of(d *resolve.BundleDeployment, seen map[string]bool) []Cause {
-	if !waits(d) {
-		return nil
-	}
-	seen[d.Key()] = true
-	one := func(kind CauseKind, format string, args ...any) []Cause {
-		return []Cause{{kind, d.Key(), fmt.Sprintf(format, args...)}}
-	}
-	switch spec := &d.BD.Spec; {
+// whyDeployment explains why the counts of a bundle deployment are not the actual ones.
+func (in *Input) whyDeployment(d *evaluate.BundleDeployment, reported, actual v1alpha1.ResourceCounts) explanation {
+	spec, status := &d.BD.Spec, &d.BD.Status
+	cluster := in.clusterOf(d)
+	switch {
 	case spec.Paused:
-		return one(CausePaused, "it is paused")
+		return explanation{Paused, "it is paused, and the agent does not update its status"}
 	case spec.OffSchedule:
-		return one(CauseSchedule, "it is outside of the schedule of its cluster")
+		return explanation{OffSchedule, "it is outside its schedule, and the agent does not update its status"}
+	case in.silent(cluster):
+		return silentWords(cluster)
+	case spec.DeploymentID != status.AppliedDeploymentID && d.State == evaluate.ErrApplied:
+		return explanation{Lag, "the last deploy failed, and the counts are still those of the deploy before"}
+	case spec.DeploymentID != status.AppliedDeploymentID:
+		return explanation{Lag, "the agent has not applied the current deployment id yet"}
 	}
-	if since := c.silent(d); since != "" {
-		return one(CauseAgent, "the agent of its cluster %s", since)
+	if c, n := claimed(d, actual, func(o *evaluate.Object) bool { return o.LastApplied }); n > 0 && alike(c, reported) {
+		return explanation{LastApplied, "Fleet reports " + count(n, "object") + " as modified because of a leftover " + lastAppliedAnnotation + " annotation"}
 	}
-	if why := c.values(d); why != "" {
-		return one(CauseValues, "%s", why)
-	}
-	if chain := c.dependency(d, seen); len(chain) > 0 {
-		return chain
-	}
-	if id := state.ContentID(d.BD); c.in.Desired.MissingContents[id] {
-		return one(CauseContent, "its content %s does not exist", id)
-	}
-	for _, t := range d.RecordProblems {
-		if c.in.blocksHelm(d, t) {
-			return one(CauseRecord, "revision %d of its release is %s: Helm refuses to deploy", t.Record.Revision, t.Status)
+	agent := agentVersion(d)
+	for _, b := range objectBugs {
+		if c, n := claimed(d, actual, b.affects); n > 0 && alike(c, reported) && b.In(agent) {
+			return ofBug(b.Bug, "the agent's version", agent)
 		}
 	}
-	if conditionFalse(d.BD, "Installed") {
-		return one(CauseFailed, "its installation was refused; its condition Installed has the error")
+	if at, old := in.oldDrift(d, cluster, reported, actual); old {
+		if fleet.BugDefaults.In(agent) {
+			return ofBug(&fleet.BugDefaults, "the agent's version", agent)
+		}
+		return explanation{Unexplained, "the last change was at " + at + ", and the agent has reported since then"}
 	}
-	if conditionFalse(d.BD, "Deployed") {
-		return one(CauseFailed, "its agent could not deploy it; its condition Deployed has the error")
-	}
-	return nil
+	return explanation{Lag, "the agent reports a change after some seconds, or the objects changed while they were read"}
 }
 
-// silent returns since when the agent of a bundle deployment is silent, as the end of a sentence; empty if it is not, or if that is not known.
-func (c *causes) silent(d *resolve.BundleDeployment) string {
-	cluster := c.clusters[d.Namespace]
-	if cluster == nil || c.in.Now().IsZero() {
-		return ""
-	}
-	seen, err := time.Parse(time.RFC3339, cluster.Status.Agent.LastSeen)
-	if err != nil || !c.in.late(seen, silentAfter) {
-		return ""
-	}
-	return "has not reported since " + seen.UTC().Format(time.RFC3339)
+const lastAppliedAnnotation = "last-applied"
+
+// objectBugs are the bugs that make an agent report an object as modified.
+var objectBugs = []struct {
+	*fleet.Bug
+	affects func(o *evaluate.Object) bool
+}{
+	{&fleet.BugReplicas, func(o *evaluate.Object) bool { return o.Scaled }},
+	{&fleet.BugCABundle, func(o *evaluate.Object) bool { return strings.HasSuffix(o.Kind, "WebhookConfiguration") }},
 }
 
-// dependency returns the chain from a bundle deployment to the first blocker among its dependencies; nil if nothing shows one.
-func (c *causes) dependency(d *resolve.BundleDeployment, seen map[string]bool) []Cause {
-	for _, ref := range d.BD.Spec.DependsOn {
-		found, known := c.matching(d, ref)
-		if !known {
+// claimed returns the actual counts with those objects moved to the modified ones that the status lists as modified, that are not, and that match.
+// n is the number of these objects.
+func claimed(d *evaluate.BundleDeployment, actual v1alpha1.ResourceCounts, match func(*evaluate.Object) bool) (c v1alpha1.ResourceCounts, n int) {
+	for i := range d.BD.Status.ModifiedStatus {
+		m := &d.BD.Status.ModifiedStatus[i]
+		if m.Missing || m.Delete {
 			continue
 		}
-		if len(found) == 0 {
-			return []Cause{{CauseDependency, d.Key(), "no bundle deployment of its cluster matches its dependency " + cmp.Or(ref.Name, "(a selector)")}}
+		j := slices.IndexFunc(d.Objects, func(o evaluate.Object) bool {
+			return o.APIVersion == m.APIVersion && o.Kind == m.Kind && o.Namespace == m.Namespace && o.Name == m.Name
+		})
+		if j < 0 || !match(&d.Objects[j]) {
+			continue
 		}
-		for _, b := range found {
-			reported := b.BD.Reported().State
-			if reported == "" || accepted(ref, reported) {
-				continue
-			}
-			step := Cause{CauseDependency, d.Key(), "it waits for its dependency " + b.Key() + ", which is " + reported}
-			if seen[b.Key()] {
-				return []Cause{step, {CauseCycle, b.Key(), "its dependencies lead back to itself"}}
-			}
-			if deeper := c.of(b, seen); len(deeper) > 0 {
-				return append([]Cause{step}, deeper...)
-			}
-			return []Cause{step, {CauseState, b.Key(), "it is " + reported}}
+		switch d.Objects[j].State {
+		case evaluate.Ready:
+			actual.Ready--
+		case evaluate.NotReady:
+			actual.NotReady--
+		default:
+			continue
 		}
+		actual.Modified++
+		n++
 	}
-	return nil
+	return actual, n
 }
 
-func accepted(ref v1alpha1.BundleRef, reported string) bool {
-	if len(ref.AcceptedStates) == 0 {
-		return reported == "Ready"
+// oldDrift reports whether the agent does not report modified objects, although field managers prove that the changes are old, and the agent has sent
+// a heartbeat since then. at is the time of the last change.
+func (in *Input) oldDrift(d *evaluate.BundleDeployment, cluster *v1alpha1.Cluster, reported, actual v1alpha1.ResourceCounts) (at string, old bool) {
+	if cluster == nil || reported.Missing != actual.Missing || reported.DesiredReady != actual.DesiredReady || reported.Modified >= actual.Modified {
+		return "", false
 	}
-	return slices.Contains(ref.AcceptedStates, reported)
+	for i := range d.Objects {
+		if d.Objects[i].State != evaluate.Modified {
+			continue
+		}
+		for _, diff := range d.Objects[i].Differences {
+			if diff.Time == "" {
+				return "", false
+			}
+			at = max(at, diff.Time)
+		}
+	}
+	t, seen := parsed(at), parsed(cluster.Status.Agent.LastSeen)
+	return at, in.longAgo(t, settled) && seen.Sub(t) > settled
 }
 
-// matching returns the bundle deployments in the same namespace that a dependency names; known is false if not all could be read.
-func (c *causes) matching(d *resolve.BundleDeployment, ref v1alpha1.BundleRef) (found []*resolve.BundleDeployment, known bool) {
-	if !c.in.Desired.Read(state.BundleDeployment, d.Namespace) || ref.Name == "" && ref.Selector == nil {
-		return nil, false
+// agentVersion is the image tag of the agent of a bundle deployment; empty if it is not known.
+func agentVersion(d *evaluate.BundleDeployment) string {
+	if d.On == nil {
+		return ""
 	}
-	selector, err := metav1.LabelSelectorAsSelector(cmp.Or(ref.Selector, &metav1.LabelSelector{}))
-	if err != nil {
-		return nil, false
-	}
-	if ref.Name != "" && ref.Selector == nil {
-		if b := c.byName[[2]string{d.Namespace, ref.Name}]; b != nil && b.BD.Labels[fleet.BundleLabel] == ref.Name &&
-			b.BD.Labels[fleet.BundleNamespaceLabel] == d.BD.Labels[fleet.BundleNamespaceLabel] {
-			return []*resolve.BundleDeployment{b}, true
-		}
-	}
-	for _, b := range c.byNamespace[d.Namespace] {
-		l := b.BD.Labels
-		named := ref.Name == "" || l[fleet.BundleLabel] == ref.Name && l[fleet.BundleNamespaceLabel] == d.BD.Labels[fleet.BundleNamespaceLabel]
-		if named && selector.Matches(labels.Set(l)) {
-			found = append(found, b)
-		}
-	}
-	return found, true
+	return d.On.AgentVersion(d.Namespace)
 }

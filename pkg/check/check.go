@@ -14,6 +14,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
@@ -26,6 +27,9 @@ type Input struct {
 	ClusterCommands map[*resolve.Cluster]Commands
 
 	targeting *targets // computed when a check needs it
+	// views and clusters are computed when a check first needs them.
+	views    map[*evaluate.BundleDeployment]*view
+	clusters map[string]*v1alpha1.Cluster // by the namespace of its bundle deployments
 }
 
 // on returns the commands for objects on a cluster. They are those of the management cluster if the cluster is not read.
@@ -78,6 +82,8 @@ type Finding struct {
 	// DependsOn are objects of Fleet, present or absent, from which the finding follows. If one of them changes while a cluster is read, the finding is
 	// not certain.
 	DependsOn []object.Ref
+	// Cause is why a number is wrong, for findings about numbers; empty for others.
+	Cause Cause
 }
 
 // Commands are the beginnings of the commands that findings suggest. They name the cluster that was audited, so that a command that is pasted
@@ -108,7 +114,7 @@ type Check struct {
 // Catalogue lists the checks in the order of their codes.
 func Catalogue() []Check {
 	all := []Check{
-		missing, unowned, contested, modified, orphaned, abandoned, notReady, idMismatch, copiedHash, expiredJob, clusterCounts, groupCounts, truncated, frozen, willReimport, agentStale, agentNeverSeen, scopeUnproven, releaseRecord, leftoverRelease, unread, secretInStatus, leftover, absent, orphan, noRepo, noTargets, targetError, valuesPending, valuesMissing, valuesMismatch, bundleValues, valuesLeftover, copyMissing, willUninstall, contentMissing, stuckDeletion, repoNotFollowed, namespaceMeta, notCorrected, comparePatch, largeBundle, hazard, notApplied,
+		missing, unowned, contested, modified, orphaned, abandoned, notReady, idMismatch, copiedHash, expiredJob, clusterCounts, groupCounts, truncated, frozen, willReimport, agentStale, agentNeverSeen, scopeUnproven, releaseRecord, leftoverRelease, unread, secretInStatus, leftover, absent, orphan, noRepo, noTargets, targetError, valuesPending, valuesMissing, valuesMismatch, bundleValues, valuesLeftover, copyMissing, willUninstall, contentMissing, stuckDeletion, repoNotFollowed, namespaceMeta, notCorrected, comparePatch, largeBundle, hazard, notApplied, deploymentCounts, bundleSummary, repoResources, repoClusters, contradiction,
 	}
 	slices.SortFunc(all, func(a, b Check) int { return cmp.Compare(a.Code, b.Code) })
 	return all

@@ -29,7 +29,7 @@ func TestCatalogue(t *testing.T) {
 	want := map[string]Severity{
 		"FD101 Missing": Error, "FD102 Unowned": Error, "FD103 Contested": Error, "FD104 Modified": Warning,
 		"FD105 Orphaned": Warning, "FD106 Abandoned": Warning, "FD107 NotReady": Warning, "FD108 IdMismatch": Info,
-		"FD109 CopiedHash": Info, "FD111 ExpiredJob": Info, "FD501 WillReimport": Warning, "FD502 AgentStale": Warning, "FD503 AgentNeverSeen": Warning, "FD504 ScopeUnproven": Warning, "FD205 ClusterCounts": Warning, "FD206 GroupCounts": Warning, "FD207 Truncated": Info, "FD208 Frozen": Info, "FD301 Leftover": Error, "FD302 Absent": Error, "FD303 Orphan": Error, "FD304 NoRepo": Warning, "FD305 NoTargets": Info, "FD306 TargetError": Error, "FD401 ValuesPending": Info, "FD402 ValuesMissing": Error, "FD403 ValuesMismatch": Error, "FD404 BundleValues": Error, "FD405 ValuesLeftover": Info, "FD406 CopyMissing": Warning, "FD602 ReleaseRecord": Error, "FD606 LeftoverRelease": Warning, "FD607 Unread": Warning, "FD701 SecretInStatus": Error, "FD608 WillUninstall": Error, "FD601 ContentMissing": Error, "FD603 StuckDeletion": Warning, "FD605 RepoNotFollowed": Warning, "FD110 NamespaceMeta": Warning, "FD609 NotCorrected": Warning, "FD702 ComparePatch": Warning, "FD703 LargeBundle": Info, "FD704 Hazard": Warning, "FD604 NotApplied": Error,
+		"FD109 CopiedHash": Info, "FD111 ExpiredJob": Info, "FD501 WillReimport": Warning, "FD502 AgentStale": Warning, "FD503 AgentNeverSeen": Warning, "FD504 ScopeUnproven": Warning, "FD205 ClusterCounts": Warning, "FD206 GroupCounts": Warning, "FD207 Truncated": Info, "FD208 Frozen": Info, "FD301 Leftover": Error, "FD302 Absent": Error, "FD303 Orphan": Error, "FD304 NoRepo": Warning, "FD305 NoTargets": Info, "FD306 TargetError": Error, "FD401 ValuesPending": Info, "FD402 ValuesMissing": Error, "FD403 ValuesMismatch": Error, "FD404 BundleValues": Error, "FD405 ValuesLeftover": Info, "FD406 CopyMissing": Warning, "FD602 ReleaseRecord": Error, "FD606 LeftoverRelease": Warning, "FD607 Unread": Warning, "FD701 SecretInStatus": Error, "FD608 WillUninstall": Error, "FD601 ContentMissing": Error, "FD603 StuckDeletion": Warning, "FD605 RepoNotFollowed": Warning, "FD110 NamespaceMeta": Warning, "FD609 NotCorrected": Warning, "FD702 ComparePatch": Warning, "FD703 LargeBundle": Info, "FD704 Hazard": Warning, "FD604 NotApplied": Error, "FD201 DeploymentCounts": Warning, "FD202 BundleSummary": Warning, "FD203 RepoResources": Warning, "FD204 RepoClusters": Warning, "FD209 Contradiction": Warning,
 	}
 	got := map[string]Severity{}
 	var codes []string
@@ -259,17 +259,17 @@ func TestTruncated(t *testing.T) {
 func TestFleetCounts(t *testing.T) {
 	d := deployment()
 	d.Counts = evaluate.Counts{Desired: 7, Ready: 1, Missing: 2, Unowned: 1, Modified: 1, NotReady: 2, Orphaned: 3}
-	got, ok := fleetCounts(d)
+	got, ok := inputOf(d, evaluate.Ready).fleetCounts(d)
 	want := v1alpha1.ResourceCounts{DesiredReady: 7, Ready: 1, Missing: 3, Modified: 1, NotReady: 2, Orphaned: 3}
 	if got != want || !ok {
 		t.Errorf("%+v, known %v, want %+v", got, ok, want)
 	}
 	d.Counts.Unknown = 1
-	if _, ok := fleetCounts(d); ok {
+	if _, ok := inputOf(d, evaluate.Ready).fleetCounts(d); ok {
 		t.Error("a total with an unknown part is known")
 	}
 	d.BD.Status.ResourceCounts = &v1alpha1.ResourceCounts{DesiredReady: 9}
-	if got, ok := fleetCounts(d); !ok || got.DesiredReady != 9 {
+	if got, ok := inputOf(d, evaluate.Ready).fleetCounts(d); !ok || got.DesiredReady != 9 {
 		t.Errorf("%+v, known %v, want the counts of the status", got, ok)
 	}
 }

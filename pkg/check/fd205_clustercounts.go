@@ -3,9 +3,10 @@
 package check
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -24,56 +25,29 @@ var clusterCounts = Check{
 
 func (in *Input) checkCluster(a *evaluate.Aggregate, report func(Finding)) {
 	cluster, ok := a.Object.(*v1alpha1.Cluster)
-	if !ok || cluster.Status.Namespace == "" || !a.Listed || a.All != len(a.BundleDeployments) || a.All == 0 && !in.Whole {
+	if !ok || cluster.Status.Namespace == "" {
 		return
 	}
-	s := cluster.Status
-	var sum v1alpha1.ResourceCounts
-	ready := 0
-	for _, d := range a.BundleDeployments {
-		counts, known := fleetCounts(d)
-		if !known || d.FromFiles() {
-			return // a total with an unknown part proves nothing
-		}
-		sum = sum.Plus(counts)
-		if d.BD.Status.Display.State == string(evaluate.Ready) {
-			ready++
-		}
+	p, ok := in.partsOf(a)
+	if !ok || !p.countsKnown {
+		return
 	}
+	s := &cluster.Status
 	f := Finding{Cluster: a.Key(), Remediation: in.Commands.Kubectl + inNamespace(s.Namespace) + " get bundledeployments"}
 	if s.Agent.LastSeen != "" {
 		f.Evidence = []string{"the agent's last heartbeat was at " + s.Agent.LastSeen}
 	}
-	compareTotals(a, "cluster ", sum, "its deployments", v1alpha1.Summary{Ready: ready, DesiredReady: a.All}, f, report)
-}
-
-// compareTotals reports a finding if the counts in the status of an aggregate are not the total of its parts.
-func compareTotals(a *evaluate.Aggregate, kind string, sum v1alpha1.ResourceCounts, parts string, summary v1alpha1.Summary, f Finding, report func(Finding)) {
-	r := a.Object.Reported()
-	var wrong []string
-	if c := r.Counts; c != nil && *c != sum {
-		wrong = append(wrong, fmt.Sprintf("reports %d/%d objects ready, the total of %s is %d/%d", c.Ready, c.DesiredReady, parts, sum.Ready, sum.DesiredReady))
+	reported, actual := fleet.TotalsOfCluster(p.reported), fleet.TotalsOfCluster(p.actual)
+	t := newTotals(a, "cluster ", &p)
+	t.cluster, t.recomputed = cluster, s.Agent.LastSeen
+	t.lag = "Fleet updates it at the heartbeat of the agent, and not when an object changes"
+	t.bugs = func(n number) []*fleet.Bug {
+		bugs := p.truncatedCounts(n)
+		if n.what == objectsReady && n.reported.desired != n.expected.desired {
+			bugs = append(bugs, &fleet.BugClusterCounts)
+		}
+		return bugs
 	}
-	if s := r.Summary; s != nil && (s.Ready != summary.Ready || s.DesiredReady != summary.DesiredReady) {
-		wrong = append(wrong, fmt.Sprintf("reports %d/%d bundle deployments ready, the total of %s is %d/%d", s.Ready, s.DesiredReady, parts, summary.Ready, summary.DesiredReady))
-	}
-	if len(wrong) > 0 {
-		f.Object, f.AsOf = Ref(a.Kind, a.Object.GetNamespace(), a.Object.GetName()), r.AsOf
-		f.Message, f.Evidence = kind+a.Key()+" "+wrong[0], append(wrong[1:], f.Evidence...)
-		report(f)
-	}
-}
-
-// fleetCounts returns the counts in the status of a bundle deployment. Before Fleet 0.12 there are none; then it returns the counts as the agent
-// would compute them: its missing includes unowned objects. known is false if neither is known.
-func fleetCounts(d *evaluate.BundleDeployment) (counts v1alpha1.ResourceCounts, known bool) {
-	if d.BD != nil && d.BD.Status.ResourceCounts != nil {
-		return *d.BD.Status.ResourceCounts, true
-	}
-	c := d.Counts
-	if d.Problem != "" || c.Unknown > 0 {
-		return v1alpha1.ResourceCounts{}, false
-	}
-	return v1alpha1.ResourceCounts{DesiredReady: c.Desired, Ready: c.Ready, Missing: c.Missing + c.Unowned,
-		Modified: c.Modified, NotReady: c.NotReady, Orphaned: c.Orphaned}, true
+	wrong := slices.Concat(wrongCounts(&s.ResourceCounts, reported.Counts, actual.Counts, &p), wrongSummary(&s.Summary, reported.Summary, actual.Summary))
+	in.reportWrong(t, wrong, f, report)
 }

@@ -3,6 +3,9 @@
 package check
 
 import (
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -19,14 +22,15 @@ var groupCounts = Check{
 				continue
 			}
 			var sum v1alpha1.ResourceCounts
-			var summary v1alpha1.Summary
+			var summaries []v1alpha1.Summary
 			for _, c := range a.Clusters {
 				r := c.Object.Reported()
-				sum = sum.Plus(*r.Counts)
-				summary.Ready += r.Summary.Ready
-				summary.DesiredReady += r.Summary.DesiredReady
+				sum, summaries = sum.Plus(*r.Counts), append(summaries, *r.Summary)
 			}
-			compareTotals(a, "cluster group ", sum, "its clusters", summary,
+			summary, r := fleet.SummarizeAll(summaries), a.Object.Reported()
+			t := newTotals(a, "cluster group ", &parts{countsKnown: true})
+			t.partsAs, t.lag = "its clusters", "Fleet updates it some seconds after one of its Clusters changes"
+			in.reportWrong(t, slices.Concat(wrongCounts(r.Counts, sum, sum, t.parts), wrongSummary(r.Summary, summary, summary)),
 				Finding{Remediation: in.Commands.Kubectl + inNamespace(group.Namespace) + " get clusters --show-labels"}, report)
 		}
 	},

@@ -17,7 +17,7 @@ var truncated = Check{
 			}
 			s := d.BD.Status
 			longest := max(len(s.ModifiedStatus), len(s.NonReadyStatus))
-			c, known := fleetCounts(d)
+			c, known := in.fleetCounts(d)
 			total := max(c.Missing+c.Modified+c.Orphaned, c.NotReady)
 			switch {
 			case longest < listed || s.ResourceCounts != nil && !s.IncompleteState:

@@ -14,13 +14,13 @@ var notApplied = Check{
 		"bundle that blocks the others), a missing Content, a pending release record, or a failed deploy. A bundle that is paused or off schedule is not reported, unless another one depends on it. " +
 		"A wait for a dependency is reported after 15 minutes.",
 	run: func(in *Input, report func(Finding)) {
-		of := in.Causes()
+		of := in.Blockers()
 		for _, d := range in.Deployments {
 			chain := of(d.BundleDeployment)
-			if len(chain) == 0 || chain[0].Kind == CausePaused || chain[0].Kind == CauseSchedule {
+			if len(chain) == 0 || chain[0].Kind == BlockerPaused || chain[0].Kind == BlockerSchedule {
 				continue
 			}
-			if chain[0].Kind == CauseDependency && !in.waited(d.BD.Reported().AsOf) {
+			if chain[0].Kind == BlockerDependency && !in.waited(d.BD.Reported().AsOf) {
 				continue
 			}
 			root := chain[len(chain)-1]

@@ -23,7 +23,7 @@ var (
 	BugClusterCounts = Bug{Issue: "rancher/fleet#3102", What: "a Cluster counts the objects that its GitRepos have on all clusters",
 		in: func(v Version) bool { return v.Before(10, 8) || v.Minor == 11 && v.Before(11, 3) }}
 	// BugTruncatedCounts affects the counts of a GitRepo or Cluster. The version is that of the controller.
-	BugTruncatedCounts = Bug{Issue: "rancher/fleet#3203", What: "counts are made from lists that end at ten objects",
+	BugTruncatedCounts = Bug{Issue: "rancher/fleet#3203", What: "counts come from lists that end at ten objects, and objects of one bundle deployment in error count for all",
 		in: func(v Version) bool { return v.Before(12, 0) }}
 	// BugReadyClusters affects the ready clusters of a GitRepo. The version is that of the controller.
 	BugReadyClusters = Bug{Issue: "rancher/fleet#3008", What: "the ready clusters of a GitRepo are those of one of its bundles",

@@ -29,7 +29,7 @@ func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Aud
 	all := make([]Finding, 0, len(findings))
 	for _, f := range findings {
 		all = append(all, Finding{Code: f.Code, Severity: Severity(f.Severity), Title: f.Title, Object: f.Object, Cluster: f.Cluster,
-			BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence, Remediation: f.Remediation, AsOf: f.AsOf})
+			BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence, Remediation: f.Remediation, AsOf: f.AsOf, Cause: f.Cause})
 	}
 	out.Findings = all
 	out.sort()

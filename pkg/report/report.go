@@ -5,6 +5,7 @@
 package report
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -258,7 +259,12 @@ type Finding struct {
 	Evidence         []string `json:"evidence,omitempty"`
 	Remediation      string   `json:"remediation,omitempty"`
 	AsOf             string   `json:"asOf,omitempty"`
+	// Cause is why a number that Fleet reports is wrong, for findings about numbers (FD201 to FD206).
+	Cause Cause `json:"cause,omitempty" jsonschema:"enum=Lag,enum=StaleAgent,enum=Paused,enum=OffSchedule,enum=PendingRollout,enum=Truncated,enum=StickyIncompleteState,enum=LeftoverLastApplied,enum=KnownBug,enum=Unexplained"`
 }
+
+// Cause is why a number in a status of Fleet is not the recomputed one. docs/findings.md describes the causes.
+type Cause = check.Cause
 
 // Gap is something that could not be read, and the effect on the report.
 type Gap struct {

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// now is the time of the data in these tests.
+var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) string { return now.Add(-d).Format(time.RFC3339) }
+
+// world is a bundle deployment that is applied and Ready, with everything above it, on a cluster with a version of the agent and the controller.
+type world struct {
+	d                 *evaluate.BundleDeployment
+	cluster           *v1alpha1.Cluster
+	bundle            *v1alpha1.Bundle
+	repo              *v1alpha1.GitRepo
+	agent, controller string
+	objects           []evaluate.Object
+}
+
+func newWorld() *world {
+	w := &world{d: deployment(), cluster: &v1alpha1.Cluster{}, bundle: &v1alpha1.Bundle{}, repo: &v1alpha1.GitRepo{}, agent: "v0.16.1", controller: "v0.16.1"}
+	w.d.Cluster = "fleet-local/local"
+	w.d.BD.Labels = map[string]string{fleet.ClusterLabel: "local", fleet.ClusterNamespaceLabel: "fleet-local"}
+	w.d.BD.Spec.DeploymentID, w.d.BD.Spec.StagedDeploymentID, w.d.BD.Status.AppliedDeploymentID = "id", "id", "id"
+	s := &w.d.BD.Status
+	s.Ready, s.NonModified, s.Display.State = true, true, "Ready"
+	s.Conditions = []v1alpha1.Condition{{Type: "Ready", Status: "True", LastUpdateTime: ago(time.Hour)}}
+	s.ResourceCounts = &v1alpha1.ResourceCounts{DesiredReady: 2, Ready: 2}
+	w.cluster.Namespace, w.cluster.Name, w.cluster.Status.Namespace = "fleet-local", "local", "cluster-one"
+	w.cluster.Status.Agent.LastSeen = ago(6 * time.Minute)
+	w.cluster.Status.ResourceCounts, w.cluster.Status.Summary = *s.ResourceCounts, v1alpha1.Summary{Ready: 1, DesiredReady: 1}
+	w.bundle.Namespace, w.bundle.Name = "fleet-local", "guestbook"
+	w.bundle.Labels = map[string]string{fleet.RepoLabel: "apps"}
+	w.bundle.Status.Summary = w.cluster.Status.Summary
+	w.repo.Namespace, w.repo.Name = "fleet-local", "apps"
+	one := 1
+	w.repo.Status = v1alpha1.Status{Summary: w.cluster.Status.Summary, ResourceCounts: &v1alpha1.ResourceCounts{DesiredReady: 2, Ready: 2}, DesiredReadyClusters: &one, ReadyClusters: 1}
+	w.objects = []evaluate.Object{{State: evaluate.Ready}, {State: evaluate.Ready}}
+	return w
+}
+
+// counted are the counts of one object in a state.
+var counted = map[evaluate.State]evaluate.Counts{
+	evaluate.Ready: {Desired: 1, Ready: 1}, evaluate.Missing: {Desired: 1, Missing: 1}, evaluate.Unowned: {Desired: 1, Unowned: 1},
+	evaluate.Modified: {Desired: 1, Modified: 1}, evaluate.NotReady: {Desired: 1, NotReady: 1}, evaluate.Unknown: {Desired: 1, Unknown: 1},
+}
+
+// input evaluates the world.
+func (w *world) input() *Input {
+	in := inputOf(w.d, evaluate.Ready)
+	for i := range w.objects {
+		o := w.objects[i]
+		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: string(rune('a' + i))}
+		o.Object = &resolve.Object{Ref: ref, Deployment: w.d.BundleDeployment}
+		w.d.Objects = append(w.d.Objects, o)
+		w.d.Counts = w.d.Counts.Plus(counted[o.State])
+	}
+	w.d.On.State.Workloads = map[string]state.Workload{"": {Version: w.agent}}
+	f := in.Desired.Fleet
+	f.Clusters, f.Bundles, f.GitRepos, f.ControllerVersion = []*v1alpha1.Cluster{w.cluster}, []*v1alpha1.Bundle{w.bundle}, []*v1alpha1.GitRepo{w.repo}, w.controller
+	f.Coverage = map[string]source.Coverage{}
+	for _, k := range state.Kinds {
+		f.Coverage[k.Name] = source.Covered()
+	}
+	in.Source.TakenAt = now
+	in.Deployments = nil
+	in.Complete(in.Desired.Deployments, []evaluate.Evaluated{{Deployments: []*evaluate.BundleDeployment{w.d}}})
+	return in
+}
+
+// causesOf returns the causes of the findings of a world by code.
+func causesOf(w *world) map[string]Cause {
+	out := map[string]Cause{}
+	in := w.input()
+	for _, c := range []Check{deploymentCounts, bundleSummary, repoResources, repoClusters, clusterCounts, contradiction} {
+		for _, f := range findings(c, in) {
+			out[c.Code] = f.Cause
+		}
+	}
+	return out
+}
+
+func all(c Cause) map[string]Cause {
+	return map[string]Cause{"FD201": c, "FD202": c, "FD203": c, "FD204": c, "FD205": c}
+}
+
+func modifiedAt(t string) evaluate.Object {
+	return evaluate.Object{State: evaluate.Modified, Differences: []evaluate.Difference{{Path: ".data.a", Time: t}}}
+}
+
+// reports sets what the agent reports of one object of two.
+func (w *world) reports(c v1alpha1.ResourceCounts, s evaluate.State) {
+	w.d.BD.Status.ResourceCounts, w.d.BD.Status.Display.State, w.d.BD.Status.NonModified = &c, string(s), s == evaluate.Ready
+	w.d.BD.Status.ModifiedStatus = []v1alpha1.ModifiedStatus{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "a", Patch: "{}"}}
+	sum := v1alpha1.Summary{DesiredReady: 1, Modified: 1}
+	w.cluster.Status.ResourceCounts, w.cluster.Status.Summary, w.bundle.Status.Summary = c, sum, sum
+	w.repo.Status.ResourceCounts, w.repo.Status.Summary, w.repo.Status.ReadyClusters = &c, sum, 0
+}
+
+// TestCauses checks which levels report wrong counts, and why.
+func TestCauses(t *testing.T) {
+	oneModified := v1alpha1.ResourceCounts{DesiredReady: 2, Ready: 1, Modified: 1}
+	for _, tc := range []struct {
+		name   string
+		change func(w *world)
+		want   map[string]Cause
+	}{
+		{"all is right", func(*world) {}, nil},
+		{"an object was deleted", func(w *world) { w.objects[0].State = evaluate.Missing }, all(Lag)},
+		{"an object lost its labels", func(w *world) { w.objects[0].State = evaluate.Unowned }, all(Lag)},
+		{"an object could not be read", func(w *world) { w.objects[0].State = evaluate.Unknown }, nil},
+		{"the scope is disputed", func(w *world) { w.objects[0].State, w.d.Disputed = evaluate.Unowned, true }, nil},
+		{"two versions of an object are desired", func(w *world) { w.objects, w.d.OtherVersions = w.objects[:1], true }, nil},
+		{"the bundle was rendered", func(w *world) { w.objects[0].State, w.d.From = evaluate.Missing, resolve.FromBundle }, nil},
+		{"paused", func(w *world) { w.objects[0].State, w.d.BD.Spec.Paused = evaluate.Missing, true }, all(Paused)},
+		{"off schedule", func(w *world) { w.objects[0].State, w.d.BD.Spec.OffSchedule = evaluate.Missing, true }, all(OffSchedule)},
+		{"the agent is silent", func(w *world) { w.objects[0].State, w.cluster.Status.Agent.LastSeen = evaluate.Missing, ago(time.Hour) }, all(StaleAgent)},
+		{"the agent was never seen", func(w *world) { w.objects[0].State, w.cluster.Status.Agent.LastSeen = evaluate.Missing, "" }, all(Lag)},
+		{"modified a second ago", func(w *world) { w.objects[0] = modifiedAt(ago(time.Second)) }, all(Lag)},
+		{"modified at an unknown time", func(w *world) { w.objects[0] = modifiedAt("") }, all(Lag)},
+		{"modified long before the last heartbeat", func(w *world) { w.objects[0] = modifiedAt(ago(time.Hour)) }, all(Unexplained)},
+		{"modified after the last heartbeat", func(w *world) {
+			w.objects[0], w.cluster.Status.Agent.LastSeen = modifiedAt(ago(20*time.Minute)), ago(30*time.Minute)
+		}, all(Lag)},
+		{"nulls are ignored by the agent", func(w *world) { w.objects[0], w.agent = modifiedAt(ago(time.Hour)), "v0.15.2" }, all(KnownBug)},
+		{"last-applied", func(w *world) {
+			w.reports(oneModified, evaluate.Modified)
+			w.objects[0].LastApplied = true
+		}, all(LastApplied)},
+		{"corrected a moment ago", func(w *world) { w.reports(oneModified, evaluate.Modified) }, all(Lag)},
+		{"an autoscaler of another bundle", func(w *world) {
+			w.reports(oneModified, evaluate.Modified)
+			w.objects[0].Scaled = true
+		}, nil},
+		{"an autoscaler, with an old agent", func(w *world) {
+			w.reports(oneModified, evaluate.Modified)
+			w.objects[0].Scaled, w.agent = true, "v0.14.4"
+		}, all(KnownBug)},
+		{"an autoscaler, with an unknown agent", func(w *world) {
+			w.reports(oneModified, evaluate.Modified)
+			w.objects[0].Scaled, w.agent = true, "dev"
+		}, nil},
+		{"nothing else changed for an hour", func(w *world) { w.repo.Status.ResourceCounts.Ready = 1 }, map[string]Cause{"FD203": Unexplained}},
+		{"a deployment was deleted perhaps", func(w *world) { w.repo.Status.ResourceCounts.DesiredReady = 3 }, map[string]Cause{"FD203": Lag}},
+		{"the Cluster was not updated", func(w *world) { w.cluster.Status.ResourceCounts.Ready = 1 }, map[string]Cause{"FD205": Unexplained}},
+		{"the Cluster waits for a heartbeat", func(w *world) {
+			w.cluster.Status.ResourceCounts.Ready, w.cluster.Status.Agent.LastSeen = 1, ago(30*time.Minute)
+			w.d.BD.Status.Conditions[0].LastUpdateTime = ago(20 * time.Minute)
+		}, map[string]Cause{"FD205": Lag}},
+		{"objects of other clusters, 0.11.2", func(w *world) { w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9, "v0.11.2" }, map[string]Cause{"FD205": KnownBug}},
+		{"objects of other clusters, 0.11.3", func(w *world) { w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9, "v0.11.3" }, map[string]Cause{"FD205": Lag}},
+		{"objects of other clusters, unknown version", func(w *world) { w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9, "" }, map[string]Cause{"FD205": Lag}},
+		{"clusters of the last bundle, 0.10", func(w *world) { *w.repo.Status.DesiredReadyClusters, w.controller = 3, "v0.10.4" }, map[string]Cause{"FD204": KnownBug}},
+		{"clusters, 0.11", func(w *world) { *w.repo.Status.DesiredReadyClusters, w.controller = 3, "v0.11.0" }, map[string]Cause{"FD204": Lag}},
+		{"a rollout", func(w *world) {
+			w.bundle.Status.Summary = v1alpha1.Summary{DesiredReady: 3, Ready: 1, Pending: 2}
+		}, map[string]Cause{"FD204": PendingRollout}},
+		{"a left over deployment", func(w *world) {
+			w.bundle.Status.Summary, w.bundle.Status.Conditions = v1alpha1.Summary{}, w.d.BD.Status.Conditions
+		}, nil},
+		{"more ready than deployments", func(w *world) { w.bundle.Status.Summary = v1alpha1.Summary{DesiredReady: 2, Ready: 2} }, map[string]Cause{"FD202": Lag}},
+		{"a state of a newer version", func(w *world) {
+			w.d.BD.Spec.DeploymentID, w.d.BD.Spec.StagedDeploymentID, w.d.BD.Status.Display.State = "new", "new", "WaitingForDependency"
+			sum := v1alpha1.Summary{DesiredReady: 1}
+			w.cluster.Status.Summary, w.bundle.Status.Summary, w.repo.Status.Summary, w.repo.Status.ReadyClusters = sum, sum, sum, 0
+		}, nil},
+	} {
+		w := newWorld()
+		tc.change(w)
+		if diff := cmp.Diff(tc.want, causesOf(w), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// TestTruncatedTotals checks the counts that old versions make from truncated lists.
+func TestTruncatedTotals(t *testing.T) {
+	for _, tc := range []struct {
+		controller string
+		listed     int
+		state      evaluate.State
+		want       Cause
+	}{
+		{"v0.11.6", 10, evaluate.Modified, Truncated},
+		{"v0.11.6", 9, evaluate.Modified, Lag},
+		{"v0.11.6", 0, evaluate.WaitApplied, KnownBug},
+		{"v0.12.0", 10, evaluate.Modified, Lag},
+		{"", 10, evaluate.Modified, Lag},
+	} {
+		w := newWorld()
+		w.controller = tc.controller
+		w.reports(v1alpha1.ResourceCounts{DesiredReady: 12, Ready: 0, Modified: 12}, tc.state)
+		w.d.BD.Status.ModifiedStatus = make([]v1alpha1.ModifiedStatus, tc.listed)
+		w.d.Problem = resolve.ClusterNotRead
+		w.repo.Status.ResourceCounts = &v1alpha1.ResourceCounts{DesiredReady: 12, Ready: 2, Modified: 10}
+		var got []Finding
+		got = append(got, findings(repoResources, w.input())...)
+		if len(got) != 1 || got[0].Cause != tc.want {
+			t.Errorf("%+v: %+v", tc, got)
+		}
+	}
+}

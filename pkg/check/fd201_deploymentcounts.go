@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+)
+
+var deploymentCounts = Check{
+	Code: "FD201", Name: "DeploymentCounts", Severity: Warning,
+	Title: "the counts of a BundleDeployment are not those of its objects",
+	Explain: "The audit counts the live objects as Fleet's agent counts them: its missing objects include unowned ones. `cause` in the report says why the numbers differ. " +
+		"A difference of cause Lag ends after some seconds. Deployments with objects that could not be evaluated are not compared.",
+	run: func(in *Input, report func(Finding)) {
+		for _, d := range in.Deployments {
+			a := in.view(d)
+			if a.why.cause == "" || d.BD.Status.ResourceCounts == nil {
+				continue
+			}
+			reported := shareOf(a.reported.Counts).String()
+			if shareOf(a.reported.Counts) == shareOf(a.actual.Counts) {
+				reported = detailed(a.reported.Counts) // only the details differ
+			}
+			f := onDeployment(d, "%s reports %s objects ready, %s are%s: %s", d.Key(), reported, shareOf(a.actual.Counts), inWords(a.actual.Counts), a.why.words)
+			f.Cause = a.why.cause
+			if c := d.Counts; c.Unowned > 0 {
+				f.Evidence = append(f.Evidence, fmt.Sprintf("of the missing objects, %d exist and are not owned", c.Unowned))
+			}
+			if version := agentVersion(d); version != "" {
+				f.Evidence = append(f.Evidence, "the agent's version is "+version)
+			} else {
+				f.Evidence = append(f.Evidence, "the agent's version is not known")
+			}
+			f.Remediation = in.Commands.kubectl(d.Ref()) + " describe bundledeployment " + shellescape.Quote(d.Name)
+			report(f)
+		}
+	},
+}
+
+// fleetCounts returns the counts in the status of a bundle deployment. Before Fleet 0.12 there are none; then it returns the counts as the agent
+// would compute them. known is false if neither is known.
+func (in *Input) fleetCounts(d *evaluate.BundleDeployment) (counts v1alpha1.ResourceCounts, known bool) {
+	if a := in.view(d); !a.reportedKnown {
+		return a.actual.Counts, a.known
+	}
+	return in.view(d).reported.Counts, true
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+var bundleSummary = Check{
+	Code: "FD202", Name: "BundleSummary", Severity: Warning,
+	Title: "a Bundle reports another number of ready deployments than it has",
+	Explain: "A Bundle counts its targets by the state of their deployments. Targets that a rollout has not reached are Pending and have no deployment; " +
+		"the number of targets itself is not checked here.",
+	run: func(in *Input, report func(Finding)) {
+		for _, a := range in.Tree[state.Bundle] {
+			in.checkBundle(a, report)
+		}
+	},
+}
+
+func (in *Input) checkBundle(a *evaluate.Aggregate, report func(Finding)) {
+	p, ok := in.partsOf(a)
+	if !ok || !written(a) || len(p.actual) == 0 {
+		return
+	}
+	reported, expected, actual := *a.Object.Reported().Summary, fleet.Summarize(p.reported), fleet.Summarize(p.actual)
+	// Its targets are not its deployments if one of them is left over, absent or being deleted.
+	if reported.DesiredReady-reported.Pending != actual.DesiredReady {
+		if reported.Ready <= actual.Ready {
+			return
+		}
+		p.quiet = false
+	}
+	expected.DesiredReady, actual.DesiredReady = reported.DesiredReady, reported.DesiredReady
+	in.reportWrong(newTotals(a, "bundle ", &p), wrongSummary(&reported, expected, actual),
+		Finding{Remediation: in.describe(a)}, report)
+}
+
+// describe returns the command that shows an aggregate.
+func (in *Input) describe(a *evaluate.Aggregate) string {
+	resource := ""
+	for _, k := range state.Kinds {
+		if k.Name == a.Kind {
+			resource = k.Resource
+		}
+	}
+	return in.Commands.Kubectl + inNamespace(a.Object.GetNamespace()) + " describe " + resource + ".fleet.cattle.io " + shellescape.Quote(a.Object.GetName())
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+var repoResources = Check{
+	Code: "FD203", Name: "RepoResources", Severity: Warning,
+	Title: "the counts of a GitRepo or HelmOp are not the total of its deployments",
+	Explain: "The objects and bundle deployments of all clusters, and the objects of each cluster, are counted. Fleet updates a GitRepo some seconds after one of its " +
+		"Bundles changes. Before 0.12, its counts come from truncated lists.",
+	run: func(in *Input, report func(Finding)) {
+		in.eachRepo(func(a *evaluate.Aggregate, t totals, s *v1alpha1.Status, reported, actual fleet.RepoTotals) {
+			t.bugs = t.parts.truncatedCounts
+			wrong := slices.Concat(wrongCounts(s.ResourceCounts, reported.Counts, actual.Counts, t.parts), wrongSummary(&s.Summary, reported.Summary, actual.Summary))
+			f := Finding{Remediation: in.describe(a)}
+			clusters := wrongClusters(s, actual, t.parts)
+			if len(wrong) > 0 && len(actual.PerCluster) > 1 {
+				f.Evidence = clusters
+			} else if len(wrong) == 0 && len(clusters) > 0 && s.ResourceCounts != nil {
+				wrong = []number{of(objectsReady, shareOf(*s.ResourceCounts), share{-1, -1}, shareOf(actual.Counts))}
+				wrong[0].actualText += ", but the counts of single clusters are other ones"
+				f.Evidence = clusters
+			}
+			in.reportWrong(t, wrong, f, report)
+		})
+	},
+}
+
+// truncatedCounts returns the bug of versions that count the entries of truncated lists, if it can make the total of the parts wrong.
+func (p *parts) truncatedCounts(n number) []*fleet.Bug {
+	if n.what != objectsReady || !p.truncated && !p.bulk {
+		return nil
+	}
+	return []*fleet.Bug{&fleet.BugTruncatedCounts}
+}
+
+// eachRepo calls f for each GitRepo and HelmOp of which all bundle deployments are known.
+func (in *Input) eachRepo(f func(a *evaluate.Aggregate, t totals, s *v1alpha1.Status, reported, actual fleet.RepoTotals)) {
+	for _, kind := range []string{state.GitRepo, state.HelmOp} {
+		for _, a := range in.Tree[kind] {
+			s := statusOf(a)
+			if p, ok := in.partsOf(a); ok && s != nil && written(a) {
+				f(a, newTotals(a, map[string]string{state.GitRepo: "gitrepo ", state.HelmOp: "helmop "}[kind], &p), s, fleet.TotalsOfRepo(p.reported), fleet.TotalsOfRepo(p.actual))
+			}
+		}
+	}
+}
+
+// statusOf returns the status of a Bundle, GitRepo, HelmOp or ClusterGroup; nil for other kinds.
+func statusOf(a *evaluate.Aggregate) *v1alpha1.Status {
+	switch o := a.Object.(type) {
+	case *v1alpha1.Bundle:
+		return &o.Status
+	case *v1alpha1.GitRepo:
+		return &o.Status.Status
+	case *v1alpha1.HelmOp:
+		return &o.Status
+	case *v1alpha1.ClusterGroup:
+		return &o.Status
+	}
+	return nil
+}
+
+// wrongClusters describes the clusters of which a GitRepo or HelmOp reports wrong counts.
+func wrongClusters(s *v1alpha1.Status, actual fleet.RepoTotals, p *parts) []string {
+	if s.PerCluster == nil || !p.countsKnown {
+		return nil
+	}
+	all := maps.Clone(actual.PerCluster)
+	for c := range s.PerCluster {
+		all[c] = actual.PerCluster[c]
+	}
+	var out []string
+	for _, c := range slices.Sorted(maps.Keys(all)) {
+		if reported := s.PerCluster[c]; !alike(reported, all[c]) {
+			out = append(out, fmt.Sprintf("on cluster %s, it reports %s objects ready%s, %s are%s", c, shareOf(reported), inWords(reported), shareOf(all[c]), inWords(all[c])))
+		}
+	}
+	if most := 3; len(out) > most {
+		out = append(out[:most], count(len(out)-most, "more cluster"))
+	}
+	return out
+}

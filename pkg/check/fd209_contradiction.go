@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+var contradiction = Check{
+	Code: "FD209", Name: "Contradiction", Severity: Warning,
+	Title: "conditions or counts of one status are mutually exclusive",
+	Explain: "At least one of them is wrong, whatever the actual state is. Fleet writes them at the same time, so this is no delay. A GitRepo or HelmOp that is Ready " +
+		"although one of its Bundles is not is reported only if the Bundle has not been ready for some minutes (fleet#3954).",
+	run: func(in *Input, report func(Finding)) {
+		for _, d := range in.Deployments {
+			for _, what := range contradictions(d) {
+				report(onDeployment(d, "the status of %s: %s", d.Key(), what))
+			}
+		}
+		failing := in.failingBundles()
+		for _, kind := range []string{state.Bundle, state.GitRepo, state.HelmOp, state.ClusterKind, state.ClusterGroup} {
+			for _, a := range in.Tree[kind] {
+				what := contradictionsOf(a)
+				if b := failing[[2]string{kind, a.Key()}]; b != nil && conditionOf(conditionsOf(a), "Ready").Status == "True" {
+					what = append(what, fmt.Sprintf("condition Ready is True, but its bundle %s has not been ready since %s", b.Name, conditionOf(b.Status.Conditions, "Ready").LastUpdateTime))
+				}
+				for _, w := range what {
+					report(Finding{Object: Ref(kind, a.Object.GetNamespace(), a.Object.GetName()), AsOf: a.Object.Reported().AsOf,
+						Message: "the status of " + a.Key() + ": " + w, Remediation: in.describe(a)})
+				}
+			}
+		}
+	},
+}
+
+// contradictions returns what is mutually exclusive in the status of a bundle deployment. The agent writes these fields together, but not while the
+// deployment is paused, or before it has applied the current deployment id.
+func contradictions(d *evaluate.BundleDeployment) []string {
+	if d.BD == nil {
+		return nil
+	}
+	s, c := &d.BD.Status, d.BD.Status.ResourceCounts
+	var out []string
+	if c != nil && c.DesiredReady != c.Ready+c.NotReady+c.Modified+c.Missing+c.WaitApplied+c.Unknown {
+		out = append(out, fmt.Sprintf("its counts do not add up: %d objects are desired, but the states of the objects are %s", c.DesiredReady, detailed(*c)))
+	}
+	if whyFrozen(d) != "" || conditionOf(s.Conditions, "Installed").Status == "False" {
+		return out
+	}
+	notReady, modified := len(s.NonReadyStatus), len(s.ModifiedStatus)
+	if c != nil {
+		notReady, modified = max(notReady, c.NotReady), max(modified, c.Modified+c.Missing+c.Orphaned)
+	}
+	switch {
+	case s.Ready && notReady > 0:
+		out = append(out, "ready is true, but it counts or lists "+count(notReady, "object")+" as not ready")
+	case s.NonModified && modified > 0:
+		out = append(out, "nonModified is true, but it counts or lists "+count(modified, "object")+" as modified, missing or extra")
+	}
+	return out
+}
+
+// contradictionsOf returns what is mutually exclusive in the status of an aggregate.
+func contradictionsOf(a *evaluate.Aggregate) []string {
+	r, ready := a.Object.Reported(), conditionOf(conditionsOf(a), "Ready")
+	var out []string
+	all := true
+	if s := r.Summary; s != nil {
+		all = s.Ready == s.DesiredReady
+		if s.Ready > s.DesiredReady || s.Sum() > s.DesiredReady {
+			out = append(out, fmt.Sprintf("its summary counts %d bundle deployments in all states, but only %d are desired", max(s.Ready, s.Sum()), s.DesiredReady))
+		} else if ready.Status == "True" && !all {
+			out = append(out, fmt.Sprintf("condition Ready is True, but only %s bundle deployments are ready", shareOfSummary(*s)))
+		}
+	}
+	if bad := fleet.BundleState(r.State).Rank() > fleet.Ready.Rank(); bad && all && ready.Status == "True" {
+		out = append(out, "condition Ready is True, but the state is "+r.State)
+	}
+	if ready.Status == "False" && ready.Message == "" && all && r.Summary != nil && r.Summary.Ready > 0 {
+		out = append(out, "condition Ready is False without a message, but all bundle deployments are ready")
+	}
+	if s := statusOf(a); s != nil && s.DesiredReadyClusters != nil && s.ReadyClusters > *s.DesiredReadyClusters {
+		out = append(out, fmt.Sprintf("%d clusters are ready, but only %d are desired", s.ReadyClusters, *s.DesiredReadyClusters))
+	}
+	if c := r.Counts; c != nil && c.Ready > c.DesiredReady {
+		out = append(out, fmt.Sprintf("%d objects are ready, but only %d are desired", c.Ready, c.DesiredReady))
+	}
+	return out
+}
+
+// failingBundles returns, for each GitRepo and HelmOp by kind and "namespace/name", the first of its Bundles that has not been ready for some time.
+func (in *Input) failingBundles() map[[2]string]*v1alpha1.Bundle {
+	out := map[[2]string]*v1alpha1.Bundle{}
+	for _, b := range in.Desired.Bundles {
+		c := conditionOf(b.Status.Conditions, "Ready")
+		repo, ok := repoOf(b)
+		if ok && out[repo] == nil && c.Status == "False" && b.DeletionTimestamp == nil && in.longAgo(parsed(c.LastUpdateTime), settled) {
+			out[repo] = b
+		}
+	}
+	return out
+}
+
+// repoOf returns the kind and the "namespace/name" of the GitRepo or HelmOp of a Bundle. If it has the labels of both, it is of the GitRepo.
+func repoOf(b *v1alpha1.Bundle) (repo [2]string, ok bool) {
+	if name := b.Labels[fleet.RepoLabel]; name != "" {
+		return [2]string{state.GitRepo, b.Namespace + "/" + name}, true
+	}
+	name := b.Labels[fleet.HelmOpLabel]
+	return [2]string{state.HelmOp, b.Namespace + "/" + name}, name != ""
+}
+
+func conditionsOf(a *evaluate.Aggregate) []v1alpha1.Condition {
+	if c, ok := a.Object.(*v1alpha1.Cluster); ok {
+		return c.Status.Conditions
+	}
+	if s := statusOf(a); s != nil {
+		return s.Conditions
+	}
+	return nil
+}
+
+// conditionOf returns the condition of a type; zero if there is none.
+func conditionOf(all []v1alpha1.Condition, kind string) v1alpha1.Condition {
+	if i := slices.IndexFunc(all, func(c v1alpha1.Condition) bool { return c.Type == kind }); i >= 0 {
+		return all[i]
+	}
+	return v1alpha1.Condition{}
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// parts are all bundle deployments of an aggregate, in Fleet's own terms.
+type parts struct {
+	// reported are the members as their statuses report them, actual as they are.
+	reported, actual []fleet.Member
+	// countsKnown is true if the actual object counts of all are known, reportedKnown if the reported ones are.
+	countsKnown, reportedKnown bool
+	// wrong is the first one that reports other counts than the actual ones.
+	wrong *evaluate.BundleDeployment
+	// unread is the number of those of which only the status is known, and oldest is the oldest time of these statuses.
+	unread int
+	oldest string
+	// quiet is true if all are ready, also according to their statuses. newest is then the time of their last change.
+	quiet  bool
+	newest string
+	// truncated is true if the lists of one may be truncated. bulk is true if old versions of Fleet count objects of one in a wrong state, because it is
+	// not applied or has extra objects.
+	truncated, bulk bool
+}
+
+// partsOf returns the bundle deployments of an aggregate; ok is false if not all of them are known.
+func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
+	if !a.Listed || a.All != len(a.BundleDeployments) || a.All == 0 && !in.Whole {
+		return p, false
+	}
+	p.countsKnown, p.reportedKnown, p.quiet = true, true, true
+	for _, d := range a.BundleDeployments {
+		if d.BD == nil || d.FromFiles() {
+			return p, false // a total with an unknown part proves nothing
+		}
+		x := in.view(d)
+		p.reported, p.actual = append(p.reported, x.reported), append(p.actual, x.actual)
+		p.countsKnown, p.reportedKnown = p.countsKnown && x.known, p.reportedKnown && x.reportedKnown
+		p.truncated = p.truncated || len(d.BD.Status.ModifiedStatus) >= fleet.MaxListed || len(d.BD.Status.NonReadyStatus) >= fleet.MaxListed
+		p.bulk = p.bulk || x.reported.State == fleet.WaitApplied || x.reported.State == fleet.ErrApplied ||
+			slices.ContainsFunc(d.BD.Status.ModifiedStatus, func(m v1alpha1.ModifiedStatus) bool { return m.Delete })
+		if x.why.cause != "" && p.wrong == nil {
+			p.wrong = d
+		}
+		asOf := d.BD.Reported().AsOf
+		if !x.live && d.Problem != resolve.NoReleaseRecord {
+			if p.unread == 0 || asOf < p.oldest {
+				p.oldest = asOf
+			}
+			p.unread++
+		}
+		c := x.reported.Counts
+		p.quiet = p.quiet && x.reported.State == fleet.Ready && x.actual.State == fleet.Ready && c.Ready == c.DesiredReady && asOf != ""
+		p.newest = max(p.newest, asOf)
+	}
+	return p, true
+}
+
+// number is one number of the status of an aggregate.
+type number struct {
+	what string // objectsReady, or another noun
+	// reported is the number in the status, expected the one that Fleet computes from the statuses of the parts, and actual the one that is true.
+	reported, expected, actual share
+	// reportedText and actualText are the same with details.
+	reportedText, actualText string
+}
+
+const objectsReady = "objects ready"
+
+// of returns a number without details.
+func of(what string, reported, expected, actual share) number {
+	return number{what: what, reported: reported, expected: expected, actual: actual, reportedText: reported.String(), actualText: actual.String()}
+}
+
+// wrongCounts returns the number of objects of an aggregate if it is wrong.
+func wrongCounts(reported *v1alpha1.ResourceCounts, expected, actual v1alpha1.ResourceCounts, p *parts) []number {
+	if reported == nil || !p.countsKnown || alike(*reported, actual) {
+		return nil
+	}
+	n := of(objectsReady, shareOf(*reported), shareOf(expected), shareOf(actual))
+	if n.reported == n.actual {
+		n.reportedText, n.actualText = detailed(*reported), detailed(actual)
+	}
+	if p.reportedKnown && n.reported == n.expected && !alike(*reported, expected) {
+		n.expected = share{-1, -1} // the shares are the same, but the details are not
+	}
+	return []number{n}
+}
+
+// wrongSummary returns the number of bundle deployments of an aggregate if it is wrong.
+func wrongSummary(reported *v1alpha1.Summary, expected, actual v1alpha1.Summary) []number {
+	if n := of("bundle deployments ready", shareOfSummary(*reported), shareOfSummary(expected), shareOfSummary(actual)); n.reported != n.actual {
+		return []number{n}
+	}
+	return nil
+}
+
+// totals describes an aggregate whose numbers are compared.
+type totals struct {
+	*evaluate.Aggregate
+	kind    string // "cluster "
+	partsAs string // "its deployments"
+	parts   *parts
+	// bugs returns the known bugs of some versions of the controller that can make a number wrong.
+	bugs func(n number) []*fleet.Bug
+	// recomputed is a time at which Fleet certainly computed the numbers; empty if none is known.
+	recomputed string
+	lag        string // why the numbers can be old, as a sentence
+	cluster    *v1alpha1.Cluster
+}
+
+// reportWrong reports the wrong numbers of an aggregate in one finding.
+func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Finding)) {
+	if len(wrong) == 0 {
+		return
+	}
+	var lines []string
+	for _, n := range wrong {
+		lines = append(lines, fmt.Sprintf("reports %s %s, the total of %s is %s", n.reportedText, n.what, t.partsAs, n.actualText))
+	}
+	why := in.whyTotal(t, wrong)
+	r := t.Object.Reported()
+	f.Object, f.AsOf, f.Cause = Ref(t.Kind, t.Object.GetNamespace(), t.Object.GetName()), r.AsOf, why.cause
+	f.Message = t.kind + t.Key() + " " + lines[0] + ": " + why.words
+	f.Evidence = append(lines[1:], f.Evidence...)
+	if p := t.parts; p.unread > 0 {
+		age := ""
+		if p.oldest != "" {
+			age = ", the oldest of " + p.oldest
+		}
+		f.Evidence = append(f.Evidence, fmt.Sprintf("the objects of %d of %s were not read: their statuses count%s", p.unread, count(len(p.actual), "bundle deployment"), age))
+	}
+	if _, known := fleet.ParseVersion(in.Desired.ControllerVersion); !known && why.cause == Lag && len(t.bugsOf(wrong[0])) > 0 {
+		f.Evidence = append(f.Evidence, "the version of Fleet's controller is not known: it may have a known bug")
+	}
+	report(f)
+}
+
+// whyTotal explains why numbers of an aggregate are wrong.
+func (in *Input) whyTotal(t totals, wrong []number) explanation {
+	p, n := t.parts, wrong[0]
+	if n.reported == n.expected && p.wrong != nil {
+		return explanation{in.view(p.wrong).why.cause, "it adds up the wrong counts of " + p.wrong.Key() + " (FD201)"}
+	}
+	controller := in.Desired.ControllerVersion
+	for _, b := range t.bugsOf(n) {
+		if !b.In(controller) {
+			continue
+		}
+		why := ofBug(b, "the controller's version", controller)
+		if b == &fleet.BugTruncatedCounts && p.truncated {
+			why.cause = Truncated
+		}
+		return why
+	}
+	if in.silent(t.cluster) {
+		return silentWords(t.cluster)
+	}
+	// A deleted bundle deployment leaves no time behind. Without one, ready deployments show when they last changed.
+	if p.quiet && len(p.actual) > 0 && n.reported.desired <= n.actual.desired && in.longAgo(parsed(p.newest), settled) &&
+		(t.Kind != state.ClusterKind || parsed(t.recomputed).Sub(parsed(p.newest)) > settled && in.longAgo(parsed(t.recomputed), settled)) {
+		return explanation{Unexplained, "its deployments have not changed since " + p.newest}
+	}
+	return explanation{Lag, t.lag}
+}
+
+// bugsOf returns the known bugs that can make a number wrong, other than by its parts.
+func (t *totals) bugsOf(n number) []*fleet.Bug {
+	if t.bugs == nil || n.reported == n.expected {
+		return nil
+	}
+	return t.bugs(n)
+}
+
+// newTotals returns what the aggregates have in common.
+func newTotals(a *evaluate.Aggregate, kind string, p *parts) totals {
+	return totals{Aggregate: a, kind: kind, partsAs: "its deployments", parts: p, lag: "Fleet updates it some seconds after its deployments change"}
+}
+
+// written reports whether Fleet has ever written the status of an aggregate.
+func written(a *evaluate.Aggregate) bool {
+	r := a.Object.Reported()
+	return r.AsOf != "" || r.Summary != nil && (r.Summary.DesiredReady > 0 || r.Summary.Ready > 0)
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+)
+
+// view is a bundle deployment in Fleet's own terms: as its status reports it, and as it is.
+type view struct {
+	// reported and actual are the bundle deployment as Fleet counts it.
+	reported, actual fleet.Member
+	// reportedKnown and known are true if the object counts of reported and actual are known.
+	reportedKnown, known bool
+	// live is true if actual follows from the live objects. Otherwise it is the same as reported.
+	live bool
+	// why explains why the counts differ; zero if they do not.
+	why explanation
+}
+
+// view returns a bundle deployment as it is, in Fleet's own terms. It is computed once.
+func (in *Input) view(d *evaluate.BundleDeployment) *view {
+	if a := in.views[d]; a != nil {
+		return a
+	}
+	a := in.newView(d)
+	if in.views == nil {
+		in.views = map[*evaluate.BundleDeployment]*view{}
+	}
+	in.views[d] = a
+	return a
+}
+
+func (in *Input) newView(d *evaluate.BundleDeployment) *view {
+	out := &view{}
+	if d.BD == nil {
+		return out
+	}
+	m := fleet.Member{Name: d.Key(), Cluster: labelledCluster(d.BD), GitRepo: d.GitRepo, HelmOp: d.HelmOp, State: fleet.ShownState(d.BD)}
+	m.Counts, out.reportedKnown = fleet.ReportedCounts(&d.BD.Status)
+	if d.Problem != "" && d.BD.Status.AppliedDeploymentID == "" && d.BD.Status.Release == "" {
+		out.reportedKnown = true // nothing is installed yet, and the counts are zero
+	}
+	out.reported, out.actual, out.known = m, m, out.reportedKnown
+	c, ok := in.liveCounts(d)
+	if !ok || out.reportedKnown && in.asDesigned(d, m.Counts, c) {
+		return out
+	}
+	out.live, out.known, out.actual.Counts = true, true, c
+	// With the same counts, the state that Fleet shows is right. Without counts, only objects that are not ready prove another state.
+	if s := liveState(d, m.State); out.reportedKnown && !alike(m.Counts, c) || !out.reportedKnown && s != fleet.Ready {
+		out.actual.State = s
+	}
+	if out.reportedKnown && !alike(m.Counts, c) {
+		out.why = in.whyDeployment(d, m.Counts, c)
+	}
+	return out
+}
+
+// labelledCluster is the cluster that the labels name. Fleet does not use anything else to count clusters.
+func labelledCluster(bd *v1alpha1.BundleDeployment) string {
+	ns, name := bd.Labels[fleet.ClusterNamespaceLabel], bd.Labels[fleet.ClusterLabel]
+	if ns == "" || name == "" {
+		return ""
+	}
+	return ns + "/" + name
+}
+
+// liveCounts returns the counts of the live objects as an agent counts them: its missing objects include unowned ones. ok is false if an object
+// could not be evaluated, or if the agent compares with other desired objects.
+func (in *Input) liveCounts(d *evaluate.BundleDeployment) (out v1alpha1.ResourceCounts, ok bool) {
+	c := d.Counts
+	if in.StatusOnly || d.Problem != "" || d.Disputed || d.OtherVersions || c.Unknown > 0 || d.From != "" && d.From != resolve.FromRelease {
+		return out, false
+	}
+	return v1alpha1.ResourceCounts{DesiredReady: c.Desired, Ready: c.Ready, Missing: c.Missing + c.Unowned,
+		Modified: c.Modified, NotReady: c.NotReady, Orphaned: c.Orphaned}, true
+}
+
+// asDesigned reports whether counts are the same, except for objects that Fleet reports as modified by design: those that an autoscaler of another
+// bundle scales (docs/fleet-behavior.md, 3.4).
+func (in *Input) asDesigned(d *evaluate.BundleDeployment, reported, actual v1alpha1.ResourceCounts) bool {
+	c, n := claimed(d, actual, func(o *evaluate.Object) bool { return o.Scaled })
+	return n > 0 && alike(c, reported) && !fleet.BugReplicas.In(agentVersion(d))
+}
+
+// liveState returns the state that Fleet would give a bundle deployment for its live objects. shown is the state that it shows.
+func liveState(d *evaluate.BundleDeployment, shown fleet.BundleState) fleet.BundleState {
+	spec, status := &d.BD.Spec, &d.BD.Status
+	switch {
+	case spec.DeploymentID != status.AppliedDeploymentID:
+		return shown // the contents on the cluster are not the current ones
+	case slices.ContainsFunc(d.Objects, func(o evaluate.Object) bool { return o.NotReady }):
+		return fleet.NotReady
+	case spec.DeploymentID != spec.StagedDeploymentID:
+		return fleet.OutOfSync
+	case d.Counts.Missing+d.Counts.Unowned+d.Counts.Modified > 0, status.ResourceCounts != nil && status.ResourceCounts.Orphaned > 0:
+		return fleet.Modified
+	case shown != fleet.Ready && shown.Rank() == 0:
+		return shown // a state that this program does not know
+	case shown == fleet.NotReady && slices.ContainsFunc(status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == "Installed" && c.Status == "False" }):
+		return shown // its installation failed
+	}
+	return fleet.Ready
+}
+
+// alike reports whether counts of objects are the same. Orphaned objects are not compared: Fleet compares with the previous revision only.
+func alike(x, y v1alpha1.ResourceCounts) bool {
+	return x.DesiredReady == y.DesiredReady && x.Ready == y.Ready && x.Missing == y.Missing && x.Modified == y.Modified && x.NotReady == y.NotReady
+}
+
+// share is a number of ready ones and a number of desired ones.
+type share struct{ ready, desired int }
+
+func (s share) String() string { return fmt.Sprintf("%d/%d", s.ready, s.desired) }
+
+func shareOf(c v1alpha1.ResourceCounts) share { return share{c.Ready, c.DesiredReady} }
+
+func shareOfSummary(s v1alpha1.Summary) share { return share{s.Ready, s.DesiredReady} }
+
+// inWords returns the counts of the objects that are not ready, in parentheses; empty if there are none.
+func inWords(c v1alpha1.ResourceCounts) string {
+	var out []string
+	for _, n := range []struct {
+		n    int
+		word string
+	}{{c.Missing, "missing"}, {c.Modified, "modified"}, {c.NotReady, "not ready"}, {c.WaitApplied, "waiting"}, {c.Unknown, "unknown"}} {
+		if n.n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", n.n, n.word))
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(out, ", ") + ")"
+}
+
+// detailed returns the share of ready objects, with the counts of the others.
+func detailed(c v1alpha1.ResourceCounts) string { return shareOf(c).String() + inWords(c) }
+
+// clusterOf returns the Cluster of a bundle deployment; nil if it was not read.
+func (in *Input) clusterOf(d *evaluate.BundleDeployment) *v1alpha1.Cluster {
+	if in.clusters == nil {
+		in.clusters = map[string]*v1alpha1.Cluster{}
+		for _, c := range in.Desired.Fleet.Clusters {
+			if c.Status.Namespace != "" {
+				in.clusters[c.Status.Namespace] = c
+			}
+		}
+	}
+	return in.clusters[d.Namespace]
+}
