@@ -86,6 +86,10 @@ func (in *Input) whyDeployment(d *evaluate.BundleDeployment, reported, actual v1
 		return explanation{Lag, "the last deploy failed, and the counts are still those of the deploy before"}
 	case spec.DeploymentID != status.AppliedDeploymentID:
 		return explanation{Lag, "the agent has not applied the current deployment id yet"}
+	case conditionOf(status.Conditions, "Installed").Status == "False":
+		return explanation{Lag, "the installation failed, and the counts are still those of the deploy before"}
+	case conditionOf(status.Conditions, "Monitored").Status == "False":
+		return explanation{Lag, "the agent cannot monitor the objects, and the counts are still the last ones (condition Monitored)"}
 	}
 	if c, n := claimed(d, actual, func(o *evaluate.Object) bool { return o.LastApplied }); n > 0 && alike(c, reported) {
 		return explanation{LastApplied, "Fleet reports " + count(n, "object") + " as modified because of a leftover " + lastAppliedAnnotation + " annotation"}

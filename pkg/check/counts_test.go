@@ -135,6 +135,14 @@ func TestCauses(t *testing.T) {
 		{"modified a second ago", func(w *world) { w.objects[0] = modifiedAt(ago(time.Second)) }, all(Lag)},
 		{"modified at an unknown time", func(w *world) { w.objects[0] = modifiedAt("") }, all(Lag)},
 		{"modified long before the last heartbeat", func(w *world) { w.objects[0] = modifiedAt(ago(time.Hour)) }, all(Unexplained)},
+		{"not monitored", func(w *world) {
+			w.objects[0] = modifiedAt(ago(time.Hour))
+			w.d.BD.Status.Conditions = append(w.d.BD.Status.Conditions, v1alpha1.Condition{Type: "Monitored", Status: "False"})
+		}, all(Lag)},
+		{"the installation failed", func(w *world) {
+			w.objects[0] = modifiedAt(ago(time.Hour))
+			w.d.BD.Status.Conditions = append(w.d.BD.Status.Conditions, v1alpha1.Condition{Type: "Installed", Status: "False"})
+		}, all(Lag)},
 		{"modified after the last heartbeat", func(w *world) {
 			w.objects[0], w.cluster.Status.Agent.LastSeen = modifiedAt(ago(20*time.Minute)), ago(30*time.Minute)
 		}, all(Lag)},
@@ -168,6 +176,21 @@ func TestCauses(t *testing.T) {
 		{"objects of other clusters, unknown version", func(w *world) { w.cluster.Status.ResourceCounts.DesiredReady, w.controller = 9, "" }, map[string]Cause{"FD205": Lag}},
 		{"clusters of the last bundle, 0.10", func(w *world) { *w.repo.Status.DesiredReadyClusters, w.controller = 3, "v0.10.4" }, map[string]Cause{"FD204": KnownBug}},
 		{"clusters, 0.11", func(w *world) { *w.repo.Status.DesiredReadyClusters, w.controller = 3, "v0.11.0" }, map[string]Cause{"FD204": Lag}},
+		{"a repository that is not counted", func(w *world) {
+			two := 2
+			w.cluster.Status.DesiredReadyGitRepos, w.cluster.Status.ReadyGitRepos = &two, 1
+		}, map[string]Cause{"FD205": Lag}},
+		{"its repository", func(w *world) {
+			one := 1
+			w.cluster.Status.DesiredReadyGitRepos, w.cluster.Status.ReadyGitRepos = &one, 1
+		}, nil},
+		{"incompleteState is never reset", func(w *world) {
+			w.d.BD.Status.IncompleteState, w.repo.Status.Resources = true, []v1alpha1.RepoResource{{State: "Ready"}, {State: "Unknown"}}
+		}, map[string]Cause{"FD203": StickyIncomplete}},
+		{"a list is truncated", func(w *world) {
+			w.d.BD.Status.IncompleteState, w.repo.Status.Resources = true, []v1alpha1.RepoResource{{State: "Unknown"}}
+			w.d.BD.Status.NonReadyStatus, w.d.BD.Status.Ready = make([]v1alpha1.NonReadyStatus, 10), false
+		}, nil},
 		{"a rollout", func(w *world) {
 			w.bundle.Status.Summary = v1alpha1.Summary{DesiredReady: 3, Ready: 1, Pending: 2}
 		}, map[string]Cause{"FD204": PendingRollout}},

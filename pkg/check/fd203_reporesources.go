@@ -32,8 +32,34 @@ var repoResources = Check{
 				f.Evidence = clusters
 			}
 			in.reportWrong(t, wrong, f, report)
+			in.checkListed(t, s, report)
 		})
 	},
+}
+
+// checkListed reports a list of objects in which Fleet calls objects Unknown, because incompleteState of a bundle deployment is never reset.
+func (in *Input) checkListed(t totals, s *v1alpha1.Status, report func(Finding)) {
+	unknown := 0
+	for _, r := range s.Resources {
+		if r.State == string(evaluate.Unknown) {
+			unknown++
+		}
+	}
+	sticky, incomplete := "", false
+	for _, d := range t.BundleDeployments {
+		status := &d.BD.Status
+		if status.IncompleteState && len(status.ModifiedStatus) < fleet.MaxListed && len(status.NonReadyStatus) < fleet.MaxListed {
+			sticky = d.Key()
+		} else if status.IncompleteState {
+			incomplete = true
+		}
+	}
+	if unknown == 0 || sticky == "" || incomplete {
+		return
+	}
+	f := Finding{Object: Ref(t.Kind, t.Object.GetNamespace(), t.Object.GetName()), AsOf: t.Object.Reported().AsOf, Cause: StickyIncomplete, Remediation: in.describe(t.Aggregate)}
+	f.Message = fmt.Sprintf("%s%s lists %s as Unknown: incompleteState of %s is still set, although its lists are complete", t.kind, t.Key(), count(unknown, "object"), sticky)
+	report(f)
 }
 
 // truncatedCounts returns the bug of versions that count the entries of truncated lists, if it can make the total of the parts wrong.

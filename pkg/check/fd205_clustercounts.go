@@ -37,7 +37,7 @@ func (in *Input) checkCluster(a *evaluate.Aggregate, report func(Finding)) {
 	if s.Agent.LastSeen != "" {
 		f.Evidence = []string{"the agent's last heartbeat was at " + s.Agent.LastSeen}
 	}
-	reported, actual := fleet.TotalsOfCluster(p.reported), fleet.TotalsOfCluster(p.actual)
+	reported, actual := fleet.TotalsOfCluster(in.existing(p.reported)), fleet.TotalsOfCluster(in.existing(p.actual))
 	t := newTotals(a, "cluster ", &p)
 	t.cluster, t.recomputed = cluster, s.Agent.LastSeen
 	t.lag = "Fleet updates it at the heartbeat of the agent, and not when an object changes"
@@ -48,6 +48,52 @@ func (in *Input) checkCluster(a *evaluate.Aggregate, report func(Finding)) {
 		}
 		return bugs
 	}
-	wrong := slices.Concat(wrongCounts(&s.ResourceCounts, reported.Counts, actual.Counts, &p), wrongSummary(&s.Summary, reported.Summary, actual.Summary))
+	wrong := slices.Concat(wrongCounts(&s.ResourceCounts, reported.Counts, actual.Counts, &p), wrongSummary(&s.Summary, reported.Summary, actual.Summary),
+		in.wrongRepos(s, reported, actual))
 	in.reportWrong(t, wrong, f, report)
+}
+
+// wrongRepos returns the numbers of GitRepos and HelmOps of a cluster that are wrong. Fleet counts one as ready if any of its bundle deployments is.
+func (in *Input) wrongRepos(s *v1alpha1.ClusterStatus, reported, actual fleet.ClusterTotals) []number {
+	var out []number
+	add := func(kind, what string, desired *int, ready int, expected, actual share) {
+		if desired == nil || !in.Desired.Read(kind, "") {
+			return
+		}
+		if n := of(what, share{ready, *desired}, expected, actual); n.reported != n.actual {
+			out = append(out, n)
+		}
+	}
+	add(state.GitRepo, "GitRepos ready", s.DesiredReadyGitRepos, s.ReadyGitRepos,
+		share{reported.ReadyGitRepos, reported.DesiredReadyGitRepos}, share{actual.ReadyGitRepos, actual.DesiredReadyGitRepos})
+	add(state.HelmOp, "HelmOps ready", s.DesiredReadyHelmOps, s.ReadyHelmOps,
+		share{reported.ReadyHelmOps, reported.DesiredReadyHelmOps}, share{actual.ReadyHelmOps, actual.DesiredReadyHelmOps})
+	return out
+}
+
+// existing returns members without the names of GitRepos and HelmOps that were deleted: a Cluster does not count these.
+func (in *Input) existing(members []fleet.Member) []fleet.Member {
+	out := slices.Clone(members)
+	for i := range out {
+		if !in.exists(state.GitRepo, out[i].GitRepo) {
+			out[i].GitRepo = ""
+		}
+		if !in.exists(state.HelmOp, out[i].HelmOp) {
+			out[i].HelmOp = ""
+		}
+	}
+	return out
+}
+
+// exists reports whether a GitRepo or HelmOp ("namespace/name") was read.
+func (in *Input) exists(kind, key string) bool {
+	if in.repos == nil {
+		in.repos = map[[2]string]bool{}
+		for _, k := range []string{state.GitRepo, state.HelmOp} {
+			for _, a := range in.Tree[k] {
+				in.repos[[2]string{k, a.Key()}] = true
+			}
+		}
+	}
+	return in.repos[[2]string{kind, key}]
 }

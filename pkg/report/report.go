@@ -263,7 +263,7 @@ type Finding struct {
 	Cause Cause `json:"cause,omitempty" jsonschema:"enum=Lag,enum=StaleAgent,enum=Paused,enum=OffSchedule,enum=PendingRollout,enum=Truncated,enum=StickyIncompleteState,enum=LeftoverLastApplied,enum=KnownBug,enum=Unexplained"`
 }
 
-// Cause is why a number in a status of Fleet is not the recomputed one. docs/findings.md describes the causes.
+// Cause is why a number in a status of Fleet is not the recomputed one. docs/output.md describes the causes.
 type Cause = check.Cause
 
 // Gap is something that could not be read, and the effect on the report.

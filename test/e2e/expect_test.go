@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,9 @@ type outcome struct {
 	// Gaps has what could not be read, with the first part of the reason: "listing Bundle objects: Forbidden".
 	Gaps []string
 }
+
+// numberCodes are the codes of findings about the numbers in Fleet's statuses.
+var numberCodes = []string{"FD201", "FD202", "FD203", "FD204", "FD205"}
 
 // unsearched is the start of the gap of users who may not list every kind.
 const unsearched = "searching for objects with the hash label"
@@ -48,6 +52,10 @@ func outcomeOf(r result) outcome {
 		}
 	}
 	for _, f := range r.report.Findings {
+		// No Fleet runs here, so the numbers in the statuses stay those of a ready bundle. TestNumbers checks them.
+		if slices.Contains(numberCodes, f.Code) {
+			continue
+		}
 		o.Findings = append(o.Findings, f.Code+" "+f.Object.Key().String())
 	}
 	for _, g := range r.report.Gaps {

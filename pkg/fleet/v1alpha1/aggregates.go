@@ -50,6 +50,15 @@ type Status struct {
 	ReadyClusters        int  `json:"readyClusters,omitempty"`
 	// PerCluster are the object counts of each cluster ("namespace/name"), from Fleet 0.12 on.
 	PerCluster map[string]ResourceCounts `json:"perClusterResourceCounts,omitempty"`
+	// Resources are the objects on all clusters.
+	Resources []RepoResource `json:"resources,omitempty"`
+}
+
+// RepoResource is one object of a GitRepo or HelmOp, on all clusters.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type RepoResource struct {
+	State string `json:"state,omitempty"`
 }
 
 // Bundle is a set of manifests with its target clusters. BundleContents has its files.
