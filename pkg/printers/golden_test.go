@@ -29,13 +29,13 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // sample audits a sample cluster of the project.
-func sample(t *testing.T, name string) *report.Audit {
+func sample(t *testing.T, name string, targets ...evaluate.Target) *report.Audit {
 	t.Helper()
 	s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/" + name}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := audit.Run(t.Context(), s, audit.Options{Commands: cases.Commands, Version: "test"})
+	found, err := audit.Run(t.Context(), s, audit.Options{Commands: cases.Commands, Version: "test", Scope: evaluate.Scope{Targets: targets}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +59,7 @@ func TestGolden(t *testing.T) {
 		}
 		golden(t, name+".diff", show(t, a, "table", printers.Options{Diff: true}))
 	}
+	golden(t, "sick-gitrepo.table", show(t, sample(t, "sick", evaluate.Target{Kind: "gitrepo", Name: "guestbook"}), "table", printers.Options{}))
 	golden(t, "sick.colour", show(t, reports["sick"], "table", printers.Options{Diff: true, Colour: true}))
 }
 

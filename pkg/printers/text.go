@@ -38,6 +38,9 @@ func (t text) audit(b *bytes.Buffer, a *report.Audit) error {
 			return err
 		}
 	}
+	if err := t.trees(b, a); err != nil {
+		return err
+	}
 	if err := t.aggregates(b, a); err != nil {
 		return err
 	}

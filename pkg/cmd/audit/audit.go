@@ -27,6 +27,9 @@ metadata of its bundle), Missing or Unknown (it could not be read). The report s
 of ready objects beside the number that Fleet reports. Each finding states the problem, who
 caused it and when, as far as the cluster has recorded it, and the next command to run.
 
+For gitrepo/NAME and helmop/NAME, a tree shows the numbers of each level: the bundles, their
+clusters, and the objects that are not ready. A dash means that Fleet reports no such number.
+
 An audit only reads. Only --server-check sends server-side dry runs, which store nothing but call
 the admission webhooks of the cluster.
 
