@@ -16,8 +16,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// settling is the time in which the controller may not yet have created or deleted what belongs to a new object.
-const settling = time.Minute
+// settling is the time in which the controller may not yet have created or deleted what belongs to a new object. It is short, because the status of a
+// Bundle shows what the controller has processed.
+const settling = 5 * time.Second
 
 // targets is what the checks of targets share. It is computed once for an Input.
 type targets struct {

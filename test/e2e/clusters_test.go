@@ -34,6 +34,10 @@ status: {namespace: `+edge+`, agent: {namespace: `+agentNamespace+`}, summary: {
   resourceCounts: {desiredReady: 1, ready: 1}}
 ---
 apiVersion: fleet.cattle.io/v1alpha1
+kind: Bundle
+metadata: {name: guestbook, namespace: fleet-default}
+---
+apiVersion: fleet.cattle.io/v1alpha1
 kind: BundleDeployment
 metadata:
   name: guestbook # the other cluster has a bundle with this name too
