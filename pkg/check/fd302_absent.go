@@ -23,7 +23,7 @@ var absent = Check{
 				continue
 			}
 			for r := range in.Targets(b).Results() {
-				if r.Outcome == targeting.Expected && in.clusterInScope(b, r.Cluster.Cluster) && in.lacks(b, r.Cluster.Cluster) {
+				if r.Outcome == targeting.Expected && in.clusterInScope(r.Cluster.Cluster) && in.lacks(b, r.Cluster.Cluster) {
 					report(in.absent(b, r))
 				}
 			}

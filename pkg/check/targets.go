@@ -133,7 +133,7 @@ func (in *Input) bundleInScope(b *v1alpha1.Bundle) bool {
 }
 
 // clusterInScope reports whether a cluster of a bundle in scope is in scope.
-func (in *Input) clusterInScope(b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
+func (in *Input) clusterInScope(c *v1alpha1.Cluster) bool {
 	named := false
 	for _, t := range in.Scope.Targets {
 		if t.Kind == evaluate.TargetCluster {
