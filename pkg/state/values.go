@@ -3,7 +3,6 @@
 package state
 
 import (
-	"bytes"
 	"strings"
 	"time"
 
@@ -108,7 +107,7 @@ const fleetManager = "fleet"
 func LastEditor(managed []metav1.ManagedFieldsEntry) (string, time.Time) {
 	var last metav1.ManagedFieldsEntry
 	for _, m := range managed {
-		if m.Time == nil || m.FieldsV1 == nil || !bytes.Contains(m.FieldsV1.Raw, []byte(`"f:data"`)) {
+		if m.Time == nil || m.FieldsV1 == nil || !strings.Contains(m.FieldsV1.GetRawString(), `"f:data"`) {
 			continue
 		}
 		if last.Time == nil || m.Time.After(last.Time.Time) || m.Time.Equal(last.Time) && strings.HasPrefix(m.Manager, fleetManager) {
