@@ -28,7 +28,7 @@ var willUninstall = Check{
 	run: func(in *Input, report func(Finding)) {
 		for _, c := range in.Desired.Clusters {
 			for _, x := range c.Removals {
-				if in.reported(c, x) {
+				if in.reported(x) {
 					report(in.removal(c, x))
 				}
 			}
@@ -37,7 +37,7 @@ var willUninstall = Check{
 }
 
 // reported reports whether a removal is in scope and confirmed.
-func (in *Input) reported(c *resolve.Cluster, x *resolve.Removal) bool {
+func (in *Input) reported(x *resolve.Removal) bool {
 	if !x.Confirmed || in.Whole || x.Expects == nil {
 		return x.Confirmed && in.Whole
 	}

@@ -74,7 +74,8 @@ func (r *Reader) contents(ctx context.Context, d *resolve.BundleDeployment) (in 
 			return in, "", err
 		}
 	}
-	return in, damage, r.values(ctx, d, &in)
+	err = r.values(ctx, d, &in)
+	return in, damage, err
 }
 
 // bundleResources reads the files from the Bundle if the Content could not be read and the Bundle still has the files that were deployed.

@@ -57,7 +57,7 @@ func TestVoided(t *testing.T) {
 			t.Errorf("%s: %q %v, want %q", tc.name, got.Path, ok, tc.want)
 		}
 	}
-	if len(content["data"].(map[string]any)) != 2 {
+	if data, ok := content["data"].(map[string]any); !ok || len(data) != 2 {
 		t.Error("the content was changed")
 	}
 }

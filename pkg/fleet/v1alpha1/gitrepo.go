@@ -33,7 +33,7 @@ var specField = regexp.MustCompile(`"f:spec"`)
 func SpecWritten(fields []metav1.ManagedFieldsEntry) time.Time {
 	var out time.Time
 	for _, f := range fields {
-		if f.Subresource == "" && f.Time != nil && f.Time.After(out) && f.FieldsV1 != nil && specField.Match(f.FieldsV1.Raw) {
+		if f.Subresource == "" && f.Time != nil && f.Time.After(out) && f.FieldsV1 != nil && specField.Match(f.FieldsV1.GetRawBytes()) {
 			out = f.Time.Time
 		}
 	}
