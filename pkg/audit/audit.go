@@ -13,8 +13,6 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -422,33 +420,6 @@ func (a *Audit) Again(ctx context.Context, scope []*resolve.BundleDeployment) ([
 		for _, d := range e.Evaluate(observed).Deployments {
 			d.Counts.Orphaned = 0
 			out = append(out, d)
-		}
-	}
-	return out, nil
-}
-
-// DesiredKinds returns the kinds that the bundles of a source deploy and that the source serves, ordered by group and kind.
-func DesiredKinds(ctx context.Context, src source.Source) ([]source.Kind, error) {
-	r, err := read(ctx, src, Options{})
-	if err == nil {
-		err = r.found()
-	}
-	if err != nil {
-		return nil, err
-	}
-	kinds := map[schema.GroupKind]bool{}
-	for _, c := range r.desired.Clusters {
-		desired := c.Claims.Kinds()
-		if f, all := c.State.Coverage.Records.Of(""); !all && len(desired) == 0 {
-			return nil, fmt.Errorf("reading release records: %s", f.Reason)
-		}
-		maps.Copy(kinds, desired)
-	}
-	var out []source.Kind
-	for _, k := range r.Kinds.All() {
-		if kinds[k.GroupKind()] {
-			out = append(out, k)
-			delete(kinds, k.GroupKind()) // one version of it is enough
 		}
 	}
 	return out, nil

@@ -50,7 +50,7 @@ func newWorld() *world {
 	w.bundle.Status.Summary = w.cluster.Status.Summary
 	w.repo.Namespace, w.repo.Name = "fleet-local", "apps"
 	one := 1
-	w.repo.Status = v1alpha1.Status{Summary: w.cluster.Status.Summary, ResourceCounts: &v1alpha1.ResourceCounts{DesiredReady: 2, Ready: 2}, DesiredReadyClusters: &one, ReadyClusters: 1}
+	w.repo.Status.Status = v1alpha1.Status{Summary: w.cluster.Status.Summary, ResourceCounts: &v1alpha1.ResourceCounts{DesiredReady: 2, Ready: 2}, DesiredReadyClusters: &one, ReadyClusters: 1}
 	w.objects = []evaluate.Object{{State: evaluate.Ready}, {State: evaluate.Ready}}
 	return w
 }

@@ -15,12 +15,12 @@ var deploymentCounts = Check{
 	Code: "FD201", Name: "DeploymentCounts", Severity: Warning,
 	Title: "the counts of a BundleDeployment are not those of its objects",
 	Explain: "The audit counts the live objects as Fleet's agent counts them: its missing objects include unowned ones. `cause` in the report says why the numbers differ. " +
-		"A difference of cause Lag ends after some seconds. Deployments with objects that could not be evaluated are not compared.",
+		"A difference of cause Lag ends after some seconds. Deployments with objects that could not be evaluated, and those that have not applied the current deployment id, are not compared.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			a := in.view(d)
-			if a.why.cause == "" || d.BD.Status.ResourceCounts == nil {
-				continue
+			if a.why.cause == "" || d.BD.Status.ResourceCounts == nil || d.State == evaluate.WaitApplied || d.State == evaluate.ErrApplied {
+				continue // FD208 reports a status of another deployment id
 			}
 			reported := shareOf(a.reported.Counts).String()
 			if shareOf(a.reported.Counts) == shareOf(a.actual.Counts) {
