@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,7 +47,7 @@ var rank = map[schema.GroupKind]int{
 // LoadSnapshot creates the objects of a captured cluster, with their status, from the YAML and JSON files in dir.
 // Existing objects are not changed. Pods, events, leases and API services are skipped, and kinds that the server
 // does not serve are skipped with a line in the test's log. Fields that only the server or a controller can write
-// (uid, resourceVersion, managedFields, times, owner references, cluster IPs) are removed.
+// (uid, resourceVersion, managedFields, times, owner references, cluster IPs) are removed. Secrets with values keep their owners.
 func (c *Cluster) LoadSnapshot(tb testing.TB, dir string) {
 	tb.Helper()
 	objs, err := parse(parser().
@@ -91,6 +92,9 @@ func rankOf(obj *unstructured.Unstructured) int {
 // load creates one object, then writes its status through the subresource if the kind has one.
 func (c *Cluster) load(ctx context.Context, captured *unstructured.Unstructured) error {
 	obj := loadable(captured)
+	if err := c.restoreOwners(ctx, captured, obj); err != nil {
+		return err
+	}
 	status, hasStatus := obj.Object["status"]
 	err := c.client.Create(ctx, obj, client.FieldOwner(SnapshotManager))
 	if apierrors.IsAlreadyExists(err) {
@@ -112,6 +116,26 @@ func (c *Cluster) load(ctx context.Context, captured *unstructured.Unstructured)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("writing the status: %w", err)
 	}
+	return nil
+}
+
+// restoreOwners sets the owners of a Secret with values, which Fleet finds by their uid. The owners must have been created before.
+func (c *Cluster) restoreOwners(ctx context.Context, captured, obj *unstructured.Unstructured) error {
+	kind, _, _ := unstructured.NestedString(captured.Object, "type")
+	if captured.GroupVersionKind() != corev1.SchemeGroupVersion.WithKind("Secret") || !strings.HasPrefix(kind, "fleet.cattle.io/") {
+		return nil
+	}
+	owners := captured.GetOwnerReferences()
+	for i, ref := range owners {
+		owner := &unstructured.Unstructured{}
+		owner.SetAPIVersion(ref.APIVersion)
+		owner.SetKind(ref.Kind)
+		if err := c.client.Get(ctx, client.ObjectKey{Namespace: captured.GetNamespace(), Name: ref.Name}, owner); err != nil {
+			return fmt.Errorf("finding the owner of %s: %w", describe(captured), err)
+		}
+		owners[i].UID = owner.GetUID()
+	}
+	obj.SetOwnerReferences(owners)
 	return nil
 }
 
