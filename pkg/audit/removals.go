@@ -5,6 +5,7 @@ package audit
 import (
 	"context"
 	"maps"
+	"sync"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -33,22 +34,26 @@ func (r *reading) delivery(ctx context.Context) error {
 
 // namespaces reads the metadata of Namespaces if a deployment states some.
 func (r *reading) namespaces(ctx context.Context) error {
-	stated := false
-	for i, c := range r.desired.Clusters {
-		wanted := c.StatedNamespaces()
-		if len(wanted) == 0 {
-			continue
+	var mu sync.Mutex // guards changed and gaps
+	changed := false
+	if err := each(ctx, r.clusters, func(ctx context.Context, i int) error {
+		stated := r.desired.Clusters[i].StatedNamespaces()
+		if len(stated) == 0 {
+			return nil
 		}
-		found, f, err := r.clusters[i].Namespaces(ctx, wanted)
-		if err != nil {
-			return err
+		found, f, err := r.clusters[i].Namespaces(ctx, stated)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil && found == nil && f.Reason != source.NotInSnapshot {
+			gap := source.NewGap("listing Namespaces", f, "missing labels and annotations of namespaces (FD110) are not found")
+			r.gaps = append(r.gaps, r.clusters[i].named([]source.Gap{gap})...)
 		}
-		if found == nil && f.Reason != source.NotInSnapshot {
-			r.gaps = append(r.gaps, source.NewGap("listing Namespaces", f, "missing labels and annotations of namespaces (FD110) are not found"))
-		}
-		r.input.Clusters[i].Namespaces, stated = found, true
+		r.input.Clusters[i].Namespaces, changed = found, true
+		return err
+	}); err != nil {
+		return err
 	}
-	if stated {
+	if changed {
 		r.resolve()
 	}
 	return nil
@@ -57,12 +62,15 @@ func (r *reading) namespaces(ctx context.Context) error {
 // confirmRemovals reads again what decides about the releases that garbage collection uninstalls.
 func (r *reading) confirmRemovals(ctx context.Context) error {
 	all := map[resolve.RemovalKey]resolve.RemovalFacts{}
-	for i, c := range r.desired.Clusters {
-		facts, err := r.clusters[i].Removals(ctx, r.Reader, c)
-		if err != nil {
-			return err
-		}
+	var mu sync.Mutex // guards all
+	if err := each(ctx, r.clusters, func(ctx context.Context, i int) error {
+		facts, err := r.clusters[i].Removals(ctx, r.Reader, r.desired.Clusters[i])
+		mu.Lock()
+		defer mu.Unlock()
 		maps.Copy(all, facts)
+		return err
+	}); err != nil {
+		return err
 	}
 	if len(all) > 0 {
 		r.input.Removals = all

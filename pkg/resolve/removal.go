@@ -46,11 +46,11 @@ type Removal struct {
 	Confirmed bool
 }
 
-// RemovalKey identifies a Removal.
-type RemovalKey struct{ Agent, Release string }
+// RemovalKey identifies a Removal. Watched distinguishes clusters: agents of several clusters run in namespaces of the same name.
+type RemovalKey struct{ Agent, Watched, Release string }
 
 // Key identifies the removal.
-func (x *Removal) Key() RemovalKey { return RemovalKey{x.Record.AgentNamespace, x.Record.Release()} }
+func (x *Removal) Key() RemovalKey { return RemovalKey{x.Record.AgentNamespace, x.Watched, x.Record.Release()} }
 
 // RemovalFacts are read after a Removal was found.
 type RemovalFacts struct {
