@@ -32,10 +32,10 @@ func agentsOf(t *testing.T, name string, f faulty) *report.Agents {
 func TestAgentsUnread(t *testing.T) {
 	failed := source.NotCovered(source.Failure{Reason: source.ReadFailed})
 	for _, tc := range []struct {
-		name     string
-		fault    faulty
-		verdicts map[string]string // of the present and of a newer controller
-		gaps     []string
+		name    string
+		fault   faulty
+		results map[string]string // of the present and of a newer controller
+		gaps    []string
 	}{
 		{"everything is read", faulty{}, map[string]string{"rancher": "re-import none", "registered": "none none"}, nil},
 		{"no ConfigMaps", faulty{lists: map[string]source.Coverage{"ConfigMap": forbidden}}, map[string]string{"rancher": "unknown unknown", "registered": "none none"},
@@ -47,12 +47,12 @@ func TestAgentsUnread(t *testing.T) {
 		{"no Deployments", faulty{lists: map[string]source.Coverage{"Deployment": forbidden}}, map[string]string{"rancher": "unknown none", "registered": "none none"}, nil},
 	} {
 		got := agentsOf(t, "reimport-fleet-0.12", tc.fault)
-		verdicts := map[string]string{}
+		results := map[string]string{}
 		for _, a := range got.Agents {
-			verdicts[a.Name] = a.Now.Verdict + " " + a.AfterUpgrade.Verdict
+			results[a.Name] = a.Now.Result + " " + a.AfterUpgrade.Result
 		}
-		if diff := cmp.Diff(tc.verdicts, verdicts); diff != "" {
-			t.Errorf("%s: verdicts (-want +got):\n%s", tc.name, diff)
+		if diff := cmp.Diff(tc.results, results); diff != "" {
+			t.Errorf("%s: results (-want +got):\n%s", tc.name, diff)
 		}
 		var gaps []string
 		for _, g := range got.Gaps {
@@ -66,7 +66,7 @@ func TestAgentsUnread(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := slices.ContainsFunc(a.Findings, func(f report.Finding) bool { return f.Code == "FD501" })
-		if want := strings.HasPrefix(tc.verdicts["rancher"], "re-import"); found != want {
+		if want := strings.HasPrefix(tc.results["rancher"], "re-import"); found != want {
 			t.Errorf("%s: FD501 %v, want %v", tc.name, found, want)
 		}
 	}

@@ -99,7 +99,7 @@ func (f *targetsOf) bundle(b *targeting.Bundle) report.TargetedBundle {
 }
 
 func (f *targetsOf) cluster(b *targeting.Bundle, r targeting.Result) report.TargetedCluster {
-	out := report.TargetedCluster{Cluster: r.Cluster.Key(), Result: report.TargetResult(r.Outcome), Reason: string(r.Reason), Verdict: verdict(r),
+	out := report.TargetedCluster{Cluster: r.Cluster.Key(), Result: report.TargetResult(r.Outcome), Reason: string(r.Reason), Message: message(r),
 		Group: r.Group, Groups: r.Cluster.Groups(), Changes: changes(b, r)}
 	if r.Target != nil {
 		out.Target = r.Target.String()
@@ -131,8 +131,8 @@ func (f *targetsOf) deployment(b *targeting.Bundle, r targeting.Result) (key str
 	return "", report.DeploymentNone
 }
 
-// verdict returns a result as a sentence.
-func verdict(r targeting.Result) string {
+// message returns a result as a sentence.
+func message(r targeting.Result) string {
 	switch r.Outcome {
 	case targeting.Expected:
 		return selected(r)

@@ -28,7 +28,7 @@ func OfAgent(a evaluate.Agent) []string {
 	return out
 }
 
-func reimported(a evaluate.Agent) bool { return a.Now.Verdict == agentconfig.ReImport }
+func reimported(a evaluate.Agent) bool { return a.Now.Result == agentconfig.ReImport }
 
 func stopped(a evaluate.Agent) bool {
 	return a.Heartbeat.State == agentconfig.Stale && a.Cluster.DeletionTimestamp.IsZero()

@@ -92,7 +92,7 @@ func describeCA(ca agentconfig.CA) string {
 
 // avoidImport describes what to change so that the agent is not imported, by the first reason that can be changed.
 func (in *Input) avoidImport(a evaluate.Agent) string {
-	if a.Upgraded.Verdict == agentconfig.None && a.Now.Verdict != a.Upgraded.Verdict {
+	if a.Upgraded.Result == agentconfig.None && a.Now.Result != a.Upgraded.Result {
 		return "upgrade Fleet to 0.13 or later, which does not compare the values that the kubeconfig Secret states"
 	}
 	cluster := in.Commands.Kubectl + inNamespace(a.Cluster.Namespace) + " edit clusters.fleet.cattle.io " + shellescape.Quote(a.Cluster.Name)

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// The states of heartbeats and the verdicts that are coloured.
+// The states of heartbeats and the results that are coloured.
 var (
 	heartbeatColours  = map[string]string{"alive": green, "stale": red, "never": yellow, "ahead": yellow, "unknown": yellow}
 	predictionColours = map[string]string{"re-import": red, "blocked": yellow, "unknown": yellow, "none": green}
@@ -51,7 +51,7 @@ func (t text) place(name string) string {
 }
 
 func (t text) prediction(p report.Prediction) string {
-	return t.colour(predictionColours[p.Verdict], printable(p.Verdict))
+	return t.colour(predictionColours[p.Result], printable(p.Result))
 }
 
 // lastSeen writes the age of a heartbeat, or its state if it has none.
@@ -91,7 +91,7 @@ func (t text) predictions(b *bytes.Buffer, all []report.Agent) {
 			wrapped(b, "", fmt.Sprintf("The last heartbeat of %s/%s, %s, is later than the data: a clock is wrong.", x.Namespace, x.Name, x.Heartbeat.LastSeen))
 			explained = true
 		}
-		if !t.wide && len(x.Now.Reasons) == 0 && x.Now.Verdict == x.AfterUpgrade.Verdict && x.Now.Verdict != "blocked" && x.Now.Verdict != "unknown" {
+		if !t.wide && len(x.Now.Reasons) == 0 && x.Now.Result == x.AfterUpgrade.Result && x.Now.Result != "blocked" && x.Now.Result != "unknown" {
 			continue
 		}
 		key := because(x.Now) + because(x.AfterUpgrade)
@@ -114,7 +114,7 @@ func (t text) predictions(b *bytes.Buffer, all []report.Agent) {
 
 // because is all of a prediction as text.
 func because(p report.Prediction) string {
-	out := p.Verdict + "\x00" + p.Why
+	out := p.Result + "\x00" + p.Why
 	for _, r := range p.Reasons {
 		out += "\x00" + r.Field + "\x00" + r.Recorded + "\x00" + r.Present
 	}
@@ -137,7 +137,7 @@ func (t text) predicted(b *bytes.Buffer, group []report.Agent) {
 	for _, r := range x.Now.Reasons {
 		reason(b, r)
 	}
-	if u := x.AfterUpgrade; u.Verdict != x.Now.Verdict {
+	if u := x.AfterUpgrade; u.Result != x.Now.Result {
 		wrapped(b, "    ", afterUpgrade(u))
 	}
 }
@@ -148,7 +148,7 @@ func afterUpgrade(p report.Prediction) string {
 	for _, r := range p.Reasons {
 		fields = append(fields, r.Field)
 	}
-	out := "after an upgrade: " + p.Verdict
+	out := "after an upgrade: " + p.Result
 	if len(fields) > 0 {
 		out += " (" + strings.Join(fields, ", ") + ")"
 	}

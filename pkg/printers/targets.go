@@ -88,7 +88,7 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 			continue // the table says everything
 		}
 		fmt.Fprintln(b, t.bold(printable(c.Cluster)))
-		wrapped(b, "  ", sentence(c.Verdict)+".")
+		wrapped(b, "  ", sentence(c.Message)+".")
 		for _, change := range limited(t, c.Changes) {
 			wrapped(b, "  ", sentence(change)+".")
 		}

@@ -76,12 +76,12 @@ type Heartbeat struct {
 
 // Prediction is what the controller does to an agent when it starts.
 type Prediction struct {
-	// Verdict is re-import, import (for the first time), none, blocked (the controller cannot import the agent) or unknown (a fact that decides was
+	// Result is re-import, import (for the first time), none, blocked (the controller cannot import the agent) or unknown (a fact that decides was
 	// not read).
-	Verdict string `json:"verdict"`
-	// Reasons are the fields that cause the import. With the verdict unknown, they may cause it.
+	Result string `json:"result"`
+	// Reasons are the fields that cause the import. With the result unknown, they may cause it.
 	Reasons []ImportReason `json:"reasons,omitempty"`
-	// Why is a sentence if the verdict does not follow from the reasons alone.
+	// Why is a sentence if the result does not follow from the reasons alone.
 	Why string `json:"why,omitempty"`
 }
 
@@ -118,8 +118,8 @@ func (a *Agents) Add(x evaluate.Agent) {
 		of      *int
 		applies bool
 	}{
-		{&s.Stale, slices.Contains(out.Findings, check.CodeStale)}, {&s.NeverSeen, x.Silent}, {&s.ReImported, x.Now.Verdict == agentconfig.ReImport},
-		{&s.ReImportedAfterUpgrade, x.Upgraded.Verdict == agentconfig.ReImport}, {&s.Unknown, x.Now.Verdict == agentconfig.Unknown},
+		{&s.Stale, slices.Contains(out.Findings, check.CodeStale)}, {&s.NeverSeen, x.Silent}, {&s.ReImported, x.Now.Result == agentconfig.ReImport},
+		{&s.ReImportedAfterUpgrade, x.Upgraded.Result == agentconfig.ReImport}, {&s.Unknown, x.Now.Result == agentconfig.Unknown},
 	} {
 		if n.applies {
 			*n.of++
@@ -130,7 +130,7 @@ func (a *Agents) Add(x evaluate.Agent) {
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
 func newPrediction(p agentconfig.Prediction) Prediction {
-	out := Prediction{Verdict: string(p.Verdict), Why: p.Why}
+	out := Prediction{Result: string(p.Result), Why: p.Why}
 	for _, r := range p.Reasons {
 		reason := ImportReason{Field: string(r.Field), Recorded: r.Recorded, Present: r.Present}
 		if r.CA != nil {

@@ -64,9 +64,9 @@ const (
 type TargetedCluster struct {
 	Cluster string       `json:"cluster"` // "namespace/name"
 	Result  TargetResult `json:"result"`
-	// Reason is a word, Verdict a sentence.
+	// Reason is a word, Message a sentence.
 	Reason  string `json:"reason,omitempty"`
-	Verdict string `json:"verdict"`
+	Message string `json:"message"`
 	// Target selects the cluster; Customizations are those whose options apply; DecidedBy excludes the cluster by doNotDeploy.
 	Target         string   `json:"target,omitempty"`
 	Customizations []string `json:"customizations,omitempty"`

@@ -86,7 +86,7 @@ func TestAgents(t *testing.T) {
 		name       string
 		kubeconfig string
 		status     int
-		verdicts   string // of the present and of a newer controller
+		results   string // of the present and of a newer controller
 		findings   string
 		gaps       []string
 	}{
@@ -104,8 +104,8 @@ func TestAgents(t *testing.T) {
 			t.Fatalf("%s: %d agents, not the imported one", tc.name, len(got.Agents))
 		}
 		a := got.Agents[i]
-		if verdicts := a.Now.Verdict + " " + a.AfterUpgrade.Verdict; verdicts != tc.verdicts || strings.Join(a.Findings, " ") != tc.findings {
-			t.Errorf("%s: %s with %v, want %s with %s", tc.name, verdicts, a.Findings, tc.verdicts, tc.findings)
+		if results := a.Now.Result + " " + a.AfterUpgrade.Result; results != tc.results || strings.Join(a.Findings, " ") != tc.findings {
+			t.Errorf("%s: %s with %v, want %s with %s", tc.name, results, a.Findings, tc.results, tc.findings)
 		}
 		var gaps []string
 		for _, g := range got.Gaps {

@@ -26,7 +26,7 @@ the namespace and the version of the agent, and what a restart of fleet-controll
 
 A controller that starts imports an agent again if its configuration, or the spec of the Cluster,
 differs from what it recorded at the last import: it deletes the agent, installs a new one, and
-the agent registers again. The verdicts:
+the agent registers again. The results:
 
   re-import  the agent is imported again, for the reasons that are listed
   import     the agent was never imported, and is imported for the first time

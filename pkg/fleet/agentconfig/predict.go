@@ -13,29 +13,29 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-// Verdict is a prediction of what a restart of the controller does to an agent.
-type Verdict string
+// Result is a prediction of what a restart of the controller does to an agent.
+type Result string
 
-// The verdicts.
+// The results.
 const (
 	// ReImport: the agent is imported again.
-	ReImport Verdict = "re-import"
+	ReImport Result = "re-import"
 	// Import: the agent was never imported, and is imported for the first time.
-	Import Verdict = "import"
+	Import Result = "import"
 	// None: the agent is not imported.
-	None Verdict = "none"
+	None Result = "none"
 	// Blocked: the controller cannot import the agent, although it may have to.
-	Blocked Verdict = "blocked"
+	Blocked Result = "blocked"
 	// Unknown: a fact that decides was not read.
-	Unknown Verdict = "unknown"
+	Unknown Result = "unknown"
 )
 
-// Prediction is a verdict with its reasons.
+// Prediction is a result with its reasons.
 type Prediction struct {
-	Verdict Verdict
-	// Reasons are the fields that cause the import. With the verdict Unknown, they may cause it.
+	Result Result
+	// Reasons are the fields that cause the import. With the result Unknown, they may cause it.
 	Reasons []Reason
-	// Why is a sentence that explains a verdict that does not follow from the reasons alone: why there is no import, or what is not known.
+	// Why is a sentence that explains a result that does not follow from the reasons alone: why there is no import, or what is not known.
 	Why string
 }
 
@@ -67,13 +67,13 @@ func Predict(in Input, v fleet.Version, known bool) Prediction {
 	s := in.Cluster.Spec
 	switch {
 	case s.KubeConfigSecret == "":
-		return Prediction{Verdict: None, Why: "the agent registered itself: the controller never imports it"}
+		return Prediction{Result: None, Why: "the agent registered itself: the controller never imports it"}
 	case !in.Cluster.DeletionTimestamp.IsZero():
-		return Prediction{Verdict: None, Why: "the Cluster is being deleted"}
+		return Prediction{Result: None, Why: "the Cluster is being deleted"}
 	case !known:
-		return Prediction{Verdict: Unknown, Why: "the version of the controller is not known"}
+		return Prediction{Result: Unknown, Why: "the version of the controller is not known"}
 	case in.Config == nil:
-		return Prediction{Verdict: Unknown, Why: "the configuration of the controller was not read: " + in.ConfigUnread}
+		return Prediction{Result: Unknown, Why: "the configuration of the controller was not read: " + in.ConfigUnread}
 	}
 	var all []Prediction
 	for _, r := range candidates(v) {
@@ -103,11 +103,11 @@ func (k KubeConfig) possible() []KubeConfig {
 func (in Input) combine(all []Prediction) Prediction {
 	out := all[0]
 	for _, p := range all[1:] {
-		if p.Verdict == out.Verdict {
+		if p.Result == out.Result {
 			out.Reasons = slices.DeleteFunc(out.Reasons, func(r Reason) bool { return !p.has(r.Field) })
 			continue
 		}
-		out = Prediction{Verdict: Unknown, Why: in.missingFact()}
+		out = Prediction{Result: Unknown, Why: in.missingFact()}
 		for _, p := range all {
 			for _, r := range p.Reasons {
 				if !out.has(r.Field) {
@@ -141,9 +141,9 @@ func (in Input) predict(r rules, k KubeConfig, doubtful []Reason) Prediction {
 	c := in.Cluster
 	switch {
 	case r.skipLabel && c.Labels[skipLabel] != "":
-		return Prediction{Verdict: None, Why: "the label " + skipLabel + " excludes the Cluster"}
+		return Prediction{Result: None, Why: "the label " + skipLabel + " excludes the Cluster"}
 	case r.localDisabled && in.LocalDisabled():
-		return Prediction{Verdict: None, Why: "the configuration disables the agent of the management cluster"}
+		return Prediction{Result: None, Why: "the configuration disables the agent of the management cluster"}
 	}
 	own := slices.Concat(in.flags(), in.settings(r), doubtful)
 	allowed := !r.namespaces || allowedNamespace(SecretNamespace(c), c.Namespace)
@@ -153,21 +153,21 @@ func (in Input) predict(r rules, k KubeConfig, doubtful []Reason) Prediction {
 	}
 	reasons := slices.Concat(own, configured)
 	slices.SortStableFunc(reasons, Reason.compare)
-	out := Prediction{Verdict: ReImport, Reasons: reasons}
+	out := Prediction{Result: ReImport, Reasons: reasons}
 	if c.Status.AgentDeployedGeneration == nil && c.Status.APIServerCAHash == "" && c.Status.APIServerURL == "" {
-		out.Verdict = Import
+		out.Result = Import
 	}
 	switch {
 	case k.Missing && (r.secretAware || len(reasons) > 0):
-		out.Verdict, out.Why = Blocked, "its kubeconfig Secret does not exist"
+		out.Result, out.Why = Blocked, "its kubeconfig Secret does not exist"
 	case len(reasons) == 0:
-		out.Verdict = None
+		out.Result = None
 	case !allowed:
-		out.Verdict, out.Why = Blocked, "the controller does not read kubeconfig Secrets in namespace "+SecretNamespace(c)
+		out.Result, out.Why = Blocked, "the controller does not read kubeconfig Secrets in namespace "+SecretNamespace(c)
 	case k.URL == "" && in.Config.APIServerURL == "":
-		out.Verdict, out.Why = Blocked, "neither its kubeconfig Secret nor the configuration has an API server URL"
+		out.Result, out.Why = Blocked, "neither its kubeconfig Secret nor the configuration has an API server URL"
 	case r.secretAware && len(own) == 0 && in.OtherSecret != "":
-		out.Verdict, out.Why = Unknown, in.OtherSecret+": the controller may stop before it compares this Cluster"
+		out.Result, out.Why = Unknown, in.OtherSecret+": the controller may stop before it compares this Cluster"
 	case c.Spec.ClientID == "":
 		out.Why = "the controller first sets the clientID"
 	}

@@ -43,7 +43,7 @@ func fromConfig() Input {
 	return in
 }
 
-// outcome is a verdict with the fields of its reasons.
+// outcome is a result with the fields of its reasons.
 func outcome(in Input, version string) string {
 	v, known := fleet.ParseVersion(version)
 	p := Predict(in, v, known)
@@ -51,7 +51,7 @@ func outcome(in Input, version string) string {
 	for _, r := range p.Reasons {
 		fields = append(fields, string(r.Field))
 	}
-	return strings.TrimSpace(string(p.Verdict) + " " + strings.Join(fields, ","))
+	return strings.TrimSpace(string(p.Result) + " " + strings.Join(fields, ","))
 }
 
 // TestPredict has the edge cases of docs/fleet-behavior.md, 7.3 to 7.5: the same data in 0.10.1, 0.12 and 0.13.
@@ -186,7 +186,7 @@ func TestPredict(t *testing.T) {
 			in.Cluster.Spec.AgentResources = json.RawMessage(`{"limits":{"cpu":"1000m"}}`)
 			in.Cluster.Status.AgentResourcesHash, _ = hashStruct[map[string]map[string]string](json.RawMessage(`{"limits":{"cpu":"1"}}`))
 		}, [3]string{"none", "none", "none"}},
-		// What was not read: the verdict is only known if it does not depend on it.
+		// What was not read: the result is only known if it does not depend on it.
 		{"the configuration was not read", fromConfig, func(in *Input) { in.Config = nil }, [3]string{"unknown", "unknown", "unknown"}},
 		{"the Secret was not read, nothing changed", fromConfig, func(in *Input) { in.KubeConfig = KubeConfig{Unread: "Forbidden"} },
 			[3]string{"none", "none", "unknown"}},
@@ -211,7 +211,7 @@ func TestPredict(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 		if unknown := outcome(in, "dev"); in.Cluster.Spec.KubeConfigSecret != "" && in.Cluster.DeletionTimestamp == nil && unknown != "unknown" {
-			t.Errorf("%s: the version is not known, and the verdict is %s", tc.name, unknown)
+			t.Errorf("%s: the version is not known, and the result is %s", tc.name, unknown)
 		}
 	}
 }
@@ -234,7 +234,7 @@ func TestBoundaries(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		in       Input
-		versions string // the verdict by version
+		versions string // the result by version
 	}{
 		{"collection interval", gc, "v0.10.0 none, v0.10.1 none, v0.10.2 re-import, v0.11.0 re-import, v105.0.0-up0.12.0 re-import"},
 		{"host network", host, "v0.10.0 none, v0.10.1 re-import"},
@@ -247,8 +247,8 @@ func TestBoundaries(t *testing.T) {
 		var got []string
 		for part := range strings.SplitSeq(tc.versions, ", ") {
 			version, _, _ := strings.Cut(part, " ")
-			verdict, _, _ := strings.Cut(outcome(tc.in, version), " ")
-			got = append(got, version+" "+verdict)
+			result, _, _ := strings.Cut(outcome(tc.in, version), " ")
+			got = append(got, version+" "+result)
 		}
 		if diff := cmp.Diff(tc.versions, strings.Join(got, ", ")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
