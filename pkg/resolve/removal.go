@@ -50,7 +50,9 @@ type Removal struct {
 type RemovalKey struct{ Agent, Watched, Release string }
 
 // Key identifies the removal.
-func (x *Removal) Key() RemovalKey { return RemovalKey{x.Record.AgentNamespace, x.Watched, x.Record.Release()} }
+func (x *Removal) Key() RemovalKey {
+	return RemovalKey{x.Record.AgentNamespace, x.Watched, x.Record.Release()}
+}
 
 // RemovalFacts are read after a Removal was found.
 type RemovalFacts struct {
