@@ -235,7 +235,7 @@ func TestRemovalLosses(t *testing.T) {
 // TestRemovalKey has the same release on two clusters: the second read of one must not confirm the other.
 func TestRemovalKey(t *testing.T) {
 	rec := &state.Record{}
-	rec.AgentNamespace, rec.Namespace, rec.Record.Name.Name = "cattle-fleet-system", "web", "guestbook"
+	rec.AgentNamespace, rec.Namespace, rec.Name.Name = "cattle-fleet-system", "web", "guestbook"
 	one, two := Removal{Record: rec, Watched: "cluster-one"}, Removal{Record: rec, Watched: "cluster-two"}
 	if one.Key() == two.Key() {
 		t.Errorf("two clusters have the key %+v", one.Key())
