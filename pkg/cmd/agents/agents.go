@@ -5,7 +5,6 @@ package agents
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
@@ -53,61 +52,35 @@ const examples = `  # all clusters of the management cluster
   # a captured management cluster
   %[1]s agents --snapshot dump.tgz`
 
-// agentsFlags mirror the command line.
-type agentsFlags struct {
-	*input.Flags
-	print  *output.PrintFlags
-	failOn *flags.Enum
-}
-
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
-	f := &agentsFlags{Flags: input.New(env), print: output.NewPrintFlags(), failOn: flags.NewEnum("warning", "none", "info", "warning", "error")}
-	c := &cobra.Command{
-		Use:     "agents [CLUSTER ...]",
-		Short:   "Show the heartbeats of agents, and which ones the controller imports again",
-		Long:    long,
-		Example: fmt.Sprintf(examples, env.Name),
-		Args:    cobra.ArbitraryArgs,
-		RunE:    verb.RunE(&options{agentsFlags: f}),
-	}
-	f.AddFlags(c.Flags(), "Namespace of the Clusters; without it, all namespaces")
-	f.print.AddFlags(c)
-	f.print.AddColorFlag(c)
-	f.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above; all findings are warnings")
+	o := &options{Options: query.New(env), failOn: flags.NewEnum("warning", "none", "info", "warning", "error")}
+	c := &cobra.Command{Use: "agents [CLUSTER ...]", Short: "Show the heartbeats of agents, and which ones the controller imports again", Long: long, Example: examples}
+	o.failOn.AddTo(o.Setup(c, o, "Namespace of the Clusters; without it, all namespaces"), "fail-on",
+		"Exit with status 1 on findings of this severity or above; all findings are warnings")
 	return c
 }
 
 // options are what the verb runs with.
 type options struct {
-	*agentsFlags
+	*query.Options
+	failOn   *flags.Enum
 	clusters []string
-	show     output.Printer
 }
 
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) error {
 	o.clusters = args
-	var err error
-	o.show, err = o.print.ToPrinter()
-	return err
+	return o.Options.Complete()
 }
-
-// Validate implements verb.Options.
-func (o *options) Validate() error { return nil }
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
-	var result *report.Agents
-	if err := o.Read(ctx, func(in *input.Reading) (err error) {
+	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Agents, error) {
 		scope := evaluate.Scope{Namespace: *o.Config.Namespace}
-		result, err = engine.Agents(ctx, in.Source, engine.Options{Version: o.Version, Scope: scope, Progress: in.Report}, o.clusters)
-		return err
-	}); err != nil {
-		return err
-	}
-	document := printers.Agents(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), PrintRole: o.Commands().PrintRole})
-	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
+		return engine.Agents(ctx, in.Source, engine.Options{Version: o.Version, Scope: scope, Progress: in.Report}, o.clusters)
+	}, printers.Agents)
+	if err != nil {
 		return err
 	}
 	for _, a := range result.Agents {

@@ -4,7 +4,6 @@
 package owner
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,7 @@ import (
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
@@ -36,49 +35,25 @@ const examples = `  # an object of the current cluster
   # an object of a captured cluster
   %[1]s owner clusterrole/reader --snapshot dump.tgz`
 
-// ownerFlags mirror the command line.
-type ownerFlags struct {
-	*input.Flags
-	print *output.PrintFlags
-}
-
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
-	f := &ownerFlags{Flags: input.New(env), print: output.NewPrintFlags()}
-	c := &cobra.Command{
-		Use:     "owner KIND/NAME ...",
-		Short:   "Show which bundle owns an object, and why",
-		Long:    long,
-		Example: fmt.Sprintf(examples, env.Name),
-		Args:    cobra.ArbitraryArgs,
-		RunE:    verb.RunE(&options{ownerFlags: f}),
-	}
-	f.AddFlags(c.Flags(), "Namespace of the objects; without it, all namespaces")
-	f.print.AddFlags(c)
-	f.print.AddColorFlag(c)
-	return c
+	o := &options{Options: query.New(env)}
+	c := &cobra.Command{Use: "owner KIND/NAME ...", Short: "Show which bundle owns an object, and why", Long: long, Example: examples}
+	return o.Setup(c, o, "Namespace of the objects; without it, all namespaces")
 }
 
 // options are what the verb runs with.
 type options struct {
-	*ownerFlags
+	*query.Options
 	objects []scope.Object
-	show    output.Printer
 }
 
 // Complete implements verb.Options.
-func (o *options) Complete(args []string) error {
-	for _, arg := range scope.KindNames(args) {
-		named, err := scope.ParseObject(arg)
-		if err != nil {
-			return err
-		}
-		named.Namespace = cmp.Or(named.Namespace, *o.Config.Namespace)
-		o.objects = append(o.objects, named)
+func (o *options) Complete(args []string) (err error) {
+	if o.objects, err = o.Objects(args); err != nil {
+		return err
 	}
-	var err error
-	o.show, err = o.print.ToPrinter()
-	return err
+	return o.Options.Complete()
 }
 
 // Validate implements verb.Options.
@@ -91,16 +66,11 @@ func (o *options) Validate() error {
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
-	var result *report.Ownership
-	if err := o.Read(ctx, func(in *input.Reading) (err error) {
+	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Ownership, error) {
 		evaluate := engine.Options{Version: o.Version, Renderer: o.Renderer, Commands: o.Commands(), Progress: in.Report}
-		result, err = engine.Owner(ctx, in.Source, evaluate, o.objects)
-		return err
-	}); err != nil {
-		return err
-	}
-	document := printers.Ownership(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), PrintRole: o.Commands().PrintRole})
-	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
+		return engine.Owner(ctx, in.Source, evaluate, o.objects)
+	}, printers.Ownership)
+	if err != nil {
 		return err
 	}
 	for _, x := range result.Objects {

@@ -4,7 +4,6 @@
 package targets
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,7 @@ import (
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
@@ -36,52 +35,30 @@ const examples = `  # the clusters of a bundle, on the current management cluste
   # the clusters that a bundle of a captured cluster excludes
   %[1]s targets bundle/guestbook --snapshot dump.tgz -o json`
 
-// targetsFlags mirror the command line.
-type targetsFlags struct {
-	*input.Flags
-	print *output.PrintFlags
-}
-
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
-	f := &targetsFlags{Flags: input.New(env), print: output.NewPrintFlags()}
-	c := &cobra.Command{
-		Use:     "targets bundle/NAME ...",
-		Short:   "Show which clusters a bundle targets, and why",
-		Long:    long,
-		Example: fmt.Sprintf(examples, env.Name),
-		Args:    cobra.ArbitraryArgs,
-		RunE:    verb.RunE(&options{targetsFlags: f}),
-	}
-	f.AddFlags(c.Flags(), "Namespace of the bundles; without it, all namespaces")
-	f.print.AddFlags(c)
-	f.print.AddColorFlag(c)
-	return c
+	o := &options{Options: query.New(env)}
+	c := &cobra.Command{Use: "targets bundle/NAME ...", Short: "Show which clusters a bundle targets, and why", Long: long, Example: examples}
+	return o.Setup(c, o, "Namespace of the bundles; without it, all namespaces")
 }
 
 // options are what the verb runs with.
 type options struct {
-	*targetsFlags
+	*query.Options
 	bundles []scope.Object
-	show    output.Printer
 }
 
 // Complete implements verb.Options.
-func (o *options) Complete(args []string) error {
-	for _, arg := range scope.KindNames(args) {
-		named, err := scope.ParseObject(arg)
-		if err != nil {
-			return err
-		}
-		if !scope.IsBundle(named.Kind) {
-			return fmt.Errorf("parsing argument %q: it must be bundle/NAME", arg)
-		}
-		named.Namespace = cmp.Or(named.Namespace, *o.Config.Namespace)
-		o.bundles = append(o.bundles, named)
+func (o *options) Complete(args []string) (err error) {
+	if o.bundles, err = o.Objects(args); err != nil {
+		return err
 	}
-	var err error
-	o.show, err = o.print.ToPrinter()
-	return err
+	for _, b := range o.bundles {
+		if !scope.IsBundle(b.Kind) {
+			return fmt.Errorf("parsing argument %q: it must be bundle/NAME", b.Kind+"/"+b.Name)
+		}
+	}
+	return o.Options.Complete()
 }
 
 // Validate implements verb.Options.
@@ -94,15 +71,10 @@ func (o *options) Validate() error {
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
-	var result *report.Targets
-	if err := o.Read(ctx, func(in *input.Reading) (err error) {
+	_, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Targets, error) {
 		read := engine.Options{Version: o.Version, Progress: in.Report}
 		read.Scope.Namespace = o.bundles[0].Namespace
-		result, err = engine.Targets(ctx, in.Source, read, o.bundles)
-		return err
-	}); err != nil {
-		return err
-	}
-	document := printers.Targets(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), PrintRole: o.Commands().PrintRole})
-	return o.show.Print(ctx, o.Streams.Out, document)
+		return engine.Targets(ctx, in.Source, read, o.bundles)
+	}, printers.Targets)
+	return err
 }

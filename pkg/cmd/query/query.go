@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package query is the part that the verbs share that read a source and print one document about named objects.
+package query
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+)
+
+// Options are the flags of such a verb, and what Complete makes of them. Make them with New.
+type Options struct {
+	*input.Flags
+	// Document are the options of the printed document. A verb may set more of them before it prints.
+	Document printers.Options
+
+	print   *output.PrintFlags
+	printer output.Printer
+}
+
+// New returns the options of a verb.
+func New(env verb.Environment) *Options {
+	return &Options{Flags: input.New(env), print: output.NewPrintFlags()}
+}
+
+// Setup completes a command that has Use, Short, Long and Example: its arguments, its flags, and the steps of v. In Example, %[1]s is the name of
+// the program.
+func (o *Options) Setup(c *cobra.Command, v verb.Options, namespaceUsage string) *cobra.Command {
+	c.Example = fmt.Sprintf(c.Example, o.Name)
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = verb.RunE(v)
+	o.AddFlags(c.Flags(), namespaceUsage)
+	o.print.AddFlags(c)
+	o.print.AddColorFlag(c)
+	return c
+}
+
+// Complete parses the flags of the output.
+func (o *Options) Complete() error {
+	var err error
+	o.printer, err = o.print.ToPrinter()
+	o.Document.Colour = o.print.Coloured(o.Streams.Out)
+	o.Document.PrintRole = o.Commands().PrintRole
+	return err
+}
+
+// Validate implements verb.Options.
+func (o *Options) Validate() error { return nil }
+
+// Objects parses arguments of the form KIND/NAME or KIND NAME. --namespace is the namespace of those that state none.
+func (o *Options) Objects(args []string) ([]scope.Object, error) {
+	var objects []scope.Object
+	for _, arg := range scope.KindNames(args) {
+		named, err := scope.ParseObject(arg)
+		if err != nil {
+			return nil, err
+		}
+		named.Namespace = cmp.Or(named.Namespace, *o.Config.Namespace)
+		objects = append(objects, named)
+	}
+	return objects, nil
+}
+
+// Show reads the source with read, and prints the document of the result.
+func Show[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, error), document func(T, printers.Options) printers.Document) (T, error) {
+	var result T
+	err := o.Read(ctx, func(in *input.Reading) (err error) {
+		result, err = read(in)
+		return err
+	})
+	if err != nil {
+		return result, err
+	}
+	return result, o.printer.Print(ctx, o.Streams.Out, document(result, o.Document))
+}
