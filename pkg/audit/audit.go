@@ -107,8 +107,14 @@ func (a *Audit) Report() *report.Audit {
 
 // Run audits a source.
 func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
-	r, err := read(ctx, src, o)
+	r, err := readFleet(ctx, src, o)
 	if err != nil {
+		return nil, err
+	}
+	b := newBackground(ctx)
+	defer b.stop()
+	r.management(b)
+	if err := r.readState(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.found(); err != nil {
@@ -117,20 +123,18 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err := r.statedScope(); err != nil {
 		return nil, err
 	}
-	if err := r.values(ctx); err != nil {
-		return nil, err
-	}
+	r.namespaces(b)
 	if err := r.settleDisputes(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.delivery(ctx); err != nil {
+	if err := r.confirmRemovals(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.render(ctx); err != nil {
 		return nil, err
 	}
 	r.input = resolve.Input{} // release the objects of every revision
-	result, err := r.evaluate(ctx)
+	result, err := r.evaluate(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +162,17 @@ type reading struct {
 	gaps     []source.Gap
 }
 
-// read reads Fleet's objects and the release records.
+// read reads Fleet's objects and the state of the clusters.
 func read(ctx context.Context, src source.Source, o Options) (*reading, error) {
+	r, err := readFleet(ctx, src, o)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.readState(ctx)
+}
+
+// readFleet reads Fleet's objects.
+func readFleet(ctx context.Context, src source.Source, o Options) (*reading, error) {
 	r := &reading{options: o}
 	var err error
 	if r.Reader, err = collect.Open(ctx, src, &collect.Secrets{}, o.Progress); err != nil {
@@ -171,18 +184,23 @@ func read(ctx context.Context, src source.Source, o Options) (*reading, error) {
 	}
 	r.gaps = slices.Concat(r.Description.Gaps, gaps)
 	r.input = resolve.Input{Fleet: f, StatedScope: o.AgentScope}
-	if err := r.readClusters(ctx, f); err != nil {
-		return nil, err
+	return r, nil
+}
+
+// readState reads the agents and the release records of the clusters, and computes the desired state.
+func (r *reading) readState(ctx context.Context) error {
+	if err := r.readClusters(ctx, r.input.Fleet); err != nil {
+		return err
 	}
 	r.resolve()
 	r.dropRepeated()
 	r.dropReadGaps()
 	r.gaps = append(r.gaps, fleetGaps(r.desired)...)
 	for i, c := range r.desired.Clusters {
-		r.gaps = append(r.gaps, r.clusters[i].named(stateGaps(r.desired, c, o.StatusOnly))...)
+		r.gaps = append(r.gaps, r.clusters[i].named(stateGaps(r.desired, c, r.options.StatusOnly))...)
 		r.gaps = append(r.gaps, r.clusters[i].unidentified(r.desired, c)...)
 	}
-	return r, nil
+	return nil
 }
 
 // resolve computes the desired state from the data that was read so far.
@@ -355,8 +373,8 @@ func (r *reading) bundle(d *resolve.BundleDeployment, files *render.Input) colle
 	return collect.Bundle{Deployment: d, Cluster: i, Target: r.clusters[i].Reader, Files: files}
 }
 
-// evaluate reads the live objects and evaluates them.
-func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {
+// evaluate reads the live objects and evaluates them. It also waits for the background.
+func (r *reading) evaluate(ctx context.Context, b *background) (*evaluate.Result, error) {
 	o := r.options
 	scope, err := r.scope()
 	if err != nil {
@@ -371,6 +389,12 @@ func (r *reading) evaluate(ctx context.Context) (*evaluate.Result, error) {
 		}); err != nil {
 			return nil, err
 		}
+	}
+	if err := b.wait(); err != nil {
+		return nil, err
+	}
+	if err := r.controllers(ctx); err != nil {
+		return nil, err
 	}
 	out := &evaluate.Result{Desired: r.desired, Scope: o.Scope, Whole: o.Scope.Whole() && o.Files == nil, StatusOnly: o.StatusOnly,
 		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Description, Gaps: r.gaps, Notes: slices.Clone(r.Description.Notes)}

@@ -29,6 +29,9 @@ func Targets(ctx context.Context, src source.Source, o Options, names []Named) (
 	if err != nil {
 		return nil, err
 	}
+	if f.NamespaceLabels, f.Coverage[state.Namespace], err = r.NamespaceLabels(ctx, f); err != nil {
+		return nil, err
+	}
 	desired := &resolve.DesiredState{Fleet: f}
 	gaps = slices.Concat(r.Description.Gaps, gaps, fleetGaps(desired))
 	out := &report.Targets{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),

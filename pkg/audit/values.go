@@ -8,21 +8,21 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // values reads the values Secrets of the management cluster. Predictions and audits of files or of the status alone do not need them.
-func (r *reading) values(ctx context.Context) error {
+func (r *reading) values(ctx context.Context, f *state.Fleet) (add func(), err error) {
 	o := r.options
 	if o.StatusOnly || o.Predict || o.Files != nil {
-		return nil
+		return func() {}, nil
 	}
 	pause := o.Pause
 	if pause == nil {
 		pause = collect.Pause
 	}
-	gaps, err := r.Values(ctx, r.desired.Fleet, pause)
-	r.gaps = append(r.gaps, gaps...)
-	return err
+	values, gaps, err := r.Values(ctx, f, pause)
+	return func() { f.Values, r.gaps = values, append(r.gaps, gaps...) }, err
 }
 
 // copies reads the copies of downstreamResources.

@@ -220,11 +220,11 @@ func TestValuesNotCaptured(t *testing.T) {
 // moving simulates a cluster that is in one state until the pause, and in another one after it.
 type moving struct {
 	source.Source
-	after  source.Source
-	pauses int
-	cause  error // of the pause
+	after source.Source
+	cause error // of the pause
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards pauses and queries
+	pauses  int
 	queries []source.Query // for Secrets, after the pause
 }
 
@@ -233,20 +233,27 @@ func (m *moving) Describe(ctx context.Context) (source.Description, error) {
 }
 
 func (m *moving) pause(context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.pauses++
 	return m.cause
 }
 
 func (m *moving) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
-	if m.pauses == 0 {
-		return m.Source.List(ctx, q, yield)
+	if m.paused(q) {
+		return m.after.List(ctx, q, yield)
 	}
-	if q.Kind.Kind == "Secret" {
-		m.mu.Lock()
-		defer m.mu.Unlock()
+	return m.Source.List(ctx, q, yield)
+}
+
+// paused reports whether the cluster is in the later state. Then it also records a query for Secrets.
+func (m *moving) paused(q source.Query) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.pauses > 0 && q.Kind.Kind == "Secret" {
 		m.queries = append(m.queries, q)
 	}
-	return m.after.List(ctx, q, yield)
+	return m.pauses > 0
 }
 
 // TestValuesAreReadAgain checks what a live cluster reports if a suspect changes, or stays, between the two readings.

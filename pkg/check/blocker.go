@@ -122,7 +122,7 @@ func (c *blockers) of(d *resolve.BundleDeployment, seen map[string]bool) []Block
 	if chain := c.dependency(d, seen); len(chain) > 0 {
 		return chain
 	}
-	if id := state.ContentID(d.BD); c.in.Desired.MissingContents[id] {
+	if id := state.ContentID(d.BD); c.in.Desired.Contents.Missing[id] {
 		return one(BlockerContent, "its content %s does not exist", id)
 	}
 	for _, t := range d.RecordProblems {

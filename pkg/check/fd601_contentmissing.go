@@ -26,7 +26,7 @@ var contentMissing = Check{
 			id := state.ContentID(d.BD)
 			switch {
 			case id == "":
-			case in.Desired.MissingContents[id]:
+			case in.Desired.Contents.Missing[id]:
 				users[id] = append(users[id], d)
 			case d.Rendering.ContentDamage != "":
 				users[id], damage[id] = append(users[id], d), d.Rendering.ContentDamage

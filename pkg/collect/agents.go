@@ -36,14 +36,21 @@ func (r *Reader) Agents(ctx context.Context, workspace string) (*state.Fleet, *s
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	c, more, err := r.Cluster(ctx, f, ClusterOptions{NoRecords: true, AgentSecrets: true})
-	return f, c, append(gaps, more...), err
+	agents, more, err := r.AgentConfig(ctx, f)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	f.Agents = agents
+	c, ofCluster, err := r.Cluster(ctx, f, ClusterOptions{NoRecords: true, AgentSecrets: true})
+	return f, c, slices.Concat(gaps, more, ofCluster), err
 }
 
-// agents reads the configuration of the controller and the kubeconfig Secrets that the Clusters name. It reads nothing on a cluster without Clusters.
-func (r *Reader) agents(ctx context.Context, f *state.Fleet) ([]source.Gap, error) {
+// AgentConfig returns f.Agents with the configuration of the controller and the kubeconfig Secrets that the Clusters name. It reads nothing on a cluster
+// without Clusters.
+func (r *Reader) AgentConfig(ctx context.Context, f *state.Fleet) (state.Agents, []source.Gap, error) {
+	out := f.Agents
 	if len(f.Clusters) == 0 {
-		return nil, nil
+		return out, nil, nil
 	}
 	named := map[string]map[string]bool{} // the names of Secrets by namespace
 	for _, c := range f.Clusters {
@@ -55,7 +62,7 @@ func (r *Reader) agents(ctx context.Context, f *state.Fleet) ([]source.Gap, erro
 			named[ns][name] = true
 		}
 	}
-	k := kubeConfigs{Reader: r, out: &f.Agents}
+	k := kubeConfigs{Reader: r, out: &out}
 	g, lists := errgroup.WithContext(ctx)
 	g.SetLimit(maxRequests)
 	g.Go(func() error { return k.config(lists, len(named) > 0) })
@@ -63,7 +70,7 @@ func (r *Reader) agents(ctx context.Context, f *state.Fleet) ([]source.Gap, erro
 		k.read(lists, g, ns, names)
 	}
 	err := g.Wait()
-	return k.gaps, err
+	return out, k.gaps, err
 }
 
 // kubeConfigs fills a state.Agents.

@@ -5,6 +5,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"sync"
@@ -38,12 +39,15 @@ type Reader struct {
 func Open(ctx context.Context, src source.Source, secrets *Secrets, report func(Progress)) (*Reader, error) {
 	r := &Reader{Source: src, Secrets: secrets}
 	r.progress.report = report
-	var err error
-	if r.Description, err = src.Describe(ctx); err != nil {
+	var err, kindsErr error
+	var kinds sync.WaitGroup
+	kinds.Go(func() { r.Kinds, kindsErr = src.Kinds(ctx) })
+	r.Description, err = src.Describe(ctx)
+	kinds.Wait()
+	if err = cmp.Or(err, kindsErr); err != nil { // if both failed, the first error has the reason
 		return nil, err
 	}
-	r.Kinds, err = src.Kinds(ctx)
-	return r, err
+	return r, nil
 }
 
 // Secrets collects the values that must not be shown. It is safe for concurrent use.

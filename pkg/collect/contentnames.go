@@ -13,46 +13,46 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// ContentNames finds the Contents that BundleDeployments need and that do not exist. It lists only the metadata of Contents, because each may have 1 MiB.
+// ContentNames finds the Contents that BundleDeployments need and that do not exist, and those that are being deleted. It lists only the metadata of Contents, because each may have 1 MiB.
 // On a live cluster it reads both again before a Content is missing: during a rollout, the old Content is deleted after its last BundleDeployment changed.
-func (r *Reader) ContentNames(ctx context.Context, f *state.Fleet) error {
+func (r *Reader) ContentNames(ctx context.Context, f *state.Fleet) (state.Contents, error) {
+	var out state.Contents
 	needed := f.ContentIDs()
 	if len(needed) == 0 {
-		return nil
+		return out, nil
 	}
-	r.progress.start("reading the names of contents")
-	missing, err := r.missingContents(ctx, f, needed)
+	missing, err := r.missingContents(ctx, &out, needed)
 	if err != nil || len(missing) == 0 {
-		return err
+		return out, err
 	}
 	if r.Description.Origin == source.OriginCluster {
 		if needed, err = r.neededAgain(ctx, missing); err != nil || len(needed) == 0 {
-			return err
+			return out, err
 		}
-		if missing, err = r.missingContents(ctx, f, needed); err != nil {
-			return err
+		if missing, err = r.missingContents(ctx, &out, needed); err != nil {
+			return out, err
 		}
 	}
-	f.MissingContents = map[string]bool{}
+	out.Missing = map[string]bool{}
 	for id := range missing {
-		f.MissingContents[id] = true
+		out.Missing[id] = true
 	}
-	return nil
+	return out, nil
 }
 
 // missingContents returns those of the needed Contents that do not exist. It returns none if not all Contents could be read.
-func (r *Reader) missingContents(ctx context.Context, f *state.Fleet, needed map[string][]*v1alpha1.BundleDeployment) (map[string][]*v1alpha1.BundleDeployment, error) {
-	f.DeletingContents = nil
+func (r *Reader) missingContents(ctx context.Context, c *state.Contents, needed map[string][]*v1alpha1.BundleDeployment) (map[string][]*v1alpha1.BundleDeployment, error) {
+	c.Deleting = nil
 	names, err := r.namesWith(ctx, source.Query{Kind: v1alpha1.Kind(state.Content)}, func(raw []byte) {
 		var m struct {
 			Metadata metav1.ObjectMeta `json:"metadata"`
 		}
 		if object.Into(raw, &m) == nil && m.Metadata.DeletionTimestamp != nil {
-			f.DeletingContents = append(f.DeletingContents, state.Deleting{Kind: state.Content, Name: m.Metadata.Name,
+			c.Deleting = append(c.Deleting, state.Deleting{Kind: state.Content, Name: m.Metadata.Name,
 				Since: m.Metadata.DeletionTimestamp.Time, Finalizers: m.Metadata.Finalizers})
 		}
 	})
-	f.Coverage[state.Content] = names.coverage
+	c.Coverage = names.coverage
 	out := map[string][]*v1alpha1.BundleDeployment{}
 	for id, deployments := range needed {
 		if found, known := names.of("", id); known && !found {

@@ -58,14 +58,7 @@ func (r *Reader) fleet(ctx context.Context, workspace string, kinds []state.Kind
 	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
-	more, err := r.agents(ctx, out)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := r.namespaceLabels(ctx, out); err != nil {
-		return nil, nil, err
-	}
-	return out, append(gaps, more...), r.deploymentsOfClusters(ctx, out, &mu)
+	return out, gaps, r.deploymentsOfClusters(ctx, out, &mu)
 }
 
 // fleetKind lists one of Fleet's kinds into out. mu guards out.

@@ -11,19 +11,19 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// namespaceLabels reads the labels of Namespaces, if a BundleNamespaceMapping selects a bundle. Otherwise no target depends on them.
-func (r *Reader) namespaceLabels(ctx context.Context, out *state.Fleet) error {
-	if !out.NeedsNamespaces() {
-		return nil
+// NamespaceLabels returns the labels of the Namespaces with Clusters by name, if a BundleNamespaceMapping selects a bundle. Otherwise no target depends on
+// them.
+func (r *Reader) NamespaceLabels(ctx context.Context, f *state.Fleet) (map[string]map[string]string, source.Coverage, error) {
+	if !f.NeedsNamespaces() {
+		return nil, source.Coverage{}, nil
 	}
-	workspaces := out.Workspaces()
+	out, workspaces := map[string]map[string]string{}, f.Workspaces()
 	cover, err := r.list(ctx, source.Query{Kind: corev1.SchemeGroupVersion.WithKind(state.Namespace), MetadataOnly: true}, func(o source.Object) error {
 		m, err := o.ReadMeta()
 		if err == nil && workspaces[m.Metadata.Name] {
-			out.AddNamespace(m.Metadata.Name, m.Metadata.Labels)
+			out[m.Metadata.Name] = m.Metadata.Labels
 		}
 		return err
 	})
-	out.Coverage[state.Namespace] = cover
-	return err
+	return out, cover, err
 }

@@ -38,13 +38,12 @@ func Pause(ctx context.Context) error {
 	}
 }
 
-// Values reads the values Secrets of a management cluster into f.Values. It keeps their hashes, types, owners and times, and no value. On a live
+// Values reads the values Secrets of a management cluster. It keeps their hashes, types, owners and times, and no value. On a live
 // cluster it reads suspects a second time, together with their owners; before that it calls pause if one is missing or has another hash.
-func (r *Reader) Values(ctx context.Context, f *state.Fleet, pause func(context.Context) error) ([]source.Gap, error) {
+func (r *Reader) Values(ctx context.Context, f *state.Fleet, pause func(context.Context) error) (*state.Values, []source.Gap, error) {
 	if len(f.BundleDeployments)+len(f.Bundles) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
-	r.progress.start("reading values Secrets")
 	v := valuesReader{Reader: r, fleet: f, out: &state.Values{
 		Captured: r.Description.Origin == source.OriginSnapshot,
 		Secrets:  map[state.ValuesKey]*values.Secret{}, Coverage: map[string]source.Coverage{}, Again: map[state.ValuesKey]values.Facts{}}}
@@ -53,22 +52,21 @@ func (r *Reader) Values(ctx context.Context, f *state.Fleet, pause func(context.
 		g.Go(func() error { return v.list(lists, secretType) })
 	}
 	if err := g.Wait(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	f.Values = v.out
 	suspects := v.suspects()
 	if v.out.Captured {
 		if err := v.others(ctx, suspects); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return v.gaps(), nil
+		return v.out, v.gaps(), nil
 	}
 	if slices.ContainsFunc(suspects, func(s suspect) bool { return s.Owner.Hash != "" }) {
 		if err := pause(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return v.gaps(), v.again(ctx, suspects)
+	return v.out, v.gaps(), v.again(ctx, suspects)
 }
 
 // valuesReader fills a state.Values.

@@ -7,10 +7,20 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // Content is the kind of the objects with the manifests of bundles. They are not in Kinds: only their names are read.
 const Content = "Content"
+
+// Contents is what is known of the objects with the manifests of bundles.
+type Contents struct {
+	// Missing are the names of those that BundleDeployments need and that do not exist. It is empty if not all could be read.
+	Missing map[string]bool
+	// Deleting are those that are being deleted.
+	Deleting []Deleting
+	Coverage source.Coverage
+}
 
 // contentName is the form of the name of every Content (docs/fleet-behavior.md, 2.1).
 var contentName = regexp.MustCompile(`^s-[0-9a-f]{61}$`)

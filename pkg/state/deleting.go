@@ -28,7 +28,7 @@ func (f *Fleet) Deleting() []Deleting {
 			}
 		}
 	}
-	return append(out, f.DeletingContents...)
+	return append(out, f.Contents.Deleting...)
 }
 
 // RemoverOf returns the Deployment in Fleet's system namespace that removes a finalizer of an object; empty if it is not one of Fleet.

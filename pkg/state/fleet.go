@@ -25,11 +25,8 @@ type Fleet struct {
 	// NamespaceLabels are the labels of the Namespaces with Clusters, by name. They are read only if a mapping needs them.
 	NamespaceLabels map[string]map[string]string
 
-	// MissingContents are the names of Contents that BundleDeployments need and that do not exist. It is empty if not all could be read.
-	MissingContents map[string]bool
-
-	// DeletingContents are the Contents that are being deleted. Contents are only read if a BundleDeployment needs one.
-	DeletingContents []Deleting
+	// Contents are only read if a BundleDeployment needs one.
+	Contents Contents
 	// Controllers are the Deployments of Fleet's controllers by name, nil for one that does not exist. Only those that matter are read.
 	Controllers map[string]*Workload
 

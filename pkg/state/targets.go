@@ -29,11 +29,6 @@ func (f *Fleet) NeedsNamespaces() bool {
 	return len(targeting.NamespaceSelectors(f.Mappings, f.Bundles)) > 0
 }
 
-// AddNamespace adds the labels of a Namespace, given its name.
-func (f *Fleet) AddNamespace(name string, labels map[string]string) {
-	put(&f.NamespaceLabels, name, labels)
-}
-
 // Workspaces returns the namespaces with Clusters.
 func (f *Fleet) Workspaces() map[string]bool {
 	out := map[string]bool{}

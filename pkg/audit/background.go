@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// background reads what only checks need, while the clusters are read. Nothing that was read is visible before wait.
+type background struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	group   *errgroup.Group
+	results []*func()
+}
+
+func newBackground(ctx context.Context) *background {
+	b := &background{}
+	ctx, b.cancel = context.WithCancel(ctx)
+	b.group, b.ctx = errgroup.WithContext(ctx)
+	return b
+}
+
+// start calls read in a goroutine. The function that read returns adds what was read; wait calls it. start and wait are called by one goroutine.
+func (b *background) start(read func(context.Context) (add func(), err error)) {
+	var result func()
+	b.results = append(b.results, &result)
+	b.group.Go(func() (err error) {
+		result, err = read(b.ctx)
+		return err
+	})
+}
+
+// wait waits for all reads and adds what was read, in the order in which the reads were started.
+func (b *background) wait() error {
+	if err := b.group.Wait(); err != nil {
+		return err
+	}
+	for _, add := range b.results {
+		(*add)()
+	}
+	return nil
+}
+
+// stop ends all reads.
+func (b *background) stop() {
+	b.cancel()
+	_ = b.group.Wait() // its error is that of a read that is not needed any more
+}
+
+// management reads the data of the management cluster on which the desired state does not depend.
+func (r *reading) management(b *background) {
+	f := r.input.Fleet
+	b.start(func(ctx context.Context) (func(), error) {
+		agents, gaps, err := r.AgentConfig(ctx, f)
+		return func() { f.Agents, r.gaps = agents, append(r.gaps, gaps...) }, err
+	})
+	b.start(func(ctx context.Context) (func(), error) {
+		labels, cover, err := r.NamespaceLabels(ctx, f)
+		return func() { f.NamespaceLabels, f.Coverage[state.Namespace] = labels, cover }, err
+	})
+	b.start(func(ctx context.Context) (func(), error) { return r.values(ctx, f) })
+	b.start(func(ctx context.Context) (func(), error) { return r.contents(ctx, f) })
+}
+
+// contents reads the names of contents. Predictions do not need them.
+func (r *reading) contents(ctx context.Context, f *state.Fleet) (add func(), err error) {
+	if r.options.Predict {
+		return func() {}, nil
+	}
+	contents, err := r.ContentNames(ctx, f)
+	return func() {
+		f.Contents = contents
+		if f, all := contents.Coverage.Of(""); !all && f.Reason != source.NotInSnapshot && f.Reason != source.KindNotServed && f != (source.Failure{}) {
+			r.gaps = append(r.gaps, source.NewGap("listing Content objects", f, "missing contents (FD601) are not found"))
+		}
+	}, err
+}
+
+// namespaces reads the metadata of the Namespaces for which deployments state some. Predictions do not need them.
+func (r *reading) namespaces(b *background) {
+	for i, c := range r.desired.Clusters {
+		stated := c.StatedNamespaces()
+		if r.options.Predict || len(stated) == 0 {
+			continue
+		}
+		b.start(func(ctx context.Context) (func(), error) {
+			found, f, err := r.clusters[i].Namespaces(ctx, stated)
+			return func() {
+				if found == nil && f.Reason != source.NotInSnapshot {
+					gap := source.NewGap("listing Namespaces", f, "missing labels and annotations of namespaces (FD110) are not found")
+					r.gaps = append(r.gaps, r.clusters[i].named([]source.Gap{gap})...)
+				}
+				r.desired.Clusters[i].State.Namespaces = found
+			}, err
+		})
+	}
+}
+
+// controllers reads the controllers that must remove finalizers. Predictions do not need them.
+func (r *reading) controllers(ctx context.Context) error {
+	if r.options.Predict {
+		return nil
+	}
+	return r.Controllers(ctx, r.desired.Fleet)
+}
