@@ -25,10 +25,11 @@ SHORT      = $(GO) list -f '{{.ImportPath}} {{join .Imports " "}} {{join .TestIm
 	grep -v '$(MODULE)/test/cluster ' | cut -d ' ' -f 1
 N          ?= 5000
 ADOPT_N    ?= 10000
+FLEET_N    ?= 50
 FUZZTIME   ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-short test-e2e test-race bench bench-adopt bench-webhook fuzz generate format format-check lint vuln verify dist clean
+.PHONY: help build demo test test-short test-e2e test-race bench bench-adopt bench-fleet bench-webhook fuzz generate format format-check lint vuln verify dist clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +60,9 @@ bench: ## Measure against the real API server with N objects (N=5000)
 
 bench-adopt: ## Measure adopt and its undo with ADOPT_N objects (ADOPT_N=10000)
 	$(ASSETS) $(GO) run ./test/bench -adopt -n $(ADOPT_N) -rounds 5
+
+bench-fleet: ## Measure an audit of a management cluster with FLEET_N bundles on FLEET_N clusters (FLEET_N=50)
+	$(ASSETS) $(GO) run ./test/bench -fleet -n $(FLEET_N)
 
 bench-webhook: ## Measure writes without a webhook, with a no-op webhook and with this webhook
 	$(ASSETS) $(GO) run ./test/bench -webhook -rounds 9

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -58,6 +59,27 @@ func TestRun(t *testing.T) {
 		"audit / floor", "peak resident memory", "requests in excess", "time / time at 10"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("targets (-want +got):\n%s", diff)
+	}
+}
+
+// TestRunManagement measures a small management cluster. The program itself checks that an audit reports nothing.
+func TestRunManagement(t *testing.T) {
+	var out, progress bytes.Buffer
+	if err := run(t.Context(), []string{"-fleet", "-n", "12", "-rounds", "2", "-json"}, &out, &progress); err != nil {
+		t.Fatalf("%v\n%s", err, &progress)
+	}
+	var doc document
+	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Results) != 1 || len(doc.Results[0].Rounds) != 2 || len(doc.Targets) != 3 {
+		t.Fatalf("measured: %s", &out)
+	}
+	if r := doc.Results[0]; r.Deployments != 144 || r.Objects != 144*perDeployment || len(r.Excess) > 0 {
+		t.Errorf("%d resources in %d BundleDeployments, requests in excess %v", r.Objects, r.Deployments, r.Excess)
+	}
+	if target := doc.Targets[1]; target.Bound != managementPeak {
+		t.Errorf("%+v, want a bound of %d", target, managementPeak)
 	}
 }
 
@@ -146,13 +168,25 @@ func TestListsOf(t *testing.T) {
 }
 
 func TestContinueToken(t *testing.T) {
-	for head, want := range map[string]string{
-		`{"kind":"SecretList","metadata":{"resourceVersion":"1","continue":"abc"},"items":[]}`:               "abc",
-		`{"kind":"SecretList","metadata":{"resourceVersion":"1"},"items":[{"data":{"continue":"nothing"}}]}`: "",
+	items := `"items":[` + strings.Repeat(`{"metadata":{"continue":"no"}},`, endSize/10) + `{"metadata":{"continue":"nor"}}]`
+	for text, want := range map[string]string{
+		`{"kind":"SecretList","metadata":{"resourceVersion":"1","continue":"abc"},` + items + `}`:                       "abc",
+		`{"apiVersion":"a/v1",` + items + `,"kind":"AList","metadata":{"continue":"abc","resourceVersion":"1"}}` + "\n": "abc",
+		`{"apiVersion":"a/v1",` + items + `,"kind":"AList","metadata":{"resourceVersion":"1"}}` + "\n":                  "",
+		`{"kind":"SecretList","metadata":{"resourceVersion":"1","continue":"abc"},"items":[]}`:                          "abc",
+		`{"kind":"SecretList","metadata":{"resourceVersion":"1"},"items":[{"data":{"continue":"nothing"}}]}`:            "",
 		`{"gitVersion":"v1.36.3"}`: "",
 	} {
-		if got := continueToken([]byte(head)); got != want {
-			t.Errorf("%s: %q, want %q", head, got, want)
+		for _, size := range []int{7, endSize, len(text)} {
+			e := &ends{}
+			for piece := range slices.Chunk([]byte(text), size) {
+				if n, err := e.Write(piece); n != len(piece) || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			if got := e.continueToken(); got != want {
+				t.Errorf("%.80s: %q, want %q", text, got, want)
+			}
 		}
 	}
 }

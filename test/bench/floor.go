@@ -101,25 +101,40 @@ func (f *floor) page(ctx context.Context, l *list, token string) (string, int64,
 	if resp.StatusCode != http.StatusOK {
 		return "", 0, errors.New(resp.Status)
 	}
-	head := make([]byte, headSize)
-	n, err := io.ReadFull(resp.Body, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return "", 0, err
-	}
-	rest, err := io.Copy(io.Discard, resp.Body)
-	return continueToken(head[:n]), int64(n) + rest, err
+	e := &ends{}
+	n, err := io.Copy(e, resp.Body)
+	return e.continueToken(), n, err
 }
 
-// headSize is larger than the part before the items in any list of a built-in kind. Lists of custom resources have
-// the token after the items: if one has several pages, run returns an error.
-const headSize = 2 << 10
+// endSize is larger than the part before the items in any list of a built-in kind, and than the part after the items in any list of custom
+// resources.
+const endSize = 2 << 10
 
-var continueField = regexp.MustCompile(`"continue":"([^"]+)"`)
+// ends keeps the first and the last bytes of what is written to it.
+type ends struct{ head, tail []byte }
 
-func continueToken(head []byte) string {
-	head, _, _ = bytes.Cut(head, []byte(`"items":`))
-	if m := continueField.FindSubmatch(head); m != nil {
-		return string(m[1])
+// Write implements io.Writer.
+func (e *ends) Write(p []byte) (int, error) {
+	e.head = append(e.head, p[:min(len(p), endSize-len(e.head))]...)
+	last := p[max(0, len(p)-endSize):]
+	keep := min(len(e.tail), endSize-len(last))
+	e.tail = append(e.tail[:0], append(e.tail[len(e.tail)-keep:len(e.tail):len(e.tail)], last...)...)
+	return len(p), nil
+}
+
+var (
+	continueField = regexp.MustCompile(`"continue":"([^"]+)"`)
+	// lastMember is the metadata of a list of custom resources, whose members are in alphabetical order.
+	lastMember = regexp.MustCompile(`"metadata":\{[^{}]*\}\}\s*$`)
+)
+
+// continueToken returns the token of a list, which is before the items or after them.
+func (e *ends) continueToken() string {
+	before, _, _ := bytes.Cut(e.head, []byte(`"items":`))
+	for _, metadata := range [][]byte{before, lastMember.Find(e.tail)} {
+		if m := continueField.FindSubmatch(metadata); m != nil {
+			return string(m[1])
+		}
 	}
 	return ""
 }

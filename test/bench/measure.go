@@ -27,9 +27,11 @@ type round struct {
 
 // result is the measurement at one size.
 type result struct {
-	Objects  int     `json:"objects"`
-	Releases int     `json:"releases"`
-	Rounds   []round `json:"rounds"`
+	Objects  int `json:"objects"`
+	Releases int `json:"releases,omitempty"`
+	// Deployments are the BundleDeployments whose status lists the objects; 0 if an audit reads the objects themselves.
+	Deployments int     `json:"bundleDeployments,omitempty"`
+	Rounds      []round `json:"rounds"`
 	// Lists are the requests of one audit, Excess the unnecessary ones.
 	Lists  []*list  `json:"lists"`
 	Excess []string `json:"excessRequests,omitempty"`
@@ -65,6 +67,15 @@ func (b *bench) run(ctx context.Context) (document, error) {
 		doc.Writes, doc.Targets = &r, writesTargets(r)
 		return doc, nil
 	}
+	if b.options.fleet {
+		r, err := b.measureManagement(ctx)
+		if err != nil {
+			return doc, err
+		}
+		doc.Results = []result{r}
+		doc.Targets = targetsOf(doc.Results)
+		return doc, nil
+	}
 	l := &loader{cluster: b.cluster, manifests: filepath.Join(b.dir, "manifests"), progress: b.progress}
 	if err := os.Mkdir(l.manifests, 0o700); err != nil {
 		return doc, fmt.Errorf("making a folder: %w", err)
@@ -81,7 +92,12 @@ func (b *bench) run(ctx context.Context) (document, error) {
 			doc.Adoptions = append(doc.Adoptions, r)
 			break // the objects have changed
 		}
-		r, err := b.measure(ctx, l)
+		r, err := b.measure(ctx, result{Objects: l.objects, Releases: l.releases}, measured{
+			audit: func(ctx context.Context, kubeconfig string) (usage, error) {
+				return b.audit(ctx, kubeconfig, l.objects)
+			},
+			diff: func(ctx context.Context) (usage, error) { return b.kubectlDiff(ctx, l) },
+		})
 		if err != nil {
 			return doc, err
 		}
@@ -91,19 +107,24 @@ func (b *bench) run(ctx context.Context) (document, error) {
 	return doc, nil
 }
 
-// measure checks that all objects are ready, records the requests of an audit, and then measures the rounds.
-func (b *bench) measure(ctx context.Context, l *loader) (result, error) {
-	res := result{Objects: l.objects, Releases: l.releases}
+// measured is what is measured. audit runs the product, and checks its result. diff is nil if there is no alternative.
+type measured struct {
+	audit func(ctx context.Context, kubeconfig string) (usage, error)
+	diff  func(ctx context.Context) (usage, error)
+}
+
+// measure checks the result of an audit, records its requests, and then measures the rounds.
+func (b *bench) measure(ctx context.Context, res result, m measured) (result, error) {
 	if err := b.cluster.WriteKubeconfig(b.kubeconfig()); err != nil {
 		return res, err
 	}
 	// The server delays the first list of a new kind by a second; this must not be measured.
-	if _, err := b.audit(ctx, b.kubeconfig(), l.objects); err != nil {
+	if _, err := m.audit(ctx, b.kubeconfig()); err != nil {
 		return res, err
 	}
 	proxied := filepath.Join(b.dir, "proxied-kubeconfig")
 	requests, err := record(ctx, b.cluster.Config(), proxied, func() error {
-		_, err := b.audit(ctx, proxied, l.objects)
+		_, err := m.audit(ctx, proxied)
 		return err
 	})
 	if err != nil {
@@ -118,7 +139,7 @@ func (b *bench) measure(ctx context.Context, l *loader) (result, error) {
 		return res, err
 	}
 	for i := range b.options.rounds {
-		r, err := b.round(ctx, f, l, i < b.options.kubectlRounds && l.objects <= b.options.kubectlLimit)
+		r, err := b.round(ctx, f, m, i < b.options.kubectlRounds && res.Objects <= b.options.kubectlLimit)
 		if err != nil {
 			return res, err
 		}
@@ -129,22 +150,27 @@ func (b *bench) measure(ctx context.Context, l *loader) (result, error) {
 }
 
 // round measures one round.
-func (b *bench) round(ctx context.Context, f *floor, l *loader, withDiff bool) (round, error) {
+func (b *bench) round(ctx context.Context, f *floor, m measured, withDiff bool) (round, error) {
 	var r round
 	var err error
 	if r.Floor, err = f.run(ctx); err != nil {
 		return r, err
 	}
-	if r.Audit, err = b.audit(ctx, b.kubeconfig(), l.objects); err != nil || !withDiff {
+	if r.Audit, err = m.audit(ctx, b.kubeconfig()); err != nil || !withDiff || m.diff == nil {
 		return r, err
 	}
-	// Its status is 1 if anything differs. This is an error here: the work would not be comparable to an audit of a healthy cluster.
-	diff, _, err := execute(ctx, b.cluster.Kubectl(), "diff", "--server-side", "--concurrency=8", "--kubeconfig", b.kubeconfig(),
-		"--cache-dir", filepath.Join(b.dir, "kubectl-cache"), "-f", l.manifests)
+	diff, err := m.diff(ctx)
 	r.Diff = &diff
 	return r, err
 }
 
+// kubectlDiff runs kubectl diff on the manifests of all releases.
+func (b *bench) kubectlDiff(ctx context.Context, l *loader) (usage, error) {
+	// Its status is 1 if anything differs. This is an error here: the work would not be comparable to an audit of a healthy cluster.
+	diff, _, err := execute(ctx, b.cluster.Kubectl(), "diff", "--server-side", "--concurrency=8", "--kubeconfig", b.kubeconfig(),
+		"--cache-dir", filepath.Join(b.dir, "kubectl-cache"), "-f", l.manifests)
+	return diff, err
+}
 func (b *bench) kubeconfig() string { return filepath.Join(b.dir, "kubeconfig") }
 
 // audit runs the product once, as a user would, and checks that it found every object ready: a fast result that is

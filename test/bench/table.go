@@ -67,13 +67,17 @@ func (p *printer) result(r result) {
 		names[i] = k.name
 	}
 	p.line("")
-	p.line("%d objects (%s), %.1f KiB each, in %d releases", r.Objects, strings.Join(names, ", "), float64(r.objectBytes())/1024, r.Releases)
+	if r.Deployments > 0 {
+		p.line("%d BundleDeployments with %d resources in status, %s", r.Deployments, r.Objects, strings.Join(names, ", "))
+	} else {
+		p.line("%d objects (%s), %.1f KiB each, in %d releases", r.Objects, strings.Join(names, ", "), float64(r.objectBytes())/1024, r.Releases)
+	}
 	p.row("\tmedian\tlowest\thighest\tprocessor\tpeak memory\trounds")
 	p.times("floor", r.floors(), "", "")
 	p.usages("audit", r.audits())
 	if diffs := r.diffs(); len(diffs) > 0 {
 		p.usages("kubectl diff", diffs)
-	} else {
+	} else if r.Deployments == 0 {
 		p.row("kubectl diff\tnot run (see -kubectl-rounds and -kubectl-limit)")
 	}
 	p.flush()

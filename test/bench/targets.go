@@ -25,6 +25,7 @@ const (
 	smallPeak      = 150 // MiB, up to smallSize objects
 	largeSize      = 50_000
 	largePeak      = 400 // MiB, up to largeSize objects
+	managementPeak = 300 // MiB, on a management cluster
 	excessRequests = 0
 	leastOverBare  = 0.8 // in objects per second
 )
@@ -47,6 +48,8 @@ func targetsOf(results []result) []target {
 		}
 		peak := target{Name: "peak resident memory", Figure: float64(highest(ascending(r.audits(), peakOf))) / mebibyte, Unit: "MiB"}
 		switch {
+		case r.Deployments > 0:
+			peak.Bound = managementPeak
 		case r.Objects <= smallSize:
 			peak.Bound = smallPeak
 		case r.Objects <= largeSize:
