@@ -96,7 +96,7 @@ func (k *kubeConfigs) config(ctx context.Context, needed bool) error {
 	})
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if failure, all := cover.Of(""); !all {
+	if failure, _ := cover.Of(""); !cover.Whole() {
 		k.out.ConfigFailure = &failure
 		if needed && len(k.out.Configs) == 0 && failure.Reason != source.NotInSnapshot {
 			k.gaps = append(k.gaps, source.CoverageGaps(what, cover, notPredicted)...)

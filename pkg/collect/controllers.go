@@ -24,7 +24,7 @@ func (r *Reader) Controllers(ctx context.Context, f *state.Fleet) error {
 		if err != nil {
 			return err
 		}
-		if _, whole := cover.Of(""); whole && f.Controllers[name] == nil {
+		if cover.Whole() && f.Controllers[name] == nil {
 			if f.Controllers == nil {
 				f.Controllers = map[string]*state.Workload{}
 			}

@@ -53,7 +53,7 @@ func (a Autoscaler) scales(k object.Key) bool {
 func AutoscalersMatter(lists map[schema.GroupVersionKind]*List) []string {
 	var out []string
 	for gvk, l := range lists {
-		if _, all := l.Coverage.Of(""); gvk.GroupKind() == AutoscalerKind && all && l.Whole {
+		if gvk.GroupKind() == AutoscalerKind && l.Coverage.Whole() && l.Whole {
 			return nil
 		}
 		for i := range l.Objects {

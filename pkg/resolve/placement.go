@@ -188,7 +188,7 @@ func (r *resolver) releasesAlone(deployments []*BundleDeployment) []*BundleDeplo
 // noAgent reports whether it is known that no agent runs in a namespace: all agents' Secrets were read, there is at least one, and the namespace has
 // neither Secret nor workload of an agent. No agent deploys a release if its record names such a namespace.
 func (r *resolver) noAgent(namespace string) bool {
-	return covered(r.State.Coverage.AgentSecrets) && len(r.State.AgentSecrets)+len(r.State.HiddenAgentSecrets) > 0 && !r.State.AgentNamespaces()[namespace]
+	return r.State.Coverage.AgentSecrets.Whole() && len(r.State.AgentSecrets)+len(r.State.HiddenAgentSecrets) > 0 && !r.State.AgentNamespaces()[namespace]
 }
 
 // leftoverSet adds the set of a leftover release, so that its objects are not reported as objects of an unknown set.

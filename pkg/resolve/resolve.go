@@ -57,7 +57,7 @@ func Resolve(in Input) (desired *DesiredState, secrets [][]byte) {
 	}
 	for _, r := range resolvers {
 		out.Deployments = append(out.Deployments, r.releasesAlone(out.Deployments)...)
-		r.out.ReleasesComplete = r.out.SetsComplete && covered(r.State.Coverage.ConfigMaps)
+		r.out.ReleasesComplete = r.out.SetsComplete && r.State.Coverage.ConfigMaps.Whole()
 		r.outdatedNotes()
 		slices.Sort(r.out.Notes)
 		r.settleDisputes(in.Carriers)
@@ -93,7 +93,7 @@ type resolver struct {
 func newResolver(in Input, c *state.Cluster, byNamespace map[string]*v1alpha1.Cluster) *resolver {
 	out := &Cluster{State: c.WithoutRecords(), Claims: desired.NewClaims(objectsInOrder, inOrder),
 		Scopes: map[string]AgentScope{}, stated: in.StatedScope, fleet: in.Fleet, watches: map[string]string{}}
-	out.SetsComplete = covered(c.Coverage.Records)
+	out.SetsComplete = c.Coverage.Records.Whole()
 	r := &resolver{Fleet: in.Fleet, State: c, out: out, histories: c.Histories(), byNamespace: byNamespace, outdated: map[string][]*BundleDeployment{}}
 	for _, rec := range c.Records {
 		if rec.OverBound != "" {
@@ -107,11 +107,6 @@ func newResolver(in Input, c *state.Cluster, byNamespace map[string]*v1alpha1.Cl
 	}
 	slices.SortFunc(out.OverBound, func(x, y *state.Record) int { return cmp.Compare(x.String(), y.String()) })
 	return r
-}
-
-func covered(c source.Coverage) bool {
-	_, all := c.Of("")
-	return all
 }
 
 // RecordsProblem returns the reason why release records of a namespace may be missing ("" for any namespace), as a reason and as a sentence.
@@ -203,7 +198,7 @@ func (r *resolver) elsewhere() bool {
 	if len(r.out.watches) > 0 || len(r.State.AgentSecrets) > 0 {
 		return true
 	}
-	return covered(r.State.Coverage.AgentSecrets) && covered(r.State.Coverage.Records) && len(r.State.AgentNamespaces()) == 0
+	return r.State.Coverage.AgentSecrets.Whole() && r.State.Coverage.Records.Whole() && len(r.State.AgentNamespaces()) == 0
 }
 
 // setParents sets the parents of the bundle deployment from its labels. c is the Cluster of its namespace; nil if it is not known.

@@ -64,6 +64,10 @@ func (c Coverage) Of(namespace string) (Failure, bool) {
 	return c.elsewhere, c.all
 }
 
+// Whole reports whether a List yielded all objects of all namespaces. The List of one namespace does not, although it yields all cluster-scoped
+// objects.
+func (c Coverage) Whole() bool { return c.all && len(c.Failures()) == 0 }
+
 // Failures returns the failures by namespace. The key "*" stands for all other namespaces. The map is empty for a complete coverage.
 func (c Coverage) Failures() map[string]Failure {
 	out := map[string]Failure{}

@@ -42,6 +42,9 @@ type Fleet struct {
 
 // Read reports whether all objects of a kind in a namespace were read. The namespace "" stands for all namespaces.
 func (f *Fleet) Read(kind, namespace string) bool {
+	if namespace == "" && kind != Namespace { // which has no namespace
+		return f.Coverage[kind].Whole()
+	}
 	_, all := f.Coverage[kind].Of(namespace)
 	return all
 }
