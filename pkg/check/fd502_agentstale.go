@@ -4,9 +4,11 @@ package check
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 )
 
@@ -49,10 +51,10 @@ func (in *Input) logsOfAgent(a evaluate.Agent) string {
 	if namespace == "" {
 		namespace = "cattle-fleet-system"
 	}
-	if a.Version == "" {
-		return fmt.Sprintf("on cluster %s: kubectl%s logs deployment/fleet-agent", a.Cluster.Name, inNamespace(namespace))
+	if a.On == nil {
+		return fmt.Sprintf("on cluster %s: kubectl%s logs deployment/%s", a.Cluster.Name, inNamespace(namespace), fleet.AgentName)
 	}
-	return in.Commands.Kubectl + inNamespace(namespace) + " logs deployment/fleet-agent"
+	return in.on(a.On).Kubectl + inNamespace(namespace) + " logs " + strings.ToLower(a.Workload) + "/" + fleet.AgentName
 }
 
 // age writes a duration in its largest unit of which there are at least two.

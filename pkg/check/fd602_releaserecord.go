@@ -36,7 +36,11 @@ var releaseRecord = Check{
 				f.Remediation = in.redeploy(d)
 				if in.blocksHelm(d.BundleDeployment, t) {
 					f.Evidence = append(f.Evidence, "Helm refuses to deploy the release while this revision is pending")
-					f.Remediation = in.Commands.Kubectl + inNamespace(t.Record.Namespace) + " delete secret " + shellescape.Quote(t.Record.SecretName())
+					f.Remediation = in.on(d.On).Kubectl + inNamespace(t.Record.Namespace) + " delete secret " + shellescape.Quote(t.Record.SecretName())
+					if !in.longAgo(t.Since, settled) {
+						f.Evidence = append(f.Evidence, "an agent may still be at work on it: deleting the record would interrupt it")
+						f.Remediation = in.on(d.On).Helm + inNamespace(t.Record.Namespace) + " history " + shellescape.Quote(t.Record.Name)
+					}
 				}
 				report(f)
 			}
@@ -78,9 +82,10 @@ func (in *Input) fleetsReleases(c *resolve.Cluster, report func(Finding)) {
 		}
 		report(Finding{
 			Object:      resolve.SecretRef(r.Name),
+			Cluster:     in.clusterName(c),
 			Message:     fmt.Sprintf("release %s of Fleet itself: revision %d is %s", r.Release(), r.Revision, r.Status),
 			Evidence:    []string{fmt.Sprintf("record %s/%s is %s%s", r.Namespace, r.SecretName(), r.Status, since(r.Deployed))},
-			Remediation: in.Commands.Helm + inNamespace(r.Namespace) + " history " + shellescape.Quote(r.Name.Name),
+			Remediation: in.on(c).Helm + inNamespace(r.Namespace) + " history " + shellescape.Quote(r.Name.Name),
 		})
 	}
 }

@@ -18,6 +18,9 @@ import (
 // Agent is the agent of one Cluster, as the management cluster shows it.
 type Agent struct {
 	Cluster *v1alpha1.Cluster
+	// On is the cluster that has its workload, and Workload the kind of the workload. They are nil and empty if its cluster is not read.
+	On       *resolve.Cluster
+	Workload string
 	// Version is the image tag of its workload; empty if its cluster is not read.
 	Version   string
 	Heartbeat agentconfig.Heartbeat
@@ -44,12 +47,13 @@ func Agents(d *resolve.DesiredState, s source.Description) []Agent {
 				in.OtherSecret = m.what
 			}
 		}
-		a := Agent{Cluster: c, Version: workloads[key].Version, Now: agentconfig.Predict(in, version, known)}
+		w := workloads[key]
+		a := Agent{Cluster: c, On: w.on, Workload: w.Kind, Version: w.Version, Now: agentconfig.Predict(in, version, known)}
 		a.Upgraded = a.Now
 		if !known || version.Before(agentconfig.Upgraded.Minor, agentconfig.Upgraded.Patch) {
 			a.Upgraded = agentconfig.Predict(in, agentconfig.Upgraded, true)
 		}
-		a.Heartbeat = agentconfig.Beat(c.Status.Agent.LastSeen, intervalOf(workloads[key], config.Config), clock)
+		a.Heartbeat = agentconfig.Beat(c.Status.Agent.LastSeen, intervalOf(w.Workload, config.Config), clock)
 		if in.LocalDisabled() && (!known || !version.Before(16, 0)) {
 			a.Heartbeat.State = agentconfig.Disabled
 		}
@@ -65,12 +69,18 @@ func Agents(d *resolve.DesiredState, s source.Description) []Agent {
 // Agents returns the agents of all Clusters.
 func (r *Result) Agents() []Agent { return Agents(r.Desired, r.Source) }
 
+// agentWorkload is the workload of an agent on a cluster that is read.
+type agentWorkload struct {
+	state.Workload
+	on *resolve.Cluster
+}
+
 // agentWorkloads returns the workloads of agents by their Cluster, of the clusters that are read.
-func agentWorkloads(d *resolve.DesiredState) map[string]state.Workload {
-	out := map[string]state.Workload{}
+func agentWorkloads(d *resolve.DesiredState) map[string]agentWorkload {
+	out := map[string]agentWorkload{}
 	for _, c := range d.Clusters {
 		for ns, w := range c.State.Workloads {
-			out[c.ClusterOfAgent(ns)] = w
+			out[c.ClusterOfAgent(ns)] = agentWorkload{w, c}
 		}
 	}
 	return out

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// TestCommandsOfOtherCluster checks that commands for release records and agents name the cluster that has them, not the management cluster.
+func TestCommandsOfOtherCluster(t *testing.T) {
+	d := deployment()
+	pending := release.Name{Namespace: "web", Name: "guestbook", Revision: 2}
+	d.RecordProblems = []resolve.RecordProblem{{Record: pending, Status: "pending-upgrade", Detail: "revision 2 is pending", Since: now.Add(-time.Hour)}}
+	agent := release.Name{Namespace: "cattle-fleet-system", Name: "fleet-agent-web", Revision: 1}
+	d.On = resolveWithAgent(t, "v0.11.0")
+	d.On.State.Latest = map[string]*state.Record{"cattle-fleet-system/fleet-agent-web": {Record: release.Record{Name: agent, Status: release.StatusFailed}}}
+	in := inputOf(d, evaluate.Ready)
+	in.Source.TakenAt = now
+	in.ClusterCommands = map[*resolve.Cluster]Commands{d.On: {Kubectl: "kubectl --context web", Helm: "helm --kube-context web"}}
+	records := findings(releaseRecord, in)
+	if len(records) != 2 {
+		t.Fatalf("%d findings, want those of two records", len(records))
+	}
+	for _, f := range records {
+		if !strings.Contains(f.Remediation, "context web ") {
+			t.Errorf("%s: %s", f.Message, f.Remediation)
+		}
+	}
+	c := &v1alpha1.Cluster{}
+	c.Status.Agent.LastSeen = now.Add(-time.Hour).Format(time.RFC3339)
+	got := in.logsOfAgent(evaluate.Agent{Cluster: c, On: d.On, Workload: "StatefulSet"})
+	if want := "kubectl --context web -n cattle-fleet-system logs statefulset/fleet-agent"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestPendingRecordInUse checks that a finding suggests to delete a pending record only if no agent can be at work on it.
+func TestPendingRecordInUse(t *testing.T) {
+	for _, tc := range []struct {
+		since  time.Time
+		delete bool
+	}{{now.Add(-time.Hour), true}, {now.Add(-time.Minute), false}, {time.Time{}, false}} {
+		d := deployment()
+		d.On = resolveWithAgent(t, "v0.16.1")
+		d.RecordProblems = []resolve.RecordProblem{{Record: release.Name{Namespace: "web", Name: "guestbook", Revision: 2}, Status: "pending-upgrade", Since: tc.since}}
+		in := inputOf(d, evaluate.Ready)
+		in.Source.TakenAt = now
+		got := findings(releaseRecord, in)
+		if len(got) != 1 || strings.Contains(got[0].Remediation, "delete") != tc.delete {
+			t.Errorf("since %s: %+v", tc.since, got)
+		}
+	}
+}
