@@ -110,7 +110,7 @@ func (in *Input) polledLate(g *v1alpha1.GitRepo) (time.Time, bool) {
 	if err != nil || interval <= 0 {
 		interval = defaultPolling
 	}
-	return last, in.late(last, max(3*interval, behindAfter))
+	return last, in.Now().Sub(last)/3 > max(interval, behindAfter/3) // 3*interval can exceed the range of a duration
 }
 
 // late reports whether a time is longer ago.

@@ -2,7 +2,10 @@
 
 package agentconfig
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // HeartbeatState is the state of a heartbeat. The names are part of the report.
 type HeartbeatState string
@@ -57,7 +60,7 @@ func Beat(lastSeen string, interval *time.Duration, clock Clock) Heartbeat {
 		if out.Interval <= 0 {
 			out.Interval = DefaultInterval
 		}
-		out.Limit = max(missedBeats*out.Interval, minLimit)
+		out.Limit = max(missedBeats*min(out.Interval, math.MaxInt64/missedBeats), minLimit)
 	}
 	var err error
 	if lastSeen != "" {

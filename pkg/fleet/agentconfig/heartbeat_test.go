@@ -3,6 +3,7 @@
 package agentconfig
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -10,7 +11,7 @@ import (
 func TestBeat(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) string { return now.Add(-d).Format(time.RFC3339) }
-	quarter, minute, none := 15*time.Minute, time.Minute, time.Duration(0)
+	quarter, minute, none, never := 15*time.Minute, time.Minute, time.Duration(0), 1_000_000*time.Hour
 	live, snapshot := Clock{Now: now}, Clock{Now: now, Earliest: true}
 	for _, tc := range []struct {
 		name     string
@@ -26,6 +27,7 @@ func TestBeat(t *testing.T) {
 		{"the default interval", ago(46 * time.Minute), &none, live, Stale, 45 * time.Minute},
 		{"a short interval", ago(4 * time.Minute), &minute, live, Alive, 5 * time.Minute},
 		{"a short interval, stale", ago(6 * time.Minute), &minute, live, Stale, 5 * time.Minute},
+		{"an interval that stands for never", ago(23 * time.Hour), &never, live, Alive, 3 * (math.MaxInt64 / 3)},
 		{"no interval was read", ago(23 * time.Hour), nil, live, Alive, 24 * time.Hour},
 		{"no interval was read, a day", ago(25 * time.Hour), nil, live, Stale, 24 * time.Hour},
 		{"never", "", &quarter, live, Never, 45 * time.Minute},
