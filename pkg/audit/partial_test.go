@@ -91,3 +91,12 @@ func TestNamespacesNotCaptured(t *testing.T) {
 		}
 	}
 }
+
+// TestTargetsNotCaptured checks that a Bundle of which the capture has left out the targets excludes no cluster.
+func TestTargetsNotCaptured(t *testing.T) {
+	e := workspace()
+	delete(child(e["Bundle/fleet-local/web"], "spec"), "targets")
+	if found := codesOf(t, e.namespaced(t)); len(found) > 0 {
+		t.Errorf("%q", found)
+	}
+}

@@ -24,8 +24,8 @@ var leftover = Check{
 				continue
 			}
 			b, c := in.targets().bundles[d.Bundle], in.targets().clusters[d.Namespace]
-			if b == nil || c == nil || deleting(b) || deleting(c) || !observed(b) || d.Name != b.Name {
-				continue
+			if b == nil || c == nil || deleting(b) || deleting(c) || !observed(b) || d.Name != b.Name || len(b.Spec.Targets) == 0 {
+				continue // Fleet writes no bundle without targets, so a capture may have left them out
 			}
 			if r, ok := in.Targets(b).On(c.Namespace, c.Name); ok && r.Outcome == targeting.Excluded {
 				report(in.leftover(d, b, r))
