@@ -33,6 +33,9 @@ func (in *Input) checkCluster(a *evaluate.Aggregate, report func(Finding)) {
 		return
 	}
 	s := &cluster.Status
+	if s.Summary.DesiredReady > len(p.actual) && in.captured() && !in.read(state.BundleDeployment, "") {
+		return // the capture may be limited to some bundles, as that of fleet dump --gitrepo is
+	}
 	f := Finding{Cluster: a.Key(), Remediation: in.Commands.Kubectl + inNamespace(s.Namespace) + " get bundledeployments"}
 	if s.Agent.LastSeen != "" {
 		f.Evidence = []string{"the agent's last heartbeat was at " + s.Agent.LastSeen}
@@ -51,6 +54,11 @@ func (in *Input) checkCluster(a *evaluate.Aggregate, report func(Finding)) {
 	wrong := slices.Concat(wrongCounts(&s.ResourceCounts, reported.Counts, actual.Counts, &p), wrongSummary(&s.Summary, reported.Summary, actual.Summary),
 		in.wrongRepos(s, reported, actual))
 	in.reportWrong(t, wrong, f, report)
+}
+
+// captured reports whether Fleet's objects are from a capture.
+func (in *Input) captured() bool {
+	return len(in.Desired.Clusters) > 0 && in.Desired.Clusters[0].State.Captured
 }
 
 // wrongRepos returns the numbers of GitRepos and HelmOps of a cluster that are wrong. Fleet counts one as ready if any of its bundle deployments is.

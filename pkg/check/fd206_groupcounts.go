@@ -18,7 +18,7 @@ var groupCounts = Check{
 	run: func(in *Input, report func(Finding)) {
 		for _, a := range in.Tree[state.ClusterGroup] {
 			group, ok := a.Object.(*v1alpha1.ClusterGroup)
-			if !ok || group.Spec.Selector == nil || !in.Whole || !in.Desired.Read(state.ClusterKind, group.Namespace) {
+			if !ok || group.Spec.Selector == nil || !in.Whole || !written(a) || !in.Desired.Read(state.ClusterKind, group.Namespace) {
 				continue
 			}
 			var sum v1alpha1.ResourceCounts

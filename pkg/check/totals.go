@@ -32,14 +32,14 @@ type parts struct {
 	truncated, bulk bool
 }
 
-// partsOf returns the bundle deployments of an aggregate; ok is false if not all of them are known.
+// partsOf returns the bundle deployments of an aggregate; ok is false if not all of them are known, or if a deletion changes them now.
 func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
-	if !a.Listed || a.All != len(a.BundleDeployments) || a.All == 0 && !in.Whole {
+	if !a.Listed || a.All != len(a.BundleDeployments) || a.All == 0 && !in.Whole || deleting(a.Object) {
 		return p, false
 	}
 	p.countsKnown, p.reportedKnown, p.quiet = true, true, true
 	for _, d := range a.BundleDeployments {
-		if d.BD == nil || d.FromFiles() {
+		if d.BD == nil || d.FromFiles() || in.beingDeleted(d.BD) {
 			return p, false // a total with an unknown part proves nothing
 		}
 		x := in.view(d)
@@ -63,6 +63,13 @@ func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
 		p.newest = max(p.newest, asOf)
 	}
 	return p, true
+}
+
+// beingDeleted reports whether a deletion has begun recently. Fleet counts the object until its deletion ends, which can be at any moment. A
+// deletion that does not end (FD603) does not change the totals.
+func (in *Input) beingDeleted(o v1alpha1.Object) bool {
+	at := o.GetDeletionTimestamp()
+	return at != nil && !in.longAgo(at.Time, settled)
 }
 
 // number is one number of the status of an aggregate.

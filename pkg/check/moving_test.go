@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// totalsCodes are the codes of the wrong totals of the world above its bundle deployment.
+func totalsCodes(in *Input) []string {
+	var out []string
+	for _, c := range []Check{bundleSummary, repoResources, repoClusters, clusterCounts, groupCounts} {
+		for range findings(c, in) {
+			out = append(out, c.Code)
+		}
+	}
+	return out
+}
+
+// TestTotalsDuringDeletion checks that totals are not compared while a deletion changes them, and that a deletion that does not end hides nothing.
+func TestTotalsDuringDeletion(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		age  time.Duration
+		of   func(*world) v1alpha1.Object
+		want int
+	}{
+		{"none", 0, nil, 3},
+		{"the deployment, just now", time.Minute, func(w *world) v1alpha1.Object { return w.d.BD }, 0},
+		{"the deployment, an hour ago", time.Hour, func(w *world) v1alpha1.Object { return w.d.BD }, 3},
+		{"the Cluster", time.Hour, func(w *world) v1alpha1.Object { return w.cluster }, 2},
+		{"the GitRepo", time.Hour, func(w *world) v1alpha1.Object { return w.repo }, 1},
+	} {
+		w := newWorld()
+		w.cluster.Status.ResourceCounts, w.repo.Status.ResourceCounts = v1alpha1.ResourceCounts{}, &v1alpha1.ResourceCounts{}
+		w.repo.Status.ReadyClusters = 0
+		if tc.of != nil {
+			at := metav1.NewTime(now.Add(-tc.age))
+			tc.of(w).SetDeletionTimestamp(&at)
+		}
+		if got := totalsCodes(w.input()); len(got) != tc.want {
+			t.Errorf("%s: %q, want %d findings", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestTotalsNotWritten checks that a ClusterGroup without a status is not compared: it is new, or a capture has left its status out.
+func TestTotalsNotWritten(t *testing.T) {
+	for asOf, want := range map[string]int{"": 0, ago(time.Hour): 1} {
+		w := newWorld()
+		in := w.input()
+		group := &v1alpha1.ClusterGroup{Spec: v1alpha1.ClusterGroupSpec{Selector: &metav1.LabelSelector{}}}
+		group.Namespace, group.Name = "fleet-local", "all"
+		if asOf != "" {
+			group.Status.Conditions = []v1alpha1.Condition{{Type: "Processed", Status: "True", LastUpdateTime: asOf}}
+		}
+		a := &evaluate.Aggregate{Kind: state.ClusterGroup, Object: group, Clusters: in.Tree[state.ClusterKind]}
+		in.Tree[state.ClusterGroup] = []*evaluate.Aggregate{a}
+		if got := findings(groupCounts, in); len(got) != want {
+			t.Errorf("status of %q: %d findings, want %d", asOf, len(got), want)
+		}
+	}
+}
+
+// TestClusterCountsOfLimitedCapture checks that a Cluster is not compared if the capture has fewer deployments than it reports, and may be limited to some
+// bundles.
+func TestClusterCountsOfLimitedCapture(t *testing.T) {
+	for _, tc := range []struct {
+		name            string
+		captured, whole bool
+		want            int
+	}{{"live", false, false, 1}, {"all captured", true, true, 1}, {"documents of some bundles", true, false, 0}} {
+		w := newWorld()
+		w.cluster.Status.Summary = v1alpha1.Summary{Ready: 2, DesiredReady: 2}
+		in := w.input()
+		w.d.On.State.Captured = tc.captured
+		if !tc.whole {
+			in.Desired.Coverage[state.BundleDeployment] = source.CoveredIn([]string{w.d.Namespace}, source.Failure{Reason: source.NotInSnapshot})
+		}
+		if got := findings(clusterCounts, in); len(got) != tc.want {
+			t.Errorf("%s: %d findings, want %d", tc.name, len(got), tc.want)
+		}
+	}
+}
+
+// TestLongPolling checks that an interval that stands for never is not too long to be computed with.
+func TestLongPolling(t *testing.T) {
+	for interval, want := range map[string]bool{"": true, "1h": true, "2h": false, "876000h": false} {
+		g := &v1alpha1.GitRepo{}
+		g.Spec.PollingInterval, g.Status.LastPollingTriggered = interval, ago(4*time.Hour)
+		in := newWorld().input()
+		if _, late := in.polledLate(g); late != want {
+			t.Errorf("interval %q: late %v, want %v", interval, late, want)
+		}
+	}
+}
