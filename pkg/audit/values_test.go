@@ -96,6 +96,15 @@ func TestValues(t *testing.T) {
 	e.secret("cluster-one", "unknown", values.DeploymentType, "", past)
 	_, ownerless := e.deployment("ownerless", past)
 	delete(child(ownerless, "metadata"), "ownerReferences")
+	lost := map[string][]byte{values.KeyValues: nil, values.KeyStaged: []byte(someValues)}
+	for _, name := range []string{"emptied", "emptied-rollout"} {
+		bd, secret := e.deployment(name, past)
+		secret["data"] = lost
+		child(bd, "spec")["valuesHash"] = values.DeploymentHash(nil, []byte(someValues))
+		if name == "emptied-rollout" {
+			child(bd, "spec")["stagedDeploymentID"] = "next" // the current deployment may have no values
+		}
+	}
 	restored, _ := e.deployment("restored", past)
 	child(restored, "metadata")["uid"] = "new"
 
@@ -122,11 +131,12 @@ func TestValues(t *testing.T) {
 		"FD401 Bundle fleet-local/job":                       "do not match yet",
 		"FD402 BundleDeployment cluster-one/gone":            "the values Secret of its Bundle fleet-local/gone is missing or different too",
 		"FD402 BundleDeployment cluster-one/gone-used":       "used the Secret with this hash at 2026-11-20T07:59:31Z",
-		"FD402 BundleDeployment cluster-one/gone-created":    `patch gitrepo apps --type=merge -p '{"spec":{"forceSyncGeneration":1}}'`,
+		"FD402 BundleDeployment cluster-one/gone-created":    `-n cluster-one patch bundledeployments.fleet.cattle.io gone-created --type=merge -p '{"spec":{"valuesHash":"","waitingForValues":true,"deploymentID":""}}'`,
 		"FD402 BundleDeployment cluster-one/gone-waiting":    "fleet-controller v0.14.4: it waits",
 		"FD402 BundleDeployment cluster-one/foreign":         `a Secret of type "Opaque" has its name`,
 		"FD403 BundleDeployment cluster-one/changed":         "fleet-controller v0.14.4: it does not repair this",
 		"FD403 BundleDeployment cluster-one/edited":          "field manager kubectl-edit changed the Secret at " + recent,
+		"FD403 BundleDeployment cluster-one/emptied":         `patch gitrepo apps --type=merge -p '{"spec":{"forceSyncGeneration":1}}'`,
 		"FD401 BundleDeployment cluster-one/labelled":        "do not match yet",
 		"FD404 Bundle fleet-local/gone":                      "does not exist",
 		"FD404 Bundle fleet-local/changed":                   "does not have the stated hash",
@@ -153,7 +163,7 @@ func TestValuesVersions(t *testing.T) {
 		"v0.12.0": {},
 		"v0.12.1": {"FD402 BundleDeployment cluster-one/gone": "updates no target", "FD403 BundleDeployment cluster-one/changed": "does not repair"},
 		"v0.14.3": {"FD402 BundleDeployment cluster-one/gone": "#4599", "FD403 BundleDeployment cluster-one/changed": "does not repair"},
-		"v0.15.3": {"FD402 BundleDeployment cluster-one/gone": "it waits", "FD403 BundleDeployment cluster-one/changed": "repairs this by itself"},
+		"v0.15.3": {"FD402 BundleDeployment cluster-one/gone": "it waits", "FD403 BundleDeployment cluster-one/changed": "stores empty current values"},
 		"dev":     {"FD402 BundleDeployment cluster-one/gone": "is not known", "FD403 BundleDeployment cluster-one/changed": "is not known"},
 	} {
 		e := newEstate(version)

@@ -42,7 +42,11 @@ func (o *valuesOwner) pendingReason() string {
 	case values.WaitsForIt:
 		return "the controller has set waitingForValues, and the agent deploys nothing until the controller has written the values again"
 	}
-	if s := o.facts.Secret; s != nil && s.Hash == o.facts.Owner.Hash {
+	s := o.facts.Secret
+	switch {
+	case s != nil && s.Emptied && o.facts.Owner.Current:
+		return "it has no current values yet"
+	case s != nil && s.Hash == o.facts.Owner.Hash:
 		return "it does not have its owner yet"
 	}
 	return "it and the stated hash do not match yet"

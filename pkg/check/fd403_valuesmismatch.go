@@ -6,29 +6,46 @@ import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 
 var valuesMismatch = Check{
 	Code: "FD403", Name: "ValuesMismatch", Severity: Error,
-	Title: "the values Secret of a BundleDeployment does not have the hash that the BundleDeployment states",
+	Title: "the values Secret of a BundleDeployment does not have the values that the BundleDeployment states",
 	Explain: "The agent accepts only values with the stated hash, and tries again without any message in the status. Somebody changed the Secret, or an update was interrupted. " +
-		"From 0.15.3 on the controller discards the hash and writes both again. Before, it tries again for ever, and updates no target of the bundle, until the Secret and the hash are written again.",
+		"From 0.15.3 on the controller discards the hash and writes both again; if deploymentID equals stagedDeploymentID, it then stores empty current values, and the next deploy of the same " +
+		"deployment id installs the defaults of the chart while Fleet reports Ready. Before, it tries again for ever, and updates no target of the bundle, until the Secret and the hash are written " +
+		"again. Empty current values beside staged values of the same deployment id are reported too.",
 	run: func(in *Input, report func(Finding)) {
 		for o := range in.valuesOwners() {
+			if o.deployment != nil && o.result.State == values.Emptied {
+				report(in.emptied(&o))
+				continue
+			}
 			if o.deployment == nil || o.result.State != values.Mismatch {
 				continue
 			}
 			f := o.finding("the values Secret of %s does not have the stated hash: the agent does not deploy the bundle", o.name())
 			f.Evidence = []string{o.why(), in.withOtherValues()}
-			f.Remediation = in.writeValues(&o)
-			report(f)
+			report(in.writeValues(&o, f))
 		}
 	},
+}
+
+// emptied is the finding about a Secret that lost its current values.
+func (in *Input) emptied(o *valuesOwner) Finding {
+	f := o.finding("the values Secret of %s has no current values, although its deployment has values: the next deploy installs the defaults of the chart", o.name())
+	f.Evidence = []string{"deploymentID equals stagedDeploymentID, and only stagedValues has values", o.why(),
+		"if the agent has deployed since, the objects may have the defaults of the chart, and Fleet reports them as ready"}
+	if o.deployment.GitRepo == "" {
+		return in.writeValues(o, f)
+	}
+	f.Remediation = in.redeploy(o.deployment) // the objects may have the defaults already
+	return f
 }
 
 // withOtherValues describes what the controller does if the hash of the Secret is another one.
 func (in *Input) withOtherValues() string {
 	switch c := in.controller(); {
 	case c.RepairsMismatch():
-		return in.controllerVersion() + ": it repairs this by itself when it processes the Bundle"
+		return in.controllerVersion() + ": it writes both again when it processes the Bundle, but stores empty current values if deploymentID equals stagedDeploymentID"
 	case c.Known:
 		return in.controllerVersion() + ": it does not repair this, and updates no target of the bundle (rancher/fleet#4962)"
 	}
-	return in.controllerVersion() + ": 0.15.3 and later repair this by themselves, earlier versions do not"
+	return in.controllerVersion() + ": 0.15.3 and later write both again, with empty current values if deploymentID equals stagedDeploymentID; earlier versions do not"
 }

@@ -116,18 +116,35 @@ func (in *Input) showSecret(r object.Ref) string {
 	return in.Commands.kubectl(r) + " get secret " + shellescape.Quote(r.Name) + " --show-labels"
 }
 
-// writeValues returns the command that makes Fleet write the values of the owner again.
-func (in *Input) writeValues(o *valuesOwner) string {
-	if o.deployment != nil && o.deployment.GitRepo != "" {
-		return in.redeploy(o.deployment)
-	}
+// writeBundleValues returns the command that makes the job of the GitRepo write the values of a Bundle again.
+func (in *Input) writeBundleValues(o *valuesOwner) string {
 	for _, g := range in.Desired.GitRepos {
-		if o.deployment == nil && g.Namespace == o.bundle.Namespace && g.Name == o.bundle.Labels[fleet.RepoLabel] {
+		if g.Namespace == o.bundle.Namespace && g.Name == o.bundle.Labels[fleet.RepoLabel] {
 			return in.forceSync(g.Namespace+"/"+g.Name, g.Spec.ForceSyncGeneration+1)
 		}
 	}
-	return "change an option of the bundle, so that Fleet deploys it again and writes its values"
+	return "apply the bundle again, which writes its values"
 }
+
+// discardHash makes the controller write the values of a BundleDeployment again, and store them as current (docs/fleet-behavior.md, 6.3).
+const discardHash = `{"spec":{"valuesHash":"","waitingForValues":true,"deploymentID":""}}`
+
+// writeValues adds to a finding how to make the controller write the values of a BundleDeployment again, without a deploy.
+func (in *Input) writeValues(o *valuesOwner, f Finding) Finding {
+	namespace, name, found := strings.Cut(o.deployment.Bundle, "/")
+	if !found {
+		f.Remediation = "restore the Bundle of the BundleDeployment: only the controller can write the values"
+		return f
+	}
+	f.Remediation = fmt.Sprintf("%s patch bundledeployments.fleet.cattle.io %s --type=merge -p '%s'",
+		in.Commands.kubectl(o.deployment.Ref()), shellescape.Quote(o.deployment.Name), discardHash)
+	f.Evidence = append(f.Evidence, fmt.Sprintf("then make the controller process the Bundle: %s%s annotate bundles.fleet.cattle.io %s --overwrite fleetdoctor.io/reconcile=%d",
+		in.Commands.Kubectl, inNamespace(namespace), shellescape.Quote(name), in.Now().Unix()), caution)
+	return f
+}
+
+// caution applies to the discarded hash.
+const caution = "caution: clear valuesHash only together with deploymentID: if deploymentID equals stagedDeploymentID, the current values would be stored empty"
 
 // brokenValues reports whether a values Secret is missing or wrong.
 func brokenValues(s values.State) bool {

@@ -132,6 +132,7 @@ func (v *valuesReader) secret(o source.Object, secretType string) (state.ValuesK
 		out.Hash, err = values.Hash(secretType, data)
 		masked := v.out.Captured && values.Masked(secretType, data)
 		out.HashKnown = err == nil && !masked
+		out.Emptied = out.HashKnown && values.LostValues(secretType, data)
 	}
 	return state.ValuesKey{Type: secretType, Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}, out, nil
 }

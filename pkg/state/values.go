@@ -56,6 +56,7 @@ func (v *Values) Facts(k ValuesKey, owner values.Owner) values.Facts {
 func DeploymentOwner(bd *v1alpha1.BundleDeployment, bundle *v1alpha1.Bundle) values.Owner {
 	out := ownerOf(BundleDeployment, bd, bd.ManagedFields)
 	out.Hash, out.Waiting = bd.Spec.ValuesHash, bd.Spec.WaitingForValues
+	out.Current = bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Spec.StagedDeploymentID
 	out.Behind = bundle != nil && bundle.Status.ObservedGeneration > 0 && bundle.Status.ObservedGeneration < bundle.Generation
 	if s := bd.Spec; s.DeploymentID != "" && s.DeploymentID == s.StagedDeploymentID && s.DeploymentID == bd.Status.AppliedDeploymentID {
 		for _, c := range bd.Status.Conditions {

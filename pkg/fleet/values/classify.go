@@ -21,6 +21,8 @@ type Owner struct {
 	Deleting bool
 	// Behind is true if the Bundle's controller has not observed the present spec of the Bundle.
 	Behind bool
+	// Current is true if deploymentID equals stagedDeploymentID, so that the current values are the staged ones.
+	Current bool
 	// Changed is the time of the last change of its spec or metadata; zero if it is not known.
 	Changed time.Time
 	// Used is the last time at which Fleet is known to have used the Secret with this hash; zero if it is not known.
@@ -33,6 +35,8 @@ type Secret struct {
 	// Hash is the valuesHash for its data. It is not known if HashKnown is false.
 	Hash      string
 	HashKnown bool
+	// Emptied is true if it has staged values and no current ones.
+	Emptied bool
 	// OwnerKind and OwnerUID are those of its controller or, without a controller, of its first owner.
 	OwnerKind, OwnerUID string
 	Deleting            bool
@@ -66,6 +70,7 @@ const (
 	Mismatch State = "Mismatch" // it does not have the hash that its owner states
 	Leftover State = "Leftover" // it exists and is not needed
 	Foreign  State = "Foreign"  // a Secret of another type has its name
+	Emptied  State = "Emptied"  // it has the stated hash, and lost the current values
 	Unknown  State = "Unknown"  // it could not be read
 	Repair   State = "Repair"   // the controller has discarded the hash, and writes the values again
 )
@@ -148,6 +153,8 @@ func Classify(f Facts, now time.Time, c Controller) Result {
 		return Result{State: Foreign, Reason: Equal, Since: s.Changed}
 	case o.Waiting:
 		return Result{State: Repair, Reason: WaitsForIt, Since: f.changed()}
+	case s.Emptied && o.Current:
+		return f.lasting(now, Emptied)
 	}
 	return f.owned(now)
 }

@@ -59,6 +59,11 @@ func Hash(secretType string, data map[string][]byte) (string, error) {
 	return DeploymentHash(data[KeyValues], data[KeyStaged]), nil
 }
 
+// LostValues reports whether the Secret of a BundleDeployment has staged values and no current ones.
+func LostValues(secretType string, data map[string][]byte) bool {
+	return secretType == DeploymentType && len(data[KeyValues]) == 0 && len(data[KeyStaged]) > 0
+}
+
 // Masked reports whether a capture replaced the data of a Secret: Fleet stores each value as a JSON object, and a Secret without values only if it is
 // not needed. The hash of such a Secret is not known.
 func Masked(secretType string, data map[string][]byte) bool {

@@ -71,6 +71,25 @@ func TestHashIgnores(t *testing.T) {
 	}
 }
 
+// TestLostValues recognises staged values without current ones, which only the Secret of a BundleDeployment can have.
+func TestLostValues(t *testing.T) {
+	for _, tt := range []struct {
+		secretType, values, staged string
+		want                       bool
+	}{
+		{DeploymentType, "", "{}", true},
+		{DeploymentType, "{}", "{}", false},
+		{DeploymentType, "{}", "", false},
+		{DeploymentType, "", "", false},
+		{BundleType, "", "{}", false},
+	} {
+		data := map[string][]byte{KeyValues: []byte(tt.values), KeyStaged: []byte(tt.staged)}
+		if got := LostValues(tt.secretType, data); got != tt.want {
+			t.Errorf("%+v: %v", tt, got)
+		}
+	}
+}
+
 // TestMasked recognises data that Fleet did not write.
 func TestMasked(t *testing.T) {
 	for _, tt := range []struct {
