@@ -34,18 +34,16 @@ var valuesPending = Check{
 }
 
 func (o *valuesOwner) pendingReason() string {
-	switch o.result.Reason {
-	case values.NoTime:
-		return "it and the stated hash do not match, and the data do not show when they last changed"
-	case values.OwnerBehind:
-		return "it and the stated hash do not match, and the controller has not observed the last change of the Bundle"
-	case values.WaitsForIt:
-		return "the controller has set waitingForValues, and the agent deploys nothing until the controller has written the values again"
-	}
 	s := o.facts.Secret
-	switch {
-	case s != nil && s.Emptied && o.facts.Owner.Current:
+	switch emptied := s != nil && s.Emptied && o.facts.Owner.Current; {
+	case emptied && o.result.State == values.Pending:
 		return "it has no current values yet"
+	case o.result.Reason == values.NoTime:
+		return "it and the stated hash do not match, and the data do not show when they last changed"
+	case o.result.Reason == values.OwnerBehind:
+		return "it and the stated hash do not match, and the controller has not observed the last change of the Bundle"
+	case o.result.Reason == values.WaitsForIt:
+		return "the controller has set waitingForValues, and the agent deploys nothing until the controller has written the values again"
 	case s != nil && s.Hash == o.facts.Owner.Hash:
 		return "it does not have its owner yet"
 	}

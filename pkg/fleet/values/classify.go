@@ -105,7 +105,7 @@ type Result struct {
 	Since time.Time
 }
 
-// Suspect reports whether a Secret must be read again, together with its owner, before it is called missing, different or left over.
+// Suspect reports whether a Secret must be read again, together with its owner, before it is called missing, different, emptied or left over.
 func (f Facts) Suspect() bool {
 	switch s := f.Secret; {
 	case f.Owner.Deleting, !f.Read:
@@ -113,7 +113,7 @@ func (f Facts) Suspect() bool {
 	case f.Owner.Hash == "":
 		return s != nil && s.Type == f.Type
 	default:
-		return s == nil || s.Type != f.Type || s.HashKnown && s.Hash != f.Owner.Hash
+		return s == nil || s.Type != f.Type || s.HashKnown && s.Hash != f.Owner.Hash || s.Emptied && f.Owner.Current
 	}
 }
 

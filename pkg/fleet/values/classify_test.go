@@ -99,11 +99,11 @@ func TestClassify(t *testing.T) {
 		{"masked", facts(func(f *Facts) { f.Secret.Hash, f.Secret.HashKnown = "", false }), Unknown, HashUnknown, false},
 		{"equal, but waiting", facts(func(f *Facts) { f.Owner.Waiting = true }), Repair, WaitsForIt, false},
 
-		{"current values emptied", facts(func(f *Facts) { f.Secret.Emptied, f.Owner.Current = true, true }), Emptied, Lasting, false},
+		{"current values emptied", facts(func(f *Facts) { f.Secret.Emptied, f.Owner.Current = true, true }), Emptied, Lasting, true},
 		{"no current values yet", facts(func(f *Facts) { f.Secret.Emptied = true }), OK, Equal, false},
 		{"current values emptied a moment ago", facts(func(f *Facts) {
 			f.Secret.Emptied, f.Owner.Current, f.Secret.Changed = true, true, ago(young)
-		}), Pending, Recent, false},
+		}), Pending, Recent, true},
 
 		{"another type", facts(func(f *Facts) { f.Secret.Type, f.Secret.Hash = "Opaque", "" }), Foreign, "", true},
 		{"another type, the right data", facts(func(f *Facts) { f.Secret.Type = "Opaque" }), Foreign, Equal, true},
