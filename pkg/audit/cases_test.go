@@ -83,6 +83,8 @@ type expected struct {
 	Error string `json:"error"`
 	// BundleDeployments are all bundle deployments of the report, by "namespace/name" or by the bundle id.
 	BundleDeployments map[string]expectedDeployment `json:"bundleDeployments"`
+	// Levels are all aggregates of the report, by "Kind namespace/name". They are only compared if there are any.
+	Levels map[string]expectedLevel `json:"levels"`
 	// Findings are all findings with a code in completeCodes, and some with other codes. The value is a required part of the finding's text. If
 	// two bundles have the same finding, the key includes the deployment: "FD101 ConfigMap a/b @cluster/bundle".
 	Findings map[string]string `json:"findings"`
@@ -95,6 +97,14 @@ type expected struct {
 	Notes []string `json:"notes"`
 	// Secrets are values that must not be in the report.
 	Secrets []string `json:"secrets"`
+}
+
+// expectedLevel are the numbers of an aggregate: "ready/desired" objects and bundle deployments. A number that Fleet does not report is empty.
+type expectedLevel struct {
+	Objects             string `json:"objects"`
+	Deployments         string `json:"deployments"`
+	ReportedObjects     string `json:"reportedObjects"`
+	ReportedDeployments string `json:"reportedDeployments"`
 }
 
 type expectedDeployment struct {
@@ -232,6 +242,9 @@ func (e *expected) check(t *testing.T, got *report.Audit) {
 	if diff := cmp.Diff(e.BundleDeployments, seen, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("bundle deployments (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff(e.Levels, levelsOf(got)); e.Levels != nil && diff != "" {
+		t.Errorf("levels (-want +got):\n%s", diff)
+	}
 	e.checkFindings(t, got.Findings)
 	var gaps []string
 	for _, g := range got.Gaps {
@@ -245,6 +258,26 @@ func (e *expected) check(t *testing.T, got *report.Audit) {
 			t.Errorf("secret %d is in the report", i)
 		}
 	}
+}
+
+// levelsOf converts the aggregates of a report to the form of an expectation.
+func levelsOf(got *report.Audit) map[string]expectedLevel {
+	out := map[string]expectedLevel{}
+	for kind, all := range map[string][]report.Aggregate{"GitRepo": got.GitRepos, "HelmOp": got.HelmOps, "Bundle": got.Bundles,
+		"Cluster": got.Clusters, "ClusterGroup": got.ClusterGroups} {
+		for _, a := range all {
+			l := expectedLevel{Objects: fmt.Sprintf("%d/%d", a.Actual.Counts.Ready, a.Actual.Counts.Desired),
+				Deployments: fmt.Sprintf("%d/%d", a.Actual.ReadyBundleDeployments, a.Actual.BundleDeployments)}
+			if r := a.Reported; r != nil && r.Ready != nil && r.DesiredReady != nil {
+				l.ReportedObjects = fmt.Sprintf("%d/%d", *r.Ready, *r.DesiredReady)
+			}
+			if r := a.Reported; r != nil && r.ReadyBundleDeployments != nil && r.BundleDeployments != nil {
+				l.ReportedDeployments = fmt.Sprintf("%d/%d", *r.ReadyBundleDeployments, *r.BundleDeployments)
+			}
+			out[kind+" "+a.Namespace+"/"+a.Name] = l
+		}
+	}
+	return out
 }
 
 // stateOf converts a bundle deployment to the form of an expectation. It leaves out the optional fields that the expectation does not set.
