@@ -54,6 +54,7 @@ type blockers struct {
 	byName      map[[2]string]*resolve.BundleDeployment // by namespace and name
 	byNamespace map[string][]*resolve.BundleDeployment  // by namespace
 	bundles     map[string]*v1alpha1.Bundle             // by "namespace/name"
+	never       map[*v1alpha1.Cluster]bool              // those whose agents have never reported
 }
 
 // values returns why the values of a bundle deployment keep its agent from deploying it, as a sentence; empty if they do not, or if it is not known.
@@ -72,7 +73,10 @@ func (c *blockers) values(d *resolve.BundleDeployment) string {
 // the data does not show the cause.
 func (in *Input) Blockers() func(*resolve.BundleDeployment) []Blocker {
 	c := blockers{in: in, clusters: map[string]*v1alpha1.Cluster{}, byName: map[[2]string]*resolve.BundleDeployment{}, byNamespace: map[string][]*resolve.BundleDeployment{},
-		bundles: map[string]*v1alpha1.Bundle{}}
+		bundles: map[string]*v1alpha1.Bundle{}, never: map[*v1alpha1.Cluster]bool{}}
+	for _, a := range in.Agents() {
+		c.never[a.Cluster] = a.Silent
+	}
 	for _, b := range in.Desired.Bundles {
 		c.bundles[b.Namespace+"/"+b.Name] = b
 	}
@@ -144,6 +148,9 @@ func (c *blockers) silent(d *resolve.BundleDeployment) string {
 	cluster := c.clusters[d.Namespace]
 	if cluster == nil || c.in.Now().IsZero() {
 		return ""
+	}
+	if c.never[cluster] {
+		return "was imported and has never reported"
 	}
 	seen, err := time.Parse(time.RFC3339, cluster.Status.Agent.LastSeen)
 	if err != nil || !c.in.late(seen, silentAfter) {
