@@ -22,7 +22,7 @@ var repoClusters = Check{
 				return
 			}
 			t.bugs = func(number) []*fleet.Bug { return []*fleet.Bug{&fleet.BugReadyClusters} }
-			n := of("clusters ready", share{s.ReadyClusters, *s.DesiredReadyClusters}, share{reported.ReadyClusters, reported.DesiredReadyClusters},
+			n := of(clustersReady, share{s.ReadyClusters, *s.DesiredReadyClusters}, share{reported.ReadyClusters, reported.DesiredReadyClusters},
 				share{actual.ReadyClusters, actual.DesiredReadyClusters})
 			if n.reported != n.actual {
 				in.reportWrong(t, []number{n}, Finding{Remediation: in.describe(a)}, report)

@@ -27,6 +27,8 @@ type parts struct {
 	// quiet is true if all are ready, also according to their statuses. newest is then the time of their last change.
 	quiet  bool
 	newest string
+	// lasting are those that have not been ready for longer than any delay of Fleet.
+	lasting []lasting
 	// truncated is true if the lists of one may be truncated. bulk is true if old versions of Fleet count objects of one in a wrong state, because it is
 	// not applied or has extra objects.
 	truncated, bulk bool
@@ -61,6 +63,7 @@ func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
 		c := x.reported.Counts
 		p.quiet = p.quiet && x.reported.State == fleet.Ready && x.actual.State == fleet.Ready && c.Ready == c.DesiredReady && asOf != ""
 		p.newest = max(p.newest, asOf)
+		p.lasting = append(p.lasting, in.lasting(d, x)...)
 	}
 	return p, true
 }
@@ -81,7 +84,12 @@ type number struct {
 	reportedText, actualText string
 }
 
-const objectsReady = "objects ready"
+// The nouns of numbers.
+const (
+	objectsReady     = "objects ready"
+	deploymentsReady = "bundle deployments ready"
+	clustersReady    = "clusters ready"
+)
 
 // of returns a number without details.
 func of(what string, reported, expected, actual share) number {
@@ -105,7 +113,7 @@ func wrongCounts(reported *v1alpha1.ResourceCounts, expected, actual v1alpha1.Re
 
 // wrongSummary returns the number of bundle deployments of an aggregate if it is wrong.
 func wrongSummary(reported *v1alpha1.Summary, expected, actual v1alpha1.Summary) []number {
-	if n := of("bundle deployments ready", shareOfSummary(*reported), shareOfSummary(expected), shareOfSummary(actual)); n.reported != n.actual {
+	if n := of(deploymentsReady, shareOfSummary(*reported), shareOfSummary(expected), shareOfSummary(actual)); n.reported != n.actual {
 		return []number{n}
 	}
 	return nil
@@ -176,6 +184,9 @@ func (in *Input) whyTotal(t totals, wrong []number) explanation {
 	if p.quiet && len(p.actual) > 0 && n.reported.desired <= n.actual.desired && in.longAgo(parsed(p.newest), settled) &&
 		(t.Kind != state.ClusterKind || parsed(t.recomputed).Sub(parsed(p.newest)) > settled && in.longAgo(parsed(t.recomputed), settled)) {
 		return explanation{Unexplained, "its deployments have not changed since " + p.newest}
+	}
+	if l, ok := t.lasting(n); ok {
+		return explanation{Unexplained, l.key + " has not been ready since " + l.since}
 	}
 	return explanation{Lag, t.lag}
 }
