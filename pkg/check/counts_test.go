@@ -31,6 +31,7 @@ type world struct {
 	repo              *v1alpha1.GitRepo
 	agent, controller string
 	objects           []evaluate.Object
+	clusters          []*v1alpha1.Cluster // without deployments
 }
 
 func newWorld() *world {
@@ -73,11 +74,13 @@ func (w *world) input() *Input {
 	}
 	w.d.On.State.Workloads = map[string]state.Workload{"": {Version: w.agent}}
 	f := in.Desired.Fleet
-	f.Clusters, f.Bundles, f.GitRepos, f.ControllerVersion = []*v1alpha1.Cluster{w.cluster}, []*v1alpha1.Bundle{w.bundle}, []*v1alpha1.GitRepo{w.repo}, w.controller
+	f.Clusters, f.Bundles, f.GitRepos, f.ControllerVersion = append(w.clusters, w.cluster), []*v1alpha1.Bundle{w.bundle}, []*v1alpha1.GitRepo{w.repo}, w.controller
+	f.BundleDeployments = []*v1alpha1.BundleDeployment{w.d.BD}
 	f.Coverage = map[string]source.Coverage{}
 	for _, k := range state.Kinds {
 		f.Coverage[k.Name] = source.Covered()
 	}
+	f.Coverage[state.BundleNamespaceMapping] = source.Covered()
 	in.Source.TakenAt = now
 	in.Deployments = nil
 	in.Complete(in.Desired.Deployments, []evaluate.Evaluated{{Deployments: []*evaluate.BundleDeployment{w.d}}})
@@ -192,6 +195,7 @@ func TestCauses(t *testing.T) {
 			w.d.BD.Status.NonReadyStatus, w.d.BD.Status.Ready = make([]v1alpha1.NonReadyStatus, 10), false
 		}, nil},
 		{"a rollout", func(w *world) {
+			w.targets("two", "three")
 			w.bundle.Status.Summary = v1alpha1.Summary{DesiredReady: 3, Ready: 1, Pending: 2}
 		}, map[string]Cause{"FD204": PendingRollout}},
 		{"a left over deployment", func(w *world) {

@@ -13,10 +13,11 @@ import (
 var repoClusters = Check{
 	Code: "FD204", Name: "RepoClusters", Severity: Warning,
 	Title: "a GitRepo or HelmOp reports another number of ready clusters than it has",
-	Explain: "A cluster is ready if all its deployments of the GitRepo are. Fleet counts only clusters that have a deployment: targets that a rollout has not reached " +
-		"are missing. Fleet 0.10 reports the clusters of one bundle.",
+	Explain: "A cluster is ready if all deployments of the GitRepo that its bundles target there exist and are ready. Fleet counts the clusters that have a deployment: it omits those that " +
+		"a rollout has not reached or whose deployment is absent (FD302), and includes those with a deployment that is left over (FD301). If the targets are not known for certain, " +
+		"the deployments that exist are counted. Fleet 0.10 reports the clusters of one bundle.",
 	run: func(in *Input, report func(Finding)) {
-		pending := in.pendingTargets()
+		bundles := in.bundlesOfRepos()
 		in.eachRepo(func(a *evaluate.Aggregate, t totals, s *v1alpha1.Status, reported, actual fleet.RepoTotals) {
 			if s.DesiredReadyClusters == nil {
 				return
@@ -24,30 +25,60 @@ var repoClusters = Check{
 			t.bugs = func(number) []*fleet.Bug { return []*fleet.Bug{&fleet.BugReadyClusters} }
 			n := of(clustersReady, share{s.ReadyClusters, *s.DesiredReadyClusters}, share{reported.ReadyClusters, reported.DesiredReadyClusters},
 				share{actual.ReadyClusters, actual.DesiredReadyClusters})
-			if n.reported != n.actual {
-				in.reportWrong(t, []number{n}, Finding{Remediation: in.describe(a)}, report)
-				return
+			f := Finding{Remediation: in.describe(a)}
+			if x, known := in.expectedOf(a, t.parts.actual, bundles[[2]string{a.Kind, a.Key()}]); known && x.differs() {
+				targeted := fleet.TotalsOfRepo(x.members)
+				t.partsAs = "the clusters that its bundles target"
+				if n.reported == n.expected && n.expected == n.actual {
+					t.why = x.why()
+				} else {
+					f.Evidence = []string{x.why().words}
+				}
+				n = of(n.what, n.reported, n.expected, share{targeted.ReadyClusters, targeted.DesiredReadyClusters})
 			}
-			if b := pending[[2]string{a.Kind, a.Key()}]; b != nil && b.Status.Summary.DesiredReady > n.reported.desired {
-				f := Finding{Object: Ref(a.Kind, a.Object.GetNamespace(), a.Object.GetName()), AsOf: b.Reported().AsOf, Cause: PendingRollout, Remediation: in.describe(a)}
-				f.Message = fmt.Sprintf("%s%s reports %s clusters ready, its bundle %s has %d targets: the rollout has not reached %d of them", t.kind, a.Key(), n.reported,
-					b.Name, b.Status.Summary.DesiredReady, b.Status.Summary.Pending)
-				report(f)
+			if n.reported != n.actual {
+				in.reportWrong(t, []number{n}, f, report)
 			}
 		})
 	},
 }
 
-// pendingTargets returns, for each GitRepo and HelmOp by kind and "namespace/name", the Bundle with the most targets among those of which a target has
-// no bundle deployment yet. The number of targets is the one that the Bundle reports; the matcher of targets can replace it.
-func (in *Input) pendingTargets() map[[2]string]*v1alpha1.Bundle {
-	out := map[[2]string]*v1alpha1.Bundle{}
+// bundlesOfRepos returns the Bundles of each GitRepo and HelmOp, by kind and "namespace/name".
+func (in *Input) bundlesOfRepos() map[[2]string][]*v1alpha1.Bundle {
+	out := map[[2]string][]*v1alpha1.Bundle{}
 	for _, b := range in.Desired.Bundles {
-		s := b.Status.Summary
-		repo, ok := repoOf(b)
-		if last := out[repo]; ok && s.Pending > 0 && (last == nil || last.Status.Summary.DesiredReady < s.DesiredReady) {
-			out[repo] = b
+		if repo, ok := repoOf(b); ok {
+			out[repo] = append(out[repo], b)
 		}
 	}
 	return out
+}
+
+// expectedClusters compares the deployments of a GitRepo or HelmOp with those that the targets of its bundles expect.
+type expectedClusters struct {
+	// members are the deployments that are expected. Those that do not exist are Pending.
+	members []fleet.Member
+	// pending, absent and leftover count the deployments that differ; first describes the first of each.
+	pending, absent, leftover int
+	first                     struct{ pending, absent, leftover string }
+}
+
+func (x *expectedClusters) differs() bool { return x.pending+x.absent+x.leftover > 0 }
+
+// why explains why Fleet counts other clusters than those that are targeted.
+func (x *expectedClusters) why() explanation {
+	switch {
+	case x.absent > 0:
+		return explanation{Unexplained, fmt.Sprintf("%s not exist, such as that of %s (FD302)", doNot(x.absent, "targeted deployment"), x.first.absent)}
+	case x.leftover > 0:
+		return explanation{Unexplained, fmt.Sprintf("it counts %s, such as %s (FD301)", count(x.leftover, "leftover deployment"), x.first.leftover)}
+	}
+	return explanation{PendingRollout, fmt.Sprintf("the rollout of %s has not reached %s", x.first.pending, count(x.pending, "targeted deployment"))}
+}
+
+func doNot(n int, what string) string {
+	if n == 1 {
+		return count(n, what) + " does"
+	}
+	return count(n, what) + " do"
 }

@@ -20,14 +20,9 @@ var leftover = Check{
 		"Deleting it uninstalls the release from the cluster, with everything that the objects contain.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
-			if d.BD == nil || deleting(d.BD) || in.young(d.BD) {
-				continue
-			}
-			b, c := in.targets().bundles[d.Bundle], in.targets().clusters[d.Namespace]
-			if b == nil || c == nil || deleting(b) || deleting(c) || !observed(b) || d.Name != b.Name || len(b.Spec.Targets) == 0 {
-				continue // Fleet writes no bundle without targets, so a capture may have left them out
-			}
-			if r, ok := in.Targets(b).On(c.Namespace, c.Name); ok && r.Outcome == targeting.Excluded {
+			if left, certain := in.leftOver(d); left && certain {
+				b, c := in.targets().bundles[d.Bundle], in.targets().clusters[d.Namespace]
+				r, _ := in.Targets(b).On(c.Namespace, c.Name)
 				report(in.leftover(d, b, r))
 			}
 		}

@@ -131,6 +131,7 @@ type totals struct {
 	recomputed string
 	lag        string // why the numbers can be old, as a sentence
 	cluster    *v1alpha1.Cluster
+	why        explanation // if it is known already
 }
 
 // reportWrong reports the wrong numbers of an aggregate in one finding.
@@ -163,6 +164,9 @@ func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Fi
 // whyTotal explains why numbers of an aggregate are wrong.
 func (in *Input) whyTotal(t totals, wrong []number) explanation {
 	p, n := t.parts, wrong[0]
+	if t.why.cause != "" {
+		return t.why
+	}
 	if n.reported == n.expected && p.wrong != nil {
 		return explanation{in.view(p.wrong).why.cause, "it adds up the wrong counts of " + p.wrong.Key() + " (FD201)"}
 	}
