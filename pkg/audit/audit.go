@@ -48,7 +48,7 @@ type Options struct {
 	Predict bool
 	// Clusters returns the clusters that are read in addition to the source, for Fleet's objects of the source; nil reads no other cluster.
 	Clusters func(*state.Fleet) ([]Cluster, []source.Gap)
-	// Pause waits before values Secrets that seem to be missing or different are read a second time; nil is collect.Pause.
+	// Pause waits before values Secrets that seem to be missing or different, and numbers that seem to be wrong, are read again; nil is collect.Pause.
 	Pause func(context.Context) error
 	// Progress receives the progress of the audit; nil if it is not needed. It is called from several goroutines.
 	Progress func(collect.Progress)
@@ -143,6 +143,9 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	}
 	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, options: o, clusters: r.clusters}
 	out.Findings = check.Run(out.Input())
+	if err := out.settleLag(ctx, r.Reader); err != nil {
+		return nil, err
+	}
 	if err := out.confirm(ctx, r.Reader); err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func TestConfirm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.source.faulty = faulty{Source: s}
-			result, err := audit.Run(t.Context(), tc.source, audit.Options{StatusOnly: true})
+			result, err := audit.Run(t.Context(), tc.source, audit.Options{StatusOnly: true, Pause: noPause})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -83,6 +83,9 @@ type Finding struct {
 	// DependsOn are objects of Fleet, present or absent, from which the finding follows. If one of them changes while a cluster is read, the finding is
 	// not certain.
 	DependsOn []object.Ref
+	// Compares are the objects of Fleet of which numbers are compared, if the difference may be one that Fleet is about to correct: then the objects
+	// change.
+	Compares []object.Ref
 	// Cause is why a number is wrong, for findings about numbers; empty for others.
 	Cause Cause
 }

@@ -9,13 +9,14 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 var deploymentCounts = Check{
 	Code: "FD201", Name: "DeploymentCounts", Severity: Warning,
 	Title: "the counts of a BundleDeployment are not those of its objects",
 	Explain: "The audit counts the live objects as Fleet's agent counts them: its missing objects include unowned ones. `cause` in the report says why the numbers differ. " +
-		"A difference of cause Lag ends after some seconds. Deployments with objects that could not be evaluated, and those that have not applied the current deployment id, are not compared.",
+		"On a live cluster, a difference of cause Lag is reported only if the status does not change within five seconds. Deployments with objects that could not be evaluated, and those that have not applied the current deployment id, are not compared.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			a := in.view(d)
@@ -27,7 +28,9 @@ var deploymentCounts = Check{
 				reported = detailed(a.reported.Counts) // only the details differ
 			}
 			f := onDeployment(d, "%s reports %s objects ready, %s are%s: %s", d.Key(), reported, shareOf(a.actual.Counts), inWords(a.actual.Counts), a.why.words)
-			f.Cause = a.why.cause
+			if f.Cause = a.why.cause; f.Cause == Lag {
+				f.Compares = []object.Ref{d.Ref()}
+			}
 			if c := d.Counts; c.Unowned > 0 {
 				f.Evidence = append(f.Evidence, fmt.Sprintf("of the missing objects, %d exist and are not owned", c.Unowned))
 			}

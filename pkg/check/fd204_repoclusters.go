@@ -26,7 +26,8 @@ var repoClusters = Check{
 			n := of(clustersReady, share{s.ReadyClusters, *s.DesiredReadyClusters}, share{reported.ReadyClusters, reported.DesiredReadyClusters},
 				share{actual.ReadyClusters, actual.DesiredReadyClusters})
 			f := Finding{Remediation: in.describe(a)}
-			if x, known := in.expectedOf(a, t.parts.actual, bundles[[2]string{a.Kind, a.Key()}]); known && x.differs() {
+			t.bundles = bundles[[2]string{a.Kind, a.Key()}]
+			if x, known := in.expectedOf(a, t.parts.actual, t.bundles); known && x.differs() {
 				targeted := fleet.TotalsOfRepo(x.members)
 				t.partsAs = "the clusters that its bundles target"
 				if n.reported == n.expected && n.expected == n.actual {

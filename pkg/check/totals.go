@@ -9,6 +9,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -132,6 +133,8 @@ type totals struct {
 	lag        string // why the numbers can be old, as a sentence
 	cluster    *v1alpha1.Cluster
 	why        explanation // if it is known already
+	// bundles are those of which the targets are compared.
+	bundles []*v1alpha1.Bundle
 }
 
 // reportWrong reports the wrong numbers of an aggregate in one finding.
@@ -146,6 +149,7 @@ func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Fi
 	why := in.whyTotal(t, wrong)
 	r := t.Object.Reported()
 	f.Object, f.AsOf, f.Cause = Ref(t.Kind, t.Object.GetNamespace(), t.Object.GetName()), r.AsOf, why.cause
+	f.Compares = t.compares(why.cause)
 	f.Message = t.kind + t.Key() + " " + lines[0] + ": " + why.words
 	f.Evidence = append(lines[1:], f.Evidence...)
 	if p := t.parts; p.unread > 0 {
@@ -159,6 +163,27 @@ func (in *Input) reportWrong(t totals, wrong []number, f Finding, report func(Fi
 		f.Evidence = append(f.Evidence, "the version of Fleet's controller is not known: it may have a known bug")
 	}
 	report(f)
+}
+
+// compares returns the objects of which numbers are compared, if Fleet may be about to correct a difference of this cause.
+func (t *totals) compares(cause Cause) []object.Ref {
+	if cause != Lag && cause != PendingRollout {
+		return nil
+	}
+	out := []object.Ref{Ref(t.Kind, t.Object.GetNamespace(), t.Object.GetName())}
+	for _, b := range t.bundles {
+		out = append(out, Ref(state.Bundle, b.Namespace, b.Name))
+	}
+	if t.Kind == state.ClusterGroup {
+		for _, c := range t.Clusters {
+			out = append(out, Ref(c.Kind, c.Object.GetNamespace(), c.Object.GetName()))
+		}
+		return out
+	}
+	for _, d := range t.BundleDeployments {
+		out = append(out, d.Ref())
+	}
+	return out
 }
 
 // whyTotal explains why numbers of an aggregate are wrong.

@@ -5,7 +5,6 @@ package collect
 import (
 	"context"
 	"maps"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,6 +25,7 @@ type identity struct {
 	deleting   bool
 	generation int64
 	labels     map[string]string
+	version    string // is not compared by equal: the controller updates a status all the time
 }
 
 func (a identity) equal(b identity) bool {
@@ -34,7 +34,7 @@ func (a identity) equal(b identity) bool {
 
 // identityOf returns the identity of an object. The controller updates a BundleDeployment all the time, so only its existence counts.
 func identityOf(kind string, m metav1.Object) identity {
-	out := identity{exists: true, uid: m.GetUID(), deleting: m.GetDeletionTimestamp() != nil}
+	out := identity{exists: true, uid: m.GetUID(), deleting: m.GetDeletionTimestamp() != nil, version: m.GetResourceVersion()}
 	if kind != state.BundleDeployment {
 		out.generation, out.labels = m.GetGeneration(), m.GetLabels()
 	}
@@ -78,15 +78,8 @@ func (r *Reader) Changed(ctx context.Context, f *state.Fleet, refs []object.Ref)
 
 // identities lists the objects of a kind in the namespaces of some of them.
 func (r *Reader) identities(ctx context.Context, kind string, wanted map[object.Ref]bool) (map[object.Ref]identity, source.Coverage, error) {
-	seen := map[string]bool{}
-	for ref := range wanted {
-		seen[ref.Namespace] = true
-	}
-	namespaces := slices.Sorted(maps.Keys(seen))
-	q := source.Query{Kind: v1alpha1.Kind(kind), Namespaces: namespaces, MetadataOnly: true}
-	if len(namespaces) > manyNamespaces {
-		q.Namespaces, q.Fallback = nil, namespaces
-	}
+	q := listOf(kind, wanted)
+	q.MetadataOnly = true
 	out := map[object.Ref]identity{}
 	cover, err := r.list(ctx, q, func(o source.Object) error {
 		var m struct {

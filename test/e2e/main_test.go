@@ -63,11 +63,17 @@ func run(ctx context.Context, t *testing.T, args ...string) result {
 // runWith runs the program in another environment.
 func runWith(ctx context.Context, t *testing.T, env verb.Environment, args ...string) result {
 	t.Helper()
+	if env.Pause == nil {
+		env.Pause = noPause
+	}
 	var stdout, stderr bytes.Buffer
 	env.Streams = genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &stdout, ErrOut: &stderr}
 	status := cmd.Main(ctx, append([]string{"kubectl-fleetdoctor"}, args...), env)
 	return result{status: status, stdout: stdout.String(), stderr: stderr.String()}
 }
+
+// noPause is a pause that does not wait: no Fleet runs here that could change a status.
+func noPause(context.Context) error { return nil }
 
 // audit runs an audit with a kubeconfig and decodes its report.
 func audit(t *testing.T, kubeconfig string, args ...string) result {

@@ -70,7 +70,7 @@ func TestWalkthrough(t *testing.T) {
 		args := strings.Fields(strings.ReplaceAll(step.args, "receipt.jsonl", receipt))
 		var terminal bytes.Buffer
 		status := cmd.Main(t.Context(), append([]string{"kubectl-fleetdoctor"}, args...),
-			verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &terminal, ErrOut: &terminal}})
+			verb.Environment{Pause: noPause, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &terminal, ErrOut: &terminal}})
 		shown := normalized(terminal.String(), receipt)
 		if status != step.status {
 			t.Fatalf("%s: status %d, want %d: %s", step.args, status, step.status, shown)

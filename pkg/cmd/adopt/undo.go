@@ -37,7 +37,8 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 	if s.items, err = adopt.PlanUndo(ctx, s.src, entries); err != nil {
 		return err
 	}
-	found, err := engine.Run(ctx, s.src, engine.Options{Version: s.Version, Renderer: s.Renderer, Commands: s.Commands(), ServerCheck: collect.CheckNever, Progress: in.Report})
+	found, err := engine.Run(ctx, s.src, engine.Options{Version: s.Version, Renderer: s.Renderer, Commands: s.Commands(), ServerCheck: collect.CheckNever, Progress: in.Report,
+		Pause: func(context.Context) error { return nil }}) // no finding is shown
 	switch {
 	case errors.Is(err, engine.ErrNoFleet), errors.Is(err, engine.ErrNothingRead): // an undo does not need Fleet
 		d, err := s.src.Describe(ctx)

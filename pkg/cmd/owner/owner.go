@@ -67,7 +67,7 @@ func (o *options) Validate() error {
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Ownership, error) {
-		evaluate := engine.Options{Version: o.Version, Renderer: o.Renderer, Commands: o.Commands(), Progress: in.Report}
+		evaluate := engine.Options{Version: o.Version, Renderer: o.Renderer, Pause: o.Pause, Commands: o.Commands(), Progress: in.Report}
 		return engine.Owner(ctx, in.Source, evaluate, o.objects)
 	}, printers.Ownership)
 	if err != nil {

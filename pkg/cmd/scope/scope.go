@@ -48,7 +48,7 @@ func (f *Flags) AddFlags(c *cobra.Command) {
 
 // ToOptions parses the flags and the arguments. LoadDirectory completes the options.
 func (f *Flags) ToOptions(args []string) (engine.Options, error) {
-	o := engine.Options{Version: f.in.Version, Renderer: f.in.Renderer, Commands: f.in.Commands()}
+	o := engine.Options{Version: f.in.Version, Renderer: f.in.Renderer, Pause: f.in.Pause, Commands: f.in.Commands()}
 	var err error
 	if o.Scope, err = f.scope(args); err != nil {
 		return o, err

@@ -26,6 +26,8 @@ type Environment struct {
 	Interruption *Interruption
 	// Renderer renders bundles; nil renders them in this process, without limits on templates.
 	Renderer collect.Renderer
+	// Pause waits before suspects are read a second time; nil is collect.Pause.
+	Pause func(context.Context) error
 }
 
 // Options are the parsed arguments and flags of a verb.
