@@ -42,7 +42,9 @@ func (b *bench) create(ctx context.Context, m management) error {
 		if err := b.createAll(ctx, m.cluster(i)); err != nil {
 			return err
 		}
-		b.progress("created %d of %d clusters after %s", i+1, m.bundles, time.Since(start).Round(time.Second))
+		if (i+1)%10 == 0 {
+			b.progress("created %d of %d clusters after %s", i+1, m.bundles, time.Since(start).Round(time.Second))
+		}
 	}
 	return b.createAll(ctx, m.gitRepos())
 }
