@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -115,5 +116,26 @@ func TestKubeconfigSecrets(t *testing.T) {
 		if len(got.Agents) != n+1 {
 			t.Errorf("%d agents, want %d", len(got.Agents), n+1)
 		}
+	}
+}
+
+// TestTwoAgents checks that the report does not depend on the order of maps if a Cluster has two agents, none of which has reported.
+func TestTwoAgents(t *testing.T) {
+	objects := managementOf("one")
+	for _, namespace := range []string{"cattle-fleet-system", "cattle-fleet-local-system"} {
+		objects = append(objects,
+			fields{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": fields{"name": fleet.AgentName, "namespace": namespace},
+				"data": fields{fleet.AgentSecretNamespaceKey: []byte("cluster-one")}},
+			fields{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": fields{"name": fleet.AgentName, "namespace": namespace},
+				"spec": fields{"template": fields{"spec": fields{"containers": []any{fields{"image": "registry.example.com/fleet-agent:v0.16.1-" + namespace}}}}}})
+	}
+	cluster, _ := objects[0].(fields)
+	cluster["status"] = fields{"namespace": "cluster-one"}
+	seen := map[string]bool{}
+	for range 20 {
+		seen[auditClusters(t, objects).Source.FleetVersions.Agents["fleet-default/one"]] = true
+	}
+	if len(seen) != 1 || seen[""] {
+		t.Errorf("versions %v", seen)
 	}
 }

@@ -4,6 +4,7 @@ package evaluate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -79,8 +80,8 @@ type agentWorkload struct {
 func agentWorkloads(d *resolve.DesiredState) map[string]agentWorkload {
 	out := map[string]agentWorkload{}
 	for _, c := range d.Clusters {
-		for ns, w := range c.State.Workloads {
-			out[c.ClusterOfAgent(ns)] = agentWorkload{w, c}
+		for _, ns := range slices.Sorted(maps.Keys(c.State.Workloads)) { // of two agents of one Cluster, the last one counts
+			out[c.ClusterOfAgent(ns)] = agentWorkload{c.State.Workloads[ns], c}
 		}
 	}
 	return out

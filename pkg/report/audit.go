@@ -4,6 +4,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -79,7 +80,8 @@ func NewSource(d source.Description, desired *resolve.DesiredState) Source {
 	out := Source{Kind: string(d.Origin), Context: d.Context, Server: d.Server, Path: strings.Join(d.Paths, ", "), KubernetesVersion: d.KubernetesVersion}
 	versions := FleetVersions{Controller: desired.ControllerVersion}
 	for _, c := range desired.Clusters {
-		for ns, w := range c.State.Workloads {
+		for _, ns := range slices.Sorted(maps.Keys(c.State.Workloads)) { // of two agents of one Cluster, the last one counts
+			w := c.State.Workloads[ns]
 			if w.Version == "" {
 				continue
 			}
