@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
@@ -98,5 +99,25 @@ func TestTargetsNotCaptured(t *testing.T) {
 	delete(child(e["Bundle/fleet-local/web"], "spec"), "targets")
 	if found := codesOf(t, e.namespaced(t)); len(found) > 0 {
 		t.Errorf("%q", found)
+	}
+}
+
+// TestNewCluster checks that a Cluster that has just joined lacks no BundleDeployment.
+func TestNewCluster(t *testing.T) {
+	for created, want := range map[string]int{recent: 0, past: 1} {
+		e := workspace()
+		e.add(document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Cluster", "metadata": document{"name": "three", "namespace": "fleet-local", "creationTimestamp": created},
+			"status": document{"namespace": "cluster-three"}})
+		for _, kind := range []string{"ClusterGroup", "BundleNamespaceMapping", "HelmOp", "Content"} { // captured, and there are none
+			e.add(document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": kind, "metadata": document{"name": "unused", "namespace": "fleet-local"}})
+		}
+		a, err := audit.Run(t.Context(), e.open(t), audit.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := slices.DeleteFunc(a.Findings, func(f check.Finding) bool { return f.Code != "FD302" })
+		if len(found) != want {
+			t.Errorf("created at %s: %d findings, want %d", created, len(found), want)
+		}
 	}
 }

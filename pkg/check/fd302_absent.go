@@ -48,7 +48,7 @@ func unresolvedChart(b *v1alpha1.Bundle) bool {
 // lacks reports whether it is certain that a bundle has no BundleDeployment for a cluster that should have one.
 func (in *Input) lacks(b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
 	offSchedule := c.Status.Scheduled && !c.Status.ActiveSchedule
-	if deleting(c) || in.young(c) || offSchedule || in.targets().clusters[c.Status.Namespace] == nil || !in.read(state.BundleDeployment, c.Status.Namespace) {
+	if deleting(c) || in.newerThan(c, joining) || offSchedule || in.targets().clusters[c.Status.Namespace] == nil || !in.read(state.BundleDeployment, c.Status.Namespace) {
 		return false
 	}
 	return in.targets().names[c.Status.Namespace+"/"+b.Name] == nil

@@ -20,6 +20,9 @@ import (
 // Bundle shows what the controller has processed.
 const settling = 5 * time.Second
 
+// joining is the time in which the controller may not yet have created the BundleDeployments of a new Cluster: it processes each Bundle again.
+const joining = time.Minute
+
 // targets is what the checks of targets share. It is computed once for an Input.
 type targets struct {
 	fleet   *targeting.Fleet
@@ -74,8 +77,12 @@ func deleting(o v1alpha1.Object) bool { return o.GetDeletionTimestamp() != nil }
 
 // young reports whether an object was created so recently that the controller may not have acted on it yet.
 func (in *Input) young(o v1alpha1.Object) bool {
+	return in.newerThan(o, settling)
+}
+
+func (in *Input) newerThan(o v1alpha1.Object, age time.Duration) bool {
 	created := o.GetCreationTimestamp()
-	return !created.IsZero() && in.Now().Sub(created.Time) < settling
+	return !created.IsZero() && in.Now().Sub(created.Time) < age
 }
 
 // observed reports whether the controller has computed the targets of the present spec.
