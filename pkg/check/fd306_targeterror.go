@@ -42,7 +42,7 @@ func (in *Input) targetError(b *v1alpha1.Bundle) (Finding, bool) {
 		field, _, _ := strings.Cut(err.Error(), ": ")
 		return Finding{
 			Message:     fmt.Sprintf("the selector %s of bundle %s is not valid: Fleet evaluates none of its targets", field, key(b)),
-			Remediation: in.Commands.Kubectl + inNamespace(b.Namespace) + " get bundle " + shellescape.Quote(b.Name) + " -o jsonpath='{.spec.targets}'",
+			Remediation: in.Commands.Kubectl + inNamespace(b.Namespace) + " get bundles.fleet.cattle.io " + shellescape.Quote(b.Name) + " -o jsonpath='{.spec.targets}'",
 		}, true
 	}
 	message, failed := bundleError(b)
