@@ -69,19 +69,45 @@ func TestBlocksHelm(t *testing.T) {
 		agent    string
 		want     bool
 	}{
-		{"pending-upgrade", 2, "v0.16.1", true},
-		{"pending-rollback", 3, "", true},
+		{"pending-upgrade", 2, "v0.16.1", false}, // revision 1 is recorded
+		{"pending-upgrade", 2, "v0.12.0", false},
+		{"pending-upgrade", 3, "v0.12.0", true},
+		{"pending-rollback", 3, "", false},
 		{"pending-install", 1, "v0.16.1", false},
-		{"pending-install", 1, "v0.14.9", true},
+		{"pending-install", 1, "v0.14.4", false},
+		{"pending-install", 1, "v0.14.3", true},
+		{"pending-install", 1, "v0.13.10", false},
+		{"pending-install", 1, "v0.13.9", true},
 		{"pending-install", 1, "dev", false},
-		{"failed", 2, "v0.14.9", false},
+		{"failed", 1, "v0.13.9", false},
 	} {
 		d := deployment()
 		d.Agent = "cattle-fleet-system"
 		d.On = resolveWithAgent(t, tc.agent)
-		problem := resolve.RecordProblem{Record: release.Name{Namespace: "web", Name: "a", Revision: tc.revision}, Status: tc.status, Since: time.Unix(0, 0)}
+		problem := resolve.RecordProblem{Record: release.Name{Namespace: "web", Name: "a", Revision: tc.revision}, Status: tc.status, Since: time.Unix(0, 0), Predecessor: tc.revision == 2}
 		if got := (&Input{}).blocksHelm(d.BundleDeployment, problem); got != tc.want {
 			t.Errorf("%s, revision %d, agent %s: %v, want %v", tc.status, tc.revision, tc.agent, got, tc.want)
+		}
+	}
+}
+
+// TestFailedCorrections checks that a pruned revision is attributed to corrections only if they are enabled and failed.
+func TestFailedCorrections(t *testing.T) {
+	for _, tc := range []struct {
+		correct bool
+		status  string
+		want    bool
+	}{
+		{true, release.StatusFailed, true},
+		{true, "pending-rollback", false},
+		{false, release.StatusFailed, false},
+	} {
+		d := deployment()
+		d.BD.Spec.CorrectDrift = &v1alpha1.CorrectDrift{Enabled: tc.correct}
+		d.RecordProblems = []resolve.RecordProblem{{Record: d.Release, Status: "pruned"}, {Record: d.Release, Status: tc.status}}
+		in := inputOf(d, evaluate.Ready)
+		if got := failedCorrections(in.Deployments[0]); got != tc.want {
+			t.Errorf("%+v: %v", tc, got)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -21,9 +22,9 @@ var releaseRecord = Check{
 	Code: "FD602", Name: "ReleaseRecord", Severity: Error,
 	Title: "the release record is pending, failed, pruned or damaged",
 	Explain: "Fleet's desired objects are the manifest in one revision of the Helm release. If that revision was deleted, Fleet treats the bundle as empty and reports " +
-		"it as ready. At a pending revision, Helm was interrupted; a failed revision was not applied completely. A failed revision is replaced by the next deploy. A pending one makes Helm " +
-		"refuse every further deploy: if no agent is at work on it, delete its record, so that the revision before it counts again, and deploy the bundle again. From Fleet 0.15 on, the agent itself " +
-		"resolves a first revision that is pending. Fleet's own releases (fleet, fleet-crd, fleet-agent) are checked too: while one of them is pending or failed, " +
+		"it as ready. At a pending revision, Helm was interrupted; a failed revision was not applied completely. The next deploy replaces a failed revision. At a pending one, the agent rolls " +
+		"back to the revision before it, and deploys again. If there is none, Helm refuses every deploy before Fleet 0.13.10, and from 0.14.0 to 0.14.3: then delete the record, if no agent is at work on " +
+		"it; later agents resolve that too. A correction of drift that fails adds a failed revision, until the deployed one is no longer recorded. Fleet's own releases (fleet, fleet-crd, fleet-agent) are checked too: while one of them is pending or failed, " +
 		"parts of Fleet may have another version than the rest.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
@@ -34,7 +35,12 @@ var releaseRecord = Check{
 				}
 				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s%s", t.Record.Namespace, t.Record.SecretName(), t.Status, since(t.Since))}
 				f.Remediation = in.redeploy(d)
-				if in.blocksHelm(d.BundleDeployment, t) {
+				switch {
+				case t.Status == "pruned" && failedCorrections(d):
+					f.Evidence = append(f.Evidence, "correctDrift is enabled: each correction that fails adds a revision, and the oldest one is removed")
+				case strings.HasPrefix(t.Status, "pending-") && t.Predecessor:
+					f.Evidence = append(f.Evidence, "the next deploy resolves it: the agent rolls back to the revision before it, and deploys again")
+				case in.blocksHelm(d.BundleDeployment, t):
 					f.Evidence = append(f.Evidence, "Helm refuses to deploy the release while this revision is pending")
 					f.Remediation = in.on(d.On).Kubectl + inNamespace(t.Record.Namespace) + " delete secret " + shellescape.Quote(t.Record.SecretName())
 					if !in.longAgo(t.Since, settled) {
@@ -61,16 +67,19 @@ func since(t time.Time) string {
 	return " since " + t.UTC().Format(time.RFC3339)
 }
 
-// orphanedInstalls is the first minor version of Fleet whose agent resolves a first revision that is pending (docs/fleet-behavior.md, 1.7).
-const orphanedInstalls = 15
+// failedCorrections reports whether the agent corrects drift, and a newer revision failed.
+func failedCorrections(d *evaluate.BundleDeployment) bool {
+	return corrects(d) != nil && slices.ContainsFunc(d.RecordProblems, func(t resolve.RecordProblem) bool { return t.Status == release.StatusFailed })
+}
 
-// blocksHelm reports whether a pending revision makes Helm refuse every deploy, and Fleet does not resolve that by itself.
+// blocksHelm reports whether a pending revision makes Helm refuse every deploy, and the agent does not resolve that by itself
+// (docs/fleet-behavior.md, 1.7).
 func (in *Input) blocksHelm(d *resolve.BundleDeployment, t resolve.RecordProblem) bool {
-	if !strings.HasPrefix(t.Status, "pending-") || d.On == nil {
+	if !strings.HasPrefix(t.Status, "pending-") || d.On == nil || t.Predecessor {
 		return false
 	}
 	agent, known := fleet.ParseVersion(d.On.AgentVersion(d.Namespace))
-	return t.Record.Revision > 1 || known && agent.Before(orphanedInstalls, 0)
+	return known && (agent.Before(13, 10) || agent.Minor == 14 && agent.Before(14, 4))
 }
 
 // fleetsReleases reports the releases of Fleet itself that are pending or failed. They are installed by Rancher or with Helm, and have no bundle.

@@ -217,6 +217,8 @@ type RecordProblem struct {
 	Detail string
 	// Since is when Helm began with this revision; zero if it is not known.
 	Since time.Time
+	// Predecessor is true if the revision before this one is recorded.
+	Predecessor bool
 }
 
 // AgentVersion returns the image tag of the agent that deploys the BundleDeployments in a namespace; empty if it is not known.
