@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -17,7 +19,7 @@ var namespaceMeta = Check{
 	Code: "FD110", Name: "NamespaceMeta", Severity: Warning,
 	Title: "labels or annotations that a bundle states for its namespace are not on it",
 	Explain: "namespaceLabels and namespaceAnnotations are written to the release namespace when the agent reconciles the bundle. Fleet does not compare them later (rancher/fleet#5550). " +
-		"Some versions do not write labels of Pod Security (pod-security.kubernetes.io/). A new deploy of the bundle writes the others again.",
+		"A new deploy of the bundle writes them again. Some versions do not write labels of Pod Security (pod-security.kubernetes.io/) and retain those that are on the namespace: set them by hand.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			if f, ok := in.namespaceMeta(d); ok {
@@ -46,6 +48,9 @@ func (in *Input) namespaceMeta(d *evaluate.BundleDeployment) (Finding, bool) {
 	f := about(d.BundleDeployment, ref, "namespace %s lacks labels or annotations that %s states", ref.Name, d.Key())
 	f.Evidence, f.Remediation = missing, in.redeploy(d)
 	if podSecurity(missing) {
+		if labels := podSecurityLabels(options.NamespaceLabels, live.Labels); len(labels) == len(missing) {
+			f.Remediation = in.on(d.On).Kubectl + " label namespace " + shellescape.Quote(ref.Name) + " --overwrite " + shellescape.QuoteCommand(labels)
+		}
 		s := "some versions of the agent do not write labels of Pod Security"
 		if tag := d.On.AgentVersion(d.Namespace); tag != "" {
 			s += "; this one is " + tag
@@ -65,6 +70,17 @@ func lacks(what string, stated, live map[string]string) []string {
 			out = append(out, fmt.Sprintf("%s %s=%s is missing", what, key, stated[key]))
 		case value != stated[key]:
 			out = append(out, fmt.Sprintf("%s %s is %q, stated is %q", what, key, value, stated[key]))
+		}
+	}
+	return out
+}
+
+// podSecurityLabels returns the stated labels of Pod Security that are not live, as arguments of kubectl.
+func podSecurityLabels(stated, live map[string]string) []string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(stated)) {
+		if value, exists := live[key]; strings.HasPrefix(key, fleet.PodSecurityPrefix) && (!exists || value != stated[key]) {
+			out = append(out, key+"="+stated[key])
 		}
 	}
 	return out
