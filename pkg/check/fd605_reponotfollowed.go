@@ -25,7 +25,7 @@ const (
 var repoNotFollowed = Check{
 	Code: "FD605", Name: "RepoNotFollowed", Severity: Warning,
 	Title: "a GitRepo is not followed",
-	Explain: "The repository is not polled, a change of the GitRepo did not start a Job, or no Bundle has the commit in its status: Fleet before 0.15.1 forgets a commit if its Job cannot be " +
+	Explain: "The repository is not polled or cannot be polled, a change of the GitRepo did not start a Job, or no Bundle has the commit in its status: Fleet before 0.15.1 forgets a commit if its Job cannot be " +
 		"created (rancher/fleet#4948). This is reported after 15 minutes, or after three polling intervals if that is longer. A new forceSyncGeneration starts a Job.",
 	run: func(in *Input, report func(Finding)) {
 		if !in.Whole || in.Now().IsZero() {
@@ -39,9 +39,18 @@ var repoNotFollowed = Check{
 			if commits == nil {
 				commits = in.commits()
 			}
+			ref := Ref(state.GitRepo, g.Namespace, g.Name)
+			if since, failed := in.pollingFails(g); failed {
+				report(Finding{
+					Object: ref, Message: fmt.Sprintf("GitRepo %s/%s cannot be polled since %s: its condition GitPolling has the error", g.Namespace, g.Name, since.UTC().Format(time.RFC3339)),
+					AsOf:        g.Reported().AsOf,
+					Remediation: in.Commands.kubectl(ref) + " describe " + kubectlName(ref),
+				})
+				continue
+			}
 			for _, message := range in.behind(g, commits[g.Namespace+"/"+g.Name]) {
 				report(Finding{
-					Object: Ref(state.GitRepo, g.Namespace, g.Name), Message: message, AsOf: g.Reported().AsOf,
+					Object: ref, Message: message, AsOf: g.Reported().AsOf, Evidence: refused(g),
 					Remediation: fmt.Sprintf("%s%s patch gitrepo %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'",
 						in.Commands.Kubectl, inNamespace(g.Namespace), shellescape.Quote(g.Name), g.Spec.ForceSyncGeneration+1),
 				})
@@ -111,6 +120,34 @@ func (in *Input) polledLate(g *v1alpha1.GitRepo) (time.Time, bool) {
 		interval = defaultPolling
 	}
 	return last, in.Now().Sub(last)/3 > max(interval, behindAfter/3) // 3*interval can exceed the range of a duration
+}
+
+// pollingFails returns since when the repository cannot be polled, and whether that is too long.
+func (in *Input) pollingFails(g *v1alpha1.GitRepo) (time.Time, bool) {
+	since, failed := failedSince(g, "GitPolling")
+	interval, err := time.ParseDuration(g.Spec.PollingInterval)
+	if err != nil {
+		interval = 0
+	}
+	return since, failed && !g.Spec.DisablePolling && in.late(since, max(3*interval, behindAfter))
+}
+
+// refused returns why no Job starts, if the GitRepo has a condition about that.
+func refused(g *v1alpha1.GitRepo) []string {
+	if since, failed := failedSince(g, "Accepted"); failed {
+		return []string{"its condition Accepted has an error since " + since.UTC().Format(time.RFC3339) + ": resolve that first"}
+	}
+	return nil
+}
+
+// failedSince returns the time of a condition with an error. The message is not shown: it can quote credentials.
+func failedSince(g *v1alpha1.GitRepo, condition string) (time.Time, bool) {
+	for _, c := range g.Status.Conditions {
+		if since, err := time.Parse(time.RFC3339, c.LastUpdateTime); c.Type == condition && c.Status == "False" && c.Reason == "Error" && err == nil {
+			return since, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // late reports whether a time is longer ago.
