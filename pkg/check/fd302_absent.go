@@ -34,7 +34,10 @@ var absent = Check{
 // rolloutPending reports whether the controller may still have to create BundleDeployments of a bundle.
 func (in *Input) rolloutPending(b *v1alpha1.Bundle) bool {
 	_, failed := bundleError(b)
-	return failed || !observed(b) || in.young(b) || b.Status.Summary.Pending > 0 || unresolvedChart(b)
+	s := b.Status.Summary
+	// Fleet can leave an old number of pending targets in the status. It then counts more targets than there are (docs/fleet-behavior.md, 5.5).
+	pending := s.Pending > 0 && s.Sum() <= s.DesiredReady
+	return failed || !observed(b) || in.young(b) || pending || unresolvedChart(b)
 }
 
 // exactVersion is a chart version that the controller deploys. It refuses constraints.
