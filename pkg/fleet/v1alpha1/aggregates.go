@@ -44,6 +44,8 @@ type Status struct {
 	Conditions     []Condition     `json:"conditions,omitempty"`
 	// ObservedGeneration is the generation of the spec from which the status was computed. A ClusterGroup has none.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// ResourcesSHA256Sum is, in a Bundle whose contents are a Content, the checksum of the manifest document.
+	ResourcesSHA256Sum string `json:"resourcesSha256Sum,omitempty"`
 
 	// The following fields are those of a GitRepo or HelmOp: the clusters of its BundleDeployments.
 	DesiredReadyClusters *int `json:"desiredReadyClusters,omitempty"`
@@ -147,7 +149,9 @@ type ClusterSpec struct {
 	KubeConfigSecret string `json:"kubeConfigSecret,omitempty"`
 	// AgentNamespace is, unchanged, the scope of an agent that the management cluster installed.
 	AgentNamespace string `json:"agentNamespace,omitempty"`
-	AgentSettings  `json:",inline"`
+	// Paused pauses every BundleDeployment of the cluster.
+	Paused        bool `json:"paused,omitempty"`
+	AgentSettings `json:",inline"`
 }
 
 // ClusterStatus is the controller's summary of a cluster's deployments.

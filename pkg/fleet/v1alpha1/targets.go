@@ -16,6 +16,8 @@ type BundleSpec struct {
 	// Targets are the customizations of fleet.yaml, followed by the targets of the GitRepo. Source: docs/fleet-behavior.md, 5.1.
 	Targets            []BundleTarget  `json:"targets,omitempty"`
 	TargetRestrictions []ClusterTarget `json:"targetRestrictions,omitempty"`
+	// RolloutStrategy is nil if the Bundle states none.
+	RolloutStrategy *RolloutStrategy `json:"rolloutStrategy,omitempty"`
 	// TargetCustomizationMode is FirstMatch or AllMatches. It is empty before Fleet 0.16, which sets a default.
 	TargetCustomizationMode string `json:"targetCustomizationMode,omitempty"`
 	// ValuesHash is the hash of the Secret with the values of the Bundle; empty without values, and for a HelmOp.

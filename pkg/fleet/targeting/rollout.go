@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package targeting
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+)
+
+// Rollout is the order in which the controller updates the clusters of a bundle, and its limits. Source: docs/fleet-behavior.md, 5.7.
+type Rollout struct {
+	// Partitions are updated one after the other.
+	Partitions []Partition
+	// Left are the clusters that no partition selects: they are never updated.
+	Left []*Cluster
+	// MaxUnavailable limits the unavailable clusters of the bundle, MaxUnavailablePartitions the partitions that may be unavailable while the next one is
+	// updated, MaxNew the BundleDeployments that one run creates.
+	MaxUnavailable, MaxUnavailablePartitions, MaxNew int
+}
+
+// Partition is a group of clusters that are updated together.
+type Partition struct {
+	Name           string
+	MaxUnavailable int
+	Clusters       []*Cluster
+}
+
+// rolloutRules are what differs between versions of the controller.
+type rolloutRules struct {
+	// displayName is that of rules. ungrouped is true if a partition can select a cluster without groups. threshold is true if the number of clusters
+	// from which partitions are made can be configured, maxNew if the number of new BundleDeployments can be.
+	displayName, ungrouped, threshold, maxNew bool
+}
+
+func rolloutRulesOf(v fleet.Version) rolloutRules {
+	return rolloutRules{displayName: rulesOf(v).displayName, ungrouped: !v.Before(13, 0), threshold: !v.Before(15, 0), maxNew: !v.Before(16, 0)}
+}
+
+// The defaults.
+const (
+	defaultThreshold = 200
+	defaultMaxNew    = 50
+)
+
+var (
+	all     = intstr.FromString("100%")
+	quarter = intstr.FromString("25%")
+	none    = intstr.FromInt32(0)
+)
+
+// Rollout returns the rollout of the bundle. known is false if it depends on something that is not known: a cluster of which it is not known whether the
+// bundle targets it, or the version of the controller. The error is why Fleet can update no cluster.
+func (b *Bundle) Rollout() (out Rollout, known bool, err error) {
+	if b.Invalid != nil || !b.Complete() {
+		return Rollout{}, false, nil
+	}
+	var clusters []*Cluster
+	for r := range b.Results() {
+		switch r.Outcome {
+		case Unknown:
+			return Rollout{}, false, nil
+		case Expected, Blocked:
+			clusters = append(clusters, r.Cluster)
+		}
+	}
+	slices.SortStableFunc(clusters, func(x, y *Cluster) int { return cmp.Compare(x.Name, y.Name) })
+	candidates := []rolloutRules{{true, true, true, true}, {}}
+	if v, ok := fleet.ParseVersion(b.fleet.version); ok {
+		candidates = []rolloutRules{rolloutRulesOf(v)}
+	}
+	for i, rules := range candidates {
+		x, err := b.rollout(clusters, rules)
+		switch {
+		case err != nil:
+			return Rollout{}, i == 0 && len(candidates) == 1, err
+		case i > 0 && !x.same(out):
+			return Rollout{}, false, nil
+		}
+		out = x
+	}
+	return out, true, nil
+}
+
+func (b *Bundle) rollout(clusters []*Cluster, rules rolloutRules) (Rollout, error) {
+	spec := b.Spec.RolloutStrategy
+	if spec == nil {
+		spec = &v1alpha1.RolloutStrategy{}
+	}
+	out := Rollout{MaxNew: defaultMaxNew}
+	if spec.MaxNew != nil && rules.maxNew {
+		out.MaxNew = *spec.MaxNew
+	}
+	var err error
+	if out.MaxUnavailable, err = limit(len(clusters), spec.MaxUnavailable, &all); err != nil {
+		return out, err
+	}
+	if len(spec.Partitions) > 0 {
+		err = out.stated(spec, clusters, rules)
+	} else {
+		err = out.automatic(spec, clusters, rules)
+	}
+	if err != nil {
+		return out, err
+	}
+	out.MaxUnavailablePartitions, err = limit(len(out.Partitions), spec.MaxUnavailablePartitions, &none)
+	return out, err
+}
+
+// stated adds the partitions of the spec.
+func (r *Rollout) stated(spec *v1alpha1.RolloutStrategy, clusters []*Cluster, rules rolloutRules) error {
+	selected := map[*Cluster]bool{}
+	for i := range spec.Partitions {
+		p := &spec.Partitions[i]
+		c, err := compile(&p.ClusterTarget)
+		if err != nil {
+			return fmt.Errorf("rolloutStrategy.partitions[%d].%w", i, err)
+		}
+		x := Partition{Name: cmp.Or(p.Name, fmt.Sprintf("partitions[%d]", i))}
+		for _, cluster := range clusters {
+			if c.matchCluster(cluster, rules.displayName) && slices.ContainsFunc(cluster.groups, func(g group) bool { return (g.name != "" || rules.ungrouped) && c.matchGroup(&g) }) {
+				x.Clusters, selected[cluster] = append(x.Clusters, cluster), true
+			}
+		}
+		if x.MaxUnavailable, err = limit(len(x.Clusters), p.MaxUnavailable, spec.MaxUnavailable, &all); err != nil {
+			return err
+		}
+		r.Partitions = append(r.Partitions, x)
+	}
+	for _, cluster := range clusters {
+		if !selected[cluster] {
+			r.Left = append(r.Left, cluster)
+		}
+	}
+	return nil
+}
+
+// automatic adds the partitions that the controller makes of many clusters. The name of one is that in the status of the Bundle.
+func (r *Rollout) automatic(spec *v1alpha1.RolloutStrategy, clusters []*Cluster, rules rolloutRules) error {
+	threshold, size := defaultThreshold, len(clusters)
+	if spec.AutoPartitionThreshold != nil && rules.threshold {
+		threshold = *spec.AutoPartitionThreshold
+	}
+	off := spec.AutoPartitionSize != nil && spec.AutoPartitionSize.Type == intstr.Int && spec.AutoPartitionSize.IntVal <= 0
+	single := off || threshold <= 0 || len(clusters) < threshold
+	if !single {
+		var err error
+		if size, err = limit(len(clusters), spec.AutoPartitionSize, &quarter); err != nil {
+			return err
+		}
+	}
+	for begin := 0; begin < len(clusters) || single && begin == 0; begin += max(size, 1) {
+		end := min(begin+max(size, 1), len(clusters))
+		x := Partition{Name: fmt.Sprintf("Partition %d - %d", begin, end), Clusters: clusters[begin:end]}
+		if single {
+			x.Name = "All"
+		}
+		var err error
+		if x.MaxUnavailable, err = limit(len(x.Clusters), spec.MaxUnavailable, &all); err != nil {
+			return err
+		}
+		r.Partitions = append(r.Partitions, x)
+	}
+	return nil
+}
+
+// limit returns how many of some clusters or partitions the first value that is set allows.
+func limit(count int, values ...*intstr.IntOrString) (int, error) {
+	if count <= 0 {
+		return 1, nil
+	}
+	v := cmp.Or(values...)
+	if v.Type == intstr.Int {
+		return min(max(int(v.IntVal), 0), count), nil
+	}
+	if n, err := strconv.Atoi(v.StrVal); err == nil && n > 0 {
+		return n, nil
+	}
+	percent, isPercent := strings.CutSuffix(v.StrVal, "%")
+	p, err := strconv.ParseFloat(percent, 64)
+	if !isPercent || err != nil {
+		return 0, fmt.Errorf("a limit of rolloutStrategy is neither a number nor a percentage")
+	}
+	return min(max(int(float64(count)*p)/100, 1), count), nil
+}
+
+// same reports whether two rollouts have the same effect.
+func (r *Rollout) same(o Rollout) bool {
+	return r.MaxUnavailable == o.MaxUnavailable && r.MaxUnavailablePartitions == o.MaxUnavailablePartitions && r.MaxNew == o.MaxNew && slices.Equal(r.Left, o.Left) &&
+		slices.EqualFunc(r.Partitions, o.Partitions, func(x, y Partition) bool {
+			return x.MaxUnavailable == y.MaxUnavailable && slices.Equal(x.Clusters, y.Clusters)
+		})
+}
