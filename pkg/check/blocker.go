@@ -5,15 +5,14 @@ package check
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -28,9 +27,11 @@ const (
 	BlockerAgent      BlockerKind = "AgentSilent"
 	BlockerValues     BlockerKind = "Values"
 	BlockerDependency BlockerKind = "Dependency"
-	BlockerContent    BlockerKind = "ContentMissing"
-	BlockerRecord     BlockerKind = "RecordPending"
-	BlockerFailed     BlockerKind = "DeployFailed"
+	// BlockerAbsent is a dependency without a bundle deployment on the cluster.
+	BlockerAbsent  BlockerKind = "DependencyAbsent"
+	BlockerContent BlockerKind = "ContentMissing"
+	BlockerRecord  BlockerKind = "RecordPending"
+	BlockerFailed  BlockerKind = "DeployFailed"
 	// BlockerState is the end of a chain: a dependency that is deployed and not ready.
 	BlockerState BlockerKind = "NotReady"
 	// BlockerCycle is the end of a chain of dependencies that leads back to itself.
@@ -40,8 +41,16 @@ const (
 // Blocker is one step from a bundle deployment that is not applied to the root cause, which is the last step.
 type Blocker struct {
 	Kind BlockerKind
-	// Deployment is the key of the bundle deployment that the step is about.
-	Deployment, Message string
+	// Of is the bundle deployment that the step is about.
+	Of *resolve.BundleDeployment
+	// Message is a sentence about it. It has no name of an object that differs between clusters.
+	Message string
+	// Since is when that began; zero if it is not known.
+	Since time.Time
+	// Dependency is the name of the bundle that it waits for; empty for a selector that selects nothing, and for other kinds.
+	Dependency string
+	// Record is the release record of BlockerRecord.
+	Record release.Name
 }
 
 // silentAfter is how old a heartbeat must be before the agent counts as silent: three times the default interval.
@@ -49,44 +58,36 @@ const silentAfter = 45 * time.Minute
 
 // blockers finds the blockers of bundle deployments.
 type blockers struct {
-	in          *Input
-	clusters    map[string]*v1alpha1.Cluster            // by the namespace of their BundleDeployments
-	byName      map[[2]string]*resolve.BundleDeployment // by namespace and name
-	byNamespace map[string][]*resolve.BundleDeployment  // by namespace
-	bundles     map[string]*v1alpha1.Bundle             // by "namespace/name"
-	never       map[*v1alpha1.Cluster]bool              // those whose agents have never reported
+	in           *Input
+	dependencies *Dependencies
+	agents       map[string]evaluate.Agent   // by the namespace of the BundleDeployments of their Cluster
+	bundles      map[string]*v1alpha1.Bundle // by "namespace/name"
 }
 
-// values returns why the values of a bundle deployment keep its agent from deploying it, as a sentence; empty if they do not, or if it is not known.
-func (c *blockers) values(d *resolve.BundleDeployment) string {
+// values returns why the values of a bundle deployment keep its agent from deploying it, as a sentence with its time; empty if they do not, or if it is
+// not known.
+func (c *blockers) values(d *resolve.BundleDeployment) (why string, since time.Time) {
 	facts := c.in.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, c.bundles[d.Bundle]))
-	switch values.Classify(facts, c.in.Now(), c.in.controller()).State {
+	result := values.Classify(facts, c.in.Now(), c.in.controller())
+	switch result.State {
 	case values.Missing:
-		return "its values Secret " + d.Key() + " is missing"
+		return "its values Secret is missing", result.Since
 	case values.Mismatch:
-		return "its values Secret " + d.Key() + " has other values than its BundleDeployment states"
+		return "its values Secret has other values than its BundleDeployment states", result.Since
 	}
-	return ""
+	return "", time.Time{}
 }
 
 // Blockers returns a function that follows a bundle deployment to the root cause for which it is not applied. It returns nothing if it is applied, or if
 // the data does not show the cause.
 func (in *Input) Blockers() func(*resolve.BundleDeployment) []Blocker {
-	c := blockers{in: in, clusters: map[string]*v1alpha1.Cluster{}, byName: map[[2]string]*resolve.BundleDeployment{}, byNamespace: map[string][]*resolve.BundleDeployment{},
-		bundles: map[string]*v1alpha1.Bundle{}, never: map[*v1alpha1.Cluster]bool{}}
-	for _, a := range in.Agents() {
-		c.never[a.Cluster] = a.Silent
-	}
+	c := blockers{in: in, dependencies: NewDependencies(in.Desired), agents: map[string]evaluate.Agent{}, bundles: map[string]*v1alpha1.Bundle{}}
 	for _, b := range in.Desired.Bundles {
 		c.bundles[b.Namespace+"/"+b.Name] = b
 	}
-	for _, o := range in.Desired.Fleet.Clusters {
-		c.clusters[o.Status.Namespace] = o
-	}
-	for _, d := range in.Desired.Deployments {
-		if d.BD != nil {
-			c.byName[[2]string{d.Namespace, d.Name}] = d
-			c.byNamespace[d.Namespace] = append(c.byNamespace[d.Namespace], d)
+	for _, a := range in.Agents() {
+		if ns := a.Cluster.Status.Namespace; ns != "" {
+			c.agents[ns] = a
 		}
 	}
 	return func(d *resolve.BundleDeployment) []Blocker { return c.of(d, map[string]bool{}) }
@@ -94,12 +95,21 @@ func (in *Input) Blockers() func(*resolve.BundleDeployment) []Blocker {
 
 // waits reports whether a bundle deployment is not applied.
 func waits(d *resolve.BundleDeployment) bool {
-	return d.BD != nil && !d.FromFiles() && d.BD.DeletionTimestamp == nil && d.BD.Spec.DeploymentID != "" &&
-		(d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID || conditionFalse(d.BD, "Installed"))
+	if d.BD == nil || d.FromFiles() || d.BD.DeletionTimestamp != nil || d.BD.Spec.DeploymentID == "" {
+		return false
+	}
+	_, refused := conditionFalse(d.BD, "Installed")
+	return refused || d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID
 }
 
-func conditionFalse(bd *v1alpha1.BundleDeployment, name string) bool {
-	return slices.ContainsFunc(bd.Status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == name && c.Status == "False" })
+// conditionFalse reports whether a condition is False, and when it was written; zero if that is not known.
+func conditionFalse(bd *v1alpha1.BundleDeployment, name string) (at time.Time, is bool) {
+	for _, c := range bd.Status.Conditions {
+		if c.Type == name && c.Status == "False" {
+			return parsed(c.LastUpdateTime), true
+		}
+	}
+	return time.Time{}, false
 }
 
 // of returns the blockers of a bundle deployment. seen are those of the chain so far.
@@ -108,113 +118,74 @@ func (c *blockers) of(d *resolve.BundleDeployment, seen map[string]bool) []Block
 		return nil
 	}
 	seen[d.Key()] = true
-	one := func(kind BlockerKind, format string, args ...any) []Blocker {
-		return []Blocker{{kind, d.Key(), fmt.Sprintf(format, args...)}}
+	one := func(kind BlockerKind, since time.Time, format string, args ...any) []Blocker {
+		return []Blocker{{Kind: kind, Of: d, Since: since, Message: fmt.Sprintf(format, args...)}}
 	}
 	switch spec := &d.BD.Spec; {
 	case spec.Paused:
-		return one(BlockerPaused, "it is paused")
+		return one(BlockerPaused, time.Time{}, "it is paused")
 	case spec.OffSchedule:
-		return one(BlockerSchedule, "it is outside of the schedule of its cluster")
+		return one(BlockerSchedule, time.Time{}, "it is outside of the schedule of its cluster")
 	}
-	if since := c.silent(d); since != "" {
-		return one(BlockerAgent, "the agent of its cluster %s", since)
+	if a, known := c.agents[d.Namespace]; known && IsSilent(a) {
+		return one(BlockerAgent, a.Heartbeat.LastSeen, "the agent of its cluster has not reported")
 	}
-	if why := c.values(d); why != "" {
-		return one(BlockerValues, "%s", why)
+	if why, since := c.values(d); why != "" {
+		return one(BlockerValues, since, "%s", why)
 	}
 	if chain := c.dependency(d, seen); len(chain) > 0 {
 		return chain
 	}
 	if id := state.ContentID(d.BD); c.in.Desired.Contents.Missing[id] {
-		return one(BlockerContent, "its content %s does not exist", id)
+		return one(BlockerContent, time.Time{}, "its content %s does not exist", id)
 	}
 	for _, t := range d.RecordProblems {
 		if c.in.blocksHelm(d, t) {
-			return one(BlockerRecord, "revision %d of its release is %s: Helm refuses to deploy", t.Record.Revision, t.Status)
+			out := one(BlockerRecord, t.Since, "revision %d of its release is %s: Helm refuses to deploy", t.Record.Revision, t.Status)
+			out[0].Record = t.Record
+			return out
 		}
 	}
-	if conditionFalse(d.BD, "Installed") {
-		return one(BlockerFailed, "its installation was refused; its condition Installed has the error")
+	if at, is := conditionFalse(d.BD, "Installed"); is {
+		return one(BlockerFailed, at, "its installation was refused; its condition Installed has the error")
 	}
-	if conditionFalse(d.BD, "Deployed") {
-		return one(BlockerFailed, "its agent could not deploy it; its condition Deployed has the error")
+	if at, is := conditionFalse(d.BD, "Deployed"); is {
+		return one(BlockerFailed, at, "its agent could not deploy it; its condition Deployed has the error")
 	}
 	return nil
 }
 
-// silent returns since when the agent of a bundle deployment is silent, as the end of a sentence; empty if it is not, or if that is not known.
-func (c *blockers) silent(d *resolve.BundleDeployment) string {
-	cluster := c.clusters[d.Namespace]
-	if cluster == nil || c.in.Now().IsZero() {
-		return ""
-	}
-	if c.never[cluster] {
-		return "was imported and has never reported"
-	}
-	seen, err := time.Parse(time.RFC3339, cluster.Status.Agent.LastSeen)
-	if err != nil || !c.in.late(seen, silentAfter) {
-		return ""
-	}
-	return "has not reported since " + seen.UTC().Format(time.RFC3339)
+// IsSilent reports whether an agent is silent: its heartbeat is stale or, if its interval was not read, older than three default intervals, or it has
+// never reported after it was imported.
+func IsSilent(a evaluate.Agent) bool {
+	h := a.Heartbeat
+	return a.Silent || h.State == agentconfig.Stale || h.State == agentconfig.Alive && h.Interval == 0 && h.Age > silentAfter
 }
 
 // dependency returns the chain from a bundle deployment to the first blocker among its dependencies; nil if nothing shows one.
 func (c *blockers) dependency(d *resolve.BundleDeployment, seen map[string]bool) []Blocker {
 	for _, ref := range d.BD.Spec.DependsOn {
-		found, known := c.matching(d, ref)
+		found, known := c.dependencies.matching(d, ref)
 		if !known {
 			continue
 		}
 		if len(found) == 0 {
-			return []Blocker{{BlockerDependency, d.Key(), "no bundle deployment of its cluster matches its dependency " + cmp.Or(ref.Name, "(a selector)")}}
+			return []Blocker{{Kind: BlockerAbsent, Of: d, Dependency: ref.Name, Message: "no bundle deployment of its cluster matches its dependency " + cmp.Or(ref.Name, "(a selector)")}}
 		}
 		for _, b := range found {
-			reported := b.BD.Reported().State
-			if reported == "" || accepted(ref, reported) {
+			if !blocks(d, b, ref) {
 				continue
 			}
-			step := Blocker{BlockerDependency, d.Key(), "it waits for its dependency " + b.Key() + ", which is " + reported}
+			reported := string(fleet.ShownState(b.BD))
+			step := Blocker{Kind: BlockerDependency, Of: d, Dependency: b.Name, Message: "it waits for its dependency " + b.Name + ", which is " + reported}
 			if seen[b.Key()] {
-				return []Blocker{step, {BlockerCycle, b.Key(), "its dependencies lead back to itself"}}
+				return []Blocker{step, {Kind: BlockerCycle, Of: b, Message: "its dependencies lead back to itself"}}
 			}
 			if deeper := c.of(b, seen); len(deeper) > 0 {
 				return append([]Blocker{step}, deeper...)
 			}
-			return []Blocker{step, {BlockerState, b.Key(), "it is " + reported}}
+			return []Blocker{step, {Kind: BlockerState, Of: b, Message: "it is " + reported}}
 		}
 	}
 	return nil
-}
-
-func accepted(ref v1alpha1.BundleRef, reported string) bool {
-	if len(ref.AcceptedStates) == 0 {
-		return reported == "Ready"
-	}
-	return slices.Contains(ref.AcceptedStates, reported)
-}
-
-// matching returns the bundle deployments in the same namespace that a dependency names; known is false if not all could be read.
-func (c *blockers) matching(d *resolve.BundleDeployment, ref v1alpha1.BundleRef) (found []*resolve.BundleDeployment, known bool) {
-	if !c.in.Desired.Read(state.BundleDeployment, d.Namespace) || ref.Name == "" && ref.Selector == nil {
-		return nil, false
-	}
-	selector, err := metav1.LabelSelectorAsSelector(cmp.Or(ref.Selector, &metav1.LabelSelector{}))
-	if err != nil {
-		return nil, false
-	}
-	if ref.Name != "" && ref.Selector == nil {
-		if b := c.byName[[2]string{d.Namespace, ref.Name}]; b != nil && b.BD.Labels[fleet.BundleLabel] == ref.Name &&
-			b.BD.Labels[fleet.BundleNamespaceLabel] == d.BD.Labels[fleet.BundleNamespaceLabel] {
-			return []*resolve.BundleDeployment{b}, true
-		}
-	}
-	for _, b := range c.byNamespace[d.Namespace] {
-		l := b.BD.Labels
-		named := ref.Name == "" || l[fleet.BundleLabel] == ref.Name && l[fleet.BundleNamespaceLabel] == d.BD.Labels[fleet.BundleNamespaceLabel]
-		if named && selector.Matches(labels.Set(l)) {
-			found = append(found, b)
-		}
-	}
-	return found, true
 }

@@ -24,12 +24,12 @@ var notApplied = Check{
 				continue
 			}
 			root := chain[len(chain)-1]
-			f := onDeployment(d, "%s is not applied: %s", d.Key(), root.Message)
-			if root.Deployment != d.Key() {
-				f = onDeployment(d, "%s is not applied because of %s: %s", d.Key(), root.Deployment, root.Message)
+			f := onDeployment(d, "%s is not applied: %s%s", d.Key(), root.Message, since(root.Since))
+			if root.Of != d.BundleDeployment {
+				f = onDeployment(d, "%s is not applied because of %s: %s%s", d.Key(), root.Of.Key(), root.Message, since(root.Since))
 			}
 			for _, step := range chain[:len(chain)-1] {
-				f.Evidence = append(f.Evidence, step.Deployment+": "+step.Message)
+				f.Evidence = append(f.Evidence, step.Of.Key()+": "+step.Message)
 			}
 			f.Remediation = in.Commands.kubectl(d.Ref()) + " get " + kubectlName(d.Ref()) + " -o yaml"
 			report(f)

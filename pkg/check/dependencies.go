@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Dependencies finds the bundle deployments that others depend on. Source: docs/fleet-behavior.md, 4.9.
+type Dependencies struct {
+	desired     *resolve.DesiredState
+	byName      map[[2]string]*resolve.BundleDeployment // by namespace and name
+	byNamespace map[string][]*resolve.BundleDeployment
+}
+
+// NewDependencies indexes the bundle deployments.
+func NewDependencies(desired *resolve.DesiredState) *Dependencies {
+	out := &Dependencies{desired: desired, byName: map[[2]string]*resolve.BundleDeployment{}, byNamespace: map[string][]*resolve.BundleDeployment{}}
+	for _, d := range desired.Deployments {
+		if d.BD != nil {
+			out.byName[[2]string{d.Namespace, d.Name}] = d
+			out.byNamespace[d.Namespace] = append(out.byNamespace[d.Namespace], d)
+		}
+	}
+	return out
+}
+
+// Closure returns bundle deployments with all that they depend on, directly or not.
+func (x *Dependencies) Closure(of []*resolve.BundleDeployment) []*resolve.BundleDeployment {
+	out := slices.Clone(of)
+	seen := map[*resolve.BundleDeployment]bool{}
+	for _, d := range out {
+		seen[d] = true
+	}
+	for i := 0; i < len(out); i++ {
+		if out[i].BD == nil {
+			continue
+		}
+		for _, ref := range out[i].BD.Spec.DependsOn {
+			found, _ := x.matching(out[i], ref)
+			for _, d := range found {
+				if !seen[d] {
+					seen[d] = true
+					out = append(out, d)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// matching returns the bundle deployments in the same namespace that a dependency names; known is false if not all could be read.
+func (x *Dependencies) matching(d *resolve.BundleDeployment, ref v1alpha1.BundleRef) (found []*resolve.BundleDeployment, known bool) {
+	if !x.desired.Read(state.BundleDeployment, d.Namespace) || ref.Name == "" && ref.Selector == nil {
+		return nil, false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(cmp.Or(ref.Selector, &metav1.LabelSelector{}))
+	if err != nil {
+		return nil, false
+	}
+	if ref.Name != "" && ref.Selector == nil {
+		if b := x.byName[[2]string{d.Namespace, ref.Name}]; b != nil && b.BD.Labels[fleet.BundleLabel] == ref.Name &&
+			b.BD.Labels[fleet.BundleNamespaceLabel] == d.BD.Labels[fleet.BundleNamespaceLabel] {
+			return []*resolve.BundleDeployment{b}, true
+		}
+	}
+	for _, b := range x.byNamespace[d.Namespace] {
+		l := b.BD.Labels
+		named := ref.Name == "" || l[fleet.BundleLabel] == ref.Name && l[fleet.BundleNamespaceLabel] == d.BD.Labels[fleet.BundleNamespaceLabel]
+		if named && selector.Matches(labels.Set(l)) {
+			found = append(found, b)
+		}
+	}
+	return found, true
+}
+
+// stateOfDependency is the first minor version of Fleet whose agent tests the state of a dependency, and not its condition Ready.
+const stateOfDependency = 15
+
+// dependencyWaits begins the message of the condition Deployed if the agent found that a dependency is not ready.
+const dependencyWaits = "dependent bundle(s) are not ready"
+
+// blocks reports whether a dependency of a bundle deployment is not ready, by the rules of its agent. If the version of the agent is not known, and
+// versions differ in the result, the agent must have reported that it waits for a dependency.
+func blocks(d, dependency *resolve.BundleDeployment, ref v1alpha1.BundleRef) bool {
+	notReady := !slices.ContainsFunc(dependency.BD.Status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == "Ready" && c.Status == "True" })
+	notAccepted := !accepted(ref, dependency.BD)
+	if notReady == notAccepted {
+		return notReady
+	}
+	version := ""
+	if d.On != nil {
+		version = d.On.AgentVersion(d.Namespace)
+	}
+	switch agent, known := fleet.ParseVersion(version); {
+	case known && agent.Before(stateOfDependency, 0):
+		return notReady
+	case known:
+		return notAccepted
+	}
+	return slices.ContainsFunc(d.BD.Status.Conditions, func(c v1alpha1.Condition) bool {
+		return c.Type == "Deployed" && c.Status == "False" && strings.HasPrefix(c.Message, dependencyWaits)
+	})
+}
+
+// accepted reports whether a dependency is in a state that is accepted. A state that this program does not know is compared as it is shown.
+func accepted(ref v1alpha1.BundleRef, bd *v1alpha1.BundleDeployment) bool {
+	states := ref.AcceptedStates
+	if len(states) == 0 {
+		states = []string{string(fleet.Ready)}
+	}
+	shown := fleet.ShownState(bd)
+	return slices.Contains(states, string(fleet.StateOf(bd))) || shown.Rank() == 0 && slices.Contains(states, string(shown))
+}
