@@ -121,6 +121,9 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/compare"}},
 	{packages: []string{"pkg/report"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/redact"}},
+	// It explains the result of an audit.
+	{packages: []string{"pkg/why"}, pure: true, never: evaluating,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/report"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
 		may: []string{"pkg/object", "pkg/report", "pkg/escape"}},
 	// It uses a source only as an interface. The clients that it reaches are those of Helm's engine.
@@ -160,7 +163,8 @@ var layers = []layer{
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/transport", "webhook/admission", "webhook/installation", "webhook/server"}},
 	{packages: []string{"pkg/cmd/*"},
 		may: []string{"pkg/cmd/clusters", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
-			"pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/escape"}},
+			"pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/escape",
+			"pkg/why"}},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},
 		may: []string{"pkg/cmd"}},
 	// Embedded files.
@@ -282,7 +286,7 @@ func TestLayeringRefuses(t *testing.T) {
 		}, want: []string{
 			"pkg/cmd/explain must not import pkg/cmd/audit:\n\tpkg/cmd/explain -> pkg/cmd/audit\n" +
 				"\tof this module it may import only pkg/cmd/clusters, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/input, pkg/cmd/output, pkg/cmd/query, pkg/cmd/scope, pkg/cmd/verb, pkg/source, pkg/source/cluster, pkg/source/snapshot, " +
-				"pkg/resolve, pkg/collect, pkg/evaluate, pkg/redact, pkg/audit, pkg/adopt, pkg/preflight, pkg/object, pkg/ownership, pkg/check, pkg/report, pkg/printers, pkg/escape",
+				"pkg/resolve, pkg/collect, pkg/evaluate, pkg/redact, pkg/audit, pkg/adopt, pkg/preflight, pkg/object, pkg/ownership, pkg/check, pkg/report, pkg/printers, pkg/escape, pkg/why",
 		}},
 		{name: "main without the root command", graph: importGraph{
 			"cmd/kubectl-fleetdoctor": {"pkg/audit"},

@@ -29,6 +29,7 @@ var schemas = map[string]string{
 	"OwnerReport":     "owner-report.schema.json",
 	"AgentsReport":    "agents-report.schema.json",
 	"TargetsReport":   "targets-report.schema.json",
+	"WhyReport":       "why-report.schema.json",
 }
 
 // schema compiles the schema of a kind. A strict schema refuses fields that it does not list.
@@ -121,6 +122,8 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 		{args: "agents --snapshot -", in: "testdata/cases/agent-heartbeats.yaml", status: exit.Found},
 		{args: "agents --snapshot -", in: "testdata/cases/reimport-ca.yaml", status: exit.Found},
 		{args: "targets --snapshot testdata/sick bundle/guestbook-guestbook", status: exit.OK},
+		{args: "why --snapshot testdata/sick cluster/local gitrepo/guestbook", status: exit.Found},
+		{args: "why --snapshot -  cluster/one cluster/two", in: "testdata/cases/not-applied.yaml", status: exit.Found},
 		{args: "preflight --snapshot -", in: "testdata/preflights/install.yaml", status: exit.Found},
 		{args: "preflight --snapshot -", in: "testdata/preflights/upgrade.yaml", status: exit.Found},
 		{args: "preflight --snapshot -", in: "testdata/preflights/refused.yaml", status: exit.Found},

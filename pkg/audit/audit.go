@@ -28,6 +28,8 @@ import (
 // Options of an audit.
 type Options struct {
 	Scope evaluate.Scope
+	// Pick selects the bundle deployments that are evaluated; nil selects those of Scope.
+	Pick func(*resolve.DesiredState) ([]*resolve.BundleDeployment, error)
 	// Server makes dry runs of manifests; nil if there is no server.
 	Server collect.Server
 	// ServerCheck selects the objects for which Server makes dry runs.
@@ -297,6 +299,9 @@ func (r *reading) settleDisputes(ctx context.Context) error {
 
 // scope returns the bundle deployments that are audited.
 func (r *reading) scope() ([]*resolve.BundleDeployment, error) {
+	if r.options.Pick != nil {
+		return r.options.Pick(r.desired)
+	}
 	picked, err := r.options.Scope.Pick(r.desired)
 	if err != nil || r.options.Desired != DesiredFiles {
 		return picked, err

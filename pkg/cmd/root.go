@@ -31,6 +31,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/targets"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/webhook"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/why"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
@@ -132,6 +133,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	// The usage of flags is wrapped at the width of the tables.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped 100 "))
 	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), agents.NewCommand(env), owner.NewCommand(env), preflight.NewCommand(env), targets.NewCommand(env), webhook.NewCommand(env))
+	root.AddCommand(why.NewCommand(env))
 	refuseUnknown(root)
 	return root
 }

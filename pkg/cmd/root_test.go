@@ -239,7 +239,7 @@ func TestStatus(t *testing.T) {
 // TestNoKubeconfig checks that every verb reports a KUBECONFIG without any existing file, and accepts one with some existing files.
 func TestNoKubeconfig(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
-	for _, verb := range [][]string{{"audit"}, {"adopt"}, {"owner", "deploy/a"}, {"agents"}, {"preflight"}, {"webhook", "status"}, {"webhook", "disable"},
+	for _, verb := range [][]string{{"audit"}, {"adopt"}, {"owner", "deploy/a"}, {"agents"}, {"why", "bundle/a"}, {"preflight"}, {"webhook", "status"}, {"webhook", "disable"},
 		{"webhook", "serve", "--cert-dir", t.TempDir()}} {
 		t.Setenv("HOME", t.TempDir())
 		t.Setenv("KUBERNETES_SERVICE_HOST", "")
@@ -376,7 +376,7 @@ func TestCompleteTargets(t *testing.T) {
 
 // TestHelpFits checks that help fits a terminal of 100 columns.
 func TestHelpFits(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"audit", "--help"}, {"adopt", "--help"}, {"owner", "--help"}, {"agents", "--help"}, {"preflight", "--help"}, {"audit", "--snapshot", sick, "--print-rbac"}, {"audit", "--print-rbac"}} {
+	for _, args := range [][]string{{"--help"}, {"audit", "--help"}, {"adopt", "--help"}, {"owner", "--help"}, {"agents", "--help"}, {"why", "--help"}, {"preflight", "--help"}, {"audit", "--snapshot", sick, "--print-rbac"}, {"audit", "--print-rbac"}} {
 		for line := range strings.Lines(run(t, args...).out) {
 			line = strings.TrimRight(line, "\n")
 			if n := utf8.RuneCountInString(line); n > 100 && !strings.HasSuffix(line, " [flags]") { // the usage line

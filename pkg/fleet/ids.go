@@ -105,6 +105,12 @@ func HelmReleaseName(name string) string {
 	return limit(s, maxReleaseName)
 }
 
+// ManifestID returns the manifest id for the checksum of a manifest document, in hexadecimal. Source: docs/fleet-behavior.md, 2.1.
+func ManifestID(sum string) string {
+	id := "s-" + sum
+	return id[:min(len(id), maxName-1)]
+}
+
 // limit shortens s to n bytes. The last of them are a digest of s.
 func limit(s string, n int) string {
 	const digest = 5

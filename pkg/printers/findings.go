@@ -156,12 +156,15 @@ const inset = "          "
 var commands = []string{"kubectl", "kubectl-fleetdoctor", "helm"}
 
 // next shows a remediation. A command is not wrapped, so that it can be copied.
-func (t text) next(b *bytes.Buffer, s string) {
+func (t text) next(b *bytes.Buffer, s string) { t.nextAt(b, inset, s) }
+
+// nextAt shows a remediation with an indent.
+func (t text) nextAt(b *bytes.Buffer, indent, s string) {
 	if program, _, _ := strings.Cut(s, " "); slices.Contains(commands, path.Base(program)) {
-		fmt.Fprintf(b, "%s%s %s\n", inset, t.faint("→"), printable(s))
+		fmt.Fprintf(b, "%s%s %s\n", indent, t.faint("→"), printable(s))
 		return
 	}
-	wrapped(b, inset, "→ "+s)
+	wrapped(b, indent, "→ "+s)
 }
 
 // severityColours are the colours of severities.

@@ -178,7 +178,7 @@ func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
 		Resources: make([]Resource, 0, len(d.Objects)+len(d.Orphans)),
 	}
 	if d.BD != nil {
-		out.Reported = newReported(d.BD.Reported())
+		out.Reported = NewReported(d.BD.Reported())
 	}
 	if d.Release.Revision > 0 { // otherwise nothing is installed yet
 		out.Release = d.Release.String()
@@ -224,7 +224,7 @@ func newAggregates(all []*evaluate.Aggregate, codes map[string][]string) []Aggre
 		if !a.Complete {
 			continue
 		}
-		out = append(out, Aggregate{Namespace: a.Object.GetNamespace(), Name: a.Object.GetName(), Reported: newReported(a.Object.Reported()),
+		out = append(out, Aggregate{Namespace: a.Object.GetNamespace(), Name: a.Object.GetName(), Reported: NewReported(a.Object.Reported()),
 			Actual: Actual{BundleDeployments: a.Actual.BundleDeployments, ReadyBundleDeployments: a.Actual.ReadyBundleDeployments,
 				Counts: Counts(a.Actual.Counts)},
 			Findings: slices.Compact(codes[a.Kind+" "+a.Key()])})
@@ -235,7 +235,8 @@ func newAggregates(all []*evaluate.Aggregate, codes map[string][]string) []Aggre
 	return out
 }
 
-func newReported(r v1alpha1.Reported) *Reported {
+// NewReported converts a status.
+func NewReported(r v1alpha1.Reported) *Reported {
 	out := &Reported{State: r.State, AsOf: r.AsOf}
 	if c := r.Counts; c != nil {
 		out.DesiredReady, out.Ready, out.Missing = &c.DesiredReady, &c.Ready, &c.Missing

@@ -44,6 +44,7 @@ func main() {
 		"preflight-report.schema.json": schema(&report.Preflight{}, report.KindPreflight), "owner-report.schema.json": schema(&report.Ownership{}, report.KindOwnership),
 		"agents-report.schema.json":  schema(&report.Agents{}, report.KindAgents),
 		"targets-report.schema.json": schema(&report.Targets{}, report.KindTargets),
+		"why.md":                     whyPage, "why-report.schema.json": schema(&report.Why{}, report.KindWhy),
 		"webhook-status.schema.json": schema(&installation.Status{}, installation.StatusKind), "webhook-test.schema.json": schema(&installation.Test{}, installation.TestKind),
 	} {
 		b, err := content()

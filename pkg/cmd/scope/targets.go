@@ -43,6 +43,17 @@ func targets(args []string) ([]evaluate.Target, error) {
 	return out, nil
 }
 
+// Targets parses arguments that name targets. --namespace is the namespace of those that state none.
+func Targets(args []string, namespace string) ([]evaluate.Target, error) {
+	out, err := targets(args)
+	for i := range out {
+		if namespace != "" && !strings.Contains(out[i].Name, "/") {
+			out[i].Name = namespace + "/" + out[i].Name
+		}
+	}
+	return out, err
+}
+
 // isTarget reports whether an argument is KIND/NAME. NAMESPACE/NAME is not.
 func isTarget(arg string) bool {
 	kind, _, slash := strings.Cut(arg, "/")

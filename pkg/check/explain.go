@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// The explanation of an object uses the rules of the checks, for objects that need not be in scope.
+
+// TargetError returns the finding that the targets of a Bundle have an error that stops all of its clusters.
+func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
+	f, ok := in.targetError(b)
+	f.Code, f.Object = targetError.Code, Ref(state.Bundle, b.Namespace, b.Name)
+	return f, ok
+}
+
+// Failed reports whether the controller could not process a Bundle. The message of its condition may quote values, and is not returned.
+func Failed(b *v1alpha1.Bundle) bool {
+	_, failed := bundleError(b)
+	return failed
+}
+
+// Observed reports whether the controller has processed the present spec of a Bundle.
+func Observed(b *v1alpha1.Bundle) bool { return observed(b) }
+
+// UnresolvedChart reports whether the chart version of the Bundle of a HelmOp is not an exact version: Fleet does not deploy it then.
+func UnresolvedChart(b *v1alpha1.Bundle) bool { return unresolvedChart(b) }
+
+// Behind returns in what a GitRepo is behind, as sentences (FD605).
+func (in *Input) Behind(g *v1alpha1.GitRepo) []string {
+	if g.Spec.Paused || deleting(g) || g.Spec.Repo == "" || in.Now().IsZero() {
+		return nil
+	}
+	return in.behind(g, in.commits()[key(g)])
+}
+
+// CodeNotFollowed is the code of the findings that Behind returns.
+const CodeNotFollowed = "FD605"
+
+// Inspect returns the command that shows an object of Fleet.
+func (in *Input) Inspect(r object.Ref) string {
+	return in.Commands.kubectl(r) + " describe " + kubectlName(r)
+}
+
+// List returns the command that lists the objects of Fleet of a kind, by the plural name.
+func (in *Input) List(resource, namespace string) string {
+	return in.Commands.Kubectl + inNamespace(namespace) + " get " + resource + "." + v1alpha1.GroupVersion.Group
+}
+
+// ForceSync returns the command that makes Fleet deploy every bundle of a GitRepo again.
+func (in *Input) ForceSync(g *v1alpha1.GitRepo) string {
+	return in.forceSync(key(g), g.Spec.ForceSyncGeneration+1)
+}
+
+// Unpause returns the command that continues a GitRepo, Bundle or Cluster.
+func (in *Input) Unpause(r object.Ref) string {
+	return in.Commands.kubectl(r) + " patch " + kubectlName(r) + " --type=merge -p '{\"spec\":{\"paused\":false}}'"
+}
+
+// TargetsCommand is the command that explains the targets of a bundle.
+func (in *Input) TargetsCommand(b *v1alpha1.Bundle) string { return in.Commands.targetsCommand(b) }
+
+// AuditCommand is the command that audits the bundle of a deployment, with every field that differs.
+func (in *Input) AuditCommand(d *resolve.BundleDeployment) string {
+	return in.Commands.Audit + " " + in.Commands.BundleArgs(d) + " --diff"
+}
+
+// AgentLogs suggests how to find out why an agent does not report.
+func (in *Input) AgentLogs(a evaluate.Agent) string { return in.logsOfAgent(a) }
+
+// Pauses returns what pauses a bundle deployment: its GitRepo, its Bundle or its Cluster; ok is false if none of them that were read does.
+func (in *Input) Pauses(d *resolve.BundleDeployment) (r object.Ref, ok bool) {
+	t := in.targets()
+	if b := t.bundles[d.Bundle]; b != nil && b.Spec.Paused {
+		for _, g := range in.Desired.GitRepos {
+			if g.Spec.Paused && g.Namespace == b.Namespace && g.Name == b.Labels[fleet.RepoLabel] {
+				return Ref(state.GitRepo, g.Namespace, g.Name), true
+			}
+		}
+		return Ref(state.Bundle, b.Namespace, b.Name), true
+	}
+	if c := t.clusters[d.Namespace]; c != nil && c.Spec.Paused {
+		return Ref(state.ClusterKind, c.Namespace, c.Name), true
+	}
+	return object.Ref{}, false
+}
+
+// Bundle returns the Bundle of a key ("namespace/name"); nil if it was not read.
+func (in *Input) Bundle(key string) *v1alpha1.Bundle { return in.targets().bundles[key] }
+
+// ClusterIn returns the Cluster whose BundleDeployments are in a namespace; nil if it is not known, or if there are several.
+func (in *Input) ClusterIn(namespace string) *v1alpha1.Cluster {
+	return in.targets().clusters[namespace]
+}
+
+// BundleDeployment returns the BundleDeployment of a key ("namespace/name"); nil if there is none.
+func (in *Input) BundleDeployment(key string) *v1alpha1.BundleDeployment {
+	return in.targets().names[key]
+}
+
+// Contents reports whether the contents that are staged in a BundleDeployment are those of its Bundle; true if that is not known.
+func (in *Input) Contents(b *v1alpha1.Bundle, bd *v1alpha1.BundleDeployment) bool {
+	sum := b.Status.ResourcesSHA256Sum
+	staged, _, _ := strings.Cut(bd.Spec.StagedDeploymentID, ":")
+	if !observed(b) || sum == "" || bd.Spec.OCIContents || len(bd.Spec.HelmChartOptions) > 0 || !strings.HasPrefix(staged, "s-") {
+		return true
+	}
+	return staged == fleet.ManifestID(sum)
+}
+
+// Stuck returns why an object of Fleet that is being deleted stays, as a sentence with evidence.
+func (in *Input) Stuck(kind, key string) (message string, evidence []string) {
+	all := in.Desired.Deleting()
+	i := slices.IndexFunc(all, func(o state.Deleting) bool { return o.Kind == kind && o.Namespace+"/"+o.Name == key })
+	if i < 0 || len(all[i].Finalizers) == 0 {
+		return "it is being deleted", nil
+	}
+	f := in.stuck(&all[i], in.children()[[2]string{kind, key}])
+	return "it is being deleted, and has the finalizers " + strings.Join(all[i].Finalizers, ", "), f.Evidence
+}
+
+// Released is the command that shows the history of the release of a bundle deployment.
+func (in *Input) Released(d *resolve.BundleDeployment) string {
+	return in.on(d.On).Helm + inNamespace(d.Release.Namespace) + " history " + shellescape.Quote(d.Release.Name)
+}

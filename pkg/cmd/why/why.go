@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package why is the verb why.
+package why
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	engineWhy "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/why"
+)
+
+const long = `Show why a bundle, a bundle deployment, a GitRepo, a HelmOp or a cluster is not ready. The first
+line is the answer. Below it, a chain of steps leads from the object to the root cause, with the
+next command to run. Clusters with the same chain are shown together.
+
+A chain follows what Fleet waits for: a dependency to the bundle that blocks it, a limit of a
+rollout to the cluster that uses it up, and both to the cause there: values, missing contents, a
+silent agent, a pause, a schedule, a failed installation, or objects that are not ready.
+
+The states, the causes and the findings are those of an audit. Where the objects of a cluster were
+read, they decide. Otherwise the status that Fleet reports decides, and its time is shown. The
+flags of audit that read other clusters are valid here too. What could not be read is not known,
+and is never called ready.
+
+-o name prints the objects that the root causes are about as arguments of kubectl, one per line.
+
+Exit status: 0 everything is ready, 1 something is not ready, 2 wrong usage, 3 an object was not
+found, or it is not known whether it is ready.`
+
+const examples = `  # a bundle on all its clusters
+  %[1]s why bundle/guestbook -n fleet-default
+
+  # one cluster, with its objects
+  %[1]s why cluster/edge-1 -n fleet-default --cluster edge-1=edge-1.yaml
+
+  # a GitRepo of a captured management cluster, with all clusters and objects
+  %[1]s why gitrepo/apps --snapshot dump.tgz -o wide
+
+  # what the root causes are about
+  %[1]s why bundle/guestbook -n fleet-default -o name | xargs -L1 kubectl describe`
+
+// NewCommand returns the verb.
+func NewCommand(env verb.Environment) *cobra.Command {
+	o := &options{Options: query.New(env)}
+	o.clusters = clusters.New(o.Flags)
+	c := &cobra.Command{Use: "why gitrepo/NAME | helmop/NAME | bundle/NAME | cluster/NAME | bundledeployment/NAME ...", Short: "Show why an object of Fleet is not ready",
+		Long: long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
+	o.Setup(c, o, "Namespace of the objects; without it, all namespaces")
+	o.clusters.AddFlags(c.Flags())
+	return c
+}
+
+// options are what the verb runs with.
+type options struct {
+	*query.Options
+	clusters *clusters.Flags
+	targets  engineWhy.Targets
+}
+
+// Complete implements verb.Options.
+func (o *options) Complete(args []string) error {
+	if err := o.clusters.Complete(); err != nil {
+		return err
+	}
+	targets, err := scope.Targets(args, *o.Config.Namespace)
+	if err != nil {
+		return err
+	}
+	o.targets = targets
+	return o.Options.Complete()
+}
+
+// Validate implements verb.Options.
+func (o *options) Validate() error {
+	if len(o.targets) == 0 {
+		return errors.New("an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, cluster/NAME or bundledeployment/NAME")
+	}
+	return nil
+}
+
+// Run implements verb.Options.
+func (o *options) Run(ctx context.Context) error {
+	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Why, error) {
+		read := engine.Options{Version: o.Version, Renderer: o.Renderer, Commands: o.Commands(), Progress: in.Report, Clusters: o.clusters.Clusters(in.Source),
+			Scope: evaluate.Scope{Targets: o.targets}, Pick: o.targets.Pick}
+		read.Commands.Audit += o.clusters.Args()
+		found, err := engine.Run(ctx, in.Source, read)
+		if err != nil {
+			return nil, err
+		}
+		return engineWhy.Explain(found.Input(), found.Findings, o.targets, o.Version).Redacted(found.Secrets), nil
+	}, printers.Why)
+	if err != nil {
+		return err
+	}
+	return status(result)
+}
+
+// status returns the error with the exit status of a report.
+func status(w *report.Why) error {
+	var out error
+	for _, x := range w.Objects {
+		switch x.State {
+		case report.NotReady:
+			return &exit.Error{Status: exit.Found, Shown: true}
+		case report.Unknown:
+			out = &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known whether %s is ready", x.Key())}
+		}
+	}
+	return out
+}

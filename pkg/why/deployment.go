@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// verdict is why a deployment is not ready. The last of its steps is the root cause. A deployment that is ready has no steps.
+type verdict struct {
+	state report.State
+	steps []report.WhyStep
+	// next is what to do about the root cause, findings are the codes about it.
+	next     string
+	findings []string
+	// fromStatus is true if it is ready only according to the status that Fleet reports.
+	fromStatus bool
+	note       string
+}
+
+func notReady(next string, codes []string, steps ...report.WhyStep) verdict {
+	return verdict{state: report.NotReady, steps: steps, next: next, findings: codes}
+}
+
+func unknown(next string, steps ...report.WhyStep) verdict {
+	return verdict{state: report.Unknown, steps: steps, next: next}
+}
+
+// after returns a verdict with steps before its own.
+func (v verdict) after(steps ...report.WhyStep) verdict {
+	v.steps = slices.Concat(steps, v.steps)
+	v.state, v.fromStatus, v.note = report.NotReady, false, ""
+	return v
+}
+
+// path are the bundle deployments of the chain so far.
+type path map[*resolve.BundleDeployment]bool
+
+// deployment explains a bundle deployment.
+func (x *explainer) deployment(d *resolve.BundleDeployment, seen path) verdict {
+	if seen[d] {
+		return notReady(x.in.Inspect(d.Ref()), nil, stepOf(kindOfBlocker(check.BlockerCycle), d, "the chain of causes leads back to it"))
+	}
+	seen[d] = true
+	if d.BD != nil && d.BD.DeletionTimestamp != nil {
+		return x.deleting(d)
+	}
+	if chain := x.blockers(d); len(chain) > 0 {
+		return x.blocked(chain, seen)
+	}
+	actual := evaluate.Unknown
+	e := x.evaluated[d]
+	if e != nil {
+		actual = e.State
+	}
+	if d.BD != nil && d.BD.Spec.DeploymentID == "" {
+		actual = evaluate.OutOfSync // nothing but a staged deployment
+	}
+	if actual == evaluate.Unknown && d.BD != nil && d.Problem == resolve.ClusterNotRead {
+		return x.reported(d, seen)
+	}
+	switch actual {
+	case evaluate.Ready:
+		return x.ready(d)
+	case evaluate.WaitApplied, evaluate.ErrApplied:
+		return x.unexplained(d)
+	case evaluate.OutOfSync:
+		return x.outOfSync(d, seen)
+	case evaluate.NotReady, evaluate.Modified:
+		return x.objects(e)
+	}
+	return x.notRead(d, e)
+}
+
+func (x *explainer) deleting(d *resolve.BundleDeployment) verdict {
+	message, evidence := x.in.Stuck(state.BundleDeployment, d.Key())
+	s := stepOf(Deleting, d, message)
+	s.Since, s.Evidence = report.Time(d.BD.DeletionTimestamp.Time), evidence
+	f, _ := x.find(d, "FD603")
+	return notReady(x.in.Inspect(d.Ref()), codes(f), s)
+}
+
+// codes returns the code of a finding, if there is one.
+func codes(f check.Finding) []string {
+	if f.Code == "" {
+		return nil
+	}
+	return []string{f.Code}
+}
+
+// ready returns the verdict for a deployment whose objects are ready. It notes a status that says something else.
+func (x *explainer) ready(d *resolve.BundleDeployment) verdict {
+	out := verdict{state: report.Ready}
+	if d.BD != nil && shown(d.BD) != string(fleet.Ready) {
+		out.note = "Fleet reports " + nameOf(d) + " on " + d.Cluster + " as " + shown(d.BD) + asOf(d.BD.Reported().AsOf) + ", and its objects are ready"
+		if f, ok := x.find(d, "FD201"); ok {
+			out.note = f.Message
+		}
+	}
+	return out
+}
+
+// unexplained returns the verdict for a deployment that is not applied, without a reason in the data.
+func (x *explainer) unexplained(d *resolve.BundleDeployment) verdict {
+	s := stepOf(NotApplied, d, "its agent has not applied the current deployment, and nothing that was read shows why")
+	if a, known := x.agents[d.Namespace]; known && !a.Heartbeat.LastSeen.IsZero() {
+		s.Evidence = append(s.Evidence, "its agent last reported at "+report.Time(a.Heartbeat.LastSeen))
+	}
+	if problem := x.in.Desired.Values; problem == nil {
+		s.Evidence = append(s.Evidence, "the values Secrets were not read")
+	}
+	next := x.in.Inspect(d.Ref())
+	if a, known := x.agents[d.Namespace]; known {
+		next = x.in.AgentLogs(a)
+	}
+	return notReady(next, nil, s)
+}
+
+// notRead returns the verdict for a deployment on a cluster that was read, if its objects could not be read.
+func (x *explainer) notRead(d *resolve.BundleDeployment, e *evaluate.BundleDeployment) verdict {
+	s := stepOf(Unread, d, "its objects could not be read: "+d.Detail)
+	if e != nil && d.Problem == "" {
+		if i := slices.IndexFunc(e.Objects, func(o evaluate.Object) bool { return o.State == evaluate.Unknown }); i >= 0 {
+			s.Message = e.Objects[i].Key().String() + " could not be read: " + e.Objects[i].Reason
+		}
+	}
+	f, ok := x.find(d, "FD602", "FD607")
+	next := f.Remediation
+	if !ok || next == "" {
+		next = x.in.Commands.PrintRole
+	}
+	if d.BD != nil && reportedState(d.BD) != fleet.Ready {
+		v := x.byStatus(d)
+		v.steps[0].Evidence = append(v.steps[0].Evidence, s.Message)
+		return v
+	}
+	if d.BD != nil {
+		s.Evidence = append(s.Evidence, "Fleet reports "+shown(d.BD)+asOf(s.AsOf))
+	}
+	out := unknown(next, s)
+	out.findings = codes(f)
+	return out
+}
+
+// reported returns the verdict for a deployment on a cluster that was not read.
+func (x *explainer) reported(d *resolve.BundleDeployment, seen path) verdict {
+	is := reportedState(d.BD)
+	a, silent := x.silent(d)
+	switch {
+	case is == fleet.WaitApplied || is == fleet.ErrApplied:
+		return x.unexplained(d)
+	case is == fleet.OutOfSync:
+		return x.outOfSync(d, seen)
+	case is == fleet.Ready && silent:
+		s := stepOf(kindOfBlocker(check.BlockerAgent), d, "Fleet reports it as Ready, and the agent of its cluster has not reported")
+		s.Since = report.Time(a.Heartbeat.LastSeen)
+		out := unknown(x.in.AgentLogs(a), s)
+		out.findings = check.OfAgent(a)
+		return out
+	case is == fleet.Ready:
+		return verdict{state: report.Ready, fromStatus: true}
+	}
+	v := x.byStatus(d)
+	if silent {
+		v.steps[0].Evidence = append(v.steps[0].Evidence, "the agent of its cluster has not reported since "+report.Time(a.Heartbeat.LastSeen)+": the status is old")
+	}
+	return v
+}
+
+// reportedState is the state that Fleet reports. It is never Ready for a deployment that is not applied, or not the staged one.
+func reportedState(bd *v1alpha1.BundleDeployment) fleet.BundleState {
+	is := fleet.ShownState(bd)
+	if actual := fleet.StateOf(bd); is == fleet.Ready && (actual == fleet.WaitApplied || actual == fleet.ErrApplied || actual == fleet.OutOfSync) {
+		return actual
+	}
+	return is
+}
+
+// asOf is the time of a status as the end of a sentence.
+func asOf(at string) string {
+	if at == "" {
+		return ""
+	}
+	return " as of " + at
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+)
+
+// codesOf are the codes of the findings about an object in a state.
+var codesOf = map[report.State][]string{report.Missing: {"FD101", "FD111"}, report.Unowned: {"FD102"}, report.Modified: {"FD104"}, report.NotReady: {"FD107"}, report.Orphaned: {"FD105"}}
+
+// order is the order in which the states of objects decide the state of their deployment. Fleet tests readiness first (docs/fleet-behavior.md, 4.3).
+var order = []report.State{report.NotReady, report.Missing, report.Unowned, report.Modified, report.Orphaned}
+
+// objects explains a deployment by its live objects.
+func (x *explainer) objects(e *evaluate.BundleDeployment) verdict {
+	var all []report.Resource
+	next, found := "", []string(nil)
+	add := func(r report.Resource) check.Finding {
+		var f check.Finding
+		for _, candidate := range x.findings[e.Key()] {
+			if candidate.Object == r.Ref && slices.Contains(codesOf[r.State], candidate.Code) {
+				f = candidate
+				break
+			}
+		}
+		if f.Message != "" {
+			r.Message = f.Message
+		}
+		all = append(all, r)
+		return f
+	}
+	of := map[object.Ref]check.Finding{}
+	for i := range e.Objects {
+		o := &e.Objects[i]
+		s := report.State(o.State)
+		if o.NotReady {
+			s = report.NotReady
+		}
+		if !slices.Contains(order, s) {
+			continue
+		}
+		of[o.Ref] = add(report.Resource{Ref: o.Ref, State: s, Reason: o.Reason, Message: sentenceOf(s, o.Ref, o.Condition), Owner: report.NewOwner(o.Owner)})
+	}
+	for _, u := range e.Orphans {
+		of[u.Ref] = add(report.Resource{Ref: u.Ref, State: report.Orphaned, Message: sentenceOf(report.Orphaned, u.Ref, "")})
+	}
+	if len(all) == 0 {
+		return x.byStatus(e.BundleDeployment)
+	}
+	slices.SortStableFunc(all, func(a, b report.Resource) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)), a.Compare(b.Ref))
+	})
+	for _, r := range all {
+		f := of[r.Ref]
+		if f.Code != "" && !slices.Contains(found, f.Code) {
+			found = append(found, f.Code)
+		}
+		next = cmp.Or(next, f.Remediation)
+	}
+	slices.Sort(found)
+	s := stepOf(Objects, e.BundleDeployment, all[0].Message+more(len(all)-1))
+	s.AsOf, s.Resources = report.Time(x.takenAt(e.BundleDeployment)), all
+	return notReady(cmp.Or(next, x.in.AuditCommand(e.BundleDeployment)), found, s)
+}
+
+// sentenceOf describes the state of an object, if no finding does.
+func sentenceOf(s report.State, r object.Ref, condition string) string {
+	out := r.Key().String()
+	switch s {
+	case report.NotReady:
+		out += " is not ready"
+		if condition != "" {
+			out += ": " + condition
+		}
+	case report.Missing:
+		out += " is not on the cluster"
+	case report.Unowned:
+		out += " exists, and is not owned by the bundle"
+	case report.Orphaned:
+		out += " is left over from an earlier revision"
+	default:
+		out += " is modified"
+	}
+	return out
+}
+
+// more is the number of further objects as the end of a sentence.
+func more(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return ", and 1 more object"
+	}
+	return fmt.Sprintf(", and %d more objects", n)
+}
+
+// byStatus explains a deployment by the objects that its status lists. It never quotes the messages of the status.
+func (x *explainer) byStatus(d *resolve.BundleDeployment) verdict {
+	status := &d.BD.Status
+	var all []report.Resource
+	add := func(s report.State, apiVersion, kind, namespace, name string) {
+		r := report.Resource{Ref: object.Ref{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name}, State: s}
+		r.Message = sentenceOf(s, r.Ref, "")
+		all = append(all, r)
+	}
+	if reportedState(d.BD) == fleet.NotReady {
+		for _, o := range status.NonReadyStatus {
+			add(report.NotReady, o.APIVersion, o.Kind, o.Namespace, o.Name)
+		}
+	}
+	for _, o := range status.ModifiedStatus {
+		s := report.Modified
+		switch {
+		case o.Exist:
+			s = report.Unowned
+		case o.Missing:
+			s = report.Missing
+		case o.Delete:
+			s = report.Orphaned
+		}
+		add(s, o.APIVersion, o.Kind, o.Namespace, o.Name)
+	}
+	slices.SortStableFunc(all, func(a, b report.Resource) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)), a.Compare(b.Ref))
+	})
+	next := x.in.Inspect(d.Ref())
+	if len(all) == 0 {
+		return notReady(next, nil, stepOf(ReportedState, d, "Fleet reports it as "+shown(d.BD)+", and its status lists no object"))
+	}
+	s := stepOf(Objects, d, all[0].Message+more(len(all)-1)+", as Fleet reports")
+	s.Resources = all
+	s.Evidence = []string{"its cluster was not read: this is the status that its agent wrote"}
+	if status.IncompleteState {
+		s.Evidence = append(s.Evidence, "the status lists ten objects of each kind at most")
+	}
+	return notReady(next, nil, s)
+}

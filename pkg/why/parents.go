@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// member is a bundle on a cluster, with or without a BundleDeployment.
+type member struct {
+	report.WhyDeployment
+	verdict
+}
+
+func (x *explainer) member(d *resolve.BundleDeployment) member {
+	out := member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()}, x.deployment(d, path{})}
+	if out.state == report.Ready {
+		if v, held := x.notReached(d); held {
+			out.verdict = v
+		}
+	}
+	return out
+}
+
+// object explains one object of Fleet.
+func (x *explainer) object(kind string, o v1alpha1.Object) report.WhyObject {
+	var list []member
+	var own []verdict
+	switch o := o.(type) {
+	case *v1alpha1.BundleDeployment:
+		return x.alone(x.byKey[o.Namespace+"/"+o.Name])
+	case *v1alpha1.Bundle:
+		list, own = x.bundle(o)
+	case *v1alpha1.GitRepo:
+		list, own = x.repo(o.Namespace, o.Name, fleet.RepoLabel)
+		own = slices.Concat(x.gitRepo(o, len(list)), own)
+	case *v1alpha1.HelmOp:
+		list, own = x.repo(o.Namespace, o.Name, fleet.HelmOpLabel)
+		if len(list) == 0 && len(own) == 0 {
+			own = x.noBundles(check.Ref(kind, o.Namespace, o.Name))
+		}
+	case *v1alpha1.Cluster:
+		list, own = x.cluster(o)
+	}
+	r := check.Ref(kind, o.GetNamespace(), o.GetName())
+	if at := o.GetDeletionTimestamp(); at != nil {
+		s := report.WhyStep{Kind: Deleting, Object: r, Name: r.Name, Since: report.Time(at.Time)}
+		s.Message, s.Evidence = x.in.Stuck(kind, r.Namespace+"/"+r.Name)
+		own = []verdict{notReady(x.in.Inspect(r), nil, s)}
+	}
+	out := x.combine(r, list, own)
+	out.Reported = report.NewReported(o.Reported())
+	if g, ok := o.(*v1alpha1.GitRepo); ok {
+		out.Notes = append(out.Notes, notesOf(g)...)
+	}
+	for _, f := range x.others[r] {
+		if f.Cause != "" || f.Code == "FD209" || f.Code == "FD305" {
+			out.Notes = append(out.Notes, f.Message)
+		}
+	}
+	return out
+}
+
+// alone explains one bundle deployment.
+func (x *explainer) alone(d *resolve.BundleDeployment) report.WhyObject {
+	r := check.Ref(state.BundleDeployment, d.Namespace, d.Name)
+	m := member{report.WhyDeployment{Bundle: d.Bundle, Cluster: d.Cluster, BundleDeployment: d.Key()}, x.deployment(d, path{})}
+	if v, held := x.notReached(d); held && m.state == report.Ready {
+		m.note = "a newer deployment of the bundle is not rolled out to it: " + v.steps[0].Message
+	}
+	out := x.combine(r, []member{m}, nil)
+	if d.BD != nil {
+		out.Reported = report.NewReported(d.BD.Reported())
+	}
+	return out
+}
+
+// bundle returns the deployments of a Bundle, and what concerns the Bundle as a whole.
+func (x *explainer) bundle(b *v1alpha1.Bundle) (list []member, own []verdict) {
+	if v, stopped := x.stop(b); stopped {
+		own = append(own, v)
+	}
+	for _, d := range x.ofBundle[b.Namespace+"/"+b.Name] {
+		list = append(list, x.member(d))
+	}
+	for r := range x.in.Targets(b).Results() {
+		if m, missing := x.missing(b, r); missing {
+			list = append(list, m)
+		}
+	}
+	return list, own
+}
+
+// missing returns the deployment for a target, if it does not exist.
+func (x *explainer) missing(b *v1alpha1.Bundle, r targeting.Result) (m member, missing bool) {
+	c := r.Cluster
+	if r.Outcome != targeting.Expected && r.Outcome != targeting.Blocked || c.DeletionTimestamp != nil || b.DeletionTimestamp != nil {
+		return member{}, false
+	}
+	if ns := c.Status.Namespace; ns != "" && x.in.BundleDeployment(ns+"/"+b.Name) != nil {
+		return member{}, false
+	}
+	return member{report.WhyDeployment{Bundle: b.Namespace + "/" + b.Name, Cluster: c.Key()}, x.absent(b, r, path{})}, true
+}
+
+// stop returns why the controller updates no cluster of a Bundle, if that is so.
+func (x *explainer) stop(b *v1alpha1.Bundle) (verdict, bool) {
+	r := check.Ref(state.Bundle, b.Namespace, b.Name)
+	s := report.WhyStep{Object: r, Name: b.Name, AsOf: b.Reported().AsOf}
+	inspect := x.in.Inspect(r)
+	if f, ok := x.in.TargetError(b); ok {
+		s.Kind, s.Message, s.Cluster, s.Evidence = TargetError, f.Message, f.Cluster, f.Evidence
+		return notReady(f.Remediation, codes(f), s), true
+	}
+	if f, ok := x.about(r, "FD404"); ok {
+		s.Kind, s.Message, s.Evidence = BundleValues, f.Message, f.Evidence
+		return notReady(f.Remediation, codes(f), s), true
+	}
+	switch {
+	case check.UnresolvedChart(b):
+		s.Kind, s.Message = ChartVersion, "its chart version is not an exact version: Fleet deploys it when the HelmOp has resolved it"
+		if helmOp := b.Labels[fleet.HelmOpLabel]; helmOp != "" {
+			inspect = x.in.Inspect(check.Ref(state.HelmOp, b.Namespace, helmOp))
+		}
+	case check.Failed(b):
+		s.Kind, s.Message = BundleError, "the controller could not process it; its condition Ready has the error"
+	case b.Status.ObservedGeneration > 0 && b.Status.ObservedGeneration < b.Generation:
+		s.Kind, s.Message = BundlePending, fmt.Sprintf("the controller has processed generation %d of %d", b.Status.ObservedGeneration, b.Generation)
+	default:
+		return verdict{}, false
+	}
+	return notReady(inspect, nil, s), true
+}
+
+// repo returns the deployments of all bundles of a GitRepo or HelmOp, and what concerns its bundles as a whole.
+func (x *explainer) repo(namespace, name, label string) (list []member, own []verdict) {
+	read := map[string]bool{}
+	for _, b := range x.in.Desired.Bundles {
+		if b.Namespace != namespace || b.Labels[label] != name {
+			continue
+		}
+		read[b.Namespace+"/"+b.Name] = true
+		members, stopped := x.bundle(b)
+		list, own = append(list, members...), append(own, stopped...)
+	}
+	for _, d := range x.in.Deployments {
+		of := map[string]string{fleet.RepoLabel: d.GitRepo, fleet.HelmOpLabel: d.HelmOp}[label]
+		if of == namespace+"/"+name && !read[d.Bundle] {
+			list = append(list, x.member(d.BundleDeployment))
+		}
+	}
+	return list, own
+}
+
+// notesOf are what keeps a GitRepo from deploying later commits. It does not keep the present one from being ready.
+func notesOf(g *v1alpha1.GitRepo) []string {
+	var out []string
+	if g.Spec.Paused {
+		out = append(out, "the GitRepo is paused")
+	}
+	for _, c := range g.Status.Conditions {
+		if c.Type == "GitPolling" && c.Status == "False" {
+			out = append(out, "its repository cannot be polled, so later commits are not deployed; its condition GitPolling has the error"+asOf(c.LastUpdateTime))
+		}
+	}
+	return out
+}
+
+// The states of the Job of a GitRepo.
+const (
+	jobFailed     = "Failed"
+	jobInProgress = "InProgress"
+)
+
+// gitRepo returns what concerns a GitRepo itself.
+func (x *explainer) gitRepo(g *v1alpha1.GitRepo, members int) []verdict {
+	r := check.Ref(state.GitRepo, g.Namespace, g.Name)
+	s := report.WhyStep{Object: r, Name: g.Name, AsOf: g.Reported().AsOf}
+	var out []verdict
+	switch g.Status.GitJobStatus {
+	case jobFailed:
+		s := s
+		s.Kind, s.Message = GitJob, "the Job for commit "+g.Status.Commit+" failed"
+		out = append(out, notReady(x.in.Inspect(r), nil, s))
+	case jobInProgress:
+		s := s
+		s.Kind, s.Message = GitJob, "the Job for commit "+g.Status.Commit+" is in progress"
+		out = append(out, notReady(x.in.Inspect(r), nil, s))
+	}
+	for _, message := range x.in.Behind(g) {
+		s := s
+		s.Kind, s.Message = NotFollowed, message
+		out = append(out, notReady(x.in.ForceSync(g), []string{check.CodeNotFollowed}, s))
+	}
+	if len(out) == 0 && members == 0 {
+		out = x.noBundles(r)
+	}
+	return out
+}
+
+// noBundles returns the verdict for a GitRepo or HelmOp without a Bundle; nil if it has one that reaches no cluster, or if that is not known.
+func (x *explainer) noBundles(r object.Ref) []verdict {
+	label := map[string]string{state.GitRepo: fleet.RepoLabel, state.HelmOp: fleet.HelmOpLabel}[r.Kind]
+	if !x.in.Desired.Read(state.Bundle, r.Namespace) || slices.ContainsFunc(x.in.Desired.Bundles, func(b *v1alpha1.Bundle) bool {
+		return b.Namespace == r.Namespace && b.Labels[label] == r.Name
+	}) {
+		return nil
+	}
+	return []verdict{notReady(x.in.Inspect(r), nil, report.WhyStep{Kind: NoBundles, Object: r, Name: r.Name, Message: "it has no Bundle"})}
+}
+
+// waitCheckIn is the state of a Cluster whose agent has not reported yet.
+const waitCheckIn = "WaitCheckIn"
+
+// cluster returns the deployments on a Cluster, and what concerns the Cluster itself.
+func (x *explainer) cluster(c *v1alpha1.Cluster) (list []member, own []verdict) {
+	r := check.Ref(state.ClusterKind, c.Namespace, c.Name)
+	s := report.WhyStep{Object: r, Name: c.Name, Cluster: c.Namespace + "/" + c.Name}
+	ns := c.Status.Namespace
+	if ns == "" {
+		s.Kind, s.Message = NoNamespace, "it has no namespace for BundleDeployments yet"
+		return nil, []verdict{notReady(x.in.Inspect(r), nil, s)}
+	}
+	for _, d := range x.in.Desired.Deployments {
+		if d.BD != nil && d.Namespace == ns {
+			list = append(list, x.member(d))
+		}
+	}
+	for _, b := range x.in.Desired.Bundles {
+		if t, ok := x.in.Targets(b).On(c.Namespace, c.Name); ok {
+			if m, missing := x.missing(b, t); missing {
+				list = append(list, m)
+			}
+		}
+	}
+	a, known := x.agents[ns]
+	switch {
+	case known && check.IsSilent(a):
+		s.Kind, s.Since, s.Message = kindOfBlocker(check.BlockerAgent), report.Time(a.Heartbeat.LastSeen), "its agent has not reported"
+		own = append(own, notReady(x.in.AgentLogs(a), check.OfAgent(a), s))
+	case known && a.Heartbeat.State == agentconfig.Never && c.Status.Display.State == waitCheckIn:
+		s.Kind, s.Message = kindOfBlocker(check.BlockerAgent), "its agent has not reported yet"
+		own = append(own, notReady(x.in.AgentLogs(a), check.OfAgent(a), s))
+	}
+	return list, own
+}

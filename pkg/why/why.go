@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package why explains why an object of Fleet is not ready: it follows each bundle on each cluster to the one root cause. It uses the states, blockers and
+// findings of an audit, and decides nothing that an audit decides.
+package why
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Targets are the objects to explain. A name without a namespace stands for all objects of that name.
+type Targets []evaluate.Target
+
+// Pick returns the bundle deployments that an explanation needs: those of the targets, those that they depend on, and, for each that a rollout holds back,
+// those of the same bundle. The error is a *evaluate.NotFoundError if a target does not exist.
+func (t Targets) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeployment, error) {
+	var picked []*resolve.BundleDeployment
+	in := map[*resolve.BundleDeployment]bool{}
+	add := func(d *resolve.BundleDeployment) {
+		if !in[d] {
+			in[d] = true
+			picked = append(picked, d)
+		}
+	}
+	for _, x := range t {
+		found := false
+		for _, d := range desired.Deployments {
+			if names(x, d) {
+				found = true
+				add(d)
+			}
+		}
+		if !found && len(objects(desired.Fleet, x)) == 0 {
+			return nil, &evaluate.NotFoundError{Target: x}
+		}
+	}
+	dependencies := check.NewDependencies(desired)
+	siblings := map[string][]*resolve.BundleDeployment{}
+	for _, d := range desired.Deployments {
+		siblings[d.Bundle] = append(siblings[d.Bundle], d)
+	}
+	for begin := 0; begin < len(picked); {
+		for _, d := range dependencies.Closure(picked[begin:]) {
+			add(d)
+		}
+		end := len(picked)
+		for _, d := range picked[begin:end] {
+			if d.BD != nil && d.Bundle != "" && d.BD.Spec.DeploymentID != d.BD.Spec.StagedDeploymentID {
+				for _, s := range siblings[d.Bundle] {
+					add(s)
+				}
+				delete(siblings, d.Bundle)
+			}
+		}
+		begin = end
+	}
+	return picked, nil
+}
+
+// names reports whether a target is a bundle deployment, or one of its parents.
+func names(t evaluate.Target, d *resolve.BundleDeployment) bool {
+	key := d.Parents()[kindOf(t)]
+	if kindOf(t) == state.BundleDeployment {
+		key = d.Key()
+	}
+	return key != "" && (key == t.Name || strings.HasSuffix(key, "/"+t.Name))
+}
+
+// kindOf returns the kind of a target: "Bundle".
+func kindOf(t evaluate.Target) string {
+	i := slices.IndexFunc(state.Kinds, func(k state.Kind) bool { return strings.EqualFold(k.Name, t.Kind) })
+	if i < 0 {
+		return ""
+	}
+	return state.Kinds[i].Name
+}
+
+// objects returns the objects of Fleet that a target names, by namespace.
+func objects(f *state.Fleet, t evaluate.Target) []v1alpha1.Object {
+	var out []v1alpha1.Object
+	for _, k := range state.Kinds {
+		if k.Name != kindOf(t) {
+			continue
+		}
+		for _, o := range k.Of(f) {
+			if o.GetName() == t.Name || o.GetNamespace()+"/"+o.GetName() == t.Name {
+				out = append(out, o)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b v1alpha1.Object) int { return cmp.Compare(a.GetNamespace(), b.GetNamespace()) })
+	return out
+}
+
+// Explain explains the targets with the result and the findings of an audit. The report contains values of Secrets: only the copy that Redacted returns may
+// be shown.
+func Explain(in *check.Input, findings []check.Finding, targets Targets, version string) *report.Why {
+	out := &report.Why{Tool: report.Tool{Version: version}, TakenAt: report.Time(in.Now()), Source: report.NewSource(in.Source, in.Desired), Gaps: report.Gaps(in.Gaps), Notes: in.Notes}
+	x := newExplainer(in, findings)
+	for _, t := range targets {
+		found := objects(in.Desired.Fleet, t)
+		for _, o := range found {
+			out.Objects = append(out.Objects, x.object(kindOf(t), o))
+		}
+		if len(found) > 0 {
+			continue
+		}
+		// A bundle deployment that is known by its release, or a parent that was not read.
+		for _, d := range in.Deployments {
+			if kindOf(t) == state.BundleDeployment && names(t, d.BundleDeployment) {
+				out.Objects = append(out.Objects, x.alone(d.BundleDeployment))
+			}
+		}
+		if kindOf(t) != state.BundleDeployment {
+			out.Objects = append(out.Objects, x.unread(t)...)
+		}
+	}
+	out.Complete()
+	return out
+}
+
+// explainer has what the explanations share.
+type explainer struct {
+	in       *check.Input
+	blockers func(*resolve.BundleDeployment) []check.Blocker
+	// findings are by the key of their bundle deployment, others by the object that they are about.
+	findings  map[string][]check.Finding
+	others    map[object.Ref][]check.Finding
+	evaluated map[*resolve.BundleDeployment]*evaluate.BundleDeployment
+	agents    map[string]evaluate.Agent // by the namespace of their BundleDeployments
+	ofBundle  map[string][]*resolve.BundleDeployment
+	byKey     map[string]*resolve.BundleDeployment
+	rollouts  map[string]*rollout
+}
+
+func newExplainer(in *check.Input, findings []check.Finding) *explainer {
+	x := &explainer{in: in, blockers: in.Blockers(), findings: map[string][]check.Finding{}, others: map[object.Ref][]check.Finding{},
+		evaluated: map[*resolve.BundleDeployment]*evaluate.BundleDeployment{}, agents: map[string]evaluate.Agent{},
+		ofBundle: map[string][]*resolve.BundleDeployment{}, byKey: map[string]*resolve.BundleDeployment{}, rollouts: map[string]*rollout{}}
+	for _, f := range findings {
+		if f.BundleDeployment != "" {
+			x.findings[f.BundleDeployment] = append(x.findings[f.BundleDeployment], f)
+		}
+		x.others[f.Object] = append(x.others[f.Object], f)
+	}
+	for _, d := range in.Deployments {
+		x.evaluated[d.BundleDeployment] = d
+	}
+	for _, d := range in.Desired.Deployments {
+		x.ofBundle[d.Bundle] = append(x.ofBundle[d.Bundle], d)
+		x.byKey[d.Key()] = d
+	}
+	for _, a := range in.Agents() {
+		if ns := a.Cluster.Status.Namespace; ns != "" {
+			x.agents[ns] = a
+		}
+	}
+	return x
+}
+
+// find returns the first finding about a bundle deployment with one of some codes.
+func (x *explainer) find(d *resolve.BundleDeployment, codes ...string) (check.Finding, bool) {
+	for _, f := range x.findings[d.Key()] {
+		if slices.Contains(codes, f.Code) {
+			return f, true
+		}
+	}
+	return check.Finding{}, false
+}
+
+// about returns the first finding about an object with one of some codes.
+func (x *explainer) about(r object.Ref, codes ...string) (check.Finding, bool) {
+	for _, f := range x.others[r] {
+		if slices.Contains(codes, f.Code) {
+			return f, true
+		}
+	}
+	return check.Finding{}, false
+}
+
+// nameOf is the name of a bundle deployment for people: that of its bundle.
+func nameOf(d *resolve.BundleDeployment) string {
+	_, name, ok := strings.Cut(d.Bundle, "/")
+	if !ok {
+		return d.Name
+	}
+	return name
+}
+
+// step returns a step about a bundle deployment.
+func stepOf(kind report.WhyKind, d *resolve.BundleDeployment, message string) report.WhyStep {
+	out := report.WhyStep{Kind: kind, Object: d.Ref(), Name: nameOf(d), Cluster: d.Cluster, Message: message}
+	if d.BD != nil {
+		out.AsOf = d.BD.Reported().AsOf
+	}
+	return out
+}
+
+// silent returns the agent of a bundle deployment if it is silent.
+func (x *explainer) silent(d *resolve.BundleDeployment) (evaluate.Agent, bool) {
+	a, known := x.agents[d.Namespace]
+	return a, known && check.IsSilent(a)
+}
+
+// shown is the state that Fleet reports.
+func shown(bd *v1alpha1.BundleDeployment) string { return string(fleet.ShownState(bd)) }
+
+// unread reports a parent that has bundle deployments and was not read itself.
+func (x *explainer) unread(t evaluate.Target) []report.WhyObject {
+	var keys []string
+	for _, d := range x.in.Deployments {
+		if names(t, d.BundleDeployment) {
+			keys = append(keys, d.Parents()[kindOf(t)])
+		}
+	}
+	slices.Sort(keys)
+	var out []report.WhyObject
+	for _, key := range slices.Compact(keys) {
+		var list []member
+		for _, d := range x.in.Deployments {
+			if d.Parents()[kindOf(t)] == key {
+				list = append(list, x.member(d.BundleDeployment))
+			}
+		}
+		namespace, name, _ := strings.Cut(key, "/")
+		o := x.combine(check.Ref(kindOf(t), namespace, name), list, nil)
+		why := string(source.NotInSnapshot)
+		if f, all := x.in.Desired.Coverage[kindOf(t)].Of(namespace); !all && f.Reason != "" {
+			why = string(f.Reason)
+		}
+		o.Notes = append(o.Notes, "the "+kindOf(t)+" itself was not read ("+why+"): only its BundleDeployments are known")
+		out = append(out, o)
+	}
+	return out
+}
