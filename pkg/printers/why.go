@@ -147,7 +147,7 @@ func (t text) step(b *bytes.Buffer, n int, s *report.WhyStep, first string) {
 		if !t.wide && len(shown) > maxClusters {
 			shown = append(slices.Clone(shown[:maxClusters]), fmt.Sprintf("%d more", len(shown)-maxClusters))
 		}
-		details = append(details, "these are "+strings.Join(shown, ", "))
+		details = append(details, "unavailable or not updated: "+strings.Join(shown, ", "))
 	}
 	for _, d := range details {
 		for _, line := range lines(d, len(inset), len(inset)) {

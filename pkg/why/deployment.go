@@ -77,6 +77,14 @@ func (x *explainer) deployment(d *resolve.BundleDeployment, seen path) verdict {
 	case evaluate.NotReady, evaluate.Modified:
 		return x.objects(e)
 	}
+	if d.BD != nil {
+		switch reportedState(d.BD) {
+		case fleet.OutOfSync: // its objects do not matter
+			return x.outOfSync(d, seen)
+		case fleet.WaitApplied, fleet.ErrApplied:
+			return x.unexplained(d)
+		}
+	}
 	return x.notRead(d, e)
 }
 

@@ -115,11 +115,11 @@ func (x *explainer) held(bd *v1alpha1.BundleDeployment, s report.WhyStep, b *v1a
 		s.Message = what + ", and no partition of the rollout selects its cluster: Fleet never updates it"
 		return notReady(next, nil, s)
 	case targeting.EarlierPartition:
-		s.Message = fmt.Sprintf("%s: the rollout has not reached partition %q, because partition %q comes first, and %s", what, h.Partition, h.Before, usedUp(h))
+		s.Message = fmt.Sprintf("%s, and the rollout has not reached partition %q: in partition %q, %s", what, h.Partition, h.Before, usedUp(h))
 	case targeting.PartitionLimit:
-		s.Message = fmt.Sprintf("%s: in partition %q of the rollout, %s", what, h.Partition, usedUp(h))
+		s.Message = fmt.Sprintf("%s, and the limit of the rollout is used up: in partition %q, %s", what, h.Partition, usedUp(h))
 	default:
-		s.Message = fmt.Sprintf("%s: in the rollout of the bundle, %s", what, usedUp(h))
+		s.Message = fmt.Sprintf("%s, and the limit of the rollout is used up: of the bundle, %s", what, usedUp(h))
 	}
 	if v, ok := x.firstBehind(b, h, seen); ok {
 		return v.after(s)
@@ -129,18 +129,15 @@ func (x *explainer) held(bd *v1alpha1.BundleDeployment, s report.WhyStep, b *v1a
 
 // usedUp describes a limit that is used up.
 func usedUp(h targeting.Hold) string {
-	n := len(h.By)
-	if n == 0 {
-		return "no cluster may be unavailable (maxUnavailable is 0)"
-	}
 	verb := "are"
-	if n == 1 {
+	if len(h.By) == 1 {
 		verb = "is"
 	}
+	out := plural(h.Max, "cluster") + " may be unavailable"
 	if h.Reason == targeting.EarlierPartition {
-		return fmt.Sprintf("%d of its clusters may be unavailable or not updated, and %d %s", h.Max, n, verb)
+		out += " or not updated"
 	}
-	return fmt.Sprintf("%d clusters may be unavailable, and %d %s", h.Max, n, verb)
+	return fmt.Sprintf("%s, and %d %s", out, len(h.By), verb)
 }
 
 // firstBehind explains the first cluster that uses up a limit. Those that are unavailable come before those that the rollout itself holds back.

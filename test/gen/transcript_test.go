@@ -8,17 +8,19 @@ import (
 	"testing"
 )
 
-// TestTranscript repeats the transcript of docs/agents.md. After an intended change, run make generate.
+// TestTranscript repeats the transcripts of the pages. After an intended change, run make generate.
 func TestTranscript(t *testing.T) {
-	page, err := os.ReadFile("../../docs/agents.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown, err := agentsTranscript("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.HasSuffix(page, shown) {
-		t.Errorf("docs/agents.md does not end with this transcript:\n%s", shown)
+	for name, transcript := range map[string]func(root string) ([]byte, error){"agents": agentsTranscript, "why": whyTranscript} {
+		page, err := os.ReadFile("../../docs/" + name + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown, err := transcript("../..")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.HasSuffix(page, shown) {
+			t.Errorf("docs/%s.md does not end with this transcript:\n%s", name, shown)
+		}
 	}
 }

@@ -59,17 +59,9 @@ var (
 // Rollout returns the rollout of the bundle. known is false if it depends on something that is not known: a cluster of which it is not known whether the
 // bundle targets it, or the version of the controller. The error is why Fleet can update no cluster.
 func (b *Bundle) Rollout() (out Rollout, known bool, err error) {
-	if b.Invalid != nil || !b.Complete() {
+	clusters, known := b.clusters()
+	if !known {
 		return Rollout{}, false, nil
-	}
-	var clusters []*Cluster
-	for r := range b.Results() {
-		switch r.Outcome {
-		case Unknown:
-			return Rollout{}, false, nil
-		case Expected, Blocked:
-			clusters = append(clusters, r.Cluster)
-		}
 	}
 	slices.SortStableFunc(clusters, func(x, y *Cluster) int { return cmp.Compare(x.Name, y.Name) })
 	candidates := []rolloutRules{{true, true, true, true}, {}}
@@ -87,6 +79,21 @@ func (b *Bundle) Rollout() (out Rollout, known bool, err error) {
 		out = x
 	}
 	return out, true, nil
+}
+
+// clusters returns the clusters of the bundle. known is false if it may have others. The number of targets in its status proves that it has no others.
+func (b *Bundle) clusters() (out []*Cluster, known bool) {
+	for r := range b.Results() {
+		switch {
+		case r.Outcome == Expected, r.Outcome == Blocked:
+			out = append(out, r.Cluster)
+		case r.Outcome == Unknown && r.Reason != MappingsUnread:
+			return nil, false
+		}
+	}
+	s := b.Status
+	counted := s.ObservedGeneration > 0 && s.ObservedGeneration >= b.Generation && s.Summary.DesiredReady == len(out)
+	return out, b.Invalid == nil && (b.Complete() || counted && b.fleet.read(KindCluster, b.Namespace))
 }
 
 func (b *Bundle) rollout(clusters []*Cluster, rules rolloutRules) (Rollout, error) {

@@ -116,12 +116,19 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// TestRolloutUnread: a rollout is not known if a cluster may be missing.
+// TestRolloutUnread: a rollout is not known if a cluster may be missing. The number of targets in the status of the Bundle proves that none is.
 func TestRolloutUnread(t *testing.T) {
-	b := rollingOut(3, "v0.16.1", nil)
-	b.fleet.read = func(kind, _ string) bool { return kind != KindCluster }
-	if _, known, _ := b.Rollout(); known {
-		t.Error("the rollout is known although not all Clusters were read")
+	for _, tc := range []struct {
+		unread  string
+		counted int
+		want    bool
+	}{{"", 0, true}, {KindCluster, 3, false}, {KindMapping, 0, false}, {KindMapping, 4, false}, {KindMapping, 3, true}} {
+		b := rollingOut(3, "v0.16.1", nil)
+		b.fleet.read = func(kind, _ string) bool { return kind != tc.unread }
+		b.Status.ObservedGeneration, b.Status.Summary.DesiredReady = 1, tc.counted
+		if _, known, _ := b.Rollout(); known != tc.want {
+			t.Errorf("%s is not read, %d targets: known %v, want %v", tc.unread, tc.counted, known, tc.want)
+		}
 	}
 }
 
