@@ -22,14 +22,14 @@ func TestCitations(t *testing.T) {
 		t.Fatal(err)
 	}
 	sections := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^###? (\d(?:\.\d)?)\.? `).FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^###? (\d(?:\.\d+)?)\.? `).FindAllStringSubmatch(string(text), -1) {
 		if sections[m[1]] {
 			t.Errorf("%s has section %s twice", page, m[1])
 		}
 		sections[m[1]] = true
 	}
-	citation := regexp.MustCompile(regexp.QuoteMeta(page) + `, \d(?:\.\d)?\b(?:(?:, | and | to |; )\d\.\d\b)*`)
-	number := regexp.MustCompile(`\b\d(?:\.\d)?\b`)
+	citation := regexp.MustCompile(regexp.QuoteMeta(page) + `, \d(?:\.\d+)?\b(?:(?:, | and | to |; )\d\.\d+\b)*`)
+	number := regexp.MustCompile(`\b\d(?:\.\d+)?\b`)
 	cited := 0
 	err = fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
 		switch {
