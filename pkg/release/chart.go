@@ -18,8 +18,14 @@ const rawDir = "raw-yaml/"
 // templateNames are the templates of a chart that may render to an object.
 type templateNames []string
 
-// manifestNames are the files of a chart that are manifests and not templates.
-type manifestNames []string
+// manifestFiles are the files of a chart that are manifests and not templates.
+type manifestFiles struct {
+	raw  []string
+	crds int // the files with CustomResourceDefinitions, at most maxTemplates
+}
+
+// crdsDir is the directory of a chart for the definitions that Helm creates once and never deletes.
+const crdsDir = "crds/"
 
 // maxTemplates limits the names of templates and files that are kept.
 const maxTemplates = 1000
@@ -33,8 +39,14 @@ func (t *templateNames) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (m *manifestNames) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	return fileNames(d, (*[]string)(m), func(name string) bool { return strings.HasPrefix(name, rawDir) })
+func (m *manifestFiles) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	m.crds = 0
+	return fileNames(d, &m.raw, func(name string) bool {
+		if ext := path.Ext(name); strings.HasPrefix(name, crdsDir) && slices.Contains([]string{".yaml", ".yml", ".json"}, ext) && m.crds < maxTemplates {
+			m.crds++
+		}
+		return strings.HasPrefix(name, rawDir)
+	})
 }
 
 // fileNames reads the names of the files in a list for which counts returns true, without their contents.
@@ -77,7 +89,7 @@ func (d *document) manifestLost() bool {
 	if strings.TrimSpace(d.Manifest) != "" {
 		return false
 	}
-	if len(d.Chart.Files) > 0 || len(d.Chart.Templates) > maxTemplates {
+	if len(d.Chart.Files.raw) > 0 || len(d.Chart.Templates) > maxTemplates {
 		return true
 	}
 	rendered := map[string]bool{}

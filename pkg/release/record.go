@@ -113,6 +113,8 @@ type Record struct {
 	// because they render no object. If all templates render to nothing, the record looks damaged, and its objects are unknown.
 	ManifestLost bool
 	Hooks        []Hook
+	// CRDFiles is the number of files in the directory crds/ of the chart, without its dependencies.
+	CRDFiles int
 }
 
 // Hook is an object that Helm applies in addition to the manifest. It is never a desired object, but since Helm 4 it has Fleet's hash label.
@@ -121,6 +123,9 @@ type Hook struct {
 	Name string `json:"name"`
 	// Manifest is the hook as YAML. It is kept only for Secrets, because their values must be hidden.
 	Manifest string `json:"manifest"`
+	// Events are those on which Helm runs it. DeletePolicies decide when Helm deletes it.
+	Events         HookEvents   `json:"events"`
+	DeletePolicies HookDeletion `json:"delete_policies"`
 }
 
 // Pending reports whether Helm has begun to install or upgrade the release and has not finished.
@@ -139,7 +144,7 @@ type document struct {
 			Annotations annotations `json:"annotations"`
 		} `json:"metadata"`
 		Templates templateNames `json:"templates"`
-		Files     manifestNames `json:"files"`
+		Files     manifestFiles `json:"files"`
 	} `json:"chart"`
 	Manifest    string `json:"manifest"`
 	ApplyMethod string `json:"apply_method"`
@@ -272,6 +277,7 @@ func DecodeSized(value []byte, size int) (*Record, error) {
 		ApplyMethod:    d.ApplyMethod,
 		Manifest:       d.Manifest,
 		ManifestLost:   d.manifestLost(),
+		CRDFiles:       d.Chart.Files.crds,
 	}
 	for _, h := range d.Hooks {
 		out.Hooks = append(out.Hooks, h.Hook)
