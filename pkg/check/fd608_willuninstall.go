@@ -107,13 +107,13 @@ func (in *Input) cycles(c *resolve.Cluster, agent string) string {
 
 // losses are the objects that are deleted and kept, as sentences.
 func losses(x *resolve.Removal) []string {
-	if len(x.Deletes)+x.Kept == 0 {
+	if len(x.Deletes)+len(x.Kept) == 0 {
 		return []string{"the objects of the release are not known, or there are none"}
 	}
 	var named []string
 	for _, ref := range x.Deletes {
 		switch {
-		case ref.Kind == "CustomResourceDefinition":
+		case ref.Kind == resolve.CRDKind:
 			s := "CustomResourceDefinition " + ref.Name
 			if n, known := x.CustomResources[ref.Name]; known {
 				s += " with " + count(n, "custom resource")
@@ -130,8 +130,17 @@ func losses(x *resolve.Removal) []string {
 		all += ", also " + strings.Join(named, ", ")
 	}
 	out := []string{all}
-	if x.Kept > 0 {
-		out = append(out, count(x.Kept, "object")+" with helm.sh/resource-policy: keep remain")
+	policies := 0
+	for _, k := range x.Kept {
+		if k.Reason == resolve.KeptByPolicy {
+			policies++
+		}
+	}
+	if policies > 0 {
+		out = append(out, count(policies, "object")+" with helm.sh/resource-policy: keep remain")
+	}
+	if hooks := len(x.Kept) - policies; hooks > 0 {
+		out = append(out, count(hooks, "object")+" with helm.sh/hook remain, because Helm takes them for hooks")
 	}
 	if len(x.Shared) > 0 {
 		var names []string

@@ -28,6 +28,8 @@ type ClusterOptions struct {
 	NoRecords bool
 	// AgentSecrets reads the Secrets of agents although the records are omitted.
 	AgentSecrets bool
+	// AllManifests also reads the manifests of revisions that are newer than those that the BundleDeployments name. An uninstall uses the newest one.
+	AllManifests bool
 	// OtherReleases reads the names of the releases in ConfigMaps too. None of them is Fleet's. Only an adoption plan needs to know whether the
 	// release that owns an object exists.
 	OtherReleases bool
@@ -86,7 +88,11 @@ func (c *clusterReader) records(ctx context.Context, g *errgroup.Group, f *state
 	if o.OtherReleases {
 		g.Go(func() error { return c.releasesInConfigMaps(ctx) })
 	}
-	g.Go(func() error { return c.releases(ctx, f, releases) })
+	needed := f.NeedsManifest()
+	if o.AllManifests {
+		needed = func(release.Name) bool { return true }
+	}
+	g.Go(func() error { return c.releases(ctx, needed, releases) })
 }
 
 func (c *clusterReader) agentSecrets(ctx context.Context, namespaces []string) (err error) {
@@ -125,8 +131,7 @@ func (c *clusterReader) releasesInConfigMaps(ctx context.Context) (err error) {
 const maxUnpacked = 4 << 20
 
 // releases reads the release records. It decodes one record per processor concurrently.
-func (c *clusterReader) releases(ctx context.Context, f *state.Fleet, namespaces []string) error {
-	needed := f.NeedsManifest()
+func (c *clusterReader) releases(ctx context.Context, needed func(release.Name) bool, namespaces []string) error {
 	var work state.Work
 	decoders, ctx := errgroup.WithContext(ctx)
 	decoders.SetLimit(runtime.GOMAXPROCS(0))

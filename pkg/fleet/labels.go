@@ -24,6 +24,7 @@ const (
 	ReleaseNameAnnotation      = "meta.helm.sh/release-name"
 	ReleaseNamespaceAnnotation = "meta.helm.sh/release-namespace"
 	ResourcePolicyAnnotation   = "helm.sh/resource-policy"
+	HookAnnotation             = "helm.sh/hook"
 )
 
 // Labels of Fleet's own objects.

@@ -35,6 +35,8 @@ const (
 	StatusFailed     = "failed"
 	// StatusUninstalling is the state of a release that Helm is uninstalling.
 	StatusUninstalling = "uninstalling"
+	// StatusUninstalled is the state of a release without objects whose record Helm did not remove.
+	StatusUninstalled = "uninstalled"
 )
 
 const (

@@ -128,6 +128,8 @@ type BundleDeployment struct {
 	// Removed are the objects of the release, if Desired comes from another source: a deploy deletes those that are no longer desired, unless they
 	// are kept.
 	Removed []*Object
+	// Uninstalls are the releases that the agent removes with the BundleDeployment, by name. They are only computed on request.
+	Uninstalls []*Uninstall
 	// Earlier are the objects of the earlier revisions that are still recorded, Hooks those of the release's hooks.
 	Earlier, Hooks map[KindName]bool
 	// EarlierKnown is true if the previous revision was read or does not exist.

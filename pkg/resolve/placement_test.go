@@ -25,6 +25,8 @@ type builder struct {
 	tb testing.TB
 	// unread is true if some BundleDeployments could not be read.
 	unread bool
+	// recordsUnread is true if the release records could not be read.
+	recordsUnread bool
 }
 
 func (w *builder) fleet(kind, raw string, args ...any) *builder {

@@ -8,11 +8,8 @@ import (
 	"reflect"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -33,13 +30,8 @@ type Removal struct {
 	Cycle int
 	// BlockedBy is a release ("namespace/name") whose record the agent cannot remove: each of its cycles ends there. It is empty without one.
 	BlockedBy string
-	// Deletes are the objects that are deleted, Kept the number of those that a policy keeps. Both are empty if the objects are not known.
-	Deletes []object.Ref
-	Kept    int
-	// CustomKinds are the kinds that the deleted CustomResourceDefinitions define, by the name of the definition.
-	CustomKinds map[string]schema.GroupKind
-	// Shared are those of the deleted objects that a bundle deployment still desires.
-	Shared []*Object
+	// Losses are empty if the objects are not known.
+	Losses
 	// CustomResources are the number of objects of the CustomKinds that could be counted, by the name of the definition.
 	CustomResources map[string]int
 	// Confirmed is true if the record and the absence of the BundleDeployment were read again, or if the data is a capture, which does not change.
@@ -113,7 +105,7 @@ func (r *resolver) collect(records []*state.Record, known map[[2]string]*BundleD
 			continue
 		}
 		x.Confirmed, x.CustomResources = f.Confirmed || r.State.Captured, f.CustomResources
-		r.losses(x, rec)
+		x.Losses = r.losses(rec)
 		r.out.Removals = append(r.out.Removals, x)
 	}
 }
@@ -201,55 +193,4 @@ func ExpectedRelease(bd *v1alpha1.BundleDeployment, converted bool) string {
 		name = fleet.HelmReleaseName(name)
 	}
 	return o.ReleaseNamespace() + "/" + name
-}
-
-// losses finds the objects that the removal of a release deletes. Helm deletes by name: it also deletes an object that another release has taken over.
-func (r *resolver) losses(x *Removal, rec *state.Record) {
-	d := &BundleDeployment{Name: rec.BundleID, Release: rec.Name, On: r.out}
-	for _, o := range distinct(d, rec.Namespace, rec.Objects, r.State.Namespaced) {
-		if o.Kept() {
-			x.Kept++
-			continue
-		}
-		x.Deletes = append(x.Deletes, o.Ref)
-		if gk, ok := definedKind(o); ok {
-			put(&x.CustomKinds, o.Name, gk)
-		}
-	}
-}
-
-// definedKind returns the kind that a CustomResourceDefinition defines.
-func definedKind(o *Object) (schema.GroupKind, bool) {
-	var crd struct {
-		Spec struct {
-			Group string `json:"group"`
-			Names struct {
-				Kind string `json:"kind"`
-			} `json:"names"`
-		} `json:"spec"`
-	}
-	if o.Kind != "CustomResourceDefinition" || object.Into(o.Raw, &crd) != nil || crd.Spec.Names.Kind == "" {
-		return schema.GroupKind{}, false
-	}
-	return schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}, true
-}
-
-func put[K comparable, V any](m *map[K]V, k K, v V) {
-	if *m == nil {
-		*m = map[K]V{}
-	}
-	(*m)[k] = v
-}
-
-// sharedLosses finds the objects of removals that bundle deployments still desire.
-func (c *Cluster) sharedLosses() {
-	for _, x := range c.Removals {
-		for _, ref := range x.Deletes {
-			for _, o := range c.Claims.Of(ref.Key()) {
-				if o.Deployment.Release.Release() != x.Record.Release() {
-					x.Shared = append(x.Shared, o)
-				}
-			}
-		}
-	}
 }

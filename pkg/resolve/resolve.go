@@ -30,6 +30,8 @@ type Input struct {
 	Carriers map[DisputeKey]Carriers
 	// Removals are the facts about releases that garbage collection may remove, if they were read.
 	Removals map[RemovalKey]RemovalFacts
+	// Uninstalls selects the bundle deployments whose Uninstalls are computed; nil selects none.
+	Uninstalls func(*BundleDeployment) bool
 	// Renderings replace the desired objects of the release records.
 	Renderings []*Rendering
 }
@@ -62,12 +64,20 @@ func Resolve(in Input) (desired *DesiredState, secrets [][]byte) {
 		slices.Sort(r.out.Notes)
 		r.settleDisputes(in.Carriers)
 		r.removals(out.Deployments, in.Removals)
+		if in.Uninstalls != nil {
+			r.uninstalls(out.Deployments, in.Uninstalls)
+		}
 	}
 	slices.SortStableFunc(out.Deployments, inOrder)
 	out.render(in.Renderings)
 	for _, d := range out.Deployments {
 		if d.On != nil {
 			d.On.claim(d)
+		}
+	}
+	for _, d := range out.Deployments {
+		for _, x := range d.Uninstalls {
+			d.On.shared(&x.Losses, x.Record)
 		}
 	}
 	for _, c := range out.Clusters {

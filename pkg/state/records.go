@@ -15,6 +15,8 @@ type Record struct {
 	Objects []release.Object
 	// Secrets are the Secrets of the manifest that are not among Objects.
 	Secrets []release.Object
+	// Skipped is true if the manifest was not read because it was not needed.
+	Skipped bool
 	// ManifestError is the reason why the manifest could not be read.
 	ManifestError error
 	// Damaged is the reason why the record could not be decoded; then only its name is known.
@@ -57,6 +59,8 @@ func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int, manif
 		parsed := w.charge(out, unpacked)
 		if parsed && (manifest || r.Status == release.StatusDeployed) && r.BundleID != "" {
 			out.Objects, out.ManifestError = r.Objects()
+		} else {
+			out.Skipped = true
 		}
 		if parsed && r.BundleID != "" {
 			out.Secrets = r.Secrets(out.Objects == nil)
