@@ -3,6 +3,7 @@
 package check
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -74,7 +75,7 @@ func (w *world) input() *Input {
 	}
 	w.d.On.State.Workloads = map[string]state.Workload{"": {Version: w.agent}}
 	f := in.Desired.Fleet
-	f.Clusters, f.Bundles, f.GitRepos, f.ControllerVersion = append(w.clusters, w.cluster), []*v1alpha1.Bundle{w.bundle}, []*v1alpha1.GitRepo{w.repo}, w.controller
+	f.Clusters, f.Bundles, f.GitRepos, f.ControllerVersion = slices.Concat(w.clusters, []*v1alpha1.Cluster{w.cluster}), []*v1alpha1.Bundle{w.bundle}, []*v1alpha1.GitRepo{w.repo}, w.controller
 	f.BundleDeployments = []*v1alpha1.BundleDeployment{w.d.BD}
 	f.Coverage = map[string]source.Coverage{}
 	for _, k := range state.Kinds {

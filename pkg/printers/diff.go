@@ -21,11 +21,11 @@ func (t text) diff(b *bytes.Buffer, diffs []report.Difference) {
 			about += " (" + d.Note + ")"
 		}
 		about = printable(about)
-		if span(inset+d.Path+gap+about) <= width {
+		if span(inset+d.Path+gap+about) <= t.columns() {
 			fmt.Fprintf(b, "%s%s%s%s\n", inset, printable(d.Path), gap, t.faint(about))
 		} else {
 			fmt.Fprintf(b, "%s%s\n", inset, printable(d.Path))
-			for _, line := range lines(about, len(inset+gap), len(inset+gap)) {
+			for _, line := range t.lines(about, len(inset+gap), len(inset+gap)) {
 				fmt.Fprintf(b, "%s%s%s\n", inset, gap, t.faint(line))
 			}
 		}

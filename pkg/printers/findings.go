@@ -29,12 +29,11 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 	for _, list := range groups {
 		slices.SortStableFunc(list, func(x, y report.Finding) int { return cmp.Compare(rank[x.Severity], rank[y.Severity]) })
 	}
-	for i := range a.BundleDeployments {
-		bd := &a.BundleDeployments[i]
-		key := keyOf(bd)
+	for _, bd := range t.inOrder(a) {
+		key := keyOf(&bd)
 		if list := groups[key]; len(list) > 0 {
-			fmt.Fprintln(b, t.bold(printable(groupTitle(bd))))
-			t.group(b, list, differences(bd))
+			t.title(b, groupTitle(&bd))
+			t.group(b, list, differences(&bd))
 			delete(groups, key)
 		}
 	}
@@ -50,6 +49,26 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 		fmt.Fprintln(b, t.bold("OTHER FINDINGS"))
 		t.group(b, rest, nil)
 	}
+}
+
+// title writes the title of a group, in several lines if a terminal is too narrow.
+func (t text) title(b *bytes.Buffer, s string) {
+	lines := []string{printable(s)}
+	if t.Width > 0 {
+		lines = t.lines(s, 0, len(gap))
+	}
+	for i, line := range lines {
+		fmt.Fprintln(b, strings.Repeat(gap, min(i, 1))+t.bold(line))
+	}
+}
+
+// inOrder returns the bundle deployments in the order of the table.
+func (t text) inOrder(a *report.Audit) []report.BundleDeployment {
+	if t.wide {
+		return a.BundleDeployments
+	}
+	shown, folded := t.ordered(a)
+	return append(shown, folded...)
 }
 
 // bundleKey identifies a bundle deployment. The bundle deployments of several clusters may have the same name if they are known by their releases
@@ -164,7 +183,7 @@ func (t text) nextAt(b *bytes.Buffer, indent, s string) {
 		fmt.Fprintf(b, "%s%s %s\n", indent, t.faint("→"), printable(s))
 		return
 	}
-	wrapped(b, indent, "→ "+s)
+	t.wrapped(b, indent, "→ "+s)
 }
 
 // severityColours are the colours of severities.
@@ -173,7 +192,7 @@ var severityColours = map[report.Severity]string{report.Error: red, report.Warni
 func (t text) finding(b *bytes.Buffer, f report.Finding) {
 	const before = len("  warning FD100  ")
 	fmt.Fprintf(b, "  %s %s  %s\n", t.colour(severityColours[f.Severity], fmt.Sprintf("%-7s", f.Severity)), printable(f.Code),
-		strings.Join(lines(f.Message, before, len(inset)), "\n"+inset))
+		strings.Join(t.lines(f.Message, before, len(inset)), "\n"+inset))
 	evidence := f.Evidence
 	if f.Code == "FD102" && !t.wide {
 		evidence = nil // up to five labels and annotations; adopt shows them
@@ -182,7 +201,7 @@ func (t text) finding(b *bytes.Buffer, f report.Finding) {
 		evidence = append([]string{fmt.Sprintf("the same on %d clusters: %s", n, strings.Join(limited(t, f.Clusters), ", "))}, evidence...)
 	}
 	for _, e := range evidence {
-		for _, line := range lines(e, len(inset), len(inset)) {
+		for _, line := range t.lines(e, len(inset), len(inset)) {
 			fmt.Fprintln(b, inset+t.faint(line))
 		}
 	}

@@ -3,6 +3,7 @@
 package printers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,6 +17,7 @@ import (
 type grid struct {
 	columns []column
 	rows    [][]string
+	width   int // 0 means the default
 }
 
 // gap separates two columns.
@@ -23,7 +25,7 @@ const gap = "  "
 
 // cutNames shortens the names to the width that the other columns leave.
 func (g *grid) cutNames() {
-	left := width
+	left := cmp.Or(g.width, width)
 	for i, c := range g.columns[1:] {
 		widest := span(c.header)
 		for _, row := range g.rows {

@@ -19,6 +19,8 @@ type Options struct {
 	Colour bool
 	// Diff shows each field that differs, with both values.
 	Diff bool
+	// Width is the number of columns of the terminal; 0 if the output is no terminal.
+	Width int
 	// PrintRole is the command that prints a role which may read what could not be read; empty if it is not suggested.
 	PrintRole string
 	// ReadClusters is the command that also reads other clusters; empty if it is not suggested.

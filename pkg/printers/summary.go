@@ -52,7 +52,7 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 		}
 		words = append(words, result+mark)
 	}
-	for _, line := range filled(words, 0, 0) {
+	for _, line := range t.filled(words, 0, 0) {
 		fmt.Fprintln(b, line)
 	}
 }

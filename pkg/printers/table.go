@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ type column struct {
 	header string
 	right  bool
 	wide   bool // only in the wide table
+	count  bool // a number of objects that are not ready
 	cell   func(t text, bd *report.BundleDeployment) string
 }
 
@@ -27,12 +29,12 @@ var columns = []column{
 	{header: "STATE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return string(bd.State) }},
 	{header: "READY", right: true, cell: ready},
 	{header: "FLEET REPORTS", right: true, cell: fleetReports},
-	{header: "MISSING", right: true, cell: number(red, func(c report.Counts) int { return c.Missing })},
-	{header: "UNOWNED", right: true, cell: number(red, func(c report.Counts) int { return c.Unowned })},
-	{header: "MODIFIED", right: true, cell: number(yellow, func(c report.Counts) int { return c.Modified })},
-	{header: "ORPHANED", right: true, cell: number(yellow, func(c report.Counts) int { return c.Orphaned })},
-	{header: "NOTREADY", right: true, cell: number(yellow, func(c report.Counts) int { return c.NotReady })},
-	{header: "UNKNOWN", right: true, cell: number(yellow, func(c report.Counts) int { return c.Unknown })},
+	{header: "MISSING", right: true, count: true, cell: number(red, func(c report.Counts) int { return c.Missing })},
+	{header: "UNOWNED", right: true, count: true, cell: number(red, func(c report.Counts) int { return c.Unowned })},
+	{header: "MODIFIED", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.Modified })},
+	{header: "ORPHANED", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.Orphaned })},
+	{header: "NOTREADY", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.NotReady })},
+	{header: "UNKNOWN", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.Unknown })},
 	{header: "FLEET STATE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string {
 		if bd.Reported == nil {
 			return ""
@@ -42,6 +44,9 @@ var columns = []column{
 	{header: "RELEASE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return printable(bd.Release) }},
 	{header: "SET ID", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return printable(bd.SetID) }},
 }
+
+// none is a cell without a number.
+const none = "-"
 
 // minName is the least width of names: that of their header.
 const minName = len("BUNDLEDEPLOYMENT")
@@ -83,12 +88,15 @@ func ready(t text, bd *report.BundleDeployment) string {
 	return t.colour(green, fraction(bd.Counts.Ready, bd.Counts.Desired))
 }
 
+// fleetReports shows the numbers of the status, or its state if it has none. Without a result, nothing else shows the state.
 func fleetReports(t text, bd *report.BundleDeployment) string {
 	switch r := bd.Reported; {
 	case r == nil || r.Ready == nil && r.State == "":
-		return "-"
+		return none
 	case r.Ready == nil || r.DesiredReady == nil:
 		return t.bounded(r.State)
+	case !t.wide && bd.Reason != "" && r.State != "" && r.State != string(report.Ready):
+		return t.bounded(r.State) + " " + reportedFraction(r)
 	default:
 		return reportedFraction(r)
 	}
@@ -115,7 +123,7 @@ func number(code string, of func(report.Counts) int) func(text, *report.BundleDe
 	return func(t text, bd *report.BundleDeployment) string {
 		n := of(bd.Counts)
 		if n == 0 {
-			return "-"
+			return none
 		}
 		return t.colour(code, strconv.Itoa(n))
 	}
@@ -126,15 +134,15 @@ func fraction(a, b int) string { return fmt.Sprintf("%d/%d", a, b) }
 // deployments shows one line per bundle deployment. If there are several clusters, each is named on a line of its own: a column would take
 // more width. Clusters that were read come first. Bundle deployments on other clusters are only counted, unless Fleet reports a problem of them.
 func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
-	g := grid{columns: slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.wide && !t.wide })}
 	shown, folded := a.BundleDeployments, []report.BundleDeployment(nil)
 	if !t.wide {
 		shown, folded = t.ordered(a)
 	}
 	if len(shown) == 0 {
-		t.notShown(b, folded, false)
+		t.notShown(b, nil, folded, false)
 		return nil
 	}
+	g := grid{columns: t.fitting(shown), width: t.columns()}
 	many := !t.wide && slices.ContainsFunc(shown, func(bd report.BundleDeployment) bool { return bd.Cluster != shown[0].Cluster })
 	for i := range shown {
 		var row []string
@@ -156,12 +164,21 @@ func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
 	fmt.Fprintln(b, rows[0])
 	for i, bd := range shown {
 		if many && (i == 0 || bd.Cluster != shown[i-1].Cluster) {
-			fmt.Fprintln(b, short(cmp.Or(bd.Cluster, "unknown cluster"), width))
+			fmt.Fprintln(b, t.clusterLine(&bd))
 		}
 		fmt.Fprintln(b, rows[i+1])
 	}
-	t.notShown(b, folded, slices.ContainsFunc(shown, onOtherCluster))
+	t.notShown(b, shown, folded, many)
 	return nil
+}
+
+// clusterLine names a cluster, and says if it was not read.
+func (t text) clusterLine(bd *report.BundleDeployment) string {
+	suffix := ""
+	if onOtherCluster(*bd) {
+		suffix = " (not read)"
+	}
+	return short(cmp.Or(bd.Cluster, "unknown cluster"), t.columns()-len(suffix)) + t.faint(suffix)
 }
 
 func onOtherCluster(bd report.BundleDeployment) bool { return bd.Reason == clusterNotRead }
@@ -195,32 +212,43 @@ func (t text) ordered(a *report.Audit) (shown, folded []report.BundleDeployment)
 	return shown, folded
 }
 
-// notShown ends the table. It counts the bundle deployments that the table does not show, and explains why some have no result.
-func (t text) notShown(b *bytes.Buffer, folded []report.BundleDeployment, unknown bool) {
-	var line string
-	clusters := map[string]bool{}
+// notShown ends the table. It explains why bundle deployments have no result, and counts those that the table does not show. named is true if the lines
+// of clusters say which of these were not read.
+func (t text) notShown(b *bytes.Buffer, shown, folded []report.BundleDeployment, named bool) {
+	reasons, clusters := map[string]int{}, map[string]bool{}
+	for _, bd := range shown {
+		if bd.Reason != "" {
+			reasons[bd.Reason]++
+		}
+	}
 	for _, bd := range folded {
 		clusters[bd.Cluster] = true
 	}
-	switch {
-	case len(folded) > 0:
-		line = fmt.Sprintf("Not read: %s on %s. Fleet reports Ready for all of them (-o wide shows them).",
-			plural(len(folded), "bundle deployment"), plural(len(clusters), "cluster"))
-	case unknown:
-		line = "?: the cluster of the bundle deployment was not read."
+	unread := reasons[clusterNotRead] > 0
+	delete(reasons, clusterNotRead)
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		t.wrapped(b, "", fmt.Sprintf("?: no result for %s: %s.", plural(reasons[reason], "bundle deployment"), reason))
 	}
-	if line != "" {
-		wrapped(b, "", line)
-		if t.ReadClusters != "" {
-			fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
+	if unread && !named {
+		t.wrapped(b, "", "?: the cluster of the bundle deployment was not read.")
+	}
+	if len(folded) > 0 {
+		other := ""
+		if unread {
+			other = "other "
 		}
+		t.wrapped(b, "", fmt.Sprintf("Not read: %s on %s. Fleet reports Ready for all of them (-o wide shows them).",
+			plural(len(folded), other+"bundle deployment"), plural(len(clusters), "cluster")))
+	}
+	if (unread || len(folded) > 0) && t.ReadClusters != "" {
+		fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
 	}
 	b.WriteByte('\n')
 }
 
 // aggregates shows the aggregates with other reported counts than the evaluated ones. Aggregates without an evaluated deployment are left out.
 func (t text) aggregates(b *bytes.Buffer, a *report.Audit) error {
-	g := grid{columns: []column{{header: "AGGREGATE"}, {header: "READY", right: true}, {header: "FLEET REPORTS", right: true}}}
+	g := grid{width: t.columns(), columns: []column{{header: "AGGREGATE"}, {header: "READY", right: true}, {header: "FLEET REPORTS", right: true}}}
 	evaluated := map[string]bool{}
 	for _, bd := range a.BundleDeployments {
 		if bd.State != report.Unknown {

@@ -17,8 +17,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// width is the width of a line in columns, unless a word is longer.
-const width = 100
+const (
+	// width is the width of a line in columns, unless a word is longer or the terminal has another width.
+	width = 100
+	// minWidth is the least width for which tables are laid out, maxProse the greatest one of sentences.
+	minWidth, maxProse = 60, 120
+)
 
 // maxShown is the number of similar entries that are shown without -o wide.
 const maxShown = 10
@@ -27,6 +31,14 @@ const maxShown = 10
 type text struct {
 	Options
 	wide bool
+}
+
+// columns is the width of the output.
+func (t text) columns() int {
+	if t.Width <= 0 {
+		return width
+	}
+	return max(t.Width, minWidth)
 }
 
 func (t text) audit(b *bytes.Buffer, a *report.Audit) error {
@@ -84,8 +96,14 @@ func (t text) head(b *bytes.Buffer, title string, s report.Source, takenAt strin
 		facts = append(facts, v)
 	}
 	line := t.bold(title + printable(what))
-	if len(facts) > 0 {
-		line += " " + t.faint(printable(strings.Join(facts, ", ")))
+	switch about := printable(strings.Join(facts, ", ")); {
+	case about == "":
+	case t.Width <= 0 || span(title+printable(what))+1+span(about) <= t.columns():
+		line += " " + t.faint(about)
+	default:
+		for _, l := range t.lines(about, 0, 0) {
+			line += "\n" + t.faint(l)
+		}
 	}
 	fmt.Fprintf(b, "%s\n\n", line)
 }
@@ -143,7 +161,7 @@ func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 			if g.Cluster != "" {
 				what = "cluster " + g.Cluster + ": " + what
 			}
-			wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", what, strings.TrimSuffix(g.Why(), "."), sentence(g.Effect)))
+			t.wrapped(b, "  ", fmt.Sprintf("%s: %s. %s.", what, strings.TrimSuffix(g.Why(), "."), sentence(g.Effect)))
 			forbidden = forbidden || g.Reason == "Forbidden"
 		}
 		t.more(b, "  ", len(gaps)-len(shown), "")
@@ -155,7 +173,7 @@ func (t text) notRead(b *bytes.Buffer, gaps []report.Gap, notes []string) {
 	if len(notes) > 0 {
 		fmt.Fprintln(b, t.bold("NOTES"))
 		for _, n := range notes {
-			wrapped(b, "  ", sentence(n)+".")
+			t.wrapped(b, "  ", sentence(n)+".")
 		}
 		fmt.Fprintln(b)
 	}
@@ -177,24 +195,25 @@ func sentence(s string) string {
 }
 
 // wrapped writes text in lines that begin with indent.
-func wrapped(b *bytes.Buffer, indent, s string) {
-	for _, line := range lines(s, len(indent), len(indent)) {
+func (t text) wrapped(b *bytes.Buffer, indent, s string) {
+	for _, line := range t.lines(s, len(indent), len(indent)) {
 		fmt.Fprintln(b, indent+line)
 	}
 }
 
 // lines wraps text. The first line begins at column first, the others at column rest. Words longer than a line are not broken, so that they can
 // be copied.
-func lines(s string, first, rest int) []string {
-	return filled(strings.Fields(printable(s)), first, rest)
+func (t text) lines(s string, first, rest int) []string {
+	return t.filled(strings.Fields(printable(s)), first, rest)
 }
 
 // filled wraps words, which may have colours, as lines does.
-func filled(words []string, first, rest int) []string {
+func (t text) filled(words []string, first, rest int) []string {
+	most := min(t.columns(), maxProse)
 	var out []string
 	line, at := "", first
 	for _, word := range words {
-		if line != "" && at+span(line)+1+span(word) > width {
+		if line != "" && at+span(line)+1+span(word) > most {
 			out = append(out, line)
 			line, at = "", rest
 		}
@@ -208,6 +227,11 @@ func filled(words []string, first, rest int) []string {
 	}
 	return out
 }
+
+// wrapped and lines wrap text for printers that do not use the width of the terminal.
+func wrapped(b *bytes.Buffer, indent, s string) { text{}.wrapped(b, indent, s) }
+
+func lines(s string, first, rest int) []string { return text{}.lines(s, first, rest) }
 
 // span is the width of a text in columns. Characters of ambiguous width are narrow in every locale: the same report gives the same bytes.
 func span(s string) int { return twwidth.WidthWithOptions(s, twwidth.Options{}) }

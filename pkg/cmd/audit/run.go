@@ -82,7 +82,7 @@ func (o *options) Run(ctx context.Context) error {
 		return err
 	}
 	result := found.Report()
-	document := printers.Audit(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Diff: o.diff,
+	document := printers.Audit(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out), Diff: o.diff,
 		PrintRole: o.auditOptions.Commands.PrintRole, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)})
 	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
 		return err

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// problems is the column that replaces the columns of counts on a narrow terminal.
+var problems = column{header: "NOT READY", cell: func(_ text, bd *report.BundleDeployment) string {
+	var out []string
+	for _, n := range []struct {
+		n    int
+		word string
+	}{{bd.Counts.Missing, "missing"}, {bd.Counts.Unowned, "unowned"}, {bd.Counts.Modified, "modified"}, {bd.Counts.Orphaned, "orphaned"},
+		{bd.Counts.NotReady, "not ready"}, {bd.Counts.Unknown, "unknown"}} {
+		if n.n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", n.n, n.word))
+		}
+	}
+	if len(out) == 0 {
+		return "-"
+	}
+	return strings.Join(out, ", ")
+}}
+
+// fitting returns the columns of the table of bundle deployments: all of them if they fit, otherwise those with a number, otherwise one column for all
+// numbers. No line is then longer than the terminal is wide.
+func (t text) fitting(shown []report.BundleDeployment) []column {
+	if t.wide {
+		return columns
+	}
+	all := slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.wide })
+	if t.room(all, shown) >= 0 {
+		return all
+	}
+	used := slices.DeleteFunc(slices.Clone(all), func(c column) bool {
+		return c.count && !slices.ContainsFunc(shown, func(bd report.BundleDeployment) bool { return c.cell(t, &bd) != none })
+	})
+	if t.room(used, shown) >= 0 {
+		return used
+	}
+	short := slices.DeleteFunc(slices.Clone(all), func(c column) bool { return c.count })
+	left := t.room(short, shown) - len(gap)
+	cut := problems
+	cut.cell = func(t text, bd *report.BundleDeployment) string { return begin(problems.cell(t, bd), left) }
+	return append(short, cut)
+}
+
+// room is the number of columns of the terminal that a table leaves, with the shortest names. It is negative if the table is wider.
+func (t text) room(list []column, shown []report.BundleDeployment) int {
+	out := t.columns() - minName
+	plain := t
+	plain.Colour = false
+	for _, c := range list[1:] {
+		widest := span(c.header)
+		for i := range shown {
+			widest = max(widest, span(c.cell(plain, &shown[i])))
+		}
+		out -= len(gap) + widest
+	}
+	return out
+}
+
+// begin shortens a list of words to n columns. It keeps the beginning.
+func begin(s string, n int) string {
+	if span(s) <= n {
+		return s
+	}
+	for i := strings.LastIndex(s, ", "); i >= 0; i = strings.LastIndex(s[:i], ", ") {
+		if span(s[:i])+len(", …") <= n {
+			return s[:i] + ", …"
+		}
+	}
+	return "…"
+}

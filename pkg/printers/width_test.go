@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// many is an invented report of 60 bundle deployments on five clusters, of which two were read, with 40 findings. One of the agents is silent.
+func many() *report.Audit {
+	a := &report.Audit{TakenAt: "2026-01-02T03:04:05Z", Source: report.Source{Kind: "cluster", Context: "admin@production", Server: "https://cluster.example.com:6443",
+		KubernetesVersion: "v1.36.3", FleetVersions: &report.FleetVersions{Controller: "v0.16.1"}}}
+	bundles := []string{"backup-velero", "cert-manager", "external-dns", "ingress-nginx", "monitoring-kube-prometheus-stack", "node-config", "policies-kyverno",
+		"shop-backend", "shop-frontend", "shop-payments-with-a-rather-long-path", "vault", "vault-crd"}
+	for i, cluster := range []string{"edge-factory-munich-042", "prod-eu", "prod-us", "local", "staging"} {
+		for j, name := range bundles {
+			bd := deploymentOf(cluster, name, i*len(bundles)+j)
+			for _, f := range findingsOf(&bd) {
+				if len(a.Findings) < 40 {
+					a.Findings = append(a.Findings, f)
+				}
+			}
+			a.BundleDeployments = append(a.BundleDeployments, bd)
+		}
+	}
+	n := 60
+	a.Clusters = []report.Aggregate{{Namespace: "fleet-default", Name: "local", Actual: report.Actual{BundleDeployments: 12, Counts: report.Counts{Desired: 60, Ready: 48}},
+		Reported: &report.Reported{DesiredReady: &n, Ready: &n, State: "NotReady"}}}
+	return finished(a)
+}
+
+// deploymentOf is bundle deployment number i. Only the clusters local and staging were read.
+func deploymentOf(cluster, name string, i int) report.BundleDeployment {
+	n, ready := 5+i%3, 5+i%3
+	bd := report.BundleDeployment{Namespace: "cluster-fleet-default-" + cluster, Name: name, Cluster: "fleet-default/" + cluster, Bundle: "fleet-default/" + name,
+		State: report.Ready, Counts: report.Counts{Desired: n, Ready: n}, Reported: &report.Reported{State: "Ready", DesiredReady: &n, Ready: &ready, Stale: cluster == "edge-factory-munich-042"}}
+	switch {
+	case cluster != "local" && cluster != "staging":
+		bd.State, bd.Reason, bd.Counts = report.Unknown, "ClusterNotRead", report.Counts{}
+		if i%4 == 1 {
+			ready--
+			bd.Reported.State = []string{"NotReady", "WaitApplied", "Modified"}[i%3]
+		}
+	case cluster == "local" && i%12 == 4:
+		bd.State, bd.Reason, bd.Counts = report.Unknown, "NoReleaseRecord", report.Counts{}
+	case cluster == "local" && i%2 == 0, cluster == "staging" && i%12 < 6:
+		bd.State, bd.Counts = report.Modified, report.Counts{Desired: n, Ready: n - 3, Missing: 1, Unowned: i % 3, Modified: 2 - i%3, Orphaned: i % 4 / 3}
+	}
+	return bd
+}
+
+// findingsOf returns the findings of a bundle deployment that is not Ready.
+func findingsOf(bd *report.BundleDeployment) []report.Finding {
+	c := bd.Counts
+	var out []report.Finding
+	add := func(n int, code string, severity report.Severity, says string) {
+		for i := range n {
+			ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: bd.Name, Name: fmt.Sprintf("part-%d", i)}
+			out = append(out, report.Finding{Code: code, Severity: severity, Object: ref, Cluster: bd.Cluster, BundleDeployment: bd.Namespace + "/" + bd.Name,
+				Message: ref.Key().String() + says, Remediation: "kubectl -n " + bd.Name + " get configmaps"})
+		}
+	}
+	add(c.Missing, "FD101", report.Error, " is not on the cluster")
+	add(c.Unowned, "FD102", report.Error, " exists, but has no ownership labels or annotations")
+	add(c.Modified, "FD104", report.Warning, " differs in .data.colour, .data.size, .data.text, 4 more fields")
+	if bd.Reason == "NoReleaseRecord" {
+		add(1, "FD607", report.Warning, ": no release record")
+	}
+	if bd.Reported.State != string(report.Ready) {
+		add(1, "FD604", report.Error, " waits for bundle deployment "+bd.Namespace+"/vault, which is not ready: this is the root cause")
+	}
+	return out
+}
+
+// TestTerminalWidths shows a report of many deployments and findings on a narrow and on a wide terminal. Except for commands and for single words, no line
+// is longer than the terminal is wide.
+func TestTerminalWidths(t *testing.T) {
+	a := many()
+	for _, width := range []int{60, 70, 80, 90, 100, 130, 200} {
+		o := printers.Options{Width: width, Diff: true, ReadClusters: "kubectl fleetdoctor audit --via-rancher"}
+		got := show(t, a, "table", o)
+		if width == 80 || width == 200 {
+			golden(t, fmt.Sprintf("many.table%d", width), got)
+		}
+		for line := range strings.SplitSeq(got, "\n") {
+			text := strings.TrimSpace(line)
+			if n := utf8.RuneCountInString(line); n > width && strings.Contains(text, " ") && !command.MatchString(line) {
+				t.Errorf("%d of %d columns: %s", n, width, line)
+			}
+		}
+		for _, name := range []string{"monitoring-kube-prometheus-stack", "shop-payments-with-a-rather-long-path"} {
+			if cut := !strings.Contains(got, "\n  "+name+" "); cut != (width < 120) {
+				t.Errorf("%d columns: the name %s is cut: %v", width, name, cut)
+			}
+		}
+	}
+}
+
+// TestUnknownHasAReason checks that each cell without a result is on a cluster that was not read, or that the table names its reason.
+func TestUnknownHasAReason(t *testing.T) {
+	lines := strings.Split(show(t, many(), "table", printers.Options{}), "\n")
+	end := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "AGGREGATE") })
+	cluster, others := "", 0
+	for _, line := range lines[:end] {
+		switch {
+		case strings.HasPrefix(line, "fleet-default/"):
+			cluster = line
+		case strings.HasPrefix(line, "  ") && strings.Contains(line, " ? ") && !strings.HasSuffix(cluster, " (not read)"):
+			others++
+		}
+	}
+	if want := fmt.Sprintf("?: no result for %d bundle deployment: NoReleaseRecord.", others); others != 1 || !slices.Contains(lines, want) {
+		t.Errorf("%d cells of read clusters have no result, and there is no line %q", others, want)
+	}
+}
