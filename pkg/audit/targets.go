@@ -57,7 +57,7 @@ func Targets(ctx context.Context, src source.Source, o Options, names []Named) (
 // targetNotes describe what the results do not include.
 func targetNotes(f *state.Fleet) []string {
 	var out []string
-	if unread, _ := f.Coverage[state.BundleNamespaceMapping].Of(""); !f.Read(state.BundleNamespaceMapping, "") {
+	if unread, _ := f.Coverage[state.BundleNamespaceMapping].Of(""); !f.Read(state.BundleNamespaceMapping, "") && len(mappingGaps(f)) == 0 {
 		out = append(out, fmt.Sprintf("BundleNamespaceMappings could not be read (%s): a bundle may also target clusters of other namespaces", unread.Reason))
 	}
 	if f.ControllerVersion == "" {

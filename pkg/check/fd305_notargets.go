@@ -44,7 +44,7 @@ func (in *Input) reachesNone(b *v1alpha1.Bundle) bool {
 	}
 	confirmed := t.Complete() || b.Status.Summary.DesiredReady == 0
 	for r := range t.Results() {
-		if r.Outcome != targeting.Excluded && (r.Cluster.Namespace == b.Namespace || !confirmed || r.Outcome != targeting.Unknown) {
+		if r.Outcome != targeting.Excluded {
 			return false
 		}
 	}
