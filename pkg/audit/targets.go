@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -113,7 +114,9 @@ func (f *targetsOf) cluster(b *targeting.Bundle, r targeting.Result) report.Targ
 	for _, c := range r.Customizations {
 		out.Customizations = append(out.Customizations, c.String())
 	}
-	out.BundleDeployment, out.Deployment = f.deployment(b, r)
+	if out.BundleDeployment, out.Deployment = f.deployment(b, r); out.Deployment == report.DeploymentPending {
+		out.Message += ", but the BundleDeployment does not exist yet: " + check.Pending(b.Bundle, r.Cluster.Cluster)
+	}
 	return out
 }
 
@@ -128,6 +131,10 @@ func (f *targetsOf) deployment(b *targeting.Bundle, r targeting.Result) (key str
 		return key, report.DeploymentExists
 	case namespace != "" && !f.Read(state.BundleDeployment, namespace):
 		return "", report.DeploymentUnread
+	case b.DeletionTimestamp != nil:
+		return "", report.DeploymentNone
+	case r.Outcome == targeting.Expected && check.Pending(b.Bundle, r.Cluster.Cluster) != "":
+		return "", report.DeploymentPending
 	case r.Outcome == targeting.Expected:
 		return "", report.DeploymentAbsent
 	}

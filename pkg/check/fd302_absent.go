@@ -32,12 +32,35 @@ var absent = Check{
 }
 
 // rolloutPending reports whether the controller may still have to create BundleDeployments of a bundle.
-func (in *Input) rolloutPending(b *v1alpha1.Bundle) bool {
+func (in *Input) rolloutPending(b *v1alpha1.Bundle) bool { return in.young(b) || pending(b) != "" }
+
+// Pending returns why the controller may still have to create the BundleDeployment of a bundle for a cluster, as a sentence; empty if nothing shows that.
+func Pending(b *v1alpha1.Bundle, c *v1alpha1.Cluster) string {
+	switch why := pending(b); {
+	case why != "":
+		return why
+	case deleting(c):
+		return "the cluster is being deleted"
+	case offSchedule(c):
+		return "the cluster is off schedule"
+	}
+	return ""
+}
+
+func pending(b *v1alpha1.Bundle) string {
 	_, failed := bundleError(b)
-	s := b.Status.Summary
+	switch s := b.Status.Summary; {
+	case failed:
+		return "an error of the bundle stops it"
+	case !observed(b):
+		return "Fleet has not processed the spec of the bundle yet"
+	case unresolvedChart(b):
+		return "its chart version is not an exact version yet"
 	// Fleet can leave an old number of pending targets in the status. It then counts more targets than there are (docs/fleet-behavior.md, 5.5).
-	pending := s.Pending > 0 && s.Sum() <= s.DesiredReady
-	return failed || !observed(b) || in.young(b) || pending || unresolvedChart(b)
+	case s.Pending > 0 && s.Sum() <= s.DesiredReady:
+		return "its rollout has not reached " + count(s.Pending, "target")
+	}
+	return ""
 }
 
 // exactVersion is a chart version that the controller deploys. It refuses constraints.
@@ -48,10 +71,11 @@ func unresolvedChart(b *v1alpha1.Bundle) bool {
 	return len(s.HelmOpOptions) > 0 && s.Helm != nil && s.Helm.Version != "" && !exactVersion.MatchString(s.Helm.Version)
 }
 
+func offSchedule(c *v1alpha1.Cluster) bool { return c.Status.Scheduled && !c.Status.ActiveSchedule }
+
 // lacks reports whether it is certain that a bundle has no BundleDeployment for a cluster that should have one.
 func (in *Input) lacks(b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
-	offSchedule := c.Status.Scheduled && !c.Status.ActiveSchedule
-	if deleting(c) || in.newerThan(c, joining) || offSchedule || in.targets().clusters[c.Status.Namespace] == nil || !in.read(state.BundleDeployment, c.Status.Namespace) {
+	if deleting(c) || in.newerThan(c, joining) || offSchedule(c) || in.targets().clusters[c.Status.Namespace] == nil || !in.read(state.BundleDeployment, c.Status.Namespace) {
 		return false
 	}
 	return in.targets().names[c.Status.Namespace+"/"+b.Name] == nil

@@ -101,7 +101,7 @@ func urgency(c report.TargetedCluster) int {
 	switch {
 	case c.Deployment == report.DeploymentAbsent, c.Deployment == report.DeploymentLeftover:
 		return 0
-	case c.Result == report.TargetUnknown, c.Result == report.TargetBlocked:
+	case c.Result == report.TargetUnknown, c.Result == report.TargetBlocked, c.Deployment == report.DeploymentPending:
 		return 1
 	}
 	return 2

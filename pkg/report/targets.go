@@ -88,6 +88,7 @@ type TargetDeployment string
 const (
 	DeploymentExists   TargetDeployment = "Exists"
 	DeploymentAbsent   TargetDeployment = "Absent"   // expected, and it does not exist
+	DeploymentPending  TargetDeployment = "Pending"  // expected, and Fleet still has to create it
 	DeploymentLeftover TargetDeployment = "Leftover" // it exists, and is not expected
 	DeploymentNone     TargetDeployment = "None"     // not expected, and it does not exist
 	DeploymentUnread   TargetDeployment = "Unread"   // it is not known whether it exists

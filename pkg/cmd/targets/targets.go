@@ -21,7 +21,8 @@ import (
 
 const long = `Show which clusters a bundle is deployed to, and why: for each cluster in the namespaces that the
 bundle reaches, the target that selects it, the customizations whose options apply, what excludes
-it, and what would change that. It compares the result with the BundleDeployments that exist.
+it, and what would change that. It compares the result with the BundleDeployments that exist:
+one that is expected and does not exist is Pending if Fleet still has to create it, otherwise Absent.
 
 The rules are those of the version of Fleet's controller. If the result depends on something that
 is not known, such as that version, it is Unknown.
