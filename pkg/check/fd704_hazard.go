@@ -13,7 +13,8 @@ var hazard = Check{
 	Code: "FD704", Name: "Hazard", Severity: Warning,
 	Title: "a name or an option that Fleet mishandles",
 	Explain: "Fleet treats every bundle whose name begins with fleet-agent as that of its agent: all of them share one set on a cluster, and their objects are never uninstalled. " +
-		"With targetNamespace (namespace in fleet.yaml), every deploy of a bundle with a cluster-scoped object fails; that is found if the bundle is rendered (--desired=bundle).",
+		"An empty list overrideTargets in fleet.yaml removes the restrictions: each customization then selects clusters, also some that the GitRepo does not target, and without customizations the " +
+		"bundle is deployed to the ClusterGroup default. With targetNamespace (namespace in fleet.yaml), every deploy of a bundle with a cluster-scoped object fails; that is found if the bundle is rendered (--desired=bundle).",
 	run: func(in *Input, report func(Finding)) {
 		if in.Whole {
 			for _, b := range in.Desired.Bundles {
@@ -24,6 +25,7 @@ var hazard = Check{
 				}
 			}
 		}
+		in.emptyOverride(report)
 		for _, d := range in.Deployments {
 			if objects := d.Rendering.ClusterScoped; len(objects) > 0 {
 				var names []string

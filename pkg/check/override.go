@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// emptyOverride reports the Bundles whose fleet.yaml has an empty list overrideTargets. The job of a GitRepo always writes restrictions otherwise: those
+// of overrideTargets or of the GitRepo, which has a default target (docs/fleet-behavior.md, 5.1). The label of the commit shows that the job wrote the
+// Bundle.
+func (in *Input) emptyOverride(report func(Finding)) {
+	for _, b := range in.bundlesInScope() {
+		s := &b.Spec
+		if b.Labels[fleet.RepoLabel] == "" || b.Labels[fleet.CommitLabel] == "" || len(s.HelmOpOptions) > 0 || len(s.TargetRestrictions) > 0 || len(s.Targets) == 0 {
+			continue
+		}
+		f := Finding{Object: Ref(state.Bundle, b.Namespace, b.Name), Remediation: in.Commands.targetsCommand(b),
+			Message:  fmt.Sprintf("overrideTargets is an empty list in the fleet.yaml of bundle %s: its %s without the GitRepo's restrictions", key(b), selecting(len(s.Targets))),
+			Evidence: []string{"targets of the GitRepo have no effect. Remove overrideTargets to use them, or list the clusters in it"}}
+		if defaultTarget(s.Targets) {
+			f.Message = fmt.Sprintf("overrideTargets is an empty list in the fleet.yaml of bundle %s: it is deployed to the ClusterGroup default", key(b))
+		}
+		report(f)
+	}
+}
+
+func selecting(customizations int) string {
+	if customizations == 1 {
+		return "customization selects clusters"
+	}
+	return fmt.Sprintf("%d customizations select clusters", customizations)
+}
+
+// defaultTarget reports whether a list has only the target that Fleet adds to an empty one.
+func defaultTarget(targets []v1alpha1.BundleTarget) bool {
+	if len(targets) != 1 {
+		return false
+	}
+	t := targets[0].ClusterTarget
+	return t.Name == "default" && t.ClusterGroup == "default" && t.ClusterName == "" && t.ClusterSelector == nil && t.ClusterGroupSelector == nil
+}
