@@ -113,9 +113,9 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := newBackground(ctx)
+	b, ofBackground := newBackground(ctx)
 	defer b.stop()
-	r.management(b)
+	r.management(ofBackground, b)
 	if err := r.readState(ctx); err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err := r.statedScope(); err != nil {
 		return nil, err
 	}
-	r.namespaces(b)
+	r.namespaces(ofBackground, b)
 	if err := r.settleDisputes(ctx); err != nil {
 		return nil, err
 	}
@@ -173,7 +173,8 @@ func read(ctx context.Context, src source.Source, o Options) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, r.readState(ctx)
+	err = r.readState(ctx)
+	return r, err
 }
 
 // readFleet reads Fleet's objects.
@@ -436,7 +437,8 @@ func (r *reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.B
 		out = e.Evaluate(observed)
 	}
 	out.Gaps = c.named(out.Gaps)
-	return out, nil
+	err = c.confirmReleases(ctx, r.desired.Clusters[i], &out)
+	return out, err
 }
 
 // Again reads the live objects of some bundle deployments again and evaluates them. The desired objects stay the same. Orphaned objects are not

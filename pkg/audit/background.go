@@ -13,25 +13,25 @@ import (
 
 // background reads what only checks need, while the clusters are read. Nothing that was read is visible before wait.
 type background struct {
-	ctx     context.Context
 	cancel  context.CancelFunc
 	group   *errgroup.Group
 	results []*func()
 }
 
-func newBackground(ctx context.Context) *background {
+// newBackground returns a background and the context of its reads.
+func newBackground(ctx context.Context) (*background, context.Context) {
 	b := &background{}
 	ctx, b.cancel = context.WithCancel(ctx)
-	b.group, b.ctx = errgroup.WithContext(ctx)
-	return b
+	b.group, ctx = errgroup.WithContext(ctx)
+	return b, ctx
 }
 
 // start calls read in a goroutine. The function that read returns adds what was read; wait calls it. start and wait are called by one goroutine.
-func (b *background) start(read func(context.Context) (add func(), err error)) {
+func (b *background) start(read func() (add func(), err error)) {
 	var result func()
 	b.results = append(b.results, &result)
 	b.group.Go(func() (err error) {
-		result, err = read(b.ctx)
+		result, err = read()
 		return err
 	})
 }
@@ -54,18 +54,18 @@ func (b *background) stop() {
 }
 
 // management reads the data of the management cluster on which the desired state does not depend.
-func (r *reading) management(b *background) {
+func (r *reading) management(ctx context.Context, b *background) {
 	f := r.input.Fleet
-	b.start(func(ctx context.Context) (func(), error) {
+	b.start(func() (func(), error) {
 		agents, gaps, err := r.AgentConfig(ctx, f)
 		return func() { f.Agents, r.gaps = agents, append(r.gaps, gaps...) }, err
 	})
-	b.start(func(ctx context.Context) (func(), error) {
+	b.start(func() (func(), error) {
 		labels, cover, err := r.NamespaceLabels(ctx, f)
 		return func() { f.NamespaceLabels, f.Coverage[state.Namespace] = labels, cover }, err
 	})
-	b.start(func(ctx context.Context) (func(), error) { return r.values(ctx, f) })
-	b.start(func(ctx context.Context) (func(), error) { return r.contents(ctx, f) })
+	b.start(func() (func(), error) { return r.values(ctx, f) })
+	b.start(func() (func(), error) { return r.contents(ctx, f) })
 }
 
 // contents reads the names of contents. Predictions do not need them.
@@ -83,13 +83,13 @@ func (r *reading) contents(ctx context.Context, f *state.Fleet) (add func(), err
 }
 
 // namespaces reads the metadata of the Namespaces for which deployments state some. Predictions do not need them.
-func (r *reading) namespaces(b *background) {
+func (r *reading) namespaces(ctx context.Context, b *background) {
 	for i, c := range r.desired.Clusters {
 		stated := c.StatedNamespaces()
 		if r.options.Predict || len(stated) == 0 {
 			continue
 		}
-		b.start(func(ctx context.Context) (func(), error) {
+		b.start(func() (func(), error) {
 			found, f, err := r.clusters[i].Namespaces(ctx, stated)
 			return func() {
 				if found == nil && f.Reason != source.NotInSnapshot {

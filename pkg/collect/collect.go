@@ -39,15 +39,12 @@ type Reader struct {
 func Open(ctx context.Context, src source.Source, secrets *Secrets, report func(Progress)) (*Reader, error) {
 	r := &Reader{Source: src, Secrets: secrets}
 	r.progress.report = report
-	var err, kindsErr error
+	var described, listed error
 	var kinds sync.WaitGroup
-	kinds.Go(func() { r.Kinds, kindsErr = src.Kinds(ctx) })
-	r.Description, err = src.Describe(ctx)
+	kinds.Go(func() { r.Kinds, listed = src.Kinds(ctx) })
+	r.Description, described = src.Describe(ctx)
 	kinds.Wait()
-	if err = cmp.Or(err, kindsErr); err != nil { // if both failed, the first error has the reason
-		return nil, err
-	}
-	return r, nil
+	return r, cmp.Or(described, listed) // if both failed, the first error has the reason
 }
 
 // Secrets collects the values that must not be shown. It is safe for concurrent use.
