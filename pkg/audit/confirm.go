@@ -8,7 +8,9 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -33,4 +35,22 @@ func (a *Audit) confirm(ctx context.Context, r *collect.Reader) error {
 		return slices.ContainsFunc(f.DependsOn, func(ref object.Ref) bool { return changed[ref] })
 	})
 	return nil
+}
+
+// Again reads the live objects of some bundle deployments again and evaluates them. The desired objects stay the same. Orphaned objects are not
+// counted, because objects that are not desired are not read.
+func (a *Audit) Again(ctx context.Context, scope []*resolve.BundleDeployment) ([]*evaluate.BundleDeployment, error) {
+	var out []*evaluate.BundleDeployment
+	for i, c := range a.Desired.Clusters {
+		e := evaluate.New(c, scope, evaluate.Options{Now: a.clusters[i].Description.TakenAt, Predict: a.options.Predict})
+		observed, err := a.clusters[i].Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range e.Evaluate(observed).Deployments {
+			d.Counts.Orphaned = 0
+			out = append(out, d)
+		}
+	}
+	return out, nil
 }
