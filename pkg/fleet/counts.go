@@ -3,6 +3,8 @@
 package fleet
 
 import (
+	"cmp"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -48,8 +50,8 @@ func CountObjects(live []v1alpha1.ObjectKey, modified []v1alpha1.ModifiedStatus,
 // ReportedCounts returns the counts in the status of a BundleDeployment. Agents before 0.12 report lists only; known is false if these may be
 // truncated.
 func ReportedCounts(s *v1alpha1.BundleDeploymentStatus) (counts v1alpha1.ResourceCounts, known bool) {
-	if s.ResourceCounts != nil {
-		return *s.ResourceCounts, true
+	if kept := cmp.Or(s.ResourceCounts, s.ListedCounts); kept != nil {
+		return *kept, true
 	}
 	var live []v1alpha1.ObjectKey
 	if s.IncompleteState || len(s.ModifiedStatus) >= MaxListed || len(s.NonReadyStatus) >= MaxListed ||
@@ -57,4 +59,12 @@ func ReportedCounts(s *v1alpha1.BundleDeploymentStatus) (counts v1alpha1.Resourc
 		return v1alpha1.ResourceCounts{}, false
 	}
 	return CountObjects(live, s.ModifiedStatus, s.NonReadyStatus), true
+}
+
+// Trim replaces the list of resources in a status by the counts that follow from it. A management cluster can list millions of resources.
+func Trim(s *v1alpha1.BundleDeploymentStatus) {
+	if counts, known := ReportedCounts(s); known && s.ResourceCounts == nil {
+		s.ListedCounts = &counts
+	}
+	s.Resources = nil
 }

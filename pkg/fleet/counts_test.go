@@ -131,6 +131,11 @@ func TestReportedCounts(t *testing.T) {
 	} {
 		s := &v1alpha1.BundleDeploymentStatus{Resources: tc.resource, ResourceCounts: tc.counts, IncompleteState: tc.sticky,
 			ModifiedStatus: modifiedOf(keys("ConfigMap", tc.modified), isPatched)}
+		trimmed := *s
+		Trim(&trimmed)
+		if got, known := ReportedCounts(&trimmed); got != tc.want || known != tc.known || trimmed.Resources != nil {
+			t.Errorf("%s, trimmed: %+v, known %v", tc.name, got, known)
+		}
 		if got, known := ReportedCounts(s); got != tc.want || known != tc.known {
 			t.Errorf("%s: %+v, known %v; want %+v, %v", tc.name, got, known, tc.want, tc.known)
 		}

@@ -7,6 +7,7 @@ package state
 import (
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -145,8 +146,8 @@ func kind[T any, P interface {
 			if err := object.Into(raw, o); err != nil {
 				return err
 			}
-			if t, ok := any(o).(interface{ Trim() }); ok {
-				t.Trim()
+			if bd, ok := any(o).(*v1alpha1.BundleDeployment); ok {
+				fleet.Trim(&bd.Status)
 			}
 			list := objects(f)
 			*list = append(*list, o)

@@ -153,7 +153,9 @@ type BundleDeploymentStatus struct {
 	Display             Display          `json:"display,omitempty"`
 	// ResourceCounts is nil before Fleet 0.12.
 	ResourceCounts *ResourceCounts `json:"resourceCounts,omitempty"`
-	// Resources are the live objects that the agent owns, as a list of ObjectKeys. It is only kept if there are no ResourceCounts.
+	// ListedCounts are the counts that follow from the lists, if there are no ResourceCounts; nil if the lists may be truncated.
+	ListedCounts *ResourceCounts `json:"-"`
+	// Resources are the live objects that the agent owns, as a list of ObjectKeys. They are not kept.
 	//
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless

@@ -15,13 +15,6 @@ func (m *ModifiedStatus) Key() ObjectKey {
 	return ObjectKey{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}
 }
 
-// Trim removes the list of resources if their counts are known. A management cluster can list millions of resources.
-func (d *BundleDeployment) Trim() {
-	if d.Status.ResourceCounts != nil {
-		d.Status.Resources = nil
-	}
-}
-
 // Sum returns the number of BundleDeployments in all states. Fleet newer than this program can have other states.
 func (s *Summary) Sum() int {
 	return s.Ready + s.NotReady + s.WaitApplied + s.ErrApplied + s.OutOfSync + s.Modified + s.Pending
