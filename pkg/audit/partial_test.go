@@ -121,3 +121,29 @@ func TestNewCluster(t *testing.T) {
 		}
 	}
 }
+
+// TestOneKindNotCaptured checks that one kind that was captured in one namespace alone lacks nothing in the others, although the other kinds were captured in
+// all of them.
+func TestOneKindNotCaptured(t *testing.T) {
+	for kind, namespace := range map[string]string{"": "", "BundleDeployment": "cluster-one", "Secret": "web"} {
+		e, lists := workspace(), map[string][]any{}
+		for _, key := range slices.Sorted(maps.Keys(e)) {
+			of := fmt.Sprint(e[key]["kind"])
+			if of != kind || child(e[key], "metadata")["namespace"] == namespace {
+				lists[of] = append(lists[of], e[key])
+			}
+		}
+		// A kind in several namespaces shows that the capture is not limited to one.
+		lists["ConfigMap"] = []any{document{"apiVersion": "v1", "kind": "ConfigMap", "metadata": document{"name": "a", "namespace": "web"}},
+			document{"apiVersion": "v1", "kind": "ConfigMap", "metadata": document{"name": "a", "namespace": "shop"}}}
+		var b strings.Builder
+		for _, of := range slices.Sorted(maps.Keys(lists)) {
+			if err := json.NewEncoder(&b).Encode(document{"apiVersion": "v1", "kind": "List", "items": lists[of]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if found := codesOf(t, b.String()); len(found) > 0 {
+			t.Errorf("%s in namespace %s alone: %q", kind, namespace, found)
+		}
+	}
+}

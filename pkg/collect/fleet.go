@@ -58,6 +58,9 @@ func (r *Reader) fleet(ctx context.Context, workspace string, kinds []state.Kind
 	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
+	if r.Description.Origin == source.OriginSnapshot {
+		out.LimitCoverage()
+	}
 	return out, gaps, r.deploymentsOfClusters(ctx, out, &mu)
 }
 

@@ -5,6 +5,7 @@ package collect
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -190,9 +191,10 @@ func (v *valuesReader) others(ctx context.Context, suspects []suspect) error {
 		return nil
 	}
 	selected := true
+	namespaces := map[string]bool{}
 	_, err := v.List(ctx, source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType}, func(o source.Object) error {
 		if m, err := o.ReadMeta(); err == nil { // a damaged object is a gap of the snapshot
-			selected = selected && m.Metadata.Name == fleet.AgentName
+			selected, namespaces[m.Metadata.Namespace] = selected && m.Metadata.Name == fleet.AgentName, true
 			if secretType := missing[[2]string{m.Metadata.Namespace, m.Metadata.Name}]; secretType != "" {
 				if k, s, err := v.secret(o, secretType); err == nil {
 					v.out.Secrets[k] = s
@@ -202,11 +204,18 @@ func (v *valuesReader) others(ctx context.Context, suspects []suspect) error {
 		return nil
 	})
 	if selected {
-		for secretType := range v.out.Coverage {
-			v.out.Coverage[secretType] = source.NotCovered(source.Failure{Reason: source.NotInSnapshot, Detail: "only Secrets of agents and releases were captured"})
-		}
+		v.cover(source.NotCovered(source.Failure{Reason: source.NotInSnapshot, Detail: "only Secrets of agents and releases were captured"}))
+	} else if len(namespaces) == 1 && len(v.fleet.Clusters) > 0 { // those of kubectl get -n: the controller and each Cluster have Secrets in other ones
+		v.cover(source.CoveredIn(slices.Collect(maps.Keys(namespaces)), source.Failure{Reason: source.NotInSnapshot, Detail: "only Secrets of one namespace were captured"}))
 	}
 	return err
+}
+
+// cover sets the coverage of all types.
+func (v *valuesReader) cover(c source.Coverage) {
+	for secretType := range v.out.Coverage {
+		v.out.Coverage[secretType] = c
+	}
 }
 
 // again reads suspects and their owners a second time.
