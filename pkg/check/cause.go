@@ -10,6 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // Cause is why a number in a status of Fleet is not the recomputed one.
@@ -60,6 +61,16 @@ func parsed(text string) time.Time {
 // longAgo reports whether a known time is more than d before the data was read.
 func (in *Input) longAgo(t time.Time, d time.Duration) bool {
 	return !t.IsZero() && !in.Now().IsZero() && in.Now().Sub(t) > d
+}
+
+// readAt returns the time for which the objects of a cluster and those of the management cluster are known: the earlier one of two captures.
+func (in *Input) readAt(c *resolve.Cluster) time.Time {
+	for _, other := range in.Clusters {
+		if at := other.Source.TakenAt; other.On == c && !at.IsZero() && at.Before(in.Now()) {
+			return at
+		}
+	}
+	return in.Now()
 }
 
 // silent reports whether the agent of a cluster has not reported for a long time. It is false if that is not known.

@@ -20,9 +20,10 @@ var copyMissing = Check{
 	run: func(in *Input, report func(Finding)) {
 		for i := range in.Copies {
 			c := &in.Copies[i]
-			switch since := in.Now().Sub(c.Deployed); {
-			case !c.Read, c.Equal, in.Now().IsZero(), since <= values.Window: // or it is not known
-			case !c.Changed.IsZero() && in.Now().Sub(c.Changed) <= values.Window: // it may be copied now
+			now := in.readAt(c.Deployment.On)
+			switch since := now.Sub(c.Deployed); {
+			case !c.Read, c.Equal, now.IsZero(), since <= values.Window: // or it is not known
+			case !c.Changed.IsZero() && now.Sub(c.Changed) <= values.Window: // it may be copied now
 			case !c.Exists:
 				report(in.wrongCopy(c, "is missing"))
 			case !c.Changed.IsZero():

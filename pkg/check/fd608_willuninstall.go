@@ -28,7 +28,8 @@ var willUninstall = Check{
 	run: func(in *Input, report func(Finding)) {
 		for _, c := range in.Desired.Clusters {
 			for _, x := range c.Removals {
-				if in.reported(x) {
+				newer := c.State.Captured && !in.Now().IsZero() && x.Record.Deployed.After(in.Now()) // than the capture of the BundleDeployments
+				if in.reported(x) && !newer {
 					report(in.removal(c, x))
 				}
 			}

@@ -38,7 +38,7 @@ var notCorrected = Check{
 				continue
 			}
 			since, first := in.modifiedSince(d, o)
-			if since.IsZero() || !in.late(since, correctedAfter) {
+			if since.IsZero() || in.readAt(d.On).Sub(since) <= correctedAfter {
 				continue
 			}
 			f := about(d.BundleDeployment, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(), since.UTC().Format(time.RFC3339))

@@ -10,6 +10,8 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -99,6 +101,40 @@ func TestLongPolling(t *testing.T) {
 		in := newWorld().input()
 		if _, late := in.polledLate(g); late != want {
 			t.Errorf("interval %q: late %v, want %v", interval, late, want)
+		}
+	}
+}
+
+// TestCapturesOfDifferentTimes checks that a change counts as lasting only until its cluster was captured, and that a release that is newer than the capture
+// of the BundleDeployments is not uninstalled.
+func TestCapturesOfDifferentTimes(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		cluster time.Time
+		lasting int
+	}{
+		{"the same time", now, 1},
+		{"the cluster an hour before", now.Add(-time.Hour), 0},
+		{"the cluster an hour later", now.Add(time.Hour), 1},
+	} {
+		w := newWorld()
+		w.d.BD.Spec.CorrectDrift = &v1alpha1.CorrectDrift{Enabled: true}
+		w.d.Deployed = now.Add(-24 * time.Hour)
+		w.objects[0] = modifiedAt(ago(time.Hour + time.Minute))
+		in := w.input()
+		in.Clusters = []evaluate.ClusterSource{{Source: source.Description{TakenAt: tc.cluster}, On: w.d.On}}
+		if got := findings(notCorrected, in); len(got) != tc.lasting {
+			t.Errorf("%s: %d findings about drift, want %d", tc.name, len(got), tc.lasting)
+		}
+	}
+	for deployed, want := range map[time.Time]int{now.Add(-time.Hour): 1, now.Add(time.Hour): 0} {
+		w := newWorld()
+		w.d.On = resolveWithAgent(t, "v0.16.1")
+		in := w.input()
+		w.d.On.State.Captured = true
+		w.d.On.Removals = []*resolve.Removal{{Record: &state.Record{Record: release.Record{BundleID: "gone", Deployed: deployed}}, Confirmed: true}}
+		if got := findings(willUninstall, in); len(got) != want {
+			t.Errorf("deployed at %s: %d findings, want %d", deployed, len(got), want)
 		}
 	}
 }
