@@ -3,6 +3,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,18 +22,19 @@ var comparePatch = Check{
 	Explain: "The rule matches no desired object of the bundle on any cluster that was read, or a part of it does not compile, or one of its operations fails on an object: then none of the " +
 		"operations on that object take effect. Operations need the exact apiVersion, kind, namespace and name; jsonPointers accept patterns of the group and the kind.",
 	run: func(in *Input, report func(Finding)) {
-		bundles := map[string][]*evaluate.BundleDeployment{}
+		bundles, all := map[string][]*evaluate.BundleDeployment{}, map[string]int{}
+		for _, d := range in.Desired.Deployments {
+			if key := ruled(d); key != "" {
+				all[key]++
+			}
+		}
 		for _, d := range in.Deployments {
-			if diff := d.Options().Diff; d.BD != nil && !d.FromFiles() && diff != nil && len(diff.ComparePatches) > 0 {
-				key := d.Bundle
-				if key == "" {
-					key = d.Key()
-				}
+			if key := ruled(d.BundleDeployment); key != "" {
 				bundles[key] = append(bundles[key], d)
 			}
 		}
 		for _, key := range slices.Sorted(maps.Keys(bundles)) {
-			problems := rulesWithoutEffect(bundles[key])
+			problems := rulesWithoutEffect(bundles[key], len(bundles[key]) == all[key])
 			if len(problems) == 0 {
 				continue
 			}
@@ -49,8 +51,16 @@ var comparePatch = Check{
 	},
 }
 
-// rulesWithoutEffect returns the problems of the rules of one bundle, as sentences.
-func rulesWithoutEffect(deployments []*evaluate.BundleDeployment) []string {
+// ruled returns the bundle of a bundle deployment that has rules, or its own key if the bundle is not known; empty if it has no rules.
+func ruled(d *resolve.BundleDeployment) string {
+	if diff := d.Options().Diff; d.BD == nil || d.FromFiles() || diff == nil || len(diff.ComparePatches) == 0 {
+		return ""
+	}
+	return cmp.Or(d.Bundle, d.Key())
+}
+
+// rulesWithoutEffect returns the problems of the rules of one bundle, as sentences. whole is true if deployments are all those of the bundle.
+func rulesWithoutEffect(deployments []*evaluate.BundleDeployment, whole bool) []string {
 	var out []string
 	said := map[string]bool{}
 	add := func(problem string) {
@@ -59,9 +69,10 @@ func rulesWithoutEffect(deployments []*evaluate.BundleDeployment) []string {
 			out = append(out, problem)
 		}
 	}
-	matched, known := map[string]bool{}, true
+	matched, known := map[string]bool{}, whole
 	for _, d := range deployments {
-		known = known && d.Problem == "" && d.On != nil
+		// The rules are those of the present options, the objects those of the release.
+		known = known && d.Problem == "" && d.On != nil && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID
 		rules := d.Options().Diff.ComparePatches
 		for _, r := range rules {
 			name := ruleName(r)

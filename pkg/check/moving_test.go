@@ -138,3 +138,27 @@ func TestCapturesOfDifferentTimes(t *testing.T) {
 		}
 	}
 }
+
+// TestRulesOfPartOfBundle checks that a rule counts as without effect only if every deployment of the bundle is known, with the objects of the present options.
+func TestRulesOfPartOfBundle(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(in *Input, w *world)
+		want   int
+	}{
+		{"all", func(*Input, *world) {}, 1},
+		{"not applied yet", func(_ *Input, w *world) { w.d.BD.Spec.DeploymentID = "next" }, 0},
+		{"another deployment out of scope", func(in *Input, w *world) {
+			other := *w.d.BundleDeployment
+			in.Desired.Deployments = append(in.Desired.Deployments, &other)
+		}, 0},
+	} {
+		w := newWorld()
+		w.d.BD.Spec.Options.Diff = &v1alpha1.DiffOptions{ComparePatches: []v1alpha1.ComparePatch{{APIVersion: "v1", Kind: "Secret", Name: "none", JSONPointers: []string{"/data"}}}}
+		in := w.input()
+		tc.change(in, w)
+		if got := findings(comparePatch, in); len(got) != tc.want {
+			t.Errorf("%s: %d findings, want %d", tc.name, len(got), tc.want)
+		}
+	}
+}
