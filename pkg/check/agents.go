@@ -45,5 +45,5 @@ func (in *Input) agents() []evaluate.Agent {
 // onCluster returns a finding about a Cluster.
 func onCluster(a evaluate.Agent) Finding {
 	c := a.Cluster
-	return Finding{Object: Ref(state.ClusterKind, c.Namespace, c.Name), Cluster: c.Namespace + "/" + c.Name, AsOf: c.Status.Agent.LastSeen}
+	return Finding{Object: Ref(state.ClusterKind, c.Namespace, c.Name), Cluster: key(c), AsOf: c.Status.Agent.LastSeen}
 }

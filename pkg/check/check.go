@@ -27,10 +27,11 @@ type Input struct {
 	ClusterCommands map[*resolve.Cluster]Commands
 
 	targeting *targets // computed when a check needs it
-	// views, clusters and repos are computed when a check first needs them.
+	// views, clusters, repos and gitRepos are computed when a check first needs them.
 	views    map[*evaluate.BundleDeployment]*view
 	clusters map[string]*v1alpha1.Cluster // by the namespace of its bundle deployments
 	repos    map[[2]string]bool           // the GitRepos and HelmOps, by kind and "namespace/name"
+	gitRepos map[string]*v1alpha1.GitRepo // by "namespace/name"
 }
 
 // on returns the commands for objects on a cluster. They are those of the management cluster if the cluster is not read.

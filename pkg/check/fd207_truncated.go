@@ -2,8 +2,7 @@
 
 package check
 
-// listed is the maximum length of the lists in a status.
-const listed = 10
+import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 
 var truncated = Check{
 	Code: "FD207", Name: "Truncated", Severity: Info,
@@ -20,7 +19,7 @@ var truncated = Check{
 			c, known := in.fleetCounts(d)
 			total := max(c.Missing+c.Modified+c.Orphaned, c.NotReady)
 			switch {
-			case longest < listed || s.ResourceCounts != nil && !s.IncompleteState:
+			case longest < fleet.MaxListed || s.ResourceCounts != nil && !s.IncompleteState:
 			case known && total > longest:
 				report(onDeployment(d, "the status of %s lists %d objects of %d", d.Key(), longest, total))
 			case !known || s.ResourceCounts == nil: // otherwise it was truncated once, and is complete again

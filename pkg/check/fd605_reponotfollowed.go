@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -48,11 +46,10 @@ var repoNotFollowed = Check{
 				})
 				continue
 			}
-			for _, message := range in.behind(g, commits[g.Namespace+"/"+g.Name]) {
+			for _, message := range in.behind(g, commits[key(g)]) {
 				report(Finding{
 					Object: ref, Message: message, AsOf: g.Reported().AsOf, Evidence: refused(g),
-					Remediation: fmt.Sprintf("%s%s patch gitrepo %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'",
-						in.Commands.Kubectl, inNamespace(g.Namespace), shellescape.Quote(g.Name), g.Spec.ForceSyncGeneration+1),
+					Remediation: in.forceSync(key(g), g.Spec.ForceSyncGeneration+1),
 				})
 			}
 		}
@@ -86,7 +83,7 @@ func (in *Input) commits() map[string]*repoCommits {
 // behind returns in what a GitRepo is behind, as sentences.
 func (in *Input) behind(g *v1alpha1.GitRepo, bundles *repoCommits) []string {
 	var out []string
-	name, s := g.Namespace+"/"+g.Name, &g.Status
+	name, s := key(g), &g.Status
 	if last, late := in.polledLate(g); late {
 		out = append(out, fmt.Sprintf("GitRepo %s was polled last at %s", name, last.UTC().Format(time.RFC3339)))
 	}

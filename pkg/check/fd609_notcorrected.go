@@ -4,7 +4,6 @@ package check
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -55,7 +54,7 @@ func corrects(d *evaluate.BundleDeployment) *v1alpha1.CorrectDrift {
 		d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID || d.BD.Spec.CorrectDrift == nil || !d.BD.Spec.CorrectDrift.Enabled {
 		return nil
 	}
-	if slices.ContainsFunc(d.BD.Status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == "Installed" && c.Status == "False" }) {
+	if conditionOf(d.BD.Status.Conditions, "Installed").Status == "False" {
 		return nil
 	}
 	return d.BD.Spec.CorrectDrift

@@ -30,15 +30,11 @@ type valuesOwner struct {
 func (in *Input) valuesOwners() iter.Seq[valuesOwner] {
 	return func(yield func(valuesOwner) bool) {
 		controller, secrets := in.controller(), in.Desired.Values
-		bundles := map[string]*v1alpha1.Bundle{}
-		for _, b := range in.Desired.Bundles {
-			bundles[b.Namespace+"/"+b.Name] = b
-		}
 		for _, d := range in.Deployments {
 			if d.BD == nil {
 				continue
 			}
-			b := bundles[d.Bundle]
+			b := in.targets().bundles[d.Bundle]
 			facts := secrets.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, b))
 			if !yield(valuesOwner{d, b, facts, values.Classify(facts, in.Now(), controller)}) {
 				return
@@ -75,7 +71,7 @@ func (o *valuesOwner) name() string {
 	if o.deployment != nil {
 		return o.deployment.Key()
 	}
-	return o.bundle.Namespace + "/" + o.bundle.Name
+	return key(o.bundle)
 }
 
 // secret is the reference of the Secret.
@@ -118,10 +114,8 @@ func (in *Input) showSecret(r object.Ref) string {
 
 // writeBundleValues returns the command that makes the job of the GitRepo write the values of a Bundle again.
 func (in *Input) writeBundleValues(o *valuesOwner) string {
-	for _, g := range in.Desired.GitRepos {
-		if g.Namespace == o.bundle.Namespace && g.Name == o.bundle.Labels[fleet.RepoLabel] {
-			return in.forceSync(g.Namespace+"/"+g.Name, g.Spec.ForceSyncGeneration+1)
-		}
+	if g := in.gitRepo(o.bundle.Namespace + "/" + o.bundle.Labels[fleet.RepoLabel]); g != nil {
+		return in.forceSync(key(g), g.Spec.ForceSyncGeneration+1)
 	}
 	return "apply the bundle again, which writes its values"
 }

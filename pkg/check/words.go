@@ -34,12 +34,21 @@ func (in *Input) nextGeneration(d *evaluate.BundleDeployment) int64 {
 	if d.BD != nil {
 		last = d.BD.Spec.Options.ForceSyncGeneration
 	}
-	for _, g := range in.Desired.GitRepos {
-		if g.Namespace+"/"+g.Name == d.GitRepo {
-			last = max(last, g.Spec.ForceSyncGeneration)
-		}
+	if g := in.gitRepo(d.GitRepo); g != nil {
+		last = max(last, g.Spec.ForceSyncGeneration)
 	}
 	return last + 1
+}
+
+// gitRepo returns a GitRepo by "namespace/name"; nil if it was not read.
+func (in *Input) gitRepo(name string) *v1alpha1.GitRepo {
+	if in.gitRepos == nil {
+		in.gitRepos = map[string]*v1alpha1.GitRepo{}
+		for _, g := range in.Desired.GitRepos {
+			in.gitRepos[key(g)] = g
+		}
+	}
+	return in.gitRepos[name]
 }
 
 // count returns a number with its noun.
