@@ -126,7 +126,7 @@ func conditionsOf(a *evaluate.Aggregate) []v1alpha1.Condition {
 	return nil
 }
 
-// conditionOf returns the condition of a type; zero if there is none.
+// conditionOf returns the condition of a type; zero if it is not found.
 func conditionOf(all []v1alpha1.Condition, kind string) v1alpha1.Condition {
 	if i := slices.IndexFunc(all, func(c v1alpha1.Condition) bool { return c.Type == kind }); i >= 0 {
 		return all[i]

@@ -33,7 +33,7 @@ var stuckDeletion = Check{
 		var children map[[2]string]int
 		for _, o := range in.Desired.Deleting() {
 			if len(o.Finalizers) == 0 {
-				continue // nothing holds it: the API server deletes it
+				continue // the API server deletes it at once
 			}
 			if !in.Whole && (o.Kind != state.BundleDeployment || !inScope[o.Namespace+"/"+o.Name]) || in.Now().Sub(o.Since) < stuckAfter {
 				continue

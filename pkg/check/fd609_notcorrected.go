@@ -48,7 +48,7 @@ var notCorrected = Check{
 	},
 }
 
-// corrects returns the correction of a bundle deployment that its agent should make; nil if there is none now.
+// corrects returns the correction of a bundle deployment that its agent should make now; nil if it should make none.
 func corrects(d *evaluate.BundleDeployment) *v1alpha1.CorrectDrift {
 	if d.BD == nil || d.FromFiles() || d.BD.Spec.Paused || d.BD.Spec.OffSchedule || d.BD.DeletionTimestamp != nil ||
 		d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID || d.BD.Spec.CorrectDrift == nil || !d.BD.Spec.CorrectDrift.Enabled {

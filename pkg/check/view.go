@@ -125,7 +125,7 @@ func shareOf(c v1alpha1.ResourceCounts) share { return share{c.Ready, c.DesiredR
 
 func shareOfSummary(s v1alpha1.Summary) share { return share{s.Ready, s.DesiredReady} }
 
-// inWords returns the counts of the objects that are not ready, in parentheses; empty if there are none.
+// inWords returns the counts of the objects that are not ready, in parentheses; empty if all are ready.
 func inWords(c v1alpha1.ResourceCounts) string {
 	var out []string
 	for _, n := range []struct {

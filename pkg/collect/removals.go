@@ -110,7 +110,7 @@ func distinct(names []string) []string {
 	return slices.Compact(names)
 }
 
-// confirm reports whether the second read shows the removal again, or shows that there is none.
+// confirm reports whether the second read shows the removal again, or shows that the release is not removed.
 func (a *rereads) confirm(x *resolve.Removal) (confirmed, undone bool) {
 	recorded, known := a.records.of(x.Record.Namespace, x.Record.SecretName())
 	if known && !recorded {

@@ -138,7 +138,7 @@ func (v *valuesReader) secret(o source.Object, secretType string) (state.ValuesK
 	return state.ValuesKey{Type: secretType, Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}, out, nil
 }
 
-// managedFields returns the entries of an object, nil if there are none or they cannot be decoded.
+// managedFields returns the entries of an object; nil if it has none, or if they could not be decoded.
 func managedFields(o source.Object) []metav1.ManagedFieldsEntry {
 	var in struct {
 		Metadata struct {
