@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -24,10 +25,10 @@ var stuckDeletion = Check{
 		if in.Now().IsZero() {
 			return
 		}
-		inScope := map[string]bool{}
+		inScope := map[string]*evaluate.BundleDeployment{}
 		for _, d := range in.Deployments {
 			if d.BD != nil {
-				inScope[d.Key()] = true
+				inScope[d.Key()] = d
 			}
 		}
 		var children map[[2]string]int
@@ -35,13 +36,17 @@ var stuckDeletion = Check{
 			if len(o.Finalizers) == 0 {
 				continue // the API server deletes it at once
 			}
-			if !in.Whole && (o.Kind != state.BundleDeployment || !inScope[o.Namespace+"/"+o.Name]) || in.Now().Sub(o.Since) < stuckAfter {
+			if !in.Whole && (o.Kind != state.BundleDeployment || inScope[o.Namespace+"/"+o.Name] == nil) || in.Now().Sub(o.Since) < stuckAfter {
 				continue
 			}
 			if children == nil {
 				children = in.children()
 			}
-			report(in.stuck(&o, children[[2]string{o.Kind, o.Namespace + "/" + o.Name}]))
+			f := in.stuck(&o, children[[2]string{o.Kind, o.Namespace + "/" + o.Name}])
+			if d := inScope[f.BundleDeployment]; d != nil {
+				f.Cluster = d.Cluster
+			}
+			report(f)
 		}
 	},
 }
@@ -55,8 +60,11 @@ func (in *Input) stuck(o *state.Deleting, children int) Finding {
 			o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), in.Now().Sub(o.Since).Truncate(time.Minute), strings.Join(o.Finalizers, ", ")),
 		Remediation: in.Commands.kubectl(ref) + " get " + kubectlName(ref) + " -o yaml",
 	}
-	if o.Kind == state.BundleDeployment {
+	switch o.Kind {
+	case state.BundleDeployment:
 		f.BundleDeployment = o.Namespace + "/" + o.Name
+	case state.ClusterKind:
+		f.Cluster = o.Namespace + "/" + o.Name
 	}
 	said := map[string]bool{}
 	for _, finalizer := range o.Finalizers {

@@ -162,3 +162,21 @@ func TestRulesOfPartOfBundle(t *testing.T) {
 		}
 	}
 }
+
+// TestClusterOfStuckDeletion checks that the finding about a BundleDeployment or a Cluster names the cluster.
+func TestClusterOfStuckDeletion(t *testing.T) {
+	for name, of := range map[string]func(*world) v1alpha1.Object{
+		"BundleDeployment": func(w *world) v1alpha1.Object { return w.d.BD },
+		"Cluster":          func(w *world) v1alpha1.Object { return w.cluster },
+	} {
+		w := newWorld()
+		at := metav1.NewTime(now.Add(-time.Hour))
+		of(w).SetDeletionTimestamp(&at)
+		of(w).SetFinalizers([]string{"fleet.cattle.io/" + name})
+		in := w.input()
+		in.Desired.BundleDeployments = []*v1alpha1.BundleDeployment{w.d.BD}
+		if got := findings(stuckDeletion, in); len(got) != 1 || got[0].Cluster != "fleet-local/local" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
