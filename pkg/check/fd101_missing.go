@@ -61,10 +61,14 @@ func (in *Input) notDeployed(d *evaluate.BundleDeployment, o *evaluate.Object) s
 
 // redeploy returns the command that makes Fleet deploy a bundle again. Fleet then deploys all bundles of its GitRepo, on every cluster.
 func (in *Input) redeploy(d *evaluate.BundleDeployment) string {
-	if d.GitRepo == "" {
-		return "deploy the bundle again, or set correctDrift.enabled on it"
+	paused := ""
+	if d.BD != nil && d.BD.Spec.Paused {
+		paused = "resume the bundle first, because the agent deploys nothing while it is paused; then: "
 	}
-	return in.forceSync(d.GitRepo, in.nextGeneration(d))
+	if d.GitRepo == "" {
+		return paused + "deploy the bundle again, or set correctDrift.enabled on it"
+	}
+	return paused + in.forceSync(d.GitRepo, in.nextGeneration(d))
 }
 
 // forceSync returns the command that makes Fleet deploy every bundle of a GitRepo ("namespace/name") again.
