@@ -85,6 +85,15 @@ func TestValues(t *testing.T) {
 	_, changed = e.deployment("changed-untimed", past)
 	changed["data"] = other
 	delete(child(changed, "metadata"), "managedFields")
+	for _, name := range []string{"behind", "behind-refused"} {
+		_, changed = e.deployment(name, past)
+		changed["data"] = other
+		b, _ := e.bundle(name, past)
+		child(b, "status")["observedGeneration"] = 1
+		if name == "behind-refused" { // because of the hash
+			child(b, "status")["conditions"] = []any{document{"type": "Ready", "status": "False", "reason": "Error", "message": "targeting error"}}
+		}
+	}
 	gone("foreign", past)
 	e.secret("cluster-one", "foreign", "Opaque", "", past)
 	_, right := e.deployment("foreign-right", past)
@@ -135,6 +144,8 @@ func TestValues(t *testing.T) {
 		"FD402 BundleDeployment cluster-one/gone-waiting":    "fleet-controller v0.14.4: it waits",
 		"FD402 BundleDeployment cluster-one/foreign":         `a Secret of type "Opaque" has its name`,
 		"FD403 BundleDeployment cluster-one/changed":         "fleet-controller v0.14.4: it does not repair this",
+		"FD401 BundleDeployment cluster-one/behind":          "has not observed the last change of the Bundle",
+		"FD403 BundleDeployment cluster-one/behind-refused":  "updates no target of the bundle",
 		"FD403 BundleDeployment cluster-one/edited":          "field manager kubectl-edit changed the Secret at " + recent,
 		"FD403 BundleDeployment cluster-one/emptied":         `patch gitrepo apps --type=merge -p '{"spec":{"forceSyncGeneration":1}}'`,
 		"FD401 BundleDeployment cluster-one/labelled":        "do not match yet",

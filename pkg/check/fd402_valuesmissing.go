@@ -12,8 +12,8 @@ var valuesMissing = Check{
 	Code: "FD402", Name: "ValuesMissing", Severity: Error,
 	Title: "the values Secret of a BundleDeployment does not exist",
 	Explain: "The agent needs the Helm values in this Secret for each deployment. Without it, the agent tries again without any message in the status, and the deployment stays as it is. " +
-		"From 0.14.4 on the controller waits for the Secret and never writes it again, not even for a new forceSyncGeneration; from 0.12.2 to 0.14.3 it may store empty values, and the agent then " +
-		"deploys the defaults of the chart. To repair it, make the controller discard the hash together with deploymentID: it then takes the current values from the Bundle, writes the Secret and " +
+		"From 0.14.4 on the controller waits for the Secret and never writes it again, not even for a new forceSyncGeneration; from 0.14.1 to 0.14.3 it may store empty values, and the agent then " +
+		"deploys the defaults of the chart; before, it updates no target of the bundle. To repair it, make the controller discard the hash together with deploymentID: it then takes the current values from the Bundle, writes the Secret and " +
 		"restores both fields, and the agent deploys nothing that has not changed. Do not clear valuesHash alone: if deploymentID equals stagedDeploymentID, Fleet stores empty current values.",
 	run: func(in *Input, report func(Finding)) {
 		broken := map[string]bool{} // Bundles
@@ -51,7 +51,7 @@ func (in *Input) withoutValues() string {
 	case c.Known:
 		return in.controllerVersion() + ": it updates no target of the bundle"
 	}
-	return in.controllerVersion() + ": up to 0.14.3 it may store the Secret with empty values, from 0.14.4 on it waits"
+	return in.controllerVersion() + ": 0.14.4 and later wait for the Secret, 0.14.1 to 0.14.3 may store it with empty values, earlier versions update no target of the bundle"
 }
 
 // withForeign describes what the controller does if a Secret of another type has the name.

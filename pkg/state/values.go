@@ -3,6 +3,7 @@
 package state
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +58,7 @@ func DeploymentOwner(bd *v1alpha1.BundleDeployment, bundle *v1alpha1.Bundle) val
 	out := ownerOf(BundleDeployment, bd, bd.ManagedFields)
 	out.Hash, out.Waiting = bd.Spec.ValuesHash, bd.Spec.WaitingForValues
 	out.Current = bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Spec.StagedDeploymentID
-	out.Behind = bundle != nil && bundle.Status.ObservedGeneration > 0 && bundle.Status.ObservedGeneration < bundle.Generation
+	out.Behind = bundle != nil && bundle.Status.ObservedGeneration > 0 && bundle.Status.ObservedGeneration < bundle.Generation && !refused(bundle)
 	if s := bd.Spec; s.DeploymentID != "" && s.DeploymentID == s.StagedDeploymentID && s.DeploymentID == bd.Status.AppliedDeploymentID {
 		for _, c := range bd.Status.Conditions {
 			if c.Type == "Deployed" && c.Status == "True" {
@@ -66,6 +67,14 @@ func DeploymentOwner(bd *v1alpha1.BundleDeployment, bundle *v1alpha1.Bundle) val
 		}
 	}
 	return out
+}
+
+// refused reports whether the controller has processed a Bundle with an error. The observed generation then stays, for example because a values
+// Secret has another hash (docs/fleet-behavior.md, 6.3).
+func refused(b *v1alpha1.Bundle) bool {
+	return slices.ContainsFunc(b.Status.Conditions, func(c v1alpha1.Condition) bool {
+		return c.Type == "Ready" && c.Status == "False" && c.Reason == "Error"
+	})
 }
 
 // BundleOwner returns what a Bundle states about its values Secret.

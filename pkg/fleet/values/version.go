@@ -35,4 +35,4 @@ func (c Controller) Waits() bool { return c.Known && !c.Before(14, 4) }
 func (c Controller) RepairsMismatch() bool { return c.Known && !c.Before(15, 3) }
 
 // LosesValues reports whether the controller skips values that it cannot load, and may then store the Secret with empty values.
-func (c Controller) LosesValues() bool { return c.Known && !c.Before(12, 2) && c.Before(14, 4) }
+func (c Controller) LosesValues() bool { return c.Known && !c.Before(14, 1) && c.Before(14, 4) }
