@@ -184,7 +184,7 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/state", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
 			"pkg/check", "pkg/escape", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/verb",
-			"pkg/cmd/webhook", "pkg/desired", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
+			"pkg/cmd/webhook", "pkg/desired", "pkg/why", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
 }
 
 // TestLayering compares the table with the imports that the go command lists.
