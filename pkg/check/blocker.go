@@ -121,6 +121,9 @@ func (c *blockers) of(d *resolve.BundleDeployment, seen map[string]bool) []Block
 	one := func(kind BlockerKind, since time.Time, format string, args ...any) []Blocker {
 		return []Blocker{{Kind: kind, Of: d, Since: since, Message: fmt.Sprintf(format, args...)}}
 	}
+	if at, is := conditionFalse(d.BD, "Installed"); is && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {
+		return one(BlockerFailed, at, refused) // the agent has tried it, so nothing else blocked it
+	}
 	switch spec := &d.BD.Spec; {
 	case spec.Paused:
 		return one(BlockerPaused, time.Time{}, "it is paused")
@@ -147,13 +150,15 @@ func (c *blockers) of(d *resolve.BundleDeployment, seen map[string]bool) []Block
 		}
 	}
 	if at, is := conditionFalse(d.BD, "Installed"); is {
-		return one(BlockerFailed, at, "its installation was refused; its condition Installed has the error")
+		return one(BlockerFailed, at, refused)
 	}
-	if at, is := conditionFalse(d.BD, "Deployed"); is {
+	if at, is := conditionFalse(d.BD, "Deployed"); is && !SaysItWaits(d.BD) {
 		return one(BlockerFailed, at, "its agent could not deploy it; its condition Deployed has the error")
 	}
 	return nil
 }
+
+const refused = "its installation was refused; its condition Installed has the error"
 
 // IsSilent reports whether an agent is silent: its heartbeat is stale or, if its interval was not read, older than three default intervals, or it has
 // never reported after it was imported.

@@ -66,6 +66,10 @@ func blockedBy(t *testing.T, version string, bds ...*v1alpha1.BundleDeployment) 
 func TestDependencies(t *testing.T) {
 	saysSo := waiting("app", on("db"))
 	saysSo.Status.Conditions = append(saysSo.Status.Conditions, v1alpha1.Condition{Type: "Deployed", Status: "False", Message: "dependent bundle(s) are not ready: [db]"})
+	failed := waiting("app", on("db"))
+	failed.Status.Conditions = append(failed.Status.Conditions, v1alpha1.Condition{Type: "Deployed", Status: "False", Message: "another error"})
+	refused := applied(waiting("app", on("db")), fleet.NotReady)
+	refused.Status.Conditions = append(refused.Status.Conditions, v1alpha1.Condition{Type: "Installed", Status: "False"})
 	// Its status is of the deployment before: ready by its condition, not by its state.
 	paused := applied(waiting("db"), fleet.Ready)
 	paused.Spec.Paused, paused.Spec.DeploymentID = true, "i:3"
@@ -95,6 +99,9 @@ func TestDependencies(t *testing.T) {
 		{"an old status before 0.15", "v0.14.9", []*v1alpha1.BundleDeployment{waiting("app", on("db")), paused}, ""},
 		{"an old status, the version is not known", "", []*v1alpha1.BundleDeployment{waiting("app", on("db")), paused}, ""},
 		{"an old status, the agent says that it waits", "", []*v1alpha1.BundleDeployment{saysSo, paused}, "Dependency Paused db"},
+		{"the agent says that it waits, and the dependency is ready", "v0.16.1", []*v1alpha1.BundleDeployment{saysSo, applied(waiting("db"), fleet.Ready)}, ""},
+		{"another error than that", "v0.16.1", []*v1alpha1.BundleDeployment{failed, applied(waiting("db"), fleet.Ready)}, "DeployFailed app"},
+		{"a refused installation, and a dependency that is not ready", "v0.16.1", []*v1alpha1.BundleDeployment{refused, applied(waiting("db"), fleet.NotReady)}, "DeployFailed app"},
 		{"a selector", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", labelled), data}, "Dependency NotReady db"},
 		{"a selector, another workspace", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", labelled), foreign}, "Dependency NotReady db"},
 		{"a name, another workspace", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")), foreign}, "DependencyAbsent app"},

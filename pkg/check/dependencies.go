@@ -108,7 +108,12 @@ func blocks(d, dependency *resolve.BundleDeployment, ref v1alpha1.BundleRef) boo
 	case known:
 		return notAccepted
 	}
-	return slices.ContainsFunc(d.BD.Status.Conditions, func(c v1alpha1.Condition) bool {
+	return SaysItWaits(d.BD)
+}
+
+// SaysItWaits reports whether the agent reported last that a dependency is not ready.
+func SaysItWaits(bd *v1alpha1.BundleDeployment) bool {
+	return len(bd.Spec.DependsOn) > 0 && slices.ContainsFunc(bd.Status.Conditions, func(c v1alpha1.Condition) bool {
 		return c.Type == "Deployed" && c.Status == "False" && strings.HasPrefix(c.Message, dependencyWaits)
 	})
 }

@@ -3,10 +3,7 @@
 package check
 
 import (
-	"slices"
 	"strings"
-
-	"al.essio.dev/pkg/shellescape"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -119,18 +116,18 @@ func (in *Input) Contents(b *v1alpha1.Bundle, bd *v1alpha1.BundleDeployment) boo
 	return staged == fleet.ManifestID(sum)
 }
 
-// Stuck returns why an object of Fleet that is being deleted stays, as a sentence with evidence.
-func (in *Input) Stuck(kind, key string) (message string, evidence []string) {
-	all := in.Desired.Deleting()
-	i := slices.IndexFunc(all, func(o state.Deleting) bool { return o.Kind == kind && o.Namespace+"/"+o.Name == key })
-	if i < 0 || len(all[i].Finalizers) == 0 {
-		return "it is being deleted", nil
+// Stuck returns a function that says why an object of Fleet that is being deleted stays, as a sentence with evidence.
+func (in *Input) Stuck() func(kind, key string) (message string, evidence []string) {
+	of := map[[2]string]*state.Deleting{}
+	all, children := in.Desired.Deleting(), in.children()
+	for i := range all {
+		of[[2]string{all[i].Kind, all[i].Namespace + "/" + all[i].Name}] = &all[i]
 	}
-	f := in.stuck(&all[i], in.children()[[2]string{kind, key}])
-	return "it is being deleted, and has the finalizers " + strings.Join(all[i].Finalizers, ", "), f.Evidence
-}
-
-// Released is the command that shows the history of the release of a bundle deployment.
-func (in *Input) Released(d *resolve.BundleDeployment) string {
-	return in.on(d.On).Helm + inNamespace(d.Release.Namespace) + " history " + shellescape.Quote(d.Release.Name)
+	return func(kind, key string) (string, []string) {
+		o := of[[2]string{kind, key}]
+		if o == nil || len(o.Finalizers) == 0 {
+			return "it is being deleted", nil
+		}
+		return "it is being deleted, and has the finalizers " + strings.Join(o.Finalizers, ", "), in.stuck(o, children[[2]string{kind, key}]).Evidence
+	}
 }

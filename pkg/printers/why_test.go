@@ -46,7 +46,9 @@ func TestGoldenWhy(t *testing.T) {
 
 // manyClusters is an invented explanation with more clusters, resources and causes than the table shows.
 func manyClusters() *report.Why {
-	ref := func(kind, name string) object.Ref { return object.Ref{APIVersion: "v1", Kind: kind, Namespace: "web", Name: name} }
+	ref := func(kind, name string) object.Ref {
+		return object.Ref{APIVersion: "v1", Kind: kind, Namespace: "web", Name: name}
+	}
 	o := report.WhyObject{Ref: object.Ref{APIVersion: "fleet.cattle.io/v1alpha1", Kind: "Bundle", Namespace: "fleet-default", Name: "guestbook"}, State: report.NotReady,
 		Answer: "guestbook is not ready on 24 of 25 clusters", Reported: &report.Reported{State: "NotReady", AsOf: "2026-01-02T03:00:00Z"},
 		Summary: report.WhySummary{Deployments: 25, Ready: 1, NotReady: 24}, Notes: []string{"Fleet reports another number"}}

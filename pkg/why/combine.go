@@ -159,10 +159,10 @@ func because(name string, c *report.WhyCause) string {
 
 // reportedOnly tells how many ready deployments are ready only as Fleet reports.
 func reportedOnly(s report.WhySummary, noun string) string {
-	switch {
-	case s.FromStatus == 0:
+	switch s.FromStatus {
+	case 0:
 		return ""
-	case s.FromStatus == s.Deployments:
+	case s.Deployments:
 		return ", as Fleet reports; its objects were not read"
 	}
 	return fmt.Sprintf("; on %s only as Fleet reports", plural(s.FromStatus, noun))

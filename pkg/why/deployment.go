@@ -89,7 +89,7 @@ func (x *explainer) deployment(d *resolve.BundleDeployment, seen path) verdict {
 }
 
 func (x *explainer) deleting(d *resolve.BundleDeployment) verdict {
-	message, evidence := x.in.Stuck(state.BundleDeployment, d.Key())
+	message, evidence := x.stuck(state.BundleDeployment, d.Key())
 	s := stepOf(Deleting, d, message)
 	s.Since, s.Evidence = report.Time(d.BD.DeletionTimestamp.Time), evidence
 	f, _ := x.find(d, "FD603")
@@ -119,14 +119,15 @@ func (x *explainer) ready(d *resolve.BundleDeployment) verdict {
 // unexplained returns the verdict for a deployment that is not applied, without a reason in the data.
 func (x *explainer) unexplained(d *resolve.BundleDeployment) verdict {
 	s := stepOf(NotApplied, d, "its agent has not applied the current deployment, and nothing that was read shows why")
-	if a, known := x.agents[d.Namespace]; known && !a.Heartbeat.LastSeen.IsZero() {
-		s.Evidence = append(s.Evidence, "its agent last reported at "+report.Time(a.Heartbeat.LastSeen))
+	if check.SaysItWaits(d.BD) {
+		s.Message = "its agent reported that it waits for a dependency, and none of those that were read blocks it now: the agent tries again"
 	}
-	if problem := x.in.Desired.Values; problem == nil {
-		s.Evidence = append(s.Evidence, "the values Secrets were not read")
-	}
+	s.Since = report.Time(state.LastChange(d.BD.ManagedFields))
 	next := x.in.Inspect(d.Ref())
 	if a, known := x.agents[d.Namespace]; known {
+		if at := a.Heartbeat.LastSeen; !at.IsZero() {
+			s.Evidence = append(s.Evidence, "its agent last reported at "+report.Time(at))
+		}
 		next = x.in.AgentLogs(a)
 	}
 	return notReady(next, nil, s)

@@ -56,7 +56,7 @@ func (x *explainer) object(kind string, o v1alpha1.Object) report.WhyObject {
 	r := check.Ref(kind, o.GetNamespace(), o.GetName())
 	if at := o.GetDeletionTimestamp(); at != nil {
 		s := report.WhyStep{Kind: Deleting, Object: r, Name: r.Name, Since: report.Time(at.Time)}
-		s.Message, s.Evidence = x.in.Stuck(kind, r.Namespace+"/"+r.Name)
+		s.Message, s.Evidence = x.stuck(kind, r.Namespace+"/"+r.Name)
 		own = []verdict{notReady(x.in.Inspect(r), nil, s)}
 	}
 	out := x.combine(r, list, own)

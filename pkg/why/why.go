@@ -143,12 +143,14 @@ type explainer struct {
 	ofBundle  map[string][]*resolve.BundleDeployment
 	byKey     map[string]*resolve.BundleDeployment
 	rollouts  map[string]*rollout
+	// stuck says why an object of Fleet that is being deleted stays.
+	stuck func(kind, key string) (message string, evidence []string)
 }
 
 func newExplainer(in *check.Input, findings []check.Finding) *explainer {
 	x := &explainer{in: in, blockers: in.Blockers(), findings: map[string][]check.Finding{}, others: map[object.Ref][]check.Finding{},
 		evaluated: map[*resolve.BundleDeployment]*evaluate.BundleDeployment{}, agents: map[string]evaluate.Agent{},
-		ofBundle: map[string][]*resolve.BundleDeployment{}, byKey: map[string]*resolve.BundleDeployment{}, rollouts: map[string]*rollout{}}
+		ofBundle: map[string][]*resolve.BundleDeployment{}, byKey: map[string]*resolve.BundleDeployment{}, rollouts: map[string]*rollout{}, stuck: in.Stuck()}
 	for _, f := range findings {
 		if f.BundleDeployment != "" {
 			x.findings[f.BundleDeployment] = append(x.findings[f.BundleDeployment], f)
