@@ -106,7 +106,7 @@ func TestCases(t *testing.T) {
 			}
 		}
 	}
-	elsewhere := map[report.WhyKind]bool{why.NotFollowed: true, why.BundleValues: true, why.StatusWrong: true} // TestOther
+	elsewhere := map[report.WhyKind]bool{why.NotFollowed: true, why.BundleValues: true} // TestOther
 	for _, k := range why.Kinds() {
 		if !kinds[k.Kind] && !elsewhere[k.Kind] {
 			t.Errorf("no case has a step of kind %s", k.Kind)

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// TestStatus checks the exit status for each combination of states.
+func TestStatus(t *testing.T) {
+	for _, tc := range []struct {
+		states []report.State
+		want   int
+	}{
+		{[]report.State{report.Ready}, exit.OK},
+		{[]report.State{report.Ready, report.NotReady}, exit.Found},
+		{[]report.State{report.Ready, report.Unknown}, exit.Failed},
+		{[]report.State{report.Unknown, report.NotReady}, exit.Found},
+	} {
+		w := &report.Why{}
+		for _, s := range tc.states {
+			w.Objects = append(w.Objects, report.WhyObject{State: s})
+		}
+		if got := exit.Status(status(w)); got != tc.want {
+			t.Errorf("%v: status %d, want %d", tc.states, got, tc.want)
+		}
+	}
+}
