@@ -123,7 +123,7 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 		{args: "agents --snapshot -", in: "testdata/cases/reimport-ca.yaml", status: exit.Found},
 		{args: "targets --snapshot testdata/sick bundle/guestbook-guestbook", status: exit.OK},
 		{args: "why --snapshot testdata/sick cluster/local gitrepo/guestbook", status: exit.Found},
-		{args: "why --snapshot -  cluster/one cluster/two", in: "testdata/cases/not-applied.yaml", status: exit.Found},
+		{args: "why --snapshot - cluster/one cluster/two", in: "testdata/cases/not-applied.yaml", status: exit.Found},
 		{args: "preflight --snapshot -", in: "testdata/preflights/install.yaml", status: exit.Found},
 		{args: "preflight --snapshot -", in: "testdata/preflights/upgrade.yaml", status: exit.Found},
 		{args: "preflight --snapshot -", in: "testdata/preflights/refused.yaml", status: exit.Found},

@@ -70,6 +70,9 @@ func (x *explainer) objects(e *evaluate.BundleDeployment) verdict {
 	slices.Sort(found)
 	s := stepOf(Objects, e.BundleDeployment, all[0].Message+more(len(all)-1))
 	s.AsOf, s.Resources = report.Time(x.takenAt(e.BundleDeployment)), all
+	if f := of[all[0].Ref]; f.Code != "FD102" { // its evidence are the labels and annotations, which adopt shows
+		s.Evidence = f.Evidence
+	}
 	return notReady(cmp.Or(next, x.in.AuditCommand(e.BundleDeployment)), found, s)
 }
 

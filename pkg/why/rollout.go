@@ -178,7 +178,7 @@ func (x *explainer) notReached(d *resolve.BundleDeployment) (v verdict, ok bool)
 // absent explains a target without a BundleDeployment.
 func (x *explainer) absent(b *v1alpha1.Bundle, t targeting.Result, seen path) verdict {
 	c := t.Cluster
-	s := report.WhyStep{Object: check.Ref(state.BundleDeployment, c.Status.Namespace, b.Name), Name: b.Name, Cluster: c.Key(), AsOf: b.Reported().AsOf}
+	s := report.WhyStep{Object: check.Ref(state.Bundle, b.Namespace, b.Name), Name: b.Name, Cluster: c.Key(), AsOf: b.Reported().AsOf}
 	cluster := check.Ref(state.ClusterKind, c.Namespace, c.Name)
 	offSchedule := c.Status.Scheduled && !c.Status.ActiveSchedule
 	switch {

@@ -96,7 +96,7 @@ func (o *options) Validate() error {
 func (o *options) Run(ctx context.Context) error {
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Why, error) {
 		read := engine.Options{Version: o.Version, Renderer: o.Renderer, Commands: o.Commands(), Progress: in.Report, Clusters: o.clusters.Clusters(in.Source),
-			Scope: evaluate.Scope{Targets: o.targets}, Pick: o.targets.Pick}
+			Scope: evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}, Pick: o.targets.Pick}
 		read.Commands.Audit += o.clusters.Args()
 		found, err := engine.Run(ctx, in.Source, read)
 		if err != nil {
@@ -107,18 +107,19 @@ func (o *options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return status(result)
+	return o.status(result)
 }
 
 // status returns the error with the exit status of a report.
-func status(w *report.Why) error {
+func (o *options) status(w *report.Why) error {
 	var out error
 	for _, x := range w.Objects {
 		switch x.State {
 		case report.NotReady:
 			return &exit.Error{Status: exit.Found, Shown: true}
 		case report.Unknown:
-			out = &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known whether %s is ready", x.Key())}
+			out = &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known whether %s is ready", x.Key()),
+				Hint: o.Command("audit") + " lists what could not be read."}
 		}
 	}
 	return out

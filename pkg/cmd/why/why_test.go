@@ -6,11 +6,14 @@ import (
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // TestStatus checks the exit status for each combination of states.
 func TestStatus(t *testing.T) {
+	o := &options{Options: query.New(verb.Environment{Name: "kubectl fleetdoctor"})}
 	for _, tc := range []struct {
 		states []report.State
 		want   int
@@ -24,7 +27,7 @@ func TestStatus(t *testing.T) {
 		for _, s := range tc.states {
 			w.Objects = append(w.Objects, report.WhyObject{State: s})
 		}
-		if got := exit.Status(status(w)); got != tc.want {
+		if got := exit.Status(o.status(w)); got != tc.want {
 			t.Errorf("%v: status %d, want %d", tc.states, got, tc.want)
 		}
 	}
