@@ -38,6 +38,7 @@ type KeepReason string
 const (
 	KeptByPolicy KeepReason = "ResourcePolicy" // helm.sh/resource-policy is in the manifest
 	KeptAsHook   KeepReason = "Hook"           // helm.sh/hook is in the manifest
+	KeptByOption KeepReason = "KeepResources"  // nothing of the release is deleted
 )
 
 // StatefulSet is a StatefulSet with the names of its volumeClaimTemplates.
@@ -73,6 +74,14 @@ func (r *resolver) losses(rec *state.Record) Losses {
 		if s, ok := claimTemplates(o); ok {
 			out.StatefulSets = append(out.StatefulSets, s)
 		}
+	}
+	return out
+}
+
+// spares returns the losses of a release of which everything is kept.
+func (r *resolver) spares(rec *state.Record) (out Losses) {
+	for _, o := range distinct(&BundleDeployment{}, rec.Namespace, rec.Objects, r.State.Namespaced) {
+		out.Kept = append(out.Kept, KeptObject{o.Ref, KeptByOption})
 	}
 	return out
 }

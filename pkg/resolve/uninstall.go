@@ -89,8 +89,9 @@ func (r *resolver) uninstall(history []*state.Record) *Uninstall {
 		x.Spared, x.Problem, x.Detail = "", RecordUnreadable, rec.Damaged
 	case x.Problem == VersionUnknown:
 		x.Detail = "its newest record is " + rec.Status + ", which only agents of some versions find, and the version of the agent is not known"
+	case x.Spared == SparedByOption, x.Spared == SparedAgent:
+		x.RecordsStay, x.Losses = rec.Name.Name != rec.BundleID, r.spares(rec)
 	case x.Spared != "":
-		x.RecordsStay = (x.Spared == SparedByOption || x.Spared == SparedAgent) && rec.Name.Name != rec.BundleID
 	case rec.ManifestError != nil:
 		x.Problem, x.Detail = RecordUnreadable, rec.ManifestError.Error()
 	case rec.Skipped:

@@ -25,7 +25,7 @@ func add(r *state.Record, apiVersion, kind, name, annotations, more string) {
 // TestLosses checks what the uninstall of one release deletes and keeps (docs/fleet-behavior.md, 1.11).
 func TestLosses(t *testing.T) {
 	const keep, hook = `"helm.sh/resource-policy":"keep"`, `"helm.sh/hook":"pre-install"`
-	w := &builder{tb: t}
+	w := &builder{}
 	w.c.Kinds = &source.Kinds{}
 	r := newResolver(Input{Fleet: &w.f}, &w.c, nil)
 	rec := &state.Record{}

@@ -110,7 +110,8 @@ type GitRepoSpec struct {
 	// PollingInterval is a Go duration; 15 seconds if it is empty.
 	PollingInterval string `json:"pollingInterval,omitempty"`
 	DisablePolling  bool   `json:"disablePolling,omitempty"`
-	Paused          bool   `json:"paused,omitempty"`
+	RepoDeletion    `json:",inline"`
+	Paused          bool `json:"paused,omitempty"`
 }
 
 // HelmOp is a Helm chart that Fleet deploys without Git.

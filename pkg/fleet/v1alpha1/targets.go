@@ -12,7 +12,8 @@ import (
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type BundleSpec struct {
-	Paused bool `json:"paused,omitempty"`
+	Paused         bool `json:"paused,omitempty"`
+	BundleDeletion `json:",inline"`
 	// Targets are the customizations of fleet.yaml, followed by the targets of the GitRepo. Source: docs/fleet-behavior.md, 5.1.
 	Targets            []BundleTarget  `json:"targets,omitempty"`
 	TargetRestrictions []ClusterTarget `json:"targetRestrictions,omitempty"`
