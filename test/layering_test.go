@@ -132,13 +132,17 @@ var layers = []layer{
 	// Runs the stages one after the other.
 	{packages: []string{"pkg/audit"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/render", "pkg/source", "pkg/state", "pkg/resolve",
-			"pkg/collect", "pkg/evaluate", "pkg/compare", "pkg/check", "pkg/report", "pkg/redact"}},
+			"pkg/collect", "pkg/evaluate", "pkg/compare", "pkg/check", "pkg/impact", "pkg/report", "pkg/redact"}},
 	// Adopt plans from the result of an audit, and writes through a small interface of its own.
 	{packages: []string{"pkg/adopt"}, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/escape"}},
 	// Preflight predicts from the result of an audit.
 	{packages: []string{"pkg/preflight"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/check", "pkg/adopt"}},
+
+	// Impact computes what a deletion removes, from the desired state and a few live objects.
+	{packages: []string{"pkg/impact"}, pure: true, never: evaluating,
+		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/state", "pkg/resolve", "pkg/report"}},
 
 	{packages: []string{"pkg/cmd"},
 		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/exit", "pkg/cmd/verb", "pkg/audit", "pkg/collect", "pkg/escape", "pkg/render/process"}},
@@ -183,7 +187,7 @@ var layers = []layer{
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/state", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
-			"pkg/check", "pkg/escape", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/verb",
+			"pkg/check", "pkg/escape", "pkg/printers", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/verb",
 			"pkg/cmd/webhook", "pkg/desired", "pkg/why", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
 }
 
@@ -279,7 +283,7 @@ func TestLayeringRefuses(t *testing.T) {
 		}, want: []string{
 			"pkg/audit must not import pkg/source/cluster:\n\tpkg/audit -> pkg/source/cluster\n" +
 				"\tof this module it may import only pkg/object, pkg/fleet, pkg/fleet/targeting, pkg/release, pkg/ownership, pkg/render, pkg/source, " +
-				"pkg/state, pkg/resolve, pkg/collect, pkg/evaluate, pkg/compare, pkg/check, pkg/report, pkg/redact",
+				"pkg/state, pkg/resolve, pkg/collect, pkg/evaluate, pkg/compare, pkg/check, pkg/impact, pkg/report, pkg/redact",
 		}},
 		{name: "a verb and another verb", graph: importGraph{
 			"pkg/cmd/explain": {"pkg/cmd/audit"},

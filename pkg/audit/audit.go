@@ -52,6 +52,8 @@ type Options struct {
 	Clusters func(*state.Fleet) ([]Cluster, []source.Gap)
 	// Pause waits before values Secrets that seem to be missing or different, and numbers that seem to be wrong, are read again; nil is collect.Pause.
 	Pause func(context.Context) error
+	// AllManifests also reads the manifests of the newest revisions, which an uninstall uses.
+	AllManifests bool
 	// Progress receives the progress of the audit; nil if it is not needed. It is called from several goroutines.
 	Progress func(collect.Progress)
 }

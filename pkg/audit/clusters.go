@@ -67,7 +67,8 @@ func (r *reading) readClusters(ctx context.Context, f *state.Fleet) error {
 			c.Reader, err = r.open(ctx, all[i])
 		}
 		if err == nil {
-			states[i], gaps[i], err = c.Cluster(ctx, f, collect.ClusterOptions{Name: c.Name, NoRecords: r.options.StatusOnly, OtherReleases: r.options.Predict})
+			states[i], gaps[i], err = c.Cluster(ctx, f, collect.ClusterOptions{Name: c.Name, NoRecords: r.options.StatusOnly, OtherReleases: r.options.Predict,
+				AllManifests: r.options.AllManifests})
 		}
 		if err == nil || i == 0 || ctx.Err() != nil {
 			return err

@@ -122,7 +122,7 @@ func (c *blockers) of(d *resolve.BundleDeployment, seen map[string]bool) []Block
 		return []Blocker{{Kind: kind, Of: d, Since: since, Message: fmt.Sprintf(format, args...)}}
 	}
 	if at, is := conditionFalse(d.BD, "Installed"); is && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {
-		return one(BlockerFailed, at, refused) // the agent has tried it, so nothing else blocked it
+		return one(BlockerFailed, at, installRefused) // the agent has tried it, so nothing else blocked it
 	}
 	switch spec := &d.BD.Spec; {
 	case spec.Paused:
@@ -150,7 +150,7 @@ func (c *blockers) of(d *resolve.BundleDeployment, seen map[string]bool) []Block
 		}
 	}
 	if at, is := conditionFalse(d.BD, "Installed"); is {
-		return one(BlockerFailed, at, refused)
+		return one(BlockerFailed, at, installRefused)
 	}
 	if at, is := conditionFalse(d.BD, "Deployed"); is && !SaysItWaits(d.BD) {
 		return one(BlockerFailed, at, "its agent could not deploy it; its condition Deployed has the error")
@@ -158,7 +158,7 @@ func (c *blockers) of(d *resolve.BundleDeployment, seen map[string]bool) []Block
 	return nil
 }
 
-const refused = "its installation was refused; its condition Installed has the error"
+const installRefused = "its installation was refused; its condition Installed has the error"
 
 // IsSilent reports whether an agent is silent: its heartbeat is stale or, if its interval was not read, older than three default intervals, or it has
 // never reported after it was imported.

@@ -23,7 +23,7 @@ func (r *Reader) Removals(ctx context.Context, management *Reader, c *resolve.Cl
 		return nil, nil
 	}
 	r.progress.start("reading releases that will be uninstalled")
-	again := rereads{Reader: r, management: management, counts: map[schema.GroupKind]int{}}
+	again, custom := rereads{Reader: r, management: management}, counter{Reader: r, counts: map[schema.GroupKind]int{}}
 	if !c.State.Captured {
 		if err := again.read(ctx, c.Removals); err != nil {
 			return nil, err
@@ -36,7 +36,7 @@ func (r *Reader) Removals(ctx context.Context, management *Reader, c *resolve.Cl
 			facts.Confirmed, facts.Undone = again.confirm(x)
 		}
 		for name, gk := range x.CustomKinds {
-			n, known, err := again.count(ctx, gk)
+			n, known, err := custom.count(ctx, gk)
 			if err != nil {
 				return nil, err
 			}
@@ -57,7 +57,6 @@ type rereads struct {
 	*Reader
 	management           *Reader
 	deployments, records names
-	counts               map[schema.GroupKind]int // -1 if they could not be read
 }
 
 // names are the names of the objects in some namespaces.
@@ -121,26 +120,4 @@ func (a *rereads) confirm(x *resolve.Removal) (confirmed, undone bool) {
 		return false, true
 	}
 	return known && read, false
-}
-
-// count returns the number of custom resources of a kind; known is false if it could not be read.
-func (a *rereads) count(ctx context.Context, gk schema.GroupKind) (n int, known bool, err error) {
-	if n, counted := a.counts[gk]; counted {
-		return n, n >= 0, nil
-	}
-	k, served := a.Kinds.Preferred(gk)
-	whole := false
-	if served {
-		var cover source.Coverage
-		cover, err = a.List(ctx, source.Query{Kind: k.GroupVersionKind, MetadataOnly: true}, func(source.Object) error {
-			n++
-			return nil
-		})
-		whole = cover.Whole()
-	}
-	if !whole {
-		n = -1
-	}
-	a.counts[gk] = n
-	return n, n >= 0, err
 }

@@ -35,7 +35,7 @@ func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Aud
 	out.Findings = all
 	out.sort()
 	if len(r.Clusters) > 0 {
-		out.Source.Clusters = clusterSources(r.Clusters)
+		out.Source.Clusters = ClusterSources(r.Clusters)
 		out.Findings = merged(out.Findings, bundles(r.Deployments))
 	}
 	codes := out.sum()
@@ -97,7 +97,8 @@ func NewSource(d source.Description, desired *resolve.DesiredState) Source {
 	return out
 }
 
-func clusterSources(clusters []evaluate.ClusterSource) []ClusterSource {
+// ClusterSources returns the sources of clusters that were read in addition.
+func ClusterSources(clusters []evaluate.ClusterSource) []ClusterSource {
 	var out []ClusterSource
 	for _, c := range clusters {
 		d := c.Source

@@ -243,6 +243,16 @@ func (a caseAgent) objects(kinds map[string]bool) []map[string]any {
 	return out
 }
 
+// caseHook is a hook as Helm records it.
+type caseHook struct {
+	Kind           string   `json:"kind"`
+	Name           string   `json:"name"`
+	Path           string   `json:"path,omitempty"`
+	Manifest       string   `json:"manifest,omitempty"`
+	Events         []string `json:"events,omitempty"`
+	DeletePolicies []string `json:"delete_policies,omitempty"`
+}
+
 // caseRelease is a Helm release record in readable form.
 type caseRelease struct {
 	Kind           string `json:"kind"`
@@ -255,8 +265,8 @@ type caseRelease struct {
 	KeepResources  bool   `json:"keepResources"`
 	ApplyMethod    string `json:"applyMethod"`
 	// Deployed is when the revision was deployed (RFC 3339).
-	Deployed string         `json:"deployed"`
-	Hooks    []release.Hook `json:"hooks"`
+	Deployed string     `json:"deployed"`
+	Hooks    []caseHook `json:"hooks"`
 	// Set, if not empty, is written to every object of the manifest, as Fleet's post-renderer does.
 	Set      string `json:"set"`
 	Manifest string `json:"manifest"`

@@ -86,7 +86,7 @@ func TestAgents(t *testing.T) {
 		name       string
 		kubeconfig string
 		status     int
-		results   string // of the present and of a newer controller
+		results    string // of the present and of a newer controller
 		findings   string
 		gaps       []string
 	}{

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Affected reads the live objects that the uninstall of releases affects. It returns the kinds that could not be read as gaps. others are objects that are
+// deleted too, such as copies of downstreamResources.
+func (r *Reader) Affected(ctx context.Context, uninstalls []*resolve.Uninstall, others []object.Ref) (*state.Affected, []source.Gap, error) {
+	r.progress.start("reading the objects that are deleted")
+	a := affectedReader{Reader: r, out: &state.Affected{CustomResources: map[schema.GroupKind]int{}, Live: map[object.Key]string{},
+		LiveCoverage: map[schema.GroupKind]source.Coverage{}, ReclaimPolicies: map[string]string{}}}
+	c := counter{Reader: r, counts: map[schema.GroupKind]int{}}
+	for _, x := range uninstalls {
+		for _, gk := range x.CustomKinds {
+			n, known, err := c.count(ctx, gk)
+			if err != nil {
+				return nil, nil, err
+			}
+			if known {
+				a.out.CustomResources[gk] = n
+			}
+		}
+	}
+	if err := a.live(ctx, uninstalls, others); err != nil {
+		return nil, nil, err
+	}
+	err := a.claims(ctx, uninstalls, others)
+	return a.out, a.gaps, err
+}
+
+type affectedReader struct {
+	*Reader
+	out  *state.Affected
+	gaps []source.Gap
+}
+
+// live reads which of the deleted objects exist, and of which release they are.
+func (a *affectedReader) live(ctx context.Context, uninstalls []*resolve.Uninstall, others []object.Ref) error {
+	wanted := map[object.Key]bool{}
+	namespaces := map[schema.GroupVersionKind][]string{}
+	add := func(ref object.Ref) {
+		wanted[ref.Key()] = true
+		if k, served := a.Kinds.Preferred(ref.Key().GroupKind()); served {
+			namespaces[k.GroupVersionKind] = append(namespaces[k.GroupVersionKind], ref.Namespace)
+		}
+	}
+	for _, x := range uninstalls {
+		for _, ref := range x.Deletes {
+			add(ref)
+		}
+		for _, k := range x.Kept {
+			add(k.Ref)
+		}
+	}
+	for _, ref := range others {
+		add(ref)
+	}
+	for _, gvk := range sortedKinds(namespaces) {
+		q := source.Query{Kind: gvk, MetadataOnly: true}
+		if in := distinct(namespaces[gvk]); in[0] != "" {
+			q.Namespaces = in
+		}
+		cover, err := a.list(ctx, q, func(o source.Object) error {
+			m, err := o.ReadMeta()
+			if err != nil {
+				return err
+			}
+			key := m.Ref().Key()
+			if !wanted[key] {
+				return nil
+			}
+			owner := ""
+			if name, ns := m.Metadata.Annotations[fleet.ReleaseNameAnnotation], m.Metadata.Annotations[fleet.ReleaseNamespaceAnnotation]; name != "" && ns != "" {
+				owner = release.Name{Namespace: ns, Name: name}.Release()
+			}
+			a.out.Live[key] = owner
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		a.out.LiveCoverage[gvk.GroupKind()] = cover
+		a.gap("listing "+gvk.Kind+" objects", cover, "all of them in the releases are taken to exist")
+	}
+	return nil
+}
+
+// gap adds the gaps of a list. A snapshot need not contain every kind.
+func (a *affectedReader) gap(what string, cover source.Coverage, effect string) {
+	for _, g := range source.CoverageGaps(what, cover, effect) {
+		if g.Reason != string(source.NotInSnapshot) {
+			a.gaps = append(a.gaps, g)
+		}
+	}
+}
+
+func sortedKinds(of map[schema.GroupVersionKind][]string) []schema.GroupVersionKind {
+	var out []schema.GroupVersionKind
+	for gvk := range of {
+		out = append(out, gvk)
+	}
+	slices.SortFunc(out, func(x, y schema.GroupVersionKind) int {
+		return cmp.Or(cmp.Compare(x.Group, y.Group), cmp.Compare(x.Kind, y.Kind))
+	})
+	return out
+}
+
+// claims reads the PersistentVolumeClaims that may be deleted or kept, and the reclaim policies of their volumes.
+func (a *affectedReader) claims(ctx context.Context, uninstalls []*resolve.Uninstall, others []object.Ref) error {
+	var namespaces []string
+	add := func(ref object.Ref) {
+		switch core := object.Group(ref.APIVersion) == ""; {
+		case core && ref.Kind == "PersistentVolumeClaim":
+			namespaces = append(namespaces, ref.Namespace)
+		case core && ref.Kind == "Namespace":
+			namespaces = append(namespaces, ref.Name)
+		}
+	}
+	for _, ref := range others {
+		add(ref)
+	}
+	for _, x := range uninstalls {
+		for _, ref := range x.Deletes {
+			add(ref)
+		}
+		for _, set := range x.StatefulSets {
+			namespaces = append(namespaces, set.Namespace)
+		}
+	}
+	if namespaces = distinct(namespaces); len(namespaces) == 0 {
+		return nil
+	}
+	var err error
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), Namespaces: namespaces}
+	a.out.ClaimsCoverage, err = a.list(ctx, q, func(o source.Object) error {
+		var claim struct {
+			object.Meta
+			Spec struct {
+				VolumeName string `json:"volumeName"`
+			} `json:"spec"`
+		}
+		err := object.Into(o.Raw, &claim)
+		if err == nil {
+			a.out.Claims = append(a.out.Claims, state.VolumeClaim{Namespace: claim.Metadata.Namespace, Name: claim.Metadata.Name, Volume: claim.Spec.VolumeName})
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	a.gap("listing PersistentVolumeClaims", a.out.ClaimsCoverage, "it is not known which claims are deleted with StatefulSets and Namespaces")
+	slices.SortFunc(a.out.Claims, func(x, y state.VolumeClaim) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+	return a.volumes(ctx)
+}
+
+func (a *affectedReader) volumes(ctx context.Context) error {
+	bound := map[string]bool{}
+	for _, c := range a.out.Claims {
+		if c.Volume != "" {
+			bound[c.Volume] = true
+		}
+	}
+	if len(bound) == 0 {
+		return nil
+	}
+	cover, err := a.list(ctx, source.Query{Kind: corev1.SchemeGroupVersion.WithKind("PersistentVolume")}, func(o source.Object) error {
+		var volume struct {
+			object.Meta
+			Spec struct {
+				ReclaimPolicy string `json:"persistentVolumeReclaimPolicy"`
+			} `json:"spec"`
+		}
+		err := object.Into(o.Raw, &volume)
+		if err == nil && bound[volume.Metadata.Name] {
+			a.out.ReclaimPolicies[volume.Metadata.Name] = volume.Spec.ReclaimPolicy
+		}
+		return err
+	})
+	a.gap("listing PersistentVolumes", cover, "it is not known whether the data of deleted claims is deleted")
+	return err
+}
+
+// counter counts custom resources.
+type counter struct {
+	*Reader
+	counts map[schema.GroupKind]int // -1 if they could not be read
+}
+
+// count returns the number of custom resources of a kind; known is false if it could not be read.
+func (c *counter) count(ctx context.Context, gk schema.GroupKind) (n int, known bool, err error) {
+	if n, counted := c.counts[gk]; counted {
+		return n, n >= 0, nil
+	}
+	k, served := c.Kinds.Preferred(gk)
+	whole := false
+	if served {
+		var cover source.Coverage
+		cover, err = c.List(ctx, source.Query{Kind: k.GroupVersionKind, MetadataOnly: true}, func(source.Object) error {
+			n++
+			return nil
+		})
+		_, whole = cover.Of("")
+		whole = whole && len(cover.Failures()) == 0
+	}
+	if !whole {
+		n = -1
+	}
+	c.counts[gk] = n
+	return n, n >= 0, err
+}
+
+// lossy are the kinds whose deletion loses more than the object.
+var lossy = []string{resolve.CRDKind, "Namespace", "PersistentVolumeClaim", "StatefulSet"}
+
+// Reported reads what the statuses of some BundleDeployments list, by "namespace/name".
+func (r *Reader) Reported(ctx context.Context, wanted map[string]bool, namespaces []string) (map[string]*state.Reported, error) {
+	out := map[string]*state.Reported{}
+	if len(wanted) == 0 {
+		return out, nil
+	}
+	q := source.Query{Kind: v1alpha1.Kind(state.BundleDeployment)}
+	if len(namespaces) == 1 {
+		q.Namespaces = namespaces
+	}
+	_, err := r.list(ctx, q, func(o source.Object) error {
+		var bd struct {
+			object.Meta
+			Status struct {
+				Resources       []v1alpha1.ObjectKey `json:"resources"`
+				IncompleteState bool                 `json:"incompleteState"`
+			} `json:"status"`
+		}
+		if err := object.Into(o.Raw, &bd); err != nil {
+			return err
+		}
+		key := bd.Metadata.Namespace + "/" + bd.Metadata.Name
+		if !wanted[key] {
+			return nil
+		}
+		reported := &state.Reported{Objects: len(bd.Status.Resources), Truncated: bd.Status.IncompleteState}
+		for _, k := range bd.Status.Resources {
+			if slices.Contains(lossy, k.Kind) {
+				reported.Listed = append(reported.Listed, k)
+			}
+		}
+		out[key] = reported
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package impact
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Input is the data of Evaluate.
+type Input struct {
+	// Desired has the Uninstalls of the bundle deployments of the target.
+	Desired *resolve.DesiredState
+	Target  *Target
+	// Targeting evaluates the targets of Bundles.
+	Targeting *targeting.Fleet
+	// Affected are the live objects of each cluster. A cluster without them has only what its release records say.
+	Affected map[*resolve.Cluster]*state.Affected
+	// Reported is what the status of a bundle deployment lists, by its key.
+	Reported map[string]*state.Reported
+}
+
+// Evaluate computes what the deletion of the target removes.
+func Evaluate(in Input) report.Deletion {
+	t := in.Target
+	out := report.Deletion{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
+	out.Summary.Bundles = len(t.Bundles)
+	deleted := map[*resolve.BundleDeployment]bool{}
+	for _, d := range t.Deployments {
+		deleted[d] = true
+	}
+	namespace, message := in.deletedNamespace()
+	var local *evaluator
+	for _, group := range clusters(t.Deployments) {
+		e := &evaluator{affected: in.Affected[group[0].On], deleted: deleted, seen: map[object.Key]bool{}}
+		e.cascades(group)
+		if in.isLocal(group[0].On) {
+			local = e
+			if t.Kind != state.ClusterKind && namespace != "" {
+				e.namespaces[namespace] = true
+			}
+		}
+		e.findAffected(in.Desired.Deployments, group[0].On)
+		out.Clusters = append(out.Clusters, in.cluster(e, group))
+	}
+	if local == nil && len(in.Desired.Clusters) > 0 {
+		local = &evaluator{affected: in.Affected[in.Desired.Clusters[0]], seen: map[object.Key]bool{}}
+		local.cascades(nil)
+	}
+	if namespace != "" && local != nil {
+		out.Namespaces = []report.DeletedNamespace{in.namespace(local, namespace, message, deleted)}
+	}
+	out.Notes = in.notes()
+	return out
+}
+
+// isLocal reports whether a cluster is the management cluster.
+func (in *Input) isLocal(c *resolve.Cluster) bool {
+	return c != nil && len(in.Desired.Clusters) > 0 && in.Desired.Clusters[0] == c
+}
+
+// clusters groups bundle deployments by their cluster, ordered by its name.
+func clusters(all []*resolve.BundleDeployment) [][]*resolve.BundleDeployment {
+	type place struct {
+		on   *resolve.Cluster
+		name string
+	}
+	at := map[place]int{}
+	var out [][]*resolve.BundleDeployment
+	for _, d := range all {
+		p := place{d.On, clusterName(d)}
+		i, known := at[p]
+		if !known {
+			i = len(out)
+			at[p], out = i, append(out, nil)
+		}
+		out[i] = append(out[i], d)
+	}
+	slices.SortStableFunc(out, func(x, y []*resolve.BundleDeployment) int { return cmp.Compare(clusterName(x[0]), clusterName(y[0])) })
+	return out
+}
+
+// clusterName is "namespace/name" of the Cluster of a bundle deployment, or the namespace of its BundleDeployments if the Cluster is not known.
+func clusterName(d *resolve.BundleDeployment) string { return cmp.Or(d.Cluster, d.Namespace) }
+
+func (in *Input) cluster(e *evaluator, deployments []*resolve.BundleDeployment) report.ClusterImpact {
+	out := report.ClusterImpact{Cluster: clusterName(deployments[0])}
+	for _, d := range deployments {
+		out.BundleDeployments = append(out.BundleDeployments, in.deployment(e, d))
+	}
+	return out
+}
+
+func (in *Input) deployment(e *evaluator, d *resolve.BundleDeployment) report.DeploymentImpact {
+	out := report.DeploymentImpact{Namespace: d.Namespace, Name: d.Name, Bundle: d.Bundle}
+	for _, x := range d.Uninstalls {
+		r := e.release(d, x)
+		if r.Result == report.ImpactRemoves && in.Target.Kind == state.ClusterKind {
+			r.Result = report.ImpactMayRemove
+		}
+		out.Releases = append(out.Releases, r)
+	}
+	out.Notes = deploymentNotes(d)
+	if len(out.Releases) > 0 {
+		worst := slices.MaxFunc(out.Releases, func(a, b report.ReleaseImpact) int { return severity(a.Result) - severity(b.Result) })
+		out.Result, out.Reason, out.Message = worst.Result, worst.Reason, worst.Message
+	} else if problem, detail := d.UninstallUnknown(); problem != "" {
+		out.Result, out.Reason, out.Message = report.ImpactUnknown, string(problem), "it is not known what is removed: "+detail
+		if problem == resolve.ClusterNotRead {
+			out.Message = "it is not known what is removed, because its cluster is not read"
+		}
+	} else {
+		out.Result, out.Message = report.ImpactNothing, "no release of it is installed"
+	}
+	if out.Result == report.ImpactUnknown {
+		out.Reported = in.reported(d)
+	}
+	return out
+}
+
+// severity orders results: the worst one describes a bundle deployment.
+func severity(r report.ImpactResult) int {
+	return slices.Index([]report.ImpactResult{report.ImpactNothing, report.ImpactKeeps, report.ImpactRemoves, report.ImpactMayRemove, report.ImpactUnknown}, r)
+}
+
+func (in *Input) reported(d *resolve.BundleDeployment) *report.ReportedObjects {
+	if d.BD == nil {
+		return nil
+	}
+	out := &report.ReportedObjects{Truncated: d.BD.Status.IncompleteState}
+	if c := d.BD.Status.ResourceCounts; c != nil {
+		out.Desired = &c.DesiredReady
+	}
+	if r := in.Reported[d.Key()]; r != nil {
+		out.Objects, out.Truncated = r.Objects, r.Truncated
+		for _, k := range r.Listed {
+			out.Listed = append(out.Listed, object.Ref{APIVersion: k.APIVersion, Kind: k.Kind, Namespace: k.Namespace, Name: k.Name})
+		}
+	}
+	return out
+}
+
+func deploymentNotes(d *resolve.BundleDeployment) []string {
+	if d.BD == nil {
+		return nil
+	}
+	for _, x := range d.Uninstalls {
+		if x.Problem != "" || fleet.IsAgentBundle(d.Name) {
+			continue
+		}
+		switch stated := d.BD.Spec.Options.KeepResources; {
+		case stated && x.Spared == "":
+			return []string{"its options state keepResources, but the release was deployed without it: the objects are deleted unless the agent deploys the options first"}
+		case !stated && x.Spared == resolve.SparedByOption:
+			return []string{"its options no longer state keepResources, but the release was deployed with it: the objects stay unless the agent deploys the options first"}
+		}
+	}
+	return nil
+}
+
+// namespace describes a Namespace that is deleted on the management cluster, with the claims in it that no release of the target has.
+func (in *Input) namespace(e *evaluator, name, message string, deleted map[*resolve.BundleDeployment]bool) report.DeletedNamespace {
+	out := report.DeletedNamespace{Name: name, Message: message}
+	if in.Target.Kind == state.ClusterKind {
+		return out
+	}
+	if e.affected.Absent(object.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}) {
+		out.Absent = true
+		out.Message = "deleteNamespace is set, but the Namespace does not exist on the management cluster: Fleet then cannot finish the deletion, and its finalizer stays"
+		return out
+	}
+	for _, c := range e.claims[name] {
+		removed := report.ReleaseImpact{}
+		e.remove(&removed, report.RemovedObject{Ref: claimRef(c), Cause: report.CauseNamespace, By: name})
+		out.PersistentVolumeClaims = append(out.PersistentVolumeClaims, removed.Removed...)
+	}
+	for _, d := range in.Desired.Deployments {
+		if in.isLocal(d.On) && !deleted[d] && slices.ContainsFunc(d.Desired, func(o *resolve.Object) bool { return o.Namespace == name }) {
+			out.BundleDeployments = append(out.BundleDeployments, d.Key())
+		}
+	}
+	return out
+}
+
+// DeletedNamespace is the Namespace with workloads that is deleted on the management cluster; empty if there is none.
+func DeletedNamespace(desired *resolve.DesiredState, t *Target) string {
+	if t.Kind == state.ClusterKind {
+		return ""
+	}
+	in := Input{Desired: desired, Target: t}
+	name, _ := in.deletedNamespace()
+	return name
+}
+
+func (in *Input) deletedNamespace() (name, message string) {
+	const stated = "deleteNamespace is set: the Namespace is deleted on the management cluster, with everything in it; on other clusters it stays"
+	key := in.Target.Key()
+	switch in.Target.Kind {
+	case state.GitRepo:
+		for _, r := range in.Desired.GitRepos {
+			if r.Namespace+"/"+r.Name == key {
+				return r.Spec.Deletes(), stated
+			}
+		}
+	case state.HelmOp: // the first of its Bundles decides
+		for _, b := range in.Desired.Bundles {
+			if len(in.Target.Bundles) > 0 && b.Namespace+"/"+b.Name == in.Target.Bundles[0] {
+				return v1alpha1.RepoDeletion(b.Spec.BundleDeletion).Deletes(), stated
+			}
+		}
+	case state.ClusterKind:
+		for _, c := range in.Desired.Fleet.Clusters {
+			if c.Namespace+"/"+c.Name == key {
+				return c.Status.Namespace, "the namespace of its BundleDeployments is deleted on the management cluster, with the credentials of the agent"
+			}
+		}
+	}
+	return "", ""
+}
+
+// notes describe what else the deletion does.
+func (in *Input) notes() []string {
+	t := in.Target
+	switch t.Kind {
+	case state.ClusterKind:
+		return []string{"the agent uninstalls the releases only if it sees that their BundleDeployments were deleted, before it loses its credentials; otherwise all objects stay",
+			"the agent itself stays on the cluster"}
+	case state.Bundle:
+		for _, b := range in.Desired.Bundles {
+			switch {
+			case b.Namespace+"/"+b.Name != t.Key():
+			case b.Labels[fleet.RepoLabel] != "":
+				return []string{"GitRepo " + b.Namespace + "/" + b.Labels[fleet.RepoLabel] + " creates the Bundle again with its next Job, unless its path is removed from the repository"}
+			case b.Labels[fleet.HelmOpLabel] != "":
+				return []string{"HelmOp " + b.Namespace + "/" + b.Labels[fleet.HelmOpLabel] + " creates the Bundle again when the HelmOp changes"}
+			}
+		}
+	case state.BundleDeployment:
+		var out []string
+		for _, d := range t.Deployments {
+			out = append(out, in.createdAgain(d)...)
+		}
+		return out
+	}
+	return nil
+}
+
+// createdAgain tells whether the controller creates a deleted BundleDeployment again.
+func (in *Input) createdAgain(d *resolve.BundleDeployment) []string {
+	if d.BD == nil {
+		return nil
+	}
+	for _, b := range in.Desired.Bundles {
+		if b.Namespace+"/"+b.Name != d.Bundle {
+			continue
+		}
+		for r := range in.Targeting.Bundle(b).Results() {
+			switch {
+			case r.Cluster.Status.Namespace != d.Namespace:
+			case r.Outcome == targeting.Expected:
+				return []string{"a target of bundle " + d.Bundle + " still selects the cluster, so Fleet creates the BundleDeployment again, and the agent installs the release again: " +
+					"the objects come back without their data"}
+			case r.Outcome == targeting.Excluded:
+				return []string{"no target of bundle " + d.Bundle + " selects the cluster: the BundleDeployment does not come back"}
+			}
+		}
+	}
+	return []string{"it is not known whether a target of its bundle still selects the cluster; if so, Fleet creates the BundleDeployment again"}
+}
