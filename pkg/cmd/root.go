@@ -26,6 +26,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/agents"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/impact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/targets"
@@ -132,8 +133,8 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	// The usage of flags is wrapped at the width of the tables.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped 100 "))
-	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), agents.NewCommand(env), owner.NewCommand(env), preflight.NewCommand(env), targets.NewCommand(env), webhook.NewCommand(env))
-	root.AddCommand(why.NewCommand(env))
+	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), agents.NewCommand(env), impact.NewCommand(env), owner.NewCommand(env), preflight.NewCommand(env),
+		targets.NewCommand(env), webhook.NewCommand(env), why.NewCommand(env))
 	refuseUnknown(root)
 	return root
 }

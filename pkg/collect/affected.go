@@ -217,8 +217,7 @@ func (c *counter) count(ctx context.Context, gk schema.GroupKind) (n int, known 
 			n++
 			return nil
 		})
-		_, whole = cover.Of("")
-		whole = whole && len(cover.Failures()) == 0
+		whole = cover.Whole()
 	}
 	if !whole {
 		n = -1

@@ -124,7 +124,10 @@ func (t text) clustersRead(b *bytes.Buffer, clusters []report.ClusterSource) {
 			facts = append(facts, "Kubernetes "+c.KubernetesVersion)
 		}
 		if c.Kind != "cluster" {
-			facts = append(facts, "snapshot "+c.Path, "taken at "+c.TakenAt)
+			facts = append(facts, "snapshot "+c.Path)
+			if c.TakenAt != "" {
+				facts = append(facts, "taken at "+c.TakenAt)
+			}
 		}
 		fmt.Fprintf(b, "  %s %s\n", printable(c.Name), t.faint(printable(strings.Join(facts, ", "))))
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	environment "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
@@ -37,7 +38,7 @@ func main() {
 		os.Exit(2)
 	}
 	for name, content := range map[string]func() ([]byte, error){
-		"findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"), "agents.md": agentsPage, "targets.md": verb("targets", example),
+		"findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"), "agents.md": agentsPage, "targets.md": verb("targets", example), "impact.md": verb("impact", impactExample),
 		"adopt.md": verb("adopt", truthTable), "preflight.md": verb("preflight", rules),
 		"webhook-commands.md": webhookVerbs,
 		"report.schema.json":  schema(&report.Audit{}, report.Kind), "adoption-plan.schema.json": schema(&report.Adoption{}, report.KindAdoptionPlan, report.KindAdoptionResult),
@@ -45,6 +46,7 @@ func main() {
 		"agents-report.schema.json":  schema(&report.Agents{}, report.KindAgents),
 		"targets-report.schema.json": schema(&report.Targets{}, report.KindTargets),
 		"why.md":                     whyPage, "why-report.schema.json": schema(&report.Why{}, report.KindWhy),
+		"impact-report.schema.json":  schema(&report.Impact{}, report.KindImpact),
 		"webhook-status.schema.json": schema(&installation.Status{}, installation.StatusKind), "webhook-test.schema.json": schema(&installation.Test{}, installation.TestKind),
 	} {
 		b, err := content()
@@ -67,6 +69,19 @@ func example(b *bytes.Buffer) {
 		os.Exit(1)
 	}
 	fmt.Fprintf(b, "\n## An example\n\n```\n$ %s\n%s```\n", strings.Join(args, " "), out)
+}
+
+// impactExample repeats a command on captured data. One of the clusters is not read.
+func impactExample(b *bytes.Buffer) {
+	streams, _, out, _ := genericiooptions.NewTestIOStreams()
+	const data = "test/testdata/impact/"
+	args := []string{"kubectl-fleetdoctor", "impact", "gitrepo/platform", "--snapshot", data + "management.yaml",
+		"--cluster-snapshot", "edge-1=" + data + "edge-1.yaml", "--cluster-snapshot", "edge-2=" + data + "edge-2.yaml"}
+	if status := cmd.Main(context.Background(), args, environment.Environment{Streams: streams}); status != exit.Failed {
+		fmt.Fprintf(os.Stderr, "gen: %v: exit status %d\n", args, status)
+		os.Exit(1)
+	}
+	fmt.Fprintf(b, "\n## An example\n\nThe third cluster is not read, so the exit status is %d.\n\n```\n$ %s\n%s```\n", exit.Failed, strings.Join(args, " "), out)
 }
 
 // findings lists the catalogue of checks.

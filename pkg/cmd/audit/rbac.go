@@ -37,6 +37,8 @@ const (
 # receipt by the uid of kube-system.
 # To confirm differences with dry runs (--server-check=auto), add get and patch on the kinds;
 # nothing is stored.
+# For impact, add list on persistentvolumeclaims, persistentvolumes, and the custom resources of the
+# CustomResourceDefinitions that would be deleted. Without it, they are reported as unknown.
 # To bind the role:
 #   kubectl create clusterrolebinding ` + roleName + ` --clusterrole=` + roleName + ` --user=NAME
 `

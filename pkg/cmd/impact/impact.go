@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package impact is the verb impact.
+package impact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+const long = `Show what is removed on each cluster if a GitRepo, HelmOp, Bundle, BundleDeployment or Cluster of
+Fleet is deleted: objects, CustomResourceDefinitions with the number of their custom resources,
+PersistentVolumeClaims and Namespaces. It also shows what stays, and why. It only reads.
+
+The newest Helm release record of each bundle decides. On a cluster that is not read, the result is
+Unknown, with the objects that the status of the BundleDeployment lists. The flags for other
+clusters are those of audit.
+
+Exit status: 0 the impact is known, 2 wrong usage, 3 an object was not found, or something that
+decides could not be read.`
+
+const examples = `  # what is removed with a GitRepo, on the management cluster and on two others
+  %[1]s impact gitrepo/guestbook -n fleet-default --cluster edge-1=edge-1.yaml --contexts edge-2
+
+  # on every cluster that Rancher manages
+  %[1]s impact helmop/postgres --via-rancher
+
+  # a captured cluster
+  %[1]s impact bundle/guestbook --snapshot dump.tgz -o json`
+
+// NewCommand returns the verb.
+func NewCommand(env verb.Environment) *cobra.Command {
+	o := &options{Options: query.New(env)}
+	o.clusters = clusters.New(o.Flags)
+	c := &cobra.Command{Use: "impact gitrepo/NAME | helmop/NAME | bundle/NAME | bundledeployment/NAME | cluster/NAME ...", Short: "Show what a deletion removes on each cluster",
+		Long: long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
+	o.Setup(c, o, "Namespace of the objects; without it, all namespaces")
+	o.clusters.AddFlags(c.Flags())
+	return c
+}
+
+// options are what the verb runs with.
+type options struct {
+	*query.Options
+	clusters *clusters.Flags
+	objects  []scope.Object
+}
+
+// Complete implements verb.Options.
+func (o *options) Complete(args []string) (err error) {
+	if err := o.clusters.Complete(); err != nil {
+		return err
+	}
+	if o.objects, err = o.Objects(args); err != nil {
+		return err
+	}
+	for _, x := range o.objects {
+		if !scope.IsTargetKind(x.Kind) {
+			return fmt.Errorf("parsing argument %q: it must be gitrepo/NAME, helmop/NAME, bundle/NAME, bundledeployment/NAME or cluster/NAME", x.Kind+"/"+x.Name)
+		}
+	}
+	return o.Options.Complete()
+}
+
+// Validate implements verb.Options.
+func (o *options) Validate() error {
+	if len(o.objects) == 0 {
+		return errors.New("an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, bundledeployment/NAME or cluster/NAME")
+	}
+	return nil
+}
+
+// Run implements verb.Options.
+func (o *options) Run(ctx context.Context) error {
+	o.Document.ReadClusters = o.clusters.Suggest(o.repeated() + o.clusters.Args())
+	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Impact, error) {
+		read := engine.Options{Version: o.Version, Progress: in.Report, Commands: o.Commands(), Clusters: o.clusters.Clusters(in.Source)}
+		read.Scope.Namespace = o.objects[0].Namespace
+		return engine.Impact(ctx, in.Source, read, o.objects)
+	}, printers.Impact)
+	if err != nil {
+		return err
+	}
+	unknown := 0
+	for _, d := range result.Deletions {
+		unknown += d.Summary.Unknown
+	}
+	if unknown > 0 {
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the impact is not known for %d clusters", unknown), Shown: true}
+	}
+	return nil
+}
+
+// repeated is the command that was called, without the flags for other clusters.
+func (o *options) repeated() string {
+	out := o.Command("impact")
+	for _, x := range o.objects {
+		out += " " + x.String()
+	}
+	return out
+}

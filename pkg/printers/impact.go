@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// Impact lays out an impact report. Its names are the bundle deployments that lose objects.
+func Impact(d *report.Impact, o Options) Document {
+	return Document{o, d, d.Deletions, func(t text, b *bytes.Buffer) error { return t.impact(b, d) }, func(b *bytes.Buffer) {
+		for _, x := range d.Deletions {
+			for _, c := range x.Clusters {
+				for _, bd := range c.BundleDeployments {
+					if bd.Result == report.ImpactRemoves || bd.Result == report.ImpactMayRemove {
+						printName(b, bd.Namespace, bundleDeployment, bd.Name)
+					}
+				}
+			}
+		}
+	}}
+}
+
+func (t text) impact(b *bytes.Buffer, d *report.Impact) error {
+	for _, x := range d.Deletions {
+		for _, line := range lines(answer(&x)+".", 0, 0) {
+			fmt.Fprintln(b, t.bold(line))
+		}
+	}
+	b.WriteByte('\n')
+	t.head(b, "Impact in ", d.Source, d.TakenAt)
+	t.clustersRead(b, d.Source.Clusters)
+	t.notRead(b, d.Gaps, d.Notes)
+	for i := range d.Deletions {
+		if err := t.deletion(b, &d.Deletions[i], len(d.Deletions) > 1); err != nil {
+			return err
+		}
+	}
+	if t.ReadClusters != "" && slices.ContainsFunc(d.Deletions, func(x report.Deletion) bool { return x.Summary.Unknown > 0 }) {
+		fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
+	}
+	return nil
+}
+
+// answer is the result of a deletion in one sentence.
+func answer(d *report.Deletion) string {
+	s := d.Summary
+	out := "deleting " + deletionName(d) + " "
+	switch {
+	case s.Removed > 0:
+		may := "removes "
+		if slices.ContainsFunc(d.Clusters, func(c report.ClusterImpact) bool { return c.Result == report.ImpactMayRemove }) {
+			may = "may remove "
+		}
+		on := plural(s.Removing, "cluster")
+		if s.Removing == 0 {
+			on = "the management cluster"
+		}
+		out += may + plural(s.Removed, "object") + " on " + on + amongThem(s.Losses)
+	case s.Unknown > 0:
+		out += "removes objects that are not known"
+	default:
+		out += "removes no object"
+	}
+	switch s.Kept {
+	case 0:
+	case 1:
+		out += "; 1 object is kept"
+	default:
+		out += fmt.Sprintf("; %d objects are kept", s.Kept)
+	}
+	if s.Unknown > 0 {
+		out += fmt.Sprintf("; on %d of %s it is not known what is removed", s.Unknown, plural(s.Clusters, "cluster"))
+	}
+	return out
+}
+
+// deletionName is a deleted object as an argument of this program.
+func deletionName(d *report.Deletion) string {
+	name := strings.ToLower(d.Kind) + "/"
+	if d.Namespace != "" {
+		name += d.Namespace + "/"
+	}
+	return name + d.Name
+}
+
+// amongThem lists the removed objects whose deletion loses more than the object.
+func amongThem(l report.Losses) string {
+	var parts []string
+	if n := l.CustomResourceDefinitions; n > 0 {
+		of := plural(l.CustomResources, "custom resource")
+		switch {
+		case l.Uncounted == n:
+			of = "custom resources that could not be counted"
+		case l.Uncounted > 0:
+			of = "at least " + of
+		}
+		parts = append(parts, plural(n, "CustomResourceDefinition")+" with "+of)
+	}
+	if n := l.PersistentVolumeClaims; n > 0 {
+		parts = append(parts, plural(n, "PersistentVolumeClaim"))
+	}
+	if n := l.Namespaces; n > 0 {
+		parts = append(parts, plural(n, "Namespace")+" with everything in "+map[bool]string{true: "it", false: "them"}[n == 1])
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	last := len(parts) - 1
+	if last > 0 {
+		parts = []string{strings.Join(parts[:last], ", ") + " and " + parts[last]}
+	}
+	return ", among them " + parts[0]
+}
+
+func (t text) deletion(b *bytes.Buffer, d *report.Deletion, named bool) error {
+	if named {
+		fmt.Fprintln(b, t.bold(printable(deletionName(d))))
+	}
+	for _, ns := range d.Namespaces {
+		wrapped(b, "", fmt.Sprintf("Namespace %s of the management cluster: %s.", ns.Name, ns.Message))
+		var claims []string
+		for _, c := range ns.PersistentVolumeClaims {
+			claims = append(claims, removedObject(c))
+		}
+		t.list(b, "claims in it", claims)
+		if len(ns.BundleDeployments) > 0 {
+			wrapped(b, "  ", "Other bundle deployments have objects in it: "+t.some(ns.BundleDeployments)+".")
+		}
+	}
+	for _, n := range d.Notes {
+		wrapped(b, "", sentence(n)+".")
+	}
+	if len(d.Namespaces)+len(d.Notes) > 0 {
+		b.WriteByte('\n')
+	}
+	groups, err := folded(d.Clusters)
+	if err != nil {
+		return err
+	}
+	if err := t.impactTable(b, groups); err != nil {
+		return err
+	}
+	shown := limited(t, groups)
+	for _, g := range shown {
+		t.clusterImpact(b, g)
+	}
+	t.more(b, "", len(groups)-len(shown), " groups of clusters")
+	return nil
+}
+
+// folded groups the clusters with equal results.
+func folded(clusters []report.ClusterImpact) ([][]report.ClusterImpact, error) {
+	at := map[string]int{}
+	var out [][]report.ClusterImpact
+	for _, c := range clusters {
+		key := c
+		key.Cluster, key.BundleDeployments = "", slices.Clone(c.BundleDeployments)
+		for i := range key.BundleDeployments {
+			key.BundleDeployments[i].Namespace = ""
+		}
+		raw, err := json.Marshal(key)
+		if err != nil {
+			return nil, fmt.Errorf("comparing the impact on clusters: %w", err)
+		}
+		i, known := at[string(raw)]
+		if !known {
+			i = len(out)
+			at[string(raw)], out = i, append(out, nil)
+		}
+		out[i] = append(out[i], c)
+	}
+	slices.SortStableFunc(out, func(x, y []report.ClusterImpact) int {
+		return cmp.Or(impactOrder(x[0].Result)-impactOrder(y[0].Result), cmp.Compare(y[0].Removed, x[0].Removed))
+	})
+	return out, nil
+}
+
+var impactResults = []report.ImpactResult{report.ImpactRemoves, report.ImpactMayRemove, report.ImpactUnknown, report.ImpactKeeps, report.ImpactNothing}
+
+func impactOrder(r report.ImpactResult) int { return slices.Index(impactResults, r) }
+
+func (t text) impactTable(b *bytes.Buffer, groups [][]report.ClusterImpact) error {
+	if len(groups) == 0 {
+		return nil
+	}
+	g := grid{columns: []column{{header: "CLUSTER"}, {header: "RESULT"}, {header: "REMOVED", right: true}, {header: "CRDS", right: true},
+		{header: "CUSTOM RESOURCES", right: true}, {header: "CLAIMS", right: true}, {header: "NAMESPACES", right: true}, {header: "KEPT", right: true}}}
+	for _, group := range groups {
+		c := group[0]
+		name := cmp.Or(c.Cluster, "this cluster")
+		if n := len(group); n > 1 {
+			name += fmt.Sprintf(" and %d more", n-1)
+		}
+		row := []string{printable(name), t.impactResult(c.Result)}
+		for _, n := range []int{c.Removed, c.CustomResourceDefinitions, c.CustomResources, c.PersistentVolumeClaims, c.Namespaces, c.Kept} {
+			row = append(row, fmt.Sprint(n))
+		}
+		switch {
+		case c.Uncounted > 0 && c.Uncounted == c.CustomResourceDefinitions:
+			row[4] = "?"
+		case c.Uncounted > 0:
+			row[4] += "+?"
+		}
+		if c.Result == report.ImpactUnknown {
+			row[2], row[3], row[4], row[5], row[6], row[7] = "?", "?", "?", "?", "?", "?"
+		}
+		g.rows = append(g.rows, row)
+	}
+	if !t.wide {
+		g.cutNames()
+	}
+	rows, err := g.lines()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "%s\n\n", strings.Join(rows, "\n"))
+	return nil
+}
+
+var impactColours = map[report.ImpactResult]string{report.ImpactRemoves: red, report.ImpactMayRemove: red, report.ImpactUnknown: yellow, report.ImpactKeeps: green}
+
+func (t text) impactResult(r report.ImpactResult) string {
+	return t.colour(impactColours[r], printable(string(r)))
+}
+
+// some lists names, at most maxShown without -o wide.
+func (t text) some(names []string) string {
+	shown := limited(t, names)
+	out := strings.Join(shown, ", ")
+	if n := len(names) - len(shown); n > 0 {
+		out += fmt.Sprintf(" and %d more", n)
+	}
+	return out
+}
+
+func (t text) clusterImpact(b *bytes.Buffer, group []report.ClusterImpact) {
+	c := group[0]
+	if c.Result == report.ImpactNothing && !t.wide {
+		return
+	}
+	var names []string
+	for _, x := range group {
+		names = append(names, cmp.Or(x.Cluster, "this cluster"))
+	}
+	for _, line := range lines(t.some(names), 0, 0) {
+		fmt.Fprintln(b, t.bold(line))
+	}
+	bds := slices.Clone(c.BundleDeployments)
+	slices.SortStableFunc(bds, func(x, y report.DeploymentImpact) int { return impactOrder(x.Result) - impactOrder(y.Result) })
+	shown := limited(t, bds)
+	for _, bd := range shown {
+		t.deploymentImpact(b, bd)
+	}
+	t.more(b, "  ", len(bds)-len(shown), " bundle deployments")
+	b.WriteByte('\n')
+}
+
+func (t text) deploymentImpact(b *bytes.Buffer, d report.DeploymentImpact) {
+	fmt.Fprintf(b, "  %s %s\n", printable(d.Name), t.impactResult(d.Result))
+	if len(d.Releases) == 0 {
+		wrapped(b, "    ", sentence(d.Message)+".")
+	}
+	if r := d.Reported; r != nil {
+		wrapped(b, "    ", reportedObjects(r))
+	}
+	for _, n := range d.Notes {
+		wrapped(b, "    ", sentence(n)+".")
+	}
+	for _, r := range d.Releases {
+		t.releaseImpact(b, r)
+	}
+}
+
+// reportedObjects describes what the status of a BundleDeployment lists.
+func reportedObjects(r *report.ReportedObjects) string {
+	out := "Fleet reports "
+	if r.Desired != nil {
+		out += plural(*r.Desired, "object")
+	} else {
+		out += "no number of objects"
+	}
+	if r.Objects == 0 {
+		return out + ", and lists none."
+	}
+	out += fmt.Sprintf(", and lists %d", r.Objects)
+	var named []string
+	for _, ref := range r.Listed {
+		named = append(named, refName(ref))
+	}
+	if len(named) > 0 {
+		out += ", among them " + strings.Join(named[:min(len(named), maxShown)], ", ")
+		if n := len(named) - maxShown; n > 0 {
+			out += fmt.Sprintf(" and %d more", n)
+		}
+	}
+	if r.Truncated {
+		out += "; the list is truncated"
+	}
+	return out + "."
+}
+
+func refName(r object.Ref) string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+	return r.Kind + " " + r.Namespace + "/" + r.Name
+}
+
+func (t text) releaseImpact(b *bytes.Buffer, r report.ReleaseImpact) {
+	what := fmt.Sprintf("release %s: %s", r.Release, r.Message)
+	if r.When == "GarbageCollection" {
+		what += ", in a later garbage collection"
+	}
+	wrapped(b, "    ", what+".")
+	removed := slices.Clone(r.Removed)
+	slices.SortStableFunc(removed, func(x, y report.RemovedObject) int { return hazard(x) - hazard(y) })
+	var out []string
+	for _, o := range removed {
+		out = append(out, removedObject(o))
+	}
+	t.list(b, "removes", out)
+	out = nil
+	for _, k := range r.Kept {
+		if why := keptReasons[k.Reason]; why != "" {
+			out = append(out, refName(k.Ref)+": "+why)
+		}
+	}
+	t.list(b, "keeps", out)
+	out = nil
+	for _, ref := range r.Absent {
+		out = append(out, refName(ref))
+	}
+	t.list(b, "no longer exists", out)
+	out = nil
+	for _, h := range r.Hooks {
+		does := "is a hook"
+		if len(h.Runs) > 0 {
+			does = "runs on " + strings.Join(h.Runs, " and ")
+		}
+		if h.Stays {
+			does += ", and stays if it exists"
+		}
+		out = append(out, h.Kind+" "+h.Name+" "+does)
+	}
+	t.list(b, "hooks", out)
+	for _, n := range r.Notes {
+		wrapped(b, "      ", sentence(n)+".")
+	}
+}
+
+var keptReasons = map[string]string{
+	"ResourcePolicy": "the manifest has helm.sh/resource-policy",
+	"Hook":           "the manifest has helm.sh/hook",
+	"KeepResources":  "nothing of the release is deleted",
+	"ClaimTemplate":  "claims of a StatefulSet stay",
+	"Namespace":      "the namespace of a release stays",
+}
+
+// list writes objects below a heading, one per line.
+func (t text) list(b *bytes.Buffer, heading string, all []string) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "      %s\n", t.faint(heading))
+	shown := limited(t, all)
+	for _, s := range shown {
+		rows := lines(s, 8, 10)
+		for i, line := range rows {
+			fmt.Fprintln(b, strings.Repeat(" ", 8+2*min(i, 1))+line)
+		}
+	}
+	t.more(b, "        ", len(all)-len(shown), "")
+}
+
+// hazard orders removed objects: those whose deletion loses most come first.
+func hazard(o report.RemovedObject) int {
+	for i, first := range []bool{o.Kind == "CustomResourceDefinition", o.Kind == "Namespace", o.Kind == "PersistentVolumeClaim",
+		o.OwnedBy != "" || len(o.DesiredBy) > 0, o.Cause != report.CauseManifest} {
+		if first {
+			return i
+		}
+	}
+	return 5
+}
+
+func removedObject(o report.RemovedObject) string {
+	out := refName(o.Ref)
+	switch {
+	case o.CustomResources != nil:
+		out += " with " + plural(*o.CustomResources, "custom resource")
+	case o.Kind == "CustomResourceDefinition":
+		out += " with its custom resources, which could not be counted"
+	case o.Kind == "Namespace":
+		out += " with everything in it"
+	}
+	switch v := o.Volume; {
+	case v == nil:
+	case v.Name == "":
+		out += " (not bound to a volume)"
+	case v.ReclaimPolicy == "Delete":
+		out += " (its volume is deleted with the data)"
+	case v.ReclaimPolicy == "":
+		out += " (the reclaim policy of its volume could not be read)"
+	default:
+		out += " (its volume stays: reclaim policy " + v.ReclaimPolicy + ")"
+	}
+	switch o.Cause {
+	case report.CauseDefinition, report.CauseNamespace, report.CauseOwner:
+		out += fmt.Sprintf(", with %s %s", map[report.RemovalCause]string{report.CauseDefinition: "CustomResourceDefinition", report.CauseNamespace: "Namespace",
+			report.CauseOwner: "StatefulSet"}[o.Cause], o.By)
+	case report.CauseCopies:
+		out += ", a copy of downstreamResources"
+	}
+	if o.OwnedBy != "" {
+		out += ", which release " + o.OwnedBy + " owns"
+	}
+	if len(o.DesiredBy) > 0 {
+		out += ", which " + strings.Join(o.DesiredBy, ", ") + " desires too"
+	}
+	if len(o.Affects) > 0 {
+		out += "; it also deletes objects of " + strings.Join(o.Affects, ", ")
+	}
+	return out
+}
