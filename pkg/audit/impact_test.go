@@ -237,3 +237,66 @@ func TestImpactOnClusters(t *testing.T) {
 		t.Errorf("summary %+v, %d clusters read", s, len(got.Source.Clusters))
 	}
 }
+
+// TestImpactUnread computes the impact on a live cluster that permits only some requests. What was not read is unknown or counted as if it existed, and a gap.
+func TestImpactUnread(t *testing.T) {
+	forbidden := source.NotCovered(source.Failure{Reason: source.Forbidden, Detail: "forbidden"})
+	for _, tc := range []struct {
+		name  string
+		lists []string
+		want  report.DeletionSummary // without the numbers of Bundles and clusters
+		gaps  []string
+	}{
+		{"custom resources", []string{"Database"}, report.DeletionSummary{Removing: 1, Losses: report.Losses{Removed: 11, CustomResourceDefinitions: 1, Uncounted: 1,
+			PersistentVolumeClaims: 3, DeletedVolumes: 1, Kept: 6}}, []string{"listing Database objects"}},
+		{"volumes", []string{"PersistentVolume"}, report.DeletionSummary{Removing: 1, Losses: report.Losses{Removed: 11, CustomResourceDefinitions: 1, CustomResources: 3,
+			PersistentVolumeClaims: 3, UnknownVolumes: 2, Kept: 6}}, []string{"listing PersistentVolumes"}},
+		{"claims", []string{"PersistentVolumeClaim"}, report.DeletionSummary{Removing: 1, Losses: report.Losses{Removed: 10, CustomResourceDefinitions: 1, CustomResources: 3,
+			PersistentVolumeClaims: 2, UnknownVolumes: 2, Kept: 4}}, []string{"listing PersistentVolumeClaims"}},
+		{"objects", []string{"ConfigMap"}, report.DeletionSummary{Removing: 1, Losses: report.Losses{Removed: 13, CustomResourceDefinitions: 1, CustomResources: 3,
+			PersistentVolumeClaims: 3, DeletedVolumes: 1, Kept: 6}}, []string{"listing ConfigMap objects"}},
+		{"records", []string{"Secret"}, report.DeletionSummary{Unknown: 1}, []string{"listing release records"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var c impactCase
+			capture, err := cases.Read("../../test/testdata/impacts/database.yaml", &c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, err := capture.Stream()
+			if err != nil {
+				t.Fatal(err)
+			}
+			src, err := snapshot.Open(t.Context(), []string{"-"}, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := faulty{Source: src, lists: map[string]source.Coverage{}}
+			for _, kind := range []string{"ConfigMap", "Service", "Secret", "StatefulSet", "PersistentVolumeClaim", "PersistentVolume", "Database", "CustomResourceDefinition",
+				"BundleDeployment", "Bundle", "HelmOp", "Cluster"} {
+				f.lists[kind] = source.Covered()
+			}
+			for _, kind := range tc.lists {
+				f.lists[kind] = forbidden
+			}
+			got, err := audit.Impact(t.Context(), f, audit.Options{}, []audit.Named{{Kind: "bundle", Name: "db"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tc.want.Bundles, tc.want.BundleDeployments, tc.want.Clusters = 1, 1, 1
+			if diff := cmp.Diff(tc.want, got.Deletions[0].Summary); diff != "" {
+				t.Errorf("summary (-want +got):\n%s", diff)
+			}
+			var gaps []string
+			for _, g := range got.Gaps {
+				if g.Reason == "Forbidden" {
+					gaps = append(gaps, g.What)
+				}
+			}
+			slices.Sort(gaps)
+			if !containsEach(tc.gaps, gaps) {
+				t.Errorf("gaps %q, want %q", gaps, tc.gaps)
+			}
+		})
+	}
+}

@@ -24,7 +24,7 @@ import (
 func (r *Reader) Affected(ctx context.Context, uninstalls []*resolve.Uninstall, others []object.Ref) (*state.Affected, []source.Gap, error) {
 	r.progress.start("reading the objects that are deleted")
 	a := affectedReader{Reader: r, out: &state.Affected{CustomResources: map[schema.GroupKind]int{}, Live: map[object.Key]string{},
-		LiveCoverage: map[schema.GroupKind]source.Coverage{}, ReclaimPolicies: map[string]string{}}}
+		LiveCoverage: map[schema.GroupKind]source.Coverage{}, ReclaimPolicies: map[string]string{}}, wanted: map[object.Key]bool{}}
 	c := counter{Reader: r, counts: map[schema.GroupKind]int{}}
 	for _, x := range uninstalls {
 		for _, gk := range x.CustomKinds {
@@ -48,15 +48,34 @@ type affectedReader struct {
 	*Reader
 	out  *state.Affected
 	gaps []source.Gap
+	// wanted are the objects that are looked for.
+	wanted map[object.Key]bool
+}
+
+var (
+	claimKind  = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
+	volumeKind = corev1.SchemeGroupVersion.WithKind("PersistentVolume")
+)
+
+// found adds a live object, if it is looked for, with the release that its annotations name.
+func (a *affectedReader) found(m *object.Meta) {
+	key := m.Ref().Key()
+	if !a.wanted[key] {
+		return
+	}
+	owner := ""
+	if name, ns := m.Metadata.Annotations[fleet.ReleaseNameAnnotation], m.Metadata.Annotations[fleet.ReleaseNamespaceAnnotation]; name != "" && ns != "" {
+		owner = release.Name{Namespace: ns, Name: name}.Release()
+	}
+	a.out.Live[key] = owner
 }
 
 // live reads which of the deleted objects exist, and of which release they are.
 func (a *affectedReader) live(ctx context.Context, uninstalls []*resolve.Uninstall, others []object.Ref) error {
-	wanted := map[object.Key]bool{}
 	namespaces := map[schema.GroupVersionKind][]string{}
 	add := func(ref object.Ref) {
-		wanted[ref.Key()] = true
-		if k, served := a.Kinds.Preferred(ref.Key().GroupKind()); served {
+		a.wanted[ref.Key()] = true
+		if k, served := a.Kinds.Preferred(ref.Key().GroupKind()); served && k.GroupVersionKind != claimKind { // claims are listed with their volumes
 			namespaces[k.GroupVersionKind] = append(namespaces[k.GroupVersionKind], ref.Namespace)
 		}
 	}
@@ -81,15 +100,7 @@ func (a *affectedReader) live(ctx context.Context, uninstalls []*resolve.Uninsta
 			if err != nil {
 				return err
 			}
-			key := m.Ref().Key()
-			if !wanted[key] {
-				return nil
-			}
-			owner := ""
-			if name, ns := m.Metadata.Annotations[fleet.ReleaseNameAnnotation], m.Metadata.Annotations[fleet.ReleaseNamespaceAnnotation]; name != "" && ns != "" {
-				owner = release.Name{Namespace: ns, Name: name}.Release()
-			}
-			a.out.Live[key] = owner
+			a.found(m)
 			return nil
 		})
 		if err != nil {
@@ -147,8 +158,7 @@ func (a *affectedReader) claims(ctx context.Context, uninstalls []*resolve.Unins
 		return nil
 	}
 	var err error
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), Namespaces: namespaces}
-	a.out.ClaimsCoverage, err = a.list(ctx, q, func(o source.Object) error {
+	a.out.ClaimsCoverage, err = a.list(ctx, source.Query{Kind: claimKind, Namespaces: namespaces}, func(o source.Object) error {
 		var claim struct {
 			object.Meta
 			Spec struct {
@@ -157,6 +167,8 @@ func (a *affectedReader) claims(ctx context.Context, uninstalls []*resolve.Unins
 		}
 		err := object.Into(o.Raw, &claim)
 		if err == nil {
+			claim.APIVersion, claim.Kind = "v1", claimKind.Kind
+			a.found(&claim.Meta)
 			a.out.Claims = append(a.out.Claims, state.VolumeClaim{Namespace: claim.Metadata.Namespace, Name: claim.Metadata.Name, Volume: claim.Spec.VolumeName})
 		}
 		return err
@@ -164,7 +176,8 @@ func (a *affectedReader) claims(ctx context.Context, uninstalls []*resolve.Unins
 	if err != nil {
 		return err
 	}
-	a.gap("listing PersistentVolumeClaims", a.out.ClaimsCoverage, "it is not known which claims are deleted with StatefulSets and Namespaces")
+	a.out.LiveCoverage[claimKind.GroupKind()] = a.out.ClaimsCoverage
+	a.gap("listing PersistentVolumeClaims", a.out.ClaimsCoverage, "it is not known which claims exist, and which are deleted with StatefulSets and Namespaces")
 	slices.SortFunc(a.out.Claims, func(x, y state.VolumeClaim) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
@@ -181,7 +194,7 @@ func (a *affectedReader) volumes(ctx context.Context) error {
 	if len(bound) == 0 {
 		return nil
 	}
-	cover, err := a.list(ctx, source.Query{Kind: corev1.SchemeGroupVersion.WithKind("PersistentVolume")}, func(o source.Object) error {
+	cover, err := a.list(ctx, source.Query{Kind: volumeKind}, func(o source.Object) error {
 		var volume struct {
 			object.Meta
 			Spec struct {

@@ -144,7 +144,11 @@ func (e *evaluator) manifest(out *report.ReleaseImpact, x *resolve.Uninstall) {
 // kept adds the objects that Helm leaves.
 func (e *evaluator) kept(out *report.ReleaseImpact, x *resolve.Uninstall) {
 	for _, k := range x.Kept {
-		if by, cause := e.cascade(k.Ref); cause != "" && !e.affected.Absent(k.Ref) {
+		if e.affected.Absent(k.Ref) {
+			out.Absent = append(out.Absent, k.Ref)
+			continue
+		}
+		if by, cause := e.cascade(k.Ref); cause != "" {
 			e.remove(out, report.RemovedObject{Ref: k.Ref, Cause: cause, By: by})
 			continue
 		}

@@ -82,7 +82,9 @@ func (f *fleetServer) alive() map[string]bool {
 	return out
 }
 
-func refText(kind, namespace, name string) string { return kind + " " + strings.TrimPrefix(namespace+"/"+name, "/") }
+func refText(kind, namespace, name string) string {
+	return kind + " " + strings.TrimPrefix(namespace+"/"+name, "/")
+}
 
 // impact runs the verb and decodes its report.
 func (f *fleetServer) impact(args ...string) *report.Impact {
