@@ -62,12 +62,16 @@ func TestNoResult(t *testing.T) {
 }
 
 // TestManagementClusterAlone checks that no flag is needed if every deployment is certainly on another cluster: all Secrets were captured, and none
-// belongs to an agent.
+// belongs to an agent. A capture of one namespace does not show that.
 func TestManagementClusterAlone(t *testing.T) {
-	const captured = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeploymentList","metadata":{},"items":[{"metadata":{"name":"web","namespace":"one"},"status":{"release":"web/web:1"}}]}
+	const deployment = `{"metadata":{"name":"web","namespace":"%s"},"status":{"release":"web/web:1"}}`
+	const captured = `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeploymentList","metadata":{},"items":[%s]}
 {"apiVersion":"v1","kind":"SecretList","metadata":{},"items":[]}
 `
-	if got := called(t, captured, "kubectl-fleetdoctor", "audit", "--snapshot", "-"); got.status != 0 {
-		t.Errorf("status %d, want 0: %s%s", got.status, got.out, got.errOut)
+	one, two := fmt.Sprintf(deployment, "one"), fmt.Sprintf(deployment, "two")
+	for items, want := range map[string]int{one + "," + two: 0, one: 3} {
+		if got := called(t, fmt.Sprintf(captured, items), "kubectl-fleetdoctor", "audit", "--snapshot", "-"); got.status != want {
+			t.Errorf("status %d, want %d: %s%s", got.status, want, got.out, got.errOut)
+		}
 	}
 }
