@@ -3,7 +3,6 @@
 package why
 
 import (
-	"strings"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
@@ -117,7 +116,7 @@ func (x *explainer) absentDependency(b check.Blocker, seen path) verdict {
 	}
 	switch r, ok := x.in.Targets(bundle).On(cluster.Namespace, cluster.Name); {
 	case ok && r.Outcome == targeting.Excluded:
-		s.Kind, s.Message, s.Cluster = Excluded, "its targets do not select the cluster ("+strings.ToLower(string(r.Reason[:1]))+string(r.Reason[1:])+")", d.Cluster
+		s.Kind, s.Message, s.Cluster = Excluded, "its targets do not select the cluster ("+string(r.Reason)+")", d.Cluster
 		return notReady(x.in.TargetsCommand(bundle), nil, s)
 	case ok && r.Outcome != targeting.Unknown:
 		return x.absent(bundle, r, seen)
