@@ -24,7 +24,7 @@ func TestMappingsForbidden(t *testing.T) {
 		{"mappings forbidden", faulty{lists: map[string]source.Coverage{"BundleNamespaceMapping": forbidden}},
 			[]string{"FD302 near team/one", "FD302 near-two team/two", "listing BundleNamespaceMapping objects"}},
 		{"namespaces forbidden", faulty{lists: map[string]source.Coverage{"Namespace": forbidden}},
-			[]string{"FD302 near team/one", "FD302 near-two team/two", "listing Namespace objects"}},
+			[]string{"FD302 near team/one", "FD302 near-two team/two", "listing Namespace objects", "listing the namespaces of clusters"}},
 	} {
 		got, err := auditCase(t, "targets-mapped", tc.fault)
 		if err != nil {

@@ -4,7 +4,11 @@ package check
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+
+	"al.essio.dev/pkg/shellescape"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -15,7 +19,7 @@ import (
 
 var orphan = Check{
 	Code: "FD303", Name: "Orphan", Severity: Error,
-	Title: "a BundleDeployment has no Bundle or no Cluster, or the bundle of an agent has no Cluster",
+	Title: "a BundleDeployment has no Bundle or no Cluster, or the namespace of a cluster or the bundle of an agent has no Cluster",
 	Explain: "Nothing updates it any more. If its agent still runs, it keeps deploying the last state. The usual causes are a Bundle whose finalizer was removed by hand, " +
 		"and a Cluster that was deleted while the controller did not run. Deleting the BundleDeployment uninstalls its release.",
 	run: func(in *Input, report func(Finding)) {
@@ -34,6 +38,7 @@ var orphan = Check{
 			}
 		}
 		in.orphanedAgents(report)
+		in.orphanedNamespaces(report)
 	},
 }
 
@@ -76,5 +81,36 @@ func (in *Input) orphanedAgents(report func(Finding)) {
 				DependsOn:   []object.Ref{Ref(state.Bundle, b.Namespace, b.Name)},
 			})
 		}
+	}
+}
+
+// orphanedNamespaces reports the namespaces of clusters that do not exist.
+func (in *Input) orphanedNamespaces(report func(Finding)) {
+	found := in.Desired.ClusterNamespacesFound
+	if len(found) == 0 || !in.Whole || !in.clustersRead() {
+		return
+	}
+	clusters, deployments := map[string]bool{}, map[string]int{}
+	for _, c := range in.Desired.Fleet.Clusters {
+		clusters[key(c)] = true
+	}
+	for _, bd := range in.Desired.BundleDeployments {
+		deployments[bd.Namespace]++
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		ns := found[name]
+		cluster := ns.Workspace + "/" + ns.Cluster
+		_, used := in.targets().clusters[name]
+		if used || clusters[cluster] || !ns.Created.IsZero() && in.Now().Sub(ns.Created) < settling {
+			continue
+		}
+		ref := object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: name}
+		f := Finding{Object: ref, Message: fmt.Sprintf("namespace %s is of cluster %s, which does not exist", name, cluster),
+			Remediation: in.Commands.Kubectl + " get namespace " + shellescape.Quote(name) + " -o yaml",
+			DependsOn:   []object.Ref{ref, Ref(state.ClusterKind, ns.Workspace, ns.Cluster)}}
+		if n := deployments[name]; n > 0 {
+			f.Evidence = []string{"it has " + count(n, "BundleDeployment") + ": if an agent still reads them, it keeps deploying them"}
+		}
+		report(f)
 	}
 }

@@ -73,7 +73,21 @@ func (r *Reader) Changed(ctx context.Context, f *state.Fleet, refs []object.Ref)
 			}
 		}
 	}
-	return out, nil
+	return out, r.namespacesChanged(ctx, byKind[state.Namespace], out)
+}
+
+// namespacesChanged adds the namespaces of clusters that do not exist any more, or are being deleted.
+func (r *Reader) namespacesChanged(ctx context.Context, wanted, out map[object.Ref]bool) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	now, _, err := r.clusterNamespaces(ctx)
+	for ref := range wanted {
+		if _, exists := now[ref.Name]; !exists {
+			out[ref] = true
+		}
+	}
+	return err
 }
 
 // identities lists the objects of a kind in the namespaces of some of them.

@@ -36,6 +36,9 @@ const (
 	ClusterLabel          = "fleet.cattle.io/cluster"
 	ClusterNamespaceLabel = "fleet.cattle.io/cluster-namespace"
 	CommitLabel           = "fleet.cattle.io/commit"
+	// ManagedLabel with the value "true" is on the namespaces that Fleet makes for Clusters. Their annotations have the names of ClusterLabel and
+	// ClusterNamespaceLabel.
+	ManagedLabel = "fleet.cattle.io/managed"
 	// RancherClusterLabel of a Cluster is the id of the cluster in Rancher.
 	RancherClusterLabel = "management.cattle.io/cluster-name"
 	// DisplayNameLabel is the name of a Cluster in Rancher.

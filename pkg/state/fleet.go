@@ -26,6 +26,10 @@ type Fleet struct {
 	// NamespaceLabels are the labels of the Namespaces with Clusters, by name. They are read only if a mapping needs them.
 	NamespaceLabels map[string]map[string]string
 
+	// ClusterNamespacesFound are the namespaces that Fleet made for the BundleDeployments of Clusters, by name. They are only read to find those of
+	// Clusters that are gone.
+	ClusterNamespacesFound map[string]ClusterNamespace
+
 	// Contents are only read if a BundleDeployment needs one.
 	Contents Contents
 	// Controllers are the Deployments of Fleet's controllers by name, nil for one that does not exist. Only those that matter are read.

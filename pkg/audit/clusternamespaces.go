@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// clusterNamespaces reads the namespaces of clusters. Only an audit of everything reports those of clusters that are gone.
+func (r *reading) clusterNamespaces(ctx context.Context, f *state.Fleet) (add func(), err error) {
+	if o := r.options; o.StatusOnly || o.Predict || o.Files != nil || !o.Scope.Whole() {
+		return func() {}, nil
+	}
+	found, gaps, err := r.ClusterNamespaces(ctx, f)
+	return func() { f.ClusterNamespacesFound, r.gaps = found, append(r.gaps, gaps...) }, err
+}

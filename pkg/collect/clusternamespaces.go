@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// ClusterNamespaces reads the namespaces that Fleet made for the BundleDeployments of Clusters. They prove nothing unless all Clusters were read.
+func (r *Reader) ClusterNamespaces(ctx context.Context, f *state.Fleet) (map[string]state.ClusterNamespace, []source.Gap, error) {
+	if !f.Read(state.ClusterKind, "") || !f.Read(state.BundleDeployment, "") {
+		return nil, nil, nil
+	}
+	found, cover, err := r.clusterNamespaces(ctx)
+	if reason := cover.Failures()["*"].Reason; err != nil || reason == source.NotInSnapshot || reason == source.KindNotServed {
+		return found, nil, err
+	}
+	return found, source.CoverageGaps("listing the namespaces of clusters", cover, "it is not known whether one is left over of a cluster that is gone"), nil
+}
+
+func (r *Reader) clusterNamespaces(ctx context.Context) (map[string]state.ClusterNamespace, source.Coverage, error) {
+	out := map[string]state.ClusterNamespace{}
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind(state.Namespace), LabelSelector: fleet.ManagedLabel + "=true", MetadataOnly: true}
+	cover, err := r.list(ctx, q, func(o source.Object) error {
+		m, err := o.ReadMeta()
+		if err != nil {
+			return err
+		}
+		workspace, name := m.Metadata.Annotations[fleet.ClusterNamespaceLabel], m.Metadata.Annotations[fleet.ClusterLabel]
+		if workspace == "" || name == "" || m.Metadata.DeletionTimestamp != "" {
+			return nil
+		}
+		created, _ := time.Parse(time.RFC3339, m.Metadata.CreationTimestamp) // zero if it is not known
+		out[m.Metadata.Name] = state.ClusterNamespace{Workspace: workspace, Cluster: name, Created: created}
+		return nil
+	})
+	return out, cover, err
+}
