@@ -45,6 +45,7 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 	for _, key := range slices.SortedFunc(maps.Keys(groups), bundleKey.compare) {
 		rest = append(rest, groups[key]...)
 	}
+	slices.SortStableFunc(rest, func(x, y report.Finding) int { return cmp.Compare(rank[x.Severity], rank[y.Severity]) })
 	if len(rest) > 0 {
 		fmt.Fprintln(b, t.bold("OTHER FINDINGS"))
 		t.group(b, rest, nil)

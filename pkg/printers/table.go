@@ -88,14 +88,15 @@ func ready(t text, bd *report.BundleDeployment) string {
 	return t.colour(green, fraction(bd.Counts.Ready, bd.Counts.Desired))
 }
 
-// fleetReports shows the numbers of the status, or its state if it has none. Without a result, nothing else shows the state.
+// fleetReports shows the numbers of the status, or its state if it has none. It also shows a state that the numbers do not: that of a deployment without a
+// result, and one such as WaitApplied, in which all objects of the deployment before are ready.
 func fleetReports(t text, bd *report.BundleDeployment) string {
 	switch r := bd.Reported; {
 	case r == nil || r.Ready == nil && r.State == "":
 		return none
 	case r.Ready == nil || r.DesiredReady == nil:
 		return t.bounded(r.State)
-	case !t.wide && bd.Reason != "" && r.State != "" && r.State != string(report.Ready):
+	case !t.wide && r.State != "" && r.State != string(report.Ready) && (bd.Reason != "" || bd.Counts.Ready == bd.Counts.Desired && bd.State != report.Ready):
 		return t.bounded(r.State) + " " + reportedFraction(r)
 	default:
 		return reportedFraction(r)
@@ -221,8 +222,12 @@ func (t text) notShown(b *bytes.Buffer, shown, folded []report.BundleDeployment,
 			reasons[bd.Reason]++
 		}
 	}
+	stale := 0
 	for _, bd := range folded {
 		clusters[bd.Cluster] = true
+		if bd.Reported.Stale {
+			stale++
+		}
 	}
 	unread := reasons[clusterNotRead] > 0
 	delete(reasons, clusterNotRead)
@@ -237,8 +242,12 @@ func (t text) notShown(b *bytes.Buffer, shown, folded []report.BundleDeployment,
 		if unread {
 			other = "other "
 		}
-		t.wrapped(b, "", fmt.Sprintf("Not read: %s on %s. Fleet reports Ready for all of them (-o wide shows them).",
-			plural(len(folded), other+"bundle deployment"), plural(len(clusters), "cluster")))
+		old := ""
+		if stale > 0 {
+			old = fmt.Sprintf(", for %d in a status that is old", stale)
+		}
+		t.wrapped(b, "", fmt.Sprintf("Not read: %s on %s. Fleet reports Ready for all of them%s (-o wide shows them).",
+			plural(len(folded), other+"bundle deployment"), plural(len(clusters), "cluster"), old))
 	}
 	if (unread || len(folded) > 0) && t.ReadClusters != "" {
 		fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
