@@ -62,10 +62,14 @@ func (r *reading) management(ctx context.Context, b *background) {
 	})
 	b.start(func() (func(), error) {
 		labels, cover, err := r.NamespaceLabels(ctx, f)
-		return func() { f.NamespaceLabels, f.Coverage[state.Namespace] = labels, cover }, err
+		return func() {
+			f.NamespaceLabels, f.Coverage[state.Namespace] = labels, cover
+			r.gaps = append(r.gaps, mappingGaps(f)...)
+		}, err
 	})
 	b.start(func() (func(), error) { return r.values(ctx, f) })
 	b.start(func() (func(), error) { return r.contents(ctx, f) })
+	b.start(func() (func(), error) { return r.clusterNamespaces(ctx, f) })
 }
 
 // contents reads the names of contents. Predictions do not need them.

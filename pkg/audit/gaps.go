@@ -52,7 +52,7 @@ func fleetGaps(desired *resolve.DesiredState) []source.Gap {
 		}
 		out = append(out, source.CoverageGaps("listing "+kind.Name+" objects", cover, "the status that Fleet reports is not known")...)
 	}
-	return append(out, mappingGaps(desired.Fleet)...)
+	return out
 }
 
 // recordGaps returns one gap for all release records that could not be read, instead of one for each bundle deployment.

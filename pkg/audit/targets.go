@@ -34,7 +34,7 @@ func Targets(ctx context.Context, src source.Source, o Options, names []Named) (
 		return nil, err
 	}
 	desired := &resolve.DesiredState{Fleet: f}
-	gaps = slices.Concat(r.Description.Gaps, gaps, fleetGaps(desired))
+	gaps = slices.Concat(r.Description.Gaps, gaps, fleetGaps(desired), mappingGaps(f))
 	out := &report.Targets{Tool: report.Tool{Version: o.Version}, TakenAt: report.Time(r.Description.TakenAt),
 		Source: report.NewSource(r.Description, desired), Gaps: report.Gaps(gaps), Notes: targetNotes(f)}
 	all := &targetsOf{Fleet: f, targeting: f.Targeting(), deployments: map[string]*v1alpha1.BundleDeployment{}}
