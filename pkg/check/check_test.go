@@ -120,6 +120,7 @@ func TestCommandsAreQuoted(t *testing.T) {
 				commands[f.Code] = true
 			}
 			bare := regexp.MustCompile(`'[^']*'`).ReplaceAllString(command, "")
+			bare = strings.ReplaceAll(bare, " && kubectl ", " ") // a second command
 			if strings.ContainsAny(bare, ";$`|&>") && !reported[f.Remediation] {
 				reported[f.Remediation] = true
 				t.Errorf("%s: %s", f.Code, f.Remediation)

@@ -49,7 +49,7 @@ func TestPendingRecordInUse(t *testing.T) {
 		delete bool
 	}{{now.Add(-time.Hour), true}, {now.Add(-time.Minute), false}, {time.Time{}, false}} {
 		d := deployment()
-		d.On = resolveWithAgent(t, "v0.16.1")
+		d.On = resolveWithAgent(t, "v0.12.4")
 		d.RecordProblems = []resolve.RecordProblem{{Record: release.Name{Namespace: "web", Name: "guestbook", Revision: 2}, Status: "pending-upgrade", Since: tc.since}}
 		in := inputOf(d, evaluate.Ready)
 		in.Source.TakenAt = now

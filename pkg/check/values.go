@@ -130,10 +130,9 @@ func (in *Input) writeValues(o *valuesOwner, f Finding) Finding {
 		f.Remediation = "restore the Bundle of the BundleDeployment: only the controller can write the values"
 		return f
 	}
-	f.Remediation = fmt.Sprintf("%s patch bundledeployments.fleet.cattle.io %s --type=merge -p '%s'",
-		in.Commands.kubectl(o.deployment.Ref()), shellescape.Quote(o.deployment.Name), discardHash)
-	f.Evidence = append(f.Evidence, fmt.Sprintf("then make the controller process the Bundle: %s%s annotate bundles.fleet.cattle.io %s --overwrite fleetdoctor.io/reconcile=%d",
-		in.Commands.Kubectl, inNamespace(namespace), shellescape.Quote(name), in.Now().Unix()), caution)
+	f.Remediation = fmt.Sprintf("%s patch bundledeployments.fleet.cattle.io %s --type=merge -p '%s' && %s%s annotate bundles.fleet.cattle.io %s --overwrite fleetdoctor.io/reconcile=%d",
+		in.Commands.kubectl(o.deployment.Ref()), shellescape.Quote(o.deployment.Name), discardHash, in.Commands.Kubectl, inNamespace(namespace), shellescape.Quote(name), in.Now().Unix())
+	f.Evidence = append(f.Evidence, "the annotation makes the controller process the Bundle", caution)
 	return f
 }
 

@@ -49,7 +49,7 @@ func TestUnread(t *testing.T) {
 		{"why/management.yaml", "cluster/edge-1", []string{"Cluster"}, report.NotReady, "Objects shop", "the Cluster itself was not read (Forbidden)"},
 		{"why/blockers.yaml", "bundle/content", []string{"Content"}, report.NotReady, "NotApplied content", ""},
 		{"why/blockers.yaml", "bundle/needs-nothing", []string{"Bundle"}, report.NotReady, "DependencyAbsent needs-nothing", "the Bundle itself"},
-		{"why/blockers.yaml", "bundle/pending", []string{"Secret"}, report.NotReady, "NotApplied pending", ""},
+		{"why/record-pending.yaml", "bundle/pending", []string{"Secret"}, report.NotReady, "NotApplied pending", ""},
 		{"why/blockers.yaml", "bundle/by-bundle", []string{"Bundle"}, report.NotReady, "Paused by-bundle", "the Bundle itself"},
 		{"cases/ready.yaml", "bundledeployment/guestbook", nil, report.Ready, "", ""},
 		{"cases/ready.yaml", "bundledeployment/guestbook", []string{"ConfigMap"}, report.Unknown, "Unread guestbook", ""},
