@@ -79,10 +79,10 @@ func (t text) actionGroup(b *bytes.Buffer, group []report.AdoptedObject) {
 	}
 	t.more(b, "  ", len(group)-len(shown), "")
 	for _, r := range first.Refusals {
-		wrapped(b, inset, sentence(r)+".")
+		t.wrapped(b, inset, sentence(r)+".")
 	}
 	if first.Message != "" {
-		wrapped(b, inset, sentence(first.Message)+".")
+		t.wrapped(b, inset, sentence(first.Message)+".")
 	}
 	if first.Action == report.ActionRefuse && !t.wide {
 		return
@@ -91,7 +91,7 @@ func (t text) actionGroup(b *bytes.Buffer, group []report.AdoptedObject) {
 		t.change(b, c)
 	}
 	for _, e := range first.Effects {
-		wrapped(b, inset, sentence(e)+".")
+		t.wrapped(b, inset, sentence(e)+".")
 	}
 	t.overwrites(b, first.Overwrites)
 }
@@ -179,7 +179,7 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 			word = "changed"
 		}
 		fmt.Fprintf(b, "  %s %s\n", t.colour(red, fmt.Sprintf("%-7s", word)), printable(o.Key().String()))
-		wrapped(b, inset, o.Message) // the message of the server
+		t.wrapped(b, inset, o.Message) // the message of the server
 	}
 	t.more(b, "  ", len(failed)-len(shown), "")
 	s := a.Summary
@@ -192,7 +192,7 @@ func (t text) outcome(b *bytes.Buffer, a *report.Adoption) {
 	}
 	fmt.Fprintf(b, "%s%s.\n", sentence(line), t.otherCounts(report.AdoptionSummary{Refused: s.Refused}))
 	for _, n := range a.Notes {
-		wrapped(b, "", sentence(n)+".")
+		t.wrapped(b, "", sentence(n)+".")
 	}
 	for _, d := range a.Deployments {
 		fmt.Fprintf(b, "  %s  %s → %s ready\n", printable(strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")),

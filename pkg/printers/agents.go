@@ -88,7 +88,7 @@ func (t text) predictions(b *bytes.Buffer, all []report.Agent) {
 	place, explained := map[string]int{}, false
 	for _, x := range all {
 		if x.Heartbeat.State == "ahead" {
-			wrapped(b, "", fmt.Sprintf("The last heartbeat of %s/%s, %s, is later than the data: a clock is wrong.", x.Namespace, x.Name, x.Heartbeat.LastSeen))
+			t.wrapped(b, "", fmt.Sprintf("The last heartbeat of %s/%s, %s, is later than the data: a clock is wrong.", x.Namespace, x.Name, x.Heartbeat.LastSeen))
 			explained = true
 		}
 		if !t.wide && len(x.Now.Reasons) == 0 && x.Now.Result == x.AfterUpgrade.Result && x.Now.Result != "blocked" && x.Now.Result != "unknown" {
@@ -129,16 +129,16 @@ func (t text) predicted(b *bytes.Buffer, group []report.Agent) {
 	}
 	x := group[0]
 	fmt.Fprintf(b, "%s\n", t.prediction(x.Now))
-	wrapped(b, "  ", strings.Join(names, ", "))
+	t.wrapped(b, "  ", strings.Join(names, ", "))
 	t.more(b, "  ", len(group)-len(names), " clusters")
 	if x.Now.Why != "" {
-		wrapped(b, "    ", sentence(x.Now.Why)+".")
+		t.wrapped(b, "    ", sentence(x.Now.Why)+".")
 	}
 	for _, r := range x.Now.Reasons {
-		reason(b, r)
+		t.reason(b, r)
 	}
 	if u := x.AfterUpgrade; u.Result != x.Now.Result {
-		wrapped(b, "    ", afterUpgrade(u))
+		t.wrapped(b, "    ", afterUpgrade(u))
 	}
 }
 
@@ -158,14 +158,18 @@ func afterUpgrade(p report.Prediction) string {
 	return out
 }
 
-func reason(b *bytes.Buffer, r report.ImportReason) {
-	wrapped(b, "    ", fmt.Sprintf("%s: recorded %q, now %q", r.Field, r.Recorded, r.Present))
+func (t text) reason(b *bytes.Buffer, r report.ImportReason) {
+	values := fmt.Sprintf("recorded %q, now %q", r.Recorded, r.Present)
+	if r.Recorded == r.Present { // the controller has marked the Cluster already
+		values = r.Present
+	}
+	t.wrapped(b, "    ", r.Field+": "+values)
 	switch ca := r.CA; {
 	case ca == nil:
 	case ca.Subject != "":
-		wrapped(b, "      ", fmt.Sprintf("the present CA is %q, valid until %s", ca.Subject, ca.NotAfter))
+		t.wrapped(b, "      ", fmt.Sprintf("the present CA is %q, valid until %s", ca.Subject, ca.NotAfter))
 	case ca.Certificates == 0:
-		wrapped(b, "      ", "the configuration has no CA")
+		t.wrapped(b, "      ", "the configuration has no CA")
 	}
 }
 
@@ -184,5 +188,5 @@ func (t text) agentsSummary(b *bytes.Buffer, s report.AgentsSummary) {
 			parts = append(parts, strconv.Itoa(n.count)+" "+n.words)
 		}
 	}
-	wrapped(b, "", strings.Join(parts, ", ")+".")
+	t.wrapped(b, "", strings.Join(parts, ", ")+".")
 }

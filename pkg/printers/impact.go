@@ -31,7 +31,7 @@ func Impact(d *report.Impact, o Options) Document {
 
 func (t text) impact(b *bytes.Buffer, d *report.Impact) error {
 	for _, x := range d.Deletions {
-		for _, line := range lines(answer(&x)+".", 0, 0) {
+		for _, line := range t.lines(answer(&x)+".", 0, 0) {
 			fmt.Fprintln(b, t.bold(line))
 		}
 	}
@@ -126,18 +126,18 @@ func (t text) deletion(b *bytes.Buffer, d *report.Deletion, named bool) error {
 		fmt.Fprintln(b, t.bold(printable(deletionName(d))))
 	}
 	for _, ns := range d.Namespaces {
-		wrapped(b, "", fmt.Sprintf("Namespace %s of the management cluster: %s.", ns.Name, ns.Message))
+		t.wrapped(b, "", fmt.Sprintf("Namespace %s of the management cluster: %s.", ns.Name, ns.Message))
 		var claims []string
 		for _, c := range ns.PersistentVolumeClaims {
 			claims = append(claims, removedObject(c))
 		}
 		t.list(b, "claims in it", claims)
 		if len(ns.BundleDeployments) > 0 {
-			wrapped(b, "  ", "Other bundle deployments have objects in it: "+t.some(ns.BundleDeployments)+".")
+			t.wrapped(b, "  ", "Other bundle deployments have objects in it: "+t.some(ns.BundleDeployments)+".")
 		}
 	}
 	for _, n := range d.Notes {
-		wrapped(b, "", sentence(n)+".")
+		t.wrapped(b, "", sentence(n)+".")
 	}
 	if len(d.Namespaces)+len(d.Notes) > 0 {
 		b.WriteByte('\n')
@@ -251,7 +251,7 @@ func (t text) clusterImpact(b *bytes.Buffer, group []report.ClusterImpact) {
 	for _, x := range group {
 		names = append(names, cmp.Or(x.Cluster, "this cluster"))
 	}
-	for _, line := range lines(t.some(names), 0, 0) {
+	for _, line := range t.lines(t.some(names), 0, 0) {
 		fmt.Fprintln(b, t.bold(line))
 	}
 	bds := slices.Clone(c.BundleDeployments)
@@ -267,13 +267,13 @@ func (t text) clusterImpact(b *bytes.Buffer, group []report.ClusterImpact) {
 func (t text) deploymentImpact(b *bytes.Buffer, d report.DeploymentImpact) {
 	fmt.Fprintf(b, "  %s %s\n", printable(d.Name), t.impactResult(d.Result))
 	if len(d.Releases) == 0 {
-		wrapped(b, "    ", sentence(d.Message)+".")
+		t.wrapped(b, "    ", sentence(d.Message)+".")
 	}
 	if r := d.Reported; r != nil {
-		wrapped(b, "    ", reportedObjects(r))
+		t.wrapped(b, "    ", reportedObjects(r))
 	}
 	for _, n := range d.Notes {
-		wrapped(b, "    ", sentence(n)+".")
+		t.wrapped(b, "    ", sentence(n)+".")
 	}
 	for _, r := range d.Releases {
 		t.releaseImpact(b, r)
@@ -320,7 +320,7 @@ func (t text) releaseImpact(b *bytes.Buffer, r report.ReleaseImpact) {
 	if r.When == "GarbageCollection" {
 		what += ", in a later garbage collection"
 	}
-	wrapped(b, "    ", what+".")
+	t.wrapped(b, "    ", what+".")
 	removed := slices.Clone(r.Removed)
 	slices.SortStableFunc(removed, func(x, y report.RemovedObject) int { return hazard(x) - hazard(y) })
 	var out []string
@@ -353,7 +353,7 @@ func (t text) releaseImpact(b *bytes.Buffer, r report.ReleaseImpact) {
 	}
 	t.list(b, "hooks", out)
 	for _, n := range r.Notes {
-		wrapped(b, "      ", sentence(n)+".")
+		t.wrapped(b, "      ", sentence(n)+".")
 	}
 }
 
@@ -373,7 +373,7 @@ func (t text) list(b *bytes.Buffer, heading string, all []string) {
 	fmt.Fprintf(b, "      %s\n", t.faint(heading))
 	shown := limited(t, all)
 	for _, s := range shown {
-		rows := lines(s, 8, 10)
+		rows := t.lines(s, 8, 10)
 		for i, line := range rows {
 			fmt.Fprintln(b, strings.Repeat(" ", 8+2*min(i, 1))+line)
 		}

@@ -21,7 +21,7 @@ func TestLines(t *testing.T) {
 		"latin": {"letters", 7}, "wide": {"文字列", 6}, "combining": {"e\u0301e\u0301e\u0301", 3},
 	} {
 		word := tc.word
-		got := lines(strings.Repeat(word+" ", 100), 17, 10)
+		got := text{}.lines(strings.Repeat(word+" ", 100), 17, 10)
 		if strings.Join(got, " ") != strings.TrimSpace(strings.Repeat(word+" ", 100)) {
 			t.Errorf("%s: words were lost: %q", name, got)
 		}

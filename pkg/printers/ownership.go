@@ -16,7 +16,7 @@ func (t text) ownership(b *bytes.Buffer, d *report.Ownership) {
 			b.WriteByte('\n')
 		}
 		fmt.Fprintln(b, t.bold(printable(o.Key().String())))
-		wrapped(b, "  ", sentence(o.Verdict)+".")
+		t.wrapped(b, "  ", sentence(o.Verdict)+".")
 		t.owner(b, o.Owner)
 		for _, c := range o.DesiredBy {
 			role := "the owner"
@@ -28,8 +28,8 @@ func (t text) ownership(b *bytes.Buffer, d *report.Ownership) {
 		t.fact(b, "controlled by", o.Controller)
 		for _, m := range o.Metadata {
 			fmt.Fprintf(b, "  %s %s=%q\n", t.faint(fmt.Sprintf("%-10s", printable(m.Field))), printable(m.Key), printable(m.Value))
-			wrapped(b, "             ", m.Means)
-			wrapped(b, "             ", m.Who)
+			t.wrapped(b, "             ", m.Means)
+			t.wrapped(b, "             ", m.Who)
 		}
 		if len(o.Metadata) == 0 {
 			fmt.Fprintf(b, "  %s\n", t.faint("no ownership metadata"))

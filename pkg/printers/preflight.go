@@ -46,7 +46,7 @@ func (t text) rollout(b *bytes.Buffer, r report.Rollout) {
 	name := strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
 	fmt.Fprintf(b, "%s  %s\n", t.bold("bundle deployment "+printable(name)), t.colour(verdictColours[r.Verdict], verdictWord(r.Verdict)))
 	if line := rolloutLine(r); line != "" {
-		wrapped(b, "  ", line)
+		t.wrapped(b, "  ", line)
 	}
 	for items := range chunks(r.Items, func(x, y report.PreflightItem) bool { return x.Rule == y.Rule && x.Severity == y.Severity }) {
 		t.ruleGroup(b, items)
@@ -85,7 +85,7 @@ func (t text) ruleGroup(b *bytes.Buffer, items []report.PreflightItem) {
 	for i, item := range shown {
 		before := len("  warning   ") + span(item.Rule)
 		fmt.Fprintf(b, "  %s %s  %s\n", t.colour(severityColours[item.Severity], fmt.Sprintf("%-7s", item.Severity)), printable(item.Rule),
-			strings.Join(lines(item.Message, before, len(inset)), "\n"+inset))
+			strings.Join(t.lines(item.Message, before, len(inset)), "\n"+inset))
 		t.overwrites(b, item.Overwrites)
 		again := func(later report.PreflightItem) bool { return later.Remediation == item.Remediation }
 		if item.Remediation != "" && !slices.ContainsFunc(shown[i+1:], again) {

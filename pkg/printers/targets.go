@@ -42,7 +42,7 @@ func (t text) targets(b *bytes.Buffer, d *report.Targets) error {
 func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 	fmt.Fprintf(b, "%s %s\n", t.bold("bundle "+printable(x.Namespace+"/"+x.Name)), t.faint(printable(x.Mode)))
 	if x.Error != "" {
-		wrapped(b, "  ", sentence(x.Error)+".")
+		t.wrapped(b, "  ", sentence(x.Error)+".")
 	}
 	for i, target := range x.Targets {
 		kind := "target"
@@ -53,10 +53,10 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 		if target.DoNotDeploy {
 			does = "doNotDeploy for "
 		}
-		wrapped(b, "  ", fmt.Sprintf("%d. %s %s: %s%s", i+1, kind, target.Name, does, target.Selects))
+		t.wrapped(b, "  ", fmt.Sprintf("%d. %s %s: %s%s", i+1, kind, target.Name, does, target.Selects))
 	}
 	for _, r := range x.Restrictions {
-		wrapped(b, "  ", "restricted to "+r)
+		t.wrapped(b, "  ", "restricted to "+r)
 	}
 	s := x.Summary
 	fmt.Fprintf(b, "  %s\n\n", printable(fmt.Sprintf("%s: %d expected, %d excluded, %d blocked, %d unknown", plural(len(x.Clusters), "cluster"), s.Expected, s.Excluded, s.Blocked, s.Unknown)))
@@ -88,9 +88,9 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 			continue // the table says everything
 		}
 		fmt.Fprintln(b, t.bold(printable(c.Cluster)))
-		wrapped(b, "  ", sentence(c.Message)+".")
+		t.wrapped(b, "  ", sentence(c.Message)+".")
 		for _, change := range limited(t, c.Changes) {
-			wrapped(b, "  ", sentence(change)+".")
+			t.wrapped(b, "  ", sentence(change)+".")
 		}
 	}
 	return nil

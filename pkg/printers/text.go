@@ -231,11 +231,6 @@ func (t text) filled(words []string, first, rest int) []string {
 	return out
 }
 
-// wrapped and lines wrap text for printers that do not use the width of the terminal.
-func wrapped(b *bytes.Buffer, indent, s string) { text{}.wrapped(b, indent, s) }
-
-func lines(s string, first, rest int) []string { return text{}.lines(s, first, rest) }
-
 // span is the width of a text in columns. Characters of ambiguous width are narrow in every locale: the same report gives the same bytes.
 func span(s string) int { return twwidth.WidthWithOptions(s, twwidth.Options{}) }
 

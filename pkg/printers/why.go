@@ -43,7 +43,7 @@ func (t text) why(b *bytes.Buffer, w *report.Why) {
 var stateColours = map[report.State]string{report.Ready: green, report.NotReady: red, report.Unknown: yellow}
 
 func (t text) whyObject(b *bytes.Buffer, o *report.WhyObject, takenAt string) {
-	for _, line := range lines(o.Answer, 0, 0) {
+	for _, line := range t.lines(o.Answer, 0, 0) {
 		fmt.Fprintln(b, t.colour(stateColours[o.State], line))
 	}
 	about := strings.ToLower(o.Kind) + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
@@ -53,7 +53,7 @@ func (t text) whyObject(b *bytes.Buffer, o *report.WhyObject, takenAt string) {
 			about += " as of " + r.AsOf
 		}
 	}
-	for _, line := range lines(about, 2, 2) {
+	for _, line := range t.lines(about, 2, 2) {
 		fmt.Fprintln(b, "  "+t.faint(line))
 	}
 	shown := limited(t, o.Causes)
@@ -71,7 +71,7 @@ func (t text) whyObject(b *bytes.Buffer, o *report.WhyObject, takenAt string) {
 	}
 	for _, n := range limited(t, o.Notes) {
 		b.WriteByte('\n')
-		wrapped(b, "", sentence(n)+".")
+		t.wrapped(b, "", sentence(n)+".")
 	}
 }
 
@@ -97,7 +97,7 @@ func (t text) cause(b *bytes.Buffer, o *report.WhyObject, c *report.WhyCause, ta
 	if c.State == report.Unknown {
 		title += " (not known)"
 	}
-	for _, line := range lines(title, 0, 0) {
+	for _, line := range t.lines(title, 0, 0) {
 		fmt.Fprintln(b, t.bold(line))
 	}
 	for i, s := range c.Steps {
@@ -128,7 +128,7 @@ func (t text) step(b *bytes.Buffer, n int, s *report.WhyStep, first string) {
 	case s.AsOf != "":
 		when = " (as of " + s.AsOf + ")"
 	}
-	fmt.Fprintf(b, "  %d. %s\n", n, strings.Join(lines(who+": "+s.Message+when, len(inset), len(inset)), "\n"+inset))
+	fmt.Fprintf(b, "  %d. %s\n", n, strings.Join(t.lines(who+": "+s.Message+when, len(inset), len(inset)), "\n"+inset))
 	details := slices.Clone(s.Evidence)
 	if len(s.Resources) > 1 {
 		others := s.Resources[1:]
@@ -150,7 +150,7 @@ func (t text) step(b *bytes.Buffer, n int, s *report.WhyStep, first string) {
 		details = append(details, "unavailable or not updated: "+strings.Join(shown, ", "))
 	}
 	for _, d := range details {
-		for _, line := range lines(d, len(inset), len(inset)) {
+		for _, line := range t.lines(d, len(inset), len(inset)) {
 			fmt.Fprintln(b, inset+t.faint(line))
 		}
 	}

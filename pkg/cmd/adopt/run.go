@@ -166,7 +166,7 @@ func (s *session) print(ctx context.Context, kind string) error {
 	for _, i := range s.items {
 		d.Objects = append(d.Objects, i.AdoptedObject)
 	}
-	return s.show.Print(ctx, s.Streams.Out, printers.Adoption(d.Redacted(s.secrets), printers.Options{Colour: s.format.Coloured(s.Streams.Out),
+	return s.show.Print(ctx, s.Streams.Out, printers.Adoption(d.Redacted(s.secrets), printers.Options{Colour: s.format.Coloured(s.Streams.Out), Width: s.format.Width(s.Streams.Out),
 		Diff: s.diff, PrintRole: s.Commands().PrintRole, Undo: s.Command("adopt") + " --undo"}))
 }
 

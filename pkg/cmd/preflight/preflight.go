@@ -111,7 +111,7 @@ func (o *options) Run(ctx context.Context) error {
 		return err
 	}
 	result := o.predict(found)
-	document := printers.Preflight(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole})
+	document := printers.Preflight(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole})
 	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (o *Options) Setup(c *cobra.Command, v verb.Options, namespaceUsage string)
 func (o *Options) Complete() error {
 	var err error
 	o.printer, err = o.print.ToPrinter()
-	o.Document.Colour = o.print.Coloured(o.Streams.Out)
+	o.Document.Colour, o.Document.Width = o.print.Coloured(o.Streams.Out), o.print.Width(o.Streams.Out)
 	o.Document.PrintRole = o.Commands().PrintRole
 	return err
 }
