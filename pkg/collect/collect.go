@@ -5,7 +5,6 @@
 package collect
 
 import (
-	"cmp"
 	"context"
 	"strconv"
 	"sync"
@@ -39,12 +38,13 @@ type Reader struct {
 func Open(ctx context.Context, src source.Source, secrets *Secrets, report func(Progress)) (*Reader, error) {
 	r := &Reader{Source: src, Secrets: secrets}
 	r.progress.report = report
-	var described, listed error
-	var kinds sync.WaitGroup
-	kinds.Go(func() { r.Kinds, listed = src.Kinds(ctx) })
-	r.Description, described = src.Describe(ctx)
-	kinds.Wait()
-	return r, cmp.Or(described, listed) // if both failed, the first error has the reason
+	var err error
+	// The first request is alone: it may run a credential plugin, which may ask the user.
+	if r.Description, err = src.Describe(ctx); err != nil {
+		return nil, err
+	}
+	r.Kinds, err = src.Kinds(ctx)
+	return r, err
 }
 
 // Secrets collects the values that must not be shown. It is safe for concurrent use.
