@@ -20,6 +20,7 @@ func TestPartialPermissions(t *testing.T) {
 	const (
 		searching = unsearched + ": not readable"
 		ofRecords = "listing release records (Secrets)"
+		leftOver  = "listing the namespaces of clusters: Forbidden"
 		about     = "bundledeployment.fleet.cattle.io " + clusterNamespace
 	)
 	for name, test := range map[string]struct {
@@ -32,7 +33,7 @@ func TestPartialPermissions(t *testing.T) {
 				Status:      3,
 				Deployments: map[string]string{"guestbook": "Unknown Forbidden", "elsewhere": "Unknown Forbidden"},
 				Findings:    []string{"FD607 " + about + "/elsewhere", "FD607 " + about + "/guestbook"},
-				Gaps:        []string{ofRecords + ": Forbidden", searching},
+				Gaps:        []string{ofRecords + ": Forbidden", leftOver, searching},
 			},
 		},
 		"in one namespace": {
@@ -41,7 +42,7 @@ func TestPartialPermissions(t *testing.T) {
 				Status:      1,
 				Deployments: map[string]string{"guestbook": "Ready", "elsewhere": "Unknown Forbidden"},
 				Findings:    []string{"FD607 " + about + "/elsewhere"},
-				Gaps:        []string{ofRecords + ": Forbidden", "reading ConfigMap objects: Forbidden", "reading Service objects: Forbidden", searching},
+				Gaps:        []string{ofRecords + ": Forbidden", leftOver, "reading ConfigMap objects: Forbidden", "reading Service objects: Forbidden", searching},
 			},
 		},
 		"records everywhere and objects in one namespace": {
@@ -51,7 +52,7 @@ func TestPartialPermissions(t *testing.T) {
 				Deployments: map[string]string{"guestbook": "Ready", "elsewhere": "Unknown"},
 				Objects:     map[string]string{"configmap elsewhere/theme": "Unknown Forbidden"},
 				Findings:    []string{"FD607 " + about + "/elsewhere"},
-				Gaps: []string{"reading ConfigMap objects: Forbidden", "reading ConfigMap objects in namespace elsewhere: Forbidden",
+				Gaps: []string{leftOver, "reading ConfigMap objects: Forbidden", "reading ConfigMap objects in namespace elsewhere: Forbidden",
 					"reading Service objects: Forbidden", searching},
 			},
 		},
@@ -60,7 +61,7 @@ func TestPartialPermissions(t *testing.T) {
 			want: outcome{
 				Deployments: map[string]string{"guestbook": "Unknown", "elsewhere": "Ready"},
 				Objects:     map[string]string{"service apps/frontend": "Unknown Forbidden"},
-				Gaps:        []string{"reading Service objects: Forbidden", "reading Service objects in namespace apps: Forbidden", searching},
+				Gaps:        []string{leftOver, "reading Service objects: Forbidden", "reading Service objects in namespace apps: Forbidden", searching},
 			},
 		},
 		"without Fleet's objects": { // the rest is what a downstream cluster has
