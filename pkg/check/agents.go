@@ -47,3 +47,27 @@ func onCluster(a evaluate.Agent) Finding {
 	c := a.Cluster
 	return Finding{Object: Ref(state.ClusterKind, c.Namespace, c.Name), Cluster: key(c), AsOf: c.Status.Agent.LastSeen}
 }
+
+// agentOf returns the agent of the cluster with a namespace of BundleDeployments; known is false without such a Cluster.
+func (in *Input) agentOf(namespace string) (a evaluate.Agent, known bool) {
+	if in.agentOfNamespace == nil {
+		in.agentOfNamespace = map[string]evaluate.Agent{}
+		for _, a := range in.Agents() {
+			if ns := a.Cluster.Status.Namespace; ns != "" {
+				in.agentOfNamespace[ns] = a
+			}
+		}
+	}
+	a, known = in.agentOfNamespace[namespace]
+	return a, known
+}
+
+// silentAfter is the age of the last heartbeat from which an agent is silent if its interval was not read: three times the default interval.
+const silentAfter = 3 * agentconfig.DefaultInterval
+
+// IsSilent reports whether an agent is silent: its heartbeat is stale or, if its interval was not read, older than three default intervals, or it has
+// never reported after it was imported.
+func IsSilent(a evaluate.Agent) bool {
+	h := a.Heartbeat
+	return a.Silent || h.State == agentconfig.Stale || h.State == agentconfig.Alive && h.Interval == 0 && h.Age > silentAfter
+}

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -53,14 +51,10 @@ type Blocker struct {
 	Record release.Name
 }
 
-// silentAfter is how old a heartbeat must be before the agent counts as silent: three times the default interval.
-const silentAfter = 45 * time.Minute
-
 // blockers finds the blockers of bundle deployments.
 type blockers struct {
 	in           *Input
 	dependencies *Dependencies
-	agents       map[string]evaluate.Agent   // by the namespace of the BundleDeployments of their Cluster
 	bundles      map[string]*v1alpha1.Bundle // by "namespace/name"
 }
 
@@ -81,14 +75,9 @@ func (c *blockers) values(d *resolve.BundleDeployment) (why string, since time.T
 // Blockers returns a function that follows a bundle deployment to the root cause for which it is not applied. It returns nothing if it is applied, or if
 // the data does not show the cause.
 func (in *Input) Blockers() func(*resolve.BundleDeployment) []Blocker {
-	c := blockers{in: in, dependencies: NewDependencies(in.Desired), agents: map[string]evaluate.Agent{}, bundles: map[string]*v1alpha1.Bundle{}}
+	c := blockers{in: in, dependencies: NewDependencies(in.Desired), bundles: map[string]*v1alpha1.Bundle{}}
 	for _, b := range in.Desired.Bundles {
 		c.bundles[b.Namespace+"/"+b.Name] = b
-	}
-	for _, a := range in.Agents() {
-		if ns := a.Cluster.Status.Namespace; ns != "" {
-			c.agents[ns] = a
-		}
 	}
 	return func(d *resolve.BundleDeployment) []Blocker { return c.of(d, map[string]bool{}) }
 }
@@ -130,7 +119,7 @@ func (c *blockers) of(d *resolve.BundleDeployment, seen map[string]bool) []Block
 	case spec.OffSchedule:
 		return one(BlockerSchedule, time.Time{}, "it is outside of the schedule of its cluster")
 	}
-	if a, known := c.agents[d.Namespace]; known && IsSilent(a) {
+	if a, known := c.in.agentOf(d.Namespace); known && IsSilent(a) {
 		return one(BlockerAgent, a.Heartbeat.LastSeen, "the agent of its cluster has not reported")
 	}
 	if why, since := c.values(d); why != "" {
@@ -159,13 +148,6 @@ func (c *blockers) of(d *resolve.BundleDeployment, seen map[string]bool) []Block
 }
 
 const installRefused = "its installation was refused; its condition Installed has the error"
-
-// IsSilent reports whether an agent is silent: its heartbeat is stale or, if its interval was not read, older than three default intervals, or it has
-// never reported after it was imported.
-func IsSilent(a evaluate.Agent) bool {
-	h := a.Heartbeat
-	return a.Silent || h.State == agentconfig.Stale || h.State == agentconfig.Alive && h.Interval == 0 && h.Age > silentAfter
-}
 
 // dependency returns the chain from a bundle deployment to the first blocker among its dependencies; nil if nothing shows one.
 func (c *blockers) dependency(d *resolve.BundleDeployment, seen map[string]bool) []Blocker {

@@ -43,8 +43,6 @@ func ofBug(b *fleet.Bug, who, tag string) explanation {
 }
 
 const (
-	// silence is the time after which an agent without a heartbeat is stale: three intervals of 15 minutes.
-	silence = 45 * time.Minute
 	// settled is the time after which a difference is no lag: many times the delays of seconds that Fleet has (docs/fleet-behavior.md, 4.4).
 	settled = 5 * time.Minute
 )
@@ -63,6 +61,16 @@ func (in *Input) longAgo(t time.Time, d time.Duration) bool {
 	return !t.IsZero() && !in.Now().IsZero() && in.Now().Sub(t) > d
 }
 
+// live reports whether the objects of a cluster are those of a live one.
+func (in *Input) live(c *resolve.Cluster) bool {
+	for _, other := range in.Clusters {
+		if other.On == c {
+			return other.Source.Live()
+		}
+	}
+	return in.Source.Live()
+}
+
 // readAt returns the time for which the objects of a cluster and those of the management cluster are known: the earlier one of two captures.
 func (in *Input) readAt(c *resolve.Cluster) time.Time {
 	for _, other := range in.Clusters {
@@ -75,10 +83,17 @@ func (in *Input) readAt(c *resolve.Cluster) time.Time {
 
 // silent reports whether the agent of a cluster has not reported for a long time. It is false if that is not known.
 func (in *Input) silent(c *v1alpha1.Cluster) bool {
-	return c != nil && in.longAgo(parsed(c.Status.Agent.LastSeen), silence)
+	if c == nil {
+		return false
+	}
+	a, known := in.agentOf(c.Status.Namespace)
+	return known && IsSilent(a)
 }
 
 func silentWords(c *v1alpha1.Cluster) explanation {
+	if c.Status.Agent.LastSeen == "" {
+		return explanation{StaleAgent, "the agent has never reported since it was imported"}
+	}
 	return explanation{StaleAgent, "the agent has not reported since " + c.Status.Agent.LastSeen}
 }
 

@@ -5,10 +5,8 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
@@ -26,12 +24,13 @@ type Input struct {
 	Commands        Commands
 	ClusterCommands map[*resolve.Cluster]Commands
 
-	targeting *targets // computed when a check needs it
-	// views, clusters, repos and gitRepos are computed when a check first needs them.
-	views    map[*evaluate.BundleDeployment]*view
-	clusters map[string]*v1alpha1.Cluster // by the namespace of its bundle deployments
-	repos    map[[2]string]bool           // the GitRepos and HelmOps, by kind and "namespace/name"
-	gitRepos map[string]*v1alpha1.GitRepo // by "namespace/name"
+	// What follows is computed when a check first needs it.
+	targeting        *targets
+	views            map[*evaluate.BundleDeployment]*view
+	clusters         map[string]*v1alpha1.Cluster // by the namespace of its bundle deployments
+	repos            map[[2]string]bool           // the GitRepos and HelmOps, by kind and "namespace/name"
+	gitRepos         map[string]*v1alpha1.GitRepo // by "namespace/name"
+	agentOfNamespace map[string]evaluate.Agent    // by the namespace of the BundleDeployments of their Cluster
 }
 
 // on returns the commands for objects on a cluster. They are those of the management cluster if the cluster is not read.
@@ -118,11 +117,15 @@ type Check struct {
 
 // Catalogue lists the checks in the order of their codes.
 func Catalogue() []Check {
-	all := []Check{
-		missing, unowned, contested, modified, orphaned, abandoned, notReady, idMismatch, copiedHash, expiredJob, clusterCounts, groupCounts, truncated, frozen, willReimport, agentStale, agentNeverSeen, scopeUnproven, releaseRecord, leftoverRelease, unread, secretInStatus, leftover, absent, orphan, noRepo, noTargets, targetError, valuesPending, valuesMissing, valuesMismatch, bundleValues, valuesLeftover, copyMissing, willUninstall, contentMissing, stuckDeletion, repoNotFollowed, namespaceMeta, notCorrected, comparePatch, largeBundle, hazard, notApplied, deploymentCounts, bundleSummary, repoResources, repoClusters, contradiction,
+	return []Check{
+		missing, unowned, contested, modified, orphaned, abandoned, notReady, idMismatch, copiedHash, namespaceMeta, expiredJob,
+		deploymentCounts, bundleSummary, repoResources, repoClusters, clusterCounts, groupCounts, truncated, frozen, contradiction,
+		leftover, absent, orphan, noRepo, noTargets, targetError,
+		valuesPending, valuesMissing, valuesMismatch, bundleValues, valuesLeftover, copyMissing,
+		willReimport, agentStale, agentNeverSeen, scopeUnproven,
+		contentMissing, releaseRecord, stuckDeletion, notApplied, repoNotFollowed, leftoverRelease, unread, willUninstall, notCorrected,
+		secretInStatus, comparePatch, largeBundle, hazard,
 	}
-	slices.SortFunc(all, func(a, b Check) int { return cmp.Compare(a.Code, b.Code) })
-	return all
 }
 
 // Run runs every check and returns the findings of all.

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -20,7 +21,7 @@ func TestCommandsOfOtherCluster(t *testing.T) {
 	pending := release.Name{Namespace: "web", Name: "guestbook", Revision: 2}
 	d.RecordProblems = []resolve.RecordProblem{{Record: pending, Status: "pending-upgrade", Detail: "revision 2 is pending", Since: now.Add(-time.Hour)}}
 	agent := release.Name{Namespace: "cattle-fleet-system", Name: "fleet-agent-web", Revision: 1}
-	d.On = resolveWithAgent(t, "v0.11.0")
+	d.On = resolveWithAgent("v0.11.0")
 	d.On.State.Latest = map[string]*state.Record{"cattle-fleet-system/fleet-agent-web": {Record: release.Record{Name: agent, Status: release.StatusFailed}}}
 	in := inputOf(d, evaluate.Ready)
 	in.Source.TakenAt = now
@@ -42,20 +43,29 @@ func TestCommandsOfOtherCluster(t *testing.T) {
 	}
 }
 
-// TestPendingRecordInUse checks that a finding suggests to delete a pending record only if no agent can be at work on it.
+// TestPendingRecordInUse checks that a finding suggests to delete a pending record only if no agent can be at work on it, and that a live cluster has no
+// finding about one on which an agent is at work.
 func TestPendingRecordInUse(t *testing.T) {
 	for _, tc := range []struct {
-		since  time.Time
-		delete bool
-	}{{now.Add(-time.Hour), true}, {now.Add(-time.Minute), false}, {time.Time{}, false}} {
+		since    time.Time
+		origin   source.Origin
+		findings int
+		delete   bool
+	}{
+		{now.Add(-time.Hour), source.OriginCluster, 1, true},
+		{now.Add(-time.Minute), source.OriginCluster, 0, false},
+		{time.Time{}, source.OriginCluster, 1, false},
+		{now.Add(-time.Hour), source.OriginSnapshot, 1, true},
+		{now.Add(-time.Minute), source.OriginSnapshot, 1, false},
+	} {
 		d := deployment()
-		d.On = resolveWithAgent(t, "v0.12.4")
+		d.On = resolveWithAgent("v0.12.4")
 		d.RecordProblems = []resolve.RecordProblem{{Record: release.Name{Namespace: "web", Name: "guestbook", Revision: 2}, Status: "pending-upgrade", Since: tc.since}}
 		in := inputOf(d, evaluate.Ready)
-		in.Source.TakenAt = now
+		in.Source.TakenAt, in.Source.Origin = now, tc.origin
 		got := findings(releaseRecord, in)
-		if len(got) != 1 || strings.Contains(got[0].Remediation, "delete") != tc.delete {
-			t.Errorf("since %s: %+v", tc.since, got)
+		if len(got) != tc.findings || len(got) == 1 && strings.Contains(got[0].Remediation, "delete") != tc.delete {
+			t.Errorf("%s, since %s: %+v", tc.origin, tc.since, got)
 		}
 	}
 }

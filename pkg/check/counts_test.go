@@ -65,6 +65,7 @@ var counted = map[evaluate.State]evaluate.Counts{
 
 // input evaluates the world.
 func (w *world) input() *Input {
+	w.d.On = resolveWithAgent(w.agent)
 	in := inputOf(w.d, evaluate.Ready)
 	for i := range w.objects {
 		o := w.objects[i]
@@ -73,7 +74,6 @@ func (w *world) input() *Input {
 		w.d.Objects = append(w.d.Objects, o)
 		w.d.Counts = w.d.Counts.Plus(counted[o.State])
 	}
-	w.d.On.State.Workloads = map[string]state.Workload{"": {Version: w.agent}}
 	f := in.Desired.Fleet
 	f.Clusters, f.Bundles, f.GitRepos, f.ControllerVersion = slices.Concat(w.clusters, []*v1alpha1.Cluster{w.cluster}), []*v1alpha1.Bundle{w.bundle}, []*v1alpha1.GitRepo{w.repo}, w.controller
 	f.BundleDeployments = []*v1alpha1.BundleDeployment{w.d.BD}

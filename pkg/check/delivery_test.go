@@ -47,7 +47,7 @@ func TestWillUninstallScope(t *testing.T) {
 		if tc.expects {
 			x.Expects = d.BD
 		}
-		d.On = resolveWithAgent(t, "v0.16.1")
+		d.On = resolveWithAgent("v0.16.1")
 		d.On.Removals = []*resolve.Removal{x}
 		d.On.Leftovers = []*state.Record{x.Record}
 		in := inputOf(d, evaluate.Ready)
@@ -83,9 +83,9 @@ func TestBlocksHelm(t *testing.T) {
 	} {
 		d := deployment()
 		d.Agent = "cattle-fleet-system"
-		d.On = resolveWithAgent(t, tc.agent)
+		d.On = resolveWithAgent(tc.agent)
 		problem := resolve.RecordProblem{Record: release.Name{Namespace: "web", Name: "a", Revision: tc.revision}, Status: tc.status, Since: time.Unix(0, 0), Predecessor: tc.revision == 2}
-		if got := (&Input{}).blocksHelm(d.BundleDeployment, problem); got != tc.want {
+		if got := (&Input{Result: &evaluate.Result{}}).blocksHelm(d.BundleDeployment, problem); got != tc.want {
 			t.Errorf("%s, revision %d, agent %s: %v, want %v", tc.status, tc.revision, tc.agent, got, tc.want)
 		}
 	}
@@ -113,8 +113,7 @@ func TestFailedCorrections(t *testing.T) {
 }
 
 // resolveWithAgent returns a cluster with an agent of a version that deploys the BundleDeployments in cluster-one.
-func resolveWithAgent(t *testing.T, tag string) *resolve.Cluster {
-	t.Helper()
+func resolveWithAgent(tag string) *resolve.Cluster {
 	f := &state.Fleet{BundleDeployments: []*v1alpha1.BundleDeployment{deployment().BD}}
 	c := &state.Cluster{AgentSecrets: map[string]string{"cattle-fleet-system": "cluster-one"}, Workloads: map[string]state.Workload{"cattle-fleet-system": {Version: tag}}}
 	d, _ := resolve.Resolve(resolve.Input{Fleet: f, Clusters: []*state.Cluster{c}})

@@ -3,7 +3,6 @@
 package check
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -23,14 +22,10 @@ func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
 	return f, ok
 }
 
-// summaryMessage begins the message of the condition Ready of a Bundle that was processed (docs/fleet-behavior.md, 5.5).
-var summaryMessage = regexp.MustCompile(`^[A-Za-z]+\(\d+\) \[`)
-
-// Failed reports whether the controller could not process a Bundle. The reason Error alone does not prove it: it may be left over. The message of the
-// condition may quote values, and is not returned.
+// Failed reports whether the controller could not process a Bundle.
 func Failed(b *v1alpha1.Bundle) bool {
-	message, failed := bundleError(b)
-	return failed && !summaryMessage.MatchString(message)
+	_, failed := bundleError(b)
+	return failed
 }
 
 // Observed reports whether the controller has processed the present spec of a Bundle.

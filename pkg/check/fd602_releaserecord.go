@@ -22,13 +22,16 @@ var releaseRecord = Check{
 	Code: "FD602", Name: "ReleaseRecord", Severity: Error,
 	Title: "the release record is pending, failed, pruned or damaged",
 	Explain: "Fleet's desired objects are the manifest in one revision of the Helm release. If that revision was deleted, Fleet treats the bundle as empty and reports " +
-		"it as ready. At a pending revision, Helm was interrupted; a failed revision was not applied completely. The next deploy replaces a failed revision. At a pending one, the agent rolls " +
+		"it as ready. At a pending revision, Helm was interrupted, unless it is younger than five minutes: on a live cluster such a revision is not reported; a failed revision was not applied completely. The next deploy replaces a failed revision. At a pending one, the agent rolls " +
 		"back to the revision before it, and deploys again. If there is none, Helm refuses every deploy before Fleet 0.13.10, and from 0.14.0 to 0.14.3: then delete the record, if no agent is at work on " +
 		"it; later agents resolve that too. A correction of drift that fails adds a failed revision, until the deployed one is no longer recorded. Fleet's own releases (fleet, fleet-crd, fleet-agent) are checked too: while one of them is pending or failed, " +
 		"parts of Fleet may have another version than the rest.",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			for _, t := range d.RecordProblems {
+				if in.inProgress(d.BundleDeployment, t) {
+					continue
+				}
 				f := onDeployment(d, "%s", t.Detail)
 				if name := "release " + t.Record.Release(); !strings.Contains(t.Detail, name) {
 					f.Message = name + ": " + t.Detail
@@ -75,11 +78,17 @@ func failedCorrections(d *evaluate.BundleDeployment) bool {
 // blocksHelm reports whether a pending revision makes Helm refuse every deploy, and the agent does not resolve that by itself
 // (docs/fleet-behavior.md, 1.7).
 func (in *Input) blocksHelm(d *resolve.BundleDeployment, t resolve.RecordProblem) bool {
-	if !strings.HasPrefix(t.Status, "pending-") || d.On == nil || t.Predecessor {
+	if !strings.HasPrefix(t.Status, "pending-") || d.On == nil || t.Predecessor || in.inProgress(d, t) {
 		return false
 	}
 	agent, known := fleet.ParseVersion(d.On.AgentVersion(d.Namespace))
 	return known && (agent.Before(13, 10) || agent.Minor == 14 && agent.Before(14, 4))
+}
+
+// inProgress reports whether a live cluster has a pending revision that is so young that it is that of a deploy in progress. In a capture it can as
+// well be one that was interrupted, and nobody can read it again.
+func (in *Input) inProgress(d *resolve.BundleDeployment, t resolve.RecordProblem) bool {
+	return strings.HasPrefix(t.Status, "pending-") && in.live(d.On) && !t.Since.IsZero() && !in.longAgo(t.Since, settled)
 }
 
 // fleetsReleases reports the releases of Fleet itself that are pending or failed. They are installed by Rancher or with Helm, and have no bundle.

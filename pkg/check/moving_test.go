@@ -129,7 +129,7 @@ func TestCapturesOfDifferentTimes(t *testing.T) {
 	}
 	for deployed, want := range map[time.Time]int{now.Add(-time.Hour): 1, now.Add(time.Hour): 0} {
 		w := newWorld()
-		w.d.On = resolveWithAgent(t, "v0.16.1")
+		w.d.On = resolveWithAgent("v0.16.1")
 		in := w.input()
 		w.d.On.State.Captured = true
 		w.d.On.Removals = []*resolve.Removal{{Record: &state.Record{Record: release.Record{BundleID: "gone", Deployed: deployed}}, Confirmed: true}}

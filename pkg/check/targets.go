@@ -3,6 +3,7 @@
 package check
 
 import (
+	"regexp"
 	"strings"
 	"time"
 
@@ -90,11 +91,14 @@ func observed(b *v1alpha1.Bundle) bool {
 	return b.Status.ObservedGeneration > 0 && b.Status.ObservedGeneration >= b.Generation
 }
 
-// bundleError returns the message of the condition Ready of a Bundle that the controller could not process; ok is false without an error. The message may
-// quote values.
+// summaryMessage begins the message of the condition Ready of a Bundle that was processed (docs/fleet-behavior.md, 5.5).
+var summaryMessage = regexp.MustCompile(`^[A-Za-z]+\(\d+\) \[`)
+
+// bundleError returns the message of the condition Ready of a Bundle that the controller could not process; ok is false without an error. The reason Error
+// alone does not prove one: it may be left over. The message may quote values.
 func bundleError(b *v1alpha1.Bundle) (message string, ok bool) {
 	for _, c := range b.Status.Conditions {
-		if c.Type == "Ready" && c.Status != "True" && (c.Reason == "Error" || strings.Contains(c.Message, "targeting error")) {
+		if c.Type == "Ready" && c.Status != "True" && (c.Reason == "Error" && !summaryMessage.MatchString(c.Message) || strings.Contains(c.Message, "targeting error")) {
 			return c.Message, true
 		}
 	}

@@ -47,6 +47,9 @@ type Description struct {
 	Gaps              []Gap    // data that could not be read when the source was opened
 }
 
+// Live reports whether the source is a cluster, which can be read again.
+func (d Description) Live() bool { return d.Origin == OriginCluster }
+
 // Gap is data that could not be read, and the effect on the result.
 type Gap struct {
 	// Cluster is the name of the cluster; empty for the source itself.
