@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,12 +38,16 @@ func TestRecords(t *testing.T) {
 			contains: []string{"revision 1"},
 		},
 		"a newer one is pending": {
-			change:   func(b *bundle) { b.writeRecord(2, "pending-upgrade") },
+			change:   func(b *bundle) { b.writeRecord(2, "pending-upgrade", time.Hour) },
 			want:     outcome{Deployments: map[string]string{"guestbook": "Ready"}, Findings: []string{finding}},
 			contains: []string{"revision 2 is pending-upgrade"},
 		},
+		"a newer one is being deployed": {
+			change: func(b *bundle) { b.writeRecord(2, "pending-upgrade", 0) },
+			want:   outcome{Deployments: map[string]string{"guestbook": "Ready"}},
+		},
 		"a newer one failed": {
-			change:   func(b *bundle) { b.writeRecord(2, "failed") },
+			change:   func(b *bundle) { b.writeRecord(2, "failed", 0) },
 			want:     outcome{Deployments: map[string]string{"guestbook": "Ready"}, Findings: []string{finding}},
 			contains: []string{"revision 2 is failed"},
 		},
@@ -63,12 +68,12 @@ func TestRecords(t *testing.T) {
 			f := newFleet(t, shared)
 			b := f.deploy("guestbook", guestbook)
 			test.change(b)
-			if test.want.Status == 0 {
+			if test.want.Status == 0 && len(test.want.Findings) > 0 {
 				test.want.Status = 1
 			}
 			r := f.audit()
 			expect(t, r, test.want)
-			if !t.Failed() {
+			if !t.Failed() && len(test.contains) > 0 {
 				expectContains(t, "the finding", r.report.Findings[0].Message, test.contains...)
 			}
 		})
@@ -120,9 +125,9 @@ func TestSecretValuesHidden(t *testing.T) {
 	}
 }
 
-// writeRecord copies the record of revision 1 to another revision with another status, as an interrupted Helm
+// writeRecord copies the record of revision 1 to another revision with another status and age, as an interrupted Helm
 // leaves it.
-func (b *bundle) writeRecord(revision int, status string) {
+func (b *bundle) writeRecord(revision int, status string, age time.Duration) {
 	b.t.Helper()
 	data, _, err := unstructured.NestedString(b.get(b.record(1)).Object, "data", "release")
 	if err != nil {
@@ -133,9 +138,11 @@ func (b *bundle) writeRecord(revision int, status string) {
 		b.t.Fatalf("unpacking a record: %v", err)
 	}
 	record["version"] = revision
-	if err := unstructured.SetNestedField(record, status, "info", "status"); err != nil {
-		b.t.Fatal(err)
+	info, ok := record["info"].(map[string]any)
+	if !ok {
+		b.t.Fatalf("the record has no info: %v", record["info"])
 	}
+	info["status"], info["last_deployed"] = status, time.Now().Add(-age).Format(time.RFC3339)
 	packed, err := pack(record)
 	if err != nil {
 		b.t.Fatalf("packing a record: %v", err)

@@ -80,7 +80,7 @@ func TestWebhookLateRecord(t *testing.T) {
 	h := f.serveWebhook("default")
 	h.awaitObjects(3)
 	record := withoutServerFields(f.get(b.record(1)))
-	b.writeRecord(2, "pending-upgrade")
+	b.writeRecord(2, "pending-upgrade", 0)
 	pending := withoutServerFields(f.get(b.record(2)))
 	f.removeRecords(b)
 	h.awaitObjects(0)
