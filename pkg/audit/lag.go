@@ -22,6 +22,11 @@ func lagReadings(kind string) int {
 	return 1
 }
 
+// updatedByHeartbeat reports whether the numbers of a kind follow a heartbeat of the agent, for which nobody waits.
+func updatedByHeartbeat(kind string) bool {
+	return kind == state.ClusterKind || kind == state.ClusterGroup
+}
+
 // settleLag removes the findings about wrong numbers that Fleet is about to correct: those of which an object changes while it is observed. Numbers
 // that are wrong because of something that lasts are not read again. A snapshot cannot be read again.
 func (a *Audit) settleLag(ctx context.Context, r *collect.Reader) error {
@@ -29,16 +34,17 @@ func (a *Audit) settleLag(ctx context.Context, r *collect.Reader) error {
 		return nil
 	}
 	for reading := 1; ; reading++ {
-		refs := map[object.Ref]bool{}
+		refs, soon := map[object.Ref]bool{}, false
 		for _, f := range a.Findings {
 			if reading > lagReadings(f.Object.Kind) {
 				continue
 			}
 			for _, ref := range f.Compares {
 				refs[ref] = true
+				soon = soon || !updatedByHeartbeat(f.Object.Kind)
 			}
 		}
-		if len(refs) == 0 {
+		if !soon {
 			return nil
 		}
 		if err := a.options.pause(ctx); err != nil {

@@ -13,7 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
 // rolling is a cluster on which some of Fleet's objects change during each pause.
@@ -108,5 +110,22 @@ func TestLagPauseEnds(t *testing.T) {
 	pause := func(context.Context) error { return context.Canceled }
 	if _, err := audit.Run(t.Context(), src, audit.Options{Pause: pause}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestHeartbeatLag checks that nobody waits for numbers that only the next heartbeat of an agent corrects.
+func TestHeartbeatLag(t *testing.T) {
+	s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/sick"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := &rolling{faulty: faulty{Source: s}}
+	result, err := audit.Run(t.Context(), src, audit.Options{Pause: src.pause})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reported := slices.ContainsFunc(result.Findings, func(f check.Finding) bool { return f.Code == "FD205" && f.Cause == check.Lag })
+	if !reported || src.pauses > 0 {
+		t.Errorf("FD205 is reported: %t, after %d pauses", reported, src.pauses)
 	}
 }
