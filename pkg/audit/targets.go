@@ -178,7 +178,7 @@ func kindOf(t *targeting.Target) string {
 }
 
 func selected(r targeting.Result) string {
-	s := "target " + r.Target.String() + " selects the cluster"
+	s := r.Target.Title() + " selects the cluster"
 	if r.Group != "" {
 		s += " in group " + r.Group
 	}
@@ -213,7 +213,7 @@ func changes(b *targeting.Bundle, r targeting.Result) []string {
 	case targeting.NoMatch, targeting.CustomizationOnly:
 		for _, t := range b.Targets {
 			if unmet := b.Unmet(t, r.Cluster); len(unmet) > 0 && !t.Customization {
-				out = append(out, fmt.Sprintf("target %s would match if %s", t, conditions(unmet)))
+				out = append(out, fmt.Sprintf("%s would match if %s", t.Title(), conditions(unmet)))
 			}
 		}
 	}

@@ -88,7 +88,7 @@ func (in *Input) absent(b *v1alpha1.Bundle, r targeting.Result) Finding {
 		Remediation: in.Commands.targetsCommand(b),
 		DependsOn:   append(related(b, r.Cluster.Cluster), Ref(state.BundleDeployment, r.Cluster.Status.Namespace, b.Name)),
 	}
-	f.Evidence = []string{"target " + r.Target.String() + " matches the cluster"}
+	f.Evidence = []string{r.Target.Title() + " matches the cluster"}
 	if n := b.Status.Summary.DesiredReady; n > 0 {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("the status of the bundle counts %s", count(n, "target")))
 	}

@@ -45,15 +45,18 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 		t.wrapped(b, "  ", sentence(x.Error)+".")
 	}
 	for i, target := range x.Targets {
-		kind := "target"
-		if target.Customization {
-			kind = "customization"
+		title := "target " + target.Name
+		switch {
+		case strings.HasPrefix(target.Name, "targets["): // it has no name: this is its place in the list
+			title = target.Name
+		case target.Customization:
+			title = "customization " + target.Name
 		}
 		does := ""
 		if target.DoNotDeploy {
 			does = "doNotDeploy for "
 		}
-		t.wrapped(b, "  ", fmt.Sprintf("%d. %s %s: %s%s", i+1, kind, target.Name, does, target.Selects))
+		t.wrapped(b, "  ", fmt.Sprintf("%d. %s: %s%s", i+1, title, does, target.Selects))
 	}
 	for _, r := range x.Restrictions {
 		t.wrapped(b, "  ", "restricted to "+r)

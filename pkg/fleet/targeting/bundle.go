@@ -59,6 +59,14 @@ func (t *Target) String() string {
 	return fmt.Sprintf("targets[%d]", t.Index)
 }
 
+// Title names the target in a sentence: "target prod", or "the target at targets[0]" if it has no name.
+func (t *Target) Title() string {
+	if t.Name != "" {
+		return "target " + t.Name
+	}
+	return "the target at " + t.String()
+}
+
 // Result is the outcome for one bundle and one cluster.
 type Result struct {
 	Cluster *Cluster
