@@ -56,9 +56,9 @@ func parsed(text string) time.Time {
 	return t
 }
 
-// longAgo reports whether a known time is more than d before the data was read.
-func (in *Input) longAgo(t time.Time, d time.Duration) bool {
-	return !t.IsZero() && !in.Now().IsZero() && in.Now().Sub(t) > d
+// longAgo reports whether a known time is so long before the data was read that nothing can still be on its way.
+func (in *Input) longAgo(t time.Time) bool {
+	return !t.IsZero() && !in.Now().IsZero() && in.Now().Sub(t) > settled
 }
 
 // live reports whether the objects of a cluster are those of a live one.
@@ -192,7 +192,7 @@ func (in *Input) oldDrift(d *evaluate.BundleDeployment, cluster *v1alpha1.Cluste
 		}
 	}
 	t, seen := parsed(at), parsed(cluster.Status.Agent.LastSeen)
-	return at, in.longAgo(t, settled) && seen.Sub(t) > settled
+	return at, in.longAgo(t) && seen.Sub(t) > settled
 }
 
 // agentVersion is the image tag of the agent of a bundle deployment; empty if it is not known.

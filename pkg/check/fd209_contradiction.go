@@ -100,7 +100,7 @@ func (in *Input) failingBundles() map[[2]string]*v1alpha1.Bundle {
 	for _, b := range in.Desired.Bundles {
 		c := conditionOf(b.Status.Conditions, "Ready")
 		repo, ok := repoOf(b)
-		if ok && out[repo] == nil && c.Status == "False" && b.DeletionTimestamp == nil && in.longAgo(parsed(c.LastUpdateTime), settled) {
+		if ok && out[repo] == nil && c.Status == "False" && b.DeletionTimestamp == nil && in.longAgo(parsed(c.LastUpdateTime)) {
 			out[repo] = b
 		}
 	}

@@ -46,7 +46,7 @@ var releaseRecord = Check{
 				case in.blocksHelm(d.BundleDeployment, t):
 					f.Evidence = append(f.Evidence, "Helm refuses to deploy the release while this revision is pending")
 					f.Remediation = in.on(d.On).Kubectl + inNamespace(t.Record.Namespace) + " delete secret " + shellescape.Quote(t.Record.SecretName())
-					if !in.longAgo(t.Since, settled) {
+					if !in.longAgo(t.Since) {
 						f.Evidence = append(f.Evidence, "an agent may still be at work on it: deleting the record would interrupt it")
 						f.Remediation = in.on(d.On).Helm + inNamespace(t.Record.Namespace) + " history " + shellescape.Quote(t.Record.Name)
 					}
@@ -88,7 +88,7 @@ func (in *Input) blocksHelm(d *resolve.BundleDeployment, t resolve.RecordProblem
 // inProgress reports whether a live cluster has a pending revision that is so young that it is that of a deploy in progress. In a capture it can as
 // well be one that was interrupted, and nobody can read it again.
 func (in *Input) inProgress(d *resolve.BundleDeployment, t resolve.RecordProblem) bool {
-	return strings.HasPrefix(t.Status, "pending-") && in.live(d.On) && !t.Since.IsZero() && !in.longAgo(t.Since, settled)
+	return strings.HasPrefix(t.Status, "pending-") && in.live(d.On) && !t.Since.IsZero() && !in.longAgo(t.Since)
 }
 
 // fleetsReleases reports the releases of Fleet itself that are pending or failed. They are installed by Rancher or with Helm, and have no bundle.

@@ -31,7 +31,7 @@ func (in *Input) lasting(d *evaluate.BundleDeployment, x *view) []lasting {
 	case c.Status == "False" && (s == fleet.NotReady || s == fleet.Modified):
 		out.since, out.triggers = c.LastUpdateTime, s == fleet.NotReady
 	}
-	if !in.longAgo(parsed(out.since), settled) {
+	if !in.longAgo(parsed(out.since)) {
 		return nil
 	}
 	return []lasting{out}

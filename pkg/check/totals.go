@@ -73,7 +73,7 @@ func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
 // deletion that does not end (FD603) does not change the totals.
 func (in *Input) beingDeleted(o v1alpha1.Object) bool {
 	at := o.GetDeletionTimestamp()
-	return at != nil && !in.longAgo(at.Time, settled)
+	return at != nil && !in.longAgo(at.Time)
 }
 
 // number is one number of the status of an aggregate.
@@ -210,8 +210,8 @@ func (in *Input) whyTotal(t totals, wrong []number) explanation {
 		return silentWords(t.cluster)
 	}
 	// A deleted bundle deployment leaves no time behind. Without one, ready deployments show when they last changed.
-	if p.quiet && len(p.actual) > 0 && n.reported.desired <= n.actual.desired && in.longAgo(parsed(p.newest), settled) &&
-		(t.Kind != state.ClusterKind || parsed(t.recomputed).Sub(parsed(p.newest)) > settled && in.longAgo(parsed(t.recomputed), settled)) {
+	if p.quiet && len(p.actual) > 0 && n.reported.desired <= n.actual.desired && in.longAgo(parsed(p.newest)) &&
+		(t.Kind != state.ClusterKind || parsed(t.recomputed).Sub(parsed(p.newest)) > settled && in.longAgo(parsed(t.recomputed))) {
 		return explanation{Unexplained, "its deployments have not changed since " + p.newest}
 	}
 	if l, ok := t.lasting(n); ok {
