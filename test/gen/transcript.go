@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -31,27 +32,37 @@ func agentsPage() ([]byte, error) {
 
 // agentsTranscript is the output of agents for a case. A test compares it with the page.
 func agentsTranscript(root string) ([]byte, error) {
-	var head map[string]any
-	c, err := cases.Read(filepath.Join(root, "test", "testdata", "cases", "agents-mixed.yaml"), &head)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Complete(nil); err != nil {
-		return nil, err
-	}
-	in, err := c.Stream()
-	if err != nil {
-		return nil, err
-	}
-	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-	streams.In = in
 	const findings = 1
-	if status := cmd.Main(context.Background(), []string{"kubectl-fleetdoctor", "agents", "--snapshot", "-"}, environment.Environment{Streams: streams}); status != findings {
-		return nil, fmt.Errorf("agents: status %d: %s", status, errOut)
+	out, err := printed(filepath.Join(root, "test", "testdata", "cases", "agents-mixed.yaml"), findings, "agents")
+	if err != nil {
+		return nil, err
 	}
 	var b bytes.Buffer
 	b.WriteString("\n## Transcript\n\nA management cluster with Fleet 0.12. Every kubeconfig Secret has its own URL and CA, so every restart of the controller imports these agents " +
 		"again. An upgrade ends that; only the agent with a raised generation is imported in any case. The cluster `edge-1` registered itself.\n\n")
-	fmt.Fprintf(&b, "```\n$ kubectl fleetdoctor agents --snapshot dump.tgz\n%s```\n", strings.Replace(out.String(), "snapshot -", "snapshot dump.tgz", 1))
+	fmt.Fprintf(&b, "```\n$ kubectl fleetdoctor agents --snapshot dump.tgz\n%s```\n", strings.Replace(out, "snapshot -", "snapshot dump.tgz", 1))
 	return b.Bytes(), nil
+}
+
+// printed returns what a verb prints for a case, which it reads from standard input. It returns an error if the exit status is another one.
+func printed(file string, want int, args ...string) (string, error) {
+	var head map[string]any
+	c, err := cases.Read(file, &head)
+	if err != nil {
+		return "", err
+	}
+	if err := c.Complete(nil); err != nil {
+		return "", err
+	}
+	in, err := c.Stream()
+	if err != nil {
+		return "", err
+	}
+	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+	streams.In = in
+	command := slices.Concat([]string{"kubectl-fleetdoctor"}, args, []string{"--snapshot", "-"})
+	if status := cmd.Main(context.Background(), command, environment.Environment{Streams: streams}); status != want {
+		return "", fmt.Errorf("%s: status %d: %s", strings.Join(args, " "), status, errOut)
+	}
+	return out.String(), nil
 }

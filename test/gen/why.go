@@ -4,17 +4,11 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
 
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	environment "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/why"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
 // whyPage is the page of the verb why with the kinds of steps and a transcript.
@@ -44,25 +38,12 @@ func whyTranscript(root string) ([]byte, error) {
 		{"The rollout of `shop` allows one unavailable cluster, and one is:", "bundle/shop"},
 		{"The same for one cluster:", "cluster/edge-2"},
 	} {
-		var head map[string]any
-		c, err := cases.Read(filepath.Join(root, "test", "testdata", "why", "management.yaml"), &head)
-		if err != nil {
-			return nil, err
-		}
-		if err := c.Complete(nil); err != nil {
-			return nil, err
-		}
-		in, err := c.Stream()
-		if err != nil {
-			return nil, err
-		}
-		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-		streams.In = in
 		const notReady = 1
-		if status := cmd.Main(context.Background(), []string{"kubectl-fleetdoctor", "why", step.args, "--snapshot", "-"}, environment.Environment{Streams: streams}); status != notReady {
-			return nil, fmt.Errorf("why %s: status %d: %s", step.args, status, errOut)
+		out, err := printed(filepath.Join(root, "test", "testdata", "why", "management.yaml"), notReady, "why", step.args)
+		if err != nil {
+			return nil, err
 		}
-		shown := strings.NewReplacer("snapshot -", "snapshot dump.tgz", "kubectl-fleetdoctor", "kubectl fleetdoctor").Replace(out.String())
+		shown := strings.NewReplacer("snapshot -", "snapshot dump.tgz", "kubectl-fleetdoctor", "kubectl fleetdoctor").Replace(out)
 		fmt.Fprintf(&b, "%s\n\n```\n$ kubectl fleetdoctor why %s --snapshot dump.tgz\n%s```\n\n", step.text, step.args, shown)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
