@@ -108,7 +108,7 @@ func (c readCluster) named(gaps []source.Gap) []source.Gap {
 	return gaps
 }
 
-// server returns the server that makes dry runs, nil if there is none.
+// server returns the server that makes dry runs, nil without one.
 func (c readCluster) server(o Options) collect.Server {
 	if c.Name == "" {
 		return o.Server

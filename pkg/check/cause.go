@@ -47,7 +47,7 @@ const (
 	settled = 5 * time.Minute
 )
 
-// parsed returns a time of a status; zero if there is none.
+// parsed returns a time of a status; zero without one.
 func parsed(text string) time.Time {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {

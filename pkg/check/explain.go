@@ -101,7 +101,7 @@ func (in *Input) ClusterIn(namespace string) *v1alpha1.Cluster {
 	return in.targets().clusters[namespace]
 }
 
-// BundleDeployment returns the BundleDeployment of a key ("namespace/name"); nil if there is none.
+// BundleDeployment returns the BundleDeployment of a key ("namespace/name"); nil if it does not exist.
 func (in *Input) BundleDeployment(key string) *v1alpha1.BundleDeployment {
 	return in.targets().names[key]
 }

@@ -190,7 +190,7 @@ func (in *Input) namespace(e *evaluator, name, message string, deleted map[*reso
 	return out
 }
 
-// DeletedNamespace is the Namespace with workloads that is deleted on the management cluster; empty if there is none.
+// DeletedNamespace is the Namespace with workloads that is deleted on the management cluster; empty if none is deleted.
 func DeletedNamespace(desired *resolve.DesiredState, t *Target) string {
 	if t.Kind == state.ClusterKind {
 		return ""

@@ -70,7 +70,7 @@ type WhyCause struct {
 type WhyDeployment struct {
 	Bundle  string `json:"bundle,omitempty"`  // "namespace/name"
 	Cluster string `json:"cluster,omitempty"` // "namespace/name"
-	// BundleDeployment is "namespace/name"; empty if there is none.
+	// BundleDeployment is "namespace/name"; empty without one.
 	BundleDeployment string `json:"bundleDeployment,omitempty"`
 }
 

@@ -171,7 +171,7 @@ func kubeconfigClient(kubeconfig []byte) (*rest.Config, error) {
 	return config, input.HideCredentials(config)
 }
 
-// refusedUser returns the field of a user that runs a program or reads a file; empty if there is none.
+// refusedUser returns the field of a user that runs a program or reads a file; empty without such a field.
 func refusedUser(user *clientcmdapi.AuthInfo) string {
 	switch {
 	case user.Exec != nil:

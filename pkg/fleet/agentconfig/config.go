@@ -38,7 +38,7 @@ type Config struct {
 // CA is a CA bundle: its hash and what its first certificate states.
 type CA struct {
 	Hash string
-	// Subject and NotAfter are those of the first certificate, empty if there is none. Certificates is the number of certificates.
+	// Subject and NotAfter are those of the first certificate, empty without a certificate. Certificates is the number of certificates.
 	Subject      string
 	NotAfter     time.Time
 	Certificates int

@@ -19,7 +19,7 @@ type Condition struct {
 	Requires string
 	// Label is the label that the requirement is about; empty for a name.
 	Label string
-	// Has is the present name, or the present value of the label; Set is false if there is none.
+	// Has is the present name, or the present value of the label; Set is false without one.
 	Has string
 	Set bool
 	// Group is the group whose labels were compared; empty if the cluster is in no group.

@@ -63,5 +63,5 @@ type AgentRecord struct {
 	Conditions []Condition `json:"conditions,omitempty"`
 }
 
-// LastChange is the newest time that is recorded in the conditions of a Cluster; empty if there is none.
+// LastChange is the newest time that is recorded in the conditions of a Cluster; empty without a recorded time.
 func (r *AgentRecord) LastChange() string { return newest(r.Conditions) }

@@ -23,7 +23,7 @@ type RepoDeletion struct {
 	DeleteNamespace bool   `json:"deleteNamespace,omitempty"`
 }
 
-// Deletes returns the Namespace of the management cluster that is deleted with the object; empty if there is none.
+// Deletes returns the Namespace of the management cluster that is deleted with the object; empty if none is deleted.
 func (d RepoDeletion) Deletes() string {
 	ns := d.TargetNamespace
 	switch ns {
