@@ -27,13 +27,9 @@ func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Aud
 	for _, d := range r.Deployments {
 		out.BundleDeployments = append(out.BundleDeployments, newBundleDeployment(d))
 	}
-	all := make([]Finding, 0, len(findings))
-	for _, f := range findings {
-		all = append(all, Finding{Code: f.Code, Severity: Severity(f.Severity), Title: f.Title, Object: f.Object, Cluster: f.Cluster,
-			BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence, Remediation: f.Remediation, AsOf: f.AsOf, Cause: f.Cause})
-	}
-	out.Findings = all
+	out.Findings = newFindings(findings, r.Deployments)
 	out.sort()
+	identify(out.Findings)
 	if len(r.Clusters) > 0 {
 		out.Source.Clusters = ClusterSources(r.Clusters)
 		out.Findings = merged(out.Findings, bundles(r.Deployments))

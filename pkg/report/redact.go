@@ -48,7 +48,7 @@ func (a *Audit) Names(add func(...string)) {
 	}
 	for _, f := range a.Findings {
 		names(f.Object, add)
-		add(f.Cluster, f.BundleDeployment)
+		add(f.Cluster, f.BundleDeployment, f.Bundle, f.GitRepo, f.HelmOp)
 		add(f.Clusters...)
 	}
 }

@@ -244,8 +244,20 @@ const (
 	Info    Severity = "info"
 )
 
+// Remedy is one way to proceed after a finding. It has a text, a command, or both.
+type Remedy struct {
+	// Text is a sentence: what to do if there is no command, otherwise the effect of the command.
+	Text string `json:"text,omitempty"`
+	// Command is a command line for a shell. It does not depend on how the program was called.
+	Command string `json:"command,omitempty"`
+	// URL is the address of a page that explains the finding.
+	URL string `json:"url,omitempty"`
+}
+
 // Finding is one problem, or one piece of information.
 type Finding struct {
+	// ID identifies the finding in every report of the same cluster: it depends on the code, the object, the bundle deployment and the cluster only.
+	ID       string     `json:"id"`
 	Code     string     `json:"code"`
 	Severity Severity   `json:"severity"`
 	Title    string     `json:"title"`
@@ -255,10 +267,16 @@ type Finding struct {
 	Clusters []string `json:"clusters,omitempty"`
 	// BundleDeployment is "namespace/name" of the bundle deployment that the finding is about; empty if it is about none.
 	BundleDeployment string   `json:"bundleDeployment,omitempty"`
-	Message          string   `json:"message"`
-	Evidence         []string `json:"evidence,omitempty"`
-	Remediation      string   `json:"remediation,omitempty"`
-	AsOf             string   `json:"asOf,omitempty"`
+	// Bundle, GitRepo and HelmOp are those of the bundle deployment, or the object itself ("namespace/name"), if they are known.
+	Bundle   string   `json:"bundle,omitempty"`
+	GitRepo  string   `json:"gitRepo,omitempty"`
+	HelmOp   string   `json:"helmOp,omitempty"`
+	Message  string   `json:"message"`
+	Evidence []string `json:"evidence,omitempty"`
+	// Remedies are ways to proceed, the safest one first. Remediation is the first of them as one text: its command, or its sentence.
+	Remedies    []Remedy `json:"remedies,omitempty"`
+	Remediation string   `json:"remediation,omitempty"`
+	AsOf        string   `json:"asOf,omitempty"`
 	// Cause is why a number that Fleet reports is wrong, for findings about numbers (FD201 to FD206).
 	Cause Cause `json:"cause,omitempty" jsonschema:"enum=Lag,enum=StaleAgent,enum=Paused,enum=OffSchedule,enum=PendingRollout,enum=Truncated,enum=StickyIncompleteState,enum=LeftoverLastApplied,enum=KnownBug,enum=Unexplained"`
 }

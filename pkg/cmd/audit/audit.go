@@ -92,7 +92,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 		Flags:       in,
 		scope:       scope.New(in, engine.DesiredRelease),
 		clusters:    clusters.New(in),
-		print:       output.NewPrintFlags(),
+		print:       output.NewPrintFlags(formats()...),
 		failOn:      flags.NewEnum("warning", "none", "info", "warning", "error"),
 		serverCheck: flags.NewEnum(string(collect.CheckNever), string(collect.CheckAuto), string(collect.CheckAlways), string(collect.CheckNever)),
 	}

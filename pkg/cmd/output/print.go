@@ -35,6 +35,13 @@ type Document interface {
 	Names(w io.Writer) error
 }
 
+// Format is a format of one verb, in addition to the formats that every verb has.
+type Format struct {
+	Name string
+	// Write writes the content of a document.
+	Write func(w io.Writer, content any) error
+}
+
 // Printer writes a document in one format.
 type Printer func(io.Writer, Document) error
 
@@ -58,11 +65,12 @@ type PrintFlags struct {
 	templates *genericclioptions.KubeTemplatePrintFlags
 	colour    *flags.Enum
 	given     func(flag string) bool
+	own       []Format
 }
 
-// NewPrintFlags returns the flags with their defaults.
-func NewPrintFlags() *PrintFlags {
-	return &PrintFlags{Format: table, templates: genericclioptions.NewKubeTemplatePrintFlags(),
+// NewPrintFlags returns the flags with their defaults. own are the formats of the verb.
+func NewPrintFlags(own ...Format) *PrintFlags {
+	return &PrintFlags{own: own, Format: table, templates: genericclioptions.NewKubeTemplatePrintFlags(),
 		colour: flags.NewEnum("auto", "auto", "always", "never"), given: func(string) bool { return false }}
 }
 
@@ -81,7 +89,11 @@ func (f *PrintFlags) AddColorFlag(c *cobra.Command) { f.colour.AddTo(c, "color",
 
 // Formats lists the names of the formats, the default first. Those of templates take an argument after an equals sign, or from --template.
 func (f *PrintFlags) Formats() []string {
-	return slices.Concat([]string{table, wide, "json", "yaml", "name"}, f.templates.AllowedFormats(), []string{customColumns, customColumnsFile})
+	own := make([]string, 0, len(f.own))
+	for _, format := range f.own {
+		own = append(own, format.Name)
+	}
+	return slices.Concat([]string{table, wide, "json", "yaml", "name"}, own, f.templates.AllowedFormats(), []string{customColumns, customColumnsFile})
 }
 
 // ForPeople reports whether the output is for a person, who can answer a question, and not for a program.
@@ -122,6 +134,11 @@ func (f *PrintFlags) ToPrinter() (Printer, error) {
 		return func(w io.Writer, d Document) error { return WriteYAML(w, d.Content()) }, nil
 	case "name":
 		return func(w io.Writer, d Document) error { return d.Names(w) }, nil
+	}
+	for _, own := range f.own {
+		if own.Name == format {
+			return func(w io.Writer, d Document) error { return own.Write(w, d.Content()) }, nil
+		}
 	}
 	printer, err := f.template(format)
 	switch {

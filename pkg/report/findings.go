@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// newFindings converts findings, and adds the bundle and its GitRepo or HelmOp.
+func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeployment) []Finding {
+	of := map[string]*evaluate.BundleDeployment{}
+	for _, d := range deployments {
+		of[d.Key()] = d
+	}
+	out := make([]Finding, 0, len(findings))
+	for _, f := range findings {
+		x := Finding{Code: f.Code, Severity: Severity(f.Severity), Title: f.Title, Object: f.Object, Cluster: f.Cluster,
+			BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence, Remediation: f.Remediation, AsOf: f.AsOf, Cause: f.Cause}
+		if d := of[f.BundleDeployment]; d != nil {
+			x.Bundle, x.GitRepo, x.HelmOp = d.Bundle, d.GitRepo, d.HelmOp
+		}
+		key := f.Object.Namespace + "/" + f.Object.Name
+		switch f.Object.Kind {
+		case state.Bundle:
+			x.Bundle = key
+		case state.GitRepo:
+			x.GitRepo = key
+		case state.HelmOp:
+			x.HelmOp = key
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// identify sets the identities of sorted findings. Findings of the same code about the same object are numbered.
+func identify(findings []Finding) {
+	times := map[string]int{}
+	for i := range findings {
+		f := &findings[i]
+		sum := sha256.Sum256([]byte(strings.Join([]string{f.Cluster, f.BundleDeployment, f.Object.APIVersion, f.Object.Kind, f.Object.Namespace, f.Object.Name}, "\x00")))
+		f.ID = f.Code + "-" + hex.EncodeToString(sum[:5])
+		if times[f.ID]++; times[f.ID] > 1 {
+			f.ID = fmt.Sprintf("%s-%d", f.ID, times[f.ID])
+		}
+	}
+}
