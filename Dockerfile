@@ -11,7 +11,7 @@ COPY . .
 ARG VERSION=dev
 ARG TARGETOS
 ARG TARGETARCH
-# As in `make dist`, the binary needs no C library: the final image has none.
+# As in a release, the binary needs no C library: the final image has none.
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false \
     -ldflags "-X github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd.version=$VERSION" \
     -o /out/kubectl-fleetdoctor ./cmd/kubectl-fleetdoctor

@@ -9,10 +9,10 @@ MODULE     := github.com/fleetdoctor/kubectl-fleetdoctor
 VERSION    ?= $(or $(if $(wildcard .git),$(shell git describe --tags --always --dirty 2>/dev/null)),dev)
 # -ldflags sets the version. -buildvcs would fail in a checkout that another user owns.
 BUILDFLAGS := -trimpath -buildvcs=false -ldflags '-X $(MODULE)/pkg/cmd.version=$(VERSION)'
-# The platforms of a release. krew.yaml must name the same platforms; test/krew_test.go compares them.
-PLATFORMS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 # The linters are pinned in a separate module, so that their dependencies never enter go.mod.
 TOOL       := $(GO) tool -modfile=test/tools/go.mod
+# The programs that build a release, in another module for the same reason.
+RELEASE    := $(GO) tool -modfile=test/release/go.mod
 # kube-apiserver, etcd and kubectl for the tests. If KUBEBUILDER_ASSETS is set, the tests use that directory. Otherwise
 # the three are built once into the user's cache, at the version in K8S (1.32 or 1.34) or, if K8S is not set, in
 # test/apiserver/go.mod. The build runs before the tests: it shows its progress, and no test times out because of it.
@@ -29,7 +29,7 @@ FLEET_N    ?= 50
 FUZZTIME   ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-short test-e2e test-race bench bench-adopt bench-fleet bench-webhook fuzz generate format format-check lint vuln verify dist clean
+.PHONY: help build demo test test-short test-e2e test-race bench bench-adopt bench-fleet bench-webhook fuzz generate format format-check lint lint-workflows vuln verify release release-check clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ format-check: ## Fail if `make format` would change a file
 lint: ## Run golangci-lint, pinned in test/tools
 	$(TOOL) golangci-lint run ./...
 
+lint-workflows: ## Check the workflows of GitHub Actions
+	$(GO) tool -modfile=test/actionlint/go.mod actionlint
+
 # govulncheck exits with 3 if it found a vulnerability and with 1 if it could not run. Only status 1 may be ignored.
 vuln: ## Look for known vulnerabilities; passes if the database cannot be reached
 	@output=$$($(TOOL) govulncheck ./... 2>&1); status=$$?; \
@@ -105,16 +108,19 @@ verify: ## Generate, check format, lint, test with the race detector, then requi
 	@changes=$$(git status --porcelain) || exit 1; \
 	if [ -n "$$changes" ]; then echo "verify: the tree is not clean, commit or undo:" >&2; echo "$$changes" >&2; exit 1; fi
 
-dist: ## Build the release archives that krew.yaml names, in bin/dist
-	@rm -rf bin/dist && mkdir -p bin/dist
-	@set -e; for platform in $(PLATFORMS); do \
-		os=$${platform%/*}; arch=$${platform#*/}; suffix=; if [ $$os = windows ]; then suffix=.exe; fi; \
-		name=kubectl-fleetdoctor_$(VERSION)_$${os}_$$arch; stage=bin/dist/$$name; \
-		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build $(BUILDFLAGS) -o $$stage/kubectl-fleetdoctor$$suffix $(MAIN); \
-		cp LICENSE $$stage/; \
-		tar -C $$stage -czf $$stage.tar.gz kubectl-fleetdoctor$$suffix LICENSE; \
-		rm -r $$stage; echo $$stage.tar.gz; \
-	done
+# The time of every file is that of the commit. Only the release workflow can sign; it sets RELEASE_ARGS to --skip=publish, which also requires that the
+# tag is on this commit and that the tree is clean.
+RELEASE_ARGS ?= --snapshot --skip=sign
+release: ## Build archives, checksums, SBOMs, the image and the krew manifest in dist/ (VERSION=v1.2.3)
+	VERSION=$(VERSION) $(RELEASE) goreleaser release --clean $(RELEASE_ARGS)
+	$(GO) run -C test/release ./image -version $(VERSION) -created $$(git log -1 --format=%ct) -archives ../../dist -o ../../dist/image > dist/image.digest
+	$(GO) run ./test/krew -version $(VERSION) -checksums dist/checksums.txt krew.yaml > dist/fleetdoctor.yaml
 
-clean: ## Remove bin
-	rm -rf bin
+release-check: ## Build the release twice and compare every byte
+	$(MAKE) --no-print-directory release && rm -rf bin/first && mkdir -p bin && mv dist bin/first
+	$(MAKE) --no-print-directory release
+	@for f in $$(cd dist && find . -type f \( -name 'kubectl-fleetdoctor_*' -o -name checksums.txt -o -name fleetdoctor.yaml -o -path './image/*' -o -name image.digest \)); do \
+		cmp "bin/first/$$f" "dist/$$f" || exit 1; done; echo "release-check: the two builds have the same bytes"
+
+clean: ## Remove bin and dist
+	rm -rf bin dist

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package test
+package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"regexp"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"text/template"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,21 +37,42 @@ func TestKrewManifest(t *testing.T) {
 	}
 }
 
-// TestKrewPlatforms checks that the manifest has the platforms and archive names that `make dist` builds.
+// TestKrewPlatforms checks that the manifest has the platforms and archive names that .goreleaser.yaml builds.
 func TestKrewPlatforms(t *testing.T) {
-	makefile, err := os.ReadFile("../Makefile")
+	text, err := os.ReadFile("../../.goreleaser.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := regexp.MustCompile(`(?m)^PLATFORMS\s*:=\s*(.+)$`).FindSubmatch(makefile)
-	if line == nil {
-		t.Fatal("Makefile: no PLATFORMS")
+	var config struct {
+		Builds []struct {
+			GOOS, GOARCH []string
+		}
+		Archives []struct {
+			NameTemplate    string `json:"name_template"`
+			Formats         []string
+			FormatOverrides []struct {
+				GOOS    string
+				Formats []string
+			} `json:"format_overrides"`
+		}
+	}
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
 	}
 	const releases = "https://github.com/fleetdoctor/kubectl-fleetdoctor/releases/download/"
+	archive := config.Archives[0]
 	var want []string
-	for _, system := range strings.Fields(string(line[1])) {
-		name := strings.ReplaceAll(system, "/", "_")
-		want = append(want, fmt.Sprintf("%s %s%s/kubectl-fleetdoctor_%s_%s.tar.gz", system, releases, sampleTag, sampleTag, name))
+	for _, goos := range config.Builds[0].GOOS {
+		format := archive.Formats[0]
+		for _, o := range archive.FormatOverrides {
+			if o.GOOS == goos {
+				format = o.Formats[0]
+			}
+		}
+		for _, goarch := range config.Builds[0].GOARCH {
+			name := strings.NewReplacer("{{ .Env.VERSION }}", sampleTag, "{{ .Os }}", goos, "{{ .Arch }}", goarch).Replace(archive.NameTemplate)
+			want = append(want, fmt.Sprintf("%s/%s %s%s/%s.%s", goos, goarch, releases, sampleTag, name, format))
+		}
 	}
 	var got []string
 	for _, platform := range renderKrew(t, sampleTag).Spec.Platforms {
@@ -62,7 +81,7 @@ func TestKrewPlatforms(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("archives of `make dist` and of krew.yaml differ (-want +got):\n%s", diff)
+		t.Errorf("archives of .goreleaser.yaml and of krew.yaml differ (-want +got):\n%s", diff)
 	}
 }
 
@@ -147,34 +166,32 @@ func TestKrewRulesRefuse(t *testing.T) {
 	}
 }
 
-// renderKrew fills krew.yaml for a tag, with the same digest for every archive. addURIAndSha writes the same text
-// as in krew-release-bot, including the fixed indent of the second line.
+// renderKrew fills krew.yaml for a tag, with the same digest for every archive.
 func renderKrew(t *testing.T, tag string) krewPlugin {
 	t.Helper()
-	values := map[string]string{"TagName": tag}
-	functions := template.FuncMap{"addURIAndSha": func(uri, tag string) (string, error) {
-		inner, err := template.New("uri").Parse(uri)
-		if err != nil {
-			return "", err
-		}
-		var out bytes.Buffer
-		if err := inner.Execute(&out, map[string]string{"TagName": tag}); err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("uri: %s\n    sha256: %s", &out, sampleDigest), nil
-	}}
-	tmpl, err := template.New("krew.yaml").Option("missingkey=error").Funcs(functions).ParseFiles("../krew.yaml")
+	text, err := os.ReadFile("../../krew.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	if err := tmpl.Execute(&out, values); err != nil {
+	filled, err := fill(string(text), tag, func(string) (string, error) { return sampleDigest, nil })
+	if err != nil {
 		t.Fatal(err)
 	}
 	// Strict: krew ignores unknown fields silently.
 	var plugin krewPlugin
-	if err := yaml.UnmarshalStrict(out.Bytes(), &plugin); err != nil {
-		t.Fatalf("krew.yaml, filled for %s: %v\n%s", tag, err, &out)
+	if err := yaml.UnmarshalStrict(filled, &plugin); err != nil {
+		t.Fatalf("krew.yaml, filled for %s: %v\n%s", tag, err, filled)
 	}
 	return plugin
+}
+
+// TestFillNamesAMissingArchive checks that an archive without a digest is an error: a manifest with an empty one would be submitted.
+func TestFillNamesAMissingArchive(t *testing.T) {
+	checksums := filepath.Join(t.TempDir(), "checksums.txt")
+	if err := os.WriteFile(checksums, []byte(sampleDigest+"  kubectl-fleetdoctor_v1.2.3_linux_amd64.tar.gz\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run("../../krew.yaml", sampleTag, checksums); err == nil || !strings.Contains(err.Error(), "kubectl-fleetdoctor_v1.2.3_linux_arm64.tar.gz") {
+		t.Errorf("error %v", err)
+	}
 }
