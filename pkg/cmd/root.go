@@ -4,6 +4,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,10 +106,10 @@ func message(err error) string {
 
 var lineBegin = regexp.MustCompile(`\n(\S)`)
 
-// New returns the root command, and sets the name and the version of the environment, and its clock if there is none. arg0 is the name by which the
+// New returns the root command, and sets the name of the environment, and its version and clock if they are not set. arg0 is the name by which the
 // program was called.
 func New(arg0 string, env verb.Environment) *cobra.Command {
-	env.Name, env.Version = calledAs(arg0, os.Getenv("PATH")), version
+	env.Name, env.Version = calledAs(arg0, os.Getenv("PATH")), cmp.Or(env.Version, version)
 	if env.Now == nil {
 		env.Now = time.Now
 	}
@@ -118,7 +119,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 		Long: "fleetdoctor compares the objects on a cluster with what the bundles of Rancher Fleet specify, object\n" +
 			"by object and field by field. It reports objects that are missing, modified, unowned or orphaned,\n" +
 			"beside the status that Fleet reports.",
-		Version:           version,
+		Version:           env.Version,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: env.Name},
 		SilenceErrors:     true,
 		SilenceUsage:      true,

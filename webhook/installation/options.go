@@ -5,10 +5,12 @@ package installation
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -38,11 +40,23 @@ type Options struct {
 	Replicas          int
 }
 
-// The values of the manifests.
-const (
-	Image    = "fleetdoctor/kubectl-fleetdoctor:dev"
-	Replicas = 2
-)
+// Replicas is the number of replicas in the manifests.
+const Replicas = 2
+
+// repository is the name of the image in the manifests, which has the tag dev.
+const repository = "fleetdoctor/kubectl-fleetdoctor"
+
+// described is the end of a version that git describe makes of a commit without a tag, or of a changed tree.
+var described = regexp.MustCompile(`(-[0-9]+-g[0-9a-f]+)?(-dirty)?$`)
+
+// ImageOf returns the image of a version of the program; ok is false if no release has that version, and so no image exists.
+func ImageOf(version string) (image string, ok bool) {
+	number, tagged := strings.CutPrefix(version, "v")
+	if _, err := semver.StrictNewVersion(number); !tagged || err != nil || described.FindString(version) != "" {
+		return "", false
+	}
+	return repository + ":" + strings.ReplaceAll(version, "+", "_"), true // a tag cannot contain a plus sign
+}
 
 // OptionsOf reads the options of an installation from its Deployment and its configurations. Each may be nil. It is the
 // inverse of Render.

@@ -73,7 +73,7 @@ func (f *fixture) as(t *testing.T, kubeconfig string, args ...string) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	status := cmd.Main(t.Context(), slices.Concat([]string{"kubectl-fleetdoctor", "webhook"}, args, []string{"--kubeconfig", kubeconfig}),
-		verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
+		verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
 	return result{status, out.String(), errOut.String()}
 }
 
@@ -266,7 +266,7 @@ func (f *fixture) uninstall(t *testing.T, namespace string) {
 	ctx := context.WithoutCancel(t.Context())
 	var errOut bytes.Buffer
 	args := []string{"kubectl-fleetdoctor", "webhook", "uninstall", "--yes", "-n", namespace, "--kubeconfig", f.kubeconfig}
-	if s := cmd.Main(ctx, args, verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &errOut}}); s != 0 {
+	if s := cmd.Main(ctx, args, verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &errOut}}); s != 0 {
 		t.Errorf("uninstalling: status %d: %s", s, &errOut)
 	}
 	if err := f.RemoveNamespace(ctx, namespace); err != nil {

@@ -78,7 +78,7 @@ func newInstall(env verb.Environment) *cobra.Command {
 	o.dryRun.AddTo(c, "dry-run", dryRunApplyUsage)
 	f.BoolVar(&o.Exact, "exact", false, exactUsage)
 	f.StringSliceVar(&o.ReleaseNamespaces, "release-namespaces", nil, "The only namespaces whose release records, and other Secrets, the webhook may read (default all)")
-	f.StringVar(&o.Image, "image", "", "Image to run (default that of the manifests)")
+	f.StringVar(&o.Image, "image", "", "Image to run (default that of this release of the program)")
 	f.IntVar(&o.Replicas, "replicas", installation.Replicas, "Number of replicas")
 	f.BoolVar(&o.wait, "wait", false, "Wait until the Deployment is available and both configurations have a caBundle")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "Time limit of --wait")
@@ -88,6 +88,9 @@ func newInstall(env verb.Environment) *cobra.Command {
 // Complete implements verb.Options.
 func (o *installOptions) Complete([]string) error {
 	o.Certificates, o.GuardDefault = installation.Certificates(o.certificates.String()), admission.GuardMode(o.guardDefault.String())
+	if !o.changed("image") {
+		o.Image, _ = installation.ImageOf(o.Version)
+	}
 	return nil
 }
 
@@ -114,6 +117,8 @@ func (o *installOptions) Validate() error {
 		return fmt.Errorf("--timeout=%s: must be more than 0", o.timeout)
 	case o.wait && o.mode() != installation.DryRunNone:
 		return errors.New("--wait and --dry-run are mutually exclusive")
+	case o.Image == "":
+		return fmt.Errorf("this is a development build (%s), and no image of it is published: set --image", o.Version)
 	}
 	return nil
 }

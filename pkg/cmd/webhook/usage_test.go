@@ -16,12 +16,15 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
+// release is the version of the program in these tests: a development build installs nothing without --image.
+const release = "v0.1.0"
+
 // offline runs a subcommand without a cluster.
 func offline(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	status := cmd.Main(t.Context(), slices.Concat([]string{"kubectl-fleetdoctor", "webhook"}, args, []string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}),
-		verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
+		verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
 	return result{status, out.String(), errOut.String()}
 }
 
@@ -61,7 +64,7 @@ func TestUsage(t *testing.T) {
 
 func TestUnknownVerb(t *testing.T) {
 	var out, errOut bytes.Buffer
-	status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "webhook", "instal"}, verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
+	status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "webhook", "instal"}, verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
 	want := "error: unknown command \"instal\"\nDid you mean \"install\"?\nSee 'kubectl-fleetdoctor webhook --help'.\n"
 	if diff := cmp.Diff(want, errOut.String()); diff != "" || status != 2 || out.Len() > 0 {
 		t.Errorf("status %d (-want +got):\n%s", status, diff)
@@ -87,6 +90,34 @@ func TestInstallOffline(t *testing.T) {
 	for _, verb := range []string{"install", "uninstall", "disable", "status", "test"} {
 		if r := offline(t, verb); r.status != 3 || r.out != "" || r.errOut == "" {
 			t.Errorf("%s, without a kubeconfig: status %d: %s%s", verb, r.status, r.out, r.errOut)
+		}
+	}
+}
+
+// TestDevelopmentBuild checks that a development build installs only an image that the user names, and a release the image of its own version.
+func TestDevelopmentBuild(t *testing.T) {
+	for _, tt := range []struct {
+		version string
+		args    []string
+		image   string // empty if the command is refused
+	}{
+		{"dev", nil, ""},
+		{"v1.2.3-4-g0123abc", nil, ""},
+		{"v1.2.3-dirty", nil, ""},
+		{"0123abc", nil, ""},
+		{"dev", []string{"--image=registry.example.com/doctor:1"}, "registry.example.com/doctor:1"},
+		{"v1.2.3", nil, "fleetdoctor/kubectl-fleetdoctor:v1.2.3"},
+		{"v1.2.3-rc.1", nil, "fleetdoctor/kubectl-fleetdoctor:v1.2.3-rc.1"},
+		{"v1.2.3", []string{"--image=registry.example.com/doctor:1"}, "registry.example.com/doctor:1"},
+	} {
+		var out, errOut bytes.Buffer
+		args := append([]string{"kubectl-fleetdoctor", "webhook", "install", "--dry-run=client", "-o", "yaml"}, tt.args...)
+		status := cmd.Main(t.Context(), args, verb.Environment{Version: tt.version, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
+		switch {
+		case tt.image == "" && (status != 2 || out.Len() > 0 || !strings.Contains(errOut.String(), "--image")):
+			t.Errorf("%s %s: status %d, want 2 and a message that names --image: %s", tt.version, tt.args, status, errOut.String())
+		case tt.image != "" && (status != 0 || !strings.Contains(out.String(), "image: "+tt.image+"\n")):
+			t.Errorf("%s %s: status %d, want image %s: %s", tt.version, tt.args, status, tt.image, errOut.String())
 		}
 	}
 }
