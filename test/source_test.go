@@ -16,7 +16,7 @@ import (
 
 // topLevel are the allowed entries at the top level of the project, except for dotfiles and entries of .gitignore.
 var topLevel = []string{
-	"CONTRIBUTING.md", "Dockerfile", "LICENSE", "Makefile", "README.md", "bin", "cmd", "docs", "go.mod", "go.sum",
+	"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "Dockerfile", "LICENSE", "Makefile", "README.md", "bin", "cmd", "dist", "docs", "go.mod", "go.sum",
 	"krew.yaml", "manifests", "pkg", "test", "webhook",
 }
 
@@ -41,7 +41,7 @@ func TestSources(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || file == "bin"):
+		case d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || file == "bin" || file == "dist"):
 			return fs.SkipDir
 		case d.IsDir() || filepath.Ext(file) != ".go":
 			return nil
