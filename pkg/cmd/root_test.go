@@ -130,6 +130,8 @@ func TestUsage(t *testing.T) {
 		{"an unknown flag of the root", []string{"--nonsense"}, []string{"--nonsense"}},
 		{"an unknown format", []string{"audit", "-o", "xml"}, []string{"--output", "table, wide, json, yaml, name"}},
 		{"an unknown severity", []string{"audit", "--fail-on", "fatal"}, []string{"--fail-on", "none, info, warning, error"}},
+		{"an unknown code", []string{"audit", "--snapshot", sick, "--code", "FD140"}, []string{"--code", `"FD140"`, "FD104"}},
+		{"an unknown severity to show", []string{"audit", "--severity", "fatal"}, []string{"--severity", "info, warning, error"}},
 		{"an unknown colour", []string{"audit", "--color=blue"}, []string{"--color", "auto, always, never"}},
 		{"an unknown server check", []string{"audit", "--server-check=maybe"}, []string{"--server-check", "auto, always, never"}},
 		{"not a boolean", []string{"audit", "--diff=perhaps"}, []string{"--diff"}},
@@ -197,6 +199,10 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", sick, "--fail-on=error"}, 1, ""},
 		{[]string{"--snapshot", sick, "--fail-on=info"}, 1, ""},
 		{[]string{"--snapshot", sick, "--fail-on=none"}, 0, ""},
+		{[]string{"--snapshot", sick, "--severity=error"}, 1, ""},
+		{[]string{"--snapshot", sick, "--code=FD104", "--fail-on=error"}, 0, ""}, // the status of what is shown
+		{[]string{"--snapshot", sick, "--code=FD108,FD111"}, 0, ""},
+		{[]string{"--snapshot", dump, "--code=FD101"}, 3, noResult}, // a filter does not hide that nothing was read
 		{[]string{"--snapshot", sick, "-l", "a=nothing-has-this"}, 3, `no bundle deployment matches: selector "a=nothing-has-this"`},
 		{[]string{"--snapshot", sick, "--status-only", "--fail-on=error"}, 1, ""}, // Secrets in the status
 		{[]string{"--snapshot", sick, "gitrepo/guestbook"}, 1, ""},

@@ -21,7 +21,7 @@ func (t text) findings(b *bytes.Buffer, a *report.Audit) {
 	folds, others := t.foldRepeated(a.Findings)
 	groups := map[bundleKey][]report.Finding{}
 	for _, f := range others {
-		if f.Severity != report.Info || t.wide {
+		if f.Severity != report.Info || t.informational(a) {
 			k := bundleKey{f.Cluster, f.BundleDeployment}
 			groups[k] = append(groups[k], f)
 		}

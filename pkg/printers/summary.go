@@ -34,13 +34,14 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 	case f.Error+f.Warning > 0:
 		results = []string{t.colour(red, plural(f.Error, "error")), t.colour(yellow, plural(f.Warning, "warning"))}
 	case all > 0 && all == unread: // nothing was evaluated
+	case a.Filter != nil && a.Filter.Hidden.Total() > 0: // they may be problems
 	case c.Unknown+unread+len(a.Gaps) > 0:
 		results = []string{t.colour(yellow, "No problems in what could be read")}
 	case all > 0:
 		results = []string{t.colour(green, "No problems found")}
 	}
 	switch n := f.Info; {
-	case n > 0 && t.wide:
+	case n > 0 && t.informational(a):
 		results = append(results, fmt.Sprintf("%d informational", n))
 	case n > 0:
 		results = append(results, fmt.Sprintf("%d informational (-o wide shows them)", n))
@@ -52,9 +53,38 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 		}
 		words = append(words, result+mark)
 	}
+	if a.Filter != nil {
+		words = append(words, t.hidden(a.Filter)...)
+	}
 	for _, line := range t.filled(words, 0, 0) {
 		fmt.Fprintln(b, line)
 	}
+}
+
+// informational reports whether informational findings are shown: in the wide table, or if the user selected findings.
+func (t text) informational(a *report.Audit) bool { return t.wide || a.Filter != nil }
+
+// hidden returns the words that count the findings which a filter leaves out.
+func (t text) hidden(f *report.Filter) []string {
+	if f.Hidden.Total() == 0 {
+		return nil
+	}
+	by, counts := "by", []string{}
+	if f.Severity != "" {
+		by += " --severity=" + string(f.Severity)
+	}
+	if len(f.Codes) > 0 {
+		by += " --code=" + strings.Join(f.Codes, ",")
+	}
+	for _, n := range []struct {
+		n    int
+		says string
+	}{{f.Hidden.Error, plural(f.Hidden.Error, "error")}, {f.Hidden.Warning, plural(f.Hidden.Warning, "warning")}, {f.Hidden.Info, fmt.Sprintf("%d informational", f.Hidden.Info)}} {
+		if n.n > 0 {
+			counts = append(counts, n.says)
+		}
+	}
+	return strings.Fields(printable(fmt.Sprintf("%s hidden %s: %s.", plural(f.Hidden.Total(), "finding"), by, strings.Join(counts, ", "))))
 }
 
 // withoutResult reports whether the objects of a deployment were not evaluated. A state such as WaitApplied comes from Fleet's status; then the

@@ -15,7 +15,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // NewAudit makes the report of a result and its findings, sorted and with totals. The same input gives the same bytes. The report contains
@@ -35,8 +34,7 @@ func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Aud
 		out.Findings = merged(out.Findings, bundles(r.Deployments))
 	}
 	codes := out.sum()
-	for kind, list := range map[string]*[]Aggregate{state.GitRepo: &out.GitRepos, state.HelmOp: &out.HelmOps, state.Bundle: &out.Bundles,
-		state.ClusterKind: &out.Clusters, state.ClusterGroup: &out.ClusterGroups} {
+	for kind, list := range out.aggregates() {
 		*list = newAggregates(r.Tree[kind], codes)
 	}
 	out.markStale(r)
@@ -263,14 +261,7 @@ func (a *Audit) sum() map[string][]string {
 	}
 	codes := map[string][]string{}
 	for _, f := range a.Findings {
-		switch f.Severity {
-		case Error:
-			a.Summary.Findings.Error++
-		case Warning:
-			a.Summary.Findings.Warning++
-		default:
-			a.Summary.Findings.Info++
-		}
+		a.Summary.Findings.add(f.Severity)
 		k := f.Object.Kind + " " + f.Object.Namespace + "/" + f.Object.Name
 		codes[k] = append(codes[k], f.Code)
 	}

@@ -5,6 +5,8 @@
 package report
 
 import (
+	"strings"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -27,6 +29,8 @@ type Audit struct {
 	Source  Source  `json:"source"`
 	Scope   Scope   `json:"scope"`
 	Summary Summary `json:"summary"`
+	// Filter is set if the user selected findings by severity or by code. The report then has only these findings.
+	Filter *Filter `json:"filter,omitempty"`
 
 	GitRepos      []Aggregate `json:"gitRepos,omitempty"`
 	HelmOps       []Aggregate `json:"helmOps,omitempty"`
@@ -87,9 +91,10 @@ type Scope struct {
 
 // Summary has the totals of the report.
 type Summary struct {
-	BundleDeployments int           `json:"bundleDeployments"`
-	Counts            Counts        `json:"counts"`
-	Findings          FindingCounts `json:"findings"`
+	BundleDeployments int    `json:"bundleDeployments"`
+	Counts            Counts `json:"counts"`
+	// Findings counts the findings that the report has. Filter counts those that it leaves out.
+	Findings FindingCounts `json:"findings"`
 }
 
 // FindingCounts counts findings by severity.
@@ -169,6 +174,9 @@ type BundleDeployment struct {
 	Reported    *Reported  `json:"reported,omitempty"`
 	Resources   []Resource `json:"resources"`
 }
+
+// Key is "namespace/name", or the name of a bundle deployment without a namespace.
+func (bd *BundleDeployment) Key() string { return strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/") }
 
 // State is the state of a resource or of a BundleDeployment.
 type State string
@@ -266,7 +274,7 @@ type Finding struct {
 	// Clusters are all clusters with the same finding about the same object of the same bundle, if there are several. Cluster is the first of them.
 	Clusters []string `json:"clusters,omitempty"`
 	// BundleDeployment is "namespace/name" of the bundle deployment that the finding is about; empty if it is about none.
-	BundleDeployment string   `json:"bundleDeployment,omitempty"`
+	BundleDeployment string `json:"bundleDeployment,omitempty"`
 	// Bundle, GitRepo and HelmOp are those of the bundle deployment, or the object itself ("namespace/name"), if they are known.
 	Bundle   string   `json:"bundle,omitempty"`
 	GitRepo  string   `json:"gitRepo,omitempty"`

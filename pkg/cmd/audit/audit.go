@@ -17,6 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/view"
 )
 
 const long = `Compare the live objects of a cluster, or of a captured snapshot, with what the bundles of
@@ -34,6 +35,10 @@ An audit only reads. Only --server-check sends server-side dry runs, which store
 the admission webhooks of the cluster.
 
 -o name prints the bundle deployments that are not ready as arguments of kubectl, one per line.
+
+--severity and --code select findings in every format. The report counts the findings that they
+hide, and the exit status is that of the findings that are shown. The findings about a bundle
+deployment without a result (FD607) are always shown. The states of objects do not change.
 
 Exit status: 0 no findings at or above --fail-on, 1 findings, 2 wrong usage, 3 the audit could
 not be completed: no Fleet found, nothing in scope, no bundle deployment with a result, or
@@ -75,6 +80,7 @@ type auditFlags struct {
 	scope    *scope.Flags
 	clusters *clusters.Flags
 	print    *output.PrintFlags
+	filter   *view.Filter
 
 	diff            bool
 	requireComplete bool
@@ -93,6 +99,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 		scope:       scope.New(in, engine.DesiredRelease),
 		clusters:    clusters.New(in),
 		print:       output.NewPrintFlags(formats()...),
+		filter:      view.NewFilter(),
 		failOn:      flags.NewEnum("warning", "none", "info", "warning", "error"),
 		serverCheck: flags.NewEnum(string(collect.CheckNever), string(collect.CheckAuto), string(collect.CheckAlways), string(collect.CheckNever)),
 	}
@@ -118,6 +125,7 @@ func (f *auditFlags) addFlags(c *cobra.Command) {
 	f.scope.AddDesiredFlag(c)
 	f.print.AddFlags(c)
 	f.print.AddColorFlag(c)
+	f.filter.AddFlags(c)
 	fs.BoolVar(&f.diff, "diff", false, "Show each field that differs, with both values")
 	f.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above")
 	fs.BoolVar(&f.requireComplete, "require-complete", false, "Exit with status 3 if anything could not be read")

@@ -24,6 +24,7 @@ type options struct {
 	*auditFlags
 	auditOptions engine.Options
 	show         output.Printer
+	selected     report.Filter
 }
 
 // Complete implements verb.Options.
@@ -37,6 +38,9 @@ func (o *options) Complete(args []string) error {
 	}
 	o.auditOptions.Commands.Audit += o.clusters.Args()
 	o.auditOptions.ServerCheck, o.auditOptions.StatusOnly = collect.ServerCheck(o.serverCheck.String()), o.statusOnly
+	if o.selected, err = o.filter.ToFilter(); err != nil {
+		return err
+	}
 	o.show, err = o.print.ToPrinter()
 	return err
 }
@@ -81,7 +85,7 @@ func (o *options) Run(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	result := found.Report()
+	result := found.Report().Filtered(o.selected)
 	document := printers.Audit(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out), Diff: o.diff,
 		PrintRole: o.auditOptions.Commands.PrintRole, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)})
 	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Filter selects findings by severity and by code. A finding that says that a bundle deployment has no result is always selected: what could not be
+// read is not hidden.
+type Filter struct {
+	// Severity is the lowest severity of the findings; empty for all severities.
+	Severity Severity `json:"severity,omitempty" jsonschema:"enum=error,enum=warning,enum=info"`
+	// Codes are the codes of the findings; empty for all codes.
+	Codes []string `json:"codes,omitempty"`
+	// Hidden counts the findings that were left out.
+	Hidden FindingCounts `json:"hidden"`
+}
+
+// Filtered returns a copy of the report with the findings that f selects, and f with the number of the others. The states and the counts of objects do
+// not change. If f selects everything, it returns the report itself.
+func (a *Audit) Filtered(f Filter) *Audit {
+	if f.Severity == "" && len(f.Codes) == 0 {
+		return a
+	}
+	noResult := map[[2]string]bool{} // by cluster and bundle deployment
+	for _, bd := range a.BundleDeployments {
+		noResult[[2]string{bd.Cluster, bd.Key()}] = bd.Reason != ""
+	}
+	out, hidden := a.WithFindings(func(x Finding) bool {
+		unread := x.Code == "FD607" || x.Code == "FD602" && noResult[[2]string{x.Cluster, x.BundleDeployment}]
+		return unread || x.Severity.atLeast(f.Severity) && (len(f.Codes) == 0 || slices.Contains(f.Codes, x.Code))
+	})
+	f.Hidden = hidden
+	out.Filter = &f
+	return out
+}
+
+// atLeast reports whether a severity is as high as another one. Every severity is as high as an empty one.
+func (s Severity) atLeast(o Severity) bool {
+	order := []Severity{Error, Warning, Info, ""}
+	return slices.Index(order, s) <= slices.Index(order, o)
+}
+
+// WithFindings returns a copy of the report with the findings that keep returns true for, and the number of the others. The summary and the aggregates of
+// the copy count only the findings that it has.
+func (a *Audit) WithFindings(keep func(Finding) bool) (*Audit, FindingCounts) {
+	out, others := *a, FindingCounts{}
+	out.Findings = []Finding{}
+	for _, f := range a.Findings {
+		if keep(f) {
+			out.Findings = append(out.Findings, f)
+		} else {
+			others.add(f.Severity)
+		}
+	}
+	codes := out.sum()
+	for kind, list := range out.aggregates() {
+		*list = each(*list, func(x Aggregate) Aggregate {
+			x.Findings = slices.Compact(codes[kind+" "+x.Namespace+"/"+x.Name])
+			return x
+		})
+	}
+	return &out, others
+}
+
+// aggregates returns the lists of aggregates by their kind.
+func (a *Audit) aggregates() map[string]*[]Aggregate {
+	return map[string]*[]Aggregate{state.GitRepo: &a.GitRepos, state.HelmOp: &a.HelmOps, state.Bundle: &a.Bundles, state.ClusterKind: &a.Clusters,
+		state.ClusterGroup: &a.ClusterGroups}
+}
+
+// Total is the number of all findings.
+func (c FindingCounts) Total() int { return c.Error + c.Warning + c.Info }
+
+// add counts a finding.
+func (c *FindingCounts) add(s Severity) {
+	switch s {
+	case Error:
+		c.Error++
+	case Warning:
+		c.Warning++
+	default:
+		c.Info++
+	}
+}
