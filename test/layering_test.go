@@ -145,7 +145,7 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/state", "pkg/resolve", "pkg/report"}},
 
 	{packages: []string{"pkg/cmd"},
-		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/exit", "pkg/cmd/verb", "pkg/audit", "pkg/collect", "pkg/escape", "pkg/render/process"}},
+		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit", "pkg/collect", "pkg/escape", "pkg/render/process"}},
 	// Packages that verbs share. The first row that matches a package is its layer.
 	{packages: []string{"pkg/cmd/exit"}, never: evaluating},
 	{packages: []string{"pkg/cmd/flags"}, never: printing},
@@ -305,7 +305,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/cmd": {"test/bench"},
 		}, want: []string{
 			"pkg/cmd must not import test/bench:\n\tpkg/cmd -> test/bench\n" +
-				"\tof this module it may import only pkg/cmd/*, pkg/cmd/webhook, pkg/cmd/exit, pkg/cmd/verb, pkg/audit, pkg/collect, pkg/escape, pkg/render/process",
+				"\tof this module it may import only pkg/cmd/*, pkg/cmd/webhook, pkg/cmd/exit, pkg/cmd/output, pkg/cmd/verb, pkg/audit, pkg/collect, pkg/escape, pkg/render/process",
 		}},
 		{name: "no layer", graph: importGraph{
 			"pkg/fleet/v1beta1": nil,

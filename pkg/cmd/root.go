@@ -28,6 +28,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/impact"
+	terminal "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/targets"
@@ -132,8 +133,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	root.SuggestionsMinimumDistance = 2 // the distance that cobra uses for unknown commands
 	root.Args = verb.NoCommand
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-	// The usage of flags is wrapped at the width of the tables.
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped 100 "))
+	wrapHelp(root, terminal.Width(env.Streams.Out))
 	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), agents.NewCommand(env), impact.NewCommand(env), owner.NewCommand(env), preflight.NewCommand(env),
 		targets.NewCommand(env), webhook.NewCommand(env), why.NewCommand(env))
 	refuseUnknown(root)

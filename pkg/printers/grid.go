@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
@@ -38,6 +39,74 @@ func (g *grid) cutNames() {
 		indent := row[0][:len(row[0])-len(name)]
 		row[0] = indent + short(name, max(left, minName)-len(indent))
 	}
+}
+
+// fit makes the table as narrow as its width, as far as possible: it leaves out columns without a value, uses short headers, and shortens the widest texts.
+func (g *grid) fit() {
+	limit := cmp.Or(g.width, width)
+	if g.span() <= limit {
+		return
+	}
+	for i := len(g.columns) - 1; i > 0; i-- {
+		if !slices.ContainsFunc(g.rows, func(row []string) bool { return row[i] != none && row[i] != "" }) {
+			g.columns = slices.Delete(slices.Clone(g.columns), i, i+1)
+			for r, row := range g.rows {
+				g.rows[r] = slices.Delete(row, i, i+1)
+			}
+		}
+	}
+	if g.span() <= limit {
+		return
+	}
+	g.columns = slices.Clone(g.columns)
+	for i, c := range g.columns {
+		g.columns[i].header = cmp.Or(c.short, c.header)
+	}
+	spans, left := g.spans(), limit-g.span()
+	for left < 0 {
+		widest := -1
+		for i, c := range g.columns {
+			if !c.right && !c.whole && spans[i] > max(minText, span(c.header)) && (widest < 0 || spans[i] > spans[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		spans[widest]--
+		left++
+	}
+	for _, row := range g.rows {
+		for i, c := range g.columns {
+			if !c.right && !c.whole {
+				row[i] = short(row[i], spans[i])
+			}
+		}
+	}
+}
+
+// minText is the width to which a text in a table is shortened at most.
+const minText = 10
+
+// spans are the widths of the columns.
+func (g *grid) spans() []int {
+	out := make([]int, len(g.columns))
+	for i, c := range g.columns {
+		out[i] = span(c.header)
+		for _, row := range g.rows {
+			out[i] = max(out[i], span(row[i]))
+		}
+	}
+	return out
+}
+
+// span is the width of the table.
+func (g *grid) span() int {
+	out := -len(gap)
+	for _, n := range g.spans() {
+		out += n + len(gap)
+	}
+	return out
 }
 
 // lines are the header and the rows in the layout of kubectl: no rules, two spaces between columns, none at the end.

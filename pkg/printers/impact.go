@@ -192,8 +192,8 @@ func (t text) impactTable(b *bytes.Buffer, groups [][]report.ClusterImpact) erro
 	if len(groups) == 0 {
 		return nil
 	}
-	g := grid{columns: []column{{header: "CLUSTER"}, {header: "RESULT"}, {header: "REMOVED", right: true}, {header: "CRDS", right: true},
-		{header: "CUSTOM RESOURCES", right: true}, {header: "CLAIMS", right: true}, {header: "NAMESPACES", right: true}, {header: "KEPT", right: true}}}
+	g := grid{width: t.columns(), columns: []column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "REMOVED", right: true}, {header: "CRDS", right: true},
+		{header: "CUSTOM RESOURCES", short: "CRS", right: true}, {header: "CLAIMS", right: true}, {header: "NAMESPACES", short: "NS", right: true}, {header: "KEPT", right: true}}}
 	for _, group := range groups {
 		c := group[0]
 		name := cmp.Or(c.Cluster, "this cluster")
@@ -216,7 +216,7 @@ func (t text) impactTable(b *bytes.Buffer, groups [][]report.ClusterImpact) erro
 		g.rows = append(g.rows, row)
 	}
 	if !t.wide {
-		g.cutNames()
+		g.fit()
 	}
 	rows, err := g.lines()
 	if err != nil {

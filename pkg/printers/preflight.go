@@ -14,7 +14,7 @@ import (
 func (t text) preflight(b *bytes.Buffer, p *report.Preflight) {
 	t.head(b, "Preflight of ", p.Source, p.TakenAt)
 	t.notRead(b, p.Gaps, p.Notes)
-	for _, r := range p.BundleDeployments {
+	for _, r := range problemsFirst(t, p.BundleDeployments, func(r report.Rollout) int { return slices.Index(verdicts, r.Verdict) }) {
 		t.rollout(b, r)
 	}
 	s := p.Summary
@@ -32,6 +32,9 @@ func (t text) preflight(b *bytes.Buffer, p *report.Preflight) {
 	}
 	fmt.Fprintf(b, "%s: %s.\n", plural(s.BundleDeployments, "bundle deployment"), strings.Join(parts, ", "))
 }
+
+// verdicts are the verdicts, the worst one last.
+var verdicts = []report.Verdict{report.VerdictOK, report.VerdictUnknown, report.VerdictContested, report.VerdictRefused}
 
 // verdictWord is a verdict as it is shown.
 func verdictWord(v report.Verdict) string { return strings.ToLower(string(v)) }

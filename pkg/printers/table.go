@@ -17,7 +17,9 @@ import (
 // column is one column of a table. cell is its content in the table of bundle deployments.
 type column struct {
 	header string
+	short  string // the header if there is little room; "" for the same
 	right  bool
+	whole  bool // a text that is never shortened
 	wide   bool // only in the wide table
 	count  bool // a number of objects that are not ready
 	cell   func(t text, bd *report.BundleDeployment) string
@@ -207,8 +209,20 @@ func (t text) ordered(a *report.Audit) (shown, folded []report.BundleDeployment)
 		}
 		shown = append(shown, bd)
 	}
+	place := map[string]int{} // of clusters that have the same rank
+	for _, bd := range shown {
+		if _, known := place[bd.Cluster]; !known {
+			place[bd.Cluster] = len(place)
+		}
+	}
+	shown = problemsFirst(t, shown, func(bd report.BundleDeployment) int {
+		if bd.State == report.Ready && !problems[keyOf(&bd)] {
+			return 0
+		}
+		return 1
+	})
 	slices.SortStableFunc(shown, func(x, y report.BundleDeployment) int {
-		return cmp.Compare(rank[x.Cluster], rank[y.Cluster])
+		return cmp.Or(cmp.Compare(rank[x.Cluster], rank[y.Cluster]), cmp.Compare(place[x.Cluster], place[y.Cluster]))
 	})
 	return shown, folded
 }

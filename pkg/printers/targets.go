@@ -66,7 +66,8 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 	if len(x.Clusters) == 0 {
 		return nil
 	}
-	g := grid{columns: []column{{header: "CLUSTER"}, {header: "RESULT"}, {header: "TARGET"}, {header: "CUSTOMIZATIONS"}, {header: "DEPLOYMENT"}}}
+	g := grid{width: t.columns(), columns: []column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "TARGET"}, {header: "CUSTOMIZATIONS", short: "CUSTOM"},
+		{header: "DEPLOYMENT", whole: true}}}
 	clusters := slices.Clone(x.Clusters)
 	slices.SortStableFunc(clusters, func(a, b report.TargetedCluster) int { return urgency(a) - urgency(b) })
 	shown := limited(t, clusters)
@@ -76,6 +77,9 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 			decides = c.DecidedBy
 		}
 		g.rows = append(g.rows, []string{printable(c.Cluster), printable(string(c.Result)), dash(decides), dash(strings.Join(c.Customizations, ",")), printable(string(c.Deployment))})
+	}
+	if !t.wide {
+		g.fit()
 	}
 	lines, err := g.lines()
 	if err != nil {

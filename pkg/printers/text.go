@@ -69,6 +69,16 @@ func limited[T any](t text, list []T) []T {
 	return list[:min(len(list), maxShown)]
 }
 
+// problemsFirst returns the elements of a list in the order of the table: those with the highest severity first, otherwise in the order of the document.
+// The wide table has the order of the document.
+func problemsFirst[T any](t text, list []T, severity func(T) int) []T {
+	out := slices.Clone(list)
+	if !t.wide {
+		slices.SortStableFunc(out, func(x, y T) int { return severity(y) - severity(x) })
+	}
+	return out
+}
+
 // more writes the number of elements that are not shown, if there are any.
 func (t text) more(b *bytes.Buffer, indent string, n int, of string) {
 	if n > 0 {

@@ -121,3 +121,32 @@ func TestUnknownHasAReason(t *testing.T) {
 		t.Errorf("%d cells of read clusters have no result, and there is no line %q", others, want)
 	}
 }
+
+// TestWidthsOfTables checks that the tables of the other verbs are not wider than the terminal, and that names are whole where there is room for them.
+func TestWidthsOfTables(t *testing.T) {
+	const cluster, namespace = "fleet-default/c-m-a-long-name-of-a-cluster-in-frankfurt", "cattle-fleet-a-long-scope-system"
+	prediction := report.Prediction{Result: "re-import"}
+	agents := &report.Agents{Agents: []report.Agent{
+		{Namespace: "fleet-default", Name: "c-m-short", Heartbeat: report.Heartbeat{State: "never"}, Now: prediction, AfterUpgrade: prediction},
+		{Namespace: "fleet-default", Name: strings.TrimPrefix(cluster, "fleet-default/"), AgentNamespace: namespace, Now: prediction, AfterUpgrade: prediction,
+			Heartbeat: report.Heartbeat{State: "stale", AgeSeconds: 4000, IntervalSeconds: 900}}}}
+	targets := &report.Targets{Bundles: []report.TargetedBundle{{Name: "app", Clusters: []report.TargetedCluster{{Cluster: cluster, Result: report.TargetExpected,
+		Deployment: report.DeploymentExists, Target: "production-in-europe", Customizations: []string{"customization-of-frankfurt", "customization-of-europe"}}}}}}
+	impact := &report.Impact{Deletions: []report.Deletion{{Kind: "Bundle", Name: "app", Clusters: []report.ClusterImpact{{Cluster: cluster, Result: report.ImpactMayRemove}}}}}
+	for _, width := range []int{60, 80, 100, 200} {
+		o := printers.Options{Width: width}
+		for name, d := range map[string]printers.Document{"agents": printers.Agents(agents, o), "targets": printers.Targets(targets, o), "impact": printers.Impact(impact, o)} {
+			_, table, _ := strings.Cut(shown(t, "table", d), "CLUSTER ")
+			table, _, _ = strings.Cut(table, "\n\n")
+			rows := strings.Split(table, "\n")[1:]
+			for _, row := range rows {
+				if n := utf8.RuneCountInString(row); n > width {
+					t.Errorf("%s: %d of %d columns: %s", name, n, width, row)
+				}
+			}
+			if whole := strings.Contains(table, cluster); len(rows) == 0 || width == 200 && !whole || width == 60 && whole {
+				t.Errorf("%s, %d columns: %d rows, the name of the cluster is whole: %v", name, width, len(rows), whole)
+			}
+		}
+	}
+}

@@ -105,12 +105,7 @@ func (f *PrintFlags) ForPeople() bool {
 func (f *PrintFlags) Coloured(out io.Writer) bool { return coloured(f.colour.String(), out) }
 
 // Width returns the number of columns of a stream; 0 if it is no terminal.
-func (f *PrintFlags) Width(out io.Writer) int {
-	if !IsTerminal(out) {
-		return 0
-	}
-	return terminalWidth(out)
-}
+func (f *PrintFlags) Width(out io.Writer) int { return Width(out) }
 
 // format is the format in effect: --template alone selects go-template, as in kubectl.
 func (f *PrintFlags) format() string {

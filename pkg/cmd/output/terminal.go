@@ -37,6 +37,14 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// Width returns the number of columns of a stream; 0 if it is no terminal.
+func Width(out io.Writer) int {
+	if !IsTerminal(out) {
+		return 0
+	}
+	return terminalWidth(out)
+}
+
 // terminalWidth is the number of columns of a terminal, 80 if the terminal does not report it.
 func terminalWidth(w io.Writer) int {
 	if f, ok := w.(descriptor); ok {

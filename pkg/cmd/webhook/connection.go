@@ -55,12 +55,15 @@ type connection struct {
 	rights string
 	print  *output.PrintFlags // nil if the subcommand prints no document
 	show   output.Printer
+	// columns is the width of the terminal; 0 without one.
+	columns int
 }
 
 // newConnection escapes the output of the subcommand, which quotes names and messages of servers.
 func newConnection(env verb.Environment, rights string) connection {
+	columns := output.Width(env.Streams.Out)
 	env.Streams.Out, env.Streams.ErrOut = escape.TextWriter(env.Streams.Out), escape.TextWriter(env.Streams.ErrOut)
-	return connection{Flags: input.New(env), rights: rights}
+	return connection{Flags: input.New(env), rights: rights, columns: columns}
 }
 
 const namespaceUsage = "Namespace of the installation (default the one that the configurations name, else " + installation.Namespace + ")"

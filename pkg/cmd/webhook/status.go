@@ -56,14 +56,14 @@ func (o *statusOptions) Run(ctx context.Context) error {
 		return err
 	}
 	s := installation.Evaluate(facts)
-	d := document{content: s, rows: []any{s}, table: func(w io.Writer) { o.printTable(w, s) }}
+	d := document{content: s, rows: []any{s}, table: func(w io.Writer) { o.printTable(o.paragraphs(w), s) }}
 	for _, webhook := range s.Webhooks {
 		d.names = append(d.names, escape.Line(webhook.Name))
 	}
 	return o.printResult(ctx, d, map[installation.State]int{installation.Wrong: exit.Found, installation.Unknown: exit.Failed}[s.State])
 }
 
-func (o *statusOptions) printTable(w io.Writer, s *installation.Status) {
+func (o *statusOptions) printTable(w paragraphs, s *installation.Status) {
 	fmt.Fprintf(w, "Namespace:  %s\n", escape.Line(s.Namespace))
 	if s.Image != "" {
 		fmt.Fprintf(w, "Image:      %s\n", escape.Line(s.Image))
@@ -74,9 +74,9 @@ func (o *statusOptions) printTable(w io.Writer, s *installation.Status) {
 	fmt.Fprintf(w, "State:      %s\n\n", s.State)
 	for _, c := range s.Checks {
 		head := fmt.Sprintf("%-8s %-12s ", c.State, c.Name)
-		wrap(w, head, c.Message)
+		w.wrap(head, c.Message)
 		for _, text := range c.Details {
-			wrap(w, strings.Repeat(" ", len(head))+"- ", text)
+			w.wrap(strings.Repeat(" ", len(head))+"- ", text)
 		}
 	}
 	if s.Installed != nil && !*s.Installed {

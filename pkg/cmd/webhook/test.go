@@ -93,7 +93,7 @@ func (o *testOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d := document{content: t, rows: []any{t}, table: func(w io.Writer) { printTest(w, t) }}
+	d := document{content: t, rows: []any{t}, table: func(w io.Writer) { printTest(o.paragraphs(w), t) }}
 	if t.Object != nil {
 		d.names = []string{nameOf(*t.Object)}
 	}
@@ -132,20 +132,20 @@ func (o *testOptions) resolve(mapper meta.RESTMapper) (*object.Ref, error) {
 	return ref, nil
 }
 
-func printTest(w io.Writer, t *installation.Test) {
+func printTest(w paragraphs, t *installation.Test) {
 	if m := t.Mutating; m != nil {
 		object := t.Object.Key().String()
 		if t.Release != "" {
 			object += fmt.Sprintf(", of bundle %s (release %s)", t.BundleDeployment, t.Release)
 		}
-		wrap(w, "Object:     ", object)
-		wrap(w, "Request:    ", "a dry run that removes "+installation.TestedLabel)
-		wrap(w, "Response:   ", fmt.Sprintf("%s (in %s)", m.Answer, time.Duration(m.Seconds*float64(time.Second)).Round(time.Millisecond)))
+		w.wrap("Object:     ", object)
+		w.wrap("Request:    ", "a dry run that removes "+installation.TestedLabel)
+		w.wrap("Response:   ", fmt.Sprintf("%s (in %s)", m.Answer, time.Duration(m.Seconds*float64(time.Second)).Round(time.Millisecond)))
 		if m.Message != "" && (m.Answer == installation.Denied || m.Answer == installation.ValidatingAnswer) { // other refusals are among the reasons
-			wrap(w, "            ", m.Message)
+			w.wrap("            ", m.Message)
 		}
 		for _, warning := range m.Warnings {
-			wrap(w, "Warning:    ", strings.TrimPrefix(string(warning.Code)+": "+warning.Message, ": "))
+			w.wrap("Warning:    ", strings.TrimPrefix(string(warning.Code)+": "+warning.Message, ": "))
 		}
 	}
 	if v := t.Validating; v != nil {
@@ -157,10 +157,10 @@ func printTest(w io.Writer, t *installation.Test) {
 		case v.Message != "" && t.Result != installation.MutatingOnly: // then it is the first of the reasons
 			text += ": " + v.Message
 		}
-		wrap(w, "Validating: ", text)
+		w.wrap("Validating: ", text)
 	}
-	wrap(w, "Result:     ", string(t.Result))
+	w.wrap("Result:     ", string(t.Result))
 	for _, reason := range t.Reasons {
-		wrap(w, "            - ", reason.Message)
+		w.wrap("            - ", reason.Message)
 	}
 }

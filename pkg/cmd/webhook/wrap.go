@@ -6,16 +6,31 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
-// width is the number of columns of the text, which every terminal has.
-const width = 80
+// width is the number of columns of the text if the output is no terminal. On a terminal, the text has its width, within limits that can be read well.
+const width, minWidth, maxWidth = 80, 60, 120
+
+// paragraphs writes wrapped text.
+type paragraphs struct {
+	io.Writer
+	columns int
+}
+
+// paragraphs returns a writer of text with the width of the terminal.
+func (o *connection) paragraphs(w io.Writer) paragraphs {
+	if o.columns == 0 {
+		return paragraphs{w, width}
+	}
+	return paragraphs{w, min(max(o.columns, minWidth), maxWidth)}
+}
 
 // wrap writes text after a head, and indents further lines by the width of the head.
-func wrap(w io.Writer, head, text string) {
+func (w paragraphs) wrap(head, text string) {
 	line, empty := head, true
 	for _, word := range strings.Fields(text) {
-		if !empty && len(line)+1+len(word) > width {
+		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > w.columns {
 			fmt.Fprintln(w, strings.TrimRight(line, " "))
 			line, empty = strings.Repeat(" ", len(head)), true
 		}
