@@ -7,12 +7,15 @@ import (
 	"io"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // formats are the formats that only the report of an audit has.
 func formats() []output.Format {
-	return []output.Format{}
+	return []output.Format{
+		format("sarif", sarif.Write),
+	}
 }
 
 // format returns a format whose name is an argument of -o.

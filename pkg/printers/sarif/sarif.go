@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sarif writes the report of an audit as SARIF 2.1.0, for example for GitHub code scanning.
+package sarif
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+const (
+	homepage = "https://github.com/fleetdoctor/kubectl-fleetdoctor"
+	// fingerprint is the name of the identity of a finding. GitHub only uses lineHash to recognize a result.
+	fingerprint = "fleetdoctorFindingID/v1"
+	lineHash    = "primaryLocationLineHash"
+)
+
+// Write writes the report. A result is a finding, a rule is a check. What could not be read is a notification, and the invocation is then not
+// successful.
+func Write(w io.Writer, a *report.Audit) error {
+	run := sarif.NewRunWithInformationURI("fleetdoctor", homepage)
+	run.Tool.Driver.WithVersion(a.Tool.Version).WithFullName("kubectl fleetdoctor audit")
+	index := map[string]int{}
+	for i, c := range check.Catalogue() {
+		index[c.Code] = i
+		run.Tool.Driver.AddRule(rule(c))
+	}
+	for _, f := range a.Findings {
+		r := result(f)
+		if i, known := index[f.Code]; known {
+			r.WithRuleIndex(i)
+		}
+		run.AddResult(r)
+	}
+	run.AddInvocation(invocation(a))
+	properties := sarif.NewPropertyBag().Add("source", a.Source).Add("scope", a.Scope)
+	if a.TakenAt != "" {
+		properties.Add("takenAt", a.TakenAt)
+	}
+	run.WithProperties(properties)
+	return escape.EncodeJSON(w, sarif.NewReport().AddRun(run), "  ")
+}
+
+func rule(c check.Check) *sarif.ReportingDescriptor {
+	anchor := strings.ToLower(c.Code + "-" + c.Name)
+	precision := map[check.Severity]string{check.Error: "error", check.Warning: "warning", check.Info: "recommendation"}
+	return sarif.NewRule(c.Code).WithName(c.Name).
+		WithHelpURI(homepage + "/blob/main/docs/findings.md#" + anchor).
+		WithShortDescription(sarif.NewMultiformatMessageString().WithText(text(c.Title))).
+		WithFullDescription(sarif.NewMultiformatMessageString().WithText(text(c.Explain))).
+		WithHelp(sarif.NewMultiformatMessageString().WithText(text(c.Explain))).
+		WithDefaultConfiguration(sarif.NewReportingConfiguration().WithLevel(level(report.Severity(c.Severity)))).
+		WithProperties(sarif.NewPropertyBag().Add("problem.severity", precision[c.Severity]).WithTags([]string{"fleet", "kubernetes"}))
+}
+
+func level(s report.Severity) string {
+	switch s {
+	case report.Error:
+		return sarif.LevelError
+	case report.Warning:
+		return sarif.LevelWarning
+	}
+	return sarif.LevelNote
+}
+
+func result(f report.Finding) *sarif.Result {
+	properties := sarif.NewPropertyBag()
+	for name, value := range map[string]string{"cluster": f.Cluster, "bundleDeployment": f.BundleDeployment, "bundle": f.Bundle, "gitRepo": f.GitRepo,
+		"helmOp": f.HelmOp, "asOf": f.AsOf, "cause": string(f.Cause)} {
+		if value != "" {
+			properties.Add(name, value)
+		}
+	}
+	if len(f.Clusters) > 0 {
+		properties.Add("clusters", f.Clusters)
+	}
+	if steps := f.NextSteps(); len(steps) > 0 {
+		properties.Add("remedies", steps)
+	}
+	id := cmp.Or(f.ID, f.Code)
+	return sarif.NewRuleResult(f.Code).WithLevel(level(f.Severity)).WithMessage(sarif.NewTextMessage(message(f))).AddLocation(location(f)).
+		WithPartialFingerprints(map[string]string{fingerprint: id, lineHash: id}).WithProperties(properties)
+}
+
+// message is the message of a finding with its clusters, its evidence and the next step: viewers show nothing else. A command with braces is only in the properties, because viewers
+// disagree about the escapes of braces in messages.
+func message(f report.Finding) string {
+	lines := []string{f.Message}
+	if clusters := cmp.Or(strings.Join(f.Clusters, ", "), f.Cluster); clusters != "" {
+		lines = append(lines, "on cluster "+clusters)
+	}
+	lines = append(lines, f.Evidence...)
+	for _, step := range f.NextSteps()[:min(1, len(f.NextSteps()))] {
+		if step.Text != "" && !strings.ContainsAny(step.Text, "{}") {
+			lines = append(lines, "Next step: "+step.Text)
+		}
+		if step.Command != "" && !strings.ContainsAny(step.Command, "{}") {
+			lines = append(lines, "Command: "+step.Command)
+		}
+	}
+	return text(strings.Join(lines, "\n"))
+}
+
+// text escapes what has a meaning in a plain text message: braces of placeholders, and links.
+func text(s string) string {
+	return strings.NewReplacer("{", "{{", "}", "}}", "](", "] (").Replace(s)
+}
+
+// location is the place of a finding. No file of the repository has it, but GitHub requires one: its path consists of the bundle and the object,
+// and is the same in every report.
+func location(f report.Finding) *sarif.Location {
+	return sarif.NewLocation().
+		WithPhysicalLocation(sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewSimpleArtifactLocation(path(f))).
+			WithRegion(sarif.NewRegion().WithStartLine(1))).
+		AddLogicalLocation(sarif.NewLogicalLocation().WithKind("resource").WithName(cmp.Or(f.Object.Name, f.Code)).
+			WithFullyQualifiedName(strings.Join(nonEmpty(f.Cluster, f.BundleDeployment, f.Object.Key().Type(), f.Object.Namespace, f.Object.Name), "/")))
+}
+
+func path(f report.Finding) string {
+	parts := []string{"fleet"}
+	if f.Bundle != "" {
+		namespace, name, _ := strings.Cut(f.Bundle, "/")
+		parts = append(parts, "bundles", namespace, name)
+	}
+	parts = append(parts, nonEmpty(f.Object.Key().Type(), f.Object.Namespace, f.Object.Name)...)
+	for i := range parts {
+		parts[i] = url.PathEscape(parts[i])
+	}
+	return strings.Join(parts, "/")
+}
+
+func nonEmpty(parts ...string) []string {
+	var out []string
+	for _, p := range parts {
+		if p != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// invocation describes how complete the audit is.
+func invocation(a *report.Audit) *sarif.Invocation {
+	out := sarif.NewInvocation().WithExecutionSuccessful(a.Complete())
+	notify := func(level, format string, args ...any) {
+		out.AddToolExecutionNotification(sarif.NewNotification().WithLevel(level).WithMessage(sarif.NewTextMessage(text(fmt.Sprintf(format, args...)))))
+	}
+	for _, g := range a.Gaps {
+		cluster := ""
+		if g.Cluster != "" {
+			cluster = " on cluster " + g.Cluster
+		}
+		notify(sarif.LevelError, "could not be read%s: %s (%s): %s", cluster, g.What, g.Why(), g.Effect)
+	}
+	excluded, isExcluded := 0, a.Excluded()
+	for i := range a.BundleDeployments {
+		bd := &a.BundleDeployments[i]
+		key := bd.Namespace + "/" + bd.Name
+		switch {
+		case isExcluded(bd):
+			excluded++
+		case bd.Counts.Unknown > 0:
+			notify(sarif.LevelError, "bundle deployment %s: %d of %d objects are Unknown", key, bd.Counts.Unknown, bd.Counts.Desired)
+		case bd.State == report.Unknown:
+			notify(sarif.LevelError, "bundle deployment %s has no result (%s)", key, bd.Reason)
+		}
+	}
+	if excluded > 0 {
+		notify(sarif.LevelWarning, "%d bundle deployments have no result, because their clusters were not read", excluded)
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sarif_test
+
+import (
+	"bytes"
+	"net/url"
+	"strings"
+	"testing"
+
+	official "github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
+)
+
+// read writes a report, reads it with a library, and validates it against the official schema.
+func read(t *testing.T, a *report.Audit) *official.Run {
+	t.Helper()
+	var b bytes.Buffer
+	if err := sarif.Write(&b, a); err != nil {
+		t.Fatal(err)
+	}
+	log, err := official.FromBytes(b.Bytes(), official.WithStrictValidation())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	validate(t, b.Bytes())
+	if len(log.Runs) != 1 || len(log.Runs[0].Invocations) != 1 {
+		t.Fatalf("not one run with one invocation: %s", b.Bytes())
+	}
+	return log.Runs[0]
+}
+
+// TestResults checks that each finding is a result of its rule, with the properties that GitHub requires, and a fingerprint of its own.
+func TestResults(t *testing.T) {
+	a := reports.Sample(t, "sick")
+	run := read(t, a)
+	if len(run.Results) != len(a.Findings) || len(run.Tool.Driver.Rules) != len(check.Catalogue()) {
+		t.Fatalf("%d results of %d rules", len(run.Results), len(run.Tool.Driver.Rules))
+	}
+	levels := map[report.Severity]string{report.Error: "error", report.Warning: "warning", report.Info: "note"}
+	hashes := map[string]bool{}
+	for i, r := range run.Results {
+		f := a.Findings[i]
+		rule := run.Tool.Driver.Rules[r.RuleIndex]
+		if *r.RuleID != f.Code || *rule.ID != f.Code || r.Level != levels[f.Severity] || !strings.Contains(*r.Message.Text, f.Object.Name) {
+			t.Errorf("result %d is %s of rule %s: %s", i, *r.RuleID, *rule.ID, *r.Message.Text)
+		}
+		at := r.Locations[0].PhysicalLocation
+		if u, err := url.Parse(*at.ArtifactLocation.URI); err != nil || u.IsAbs() || strings.HasPrefix(u.Path, "/") || *at.Region.StartLine != 1 {
+			t.Errorf("result %d has the location %q: %v", i, *at.ArtifactLocation.URI, err)
+		}
+		hashes[r.PartialFingerprints["primaryLocationLineHash"]] = true
+	}
+	if len(hashes) != len(a.Findings) {
+		t.Errorf("%d fingerprints of %d findings", len(hashes), len(a.Findings))
+	}
+	for _, rule := range run.Tool.Driver.Rules {
+		if *rule.ShortDescription.Text == "" || *rule.FullDescription.Text == "" || *rule.Help.Text == "" || !strings.Contains(*rule.HelpURI, strings.ToLower(*rule.ID)) {
+			t.Errorf("rule %s is not complete", *rule.ID)
+		}
+	}
+	if i := run.Invocations[0]; !*i.ExecutionSuccessful || len(i.ToolExecutionNotifications) != 0 {
+		t.Error("a complete audit is not successful")
+	}
+}
+
+// TestUnread checks that an audit that could not read everything is not successful, and names what it could not read.
+func TestUnread(t *testing.T) {
+	run := read(t, reports.Unread())
+	got := map[string]int{}
+	for _, n := range run.Invocations[0].ToolExecutionNotifications {
+		got[n.Level]++
+	}
+	if *run.Invocations[0].ExecutionSuccessful || got["error"] != 3 || got["warning"] != 1 {
+		t.Errorf("successful %v, notifications %v", *run.Invocations[0].ExecutionSuccessful, got)
+	}
+	for name, change := range map[string]func(*report.Audit){
+		"a gap":                func(a *report.Audit) { a.BundleDeployments = nil },
+		"an Unknown object":    func(a *report.Audit) { a.Gaps, a.BundleDeployments = nil, a.BundleDeployments[:1] },
+		"nothing has a result": func(a *report.Audit) { a.Gaps, a.BundleDeployments = nil, a.BundleDeployments[2:] },
+	} {
+		a := reports.Unread()
+		change(a)
+		if *read(t, a).Invocations[0].ExecutionSuccessful {
+			t.Errorf("%s is successful", name)
+		}
+	}
+}
+
+// TestHostile checks that text from a cluster is neither a link nor a placeholder, and acts on no terminal.
+func TestHostile(t *testing.T) {
+	a := reports.Hostile(t)
+	for _, r := range read(t, a).Results {
+		if text := *r.Message.Text; strings.Contains(text, "](") || !strings.Contains(text, "{{0}}") {
+			t.Errorf("the message is not escaped: %q", text)
+		}
+	}
+	var b bytes.Buffer
+	if err := sarif.Write(&b, a); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(b.String(), "\x1b\x07\r\u009b\u202e\u2066\u2028\x7f") {
+		t.Error("the document has characters that act on a terminal")
+	}
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+)
+
+// Complete reports whether everything in scope was read: there is no gap, and nothing is Unknown except on clusters that are excluded.
+func (a *Audit) Complete() bool {
+	excluded := a.Excluded()
+	return len(a.Gaps) == 0 && !slices.ContainsFunc(a.BundleDeployments, func(bd BundleDeployment) bool {
+		return !excluded(&bd) && (bd.State == Unknown || bd.Counts.Unknown > 0)
+	})
+}
+
+// Excluded returns a function that reports whether a bundle deployment has no result only because the audit does not include its cluster. No bundle
+// deployment is excluded if none has a result: then the audit proves nothing.
+func (a *Audit) Excluded() func(*BundleDeployment) bool {
+	notRead := func(bd *BundleDeployment) bool {
+		return bd.State == Unknown && bd.Reason == string(resolve.ClusterNotRead)
+	}
+	result := slices.ContainsFunc(a.BundleDeployments, func(bd BundleDeployment) bool { return bd.State != Unknown || bd.Reason == "" })
+	return func(bd *BundleDeployment) bool { return result && notRead(bd) }
+}
+
+// NextSteps returns the remedies of a finding. Without remedies, it is the remediation, which is a command or a sentence.
+func (f Finding) NextSteps() []Remedy {
+	if len(f.Remedies) > 0 || f.Remediation == "" {
+		return f.Remedies
+	}
+	return []Remedy{{Text: f.Remediation}}
+}
