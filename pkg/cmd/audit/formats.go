@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -14,6 +15,7 @@ import (
 // formats are the formats that only the report of an audit has.
 func formats() []output.Format {
 	return []output.Format{
+		format("junit", junit.Write),
 		format("sarif", sarif.Write),
 	}
 }
