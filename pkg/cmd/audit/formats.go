@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/prometheus"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -16,6 +17,7 @@ import (
 func formats() []output.Format {
 	return []output.Format{
 		format("junit", junit.Write),
+		format("prometheus", prometheus.Write),
 		format("sarif", sarif.Write),
 	}
 }
