@@ -126,9 +126,11 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/report"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
 		may: []string{"pkg/object", "pkg/report", "pkg/escape"}},
-	// The formats of an audit.
+	{packages: []string{"pkg/printers/digest"}, pure: true, never: evaluating,
+		may: []string{"pkg/object", "pkg/report", "pkg/escape"}},
+	// The formats of an audit, one package each.
 	{packages: []string{"pkg/printers/*"}, pure: true, never: clients,
-		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/check"}},
+		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/check", "pkg/printers/digest"}},
 	// It uses a source only as an interface. The clients that it reaches are those of Helm's engine.
 	{packages: []string{"pkg/collect"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/redact"}},

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reports makes reports of audits for tests of formats.
+// Package reports makes reports of audits for the tests of formats.
 package reports
 
 import (
+	"fmt"
 	"path/filepath"
-	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -56,40 +57,107 @@ func Unread() *report.Audit {
 	}
 }
 
-// Evil are characters and sequences that have a meaning in some format or on a terminal.
-const Evil = "x\x1b[31m\x07\x00\r\n\u009b2J\u202egnp.exe\u2066\u2028\x7f\ufffe\xff ]]> --- <b>&amp; \"'` | {0} [a](https://evil.invalid) ::error:: *_# \\ y"
+// Full returns an invented report that has every part: bundle deployments without a result, stale and partial aggregates, gaps, notes, remedies of every
+// form, and differences of texts with many lines, of lists, of Secrets and without one side.
+func Full() *report.Audit {
+	n := func(i int) *int { return &i }
+	actual := func(all, ready int, c report.Counts) report.Actual {
+		return report.Actual{BundleDeployments: all, ReadyBundleDeployments: ready, Counts: c}
+	}
+	shop := object.Ref{APIVersion: "example.com/v1", Kind: "Shop", Namespace: "web", Name: "größe-店"}
+	counts := report.Counts{Desired: 12, Ready: 5, Missing: 2, Unowned: 1, Modified: 1, NotReady: 1, Unknown: 2, Orphaned: 1}
+	resource := func(state report.State, name, reason, message string) report.Resource {
+		return report.Resource{Ref: object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: name}, State: state, Reason: reason, Message: message}
+	}
+	owned := resource(report.Unowned, "taken", "ForeignOwner", "")
+	owned.Owner = &report.Owner{SetID: "default-other", Release: "web/other"}
+	page := strings.Repeat("a line that is the same\n", 30)
+	a := &report.Audit{
+		APIVersion: report.APIVersion, Kind: report.Kind, TakenAt: "2026-01-02T03:04:05Z", Tool: report.Tool{Version: "test"},
+		Source: report.Source{Kind: "cluster", Context: "admin@production", Server: "https://cluster.example.com:6443", KubernetesVersion: "v1.36.3",
+			FleetVersions: &report.FleetVersions{Controller: "v0.16.1"}},
+		Scope: report.Scope{Namespaces: []string{"fleet-default"}},
+		GitRepos: []report.Aggregate{{Namespace: "fleet-default", Name: "apps", Actual: actual(3, 1, counts), Reported: &report.Reported{DesiredReady: n(20), Ready: n(20), State: "Ready"}},
+			{Namespace: "fleet-default", Name: "fine", Actual: actual(1, 1, report.Counts{Desired: 4, Ready: 4}), Reported: &report.Reported{DesiredReady: n(4), Ready: n(4), State: "Ready"}}},
+		Clusters: []report.Aggregate{
+			{Namespace: "fleet-default", Name: "downstream", Actual: actual(2, 1, counts.Plus(report.Counts{Desired: 4, Ready: 4})), Findings: []string{"FD205"},
+				Reported: &report.Reported{DesiredReady: n(24), Ready: n(24)}},
+			{Namespace: "fleet-default", Name: "unread", Actual: actual(1, 0, report.Counts{}), Reported: &report.Reported{DesiredReady: n(7), Ready: n(7), Stale: true}}},
+		BundleDeployments: []report.BundleDeployment{
+			{Namespace: "cluster-a", Name: "apps-web", Cluster: "fleet-default/downstream", Bundle: "fleet-default/apps-web", GitRepo: "fleet-default/apps",
+				Release: "web/apps-web:12", State: report.Modified, Counts: counts, Reported: &report.Reported{State: "Ready", DesiredReady: n(20), Ready: n(20)},
+				Resources: []report.Resource{resource(report.Missing, "gone", "", ""), owned, resource(report.Unknown, "hidden", "Forbidden", "user reader may not get it"),
+					{Ref: shop, State: report.Modified, Differences: []report.Difference{
+						{Path: `.data["page.html"]`, Desired: evaluate.Plain(page + "one\n" + page), Live: evaluate.Plain(page + "two\n" + page), Manager: "kubectl-edit", Operation: "Update", Time: "2026-01-02T03:00:00Z"},
+						{Path: ".spec.list", Desired: evaluate.Plain([]any{"a", int64(1)}), Live: evaluate.Plain([]any{int64(1), "a"}), Note: "the order differs"},
+						{Path: ".spec.password", Desired: evaluate.Masked("***1"), Live: evaluate.Masked("***2"), Manager: "größe"},
+						{Path: ".spec.count", Desired: evaluate.Plain(int64(1)), Live: evaluate.Plain("1"), Release: evaluate.Plain(int64(2))},
+						{Path: ".spec.gone", Desired: evaluate.Plain(true)}}}}},
+			{Namespace: "cluster-a", Name: "fine", Cluster: "fleet-default/downstream", Bundle: "fleet-default/fine", GitRepo: "fleet-default/fine", State: report.Ready,
+				Counts: report.Counts{Desired: 4, Ready: 4}, Reported: &report.Reported{State: "Ready", DesiredReady: n(4), Ready: n(4)}, Resources: []report.Resource{}},
+			{Namespace: "cluster-b", Name: "apps-web", Cluster: "fleet-default/unread", Bundle: "fleet-default/apps-web", GitRepo: "fleet-default/apps", State: report.Unknown,
+				Reason: "ClusterNotRead", Reported: &report.Reported{State: "Ready", DesiredReady: n(7), Ready: n(7), Stale: true}, Resources: []report.Resource{}}},
+		Gaps: []report.Gap{{What: "listing Shop objects in namespace web", Reason: "Forbidden", Detail: "user reader may not list it", Effect: "they are Unknown"},
+			{Cluster: "edge-1", What: "opening the cluster", Reason: "ReadFailed", Effect: "its bundle deployments have no result"}},
+		Notes: []string{"the object configmap a/b was found more than once"},
+	}
+	add(a, report.Finding{Code: "FD101", Severity: report.Error, Title: "a desired object is not on the cluster", Object: a.BundleDeployments[0].Resources[0].Ref,
+		Message: "configmap web/gone is not on the cluster", Clusters: []string{"fleet-default/downstream", "fleet-default/edge-1", "fleet-default/edge-2"},
+		Remedies: []report.Remedy{{Text: "deploys every bundle of GitRepo fleet-default/apps again, on every cluster", URL: "https://example.com/findings.md#fd101",
+			Command: `kubectl -n fleet-default patch gitrepo apps --type=merge -p '{"spec":{"forceSyncGeneration":1}}'`}, {Text: "or add the object to Git"}}})
+	add(a, report.Finding{Code: "FD104", Severity: report.Warning, Title: "desired fields differ on the cluster", Object: shop, Message: "shop.example.com web/größe-店 differs in .spec.list",
+		Evidence: []string{"the object was changed twice"}, Remediation: "kubectl fleetdoctor audit bundle/apps-web -n fleet-default --diff", AsOf: "2026-01-02T03:00:00Z"})
+	add(a, report.Finding{Code: "FD109", Severity: report.Info, Title: "the object carries a copied hash", Object: shop, Message: "for information", Remediation: "nothing needs to be done"})
+	a.Findings = append(a.Findings, report.Finding{ID: "FD106-1", Code: "FD106", Severity: report.Warning, Title: "an object was abandoned", Message: `configmap web/left has ownership metadata of set "default-gone"`})
+	return finished(a)
+}
 
-// Hostile is the report of the sick sample with Evil in every text.
-func Hostile(t *testing.T) *report.Audit {
-	t.Helper()
-	a := Sample(t, "sick")
-	a.Gaps = Unread().Gaps
-	fill(reflect.ValueOf(a).Elem())
+// add adds a finding about the first bundle deployment.
+func add(a *report.Audit, f report.Finding) {
+	bd := a.BundleDeployments[0]
+	f.ID, f.Cluster, f.BundleDeployment = fmt.Sprintf("%s-%d", f.Code, len(a.Findings)), bd.Cluster, bd.Namespace+"/"+bd.Name
+	f.Bundle, f.GitRepo = bd.Bundle, bd.GitRepo
+	a.Findings = append(a.Findings, f)
+}
+
+// finished fills in the totals.
+func finished(a *report.Audit) *report.Audit {
+	a.Summary = report.Summary{BundleDeployments: len(a.BundleDeployments)}
+	for _, bd := range a.BundleDeployments {
+		a.Summary.Counts = a.Summary.Counts.Plus(bd.Counts)
+	}
+	for _, f := range a.Findings {
+		switch f.Severity {
+		case report.Error:
+			a.Summary.Findings.Error++
+		case report.Warning:
+			a.Summary.Findings.Warning++
+		default:
+			a.Summary.Findings.Info++
+		}
+	}
 	return a
 }
 
-// fill adds Evil to every string of a value, except for the words of an enumeration.
-func fill(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.String:
-		if v.CanSet() && v.Type() != reflect.TypeFor[report.Severity]() && v.Type() != reflect.TypeFor[report.State]() {
-			v.SetString(v.String() + Evil)
-		}
-	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() {
-			fill(v.Elem())
-		}
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[report.Value]() {
-			v.Set(reflect.ValueOf(evaluate.Plain(Evil)))
-			return
-		}
-		for i := range v.NumField() {
-			fill(v.Field(i))
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			fill(v.Index(i))
-		}
+// Many returns a report with n findings of two codes on fifty clusters.
+func Many(n int) *report.Audit {
+	a := &report.Audit{APIVersion: report.APIVersion, Kind: report.Kind, Tool: report.Tool{Version: "test"}, Source: report.Source{Kind: "snapshot", Path: "many"}, Gaps: []report.Gap{}}
+	for i := range 50 {
+		a.BundleDeployments = append(a.BundleDeployments, report.BundleDeployment{Namespace: fmt.Sprintf("cluster-%02d", i), Name: "apps", Cluster: fmt.Sprintf("fleet-default/edge-%02d", i),
+			Bundle: "fleet-default/apps", State: report.Modified})
 	}
+	for i := range n {
+		bd := &a.BundleDeployments[i%50]
+		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: fmt.Sprintf("theme-%05d", i)}
+		f := report.Finding{ID: fmt.Sprintf("FD101-%d", i), Code: "FD101", Severity: report.Error, Title: "a desired object is not on the cluster", Object: ref, Cluster: bd.Cluster,
+			BundleDeployment: bd.Namespace + "/" + bd.Name, Bundle: bd.Bundle, Message: ref.Key().String() + " is not on the cluster", Evidence: []string{"it is in the manifest of release web/apps:1"},
+			Remediation: "kubectl fleetdoctor preflight bundle/apps -n fleet-default"}
+		if i%5 == 0 {
+			f.ID, f.Code, f.Severity = fmt.Sprintf("FD110-%d", i), "FD110", report.Warning
+		}
+		bd.Counts.Desired, bd.Counts.Missing = bd.Counts.Desired+1, bd.Counts.Missing+1
+		bd.Resources = append(bd.Resources, report.Resource{Ref: ref, State: report.Missing})
+		a.Findings = append(a.Findings, f)
+	}
+	return finished(a)
 }

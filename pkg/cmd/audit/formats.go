@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/prometheus"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
@@ -19,6 +20,7 @@ func formats() []output.Format {
 		format("junit", junit.Write),
 		format("prometheus", prometheus.Write),
 		format("sarif", sarif.Write),
+		format("html", html.Write),
 	}
 }
 

@@ -132,7 +132,7 @@ func TestStates(t *testing.T) {
 
 // TestHostile checks that text from a cluster cannot add elements, and acts on no terminal.
 func TestHostile(t *testing.T) {
-	a := reports.Hostile(t)
+	a := reports.Hostile(reports.Full(), reports.Evil)
 	var b bytes.Buffer
 	if err := junit.Write(&b, a); err != nil {
 		t.Fatal(err)

@@ -125,7 +125,7 @@ func TestSeries(t *testing.T) {
 
 // TestHostile checks that text from a cluster cannot add a line, and acts on no terminal.
 func TestHostile(t *testing.T) {
-	a := reports.Hostile(t)
+	a := reports.Hostile(reports.Full(), reports.Evil)
 	read(t, a)
 	var b bytes.Buffer
 	if err := prometheus.Write(&b, a); err != nil {

@@ -96,7 +96,7 @@ func TestUnread(t *testing.T) {
 
 // TestHostile checks that text from a cluster is neither a link nor a placeholder, and acts on no terminal.
 func TestHostile(t *testing.T) {
-	a := reports.Hostile(t)
+	a := reports.Hostile(reports.Full(), reports.Evil)
 	for _, r := range read(t, a).Results {
 		if text := *r.Message.Text; strings.Contains(text, "](") || !strings.Contains(text, "{{0}}") {
 			t.Errorf("the message is not escaped: %q", text)

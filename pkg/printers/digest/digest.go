@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package digest arranges the report of an audit for formats that are documents: the verdict, problems first, and the ways to proceed. A format decides
+// only how it writes them.
+package digest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// Level says how a part of a report is presented.
+type Level string
+
+// The levels. What could not be read is never Good.
+const (
+	Good    Level = "good"
+	Bad     Level = "bad"
+	Unknown Level = "unknown"
+)
+
+// Verdict returns the result of an audit in a few words. It is Good only if everything was read, and every bundle deployment is ready.
+func Verdict(a *report.Audit) (Level, string) {
+	unread, all, ready := Unread(a), len(a.BundleDeployments), 0
+	for i := range a.BundleDeployments {
+		if a.BundleDeployments[i].State == report.Ready {
+			ready++
+		}
+	}
+	switch {
+	case a.Summary.Findings.Error+a.Summary.Findings.Warning > 0:
+		return Bad, "Problems found"
+	case all == 0:
+		return Unknown, "No bundle deployments in this scope"
+	case all == unread:
+		return Unknown, "No bundle deployment has a result"
+	case a.Summary.Counts.Unknown+unread+len(a.Gaps) > 0:
+		return Unknown, "No problems in what could be read"
+	case ready < all:
+		return Unknown, "No errors or warnings, but not everything is ready"
+	}
+	return Good, "No problems found"
+}
+
+// Totals returns the sentences with the totals.
+func Totals(a *report.Audit) string {
+	all, unread := len(a.BundleDeployments), Unread(a)
+	var out []string
+	if all > unread {
+		out = append(out, fmt.Sprintf("%d of %s ready in %s.", a.Summary.Counts.Ready, Plural(a.Summary.Counts.Desired, "object"), Plural(all, "bundle deployment")))
+	}
+	if unread > 0 {
+		out = append(out, fmt.Sprintf("No result for %d of %s.", unread, Plural(all, "bundle deployment")))
+	}
+	if n := a.Summary.Counts.Unknown; n > 0 {
+		out = append(out, fmt.Sprintf("%s unknown.", Plural(n, "object")))
+	}
+	if n := len(a.Gaps); n > 0 {
+		out = append(out, fmt.Sprintf("%s not read.", Plural(n, "item")))
+	}
+	f := a.Summary.Findings
+	return strings.Join(append(out, fmt.Sprintf("%s, %s, %d informational.", Plural(f.Error, "error"), Plural(f.Warning, "warning"), f.Info)), " ")
+}
+
+// Unread counts the bundle deployments without a result.
+func Unread(a *report.Audit) int {
+	n := 0
+	for i := range a.BundleDeployments {
+		if WithoutResult(&a.BundleDeployments[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// WithoutResult reports whether the objects of a bundle deployment were not evaluated. Its state can then come from Fleet's status.
+func WithoutResult(bd *report.BundleDeployment) bool {
+	return bd.State == report.Unknown || bd.Reason != "" || bd.Counts.Desired > 0 && bd.Counts.Unknown == bd.Counts.Desired
+}
+
+// LevelOf returns the level of a bundle deployment.
+func LevelOf(bd *report.BundleDeployment) Level {
+	switch {
+	case WithoutResult(bd):
+		return Unknown
+	case bd.State == report.Ready && bd.Counts.Ready == bd.Counts.Desired && bd.Counts.Orphaned == 0:
+		return Good
+	case bd.Counts.Unknown > 0 && bd.Counts.Ready+bd.Counts.Unknown == bd.Counts.Desired && bd.Counts.Orphaned == 0:
+		return Unknown
+	}
+	return Bad
+}
+
+// Deployments returns the bundle deployments with problems first, then those that are unknown.
+func Deployments(a *report.Audit) []*report.BundleDeployment {
+	out := make([]*report.BundleDeployment, len(a.BundleDeployments))
+	for i := range a.BundleDeployments {
+		out[i] = &a.BundleDeployments[i]
+	}
+	slices.SortStableFunc(out, func(x, y *report.BundleDeployment) int { return cmp.Compare(rankOf[LevelOf(x)], rankOf[LevelOf(y)]) })
+	return out
+}
+
+var rankOf = map[Level]int{Bad: 0, Unknown: 1, Good: 2}
+
+// Group are the findings of one code and severity.
+type Group struct {
+	Code     string
+	Severity report.Severity
+	Title    string
+	Findings []*report.Finding
+}
+
+// Groups returns the findings by code, the most severe first.
+func Groups(a *report.Audit) []Group {
+	type key struct {
+		code     string
+		severity report.Severity
+	}
+	at := map[key]int{}
+	var out []Group
+	for i := range a.Findings {
+		f := &a.Findings[i]
+		k := key{f.Code, f.Severity}
+		n, known := at[k]
+		if !known {
+			n = len(out)
+			at[k] = n
+			out = append(out, Group{Code: f.Code, Severity: f.Severity, Title: f.Title})
+		}
+		out[n].Findings = append(out[n].Findings, f)
+	}
+	slices.SortStableFunc(out, func(x, y Group) int {
+		return cmp.Or(cmp.Compare(rankOfSeverity[x.Severity], rankOfSeverity[y.Severity]), cmp.Compare(x.Code, y.Code))
+	})
+	return out
+}
+
+var rankOfSeverity = map[report.Severity]int{report.Error: 0, report.Warning: 1, report.Info: 2}
+
+// Clusters returns the clusters with a finding.
+func Clusters(f *report.Finding) []string {
+	if len(f.Clusters) > 0 {
+		return f.Clusters
+	}
+	if f.Cluster == "" {
+		return nil
+	}
+	return []string{f.Cluster}
+}
+
+// programs are the programs of commands. A remediation that begins with another word is a sentence.
+var programs = []string{"kubectl", "kubectl-fleetdoctor", "helm"}
+
+// Remedies returns the ways to proceed after a finding.
+func Remedies(f *report.Finding) []report.Remedy {
+	if len(f.Remedies) > 0 || f.Remediation == "" {
+		return f.Remedies
+	}
+	if program, _, _ := strings.Cut(f.Remediation, " "); slices.Contains(programs, path.Base(program)) {
+		return []report.Remedy{{Command: f.Remediation}}
+	}
+	return []report.Remedy{{Text: f.Remediation}}
+}
+
+// Title names the source of an audit.
+func Title(s *report.Source) string {
+	switch {
+	case s.Kind == "cluster" && s.Context != "":
+		return "context " + s.Context
+	case s.Kind == "cluster":
+		return "cluster " + s.Server
+	}
+	return "snapshot " + s.Path
+}
+
+// Facts are the time, the versions, the scope and the other clusters of an audit, as far as they are known.
+func Facts(a *report.Audit) []string {
+	var out []string
+	add := func(word, value string) {
+		if value != "" {
+			out = append(out, word+" "+value)
+		}
+	}
+	add("taken at", a.TakenAt)
+	add("Kubernetes", a.Source.KubernetesVersion)
+	if v := a.Source.FleetVersions; v != nil {
+		add("Fleet", v.Controller)
+		if v.Controller == "" {
+			add("Fleet agent", strings.Join(slices.Compact(slices.Sorted(maps.Values(v.Agents))), " / "))
+		}
+	}
+	add("namespace", strings.Join(a.Scope.Namespaces, ", "))
+	add("selector", strings.Join(a.Scope.Selectors, ", "))
+	add("scope", strings.Join(a.Scope.Targets, ", "))
+	if n := len(a.Source.Clusters); n > 0 {
+		add("with", Plural(n, "other cluster"))
+	}
+	return out
+}
+
+// What names what a gap is about.
+func What(g *report.Gap) string {
+	if g.Cluster != "" {
+		return "cluster " + g.Cluster + ": " + g.What
+	}
+	return g.What
+}
+
+// Fraction writes two numbers as a fraction.
+func Fraction(n, of int) string { return fmt.Sprintf("%d/%d", n, of) }
+
+// ReportedFraction is the fraction of ready objects that Fleet reports, "" if it reports none.
+func ReportedFraction(r *report.Reported) string {
+	if r == nil || r.Ready == nil || r.DesiredReady == nil {
+		return ""
+	}
+	return Fraction(*r.Ready, *r.DesiredReady)
+}
+
+// Plural writes a number with a noun.
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

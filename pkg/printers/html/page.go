@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// page is what the layout shows.
+type page struct {
+	Policy string
+	Style  template.CSS
+	Script template.JS
+
+	*report.Audit
+	Title, Totals string
+	Facts         []string
+	Level         digest.Level
+	Verdict       string
+	Objects       bar
+	Unread        int
+	Aggregates    []aggregates
+	Deployments   []deployment
+	WellFrom      int // the index of the first deployment without a problem
+	Groups        []group
+	Clusters      []string // of findings: the cluster filter names them by their place
+	Codes         []string
+}
+
+// aggregates are the aggregates of one kind.
+type aggregates struct {
+	Kind string
+	Rows []aggregate
+}
+
+type aggregate struct {
+	Name             string
+	Level            digest.Level
+	Actual, Reported bar
+	Differs          bool
+	Unread           int // bundle deployments without a result
+	All              int // bundle deployments
+	State, AsOf      string
+	Stale            bool
+	Codes            []string
+}
+
+type deployment struct {
+	*report.BundleDeployment
+	Title    string
+	Level    digest.Level
+	Actual   bar
+	Reported bar
+	Why      string // why there is no result
+	Objects  []report.Resource
+}
+
+type group struct {
+	digest.Group
+	URL   string // of the page that explains the code
+	Items []finding
+}
+
+type finding struct {
+	*report.Finding
+	Clusters []string
+	Places   string // the places of the clusters in the filter
+	Evidence []string
+	Remedies []report.Remedy
+	Fields   []digest.Field
+}
+
+func newPage(a *report.Audit) *page {
+	p := &page{Policy: policy(), Style: template.CSS(style), Script: template.JS(script),
+		Audit: a, Title: digest.Title(&a.Source), Facts: digest.Facts(a), Totals: digest.Totals(a), Unread: digest.Unread(a)}
+	p.Level, p.Verdict = digest.Verdict(a)
+	p.Objects = actualBar(a.Summary.Counts, p.Unread == len(a.BundleDeployments))
+	for _, bd := range digest.Deployments(a) {
+		p.Deployments = append(p.Deployments, newDeployment(bd))
+	}
+	p.WellFrom = slices.IndexFunc(p.Deployments, func(d deployment) bool { return d.Level == digest.Good })
+	if p.WellFrom < 0 {
+		p.WellFrom = len(p.Deployments)
+	}
+	p.aggregate()
+	p.find()
+	return p
+}
+
+// Problems are the bundle deployments that are not Good.
+func (p *page) Problems() []deployment { return p.Deployments[:p.WellFrom] }
+
+// Well are the bundle deployments that are Good.
+func (p *page) Well() []deployment { return p.Deployments[p.WellFrom:] }
+
+func newDeployment(bd *report.BundleDeployment) deployment {
+	d := deployment{BundleDeployment: bd, Title: strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/"), Level: digest.LevelOf(bd),
+		Actual: actualBar(bd.Counts, digest.WithoutResult(bd)), Reported: reportedBar(bd.Reported), Why: bd.Reason}
+	for _, r := range bd.Resources {
+		if r.State != report.Ready {
+			d.Objects = append(d.Objects, r)
+		}
+	}
+	return d
+}
+
+// aggregate adds the aggregates of each kind, those with problems first.
+func (p *page) aggregate() {
+	for _, kind := range []struct {
+		name string
+		list []report.Aggregate
+		of   func(*report.BundleDeployment) string
+	}{
+		{"GitRepo", p.GitRepos, func(bd *report.BundleDeployment) string { return bd.GitRepo }},
+		{"HelmOp", p.HelmOps, func(bd *report.BundleDeployment) string { return bd.HelmOp }},
+		{"Cluster", p.Audit.Clusters, func(bd *report.BundleDeployment) string { return bd.Cluster }},
+		{"ClusterGroup", p.ClusterGroups, func(*report.BundleDeployment) string { return "" }},
+	} {
+		unread := map[string]int{}
+		var names []string // of aggregates that the report mentions
+		for i := range p.BundleDeployments {
+			bd := &p.BundleDeployments[i]
+			name := kind.of(bd)
+			if _, known := unread[name]; !known && name != "" {
+				unread[name] = 0
+				names = append(names, name)
+			}
+			if digest.WithoutResult(bd) {
+				unread[name]++
+			}
+		}
+		rows := make([]aggregate, 0, len(kind.list))
+		listed := map[string]bool{}
+		for i := range kind.list {
+			row := newAggregate(&kind.list[i], unread)
+			rows, listed[row.Name] = append(rows, row), true
+		}
+		for _, name := range names {
+			if !listed[name] { // not all of its bundle deployments are known, so it has no numbers
+				rows = append(rows, aggregate{Name: name, Level: digest.Unknown, Actual: bar{Text: "?"}})
+			}
+		}
+		slices.SortStableFunc(rows, func(x, y aggregate) int { return cmp.Compare(order(x), order(y)) })
+		if len(rows) > 0 {
+			p.Aggregates = append(p.Aggregates, aggregates{kind.name, rows})
+		}
+	}
+}
+
+// order puts aggregates with problems first.
+func order(x aggregate) int {
+	switch {
+	case x.Level == digest.Bad:
+		return 0
+	case x.Differs:
+		return 1
+	case x.Level == digest.Unknown:
+		return 2
+	}
+	return 3
+}
+
+func newAggregate(x *report.Aggregate, unread map[string]int) aggregate {
+	out := aggregate{Name: x.Namespace + "/" + x.Name, All: x.Actual.BundleDeployments, Codes: x.Findings, Reported: reportedBar(x.Reported), Level: digest.Unknown}
+	out.Unread = unread[out.Name]
+	counts := x.Actual.Counts
+	none := out.All > 0 && (out.Unread >= out.All || counts.Unknown == counts.Desired && x.Actual.ReadyBundleDeployments == 0)
+	out.Actual = actualBar(counts, none)
+	if r := x.Reported; r != nil {
+		out.State, out.AsOf, out.Stale = r.State, r.AsOf, r.Stale
+	}
+	switch {
+	case !none && counts.Ready+counts.Unknown < counts.Desired:
+		out.Level = digest.Bad
+	case !none && out.Unread == 0 && counts.Unknown == 0 && x.Actual.ReadyBundleDeployments == out.All:
+		out.Level = digest.Good
+	}
+	out.Differs = !none && out.Unread == 0 && out.Reported.Text != "" && out.Reported.Text != out.Actual.Text
+	return out
+}
+
+// find adds the findings and what the filters offer.
+func (p *page) find() {
+	place := map[string]int{}
+	differences := digest.NewDifferences(p.Audit)
+	for _, g := range digest.Groups(p.Audit) {
+		out := group{Group: g}
+		if !slices.Contains(p.Codes, g.Code) {
+			p.Codes = append(p.Codes, g.Code)
+		}
+		for _, f := range g.Findings {
+			fields := differences.Of(f)
+			item := finding{Finding: f, Clusters: digest.Clusters(f), Fields: fields, Evidence: digest.Evidence(f, fields)}
+			item.Remedies = out.linked(digest.Remedies(f))
+			var places []string
+			for _, c := range item.Clusters {
+				n, known := place[c]
+				if !known {
+					n = len(p.Clusters)
+					place[c], p.Clusters = n, append(p.Clusters, c)
+				}
+				places = append(places, strconv.Itoa(n))
+			}
+			item.Places = strings.Join(places, " ")
+			out.Items = append(out.Items, item)
+		}
+		p.Groups = append(p.Groups, out)
+	}
+	slices.Sort(p.Codes)
+}
+
+// linked returns remedies with links that are web pages. The first one is the link of the group, so the remedies do not repeat it.
+func (g *group) linked(remedies []report.Remedy) []report.Remedy {
+	out := slices.Clone(remedies)
+	for i, r := range out {
+		if !strings.HasPrefix(r.URL, "https://") {
+			r.URL = ""
+		}
+		g.URL = cmp.Or(g.URL, r.URL)
+		if r.URL == g.URL {
+			r.URL = ""
+		}
+		out[i] = r
+	}
+	return out
+}
+
+// bar is a fraction of ready objects with the parts of its picture, which is 100 wide.
+type bar struct {
+	Text  string
+	Parts []part
+}
+
+// part is one part of a bar. Class is its state.
+type part struct {
+	Class       string
+	From, Width string
+}
+
+// actualBar shows the objects by their state.
+func actualBar(c report.Counts, none bool) bar {
+	if none {
+		return bar{Text: "?", Parts: parts(1, share{"unknown", 1})}
+	}
+	return bar{digest.Fraction(c.Ready, c.Desired), parts(c.Desired, share{"ready", c.Ready}, share{"notready", c.NotReady + c.Modified},
+		share{"missing", c.Missing + c.Unowned}, share{"unknown", c.Unknown})}
+}
+
+// reportedBar shows the numbers that Fleet reports. Those of an old status are not shown as ready.
+func reportedBar(r *report.Reported) bar {
+	text := digest.ReportedFraction(r)
+	if text == "" {
+		return bar{}
+	}
+	ready := max(min(*r.Ready, *r.DesiredReady), 0)
+	missing := 0
+	if r.Missing != nil {
+		missing = max(min(*r.Missing, *r.DesiredReady-ready), 0)
+	}
+	if r.Stale {
+		return bar{text, parts(1, share{"unknown", 1})}
+	}
+	return bar{text, parts(*r.DesiredReady, share{"ready", ready}, share{"notready", *r.DesiredReady - ready - missing}, share{"missing", missing})}
+}
+
+type share struct {
+	class string
+	n     int
+}
+
+func parts(of int, shares ...share) []part {
+	var out []part
+	at := 0.0
+	for _, s := range shares {
+		if s.n > 0 && of > 0 {
+			width := 100 * float64(s.n) / float64(of)
+			out = append(out, part{s.class, fmt.Sprintf("%.2f", at), fmt.Sprintf("%.2f", width)})
+			at += width
+		}
+	}
+	return out
+}
