@@ -106,7 +106,7 @@
   };
   form.addEventListener("input", apply);
   form.addEventListener("submit", (event) => event.preventDefault());
-  one("reset").addEventListener("click", () => {
+  one("clear").addEventListener("click", () => {
     form.reset();
     apply();
   });

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package browser_test opens the HTML report in a real browser.
+package browser_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/audits"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// names are the names of the browser on the PATH.
+var names = []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"}
+
+// browser starts one browser for all tabs of a test. Without a browser, the test is skipped.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	i := slices.IndexFunc(names, func(name string) bool {
+		_, err := exec.LookPath(name)
+		return err == nil
+	})
+	if i < 0 {
+		t.Skip("the HTML report was not opened in a browser: neither Chromium nor Chrome is installed")
+	}
+	// A container has no sandbox for the browser, and the pages are those of this test.
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(names[i]), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()))
+	allocator, cancel := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...) // it is closed below
+	t.Cleanup(cancel)
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("starting %s: %v", names[i], err)
+	}
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Errorf("closing %s: %v", names[i], err)
+		}
+	})
+	return ctx
+}
+
+// tab is one tab of the browser, with what happened in it.
+type tab struct {
+	t        *testing.T
+	ctx      context.Context
+	url      string
+	mu       sync.Mutex
+	problems []string
+	requests []string
+}
+
+// open writes a report to a file and opens it in a new tab, after the actions before.
+func open(t *testing.T, browser context.Context, a *report.Audit, before ...chromedp.Action[chromedp.Void]) *tab {
+	t.Helper()
+	var b bytes.Buffer
+	if err := html.Write(&b, a); err != nil {
+		t.Fatal(err)
+	}
+	return openDocument(t, browser, b.Bytes(), before...)
+}
+
+func openDocument(t *testing.T, browser context.Context, document []byte, before ...chromedp.Action[chromedp.Void]) *tab {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "audit.html")
+	if err := os.WriteFile(file, document, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := chromedp.NewContext(browser)
+	t.Cleanup(cancel)
+	x := &tab{t: t, ctx: ctx, url: "file://" + file}
+	if err := chromedp.Listen(ctx, x.happened); err != nil {
+		t.Fatal(err)
+	}
+	for _, enable := range []cdp.Command[cdp.Empty, cdp.Empty]{audits.Enable, log.Enable} {
+		if _, err := chromedp.Call(ctx, enable, cdp.Empty{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatal(err)
+	}
+	x.do(before...)
+	x.do(chromedp.Navigate(x.url))
+	return x
+}
+
+// happened collects messages of the console, violations of the policy and other issues, dialogs and requests.
+func (x *tab) happened(event any) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch e := event.(type) {
+	case *log.EventEntryAdded:
+		x.problems = append(x.problems, "log: "+e.Entry.Text)
+	case *runtime.EventConsoleAPICalled:
+		x.problems = append(x.problems, "console: "+string(e.Type))
+	case *runtime.EventExceptionThrown:
+		x.problems = append(x.problems, "exception: "+e.ExceptionDetails.Text)
+	case *audits.EventIssueAdded:
+		x.problems = append(x.problems, "issue: "+string(e.Issue.Code))
+	case *page.EventJavascriptDialogOpening:
+		x.problems = append(x.problems, "dialog: "+e.Message)
+	case *network.EventRequestWillBeSent:
+		x.requests = append(x.requests, e.Request.URL)
+	}
+}
+
+// clean checks that nothing was reported and that only the file was requested.
+func (x *tab) clean() {
+	x.t.Helper()
+	eval[bool](x, "true") // events arrive before the answer to a later command
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, p := range x.problems {
+		x.t.Error(p)
+	}
+	if !slices.Equal(x.requests, []string{x.url}) {
+		x.t.Errorf("requests %q, want only %q", x.requests, x.url)
+	}
+}
+
+func (x *tab) do(actions ...chromedp.Action[chromedp.Void]) {
+	x.t.Helper()
+	if err := chromedp.Do(x.ctx, actions...); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// press presses keys one after the other.
+func (x *tab) press(keys string) {
+	x.t.Helper()
+	x.do(chromedp.KeyEvent(keys))
+}
+
+// tabTo presses the tabulator until the element with a selector has the focus.
+func (x *tab) tabTo(selector string) {
+	x.t.Helper()
+	for range 40 {
+		if eval[bool](x, "document.activeElement.matches('"+selector+"')") {
+			return
+		}
+		x.press("\t")
+	}
+	x.t.Fatalf("the tabulator does not reach %s", selector)
+}
+
+// eval evaluates an expression in the page.
+func eval[T any](x *tab, expression string) T {
+	x.t.Helper()
+	v, err := chromedp.Run(x.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		x.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// media emulates a medium ("screen", "print") and a colour scheme.
+func media(medium, scheme string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: medium,
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		return err
+	})
+}
+
+// withoutScripts switches JavaScript off.
+func withoutScripts() chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return err
+	})
+}
