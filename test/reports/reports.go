@@ -139,7 +139,7 @@ func finished(a *report.Audit) *report.Audit {
 	return a
 }
 
-// Many returns a report with n findings of two codes on fifty clusters.
+// Many returns a report with n findings of two codes on fifty of a hundred clusters.
 func Many(n int) *report.Audit {
 	a := &report.Audit{APIVersion: report.APIVersion, Kind: report.Kind, Tool: report.Tool{Version: "test"}, Source: report.Source{Kind: "snapshot", Path: "many"}, Gaps: []report.Gap{}}
 	for i := range 50 {
@@ -158,6 +158,14 @@ func Many(n int) *report.Audit {
 		bd.Counts.Desired, bd.Counts.Missing = bd.Counts.Desired+1, bd.Counts.Missing+1
 		bd.Resources = append(bd.Resources, report.Resource{Ref: ref, State: report.Missing})
 		a.Findings = append(a.Findings, f)
+	}
+	for i := range a.BundleDeployments {
+		bd := &a.BundleDeployments[i]
+		zero, well := 0, report.Counts{Desired: 3, Ready: 3}
+		a.Clusters = append(a.Clusters, report.Aggregate{Namespace: "fleet-default", Name: fmt.Sprintf("edge-%02d", i), Actual: report.Actual{BundleDeployments: 1, Counts: bd.Counts},
+			Reported: &report.Reported{DesiredReady: &bd.Counts.Desired, Ready: &zero}},
+			report.Aggregate{Namespace: "fleet-default", Name: fmt.Sprintf("well-%02d", i), Actual: report.Actual{BundleDeployments: 1, ReadyBundleDeployments: 1, Counts: well},
+				Reported: &report.Reported{DesiredReady: &well.Desired, Ready: &well.Ready}})
 	}
 	return finished(a)
 }

@@ -26,9 +26,16 @@ var (
 	script string
 )
 
+// functions are the functions of the layout.
+var functions = template.FuncMap{
+	"plural": digest.Plural,
+	"add":    func(x, y int) int { return x + y },
+	"rows":   func(kind string, rows []aggregate) aggregates { return aggregates{Kind: kind, Rows: rows} },
+}
+
 // Write writes the report as an HTML document. Without JavaScript, the document shows everything.
 func Write(w io.Writer, a *report.Audit) error {
-	t, err := template.New("report").Funcs(template.FuncMap{"plural": digest.Plural}).Parse(layout)
+	t, err := template.New("report").Funcs(functions).Parse(layout)
 	if err != nil {
 		return fmt.Errorf("parsing the layout of the HTML report: %w", err)
 	}

@@ -39,7 +39,12 @@ type page struct {
 type aggregates struct {
 	Kind string
 	Rows []aggregate
+	// Well are the rows without a problem, if there are many.
+	Well []aggregate
 }
+
+// manyWell is the number of aggregates without a problem above which they are folded.
+const manyWell = 10
 
 type aggregate struct {
 	Name             string
@@ -150,10 +155,21 @@ func (p *page) aggregate() {
 		}
 		slices.SortStableFunc(rows, func(x, y aggregate) int { return cmp.Compare(order(x), order(y)) })
 		if len(rows) > 0 {
-			p.Aggregates = append(p.Aggregates, aggregates{kind.name, rows})
+			p.Aggregates = append(p.Aggregates, folded(kind.name, rows))
 		}
 	}
 }
+
+func folded(kind string, rows []aggregate) aggregates {
+	at := slices.IndexFunc(rows, func(x aggregate) bool { return order(x) == orderWell })
+	if at < 0 || len(rows)-at <= manyWell {
+		return aggregates{Kind: kind, Rows: rows}
+	}
+	return aggregates{kind, rows[:at], rows[at:]}
+}
+
+// orderWell is the place of aggregates without a problem.
+const orderWell = 3
 
 // order puts aggregates with problems first.
 func order(x aggregate) int {
@@ -165,7 +181,7 @@ func order(x aggregate) int {
 	case x.Level == digest.Unknown:
 		return 2
 	}
-	return 3
+	return orderWell
 }
 
 func newAggregate(x *report.Aggregate, unread map[string]int) aggregate {
