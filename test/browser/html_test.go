@@ -53,7 +53,7 @@ func violation(t *testing.T, b context.Context) {
 
 func sample(t *testing.T, b context.Context) {
 	for _, name := range []string{"sick", "clean"} {
-		a := reports.Sample(t, "../..", name)
+		a := reports.Sample(t, name)
 		x := open(t, b, a)
 		x.clean()
 		if n := eval[int](x, shown); n != len(a.Findings) {
@@ -63,7 +63,7 @@ func sample(t *testing.T, b context.Context) {
 }
 
 func hostile(t *testing.T, b context.Context) {
-	x := open(t, b, reports.Hostile(evil))
+	x := open(t, b, reports.Hostile(reports.Full(), evil))
 	x.clean()
 	if !eval[bool](x, "document.body.textContent.includes('<script>alert(1)</script>')") {
 		t.Error("the hostile text is not shown as text")
@@ -157,7 +157,7 @@ func readable(t *testing.T, b context.Context) {
 // narrow checks that nothing is wider than a small screen.
 func narrow(t *testing.T, b context.Context) {
 	for name, a := range map[string]string{"names": "", "hostile names": evil} {
-		x := open(t, b, reports.Hostile(a), chromedp.EmulateViewport(400, 800))
+		x := open(t, b, reports.Hostile(reports.Full(), a), chromedp.EmulateViewport(400, 800))
 		if w := eval[int](x, "document.documentElement.scrollWidth"); w > 400 {
 			t.Errorf("%s: the page is %d wide", name, w)
 		}
