@@ -124,6 +124,11 @@ var layers = []layer{
 	// It explains the result of an audit.
 	{packages: []string{"pkg/why"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/check", "pkg/report"}},
+	// They compare reports, and remove findings from them.
+	{packages: []string{"pkg/comparison"}, pure: true, never: evaluating,
+		may: []string{"pkg/object", "pkg/report"}},
+	{packages: []string{"pkg/suppress"}, pure: true, never: evaluating,
+		may: []string{"pkg/check", "pkg/comparison", "pkg/report"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
 		may: []string{"pkg/object", "pkg/report", "pkg/escape"}},
 	{packages: []string{"pkg/printers/digest"}, pure: true, never: evaluating,
@@ -176,7 +181,7 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/*"},
 		may: []string{"pkg/cmd/clusters", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/cmd/view", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
 			"pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/printers/*", "pkg/escape",
-			"pkg/why"}},
+			"pkg/why", "pkg/comparison", "pkg/suppress"}},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},
 		may: []string{"pkg/cmd"}},
 	// Embedded files.
@@ -298,7 +303,7 @@ func TestLayeringRefuses(t *testing.T) {
 		}, want: []string{
 			"pkg/cmd/explain must not import pkg/cmd/audit:\n\tpkg/cmd/explain -> pkg/cmd/audit\n" +
 				"\tof this module it may import only pkg/cmd/clusters, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/input, pkg/cmd/output, pkg/cmd/query, pkg/cmd/scope, pkg/cmd/verb, pkg/cmd/view, pkg/source, pkg/source/cluster, pkg/source/snapshot, " +
-				"pkg/resolve, pkg/collect, pkg/evaluate, pkg/redact, pkg/audit, pkg/adopt, pkg/preflight, pkg/object, pkg/ownership, pkg/check, pkg/report, pkg/printers, pkg/printers/*, pkg/escape, pkg/why",
+				"pkg/resolve, pkg/collect, pkg/evaluate, pkg/redact, pkg/audit, pkg/adopt, pkg/preflight, pkg/object, pkg/ownership, pkg/check, pkg/report, pkg/printers, pkg/printers/*, pkg/escape, pkg/why, pkg/comparison, pkg/suppress",
 		}},
 		{name: "main without the root command", graph: importGraph{
 			"cmd/kubectl-fleetdoctor": {"pkg/audit"},

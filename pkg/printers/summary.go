@@ -15,7 +15,7 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 	c, f, all := a.Summary.Counts, a.Summary.Findings, a.Summary.BundleDeployments
 	unread := 0
 	for _, bd := range a.BundleDeployments {
-		if withoutResult(bd) {
+		if bd.WithoutResult() {
 			unread++
 		}
 	}
@@ -37,8 +37,19 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 	case a.Filter != nil && a.Filter.Hidden.Total() > 0: // they may be problems
 	case c.Unknown+unread+len(a.Gaps) > 0:
 		results = []string{t.colour(yellow, "No problems in what could be read")}
+	case a.Summary.Ignored > 0 || a.Summary.Baseline != nil && *a.Summary.Baseline > 0:
+		results = []string{"No other problems found"}
 	case all > 0:
 		results = []string{t.colour(green, "No problems found")}
+	}
+	switch n := a.Summary.Ignored; {
+	case n > 0 && t.wide:
+		results = append(results, fmt.Sprintf("%d ignored", n))
+	case n > 0:
+		results = append(results, fmt.Sprintf("%d ignored (-o wide shows them)", n))
+	}
+	if n := a.Summary.Baseline; n != nil {
+		results = append(results, fmt.Sprintf("%d known from the baseline", *n))
 	}
 	switch n := f.Info; {
 	case n > 0 && t.informational(a):
@@ -87,8 +98,18 @@ func (t text) hidden(f *report.Filter) []string {
 	return strings.Fields(printable(fmt.Sprintf("%s hidden %s: %s.", plural(f.Hidden.Total(), "finding"), by, strings.Join(counts, ", "))))
 }
 
-// withoutResult reports whether the objects of a deployment were not evaluated. A state such as WaitApplied comes from Fleet's status; then the
-// reason is why the desired objects could not be read.
-func withoutResult(bd report.BundleDeployment) bool {
-	return bd.State == report.Unknown || bd.Reason != "" || bd.Counts.Desired > 0 && bd.Counts.Unknown == bd.Counts.Desired
+// ignored lists the findings that the ignore file excludes, with the reasons.
+func (t text) ignored(b *bytes.Buffer, all []report.Ignored) {
+	if len(all) == 0 || !t.wide {
+		return
+	}
+	fmt.Fprintln(b, t.bold("IGNORED"))
+	for _, f := range all {
+		s := fmt.Sprintf("%s %s: %s", f.Code, f.Object.Key(), f.Reason)
+		if f.Expires != "" {
+			s += " (until " + f.Expires + ")"
+		}
+		t.wrapped(b, "  ", s)
+	}
+	fmt.Fprintln(b)
 }

@@ -57,6 +57,7 @@ func (t text) audit(b *bytes.Buffer, a *report.Audit) error {
 		return err
 	}
 	t.findings(b, a)
+	t.ignored(b, a.Ignored)
 	t.summary(b, a)
 	return nil
 }

@@ -18,7 +18,8 @@ import (
 )
 
 // NewAudit makes the report of a result and its findings, sorted and with totals. The same input gives the same bytes. The report contains
-// values of Secrets: only the copy that Redacted returns may be shown. version is the version of the program.
+// values of Secrets: only the copy that Redacted returns may be shown. It has a finding for each cluster: Merged joins them. version is the version
+// of the program.
 func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Audit {
 	out := &Audit{APIVersion: APIVersion, Kind: Kind, Tool: Tool{Version: version}, TakenAt: Time(r.Now()),
 		Source: NewSource(r.Source, r.Desired), Scope: NewScope(r.Scope), Gaps: Gaps(r.Gaps), Notes: r.Notes,
@@ -31,7 +32,6 @@ func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Aud
 	identify(out.Findings)
 	if len(r.Clusters) > 0 {
 		out.Source.Clusters = ClusterSources(r.Clusters)
-		out.Findings = merged(out.Findings, bundles(r.Deployments))
 	}
 	codes := out.sum()
 	for kind, list := range out.aggregates() {
@@ -102,18 +102,9 @@ func ClusterSources(clusters []evaluate.ClusterSource) []ClusterSource {
 	return out
 }
 
-// bundles returns the bundle of each bundle deployment, by its key.
-func bundles(deployments []*evaluate.BundleDeployment) map[string]string {
-	out := map[string]string{}
-	for _, d := range deployments {
-		out[d.Key()] = d.Bundle
-	}
-	return out
-}
-
 // merged joins the findings that are the same on several clusters: about the same object of the same bundle, with the same message. Each keeps the
 // evidence and the remediation of the first cluster. The order does not change.
-func merged(findings []Finding, bundle map[string]string) []Finding {
+func merged(findings []Finding) []Finding {
 	type key struct {
 		code, bundle, message string
 		object                object.Ref
@@ -121,10 +112,10 @@ func merged(findings []Finding, bundle map[string]string) []Finding {
 	at := map[key]int{}
 	out := make([]Finding, 0, len(findings))
 	for _, f := range findings {
-		k := key{f.Code, bundle[f.BundleDeployment], f.Message, f.Object}
+		k := key{f.Code, f.Bundle, f.Message, f.Object}
 		i, known := at[k]
 		switch {
-		case k.bundle == "" || f.Cluster == "":
+		case f.BundleDeployment == "" || f.Bundle == "" || f.Cluster == "":
 		case !known:
 			at[k] = len(out)
 		case out[i].Cluster != f.Cluster && !slices.Contains(out[i].Clusters, f.Cluster):
@@ -253,12 +244,17 @@ func (a *Audit) sort() {
 	})
 }
 
-// sum fills in the summary, and returns the codes of the findings on each object ("Kind namespace/name").
+// sum fills in the summary, and returns what countFindings returns.
 func (a *Audit) sum() map[string][]string {
 	a.Summary = Summary{BundleDeployments: len(a.BundleDeployments)}
 	for _, bd := range a.BundleDeployments {
 		a.Summary.Counts = a.Summary.Counts.Plus(bd.Counts)
 	}
+	return a.countFindings()
+}
+
+// countFindings counts the findings by severity, and returns their codes by object ("Kind namespace/name").
+func (a *Audit) countFindings() map[string][]string {
 	codes := map[string][]string{}
 	for _, f := range a.Findings {
 		a.Summary.Findings.add(f.Severity)

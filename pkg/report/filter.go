@@ -29,11 +29,16 @@ func (a *Audit) Filtered(f Filter) *Audit {
 	for _, bd := range a.BundleDeployments {
 		noResult[[2]string{bd.Cluster, bd.Key()}] = bd.Reason != ""
 	}
-	out, hidden := a.WithFindings(func(x Finding) bool {
+	shown := []Finding{}
+	for _, x := range a.Findings {
 		unread := x.Code == "FD607" || x.Code == "FD602" && noResult[[2]string{x.Cluster, x.BundleDeployment}]
-		return unread || x.Severity.atLeast(f.Severity) && (len(f.Codes) == 0 || slices.Contains(f.Codes, x.Code))
-	})
-	f.Hidden = hidden
+		if unread || x.Severity.atLeast(f.Severity) && (len(f.Codes) == 0 || slices.Contains(f.Codes, x.Code)) {
+			shown = append(shown, x)
+		} else {
+			f.Hidden.add(x.Severity)
+		}
+	}
+	out := a.WithFindings(shown)
 	out.Filter = &f
 	return out
 }
@@ -42,28 +47,6 @@ func (a *Audit) Filtered(f Filter) *Audit {
 func (s Severity) atLeast(o Severity) bool {
 	order := []Severity{Error, Warning, Info, ""}
 	return slices.Index(order, s) <= slices.Index(order, o)
-}
-
-// WithFindings returns a copy of the report with the findings that keep returns true for, and the number of the others. The summary and the aggregates of
-// the copy count only the findings that it has.
-func (a *Audit) WithFindings(keep func(Finding) bool) (*Audit, FindingCounts) {
-	out, others := *a, FindingCounts{}
-	out.Findings = []Finding{}
-	for _, f := range a.Findings {
-		if keep(f) {
-			out.Findings = append(out.Findings, f)
-		} else {
-			others.add(f.Severity)
-		}
-	}
-	codes := out.sum()
-	for kind, list := range out.aggregates() {
-		*list = each(*list, func(x Aggregate) Aggregate {
-			x.Findings = slices.Compact(codes[kind+" "+x.Namespace+"/"+x.Name])
-			return x
-		})
-	}
-	return &out, others
 }
 
 // aggregates returns the lists of aggregates by their kind.

@@ -45,10 +45,16 @@ func identify(findings []Finding) {
 	times := map[string]int{}
 	for i := range findings {
 		f := &findings[i]
-		sum := sha256.Sum256([]byte(strings.Join([]string{f.Cluster, f.BundleDeployment, f.Object.APIVersion, f.Object.Kind, f.Object.Namespace, f.Object.Name}, "\x00")))
-		f.ID = f.Code + "-" + hex.EncodeToString(sum[:5])
-		if times[f.ID]++; times[f.ID] > 1 {
-			f.ID = fmt.Sprintf("%s-%d", f.ID, times[f.ID])
-		}
+		f.ID = FindingID(f, f.Cluster, f.BundleDeployment, times)
 	}
+}
+
+// FindingID returns the identity of a finding on a cluster. times counts the findings that have the same one; the second one gets a number.
+func FindingID(f *Finding, cluster, bundleDeployment string, times map[string]int) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{cluster, bundleDeployment, f.Object.APIVersion, f.Object.Kind, f.Object.Namespace, f.Object.Name}, "\x00")))
+	id := f.Code + "-" + hex.EncodeToString(sum[:5])
+	if times[id]++; times[id] > 1 {
+		return fmt.Sprintf("%s-%d", id, times[id])
+	}
+	return id
 }

@@ -41,6 +41,8 @@ type Audit struct {
 	BundleDeployments []BundleDeployment `json:"bundleDeployments"`
 	Findings          []Finding          `json:"findings"`
 	Gaps              []Gap              `json:"gaps"`
+	// Ignored are the findings that the ignore file excludes. They are not among the findings and their totals.
+	Ignored []Ignored `json:"ignored,omitempty"`
 	// Notes are information for the reader that is neither a finding nor a gap.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -95,6 +97,10 @@ type Summary struct {
 	Counts            Counts `json:"counts"`
 	// Findings counts the findings that the report has. Filter counts those that it leaves out.
 	Findings FindingCounts `json:"findings"`
+	// Ignored is the number of findings that the ignore file excludes.
+	Ignored int `json:"ignored,omitempty"`
+	// Baseline is the number of findings that the report of --baseline has, too, and that this report does not list. It is absent without a baseline.
+	Baseline *int `json:"baseline,omitempty"`
 }
 
 // FindingCounts counts findings by severity.

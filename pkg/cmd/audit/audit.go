@@ -40,6 +40,9 @@ the admission webhooks of the cluster.
 hide, and the exit status is that of the findings that are shown. The findings about a bundle
 deployment without a result (FD607) are always shown. The states of objects do not change.
 
+The findings that --ignore-file and --baseline remove are counted. They do not change the exit
+status.
+
 Exit status: 0 no findings at or above --fail-on, 1 findings, 2 wrong usage, 3 the audit could
 not be completed: no Fleet found, nothing in scope, no bundle deployment with a result, or
 something that could not be read under --require-complete.`
@@ -66,6 +69,10 @@ const examples = `  # everything that Fleet deploys to the current cluster
   # the objects that are not ready, passed on to kubectl
   %[1]s audit -o name | xargs -L1 kubectl get -o yaml
 
+  # only what is new since an earlier report
+  %[1]s audit -o json > baseline.json
+  %[1]s audit --baseline baseline.json
+
   # in a pipeline: fail only on errors, and if anything could not be read
   %[1]s audit --fail-on=error --require-complete -o json`
 
@@ -86,9 +93,10 @@ type auditFlags struct {
 	requireComplete bool
 	statusOnly      bool
 	printRBAC       bool
-	failOn          *flags.Enum
-	serverCheck     *flags.Enum
-	changed         func(flag string) bool
+	suppression
+	failOn      *flags.Enum
+	serverCheck *flags.Enum
+	changed     func(flag string) bool
 }
 
 // NewCommand returns the verb.
@@ -131,5 +139,6 @@ func (f *auditFlags) addFlags(c *cobra.Command) {
 	fs.BoolVar(&f.requireComplete, "require-complete", false, "Exit with status 3 if anything could not be read")
 	fs.BoolVar(&f.statusOnly, statusOnlyFlag, false, "Check only the status that Fleet reports; read no release record and no live object")
 	f.serverCheck.AddTo(c, serverCheckFlag, "Confirm differences with a server-side dry run, which calls admission webhooks: where permitted (auto), for every object (always), or never")
+	f.suppression.addFlags(fs)
 	fs.BoolVar(&f.printRBAC, "print-rbac", false, "Print the smallest ClusterRole that may read what an audit of this source reads, and exit")
 }

@@ -74,6 +74,9 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.scope.LoadDirectory(&o.auditOptions); err != nil {
 		return err
 	}
+	if err := o.load(o.changed(ignoreFileFlag)); err != nil {
+		return err
+	}
 	var found *engine.Audit
 	if err := o.Read(ctx, func(in *input.Reading) (err error) {
 		if in.Cluster != nil {
@@ -85,7 +88,7 @@ func (o *options) Run(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	result := found.Report().Filtered(o.selected)
+	result := o.report(found).Filtered(o.selected)
 	document := printers.Audit(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out), Diff: o.diff,
 		PrintRole: o.auditOptions.Commands.PrintRole, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)})
 	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package comparison compares two reports of an audit. What only one of them could read is unknown: it is never better and never worse.
+package comparison
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// Occurrence is a finding on one cluster.
+type Occurrence struct {
+	// ID is the identity of the finding. It is computed, so that reports of earlier versions have it, too.
+	ID string
+	*report.Finding
+	// Cluster and BundleDeployment are those of the occurrence.
+	Cluster, BundleDeployment string
+}
+
+// Occurrences returns the findings of a report, once for each of their clusters.
+func Occurrences(a *report.Audit) []Occurrence {
+	bundles := map[string]string{}        // by bundle deployment
+	deployments := map[[2]string]string{} // by bundle and cluster
+	for _, bd := range a.BundleDeployments {
+		key := bd.Namespace + "/" + bd.Name
+		bundles[key], deployments[[2]string{bd.Bundle, bd.Cluster}] = bd.Bundle, key
+	}
+	times := map[string]int{}
+	out := make([]Occurrence, 0, len(a.Findings))
+	add := func(f *report.Finding, cluster, deployment string) {
+		out = append(out, Occurrence{report.FindingID(f, cluster, deployment, times), f, cluster, deployment})
+	}
+	for i := range a.Findings {
+		f := &a.Findings[i]
+		add(f, f.Cluster, f.BundleDeployment)
+		for _, c := range f.Clusters {
+			if c != f.Cluster {
+				add(f, c, deployments[[2]string{bundles[f.BundleDeployment], c}])
+			}
+		}
+	}
+	return out
+}
+
+// deploymentKey identifies a bundle deployment. Those of which only the release is known have no namespace.
+type deploymentKey struct{ cluster, key string }
+
+func keyOf(bd *report.BundleDeployment) deploymentKey {
+	return deploymentKey{bd.Cluster, bd.Namespace + "/" + bd.Name}
+}
+
+// resourceKey identifies an object that a bundle deployment desires.
+type resourceKey struct {
+	deploymentKey
+	object.Ref
+}
+
+// side is one of the two reports.
+type side struct {
+	*report.Audit
+	deployments map[deploymentKey]*report.BundleDeployment
+	resources   map[resourceKey]*report.Resource
+	gaps        map[report.Gap]bool // without the paths of snapshots
+}
+
+func newSide(a *report.Audit) *side {
+	s := &side{Audit: a, deployments: map[deploymentKey]*report.BundleDeployment{}, resources: map[resourceKey]*report.Resource{}, gaps: map[report.Gap]bool{}}
+	for i := range a.BundleDeployments {
+		bd := &a.BundleDeployments[i]
+		s.deployments[keyOf(bd)] = bd
+		for j := range bd.Resources {
+			s.resources[resourceKey{keyOf(bd), bd.Resources[j].Ref}] = &bd.Resources[j]
+		}
+	}
+	for _, g := range a.Gaps {
+		s.gaps[s.comparable(g)] = true
+	}
+	return s
+}
+
+// comparable returns a gap without the path of the snapshot, which differs in each snapshot.
+func (s *side) comparable(g report.Gap) report.Gap {
+	paths := strings.Split(s.Source.Path, ", ")
+	for _, c := range s.Source.Clusters {
+		paths = append(paths, strings.Split(c.Path, ", ")...)
+	}
+	slices.SortFunc(paths, func(x, y string) int { return len(y) - len(x) })
+	for _, p := range paths {
+		if p != "" {
+			g.What = strings.ReplaceAll(g.What, p, "SNAPSHOT")
+		}
+	}
+	return g
+}
+
+// Pair are two reports.
+type Pair struct {
+	before, after *side
+	// lost is true if the later report has a gap that the earlier one does not have, gained if it is the other way round.
+	lost, gained bool
+}
+
+// NewPair returns the reports with what their comparison needs.
+func NewPair(before, after *report.Audit) *Pair {
+	p := &Pair{before: newSide(before), after: newSide(after)}
+	p.lost, p.gained = len(without(p.after, p.before)) > 0, len(without(p.before, p.after)) > 0
+	return p
+}
+
+// without returns the gaps of a that b does not have.
+func without(a, b *side) []report.Gap {
+	var out []report.Gap
+	for _, g := range a.Gaps {
+		if !b.gaps[a.comparable(g)] {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// Fixed reports whether a finding of the earlier report is fixed, if the later report does not have it. known is false if the later report could not
+// read what the finding is about.
+func (p *Pair) Fixed(o Occurrence) (known bool) { return evaluated(o, p.before, p.after, p.lost) }
+
+// Began reports whether a finding of the later report is new, if the earlier report does not have it. It is false if the earlier report could not
+// read what the finding is about.
+func (p *Pair) Began(o Occurrence) bool { return evaluated(o, p.after, p.before, p.gained) }
+
+// evaluated reports whether the side that does not have a finding has evaluated what it is about. gaps is true if that side has gaps that the other
+// one does not have.
+func evaluated(o Occurrence, with, absent *side, gaps bool) bool {
+	key := deploymentKey{o.Cluster, o.BundleDeployment}
+	bd := absent.deployments[key]
+	switch {
+	case o.BundleDeployment == "" || bd == nil:
+		return !gaps
+	case bd.WithoutResult():
+		// A finding about the status of a deployment without a result does not need one.
+		other := with.deployments[key]
+		return !gaps && other != nil && other.WithoutResult()
+	}
+	if r := absent.resources[resourceKey{key, o.Object}]; r != nil {
+		return r.State != report.Unknown
+	}
+	return !gaps
+}
+
+// InLater reports whether the later report is about the bundle deployment of a finding.
+func (p *Pair) InLater(o Occurrence) bool {
+	return p.after.deployments[deploymentKey{o.Cluster, o.BundleDeployment}] != nil
+}
+
+// ScopeOf lists the words of the scope of a report. Reports with different scopes are about different objects.
+func ScopeOf(a *report.Audit) []string {
+	return slices.Concat(a.Scope.Namespaces, a.Scope.Selectors, a.Scope.Targets)
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package suppress
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/comparison"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// Baseline is an earlier report.
+type Baseline struct {
+	name   string // for messages
+	before *report.Audit
+}
+
+// NewBaseline reads the earlier report, in JSON or YAML.
+func NewBaseline(name string, content []byte) (*Baseline, error) {
+	before, err := comparison.Decode(name, content)
+	switch {
+	case err != nil:
+		return nil, err
+	case before.Summary.Baseline != nil:
+		return nil, fmt.Errorf("%s was made with --baseline: it does not list the findings that were known then. Make it without --baseline", name)
+	}
+	return &Baseline{name, before}, nil
+}
+
+// maxNamed is the number of fixed findings that a note names.
+const maxNamed = 10
+
+// Apply returns a copy of a report without the findings that the baseline has, too. The report has a finding for each cluster. Notes name the findings
+// of the baseline that are fixed.
+func (b *Baseline) Apply(a *report.Audit) *report.Audit {
+	known := map[string]bool{}
+	earlier := comparison.Occurrences(b.before)
+	for _, o := range earlier {
+		known[o.ID] = o.Code != unread
+	}
+	out := *a
+	present := map[string]bool{}
+	for _, x := range a.Ignored {
+		present[x.ID] = true
+	}
+	kept, removed := make([]report.Finding, 0, len(a.Findings)), 0
+	for _, o := range comparison.Occurrences(a) {
+		present[o.ID] = true
+		if known[o.ID] {
+			removed++
+			continue
+		}
+		kept = append(kept, *o.Finding)
+	}
+	out.Summary.Baseline = &removed
+	out.Notes = slices.Concat(a.Notes, b.notes(a, earlier, present))
+	return out.WithFindings(kept)
+}
+
+// notes name the findings that are fixed, and count those of which that is not known. Of the findings about bundle deployments that the present
+// report is not about, they say nothing.
+func (b *Baseline) notes(a *report.Audit, earlier []comparison.Occurrence, present map[string]bool) []string {
+	var out, fixed []string
+	if x, y := b.before.Source.Server, a.Source.Server; x != y && x != "" && y != "" {
+		out = append(out, fmt.Sprintf("the baseline %s was made of the cluster %s, this report of %s", b.name, x, y))
+	}
+	pair := comparison.NewPair(b.before, a)
+	narrower := !slices.Equal(comparison.ScopeOf(b.before), comparison.ScopeOf(a))
+	unknown := 0
+	for _, o := range earlier {
+		switch {
+		case present[o.ID], narrower && !pair.InLater(o):
+		case pair.Fixed(o):
+			fixed = append(fixed, strings.TrimSpace(o.Code+" "+o.Object.Key().String()))
+		default:
+			unknown++
+		}
+	}
+	if n := len(fixed); n > 0 {
+		list := strings.Join(fixed[:min(n, maxNamed)], ", ")
+		if n > maxNamed {
+			list += fmt.Sprintf(" and %d more", n-maxNamed)
+		}
+		out = append(out, fmt.Sprintf("fixed since %s: %s", b.name, list))
+	}
+	if unknown > 0 {
+		out = append(out, fmt.Sprintf("%d findings of %s may be fixed or not: what they are about could not be read now", unknown, b.name))
+	}
+	return out
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package suppress removes findings from a report that the user does not want to see: those that an ignore file names, and those that an earlier
+// report has, too. The report counts what was removed.
+package suppress
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+)
+
+// IgnoreFile has the entries of an ignore file.
+type IgnoreFile struct {
+	name    string // for messages
+	entries []entry
+}
+
+// entry selects findings. A pattern that is not stated matches everything.
+type entry struct {
+	line                  int
+	codes                 []string
+	kind, namespace, name string
+	bundle, cluster       string
+	reason                string
+	expires               time.Time // the beginning of the last day on which it applies; zero if it always does
+}
+
+// unread is the code of the finding that nothing is known about a deployment. It cannot be removed: the report would look like that of a
+// deployment without problems.
+const unread = "FD607"
+
+const dateLayout = "2006-01-02"
+
+// ParseIgnoreFile reads the content of an ignore file. Its errors name the file, the line and the remedy, all of them at once.
+func ParseIgnoreFile(name string, content []byte) (*IgnoreFile, error) {
+	p := &parser{file: &IgnoreFile{name: name}}
+	var root yaml.Node
+	decoder := yaml.NewDecoder(strings.NewReader(string(content)))
+	switch err := decoder.Decode(&root); {
+	case errors.Is(err, io.EOF): // empty, or only comments
+		return p.file, nil
+	case err != nil:
+		return nil, fmt.Errorf("%s:%s", name, inYAML.ReplaceAllString(err.Error(), "$1"))
+	}
+	if decoder.Decode(&yaml.Node{}) == nil {
+		return nil, fmt.Errorf("%s: it has several YAML documents: join their lists \"ignore\"", name)
+	}
+	p.fields(root.Content[0], map[string]func(*yaml.Node){"ignore": func(list *yaml.Node) {
+		for _, n := range p.list(list) {
+			p.entry(n)
+		}
+	}}, "ignore")
+	if len(p.errs) > maxErrors {
+		p.errs = append(p.errs[:maxErrors], fmt.Errorf("%d more errors", len(p.errs)-maxErrors))
+	}
+	return p.file, errors.Join(p.errs...)
+}
+
+// inYAML matches the beginning of an error of the decoder. It states the line, unless that is the first one.
+var inYAML = regexp.MustCompile(`^yaml:(?: line (\d+:))?`)
+
+// maxErrors is the number of errors of a file that are shown.
+const maxErrors = 10
+
+type parser struct {
+	file *IgnoreFile
+	errs []error
+}
+
+func (p *parser) fail(n *yaml.Node, format string, args ...any) {
+	p.errs = append(p.errs, fmt.Errorf("%s:%d: "+format, slices.Concat([]any{p.file.name, n.Line}, args)...))
+}
+
+// fields calls the function of each field of a map. order lists the names of the fields for messages.
+func (p *parser) fields(n *yaml.Node, known map[string]func(*yaml.Node), order ...string) {
+	if n.Kind != yaml.MappingNode {
+		p.fail(n, "expected a map with the fields %s", strings.Join(order, ", "))
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		read, ok := known[key.Value]
+		switch {
+		case !ok:
+			p.fail(key, "unknown field %q: must be one of %s", key.Value, strings.Join(order, ", "))
+		case seen[key.Value]:
+			p.fail(key, "the field %s is stated twice", key.Value)
+		default:
+			seen[key.Value] = true
+			read(n.Content[i+1])
+		}
+	}
+}
+
+func (p *parser) list(n *yaml.Node) []*yaml.Node {
+	if n.Kind != yaml.SequenceNode && n.Tag != "!!null" {
+		p.fail(n, "expected a list")
+		return nil
+	}
+	return n.Content
+}
+
+// text reads a string that is not empty.
+func (p *parser) text(n *yaml.Node) string {
+	if n.Kind != yaml.ScalarNode || strings.TrimSpace(n.Value) == "" || n.Tag == "!!null" {
+		p.fail(n, "expected a text")
+		return ""
+	}
+	return n.Value
+}
+
+// pattern returns the function that reads a pattern.
+func (p *parser) pattern(into *string) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		*into = p.text(n)
+		if _, err := path.Match(*into, ""); err != nil {
+			p.fail(n, "invalid pattern %q: * matches any characters, ? matches one character, [a-z] matches one of a range", *into)
+		}
+	}
+}
+
+func (p *parser) entry(n *yaml.Node) {
+	e := entry{line: n.Line}
+	failed := len(p.errs)
+	p.fields(n, map[string]func(*yaml.Node){
+		"code": func(n *yaml.Node) {
+			codes := []*yaml.Node{n}
+			if n.Kind == yaml.SequenceNode {
+				codes = n.Content
+			}
+			for _, c := range codes {
+				e.codes = append(e.codes, p.code(c))
+			}
+		},
+		"object": func(n *yaml.Node) {
+			p.fields(n, map[string]func(*yaml.Node){"kind": p.pattern(&e.kind), "namespace": p.pattern(&e.namespace), "name": p.pattern(&e.name)},
+				"kind", "namespace", "name")
+		},
+		"bundle": p.pattern(&e.bundle), "cluster": p.pattern(&e.cluster),
+		"reason": func(n *yaml.Node) { e.reason = p.text(n) },
+		"expires": func(n *yaml.Node) {
+			var err error
+			if e.expires, err = time.Parse(dateLayout, p.text(n)); err != nil {
+				p.fail(n, "invalid date %q in expires: it must be YYYY-MM-DD", n.Value)
+			}
+		},
+	}, "code", "object", "bundle", "cluster", "reason", "expires")
+	if len(p.errs) == failed { // otherwise the error may be the cause
+		if len(e.codes) == 0 {
+			p.fail(n, "the entry has no code: state the code of a finding, or a list of codes")
+		}
+		if e.reason == "" {
+			p.fail(n, "the entry has no reason: state why the finding is ignored")
+		}
+	}
+	p.file.entries = append(p.file.entries, e)
+}
+
+func (p *parser) code(n *yaml.Node) string {
+	code := p.text(n)
+	switch known := slices.ContainsFunc(check.Catalogue(), func(c check.Check) bool { return c.Code == code }); {
+	case code == unread:
+		p.fail(n, "%s cannot be ignored: it reports that nothing is known about a deployment. Exclude the deployment with the arguments of the command", code)
+	case code != "" && !known:
+		p.fail(n, "unknown code %q: docs/findings.md lists the codes, such as FD104", code)
+	}
+	return code
+}
