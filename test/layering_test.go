@@ -129,6 +129,9 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/report"}},
 	{packages: []string{"pkg/suppress"}, pure: true, never: evaluating,
 		may: []string{"pkg/check", "pkg/comparison", "pkg/report"}},
+	// It explains the words of the documents.
+	{packages: []string{"pkg/explain"}, pure: true, never: evaluating,
+		may: []string{"pkg/source", "pkg/resolve", "pkg/ownership", "pkg/evaluate", "pkg/check", "pkg/report", "pkg/why"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
 		may: []string{"pkg/object", "pkg/report", "pkg/escape"}},
 	{packages: []string{"pkg/printers/digest"}, pure: true, never: evaluating,
@@ -155,9 +158,11 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/state", "pkg/resolve", "pkg/report"}},
 
 	{packages: []string{"pkg/cmd"},
-		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit", "pkg/collect", "pkg/escape", "pkg/render/process"}},
+		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/exit", "pkg/cmd/suggest", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit", "pkg/collect", "pkg/escape", "pkg/render/process"}},
 	// Packages that verbs share. The first row that matches a package is its layer.
 	{packages: []string{"pkg/cmd/exit"}, never: evaluating},
+	// It only compares words.
+	{packages: []string{"pkg/cmd/suggest"}, pure: true, never: evaluating},
 	{packages: []string{"pkg/cmd/flags"}, never: printing},
 	// It prints documents; verbs pass it the function that prints the table.
 	{packages: []string{"pkg/cmd/output"}, never: printing,
@@ -179,9 +184,9 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/webhook"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/transport", "webhook/admission", "webhook/installation", "webhook/server"}},
 	{packages: []string{"pkg/cmd/*"},
-		may: []string{"pkg/cmd/clusters", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/cmd/view", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
+		may: []string{"pkg/cmd/clusters", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/cmd/view", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
 			"pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/printers/*", "pkg/escape",
-			"pkg/why", "pkg/comparison", "pkg/suppress"}},
+			"pkg/why", "pkg/explain", "pkg/comparison", "pkg/suppress"}},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},
 		may: []string{"pkg/cmd"}},
 	// Embedded files.
@@ -200,8 +205,8 @@ var layers = []layer{
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/state", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
-			"pkg/check", "pkg/escape", "pkg/printers", "pkg/printers/*", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/verb",
-			"pkg/cmd/view", "pkg/cmd/webhook", "pkg/desired", "pkg/why", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
+			"pkg/check", "pkg/escape", "pkg/printers", "pkg/printers/*", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb",
+			"pkg/cmd/view", "pkg/cmd/webhook", "pkg/desired", "pkg/why", "pkg/explain", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
 }
 
 // TestLayering compares the table with the imports that the go command lists.
@@ -302,8 +307,8 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/cmd/explain": {"pkg/cmd/audit"},
 		}, want: []string{
 			"pkg/cmd/explain must not import pkg/cmd/audit:\n\tpkg/cmd/explain -> pkg/cmd/audit\n" +
-				"\tof this module it may import only pkg/cmd/clusters, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/input, pkg/cmd/output, pkg/cmd/query, pkg/cmd/scope, pkg/cmd/verb, pkg/cmd/view, pkg/source, pkg/source/cluster, pkg/source/snapshot, " +
-				"pkg/resolve, pkg/collect, pkg/evaluate, pkg/redact, pkg/audit, pkg/adopt, pkg/preflight, pkg/object, pkg/ownership, pkg/check, pkg/report, pkg/printers, pkg/printers/*, pkg/escape, pkg/why, pkg/comparison, pkg/suppress",
+				"\tof this module it may import only pkg/cmd/clusters, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/input, pkg/cmd/output, pkg/cmd/query, pkg/cmd/scope, pkg/cmd/suggest, pkg/cmd/verb, pkg/cmd/view, pkg/source, pkg/source/cluster, pkg/source/snapshot, " +
+				"pkg/resolve, pkg/collect, pkg/evaluate, pkg/redact, pkg/audit, pkg/adopt, pkg/preflight, pkg/object, pkg/ownership, pkg/check, pkg/report, pkg/printers, pkg/printers/*, pkg/escape, pkg/why, pkg/explain, pkg/comparison, pkg/suppress",
 		}},
 		{name: "main without the root command", graph: importGraph{
 			"cmd/kubectl-fleetdoctor": {"pkg/audit"},
@@ -315,7 +320,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/cmd": {"test/bench"},
 		}, want: []string{
 			"pkg/cmd must not import test/bench:\n\tpkg/cmd -> test/bench\n" +
-				"\tof this module it may import only pkg/cmd/*, pkg/cmd/webhook, pkg/cmd/exit, pkg/cmd/output, pkg/cmd/verb, pkg/audit, pkg/collect, pkg/escape, pkg/render/process",
+				"\tof this module it may import only pkg/cmd/*, pkg/cmd/webhook, pkg/cmd/exit, pkg/cmd/suggest, pkg/cmd/output, pkg/cmd/verb, pkg/audit, pkg/collect, pkg/escape, pkg/render/process",
 		}},
 		{name: "no layer", graph: importGraph{
 			"pkg/fleet/v1beta1": nil,

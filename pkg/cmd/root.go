@@ -27,6 +27,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/agents"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/explain"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/impact"
 	terminal "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
@@ -51,7 +52,7 @@ func Main(ctx context.Context, args []string, env verb.Environment) int {
 	root.SetArgs(args[1:])
 	command, err := execute(ctx, root)
 	if err != nil {
-		explain(ctx, env.Streams, command, err)
+		printError(ctx, env.Streams, command, err)
 	}
 	return exit.Status(err)
 }
@@ -80,8 +81,8 @@ const (
 	partlyPrinted  = "interrupted: the output may be incomplete"
 )
 
-// explain writes the error of a command, and its hint, to standard error.
-func explain(ctx context.Context, streams genericiooptions.IOStreams, command string, err error) {
+// printError writes the error of a command, and its hint, to standard error.
+func printError(ctx context.Context, streams genericiooptions.IOStreams, command string, err error) {
 	e, explained := errors.AsType[*exit.Error](err)
 	switch {
 	case explained && e.Shown:
@@ -134,8 +135,18 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	root.Args = verb.NoCommand
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	wrapHelp(root, terminal.Width(env.Streams.Out))
-	root.AddCommand(audit.NewCommand(env), adopt.NewCommand(env), agents.NewCommand(env), impact.NewCommand(env), owner.NewCommand(env), preflight.NewCommand(env),
-		targets.NewCommand(env), webhook.NewCommand(env), why.NewCommand(env))
+	root.AddCommand(
+		adopt.NewCommand(env),
+		agents.NewCommand(env),
+		audit.NewCommand(env),
+		explain.NewCommand(env),
+		impact.NewCommand(env),
+		owner.NewCommand(env),
+		preflight.NewCommand(env),
+		targets.NewCommand(env),
+		webhook.NewCommand(env),
+		why.NewCommand(env),
+	)
 	refuseUnknown(root)
 	return root
 }

@@ -20,7 +20,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	environment "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
@@ -40,8 +39,8 @@ func main() {
 	for name, content := range map[string]func() ([]byte, error){
 		"findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"), "agents.md": agentsPage, "targets.md": verb("targets", example), "impact.md": verb("impact", impactExample),
 		"adopt.md": verb("adopt", truthTable), "preflight.md": verb("preflight", rules),
-		"webhook-commands.md": webhookVerbs,
-		"report.schema.json":  schema(&report.Audit{}, report.Kind), "adoption-plan.schema.json": schema(&report.Adoption{}, report.KindAdoptionPlan, report.KindAdoptionResult),
+		"webhook-commands.md": webhookVerbs, "explain.md": verb("explain"), "explanation.schema.json": schema(&report.Explanation{}, report.KindExplanation),
+		"report.schema.json": schema(&report.Audit{}, report.Kind), "adoption-plan.schema.json": schema(&report.Adoption{}, report.KindAdoptionPlan, report.KindAdoptionResult),
 		"preflight-report.schema.json": schema(&report.Preflight{}, report.KindPreflight), "owner-report.schema.json": schema(&report.Ownership{}, report.KindOwnership),
 		"agents-report.schema.json":  schema(&report.Agents{}, report.KindAgents),
 		"targets-report.schema.json": schema(&report.Targets{}, report.KindTargets),
@@ -82,20 +81,6 @@ func impactExample(b *bytes.Buffer) {
 		os.Exit(1)
 	}
 	fmt.Fprintf(b, "\n## An example\n\nThe third cluster is not read, so the exit status is %d.\n\n```\n$ %s\n%s```\n", exit.Failed, strings.Join(args, " "), out)
-}
-
-// findings lists the catalogue of checks.
-func findings() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteString("# Findings\n\n" + generated)
-	b.WriteString("The meaning of a code never changes. `audit --fail-on` selects findings by severity.\n\n| code | severity | title |\n|---|---|---|\n")
-	for _, c := range check.Catalogue() {
-		fmt.Fprintf(&b, "| [%s](#%s) %s | %s | %s |\n", c.Code, strings.ToLower(c.Code+"-"+c.Name), c.Name, c.Severity, c.Title)
-	}
-	for _, c := range check.Catalogue() {
-		fmt.Fprintf(&b, "\n## %s %s\n\n**%s**: %s.\n\n%s\n", c.Code, c.Name, c.Severity, c.Title, c.Explain)
-	}
-	return b.Bytes(), nil
 }
 
 // verb returns the help of a verb with its own flags, the names of the flags that it shares with kubectl, and more
@@ -188,7 +173,9 @@ func help(b *bytes.Buffer, c *cobra.Command) {
 		}
 		fmt.Fprintf(b, "| %s | %s | %s |\n", name, def, f.Usage)
 	})
-	fmt.Fprintf(b, "\nFlags of kubectl: %s.\n", strings.Join(others, ", "))
+	if len(others) > 0 {
+		fmt.Fprintf(b, "\nFlags of kubectl: %s.\n", strings.Join(others, ", "))
+	}
 }
 
 // schema returns the JSON schema of a document, generated from its Go types and their comments, for all of its

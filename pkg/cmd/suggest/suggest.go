@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package suggest finds what a user probably meant by a word that is not known.
+package suggest
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+const (
+	// most is the number of suggestions.
+	most = 3
+	// lettersPerEdit is the number of letters of a word for each edit that is allowed, and mostEdits is the largest number of edits.
+	lettersPerEdit = 3
+	mostEdits      = 3
+)
+
+// Nearest returns the known words that are most similar to a word, the most similar first: those that differ from it in a few letters and, if there are
+// none, those that begin with it. It ignores case. It is empty if the word itself is known.
+func Nearest(word string, known []string) []string {
+	type near struct {
+		word  string
+		edits int
+	}
+	folded := strings.ToLower(word)
+	limit := min(max(len([]rune(folded))/lettersPerEdit, 1), mostEdits)
+	var found, longer []near
+	for _, k := range known {
+		other := strings.ToLower(k)
+		switch {
+		case k == word:
+			return nil
+		case folded == "" || abs(len(other)-len(folded)) > 4*mostEdits: // the distance of long words is costly; a rune has at most four bytes
+		default:
+			if n := levenshtein.ComputeDistance(folded, other); n <= limit && n < len([]rune(folded)) {
+				found = append(found, near{k, n})
+			}
+		}
+		if folded != "" && strings.HasPrefix(other, folded) {
+			longer = append(longer, near{word: k})
+		}
+	}
+	if len(found) == 0 {
+		found = longer
+	}
+	slices.SortFunc(found, func(a, b near) int { return cmp.Or(cmp.Compare(a.edits, b.edits), cmp.Compare(a.word, b.word)) })
+	found = slices.Compact(found)
+	var out []string
+	for _, n := range found[:min(len(found), most)] {
+		out = append(out, n.word)
+	}
+	return out
+}
+
+// Hint returns the question whether the user meant one of the known words, "" if none is similar. before is written before each of them.
+func Hint(word, before string, known []string) string {
+	near := Nearest(word, known)
+	for i, n := range near {
+		near[i] = strconv.Quote(before + n)
+	}
+	if len(near) == 0 {
+		return ""
+	}
+	return "Did you mean " + strings.Join(near, " or ") + "?"
+}
+
+func abs(n int) int { return max(n, -n) }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package explain explains the words of the documents: the codes of findings, states, reasons, causes, the steps of why and the situations of adopt.
+// docs/findings.md is generated from it. The package is pure.
+package explain
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/why"
+)
+
+// Topics returns all topics: the findings in the order of their codes, then the other words by their kind.
+func Topics() []report.Topic {
+	var out []report.Topic
+	for _, c := range check.Catalogue() {
+		out = append(out, finding(c))
+	}
+	for _, words := range [][]report.Topic{states(), reasons(), causes()} {
+		for _, t := range words {
+			t.URL = check.Pages + "findings.md#" + strings.ToLower(string(t.Kind)) + "-" + strings.ToLower(t.Name)
+			out = append(out, t)
+		}
+	}
+	for _, k := range why.Kinds() {
+		out = append(out, report.Topic{Kind: report.TopicStep, Name: string(k.Kind), What: k.Meaning, URL: check.Pages + "why.md#kinds-of-steps"})
+	}
+	for _, r := range ownership.TruthTable {
+		out = append(out, report.Topic{Kind: report.TopicSituation, Name: string(r.Situation), What: "the object has " + r.Description, Remedy: answers(r),
+			URL: check.Pages + "adopt.md#what-is-taken"})
+	}
+	return out
+}
+
+func finding(c check.Check) report.Topic {
+	k := c.Knowledge()
+	t := report.Topic{Kind: report.TopicFinding, Name: c.Code, Title: c.Name, Severity: report.Severity(c.Severity), What: c.Title, Why: c.Explain,
+		Evidence: k.Evidence, Remedy: k.Remedy, Versions: k.Versions, Sections: k.Sections, URL: check.Pages + "findings.md#" + strings.ToLower(c.Code)}
+	for _, issue := range k.Issues {
+		t.Issues = append(t.Issues, address(issue))
+	}
+	return t
+}
+
+// address is the address of an issue such as "rancher/fleet#5550".
+func address(issue string) string {
+	repository, number, _ := strings.Cut(issue, "#")
+	return "https://github.com/" + repository + "/issues/" + number
+}
+
+// answers says what the policies of adopt do in a situation.
+func answers(r ownership.Rule) string {
+	var out []string
+	for _, p := range ownership.Policies {
+		out = append(out, "--policy="+string(p)+": "+string(r.Answers[p]))
+	}
+	return strings.Join(out, "; ")
+}
+
+// Find returns the topics with a name, in upper or lower case. A word can have several meanings: NotReady is a state, a step of why, and the title of
+// a finding.
+func Find(topics []report.Topic, name string) []report.Topic {
+	return slices.DeleteFunc(slices.Clone(topics), func(t report.Topic) bool {
+		return !strings.EqualFold(t.Name, name) && (t.Title == "" || !strings.EqualFold(t.Title, name))
+	})
+}
+
+// Names lists the words that Find finds, each once, in the order of the topics.
+func Names(topics []report.Topic) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, t := range topics {
+		for _, name := range []string{t.Name, t.Title} {
+			if name != "" && !seen[name] {
+				seen[name] = true
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
