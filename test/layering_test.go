@@ -166,13 +166,13 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/flags"}, never: printing},
 	// It prints documents; verbs pass it the function that prints the table.
 	{packages: []string{"pkg/cmd/output"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/escape", "pkg/collect"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/suggest", "pkg/escape", "pkg/collect"}},
 	{packages: []string{"pkg/cmd/verb"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/audit", "pkg/collect"}},
 	{packages: []string{"pkg/cmd/input"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/verb", "pkg/escape", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/collect", "pkg/evaluate", "pkg/check"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/escape", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/collect", "pkg/evaluate", "pkg/check"}},
 	{packages: []string{"pkg/cmd/scope"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/audit", "pkg/evaluate", "pkg/render/files"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/suggest", "pkg/audit", "pkg/evaluate", "pkg/render/files"}},
 	// The flags that select what of a result is shown.
 	{packages: []string{"pkg/cmd/view"}, never: printing,
 		may: []string{"pkg/cmd/flags", "pkg/check", "pkg/report"}},

@@ -42,7 +42,9 @@ func Agents(ctx context.Context, src source.Source, o Options, names []string) (
 		return nil, fmt.Errorf("%w: there are no Clusters; they are on the management cluster", ErrNoFleet)
 	}
 	found := map[string]bool{}
+	var known []string
 	for _, a := range evaluate.Agents(desired, r.Description) {
+		known = append(known, a.Cluster.Name)
 		if ns := o.Scope.Namespace; ns != "" && ns != a.Cluster.Namespace || len(names) > 0 && !slices.Contains(names, a.Cluster.Name) {
 			continue
 		}
@@ -51,7 +53,7 @@ func Agents(ctx context.Context, src source.Source, o Options, names []string) (
 	}
 	for _, name := range names {
 		if !found[name] {
-			return nil, fmt.Errorf("finding cluster %s: not found", name)
+			return nil, &NotFoundError{What: "cluster " + name, Word: name, Known: known}
 		}
 	}
 	if len(out.Agents) == 0 {

@@ -88,11 +88,11 @@ func (r *reading) named(ctx context.Context, n Named) ([]report.OwnedObject, err
 	case len(out) > 0:
 		return out, nil
 	case !served:
-		return nil, fmt.Errorf("finding %s: kind %q not found", n, n.Kind)
+		return nil, r.unknownKind(n)
 	case len(unread) > 0:
 		return nil, fmt.Errorf("finding %s: %s: %s", n, unread[0].Reason, unread[0].Detail)
 	}
-	return nil, fmt.Errorf("finding %s: not found", n)
+	return nil, r.unknownName(n)
 }
 
 func (r *reading) ownedObject(c *resolve.Cluster, m *object.Meta, o source.Object) report.OwnedObject {

@@ -3,9 +3,14 @@
 package cmd
 
 import (
+	"errors"
+	"strings"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
@@ -15,7 +20,26 @@ func flagError(c *cobra.Command, err error) error {
 	if words := c.Flags().Args(); c.HasSubCommands() && len(words) > 0 {
 		return c.ValidateArgs(words)
 	}
-	return exit.UsageError(err)
+	return &exit.Error{Status: exit.Usage, Err: err, Hint: nearFlag(c, err)}
+}
+
+// nearFlag asks whether the user meant a flag of a similar name, or a similar value of a flag with a fixed list of values; "" if there is none.
+func nearFlag(c *cobra.Command, err error) string {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		return suggest.HintIn("--", unknown.GetSpecifiedName(), "", names)
+	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if values := strings.Split(invalid.GetFlag().Value.Type(), "|"); len(values) > 1 {
+			return suggest.HintIn("--"+invalid.GetFlag().Name+"=", invalid.GetValue(), "", values)
+		}
+	}
+	return ""
 }
 
 // refuseUnknown makes the commands that cobra adds, help and completion, refuse unknown arguments as wrong usage.

@@ -89,7 +89,7 @@ func (s Scope) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeployment,
 	}
 	for i, t := range s.Targets {
 		if !hit[i] && !s.exists(desired.Fleet, t) {
-			return nil, &NotFoundError{Target: t, Namespace: s.Namespace}
+			return nil, NotFound(desired, t, s.Namespace)
 		}
 	}
 	if len(out) == 0 && !s.Whole() {
@@ -115,21 +115,6 @@ func (s Scope) nothing() error {
 
 // ErrNothingInScope is returned if the targets exist, or the namespace or selector is valid, but no bundle deployment matches.
 var ErrNothingInScope = errors.New("no bundle deployment matches")
-
-// NotFoundError reports that a target does not exist.
-type NotFoundError struct {
-	Target    Target
-	Namespace string
-}
-
-// Error implements error.
-func (e *NotFoundError) Error() string {
-	where := ""
-	if e.Namespace != "" {
-		where = " in namespace " + e.Namespace
-	}
-	return fmt.Sprintf("finding %s%s: not found, or without a bundle deployment", e.Target, where)
-}
 
 // workspaces returns the sorted namespaces that a scope may name.
 func workspaces(desired *resolve.DesiredState) []string {

@@ -43,7 +43,7 @@ func (t Targets) Pick(desired *resolve.DesiredState) ([]*resolve.BundleDeploymen
 			}
 		}
 		if !found && len(objects(desired.Fleet, x)) == 0 {
-			return nil, &evaluate.NotFoundError{Target: x}
+			return nil, evaluate.NotFound(desired, x, "")
 		}
 	}
 	dependencies := check.NewDependencies(desired)

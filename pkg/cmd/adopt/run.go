@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -137,7 +138,7 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 		return &exit.Error{Status: exit.Found, Err: fmt.Errorf("--dangerous-take-from=%s does not name an owner of an object in scope", notOwners[0]),
 			Hint: s.Command("adopt") + " shows the owners of the objects."}
 	case len(notFound) > 0:
-		return fmt.Errorf("finding %s: no bundle in scope desires this object", notFound[0])
+		return s.notDesired(notFound[0], found)
 	}
 	s.describe(found)
 	setsUnknown := slices.ContainsFunc(found.Desired.Clusters, func(c *resolve.Cluster) bool { return !c.SetsComplete })
@@ -146,6 +147,22 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	}
 	s.document.Policy, s.document.TakeFrom = string(o.Policy), s.takeFrom
 	return nil
+}
+
+// notDesired returns the error that no bundle in scope desires an object of the command line.
+func (s *session) notDesired(o scope.Object, found *engine.Audit) error {
+	err := fmt.Errorf("finding %s: no bundle in scope desires this object", o)
+	if hint := scope.NearKind(o.String()); hint != "" {
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: hint}
+	}
+	var desired []object.Ref
+	for _, d := range found.Deployments {
+		for _, x := range d.Objects {
+			desired = append(desired, x.Ref)
+		}
+	}
+	near := engine.NotFound(o, desired, found.Kinds)
+	return &exit.Error{Status: exit.Failed, Err: err, Hint: suggest.HintIn(near.Before, near.Word, near.After, near.Known)}
 }
 
 // describe begins the document with the description of the source.

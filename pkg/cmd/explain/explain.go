@@ -83,7 +83,7 @@ func (o *options) Complete(words []string) error {
 	for _, word := range words {
 		found := explain.Find(all, word)
 		if len(found) == 0 {
-			hint := suggest.Hint(word, "", explain.Names(all))
+			hint := suggest.Hint(word, explain.Names(all))
 			if hint == "" {
 				hint = o.env.Name + " explain lists all words."
 			}

@@ -9,6 +9,7 @@ import (
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -18,7 +19,18 @@ func (f *Flags) Explain(err error) error {
 	if _, explained := errors.AsType[*exit.Error](err); err == nil || explained {
 		return err
 	}
-	return &exit.Error{Status: exit.Failed, Err: err, Hint: f.hint(err)}
+	return &exit.Error{Status: exit.Failed, Err: err, Hint: strings.Trim(near(err)+"\n"+f.hint(err), "\n")}
+}
+
+// near asks whether the user meant a similar name, "" if there is none.
+func near(err error) string {
+	if e, ok := errors.AsType[*evaluate.NotFoundError](err); ok {
+		return suggest.HintIn(e.Target.Kind+"/", e.Target.Name, "", e.Known)
+	}
+	if e, ok := errors.AsType[*engine.NotFoundError](err); ok {
+		return suggest.HintIn(e.Before, e.Word, e.After, e.Known)
+	}
+	return ""
 }
 
 // UnreadHint returns the next step if something could not be read, for a reason of the state Unknown.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
@@ -138,7 +139,8 @@ func (f *PrintFlags) ToPrinter() (Printer, error) {
 	printer, err := f.template(format)
 	switch {
 	case genericclioptions.IsNoCompatiblePrinterError(err):
-		return nil, exit.UsageError(fmt.Errorf("invalid --output %q: must be one of %s", format, strings.Join(f.Formats(), ", ")))
+		err := fmt.Errorf("invalid --output %q: must be one of %s", format, strings.Join(f.Formats(), ", "))
+		return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: suggest.HintIn("-o ", format, "", f.Formats())}
 	case err != nil:
 		return nil, exit.UsageError(fmt.Errorf("invalid --output %q: %w", format, err))
 	}

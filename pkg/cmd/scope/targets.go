@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
@@ -34,13 +36,26 @@ func targets(args []string) ([]evaluate.Target, error) {
 			names, args = args[:end], args[end:]
 		}
 		if targetKind(kind) == "" || len(names) == 0 || slices.Contains(names, "") {
-			return nil, fmt.Errorf("parsing argument %q: it must be KIND/NAME, with one of the kinds %s", first, strings.Join(kinds, ", "))
+			err := fmt.Errorf("parsing argument %q: it must be KIND/NAME, with one of the kinds %s", first, strings.Join(kinds, ", "))
+			return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: NearKind(first)}
 		}
 		for _, name := range names {
 			out = append(out, evaluate.Target{Kind: targetKind(kind), Name: name})
 		}
 	}
 	return out, nil
+}
+
+// NearKind asks whether the user meant an argument with a similar kind, "" if there is none.
+func NearKind(arg string) string {
+	kind, name, slash := strings.Cut(arg, "/")
+	if slash {
+		name = "/" + name
+	}
+	if targetKind(kind) != "" {
+		return ""
+	}
+	return suggest.HintIn("", kind, name, kinds)
 }
 
 // Targets parses arguments that name targets. --namespace is the namespace of those that state none.

@@ -15,7 +15,7 @@ import (
 const (
 	// most is the number of suggestions.
 	most = 3
-	// lettersPerEdit is the number of letters of a word for each edit that is allowed, and mostEdits is the largest number of edits.
+	// lettersPerEdit is the number of letters of a word, rounded up, for each edit that is allowed; two swapped letters are two edits.
 	lettersPerEdit = 3
 	mostEdits      = 3
 )
@@ -28,7 +28,7 @@ func Nearest(word string, known []string) []string {
 		edits int
 	}
 	folded := strings.ToLower(word)
-	limit := min(max(len([]rune(folded))/lettersPerEdit, 1), mostEdits)
+	limit := min((len([]rune(folded))+lettersPerEdit-1)/lettersPerEdit, mostEdits)
 	var found, longer []near
 	for _, k := range known {
 		other := strings.ToLower(k)
@@ -57,11 +57,14 @@ func Nearest(word string, known []string) []string {
 	return out
 }
 
-// Hint returns the question whether the user meant one of the known words, "" if none is similar. before is written before each of them.
-func Hint(word, before string, known []string) string {
+// Hint returns the question whether the user meant one of the known words, "" if none is similar.
+func Hint(word string, known []string) string { return HintIn("", word, "", known) }
+
+// HintIn is a Hint for a word that is a part of an argument: before and after are the parts around it.
+func HintIn(before, word, after string, known []string) string {
 	near := Nearest(word, known)
 	for i, n := range near {
-		near[i] = strconv.Quote(before + n)
+		near[i] = strconv.Quote(before + n + after)
 	}
 	if len(near) == 0 {
 		return ""

@@ -18,8 +18,9 @@ func TestNearest(t *testing.T) {
 		{"Guestbook", "guestbook", "guestbook"},
 		{"guestbook", "guestbook guestbook-2", ""},
 		{"guest", "guestbook-guestbook ingress", "guestbook-guestbook"},
+		{"imgae", "image page", "image"},
 		{"yml", "yaml json", "yaml"},
-		{"FD011", "FD101 FD111 FD704", "FD111"},
+		{"FD011", "FD101 FD111 FD704", "FD111 FD101"},
 		{"x", "a b", ""},
 		{"", "a b", ""},
 		{"web", "db", ""},
@@ -36,10 +37,10 @@ func TestNearest(t *testing.T) {
 
 // TestHint checks the question, in which names are quoted: they come from a cluster.
 func TestHint(t *testing.T) {
-	if got, want := suggest.Hint("gestbook", "bundle/", []string{"guestbook"}), `Did you mean "bundle/guestbook"?`; got != want {
+	if got, want := suggest.HintIn("bundle/", "gestbook", "", []string{"guestbook"}), `Did you mean "bundle/guestbook"?`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got := suggest.Hint("gestbook", "", []string{"ingress"}); got != "" {
+	if got := suggest.Hint("gestbook", []string{"ingress"}); got != "" {
 		t.Errorf("%q, want none", got)
 	}
 }

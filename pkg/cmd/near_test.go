@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestNearMisses checks that an argument that is not known comes with a similar one that is: verbs, flags, values, kinds, and the names of objects.
+func TestNearMisses(t *testing.T) {
+	for _, tc := range []struct {
+		args, want string // want is "" for no suggestion
+		status     int
+	}{
+		{"audti", `"audit"`, 2},
+		{"webhook instal", `"install"`, 2},
+		{"audit --namspace x", `"--namespace"`, 2},
+		{"webhook install --imgae x", `"--image"`, 2},
+		{"audit --quite-something-else", "", 2},
+		{"audit -Z", "", 2},
+		{"audit --fail-on=warnings", `"--fail-on=warning"`, 2},
+		{"adopt --dry-run=sever", `"--dry-run=server"`, 2},
+		{"audit -o yml", `"-o yaml"`, 2},
+		{"audit gitreop/guestbook", `"gitrepo/guestbook"`, 2},
+		{"audit gitreop guestbook", `"gitrepo"`, 2},
+		{"audit bundle/", "", 2},
+		{"audit bundle/guestbok-guestbook", `"bundle/guestbook-guestbook"`, 3},
+		{"audit bundle/guestbook", `"bundle/guestbook-guestbook"`, 3},
+		{"audit bundle/quite-something-else", "", 3},
+		{"audit bundledeployment/guestbok-guestbook", `"bundledeployment/guestbook-guestbook"`, 3},
+		{"why cluster/fleet-local/locl", `"cluster/fleet-local/local"`, 3},
+		{"targets bundle/guestbok-guestbook", `"bundle/guestbook-guestbook"`, 3},
+		{"impact gitrepo/guestbok", `"gitrepo/guestbook"`, 3},
+		{"preflight bundle/guestbok-guestbook", `"bundle/guestbook-guestbook"`, 3},
+		{"adopt bundle/guestbok-guestbook", `"bundle/guestbook-guestbook"`, 3},
+		{"adopt bundel/guestbook-guestbook", `"bundle/guestbook-guestbook"`, 3},
+		{"adopt service/fronted", `"service/frontend"`, 3},
+		{"adopt service/guestbook/fronted", `"service/guestbook/frontend"`, 3},
+		{"adopt sevice/frontend", `"service/frontend"`, 3},
+		{"agents lcal", `"local"`, 3},
+		{"owner service/fronted", `"service/frontend"`, 3},
+		{"owner servce/frontend", `"service/frontend"`, 3},
+		{"owner service/quite-something-else", "", 3},
+		{"explain FD1011", `"FD101"`, 2},
+	} {
+		args := strings.Fields(tc.args)
+		if verb := args[0]; verb != "audti" && verb != "webhook" && verb != "explain" {
+			args = append(args, "--snapshot", sick)
+		}
+		got := run(t, args...)
+		_, suggested, found := strings.Cut(got.errOut, "Did you mean ")
+		if got.status != tc.status || got.out != "" || found != (tc.want != "") || !strings.Contains(suggested, tc.want) {
+			t.Errorf("%s: status %d, want %d and %s: %s", tc.args, got.status, tc.status, tc.want, got.errOut)
+		}
+	}
+}
