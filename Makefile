@@ -7,8 +7,9 @@ MAIN       := ./cmd/kubectl-fleetdoctor
 MODULE     := github.com/fleetdoctor/kubectl-fleetdoctor
 # A source archive has no .git. There, git would report the version of a surrounding repository.
 VERSION    ?= $(or $(if $(wildcard .git),$(shell git describe --tags --always --dirty 2>/dev/null)),dev)
-# -ldflags sets the version. -buildvcs would fail in a checkout that another user owns.
-BUILDFLAGS := -trimpath -buildvcs=false -ldflags '-X $(MODULE)/pkg/cmd.version=$(VERSION)'
+COMMIT     ?= $(if $(wildcard .git),$(shell git rev-parse HEAD 2>/dev/null))
+# -ldflags sets the version and the commit. -buildvcs would fail in a checkout that another user owns.
+BUILDFLAGS := -trimpath -buildvcs=false -ldflags '-X $(MODULE)/pkg/cmd.version=$(VERSION) -X $(MODULE)/pkg/cmd.commit=$(COMMIT)'
 # The linters are pinned in a separate module, so that their dependencies never enter go.mod.
 TOOL       := $(GO) tool -modfile=test/tools/go.mod
 # The programs that build a release, in another module for the same reason.

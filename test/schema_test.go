@@ -32,6 +32,7 @@ var schemas = map[string]string{
 	"WhyReport":       "why-report.schema.json",
 	"ImpactReport":    "impact-report.schema.json",
 	"Explanation":     "explanation.schema.json",
+	"VersionReport":   "version-report.schema.json",
 }
 
 // schema compiles the schema of a kind. A strict schema refuses fields that it does not list.
@@ -129,6 +130,8 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 		{args: "impact --snapshot testdata/impact/management.yaml gitrepo/platform --cluster-snapshot edge-1=testdata/impact/edge-1.yaml", status: exit.Failed},
 		{args: "impact --snapshot - helmop/db", in: "testdata/impacts/database.yaml", status: exit.OK},
 		{args: "explain", status: exit.OK},
+		{args: "version --client", status: exit.OK},
+		{args: "version --snapshot testdata/sick", status: exit.OK},
 		{args: "explain fd101 NotReady", status: exit.OK},
 		{args: "preflight --snapshot -", in: "testdata/preflights/install.yaml", status: exit.Found},
 		{args: "preflight --snapshot -", in: "testdata/preflights/upgrade.yaml", status: exit.Found},

@@ -37,7 +37,7 @@ func TestNearMisses(t *testing.T) {
 		{"adopt bundel/guestbook-guestbook", `"bundle/guestbook-guestbook"`, 3},
 		{"adopt service/fronted", `"service/frontend"`, 3},
 		{"adopt service/guestbook/fronted", `"service/guestbook/frontend"`, 3},
-		{"adopt sevice/frontend", `"service/frontend"`, 3},
+		{"adopt servce/frontend", `"service/frontend"`, 3},
 		{"agents lcal", `"local"`, 3},
 		{"owner service/fronted", `"service/frontend"`, 3},
 		{"owner servce/frontend", `"service/frontend"`, 3},

@@ -34,13 +34,25 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/targets"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	versions "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/version"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/webhook"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/why"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
-// version is set by the linker.
-var version = "dev"
+// version and commit are set by the linker.
+var (
+	version = "dev"
+	commit  = ""
+)
+
+// released is the version that the linker sets or, for a program that "go install" built from a module, the version of the module.
+func released() string {
+	if built, ok := debug.ReadBuildInfo(); ok && version == "dev" && built.Main.Version != "" && built.Main.Version != "(devel)" {
+		return built.Main.Version
+	}
+	return version
+}
 
 // quiet drops the log of client-go: failures are returned as errors or gaps. klog has one logger per process.
 var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
@@ -111,7 +123,7 @@ var lineBegin = regexp.MustCompile(`\n(\S)`)
 // New returns the root command, and sets the name of the environment, and its version and clock if they are not set. arg0 is the name by which the
 // program was called.
 func New(arg0 string, env verb.Environment) *cobra.Command {
-	env.Name, env.Version = calledAs(arg0, os.Getenv("PATH")), cmp.Or(env.Version, version)
+	env.Name, env.Version, env.Commit = calledAs(arg0, os.Getenv("PATH")), cmp.Or(env.Version, released()), commit
 	if env.Now == nil {
 		env.Now = time.Now
 	}
@@ -144,6 +156,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 		owner.NewCommand(env),
 		preflight.NewCommand(env),
 		targets.NewCommand(env),
+		versions.NewCommand(env),
 		webhook.NewCommand(env),
 		why.NewCommand(env),
 	)

@@ -39,8 +39,9 @@ func main() {
 	for name, content := range map[string]func() ([]byte, error){
 		"findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"), "agents.md": agentsPage, "targets.md": verb("targets", example), "impact.md": verb("impact", impactExample),
 		"adopt.md": verb("adopt", truthTable), "preflight.md": verb("preflight", rules),
-		"webhook-commands.md": webhookVerbs, "explain.md": verb("explain"), "explanation.schema.json": schema(&report.Explanation{}, report.KindExplanation),
-		"report.schema.json": schema(&report.Audit{}, report.Kind), "adoption-plan.schema.json": schema(&report.Adoption{}, report.KindAdoptionPlan, report.KindAdoptionResult),
+		"webhook-commands.md": webhookVerbs, "explain.md": verb("explain"), "version.md": verb("version"), "version-report.schema.json": schema(&report.Version{}, report.KindVersion),
+		"explanation.schema.json": schema(&report.Explanation{}, report.KindExplanation),
+		"report.schema.json":      schema(&report.Audit{}, report.Kind), "adoption-plan.schema.json": schema(&report.Adoption{}, report.KindAdoptionPlan, report.KindAdoptionResult),
 		"preflight-report.schema.json": schema(&report.Preflight{}, report.KindPreflight), "owner-report.schema.json": schema(&report.Ownership{}, report.KindOwnership),
 		"agents-report.schema.json":  schema(&report.Agents{}, report.KindAgents),
 		"targets-report.schema.json": schema(&report.Targets{}, report.KindTargets),

@@ -22,6 +22,7 @@ type Environment struct {
 	Now     func() time.Time
 	Name    string // by which the program was called: "kubectl fleetdoctor"
 	Version string
+	Commit  string // of the source code, "" if the build does not state it
 	// Interruption lets a verb finish its work after an interruption; nil if the process never ends the verb.
 	Interruption *Interruption
 	// Renderer renders bundles; nil renders them in this process, without limits on templates.

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Versions reads the versions of Kubernetes, and of Fleet's controller and agents.
+func Versions(ctx context.Context, src source.Source, o Options) (report.Source, []report.Gap, error) {
+	r, err := collect.Open(ctx, src, &collect.Secrets{}, o.Progress)
+	if err != nil {
+		return report.Source{}, nil, err
+	}
+	f, c, gaps, err := r.Versions(ctx)
+	if err != nil {
+		return report.Source{}, nil, err
+	}
+	desired, _ := resolve.Resolve(resolve.Input{Fleet: f, Clusters: []*state.Cluster{c}})
+	return report.NewSource(r.Description, desired), report.Gaps(append(gaps, r.Description.Gaps...)), nil
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package version is the verb version.
+package version
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+const long = `Show the version of this program, and the versions of Kubernetes, of Fleet's controller and of
+Fleet's agents on the cluster or in the snapshot. A bug report should contain them.
+
+A version that is not found or could not be read is shown as unknown.
+
+Exit status: 0 the versions are shown, 2 wrong usage, 3 the cluster or the snapshot could not be
+read; the version of this program is shown in any case.`
+
+const examples = `  # this program and the current cluster
+  %[1]s version
+
+  # only this program, without a cluster
+  %[1]s version --client
+
+  # for a program
+  %[1]s version --client -o json`
+
+// NewCommand returns the verb.
+func NewCommand(env verb.Environment) *cobra.Command {
+	o := &options{Flags: input.New(env), print: output.NewPrintFlags()}
+	c := &cobra.Command{Use: "version", Short: "Show the versions of this program, of Kubernetes and of Fleet", Long: long, Example: fmt.Sprintf(examples, env.Name),
+		Args: verb.NoCommand, ValidArgsFunction: cobra.NoFileCompletions, RunE: verb.RunE(o)}
+	o.AddFlags(c.Flags(), "Has no effect: the versions are those of the cluster")
+	o.print.AddFlags(c)
+	c.Flags().BoolVar(&o.client, "client", false, "Show only the version of this program; read no cluster")
+	return c
+}
+
+// options are the flags, and what the verb runs with.
+type options struct {
+	*input.Flags
+	print  *output.PrintFlags
+	show   output.Printer
+	client bool
+}
+
+// Complete implements verb.Options.
+func (o *options) Complete([]string) error {
+	var err error
+	o.show, err = o.print.ToPrinter()
+	return err
+}
+
+// Validate implements verb.Options.
+func (o *options) Validate() error {
+	if o.client && o.Captured() {
+		return errors.New("--client and --snapshot are mutually exclusive: the first reads nothing")
+	}
+	return nil
+}
+
+// Run implements verb.Options. The version of this program is also printed if the cluster could not be read.
+func (o *options) Run(ctx context.Context) error {
+	v := &report.Version{APIVersion: report.APIVersion, Kind: report.KindVersion, Client: client(o.Environment), Gaps: []report.Gap{}}
+	var failed error
+	if !o.client {
+		failed = o.Read(ctx, func(in *input.Reading) error {
+			found, gaps, err := engine.Versions(ctx, in.Source, engine.Options{Progress: in.Report})
+			if err == nil {
+				v.Source, v.Gaps = &found, gaps
+			}
+			return err
+		})
+		if exit.Status(failed) == exit.Usage {
+			return failed
+		}
+	}
+	document := printers.Version(v, printers.Options{Width: o.print.Width(o.Streams.Out)})
+	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
+		return err
+	}
+	return failed
+}
+
+// client is the version of this program. The commit is that of the environment or, for a build by the go command, the one that this command records.
+func client(env verb.Environment) report.ClientVersion {
+	out := report.ClientVersion{Version: env.Version, GitCommit: env.Commit, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if built, ok := debug.ReadBuildInfo(); ok && out.GitCommit == "" {
+		for _, s := range built.Settings {
+			if s.Key == "vcs.revision" {
+				out.GitCommit = s.Value
+			}
+		}
+	}
+	return out
+}
