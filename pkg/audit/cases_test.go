@@ -378,7 +378,7 @@ func (e *expected) checkFindings(t *testing.T, got []report.Finding) {
 			t.Errorf("unexpected finding %s: %s", key, f.Message)
 		case ok && !open:
 			t.Errorf("finding %s is in the report more than once: %s", key, f.Message)
-		case ok && !strings.Contains(strings.Join(append([]string{f.Message, f.Remediation}, f.Evidence...), "\n"), text):
+		case ok && !strings.Contains(texts(f), text):
 			t.Errorf("finding %s does not contain %q: %s %q → %s", key, text, f.Message, f.Evidence, f.Remediation)
 		}
 		if cause, ok := e.Causes[key]; ok && f.Cause != cause {
@@ -392,6 +392,15 @@ func (e *expected) checkFindings(t *testing.T, got []report.Finding) {
 	for key := range want {
 		t.Errorf("missing finding %s", key)
 	}
+}
+
+// texts are the message, the first remedy, the evidence and the other remedies of a finding.
+func texts(f report.Finding) string {
+	out := append([]string{f.Message, f.Remediation}, f.Evidence...)
+	for _, r := range f.Remedies {
+		out = append(out, r.Command, r.Text)
+	}
+	return strings.Join(out, "\n")
 }
 
 func (e *expected) has(finding string) bool {

@@ -26,7 +26,7 @@ func valuesFindings(r *report.Audit) map[string]string {
 	out := map[string]string{}
 	for _, f := range r.Findings {
 		if strings.HasPrefix(f.Code, "FD40") {
-			out[f.Code+" "+f.Object.Kind+" "+f.Object.Namespace+"/"+f.Object.Name] = strings.Join(append([]string{f.Message, f.Remediation}, f.Evidence...), "\n")
+			out[f.Code+" "+f.Object.Kind+" "+f.Object.Namespace+"/"+f.Object.Name] = texts(f)
 		}
 	}
 	return out
@@ -118,6 +118,7 @@ func TestValues(t *testing.T) {
 	child(restored, "metadata")["uid"] = "new"
 
 	e.bundle("right", past)
+	e.bundle("emptied", past)
 	e.bundle("gone", past)
 	e.removeSecret("fleet-local", "gone")
 	_, changed = e.bundle("changed", past)
@@ -147,7 +148,7 @@ func TestValues(t *testing.T) {
 		"FD401 BundleDeployment cluster-one/behind":          "has not observed the last change of the Bundle",
 		"FD403 BundleDeployment cluster-one/behind-refused":  "updates no target of the bundle",
 		"FD403 BundleDeployment cluster-one/edited":          "field manager kubectl-edit changed the Secret at " + recent,
-		"FD403 BundleDeployment cluster-one/emptied":         `patch gitrepo apps --type=merge -p '{"spec":{"forceSyncGeneration":1}}'`,
+		"FD403 BundleDeployment cluster-one/emptied":         `patch bundle.fleet.cattle.io/emptied --type=merge -p '{"spec":{"forceSyncGeneration":1}}'`,
 		"FD401 BundleDeployment cluster-one/labelled":        "do not match yet",
 		"FD404 Bundle fleet-local/gone":                      "does not exist",
 		"FD404 Bundle fleet-local/changed":                   "does not have the stated hash",

@@ -7,6 +7,7 @@ package check
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
@@ -78,8 +79,9 @@ type Finding struct {
 	BundleDeployment string
 	Message          string
 	Evidence         []string
-	Remediation      string
-	AsOf             string
+	// Remedies are ways to proceed, the safest one first. Every finding has one.
+	Remedies []Remedy
+	AsOf     string
 	// DependsOn are objects of Fleet, present or absent, from which the finding follows. If one of them changes while a cluster is read, the finding is
 	// not certain.
 	DependsOn []object.Ref
@@ -94,8 +96,8 @@ type Finding struct {
 // into a shell never writes to another cluster.
 type Commands struct {
 	// Audit repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz". PrintRole prints the role that the audit
-	// needs; Adopt, Preflight and Targets read the same source.
-	Audit, PrintRole, Adopt, Preflight, Targets string
+	// needs; Adopt, Preflight, Targets and Why read the same source.
+	Audit, PrintRole, Adopt, Preflight, Targets, Why string
 	// Files are the arguments that name the directory of a bundle: "-f guestbook".
 	Files string
 	// Downstream is true if the commands read a cluster without its management cluster: they name a bundle by its id.
@@ -134,6 +136,10 @@ func Run(in *Input) []Finding {
 	for _, check := range Catalogue() {
 		check.run(in, func(f Finding) {
 			f.Code, f.Severity, f.Title = check.Code, check.Severity, check.Title
+			f.Remedies = slices.Clone(f.Remedies)
+			for i := range f.Remedies {
+				f.Remedies[i].URL = URL(f.Code)
+			}
 			out = append(out, f)
 		})
 	}

@@ -108,7 +108,7 @@ func TestCommandsAreQuoted(t *testing.T) {
 	reported, commands := map[string]bool{}, map[string]bool{}
 	for _, s := range []evaluate.State{evaluate.Missing, evaluate.Unowned, evaluate.Modified, evaluate.NotReady, evaluate.Ready} {
 		d := deployment()
-		d.GitRepo, d.Name = "fleet-local/"+name, name
+		d.GitRepo, d.Bundle, d.Name = "fleet-local/"+name, "fleet-local/"+name, name
 		d.BD.Name, d.BD.Status.ModifiedStatus = name, []v1alpha1.ModifiedStatus{{APIVersion: "v1", Kind: "Secret", Name: name, Patch: "{"}}
 		d.Ownership.SetID = name
 		in := inputOf(d, s, ref)
@@ -119,25 +119,20 @@ func TestCommandsAreQuoted(t *testing.T) {
 		d.On.Leftovers = []*state.Record{{Record: release.Record{Name: release.Name{Namespace: "web", Name: name, Revision: 1}}}}
 		missingValues(d, in)
 		for _, f := range Run(in) {
-			command, ok := strings.CutPrefix(f.Remediation, "kubectl")
-			if !ok {
-				command, ok = strings.CutPrefix(f.Remediation, "helm")
-			}
-			if !ok {
-				continue
-			}
-			if strings.Contains(command, name) {
-				commands[f.Code] = true
-			}
-			bare := regexp.MustCompile(`'[^']*'`).ReplaceAllString(command, "")
-			bare = strings.ReplaceAll(bare, " && kubectl ", " ") // a second command
-			if strings.ContainsAny(bare, ";$`|&>") && !reported[f.Remediation] {
-				reported[f.Remediation] = true
-				t.Errorf("%s: %s", f.Code, f.Remediation)
+			for _, r := range f.Remedies {
+				if strings.Contains(r.Command, name) {
+					commands[f.Code] = true
+				}
+				bare := regexp.MustCompile(`'[^']*'`).ReplaceAllString(r.Command, "")
+				bare = strings.ReplaceAll(bare, " && kubectl ", " ") // a second command
+				if strings.ContainsAny(bare, ";$`|&>") && !reported[r.Command] {
+					reported[r.Command] = true
+					t.Errorf("%s: %s", f.Code, r.Command)
+				}
 			}
 		}
 	}
-	want := []string{"FD101", "FD105", "FD106", "FD107", "FD108", "FD402", "FD405", "FD602", "FD606"}
+	want := []string{"FD101", "FD102", "FD104", "FD105", "FD106", "FD107", "FD108", "FD402", "FD405", "FD602", "FD606"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(commands))); diff != "" {
 		t.Errorf("checks that suggest a command with the name (-want +got):\n%s", diff)
 	}
@@ -205,12 +200,12 @@ func TestUnread(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		d := deployment()
 		d.Problem, d.Detail = resolve.NoReleaseRecord, "no revision is deployed"
-		want := "kubectl -n cluster-one describe bundledeployment guestbook"
+		want := "kubectl -n cluster-one describe bundledeployment.fleet.cattle.io/guestbook"
 		if alone {
 			d.BD, d.Namespace, want = nil, "", "helm -n web history guestbook"
 		}
 		got := findings(unread, inputOf(d, evaluate.Ready))
-		if len(got) != 1 || got[0].Remediation != want {
+		if len(got) != 1 || got[0].Remedies[0].Command != want {
 			t.Errorf("release alone %v: %+v, want %q", alone, got, want)
 		}
 	}

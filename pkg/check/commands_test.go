@@ -31,15 +31,15 @@ func TestCommandsOfOtherCluster(t *testing.T) {
 		t.Fatalf("%d findings, want those of two records", len(records))
 	}
 	for _, f := range records {
-		if !strings.Contains(f.Remediation, "context web ") {
-			t.Errorf("%s: %s", f.Message, f.Remediation)
+		if !strings.Contains(f.Remedies[0].Command, "context web ") {
+			t.Errorf("%s: %+v", f.Message, f.Remedies)
 		}
 	}
 	c := &v1alpha1.Cluster{}
 	c.Status.Agent.LastSeen = now.Add(-time.Hour).Format(time.RFC3339)
 	got := in.logsOfAgent(evaluate.Agent{Cluster: c, On: d.On, Workload: "StatefulSet"})
-	if want := "kubectl --context web -n cattle-fleet-system logs statefulset/fleet-agent"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	if want := "kubectl --context web -n cattle-fleet-system logs statefulset/fleet-agent"; got.Command != want {
+		t.Errorf("%q, want %q", got.Command, want)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestPendingRecordInUse(t *testing.T) {
 		in := inputOf(d, evaluate.Ready)
 		in.Source.TakenAt, in.Source.Origin = now, tc.origin
 		got := findings(releaseRecord, in)
-		if len(got) != tc.findings || len(got) == 1 && strings.Contains(got[0].Remediation, "delete") != tc.delete {
+		if len(got) != tc.findings || len(got) == 1 && strings.Contains(got[0].Remedies[0].Command, "delete") != tc.delete {
 			t.Errorf("%s, since %s: %+v", tc.origin, tc.since, got)
 		}
 	}

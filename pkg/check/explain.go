@@ -45,36 +45,37 @@ func (in *Input) Behind(g *v1alpha1.GitRepo) []string {
 // CodeNotFollowed is the code of the findings that Behind returns.
 const CodeNotFollowed = "FD605"
 
-// Inspect returns the command that shows an object of Fleet.
-func (in *Input) Inspect(r object.Ref) string {
-	return in.Commands.kubectl(r) + " describe " + kubectlName(r)
+// Inspect shows the conditions and events of an object of Fleet.
+func (in *Input) Inspect(r object.Ref) []Remedy { return []Remedy{in.Commands.describe(r)} }
+
+// List lists the objects of Fleet of a kind, by the plural name.
+func (in *Input) List(resource, namespace string) []Remedy {
+	return []Remedy{in.Commands.list(resource, namespace, "lists the "+resource+" of the namespace")}
 }
 
-// List returns the command that lists the objects of Fleet of a kind, by the plural name.
-func (in *Input) List(resource, namespace string) string {
-	return in.Commands.Kubectl + inNamespace(namespace) + " get " + resource + "." + v1alpha1.GroupVersion.Group
+// StartJob makes Fleet deploy every bundle of a GitRepo again.
+func (in *Input) StartJob(g *v1alpha1.GitRepo) []Remedy {
+	return []Remedy{in.startJob(key(g), g.Spec.ForceSyncGeneration+1)}
 }
 
-// ForceSync returns the command that makes Fleet deploy every bundle of a GitRepo again.
-func (in *Input) ForceSync(g *v1alpha1.GitRepo) string {
-	return in.forceSync(key(g), g.Spec.ForceSyncGeneration+1)
+// Resume continues a GitRepo, Bundle or Cluster that is paused.
+func (in *Input) Resume(r object.Ref) []Remedy { return []Remedy{in.resume(r)} }
+
+// ExplainTargets explains which clusters the targets of a bundle select.
+func (in *Input) ExplainTargets(b *v1alpha1.Bundle) []Remedy {
+	return []Remedy{in.Commands.explainTargets(b)}
 }
 
-// Unpause returns the command that continues a GitRepo, Bundle or Cluster.
-func (in *Input) Unpause(r object.Ref) string {
-	return in.Commands.kubectl(r) + " patch " + kubectlName(r) + " --type=merge -p '{\"spec\":{\"paused\":false}}'"
+// ShowDifferences audits the bundle of a deployment, and shows every field that differs.
+func (in *Input) ShowDifferences(d *resolve.BundleDeployment) []Remedy {
+	return []Remedy{in.Commands.showDifferences(d)}
 }
 
-// TargetsCommand is the command that explains the targets of a bundle.
-func (in *Input) TargetsCommand(b *v1alpha1.Bundle) string { return in.Commands.targetsCommand(b) }
+// AgentLogs shows why an agent does not report.
+func (in *Input) AgentLogs(a evaluate.Agent) []Remedy { return []Remedy{in.logsOfAgent(a)} }
 
-// AuditCommand is the command that audits the bundle of a deployment, with every field that differs.
-func (in *Input) AuditCommand(d *resolve.BundleDeployment) string {
-	return in.Commands.Audit + " " + in.Commands.BundleArgs(d) + " --diff"
-}
-
-// AgentLogs suggests how to find out why an agent does not report.
-func (in *Input) AgentLogs(a evaluate.Agent) string { return in.logsOfAgent(a) }
+// PrintRole prints the role that the audit needs.
+func (in *Input) PrintRole() []Remedy { return []Remedy{in.Commands.printRole()} }
 
 // Pauses returns what pauses a bundle deployment: its GitRepo, its Bundle or its Cluster; ok is false if none of them that were read does.
 func (in *Input) Pauses(d *resolve.BundleDeployment) (r object.Ref, ok bool) {

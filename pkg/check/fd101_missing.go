@@ -4,9 +4,6 @@ package check
 
 import (
 	"fmt"
-	"strings"
-
-	"al.essio.dev/pkg/shellescape"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -23,10 +20,10 @@ var missing = Check{
 				continue // FD111 reports it
 			}
 			f := about(d.BundleDeployment, o.Ref, "%s is not on the cluster", o.Key())
-			f.Evidence, f.Remediation = []string{desiredBy(d)}, in.redeploy(d)
+			f.Evidence, f.Remedies = []string{desiredBy(d)}, in.redeploy(d)
 			if why := in.notDeployed(d, o); why != "" {
 				f.Evidence = append(f.Evidence, why)
-				f.Remediation = in.Commands.Preflight + " " + in.Commands.BundleArgs(d.BundleDeployment)
+				f.Remedies = []Remedy{in.Commands.predict(d.BundleDeployment)}
 			}
 			report(f)
 		}
@@ -57,23 +54,4 @@ func (in *Input) notDeployed(d *evaluate.BundleDeployment, o *evaluate.Object) s
 		return fmt.Sprintf("release %s does not have it yet: a deploy of the files creates it; preflight predicts problems", d.Release)
 	}
 	return ""
-}
-
-// redeploy returns the command that makes Fleet deploy a bundle again. Fleet then deploys all bundles of its GitRepo, on every cluster.
-func (in *Input) redeploy(d *evaluate.BundleDeployment) string {
-	paused := ""
-	if d.BD != nil && d.BD.Spec.Paused {
-		paused = "resume the bundle first, because the agent deploys nothing while it is paused; then: "
-	}
-	if d.GitRepo == "" {
-		return paused + "deploy the bundle again, or set correctDrift.enabled on it"
-	}
-	return paused + in.forceSync(d.GitRepo, in.nextGeneration(d))
-}
-
-// forceSync returns the command that makes Fleet deploy every bundle of a GitRepo ("namespace/name") again.
-func (in *Input) forceSync(repo string, generation int64) string {
-	ns, name, _ := strings.Cut(repo, "/")
-	return fmt.Sprintf("%s%s patch gitrepo %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'",
-		in.Commands.Kubectl, inNamespace(ns), shellescape.Quote(name), generation)
 }

@@ -18,7 +18,7 @@ var unowned = Check{
 		for d, o := range in.ofState(evaluate.Unowned) {
 			owners := d.On.Owners(d.BundleDeployment, o.Key(), o.Metadata)
 			f := about(d.BundleDeployment, o.Ref, "%s exists, but %s", o.Key(), whyUnowned(d, owners))
-			f.Evidence, f.Remediation = requiredChanges(owners.Patch()), in.assign(d, o)
+			f.Evidence, f.Remedies = requiredChanges(owners.Patch()), []Remedy{in.assign(d, o)}
 			report(f)
 		}
 	},
@@ -59,10 +59,10 @@ func requiredChanges(changes []ownership.Change) []string {
 	return out
 }
 
-// assign returns the command that plans to assign the object, and the others of its bundle, to the bundle.
-func (in *Input) assign(d *evaluate.BundleDeployment, o *evaluate.Object) string {
+// assign plans to assign the object, and the others of its bundle, to the bundle.
+func (in *Input) assign(d *evaluate.BundleDeployment, o *evaluate.Object) Remedy {
 	if len(d.On.Claims.Of(o.Key())) > 1 {
-		return "decide which bundle should own it, and remove it from the others"
+		return advise("decide which bundle should own it, and remove it from the others")
 	}
-	return in.on(d.On).Adopt + " " + in.on(d.On).BundleArgs(d.BundleDeployment)
+	return in.on(d.On).Assign(d.BundleDeployment)
 }

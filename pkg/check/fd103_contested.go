@@ -52,7 +52,7 @@ func contestedFinding(desired []*resolve.Object, o *evaluate.Object) Finding {
 	}
 	return Finding{
 		Object: o.Ref, Cluster: o.Deployment.Cluster,
-		Message:     fmt.Sprintf("%s is desired by %s; %s", o.Key(), strings.Join(names, " and "), owned),
-		Remediation: "remove it from all bundles but one",
+		Message:  fmt.Sprintf("%s is desired by %s; %s", o.Key(), strings.Join(names, " and "), owned),
+		Remedies: []Remedy{advise("remove it from all bundles but one")},
 	}
 }

@@ -26,7 +26,7 @@ var modified = Check{
 			if o.Message != "" {
 				f.Evidence = append(f.Evidence, o.Message)
 			}
-			f.Remediation = in.Commands.Audit + " " + in.Commands.BundleArgs(d.BundleDeployment) + " --diff"
+			f.Remedies = in.restoreOrAccept(d.BundleDeployment)
 			report(f)
 		}
 	},

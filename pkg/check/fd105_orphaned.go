@@ -15,10 +15,11 @@ var orphaned = Check{
 		for _, d := range in.Deployments {
 			for _, m := range d.Orphans {
 				f := about(d.BundleDeployment, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(), d.Release.Release())
-				f.Remediation = in.on(m.On).kubectl(m.Ref) + " delete " + kubectlName(m.Ref)
+				f.Remedies = []Remedy{in.on(m.On).show(m.Ref, "shows it, so that you can decide whether anything still uses it"),
+					run(in.on(m.On).kubectl(m.Ref)+" delete "+kubectlName(m.Ref), "deletes it and what it contains, which no deploy creates again")}
 				if _, still := d.Recorded[m.Key()]; still {
 					f.Message = fmt.Sprintf("%s is in release %s and no longer in the bundle: the next deploy deletes it", m.Key(), d.Release.Release())
-					f.Remediation = ""
+					f.Remedies = []Remedy{in.Commands.predict(d.BundleDeployment)}
 				}
 				report(f)
 			}

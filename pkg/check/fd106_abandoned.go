@@ -20,11 +20,11 @@ var abandoned = Check{
 				continue // a set that could not be read may still have a release
 			}
 			f := Finding{
-				Object:      m.Ref,
-				Cluster:     in.clusterName(m.On),
-				Message:     fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that set", m.Key(), m.Metadata.SetID),
-				Evidence:    []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Metadata.Hash)},
-				Remediation: in.on(m.On).kubectl(m.Ref) + " get " + kubectlName(m.Ref) + " -o yaml",
+				Object:   m.Ref,
+				Cluster:  in.clusterName(m.On),
+				Message:  fmt.Sprintf("%s has ownership metadata of set %q, and no release on this cluster has that set", m.Key(), m.Metadata.SetID),
+				Evidence: []string{fmt.Sprintf("label %s=%s", fleet.HashLabel, m.Metadata.Hash)},
+				Remedies: []Remedy{in.on(m.On).show(m.Ref, "shows it, so that you can decide whether anything still uses it")},
 			}
 			if m.Metadata.ReleaseName != "" {
 				f.Evidence = append(f.Evidence, "Helm's annotations name release "+m.Metadata.Release())

@@ -12,7 +12,7 @@ var notReady = Check{
 	run: func(in *Input, report func(Finding)) {
 		for d, o := range in.ofState(evaluate.NotReady) {
 			f := about(d.BundleDeployment, o.Ref, "%s is not ready", o.Key())
-			f.Remediation = in.on(d.On).kubectl(o.Ref) + " describe " + kubectlName(o.Ref)
+			f.Remedies = []Remedy{in.on(d.On).describe(o.Ref)}
 			if o.Condition != "" {
 				f.Message += ": " + o.Condition
 			}

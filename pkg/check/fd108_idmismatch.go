@@ -24,8 +24,8 @@ var idMismatch = Check{
 				is = fmt.Sprintf("is %q", o.Metadata.SetID)
 			}
 			f := about(d.BundleDeployment, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation, d.Ownership.SetID, is)
-			f.Remediation = in.on(d.On).kubectl(o.Ref) + " annotate --overwrite " + kubectlName(o.Ref) + " " +
-				shellescape.Quote(fleet.IDAnnotation+"="+d.Ownership.SetID)
+			f.Remedies = []Remedy{run(in.on(d.On).kubectl(o.Ref)+" annotate --overwrite "+kubectlName(o.Ref)+" "+
+				shellescape.Quote(fleet.IDAnnotation+"="+d.Ownership.SetID), "sets this annotation, and changes nothing else")}
 			report(f)
 		}
 	},

@@ -27,6 +27,7 @@ var copiedHash = Check{
 			if m.Controller != "" {
 				f.Evidence = []string{"it is controlled by " + m.Controller}
 			}
+			f.Remedies = []Remedy{advise("nothing to repair: Fleet ignores the object")}
 			report(f)
 		}
 	},

@@ -46,10 +46,11 @@ func (in *Input) namespaceMeta(d *evaluate.BundleDeployment) (Finding, bool) {
 	}
 	ref := object.Ref{APIVersion: "v1", Kind: "Namespace", Name: options.ReleaseNamespace()}
 	f := about(d.BundleDeployment, ref, "namespace %s lacks labels or annotations that %s states", ref.Name, d.Key())
-	f.Evidence, f.Remediation = missing, in.redeploy(d)
+	f.Evidence, f.Remedies = missing, in.redeploy(d)
 	if podSecurity(missing) {
 		if labels := podSecurityLabels(options.NamespaceLabels, live.Labels); len(labels) == len(missing) {
-			f.Remediation = in.on(d.On).Kubectl + " label namespace " + shellescape.Quote(ref.Name) + " --overwrite " + shellescape.QuoteCommand(labels)
+			f.Remedies = []Remedy{run(in.on(d.On).Kubectl+" label namespace "+shellescape.Quote(ref.Name)+" --overwrite "+shellescape.QuoteCommand(labels),
+				"sets these labels; Pod Security then applies them to new pods of the namespace")}
 		}
 		s := "some versions of the agent do not write labels of Pod Security"
 		if tag := d.On.AgentVersion(d.Namespace); tag != "" {

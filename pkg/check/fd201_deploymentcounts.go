@@ -5,8 +5,6 @@ package check
 import (
 	"fmt"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -39,7 +37,7 @@ var deploymentCounts = Check{
 			} else {
 				f.Evidence = append(f.Evidence, "the agent's version is not known")
 			}
-			f.Remediation = in.Commands.kubectl(d.Ref()) + " describe bundledeployment " + shellescape.Quote(d.Name)
+			f.Remedies = []Remedy{in.Commands.describe(d.Ref())}
 			report(f)
 		}
 	},

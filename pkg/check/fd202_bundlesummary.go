@@ -3,8 +3,6 @@
 package check
 
 import (
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -37,16 +35,10 @@ func (in *Input) checkBundle(a *evaluate.Aggregate, report func(Finding)) {
 	}
 	expected.DesiredReady, actual.DesiredReady = reported.DesiredReady, reported.DesiredReady
 	in.reportWrong(newTotals(a, "bundle ", &p), wrongSummary(&reported, expected, actual),
-		Finding{Remediation: in.describe(a)}, report)
+		Finding{Remedies: in.describe(a)}, report)
 }
 
-// describe returns the command that shows an aggregate.
-func (in *Input) describe(a *evaluate.Aggregate) string {
-	resource := ""
-	for _, k := range state.Kinds {
-		if k.Name == a.Kind {
-			resource = k.Resource
-		}
-	}
-	return in.Commands.Kubectl + inNamespace(a.Object.GetNamespace()) + " describe " + resource + ".fleet.cattle.io " + shellescape.Quote(a.Object.GetName())
+// describe shows the conditions and events of an aggregate.
+func (in *Input) describe(a *evaluate.Aggregate) []Remedy {
+	return []Remedy{in.Commands.describe(Ref(a.Kind, a.Object.GetNamespace(), a.Object.GetName()))}
 }

@@ -22,7 +22,7 @@ var repoResources = Check{
 		in.eachRepo(func(a *evaluate.Aggregate, t totals, s *v1alpha1.Status, reported, actual fleet.RepoTotals) {
 			t.bugs = t.parts.truncatedCounts
 			wrong := slices.Concat(wrongCounts(s.ResourceCounts, reported.Counts, actual.Counts, t.parts), wrongSummary(&s.Summary, reported.Summary, actual.Summary))
-			f := Finding{Remediation: in.describe(a)}
+			f := Finding{Remedies: in.describe(a)}
 			clusters := wrongClusters(s, actual, t.parts)
 			if len(wrong) > 0 && len(actual.PerCluster) > 1 {
 				f.Evidence = clusters
@@ -57,7 +57,7 @@ func (in *Input) checkListed(t totals, s *v1alpha1.Status, report func(Finding))
 	if unknown == 0 || sticky == "" || incomplete {
 		return
 	}
-	f := Finding{Object: Ref(t.Kind, t.Object.GetNamespace(), t.Object.GetName()), AsOf: t.Object.Reported().AsOf, Cause: StickyIncomplete, Remediation: in.describe(t.Aggregate)}
+	f := Finding{Object: Ref(t.Kind, t.Object.GetNamespace(), t.Object.GetName()), AsOf: t.Object.Reported().AsOf, Cause: StickyIncomplete, Remedies: in.describe(t.Aggregate)}
 	f.Message = fmt.Sprintf("%s%s lists %s as Unknown: incompleteState of %s is still set, although its lists are complete", t.kind, t.Key(), count(unknown, "object"), sticky)
 	report(f)
 }

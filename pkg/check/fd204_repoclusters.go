@@ -25,7 +25,7 @@ var repoClusters = Check{
 			t.bugs = func(number) []*fleet.Bug { return []*fleet.Bug{&fleet.BugReadyClusters} }
 			n := of(clustersReady, share{s.ReadyClusters, *s.DesiredReadyClusters}, share{reported.ReadyClusters, reported.DesiredReadyClusters},
 				share{actual.ReadyClusters, actual.DesiredReadyClusters})
-			f := Finding{Remediation: in.describe(a)}
+			f := Finding{Remedies: in.describe(a)}
 			t.bundles = bundles[[2]string{a.Kind, a.Key()}]
 			if x, known := in.expectedOf(a, t.parts.actual, t.bundles); known && x.differs() {
 				targeted := fleet.TotalsOfRepo(x.members)

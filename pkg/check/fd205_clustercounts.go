@@ -36,7 +36,7 @@ func (in *Input) checkCluster(a *evaluate.Aggregate, report func(Finding)) {
 	if s.Summary.DesiredReady > len(p.actual) && in.captured() && !in.read(state.BundleDeployment, "") {
 		return // the capture may be limited to some bundles, as that of fleet dump --gitrepo is
 	}
-	f := Finding{Cluster: a.Key(), Remediation: in.Commands.Kubectl + inNamespace(s.Namespace) + " get bundledeployments"}
+	f := Finding{Cluster: a.Key(), Remedies: []Remedy{in.Commands.list("bundledeployments", s.Namespace, "lists the bundle deployments of the cluster with their states")}}
 	if s.Agent.LastSeen != "" {
 		f.Evidence = []string{"the agent's last heartbeat was at " + s.Agent.LastSeen}
 	}

@@ -31,7 +31,7 @@ var groupCounts = Check{
 			t := newTotals(a, "cluster group ", &parts{countsKnown: true})
 			t.partsAs, t.lag = "its clusters", "Fleet updates it some seconds after one of its Clusters changes"
 			in.reportWrong(t, slices.Concat(wrongCounts(r.Counts, sum, sum, t.parts), wrongSummary(r.Summary, summary, summary)),
-				Finding{Remediation: in.Commands.Kubectl + inNamespace(group.Namespace) + " get clusters.fleet.cattle.io --show-labels"}, report)
+				Finding{Remedies: []Remedy{run(in.Commands.Kubectl+inNamespace(group.Namespace)+" get clusters.fleet.cattle.io --show-labels", "lists the Clusters that the group can select, with their labels")}}, report)
 		}
 	},
 }

@@ -2,7 +2,10 @@
 
 package check
 
-import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+)
 
 var truncated = Check{
 	Code: "FD207", Name: "Truncated", Severity: Info,
@@ -21,10 +24,17 @@ var truncated = Check{
 			switch {
 			case longest < fleet.MaxListed || s.ResourceCounts != nil && !s.IncompleteState:
 			case known && total > longest:
-				report(onDeployment(d, "the status of %s lists %d objects of %d", d.Key(), longest, total))
+				report(in.shortened(d, "the status of %s lists %d objects of %d", d.Key(), longest, total))
 			case !known || s.ResourceCounts == nil: // otherwise it was truncated once, and is complete again
-				report(onDeployment(d, "the status of %s lists %d objects of an unknown number", d.Key(), longest))
+				report(in.shortened(d, "the status of %s lists %d objects of an unknown number", d.Key(), longest))
 			}
 		}
 	},
+}
+
+// shortened returns the finding about a status with a truncated list.
+func (in *Input) shortened(d *evaluate.BundleDeployment, format string, args ...any) Finding {
+	f := onDeployment(d, format, args...)
+	f.Remedies = []Remedy{run(in.Commands.Audit+" "+in.Commands.BundleArgs(d.BundleDeployment)+" -o wide", "lists all of the objects that the audit read")}
+	return f
 }

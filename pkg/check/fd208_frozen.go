@@ -12,7 +12,9 @@ var frozen = Check{
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			if why := whyFrozen(d); why != "" {
-				report(onDeployment(d, "the status of %s is not current: %s", d.Key(), why))
+				f := onDeployment(d, "the status of %s is not current: %s", d.Key(), why)
+				f.Remedies = []Remedy{in.Commands.why(d.BundleDeployment)}
+				report(f)
 			}
 		}
 	},

@@ -20,7 +20,9 @@ var contradiction = Check{
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
 			for _, what := range contradictions(d) {
-				report(onDeployment(d, "the status of %s: %s", d.Key(), what))
+				f := onDeployment(d, "the status of %s: %s", d.Key(), what)
+				f.Remedies = []Remedy{in.Commands.describe(d.Ref())}
+				report(f)
 			}
 		}
 		failing := in.failingBundles()
@@ -32,7 +34,7 @@ var contradiction = Check{
 				}
 				for _, w := range what {
 					report(Finding{Object: Ref(kind, a.Object.GetNamespace(), a.Object.GetName()), AsOf: a.Object.Reported().AsOf,
-						Message: "the status of " + a.Key() + ": " + w, Remediation: in.describe(a)})
+						Message: "the status of " + a.Key() + ": " + w, Remedies: in.describe(a)})
 				}
 			}
 		}

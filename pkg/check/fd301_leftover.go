@@ -38,7 +38,7 @@ func (in *Input) leftover(d *evaluate.BundleDeployment, b *v1alpha1.Bundle, r ta
 	if _, failed := bundleError(b); failed {
 		f.Evidence = append(f.Evidence, "Fleet reports an error of the bundle, and deletes nothing before it is resolved")
 	}
-	f.Remediation = in.Commands.targetsCommand(b)
+	f.Remedies = []Remedy{in.Commands.explainTargets(b)}
 	f.DependsOn = append(related(b, r.Cluster.Cluster), d.Ref())
 	return f
 }

@@ -84,9 +84,9 @@ func (in *Input) lacks(b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
 func (in *Input) absent(b *v1alpha1.Bundle, r targeting.Result) Finding {
 	f := Finding{
 		Object: Ref(state.Bundle, b.Namespace, b.Name), Cluster: r.Cluster.Key(), AsOf: b.Reported().AsOf,
-		Message:     fmt.Sprintf("bundle %s targets cluster %s, and has no BundleDeployment in %s", key(b), r.Cluster.Key(), r.Cluster.Status.Namespace),
-		Remediation: in.Commands.targetsCommand(b),
-		DependsOn:   append(related(b, r.Cluster.Cluster), Ref(state.BundleDeployment, r.Cluster.Status.Namespace, b.Name)),
+		Message:   fmt.Sprintf("bundle %s targets cluster %s, and has no BundleDeployment in %s", key(b), r.Cluster.Key(), r.Cluster.Status.Namespace),
+		Remedies:  []Remedy{in.Commands.explainTargets(b)},
+		DependsOn: append(related(b, r.Cluster.Cluster), Ref(state.BundleDeployment, r.Cluster.Status.Namespace, b.Name)),
 	}
 	f.Evidence = []string{r.Target.Title() + " matches the cluster"}
 	if n := b.Status.Summary.DesiredReady; n > 0 {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -33,7 +31,7 @@ var orphan = Check{
 				workspace, name, _ := strings.Cut(d.Bundle, "/")
 				f.DependsOn = []object.Ref{d.Ref(), Ref(state.Bundle, workspace, name),
 					Ref(state.ClusterKind, d.BD.Labels[fleet.ClusterNamespaceLabel], d.BD.Labels[fleet.ClusterLabel])}
-				f.Remediation = in.Commands.kubectl(d.Ref()) + " describe " + kubectlName(d.Ref())
+				f.Remedies = []Remedy{in.Commands.describe(d.Ref())}
 				report(f)
 			}
 		}
@@ -77,8 +75,8 @@ func (in *Input) orphanedAgents(report func(Finding)) {
 		if targeting.IsAgentBundle(b) && !agents[key(b)] && !in.young(b) && in.read(state.ClusterKind, b.Namespace) {
 			report(Finding{
 				Object: Ref(state.Bundle, b.Namespace, b.Name), Message: fmt.Sprintf("bundle %s deploys the agent of a cluster that does not exist", key(b)),
-				Remediation: in.Commands.Kubectl + inNamespace(b.Namespace) + " get clusters.fleet.cattle.io",
-				DependsOn:   []object.Ref{Ref(state.Bundle, b.Namespace, b.Name)},
+				Remedies:  []Remedy{in.Commands.list("clusters", b.Namespace, "lists the Clusters that exist in the namespace of the bundle")},
+				DependsOn: []object.Ref{Ref(state.Bundle, b.Namespace, b.Name)},
 			})
 		}
 	}
@@ -106,8 +104,8 @@ func (in *Input) orphanedNamespaces(report func(Finding)) {
 		}
 		ref := object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: name}
 		f := Finding{Object: ref, Message: fmt.Sprintf("namespace %s is of cluster %s, which does not exist", name, cluster),
-			Remediation: in.Commands.Kubectl + " get namespace " + shellescape.Quote(name) + " -o yaml",
-			DependsOn:   []object.Ref{ref, Ref(state.ClusterKind, ns.Workspace, ns.Cluster)}}
+			Remedies:  []Remedy{in.Commands.show(ref, "shows its labels and annotations, which name the Cluster")},
+			DependsOn: []object.Ref{ref, Ref(state.ClusterKind, ns.Workspace, ns.Cluster)}}
 		if n := deployments[name]; n > 0 {
 			f.Evidence = []string{"it has " + count(n, "BundleDeployment") + ": if an agent still reads them, it keeps deploying them"}
 		}

@@ -22,10 +22,10 @@ var noRepo = Check{
 				continue
 			}
 			report(Finding{
-				Object:      Ref(state.Bundle, b.Namespace, b.Name),
-				Message:     fmt.Sprintf("bundle %s is of %s %s, which does not exist", key(b), repo[0], repo[1]),
-				Remediation: in.Commands.targetsCommand(b),
-				DependsOn:   []object.Ref{Ref(state.Bundle, b.Namespace, b.Name), Ref(repo[0], b.Namespace, strings.TrimPrefix(repo[1], b.Namespace+"/"))},
+				Object:    Ref(state.Bundle, b.Namespace, b.Name),
+				Message:   fmt.Sprintf("bundle %s is of %s %s, which does not exist", key(b), repo[0], repo[1]),
+				Remedies:  []Remedy{in.Commands.explainTargets(b)},
+				DependsOn: []object.Ref{Ref(state.Bundle, b.Namespace, b.Name), Ref(repo[0], b.Namespace, strings.TrimPrefix(repo[1], b.Namespace+"/"))},
 			})
 		}
 	},

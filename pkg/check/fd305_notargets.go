@@ -28,8 +28,8 @@ var noTargets = Check{
 			}
 			report(Finding{
 				Object: Ref(state.Bundle, b.Namespace, b.Name), AsOf: b.Reported().AsOf,
-				Message:     fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", key(b), clusters),
-				Remediation: in.Commands.targetsCommand(b),
+				Message:  fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", key(b), clusters),
+				Remedies: []Remedy{in.Commands.explainTargets(b)},
 			})
 		}
 	},

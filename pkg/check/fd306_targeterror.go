@@ -41,8 +41,9 @@ func (in *Input) targetError(b *v1alpha1.Bundle) (Finding, bool) {
 	if err := in.Targets(b).Invalid; err != nil {
 		field, _, _ := strings.Cut(err.Error(), ": ")
 		return Finding{
-			Message:     fmt.Sprintf("the selector %s of bundle %s is not valid: Fleet evaluates none of its targets", field, key(b)),
-			Remediation: in.Commands.Kubectl + inNamespace(b.Namespace) + " get bundles.fleet.cattle.io " + shellescape.Quote(b.Name) + " -o jsonpath='{.spec.targets}'",
+			Message: fmt.Sprintf("the selector %s of bundle %s is not valid: Fleet evaluates none of its targets", field, key(b)),
+			Remedies: []Remedy{run(in.Commands.Kubectl+inNamespace(b.Namespace)+" get bundles.fleet.cattle.io "+shellescape.Quote(b.Name)+" -o jsonpath='{.spec.targets}'",
+				"prints the targets of the bundle")},
 		}, true
 	}
 	message, failed := bundleError(b)
@@ -51,7 +52,8 @@ func (in *Input) targetError(b *v1alpha1.Bundle) (Finding, bool) {
 		return Finding{}, false
 	}
 	name, namespace := m[1], m[2]
-	f := Finding{Cluster: namespace + "/" + name, Remediation: in.Commands.Kubectl + inNamespace(namespace) + " get clusters.fleet.cattle.io " + shellescape.Quote(name) + " --show-labels"}
+	f := Finding{Cluster: namespace + "/" + name, Remedies: []Remedy{run(in.Commands.Kubectl+inNamespace(namespace)+" get clusters.fleet.cattle.io "+shellescape.Quote(name)+" --show-labels",
+		"shows the labels of the Cluster, which templates can use")}}
 	missing := errorKey.FindStringSubmatch(message)
 	if missing == nil {
 		f.Message = fmt.Sprintf("the values of bundle %s cannot be computed for cluster %s: Fleet updates none of its clusters", key(b), f.Cluster)

@@ -24,10 +24,11 @@ var valuesPending = Check{
 			if !o.result.Since.IsZero() {
 				f.Evidence = []string{"the last change was at " + o.result.Since.UTC().Format(time.RFC3339)}
 			}
-			f.Remediation = in.Commands.Audit
+			again := in.Commands.Audit
 			if o.deployment != nil {
-				f.Remediation += " " + in.Commands.BundleArgs(o.deployment.BundleDeployment)
+				again += " " + in.Commands.BundleArgs(o.deployment.BundleDeployment)
 			}
+			f.Remedies = []Remedy{run(again, "shows whether the update has ended")}
 			report(f)
 		}
 	},

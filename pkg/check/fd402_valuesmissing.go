@@ -34,7 +34,7 @@ var valuesMissing = Check{
 			case o.result.State == values.Foreign && o.result.Reason != values.Equal:
 				f := o.finding("the values Secret of %s does not exist: a Secret of type %q has its name", o.name(), o.facts.Secret.Type)
 				f.Evidence = []string{"the type of a Secret cannot be changed: save the other Secret and remove it, if nothing uses it", in.withForeign()}
-				f.Remediation = in.showSecret(o.secret())
+				f.Remedies = []Remedy{in.Commands.showSecret(o.secret())}
 				report(o.withBundle(f, broken))
 			}
 		}

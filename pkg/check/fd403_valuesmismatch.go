@@ -35,7 +35,7 @@ func (in *Input) emptied(o *valuesOwner) Finding {
 	if o.deployment.GitRepo == "" {
 		return in.writeValues(o, f)
 	}
-	f.Remediation = in.redeploy(o.deployment) // the objects may have the defaults already
+	f.Remedies = in.redeploy(o.deployment) // the objects may have the defaults already
 	return f
 }
 

@@ -22,7 +22,7 @@ var valuesLeftover = Check{
 				continue
 			}
 			f := o.finding("the values Secret %s %s", o.name(), what)
-			f.Object, f.Remediation = o.secret(), in.showSecret(o.secret())
+			f.Object, f.Remedies = o.secret(), []Remedy{in.Commands.showSecret(o.secret())}
 			if !o.result.Since.IsZero() {
 				f.Evidence = []string{"the last change was at " + o.result.Since.UTC().Format(time.RFC3339)}
 			}
@@ -71,7 +71,7 @@ func (in *Input) ownerlessValues(report func(Finding)) {
 		if r := values.Classify(alone, in.Now(), in.controller()); r.State == values.Leftover {
 			ref := secretRef(k.Namespace, k.Name)
 			report(Finding{Object: ref, Message: fmt.Sprintf("the values Secret %s/%s is left over: its %s does not exist", k.Namespace, k.Name, kind),
-				Evidence: []string{"the last change was at " + r.Since.UTC().Format(time.RFC3339)}, Remediation: in.showSecret(ref)})
+				Evidence: []string{"the last change was at " + r.Since.UTC().Format(time.RFC3339)}, Remedies: []Remedy{in.Commands.showSecret(ref)}})
 		}
 	}
 }

@@ -44,9 +44,6 @@ func (in *Input) wrongCopy(c *evaluate.Copy, what string) Finding {
 	if v := in.controller(); v.Known && v.Before(15, 0) {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: it copies them only with a deployment", in.controllerVersion()))
 	}
-	f.Remediation = "deploy the bundle again"
-	if c.Deployment.GitRepo != "" {
-		f.Remediation = in.redeploy(c.Deployment)
-	}
+	f.Remedies = in.redeploy(c.Deployment)
 	return f
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 )
@@ -48,7 +46,7 @@ func (in *Input) reimport(a evaluate.Agent) Finding {
 	if a.Now.Why != "" {
 		f.Evidence = append(f.Evidence, a.Now.Why)
 	}
-	f.Remediation = in.avoidImport(a)
+	f.Remedies = []Remedy{in.avoidImport(a)}
 	return f
 }
 
@@ -91,22 +89,21 @@ func describeCA(ca agentconfig.CA) string {
 }
 
 // avoidImport describes what to change so that the agent is not imported, by the first reason that can be changed.
-func (in *Input) avoidImport(a evaluate.Agent) string {
+func (in *Input) avoidImport(a evaluate.Agent) Remedy {
 	if a.Upgraded.Result == agentconfig.None && a.Now.Result != a.Upgraded.Result {
-		return "upgrade Fleet to 0.13 or later, which does not compare the values that the kubeconfig Secret states"
+		return advise("upgrade Fleet to 0.13 or later, which does not compare the values that the kubeconfig Secret states")
 	}
-	cluster := in.Commands.Kubectl + inNamespace(a.Cluster.Namespace) + " edit clusters.fleet.cattle.io " + shellescape.Quote(a.Cluster.Name)
 	for _, r := range a.Now.Reasons {
 		switch {
 		case r.Field == agentconfig.FieldPending || strings.HasSuffix(string(r.Field), "Migrated"):
-			return "it cannot be avoided: the controller has already decided it. Restart the controller when the agent may be replaced"
+			return advise("it cannot be avoided: the controller has already decided it. Restart the controller when the agent may be replaced")
 		case r.Field == agentconfig.FieldCA:
-			return "if the CA was not changed deliberately, restore apiServerCA in the values of Fleet's chart; otherwise the import gives the agent the new CA"
+			return advise("if the CA was not changed deliberately, restore apiServerCA in the values of Fleet's chart; otherwise the import gives the agent the new CA")
 		case r.Field.Configured():
-			return fmt.Sprintf("if %s was not changed deliberately, restore it in the values of Fleet's chart", r.Field)
+			return advise("if %s was not changed deliberately, restore it in the values of Fleet's chart", r.Field)
 		case r.Field == agentconfig.FieldGeneration:
-			return "to prevent it, set spec.redeployAgentGeneration to " + r.Recorded + ": " + cluster
+			return advise("to prevent it, set spec.redeployAgentGeneration of the Cluster to %s again", r.Recorded)
 		}
 	}
-	return fmt.Sprintf("to prevent it, restore spec.%s: %s", a.Now.Reasons[0].Field, cluster)
+	return advise("to prevent it, restore spec.%s of the Cluster", a.Now.Reasons[0].Field)
 }

@@ -30,7 +30,7 @@ func (in *Input) stale(a evaluate.Agent) Finding {
 	f, h := onCluster(a), a.Heartbeat
 	f.Message = fmt.Sprintf("the agent of cluster %s last reported %s before the data was taken: all numbers of this cluster are that old", f.Cluster, age(h.Age))
 	f.Evidence = []string{"last heartbeat: " + a.Cluster.Status.Agent.LastSeen, limitOf(h)}
-	f.Remediation = in.logsOfAgent(a)
+	f.Remedies = []Remedy{in.logsOfAgent(a)}
 	return f
 }
 
@@ -42,8 +42,8 @@ func limitOf(h agentconfig.Heartbeat) string {
 	return fmt.Sprintf("the limit is %s: the agent reports every %s", age(h.Limit), age(h.Interval))
 }
 
-// logsOfAgent suggests the next step: the agent runs on another cluster than this one, unless it was found here.
-func (in *Input) logsOfAgent(a evaluate.Agent) string {
+// logsOfAgent shows why an agent does not report. The agent runs on another cluster than this one, unless it was found here.
+func (in *Input) logsOfAgent(a evaluate.Agent) Remedy {
 	namespace := a.Cluster.Status.Agent.Namespace
 	if namespace == "" {
 		namespace = a.Cluster.Spec.AgentNamespace
@@ -52,9 +52,9 @@ func (in *Input) logsOfAgent(a evaluate.Agent) string {
 		namespace = "cattle-fleet-system"
 	}
 	if a.On == nil {
-		return fmt.Sprintf("on cluster %s: kubectl%s logs deployment/%s", a.Cluster.Name, inNamespace(namespace), fleet.AgentName)
+		return advise("read the log of Deployment %s/%s on cluster %s", namespace, fleet.AgentName, a.Cluster.Name)
 	}
-	return in.on(a.On).Kubectl + inNamespace(namespace) + " logs " + strings.ToLower(a.Workload) + "/" + fleet.AgentName
+	return run(in.on(a.On).Kubectl+inNamespace(namespace)+" logs "+strings.ToLower(a.Workload)+"/"+fleet.AgentName, "shows the log of the agent")
 }
 
 // age writes a duration in its largest unit of which there are at least two.

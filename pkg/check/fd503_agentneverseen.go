@@ -23,7 +23,7 @@ var agentNeverSeen = Check{
 			f.AsOf = a.Cluster.Status.LastChange()
 			f.Evidence = []string{"the status of the Cluster last changed at " + f.AsOf, limitOf(a.Heartbeat),
 				fmt.Sprintf("the agent was installed for the API server %q", agentconfig.Shown(a.Cluster.Status.APIServerURL))}
-			f.Remediation = in.logsOfAgent(a)
+			f.Remedies = []Remedy{in.logsOfAgent(a)}
 			report(f)
 		}
 	},

@@ -46,16 +46,16 @@ func (in *Input) contradictedReleases(report func(Finding)) {
 			Cluster: found[0].Deployment.Cluster,
 			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s have other sets than the releases of their bundles state, and no object has those",
 				agent, count(len(found), "live object")),
-			Evidence:    []string{found[0].Key().String() + ": " + found[0].Message},
-			Remediation: in.showScope(found[0].Deployment.On, agent),
+			Evidence: []string{found[0].Key().String() + ": " + found[0].Message},
+			Remedies: []Remedy{in.showScope(found[0].Deployment.On, agent)},
 		})
 	}
 }
 
-// showScope returns a command that shows the scope with which an agent runs.
-func (in *Input) showScope(c *resolve.Cluster, agent string) string {
-	return fmt.Sprintf("%s%s get deployment %s -o jsonpath=%s", in.on(c).Kubectl, inNamespace(agent), fleet.AgentName,
-		shellescape.Quote(`{.spec.template.spec.containers[*].env[?(@.name=="`+fleet.AgentScopeEnv+`")].value}`))
+// showScope shows the scope with which an agent runs.
+func (in *Input) showScope(c *resolve.Cluster, agent string) Remedy {
+	return run(fmt.Sprintf("%s%s get deployment %s -o jsonpath=%s", in.on(c).Kubectl, inNamespace(agent), fleet.AgentName,
+		shellescape.Quote(`{.spec.template.spec.containers[*].env[?(@.name=="`+fleet.AgentScopeEnv+`")].value}`)), "prints the scope with which the agent runs")
 }
 
 func (in *Input) disputedScope(x *resolve.Dispute) Finding {
@@ -68,7 +68,7 @@ func (in *Input) disputedScope(x *resolve.Dispute) Finding {
 			fmt.Sprintf("if the agent starts again with %s, Fleet reports the objects of %s that have another set as not owned, until it deploys each of them again",
 				resolve.AgentScope{Scope: x.Declared}, deployments),
 		},
-		Remediation: in.showScope(x.Deployments[0].On, x.Agent),
+		Remedies: []Remedy{in.showScope(x.Deployments[0].On, x.Agent)},
 	}
 }
 

@@ -40,7 +40,7 @@ var contentMissing = Check{
 
 // content returns the finding about a Content that some bundle deployments need.
 func (in *Input) content(id, damage string, users []*evaluate.BundleDeployment) Finding {
-	f := Finding{Object: Ref(state.Content, "", id), Remediation: in.redeploy(users[0])}
+	f := Finding{Object: Ref(state.Content, "", id), Remedies: []Remedy{in.writeContent(users[0], damage)}}
 	var names []string
 	waiting := 0
 	for _, d := range users {
@@ -63,4 +63,15 @@ func (in *Input) content(id, damage string, users []*evaluate.BundleDeployment) 
 		f.Evidence = append(f.Evidence, count(len(users)-waiting, "bundle deployment")+" with it applied cannot be deployed again")
 	}
 	return f
+}
+
+// writeContent makes the controller write a Content. It never overwrites one that exists (docs/fleet-behavior.md, 4.10).
+func (in *Input) writeContent(d *evaluate.BundleDeployment, damage string) Remedy {
+	switch {
+	case d.Bundle == "":
+		return advise("restore the Bundle of the BundleDeployment: only the controller can write the Content")
+	case damage != "":
+		return advise("commit a change to the files of the bundle: Fleet then writes another Content")
+	}
+	return in.process(d.Bundle, "makes the controller write the Content again from the Bundle, without a deploy")
 }

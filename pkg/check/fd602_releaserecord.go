@@ -38,7 +38,7 @@ var releaseRecord = Check{
 					f.Message = name + ": " + t.Detail
 				}
 				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s%s", t.Record.Namespace, t.Record.SecretName(), t.Status, since(t.Since))}
-				f.Remediation = in.redeploy(d)
+				f.Remedies = in.redeploy(d)
 				switch {
 				case t.Status == "pruned" && failedCorrections(d):
 					f.Evidence = append(f.Evidence, "correctDrift is enabled: each correction that fails adds a revision, and the oldest one is removed")
@@ -46,10 +46,11 @@ var releaseRecord = Check{
 					f.Evidence = append(f.Evidence, "the next deploy resolves it: the agent rolls back to the revision before it, and deploys again")
 				case in.blocksHelm(d.BundleDeployment, t):
 					f.Evidence = append(f.Evidence, "Helm refuses to deploy the release while this revision is pending")
-					f.Remediation = in.on(d.On).Kubectl + inNamespace(t.Record.Namespace) + " delete secret " + shellescape.Quote(t.Record.SecretName())
+					f.Remedies = []Remedy{run(in.on(d.On).Kubectl+inNamespace(t.Record.Namespace)+" delete secret "+shellescape.Quote(t.Record.SecretName()),
+						"deletes the record of the pending revision, and no other object: the agent can then deploy again")}
 					if !in.longAgo(t.Since) {
 						f.Evidence = append(f.Evidence, "an agent may still be at work on it: deleting the record would interrupt it")
-						f.Remediation = in.on(d.On).Helm + inNamespace(t.Record.Namespace) + " history " + shellescape.Quote(t.Record.Name)
+						f.Remedies = []Remedy{in.on(d.On).History(t.Record)}
 					}
 				}
 				report(f)
@@ -100,11 +101,11 @@ func (in *Input) fleetsReleases(c *resolve.Cluster, report func(Finding)) {
 			continue
 		}
 		report(Finding{
-			Object:      resolve.SecretRef(r.Name),
-			Cluster:     in.clusterName(c),
-			Message:     fmt.Sprintf("release %s of Fleet itself: revision %d is %s", r.Release(), r.Revision, r.Status),
-			Evidence:    []string{fmt.Sprintf("record %s/%s is %s%s", r.Namespace, r.SecretName(), r.Status, since(r.Deployed))},
-			Remediation: in.on(c).Helm + inNamespace(r.Namespace) + " history " + shellescape.Quote(r.Name.Name),
+			Object:   resolve.SecretRef(r.Name),
+			Cluster:  in.clusterName(c),
+			Message:  fmt.Sprintf("release %s of Fleet itself: revision %d is %s", r.Release(), r.Revision, r.Status),
+			Evidence: []string{fmt.Sprintf("record %s/%s is %s%s", r.Namespace, r.SecretName(), r.Status, since(r.Deployed))},
+			Remedies: []Remedy{in.on(c).History(r.Name)},
 		})
 	}
 }

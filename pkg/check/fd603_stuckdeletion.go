@@ -58,7 +58,7 @@ func (in *Input) stuck(o *state.Deleting, children int) Finding {
 		Object: ref,
 		Message: fmt.Sprintf("%s %s has been in deletion for %s: finalizers %s",
 			o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), in.Now().Sub(o.Since).Truncate(time.Minute), strings.Join(o.Finalizers, ", ")),
-		Remediation: in.Commands.kubectl(ref) + " get " + kubectlName(ref) + " -o yaml",
+		Remedies: []Remedy{in.Commands.show(ref, "shows its finalizers and conditions")},
 	}
 	switch o.Kind {
 	case state.BundleDeployment:

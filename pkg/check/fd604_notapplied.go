@@ -31,7 +31,10 @@ var notApplied = Check{
 			for _, step := range chain[:len(chain)-1] {
 				f.Evidence = append(f.Evidence, step.Of.Key()+": "+step.Message)
 			}
-			f.Remediation = in.Commands.kubectl(d.Ref()) + " get " + kubectlName(d.Ref()) + " -o yaml"
+			f.Remedies = []Remedy{in.Commands.why(d.BundleDeployment)}
+			if root.Kind == BlockerFailed {
+				f.Remedies = []Remedy{in.Commands.describe(root.Of.Ref())}
+			}
 			report(f)
 		}
 	},

@@ -41,15 +41,15 @@ var repoNotFollowed = Check{
 			if since, failed := in.pollingFails(g); failed {
 				report(Finding{
 					Object: ref, Message: fmt.Sprintf("GitRepo %s/%s cannot be polled since %s: its condition GitPolling has the error", g.Namespace, g.Name, since.UTC().Format(time.RFC3339)),
-					AsOf:        g.Reported().AsOf,
-					Remediation: in.Commands.kubectl(ref) + " describe " + kubectlName(ref),
+					AsOf:     g.Reported().AsOf,
+					Remedies: []Remedy{in.Commands.describe(ref)},
 				})
 				continue
 			}
 			for _, message := range in.behind(g, commits[key(g)]) {
 				report(Finding{
 					Object: ref, Message: message, AsOf: g.Reported().AsOf, Evidence: refused(g),
-					Remediation: in.forceSync(key(g), g.Spec.ForceSyncGeneration+1),
+					Remedies: []Remedy{in.startJob(key(g), g.Spec.ForceSyncGeneration+1)},
 				})
 			}
 		}

@@ -33,7 +33,8 @@ var leftoverRelease = Check{
 					Object: resolve.SecretRef(r.Name), Cluster: in.clusterName(c),
 					Message: fmt.Sprintf("release %s was created by Fleet for %q (agent in %s), and has no BundleDeployment",
 						r.Release(), r.BundleID, r.AgentNamespace),
-					Remediation: in.on(c).Helm + inNamespace(r.Namespace) + " status " + shellescape.Quote(r.Name.Name),
+					Remedies: []Remedy{run(in.on(c).Helm+inNamespace(r.Namespace)+" status "+shellescape.Quote(r.Name.Name),
+						"shows the release, so that you can decide whether anything still uses it")},
 				}
 				if r.KeepResources {
 					f.Evidence = []string{"it was deployed with keepResources: its objects are kept, only the record is left over"}

@@ -3,8 +3,6 @@
 package check
 
 import (
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -24,31 +22,30 @@ var unread = Check{
 			case len(d.RecordProblems) > 0 && d.Release.Name != "": // FD602 reports the record
 			default:
 				f := onDeployment(d, "no result for %s: %s", d.Key(), d.Detail)
-				f.Remediation = in.readAgain(d)
+				f.Remedies = []Remedy{in.readAgain(d)}
 				report(f)
 			}
 		}
 	},
 }
 
-// readAgain returns the next step for a bundle deployment without desired objects; "" if the gap describes it.
-func (in *Input) readAgain(d *evaluate.BundleDeployment) string {
-	history := in.on(d.On).Helm + inNamespace(d.Release.Namespace) + " history " + shellescape.Quote(d.Release.Name)
+// readAgain returns the next step for a bundle deployment without desired objects.
+func (in *Input) readAgain(d *evaluate.BundleDeployment) Remedy {
 	switch {
 	case d.Problem == resolve.RecordsForbidden:
-		return in.on(d.On).PrintRole
+		return in.on(d.On).printRole()
 	case d.Problem == resolve.RecordNotCaptured:
-		return "capture the Secrets of type " + release.SecretType + " too"
+		return advise("capture the Secrets of type %s too", release.SecretType)
 	case d.Problem == resolve.RecordUnreadable:
-		return history
+		return in.on(d.On).History(d.Release)
 	case d.Problem == resolve.RecordsFailed, d.FromFiles():
-		return ""
+		return advise("resolve what the message names, and run the audit again")
 	case d.Rendering.Refused != "":
-		return in.Commands.Preflight + " " + in.Commands.BundleArgs(d.BundleDeployment)
+		return in.Commands.predict(d.BundleDeployment)
 	case d.BD == nil:
-		return history
+		return in.on(d.On).History(d.Release)
 	}
-	return in.Commands.kubectl(d.Ref()) + " describe bundledeployment " + shellescape.Quote(d.Name)
+	return in.Commands.describe(d.Ref())
 }
 
 // nothingRead reports why none of a deployment's objects has a result.
@@ -58,8 +55,9 @@ func (in *Input) nothingRead(d *evaluate.BundleDeployment) Finding {
 	if first.Message != "" {
 		f.Evidence = []string{first.Key().String() + ": " + first.Message}
 	}
+	f.Remedies = []Remedy{advise("resolve what the evidence names, and run the audit again")}
 	if first.Reason == string(resolve.RecordsForbidden) {
-		f.Remediation = in.on(d.On).PrintRole
+		f.Remedies = []Remedy{in.on(d.On).printRole()}
 	}
 	return f
 }

@@ -68,8 +68,8 @@ func (in *Input) removal(c *resolve.Cluster, x *resolve.Removal) Finding {
 		f.Evidence = append(f.Evidence, "the agent then also deletes the copies of the downstreamResources of the BundleDeployment")
 	}
 	kind := strings.ToLower(cmp.Or(c.State.Workloads[agent].Kind, "deployment"))
-	f.Remediation = fmt.Sprintf("if the objects are still needed, stop the agent before its next cycle: %s -n %s scale %s/%s --replicas=0",
-		in.on(c).Kubectl, shellescape.Quote(agent), kind, fleet.AgentName)
+	f.Remedies = []Remedy{run(fmt.Sprintf("%s -n %s scale %s/%s --replicas=0", in.on(c).Kubectl, shellescape.Quote(agent), kind, fleet.AgentName),
+		"stops the agent before its next cycle, if the objects are still needed: it deploys nothing on this cluster until it runs again")}
 	return f
 }
 

@@ -42,7 +42,7 @@ var notCorrected = Check{
 			}
 			f := about(d.BundleDeployment, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(), since.UTC().Format(time.RFC3339))
 			f.Evidence = notCorrectedWhy(d, correct, first)
-			f.Remediation = in.redeploy(d)
+			f.Remedies = in.redeploy(d)
 			report(f)
 		}
 	},

@@ -30,7 +30,7 @@ var secretInStatus = Check{
 			if names := secretsShown(d.BD.Status.ModifiedStatus); len(names) > 0 {
 				f := onDeployment(d, "the status of %s shows values of %s", d.Key(), list(names))
 				f.Evidence = []string{"every user who can read BundleDeployments in " + d.Namespace + ", or Bundles or GitRepos in the namespace of the bundle, can read them"}
-				f.Remediation = changePasswords(names)
+				f.Remedies = []Remedy{changePasswords(names)}
 				report(f)
 				for kind, key := range d.Parents() {
 					namespace, name, _ := strings.Cut(key, "/")
@@ -44,9 +44,9 @@ var secretInStatus = Check{
 	},
 }
 
-// changePasswords is the remediation for Secrets with values that a status shows.
-func changePasswords(secrets []string) string {
-	return fmt.Sprintf("restore %s to the values of the bundle, then change the exposed passwords", list(secrets))
+// changePasswords is the remedy for Secrets with values that a status shows.
+func changePasswords(secrets []string) Remedy {
+	return advise("restore %s to the values of the bundle, then change the exposed passwords", list(secrets))
 }
 
 // exposedInSummaries reports the parents of deployments with summaries that show a value which no deployment shows any more. The status of a
@@ -57,9 +57,9 @@ func (in *Input) exposedInSummaries(reported map[object.Ref]bool, report func(Fi
 			ref := Ref(kind, a.Object.GetNamespace(), a.Object.GetName())
 			if names := secretsShown(modifiedIn(a.Object.Reported().Summary)); len(names) > 0 && !reported[ref] {
 				report(Finding{
-					Object:      ref,
-					Message:     fmt.Sprintf("the status of %s %s shows values of %s", strings.ToLower(kind), a.Key(), list(names)),
-					Remediation: changePasswords(names),
+					Object:   ref,
+					Message:  fmt.Sprintf("the status of %s %s shows values of %s", strings.ToLower(kind), a.Key(), list(names)),
+					Remedies: []Remedy{changePasswords(names)},
 				})
 			}
 		}

@@ -42,7 +42,7 @@ var comparePatch = Check{
 			if namespace, name, ok := strings.Cut(bundles[key][0].Bundle, "/"); ok {
 				ref = Ref(state.Bundle, namespace, name)
 			}
-			f := Finding{Object: ref, Message: problems[0], Remediation: "correct diff.comparePatches in the fleet.yaml of the bundle"}
+			f := Finding{Object: ref, Message: problems[0], Remedies: []Remedy{advise("correct diff.comparePatches in the fleet.yaml of the bundle")}}
 			if len(problems) > 1 {
 				f.Message, f.Evidence = fmt.Sprintf("%d problems in the rules of bundle %s", len(problems), ref.Name), problems
 			}

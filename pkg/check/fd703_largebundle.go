@@ -23,7 +23,8 @@ var largeBundle = Check{
 		for _, b := range in.Desired.Bundles {
 			if b.Size > largeSize {
 				report(Finding{Object: Ref(state.Bundle, b.Namespace, b.Name),
-					Message: fmt.Sprintf("Bundle %s/%s has %.1f MiB", b.Namespace, b.Name, float64(b.Size)/(1<<20))})
+					Message:  fmt.Sprintf("Bundle %s/%s has %.1f MiB", b.Namespace, b.Name, float64(b.Size)/(1<<20)),
+					Remedies: []Remedy{advise("split the directory into several bundles, or exclude files with .fleetignore")}})
 			}
 		}
 	},

@@ -20,8 +20,8 @@ var hazard = Check{
 			for _, b := range in.Desired.Bundles {
 				if fleet.IsAgentBundle(b.Name) && b.Labels[fleet.RepoLabel]+b.Labels[fleet.HelmOpLabel] != "" {
 					report(Finding{Object: Ref(state.Bundle, b.Namespace, b.Name),
-						Message:     fmt.Sprintf("the name of Bundle %s/%s begins with fleet-agent: Fleet treats it as its agent, and never uninstalls it", b.Namespace, b.Name),
-						Remediation: "give the bundle another name in its fleet.yaml"})
+						Message:  fmt.Sprintf("the name of Bundle %s/%s begins with fleet-agent: Fleet treats it as its agent, and never uninstalls it", b.Namespace, b.Name),
+						Remedies: []Remedy{advise("give the bundle another name in its fleet.yaml")}})
 				}
 			}
 		}
@@ -33,7 +33,7 @@ var hazard = Check{
 					names = append(names, o.Kind+" "+o.Name)
 				}
 				f := onDeployment(d, "every deploy of %s fails: it has a targetNamespace and cluster-scoped objects: %s", d.Key(), list(names))
-				f.Remediation = "use defaultNamespace instead of namespace in the fleet.yaml of the bundle"
+				f.Remedies = []Remedy{advise("use defaultNamespace instead of namespace in the fleet.yaml of the bundle")}
 				report(f)
 			}
 		}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -155,11 +153,6 @@ func (in *Input) clusterInScope(c *v1alpha1.Cluster) bool {
 		}
 	}
 	return !named
-}
-
-// targetsCommand is the command that explains the targets of a bundle.
-func (c Commands) targetsCommand(b *v1alpha1.Bundle) string {
-	return c.Targets + " " + shellescape.Quote("bundle/"+b.Name) + inNamespace(b.Namespace)
 }
 
 // uninstalls describes what the removal of a bundle deployment removes from its cluster.

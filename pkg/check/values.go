@@ -107,17 +107,12 @@ func (in *Input) controllerVersion() string {
 	return "the version of fleet-controller is not known"
 }
 
-// showSecret returns a command that shows a Secret without its values.
-func (in *Input) showSecret(r object.Ref) string {
-	return in.Commands.kubectl(r) + " get secret " + shellescape.Quote(r.Name) + " --show-labels"
-}
-
-// writeBundleValues returns the command that makes the job of the GitRepo write the values of a Bundle again.
-func (in *Input) writeBundleValues(o *valuesOwner) string {
+// writeBundleValues makes the job of the GitRepo write the values of a Bundle again.
+func (in *Input) writeBundleValues(o *valuesOwner) Remedy {
 	if g := in.gitRepo(o.bundle.Namespace + "/" + o.bundle.Labels[fleet.RepoLabel]); g != nil {
-		return in.forceSync(key(g), g.Spec.ForceSyncGeneration+1)
+		return in.startJob(key(g), g.Spec.ForceSyncGeneration+1)
 	}
-	return "apply the bundle again, which writes its values"
+	return advise("apply the bundle again, which writes its values")
 }
 
 // discardHash makes the controller write the values of a BundleDeployment again, and store them as current (docs/fleet-behavior.md, 6.3).
@@ -127,11 +122,12 @@ const discardHash = `{"spec":{"valuesHash":"","waitingForValues":true,"deploymen
 func (in *Input) writeValues(o *valuesOwner, f Finding) Finding {
 	namespace, name, found := strings.Cut(o.deployment.Bundle, "/")
 	if !found {
-		f.Remediation = "restore the Bundle of the BundleDeployment: only the controller can write the values"
+		f.Remedies = []Remedy{advise("restore the Bundle of the BundleDeployment: only the controller can write the values")}
 		return f
 	}
-	f.Remediation = fmt.Sprintf("%s patch bundledeployments.fleet.cattle.io %s --type=merge -p '%s' && %s%s annotate bundles.fleet.cattle.io %s --overwrite fleetdoctor.io/reconcile=%d",
-		in.Commands.kubectl(o.deployment.Ref()), shellescape.Quote(o.deployment.Name), discardHash, in.Commands.Kubectl, inNamespace(namespace), shellescape.Quote(name), in.Now().Unix())
+	f.Remedies = []Remedy{run(fmt.Sprintf("%s patch bundledeployments.fleet.cattle.io %s --type=merge -p '%s' && %s",
+		in.Commands.kubectl(o.deployment.Ref()), shellescape.Quote(o.deployment.Name), discardHash, in.processCommand(namespace, name)),
+		"makes the controller write the values from the Bundle again; the agent deploys nothing that has not changed")}
 	f.Evidence = append(f.Evidence, "the annotation makes the controller process the Bundle", caution)
 	return f
 }

@@ -55,10 +55,12 @@ func (r *rollout) owners(o *evaluate.Object) bool {
 		var item *report.PreflightItem
 		if owner.Situation == ownership.Contested {
 			item = r.add(contested, &o.Ref, "%s desires %s too: each deploy of one takes it from the other", owner, o.Key())
-			item.Remediation = "decide which bundle should own it, and remove it from the others"
+			item.Remedies = advise("decide which bundle should own it, and remove it from the others")
 		} else {
 			item = r.add(existingOwner, &o.Ref, "%s %s; that owner would lose it, or take it over again", o.Key(), owner.Describe())
-			item.Remediation = fmt.Sprintf("remove it from one of the two owners, or take it over: %s --dangerous-take-from=%s", r.adoptCommand(), shellescape.Quote(owner.Name()))
+			take := r.adopt()
+			take.Command += " --dangerous-take-from=" + shellescape.Quote(owner.Name())
+			item.Remedies = append(advise("remove it from one of the two owners"), take)
 		}
 		item.Owner = owner.String()
 	}
@@ -82,7 +84,7 @@ func (r *rollout) ownership(o *evaluate.Object, owned bool) (refused bool) {
 	item := r.add(invalidOwnership, &o.Ref, "%s exists, and Helm would refuse to install release %s over it (invalid ownership metadata): %s; %s", o.Key(),
 		r.d.Ownership.Release(), strings.Join(wrong, ", "), after)
 	if !owned {
-		item.Remediation = r.adoptCommand()
+		item.Remedies = []report.Remedy{r.adopt()}
 	}
 	return true
 }
@@ -127,7 +129,7 @@ func (r *rollout) overwrites(o *evaluate.Object) {
 	var item *report.PreflightItem
 	if owners := adopt.Conflicting(r.d, o.Differences); len(owners) > 0 {
 		item = r.add(applyConflict, &o.Ref, "%s: Helm applies the release server-side, and %s owns %s: the apply fails on the conflict", o.Key(), strings.Join(owners, " and "), fields)
-		item.Remediation = "set the fields to what the bundle states, or set helm.force on the bundle"
+		item.Remedies = advise("set the fields to what the bundle states, or set helm.force on the bundle")
 	} else {
 		item = r.add(overwritten, &o.Ref, "%s: the rollout overwrites %s from the bundle", o.Key(), fields)
 	}

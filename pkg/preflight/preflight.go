@@ -86,13 +86,16 @@ func (r *rollout) add(rule Rule, o *object.Ref, format string, args ...any) *rep
 	return &r.Items[len(r.Items)-1]
 }
 
+// advise is a remedy without a command.
+func advise(text string) []report.Remedy { return []report.Remedy{{Text: text}} }
+
 // refusals reports problems that prevent any deployment by Fleet's agent.
 func (r *rollout) refusals() {
 	d := r.d
 	for i := range d.Rendering.ClusterScoped {
 		o := &d.Rendering.ClusterScoped[i]
 		r.add(clusterScoped, o, "%s is cluster-scoped, and the bundle has the targetNamespace %q: every deploy fails", o.Key(), d.Options().TargetNamespace).
-			Remediation = "use defaultNamespace instead of namespace, or move the object to another bundle"
+			Remedies = advise("use defaultNamespace instead of namespace, or move the object to another bundle")
 	}
 	if d.Rendering.Refused != "" && len(d.Rendering.ClusterScoped) == 0 {
 		r.add(notRendered, nil, "it cannot be rendered: %s", d.Rendering.Refused)
@@ -114,7 +117,7 @@ func (r *rollout) recordSize() {
 		rule.Severity, risk = report.Warning, "it may be too large for Helm to store"
 	}
 	r.add(rule, nil, "its release record would be about %.2f MiB, and the limit of a Secret is 1 MiB: %s (\"Too long\")", float64(size)/(1<<20), risk).
-		Remediation = "split the bundle, or move large definitions to a bundle of their own"
+		Remedies = advise("split the bundle, or move large definitions to a bundle of their own")
 }
 
 // names reports names that a version of Fleet does not handle correctly.
@@ -122,7 +125,7 @@ func (r *rollout) names() {
 	d := r.d
 	if fleet.IsAgentBundle(d.Name) && !r.ofAgent() {
 		r.add(agentName, nil, "its name begins with fleet-agent: its objects get the set id of Fleet's agent, and Fleet treats it as the agent's bundle").
-			Remediation = "give the bundle another name"
+			Remedies = advise("give the bundle another name")
 	}
 	release := ""
 	if helm := d.Options().Helm; helm != nil {
@@ -157,5 +160,6 @@ func (r *rollout) garbageCollected(release string) {
 	case !known:
 		rule.Severity, effect = report.Warning, "agents older than 0.15.6, and 0.16.0, uninstall it again, and the version of this agent is not known"
 	}
-	r.add(rule, nil, "the name of its release is %s, not %s: %s", release, r.d.Name, effect).Remediation = "set helm.releaseName, or update the agent"
+	r.add(rule, nil, "the name of its release is %s, not %s: %s", release, r.d.Name, effect).
+		Remedies = advise("set helm.releaseName, or update the agent")
 }

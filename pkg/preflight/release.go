@@ -3,10 +3,7 @@
 package preflight
 
 import (
-	"fmt"
 	"slices"
-
-	"al.essio.dev/pkg/shellescape"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -66,8 +63,7 @@ func (r *rollout) inUse(last *state.Record) {
 	}
 	item := r.add(releaseInUse, nil, "release %s exists already, and %s: Fleet would upgrade it, and delete the objects that are not in the bundle", last.Release(), owner)
 	item.Owner = "Helm release " + last.Release()
-	item.Remediation = fmt.Sprintf("set another helm.releaseName; %s -n %s history %s shows its revisions", r.c.Commands.Helm,
-		shellescape.Quote(last.Namespace), shellescape.Quote(last.Name.Name))
+	item.Remedies = append(advise("set another helm.releaseName"), report.Remedy(r.c.Commands.History(last.Name)))
 }
 
 // deletions reports the objects of the release that are no longer in the bundle.
@@ -92,7 +88,7 @@ func (r *rollout) deletions() {
 	}
 }
 
-// adoptCommand is the command that assigns the existing objects to the bundle.
-func (r *rollout) adoptCommand() string {
-	return r.c.Commands.Adopt + " " + r.c.Commands.BundleArgs(r.d.BundleDeployment)
+// adopt assigns the existing objects to the bundle.
+func (r *rollout) adopt() report.Remedy {
+	return report.Remedy(r.c.Commands.Assign(r.d.BundleDeployment))
 }

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -115,7 +114,7 @@ func (t text) fold(b *bytes.Buffer, list []report.Finding) {
 		t.finding(b, f)
 	}
 	t.more(b, "  ", len(list)-maxRepeated, "")
-	t.next(b, list[0].Remediation)
+	t.remedies(b, inset, remediesOf(list[0]))
 	fmt.Fprintln(b)
 }
 
@@ -145,7 +144,7 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 	for _, f := range list {
 		total[f.Code]++
 	}
-	last := ""
+	var last []report.Remedy
 	for i, f := range list {
 		shown[f.Code]++
 		if n := shown[f.Code]; n > maxShown && !t.wide {
@@ -154,16 +153,19 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 			}
 			continue
 		}
+		remedies := remediesOf(f)
+		again := i+1 < len(list) && slices.Equal(remediesOf(list[i+1]), remedies) && shown[f.Code] != maxShown
 		if t.Diff && f.Code == "FD104" {
 			f.Evidence = otherEvidence(f.Evidence, diffs[f.Object])
+			remedies = slices.DeleteFunc(slices.Clone(remedies), func(r report.Remedy) bool { return strings.HasSuffix(r.Command, " --diff") })
 			t.finding(b, f)
 			t.diff(b, diffs[f.Object])
-			continue // the remediation would be to show the differences
+		} else {
+			t.finding(b, f)
 		}
-		t.finding(b, f)
-		if next := f.Remediation; next != "" && next != last && (i+1 == len(list) || list[i+1].Remediation != next || shown[f.Code] == maxShown) {
-			t.next(b, next)
-			last = next
+		if !again && !slices.Equal(remedies, last) {
+			t.remedies(b, inset, remedies)
+			last = remedies
 		}
 	}
 	fmt.Fprintln(b)
@@ -171,21 +173,6 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 
 // inset is the indent of the lines below the first line of a finding.
 const inset = "          "
-
-// commands are the programs of commands in a remediation; any other remediation is a sentence.
-var commands = []string{"kubectl", "kubectl-fleetdoctor", "helm"}
-
-// next shows a remediation. A command is not wrapped, so that it can be copied.
-func (t text) next(b *bytes.Buffer, s string) { t.nextAt(b, inset, s) }
-
-// nextAt shows a remediation with an indent.
-func (t text) nextAt(b *bytes.Buffer, indent, s string) {
-	if program, _, _ := strings.Cut(s, " "); slices.Contains(commands, path.Base(program)) {
-		fmt.Fprintf(b, "%s%s %s\n", indent, t.faint("→"), printable(s))
-		return
-	}
-	t.wrapped(b, indent, "→ "+s)
-}
 
 // severityColours are the colours of severities.
 var severityColours = map[report.Severity]string{report.Error: red, report.Warning: yellow, report.Info: cyan}

@@ -90,9 +90,9 @@ func (t text) ruleGroup(b *bytes.Buffer, items []report.PreflightItem) {
 		fmt.Fprintf(b, "  %s %s  %s\n", t.colour(severityColours[item.Severity], fmt.Sprintf("%-7s", item.Severity)), printable(item.Rule),
 			strings.Join(t.lines(item.Message, before, len(inset)), "\n"+inset))
 		t.overwrites(b, item.Overwrites)
-		again := func(later report.PreflightItem) bool { return later.Remediation == item.Remediation }
-		if item.Remediation != "" && !slices.ContainsFunc(shown[i+1:], again) {
-			fmt.Fprintf(b, "%s%s %s\n", inset, t.faint("→"), printable(item.Remediation))
+		again := func(later report.PreflightItem) bool { return slices.Equal(later.Remedies, item.Remedies) }
+		if !slices.ContainsFunc(shown[i+1:], again) {
+			t.remedies(b, inset, item.Remedies)
 		}
 	}
 	t.more(b, "  ", len(items)-len(shown), "")

@@ -45,7 +45,7 @@ func (d Document) Rows() any { return d.rows }
 
 // Table writes the document for people.
 func (d Document) Table(w io.Writer, wide bool) error {
-	return written(w, func(b *bytes.Buffer) error { return d.table(text{d.options, wide}, b) })
+	return written(w, func(b *bytes.Buffer) error { return d.table(text{d.options, wide, map[string]bool{}}, b) })
 }
 
 // Names writes the objects of the document that need attention as arguments of kubectl, one object per line.

@@ -31,6 +31,8 @@ const maxShown = 10
 type text struct {
 	Options
 	wide bool
+	// said are the effects of commands that were shown.
+	said map[string]bool
 }
 
 // columns is the width of the output.

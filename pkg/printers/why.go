@@ -109,9 +109,7 @@ func (t text) cause(b *bytes.Buffer, o *report.WhyObject, c *report.WhyCause, ta
 	if len(c.Findings) > 0 {
 		fmt.Fprintln(b, "     "+t.faint(printable("audit: "+strings.Join(c.Findings, ", "))))
 	}
-	if c.Next != "" {
-		t.nextAt(b, "     ", c.Next)
-	}
+	t.remedies(b, "     ", c.Remedies)
 }
 
 // step shows one step of a chain. A step on another cluster than the first one names it.

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -22,7 +23,8 @@ func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeploym
 	out := make([]Finding, 0, len(findings))
 	for _, f := range findings {
 		x := Finding{Code: f.Code, Severity: Severity(f.Severity), Title: f.Title, Object: f.Object, Cluster: f.Cluster,
-			BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence, Remediation: f.Remediation, AsOf: f.AsOf, Cause: f.Cause}
+			BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence, Remedies: NewRemedies(f.Remedies), AsOf: f.AsOf, Cause: f.Cause}
+		x.Remediation = first(x.Remedies)
 		if d := of[f.BundleDeployment]; d != nil {
 			x.Bundle, x.GitRepo, x.HelmOp = d.Bundle, d.GitRepo, d.HelmOp
 		}
@@ -38,6 +40,23 @@ func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeploym
 		out = append(out, x)
 	}
 	return out
+}
+
+// NewRemedies converts remedies.
+func NewRemedies(remedies []check.Remedy) []Remedy {
+	var out []Remedy
+	for _, r := range remedies {
+		out = append(out, Remedy(r))
+	}
+	return out
+}
+
+// first returns the first remedy as one text: its command, or its sentence.
+func first(remedies []Remedy) string {
+	if len(remedies) == 0 {
+		return ""
+	}
+	return cmp.Or(remedies[0].Command, remedies[0].Text)
 }
 
 // identify sets the identities of sorted findings. Findings of the same code about the same object are numbered.

@@ -99,8 +99,9 @@ type PreflightItem struct {
 	Message string `json:"message"`
 	// Overwrites are the fields that the rollout would change.
 	Overwrites []Difference `json:"overwrites,omitempty"`
-	// Remediation is the next command to run, or what to change.
-	Remediation string `json:"remediation,omitempty"`
+	// Remedies are ways to proceed, the safest one first. Remediation is the first of them as one text: its command, or its sentence.
+	Remedies    []Remedy `json:"remedies,omitempty"`
+	Remediation string   `json:"remediation,omitempty"`
 }
 
 // severityRank puts the most severe items first.
@@ -147,7 +148,8 @@ func (h *redactor) preflight(p *Preflight) *Preflight {
 	out := *p
 	out.BundleDeployments = each(p.BundleDeployments, func(r Rollout) Rollout {
 		r.Items = each(r.Items, func(item PreflightItem) PreflightItem {
-			item.Message, item.Remediation, item.Overwrites = h.replace(item.Message), h.replace(item.Remediation), h.differences(item.Overwrites)
+			item.Message, item.Remedies, item.Overwrites = h.replace(item.Message), h.remedies(item.Remedies), h.differences(item.Overwrites)
+			item.Remediation = first(item.Remedies)
 			return item
 		})
 		return r

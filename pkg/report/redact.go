@@ -75,7 +75,9 @@ func (a *Audit) Published(p *redact.Published) {
 		p.Sentence(f.Code+"\x00"+f.Title, nil)
 		if ownSentences[f.Code] {
 			p.Sentence(f.Message, paths[f.Object])
-			p.Sentence(f.Remediation, nil)
+			for _, r := range f.Remedies {
+				p.Sentence(r.Command, nil)
+			}
 		}
 	}
 }
@@ -91,6 +93,7 @@ func (h *redactor) audit(a *Audit) *Audit {
 	})
 	out.Findings = each(a.Findings, func(f Finding) Finding {
 		f.Message, f.Remediation, f.Evidence = h.replace(f.Message), h.replace(f.Remediation), h.texts(f.Evidence)
+		f.Remedies = h.remedies(f.Remedies)
 		return f
 	})
 	out.Notes, out.Gaps = h.texts(a.Notes), h.gaps(a.Gaps)
@@ -103,6 +106,13 @@ func (h *redactor) differences(list []Difference) []Difference {
 		d.Manager = h.replace(d.Manager) // any client can choose any name
 		d.Path = h.replace(d.Path)       // a path contains map keys and elements of sets
 		return d
+	})
+}
+
+func (h *redactor) remedies(list []Remedy) []Remedy {
+	return each(list, func(r Remedy) Remedy {
+		r.Text, r.Command = h.replace(r.Text), h.replace(r.Command)
+		return r
 	})
 }
 

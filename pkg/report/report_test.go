@@ -229,7 +229,7 @@ func TestHidden(t *testing.T) {
 	a := &Audit{
 		BundleDeployments: []BundleDeployment{{Resources: []Resource{{Message: secret, Differences: []Difference{
 			{Path: ".a", Desired: evaluate.Plain(secret), Live: evaluate.Plain(map[string]any{secret: []any{secret, int64(1), nil}}), Note: secret, Manager: secret}}}}}},
-		Findings: []Finding{{Message: secret, Evidence: []string{secret}, Remediation: secret}},
+		Findings: []Finding{{Message: secret, Evidence: []string{secret}, Remediation: secret, Remedies: []Remedy{{Text: secret, Command: secret}}}},
 		Gaps:     []Gap{{What: secret, Reason: secret, Effect: secret}},
 		Notes:    []string{secret},
 	}

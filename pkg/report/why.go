@@ -60,8 +60,9 @@ type WhyCause struct {
 	Steps []WhyStep `json:"steps"`
 	// Deployments have this cause. The list is empty if the cause is one of the object itself, for all of its deployments.
 	Deployments []WhyDeployment `json:"deployments"`
-	// Next is the next command, or what to do.
-	Next string `json:"next,omitempty"`
+	// Remedies are ways to proceed, the safest one first. Next is the first of them as one text: its command, or its sentence.
+	Remedies []Remedy `json:"remedies,omitempty"`
+	Next     string   `json:"next,omitempty"`
 	// Findings are the codes of the findings of an audit about the last step.
 	Findings []string `json:"findings,omitempty"`
 }
@@ -104,7 +105,8 @@ func (w *Why) Complete() {
 		o := &w.Objects[i]
 		o.Causes = present(o.Causes)
 		for j := range o.Causes {
-			o.Causes[j].Steps, o.Causes[j].Deployments = present(o.Causes[j].Steps), present(o.Causes[j].Deployments)
+			c := &o.Causes[j]
+			c.Steps, c.Deployments, c.Next = present(c.Steps), present(c.Deployments), first(c.Remedies)
 		}
 	}
 }
@@ -152,7 +154,7 @@ func (h *redactor) why(w *Why) *Why {
 	out.Objects = each(w.Objects, func(o WhyObject) WhyObject {
 		o.Answer, o.Notes = h.replace(o.Answer), h.texts(o.Notes)
 		o.Causes = each(o.Causes, func(c WhyCause) WhyCause {
-			c.Next = h.replace(c.Next)
+			c.Next, c.Remedies = h.replace(c.Next), h.remedies(c.Remedies)
 			c.Steps = each(c.Steps, func(s WhyStep) WhyStep {
 				s.Message, s.Evidence = h.replace(s.Message), h.texts(s.Evidence)
 				s.Resources = each(s.Resources, func(r Resource) Resource {

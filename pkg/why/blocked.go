@@ -74,10 +74,10 @@ func (x *explainer) root(b check.Blocker, seen path) verdict {
 	if b.Kind == check.BlockerContent {
 		f, ok = x.about(check.Ref(state.Content, "", state.ContentID(d.BD)), "FD601")
 	}
-	if !ok || f.Remediation == "" {
-		return notReady(x.in.Inspect(d.Ref()), codes(f))
+	if !ok {
+		return notReady(x.in.Inspect(d.Ref()), nil)
 	}
-	return notReady(f.Remediation, codes(f))
+	return notReady(f.Remedies, codes(f))
 }
 
 // paused returns the step about the object that pauses a bundle deployment.
@@ -90,7 +90,7 @@ func (x *explainer) paused(d *resolve.BundleDeployment) verdict {
 	if r.Kind == state.ClusterKind {
 		s.Cluster = r.Namespace + "/" + r.Name
 	}
-	return notReady(x.in.Unpause(r), nil, s)
+	return notReady(x.in.Resume(r), nil, s)
 }
 
 // absentDependency explains why nothing on a cluster matches a dependency.
@@ -117,7 +117,7 @@ func (x *explainer) absentDependency(b check.Blocker, seen path) verdict {
 	switch r, ok := x.in.Targets(bundle).On(cluster.Namespace, cluster.Name); {
 	case ok && r.Outcome == targeting.Excluded:
 		s.Kind, s.Message, s.Cluster = Excluded, "its targets do not select the cluster ("+string(r.Reason)+")", d.Cluster
-		return notReady(x.in.TargetsCommand(bundle), nil, s)
+		return notReady(x.in.ExplainTargets(bundle), nil, s)
 	case ok && r.Outcome != targeting.Unknown:
 		return x.absent(bundle, r, seen)
 	}

@@ -24,7 +24,7 @@ func (x *explainer) combine(r object.Ref, list []member, own []verdict) report.W
 		if !known {
 			i = len(out.Causes)
 			place[key] = i
-			out.Causes = append(out.Causes, report.WhyCause{Root: v.steps[len(v.steps)-1].Kind, State: v.state, Steps: v.steps, Next: v.next, Findings: v.findings})
+			out.Causes = append(out.Causes, report.WhyCause{Root: v.steps[len(v.steps)-1].Kind, State: v.state, Steps: v.steps, Remedies: report.NewRemedies(v.next), Findings: v.findings})
 		}
 		return &out.Causes[i]
 	}

@@ -19,18 +19,18 @@ type verdict struct {
 	state report.State
 	steps []report.WhyStep
 	// next is what to do about the root cause, findings are the codes about it.
-	next     string
+	next     []check.Remedy
 	findings []string
 	// fromStatus is true if it is ready only according to the status that Fleet reports.
 	fromStatus bool
 	note       string
 }
 
-func notReady(next string, codes []string, steps ...report.WhyStep) verdict {
+func notReady(next []check.Remedy, codes []string, steps ...report.WhyStep) verdict {
 	return verdict{state: report.NotReady, steps: steps, next: next, findings: codes}
 }
 
-func unknown(next string, steps ...report.WhyStep) verdict {
+func unknown(next []check.Remedy, steps ...report.WhyStep) verdict {
 	return verdict{state: report.Unknown, steps: steps, next: next}
 }
 
@@ -142,9 +142,9 @@ func (x *explainer) notRead(d *resolve.BundleDeployment, e *evaluate.BundleDeplo
 		}
 	}
 	f, ok := x.find(d, "FD602", "FD607")
-	next := f.Remediation
-	if !ok || next == "" {
-		next = x.in.Commands.PrintRole
+	next := f.Remedies
+	if !ok {
+		next = x.in.PrintRole()
 	}
 	if d.BD != nil && reportedState(d.BD) != fleet.Ready {
 		v := x.byStatus(d)

@@ -24,7 +24,8 @@ var order = []report.State{report.NotReady, report.Missing, report.Unowned, repo
 // objects explains a deployment by its live objects.
 func (x *explainer) objects(e *evaluate.BundleDeployment) verdict {
 	var all []report.Resource
-	next, found := "", []string(nil)
+	var next []check.Remedy
+	var found []string
 	add := func(r report.Resource) check.Finding {
 		var f check.Finding
 		for _, candidate := range x.findings[e.Key()] {
@@ -65,7 +66,9 @@ func (x *explainer) objects(e *evaluate.BundleDeployment) verdict {
 		if f.Code != "" && !slices.Contains(found, f.Code) {
 			found = append(found, f.Code)
 		}
-		next = cmp.Or(next, f.Remediation)
+		if next == nil {
+			next = f.Remedies
+		}
 	}
 	slices.Sort(found)
 	s := stepOf(Objects, e.BundleDeployment, all[0].Message+more(len(all)-1))
@@ -73,7 +76,10 @@ func (x *explainer) objects(e *evaluate.BundleDeployment) verdict {
 	if f := of[all[0].Ref]; f.Code != "FD102" { // its evidence are the labels and annotations, which adopt shows
 		s.Evidence = f.Evidence
 	}
-	return notReady(cmp.Or(next, x.in.AuditCommand(e.BundleDeployment)), found, s)
+	if next == nil {
+		next = x.in.ShowDifferences(e.BundleDeployment)
+	}
+	return notReady(next, found, s)
 }
 
 // sentenceOf describes the state of an object, if no finding does.

@@ -121,11 +121,11 @@ func (x *explainer) stop(b *v1alpha1.Bundle) (verdict, bool) {
 	inspect := x.in.Inspect(r)
 	if f, ok := x.in.TargetError(b); ok {
 		s.Kind, s.Message, s.Cluster, s.Evidence = TargetError, f.Message, f.Cluster, f.Evidence
-		return notReady(f.Remediation, codes(f), s), true
+		return notReady(f.Remedies, codes(f), s), true
 	}
 	if f, ok := x.about(r, "FD404"); ok {
 		s.Kind, s.Message, s.Evidence = BundleValues, f.Message, f.Evidence
-		return notReady(f.Remediation, codes(f), s), true
+		return notReady(f.Remedies, codes(f), s), true
 	}
 	switch {
 	case check.UnresolvedChart(b):
@@ -201,7 +201,7 @@ func (x *explainer) gitRepo(g *v1alpha1.GitRepo, members int) []verdict {
 	for _, message := range x.in.Behind(g) {
 		s := s
 		s.Kind, s.Message = NotFollowed, message
-		out = append(out, notReady(x.in.ForceSync(g), []string{check.CodeNotFollowed}, s))
+		out = append(out, notReady(x.in.StartJob(g), []string{check.CodeNotFollowed}, s))
 	}
 	if len(out) == 0 && members == 0 {
 		out = x.noBundles(r)

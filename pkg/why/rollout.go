@@ -88,7 +88,7 @@ func (x *explainer) outOfSync(d *resolve.BundleDeployment, seen path) verdict {
 	return x.held(d.BD, stepOf(Rollout, d, ""), b, r.Hold(c, d.BD), seen)
 }
 
-func (x *explainer) inspectBundle(b *v1alpha1.Bundle) string {
+func (x *explainer) inspectBundle(b *v1alpha1.Bundle) []check.Remedy {
 	return x.in.Inspect(check.Ref(state.Bundle, b.Namespace, b.Name))
 }
 
@@ -187,7 +187,7 @@ func (x *explainer) absent(b *v1alpha1.Bundle, t targeting.Result, seen path) ve
 		return notReady(x.in.Inspect(cluster), nil, s)
 	case !x.in.Desired.Read(state.BundleDeployment, c.Status.Namespace):
 		s.Kind, s.Message = Unread, "the BundleDeployments of its cluster could not be read"
-		return unknown(x.in.Commands.PrintRole, s)
+		return unknown(x.in.PrintRole(), s)
 	}
 	if v, stopped := x.stop(b); stopped {
 		return v
@@ -195,7 +195,7 @@ func (x *explainer) absent(b *v1alpha1.Bundle, t targeting.Result, seen path) ve
 	for _, f := range x.others[check.Ref(state.Bundle, b.Namespace, b.Name)] {
 		if f.Code == "FD302" && f.Cluster == c.Key() {
 			s.Kind, s.Message, s.Evidence = Absent, "it has no BundleDeployment, although a target matches its cluster", f.Evidence
-			return notReady(f.Remediation, codes(f), s)
+			return notReady(f.Remedies, codes(f), s)
 		}
 	}
 	s.Kind = Rollout

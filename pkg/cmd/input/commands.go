@@ -47,7 +47,7 @@ func repeatable(snapshot string) string {
 func (f *Flags) Commands() check.Commands {
 	kubectl, helm := f.connectArgs()
 	return check.Commands{Audit: f.evaluating("audit"), PrintRole: f.Command("audit") + " --print-rbac", Adopt: f.evaluating("adopt"),
-		Preflight: f.evaluating("preflight"), Targets: f.Command("targets"), Kubectl: "kubectl" + kubectl, Helm: "helm" + helm}
+		Preflight: f.evaluating("preflight"), Targets: f.Command("targets"), Why: f.Command("why"), Kubectl: "kubectl" + kubectl, Helm: "helm" + helm}
 }
 
 // connectArgs are the flags that configure the connection to the cluster, for kubectl and for Helm.

@@ -98,6 +98,7 @@ func (o *options) Run(ctx context.Context) error {
 		read := engine.Options{Version: o.Version, Renderer: o.Renderer, Commands: o.Commands(), Progress: in.Report, Clusters: o.clusters.Clusters(in.Source),
 			Scope: evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}, Pick: o.targets.Pick}
 		read.Commands.Audit += o.clusters.Args()
+		read.Commands.Why += o.clusters.Args()
 		found, err := engine.Run(ctx, in.Source, read)
 		if err != nil {
 			return nil, err

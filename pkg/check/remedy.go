@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Remedy is one way to proceed after a finding.
+type Remedy struct {
+	// Text is a sentence: the effect of the command, or what to do if there is no command.
+	Text string
+	// Command is one command line for a shell. It can be run as it is.
+	Command string
+	// URL is the address of a page that explains the finding. Run sets it.
+	URL string
+}
+
+// documentation is the page that explains the findings, with one anchor for each code.
+const documentation = "https://github.com/fleetdoctor/kubectl-fleetdoctor/blob/main/docs/findings.md"
+
+// URL returns the address of the explanation of a code.
+func URL(code string) string { return documentation + "#" + strings.ToLower(code) }
+
+// run is a command with its effect.
+func run(command, effect string, args ...any) Remedy {
+	return Remedy{Command: command, Text: fmt.Sprintf(effect, args...)}
+}
+
+// advise is a remedy without a command.
+func advise(format string, args ...any) Remedy { return Remedy{Text: fmt.Sprintf(format, args...)} }
+
+// describe shows the conditions and events of an object.
+func (c Commands) describe(r object.Ref) Remedy {
+	return run(c.kubectl(r)+" describe "+kubectlName(r), "shows its conditions and events")
+}
+
+// show prints an object.
+func (c Commands) show(r object.Ref, effect string) Remedy {
+	return run(c.kubectl(r)+" get "+kubectlName(r)+" -o yaml", "%s", effect)
+}
+
+// list prints the objects of Fleet of a kind, by the plural name.
+func (c Commands) list(resource, namespace, effect string) Remedy {
+	return run(c.Kubectl+inNamespace(namespace)+" get "+resource+"."+v1alpha1.GroupVersion.Group, "%s", effect)
+}
+
+// showSecret prints a Secret without its values.
+func (c Commands) showSecret(r object.Ref) Remedy {
+	return run(c.kubectl(r)+" get secret "+shellescape.Quote(r.Name)+" --show-labels", "shows the type and the labels of the Secret, and no value")
+}
+
+// History lists the revisions of a release.
+func (c Commands) History(n release.Name) Remedy {
+	return run(c.Helm+inNamespace(n.Namespace)+" history "+shellescape.Quote(n.Name), "lists the revisions of the release with their states")
+}
+
+// explainTargets explains which clusters the targets of a bundle select.
+func (c Commands) explainTargets(b *v1alpha1.Bundle) Remedy {
+	return run(c.Targets+" "+shellescape.Quote("bundle/"+b.Name)+inNamespace(b.Namespace), "shows which target selects each cluster, or why none does")
+}
+
+// printRole prints the role that the audit needs.
+func (c Commands) printRole() Remedy {
+	return run(c.PrintRole, "prints the role that the audit needs, and applies nothing")
+}
+
+// predict predicts the problems of a deploy.
+func (c Commands) predict(d *resolve.BundleDeployment) Remedy {
+	return run(c.Preflight+" "+c.BundleArgs(d), "predicts what a deploy changes and what refuses it, and writes nothing")
+}
+
+// Assign plans to assign the objects of a bundle to it.
+func (c Commands) Assign(d *resolve.BundleDeployment) Remedy {
+	return run(c.Adopt+" "+c.BundleArgs(d), "shows which labels and annotations change, and asks before it writes them")
+}
+
+// showDifferences shows every field that differs.
+func (c Commands) showDifferences(d *resolve.BundleDeployment) Remedy {
+	return run(c.Audit+" "+c.BundleArgs(d)+" --diff", "shows the desired and the live value of each field")
+}
+
+// why shows the chain of causes for which a bundle is not ready.
+func (c Commands) why(d *resolve.BundleDeployment) Remedy {
+	return run(c.Why+" "+c.BundleArgs(d), "shows the chain of causes, and the next step at its end")
+}
+
+// redeploy makes Fleet deploy a bundle again, on each of its clusters. Nothing in Fleet's API does that for one cluster: the controller writes the spec of
+// each BundleDeployment (docs/fleet-behavior.md, 4.10).
+func (in *Input) redeploy(d *evaluate.BundleDeployment) []Remedy {
+	again := in.redeployBundle(d)
+	if again.Command == "" {
+		return []Remedy{again}
+	}
+	if !d.BD.Spec.Paused {
+		return []Remedy{again}
+	}
+	again.Text += "; its agent deploys nothing before it is resumed"
+	r, ok := in.Pauses(d.BundleDeployment)
+	if !ok {
+		return []Remedy{advise("resume the bundle first: its agent deploys nothing while it is paused"), again}
+	}
+	return []Remedy{in.resume(r), again}
+}
+
+func (in *Input) redeployBundle(d *evaluate.BundleDeployment) Remedy {
+	workspace, name, _ := strings.Cut(d.Bundle, "/")
+	ref := Ref(state.Bundle, workspace, name)
+	switch {
+	case d.BD == nil:
+		return advise("deploy the bundle again, from the management cluster")
+	case d.Bundle == "" && d.GitRepo != "":
+		return in.startJob(d.GitRepo, in.nextGeneration(d))
+	case d.Bundle == "", in.Bundle(d.Bundle) == nil && in.read(state.Bundle, workspace):
+		return advise("restore the Bundle of the BundleDeployment: nothing else can deploy it again")
+	}
+	effect := "deploys bundle " + d.Bundle + " again, on all of its clusters; preflight predicts where Helm refuses it"
+	switch {
+	case d.HelmOp != "":
+		_, name, _ = strings.Cut(d.HelmOp, "/")
+		ref = Ref(state.HelmOp, workspace, name) // its controller overwrites the Bundle
+	case d.GitRepo != "":
+		effect += ". The next commit of its GitRepo deploys it once more"
+	}
+	return run(in.forceSync(ref, in.nextGeneration(d)), "%s", effect)
+}
+
+// forceSync returns the command that sets a new forceSyncGeneration of a GitRepo, HelmOp or Bundle.
+func (in *Input) forceSync(r object.Ref, generation int64) string {
+	return fmt.Sprintf("%s patch %s --type=merge -p '{\"spec\":{\"forceSyncGeneration\":%d}}'", in.Commands.kubectl(r), kubectlName(r), generation)
+}
+
+// startJob makes the job of a GitRepo ("namespace/name") write its Bundles again.
+func (in *Input) startJob(repo string, generation int64) Remedy {
+	namespace, name, _ := strings.Cut(repo, "/")
+	return run(in.forceSync(Ref(state.GitRepo, namespace, name), generation),
+		"writes the bundles of GitRepo %s again, and deploys all of them again, on all of their clusters; preflight predicts where Helm refuses it", repo)
+}
+
+// process makes the controller process a Bundle, without a deploy.
+func (in *Input) process(bundle, effect string) Remedy {
+	namespace, name, _ := strings.Cut(bundle, "/")
+	return run(in.processCommand(namespace, name), "%s", effect)
+}
+
+func (in *Input) processCommand(namespace, name string) string {
+	return fmt.Sprintf("%s%s annotate bundles.fleet.cattle.io %s --overwrite fleetdoctor.io/reconcile=%d",
+		in.Commands.Kubectl, inNamespace(namespace), shellescape.Quote(name), in.Now().Unix())
+}
+
+// resume continues a GitRepo, Bundle or Cluster that is paused.
+func (in *Input) resume(r object.Ref) Remedy {
+	return run(in.Commands.kubectl(r)+" patch "+kubectlName(r)+" --type=merge -p '{\"spec\":{\"paused\":false}}'",
+		"resumes %s %s: the agents deploy all changes that have waited", r.Kind, r.Namespace+"/"+r.Name)
+}
+
+// restoreOrAccept returns the ways to proceed with modified objects.
+func (in *Input) restoreOrAccept(d *resolve.BundleDeployment) []Remedy {
+	file := "fleet.yaml"
+	if d.HelmOp != "" {
+		file = "the HelmOp"
+	}
+	return []Remedy{
+		in.Commands.showDifferences(d),
+		advise("to restore, undo the change where it was made, or set correctDrift.enabled in %s: Fleet then reverts every change of the bundle's objects on all of its clusters", file),
+		run(in.Commands.Audit+" "+in.Commands.BundleArgs(d)+" -o compare-patches",
+			"to accept, commit the live values, or add the rules that this prints to %s: Fleet then ignores these fields", file),
+	}
+}

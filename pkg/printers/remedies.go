@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// remediesOf returns the remedies of a finding.
+func remediesOf(f report.Finding) []report.Remedy {
+	if len(f.Remedies) == 0 && f.Remediation != "" {
+		return []report.Remedy{{Text: f.Remediation}}
+	}
+	return f.Remedies
+}
+
+// remedies shows ways to proceed: each command with its effect below it, or a sentence. A command is not wrapped, so that it can be copied. An effect
+// that was shown is not repeated.
+func (t text) remedies(b *bytes.Buffer, indent string, remedies []report.Remedy) {
+	const arrow = "→ "
+	rest := indent + "  "
+	for _, r := range remedies {
+		lines := t.lines(r.Text, len(rest), len(rest))
+		if len(remedies) > 1 || r.Command != "" {
+			if t.said[r.Text] {
+				lines = nil
+			}
+			t.said[r.Text] = true
+		}
+		if r.Command != "" {
+			fmt.Fprintf(b, "%s%s%s\n", indent, t.faint(arrow), printable(r.Command))
+		}
+		for i, line := range lines {
+			switch {
+			case r.Command != "":
+				fmt.Fprintln(b, rest+t.faint(line))
+			case i == 0:
+				fmt.Fprintln(b, indent+t.faint(arrow)+line)
+			default:
+				fmt.Fprintln(b, rest+line)
+			}
+		}
+	}
+}
