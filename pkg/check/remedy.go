@@ -26,11 +26,14 @@ type Remedy struct {
 	URL string
 }
 
-// documentation is the page that explains the findings, with one anchor for each code.
+// documentation is the page that explains the findings. It has an anchor for each code.
 const documentation = "https://github.com/fleetdoctor/kubectl-fleetdoctor/blob/main/docs/findings.md"
 
 // URL returns the address of the explanation of a code.
-func URL(code string) string { return documentation + "#" + strings.ToLower(code) }
+func URL(code string) string { return documentation + "#" + Anchor(code) }
+
+// Anchor is the anchor of a code in that page.
+func Anchor(code string) string { return strings.ToLower(code) }
 
 // run is a command with its effect.
 func run(command, effect string, args ...any) Remedy {
