@@ -407,11 +407,11 @@ func TestAgain(t *testing.T) {
 // TestSuggestedCommands checks that the commands in the findings of a snapshot read the same snapshot.
 func TestSuggestedCommands(t *testing.T) {
 	got := run(t, "audit", "--snapshot", sick)
-	want := "kubectl-fleetdoctor audit --snapshot " + sick + " bundle/guestbook-guestbook -n fleet-local --diff"
+	want := "kubectl fleetdoctor audit --snapshot " + sick + " bundle/guestbook-guestbook -n fleet-local --diff"
 	if !strings.Contains(got.out, want) {
 		t.Fatalf("no %q in:\n%s", want, got.out)
 	}
-	again := called(t, "", strings.Fields(want)...)
+	again := called(t, "", strings.Fields(strings.Replace(want, "kubectl fleetdoctor", "kubectl-fleetdoctor", 1))...)
 	if again.status != 1 || !strings.Contains(again.out, "bundle   1\n") || !strings.Contains(again.out, "cluster  3\n") {
 		t.Errorf("the suggested command has status %d: %s%s", again.status, again.out, again.errOut)
 	}

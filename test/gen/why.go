@@ -43,7 +43,7 @@ func whyTranscript(root string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		shown := strings.NewReplacer("snapshot -", "snapshot dump.tgz", "kubectl-fleetdoctor", "kubectl fleetdoctor").Replace(out)
+		shown := strings.ReplaceAll(out, "snapshot -", "snapshot dump.tgz")
 		fmt.Fprintf(&b, "%s\n\n```\n$ kubectl fleetdoctor why %s --snapshot dump.tgz\n%s```\n\n", step.text, step.args, shown)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil

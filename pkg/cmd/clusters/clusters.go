@@ -182,11 +182,11 @@ func (f *Flags) Clusters(src source.Source) func(*state.Fleet) ([]engine.Cluster
 }
 
 // commands returns the commands for the objects of a cluster. A command that is pasted into a shell must not write to the cluster of the current
-// context, so the commands for a captured cluster have a placeholder for its context.
+// context, so the commands for a captured cluster use its name as the context.
 func commands(name string, in *input.Flags) check.Commands {
 	if in.Captured() {
 		live := input.New(in.Environment)
-		*live.Config.Context = "CONTEXT-OF-" + name
+		*live.Config.Context = name
 		in = live
 	}
 	out := in.Commands()

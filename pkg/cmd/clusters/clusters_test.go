@@ -49,7 +49,7 @@ func TestComplete(t *testing.T) {
 		"--cluster one=one.yaml#c1": {"one: kubectl --kubeconfig one.yaml --context c1"},
 		"--cluster prod --cluster one=one.yaml --contexts a,b": {"one: kubectl --kubeconfig one.yaml", "a: kubectl --context a", "b: kubectl --context b"},
 		"--kubeconfig all.yaml --contexts a":                   {"a: kubectl --kubeconfig all.yaml --context a"},
-		"--cluster-snapshot one=one.tgz":                       {"one: kubectl --context CONTEXT-OF-one"},
+		"--cluster-snapshot one=one.tgz":                       {"one: kubectl --context one"},
 		"--snapshot dump.tgz --cluster one=one.yaml":           {"one: kubectl --kubeconfig one.yaml"},
 		"--cluster one=":                         {`error: --cluster "one=": it must be NAME=KUBECONFIG[#CONTEXT]`},
 		"--cluster =one.yaml":                    {`error: --cluster "=one.yaml": it must be`},

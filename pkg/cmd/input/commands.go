@@ -11,10 +11,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
+// program is how a command for users begins. It does not depend on how this process was called, so that a report is the same everywhere.
+const program = "kubectl fleetdoctor"
+
 // Command returns the beginning of a command line of this program that reads the same source: "kubectl fleetdoctor adopt --context prod". It
 // has no token and no password.
 func (f *Flags) Command(name string) string {
-	command := f.Name + " " + name
+	command := program + " " + name
 	for _, s := range f.Snapshots {
 		command += " --snapshot " + shellescape.Quote(repeatable(s))
 	}

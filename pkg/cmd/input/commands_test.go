@@ -22,7 +22,7 @@ import (
 // parsed returns the flags of a command line.
 func parsed(t *testing.T, args ...string) *Flags {
 	t.Helper()
-	f := New(verb.Environment{Name: "kubectl fleetdoctor"})
+	f := New(verb.Environment{Name: "./kfd"})
 	fs := pflag.NewFlagSet("verb", pflag.ContinueOnError)
 	f.AddFlags(fs, "")
 	f.AddAgentScopeFlag(fs)
