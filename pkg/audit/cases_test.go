@@ -200,7 +200,13 @@ func TestCasesAreListed(t *testing.T) {
 	}
 }
 
+// run returns the report of the case.
 func (c *caseFile) run(t *testing.T) (*report.Audit, error) {
+	t.Helper()
+	return reportOf(c.audit(t))
+}
+
+func (c *caseFile) audit(t *testing.T) (*audit.Audit, error) {
 	t.Helper()
 	o := audit.Options{Commands: cases.Commands, Scope: evaluate.Scope{Namespace: c.Scope.Namespace}}
 	if c.Scope.Selector != "" {
@@ -215,7 +221,7 @@ func (c *caseFile) run(t *testing.T) (*report.Audit, error) {
 		o.Scope.Targets = append(o.Scope.Targets, evaluate.Target{Kind: kind, Name: name})
 	}
 	c.Desired.Write(t, &o)
-	return reportOf(audit.Run(t.Context(), c.open(t), o))
+	return audit.Run(t.Context(), c.open(t), o)
 }
 
 // reportOf returns the report of an audit.

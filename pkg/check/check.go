@@ -79,6 +79,9 @@ type Finding struct {
 	BundleDeployment string
 	Message          string
 	Evidence         []string
+	// Aspect distinguishes the finding from others of the same code about the same object: a number, a record, a condition. It never depends on the words of
+	// a message. It is empty if a check reports an object once.
+	Aspect string
 	// Remedies are ways to proceed, the safest one first. Every finding has one.
 	Remedies []Remedy
 	AsOf     string

@@ -39,7 +39,11 @@ func (in *Input) Behind(g *v1alpha1.GitRepo) []string {
 	if g.Spec.Paused || deleting(g) || g.Spec.Repo == "" || in.Now().IsZero() {
 		return nil
 	}
-	return in.behind(g, in.commits()[key(g)])
+	var out []string
+	for _, x := range in.behind(g, in.commits()[key(g)]) {
+		out = append(out, x.message)
+	}
+	return out
 }
 
 // CodeNotFollowed is the code of the findings that Behind returns.

@@ -19,8 +19,9 @@ var contradiction = Check{
 		"although one of its Bundles is not is reported only if the Bundle has not been ready for some minutes (fleet#3954).",
 	run: func(in *Input, report func(Finding)) {
 		for _, d := range in.Deployments {
-			for _, what := range contradictions(d) {
-				f := onDeployment(d, "the status of %s: %s", d.Key(), what)
+			for _, x := range contradictions(d) {
+				f := onDeployment(d, "the status of %s: %s", d.Key(), x.message)
+				f.Aspect = x.aspect
 				f.Remedies = []Remedy{in.Commands.describe(d.Ref())}
 				report(f)
 			}
@@ -28,29 +29,39 @@ var contradiction = Check{
 		failing := in.failingBundles()
 		for _, kind := range []string{state.Bundle, state.GitRepo, state.HelmOp, state.ClusterKind, state.ClusterGroup} {
 			for _, a := range in.Tree[kind] {
-				what := contradictionsOf(a)
+				found := contradictionsOf(a)
 				if b := failing[[2]string{kind, a.Key()}]; b != nil && conditionOf(conditionsOf(a), "Ready").Status == "True" {
-					what = append(what, fmt.Sprintf("condition Ready is True, but its bundle %s has not been ready since %s", b.Name, conditionOf(b.Status.Conditions, "Ready").LastUpdateTime))
+					found.add("bundle", "condition Ready is True, but its bundle %s has not been ready since %s", b.Name, conditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
 				}
-				for _, w := range what {
-					report(Finding{Object: Ref(kind, a.Object.GetNamespace(), a.Object.GetName()), AsOf: a.Object.Reported().AsOf,
-						Message: "the status of " + a.Key() + ": " + w, Remedies: in.describe(a)})
+				for _, x := range found {
+					report(Finding{Object: Ref(kind, a.Object.GetNamespace(), a.Object.GetName()), AsOf: a.Object.Reported().AsOf, Aspect: x.aspect,
+						Message: "the status of " + a.Key() + ": " + x.message, Remedies: in.describe(a)})
 				}
 			}
 		}
 	},
 }
 
+// exclusive are facts of one status that are mutually exclusive.
+type exclusive struct{ aspect, message string }
+
+// exclusives are those of one object, each with another aspect.
+type exclusives []exclusive
+
+func (x *exclusives) add(aspect, format string, args ...any) {
+	*x = append(*x, exclusive{aspect, fmt.Sprintf(format, args...)})
+}
+
 // contradictions returns what is mutually exclusive in the status of a bundle deployment. The agent writes these fields together, but not while the
 // deployment is paused, or before it has applied the current deployment id.
-func contradictions(d *evaluate.BundleDeployment) []string {
+func contradictions(d *evaluate.BundleDeployment) exclusives {
 	if d.BD == nil {
 		return nil
 	}
 	s, c := &d.BD.Status, d.BD.Status.ResourceCounts
-	var out []string
+	var out exclusives
 	if c != nil && c.DesiredReady != c.Ready+c.NotReady+c.Modified+c.Missing+c.WaitApplied+c.Unknown {
-		out = append(out, fmt.Sprintf("its counts do not add up: %d objects are desired, but the states of the objects are %s", c.DesiredReady, detailed(*c)))
+		out.add("counts", "its counts do not add up: %d objects are desired, but the states of the objects are %s", c.DesiredReady, detailed(*c))
 	}
 	if whyFrozen(d) != "" || conditionOf(s.Conditions, "Installed").Status == "False" {
 		return out
@@ -61,37 +72,37 @@ func contradictions(d *evaluate.BundleDeployment) []string {
 	}
 	switch {
 	case s.Ready && notReady > 0:
-		out = append(out, "ready is true, but it counts or lists "+count(notReady, "object")+" as not ready")
+		out.add("ready", "ready is true, but it counts or lists %s as not ready", count(notReady, "object"))
 	case s.NonModified && modified > 0:
-		out = append(out, "nonModified is true, but it counts or lists "+count(modified, "object")+" as modified, missing or extra")
+		out.add("nonModified", "nonModified is true, but it counts or lists %s as modified, missing or extra", count(modified, "object"))
 	}
 	return out
 }
 
 // contradictionsOf returns what is mutually exclusive in the status of an aggregate.
-func contradictionsOf(a *evaluate.Aggregate) []string {
+func contradictionsOf(a *evaluate.Aggregate) exclusives {
 	r, ready := a.Object.Reported(), conditionOf(conditionsOf(a), "Ready")
-	var out []string
+	var out exclusives
 	all := true
 	if s := r.Summary; s != nil {
 		all = s.Ready == s.DesiredReady
 		if s.Ready > s.DesiredReady || s.Sum() > s.DesiredReady {
-			out = append(out, fmt.Sprintf("its summary counts %d bundle deployments in all states, but only %d are desired", max(s.Ready, s.Sum()), s.DesiredReady))
+			out.add("summary", "its summary counts %d bundle deployments in all states, but only %d are desired", max(s.Ready, s.Sum()), s.DesiredReady)
 		} else if ready.Status == "True" && !all {
-			out = append(out, fmt.Sprintf("condition Ready is True, but only %s bundle deployments are ready", shareOfSummary(*s)))
+			out.add("ready", "condition Ready is True, but only %s bundle deployments are ready", shareOfSummary(*s))
 		}
 	}
 	if bad := fleet.BundleState(r.State).Rank() > fleet.Ready.Rank(); bad && all && ready.Status == "True" {
-		out = append(out, "condition Ready is True, but the state is "+r.State)
+		out.add("state", "condition Ready is True, but the state is %s", r.State)
 	}
 	if ready.Status == "False" && ready.Message == "" && all && r.Summary != nil && r.Summary.Ready > 0 {
-		out = append(out, "condition Ready is False without a message, but all bundle deployments are ready")
+		out.add("notReady", "condition Ready is False without a message, but all bundle deployments are ready")
 	}
 	if s := statusOf(a); s != nil && s.DesiredReadyClusters != nil && s.ReadyClusters > *s.DesiredReadyClusters {
-		out = append(out, fmt.Sprintf("%d clusters are ready, but only %d are desired", s.ReadyClusters, *s.DesiredReadyClusters))
+		out.add("clusters", "%d clusters are ready, but only %d are desired", s.ReadyClusters, *s.DesiredReadyClusters)
 	}
 	if c := r.Counts; c != nil && c.Ready > c.DesiredReady {
-		out = append(out, fmt.Sprintf("%d objects are ready, but only %d are desired", c.Ready, c.DesiredReady))
+		out.add("objects", "%d objects are ready, but only %d are desired", c.Ready, c.DesiredReady)
 	}
 	return out
 }

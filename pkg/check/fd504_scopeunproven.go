@@ -62,7 +62,7 @@ func (in *Input) disputedScope(x *resolve.Dispute) Finding {
 	deployments := count(len(x.Deployments), "bundle deployment")
 	return Finding{
 		Object: Ref("Cluster", x.Cluster.Namespace, x.Cluster.Name), Cluster: x.Cluster.Namespace + "/" + x.Cluster.Name,
-		Message: x.String(),
+		Message: x.String(), Aspect: x.Agent,
 		Evidence: []string{
 			usedScope(x, deployments),
 			fmt.Sprintf("if the agent starts again with %s, Fleet reports the objects of %s that have another set as not owned, until it deploys each of them again",

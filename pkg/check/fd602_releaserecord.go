@@ -38,7 +38,7 @@ var releaseRecord = Check{
 					f.Message = name + ": " + t.Detail
 				}
 				f.Evidence = []string{fmt.Sprintf("record %s/%s is %s%s", t.Record.Namespace, t.Record.SecretName(), t.Status, since(t.Since))}
-				f.Remedies = in.redeploy(d)
+				f.Aspect, f.Remedies = t.Record.String(), in.redeploy(d)
 				switch {
 				case t.Status == "pruned" && failedCorrections(d):
 					f.Evidence = append(f.Evidence, "correctDrift is enabled: each correction that fails adds a revision, and the oldest one is removed")

@@ -42,13 +42,13 @@ var repoNotFollowed = Check{
 				report(Finding{
 					Object: ref, Message: fmt.Sprintf("GitRepo %s/%s cannot be polled since %s: its condition GitPolling has the error", g.Namespace, g.Name, since.UTC().Format(time.RFC3339)),
 					AsOf:     g.Reported().AsOf,
-					Remedies: []Remedy{in.Commands.describe(ref)},
+					Remedies: []Remedy{in.Commands.describe(ref)}, Aspect: "polling",
 				})
 				continue
 			}
-			for _, message := range in.behind(g, commits[key(g)]) {
+			for _, x := range in.behind(g, commits[key(g)]) {
 				report(Finding{
-					Object: ref, Message: message, AsOf: g.Reported().AsOf, Evidence: refused(g),
+					Object: ref, Message: x.message, Aspect: x.aspect, AsOf: g.Reported().AsOf, Evidence: refused(g),
 					Remedies: []Remedy{in.startJob(key(g), g.Spec.ForceSyncGeneration+1)},
 				})
 			}
@@ -80,28 +80,31 @@ func (in *Input) commits() map[string]*repoCommits {
 	return out
 }
 
-// behind returns in what a GitRepo is behind, as sentences.
-func (in *Input) behind(g *v1alpha1.GitRepo, bundles *repoCommits) []string {
-	var out []string
+// lag is one thing in which a GitRepo is behind.
+type lag struct{ aspect, message string }
+
+// behind returns in what a GitRepo is behind.
+func (in *Input) behind(g *v1alpha1.GitRepo, bundles *repoCommits) []lag {
+	var out []lag
 	name, s := key(g), &g.Status
 	if last, late := in.polledLate(g); late {
-		out = append(out, fmt.Sprintf("GitRepo %s was polled last at %s", name, last.UTC().Format(time.RFC3339)))
+		out = append(out, lag{"poll", fmt.Sprintf("GitRepo %s was polled last at %s", name, last.UTC().Format(time.RFC3339))})
 	}
 	if settled := !g.SpecWritten.IsZero() && in.late(g.SpecWritten, behindAfter); settled {
 		switch {
 		case s.ObservedGeneration < g.Generation:
-			out = append(out, fmt.Sprintf("Fleet has not followed generation %d of GitRepo %s since %s: it observed %d",
-				g.Generation, name, g.SpecWritten.UTC().Format(time.RFC3339), s.ObservedGeneration))
+			out = append(out, lag{"generation", fmt.Sprintf("Fleet has not followed generation %d of GitRepo %s since %s: it observed %d",
+				g.Generation, name, g.SpecWritten.UTC().Format(time.RFC3339), s.ObservedGeneration)})
 		case s.UpdateGeneration != g.Spec.ForceSyncGeneration && s.GitJobStatus != jobInProgress:
-			out = append(out, fmt.Sprintf("Fleet has not followed forceSyncGeneration %d of GitRepo %s since %s: it updated for %d",
-				g.Spec.ForceSyncGeneration, name, g.SpecWritten.UTC().Format(time.RFC3339), s.UpdateGeneration))
+			out = append(out, lag{"forceSync", fmt.Sprintf("Fleet has not followed forceSyncGeneration %d of GitRepo %s since %s: it updated for %d",
+				g.Spec.ForceSyncGeneration, name, g.SpecWritten.UTC().Format(time.RFC3339), s.UpdateGeneration)})
 		}
 	}
 	if bundles == nil || bundles.without || s.Commit == "" || bundles.of[s.Commit] || s.GitJobStatus == jobInProgress || !in.Desired.Read(state.Bundle, g.Namespace) {
 		return out
 	}
 	if changed, err := time.Parse(time.RFC3339, g.Reported().AsOf); err == nil && in.late(changed, behindAfter) {
-		out = append(out, fmt.Sprintf("no Bundle of GitRepo %s has commit %s of its status, and no Job for it is in progress", name, s.Commit))
+		out = append(out, lag{"commit", fmt.Sprintf("no Bundle of GitRepo %s has commit %s of its status, and no Job for it is in progress", name, s.Commit)})
 	}
 	return out
 }

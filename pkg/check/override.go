@@ -19,7 +19,7 @@ func (in *Input) emptyOverride(report func(Finding)) {
 		if b.Labels[fleet.RepoLabel] == "" || b.Labels[fleet.CommitLabel] == "" || len(s.HelmOpOptions) > 0 || len(s.TargetRestrictions) > 0 || len(s.Targets) == 0 {
 			continue
 		}
-		f := Finding{Object: Ref(state.Bundle, b.Namespace, b.Name), Remedies: []Remedy{in.Commands.explainTargets(b)},
+		f := Finding{Object: Ref(state.Bundle, b.Namespace, b.Name), Aspect: "overrideTargets", Remedies: []Remedy{in.Commands.explainTargets(b)},
 			Message:  fmt.Sprintf("overrideTargets is an empty list in the fleet.yaml of bundle %s: its %s without the GitRepo's restrictions", key(b), selecting(len(s.Targets))),
 			Evidence: []string{"targets of the GitRepo have no effect. Remove overrideTargets to use them, or list the clusters in it"}}
 		if defaultTarget(s.Targets) {

@@ -27,7 +27,7 @@ type Remedy struct {
 }
 
 // documentation is the page that explains the findings. It has an anchor for each code.
-const documentation = "https://github.com/fleetdoctor/kubectl-fleetdoctor/blob/main/docs/findings.md"
+const documentation = Pages + "findings.md"
 
 // URL returns the address of the explanation of a code.
 func URL(code string) string { return documentation + "#" + Anchor(code) }

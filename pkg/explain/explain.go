@@ -39,7 +39,7 @@ func Topics() []report.Topic {
 func finding(c check.Check) report.Topic {
 	k := c.Knowledge()
 	t := report.Topic{Kind: report.TopicFinding, Name: c.Code, Title: c.Name, Severity: report.Severity(c.Severity), What: c.Title, Why: c.Explain,
-		Evidence: k.Evidence, Remedy: k.Remedy, Versions: k.Versions, Sections: k.Sections, URL: check.Pages + "findings.md#" + strings.ToLower(c.Code)}
+		Evidence: k.Evidence, Remedy: k.Remedy, Versions: k.Versions, Sections: k.Sections, URL: check.URL(c.Code)}
 	for _, issue := range k.Issues {
 		t.Issues = append(t.Issues, address(issue))
 	}

@@ -29,7 +29,7 @@ func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Aud
 	}
 	out.Findings = newFindings(findings, r.Deployments)
 	out.sort()
-	identify(out.Findings)
+	number(out.Findings)
 	if len(r.Clusters) > 0 {
 		out.Source.Clusters = ClusterSources(r.Clusters)
 	}

@@ -22,7 +22,7 @@ func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeploym
 	}
 	out := make([]Finding, 0, len(findings))
 	for _, f := range findings {
-		x := Finding{Code: f.Code, Severity: Severity(f.Severity), Title: f.Title, Object: f.Object, Cluster: f.Cluster,
+		x := Finding{Code: f.Code, Severity: Severity(f.Severity), Title: f.Title, Object: f.Object, Aspect: f.Aspect, Cluster: f.Cluster,
 			BundleDeployment: f.BundleDeployment, Message: f.Message, Evidence: f.Evidence, Remedies: NewRemedies(f.Remedies), AsOf: f.AsOf, Cause: f.Cause}
 		x.Remediation = first(x.Remedies)
 		if d := of[f.BundleDeployment]; d != nil {
@@ -59,8 +59,8 @@ func first(remedies []Remedy) string {
 	return cmp.Or(remedies[0].Command, remedies[0].Text)
 }
 
-// identify sets the identities of sorted findings. Findings of the same code about the same object are numbered.
-func identify(findings []Finding) {
+// number sets the identities. They are unique even if a check reports an object twice without an aspect.
+func number(findings []Finding) {
 	times := map[string]int{}
 	for i := range findings {
 		f := &findings[i]
@@ -70,7 +70,7 @@ func identify(findings []Finding) {
 
 // FindingID returns the identity of a finding on a cluster. times counts the findings that have the same one; the second one gets a number.
 func FindingID(f *Finding, cluster, bundleDeployment string, times map[string]int) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{cluster, bundleDeployment, f.Object.APIVersion, f.Object.Kind, f.Object.Namespace, f.Object.Name}, "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{cluster, bundleDeployment, f.Object.APIVersion, f.Object.Kind, f.Object.Namespace, f.Object.Name, f.Aspect}, "\x00")))
 	id := f.Code + "-" + hex.EncodeToString(sum[:5])
 	if times[id]++; times[id] > 1 {
 		return fmt.Sprintf("%s-%d", id, times[id])

@@ -93,7 +93,7 @@ func (h *redactor) audit(a *Audit) *Audit {
 	})
 	out.Findings = each(a.Findings, func(f Finding) Finding {
 		f.Message, f.Remediation, f.Evidence = h.replace(f.Message), h.replace(f.Remediation), h.texts(f.Evidence)
-		f.Remedies = h.remedies(f.Remedies)
+		f.Remedies, f.Aspect = h.remedies(f.Remedies), h.replace(f.Aspect)
 		return f
 	})
 	out.Notes, out.Gaps = h.texts(a.Notes), h.gaps(a.Gaps)

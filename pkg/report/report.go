@@ -270,13 +270,15 @@ type Remedy struct {
 
 // Finding is one problem, or one piece of information.
 type Finding struct {
-	// ID identifies the finding in every report of the same cluster: it depends on the code, the object, the bundle deployment and the cluster only.
+	// ID identifies the finding in every report of the same cluster: it depends on the code, the object, its aspect, the bundle deployment and the cluster only.
 	ID       string     `json:"id"`
 	Code     string     `json:"code"`
 	Severity Severity   `json:"severity"`
 	Title    string     `json:"title"`
 	Object   object.Ref `json:"object"`
-	Cluster  string     `json:"cluster,omitempty"` // "namespace/name"
+	// Aspect distinguishes the finding from others of the same code about the same object, such as a number or a condition.
+	Aspect  string `json:"aspect,omitempty"`
+	Cluster string `json:"cluster,omitempty"` // "namespace/name"
 	// Clusters are all clusters with the same finding about the same object of the same bundle, if there are several. Cluster is the first of them.
 	Clusters []string `json:"clusters,omitempty"`
 	// BundleDeployment is "namespace/name" of the bundle deployment that the finding is about; empty if it is about none.

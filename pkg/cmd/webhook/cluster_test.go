@@ -365,7 +365,7 @@ func TestDisable(t *testing.T) {
 	}
 	poll.True(t, "no webhook is called", func() bool { return write() == nil })
 	f.get(t, &corev1.Secret{}, "emergency", "fleetdoctor-webhook-cert") // all other objects exist
-	again := "To enable it again, with --exact if it was installed with it:\n  kubectl-fleetdoctor webhook enable --kubeconfig " + f.kubeconfig + "\n"
+	again := "To enable it again, with --exact if it was installed with it:\n  kubectl fleetdoctor webhook enable --kubeconfig " + f.kubeconfig + "\n"
 	if r := f.must(t, "disable"); r.out != "" || !strings.Contains(r.errOut, "No webhook configuration has the label") || !strings.HasSuffix(r.errOut, again) {
 		t.Errorf("a second time: %s%s", r.out, r.errOut)
 	}
@@ -383,7 +383,7 @@ func TestEnable(t *testing.T) {
 	f.installed(t, "again", "--exact", "--guard-default=deny", "--release-namespaces=shop")
 	before := f.mutating(t)
 	r := f.must(t, "disable")
-	if want := "To enable it again:\n  kubectl-fleetdoctor webhook enable --kubeconfig " + f.kubeconfig + " --exact\n"; !strings.HasSuffix(r.errOut, want) {
+	if want := "To enable it again:\n  kubectl fleetdoctor webhook enable --kubeconfig " + f.kubeconfig + " --exact\n"; !strings.HasSuffix(r.errOut, want) {
 		t.Errorf("disable printed: %s", r.errOut)
 	}
 	for _, dryRun := range []string{"client", "server"} {
