@@ -153,6 +153,8 @@ func TestUsage(t *testing.T) {
 		{"standard input twice", []string{"audit", "--snapshot", "-", "--snapshot", "-"}, []string{"--snapshot", "standard input"}},
 		{"a malformed namespace", []string{"audit", "--snapshot", sick, "-n", "Fleet Local"}, []string{"--namespace", `"Fleet Local"`}},
 		{"all namespaces and one", []string{"audit", "--snapshot", sick, "-A", "-n", "fleet-local"}, []string{"--namespace", "--all-namespaces"}},
+		{"all namespaces and one of a verb that names objects", []string{"why", "bundle/x", "--snapshot", sick, "-A", "-n", "fleet-local"}, []string{"--namespace", "--all-namespaces"}},
+		{"a quiet unknown format", []string{"agents", "-q", "-o", "xml"}, []string{"--output"}},
 		{"a snapshot and a token", []string{"audit", "--snapshot", sick, "--token", "x"}, []string{"--snapshot", "--token"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -23,8 +23,8 @@ var (
 func (t text) agents(b *bytes.Buffer, a *report.Agents) error {
 	t.head(b, "Agents of ", a.Source, a.TakenAt)
 	t.notRead(b, a.Gaps, a.Notes)
-	g := grid{width: t.columns(), columns: []column{{header: "CLUSTER"}, {header: "SEEN / EVERY", short: "SEEN", right: true}, {header: "AGENT NAMESPACE", short: "NAMESPACE"},
-		{header: "VERSION"}, {header: "RESTART", whole: true}, {header: "AFTER 0.13", short: "0.13", whole: true}}}
+	g := t.grid([]column{{header: "CLUSTER"}, {header: "SEEN / EVERY", short: "SEEN", right: true}, {header: "AGENT NAMESPACE", short: "NAMESPACE"},
+		{header: "VERSION"}, {header: "RESTART", whole: true}, {header: "AFTER 0.13", short: "0.13", whole: true}})
 	for _, x := range problemsFirst(t, a.Agents, func(x report.Agent) int { return min(1, len(x.Findings)) }) {
 		g.rows = append(g.rows, []string{printable(x.Namespace + "/" + x.Name), t.lastSeen(x.Heartbeat) + " / " + cmp.Or(interval(x.Heartbeat.IntervalSeconds), "?"),
 			cmp.Or(t.place(x.AgentNamespace), "-"), cmp.Or(t.place(x.Version), "-"), t.prediction(x.Now), t.prediction(x.AfterUpgrade)})

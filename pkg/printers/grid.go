@@ -19,6 +19,12 @@ type grid struct {
 	columns []column
 	rows    [][]string
 	width   int // 0 means the default
+	headed  bool
+}
+
+// grid returns an empty table with the width of the output.
+func (t text) grid(columns []column) grid {
+	return grid{columns: columns, width: t.columns(), headed: !t.NoHeaders}
 }
 
 // gap separates two columns.
@@ -109,7 +115,7 @@ func (g *grid) span() int {
 	return out
 }
 
-// lines are the header and the rows in the layout of kubectl: no rules, two spaces between columns, none at the end.
+// lines are the header, if the table has one, and the rows in the layout of kubectl: no rules, two spaces between columns, none at the end.
 func (g *grid) lines() ([]string, error) {
 	var b strings.Builder
 	var header []string
@@ -146,6 +152,9 @@ func (g *grid) lines() ([]string, error) {
 	}
 	for i, line := range out {
 		out[i] = strings.TrimRight(line, " ")
+	}
+	if !g.headed {
+		out = out[1:]
 	}
 	return out, nil
 }

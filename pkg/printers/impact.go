@@ -192,8 +192,8 @@ func (t text) impactTable(b *bytes.Buffer, groups [][]report.ClusterImpact) erro
 	if len(groups) == 0 {
 		return nil
 	}
-	g := grid{width: t.columns(), columns: []column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "REMOVED", right: true}, {header: "CRDS", right: true},
-		{header: "CUSTOM RESOURCES", short: "CRS", right: true}, {header: "CLAIMS", right: true}, {header: "NAMESPACES", short: "NS", right: true}, {header: "KEPT", right: true}}}
+	g := t.grid([]column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "REMOVED", right: true}, {header: "CRDS", right: true},
+		{header: "CUSTOM RESOURCES", short: "CRS", right: true}, {header: "CLAIMS", right: true}, {header: "NAMESPACES", short: "NS", right: true}, {header: "KEPT", right: true}})
 	for _, group := range groups {
 		c := group[0]
 		name := cmp.Or(c.Cluster, "this cluster")

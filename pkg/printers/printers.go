@@ -21,6 +21,8 @@ type Options struct {
 	Diff bool
 	// Width is the number of columns of the terminal; 0 if the output is no terminal.
 	Width int
+	// NoHeaders omits the first line, which names the source, and the headers of tables.
+	NoHeaders bool
 	// PrintRole is the command that prints a role which may read what could not be read; empty if it is not suggested.
 	PrintRole string
 	// ReadClusters is the command that also reads other clusters; empty if it is not suggested.

@@ -145,7 +145,7 @@ func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
 		t.notShown(b, nil, folded, false)
 		return nil
 	}
-	g := grid{columns: t.fitting(shown), width: t.columns()}
+	g := t.grid(t.fitting(shown))
 	many := !t.wide && slices.ContainsFunc(shown, func(bd report.BundleDeployment) bool { return bd.Cluster != shown[0].Cluster })
 	for i := range shown {
 		var row []string
@@ -164,12 +164,15 @@ func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(b, rows[0])
+	if g.headed {
+		fmt.Fprintln(b, rows[0])
+		rows = rows[1:]
+	}
 	for i, bd := range shown {
 		if many && (i == 0 || bd.Cluster != shown[i-1].Cluster) {
 			fmt.Fprintln(b, t.clusterLine(&bd))
 		}
-		fmt.Fprintln(b, rows[i+1])
+		fmt.Fprintln(b, rows[i])
 	}
 	t.notShown(b, shown, folded, many)
 	return nil
@@ -271,7 +274,7 @@ func (t text) notShown(b *bytes.Buffer, shown, folded []report.BundleDeployment,
 
 // aggregates shows the aggregates with other reported counts than the evaluated ones. Aggregates without an evaluated deployment are left out.
 func (t text) aggregates(b *bytes.Buffer, a *report.Audit) error {
-	g := grid{width: t.columns(), columns: []column{{header: "AGGREGATE"}, {header: "READY", right: true}, {header: "FLEET REPORTS", right: true}}}
+	g := t.grid([]column{{header: "AGGREGATE"}, {header: "READY", right: true}, {header: "FLEET REPORTS", right: true}})
 	evaluated := map[string]bool{}
 	for _, bd := range a.BundleDeployments {
 		if bd.State != report.Unknown {

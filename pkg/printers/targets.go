@@ -66,8 +66,8 @@ func (t text) targetedBundle(b *bytes.Buffer, x report.TargetedBundle) error {
 	if len(x.Clusters) == 0 {
 		return nil
 	}
-	g := grid{width: t.columns(), columns: []column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "TARGET"}, {header: "CUSTOMIZATIONS", short: "CUSTOM"},
-		{header: "DEPLOYMENT", whole: true}}}
+	g := t.grid([]column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "TARGET"}, {header: "CUSTOMIZATIONS", short: "CUSTOM"},
+		{header: "DEPLOYMENT", whole: true}})
 	clusters := slices.Clone(x.Clusters)
 	slices.SortStableFunc(clusters, func(a, b report.TargetedCluster) int { return urgency(a) - urgency(b) })
 	shown := limited(t, clusters)

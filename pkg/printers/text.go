@@ -91,6 +91,9 @@ func (t text) more(b *bytes.Buffer, indent string, n int, of string) {
 
 // head shows the source, its time and its versions.
 func (t text) head(b *bytes.Buffer, title string, s report.Source, takenAt string) {
+	if t.NoHeaders {
+		return
+	}
 	what := "snapshot " + s.Path
 	switch {
 	case s.Kind == "cluster" && s.Context != "":

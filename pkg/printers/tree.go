@@ -16,8 +16,8 @@ import (
 // trees shows each GitRepo and HelmOp that the scope names, with its bundles, their clusters and the objects that are not ready. Each level has the
 // actual numbers and those that Fleet reports.
 func (t text) trees(b *bytes.Buffer, a *report.Audit) error {
-	g := grid{width: t.columns(), columns: []column{{header: "TREE"}, {header: "READY", right: true}, {header: "FLEET REPORTS", right: true},
-		{header: "DEPLOYMENTS", right: true}, {header: "FLEET REPORTS", right: true}}}
+	g := t.grid([]column{{header: "TREE"}, {header: "READY", right: true}, {header: "FLEET REPORTS", right: true},
+		{header: "DEPLOYMENTS", right: true}, {header: "FLEET REPORTS", right: true}})
 	for _, level := range []struct {
 		kind string
 		list []report.Aggregate

@@ -133,6 +133,7 @@ func (f *auditFlags) addFlags(c *cobra.Command) {
 	f.scope.AddDesiredFlag(c)
 	f.print.AddFlags(c)
 	f.print.AddColorFlag(c)
+	f.print.AddViewFlags(c)
 	f.filter.AddFlags(c)
 	fs.BoolVar(&f.diff, "diff", false, "Show each field that differs, with both values")
 	f.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above")

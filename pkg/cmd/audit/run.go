@@ -41,6 +41,7 @@ func (o *options) Complete(args []string) error {
 	if o.selected, err = o.filter.ToFilter(); err != nil {
 		return err
 	}
+	o.NoProgress = o.print.Quiet()
 	o.show, err = o.print.ToPrinter()
 	return err
 }
@@ -89,8 +90,8 @@ func (o *options) Run(ctx context.Context) error {
 		return err
 	}
 	result := o.report(found).Filtered(o.selected)
-	document := printers.Audit(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out), Diff: o.diff,
-		PrintRole: o.auditOptions.Commands.PrintRole, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)})
+	document := printers.Audit(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out),
+		NoHeaders: !o.print.Headers(), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)})
 	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
 		return err
 	}

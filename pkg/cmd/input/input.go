@@ -27,6 +27,8 @@ type Flags struct {
 	Config *genericclioptions.ConfigFlags
 	// Snapshots are the paths of captured clusters; without any, a live cluster is read.
 	Snapshots []string
+	// NoProgress omits the progress line.
+	NoProgress bool
 
 	agentScope string
 	changed    func(flag string) bool
@@ -96,6 +98,9 @@ func (f *Flags) StartProgress() *output.Progress {
 	doing := "connecting to the cluster"
 	if f.Captured() {
 		doing = "reading the snapshot"
+	}
+	if f.NoProgress {
+		return output.StartProgress(nil, doing)
 	}
 	return output.StartProgress(f.Streams.ErrOut, doing)
 }

@@ -69,8 +69,8 @@ func newColumns(headers, paths []string) ([]column, error) {
 	return out, nil
 }
 
-// printColumns writes a table of the rows. Their text is escaped first: a line end in a cell would look like another row.
-func printColumns(w io.Writer, d Document, columns []column) error {
+// printColumns writes a table of the rows, with or without headers. Their text is escaped first: a line end in a cell would look like another row.
+func printColumns(w io.Writer, d Document, columns []column, headed bool) error {
 	var rows []any
 	if err := decode(d.Rows(), &rows); err != nil {
 		return err
@@ -81,7 +81,9 @@ func printColumns(w io.Writer, d Document, columns []column) error {
 	for _, c := range columns {
 		headers = append(headers, c.header)
 	}
-	fmt.Fprintln(lines, strings.Join(headers, "\t"))
+	if headed {
+		fmt.Fprintln(lines, strings.Join(headers, "\t"))
+	}
 	for _, row := range rows {
 		var cells []string
 		row = escape.Lines(row)

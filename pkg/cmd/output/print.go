@@ -67,6 +67,8 @@ type PrintFlags struct {
 	colour    *flags.Enum
 	given     func(flag string) bool
 	own       []Format
+
+	noHeaders, quiet bool
 }
 
 // NewPrintFlags returns the flags with their defaults. own are the formats of the verb.
@@ -87,6 +89,18 @@ func (f *PrintFlags) AddFlags(c *cobra.Command) {
 
 // AddColorFlag adds the flag --color, for a command with a coloured table.
 func (f *PrintFlags) AddColorFlag(c *cobra.Command) { f.colour.AddTo(c, "color", "Use colours") }
+
+// AddViewFlags adds the flags --no-headers and --quiet, for a command that only reads.
+func (f *PrintFlags) AddViewFlags(c *cobra.Command) {
+	c.Flags().BoolVar(&f.noHeaders, "no-headers", false, "Print no headers in the formats table, wide and custom-columns")
+	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "Print only errors: the exit status is the result")
+}
+
+// Headers reports whether tables have headers.
+func (f *PrintFlags) Headers() bool { return !f.noHeaders }
+
+// Quiet reports whether nothing is printed but errors.
+func (f *PrintFlags) Quiet() bool { return f.quiet }
 
 // Formats lists the names of the formats, the default first. Those of templates take an argument after an equals sign, or from --template.
 func (f *PrintFlags) Formats() []string {
@@ -118,6 +132,14 @@ func (f *PrintFlags) format() string {
 
 // ToPrinter returns the printer that the flags select. Its errors are usage errors.
 func (f *PrintFlags) ToPrinter() (Printer, error) {
+	p, err := f.selected()
+	if f.quiet && err == nil {
+		return func(io.Writer, Document) error { return nil }, nil
+	}
+	return p, err
+}
+
+func (f *PrintFlags) selected() (Printer, error) {
 	format := f.format()
 	switch format {
 	case table, text:
@@ -152,7 +174,7 @@ func (f *PrintFlags) template(format string) (Printer, error) {
 	if name == customColumns || name == customColumnsFile {
 		parse := map[string]func(string) ([]column, error){customColumns: parseColumns, customColumnsFile: readColumns}[name]
 		columns, err := parse(cmp.Or(argument, *f.templates.TemplateArgument))
-		return func(w io.Writer, d Document) error { return printColumns(w, d, columns) }, err
+		return func(w io.Writer, d Document) error { return printColumns(w, d, columns, f.Headers()) }, err
 	}
 	printer, err := f.templates.ToPrinter(format)
 	return func(w io.Writer, d Document) error { return printTemplate(w, d, printer, name == "jsonpath-as-json") }, err

@@ -54,6 +54,7 @@ func printed(t *testing.T, args ...string) (string, error) {
 	f := NewPrintFlags()
 	c := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error { return nil }}
 	f.AddFlags(c)
+	f.AddViewFlags(c)
 	c.SetArgs(args)
 	if err := c.Execute(); err != nil {
 		t.Fatal(err)
@@ -98,6 +99,9 @@ func TestFormats(t *testing.T) {
 		{[]string{"-o", "custom-columns=NAME:.name,N:.n"}, columns},
 		{[]string{"-o", "custom-columns-file=" + filepath.Join(dir, "columns")}, columns},
 		{[]string{"-o", "custom-columns", "--template", "NAME:{.name},N:n"}, columns},
+		{[]string{"-o", "custom-columns=N:.n", "--no-headers"}, "20000000\n2\n"},
+		{[]string{"--quiet"}, ""},
+		{[]string{"-q", "-o", "json"}, ""},
 		{[]string{"-o", "custom-columns=X:.absent"}, "X\n<none>\n<none>\n"},
 	} {
 		got, err := printed(t, tc.args...)
@@ -114,6 +118,9 @@ func TestWrongFormats(t *testing.T) {
 		if out, err := printed(t, "-o", format); exit.Status(err) != exit.Usage || out != "" {
 			t.Errorf("-o %q: %q, error %v", format, out, err)
 		}
+	}
+	if _, err := printed(t, "-q", "-o", "xml"); exit.Status(err) != exit.Usage {
+		t.Errorf("-q hides a wrong format: %v", err)
 	}
 	_, err := printed(t, "-o", "xml")
 	for _, format := range NewPrintFlags().Formats() {

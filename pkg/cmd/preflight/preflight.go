@@ -72,6 +72,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	f.scope.AddFlags(c)
 	f.print.AddFlags(c)
 	f.print.AddColorFlag(c)
+	f.print.AddViewFlags(c)
 	c.Flags().BoolVar(&f.diff, "diff", false, "Show each field that would be overwritten, with both values")
 	return c
 }
@@ -90,6 +91,7 @@ func (o *options) Complete(args []string) error {
 		return err
 	}
 	o.auditOptions.ServerCheck, o.auditOptions.Predict = collect.CheckNever, true
+	o.NoProgress = o.print.Quiet()
 	o.show, err = o.print.ToPrinter()
 	return err
 }
@@ -111,7 +113,8 @@ func (o *options) Run(ctx context.Context) error {
 		return err
 	}
 	result := o.predict(found)
-	document := printers.Preflight(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole})
+	document := printers.Preflight(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out),
+		NoHeaders: !o.print.Headers(), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole})
 	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ package query
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -23,8 +24,9 @@ type Options struct {
 	// Document are the options of the printed document. A verb may set more of them before it prints.
 	Document printers.Options
 
-	print   *output.PrintFlags
-	printer output.Printer
+	print         *output.PrintFlags
+	printer       output.Printer
+	allNamespaces bool
 }
 
 // New returns the options of a verb.
@@ -41,13 +43,19 @@ func (o *Options) Setup(c *cobra.Command, v verb.Options, namespaceUsage string)
 	o.AddFlags(c.Flags(), namespaceUsage)
 	o.print.AddFlags(c)
 	o.print.AddColorFlag(c)
+	o.print.AddViewFlags(c)
+	c.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "All namespaces; the default")
 	return c
 }
 
 // Complete parses the flags of the output.
 func (o *Options) Complete() error {
+	if o.allNamespaces && *o.Config.Namespace != "" {
+		return errors.New("--namespace and --all-namespaces are mutually exclusive")
+	}
 	var err error
 	o.printer, err = o.print.ToPrinter()
+	o.NoProgress, o.Document.NoHeaders = o.print.Quiet(), !o.print.Headers()
 	o.Document.Colour, o.Document.Width = o.print.Coloured(o.Streams.Out), o.print.Width(o.Streams.Out)
 	o.Document.PrintRole = o.Commands().PrintRole
 	return err
