@@ -67,8 +67,8 @@ func (t text) inOrder(a *report.Audit) []report.BundleDeployment {
 	if t.wide {
 		return a.BundleDeployments
 	}
-	shown, folded := t.ordered(a)
-	return append(shown, folded...)
+	r := t.ordered(a)
+	return slices.Concat(r.shown, r.well, r.unread)
 }
 
 // bundleKey identifies a bundle deployment. The bundle deployments of several clusters may have the same name if they are known by their releases
@@ -91,7 +91,7 @@ const maxRepeated = 3
 func (t text) foldRepeated(findings []report.Finding) (folds [][]report.Finding, others []report.Finding) {
 	same := map[string][]report.Finding{}
 	for _, f := range findings {
-		if f.Code == "FD607" && f.Remediation != "" && !t.wide {
+		if f.Code == "FD607" && f.Remediation != "" && !t.wide && !t.All {
 			same[f.Remediation] = append(same[f.Remediation], f)
 		}
 	}
@@ -147,7 +147,7 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 	var last []report.Remedy
 	for i, f := range list {
 		shown[f.Code]++
-		if n := shown[f.Code]; n > maxShown && !t.wide {
+		if n := shown[f.Code]; n > maxShown && !t.wide && !t.All {
 			if n == total[f.Code] {
 				t.more(b, "  ", n-maxShown, " of "+printable(f.Code))
 			}

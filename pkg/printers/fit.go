@@ -3,6 +3,7 @@
 package printers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,13 +29,13 @@ var problems = column{header: "NOT READY", cell: func(_ text, bd *report.BundleD
 	return strings.Join(out, ", ")
 }}
 
-// fitting returns the columns of the table of bundle deployments: all of them if they fit, otherwise those with a number, otherwise one column for all
-// numbers. No line is then longer than the terminal is wide.
-func (t text) fitting(shown []report.BundleDeployment) []column {
+// fitting returns the columns of the table of bundle deployments: all of them if they fit, otherwise those with a number, otherwise these with short headers, otherwise
+// one column for all numbers. No line is then longer than the terminal is wide. clusters adds a column of clusters.
+func (t text) fitting(shown []report.BundleDeployment, clusters bool) []column {
 	if t.wide {
 		return columns
 	}
-	all := slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.wide })
+	all := slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.wide && (!clusters || c.header != clusterHeader) })
 	if t.room(all, shown) >= 0 {
 		return all
 	}
@@ -44,11 +45,23 @@ func (t text) fitting(shown []report.BundleDeployment) []column {
 	if t.room(used, shown) >= 0 {
 		return used
 	}
-	short := slices.DeleteFunc(slices.Clone(all), func(c column) bool { return c.count })
-	left := t.room(short, shown) - len(gap)
+	if brief := shortHeaders(used); t.room(brief, shown) >= 0 {
+		return brief
+	}
+	few := slices.DeleteFunc(slices.Clone(all), func(c column) bool { return c.count })
+	left := t.room(few, shown) - len(gap)
 	cut := problems
 	cut.cell = func(t text, bd *report.BundleDeployment) string { return begin(problems.cell(t, bd), left) }
-	return append(short, cut)
+	return append(few, cut)
+}
+
+// shortHeaders returns columns with their short headers.
+func shortHeaders(list []column) []column {
+	out := slices.Clone(list)
+	for i, c := range out {
+		out[i].header = cmp.Or(c.short, c.header)
+	}
+	return out
 }
 
 // room is the number of columns of the terminal that a table leaves, with the shortest names. It is negative if the table is wider.

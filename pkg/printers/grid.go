@@ -64,10 +64,7 @@ func (g *grid) fit() {
 	if g.span() <= limit {
 		return
 	}
-	g.columns = slices.Clone(g.columns)
-	for i, c := range g.columns {
-		g.columns[i].header = cmp.Or(c.short, c.header)
-	}
+	g.columns = shortHeaders(g.columns)
 	spans, left := g.spans(), limit-g.span()
 	for left < 0 {
 		widest := -1

@@ -23,6 +23,10 @@ type Options struct {
 	Width int
 	// NoHeaders omits the first line, which names the source, and the headers of tables.
 	NoHeaders bool
+	// All also shows what is well, informational findings, and lists in full. Summary shows only totals.
+	All, Summary bool
+	// Sorted is true if the user chose the order of the rows.
+	Sorted bool
 	// PrintRole is the command that prints a role which may read what could not be read; empty if it is not suggested.
 	PrintRole string
 	// ReadClusters is the command that also reads other clusters; empty if it is not suggested.

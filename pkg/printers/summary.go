@@ -55,7 +55,7 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 	case n > 0 && t.informational(a):
 		results = append(results, fmt.Sprintf("%d informational", n))
 	case n > 0:
-		results = append(results, fmt.Sprintf("%d informational (-o wide shows them)", n))
+		results = append(results, fmt.Sprintf("%d informational (--all shows them)", n))
 	}
 	for i, result := range results {
 		mark := ","
@@ -72,8 +72,11 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 	}
 }
 
-// informational reports whether informational findings are shown: in the wide table, or if the user selected findings.
-func (t text) informational(a *report.Audit) bool { return t.wide || a.Filter != nil }
+// informational reports whether informational findings are shown: in the wide table, with --all, or if the user selected
+// findings.
+func (t text) informational(a *report.Audit) bool {
+	return t.wide || t.All || a.Filter != nil
+}
 
 // hidden returns the words that count the findings which a filter leaves out.
 func (t text) hidden(f *report.Filter) []string {

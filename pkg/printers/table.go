@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,16 +26,21 @@ type column struct {
 
 var columns = []column{
 	{header: "BUNDLEDEPLOYMENT", cell: func(t text, bd *report.BundleDeployment) string { return t.name(bd) }}, // shortened to the remaining width
-	{header: "CLUSTER", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return printable(bd.Cluster) }},
+	{header: clusterHeader, wide: true, cell: func(t text, bd *report.BundleDeployment) string {
+		if t.wide {
+			return printable(bd.Cluster)
+		}
+		return short(bd.Cluster, maxCluster)
+	}},
 	{header: "STATE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return string(bd.State) }},
 	{header: "READY", right: true, cell: ready},
-	{header: "FLEET REPORTS", right: true, cell: fleetReports},
-	{header: "MISSING", right: true, count: true, cell: number(red, func(c report.Counts) int { return c.Missing })},
-	{header: "UNOWNED", right: true, count: true, cell: number(red, func(c report.Counts) int { return c.Unowned })},
-	{header: "MODIFIED", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.Modified })},
-	{header: "ORPHANED", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.Orphaned })},
-	{header: "NOTREADY", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.NotReady })},
-	{header: "UNKNOWN", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.Unknown })},
+	{header: "FLEET REPORTS", short: "FLEET", right: true, cell: fleetReports},
+	{header: "MISSING", short: "MISS", right: true, count: true, cell: number(red, func(c report.Counts) int { return c.Missing })},
+	{header: "UNOWNED", short: "UNOWN", right: true, count: true, cell: number(red, func(c report.Counts) int { return c.Unowned })},
+	{header: "MODIFIED", short: "MODIF", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.Modified })},
+	{header: "ORPHANED", short: "ORPH", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.Orphaned })},
+	{header: "NOTREADY", short: "NOTRDY", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.NotReady })},
+	{header: "UNKNOWN", short: "UNKN", right: true, count: true, cell: number(yellow, func(c report.Counts) int { return c.Unknown })},
 	{header: "FLEET STATE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string {
 		if bd.Reported == nil {
 			return ""
@@ -46,6 +50,9 @@ var columns = []column{
 	{header: "RELEASE", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return printable(bd.Release) }},
 	{header: "SET ID", wide: true, cell: func(_ text, bd *report.BundleDeployment) string { return printable(bd.SetID) }},
 }
+
+// clusterHeader is the header of the column of clusters. Outside of the wide table, its names have at most maxCluster columns.
+const clusterHeader, maxCluster = "CLUSTER", 24
 
 // none is a cell without a number.
 const none = "-"
@@ -135,46 +142,51 @@ func number(code string, of func(report.Counts) int) func(text, *report.BundleDe
 func fraction(a, b int) string { return fmt.Sprintf("%d/%d", a, b) }
 
 // deployments shows one line per bundle deployment. If there are several clusters, each is named on a line of its own: a column would take
-// more width. Clusters that were read come first. Bundle deployments on other clusters are only counted, unless Fleet reports a problem of them.
+// more width. In an order of the user, it is a column. Clusters that were read come first. Bundle deployments on other clusters are only counted, unless
+// Fleet reports a problem of them; those that are well are only counted if there are many.
 func (t text) deployments(b *bytes.Buffer, a *report.Audit) error {
-	shown, folded := a.BundleDeployments, []report.BundleDeployment(nil)
+	r := rows{shown: a.BundleDeployments}
 	if !t.wide {
-		shown, folded = t.ordered(a)
+		r = t.ordered(a)
 	}
-	if len(shown) == 0 {
-		t.notShown(b, nil, folded, false)
+	if len(r.shown) == 0 {
+		t.notShown(b, r, false)
 		return nil
 	}
-	g := t.grid(t.fitting(shown))
-	many := !t.wide && slices.ContainsFunc(shown, func(bd report.BundleDeployment) bool { return bd.Cluster != shown[0].Cluster })
+	shown := r.shown
+	first := shown[0].Cluster
+	elsewhere := func(bd report.BundleDeployment) bool { return bd.Cluster != first }
+	several := !t.wide && (slices.ContainsFunc(shown, elsewhere) || slices.ContainsFunc(r.well, elsewhere))
+	named := several && !t.Sorted
+	g := t.grid(t.fitting(shown, several && t.Sorted))
 	for i := range shown {
 		var row []string
 		for _, c := range g.columns {
 			row = append(row, c.cell(t, &shown[i]))
 		}
-		if many {
-			row[0] = "  " + row[0]
+		if named {
+			row[0] = gap + row[0]
 		}
 		g.rows = append(g.rows, row)
 	}
 	if !t.wide {
 		g.cutNames()
 	}
-	rows, err := g.lines()
+	lines, err := g.lines()
 	if err != nil {
 		return err
 	}
 	if g.headed {
-		fmt.Fprintln(b, rows[0])
-		rows = rows[1:]
+		fmt.Fprintln(b, lines[0])
+		lines = lines[1:]
 	}
 	for i, bd := range shown {
-		if many && (i == 0 || bd.Cluster != shown[i-1].Cluster) {
+		if named && (i == 0 || bd.Cluster != shown[i-1].Cluster) {
 			fmt.Fprintln(b, t.clusterLine(&bd))
 		}
-		fmt.Fprintln(b, rows[i])
+		fmt.Fprintln(b, lines[i])
 	}
-	t.notShown(b, shown, folded, many)
+	t.notShown(b, r, named)
 	return nil
 }
 
@@ -191,86 +203,6 @@ func onOtherCluster(bd report.BundleDeployment) bool { return bd.Reason == clust
 
 // clusterNotRead is the reason of a bundle deployment on a cluster that was not read.
 const clusterNotRead = "ClusterNotRead"
-
-// ordered returns the bundle deployments that the table shows, in its order, and those that it only counts.
-func (t text) ordered(a *report.Audit) (shown, folded []report.BundleDeployment) {
-	problems := map[bundleKey]bool{}
-	for _, f := range a.Findings {
-		problems[bundleKey{f.Cluster, f.BundleDeployment}] = f.Severity != report.Info || problems[bundleKey{f.Cluster, f.BundleDeployment}]
-	}
-	rank := map[string]int{} // of clusters
-	for _, bd := range a.BundleDeployments {
-		problem := problems[keyOf(&bd)]
-		switch {
-		case onOtherCluster(bd) && !problem && bd.Reported != nil && bd.Reported.State == string(report.Ready):
-			folded = append(folded, bd)
-			continue
-		case !onOtherCluster(bd) && problem:
-			rank[bd.Cluster] = min(rank[bd.Cluster], -2)
-		case !onOtherCluster(bd):
-			rank[bd.Cluster] = min(rank[bd.Cluster], -1)
-		}
-		shown = append(shown, bd)
-	}
-	place := map[string]int{} // of clusters that have the same rank
-	for _, bd := range shown {
-		if _, known := place[bd.Cluster]; !known {
-			place[bd.Cluster] = len(place)
-		}
-	}
-	shown = problemsFirst(t, shown, func(bd report.BundleDeployment) int {
-		if bd.State == report.Ready && !problems[keyOf(&bd)] {
-			return 0
-		}
-		return 1
-	})
-	slices.SortStableFunc(shown, func(x, y report.BundleDeployment) int {
-		return cmp.Or(cmp.Compare(rank[x.Cluster], rank[y.Cluster]), cmp.Compare(place[x.Cluster], place[y.Cluster]))
-	})
-	return shown, folded
-}
-
-// notShown ends the table. It explains why bundle deployments have no result, and counts those that the table does not show. named is true if the lines
-// of clusters say which of these were not read.
-func (t text) notShown(b *bytes.Buffer, shown, folded []report.BundleDeployment, named bool) {
-	reasons, clusters := map[string]int{}, map[string]bool{}
-	for _, bd := range shown {
-		if bd.Reason != "" {
-			reasons[bd.Reason]++
-		}
-	}
-	stale := 0
-	for _, bd := range folded {
-		clusters[bd.Cluster] = true
-		if bd.Reported.Stale {
-			stale++
-		}
-	}
-	unread := reasons[clusterNotRead] > 0
-	delete(reasons, clusterNotRead)
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		t.wrapped(b, "", fmt.Sprintf("?: no result for %s: %s.", plural(reasons[reason], "bundle deployment"), reason))
-	}
-	if unread && !named {
-		t.wrapped(b, "", "?: the cluster of the bundle deployment was not read.")
-	}
-	if len(folded) > 0 {
-		other := ""
-		if unread {
-			other = "other "
-		}
-		old := ""
-		if stale > 0 {
-			old = fmt.Sprintf(", for %d in a status that is old", stale)
-		}
-		t.wrapped(b, "", fmt.Sprintf("Not read: %s on %s. Fleet reports Ready for all of them%s (-o wide shows them).",
-			plural(len(folded), other+"bundle deployment"), plural(len(clusters), "cluster"), old))
-	}
-	if (unread || len(folded) > 0) && t.ReadClusters != "" {
-		fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
-	}
-	b.WriteByte('\n')
-}
 
 // aggregates shows the aggregates with other reported counts than the evaluated ones. Aggregates without an evaluated deployment are left out.
 func (t text) aggregates(b *bytes.Buffer, a *report.Audit) error {
@@ -290,7 +222,7 @@ func (t text) aggregates(b *bytes.Buffer, a *report.Audit) error {
 			name := level.kind + " " + s.Namespace + "/" + s.Name
 			known := evaluated[name] || s.Actual.BundleDeployments == 0 || level.kind == "clustergroup" && s.Actual.Counts.Desired > 0
 			r, counts := s.Reported, s.Actual.Counts
-			if r == nil || r.Ready == nil || r.DesiredReady == nil || !known || !t.wide && *r.Ready == counts.Ready && *r.DesiredReady == counts.Desired {
+			if r == nil || r.Ready == nil || r.DesiredReady == nil || !known || !t.wide && !t.All && *r.Ready == counts.Ready && *r.DesiredReady == counts.Desired {
 				continue
 			}
 			hasState = hasState || r.State != ""

@@ -24,7 +24,7 @@ const (
 	minWidth, maxProse = 60, 120
 )
 
-// maxShown is the number of similar entries that are shown without -o wide.
+// maxShown is the number of similar entries that are shown without -o wide or --all.
 const maxShown = 10
 
 // text lays out documents for people.
@@ -45,6 +45,9 @@ func (t text) columns() int {
 
 func (t text) audit(b *bytes.Buffer, a *report.Audit) error {
 	t.head(b, "Audit of ", a.Source, a.TakenAt)
+	if t.Summary {
+		return t.totals(b, a)
+	}
 	t.clustersRead(b, a.Source.Clusters)
 	t.notRead(b, a.Gaps, a.Notes)
 	if len(a.BundleDeployments) > 0 {
@@ -64,19 +67,19 @@ func (t text) audit(b *bytes.Buffer, a *report.Audit) error {
 	return nil
 }
 
-// limited returns the elements of a list that are shown: without -o wide, at most maxShown.
+// limited returns the elements of a list that are shown: without -o wide or --all, at most maxShown.
 func limited[T any](t text, list []T) []T {
-	if t.wide {
+	if t.wide || t.All {
 		return list
 	}
 	return list[:min(len(list), maxShown)]
 }
 
 // problemsFirst returns the elements of a list in the order of the table: those with the highest severity first, otherwise in the order of the document.
-// The wide table has the order of the document.
+// The wide table has the order of the document, and so has the table in the order that the user chose.
 func problemsFirst[T any](t text, list []T, severity func(T) int) []T {
 	out := slices.Clone(list)
-	if !t.wide {
+	if !t.wide && !t.Sorted {
 		slices.SortStableFunc(out, func(x, y T) int { return severity(y) - severity(x) })
 	}
 	return out

@@ -67,7 +67,10 @@ func (t text) bundleRows(a *report.Audit, members []*report.BundleDeployment) []
 			reported = t.bounded(bd.Reported.State)
 		}
 		out = append(out, []string{"    cluster " + printable(cmp.Or(bd.Cluster, "unknown")), ready(t, bd), fleetReports(t, bd), string(bd.State), reported})
-		bad := slices.DeleteFunc(slices.Clone(bd.Resources), func(r report.Resource) bool { return r.State == report.Ready })
+		bad := bd.Resources
+		if !t.All {
+			bad = slices.DeleteFunc(slices.Clone(bad), func(r report.Resource) bool { return r.State == report.Ready })
+		}
 		for _, r := range limited(t, bad) {
 			out = append(out, []string{"      " + printable(r.Key().String()), string(r.State), "", "", ""})
 		}

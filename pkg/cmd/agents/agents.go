@@ -58,6 +58,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	c := &cobra.Command{Use: "agents [CLUSTER ...]", Short: "Show the heartbeats of agents, and which ones the controller imports again", Long: long, Example: examples}
 	o.failOn.AddTo(o.Setup(c, o, "Namespace of the Clusters; without it, all namespaces"), "fail-on",
 		"Exit with status 1 on findings of this severity or above; all findings are warnings")
+	o.AddSortFlag(c, "agents", "name or heartbeat.ageSeconds")
 	return c
 }
 
@@ -78,7 +79,11 @@ func (o *options) Complete(args []string) error {
 func (o *options) Run(ctx context.Context) error {
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Agents, error) {
 		scope := evaluate.Scope{Namespace: *o.Config.Namespace}
-		return engine.Agents(ctx, in.Source, engine.Options{Version: o.Version, Scope: scope, Progress: in.Report}, o.clusters)
+		found, err := engine.Agents(ctx, in.Source, engine.Options{Version: o.Version, Scope: scope, Progress: in.Report}, o.clusters)
+		if err != nil {
+			return nil, err
+		}
+		return found, query.Sort(o.Options, found.Agents)
 	}, printers.Agents)
 	if err != nil {
 		return err

@@ -34,6 +34,10 @@ clusters, and the objects that are not ready. A dash means that Fleet reports no
 An audit only reads. Only --server-check sends server-side dry runs, which store nothing but call
 the admission webhooks of the cluster.
 
+The table leaves out what is well if there is much of it: more than ten bundle deployments that are
+ready and that Fleet reports as ready, and totals that Fleet reports correctly. --all shows them.
+--summary shows only totals.
+
 -o name prints the bundle deployments that are not ready as arguments of kubectl, one per line.
 
 --severity and --code select findings in every format. The report counts the findings that they
@@ -79,6 +83,7 @@ const examples = `  # everything that Fleet deploys to the current cluster
 const (
 	serverCheckFlag = "server-check"
 	statusOnlyFlag  = "status-only"
+	summaryFlag     = "summary"
 )
 
 // auditFlags mirror the command line.
@@ -90,6 +95,7 @@ type auditFlags struct {
 	filter   *view.Filter
 
 	diff            bool
+	all, summary    bool
 	requireComplete bool
 	statusOnly      bool
 	printRBAC       bool
@@ -134,8 +140,11 @@ func (f *auditFlags) addFlags(c *cobra.Command) {
 	f.print.AddFlags(c)
 	f.print.AddColorFlag(c)
 	f.print.AddViewFlags(c)
+	f.print.AddSortFlag(c, "bundle deployments", "name or counts.missing")
 	f.filter.AddFlags(c)
 	fs.BoolVar(&f.diff, "diff", false, "Show each field that differs, with both values")
+	fs.BoolVar(&f.all, "all", false, "Show also what is well in the table, informational findings, and lists in full")
+	fs.BoolVar(&f.summary, summaryFlag, false, "Show only totals")
 	f.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above")
 	fs.BoolVar(&f.requireComplete, "require-complete", false, "Exit with status 3 if anything could not be read")
 	fs.BoolVar(&f.statusOnly, statusOnlyFlag, false, "Check only the status that Fleet reports; read no release record and no live object")

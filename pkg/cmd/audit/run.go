@@ -54,6 +54,12 @@ func (o *options) Validate() error {
 	if name := o.objectFlag(); o.statusOnly && name != "" {
 		return fmt.Errorf("--%s and --%s are mutually exclusive: the first reads no release record and no live object", statusOnlyFlag, name)
 	}
+	switch {
+	case o.summary && o.all:
+		return errors.New("--" + summaryFlag + " and --all are mutually exclusive")
+	case o.summary && !o.print.ForPeople():
+		return fmt.Errorf("--%s and --output=%s are mutually exclusive: use --output=jsonpath={.summary}", summaryFlag, o.print.Format)
+	}
 	return nil
 }
 
@@ -90,8 +96,11 @@ func (o *options) Run(ctx context.Context) error {
 		return err
 	}
 	result := o.report(found).Filtered(o.selected)
+	if err := output.Sort(o.print, result.BundleDeployments); err != nil {
+		return err
+	}
 	document := printers.Audit(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out),
-		NoHeaders: !o.print.Headers(), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)})
+		NoHeaders: !o.print.Headers(), Diff: o.diff, All: o.all, Summary: o.summary, Sorted: o.print.Sorted(), PrintRole: o.auditOptions.Commands.PrintRole, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)})
 	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
 		return err
 	}

@@ -59,14 +59,23 @@ func newColumns(headers, paths []string) ([]column, error) {
 	}
 	var out []column
 	for i, path := range paths {
-		path = strings.TrimSuffix(strings.TrimPrefix(path, "{"), "}") // {.name}, .name and name are the same
-		parsed := jsonpath.New(headers[i]).AllowMissingKeys(true)
-		if err := parsed.Parse("{." + strings.TrimPrefix(path, ".") + "}"); err != nil || path == "" {
-			return nil, fmt.Errorf("parsing the path of column %q: %q is not a JSONPath", headers[i], paths[i])
+		parsed, err := parsePath(headers[i], path)
+		if err != nil {
+			return nil, fmt.Errorf("parsing the path of column %q: %w", headers[i], err)
 		}
 		out = append(out, column{headers[i], parsed})
 	}
 	return out, nil
+}
+
+// parsePath parses the path of a field. {.name}, .name and name are the same.
+func parsePath(name, path string) (*jsonpath.JSONPath, error) {
+	bare := strings.TrimSuffix(strings.TrimPrefix(path, "{"), "}")
+	parsed := jsonpath.New(name).AllowMissingKeys(true)
+	if err := parsed.Parse("{." + strings.TrimPrefix(bare, ".") + "}"); err != nil || bare == "" {
+		return nil, fmt.Errorf("%q is not a JSONPath", path)
+	}
+	return parsed, nil
 }
 
 // printColumns writes a table of the rows, with or without headers. Their text is escaped first: a line end in a cell would look like another row.

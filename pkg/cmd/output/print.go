@@ -69,6 +69,7 @@ type PrintFlags struct {
 	own       []Format
 
 	noHeaders, quiet bool
+	sortBy           string
 }
 
 // NewPrintFlags returns the flags with their defaults. own are the formats of the verb.
@@ -132,6 +133,9 @@ func (f *PrintFlags) format() string {
 
 // ToPrinter returns the printer that the flags select. Its errors are usage errors.
 func (f *PrintFlags) ToPrinter() (Printer, error) {
+	if err := f.checkSort(); err != nil {
+		return nil, err
+	}
 	p, err := f.selected()
 	if f.quiet && err == nil {
 		return func(io.Writer, Document) error { return nil }, nil

@@ -55,6 +55,7 @@ func printed(t *testing.T, args ...string) (string, error) {
 	c := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error { return nil }}
 	f.AddFlags(c)
 	f.AddViewFlags(c)
+	f.AddSortFlag(c, "rows", "n")
 	c.SetArgs(args)
 	if err := c.Execute(); err != nil {
 		t.Fatal(err)

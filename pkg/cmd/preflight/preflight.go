@@ -73,6 +73,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	f.print.AddFlags(c)
 	f.print.AddColorFlag(c)
 	f.print.AddViewFlags(c)
+	f.print.AddSortFlag(c, "bundle deployments", "name or counts.takeOver")
 	c.Flags().BoolVar(&f.diff, "diff", false, "Show each field that would be overwritten, with both values")
 	return c
 }
@@ -113,8 +114,11 @@ func (o *options) Run(ctx context.Context) error {
 		return err
 	}
 	result := o.predict(found)
+	if err := output.Sort(o.print, result.BundleDeployments); err != nil {
+		return err
+	}
 	document := printers.Preflight(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out),
-		NoHeaders: !o.print.Headers(), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole})
+		NoHeaders: !o.print.Headers(), Sorted: o.print.Sorted(), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole})
 	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
 		return err
 	}

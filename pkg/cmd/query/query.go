@@ -48,6 +48,14 @@ func (o *Options) Setup(c *cobra.Command, v verb.Options, namespaceUsage string)
 	return c
 }
 
+// AddSortFlag adds the flag --sort-by. rows are the elements of the document, example is one of their fields.
+func (o *Options) AddSortFlag(c *cobra.Command, rows, example string) {
+	o.print.AddSortFlag(c, rows, example)
+}
+
+// Sort sorts the rows of a document by --sort-by.
+func Sort[T any](o *Options, rows []T) error { return output.Sort(o.print, rows) }
+
 // Complete parses the flags of the output.
 func (o *Options) Complete() error {
 	if o.allNamespaces && *o.Config.Namespace != "" {
@@ -55,7 +63,7 @@ func (o *Options) Complete() error {
 	}
 	var err error
 	o.printer, err = o.print.ToPrinter()
-	o.NoProgress, o.Document.NoHeaders = o.print.Quiet(), !o.print.Headers()
+	o.NoProgress, o.Document.NoHeaders, o.Document.Sorted = o.print.Quiet(), !o.print.Headers(), o.print.Sorted()
 	o.Document.Colour, o.Document.Width = o.print.Coloured(o.Streams.Out), o.print.Width(o.Streams.Out)
 	o.Document.PrintRole = o.Commands().PrintRole
 	return err

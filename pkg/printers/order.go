@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// rows are the bundle deployments of a table, in its order, and those that it only counts: unread ones on clusters that were not read, of which Fleet reports
+// Ready, and well ones.
+type rows struct{ shown, unread, well []report.BundleDeployment }
+
+// ordered returns the rows of the table. With --all, it shows all bundle deployments.
+func (t text) ordered(a *report.Audit) rows {
+	var r rows
+	problems := map[bundleKey]bool{}
+	for _, f := range a.Findings {
+		problems[bundleKey{f.Cluster, f.BundleDeployment}] = f.Severity != report.Info || problems[bundleKey{f.Cluster, f.BundleDeployment}]
+	}
+	rank := map[string]int{} // of clusters
+	for _, bd := range a.BundleDeployments {
+		problem := problems[keyOf(&bd)]
+		switch {
+		case !t.All && onOtherCluster(bd) && !problem && bd.Reported != nil && bd.Reported.State == string(report.Ready):
+			r.unread = append(r.unread, bd)
+			continue
+		case !onOtherCluster(bd) && (problem || bd.State != report.Ready):
+			rank[bd.Cluster] = min(rank[bd.Cluster], -2)
+		case !onOtherCluster(bd):
+			rank[bd.Cluster] = min(rank[bd.Cluster], -1)
+		}
+		r.shown = append(r.shown, bd)
+	}
+	well := func(bd report.BundleDeployment) bool { return asReported(&bd) && !problems[keyOf(&bd)] }
+	if count(r.shown, well) > maxShown && !t.All {
+		all := r.shown
+		r.shown = slices.DeleteFunc(slices.Clone(all), well)
+		r.well = slices.DeleteFunc(all, func(bd report.BundleDeployment) bool { return !well(bd) })
+	}
+	if t.Sorted {
+		return r
+	}
+	place := map[string]int{} // of clusters that have the same rank
+	for _, bd := range r.shown {
+		if _, known := place[bd.Cluster]; !known {
+			place[bd.Cluster] = len(place)
+		}
+	}
+	r.shown = problemsFirst(t, r.shown, func(bd report.BundleDeployment) int {
+		if bd.State == report.Ready && !problems[keyOf(&bd)] {
+			return 0
+		}
+		return 1
+	})
+	slices.SortStableFunc(r.shown, func(x, y report.BundleDeployment) int {
+		return cmp.Or(cmp.Compare(rank[x.Cluster], rank[y.Cluster]), cmp.Compare(place[x.Cluster], place[y.Cluster]))
+	})
+	return r
+}
+
+// asReported reports whether all objects of a bundle deployment are ready, and Fleet reports so, in a status that is not old. On a downstream cluster, there
+// is no status.
+func asReported(bd *report.BundleDeployment) bool {
+	if bd.State != report.Ready || bd.Reason != "" || bd.Counts.Ready != bd.Counts.Desired || bd.Counts.Orphaned > 0 {
+		return false
+	}
+	r := bd.Reported
+	return r == nil || r.State == string(report.Ready) && !r.Stale && r.Ready != nil && r.DesiredReady != nil &&
+		*r.Ready == bd.Counts.Ready && *r.DesiredReady == bd.Counts.Desired
+}
+
+func count[T any](list []T, of func(T) bool) int {
+	n := 0
+	for _, x := range list {
+		if of(x) {
+			n++
+		}
+	}
+	return n
+}
+
+// notShown ends the table. It explains why bundle deployments have no result, and counts those that the table does not show. named is true if the lines
+// of clusters say which of these were not read.
+func (t text) notShown(b *bytes.Buffer, r rows, named bool) {
+	reasons, clusters := map[string]int{}, map[string]bool{}
+	for _, bd := range r.shown {
+		if bd.Reason != "" {
+			reasons[bd.Reason]++
+		}
+	}
+	for _, bd := range r.unread {
+		clusters[bd.Cluster] = true
+	}
+	stale := count(r.unread, func(bd report.BundleDeployment) bool { return bd.Reported.Stale })
+	unread := reasons[clusterNotRead] > 0
+	delete(reasons, clusterNotRead)
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		t.wrapped(b, "", fmt.Sprintf("?: no result for %s: %s.", plural(reasons[reason], "bundle deployment"), reason))
+	}
+	if unread && !named {
+		t.wrapped(b, "", "?: the cluster of the bundle deployment was not read.")
+	}
+	if len(r.well) > 0 {
+		t.wellLine(b, r)
+	}
+	if len(r.unread) > 0 {
+		other := ""
+		if unread {
+			other = "other "
+		}
+		old := ""
+		if stale > 0 {
+			old = fmt.Sprintf(", for %d in a status that is old", stale)
+		}
+		t.wrapped(b, "", fmt.Sprintf("Not read: %s on %s. Fleet reports Ready for all of them%s (--all shows them).",
+			plural(len(r.unread), other+"bundle deployment"), plural(len(clusters), "cluster"), old))
+	}
+	if (unread || len(r.unread) > 0) && t.ReadClusters != "" {
+		fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
+	}
+	b.WriteByte('\n')
+}
+
+// wellLine counts the bundle deployments that the table does not show because they are well.
+func (t text) wellLine(b *bytes.Buffer, r rows) {
+	other, on := "other ", ""
+	if len(r.shown) == 0 {
+		other = ""
+	}
+	clusters := map[string]bool{}
+	for _, bd := range r.well {
+		clusters[bd.Cluster] = true
+	}
+	if len(clusters) > 1 {
+		on = " on " + plural(len(clusters), "cluster")
+	}
+	reported := ", as Fleet reports"
+	if slices.ContainsFunc(r.well, func(bd report.BundleDeployment) bool { return bd.Reported == nil }) {
+		reported = ""
+	}
+	t.wrapped(b, "", fmt.Sprintf("Ready%s: %s%s (--all shows them).", reported, plural(len(r.well), other+"bundle deployment"), on))
+}

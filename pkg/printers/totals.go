@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// totals shows the numbers of a report: of objects by state, of findings by code, and of what could not be read.
+func (t text) totals(b *bytes.Buffer, a *report.Audit) error {
+	if n := len(a.Gaps); n > 0 {
+		for _, line := range t.lines(fmt.Sprintf("Not read: %d (an audit without --summary lists what could not be read).", n), 0, 0) {
+			fmt.Fprintln(b, t.colour(yellow, line))
+		}
+		fmt.Fprintln(b)
+	}
+	all := report.BundleDeployment{Name: "objects", Counts: a.Summary.Counts, State: report.Ready}
+	if all.Counts.Desired > 0 {
+		objects := t.grid([]column{{header: "TOTAL"}})
+		row := []string{all.Name}
+		for _, c := range columns {
+			if c.count || c.header == "READY" {
+				objects.columns = append(objects.columns, c)
+				row = append(row, c.cell(t, &all))
+			}
+		}
+		objects.rows = [][]string{row}
+		objects.fit()
+		if err := objects.write(b); err != nil {
+			return err
+		}
+	}
+	if codes := t.codes(a.Findings); len(codes.rows) > 0 {
+		if err := codes.write(b); err != nil {
+			return err
+		}
+	}
+	t.summary(b, a)
+	return nil
+}
+
+// codes is the table of the findings by code, the most severe ones first.
+func (t text) codes(findings []report.Finding) grid {
+	of := map[string][]report.Finding{}
+	var order []report.Finding // the first one of each code
+	for _, f := range findings {
+		if len(of[f.Code]) == 0 {
+			order = append(order, f)
+		}
+		of[f.Code] = append(of[f.Code], f)
+	}
+	slices.SortStableFunc(order, func(x, y report.Finding) int { return cmp.Compare(rank[x.Severity], rank[y.Severity]) })
+	g := t.grid([]column{{header: "CODE"}, {header: "SEVERITY"}, {header: "FINDINGS", right: true}, {header: "MEANING"}})
+	for _, f := range order {
+		g.rows = append(g.rows, []string{printable(f.Code), t.colour(severityColours[f.Severity], string(f.Severity)), strconv.Itoa(len(of[f.Code])), ""})
+	}
+	left := t.columns() - g.span() + span("MEANING")
+	for i, f := range order {
+		g.rows[i][3] = printable(f.Title)
+		if !t.wide {
+			g.rows[i][3] = cut(g.rows[i][3], left)
+		}
+	}
+	return g
+}
+
+// cut shortens a text to n columns. It keeps the beginning.
+func cut(s string, n int) string {
+	if span(s) <= n {
+		return s
+	}
+	name := []rune(s)
+	for len(name) > 0 && span(string(name))+1 > n {
+		name = name[:len(name)-1]
+	}
+	return strings.TrimRight(string(name), " ") + "…"
+}
+
+// write writes the table and an empty line.
+func (g *grid) write(b *bytes.Buffer) error {
+	lines, err := g.lines()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "%s\n\n", strings.Join(lines, "\n"))
+	return nil
+}
