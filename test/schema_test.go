@@ -33,6 +33,8 @@ var schemas = map[string]string{
 	"ImpactReport":    "impact-report.schema.json",
 	"Explanation":     "explanation.schema.json",
 	"VersionReport":   "version-report.schema.json",
+
+	"ComparisonReport": "comparison-report.schema.json",
 }
 
 // schema compiles the schema of a kind. A strict schema refuses fields that it does not list.
@@ -133,6 +135,8 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 		{args: "version --client", status: exit.OK},
 		{args: "version --snapshot testdata/sick", status: exit.OK},
 		{args: "explain fd101 NotReady", status: exit.OK},
+		{args: "compare testdata/clean testdata/sick", status: exit.Found},
+		{args: "compare testdata/sick --as-version 0.11", status: exit.Found},
 		{args: "preflight --snapshot -", in: "testdata/preflights/install.yaml", status: exit.Found},
 		{args: "preflight --snapshot -", in: "testdata/preflights/upgrade.yaml", status: exit.Found},
 		{args: "preflight --snapshot -", in: "testdata/preflights/refused.yaml", status: exit.Found},

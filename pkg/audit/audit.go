@@ -19,7 +19,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -52,6 +51,8 @@ type Options struct {
 	Clusters func(*state.Fleet) ([]Cluster, []source.Gap)
 	// Pause waits before values Secrets that seem to be missing or different, and numbers that seem to be wrong, are read again; nil is collect.Pause.
 	Pause func(context.Context) error
+	// AsVersion is the version of Fleet for which the data is evaluated; empty for the versions that run.
+	AsVersion string
 	// AllManifests also reads the manifests of the newest revisions, which an uninstall uses.
 	AllManifests bool
 	// Progress receives the progress of the audit; nil if it is not needed. It is called from several goroutines.
@@ -102,14 +103,6 @@ func (a *Audit) Input() *check.Input {
 		in.ClusterCommands[a.Desired.Clusters[i]] = c.Commands
 	}
 	return in
-}
-
-// Report returns the report of the audit, with secrets hidden.
-func (a *Audit) Report() *report.Audit { return a.Unmerged().Merged() }
-
-// Unmerged returns the report with a finding for each cluster, with secrets hidden.
-func (a *Audit) Unmerged() *report.Audit {
-	return report.NewAudit(a.Result, a.Findings, a.options.Version).Redacted(a.Secrets)
 }
 
 // Run audits a source.
@@ -170,6 +163,7 @@ type reading struct {
 	input    resolve.Input
 	desired  *resolve.DesiredState
 	gaps     []source.Gap
+	notes    []string
 }
 
 // read reads Fleet's objects and the state of the clusters.
@@ -203,6 +197,7 @@ func (r *reading) readState(ctx context.Context) error {
 	if err := r.readClusters(ctx, r.input.Fleet); err != nil {
 		return err
 	}
+	r.notes = r.asVersion()
 	r.resolve()
 	r.dropRepeated()
 	r.dropReadGaps()
@@ -411,7 +406,7 @@ func (r *reading) evaluate(ctx context.Context, b *background) (*evaluate.Result
 		return nil, err
 	}
 	out := &evaluate.Result{Desired: r.desired, Scope: o.Scope, Whole: o.Scope.Whole() && o.Files == nil, StatusOnly: o.StatusOnly,
-		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Description, Gaps: r.gaps, Notes: slices.Clone(r.Description.Notes)}
+		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Description, Gaps: r.gaps, Notes: slices.Concat(r.Description.Notes, r.notes)}
 	for i, c := range r.desired.Clusters {
 		out.Notes = append(out.Notes, c.Notes...)
 		if i > 0 {

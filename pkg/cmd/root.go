@@ -26,6 +26,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/agents"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/explain"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/impact"
@@ -151,6 +152,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 		adopt.NewCommand(env),
 		agents.NewCommand(env),
 		audit.NewCommand(env),
+		compare.NewCommand(env),
 		explain.NewCommand(env),
 		impact.NewCommand(env),
 		owner.NewCommand(env),

@@ -16,11 +16,6 @@ import (
 // ErrNoReport is returned for a document that is not the report of an audit.
 var ErrNoReport = errors.New("not the report of an audit")
 
-// IsReport reports whether a document says that it is one of this program. head is the beginning of its content.
-func IsReport(head []byte) bool {
-	return bytes.Contains(head, []byte(report.APIVersion)) && bytes.Contains(head, []byte("Report"))
-}
-
 // Decode reads the report of an audit in JSON or YAML. Its errors name the document, and quote no value of it.
 func Decode(name string, content []byte) (*report.Audit, error) {
 	if trimmed := bytes.TrimSpace(content); len(trimmed) > 0 && trimmed[0] != '{' {

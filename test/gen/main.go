@@ -38,6 +38,7 @@ func main() {
 	}
 	for name, content := range map[string]func() ([]byte, error){
 		"findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"), "agents.md": agentsPage, "targets.md": verb("targets", example), "impact.md": verb("impact", impactExample),
+		"compare.md": verb("compare", compareExample), "comparison-report.schema.json": schema(&report.Comparison{}, report.KindComparison),
 		"adopt.md": verb("adopt", truthTable), "preflight.md": verb("preflight", rules),
 		"webhook-commands.md": webhookVerbs, "explain.md": verb("explain"), "version.md": verb("version"), "version-report.schema.json": schema(&report.Version{}, report.KindVersion),
 		"explanation.schema.json": schema(&report.Explanation{}, report.KindExplanation),
@@ -83,6 +84,41 @@ func impactExample(b *bytes.Buffer) {
 	}
 	fmt.Fprintf(b, "\n## An example\n\nThe third cluster is not read, so the exit status is %d.\n\n```\n$ %s\n%s```\n", exit.Failed, strings.Join(args, " "), out)
 }
+
+// compareExample compares two captures of one cluster.
+func compareExample(b *bytes.Buffer) {
+	streams, _, out, _ := genericiooptions.NewTestIOStreams()
+	args := []string{"kubectl-fleetdoctor", "compare", "test/testdata/clean", "test/testdata/sick"}
+	if status := cmd.Main(context.Background(), args, environment.Environment{Streams: streams}); status != exit.Found {
+		fmt.Fprintf(os.Stderr, "gen: %v: exit status %d\n", args, status)
+		os.Exit(1)
+	}
+	fmt.Fprintf(b, "\n## An example\n\n```\n$ %s\n%s```\n", strings.Join(args, " "), out)
+	b.WriteString(comparedHow)
+}
+
+const comparedHow = `
+## What is better, and what is worse
+
+| change | effect |
+|---|---|
+| an error or a warning appears, or becomes more severe | worse |
+| an error or a warning disappears, or becomes less severe | better |
+| more objects of a bundle deployment are not ready, or its state is not Ready any more | worse |
+| fewer objects are not ready, or its state becomes Ready | better |
+| an object is not Ready any more, or is orphaned | worse |
+| an object becomes Ready, or is not orphaned any more | better |
+| any other change of a state, an informational finding, and a bundle deployment that was removed or that is new and ready | changed |
+| one of the audits could not read it: its state is Unknown, or what the finding is about was not read | not known |
+
+If one of the audits has a gap that the other one does not have, a finding that only one of them has is known only if its object was evaluated on both sides.
+Findings are the same if they have the same ` + "`id`" + `; it is computed for reports without one. A finding that is ignored on one side does not count. A report that was made with ` + "`--baseline`" + ` cannot be compared.
+
+## Another version of Fleet
+
+Rules of Fleet that depend on its version are those of the given version: which clusters a target selects, what a restart of the controller imports, which releases the agent removes, and known bugs in numbers ([fleet-behavior.md](fleet-behavior.md)). 0.13 means 0.13.0.
+` + "`audit --as-version`" + ` prints the report of that version, and a note lists the results that differ.
+`
 
 // verb returns the help of a verb with its own flags, the names of the flags that it shares with kubectl, and more
 // sections.

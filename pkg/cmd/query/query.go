@@ -96,5 +96,10 @@ func Show[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, 
 	if err != nil {
 		return result, err
 	}
-	return result, o.printer.Print(ctx, o.Streams.Out, document(result, o.Document))
+	return result, o.Print(ctx, document(result, o.Document))
+}
+
+// Print prints a document to standard output, in the format of the flags.
+func (o *Options) Print(ctx context.Context, d printers.Document) error {
+	return o.printer.Print(ctx, o.Streams.Out, d)
 }

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package compare is the verb compare.
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/comparison"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+const long = `Show what got better and what got worse between two audits of a cluster: findings that are new or
+fixed, and bundle deployments and objects whose state changed.
+
+BEFORE and AFTER are snapshots, as for audit --snapshot, or reports of audit -o json or -o yaml.
+Without AFTER, BEFORE is compared with the current cluster.
+
+What only one of the audits could read is not known: it is never better and never worse. Of the
+bundle deployments without a result on both sides, the status that Fleet reports is compared.
+
+--as-version compares a snapshot with itself: it shows which results would differ if the
+controller and the agents of Fleet had that version. The status in the snapshot remains that of
+the version that wrote it.
+
+-o name prints the bundle deployments that got worse as arguments of kubectl, one per line.
+
+Exit status: 0 nothing got worse, 1 something got worse, 2 wrong usage, 3 the audits cannot be
+compared (another scope, another cluster), or it is not known whether something got worse,
+because it could not be read.`
+
+const examples = `  # what changed since a snapshot
+  %[1]s compare before.tgz
+
+  # two snapshots
+  %[1]s compare before.tgz after.tgz
+
+  # a report of last night, and one workspace of the current cluster
+  %[1]s audit -n fleet-default -o json > last-night.json
+  %[1]s compare last-night.json -n fleet-default
+
+  # which results differ with Fleet 0.13
+  %[1]s compare --as-version 0.13 dump.tgz`
+
+// NewCommand returns the verb.
+func NewCommand(env verb.Environment) *cobra.Command {
+	o := &options{Options: query.New(env)}
+	c := &cobra.Command{Use: "compare BEFORE [AFTER]", Short: "Show what got better and worse between two audits", Long: long, Example: examples}
+	o.Setup(c, o, "Workspace of the GitRepos, HelmOps and Bundles; without it, all workspaces")
+	c.Flags().Var(&o.asVersion, flags.AsVersionFlag, "Compare a snapshot with itself, evaluated for this version of Fleet")
+	return c
+}
+
+// options are what the verb runs with.
+type options struct {
+	*query.Options
+	asVersion     flags.FleetVersion
+	before, after string // after is empty for the current cluster
+}
+
+// Complete implements verb.Options.
+func (o *options) Complete(args []string) error {
+	switch len(args) {
+	case 1:
+		o.before = args[0]
+	case 2:
+		o.before, o.after = args[0], args[1]
+	default:
+		return errors.New("one or two arguments are required: snapshots or reports")
+	}
+	return o.Options.Complete()
+}
+
+// Validate implements verb.Options.
+func (o *options) Validate() error {
+	switch {
+	case o.asVersion.String() != "" && (o.after != "" || o.Captured()):
+		return errors.New("--" + flags.AsVersionFlag + " takes one snapshot: it is compared with itself")
+	case o.after != "" && o.Captured():
+		return errors.New("AFTER and --snapshot are mutually exclusive")
+	case o.before == "-" && o.after == "-":
+		return errors.New("standard input can only be read once")
+	}
+	return nil
+}
+
+// Run implements verb.Options.
+func (o *options) Run(ctx context.Context) error {
+	before, err := o.open(ctx, o.before)
+	if err != nil {
+		return err
+	}
+	result, err := o.compare(ctx, before)
+	if err != nil {
+		return o.explain(err)
+	}
+	if err := o.Print(ctx, printers.Comparison(result, o.Document)); err != nil {
+		return err
+	}
+	return status(result)
+}
+
+// compare reads the other side and compares.
+func (o *options) compare(ctx context.Context, before *side) (*report.Comparison, error) {
+	if v := o.asVersion.String(); v != "" {
+		return o.versions(ctx, before, v)
+	}
+	first, err := o.audit(ctx, before, "")
+	if err != nil {
+		return nil, err
+	}
+	before.source = nil // release the snapshot
+	after := &side{}
+	if o.after != "" {
+		after, err = o.open(ctx, o.after)
+	}
+	if err != nil {
+		return nil, err
+	}
+	second, err := o.audit(ctx, after, "")
+	if err != nil {
+		return nil, err
+	}
+	if before.uid != "" && after.uid != "" && before.uid != after.uid {
+		return nil, fmt.Errorf("%w: they are of different clusters: the Namespace kube-system has another uid", comparison.ErrNotComparable)
+	}
+	if err := comparison.Comparable(first, second); err != nil {
+		return nil, err
+	}
+	return comparison.Compare(first, second, o.Version), nil
+}
+
+// versions compares a snapshot with itself under another version of Fleet.
+func (o *options) versions(ctx context.Context, of *side, version string) (*report.Comparison, error) {
+	if of.report != nil {
+		return nil, exit.UsageError(fmt.Errorf("--%s requires a snapshot, and %s is a report: the objects that were evaluated are not in it", flags.AsVersionFlag, o.before))
+	}
+	first, err := o.audit(ctx, of, "")
+	if err != nil {
+		return nil, err
+	}
+	second, err := o.audit(ctx, of, version)
+	if err != nil {
+		return nil, err
+	}
+	out := comparison.Compare(first, second, o.Version)
+	out.After.AsVersion = version
+	out.After.Source.FleetVersions = first.Source.FleetVersions
+	return out, nil
+}
+
+// explain adds the next step to an error.
+func (o *options) explain(err error) error {
+	if errors.Is(err, comparison.ErrNotComparable) {
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: "Make both audits of one cluster, with the same arguments."}
+	}
+	return o.Explain(err)
+}
+
+// status returns the error with the exit status of a comparison.
+func status(c *report.Comparison) error {
+	s := c.Summary
+	switch {
+	case s.BundleDeployments.Worse+s.Findings.Worse+s.Resources.Worse > 0:
+		return &exit.Error{Status: exit.Found, Shown: true}
+	case !s.Complete:
+		return &exit.Error{Status: exit.Failed, Err: errors.New("it is not known whether something got worse: one of the audits could not read everything"),
+			Hint: "The section NOT KNOWN lists what that is about."}
+	}
+	return nil
+}
+
+// progress shows what is being read.
+func (o *options) progress(doing string) *input.Reading {
+	r := &input.Reading{Progress: o.StartProgress()}
+	r.Show(doing, 0)
+	return r
+}

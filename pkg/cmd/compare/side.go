@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/comparison"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+)
+
+// side is one of the two sides: a report, a snapshot, or neither for the current cluster.
+type side struct {
+	report *report.Audit
+	source source.Source
+	uid    string // of the Namespace kube-system, if it was read
+}
+
+// maxReport is the size of the largest report that is read, sniffed the number of bytes by which a report is recognized.
+const (
+	maxReport = 512 << 20
+	sniffed   = 4 << 10
+)
+
+// reportHead matches the beginning of a report in JSON or YAML.
+var reportHead = regexp.MustCompile(`^\s*\{?\s*"?apiVersion"?:\s*"?fleetdoctor\.io/`)
+
+// open opens an argument. A pipe can only be read once, so its beginning decides what it is.
+func (o *options) open(ctx context.Context, name string) (*side, error) {
+	in, stat := o.Streams.In, os.ModeNamedPipe
+	if name != "-" {
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("opening %s: %w", name, err), Hint: "Name a snapshot, or a report of audit -o json."}
+		}
+		stat = info.Mode()
+		if !stat.IsDir() {
+			f, err := os.Open(name)
+			if err != nil {
+				return nil, &exit.Error{Status: exit.Failed, Err: err}
+			}
+			defer func() { _ = f.Close() }() // it was only read
+			in = f
+		}
+	}
+	if !stat.IsDir() {
+		buffered := bufio.NewReaderSize(in, sniffed)
+		if head, _ := buffered.Peek(sniffed); reportHead.Match(head) { // the next read returns the error
+			return readReport(name, buffered)
+		}
+		in = buffered
+	}
+	defer o.progress("reading the snapshot " + name).Clear()
+	paths := []string{name}
+	if !stat.IsDir() && !stat.IsRegular() {
+		paths = []string{"-"}
+	}
+	s, err := snapshot.Open(ctx, paths, in)
+	if err != nil {
+		return nil, o.Explain(err)
+	}
+	return &side{source: s}, nil
+}
+
+func readReport(name string, in io.Reader) (*side, error) {
+	content, err := input.ReadLimited(name, in, maxReport)
+	if err != nil {
+		return nil, &exit.Error{Status: exit.Failed, Err: err}
+	}
+	a, err := comparison.Decode(name, content)
+	if err != nil {
+		return nil, &exit.Error{Status: exit.Failed, Err: err, Hint: "audit -o json > REPORT makes a report that can be compared."}
+	}
+	return &side{report: a}, nil
+}
+
+// audit returns the report of a side, evaluated for a version of Fleet; empty for those that run.
+func (o *options) audit(ctx context.Context, s *side, version string) (*report.Audit, error) {
+	if s.report != nil {
+		return s.report, nil
+	}
+	run := func(src source.Source, in *input.Reading) (*report.Audit, error) {
+		found, err := engine.Run(ctx, src, engine.Options{Version: o.Version, Renderer: o.Renderer, Pause: o.Pause, Commands: o.Commands(), Progress: in.Report,
+			Scope: evaluate.Scope{Namespace: *o.Config.Namespace}, AsVersion: version})
+		if err != nil {
+			return nil, err
+		}
+		if s.uid, err = clusterUID(ctx, src); err != nil {
+			return nil, err
+		}
+		return found.Report(), nil
+	}
+	if s.source != nil {
+		in := o.progress("evaluating")
+		defer in.Clear()
+		return run(s.source, in)
+	}
+	var out *report.Audit
+	err := o.Read(ctx, func(in *input.Reading) (err error) {
+		out, err = run(in.Source, in)
+		return err
+	})
+	return out, err
+}
+
+// clusterUID returns the uid of the Namespace kube-system, which identifies a cluster; empty if it could not be read.
+func clusterUID(ctx context.Context, src source.Source) (uid string, err error) {
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), FieldSelector: "metadata.name=" + metav1.NamespaceSystem, MetadataOnly: true}
+	_, err = src.List(ctx, q, func(o source.Object) error {
+		if m, err := o.ReadMeta(); err == nil {
+			uid = m.Metadata.UID
+		}
+		return nil
+	})
+	return uid, err
+}

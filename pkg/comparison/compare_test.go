@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package comparison
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// audit returns a report from lines: "gap WHAT", "CODE SEVERITY OBJECT" for a finding about an object of the bundle deployment, or without one for an
+// OBJECT with the kind Cluster, "reported STATE READY/DESIRED" for a bundle deployment without a result, and "OBJECT STATE" for its objects.
+func audit(lines ...string) *report.Audit {
+	a := &report.Audit{APIVersion: report.APIVersion, Kind: report.Kind, Source: report.Source{Path: "a.tgz"}}
+	bd := report.BundleDeployment{Namespace: "c", Name: "web", Cluster: "fleet/one", Bundle: "fleet/web", State: report.Ready}
+	present := false
+	for _, line := range lines {
+		w := strings.Fields(line)
+		switch {
+		case w[0] == "gap":
+			a.Gaps = append(a.Gaps, report.Gap{What: line, Reason: "Forbidden"})
+		case w[0] == "reported":
+			r := &report.Reported{State: w[1], Ready: new(int), DesiredReady: new(int)}
+			if _, err := fmt.Sscanf(w[2], "%d/%d", r.Ready, r.DesiredReady); err != nil {
+				r.Ready, r.DesiredReady = nil, nil
+			}
+			bd.State, bd.Reason, bd.Reported, present = report.Unknown, "ClusterNotRead", r, true
+		case len(w) == 3:
+			f := report.Finding{Code: w[0], Severity: report.Severity(w[1]), Object: ref(w[2]), Message: "m", Cluster: "fleet/one"}
+			if f.Object.Kind != "Cluster" {
+				f.BundleDeployment, f.Bundle = "c/web", "fleet/web"
+			}
+			a.Findings = append(a.Findings, f)
+		default:
+			present = true
+			if w[0] != "-" {
+				add(&bd, ref(w[0]), report.State(w[1]))
+			} else {
+				bd.State = report.State(w[1])
+			}
+		}
+	}
+	if present {
+		a.BundleDeployments = append(a.BundleDeployments, bd)
+	}
+	return a
+}
+
+func ref(name string) object.Ref {
+	if name == "Cluster" {
+		return object.Ref{APIVersion: "fleet.cattle.io/v1alpha1", Kind: name, Namespace: "fleet", Name: "one"}
+	}
+	return object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: name}
+}
+
+func add(bd *report.BundleDeployment, r object.Ref, s report.State) {
+	c := &bd.Counts
+	bd.Resources = append(bd.Resources, report.Resource{Ref: r, State: s})
+	n := map[report.State]*int{report.Ready: &c.Ready, report.Missing: &c.Missing, report.Modified: &c.Modified, report.Unknown: &c.Unknown, report.Orphaned: &c.Orphaned,
+		report.Unowned: &c.Unowned}[s]
+	*n++
+	if s != report.Orphaned {
+		c.Desired++
+	}
+	if s != report.Ready {
+		bd.State = report.Modified
+	}
+}
+
+func TestCompare(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before, after []string
+		want          string // EFFECT WHAT, sorted as in the document; "?" if it is not complete
+	}{
+		"nothing":        {[]string{"a Ready", "b Missing"}, []string{"a Ready", "b Missing"}, ""},
+		"worse":          {[]string{"a Ready", "b Ready"}, []string{"a Ready", "b Missing", "FD101 error b"}, "Worse deployment; Worse FD101 b; Worse b"},
+		"better":         {[]string{"a Ready", "b Missing", "FD101 error b"}, []string{"a Ready", "b Ready"}, "Better deployment; Better FD101 b; Better b"},
+		"neither":        {[]string{"a Ready", "b Missing"}, []string{"a Ready", "b Unowned"}, "Changed deployment; Changed b"},
+		"one each way":   {[]string{"a Ready", "b Missing"}, []string{"a Missing", "b Ready"}, "Worse a; Better b"},
+		"an orphan":      {[]string{"a Ready"}, []string{"a Ready", "b Orphaned"}, "Worse deployment; Worse b"},
+		"no orphan":      {[]string{"a Ready", "b Orphaned"}, []string{"a Ready"}, "Better deployment; Better b"},
+		"a ready object": {[]string{"a Ready"}, []string{"a Ready", "b Ready"}, "Changed deployment"},
+		"a bad object":   {[]string{"a Ready"}, []string{"a Ready", "b Missing"}, "Worse deployment; Worse b"},
+		"not desired":    {[]string{"a Ready", "b Missing"}, []string{"a Ready"}, "Better deployment; Changed b"},
+		"only the state": {[]string{"a Ready"}, []string{"a Ready", "- ErrApplied"}, "Worse deployment"},
+		"its end":        {[]string{"a Ready", "- ErrApplied"}, []string{"a Ready"}, "Better deployment"},
+
+		"unread after":               {[]string{"a Ready", "b Ready"}, []string{"a Ready", "b Unknown"}, "Unknown deployment; Unknown b; ?"},
+		"unread before, ready":       {[]string{"a Ready", "b Unknown"}, []string{"a Ready", "b Ready"}, "Unknown deployment; Unknown b"},
+		"unread before, missing":     {[]string{"a Ready", "b Unknown"}, []string{"a Ready", "b Missing", "FD101 error b"}, "Unknown deployment; Unknown FD101 b; Unknown b; ?"},
+		"missing, then unread":       {[]string{"a Ready", "b Missing", "FD101 error b"}, []string{"a Ready", "b Unknown"}, "Unknown deployment; Unknown FD101 b; Unknown b; ?"},
+		"unread, another is missing": {[]string{"a Ready", "b Unknown"}, []string{"a Missing", "b Unknown", "FD101 error a"}, "Unknown deployment; Worse FD101 a; Worse a; ?"},
+		"unread, two are missing":    {[]string{"a Ready", "b Unknown", "c Ready"}, []string{"a Missing", "b Unknown", "c Missing"}, "Worse deployment; Worse a; Worse c"},
+		"no result after":            {[]string{"a Ready"}, []string{"reported Ready 1/1"}, "Unknown deployment; ?"},
+		"no result before":           {[]string{"reported Ready 1/1"}, []string{"a Ready"}, "Unknown deployment"},
+		"no result, then missing":    {[]string{"reported Ready 1/1"}, []string{"a Missing", "FD101 error a"}, "Unknown deployment; Unknown FD101 a; ?"},
+		"both are unread":            {[]string{"a Unknown", "b Ready"}, []string{"a Unknown", "b Ready"}, ""},
+
+		"reported alike":      {[]string{"reported Ready 1/1"}, []string{"reported Ready 1/1"}, ""},
+		"reported worse":      {[]string{"reported Ready 1/1"}, []string{"reported NotReady 0/1"}, "Worse deployment"},
+		"reported better":     {[]string{"reported NotReady 0/2"}, []string{"reported NotReady 1/2"}, "Better deployment"},
+		"reported other":      {[]string{"reported NotReady x"}, []string{"reported ErrApplied x"}, "Changed deployment"},
+		"a status, then not":  {[]string{"reported ErrApplied 0/1", "FD604 error web"}, []string{"reported Ready 1/1"}, "Better deployment; Better FD604 web"},
+		"a finding, no gap":   {[]string{"a Ready", "FD205 warning Cluster"}, []string{"a Ready"}, "Better FD205 one"},
+		"a finding, a gap":    {[]string{"a Ready", "FD205 warning Cluster"}, []string{"a Ready", "gap x"}, "Unknown FD205 one; Unknown gap x; ?"},
+		"a new one, old gap":  {[]string{"a Ready", "gap x"}, []string{"a Ready", "FD205 warning Cluster"}, "Unknown FD205 one; Changed gap x; ?"},
+		"the same gap":        {[]string{"a Ready", "gap in a.tgz", "FD205 warning Cluster"}, []string{"a Ready", "gap in a.tgz"}, "Better FD205 one"},
+		"severity":            {[]string{"a Ready", "FD205 warning Cluster"}, []string{"a Ready", "FD205 error Cluster"}, "Worse FD205 one"},
+		"information":         {[]string{"a Ready"}, []string{"a Ready", "FD109 info a"}, "Changed FD109 a"},
+		"a new deployment":    {nil, []string{"a Ready"}, "Changed deployment"},
+		"new and not ready":   {nil, []string{"a Missing"}, "Worse deployment"},
+		"new, but a gap":      {[]string{"gap x"}, []string{"a Missing"}, "Unknown deployment; Changed gap x; ?"},
+		"removed":             {[]string{"a Missing", "FD101 error a"}, nil, "Changed deployment; Better FD101 a"},
+		"removed, but a gap":  {[]string{"a Missing", "FD101 error a"}, []string{"gap x"}, "Unknown deployment; Unknown FD101 a; Unknown gap x; ?"},
+		"an object, of a gap": {[]string{"a Ready", "b Missing", "FD101 error b"}, []string{"a Ready", "b Ready", "gap x"}, "Better deployment; Better FD101 b; Better b; Unknown gap x; ?"},
+	} {
+		got := Compare(audit(tc.before...), audit(tc.after...), "")
+		if s := changes(got); s != tc.want {
+			t.Errorf("%s: %s, want %s", name, s, tc.want)
+		}
+	}
+}
+
+// changes lists the changes, and checks the summary.
+func changes(c *report.Comparison) string {
+	var out []string
+	var sum report.ComparisonSummary
+	for _, x := range c.BundleDeployments {
+		out = append(out, string(x.Effect)+" deployment")
+		sum.BundleDeployments.Add(x.Effect)
+	}
+	for _, x := range c.Findings {
+		out = append(out, fmt.Sprintf("%s %s %s", x.Effect, x.Code, x.Object.Name))
+		sum.Findings.Add(x.Effect)
+	}
+	for _, x := range c.Resources {
+		out = append(out, fmt.Sprintf("%s %s", x.Effect, x.Name))
+		sum.Resources.Add(x.Effect)
+	}
+	for _, x := range c.Gaps {
+		out = append(out, fmt.Sprintf("%s %s", x.Effect, x.What))
+		sum.Gaps.Add(x.Effect)
+	}
+	if !c.Summary.Complete {
+		out = append(out, "?")
+	}
+	sum.Complete, sum.FromStatus = c.Summary.Complete, c.Summary.FromStatus
+	if diff := cmp.Diff(sum, c.Summary); diff != "" {
+		out = append(out, diff)
+	}
+	return strings.Join(out, "; ")
+}
+
+// TestGapsOfSnapshots checks that gaps are the same if only the path of the snapshot differs.
+func TestGapsOfSnapshots(t *testing.T) {
+	before, after := audit("a Ready", "gap a.tgz line 3"), audit("a Ready", "gap b.tgz line 3")
+	after.Source.Path = "b.tgz"
+	if got := changes(Compare(before, after, "")); got != "" {
+		t.Error(got)
+	}
+}
+
+// TestIgnored checks that a finding that is ignored on one side is not fixed, and not new.
+func TestIgnored(t *testing.T) {
+	with, without := audit("a Ready", "FD205 warning Cluster"), audit("a Ready")
+	without.Ignored = []report.Ignored{{ID: Occurrences(with)[0].ID}}
+	for _, c := range []*report.Comparison{Compare(with, without, ""), Compare(without, with, "")} {
+		if got := changes(c); got != "" {
+			t.Error(got)
+		}
+	}
+}
+
+func TestComparable(t *testing.T) {
+	scoped := audit("a Ready")
+	scoped.Scope.Targets = []string{"bundle/web"}
+	n := 0
+	partial := audit("a Ready")
+	partial.Summary.Baseline = &n
+	other := audit("a Ready")
+	other.BundleDeployments[0].Name = "other"
+	otherOfCluster, ofCluster := *other, *audit("a Ready")
+	otherOfCluster.Clusters, ofCluster.Clusters = []report.Aggregate{{Name: "one"}}, []report.Aggregate{{Name: "one"}}
+	for name, tc := range map[string]struct {
+		x, y *report.Audit
+		ok   bool
+	}{
+		"alike":             {audit("a Ready"), audit("b Ready"), true},
+		"another scope":     {audit("a Ready"), scoped, false},
+		"a baseline":        {audit("a Ready"), partial, false},
+		"nothing in common": {audit("a Ready"), other, false},
+		"a Cluster":         {&ofCluster, &otherOfCluster, true},
+		"unread":            {audit("a Ready", "gap x"), other, true},
+		"nothing deployed":  {audit(), audit("a Ready"), true},
+	} {
+		for _, err := range []error{Comparable(tc.x, tc.y), Comparable(tc.y, tc.x)} {
+			if (err == nil) != tc.ok || err != nil && !errors.Is(err, ErrNotComparable) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}

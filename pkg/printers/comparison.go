@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// Comparison lays out a comparison of two audits. Its names are the bundle deployments that got worse.
+func Comparison(c *report.Comparison, o Options) Document {
+	return Document{o, c, c.Findings, func(t text, b *bytes.Buffer) error { t.comparison(b, c); return nil }, func(b *bytes.Buffer) {
+		for _, bd := range c.BundleDeployments {
+			if bd.Effect == report.Worse {
+				printName(b, bd.Namespace, bundleDeployment, bd.Name)
+			}
+		}
+	}}
+}
+
+// effects are the sections of the table, in its order.
+var effects = []struct {
+	effect              report.Effect
+	title, word, colour string
+}{
+	{report.Worse, "WORSE", "worse", red},
+	{report.EffectUnknown, "NOT KNOWN", "not known", yellow},
+	{report.Better, "BETTER", "better", green},
+	{report.Changed, "CHANGED", "changed", faint},
+}
+
+func (t text) comparison(b *bytes.Buffer, c *report.Comparison) {
+	for i, side := range []report.Compared{c.Before, c.After} {
+		var head bytes.Buffer
+		t.head(&head, []string{"Before: ", "After:  "}[i], side.Source, side.TakenAt)
+		b.WriteString(strings.TrimSuffix(head.String(), "\n"))
+		if side.AsVersion != "" {
+			fmt.Fprintln(b, "        "+t.faint(printable("evaluated for Fleet "+side.AsVersion)))
+		}
+	}
+	b.WriteByte('\n')
+	t.notRead(b, nil, c.Notes)
+	for _, e := range effects {
+		var lines []string
+		for _, bd := range c.BundleDeployments {
+			if bd.Effect == e.effect {
+				lines = append(lines, deploymentChange(&bd))
+			}
+		}
+		told := map[object.Ref]bool{}
+		for _, f := range c.Findings {
+			if f.Effect == e.effect {
+				told[f.Object] = true
+				lines = append(lines, findingChange(&f))
+			}
+		}
+		for _, r := range c.Resources {
+			if r.Effect == e.effect && (t.wide || !told[r.Ref]) { // the finding about an object tells its state
+				lines = append(lines, resourceChange(&r))
+			}
+		}
+		for _, g := range c.Gaps {
+			if g.Effect == e.effect {
+				lines = append(lines, gapChange(&g))
+			}
+		}
+		t.section(b, e.title, lines)
+	}
+	t.changes(b, c)
+}
+
+func (t text) section(b *bytes.Buffer, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintln(b, t.bold(title))
+	shown := limited(t, lines)
+	for _, line := range shown {
+		fmt.Fprintln(b, "  "+strings.Join(t.lines(line, 2, 4), "\n    "))
+	}
+	t.more(b, "  ", len(lines)-len(shown), "")
+	b.WriteByte('\n')
+}
+
+func deploymentChange(bd *report.BundleDeploymentChange) string {
+	name := bd.Name
+	if bd.Cluster != "" {
+		name += " on cluster " + bd.Cluster
+	}
+	switch {
+	case bd.Before == nil:
+		return fmt.Sprintf("bundle deployment %s is new: %s", name, deploymentState(bd.After))
+	case bd.After == nil:
+		return fmt.Sprintf("bundle deployment %s is gone: it was %s", name, deploymentState(bd.Before))
+	}
+	return fmt.Sprintf("bundle deployment %s: %s → %s", name, deploymentState(bd.Before), deploymentState(bd.After))
+}
+
+// deploymentState is the state with the ready fraction. Without a result, it is what Fleet reports.
+func deploymentState(s *report.DeploymentState) string {
+	c, r := s.Counts, s.Reported
+	switch {
+	case s.Reason == "" && s.State != report.Unknown && c.Unknown < max(c.Desired, 1):
+		return fmt.Sprintf("%s %d/%d", s.State, c.Ready, c.Desired)
+	case r == nil || r.State == "":
+		return strings.TrimSuffix(fmt.Sprintf("no result (%s)", s.Reason), " ()")
+	case r.Ready == nil || r.DesiredReady == nil:
+		return fmt.Sprintf("no result, Fleet reports %s", r.State)
+	}
+	return fmt.Sprintf("no result, Fleet reports %s %d/%d", r.State, *r.Ready, *r.DesiredReady)
+}
+
+func findingChange(f *report.FindingChange) string {
+	s := fmt.Sprintf("%s %s %s", cmp.Or(f.After, f.Before), f.Code, f.Message)
+	switch {
+	case f.After == "" && f.Effect == report.EffectUnknown:
+		return s + " (it was reported before; what it is about could not be read after)"
+	case f.After == "":
+		return fmt.Sprintf("no longer reported: %s %s", f.Code, f.Message)
+	case f.Before == "" && f.Effect == report.EffectUnknown:
+		return s + " (what it is about could not be read before)"
+	case f.Before != "":
+		return s + fmt.Sprintf(" (it was %s before)", f.Before)
+	}
+	return s
+}
+
+func resourceChange(r *report.ResourceChange) string {
+	state := func(s *report.ResourceState) string {
+		switch {
+		case s == nil:
+			return "not desired"
+		case s.Reason != "":
+			return fmt.Sprintf("%s (%s)", s.State, s.Reason)
+		}
+		return string(s.State)
+	}
+	return fmt.Sprintf("%s: %s → %s", r.Key(), state(r.Before), state(r.After))
+}
+
+func gapChange(g *report.GapChange) string {
+	what := g.What
+	if g.Cluster != "" {
+		what = "cluster " + g.Cluster + ": " + what
+	}
+	if g.Effect == report.Changed {
+		return what + ": it could not be read before (" + g.Why() + ")"
+	}
+	return what + ": it could not be read after (" + g.Why() + ")"
+}
+
+// changes is the last line: the number of changes of each kind.
+func (t text) changes(b *bytes.Buffer, c *report.Comparison) {
+	s := c.Summary
+	var words []string
+	for _, e := range effects {
+		var counts []string
+		for _, n := range []struct {
+			c    report.ChangeCounts
+			noun string
+		}{{s.BundleDeployments, "bundle deployment"}, {s.Findings, "finding"}, {s.Resources, "object"}, {s.Gaps, "gap"}} {
+			if k := map[report.Effect]int{report.Worse: n.c.Worse, report.Better: n.c.Better, report.Changed: n.c.Changed, report.EffectUnknown: n.c.Unknown}[e.effect]; k > 0 {
+				counts = append(counts, plural(k, n.noun))
+			}
+		}
+		if len(counts) > 0 {
+			words = append(words, t.colour(e.colour, sentence(e.word)+": "+strings.Join(counts, ", ")+"."))
+		}
+	}
+	switch {
+	case len(words) > 0:
+	case s.FromStatus+c.Before.Gaps+c.After.Gaps > 0:
+		words = append(words, t.colour(yellow, "No change in what could be read."))
+	default:
+		words = append(words, t.colour(green, "No change."))
+	}
+	if s.FromStatus > 0 {
+		words = append(words, fmt.Sprintf("Only the status that Fleet reports was compared for %s.", plural(s.FromStatus, "bundle deployment")))
+	}
+	for _, line := range t.filled(words, 0, 0) {
+		fmt.Fprintln(b, line)
+	}
+}
