@@ -99,6 +99,7 @@ type auditFlags struct {
 	requireComplete bool
 	statusOnly      bool
 	printRBAC       bool
+	asVersion       flags.FleetVersion
 	suppression
 	failOn      *flags.Enum
 	serverCheck *flags.Enum
@@ -150,5 +151,6 @@ func (f *auditFlags) addFlags(c *cobra.Command) {
 	fs.BoolVar(&f.statusOnly, statusOnlyFlag, false, "Check only the status that Fleet reports; read no release record and no live object")
 	f.serverCheck.AddTo(c, serverCheckFlag, "Confirm differences with a server-side dry run, which calls admission webhooks: where permitted (auto), for every object (always), or never")
 	f.suppression.addFlags(fs)
+	fs.Var(&f.asVersion, flags.AsVersionFlag, "Evaluate as if the controller and the agents of Fleet had this version, such as 0.13; a note lists the results that differ")
 	fs.BoolVar(&f.printRBAC, "print-rbac", false, "Print the smallest ClusterRole that may read what an audit of this source reads, and exit")
 }

@@ -37,6 +37,7 @@ func (o *options) Complete(args []string) error {
 		return err
 	}
 	o.auditOptions.Commands.Audit += o.clusters.Args()
+	o.auditOptions.AsVersion = o.asVersion.String()
 	o.auditOptions.ServerCheck, o.auditOptions.StatusOnly = collect.ServerCheck(o.serverCheck.String()), o.statusOnly
 	if o.selected, err = o.filter.ToFilter(); err != nil {
 		return err
@@ -84,18 +85,18 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.load(o.changed(ignoreFileFlag)); err != nil {
 		return err
 	}
-	var found *engine.Audit
+	var found, actual *engine.Audit
 	if err := o.Read(ctx, func(in *input.Reading) (err error) {
 		if in.Cluster != nil {
 			o.auditOptions.Server = in.Cluster
 		}
 		o.auditOptions.Progress, o.auditOptions.Clusters = in.Report, o.clusters.Clusters(in.Source)
-		found, err = engine.Run(ctx, in.Source, o.auditOptions)
+		found, actual, err = o.audit(ctx, in)
 		return err
 	}); err != nil {
 		return err
 	}
-	result := o.report(found).Filtered(o.selected)
+	result := o.report(found, actual).Filtered(o.selected)
 	if err := output.Sort(o.print, result.BundleDeployments); err != nil {
 		return err
 	}

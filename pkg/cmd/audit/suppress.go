@@ -93,9 +93,10 @@ func readIgnoreFile(name string, stated bool) ([]byte, error) {
 	return input.ReadLimited(name, f, maxIgnoreFile)
 }
 
-// report returns the report of an audit without the findings that are removed.
-func (o *options) report(found *engine.Audit) *report.Audit {
-	out := found.Unmerged()
+// report returns the report of an audit without the findings that are removed. actual is that of the versions of Fleet that run; nil if the report is
+// of them, too.
+func (o *options) report(found, actual *engine.Audit) *report.Audit {
+	out := o.noteDiffering(found.Unmerged(), actual)
 	if o.ignore != nil {
 		out = o.ignore.Apply(out, o.Now())
 	}
