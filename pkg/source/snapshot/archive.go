@@ -69,6 +69,8 @@ func (r *reader) tar(f *file, in io.Reader) error {
 		zeros += n
 		return n, err
 	}))
+	inner := innerLinks{read: map[string]bool{}, targets: map[string]string{}}
+	defer func() { inner.finish(r, f.arg) }()
 	for last := "its beginning"; ; {
 		h, err := tr.Next()
 		switch {
@@ -82,11 +84,18 @@ func (r *reader) tar(f *file, in io.Reader) error {
 			continue
 		}
 		last = shown(h.Name)
+		if h.Typeflag == tar.TypeSymlink && inner.add(h) {
+			if err := r.countFile(f.arg); err != nil {
+				return r.cut(f, f.name, err)
+			}
+			continue
+		}
 		e, err := r.entry(f, h.Name, h.FileInfo().Mode(), h.Typeflag == tar.TypeLink)
 		if err != nil {
 			return r.cut(f, f.name, err)
 		}
 		if e != nil {
+			inner.read[cleaned(h.Name)] = true
 			e.counted = f.counted
 			if err := r.read(e, tr); err != nil {
 				return err
@@ -103,8 +112,7 @@ func (r *reader) entry(f *file, name string, mode fs.FileMode, link bool) (*file
 	if err := r.countFile(f.arg); err != nil {
 		return nil, err
 	}
-	slashed := strings.ReplaceAll(name, `\`, "/")
-	clean := path.Clean(strings.TrimPrefix(slashed, "./"))
+	slashed, clean := strings.ReplaceAll(name, `\`, "/"), cleaned(name)
 	refused := -1
 	switch {
 	case link || mode&fs.ModeSymlink != 0:
@@ -128,7 +136,7 @@ func (r *reader) entry(f *file, name string, mode fs.FileMode, link bool) (*file
 		e.rel = f.rel + ": " + e.rel
 	}
 	if skipped.MatchString(e.file) {
-		f.arg.tallies[noObjects].add(e.rel)
+		f.arg.tallies[logs].add(e.rel)
 		return nil, nil
 	}
 	return e, nil

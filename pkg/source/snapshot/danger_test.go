@@ -86,6 +86,43 @@ func TestFolderOfLinksAndPipes(t *testing.T) {
 	}
 }
 
+// TestInnerLinks has links to files of the same archive or folder. They lose nothing. Others may.
+func TestInnerLinks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		links map[string]string
+		gaps  int
+	}{
+		"beside":             {map[string]string{"c/a.yaml": "a.json"}, 0},
+		"above":              {map[string]string{"c/d/a.yaml": "../a.json"}, 0},
+		"to nothing":         {map[string]string{"c/a.yaml": "b.json"}, 1},
+		"absolute":           {map[string]string{"c/a.yaml": "/c/a.json"}, 1},
+		"out of the archive": {map[string]string{"c/a.yaml": "../../x/c/a.json"}, 1},
+		"to a link":          {map[string]string{"c/a.yaml": "b.yaml", "c/b.yaml": "a.json"}, 1},
+		"to a folder":        {map[string]string{"c/e": "."}, 1},
+	} {
+		headers, files := []tar.Header{{Name: "c/a.json", Typeflag: tar.TypeReg}}, []entry{{"c/a.json", obj(cmA)}}
+		dir := write(t, files...)
+		for link, target := range tc.links {
+			headers, files = append(headers, tar.Header{Name: link, Typeflag: tar.TypeSymlink, Linkname: target}), append(files, entry{link, ""})
+			must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o700))
+			must(t, os.Symlink(target, filepath.Join(dir, link)))
+		}
+		archived, err := openText(t, tarWith(t, headers, files))
+		must(t, err)
+		for how, s := range map[string]*snapshot.Snapshot{"archive": archived, "folder": open(t, dir)} {
+			if diff := cmp.Diff([]string{cmA}, contents(t, s)); diff != "" {
+				t.Errorf("%s, %s: objects (-want +got):\n%s", name, how, diff)
+			}
+			if got := describe(t, s).Gaps; len(got) != tc.gaps {
+				t.Errorf("%s, %s: gaps %v, want %d", name, how, got, tc.gaps)
+			}
+			if got := covered(t, s, "v1 ConfigMap", "a"); (len(got) > 0) != (tc.gaps == 0) {
+				t.Errorf("%s, %s: ConfigMaps are covered in %v", name, how, got)
+			}
+		}
+	}
+}
+
 // allocated opens a snapshot and returns the MiB that were allocated in total, including freed memory.
 func allocated(t *testing.T, dir, text string, limits snapshot.Limits) (*snapshot.Snapshot, uint64) {
 	t.Helper()

@@ -29,6 +29,7 @@ type item struct {
 // take keeps the objects of a document with the head h. The error ends the reading of the path.
 func (r *reader) take(f *file, d *document, h head) error {
 	f.open = nil
+	f.complete(d, &h)
 	switch {
 	case d.listed && (h.isList() || d.damaged && h.name == ""):
 		return r.list(f, d, &h, 1)
@@ -40,7 +41,7 @@ func (r *reader) take(f *file, d *document, h head) error {
 	case h.isObject():
 		f.found++
 		key, err := r.object(f, d.assemble(), h)
-		if err == nil && !f.partial {
+		if err == nil && !f.partial && !f.partly {
 			r.evidence.objects[single{key.GroupKind(), key.Namespace, f.dir}] = struct{}{}
 		}
 		return err

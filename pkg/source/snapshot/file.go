@@ -36,6 +36,7 @@ const (
 	links
 	specialFiles
 	outsideNames
+	logs // files that are not meant to have objects: a note counts them
 )
 
 var tallied = [...]struct{ noun, reason, effect string }{
@@ -49,14 +50,22 @@ var tallied = [...]struct{ noun, reason, effect string }{
 	links:        {"link", "links are not followed", effectRefused},
 	specialFiles: {"special file", "only regular files are read", effectRefused},
 	outsideNames: {"file", "their names lead outside the archive", effectRefused},
+	logs:         {"file", "no Kubernetes objects were found in them", ""},
 }
 
-// finish adds the gaps of the counted files.
-func (a *argument) finish(g *gaps) {
+// finish adds the gaps and the note of the counted files.
+func (a *argument) finish(r *reader) {
 	for i, text := range tallied {
-		if t := &a.tallies[i]; t.count > 0 {
-			g.add(t.of(text.noun+" in "+a.name, text.noun+"s in "+a.name), text.reason, text.effect)
+		t := &a.tallies[i]
+		if t.count == 0 {
+			continue
 		}
+		what := t.of(text.noun+" in "+a.name, text.noun+"s in "+a.name)
+		if text.effect == "" {
+			r.notes = append(r.notes, what+": "+text.reason)
+			continue
+		}
+		r.gaps.add(what, text.reason, text.effect)
 	}
 }
 
@@ -86,6 +95,8 @@ type file struct {
 	others     int       // documents that are not objects
 	firstOther string    // the place of the first of them
 	harmed     bool      // objects in it may not have been read
+	blank      bool      // it is empty
+	partly     bool      // it is one of the files of a kind that may not have all objects
 }
 
 // at formats a position in the file. A line or column of 0 is not known.
@@ -129,7 +140,8 @@ func (f *file) other(line int) {
 
 // done completes the gaps and the evidence when the file has been read.
 func (f *file) done() {
-	if f.harmed && !f.sure && f.found == 0 {
+	doubtful := f.harmed && !f.sure && f.found == 0
+	if doubtful {
 		f.harmed, f.r.gaps = false, f.before
 	}
 	if f.harmed {
@@ -144,8 +156,10 @@ func (f *file) done() {
 	case f.found > 0 || f.known || f.harmed || f.r.gaps.damaged > f.before.damaged:
 	case f.explicit:
 		f.r.gaps.add(f.name, "no Kubernetes objects were found in it", "it does not count")
-	default:
+	case doubtful || f.blank || documentNames.MatchString(f.file) || dumpedSecret.MatchString(f.file):
 		f.arg.tallies[noObjects].add(f.rel)
+	default:
+		f.arg.tallies[logs].add(f.rel)
 	}
 }
 
@@ -198,6 +212,8 @@ func (r *reader) documents(f *file, br *bufio.Reader, head []byte) error {
 			return err
 		}
 	}
+	f.blank = len(bytes.TrimSpace(head)) == 0
+	f.ofCollector(head)
 	f.partial = selected.MatchString(f.file)
 	format, sure := sniff(f.file, head)
 	f.sure = sure || f.explicit
@@ -238,6 +254,8 @@ var (
 	objectYAML = regexp.MustCompile(`^(apiVersion|kind|items|metadata):`)
 	// selected matches names of files that state a label or field selector: "pods-app=web.yaml", "pods_labelSelector.json".
 	selected = regexp.MustCompile(`[A-Za-z0-9]!?==?[A-Za-z0-9]|(?i)(?:label|field)-?selector`)
+	// documentNames matches names of files that are meant to have documents. An empty one may have lost them.
+	documentNames = regexp.MustCompile(`(?i)\.(json|jsonl|ndjson|yaml|yml)(\.gz)?$`)
 	// skipped matches names of logs, and of the files that macOS adds to an archive.
 	skipped = regexp.MustCompile(`^\._|(?i)\.log(\.[0-9]+)?$`)
 )
@@ -271,6 +289,8 @@ func sniff(name string, head []byte) (format, bool) {
 	named := byName != formatUnknown
 	start := withoutPreamble(head)
 	switch {
+	case dumpedSecret.MatchString(name):
+		return formatYAML, true
 	case len(start) == 0 && len(head) == sniffed: // the documents are after head
 		return byName, named
 	case len(start) == 0:

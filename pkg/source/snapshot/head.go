@@ -26,7 +26,7 @@ type head struct {
 	partial                               bool      // of a List: the server has more items
 	newest                                time.Time // a time at which the object existed on the cluster
 	kubelet                               string    // of a Node: its version
-	server                                string    // the server's version, in a version.yaml, a support bundle or the output of kubectl version
+	server                                string    // the server's version, in a version.yaml, a cluster_version.json, a support bundle or the output of kubectl version
 	taken                                 time.Time // the time of a support bundle
 }
 
@@ -53,7 +53,7 @@ func newHeadReader() *headReader {
 		`"metadata""name"`: &s.name, `"metadata""namespace"`: &s.namespace,
 		`"metadata""uid"`: &s.uid, `"metadata""resourceVersion"`: &s.resourceVersion,
 		`"status""nodeInfo""kubeletVersion"`: &s.kubelet,
-		`"gitVersion"`:                       &s.server, `"serverVersion""gitVersion"`: &s.server,
+		`"gitVersion"`:                       &s.server, `"serverVersion""gitVersion"`: &s.server, `"info""gitVersion"`: &s.server,
 		`"kubernetesVersion"`: &s.server, `"kubernetesversion"`: &s.server,
 	}
 	s.times = map[string]*time.Time{
@@ -87,7 +87,7 @@ func (s *headReader) member() error {
 		return s.time(newest)
 	}
 	switch string(s.path) {
-	case `"metadata"`, `"spec"`, `"status"`, `"status""nodeInfo"`, `"serverVersion"`:
+	case `"metadata"`, `"spec"`, `"status"`, `"status""nodeInfo"`, `"serverVersion"`, `"info"`:
 		return s.object()
 	case `"metadata""managedFields"`:
 		s.managed = true

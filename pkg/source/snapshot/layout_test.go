@@ -96,11 +96,14 @@ func TestLayouts(t *testing.T) {
 
 // TestCollectors reads the captures of several tools.
 func TestCollectors(t *testing.T) {
+	const note = "standard input: bundle/metadata.yaml: support-bundle-kit writes \"null\" for empty strings and leaves out the data of Secrets, " +
+		"so fields of its objects can seem to differ from what a bundle specifies"
 	for _, tc := range []struct {
 		name    string
 		files   []entry
 		want    []string
 		gaps    []string
+		notes   []string
 		version string
 		taken   string
 	}{
@@ -109,11 +112,15 @@ func TestCollectors(t *testing.T) {
 			files: []entry{
 				{"bundles_fleet-local_guestbook", yml("fleet.cattle.io/v1alpha1 Bundle fleet-local/guestbook")},
 				{"clusters_fleet-default_c.prod", "aggregationRule: {}\n" + yml("fleet.cattle.io/v1alpha1 Cluster fleet-default/c.prod")},
+				{"contents_s-1", "content: null\n" + yml("fleet.cattle.io/v1alpha1 Content s-1")},
+				{"secrets_a_values", "data:\n  values.yaml: e30=\nmetadata:\n  name: values\n  namespace: a\n  resourceVersion: \"1\"\n  uid: u\ntype: fleet.cattle.io/bundle-values/v1alpha1\n"},
+				{"secrets_a_other", "data: {}\nmetadata:\n  name: another\n  namespace: a\n"}, // another name than that of the file
 				{"events_default", `{"metadata":{"name":"e1","namespace":"default"},"reason":"Started"}` + "\n" + `{"metadata":{"name":"e2"}}`},
 				{"metrics_monitoring-fleet-controller", "# HELP go_goroutines Number\ngo_goroutines 12\n"},
 			},
-			want: []string{"fleet.cattle.io/v1alpha1 Bundle fleet-local/guestbook", "fleet.cattle.io/v1alpha1 Cluster fleet-default/c.prod"},
-			gaps: []string{"2 files in standard input: events_default, metrics_monitoring-fleet-controller | no Kubernetes objects were found in them | they do not count"},
+			want:  []string{"v1 Secret a/values", "fleet.cattle.io/v1alpha1 Bundle fleet-local/guestbook", "fleet.cattle.io/v1alpha1 Cluster fleet-default/c.prod", "fleet.cattle.io/v1alpha1 Content s-1"},
+			gaps:  []string{"1 file in standard input: secrets_a_other | no Kubernetes objects were found in them | they do not count"},
+			notes: []string{"2 files in standard input: events_default, metrics_monitoring-fleet-controller: no Kubernetes objects were found in them"},
 		},
 		{
 			name: "crust-gather",
@@ -125,28 +132,63 @@ func TestCollectors(t *testing.T) {
 				{"api.json", typedList("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList", "", `{"metadata":{"name":""},"versions":[]}`)},
 				{"apis.json", typedList("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList", "", `{"metadata":{"name":"apps"},"versions":[]}`)},
 				{"collected.timestamp", `"2026-02-03 04:05:06.789 UTC"`},
+				{"app-versions.yaml", "- name: web\n  namespace: a\n  container: main\n  version: nginx:1.29\n"},
+				{"event-filter.html", "<!DOCTYPE html>\n<html></html>\n"},
+				{"namespaces/a/apps-v1/deployment/web.patch", `[{"op":"replace","path":"/spec/replicas","value":2}]` + "\n"},
 			},
 			want:    []string{node, depA},
-			gaps:    []string{"1 file in standard input: namespaces/a/v1/pod/p/main/current.log | no Kubernetes objects were found in them | they do not count"},
+			notes:   []string{"3 files in standard input: namespaces/a/v1/pod/p/main/current.log, event-filter.html, namespaces/a/apps-v1/deployment/web.patch: no Kubernetes objects were found in them"},
 			version: "v1.36.3+k3s1",
 			taken:   "2026-02-03T04:05:06.789Z",
 		},
 		{
-			name: "support bundle",
+			name: "support-bundle-kit",
 			files: []entry{
-				{"bundle/metadata.yaml", "bundlename: b\nkubernetesversion: v1.34.1+rke2r1\nbundlecreatedat: \"2026-03-04T05:06:07Z\"\n"},
+				{"bundle/metadata.yaml", "bundlename: b\nbundleversion: 0.1.0\nkubernetesversion: v1.34.1+rke2r1\nprojectnamespaceuuid: u\nbundlecreatedat: \"2026-03-04T05:06:07Z\"\nissueurl: \"\"\nissuedescription: \"\"\n"},
+				{"bundle/bundleGenerationError.log", ""},
+				{"bundle/yamls/namespaced/b/v1/configmaps.yaml", "apiVersion: v1\nitems:\n- apiVersion: v1\n  data:\n    empty: \"null\"\n  kind: ConfigMap\n  metadata:\n    name: two\n    namespace: b\nkind: List\nmetadata:\n  resourceVersion: \"9\"\n"},
 				{"bundle/yamls/namespaced/a/apps/v1/deployments.yaml", "apiVersion: apps/v1\nitems:\n- metadata:\n    name: web\n    namespace: a\nkind: DeploymentList\n"},
 				{"bundle/yamls/cluster/v1/nodes.yaml", "apiVersion: v1\nitems:\n- metadata:\n    name: n1\nkind: NodeList\n"},
 				{"bundle/logs/a/web/web.log.1", "some text\n"},
 				{"bundle/nodes/n1.zip", zipOf(t, entry{"x.log", ""})},
 			},
-			want: []string{node, depA},
-			gaps: []string{
-				"1 file in standard input: bundle/logs/a/web/web.log.1 | no Kubernetes objects were found in them | they do not count",
-				"1 file in standard input: bundle/nodes/n1.zip | archives in archives are not read | they do not count",
-			},
+			want:    []string{cmB, node, depA},
+			gaps:    []string{"1 file in standard input: bundle/nodes/n1.zip | archives in archives are not read | they do not count"},
+			notes:   []string{note, "2 files in standard input: bundle/bundleGenerationError.log, bundle/logs/a/web/web.log.1: no Kubernetes objects were found in them"},
 			version: "v1.34.1+rke2r1",
 			taken:   "2026-03-04T05:06:07Z",
+		},
+		{
+			name: "troubleshoot",
+			files: []entry{
+				{"support-bundle-x/version.yaml", "apiVersion: troubleshoot.sh/v1beta2\nkind: SupportBundle\nspec:\n  versionNumber: 0.120.0\n"},
+				{"support-bundle-x/analysis.json", `[{"name":"x","insight":{"primary":"fine"}}]`},
+				{"support-bundle-x/cluster-info/cluster_version.json", "{\n  \"info\": {\n    \"major\": \"1\",\n    \"gitVersion\": \"v1.35.2\"\n  },\n  \"string\": \"v1.35.2\"\n}"},
+				{"support-bundle-x/cluster-info/errors.json", "null"},
+				{"support-bundle-x/cluster-resources/auth-cani-list/a.json", `{"resourceRules":[],"nonResourceRules":[],"incomplete":false}`},
+				{"support-bundle-x/cluster-resources/nodes.json", typedList("v1", "NodeList", "", obj(node))},
+				{"support-bundle-x/cluster-resources/deployments/a.json", typedList("apps/v1", "DeploymentList", "", obj(depA))},
+				{"support-bundle-x/cluster-resources/deployments/b.json", typedList("apps/v1", "DeploymentList", "")},
+				{"support-bundle-x/cluster-resources/deployments-errors.json", "{}"},
+				{"support-bundle-x/cluster-resources/services-errors.json", `{"kube-system":"services is forbidden"}`},
+				{"support-bundle-x/cluster-resources/custom-resources/bundles.fleet.cattle.io/a.json", "[" + obj("fleet.cattle.io/v1alpha1 Bundle a/web") + "]"},
+				{"support-bundle-x/cluster-resources/groups.json", `[{"kind":"APIGroup","apiVersion":"v1","name":"apps"}]`},
+				{"support-bundle-x/cluster-resources/resources.json", `[{"kind":"APIResourceList","groupVersion":"v1","resources":[]}]`},
+				{"support-bundle-x/cluster-resources/pods/logs/a/web/main.log", "text"},
+			},
+			want:    []string{node, depA, "fleet.cattle.io/v1alpha1 Bundle a/web"},
+			gaps:    []string{"standard input: support-bundle-x/cluster-resources/services-errors.json | the collector reports in it that it could not read something | what it could not read is not in the snapshot"},
+			notes:   []string{"1 file in standard input: support-bundle-x/cluster-resources/pods/logs/a/web/main.log: no Kubernetes objects were found in them"},
+			version: "v1.35.2",
+		},
+		{
+			name: "fleet monitor, beside objects",
+			files: []entry{
+				{"cm.yaml", yml(cmA)},
+				{"monitor.json", `{"timestamp":"2026-02-03T04:05:06Z","gitrepos":[{"namespace":"a","name":"apps","generation":1,"ready":true}],"diagnostics":{}}`},
+			},
+			want: []string{cmA},
+			gaps: []string{"standard input: monitor.json | it is the output of fleet monitor, which has summaries and not the objects | it does not count; capture the objects with fleet dump"},
 		},
 		{
 			name: "kubectl",
@@ -160,7 +202,8 @@ func TestCollectors(t *testing.T) {
 				{"picture.png", "\x89PNG\r\n\x1a\n\x00\x00"},
 			},
 			want:    []string{node, "v1 Node n2", depA},
-			gaps:    []string{"5 files in standard input, the first being values.yaml, README.md, empty.yaml | no Kubernetes objects were found in them | they do not count"},
+			gaps:    []string{"2 files in standard input: values.yaml, empty.yaml | no Kubernetes objects were found in them | they do not count"},
+			notes:   []string{"3 files in standard input: README.md, ._nodes.yaml, picture.png: no Kubernetes objects were found in them"},
 			version: "v1.36.1",
 			taken:   "2026-04-05T06:07:08Z",
 		},
@@ -184,6 +227,9 @@ func TestCollectors(t *testing.T) {
 				}
 				if diff := cmp.Diff(tc.gaps, gapLines(d, "")); diff != "" {
 					t.Errorf("gaps (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tc.notes, d.Notes); diff != "" {
+					t.Errorf("notes (-want +got):\n%s", diff)
 				}
 				if d.KubernetesVersion != tc.version {
 					t.Errorf("version %q, want %q", d.KubernetesVersion, tc.version)

@@ -27,6 +27,7 @@ type reader struct {
 	buffers []*bufio.Reader
 
 	gaps     gaps
+	notes    []string
 	evidence evidence
 	store    store
 	newest   time.Time
@@ -69,6 +70,8 @@ func (l Limits) Open(ctx context.Context, paths []string, stdin io.Reader) (*Sna
 		hint := ""
 		if list := r.gaps.all(); len(list) > 0 {
 			hint = fmt.Sprintf(" (%s: %s)", list[0].What, list[0].Reason)
+		} else if len(r.notes) > 0 {
+			hint = fmt.Sprintf(" (%s)", r.notes[0])
 		}
 		return nil, fmt.Errorf("opening snapshot: nothing in %s can be read%s; %s", strings.Join(paths, ", "), hint, remedy)
 	}
@@ -84,7 +87,7 @@ func (r *reader) path(ctx context.Context, index int, name string, stdin io.Read
 	if stops(err) && !errors.Is(err, errTwoClusters) && r.ended() == nil {
 		err = r.cut(f, a.name, err)
 	}
-	a.finish(&r.gaps)
+	a.finish(r)
 	return err
 }
 
@@ -162,13 +165,14 @@ func (r *reader) folder(f *file, name string) error {
 			return cmp.Or(r.cut(f, f.name, err), fs.SkipAll)
 		}
 		switch {
+		case d.Type()&fs.ModeSymlink != 0 && leadsToFile(root, p):
 		case d.Type()&fs.ModeSymlink != 0:
 			f.arg.tallies[links].add(e.rel)
 			r.evidence.harmed[e.dir] = true
 		case !d.Type().IsRegular():
 			f.arg.tallies[specialFiles].add(e.rel)
 		case skipped.MatchString(e.file):
-			f.arg.tallies[noObjects].add(e.rel)
+			f.arg.tallies[logs].add(e.rel)
 		default:
 			return r.folderFile(root, e, p)
 		}

@@ -64,6 +64,7 @@ func (r *reader) snapshot(paths []string) *Snapshot {
 		TakenAt:           cmp.Or(r.taken, r.newest),
 		Earliest:          r.taken.IsZero(),
 		Gaps:              r.gaps.all(),
+		Notes:             r.notes,
 	}
 	if repeated := r.store.repeated; repeated.count > 0 {
 		s.description.Notes = append(s.description.Notes, repeated.of(

@@ -110,7 +110,7 @@ func (s *store) byKind() map[schema.GroupKind][]entry {
 // learn reads the server's version and the time of the capture from a document that is not an object. It reports whether the document is
 // known.
 func (r *reader) learn(f *file, h *head) bool {
-	known := h.isDiscovery()
+	known := h.isDiscovery() || h.ofTroubleshoot()
 	if _, err := version.ParseGeneric(h.server); err == nil {
 		known = true
 		r.server = cmp.Or(r.server, h.server)
@@ -118,6 +118,7 @@ func (r *reader) learn(f *file, h *head) bool {
 	if !h.taken.IsZero() {
 		known = true
 		r.taken = later(r.taken, h.taken)
+		r.notes = append(r.notes, f.name+": "+supportBundleKit)
 	}
 	f.known = f.known || known
 	return known

@@ -160,8 +160,13 @@ func isClosed(text []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(text, " 
 // captured from a cluster.
 func (h *head) isConfiguration() bool {
 	group := object.Group(h.apiVersion)
-	return strings.HasSuffix(group, "config.k8s.io") || group == "kubeadm.k8s.io" || group == "kind.x-k8s.io" ||
+	return strings.HasSuffix(group, "config.k8s.io") || group == "kubeadm.k8s.io" || group == "kind.x-k8s.io" || h.ofTroubleshoot() ||
 		group == "" && (h.kind == "Config" || h.kind == "Status")
+}
+
+// ofTroubleshoot recognizes the version of a support bundle of troubleshoot.
+func (h *head) ofTroubleshoot() bool {
+	return object.Group(h.apiVersion) == "troubleshoot.sh" && h.kind == "SupportBundle" && h.name == ""
 }
 
 // hasMember reports whether an object has a member at its top level.
