@@ -178,7 +178,7 @@ func recordedFields(o *Object, desired object.Content) map[string]compare.Differ
 }
 
 func difference(d compare.Difference, managers *compare.Managers, value valueOf) Difference {
-	out := Difference{Path: d.Path.String()}
+	out := Difference{Path: d.Path.String(), Steps: stepsOf(d.Path)}
 	if d.DesiredSet {
 		out.Desired = value(d, d.Desired)
 	}

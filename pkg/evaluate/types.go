@@ -116,7 +116,8 @@ type Live struct {
 // Difference is one field that differs. Manager, operation and time are set if the object's managedFields record them.
 type Difference struct {
 	Path                   string
-	Desired, Live, Release Value // Release is the value in the release record, if the bundle was rendered and has another one
+	Steps                  []Step // of the path
+	Desired, Live, Release Value  // Release is the value in the release record, if the bundle was rendered and has another one
 	Manager, Operation     string
 	Subresource, Time      string
 	// AtAdmission is true if no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API server

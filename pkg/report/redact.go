@@ -105,6 +105,7 @@ func (h *redactor) differences(list []Difference) []Difference {
 		d.Desired, d.Live, d.Release, d.Note = h.value(d.Desired), h.value(d.Live), h.value(d.Release), h.replace(d.Note)
 		d.Manager = h.replace(d.Manager) // any client can choose any name
 		d.Path = h.replace(d.Path)       // a path contains map keys and elements of sets
+		d.Steps = each(d.Steps, h.step)
 		return d
 	})
 }
@@ -114,6 +115,14 @@ func (h *redactor) remedies(list []Remedy) []Remedy {
 		r.Text, r.Command = h.replace(r.Text), h.replace(r.Command)
 		return r
 	})
+}
+
+func (h *redactor) step(s Step) Step {
+	s.Name, s.Member = h.replace(s.Name), h.inside(s.Member)
+	if s.Key != nil {
+		s.Key, _ = h.inside(s.Key).(map[string]any)
+	}
+	return s
 }
 
 func (h *redactor) texts(list []string) []string { return each(list, h.replace) }

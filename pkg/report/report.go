@@ -226,9 +226,14 @@ type Owner struct {
 // Value is a value in a difference.
 type Value = evaluate.Value
 
+// Step is one step of a path.
+type Step = evaluate.Step
+
 // Difference is one field that differs. Manager, operation and time are set if the object's managedFields record them.
 type Difference struct {
-	Path        string `json:"path"`
+	Path string `json:"path"`
+	// Steps are the steps of the path, for layouts. A report that was read from a file has none.
+	Steps       []Step `json:"-"`
 	Desired     Value  `json:"desired,omitzero"` // absent if the bundle does not state the field
 	Live        Value  `json:"live,omitzero"`    // absent if the live object does not have the field
 	Release     Value  `json:"release,omitzero"` // the value in the release record, if the bundle was rendered and states another one
