@@ -139,6 +139,9 @@ var layers = []layer{
 	// The formats of an audit, one package each.
 	{packages: []string{"pkg/printers/*"}, pure: true, never: clients,
 		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/check", "pkg/printers/digest"}},
+		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/printers/unified"}},
+	{packages: []string{"pkg/printers/unified"}, pure: true, never: evaluating,
+		may: []string{"pkg/report", "pkg/escape"}},
 	// It uses a source only as an interface. The clients that it reaches are those of Helm's engine.
 	{packages: []string{"pkg/collect"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/redact"}},
@@ -179,12 +182,14 @@ var layers = []layer{
 	// It passes the options of printed documents to the function that prints them.
 	{packages: []string{"pkg/cmd/query"},
 		may: []string{"pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/printers"}},
+	{packages: []string{"pkg/cmd/diff"},
+		may: []string{"pkg/printers"}},
 	{packages: []string{"pkg/cmd/clusters"}, never: printing,
 		may: []string{"pkg/cmd/input", "pkg/audit", "pkg/check", "pkg/fleet", "pkg/object", "pkg/source", "pkg/source/cluster", "pkg/state"}},
 	{packages: []string{"pkg/cmd/webhook"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/transport", "webhook/admission", "webhook/installation", "webhook/server"}},
 	{packages: []string{"pkg/cmd/*"},
-		may: []string{"pkg/cmd/clusters", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/cmd/view", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
+		may: []string{"pkg/cmd/clusters", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/cmd/view", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
 			"pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/printers/*", "pkg/escape",
 			"pkg/why", "pkg/explain", "pkg/comparison", "pkg/suppress"}},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},
@@ -205,7 +210,7 @@ var layers = []layer{
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/state", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
-			"pkg/check", "pkg/escape", "pkg/printers", "pkg/printers/*", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb",
+			"pkg/check", "pkg/escape", "pkg/printers", "pkg/printers/*", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb",
 			"pkg/cmd/view", "pkg/cmd/webhook", "pkg/desired", "pkg/why", "pkg/explain", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
 }
 
@@ -307,7 +312,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/cmd/explain": {"pkg/cmd/audit"},
 		}, want: []string{
 			"pkg/cmd/explain must not import pkg/cmd/audit:\n\tpkg/cmd/explain -> pkg/cmd/audit\n" +
-				"\tof this module it may import only pkg/cmd/clusters, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/input, pkg/cmd/output, pkg/cmd/query, pkg/cmd/scope, pkg/cmd/suggest, pkg/cmd/verb, pkg/cmd/view, pkg/source, pkg/source/cluster, pkg/source/snapshot, " +
+				"\tof this module it may import only pkg/cmd/clusters, pkg/cmd/diff, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/input, pkg/cmd/output, pkg/cmd/query, pkg/cmd/scope, pkg/cmd/suggest, pkg/cmd/verb, pkg/cmd/view, pkg/source, pkg/source/cluster, pkg/source/snapshot, " +
 				"pkg/resolve, pkg/collect, pkg/evaluate, pkg/redact, pkg/audit, pkg/adopt, pkg/preflight, pkg/object, pkg/ownership, pkg/check, pkg/report, pkg/printers, pkg/printers/*, pkg/escape, pkg/why, pkg/explain, pkg/comparison, pkg/suppress",
 		}},
 		{name: "main without the root command", graph: importGraph{

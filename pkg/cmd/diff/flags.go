@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package diff has the flags with which verbs show the fields of objects that differ.
+package diff
+
+import (
+	"errors"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+)
+
+// Flags mirror the flags.
+type Flags struct {
+	diff, full bool
+}
+
+// AddFlags adds the flags. usage is the usage of --diff.
+func (f *Flags) AddFlags(fs *pflag.FlagSet, usage string) {
+	fs.BoolVar(&f.diff, "diff", false, usage)
+	fs.BoolVar(&f.full, "full", false, "Show long lines and long values of --diff in full")
+}
+
+// Validate refuses a combination of flags without an effect.
+func (f *Flags) Validate() error {
+	if f.full && !f.diff {
+		return errors.New("--full requires --diff: it shows its values in full")
+	}
+	return nil
+}
+
+// Set sets the options of a printed document.
+func (f *Flags) Set(o *printers.Options) { o.Diff, o.Full = f.diff, f.full }

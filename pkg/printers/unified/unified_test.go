@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package unified_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/unified"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// texts are values and keys that YAML could read as something else.
+var texts = []string{
+	"", " ", "a", "a b", " a", "a ", "a: b", "a:", "a #b", "#a", "- a", "-", "--a", "---", "...", "1", "1.5", "0x1f", "1e3", "true", "yes", "n", "null", "~", "<<", "=", "*a", "&a", "!a",
+	"%a", "@a", "`a", "|", ">", "[a]", "{a}", "a'b", `a"b`, `a\b`, `'"`, "2001-01-01", "12:30:45", "größe 見る 🔑", "?", "? a", ",", "a\tb", "\t",
+	"\n", "\n\n", "a\n", "a\n\n", "\na", "\n\na\n", "a\nb", "a\nb\n", " a\nb\n", "a\n b\n", "  \n a\n", "a\n\n\nb", "a\r\nb\r\n", "a\n\rb", "\ta\nb", "a\n\tb\n", "a \nb\t\n", "# a\nb",
+	"a\n---\nb", "\x1b[31ma\nb\u202e\n", "\u0085\u2028\ufeff", "\u2028\na", " \u0000\n \n", "\U000e0001\n\U0001f511", `a\` + "\nb", `"` + "\r\n" + `'`,
+}
+
+func name(s string) report.Step { return report.Step{Name: s} }
+
+// TestDocument checks that the documents are YAML of the values, in lines that can be printed.
+func TestDocument(t *testing.T) {
+	for _, s := range texts {
+		for _, other := range []string{"x", "x\n", "x \n", "x\r\n"} {
+			for _, v := range []any{s, []any{s, "b", []any{s}}, map[string]any{"k " + s: s, "b": []any{map[string]any{"c": s, "d": s}}}} {
+				diffs := []report.Difference{
+					{Steps: []report.Step{name("spec"), name(s)}, Desired: evaluate.Plain(v), Live: evaluate.Plain(other)},
+					{Steps: []report.Step{name("spec"), name("next")}, Desired: evaluate.Plain(int64(1)), Live: evaluate.Plain(nil)},
+				}
+				check(t, diffs, map[string]any{"spec": map[string]any{s: v, "next": 1.0}}, map[string]any{"spec": map[string]any{s: other, "next": nil}})
+			}
+		}
+	}
+}
+
+func check(t *testing.T, diffs []report.Difference, bundle, cluster any) {
+	t.Helper()
+	fields := unified.NewFields(diffs)
+	for side, want := range map[string]any{fields.Document(unified.Bundle).String(): bundle, fields.Document(unified.Cluster).String(): cluster} {
+		var got any
+		if err := yaml.Unmarshal([]byte(side), &got); err != nil {
+			t.Errorf("%v in:\n%s", err, side)
+			continue
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("another value (-want +got):\n%s\nin %q", diff, side)
+		}
+		if strings.ContainsFunc(side, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }) {
+			t.Errorf("a character that acts on a terminal: %q", side)
+		}
+	}
+}
+
+// TestSteps checks the YAML of each kind of step.
+func TestSteps(t *testing.T) {
+	second := 1
+	ports := []report.Step{name("spec"), name("ports"), {Key: map[string]any{"port": int64(443), "protocol": "TCP"}}}
+	diffs := []report.Difference{
+		{Steps: []report.Step{name("metadata"), name("finalizers"), {Member: "a/b"}}, Desired: evaluate.Plain("a/b")},
+		{Steps: append(ports[:3:3], name("targetPort")), Desired: evaluate.Plain("tls"), Live: evaluate.Plain(int64(8443))},
+		{Steps: append(ports[:2:2], report.Step{Key: map[string]any{"port": int64(80)}}), Desired: evaluate.Plain(map[string]any{"port": int64(80), "name": "http"})},
+		{Steps: []report.Step{name("spec"), name("rules"), {Index: &second}, name("host")}, Desired: evaluate.Plain("a"), Live: evaluate.Plain("b")},
+		{Steps: []report.Step{name("spec"), name("rules"), {Index: &second}, name("host"), name("below")}, Path: ".spec.rules[1].host.below", Live: evaluate.Plain(true)},
+		{Path: ".data.nginx.conf", Desired: evaluate.Secret("x"), Live: evaluate.Masked("***2")}, // read from a file
+	}
+	got := unified.NewFields(diffs).Document(unified.Bundle).String()
+	want := `metadata:
+  finalizers:
+  - a/b
+spec:
+  ports:
+  - port: 443
+    protocol: TCP
+    targetPort: tls
+  - name: http
+    port: 80
+  rules:
+  # [1]
+  - host: a
+.data.nginx.conf: "***"
+`
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	check(t, diffs, decoded(t, want), decoded(t, `
+metadata: {finalizers: null}
+spec:
+  ports: [{port: 443, protocol: TCP, targetPort: 8443}]
+  rules: [{host: b}]
+.spec.rules[1].host.below: true
+.data.nginx.conf: "***2"`))
+}
+
+func decoded(t *testing.T, document string) any {
+	t.Helper()
+	var out any
+	if err := yaml.Unmarshal([]byte(document), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestDiff checks that hunks turn one document into the other.
+func TestDiff(t *testing.T) {
+	long := make([]string, 500)
+	for i := range long {
+		long[i] = fmt.Sprintf("line %d", i)
+	}
+	changed := func(at ...int) string {
+		lines := append([]string{}, long...)
+		for _, i := range at {
+			lines[i] = "changed"
+		}
+		return strings.Join(lines, "\n")
+	}
+	every := make([]int, 0, len(long))
+	for i := 0; i < len(long); i += 2 {
+		every = append(every, i)
+	}
+	for about, tc := range map[string]struct {
+		from, to string
+		hunks    int
+	}{
+		"equal":            {changed(), changed(), 0},
+		"one line":         {changed(), changed(30), 1},
+		"two places":       {changed(), changed(30, 60), 2},
+		"near places":      {changed(), changed(30, 36), 1},
+		"every other line": {changed(), changed(every...), 1},
+		"the end":          {changed(), changed() + "\nmore", 1},
+		"all":              {"a\nb", "c\nd\ne", 1},
+	} {
+		fields := unified.NewFields([]report.Difference{{Path: "text", Desired: evaluate.Plain(tc.from), Live: evaluate.Plain(tc.to)}})
+		from, to := fields.Document(unified.Bundle), fields.Document(unified.Cluster)
+		hunks := unified.Diff(from, to)
+		if len(hunks) != tc.hunks {
+			t.Errorf("%s: %d hunks, want %d", about, len(hunks), tc.hunks)
+		}
+		if got := applied(t, from, hunks); got != to.String() {
+			t.Errorf("%s: the hunks do not lead to the other document:\n%s", about, got)
+		}
+	}
+}
+
+// applied applies hunks to a document, as patch does.
+func applied(t *testing.T, from unified.Document, hunks []unified.Hunk) string {
+	t.Helper()
+	var out strings.Builder
+	at := 0
+	for _, h := range hunks {
+		var first int
+		if _, err := fmt.Sscanf(h.Range, "-%d", &first); err != nil {
+			t.Fatal(err)
+		}
+		for ; at < first-1; at++ {
+			out.WriteString(from[at].Text + "\n")
+		}
+		for _, c := range h.Changes {
+			if c.Sign != '+' {
+				if from[at].Text != c.Text {
+					t.Fatalf("line %d is %q, and not %q", at, from[at].Text, c.Text)
+				}
+				at++
+			}
+			if c.Sign != '-' {
+				out.WriteString(c.Text + "\n")
+			}
+		}
+	}
+	return out.String() + from[at:].String()
+}
+
+// TestEmptySides checks the ranges of documents without lines.
+func TestEmptySides(t *testing.T) {
+	added := unified.NewFields([]report.Difference{{Path: "a", Live: evaluate.Plain("b")}})
+	hunks := unified.Diff(added.Document(unified.Bundle), added.Document(unified.Cluster))
+	if len(hunks) != 1 || hunks[0].Range != "-0,0 +1" {
+		t.Errorf("added: %+v", hunks)
+	}
+	hunks = unified.Diff(added.Document(unified.Cluster), added.Document(unified.Bundle))
+	if len(hunks) != 1 || hunks[0].Range != "-1 +0,0" {
+		t.Errorf("removed: %+v", hunks)
+	}
+}
+
+// TestCut checks that a long line keeps its beginning and what differs, and that the numbers of lines are right.
+func TestCut(t *testing.T) {
+	long := strings.Repeat("x", 1000)
+	for at := range 1000 {
+		other := long[:at] + "HERE" + long[at:]
+		fields := unified.NewFields([]report.Difference{{Path: "text", Desired: evaluate.Plain(long), Live: evaluate.Plain(other)}})
+		hunks, shortened, dropped := unified.Cut(unified.Diff(fields.Document(unified.Bundle), fields.Document(unified.Cluster)))
+		if shortened != 2 || dropped != 0 || len(hunks) != 1 || len(hunks[0].Changes) != 2 {
+			t.Fatalf("%d lines shortened, %d dropped: %v", shortened, dropped, hunks)
+		}
+		for _, c := range hunks[0].Changes {
+			if n := len([]rune(c.Text)); n > unified.MaxWidth || !strings.HasPrefix(c.Text, "text: ") || strings.Contains(c.Text, "HERE") != (c.Sign == '+') {
+				t.Errorf("at %d: %d characters: %c%s", at, n, c.Sign, c.Text)
+			}
+		}
+	}
+}
+
+// TestCutLines checks that a text of which every line differs shows both sides, and that the numbers of lines are right.
+func TestCutLines(t *testing.T) {
+	diff := func(desired, live string) (hunks []unified.Hunk) {
+		fields := unified.NewFields([]report.Difference{{Path: "text", Desired: evaluate.Plain(desired), Live: evaluate.Plain(live)}})
+		return unified.Diff(fields.Document(unified.Bundle), fields.Document(unified.Cluster))
+	}
+	hunks, shortened, dropped := unified.Cut(diff(strings.Repeat("a\n", 300), strings.Repeat("b\n", 300)))
+	shown := map[rune]int{}
+	for _, c := range hunks[0].Changes {
+		shown[c.Sign]++
+	}
+	if want := map[rune]int{' ': 1, '-': unified.MaxRun, '+': unified.MaxRun, unified.Omitted: 2}; !maps.Equal(shown, want) || shortened != 0 || dropped != 600-2*unified.MaxRun {
+		t.Errorf("lines %v, want %v, %d shortened, %d dropped", shown, want, shortened, dropped)
+	}
+	var desired, live strings.Builder // many changes of one line
+	for i := range 200 {
+		fmt.Fprintf(&desired, "line %d\n", i)
+		fmt.Fprintf(&live, "line %d\n", i+i%10/9*1000)
+	}
+	all := diff(desired.String(), live.String())
+	total, kept := 0, 0
+	for _, h := range all {
+		total += len(h.Changes)
+	}
+	hunks, _, dropped = unified.Cut(all)
+	for _, h := range hunks {
+		kept += len(h.Changes)
+	}
+	if kept != unified.MaxLines || dropped != total-kept {
+		t.Errorf("%d of %d lines are shown, %d dropped", kept, total, dropped)
+	}
+}
+
+// TestInvalidUTF8 checks that different bytes are different lines.
+func TestInvalidUTF8(t *testing.T) {
+	fields := unified.NewFields([]report.Difference{{Path: "text", Desired: evaluate.Plain("same\na\xff\n"), Live: evaluate.Plain("same\na\xfe\n")}})
+	hunks := unified.Diff(fields.Document(unified.Bundle), fields.Document(unified.Cluster))
+	got, err := json.Marshal(hunks[0].Changes)
+	if want := `[{"Sign":32,"Text":"text: \"same\\n\\"},{"Sign":45,"Text":"  a\\xff\\n\""},{"Sign":43,"Text":"  a\\xfe\\n\""}]`; err != nil || string(got) != want {
+		t.Errorf("%s, want %s, error %v", got, want, err)
+	}
+}
+
+func FuzzDocument(f *testing.F) {
+	for _, s := range texts {
+		f.Add(s, "x\n")
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		a, b = strings.ToValidUTF8(a, ""), strings.ToValidUTF8(b, "")
+		diffs := []report.Difference{{Steps: []report.Step{name("data"), name("k")}, Desired: evaluate.Plain(a), Live: evaluate.Plain(b)}}
+		check(t, diffs, map[string]any{"data": map[string]any{"k": a}}, map[string]any{"data": map[string]any{"k": b}})
+		fields := unified.NewFields(diffs)
+		from, to := fields.Document(unified.Bundle), fields.Document(unified.Cluster)
+		if got := applied(t, from, unified.Diff(from, to)); got != to.String() {
+			t.Errorf("%q and %q: the hunks lead to %q", a, b, got)
+		}
+	})
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package unified
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// The libraries for YAML fold long lines, and write a text with a tab, a carriage return or a blank at the end of a line as one line. The change of one
+// line would then be a change of the whole text. So this file writes YAML itself, with one line for each line of a text.
+
+// style is how texts are written. It is the same for all sides of a difference, so that equal lines are equal in the documents.
+type style struct {
+	// quoted writes texts of several lines in double quotes, which show characters that are not printable, and blanks at the end of a line.
+	quoted bool
+	// lines writes a text of one line as a text of several lines.
+	lines bool
+}
+
+func styleOf(values ...report.Value) style {
+	var s style
+	ends := map[string]bool{} // the lines that end with a blank, over all sides
+	var perSide []map[string]bool
+	for _, v := range values {
+		if v.IsZero() {
+			continue
+		}
+		side := map[string]bool{}
+		leaves(v.Shown(), func(text string) {
+			s.quoted = s.quoted || !plainText(text)
+			for line := range strings.Lines(text) {
+				if line = strings.TrimSuffix(line, "\n"); strings.TrimRight(line, " \t") != line {
+					side[line], ends[line] = true, true
+				}
+			}
+		})
+		text, isText := v.Shown().(string)
+		s.lines = s.lines || isText && strings.Contains(text, "\n")
+		perSide = append(perSide, side)
+	}
+	for _, side := range perSide {
+		s.quoted = s.quoted || len(side) != len(ends)
+	}
+	return s
+}
+
+// plainText reports whether a text can be printed as it is.
+func plainText(s string) bool { return utf8.ValidString(s) && escape.Text(s) == s }
+
+func leaves(v any, f func(string)) {
+	switch v := v.(type) {
+	case string:
+		f(v)
+	case []any:
+		for _, e := range v {
+			leaves(e, f)
+		}
+	case map[string]any:
+		for _, e := range v {
+			leaves(e, f)
+		}
+	}
+}
+
+// block is a rendered value: a scalar, which begins with head in the line of its key, or the lines of a mapping or a sequence.
+type block struct {
+	kind kind
+	head string
+	body []Line
+}
+
+type kind int
+
+const (
+	scalar kind = iota
+	mapping
+	sequence
+)
+
+// entry adds a key with its value to a mapping.
+func (b *block) entry(key string, r block, difference int) {
+	head := text(key) + ":"
+	if r.kind == scalar {
+		head += " " + r.head
+	}
+	b.body = append(b.body, Line{head, difference})
+	indent := "  "
+	if r.kind == sequence {
+		indent = "" // as kubectl writes it
+	}
+	b.indented(indent, r.body)
+}
+
+// item adds an element to a sequence.
+func (b *block) item(r block, difference int) {
+	switch {
+	case r.kind == scalar:
+		b.body = append(b.body, Line{"- " + r.head, difference})
+		b.indented("  ", r.body)
+	case len(r.body) == 0:
+		b.body = append(b.body, Line{"-", difference})
+	default:
+		b.body = append(b.body, Line{"- " + r.body[0].Text, difference})
+		b.indented("  ", r.body[1:])
+	}
+}
+
+func (b *block) indented(indent string, lines []Line) {
+	for _, line := range lines {
+		if line.Text != "" {
+			line.Text = indent + line.Text
+		}
+		b.body = append(b.body, line)
+	}
+}
+
+// value renders decoded JSON.
+func (s style) value(v any, difference int) block {
+	switch v := v.(type) {
+	case map[string]any:
+		if len(v) == 0 {
+			return block{head: "{}"}
+		}
+		out := block{kind: mapping}
+		for _, key := range sortedKeys(v) {
+			out.entry(key, style{quoted: s.quoted}.value(v[key], difference), difference)
+		}
+		return out
+	case []any:
+		if len(v) == 0 {
+			return block{head: "[]"}
+		}
+		out := block{kind: sequence}
+		for _, e := range v {
+			out.item(style{quoted: s.quoted}.value(e, difference), difference)
+		}
+		return out
+	case string:
+		switch {
+		case !s.lines && !strings.Contains(v, "\n"):
+			return block{head: text(v)}
+		case s.quoted:
+			return quoted(v, difference)
+		}
+		return literal(v, difference)
+	}
+	return block{head: asJSON(v)}
+}
+
+// literal renders a text of several lines as it is.
+func literal(s string, difference int) block {
+	lines := strings.Split(s, "\n")
+	head := "|"
+	for _, line := range lines {
+		if line != "" {
+			if line[0] == ' ' || line[0] == '\t' {
+				head = "|2" // otherwise these characters would belong to the indent
+			}
+			break
+		}
+	}
+	last := len(lines) - 1
+	switch {
+	case lines[last] != "":
+		head += "-" // no line end
+	case last == 0:
+		return block{head: `""`}
+	case last > 1 && lines[last-1] == "" || s == "\n":
+		head, lines = head+"+", lines[:last]
+	default:
+		lines = lines[:last]
+	}
+	out := block{head: head}
+	for _, line := range lines {
+		out.body = append(out.body, Line{line, difference})
+	}
+	return out
+}
+
+// quoted renders a text in double quotes, with one line for each of its lines. An escaped line end is no part of the text.
+func quoted(s string, difference int) block {
+	var lines []string
+	for line := range strings.Lines(s) {
+		q := strconv.Quote(line)
+		q = q[1 : len(q)-1]
+		if len(lines) > 0 && strings.HasPrefix(q, " ") {
+			q = `\` + q // otherwise the blank would belong to the indent
+		}
+		lines = append(lines, q)
+	}
+	out := block{head: `"`}
+	for i, line := range lines {
+		end := `\`
+		if i == len(lines)-1 {
+			end = `"`
+		}
+		if i == 0 {
+			out.head += line + end
+			continue
+		}
+		out.body = append(out.body, Line{line + end, difference})
+	}
+	if len(lines) == 0 {
+		out.head = `""`
+	}
+	return out
+}
+
+// begins is how a text begins that can be written without quotes, unless it has another meaning, such as a number.
+var begins = regexp.MustCompile(`^([\pL\pN_./$(]|-[^ ])`)
+
+// text renders a key, or a text in one line: without quotes if it is then read as the same text.
+func text(s string) string {
+	switch {
+	case !plainText(s) || strings.ContainsAny(s, "\n\t"):
+		return strconv.Quote(s)
+	case begins.MatchString(s) && readsAs(s, s):
+		return s
+	case strings.ContainsAny(s, `"\`):
+		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	}
+	return `"` + s + `"`
+}
+
+// readsAs reports whether a text in YAML is read as a string.
+func readsAs(inYAML, s string) bool {
+	var read []any
+	err := yaml.Unmarshal([]byte("- "+inYAML), &read)
+	return err == nil && len(read) == 1 && read[0] == s
+}
+
+func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
