@@ -10,8 +10,6 @@ require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/creack/pty v1.1.24
-	github.com/aymanbagabas/go-udiff v0.4.1
-	github.com/creack/pty v1.1.18
 	github.com/evanphx/json-patch/v5 v5.9.11
 	github.com/fvbommel/sortorder v1.1.0
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3

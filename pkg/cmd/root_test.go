@@ -149,6 +149,7 @@ func TestUsage(t *testing.T) {
 		{"a flag of kubectl without effect", []string{"audit", "--cache-dir", "x"}, []string{"--cache-dir"}},
 		{"a snapshot and a server check", []string{"audit", "--snapshot", sick, "--server-check=never"}, []string{"--snapshot", "--server-check"}},
 		{"only the status, and fields that differ", []string{"audit", "--snapshot", sick, "--status-only", "--diff"}, []string{"--status-only", "--diff"}},
+		{"values in full without a diff", []string{"audit", "--snapshot", sick, "--full"}, []string{"--full", "--diff"}},
 		{"a scope that is not a namespace", []string{"audit", "--snapshot", sick, "--agent-scope=No"}, []string{"--agent-scope", `"No"`}},
 		{"standard input twice", []string{"audit", "--snapshot", "-", "--snapshot", "-"}, []string{"--snapshot", "standard input"}},
 		{"a malformed namespace", []string{"audit", "--snapshot", sick, "-n", "Fleet Local"}, []string{"--namespace", `"Fleet Local"`}},

@@ -12,6 +12,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -34,7 +35,7 @@ func (t text) plan(b *bytes.Buffer, a *report.Adoption) {
 	for objects := range chunks(a.Objects, func(x, y report.AdoptedObject) bool { return x.BundleDeployment == y.BundleDeployment }) {
 		fmt.Fprintln(b, t.bold("bundle deployment "+printable(objects[0].BundleDeployment)))
 		t.groupedByAction(b, objects)
-		b.WriteByte('\n')
+		emptyLine(b)
 	}
 	t.planSummary(b, a)
 }
@@ -93,7 +94,7 @@ func (t text) actionGroup(b *bytes.Buffer, group []report.AdoptedObject) {
 	for _, e := range first.Effects {
 		t.wrapped(b, inset, sentence(e)+".")
 	}
-	t.overwrites(b, first.Overwrites)
+	t.overwrites(b, first.Ref, first.Overwrites)
 }
 
 // change shows one label or annotation: in one line if it fits, else the values in the lines below.
@@ -121,9 +122,9 @@ func keyValue(v *string) string {
 }
 
 // overwrites shows the fields that the next deploy overwrites.
-func (t text) overwrites(b *bytes.Buffer, diffs []report.Difference) {
+func (t text) overwrites(b *bytes.Buffer, of object.Ref, diffs []report.Difference) {
 	if t.Diff {
-		t.diff(b, diffs)
+		t.diff(b, of, diffs)
 		return
 	}
 	shown := limited(t, diffs)

@@ -4,60 +4,115 @@ package printers
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/unified"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// diff shows the desired and the live value of each field, labelled with words: the signs of a diff could mean what the next deploy changes,
-// or what was changed on the cluster.
-func (t text) diff(b *bytes.Buffer, diffs []report.Difference) {
-	for _, d := range diffs {
-		about := d.Who()
-		if d.Note != "" {
-			about += " (" + d.Note + ")"
+// diff shows the fields of an object that differ: each path with the writer of the live value, and then a unified diff of their values in YAML. A field with
+// a third value, that of the release record, is in a second diff. The lines of a diff have no indent and are not wrapped, so that they can be copied.
+func (t text) diff(b *bytes.Buffer, of object.Ref, diffs []report.Difference) {
+	var recorded []report.Difference
+	for i := range diffs {
+		t.field(b, &diffs[i])
+		if r := diffs[i].Release; !r.IsZero() && !r.Equal(diffs[i].Live) {
+			recorded = append(recorded, diffs[i])
 		}
-		about = printable(about)
-		if span(inset+d.Path+gap+about) <= t.columns() {
-			fmt.Fprintf(b, "%s%s%s%s\n", inset, printable(d.Path), gap, t.faint(about))
-		} else {
-			fmt.Fprintf(b, "%s%s\n", inset, printable(d.Path))
-			for _, line := range t.lines(about, len(inset+gap), len(inset+gap)) {
-				fmt.Fprintf(b, "%s%s%s\n", inset, gap, t.faint(line))
+	}
+	if !t.ExternalDiff {
+		t.sides(b, of, diffs, "bundle", "cluster", unified.Cluster)
+	}
+	t.sides(b, of, recorded, "bundle", "release", unified.Release)
+	if len(diffs) > 0 {
+		emptyLine(b)
+	}
+}
+
+// emptyLine writes an empty line, unless the last line is one.
+func emptyLine(b *bytes.Buffer) {
+	if !bytes.HasSuffix(b.Bytes(), []byte("\n\n")) {
+		b.WriteByte('\n')
+	}
+}
+
+// field shows the path of a field, who wrote its live value and when, and which value the release record has.
+func (t text) field(b *bytes.Buffer, d *report.Difference) {
+	about := d.Who()
+	if d.Note != "" {
+		about += " (" + d.Note + ")"
+	}
+	switch {
+	case d.Release.IsZero():
+	case d.Release.Equal(d.Live):
+		about += "; the release has the value of the cluster"
+	default:
+		about += "; the release has another value"
+	}
+	about = printable(about)
+	if span(inset+d.Path+gap+about) <= t.columns() {
+		fmt.Fprintf(b, "%s%s%s%s\n", inset, printable(d.Path), gap, t.faint(about))
+		return
+	}
+	fmt.Fprintf(b, "%s%s\n", inset, printable(d.Path))
+	for _, line := range t.lines(about, len(inset+gap), len(inset+gap)) {
+		fmt.Fprintf(b, "%s%s%s\n", inset, gap, t.faint(line))
+	}
+}
+
+// signColours are the colours of the lines of a diff.
+var signColours = map[rune]string{'-': red, '+': green, unified.Omitted: faint}
+
+// sides shows the values of two sides as a unified diff. from and to are their names.
+func (t text) sides(b *bytes.Buffer, of object.Ref, diffs []report.Difference, from, to string, side unified.Side) {
+	if len(diffs) == 0 {
+		return
+	}
+	fields := unified.NewFields(diffs)
+	hunks := unified.Diff(fields.Document(unified.Bundle), fields.Document(side))
+	if len(hunks) == 0 {
+		t.wrapped(b, inset, "the values differ only in parts that are hidden")
+		return
+	}
+	shortened, dropped := 0, 0
+	if !t.Full {
+		hunks, shortened, dropped = unified.Cut(hunks)
+	}
+	name := printable(of.Key().String())
+	fmt.Fprintln(b, t.bold(fmt.Sprintf("--- %-7s  %s", from, name)))
+	fmt.Fprintln(b, t.bold(fmt.Sprintf("+++ %-7s  %s", to, name)))
+	for _, h := range hunks {
+		head := t.colour(cyan, "@@ "+h.Range+" @@")
+		if len(diffs) > 1 {
+			head += " " + printable(diffs[h.Difference].Path)
+		}
+		fmt.Fprintln(b, head)
+		for _, c := range h.Changes {
+			line := string(c.Sign) + printable(c.Text)
+			switch {
+			case c.Sign != ' ':
+				line = t.colour(signColours[c.Sign], line)
+			case c.Text == "":
+				line = "" // no line ends with a blank
 			}
+			fmt.Fprintln(b, line)
 		}
-		t.side(b, red, "bundle ", d.Desired)
-		if !d.Release.IsZero() {
-			t.side(b, yellow, "release", d.Release)
-		}
-		t.side(b, green, "cluster", d.Live)
 	}
+	t.cut(b, shortened, dropped)
 }
 
-// side shows one value, each line of a text on a line of its own: a text that ends with a line end differs from one that does not.
-func (t text) side(b *bytes.Buffer, code, word string, v report.Value) {
-	shown := []string{"(none)"}
-	if !v.IsZero() {
-		shown = strings.Split(shownValue(v), "\n")
+// cut says what a diff does not show.
+func (t text) cut(b *bytes.Buffer, shortened, dropped int) {
+	for _, n := range []struct {
+		n    int
+		word string
+	}{{shortened, "shortened"}, {dropped, "not shown"}} {
+		if n.n > 0 {
+			fmt.Fprintln(b, t.faint(fmt.Sprintf("… %s %s (--full shows them)", plural(n.n, "line"), n.word)))
+		}
 	}
-	for _, line := range shown {
-		fmt.Fprintf(b, "%s%s%s\n", inset, gap, t.colour(code, strings.TrimRight(word+gap+printable(line), " ")))
-	}
-}
-
-// shownValue is a text as it is. Other values, and an empty text, are JSON.
-func shownValue(v report.Value) string {
-	if s, ok := v.Shown().(string); ok && s != "" {
-		return s
-	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v.Shown())
-	}
-	return string(raw)
 }
 
 // otherEvidence is the evidence that the differences do not show.

@@ -54,7 +54,7 @@ func (t text) rollout(b *bytes.Buffer, r report.Rollout) {
 	for items := range chunks(r.Items, func(x, y report.PreflightItem) bool { return x.Rule == y.Rule && x.Severity == y.Severity }) {
 		t.ruleGroup(b, items)
 	}
-	b.WriteByte('\n')
+	emptyLine(b)
 }
 
 // rolloutLine describes what the rollout does, with the counts of objects.
@@ -89,7 +89,9 @@ func (t text) ruleGroup(b *bytes.Buffer, items []report.PreflightItem) {
 		before := len("  warning   ") + span(item.Rule)
 		fmt.Fprintf(b, "  %s %s  %s\n", t.colour(severityColours[item.Severity], fmt.Sprintf("%-7s", item.Severity)), printable(item.Rule),
 			strings.Join(t.lines(item.Message, before, len(inset)), "\n"+inset))
-		t.overwrites(b, item.Overwrites)
+		if item.Object != nil {
+			t.overwrites(b, *item.Object, item.Overwrites)
+		}
 		again := func(later report.PreflightItem) bool { return slices.Equal(later.Remedies, item.Remedies) }
 		if !slices.ContainsFunc(shown[i+1:], again) {
 			t.remedies(b, inset, item.Remedies)

@@ -19,6 +19,10 @@ type Options struct {
 	Colour bool
 	// Diff shows each field that differs, with both values.
 	Diff bool
+	// Full shows long values in full.
+	Full bool
+	// ExternalDiff shows the paths of the fields that differ, and leaves their values to another program.
+	ExternalDiff bool
 	// Width is the number of columns of the terminal; 0 if the output is no terminal.
 	Width int
 	// NoHeaders omits the first line, which names the source, and the headers of tables.

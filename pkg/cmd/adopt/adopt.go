@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/diff"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
@@ -70,7 +71,7 @@ type adoptFlags struct {
 	confirm  string
 	receipt  string
 	undo     string
-	diff     bool
+	diff     diff.Flags
 	policy   *flags.Enum
 	dryRun   *flags.Enum
 	changed  func(flag string) bool
@@ -114,5 +115,5 @@ func (f *adoptFlags) addFlags(c *cobra.Command) {
 	f.dryRun.AddTo(c, "dry-run", "Only show the plan (client), or send every write to the server without storing it (server)")
 	fs.StringVar(&f.receipt, "receipt", "", "File for the previous values, which must not exist yet (default fleetdoctor-adopt-TIME.jsonl)")
 	fs.StringVar(&f.undo, "undo", "", "Restore the previous values from the receipt in this file")
-	fs.BoolVar(&f.diff, "diff", false, "Show each field that the next deploy overwrites, with both values")
+	f.diff.AddFlags(fs, "Show the fields that the next deploy overwrites as a unified diff, with who wrote them and when")
 }

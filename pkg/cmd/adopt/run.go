@@ -51,6 +51,9 @@ func (o *options) Complete(args []string) error {
 
 // Validate implements verb.Options.
 func (o *options) Validate() error {
+	if err := o.diff.Validate(); err != nil {
+		return err
+	}
 	for _, f := range []struct{ name, value string }{{"undo", o.undo}, {"confirm", o.confirm}, {"receipt", o.receipt}} {
 		if f.value == "" && o.changed(f.name) { // the value of a variable that is not set
 			return fmt.Errorf("--%s is empty", f.name)
@@ -183,8 +186,9 @@ func (s *session) print(ctx context.Context, kind string) error {
 	for _, i := range s.items {
 		d.Objects = append(d.Objects, i.AdoptedObject)
 	}
-	return s.show.Print(ctx, s.Streams.Out, printers.Adoption(d.Redacted(s.secrets), printers.Options{Colour: s.format.Coloured(s.Streams.Out), Width: s.format.Width(s.Streams.Out),
-		Diff: s.diff, PrintRole: s.Commands().PrintRole, Undo: s.Command("adopt") + " --undo"}))
+	shown := printers.Options{Colour: s.format.Coloured(s.Streams.Out), Width: s.format.Width(s.Streams.Out), PrintRole: s.Commands().PrintRole, Undo: s.Command("adopt") + " --undo"}
+	s.diff.Set(&shown)
+	return s.show.Print(ctx, s.Streams.Out, printers.Adoption(d.Redacted(s.secrets), shown))
 }
 
 // count counts the items that match.

@@ -12,6 +12,7 @@ import (
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/diff"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
@@ -94,7 +95,7 @@ type auditFlags struct {
 	print    *output.PrintFlags
 	filter   *view.Filter
 
-	diff            bool
+	diff            diff.Flags
 	all, summary    bool
 	requireComplete bool
 	statusOnly      bool
@@ -143,7 +144,7 @@ func (f *auditFlags) addFlags(c *cobra.Command) {
 	f.print.AddViewFlags(c)
 	f.print.AddSortFlag(c, "bundle deployments", "name or counts.missing")
 	f.filter.AddFlags(c)
-	fs.BoolVar(&f.diff, "diff", false, "Show each field that differs, with both values")
+	f.diff.AddFlags(fs, "Show the fields that differ as a unified diff, with who wrote them and when")
 	fs.BoolVar(&f.all, "all", false, "Show also what is well in the table, informational findings, and lists in full")
 	fs.BoolVar(&f.summary, summaryFlag, false, "Show only totals")
 	f.failOn.AddTo(c, "fail-on", "Exit with status 1 on findings of this severity or above")

@@ -61,7 +61,7 @@ func (o *options) Validate() error {
 	case o.summary && !o.print.ForPeople():
 		return fmt.Errorf("--%s and --output=%s are mutually exclusive: use --output=jsonpath={.summary}", summaryFlag, o.print.Format)
 	}
-	return nil
+	return o.diff.Validate()
 }
 
 // objectFlag is the first flag on the command line that has an effect only if objects are read, "" without one.
@@ -100,9 +100,10 @@ func (o *options) Run(ctx context.Context) error {
 	if err := output.Sort(o.print, result.BundleDeployments); err != nil {
 		return err
 	}
-	document := printers.Audit(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out),
-		NoHeaders: !o.print.Headers(), Diff: o.diff, All: o.all, Summary: o.summary, Sorted: o.print.Sorted(), PrintRole: o.auditOptions.Commands.PrintRole, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)})
-	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
+	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out), NoHeaders: !o.print.Headers(),
+		All: o.all, Summary: o.summary, Sorted: o.print.Sorted(), PrintRole: o.auditOptions.Commands.PrintRole, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)}
+	o.diff.Set(&shown)
+	if err := o.show.Print(ctx, o.Streams.Out, printers.Audit(result, shown)); err != nil {
 		return err
 	}
 	if err := found.NoResult(); err != nil {

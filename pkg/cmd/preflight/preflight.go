@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/diff"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
@@ -52,7 +53,7 @@ type preflightFlags struct {
 	*input.Flags
 	scope *scope.Flags
 	print *output.PrintFlags
-	diff  bool
+	diff  diff.Flags
 }
 
 // NewCommand returns the verb.
@@ -74,7 +75,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	f.print.AddColorFlag(c)
 	f.print.AddViewFlags(c)
 	f.print.AddSortFlag(c, "bundle deployments", "name or counts.takeOver")
-	c.Flags().BoolVar(&f.diff, "diff", false, "Show each field that would be overwritten, with both values")
+	f.diff.AddFlags(c.Flags(), "Show the fields that would be overwritten as a unified diff, with who wrote them and when")
 	return c
 }
 
@@ -98,7 +99,7 @@ func (o *options) Complete(args []string) error {
 }
 
 // Validate implements verb.Options.
-func (o *options) Validate() error { return nil }
+func (o *options) Validate() error { return o.diff.Validate() }
 
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
@@ -117,9 +118,10 @@ func (o *options) Run(ctx context.Context) error {
 	if err := output.Sort(o.print, result.BundleDeployments); err != nil {
 		return err
 	}
-	document := printers.Preflight(result, printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out),
-		NoHeaders: !o.print.Headers(), Sorted: o.print.Sorted(), Diff: o.diff, PrintRole: o.auditOptions.Commands.PrintRole})
-	if err := o.show.Print(ctx, o.Streams.Out, document); err != nil {
+	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out), NoHeaders: !o.print.Headers(), Sorted: o.print.Sorted(),
+		PrintRole: o.auditOptions.Commands.PrintRole}
+	o.diff.Set(&shown)
+	if err := o.show.Print(ctx, o.Streams.Out, printers.Preflight(result, shown)); err != nil {
 		return err
 	}
 	return status(result)
