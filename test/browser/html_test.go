@@ -4,7 +4,6 @@ package browser_test
 
 import (
 	"bytes"
-	"context"
 	_ "embed" // a function for the page
 	"strings"
 	"testing"
@@ -24,24 +23,14 @@ var evil = "\"'><script>alert(1)</script></style></title><img src=x onerror=aler
 //go:embed contrast.js
 var contrast string
 
-func TestReport(t *testing.T) {
-	b := browser(t)
-	for name, test := range map[string]func(*testing.T, context.Context){
-		"a violation is seen": violation, "sample": sample, "hostile": hostile, "keyboard": keyboard, "theme": theme, "contrast": readable, "narrow": narrow,
-		"without scripts": scriptless, "print": printed, "address of a finding": address, "many": many,
-	} {
-		t.Run(name, func(t *testing.T) { test(t, b) })
-	}
-}
-
-// violation checks that the tests would see an image, an inline style, a handler and a script that the document must not have.
-func violation(t *testing.T, b context.Context) {
+// TestViolation checks that the tests would see an image, an inline style, a handler and a script that the document must not have.
+func TestViolation(t *testing.T) {
 	for _, wrong := range []string{`<img src="x">`, `<p style="color: red">x</p>`, `<svg onload="alert(1)"></svg>`, `<script>alert(1)</script>`, `<link rel="stylesheet" href="https://example.com/x.css">`} {
 		var out bytes.Buffer
 		if err := html.Write(&out, reports.Full()); err != nil {
 			t.Fatal(err)
 		}
-		x := openDocument(t, b, bytes.Replace(out.Bytes(), []byte("<main>"), []byte(wrong+"<main>"), 1))
+		x := openDocument(t, bytes.Replace(out.Bytes(), []byte("<main>"), []byte(wrong+"<main>"), 1))
 		eval[bool](x, "true")
 		x.mu.Lock()
 		if len(x.problems) == 0 {
@@ -51,10 +40,10 @@ func violation(t *testing.T, b context.Context) {
 	}
 }
 
-func sample(t *testing.T, b context.Context) {
+func TestSample(t *testing.T) {
 	for _, name := range []string{"sick", "clean"} {
 		a := reports.Sample(t, name)
-		x := open(t, b, a)
+		x := open(t, a)
 		x.clean()
 		if n := eval[int](x, shown); n != len(a.Findings) {
 			t.Errorf("%s: %d findings are shown, want %d", name, n, len(a.Findings))
@@ -62,8 +51,8 @@ func sample(t *testing.T, b context.Context) {
 	}
 }
 
-func hostile(t *testing.T, b context.Context) {
-	x := open(t, b, reports.Hostile(reports.Full(), evil))
+func TestHostile(t *testing.T) {
+	x := open(t, reports.Hostile(reports.Full(), evil))
 	x.clean()
 	if !eval[bool](x, "document.body.textContent.includes('<script>alert(1)</script>')") {
 		t.Error("the hostile text is not shown as text")
@@ -76,10 +65,10 @@ func hostile(t *testing.T, b context.Context) {
 	}
 }
 
-// keyboard uses the filters and a finding without a mouse.
-func keyboard(t *testing.T, b context.Context) {
+// TestKeyboard uses the filters and a finding without a mouse.
+func TestKeyboard(t *testing.T) {
 	a := reports.Full()
-	x := open(t, b, a)
+	x := open(t, a)
 	count := func(after string, want int) {
 		t.Helper()
 		if n := eval[int](x, shown); n != want {
@@ -126,8 +115,8 @@ func keyboard(t *testing.T, b context.Context) {
 
 const background = "getComputedStyle(document.body).backgroundColor"
 
-func theme(t *testing.T, b context.Context) {
-	x := open(t, b, reports.Full(), media("screen", "light"))
+func TestTheme(t *testing.T) {
+	x := open(t, reports.Full(), media("screen", "light"))
 	light := eval[string](x, background)
 	x.do(media("screen", "dark"))
 	dark := eval[string](x, background)
@@ -144,29 +133,29 @@ func theme(t *testing.T, b context.Context) {
 	x.clean()
 }
 
-// readable checks the contrast of every text with its background.
-func readable(t *testing.T, b context.Context) {
+// TestContrast checks the contrast of every text with its background.
+func TestContrast(t *testing.T) {
 	for _, scheme := range []string{"light", "dark"} {
-		x := open(t, b, reports.Full(), media("screen", scheme), chromedp.EmulateViewport(1280, 900))
+		x := open(t, reports.Full(), media("screen", scheme), chromedp.EmulateViewport(1280, 900))
 		for _, low := range eval[[]string](x, contrast) {
 			t.Errorf("%s: %s", scheme, low)
 		}
 	}
 }
 
-// narrow checks that nothing is wider than a small screen.
-func narrow(t *testing.T, b context.Context) {
+// TestNarrow checks that nothing is wider than a small screen.
+func TestNarrow(t *testing.T) {
 	for name, a := range map[string]string{"names": "", "hostile names": evil} {
-		x := open(t, b, reports.Hostile(reports.Full(), a), chromedp.EmulateViewport(400, 800))
+		x := open(t, reports.Hostile(reports.Full(), a), chromedp.EmulateViewport(400, 800))
 		if w := eval[int](x, "document.documentElement.scrollWidth"); w > 400 {
 			t.Errorf("%s: the page is %d wide", name, w)
 		}
 	}
 }
 
-func scriptless(t *testing.T, b context.Context) {
+func TestWithoutScripts(t *testing.T) {
 	a := reports.Many(100)
-	x := open(t, b, a, withoutScripts())
+	x := open(t, a, withoutScripts())
 	if n := eval[int](x, shown); n != len(a.Findings) {
 		t.Errorf("%d findings are shown, want %d", n, len(a.Findings))
 	}
@@ -179,8 +168,8 @@ func scriptless(t *testing.T, b context.Context) {
 	x.clean()
 }
 
-func printed(t *testing.T, b context.Context) {
-	x := open(t, b, reports.Full(), media("screen", "dark"))
+func TestPrint(t *testing.T) {
+	x := open(t, reports.Full(), media("screen", "dark"))
 	const closed = "document.querySelectorAll('details:not([open])').length"
 	before := eval[int](x, closed)
 	eval[bool](x, "addEventListener('beforeprint', () => { window.closed_ = "+closed+"; }), true")
@@ -208,9 +197,9 @@ func printed(t *testing.T, b context.Context) {
 	x.clean()
 }
 
-// address checks that the address of a finding opens it, also if a filter hides it.
-func address(t *testing.T, b context.Context) {
-	x := open(t, b, reports.Many(100))
+// TestAddress checks that the address of a finding opens it, also if a filter hides it.
+func TestAddress(t *testing.T) {
+	x := open(t, reports.Many(100))
 	const target = "document.getElementById('FD101-77')"
 	if eval[bool](x, target+".open") {
 		t.Error("the findings of a long report are not folded")
@@ -225,10 +214,10 @@ func address(t *testing.T, b context.Context) {
 	}
 }
 
-// many opens 5,000 findings, and checks the memory of the page.
-func many(t *testing.T, b context.Context) {
+// TestMany opens 5,000 findings, and checks the memory of the page.
+func TestMany(t *testing.T) {
 	a := reports.Many(5000)
-	x := open(t, b, a)
+	x := open(t, a)
 	if n := eval[int](x, shown); n != 5000 {
 		t.Errorf("%d findings are shown", n)
 	}

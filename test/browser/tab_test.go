@@ -6,6 +6,8 @@ package browser_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,31 +31,36 @@ import (
 // names are the names of the browser on the PATH.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"}
 
-// browser starts one browser for all tabs of a test. Without a browser, the test is skipped.
-func browser(t *testing.T) context.Context {
-	t.Helper()
+// shared is the browser of all tests. It starts with the first one.
+var shared = sync.OnceValues(start)
+
+// errNoBrowser is the error if no browser is installed.
+var errNoBrowser = errors.New("the HTML report was not opened in a browser: neither Chromium nor Chrome is installed")
+
+func start() (context.Context, error) {
 	i := slices.IndexFunc(names, func(name string) bool {
 		_, err := exec.LookPath(name)
 		return err == nil
 	})
 	if i < 0 {
-		t.Skip("the HTML report was not opened in a browser: neither Chromium nor Chrome is installed")
+		return nil, errNoBrowser
 	}
 	// A container has no sandbox for the browser, and the pages are those of this test.
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(names[i]), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()))
-	allocator, cancel := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...) // it is closed below
-	t.Cleanup(cancel)
-	ctx, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("starting %s: %v", names[i], err)
-	}
-	t.Cleanup(func() {
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(names[i]), chromedp.NoSandbox)
+	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, _ := chromedp.NewContext(allocator)
+	return ctx, chromedp.Do(ctx)
+}
+
+// TestMain closes the browser after the tests.
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if ctx, err := shared(); err == nil {
 		if err := chromedp.Cancel(ctx); err != nil {
-			t.Errorf("closing %s: %v", names[i], err)
+			fmt.Fprintln(os.Stderr, "closing the browser:", err)
 		}
-	})
-	return ctx
+	}
+	os.Exit(status)
 }
 
 // tab is one tab of the browser, with what happened in it.
@@ -67,17 +74,24 @@ type tab struct {
 }
 
 // open writes a report to a file and opens it in a new tab, after the actions before.
-func open(t *testing.T, browser context.Context, a *report.Audit, before ...chromedp.Action[chromedp.Void]) *tab {
+func open(t *testing.T, a *report.Audit, before ...chromedp.Action[chromedp.Void]) *tab {
 	t.Helper()
 	var b bytes.Buffer
 	if err := html.Write(&b, a); err != nil {
 		t.Fatal(err)
 	}
-	return openDocument(t, browser, b.Bytes(), before...)
+	return openDocument(t, b.Bytes(), before...)
 }
 
-func openDocument(t *testing.T, browser context.Context, document []byte, before ...chromedp.Action[chromedp.Void]) *tab {
+func openDocument(t *testing.T, document []byte, before ...chromedp.Action[chromedp.Void]) *tab {
 	t.Helper()
+	browser, err := shared()
+	if errors.Is(err, errNoBrowser) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("starting the browser: %v", err)
+	}
 	file := filepath.Join(t.TempDir(), "audit.html")
 	if err := os.WriteFile(file, document, 0o600); err != nil {
 		t.Fatal(err)
