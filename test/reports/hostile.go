@@ -15,6 +15,11 @@ const Evil = "x\x1b[31m\x07\x00\r\n\u009b2J\u202egnp.exe\u2066\u2028\x7f\ufffe\x
 // Hostile adds a text to every string of a report that can come from a cluster, and returns the report.
 func Hostile(a *report.Audit, evil string) *report.Audit {
 	fill(reflect.ValueOf(a).Elem(), evil)
+	for i := range a.Findings {
+		if f := &a.Findings[i]; f.Bundle != evil && len(a.BundleDeployments) > 0 { // about the first bundle deployment, with its differences
+			f.BundleDeployment = a.BundleDeployments[0].Namespace + "/" + a.BundleDeployments[0].Name
+		}
+	}
 	return a
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/prometheus"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -21,6 +22,7 @@ func formats() []output.Format {
 		format("prometheus", prometheus.Write),
 		format("sarif", sarif.Write),
 		format("html", html.Write),
+		format("markdown", markdown.Write),
 	}
 }
 

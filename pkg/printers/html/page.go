@@ -47,15 +47,8 @@ type aggregates struct {
 const manyWell = 10
 
 type aggregate struct {
-	Name             string
-	Level            digest.Level
+	digest.Aggregate
 	Actual, Reported bar
-	Differs          bool
-	Unread           int // bundle deployments without a result
-	All              int // bundle deployments
-	State, AsOf      string
-	Stale            bool
-	Codes            []string
 }
 
 type deployment struct {
@@ -117,90 +110,26 @@ func newDeployment(bd *report.BundleDeployment) deployment {
 	return d
 }
 
-// aggregate adds the aggregates of each kind, those with problems first.
+// aggregate adds the aggregates of each kind.
 func (p *page) aggregate() {
-	for _, kind := range []struct {
-		name string
-		list []report.Aggregate
-		of   func(*report.BundleDeployment) string
-	}{
-		{"GitRepo", p.GitRepos, func(bd *report.BundleDeployment) string { return bd.GitRepo }},
-		{"HelmOp", p.HelmOps, func(bd *report.BundleDeployment) string { return bd.HelmOp }},
-		{"Cluster", p.Audit.Clusters, func(bd *report.BundleDeployment) string { return bd.Cluster }},
-		{"ClusterGroup", p.ClusterGroups, func(*report.BundleDeployment) string { return "" }},
-	} {
-		unread := map[string]int{}
-		var names []string // of aggregates that the report mentions
-		for i := range p.BundleDeployments {
-			bd := &p.BundleDeployments[i]
-			name := kind.of(bd)
-			if _, known := unread[name]; !known && name != "" {
-				unread[name] = 0
-				names = append(names, name)
-			}
-			if digest.WithoutResult(bd) {
-				unread[name]++
-			}
+	for _, x := range digest.Aggregates(p.Audit) {
+		row := aggregate{Aggregate: x, Actual: bar{Text: "?"}}
+		if n := x.Numbers; n != nil {
+			row.Actual, row.Reported = actualBar(n.Actual.Counts, !x.Evaluated), reportedBar(n.Reported)
 		}
-		rows := make([]aggregate, 0, len(kind.list))
-		listed := map[string]bool{}
-		for i := range kind.list {
-			row := newAggregate(&kind.list[i], unread)
-			rows, listed[row.Name] = append(rows, row), true
+		if len(p.Aggregates) == 0 || p.Aggregates[len(p.Aggregates)-1].Kind != x.Kind {
+			p.Aggregates = append(p.Aggregates, aggregates{Kind: x.Kind})
 		}
-		for _, name := range names {
-			if !listed[name] { // not all of its bundle deployments are known, so it has no numbers
-				rows = append(rows, aggregate{Name: name, Level: digest.Unknown, Actual: bar{Text: "?"}})
-			}
-		}
-		slices.SortStableFunc(rows, func(x, y aggregate) int { return cmp.Compare(order(x), order(y)) })
-		if len(rows) > 0 {
-			p.Aggregates = append(p.Aggregates, folded(kind.name, rows))
+		of := &p.Aggregates[len(p.Aggregates)-1]
+		of.Rows = append(of.Rows, row)
+	}
+	for i := range p.Aggregates {
+		of := &p.Aggregates[i]
+		at := slices.IndexFunc(of.Rows, func(x aggregate) bool { return x.Well() })
+		if at >= 0 && len(of.Rows)-at > manyWell {
+			of.Rows, of.Well = of.Rows[:at], of.Rows[at:]
 		}
 	}
-}
-
-func folded(kind string, rows []aggregate) aggregates {
-	at := slices.IndexFunc(rows, func(x aggregate) bool { return order(x) == orderWell })
-	if at < 0 || len(rows)-at <= manyWell {
-		return aggregates{Kind: kind, Rows: rows}
-	}
-	return aggregates{kind, rows[:at], rows[at:]}
-}
-
-// orderWell is the place of aggregates without a problem.
-const orderWell = 3
-
-// order puts aggregates with problems first.
-func order(x aggregate) int {
-	switch {
-	case x.Level == digest.Bad:
-		return 0
-	case x.Differs:
-		return 1
-	case x.Level == digest.Unknown:
-		return 2
-	}
-	return orderWell
-}
-
-func newAggregate(x *report.Aggregate, unread map[string]int) aggregate {
-	out := aggregate{Name: x.Namespace + "/" + x.Name, All: x.Actual.BundleDeployments, Codes: x.Findings, Reported: reportedBar(x.Reported), Level: digest.Unknown}
-	out.Unread = unread[out.Name]
-	counts := x.Actual.Counts
-	none := out.All > 0 && (out.Unread >= out.All || counts.Unknown == counts.Desired && x.Actual.ReadyBundleDeployments == 0)
-	out.Actual = actualBar(counts, none)
-	if r := x.Reported; r != nil {
-		out.State, out.AsOf, out.Stale = r.State, r.AsOf, r.Stale
-	}
-	switch {
-	case !none && counts.Ready+counts.Unknown < counts.Desired:
-		out.Level = digest.Bad
-	case !none && out.Unread == 0 && counts.Unknown == 0 && x.Actual.ReadyBundleDeployments == out.All:
-		out.Level = digest.Good
-	}
-	out.Differs = !none && out.Unread == 0 && out.Reported.Text != "" && out.Reported.Text != out.Actual.Text
-	return out
 }
 
 // find adds the findings and what the filters offer.

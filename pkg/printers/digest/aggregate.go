@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package digest
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// Aggregate is an aggregate with what is known about its numbers.
+type Aggregate struct {
+	Kind string
+	// Name is "namespace/name".
+	Name  string
+	Level Level
+	// Numbers are the actual and the reported numbers; nil if not all bundle deployments of the aggregate are in the report.
+	Numbers *report.Aggregate
+	// Evaluated is false if no bundle deployment has a result.
+	Evaluated bool
+	// Unread counts the bundle deployments without a result. Those of a ClusterGroup are not known.
+	Unread int
+	// Differs is true if everything was read, and Fleet reports other numbers of ready objects.
+	Differs bool
+}
+
+// Aggregates returns the GitRepos, HelmOps, Clusters and ClusterGroups of an audit by their kind, with problems first.
+func Aggregates(a *report.Audit) []Aggregate {
+	var out []Aggregate
+	for _, kind := range []struct {
+		name string
+		list []report.Aggregate
+		of   func(*report.BundleDeployment) string
+	}{
+		{"GitRepo", a.GitRepos, func(bd *report.BundleDeployment) string { return bd.GitRepo }},
+		{"HelmOp", a.HelmOps, func(bd *report.BundleDeployment) string { return bd.HelmOp }},
+		{"Cluster", a.Clusters, func(bd *report.BundleDeployment) string { return bd.Cluster }},
+		{"ClusterGroup", a.ClusterGroups, func(*report.BundleDeployment) string { return "" }},
+	} {
+		unread := map[string]int{}
+		var names []string
+		for i := range a.BundleDeployments {
+			bd := &a.BundleDeployments[i]
+			name := kind.of(bd)
+			if _, known := unread[name]; !known && name != "" {
+				unread[name] = 0
+				names = append(names, name)
+			}
+			if WithoutResult(bd) {
+				unread[name]++
+			}
+		}
+		rows := make([]Aggregate, 0, len(kind.list))
+		listed := map[string]bool{}
+		for i := range kind.list {
+			row := newAggregate(kind.name, &kind.list[i], unread)
+			rows, listed[row.Name] = append(rows, row), true
+		}
+		for _, name := range names {
+			if !listed[name] {
+				rows = append(rows, Aggregate{Kind: kind.name, Name: name, Level: Unknown})
+			}
+		}
+		slices.SortStableFunc(rows, func(x, y Aggregate) int { return cmp.Compare(x.order(), y.order()) })
+		out = append(out, rows...)
+	}
+	return out
+}
+
+// order puts aggregates with problems first.
+func (x Aggregate) order() int {
+	switch {
+	case x.Level == Bad:
+		return 0
+	case x.Differs:
+		return 1
+	case x.Level == Unknown:
+		return 2
+	}
+	return 3
+}
+
+// Well reports whether an aggregate has no problem, and Fleet reports the same.
+func (x Aggregate) Well() bool { return x.Level == Good && !x.Differs }
+
+func newAggregate(kind string, x *report.Aggregate, unread map[string]int) Aggregate {
+	counts, all := x.Actual.Counts, x.Actual.BundleDeployments
+	out := Aggregate{Kind: kind, Name: x.Namespace + "/" + x.Name, Numbers: x, Level: Unknown}
+	out.Unread = unread[out.Name]
+	out.Evaluated = all == 0 || out.Unread < all && (counts.Unknown < counts.Desired || x.Actual.ReadyBundleDeployments > 0)
+	complete := out.Evaluated && out.Unread == 0 && (kind != "ClusterGroup" || unread[""] == 0)
+	switch {
+	case out.Evaluated && counts.Ready+counts.Unknown < counts.Desired:
+		out.Level = Bad
+	case complete && counts.Unknown == 0 && x.Actual.ReadyBundleDeployments == all:
+		out.Level = Good
+	}
+	said := ReportedFraction(x.Reported)
+	out.Differs = complete && said != "" && said != Fraction(counts.Ready, counts.Desired)
+	return out
+}

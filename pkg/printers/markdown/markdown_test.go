@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package markdown_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	gfm "github.com/yuin/goldmark/extension/ast"
+	parser "github.com/yuin/goldmark/text"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
+)
+
+const root = "../../.."
+
+func written(t *testing.T, a *report.Audit) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := markdown.Write(&b, a); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// document is what a parser of GitHub's Markdown reads.
+type document struct {
+	blocks []string // the kinds of blocks, in order
+	bare   string   // the text outside code
+	all    string   // the whole text, with single blanks
+	codes  []string // the contents of fenced blocks
+	markup []string // links, images, addresses and HTML
+}
+
+func read(t *testing.T, source string) document {
+	t.Helper()
+	src := []byte(source)
+	var out document
+	var bare, all strings.Builder
+	err := ast.Walk(goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(parser.NewReader(src)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			if n.Type() == ast.TypeBlock || n.Kind() == gfm.KindTableCell {
+				all.WriteString(" ")
+			}
+			return ast.WalkContinue, nil
+		}
+		if n.Type() == ast.TypeBlock {
+			out.blocks = append(out.blocks, n.Kind().String())
+		}
+		switch n := n.(type) {
+		case *ast.FencedCodeBlock:
+			content := string(n.Lines().Value(src))
+			out.codes = append(out.codes, content)
+			all.WriteString(content + " ")
+		case *ast.Text:
+			content := string(n.Value(src))
+			if n.SoftLineBreak() {
+				content += " "
+			}
+			all.WriteString(content)
+			if n.Parent().Kind() != ast.KindCodeSpan {
+				bare.WriteString(content)
+			}
+		case *ast.Link, *ast.Image, *ast.AutoLink, *ast.RawHTML, *gfm.Strikethrough, *gfm.TaskCheckBox:
+			out.markup = append(out.markup, n.Kind().String())
+		case *ast.HTMLBlock:
+			out.markup = append(out.markup, strings.TrimSpace(string(n.Lines().Value(src))))
+		}
+		return ast.WalkContinue, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.bare, out.all = bare.String(), normal(all.String())
+	return out
+}
+
+func normal(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func TestGolden(t *testing.T) {
+	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, "sick"), "clean": reports.Sample(t, "clean"), "full": reports.Full()} {
+		reports.Golden(t, name+".md", written(t, a))
+	}
+}
+
+// TestHostile checks that texts of the cluster are only text: they make no block, link, image, HTML, mention, reference or emoji.
+func TestHostile(t *testing.T) {
+	plain := read(t, written(t, reports.Hostile(reports.Full(), " x")))
+	folds := []string{"<details><summary>Differences (- bundle, + cluster)</summary>", "</details>"}
+	for _, evil := range []string{
+		" @someone #1 !1 ~1 %1 org/repo#1 GH-1 JIRA-12 someone@example.com :smile: deadbeef 0123456789012345678901234567890123456789",
+		" www.example.com https://example.com [x](https://example.com) ![x](y) <b>x</b> <!-- x --> </details> &lt; **x** ~~x~~ \\",
+		" a|b \\|c `d`|``e`` |\n| f |", "\n# x\n\n- y\n\n```\nz\n````\n~~~\n</details>\n\n| a |\n|---|\n===\n---\n1. x\n* [ ] x\n    code", "`", "``` ```` `````", " \u202e\x1b[31m\u2028", " $x^2$ ^[x] [^1]: [[x]]",
+	} {
+		got := read(t, written(t, reports.Hostile(reports.Full(), evil)))
+		if !slices.Equal(got.blocks, plain.blocks) {
+			t.Errorf("%q changes the blocks of the document", evil)
+		}
+		if !slices.Equal(got.markup, folds) {
+			t.Errorf("%q becomes markup: %q", evil, got.markup)
+		}
+		// The product's own text has only these characters.
+		allowed := func(r rune) bool {
+			return r == ' ' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(".,;:()/?'-–→…❌❔", r)
+		}
+		if i := strings.IndexFunc(got.bare, func(r rune) bool { return !allowed(r) }); i >= 0 {
+			t.Errorf("%q is outside code: %q", evil, got.bare[max(0, i-20):min(len(got.bare), i+20)])
+		}
+		for _, word := range []string{"www.", "://", "GH-1", "JIRA", "deadbeef", ":smile"} {
+			if strings.Contains(got.bare, word) {
+				t.Errorf("%q is outside code", word)
+			}
+		}
+	}
+}
+
+// TestNothingIsLost checks that a parser reads every part of a report, and every command unchanged.
+func TestNothingIsLost(t *testing.T) {
+	a := reports.Full()
+	got := read(t, written(t, a))
+	var want, commands []string
+	for _, f := range a.Findings {
+		want = append(append(append(want, f.Code, f.Message), f.Evidence...), f.Clusters...)
+		for _, r := range f.Remedies {
+			want = append(want, r.Text)
+			commands = append(commands, r.Command)
+		}
+		if strings.HasPrefix(f.Remediation, "kubectl ") {
+			commands = append(commands, f.Remediation)
+		} else {
+			want = append(want, f.Remediation)
+		}
+	}
+	for _, g := range a.Gaps {
+		want = append(want, g.What, g.Why(), g.Effect)
+	}
+	for _, d := range a.BundleDeployments[0].Resources[3].Differences {
+		want = append(want, d.Path, d.Who(), d.Note)
+	}
+	for _, w := range append(append(want, a.Notes...), a.BundleDeployments[2].Reason) {
+		if !strings.Contains(got.all, normal(w)) {
+			t.Errorf("the document has no %q", w)
+		}
+	}
+	for _, line := range []string{"-one", "+two", "-***1", "+***2", "! release record: 2", "-true"} {
+		if !slices.ContainsFunc(got.codes, func(code string) bool { return slices.Contains(strings.Split(code, "\n"), line) }) {
+			t.Errorf("no block has the line %q", line)
+		}
+	}
+	for _, c := range commands {
+		if c != "" && !slices.ContainsFunc(got.codes, func(code string) bool { return slices.Contains(strings.Split(code, "\n"), c) }) {
+			t.Errorf("no block has the command %q", c)
+		}
+	}
+}
+
+// TestLimit checks that a long document fits into a ticket and counts what it leaves out.
+func TestLimit(t *testing.T) {
+	a := reports.Many(5000)
+	for i := range 500 {
+		a.Gaps = append(a.Gaps, report.Gap{What: fmt.Sprintf("reading Shop objects in namespace shop-%03d", i), Reason: "Forbidden", Detail: strings.Repeat("long ", 100), Effect: "they are Unknown"})
+		a.Notes = append(a.Notes, strings.Repeat("note ", 100))
+	}
+	out := written(t, a)
+	if n := len(out); n > 65_536 || n < markdown.Limit/2 {
+		t.Errorf("%d bytes", n)
+	}
+	shown := strings.Count(out, "is not on the cluster\n")
+	if omitted := fmt.Sprintf("%d findings not shown", len(a.Findings)-shown); !strings.Contains(out, omitted) {
+		t.Errorf("%d findings are shown, and the document does not say %q", shown, omitted)
+	}
+}
+
+// TestUnknown checks that a report with something unread does not look like one without problems.
+func TestUnknown(t *testing.T) {
+	ready := report.BundleDeployment{Name: "a", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}}
+	for name, a := range map[string]*report.Audit{
+		"nothing":   {},
+		"a gap":     {BundleDeployments: []report.BundleDeployment{ready}, Gaps: []report.Gap{{What: "x"}}},
+		"no result": {BundleDeployments: []report.BundleDeployment{ready, {Name: "b", State: report.Unknown, Reason: "ClusterNotRead"}}},
+	} {
+		if out := written(t, a); strings.Contains(out, "✅") {
+			t.Errorf("%s: shown as good:\n%s", name, out)
+		}
+	}
+	if out := written(t, &report.Audit{BundleDeployments: []report.BundleDeployment{ready}, Summary: report.Summary{Counts: ready.Counts}}); !strings.Contains(out, "✅") {
+		t.Error("a clean report is not shown as good")
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("no space") }
+
+func TestWriteFails(t *testing.T) {
+	if err := markdown.Write(failing{}, reports.Full()); err == nil {
+		t.Error("no error for a failed write")
+	}
+}
