@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/github"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
@@ -21,6 +22,7 @@ func formats() []output.Format {
 		format("junit", junit.Write),
 		format("prometheus", prometheus.Write),
 		format("sarif", sarif.Write),
+		format("github", github.Write),
 		format("html", html.Write),
 		format("markdown", markdown.Write),
 	}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package github writes the report of an audit as workflow commands of GitHub Actions, which GitHub shows as annotations of the run.
+package github
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// maxMessage is the length in bytes at which a message is cut. GitHub refuses annotations of more than 64 KiB.
+const maxMessage = 16 << 10
+
+// commands are the workflow commands of severities.
+var commands = map[report.Severity]string{report.Error: "error", report.Warning: "warning", report.Info: "notice"}
+
+// Write writes one workflow command per line: the totals, what was not read, and the findings, errors first. GitHub shows only the first ten
+// annotations of each type, so everything that was not read is in one of them.
+func Write(w io.Writer, a *report.Audit) error {
+	var lines []string
+	level, verdict := digest.Verdict(a)
+	command := "notice"
+	if level == digest.Unknown { // a notice would look like a result without problems
+		command = "warning"
+	}
+	about := strings.Join(append([]string{digest.Title(&a.Source)}, digest.Facts(a)...), ", ")
+	lines = append(lines, annotation(command, "Fleet audit: "+verdict, digest.Totals(a), about))
+	if len(a.Gaps) > 0 {
+		lines = append(lines, gaps(a.Gaps))
+	}
+	for _, g := range digest.Groups(a) {
+		for _, f := range g.Findings {
+			lines = append(lines, finding(f))
+		}
+	}
+	for _, n := range a.Notes {
+		lines = append(lines, annotation("notice", "Fleet audit", n))
+	}
+	for _, line := range lines {
+		if _, err := io.WriteString(w, line+"\n"); err != nil {
+			return fmt.Errorf("writing workflow commands: %w", err)
+		}
+	}
+	return nil
+}
+
+func gaps(list []report.Gap) string {
+	var out []string
+	for i := range list {
+		g := &list[i]
+		out = append(out, digest.What(g)+": "+g.Why()+": "+g.Effect)
+	}
+	return annotation("warning", fmt.Sprintf("Fleet audit: %s not read", digest.Plural(len(list), "item")), out...)
+}
+
+func finding(f *report.Finding) string {
+	lines := []string{f.Message}
+	var about []string
+	for _, x := range []struct{ word, value string }{{"bundle ", f.Bundle}, {"GitRepo ", f.GitRepo}, {"HelmOp ", f.HelmOp}, {"cluster ", strings.Join(digest.Clusters(f), ", ")}} {
+		if x.value != "" {
+			about = append(about, x.word+x.value)
+		}
+	}
+	if len(about) > 0 {
+		lines = append(lines, strings.Join(about, ", "))
+	}
+	lines = append(lines, f.Evidence...)
+	for _, r := range digest.Remedies(f) {
+		for _, text := range []string{r.Text, r.Command} {
+			if text != "" {
+				lines = append(lines, "→ "+text)
+			}
+		}
+	}
+	return annotation(cmp.Or(commands[f.Severity], "notice"), strings.TrimSpace(f.Code+" "+f.Title), lines...)
+}
+
+var (
+	// data escapes the message of a command, property the value of a property, as GitHub's toolkit does.
+	data     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+// annotation returns a command with a message of several lines.
+func annotation(command, title string, lines ...string) string {
+	var b strings.Builder
+	for i, line := range lines {
+		line = escape.Line(strings.Join(strings.Fields(line), " "))
+		if b.Len()+len(line) > maxMessage {
+			fmt.Fprintf(&b, "\n… and %s more", digest.Plural(len(lines)-i, "line"))
+			break
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(line)
+	}
+	return "::" + command + " title=" + property.Replace(escape.Line(title)) + "::" + data.Replace(b.String())
+}
