@@ -4,6 +4,7 @@ package reports
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -12,12 +13,22 @@ import (
 // Evil are characters and sequences that have a meaning in some format or on a terminal.
 const Evil = "x\x1b[31m\x07\x00\r\n\u009b2J\u202egnp.exe\u2066\u2028\x7f\ufffe\xff ]]> --- <b>&amp; \"'` | {0} [a](https://evil.invalid) ::error:: *_# \\ y"
 
-// Hostile adds a text to every string of a report that can come from a cluster, and returns the report.
+// Hostile adds a text to every string of a report that can come from a cluster, and returns the report. Findings keep their bundle deployments.
 func Hostile(a *report.Audit, evil string) *report.Audit {
-	fill(reflect.ValueOf(a).Elem(), evil)
+	name := func(bd *report.BundleDeployment) string { return strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/") }
+	of := map[string][]*report.Finding{}
 	for i := range a.Findings {
-		if f := &a.Findings[i]; f.Bundle != evil && len(a.BundleDeployments) > 0 { // about the first bundle deployment, with its differences
-			f.BundleDeployment = a.BundleDeployments[0].Namespace + "/" + a.BundleDeployments[0].Name
+		f := &a.Findings[i]
+		of[f.BundleDeployment] = append(of[f.BundleDeployment], f)
+	}
+	before := make([]string, len(a.BundleDeployments))
+	for i := range a.BundleDeployments {
+		before[i] = name(&a.BundleDeployments[i])
+	}
+	fill(reflect.ValueOf(a).Elem(), evil)
+	for i := range a.BundleDeployments {
+		for _, f := range of[before[i]] {
+			f.BundleDeployment = name(&a.BundleDeployments[i])
 		}
 	}
 	return a

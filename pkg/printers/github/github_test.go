@@ -16,8 +16,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
 
-const root = "../../.."
-
 func written(t *testing.T, a *report.Audit) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -65,7 +63,7 @@ func read(t *testing.T, output string) []command {
 }
 
 func TestGolden(t *testing.T) {
-	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, root, "sick"), "clean": reports.Sample(t, root, "clean"), "full": reports.Full()} {
+	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, "sick"), "clean": reports.Sample(t, "clean"), "full": reports.Full()} {
 		reports.Golden(t, name+".txt", written(t, a))
 	}
 }
@@ -93,9 +91,9 @@ func TestCommands(t *testing.T) {
 
 // TestHostile checks that no text of the cluster becomes a command or a property.
 func TestHostile(t *testing.T) {
-	plain := read(t, written(t, reports.Hostile("x")))
+	plain := read(t, written(t, reports.Hostile(reports.Full(), "x")))
 	for _, evil := range []string{"\n::error::x", "\r\n::set-env name=A::b\r", "::stop-commands::x", ",file=a,line=1::x", "%0A::error::x", "##[error]x\n##[add-mask]a", "\u2028::error::x\x1b[2J"} {
-		got := read(t, written(t, reports.Hostile(evil)))
+		got := read(t, written(t, reports.Hostile(reports.Full(), evil)))
 		if len(got) != len(plain) {
 			t.Errorf("%q: %d commands, want %d", evil, len(got), len(plain))
 			continue

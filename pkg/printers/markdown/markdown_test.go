@@ -21,8 +21,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
 
-const root = "../../.."
-
 func written(t *testing.T, a *report.Audit) string {
 	t.Helper()
 	var b bytes.Buffer
