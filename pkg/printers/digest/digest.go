@@ -117,6 +117,18 @@ type Group struct {
 	Findings []*report.Finding
 }
 
+// URL is the address of the page that explains the code; empty if it is not known.
+func (g Group) URL() string {
+	for _, f := range g.Findings {
+		for _, r := range f.Remedies {
+			if strings.HasPrefix(r.URL, "https://") {
+				return r.URL
+			}
+		}
+	}
+	return ""
+}
+
 // Groups returns the findings by code, the most severe first.
 func Groups(a *report.Audit) []Group {
 	type key struct {

@@ -3,7 +3,6 @@
 package html
 
 import (
-	"cmp"
 	"fmt"
 	"html/template"
 	"slices"
@@ -63,7 +62,6 @@ type deployment struct {
 
 type group struct {
 	digest.Group
-	URL   string // of the page that explains the code
 	Items []finding
 }
 
@@ -144,7 +142,7 @@ func (p *page) find() {
 		for _, f := range g.Findings {
 			fields := differences.Of(f)
 			item := finding{Finding: f, Clusters: digest.Clusters(f), Fields: fields, Evidence: digest.Evidence(f, fields)}
-			item.Remedies = out.linked(digest.Remedies(f))
+			item.Remedies = linked(digest.Remedies(f), g.URL())
 			var places []string
 			for _, c := range item.Clusters {
 				n, known := place[c]
@@ -162,18 +160,13 @@ func (p *page) find() {
 	slices.Sort(p.Codes)
 }
 
-// linked returns remedies with links that are web pages. The first one is the link of the group, so the remedies do not repeat it.
-func (g *group) linked(remedies []report.Remedy) []report.Remedy {
+// linked returns remedies with links that are web pages. The group has one link, which the remedies do not repeat.
+func linked(remedies []report.Remedy, group string) []report.Remedy {
 	out := slices.Clone(remedies)
-	for i, r := range out {
-		if !strings.HasPrefix(r.URL, "https://") {
-			r.URL = ""
+	for i := range out {
+		if url := out[i].URL; url == group || !strings.HasPrefix(url, "https://") {
+			out[i].URL = ""
 		}
-		g.URL = cmp.Or(g.URL, r.URL)
-		if r.URL == g.URL {
-			r.URL = ""
-		}
-		out[i] = r
 	}
 	return out
 }

@@ -12,10 +12,12 @@ import (
 var (
 	// plainWord is a word that is only text in every position. Everything else becomes code: in code, GitHub and GitLab recognize no markup, address,
 	// mention, reference to an issue or emoji.
-	plainWord = regexp.MustCompile(`^\(?(?:[A-Za-z]{1,30}(?:['-][A-Za-z]{1,30})*|[0-9]{1,6}(?:/[0-9]{1,6})?)\)?[,;:]?$`)
+	plainWord = regexp.MustCompile(`^\(?(?:[A-Za-z]{1,30}(?:['-][A-Za-z]{1,30})*\)?[.,;:]?|[0-9]{1,6}(?:/[0-9]{1,6})?\)?[,;:]?)$`)
 	// commitLike is a word that GitHub could take for a commit.
 	commitLike = regexp.MustCompile(`^[0-9a-fA-F]{7,}$`)
 	backticks  = regexp.MustCompile("`+")
+	// webPage is an address without characters that end a link.
+	webPage = regexp.MustCompile(`^https://[A-Za-z0-9./_#-]+$`)
 )
 
 // prose returns a sentence of a report. Words that could be more than text become code.
@@ -32,7 +34,7 @@ func prose(s string) string {
 			out = append(out, word)
 			continue
 		}
-		bare := strings.TrimRight(word, ",;:")
+		bare := strings.TrimRight(word, ".,;:")
 		if bare == "" || bare == word {
 			special = append(special, word)
 			continue
@@ -55,6 +57,14 @@ func code(s string) string {
 		s = " " + s + " "
 	}
 	return fence + s + fence
+}
+
+// link returns a text that is plain as a link to a page, or only the text if the address is not one of a web page.
+func link(s, url string) string {
+	if !webPage.MatchString(url) {
+		return s
+	}
+	return "[" + s + "](" + url + ")"
 }
 
 // cell returns markdown for a cell of a table, in which a bar ends the cell also inside code.

@@ -198,7 +198,7 @@ func (d *document) findings(a *report.Audit) {
 
 // group adds the findings of one code, then their differences, then the ways to proceed.
 func (d *document) group(g digest.Group, differences digest.Differences) {
-	d.add("#### "+g.Code+" "+prose(g.Title)+fmt.Sprintf(" (%d)", len(g.Findings)), "")
+	d.add("#### "+link(prose(g.Code), g.URL())+" "+prose(g.Title)+fmt.Sprintf(" (%d)", len(g.Findings)), "")
 	var shown []*report.Finding
 	for _, f := range g.Findings {
 		if text := item(f, differences.Of(f)); d.fits(text) {
@@ -209,7 +209,7 @@ func (d *document) group(g digest.Group, differences digest.Differences) {
 	d.add("")
 	if n := len(g.Findings) - len(shown); n > 0 {
 		d.omitted += n
-		d.add(fmt.Sprintf("… and %d more of %s.", n, g.Code), "")
+		d.add(fmt.Sprintf("… and %d more of %s.", n, prose(g.Code)), "")
 	}
 	d.diffs(shown, differences)
 	d.remedies(shown)

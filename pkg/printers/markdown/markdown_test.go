@@ -121,6 +121,17 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestLink checks that only the address of a web page becomes a link.
+func TestLink(t *testing.T) {
+	a := reports.Full()
+	for url, want := range map[string]int{"https://example.com/findings.md#fd101": 1, "javascript:alert(1)": 0, "https://example.com/) [x](y": 0, "https://example.com/>": 0, "": 0} {
+		a.Findings[0].Remedies[0].URL = url
+		if got := len(slices.DeleteFunc(read(t, written(t, a)).markup, func(s string) bool { return s != "Link" })); got != want {
+			t.Errorf("%q: %d links, want %d", url, got, want)
+		}
+	}
+}
+
 // TestNothingIsLost checks that a parser reads every part of a report, and every command unchanged.
 func TestNothingIsLost(t *testing.T) {
 	a := reports.Full()
