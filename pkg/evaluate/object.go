@@ -74,6 +74,7 @@ func (l *liveObject) evaluate(desired *resolve.Object, rules []compare.Rule) Obj
 
 // compare sets the state Modified, NotReady or Ready.
 func (l *liveObject) compare(o *Object, desired object.Content, rules []compare.Rule) {
+	rules = stable(rules, o)
 	readiness := health.Evaluate(l.content, ignored(o.Deployment), l.options.Now)
 	diffs := l.differences(o, desired, rules)
 	if len(diffs) > 0 && l.source.Kind != o.GroupVersionKind() {
@@ -87,6 +88,9 @@ func (l *liveObject) compare(o *Object, desired object.Content, rules []compare.
 	}
 	if len(diffs) > 0 {
 		o.Differences = l.attributed(o, desired, diffs)
+		for i, p := range compare.Pointers(rules, o.Ref, desired, l.content, diffs) {
+			o.Differences[i].Pointer = p
+		}
 		o.State = Modified
 	}
 }
@@ -99,13 +103,18 @@ func (o *Object) setReadiness(v health.Readiness) {
 	}
 }
 
-// differences compares with the bundle's own rules. It ignores fields that differ each time the bundle is rendered.
+// stable returns the rules, and one that ignores the fields that differ each time the bundle is rendered.
+func stable(rules []compare.Rule, o *Object) []compare.Rule {
+	if len(o.Unstable) == 0 {
+		return rules
+	}
+	return append(slices.Clone(rules), compare.Rule{APIVersion: o.APIVersion, Kind: o.Kind, JSONPointers: o.Unstable})
+}
+
+// differences compares with the bundle's own rules.
 func (l *liveObject) differences(o *Object, desired object.Content, rules []compare.Rule) []compare.Difference {
-	if len(o.Unstable) > 0 {
-		if slices.Contains(o.Unstable, "") {
-			return nil
-		}
-		rules = append(slices.Clone(rules), compare.Rule{APIVersion: o.APIVersion, Kind: o.Kind, JSONPointers: o.Unstable})
+	if slices.Contains(o.Unstable, "") {
+		return nil
 	}
 	desired, live := applied(rules, o.Ref, desired, l.content)
 	return compare.Objects(desired, live, o.GroupVersionKind())

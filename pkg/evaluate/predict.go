@@ -17,7 +17,7 @@ func (l *liveObject) predict(o *Object, rules []compare.Rule) {
 		o.Message = "what the next deploy would change could not be predicted: the live object was not read in the version of the manifest"
 		return
 	}
-	if diffs := l.differences(o, desired, rules); len(diffs) > 0 {
+	if diffs := l.differences(o, desired, stable(rules, o)); len(diffs) > 0 {
 		o.Differences = l.attributed(o, desired, diffs)
 	}
 	o.Live.LastApplied = leftBehind(l.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation], desired, l.content, o)

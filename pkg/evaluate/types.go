@@ -123,6 +123,8 @@ type Difference struct {
 	// AtAdmission is true if no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API server
 	// set it.
 	AtAdmission bool
+	// Pointer is the JSON pointer with which a rule of comparePatches ignores exactly this field; empty if none does.
+	Pointer string
 	// Note qualifies the difference: a different order, or the result of the server's dry run.
 	Note string
 }

@@ -100,11 +100,18 @@ func (h *redactor) audit(a *Audit) *Audit {
 	return &out
 }
 
+// unescapePointer replaces the escapes of a JSON pointer.
+var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
+
 func (h *redactor) differences(list []Difference) []Difference {
 	return each(list, func(d Difference) Difference {
 		d.Desired, d.Live, d.Release, d.Note = h.value(d.Desired), h.value(d.Live), h.value(d.Release), h.replace(d.Note)
 		d.Manager = h.replace(d.Manager) // any client can choose any name
-		d.Path = h.replace(d.Path)       // a path contains map keys and elements of sets
+		path := h.replace(d.Path)        // a path contains map keys and elements of sets
+		if plain := unescapePointer.Replace(d.Pointer); path != d.Path || h.replace(plain) != plain {
+			d.Pointer = "" // with a mask, it would not lead to the field
+		}
+		d.Path = path
 		d.Steps = each(d.Steps, h.step)
 		return d
 	})

@@ -244,6 +244,8 @@ type Difference struct {
 	// AtAdmission is true if no manager is recorded for this value, although managers are recorded for others: an admission webhook or the API
 	// server set it.
 	AtAdmission bool `json:"atAdmission,omitempty"`
+	// Pointer is the JSON pointer with which diff.comparePatches ignores exactly this field on this cluster. It is absent if none does.
+	Pointer string `json:"pointer,omitempty"`
 	// Note qualifies the difference: a different order, or the result of the server's dry run.
 	Note string `json:"note,omitempty"`
 }

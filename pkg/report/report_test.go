@@ -324,3 +324,18 @@ func TestSecretsEscaped(t *testing.T) {
 		t.Errorf("a text without the value: %q", got)
 	}
 }
+
+// TestPointerRedacted checks that a map key which is the value of a Secret is not shown in a pointer, in which it can be escaped.
+func TestPointerRedacted(t *testing.T) {
+	var secrets redact.Secrets
+	secrets.AddPlain("hunter/2~x")
+	a := &Audit{BundleDeployments: []BundleDeployment{{Resources: []Resource{{Differences: []Difference{
+		{Path: ".data.hunter/2~x", Pointer: "/data/hunter~12~0x"}, {Path: ".data[0]", Pointer: "/data/hunter~12~0x"}, {Path: ".data.a/b", Pointer: "/data/a~1b"}}}}}}}
+	var got []string
+	for _, d := range a.Redacted(&secrets).BundleDeployments[0].Resources[0].Differences {
+		got = append(got, d.Pointer)
+	}
+	if diff := cmp.Diff([]string{"", "", "/data/a~1b"}, got); diff != "" {
+		t.Errorf("pointers (-want +got):\n%s", diff)
+	}
+}
