@@ -9,6 +9,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/github"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/comparepatches"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/prometheus"
@@ -19,6 +20,7 @@ import (
 // formats are the formats that only the report of an audit has.
 func formats() []output.Format {
 	return []output.Format{
+		format("compare-patches", comparepatches.Write),
 		format("junit", junit.Write),
 		format("prometheus", prometheus.Write),
 		format("sarif", sarif.Write),

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package comparepatches writes the rules for fleet.yaml with which Fleet ignores exactly the fields that are modified now.
+package comparepatches
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+const head = `# Rules that make Fleet ignore the fields that are modified now, one YAML document for each bundle.
+# Append the entries to diff.comparePatches in the fleet.yaml of the bundle. Fleet then ignores these
+# fields on every cluster of the bundle: it does not report later changes of them.
+`
+
+// Write writes one YAML document for each bundle with modified objects. Comments list each field, and those for which there is no rule.
+func Write(w io.Writer, a *report.Audit) error {
+	var b bytes.Buffer
+	b.WriteString(head)
+	if !a.Complete() {
+		b.WriteString("# The audit is not complete: fields that could not be compared are not listed.\n")
+	}
+	bundles := collect(a.BundleDeployments)
+	for _, name := range slices.Sorted(maps.Keys(bundles)) {
+		if err := bundles[name].write(&b, name); err != nil {
+			return err
+		}
+	}
+	if len(bundles) == 0 {
+		b.WriteString("# No object is modified.\n")
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// bundle has the modified fields of the objects of one bundle, on all clusters.
+type bundle struct {
+	helmOp  string
+	objects map[object.Ref]*fields
+}
+
+// fields are the modified fields of an object.
+type fields struct {
+	all []field
+	// pointers are the JSON pointers by path, and paths are the paths by pointer.
+	pointers, paths map[string]string
+}
+
+// field is one modified field on one cluster.
+type field struct {
+	report.Difference
+	cluster string
+}
+
+func collect(deployments []report.BundleDeployment) map[string]*bundle {
+	out := map[string]*bundle{}
+	for _, bd := range deployments {
+		for _, r := range bd.Resources {
+			if r.State != report.Modified {
+				continue
+			}
+			name := cmp.Or(bd.Bundle, strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/"))
+			if out[name] == nil {
+				out[name] = &bundle{helmOp: bd.HelmOp, objects: map[object.Ref]*fields{}}
+			}
+			of := out[name].objects[r.Ref]
+			if of == nil {
+				of = &fields{pointers: map[string]string{}, paths: map[string]string{}}
+				out[name].objects[r.Ref] = of
+			}
+			for _, d := range r.Differences {
+				of.add(field{d, bd.Cluster})
+			}
+		}
+	}
+	return out
+}
+
+// several is the path or the pointer of a field that is in different positions on different clusters.
+const several = "\x00"
+
+func (f *fields) add(x field) {
+	f.all = append(f.all, x)
+	for _, known := range []struct {
+		values     map[string]string
+		key, value string
+	}{{f.pointers, x.Path, x.Pointer}, {f.paths, x.Pointer, x.Path}} {
+		if v, ok := known.values[known.key]; ok && v != known.value {
+			known.values[known.key] = several
+		} else {
+			known.values[known.key] = known.value
+		}
+	}
+}
+
+// pointer returns the JSON pointer that excludes a field on each cluster on which it is modified; otherwise the reason why there is none.
+func (f *fields) pointer(x field) (pointer, reason string) {
+	switch {
+	case f.pointers[x.Path] == several, x.Pointer != "" && f.paths[x.Pointer] == several:
+		return "", "it is in different positions of a list on different clusters"
+	case x.Pointer == "":
+		return "", "no rule ignores only this field: it has another position in the live list, or another rule of the bundle depends on it"
+	case hidden(x.Pointer):
+		return "", "its path has characters that are not printable"
+	}
+	return x.Pointer, ""
+}
+
+// lines are the comments about the fields of an object, by path: those that its rule ignores, and those that it does not ignore.
+type lines struct{ ignored, others map[string][]string }
+
+// rule returns the rule for an object, and comments about its fields.
+func (f *fields) rule(ref object.Ref) (compare.Rule, lines) {
+	var pointers []string
+	accepted, about := map[string]bool{}, lines{map[string][]string{}, map[string][]string{}}
+	for _, x := range f.all {
+		if p, _ := f.pointer(x); p != "" {
+			pointers, accepted[x.Path] = append(pointers, p), true
+		}
+	}
+	for _, x := range f.all {
+		_, reason := f.pointer(x)
+		switch line := ref.Key().String() + ": " + x.Path; {
+		case reason != "" && !inside(x.Path, accepted):
+			line += ": " + reason
+			about.others[line] = append(about.others[line], x.cluster)
+		case strings.Contains(x.Path, "["):
+			line += " (by its position in the list)"
+			fallthrough
+		default:
+			about.ignored[line] = append(about.ignored[line], x.cluster)
+		}
+	}
+	return compare.Exclude(ref, pointers), about
+}
+
+// inside reports whether a path is that of an element of one of the lists, or leads through one.
+func inside(path string, lists map[string]bool) bool {
+	for i := range path {
+		if path[i] == '[' && lists[path[:i]] {
+			return true
+		}
+	}
+	return false
+}
+
+// write writes the document of a bundle.
+func (x *bundle) write(b *bytes.Buffer, name string) error {
+	var rules []compare.Rule
+	all := lines{map[string][]string{}, map[string][]string{}}
+	for _, ref := range slices.SortedFunc(maps.Keys(x.objects), object.Ref.Compare) {
+		if hidden(ref.APIVersion + ref.Kind + ref.Namespace + ref.Name) {
+			line := ref.Key().String() + ": its name has characters that are not printable"
+			all.others[line] = nil
+			continue
+		}
+		rule, about := x.objects[ref].rule(ref)
+		if len(rule.JSONPointers) > 0 {
+			rules = append(rules, rule)
+		}
+		maps.Copy(all.ignored, about.ignored)
+		maps.Copy(all.others, about.others)
+	}
+	b.WriteString("---\n")
+	comment(b, "bundle "+name)
+	if x.helmOp != "" {
+		comment(b, "It belongs to HelmOp "+x.helmOp+", which has no fleet.yaml: append the entries in the spec of the HelmOp.")
+	}
+	list(b, "These fields are ignored:", all.ignored)
+	list(b, "These fields are modified too, but not ignored:", all.others)
+	if len(rules) == 0 {
+		return nil
+	}
+	b.WriteString("diff:\n  comparePatches:\n")
+	for _, r := range rules {
+		if err := entry(b, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry writes a rule with its fields in the usual order.
+func entry(b *bytes.Buffer, r compare.Rule) error {
+	indent := "  - "
+	write := func(key, value string) error {
+		b.WriteString(indent + key)
+		indent = "    "
+		if value == "" {
+			b.WriteString("\n")
+			return nil
+		}
+		b.WriteString(" ")
+		if strings.Contains(value, " ") { // YAML could fold it
+			return escape.EncodeJSON(b, value, "")
+		}
+		scalar, err := escape.EncodeYAML(value)
+		b.Write(scalar)
+		return err
+	}
+	for _, f := range [][2]string{{"apiVersion:", r.APIVersion}, {"kind:", r.Kind}, {"namespace:", r.Namespace}, {"name:", r.Name}} {
+		if f[1] == "" {
+			continue
+		}
+		if err := write(f[0], f[1]); err != nil {
+			return err
+		}
+	}
+	if err := write("jsonPointers:", ""); err != nil {
+		return err
+	}
+	for _, p := range r.JSONPointers {
+		if err := write("-", p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func list(b *bytes.Buffer, title string, lines map[string][]string) {
+	if len(lines) == 0 {
+		return
+	}
+	comment(b, title)
+	for _, line := range slices.Sorted(maps.Keys(lines)) {
+		clusters := slices.DeleteFunc(slices.Compact(lines[line]), func(s string) bool { return s == "" })
+		if len(clusters) > 0 {
+			line += ", on cluster " + strings.Join(clusters, ", ")
+		}
+		comment(b, "- "+line)
+	}
+}
+
+// hidden reports whether a text has characters that are not printable.
+func hidden(s string) bool { return escape.Line(s) != s || strings.Contains(s, "\t") }
+
+// comment writes a line of a comment. A line end in a text from a cluster must not end the comment.
+func comment(b *bytes.Buffer, line string) { b.WriteString("# " + escape.Line(line) + "\n") }
