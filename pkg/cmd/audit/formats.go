@@ -12,6 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/comparepatches"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/openreports"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/prometheus"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -22,6 +23,7 @@ func formats() []output.Format {
 	return []output.Format{
 		format("compare-patches", comparepatches.Write),
 		format("junit", junit.Write),
+		format("openreports", openreports.Write),
 		format("prometheus", prometheus.Write),
 		format("sarif", sarif.Write),
 		format("github", github.Write),

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package openreports
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/openreports/reports-api/apis/openreports.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+const (
+	// maxText is the length at which a text is cut, in bytes.
+	maxText = 8 << 10
+	// maxResults and maxBytes limit one object: etcd refuses objects above 1.5 MiB, and kubectl apply keeps a copy in an annotation of up to 256 KiB.
+	maxResults = 1000
+	maxBytes   = 200 << 10
+)
+
+// split divides results into parts that fit into one object.
+func split(results []v1alpha1.ReportResult) [][]v1alpha1.ReportResult {
+	var out [][]v1alpha1.ReportResult
+	begin, size := 0, 0
+	for i := range results {
+		n := maxBytes
+		if raw, err := json.Marshal(results[i]); err == nil {
+			n = len(raw)
+		}
+		if i > begin && (size+n > maxBytes || i-begin == maxResults) {
+			out = append(out, results[begin:i])
+			begin, size = i, 0
+		}
+		size += n
+	}
+	return append(out, results[begin:])
+}
+
+// document returns the object with a part of the results of a group.
+func (p *printer) document(g group, part int, results []v1alpha1.ReportResult) any {
+	meta := metav1.ObjectMeta{Name: name(g.cluster, part), Namespace: g.namespace, Labels: map[string]string{managedBy: source}}
+	meta.Annotations = map[string]string{takenAt: p.TakenAt}
+	if g.cluster != "" {
+		meta.Labels[clusterLabel], meta.Annotations[clusterLabel] = id(g.cluster), g.cluster
+	}
+	kind := metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterReport"}
+	if g.namespace == "" {
+		return &v1alpha1.ClusterReport{TypeMeta: kind, ObjectMeta: meta, Source: source, Summary: summary(results), Results: results}
+	}
+	kind.Kind = "Report"
+	return &v1alpha1.Report{TypeMeta: kind, ObjectMeta: meta, Source: source, Summary: summary(results), Results: results,
+		Scope: &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: g.namespace}}
+}
+
+func summary(results []v1alpha1.ReportResult) v1alpha1.ReportSummary {
+	var out v1alpha1.ReportSummary
+	counts := map[v1alpha1.Result]*int{"pass": &out.Pass, "fail": &out.Fail, "warn": &out.Warn, "error": &out.Error, "skip": &out.Skip}
+	for _, r := range results {
+		*counts[r.Result]++
+	}
+	return out
+}
+
+func name(cluster string, part int) string {
+	out := source
+	if cluster != "" {
+		out += "-" + id(cluster)
+	}
+	if part > 0 {
+		out += "-" + strconv.Itoa(part+1)
+	}
+	return out
+}
+
+// notInName matches what cannot be in the name of an object.
+var notInName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// id returns a short text for a cluster that is valid in names and labels, and differs between clusters.
+func id(cluster string) string {
+	sum := sha256.Sum256([]byte(cluster))
+	_, short, _ := strings.Cut(cluster, "/")
+	short = notInName.ReplaceAllString(strings.ToLower(short), "-")
+	return strings.TrimLeft(short[:min(len(short), 40)]+"-"+hex.EncodeToString(sum[:4]), "-")
+}
+
+// short cuts a text that is too long for the message of a result.
+func short(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	end := maxText
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}
+
+// properties are the details of a finding.
+func properties(f report.Finding) map[string]string {
+	out := map[string]string{"id": f.ID}
+	for name, value := range map[string]string{"bundle": f.Bundle, "bundleDeployment": f.BundleDeployment, "gitRepo": f.GitRepo, "helmOp": f.HelmOp, "asOf": f.AsOf,
+		"cause": string(f.Cause), "evidence": strings.Join(f.Evidence, "\n")} {
+		if value != "" {
+			out[name] = short(value)
+		}
+	}
+	for i, step := range f.NextSteps() {
+		suffix := ""
+		if i > 0 {
+			suffix = strconv.Itoa(i + 1)
+		}
+		for name, value := range map[string]string{"remedy": step.Text, "command": step.Command} {
+			if value != "" {
+				out[name+suffix] = short(value)
+			}
+		}
+	}
+	return out
+}

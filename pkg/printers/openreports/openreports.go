@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package openreports writes the report of an audit as objects of the OpenReports API, which dashboards read from a cluster.
+package openreports
+
+import (
+	"cmp"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/openreports/reports-api/apis/openreports.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+const (
+	source       = "fleetdoctor"
+	category     = "Fleet"
+	fleetGroup   = "fleet.cattle.io"
+	managedBy    = "app.kubernetes.io/managed-by"
+	clusterLabel = "fleetdoctor.io/cluster" // also an annotation, with the complete name
+	takenAt      = "fleetdoctor.io/taken-at"
+	// state is the policy of results that are not findings: the state of a desired object, or what could not be read.
+	state = "DesiredState"
+)
+
+// Write writes a stream of YAML documents: a Report for each namespace, and a ClusterReport for everything without a namespace. Large reports are
+// split. Objects on another cluster than the one that was read have reports of their own, with a label of the cluster.
+func Write(w io.Writer, a *report.Audit) error {
+	p := &printer{Audit: a, groups: map[group][]v1alpha1.ReportResult{}, present: map[group]bool{}, excluded: a.Excluded()}
+	if t, err := time.Parse(time.RFC3339, a.TakenAt); err == nil {
+		p.taken = metav1.Timestamp{Seconds: t.Unix()}
+	}
+	p.findNamespaces()
+	failed := p.addFindings()
+	for i := range a.BundleDeployments {
+		p.deployment(&a.BundleDeployments[i], failed)
+	}
+	for _, g := range a.Gaps {
+		r := p.result(state, "Gap", v1alpha1.Result("error"), "could not be read: "+g.What+" ("+g.Why()+"): "+g.Effect)
+		p.add(group{cluster: g.Cluster}, r)
+	}
+	for _, g := range slices.SortedFunc(maps.Keys(p.groups), group.compare) {
+		for i, results := range split(p.groups[g]) {
+			document, err := escape.EncodeYAML(p.document(g, i, results))
+			if err != nil {
+				return err
+			}
+			if _, err := io.WriteString(w, "---\n"+string(document)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// group identifies the results of one report. The cluster is empty for Fleet's own objects; the namespace is empty for a ClusterReport.
+type group struct{ cluster, namespace string }
+
+func (g group) compare(o group) int {
+	return cmp.Or(cmp.Compare(g.cluster, o.cluster), cmp.Compare(g.namespace, o.namespace))
+}
+
+type printer struct {
+	*report.Audit
+	taken    metav1.Timestamp
+	groups   map[group][]v1alpha1.ReportResult
+	present  map[group]bool // the namespaces that exist
+	excluded func(*report.BundleDeployment) bool
+}
+
+// findNamespaces finds the namespaces that exist because an object in them exists. A Report in another namespace could not be created.
+func (p *printer) findNamespaces() {
+	for _, bd := range p.BundleDeployments {
+		p.present[group{"", bd.Namespace}] = true
+		for _, r := range bd.Resources {
+			if r.State != report.Missing && r.State != report.Unknown {
+				p.present[group{bd.Cluster, r.Namespace}] = true
+			}
+		}
+	}
+	for _, f := range p.Findings {
+		if r := f.Object; object.Group(r.APIVersion) == fleetGroup {
+			p.present[group{"", r.Namespace}] = true
+		}
+	}
+}
+
+// groupOf returns the group of an object.
+func (p *printer) groupOf(cluster string, r object.Ref) group {
+	g := group{cluster, r.Namespace}
+	if object.Group(r.APIVersion) == fleetGroup {
+		g.cluster = ""
+	}
+	if !p.present[g] || len(validation.IsDNS1123Label(g.namespace)) > 0 {
+		g.namespace = ""
+	}
+	return g
+}
+
+func (p *printer) add(g group, r v1alpha1.ReportResult) { p.groups[g] = append(p.groups[g], r) }
+
+func (p *printer) result(policy, rule string, result v1alpha1.Result, message string) v1alpha1.ReportResult {
+	return v1alpha1.ReportResult{Source: source, Category: category, Policy: policy, Rule: rule, Result: result, Timestamp: p.taken, Description: short(message)}
+}
+
+// objectOn is an object of a bundle on a cluster.
+type objectOn struct {
+	cluster, bundle string
+	object.Ref
+}
+
+var (
+	resultOf   = map[report.Severity]v1alpha1.Result{report.Error: "fail", report.Warning: "warn", report.Info: "skip"}
+	severityOf = map[report.Severity]v1alpha1.ResultSeverity{report.Error: "high", report.Warning: "medium", report.Info: "info"}
+)
+
+// addFindings adds a result for each finding on each of its clusters. It returns the objects with a finding.
+func (p *printer) addFindings() map[objectOn]bool {
+	found := map[objectOn]bool{}
+	for _, f := range p.Findings {
+		clusters := f.Clusters
+		if len(clusters) == 0 {
+			clusters = []string{f.Cluster}
+		}
+		r := p.result(f.Code, f.Title, resultOf[f.Severity], f.Message)
+		r.Severity, r.Scored, r.Subjects, r.Properties = severityOf[f.Severity], f.Severity != report.Info, subjects(f.Object), properties(f)
+		for _, cluster := range clusters {
+			if f.Severity != report.Info {
+				found[objectOn{cluster, f.Bundle, f.Object}] = true
+			}
+			p.add(p.groupOf(cluster, f.Object), r)
+		}
+	}
+	return found
+}
+
+// deployment adds the results of the objects without a failing finding: a result is pass only if the object is Ready.
+func (p *printer) deployment(bd *report.BundleDeployment, failed map[objectOn]bool) {
+	ref := object.Ref{APIVersion: fleetGroup + "/v1alpha1", Kind: "BundleDeployment", Namespace: bd.Namespace, Name: bd.Name}
+	if bd.State == report.Unknown && bd.Reason != "" {
+		r := p.result(state, bd.Reason, "error", "the bundle deployment has no result")
+		if p.excluded(bd) {
+			r.Result, r.Description = "skip", "the cluster of the bundle deployment was not read"
+		}
+		r.Subjects = subjects(ref)
+		p.add(p.groupOf(bd.Cluster, ref), r)
+	}
+	for _, o := range bd.Resources {
+		if failed[objectOn{bd.Cluster, bd.Bundle, o.Ref}] && o.State != report.Unknown {
+			continue
+		}
+		message := "the object is " + string(o.State)
+		if o.Message != "" {
+			message += ": " + o.Message
+		}
+		r := p.result(state, cmp.Or(o.Reason, string(o.State)), "skip", message)
+		switch o.State {
+		case report.Ready:
+			r.Result, r.Scored = "pass", true
+		case report.Unknown:
+			r.Result = "error"
+		}
+		r.Subjects, r.Properties = subjects(o.Ref), map[string]string{"bundle": bd.Bundle}
+		p.add(p.groupOf(bd.Cluster, o.Ref), r)
+	}
+}
+
+func subjects(r object.Ref) []corev1.ObjectReference {
+	if r.Kind == "" {
+		return nil
+	}
+	return []corev1.ObjectReference{{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}}
+}
