@@ -10,6 +10,11 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/comparepatches"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/openreports"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/prometheus"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -46,5 +51,16 @@ func printed(t *testing.T, a *report.Audit) map[string]string {
 	for _, format := range slices.Concat(formats, templates) {
 		out[format] = shown(t, format, printers.Audit(a, printers.Options{Diff: true}))
 	}
+	for format, write := range ofAudits {
+		var b bytes.Buffer
+		if err := write(&b, a); err != nil {
+			t.Fatalf("printing -o %s: %v", format, err)
+		}
+		out[format] = b.String()
+	}
 	return out
 }
+
+// ofAudits are formats that only an audit has.
+var ofAudits = map[string]func(io.Writer, *report.Audit) error{"compare-patches": comparepatches.Write, "junit": junit.Write, "openreports": openreports.Write,
+	"prometheus": prometheus.Write, "sarif": sarif.Write}
