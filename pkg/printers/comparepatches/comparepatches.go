@@ -46,6 +46,8 @@ func Write(w io.Writer, a *report.Audit) error {
 type bundle struct {
 	helmOp  string
 	objects map[object.Ref]*fields
+	// deployments is the number of its bundle deployments in the report.
+	deployments int
 }
 
 // fields are the modified fields of an object.
@@ -64,25 +66,31 @@ type field struct {
 func collect(deployments []report.BundleDeployment) map[string]*bundle {
 	out := map[string]*bundle{}
 	for _, bd := range deployments {
+		name := cmp.Or(bd.Bundle, strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/"))
+		if out[name] == nil {
+			out[name] = &bundle{helmOp: bd.HelmOp, objects: map[object.Ref]*fields{}}
+		}
+		out[name].deployments++
 		for _, r := range bd.Resources {
-			if r.State != report.Modified {
-				continue
-			}
-			name := cmp.Or(bd.Bundle, strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/"))
-			if out[name] == nil {
-				out[name] = &bundle{helmOp: bd.HelmOp, objects: map[object.Ref]*fields{}}
-			}
-			of := out[name].objects[r.Ref]
-			if of == nil {
-				of = &fields{pointers: map[string]string{}, paths: map[string]string{}}
-				out[name].objects[r.Ref] = of
-			}
-			for _, d := range r.Differences {
-				of.add(field{d, bd.Cluster})
+			if r.State == report.Modified {
+				out[name].add(r, bd.Cluster)
 			}
 		}
 	}
+	maps.DeleteFunc(out, func(_ string, b *bundle) bool { return len(b.objects) == 0 })
 	return out
+}
+
+// add adds the fields of a modified object on a cluster.
+func (x *bundle) add(r report.Resource, cluster string) {
+	of := x.objects[r.Ref]
+	if of == nil {
+		of = &fields{pointers: map[string]string{}, paths: map[string]string{}}
+		x.objects[r.Ref] = of
+	}
+	for _, d := range r.Differences {
+		of.add(field{d, cluster})
+	}
 }
 
 // several is the path or the pointer of a field that is in different positions on different clusters.
@@ -115,6 +123,9 @@ func (f *fields) pointer(x field) (pointer, reason string) {
 	return x.Pointer, ""
 }
 
+// byPosition marks a field in the element of a list.
+const byPosition = " (by its position in the list)"
+
 // lines are the comments about the fields of an object, by path: those that its rule ignores, and those that it does not ignore.
 type lines struct{ ignored, others map[string][]string }
 
@@ -134,7 +145,7 @@ func (f *fields) rule(ref object.Ref) (compare.Rule, lines) {
 			line += ": " + reason
 			about.others[line] = append(about.others[line], x.cluster)
 		case strings.Contains(x.Path, "["):
-			line += " (by its position in the list)"
+			line += byPosition
 			fallthrough
 		default:
 			about.ignored[line] = append(about.ignored[line], x.cluster)
@@ -176,6 +187,10 @@ func (x *bundle) write(b *bytes.Buffer, name string) error {
 		comment(b, "It belongs to HelmOp "+x.helmOp+", which has no fleet.yaml: append the entries in the spec of the HelmOp.")
 	}
 	list(b, "These fields are ignored:", all.ignored)
+	positions := func(line string) bool { return strings.HasSuffix(line, byPosition) }
+	if x.deployments > 1 && slices.ContainsFunc(slices.Collect(maps.Keys(all.ignored)), positions) {
+		comment(b, "A position was only checked on the clusters that are named. On another cluster, the rule ignores the field at this position.")
+	}
 	list(b, "These fields are modified too, but not ignored:", all.others)
 	if len(rules) == 0 {
 		return nil

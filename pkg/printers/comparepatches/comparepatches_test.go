@@ -258,8 +258,12 @@ func TestClusters(t *testing.T) {
 	if diff := cmp.Diff(want, rules["fleet/web"]); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
 	}
-	if !strings.Contains(output, ".spec.replicas, on cluster fleet/a, fleet/b\n") {
-		t.Errorf("the clusters are not listed:\n%s", output)
+	if !strings.Contains(output, ".spec.replicas, on cluster fleet/a, fleet/b\n") || strings.Contains(output, "A position") {
+		t.Errorf("the clusters are not listed, or there is a remark about positions:\n%s", output)
+	}
+	a.BundleDeployments[1].Resources[0].State = report.Ready
+	if output, _ := written(t, a); !strings.Contains(output, "A position") {
+		t.Errorf("there is no remark about positions:\n%s", output)
 	}
 }
 
