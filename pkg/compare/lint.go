@@ -56,12 +56,10 @@ func Voided(rules []Rule, ref object.Ref, content map[string]any) (failing Opera
 	if err != nil {
 		return Operation{}, false
 	}
-	for _, p := range pointers(rules, ref) {
-		doc = patched(doc, []Operation{{Op: "remove", Path: p}})
-	}
+	doc = removed(doc, pointers(rules, ref))
 	succeeded := false
 	for _, o := range all {
-		next, err := patch(doc, []Operation{o})
+		next, err := patch(doc, []Operation{o}, jsonpatch.NewApplyOptions())
 		switch {
 		case err == nil:
 			doc, succeeded = next, true
@@ -73,7 +71,7 @@ func Voided(rules []Rule, ref object.Ref, content map[string]any) (failing Opera
 }
 
 // patch returns a document after the operations.
-func patch(doc []byte, operations []Operation) ([]byte, error) {
+func patch(doc []byte, operations []Operation, options *jsonpatch.ApplyOptions) ([]byte, error) {
 	raw, err := json.Marshal(operations)
 	if err != nil {
 		return nil, err
@@ -82,5 +80,5 @@ func patch(doc []byte, operations []Operation) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Apply(doc)
+	return p.ApplyWithOptions(doc, options)
 }

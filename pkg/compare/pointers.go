@@ -14,11 +14,21 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
+const (
+	// maxPointers is the number of differences of an object above which none has a pointer: nobody writes so many rules.
+	maxPointers = 1000
+	// maxSearched is the length of the lists in which elements are searched by their key or value. The search is quadratic.
+	maxSearched = 256
+)
+
 // Pointers returns a JSON pointer for each difference of an object: as jsonPointers of a rule after the rules, they exclude exactly these fields. A
 // pointer is empty if none leads to the field in both objects, such as to an element that is in another position of the live list. All are empty
 // if the objects with such a rule are not equal in everything else.
 func Pointers(rules []Rule, ref object.Ref, desired, live map[string]any, differences []Difference) []string {
 	out := make([]string, len(differences))
+	if len(differences) > maxPointers {
+		return out
+	}
 	before := make([]Rule, 0, len(rules)) // operations are applied after all pointers
 	for _, r := range rules {
 		r.Operations = nil
@@ -50,15 +60,14 @@ func excludes(rules []Rule, ref object.Ref, desired, live map[string]any, differ
 	if dErr != nil || lErr != nil {
 		return false
 	}
-	var lists, want, got []string // lists are excluded with the differences of their elements
+	var want, got []string
+	lists := map[string]bool{} // they are excluded with the differences of their elements
 	for i, x := range differences {
-		if x.Order && pointers[i] != "" {
-			lists = append(lists, x.Path.String()+"[")
-		}
+		lists[x.Path.String()] = x.Order && pointers[i] != ""
 	}
 	for i, x := range differences {
 		path := x.Path.String()
-		if pointers[i] == "" && !slices.ContainsFunc(lists, func(list string) bool { return strings.HasPrefix(path, list) }) {
+		if pointers[i] == "" && !Inside(path, lists) {
 			want = append(want, path)
 		}
 	}
@@ -66,6 +75,16 @@ func excludes(rules []Rule, ref object.Ref, desired, live map[string]any, differ
 		got = append(got, x.Path.String())
 	}
 	return slices.Equal(want, got)
+}
+
+// Inside reports whether a path leads to or through an element of one of the lists, which are written as paths.
+func Inside(path string, lists map[string]bool) bool {
+	for i := range path {
+		if path[i] == '[' && lists[path[:i]] {
+			return true
+		}
+	}
+	return false
 }
 
 // pointer returns the JSON pointer of a path in two objects; empty if it is not the same in both.
@@ -114,6 +133,9 @@ func find(step fieldpath.PathElement, list []any) int {
 			return *step.Index
 		}
 		return absent
+	}
+	if len(list) > maxSearched {
+		return ambiguous
 	}
 	exact, possible := []int{}, []int{}
 	for i, e := range list {

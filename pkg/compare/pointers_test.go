@@ -3,6 +3,7 @@
 package compare_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -89,6 +90,39 @@ func TestVoidedPointers(t *testing.T) {
 	differences := compare.Objects(applied(t, rules, ref, desired), applied(t, rules, ref, live), ref.GroupVersionKind())
 	if got := compare.Pointers(rules, ref, desired, live, differences); slices.ContainsFunc(got, func(p string) bool { return p != "" }) {
 		t.Errorf("pointers %q", got)
+	}
+}
+
+// TestManyPointers checks objects with many differences and long lists: a large object must not take quadratic time.
+func TestManyPointers(t *testing.T) {
+	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "a"}
+	for n, want := range map[int]bool{1000: true, 1001: false} {
+		data := func(value string) map[string]any {
+			m := map[string]any{}
+			for i := range n {
+				m[fmt.Sprint("key", i)] = value
+			}
+			return map[string]any{"data": m}
+		}
+		differences := compare.Objects(data("a"), data("b"), ref.GroupVersionKind())
+		got := compare.Pointers(nil, ref, data("a"), data("b"), differences)
+		if len(got) != n || slices.Contains(got, "") == want {
+			t.Errorf("%d differences: %d pointers, all set: %v", n, len(got), !slices.Contains(got, ""))
+		}
+	}
+	pod := object.Ref{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "a"}
+	for n, want := range map[int]bool{256: true, 257: false} {
+		env := func(value string) map[string]any {
+			var list []any
+			for i := range n {
+				list = append(list, map[string]any{"name": fmt.Sprint("N", i), "value": value})
+			}
+			return map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "env": list}}}}
+		}
+		differences := compare.Objects(env("a"), env("b"), pod.GroupVersionKind())
+		if got := compare.Pointers(nil, pod, env("a"), env("b"), differences); len(got) != n || slices.Contains(got, "") == want {
+			t.Errorf("%d elements: %d pointers, all set: %v", n, len(got), !slices.Contains(got, ""))
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/gobwas/glob"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -51,10 +52,7 @@ func Apply(rules []Rule, ref object.Ref, content map[string]any) (map[string]any
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range pointers(rules, ref) {
-		doc = patched(doc, []Operation{{Op: "remove", Path: p}})
-	}
-	out, _, err := object.Decode(patched(doc, operations(rules, ref)))
+	out, _, err := object.Decode(patched(removed(doc, pointers(rules, ref)), operations(rules, ref)))
 	return out, err
 }
 
@@ -82,12 +80,32 @@ func operations(rules []Rule, ref object.Ref) []Operation {
 	return slices.DeleteFunc(out, func(o Operation) bool { return o.Op == opIgnore })
 }
 
+// removed returns a document without the fields of JSON pointers, as far as it has them.
+func removed(doc []byte, pointers []string) []byte {
+	all := make([]Operation, 0, len(pointers))
+	for _, p := range pointers {
+		all = append(all, Operation{Op: "remove", Path: p})
+	}
+	if len(all) == 0 {
+		return doc
+	}
+	options := jsonpatch.NewApplyOptions()
+	options.AllowMissingPathOnRemove = true
+	if out, err := patch(doc, all, options); err == nil {
+		return out
+	}
+	for i := range all { // one of them is not valid: the others have an effect
+		doc = patched(doc, all[i:i+1])
+	}
+	return doc
+}
+
 // patched returns a document after the operations, or unchanged if one of them fails.
 func patched(doc []byte, operations []Operation) []byte {
 	if len(operations) == 0 {
 		return doc
 	}
-	out, err := patch(doc, operations)
+	out, err := patch(doc, operations, jsonpatch.NewApplyOptions())
 	if err != nil {
 		return doc
 	}

@@ -116,7 +116,7 @@ func (f *fields) pointer(x field) (pointer, reason string) {
 	case f.pointers[x.Path] == several, x.Pointer != "" && f.paths[x.Pointer] == several:
 		return "", "it is in different positions of a list on different clusters"
 	case x.Pointer == "":
-		return "", "no rule ignores only this field: it has another position in the live list, or another rule of the bundle depends on it"
+		return "", "no rule ignores only this field: it has another position in the live list, another rule of the bundle depends on it, or the object has too many such fields"
 	case hidden(x.Pointer):
 		return "", "its path has characters that are not printable"
 	}
@@ -141,7 +141,7 @@ func (f *fields) rule(ref object.Ref) (compare.Rule, lines) {
 	for _, x := range f.all {
 		_, reason := f.pointer(x)
 		switch line := ref.Key().String() + ": " + x.Path; {
-		case reason != "" && !inside(x.Path, accepted):
+		case reason != "" && !compare.Inside(x.Path, accepted):
 			line += ": " + reason
 			about.others[line] = append(about.others[line], x.cluster)
 		case strings.Contains(x.Path, "["):
@@ -152,16 +152,6 @@ func (f *fields) rule(ref object.Ref) (compare.Rule, lines) {
 		}
 	}
 	return compare.Exclude(ref, pointers), about
-}
-
-// inside reports whether a path is that of an element of one of the lists, or leads through one.
-func inside(path string, lists map[string]bool) bool {
-	for i := range path {
-		if path[i] == '[' && lists[path[:i]] {
-			return true
-		}
-	}
-	return false
 }
 
 // write writes the document of a bundle.
