@@ -31,6 +31,7 @@ type Input struct {
 	clusters         map[string]*v1alpha1.Cluster // by the namespace of its bundle deployments
 	repos            map[[2]string]bool           // the GitRepos and HelmOps, by kind and "namespace/name"
 	gitRepos         map[string]*v1alpha1.GitRepo // by "namespace/name"
+	deploymentsOf    map[string]int               // the number of bundle deployments, by bundle
 	agentOfNamespace map[string]evaluate.Agent    // by the namespace of the BundleDeployments of their Cluster
 }
 

@@ -26,7 +26,7 @@ var modified = Check{
 			if o.Message != "" {
 				f.Evidence = append(f.Evidence, o.Message)
 			}
-			f.Remedies = in.restoreOrAccept(d.BundleDeployment)
+			f.Remedies = in.restoreOrAccept(d)
 			report(f)
 		}
 	},

@@ -98,24 +98,41 @@ func (c Commands) why(d *resolve.BundleDeployment) Remedy {
 	return run(c.Why+" "+c.BundleArgs(d), "shows the chain of causes, and the next step at its end")
 }
 
-// redeploy makes Fleet deploy a bundle again, on each of its clusters. Nothing in Fleet's API does that for one cluster: the controller writes the spec of
-// each BundleDeployment (docs/fleet-behavior.md, 4.10).
+// redeploy makes Fleet deploy a bundle again: on the cluster of a bundle deployment, or on all clusters of the bundle.
 func (in *Input) redeploy(d *evaluate.BundleDeployment) []Remedy {
-	again := in.redeployBundle(d)
-	if again.Command == "" {
-		return []Remedy{again}
+	all := in.redeployBundle(d)
+	if all.Command == "" {
+		return []Remedy{all}
+	}
+	out := []Remedy{all}
+	if d.BD.Spec.DeploymentID != "" && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID && !in.lostValues(d) {
+		out = []Remedy{in.redeployHere(d)}
+		if in.clustersOf(d.Bundle) > 1 {
+			out = append(out, all)
+		}
 	}
 	if !d.BD.Spec.Paused {
-		return []Remedy{again}
+		return out
 	}
-	again.Text += "; its agent deploys nothing before it is resumed"
 	r, ok := in.Pauses(d.BundleDeployment)
 	if !ok {
-		return []Remedy{advise("resume the bundle first: its agent deploys nothing while it is paused"), again}
+		return append([]Remedy{advise("resume the bundle first: its agent deploys nothing while it is paused")}, out...)
 	}
-	return []Remedy{in.resume(r), again}
+	return append([]Remedy{in.resume(r)}, out...)
 }
 
+// redeployHere makes one agent deploy a bundle again. Fleet's controller writes the spec of a BundleDeployment, but not this field
+// (docs/fleet-behavior.md, 4.10).
+func (in *Input) redeployHere(d *evaluate.BundleDeployment) Remedy {
+	where := "one cluster"
+	if d.Cluster != "" {
+		where = "cluster " + d.Cluster
+	}
+	return run(in.Commands.kubectl(d.Ref())+" patch "+kubectlName(d.Ref())+" --subresource=status --type=merge -p '{\"status\":{\"appliedDeploymentID\":\"\"}}'",
+		"deploys the bundle again on %s only; preflight predicts whether Helm refuses it", where)
+}
+
+// redeployBundle makes all agents of a bundle deploy it again. It has no command if nothing is known that would do that.
 func (in *Input) redeployBundle(d *evaluate.BundleDeployment) Remedy {
 	workspace, name, _ := strings.Cut(d.Bundle, "/")
 	ref := Ref(state.Bundle, workspace, name)
@@ -127,7 +144,7 @@ func (in *Input) redeployBundle(d *evaluate.BundleDeployment) Remedy {
 	case d.Bundle == "", in.Bundle(d.Bundle) == nil && in.read(state.Bundle, workspace):
 		return advise("restore the Bundle of the BundleDeployment: nothing else can deploy it again")
 	}
-	effect := "deploys bundle " + d.Bundle + " again, on all of its clusters; preflight predicts where Helm refuses it"
+	effect := "deploys bundle " + d.Bundle + " again on all of its clusters; preflight predicts where Helm refuses it"
 	switch {
 	case d.HelmOp != "":
 		_, name, _ = strings.Cut(d.HelmOp, "/")
@@ -136,6 +153,17 @@ func (in *Input) redeployBundle(d *evaluate.BundleDeployment) Remedy {
 		effect += ". The next commit of its GitRepo deploys it once more"
 	}
 	return run(in.forceSync(ref, in.nextGeneration(d)), "%s", effect)
+}
+
+// clustersOf returns the number of bundle deployments of a bundle ("namespace/name").
+func (in *Input) clustersOf(bundle string) int {
+	if in.deploymentsOf == nil {
+		in.deploymentsOf = map[string]int{}
+		for _, d := range in.Desired.Deployments {
+			in.deploymentsOf[d.Bundle]++
+		}
+	}
+	return in.deploymentsOf[bundle]
 }
 
 // forceSync returns the command that sets a new forceSyncGeneration of a GitRepo, HelmOp or Bundle.
@@ -167,16 +195,20 @@ func (in *Input) resume(r object.Ref) Remedy {
 		"resumes %s %s: the agents deploy all changes that have waited", r.Kind, r.Namespace+"/"+r.Name)
 }
 
-// restoreOrAccept returns the ways to proceed with modified objects.
-func (in *Input) restoreOrAccept(d *resolve.BundleDeployment) []Remedy {
-	file := "fleet.yaml"
+// restoreOrAccept returns the ways to proceed with modified objects of a bundle.
+func (in *Input) restoreOrAccept(d *evaluate.BundleDeployment) []Remedy {
+	show := in.Commands.showDifferences(d.BundleDeployment)
+	if d.FromFiles() {
+		return []Remedy{show, in.Commands.predict(d.BundleDeployment)}
+	}
+	options := "fleet.yaml"
 	if d.HelmOp != "" {
-		file = "the HelmOp"
+		options = "the HelmOp"
 	}
-	return []Remedy{
-		in.Commands.showDifferences(d),
-		advise("to restore, undo the change where it was made, or set correctDrift.enabled in %s: Fleet then reverts every change of the bundle's objects on all of its clusters", file),
-		run(in.Commands.Audit+" "+in.Commands.BundleArgs(d)+" -o compare-patches",
-			"to accept, commit the live values, or add the rules that this prints to %s: Fleet then ignores these fields", file),
+	restore := advise("to restore, undo the change where it was made, or set correctDrift.enabled in %s: Fleet then reverts every change of the bundle's objects on all of its clusters", options)
+	if corrects(d) != nil {
+		restore = advise("to restore, undo the change where it was made: correctDrift is enabled, and has not reverted it")
 	}
+	return []Remedy{show, restore, run(in.Commands.Audit+" "+in.Commands.BundleArgs(d.BundleDeployment)+" -o compare-patches",
+		"to accept, commit the live values, or add the rules that this prints to %s: Fleet then ignores these fields", options)}
 }

@@ -135,6 +135,12 @@ func (in *Input) writeValues(o *valuesOwner, f Finding) Finding {
 // caution applies to the discarded hash.
 const caution = "caution: clear valuesHash only together with deploymentID: if deploymentID equals stagedDeploymentID, the current values would be stored empty"
 
+// lostValues reports whether a bundle deployment has staged values and no current ones: a deploy of the same deployment id would install the defaults of the chart.
+func (in *Input) lostValues(d *evaluate.BundleDeployment) bool {
+	facts := in.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, in.targets().bundles[d.Bundle]))
+	return facts.Secret != nil && facts.Secret.Emptied && facts.Owner.Current
+}
+
 // brokenValues reports whether a values Secret is missing or wrong.
 func brokenValues(s values.State) bool {
 	return s == values.Missing || s == values.Mismatch || s == values.Foreign

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// TestRedeploy checks that the narrowest step comes first, and that no step is suggested that Fleet ignores or that makes things worse.
+func TestRedeploy(t *testing.T) {
+	const (
+		here    = `kubectl -n cluster-one patch bundledeployment.fleet.cattle.io/guestbook --subresource=status --type=merge -p '{"status":{"appliedDeploymentID":""}}'`
+		all     = `kubectl -n fleet-local patch bundle.fleet.cattle.io/guestbook --type=merge -p '{"spec":{"forceSyncGeneration":8}}'`
+		repo    = `kubectl -n fleet-local patch gitrepo.fleet.cattle.io/apps --type=merge -p '{"spec":{"forceSyncGeneration":8}}'`
+		helmOp  = `kubectl -n fleet-local patch helmop.fleet.cattle.io/chart --type=merge -p '{"spec":{"forceSyncGeneration":8}}'`
+		resume  = `kubectl -n fleet-local patch bundle.fleet.cattle.io/guestbook --type=merge -p '{"spec":{"paused":false}}'`
+		applied = "s-1:2"
+	)
+	for _, tc := range []struct {
+		name   string
+		change func(d *evaluate.BundleDeployment, in *Input)
+		want   []string // empty for advice
+	}{
+		{"one cluster", func(*evaluate.BundleDeployment, *Input) {}, []string{here}},
+		{"two clusters", func(d *evaluate.BundleDeployment, in *Input) {
+			in.Desired.Deployments = append(in.Desired.Deployments, &resolve.BundleDeployment{Namespace: "cluster-two", Name: "guestbook", Bundle: d.Bundle})
+		}, []string{here, all}},
+		{"not applied", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Status.AppliedDeploymentID = "s-0:1" }, []string{all}},
+		{"a HelmOp", func(d *evaluate.BundleDeployment, _ *Input) {
+			d.BD.Status.AppliedDeploymentID, d.GitRepo, d.HelmOp = "", "", "fleet-local/chart"
+		}, []string{helmOp}},
+		{"an unknown bundle", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Status.AppliedDeploymentID, d.Bundle = "", "" }, []string{repo}},
+		{"a bundle that does not exist", func(_ *evaluate.BundleDeployment, in *Input) {
+			in.Desired.Bundles, in.Desired.Coverage = nil, map[string]source.Coverage{state.Bundle: source.Covered()}
+		}, []string{""}},
+		{"a release alone", func(d *evaluate.BundleDeployment, _ *Input) { d.BD = nil }, []string{""}},
+		{"paused", func(d *evaluate.BundleDeployment, in *Input) {
+			d.BD.Spec.Paused, in.Desired.Bundles[0].Spec.Paused = true, true
+		}, []string{resume, here}},
+		{"paused by what was not read", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Spec.Paused = true }, []string{"", here}},
+		{"lost values", func(d *evaluate.BundleDeployment, in *Input) {
+			staged := []byte(`{"key":"value"}`)
+			d.BD.Spec.StagedDeploymentID, d.BD.Spec.ValuesHash = applied, values.DeploymentHash(nil, staged)
+			in.Desired.Values = &state.Values{Coverage: map[string]source.Coverage{values.DeploymentType: source.Covered()}, Secrets: map[state.ValuesKey]*values.Secret{
+				state.DeploymentKey(d.BD): {Type: values.DeploymentType, Hash: d.BD.Spec.ValuesHash, Emptied: true}}}
+		}, []string{all}},
+	} {
+		d := deployment()
+		d.BD.Spec.DeploymentID, d.BD.Status.AppliedDeploymentID, d.BD.Spec.Options.ForceSyncGeneration = applied, applied, 7
+		in := inputOf(d, evaluate.Ready)
+		in.Source.TakenAt = now
+		b := &v1alpha1.Bundle{}
+		b.Namespace, b.Name = "fleet-local", "guestbook"
+		in.Desired.Bundles = []*v1alpha1.Bundle{b}
+		tc.change(d, in)
+		var got []string
+		for _, r := range in.redeploy(d) {
+			got = append(got, r.Command)
+			if r.Text == "" {
+				t.Errorf("%s: %q has no effect", tc.name, r.Command)
+			}
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
