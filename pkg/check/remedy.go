@@ -85,7 +85,7 @@ func (c Commands) predict(d *resolve.BundleDeployment) Remedy {
 
 // Assign plans to assign the objects of a bundle to it.
 func (c Commands) Assign(d *resolve.BundleDeployment) Remedy {
-	return run(c.Adopt+" "+c.BundleArgs(d), "shows which labels and annotations change, and asks before it writes them")
+	return run(c.Adopt+" "+c.BundleArgs(d), "shows which labels and annotations change; asks before it writes")
 }
 
 // showDifferences shows every field that differs.

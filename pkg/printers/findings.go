@@ -154,7 +154,7 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 			continue
 		}
 		remedies := remediesOf(f)
-		again := i+1 < len(list) && slices.Equal(remediesOf(list[i+1]), remedies) && shown[f.Code] != maxShown
+		again := i+1 < len(list) && sameRemedies(remediesOf(list[i+1]), remedies) && shown[f.Code] != maxShown
 		if t.Diff && f.Code == "FD104" {
 			f.Evidence = otherEvidence(f.Evidence, diffs[f.Object])
 			remedies = slices.DeleteFunc(slices.Clone(remedies), func(r report.Remedy) bool { return strings.HasSuffix(r.Command, " --diff") })
@@ -163,7 +163,7 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 		} else {
 			t.finding(b, f)
 		}
-		if !again && !slices.Equal(remedies, last) {
+		if !again && !sameRemedies(remedies, last) {
 			t.remedies(b, inset, remedies)
 			last = remedies
 		}

@@ -5,6 +5,7 @@ package printers
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -15,6 +16,11 @@ func remediesOf(f report.Finding) []report.Remedy {
 		return []report.Remedy{{Text: f.Remediation}}
 	}
 	return f.Remedies
+}
+
+// sameRemedies reports whether remedies are shown alike: findings with different codes have different addresses.
+func sameRemedies(x, y []report.Remedy) bool {
+	return slices.EqualFunc(x, y, func(a, b report.Remedy) bool { return a.Command == b.Command && a.Text == b.Text })
 }
 
 // remedies shows ways to proceed: each command with its effect below it, or a sentence. A command is not wrapped, so that it can be copied. An effect
