@@ -183,6 +183,9 @@ var layers = []layer{
 	// The flags that select what of a result is shown.
 	{packages: []string{"pkg/cmd/view"}, never: printing,
 		may: []string{"pkg/cmd/flags", "pkg/check", "pkg/report"}},
+	// It repeats a verb. It describes changes, and does not evaluate.
+	{packages: []string{"pkg/cmd/watch"},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/report", "pkg/printers"}},
 	// It passes the options of printed documents to the function that prints them.
 	{packages: []string{"pkg/cmd/query"},
 		may: []string{"pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/printers"}},
@@ -193,7 +196,7 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/webhook"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/transport", "webhook/admission", "webhook/installation", "webhook/server"}},
 	{packages: []string{"pkg/cmd/*"},
-		may: []string{"pkg/cmd/clusters", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/cmd/view", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
+		may: []string{"pkg/cmd/clusters", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/cmd/view", "pkg/cmd/watch", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
 			"pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches", "pkg/escape",
 			"pkg/why", "pkg/explain", "pkg/comparison", "pkg/suppress"}},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},
@@ -215,7 +218,7 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/state", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
 			"pkg/check", "pkg/escape", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb",
-			"pkg/cmd/view", "pkg/cmd/webhook", "pkg/desired", "pkg/why", "pkg/explain", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
+			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/why", "pkg/explain", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
 }
 
 // TestLayering compares the table with the imports that the go command lists.
@@ -316,7 +319,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/cmd/explain": {"pkg/cmd/audit"},
 		}, want: []string{
 			"pkg/cmd/explain must not import pkg/cmd/audit:\n\tpkg/cmd/explain -> pkg/cmd/audit\n" +
-				"\tof this module it may import only pkg/cmd/clusters, pkg/cmd/diff, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/input, pkg/cmd/output, pkg/cmd/query, pkg/cmd/scope, pkg/cmd/suggest, pkg/cmd/verb, pkg/cmd/view, pkg/source, pkg/source/cluster, pkg/source/snapshot, " +
+				"\tof this module it may import only pkg/cmd/clusters, pkg/cmd/diff, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/input, pkg/cmd/output, pkg/cmd/query, pkg/cmd/scope, pkg/cmd/suggest, pkg/cmd/verb, pkg/cmd/view, pkg/cmd/watch, pkg/source, pkg/source/cluster, pkg/source/snapshot, " +
 				"pkg/resolve, pkg/collect, pkg/evaluate, pkg/redact, pkg/audit, pkg/adopt, pkg/preflight, pkg/object, pkg/ownership, pkg/check, pkg/report, pkg/printers, pkg/printers/*, pkg/printers/comparepatches, pkg/escape, pkg/why, pkg/explain, pkg/comparison, pkg/suppress",
 		}},
 		{name: "main without the root command", graph: importGraph{

@@ -159,6 +159,11 @@ func TestUsage(t *testing.T) {
 		{"totals and everything", []string{"audit", "--snapshot", sick, "--summary", "--all"}, []string{"--summary", "--all"}},
 		{"an order by a field that no row has", []string{"audit", "--snapshot", sick, "--sort-by", "{.nothing}"}, []string{"{.nothing}", "-o json"}},
 		{"an order by an object", []string{"agents", "--snapshot", sick, "--sort-by", "heartbeat"}, []string{"heartbeat", "neither a number nor a text"}},
+		{"a watch of a snapshot", []string{"audit", "--snapshot", sick, "--watch"}, []string{"--watch", "--snapshot"}},
+		{"a watch in a format for programs", []string{"audit", "-w", "-o", "json"}, []string{"--watch", "--output=json"}},
+		{"a watch without output", []string{"audit", "-w", "-q"}, []string{"--watch", "--quiet"}},
+		{"a watch without a pause", []string{"audit", "-w", "--watch-interval=1s"}, []string{"--watch-interval=1s", "5s"}},
+		{"an interval without a watch", []string{"audit", "--watch-interval=10s"}, []string{"--watch-interval", "--watch"}},
 		{"a quiet unknown format", []string{"agents", "-q", "-o", "xml"}, []string{"--output"}},
 		{"a snapshot and a token", []string{"audit", "--snapshot", sick, "--token", "x"}, []string{"--snapshot", "--token"}},
 	} {

@@ -19,6 +19,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/view"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/watch"
 )
 
 const long = `Compare the live objects of a cluster, or of a captured snapshot, with what the bundles of
@@ -48,6 +49,11 @@ deployment without a result (FD607) are always shown. The states of objects do n
 The findings that --ignore-file and --baseline remove are counted. They do not change the exit
 status.
 
+--watch repeats the audit until it is interrupted. On a terminal it redraws the table. Elsewhere it
+prints a line for each bundle deployment that changes its state, and for each finding that appears
+or is resolved. Each round costs as much as one audit: it lists everything again. A round that fails
+is reported, and the watch goes on. The exit status is that of the last round.
+
 Exit status: 0 no findings at or above --fail-on, 1 findings, 2 wrong usage, 3 the audit could
 not be completed: no Fleet found, nothing in scope, no bundle deployment with a result, or
 something that could not be read under --require-complete.`
@@ -70,6 +76,9 @@ const examples = `  # everything that Fleet deploys to the current cluster
 
   # every cluster that Rancher manages
   %[1]s audit --via-rancher
+
+  # a rollout, on the screen; in a log, redirect the output to a file
+  %[1]s audit gitrepo/guestbook -n fleet-local --watch --watch-interval=10s
 
   # the objects that are not ready, passed on to kubectl
   %[1]s audit -o name | xargs -L1 kubectl get -o yaml
@@ -94,6 +103,7 @@ type auditFlags struct {
 	clusters *clusters.Flags
 	print    *output.PrintFlags
 	filter   *view.Filter
+	watch    watch.Flags
 
 	diff            diff.Flags
 	all, summary    bool
@@ -144,6 +154,7 @@ func (f *auditFlags) addFlags(c *cobra.Command) {
 	f.print.AddViewFlags(c)
 	f.print.AddSortFlag(c, "bundle deployments", "name or counts.missing")
 	f.filter.AddFlags(c)
+	f.watch.AddFlags(c)
 	f.diff.AddFlags(fs, "Show the fields that differ as a unified diff, with who wrote them and when")
 	fs.BoolVar(&f.all, "all", false, "Show also what is well in the table, informational findings, and lists in full")
 	fs.BoolVar(&f.summary, summaryFlag, false, "Show only totals")

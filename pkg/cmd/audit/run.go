@@ -55,6 +55,9 @@ func (o *options) Validate() error {
 	if name := o.objectFlag(); o.statusOnly && name != "" {
 		return fmt.Errorf("--%s and --%s are mutually exclusive: the first reads no release record and no live object", statusOnlyFlag, name)
 	}
+	if err := o.watch.Validate(o.Captured(), o.print); err != nil {
+		return err
+	}
 	switch {
 	case o.summary && o.all:
 		return errors.New("--" + summaryFlag + " and --all are mutually exclusive")
@@ -85,6 +88,21 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.load(o.changed(ignoreFileFlag)); err != nil {
 		return err
 	}
+	if o.watch.Enabled {
+		return o.repeat(ctx)
+	}
+	found, result, err := o.once(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.show.Print(ctx, o.Streams.Out, o.document(result, o.print.Width(o.Streams.Out))); err != nil {
+		return err
+	}
+	return o.status(found, result)
+}
+
+// once reads and evaluates the source.
+func (o *options) once(ctx context.Context) (*engine.Audit, *report.Audit, error) {
 	var found, actual *engine.Audit
 	if err := o.Read(ctx, func(in *input.Reading) (err error) {
 		if in.Cluster != nil {
@@ -94,22 +112,18 @@ func (o *options) Run(ctx context.Context) error {
 		found, actual, err = o.audit(ctx, in)
 		return err
 	}); err != nil {
-		return err
+		return nil, nil, err
 	}
 	result := o.report(found, actual).Filtered(o.selected)
-	if err := output.Sort(o.print, result.BundleDeployments); err != nil {
-		return err
-	}
-	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out), NoHeaders: !o.print.Headers(),
-		All: o.all, Summary: o.summary, Sorted: o.print.Sorted(), PrintRole: o.auditOptions.Commands.PrintRole, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)}
+	return found, result, output.Sort(o.print, result.BundleDeployments)
+}
+
+// document lays out a report for an output of this width; 0 without a terminal.
+func (o *options) document(result *report.Audit, width int) printers.Document {
+	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: width, NoHeaders: !o.print.Headers(), All: o.all, Summary: o.summary,
+		Sorted: o.print.Sorted(), PrintRole: o.auditOptions.Commands.PrintRole, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)}
 	o.diff.Set(&shown)
-	if err := o.show.Print(ctx, o.Streams.Out, printers.Audit(result, shown)); err != nil {
-		return err
-	}
-	if err := found.NoResult(); err != nil {
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: o.noResultHint(err)}
-	}
-	return o.status(result)
+	return printers.Audit(result, shown)
 }
 
 // printRole prints the role of --print-rbac. If the source cannot be opened, the role has the usual kinds.
@@ -142,7 +156,10 @@ func (o *options) noResultHint(err error) string {
 }
 
 // status returns the error with the exit status of a report.
-func (o *options) status(a *report.Audit) error {
+func (o *options) status(evaluated *engine.Audit, a *report.Audit) error {
+	if err := evaluated.NoResult(); err != nil {
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: o.noResultHint(err)}
+	}
 	if o.requireComplete && len(a.Gaps) > 0 {
 		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the audit is not complete: %d could not be read, the first is %s (%s)",
 			len(a.Gaps), a.Gaps[0].What, a.Gaps[0].Why())}

@@ -47,12 +47,18 @@ func Width(out io.Writer) int {
 
 // terminalWidth is the number of columns of a terminal, 80 if the terminal does not report it.
 func terminalWidth(w io.Writer) int {
+	columns, _ := Size(w)
+	return columns
+}
+
+// Size returns the number of columns and of lines of a terminal, 80 and 24 if the terminal does not report them.
+func Size(w io.Writer) (columns, lines int) {
 	if f, ok := w.(descriptor); ok {
-		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
-			return n
+		if n, m, err := term.GetSize(int(f.Fd())); err == nil && n > 0 && m > 0 {
+			return n, m
 		}
 	}
-	return 80
+	return 80, 24
 }
 
 // Ask asks a question on the terminal. Only the answers y and yes return true. Its error is that of the context, which an interrupt ends.

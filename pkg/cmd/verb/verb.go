@@ -29,6 +29,23 @@ type Environment struct {
 	Renderer collect.Renderer
 	// Pause waits before suspects are read a second time; nil is collect.Pause.
 	Pause func(context.Context) error
+	// Wait waits between two rounds of a watch; nil waits for that time.
+	Wait func(context.Context, time.Duration) error
+}
+
+// Sleep waits as Wait does. Its error is that of ctx.
+func (e *Environment) Sleep(ctx context.Context, d time.Duration) error {
+	if e.Wait != nil {
+		return e.Wait(ctx, d)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }
 
 // Options are the parsed arguments and flags of a verb.

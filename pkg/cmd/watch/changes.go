@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// Changes describes what changed between two reports of an audit, one change on each line. Without a report before, it describes what is not well. A finding
+// that is not in the second report is resolved only if everything that it depends on could be read.
+func Changes(before, after *report.Audit) []string {
+	if before == nil {
+		s := after.Summary
+		out := []string{fmt.Sprintf("audit: objects ready: %d/%d, bundle deployments: %d, without a result: %d, errors: %d, warnings: %d, not read: %d",
+			s.Counts.Ready, s.Counts.Desired, s.BundleDeployments, withoutResult(after), s.Findings.Error, s.Findings.Warning, len(after.Gaps))}
+		before = &report.Audit{}
+		for _, bd := range after.BundleDeployments {
+			if bd.State == report.Ready || bd.Reason == clusterNotRead && stateOf(&bd) == notReadButReady {
+				before.BundleDeployments = append(before.BundleDeployments, bd) // only what is not well
+			}
+		}
+		return append(out, Changes(before, after)...)
+	}
+	return slices.Concat(gaps(before, after), deployments(before, after), findings(before, after))
+}
+
+func withoutResult(a *report.Audit) int {
+	n := 0
+	for _, bd := range a.BundleDeployments {
+		if bd.Reason != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// clusterNotRead is the reason of a bundle deployment on a cluster that was not read. Of these, only the state that Fleet reports changes.
+const clusterNotRead, notReadButReady = "ClusterNotRead", "Unknown (Fleet reports Ready)"
+
+// stateOf is the state of a bundle deployment, with the reason if it has no result.
+func stateOf(bd *report.BundleDeployment) string {
+	switch {
+	case bd.Reason == clusterNotRead && bd.Reported != nil && bd.Reported.State != "":
+		return fmt.Sprintf("%s (Fleet reports %s)", bd.State, bd.Reported.State)
+	case bd.Reason != "":
+		return fmt.Sprintf("%s (%s)", bd.State, bd.Reason)
+	}
+	return string(bd.State)
+}
+
+// deploymentKey identifies a bundle deployment. On downstream clusters, several may have the same name.
+type deploymentKey struct{ cluster, name string }
+
+func states(a *report.Audit) map[deploymentKey]string {
+	out := map[deploymentKey]string{}
+	for i := range a.BundleDeployments {
+		bd := &a.BundleDeployments[i]
+		out[deploymentKey{bd.Cluster, bd.Key()}] = stateOf(bd)
+	}
+	return out
+}
+
+func deployments(before, after *report.Audit) []string {
+	was, is := states(before), states(after)
+	var out []string
+	for i := range after.BundleDeployments {
+		bd := &after.BundleDeployments[i]
+		key := deploymentKey{bd.Cluster, bd.Key()}
+		switch old, known := was[key]; {
+		case !known:
+			out = append(out, fmt.Sprintf("bundledeployment %s %s", key.name, is[key]))
+		case old != is[key]:
+			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s", key.name, old, is[key]))
+		}
+	}
+	for i := range before.BundleDeployments {
+		bd := &before.BundleDeployments[i]
+		if key := (deploymentKey{bd.Cluster, bd.Key()}); is[key] == "" {
+			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s", key.name, was[key], cmp.Or(absent(before, after), "deleted")))
+		}
+	}
+	return out
+}
+
+// absent is the word for something that is not in the second report because it could not be read; "" if it would have been read.
+func absent(before, after *report.Audit) string {
+	if slices.ContainsFunc(after.Gaps, func(g report.Gap) bool { return !slices.Contains(before.Gaps, g) }) {
+		return "unknown (it could not be read)"
+	}
+	return ""
+}
+
+func findings(before, after *report.Audit) []string {
+	was, is := byID(before), byID(after)
+	var out []string
+	for _, f := range after.Findings {
+		if _, known := was[f.ID]; !known {
+			out = append(out, fmt.Sprintf("finding %s %s: %s", f.ID, f.Severity, f.Message))
+		}
+	}
+	var unknown func(*report.Finding) bool
+	for i := range before.Findings {
+		f := &before.Findings[i]
+		if _, known := is[f.ID]; known {
+			continue
+		}
+		if unknown == nil {
+			unknown = unreadIn(after)
+		}
+		end := absent(before, after)
+		if unknown(f) {
+			end = "unknown (it could not be read)"
+		}
+		out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", f.ID, f.Severity, cmp.Or(end, "resolved"), f.Message))
+	}
+	return out
+}
+
+func byID(a *report.Audit) map[string]bool {
+	out := map[string]bool{}
+	for _, f := range a.Findings {
+		out[f.ID] = true
+	}
+	return out
+}
+
+// unreadIn returns a function that reports whether the object of a finding, or its bundle deployment, has no result in a report.
+func unreadIn(a *report.Audit) func(*report.Finding) bool {
+	type objectKey struct {
+		cluster string
+		object  object.Key
+	}
+	deployments, objects := map[deploymentKey]bool{}, map[objectKey]bool{}
+	for i := range a.BundleDeployments {
+		bd := &a.BundleDeployments[i]
+		deployments[deploymentKey{bd.Cluster, bd.Key()}] = bd.Reason != ""
+		for _, r := range bd.Resources {
+			if r.State == report.Unknown {
+				objects[objectKey{bd.Cluster, r.Key()}] = true
+			}
+		}
+	}
+	return func(f *report.Finding) bool {
+		return deployments[deploymentKey{f.Cluster, f.BundleDeployment}] || objects[objectKey{f.Cluster, f.Object.Key()}]
+	}
+}
+
+func gaps(before, after *report.Audit) []string {
+	var out []string
+	for _, g := range after.Gaps {
+		if !slices.Contains(before.Gaps, g) {
+			out = append(out, fmt.Sprintf("not read: %s: %s", of(g), g.Why()))
+		}
+	}
+	for _, g := range before.Gaps {
+		if !slices.ContainsFunc(after.Gaps, func(x report.Gap) bool { return x.Cluster == g.Cluster && x.What == g.What }) {
+			out = append(out, "read again: "+of(g))
+		}
+	}
+	return out
+}
+
+// of is what a gap is about.
+func of(g report.Gap) string {
+	if g.Cluster == "" {
+		return g.What
+	}
+	return "cluster " + g.Cluster + ": " + g.What
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+var theme = object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "theme"}
+
+// modified is a report of a deployment that was changed, one that is well, and one on a cluster that is not read.
+func modified() *report.Audit {
+	return &report.Audit{
+		BundleDeployments: []report.BundleDeployment{
+			{Namespace: "x", Name: "app", Cluster: "c", State: report.Modified, Resources: []report.Resource{{Ref: theme, State: report.Modified}}},
+			{Namespace: "x", Name: "well", Cluster: "c", State: report.Ready},
+			{Namespace: "y", Name: "app", Cluster: "d", State: report.Unknown, Reason: "ClusterNotRead", Reported: &report.Reported{State: "Ready"}},
+		},
+		Findings: []report.Finding{{ID: "FD104-1", Code: "FD104", Severity: report.Warning, Cluster: "c", BundleDeployment: "x/app", Object: theme, Message: "theme differs"}},
+		Summary:  report.Summary{BundleDeployments: 3, Counts: report.Counts{Desired: 5, Ready: 4}, Findings: report.FindingCounts{Warning: 1}},
+	}
+}
+
+// TestChanges checks the lines of changes. A finding about something that could not be read is never resolved.
+func TestChanges(t *testing.T) {
+	gap := report.Gap{What: "listing ConfigMaps", Reason: "Forbidden", Effect: "they are Unknown"}
+	for name, tc := range map[string]struct {
+		before, after func(*report.Audit)
+		want          []string
+	}{
+		"nothing": {},
+		"resolved": {after: func(a *report.Audit) {
+			a.BundleDeployments[0].State, a.BundleDeployments[0].Resources[0].State, a.Findings = report.Ready, report.Ready, nil
+		}, want: []string{"bundledeployment x/app Modified -> Ready", "finding FD104-1 warning -> resolved: theme differs"}},
+		"another finding": {after: func(a *report.Audit) {
+			a.Findings = append(a.Findings, report.Finding{ID: "FD101-2", Severity: report.Error, Message: "theme is missing"})
+		}, want: []string{"finding FD101-2 error: theme is missing"}},
+		"the object cannot be read": {after: func(a *report.Audit) {
+			a.BundleDeployments[0].State, a.BundleDeployments[0].Resources[0].State, a.Findings = report.NotReady, report.Unknown, nil
+		}, want: []string{"bundledeployment x/app Modified -> NotReady", "finding FD104-1 warning -> unknown (it could not be read): theme differs"}},
+		"the deployment has no result": {after: func(a *report.Audit) {
+			a.BundleDeployments[0].State, a.BundleDeployments[0].Reason, a.BundleDeployments[0].Resources, a.Findings = report.Unknown, "Forbidden", nil, nil
+		}, want: []string{"bundledeployment x/app Modified -> Unknown (Forbidden)", "finding FD104-1 warning -> unknown (it could not be read): theme differs"}},
+		"something else cannot be read": {after: func(a *report.Audit) { a.Findings, a.Gaps = nil, []report.Gap{gap} },
+			want: []string{"not read: listing ConfigMaps: Forbidden", "finding FD104-1 warning -> unknown (it could not be read): theme differs"}},
+		"it is read again": {before: func(a *report.Audit) { a.Gaps = []report.Gap{gap} }, want: []string{"read again: listing ConfigMaps"}},
+		"a new deployment, and one less": {after: func(a *report.Audit) { a.BundleDeployments[1].Name = "new" },
+			want: []string{"bundledeployment x/new Ready", "bundledeployment x/well Ready -> deleted"}},
+		"a deployment that cannot be read": {after: func(a *report.Audit) { a.BundleDeployments, a.Gaps = a.BundleDeployments[:2], []report.Gap{gap} },
+			want: []string{"not read: listing ConfigMaps: Forbidden", "bundledeployment y/app Unknown (Fleet reports Ready) -> unknown (it could not be read)"}},
+		"another state in a status": {after: func(a *report.Audit) { a.BundleDeployments[2].Reported = &report.Reported{State: "ErrApplied"} },
+			want: []string{"bundledeployment y/app Unknown (Fleet reports Ready) -> Unknown (Fleet reports ErrApplied)"}},
+	} {
+		before, after := modified(), modified()
+		if tc.before != nil {
+			tc.before(before)
+		}
+		if tc.after != nil {
+			tc.after(after)
+		}
+		if diff := cmp.Diff(tc.want, Changes(before, after)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	first := Changes(nil, modified())
+	if diff := cmp.Diff([]string{"bundledeployment x/app Modified", "finding FD104-1 warning: theme differs"}, first[1:]); diff != "" || !strings.HasPrefix(first[0], "audit: objects ready: 4/5, bundle deployments: 3, without a result: 1,") {
+		t.Errorf("the first round: %q (-want +got):\n%s", first[0], diff)
+	}
+}
