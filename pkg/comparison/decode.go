@@ -16,9 +16,15 @@ import (
 // ErrNoReport is returned for a document that is not the report of an audit.
 var ErrNoReport = errors.New("not the report of an audit")
 
+// maxYAML is the size of the largest report in YAML. The parser of YAML needs many times the memory of that of JSON.
+const maxYAML = 64 << 20
+
 // Decode reads the report of an audit in JSON or YAML. Its errors name the document, and quote no value of it.
 func Decode(name string, content []byte) (*report.Audit, error) {
 	if trimmed := bytes.TrimSpace(content); len(trimmed) > 0 && trimmed[0] != '{' {
+		if len(trimmed) > maxYAML {
+			return nil, fmt.Errorf("%s has more than %d MiB of YAML: make the report with -o json", name, maxYAML>>20)
+		}
 		converted, err := yaml.YAMLToJSON(content)
 		if err != nil {
 			return nil, fmt.Errorf("%s is %w: it is neither JSON nor YAML", name, ErrNoReport)

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/suppress"
+)
+
+// TestIgnored compares a report without ignored and known findings with its golden files.
+func TestIgnored(t *testing.T) {
+	f, err := suppress.ParseIgnoreFile(".fleetdoctor.yaml", []byte(`ignore:
+- {code: FD104, object: {kind: Secret}, reason: the password is rotated by hand, expires: 2027-01-31}
+- {code: [FD101, FD701], reason: "a reason with \u001b[31m colour"}
+- {code: FD205, cluster: absent, reason: it matches nothing}
+- {code: FD205, reason: it has expired, expires: 2020-01-31}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := f.Apply(sample(t, "sick"), time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC))
+	known := 2
+	a.Summary.Baseline = &known
+	for _, format := range formats {
+		golden(t, "sick-ignored."+format, show(t, a, format, printers.Options{}))
+	}
+	none := a.WithFindings([]report.Finding{})
+	none.BundleDeployments = nil
+	golden(t, "nothing-left.table", show(t, none, "table", printers.Options{}))
+}
