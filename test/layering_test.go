@@ -165,7 +165,7 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/state", "pkg/resolve", "pkg/report"}},
 
 	{packages: []string{"pkg/cmd"},
-		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/exit", "pkg/cmd/suggest", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit", "pkg/collect", "pkg/escape", "pkg/render/process"}},
+		may: []string{"pkg/cmd/*", "pkg/cmd/webhook", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/exit", "pkg/cmd/suggest", "pkg/cmd/output", "pkg/cmd/verb", "pkg/audit", "pkg/collect", "pkg/escape", "pkg/render/process"}},
 	// Packages that verbs share. The first row that matches a package is its layer.
 	{packages: []string{"pkg/cmd/exit"}, never: evaluating},
 	// It only compares words.
@@ -179,7 +179,7 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/input"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/escape", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/audit", "pkg/collect", "pkg/evaluate", "pkg/check"}},
 	{packages: []string{"pkg/cmd/scope"}, never: printing,
-		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/suggest", "pkg/audit", "pkg/evaluate", "pkg/render/files"}},
+		may: []string{"pkg/cmd/complete", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/suggest", "pkg/audit", "pkg/evaluate", "pkg/render/files"}},
 	// The flags that select what of a result is shown.
 	{packages: []string{"pkg/cmd/view"}, never: printing,
 		may: []string{"pkg/cmd/flags", "pkg/check", "pkg/report"}},
@@ -191,12 +191,17 @@ var layers = []layer{
 		may: []string{"pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/printers"}},
 	{packages: []string{"pkg/cmd/diff"},
 		may: []string{"pkg/printers"}},
+	// It opens the source that a command line names.
+	{packages: []string{"pkg/cmd/complete"}, never: printing,
+		may: []string{"pkg/cmd/input", "pkg/cmd/verb", "pkg/evaluate", "pkg/source"}},
+	{packages: []string{"pkg/cmd/completion"}, never: evaluating,
+		may: []string{"pkg/cmd/exit"}},
 	{packages: []string{"pkg/cmd/clusters"}, never: printing,
 		may: []string{"pkg/cmd/input", "pkg/audit", "pkg/check", "pkg/fleet", "pkg/object", "pkg/source", "pkg/source/cluster", "pkg/state"}},
 	{packages: []string{"pkg/cmd/webhook"}, never: printing,
 		may: []string{"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/transport", "webhook/admission", "webhook/installation", "webhook/server"}},
 	{packages: []string{"pkg/cmd/*"},
-		may: []string{"pkg/cmd/clusters", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/cmd/view", "pkg/cmd/watch", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
+		may: []string{"pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb", "pkg/cmd/view", "pkg/cmd/watch", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot",
 			"pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches", "pkg/escape",
 			"pkg/why", "pkg/explain", "pkg/comparison", "pkg/suppress"}},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},
@@ -217,7 +222,7 @@ var layers = []layer{
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/state", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
-			"pkg/check", "pkg/escape", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb",
+			"pkg/check", "pkg/escape", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb",
 			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/why", "pkg/explain", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
 }
 
@@ -319,7 +324,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/cmd/explain": {"pkg/cmd/audit"},
 		}, want: []string{
 			"pkg/cmd/explain must not import pkg/cmd/audit:\n\tpkg/cmd/explain -> pkg/cmd/audit\n" +
-				"\tof this module it may import only pkg/cmd/clusters, pkg/cmd/diff, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/input, pkg/cmd/output, pkg/cmd/query, pkg/cmd/scope, pkg/cmd/suggest, pkg/cmd/verb, pkg/cmd/view, pkg/cmd/watch, pkg/source, pkg/source/cluster, pkg/source/snapshot, " +
+				"\tof this module it may import only pkg/cmd/clusters, pkg/cmd/complete, pkg/cmd/diff, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/input, pkg/cmd/output, pkg/cmd/query, pkg/cmd/scope, pkg/cmd/suggest, pkg/cmd/verb, pkg/cmd/view, pkg/cmd/watch, pkg/source, pkg/source/cluster, pkg/source/snapshot, " +
 				"pkg/resolve, pkg/collect, pkg/evaluate, pkg/redact, pkg/audit, pkg/adopt, pkg/preflight, pkg/object, pkg/ownership, pkg/check, pkg/report, pkg/printers, pkg/printers/*, pkg/printers/comparepatches, pkg/escape, pkg/why, pkg/explain, pkg/comparison, pkg/suppress",
 		}},
 		{name: "main without the root command", graph: importGraph{
@@ -332,7 +337,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/cmd": {"test/bench"},
 		}, want: []string{
 			"pkg/cmd must not import test/bench:\n\tpkg/cmd -> test/bench\n" +
-				"\tof this module it may import only pkg/cmd/*, pkg/cmd/webhook, pkg/cmd/exit, pkg/cmd/suggest, pkg/cmd/output, pkg/cmd/verb, pkg/audit, pkg/collect, pkg/escape, pkg/render/process",
+				"\tof this module it may import only pkg/cmd/*, pkg/cmd/webhook, pkg/cmd/complete, pkg/cmd/completion, pkg/cmd/exit, pkg/cmd/suggest, pkg/cmd/output, pkg/cmd/verb, pkg/audit, pkg/collect, pkg/escape, pkg/render/process",
 		}},
 		{name: "no layer", graph: importGraph{
 			"pkg/fleet/v1beta1": nil,

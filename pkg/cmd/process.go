@@ -30,7 +30,7 @@ func Process(ctx context.Context, executable string, args []string, streams gene
 	runner := process.New(executable, process.Limits{})
 	defer runner.Close()
 	out := &output{out: streams.Out}
-	env := verb.Environment{Streams: streams, Interruption: &verb.Interruption{}, Renderer: runner}
+	env := verb.Environment{Streams: streams, Executable: executable, Interruption: &verb.Interruption{}, Renderer: runner}
 	env.Streams.Out = out
 	ended := make(chan int, 1)
 	go func() { ended <- Main(ctx, args, env) }()

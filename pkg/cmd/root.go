@@ -27,6 +27,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/agents"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/complete"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/explain"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/impact"
@@ -162,7 +163,8 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 		webhook.NewCommand(env),
 		why.NewCommand(env),
 	)
-	refuseUnknown(root)
+	complete.AddFlags(root)
+	refuseUnknown(root, env)
 	return root
 }
 

@@ -4,14 +4,18 @@ package cmd
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/completion"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
 // flagError is the error for an unknown flag. A mistyped subcommand with flags is parsed by its parent, which does not know them: then the
@@ -43,7 +47,7 @@ func nearFlag(c *cobra.Command, err error) string {
 }
 
 // refuseUnknown makes the commands that cobra adds, help and completion, refuse unknown arguments as wrong usage.
-func refuseUnknown(root *cobra.Command) {
+func refuseUnknown(root *cobra.Command, env verb.Environment) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -61,10 +65,35 @@ func refuseUnknown(root *cobra.Command) {
 			}
 		case "completion":
 			c.Args = verb.NoCommand
-			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+			installs(c, env)
 			for _, shell := range c.Commands() {
 				shell.Args = verb.NoCommand
 			}
 		}
 	}
 }
+
+// installs adds the flag --install to the command completion.
+func installs(c *cobra.Command, env verb.Environment) {
+	install := c.Flags().Bool("install", false, "Complete the arguments of \"kubectl fleetdoctor\" too: write "+completion.Name+" beside the program")
+	c.Use = "completion [flags]"
+	c.Long = completionLong
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if !*install {
+			return c.Help()
+		}
+		done, err := completion.Install(env.Executable, os.Getenv("PATH"))
+		if err == nil {
+			fmt.Fprintln(escape.TextWriter(env.Streams.Out), done)
+		}
+		return err
+	}
+}
+
+const completionLong = `Print a script that completes the arguments of this program in a shell: verbs, flags, the values
+of flags, and names of GitRepos, HelmOps, bundles, clusters, namespaces and contexts. The names come
+from the cluster, or from the snapshot that --snapshot names.
+
+The scripts complete the program under its own name, kubectl-fleetdoctor. kubectl completes the
+arguments of "kubectl fleetdoctor" with a file on the PATH, kubectl_complete-fleetdoctor. --install
+writes this file beside the program. It never overwrites a file of another program.`

@@ -93,7 +93,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 		Long:              long,
 		Example:           fmt.Sprintf(examples, env.Name),
 		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: scope.CompleteTargets,
+		ValidArgsFunction: completeArgs,
 		RunE:              verb.RunE(&options{adoptFlags: f}),
 	}
 	f.addFlags(c)

@@ -5,6 +5,9 @@ package adopt
 import (
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/complete"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -25,6 +28,14 @@ func parseArgs(args []string) (targets []string, objects []scope.Object, err err
 		objects = append(objects, o)
 	}
 	return targets, objects, nil
+}
+
+// completeArgs completes targets and objects.
+func completeArgs(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	if kind, _, slash := strings.Cut(toComplete, "/"); slash && !scope.IsTargetKind(kind) {
+		return complete.Objects(c, args, toComplete)
+	}
+	return scope.CompleteTargets(c, args, toComplete)
 }
 
 // names returns whether the argument names the object.

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
@@ -55,7 +56,8 @@ const examples = `  # all clusters of the management cluster
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env), failOn: flags.NewEnum("warning", "none", "info", "warning", "error")}
-	c := &cobra.Command{Use: "agents [CLUSTER ...]", Short: "Show the heartbeats of agents, and which ones the controller imports again", Long: long, Example: examples}
+	c := &cobra.Command{Use: "agents [CLUSTER ...]", Short: "Show the heartbeats of agents, and which ones the controller imports again", Long: long, Example: examples,
+		ValidArgsFunction: scope.CompleteClusters}
 	o.failOn.AddTo(o.Setup(c, o, "Namespace of the Clusters; without it, all namespaces"), "fail-on",
 		"Exit with status 1 on findings of this severity or above; all findings are warnings")
 	o.AddSortFlag(c, "agents", "name or heartbeat.ageSeconds")
@@ -78,8 +80,8 @@ func (o *options) Complete(args []string) error {
 // Run implements verb.Options.
 func (o *options) Run(ctx context.Context) error {
 	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Agents, error) {
-		scope := evaluate.Scope{Namespace: *o.Config.Namespace}
-		found, err := engine.Agents(ctx, in.Source, engine.Options{Version: o.Version, Scope: scope, Progress: in.Report}, o.clusters)
+		workspace := evaluate.Scope{Namespace: *o.Config.Namespace}
+		found, err := engine.Agents(ctx, in.Source, engine.Options{Version: o.Version, Scope: workspace, Progress: in.Report}, o.clusters)
 		if err != nil {
 			return nil, err
 		}

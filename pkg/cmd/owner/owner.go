@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/complete"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
@@ -38,7 +39,8 @@ const examples = `  # an object of the current cluster
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
-	c := &cobra.Command{Use: "owner KIND/NAME ...", Short: "Show which bundle owns an object, and why", Long: long, Example: examples}
+	c := &cobra.Command{Use: "owner KIND/NAME ...", Short: "Show which bundle owns an object, and why", Long: long, Example: examples,
+		ValidArgsFunction: complete.Objects}
 	return o.Setup(c, o, "Namespace of the objects; without it, all namespaces")
 }
 

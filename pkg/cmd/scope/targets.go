@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/complete"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -89,11 +90,33 @@ func targetKind(s string) string {
 	return ""
 }
 
-// CompleteTargets completes the kinds of targets in a shell. It does not ask a cluster for names.
-func CompleteTargets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	offered := make([]string, len(kinds))
-	for i, kind := range kinds {
-		offered[i] = kind + "/"
+// CompleteTargets completes targets in a shell: kinds, and then names from the cluster or the snapshot. "bundle a b" is completed too.
+func CompleteTargets(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	if kind, _, slash := strings.Cut(toComplete, "/"); slash && targetKind(kind) != "" {
+		return complete.Names(c, resource(kind), toComplete[:strings.LastIndexByte(toComplete, '/')+1])
 	}
-	return offered, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+	if i := slices.IndexFunc(args, func(arg string) bool { return targetKind(arg) != "" }); i >= 0 && !slices.ContainsFunc(args[i+1:], isTarget) {
+		return complete.Names(c, resource(args[i]), "")
+	}
+	return complete.Kinds(kinds)
+}
+
+// CompleteBundles completes bundle/NAME.
+func CompleteBundles(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	if strings.Contains(toComplete, "/") || len(args) > 0 {
+		return CompleteTargets(c, args, toComplete)
+	}
+	return complete.Kinds([]string{evaluate.TargetBundle})
+}
+
+// CompleteClusters completes the names of Clusters.
+func CompleteClusters(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return complete.Names(c, resource(evaluate.TargetCluster), "")
+}
+
+// resource is the name of a kind of targets that no kind of another API group has.
+func resource(kind string) string {
+	kind = targetKind(kind)
+	i := slices.IndexFunc(evaluate.TargetKinds()[kind], func(name string) bool { return strings.Contains(name, ".") })
+	return evaluate.TargetKinds()[kind][i]
 }

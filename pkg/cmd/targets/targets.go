@@ -39,7 +39,8 @@ const examples = `  # the clusters of a bundle, on the current management cluste
 // NewCommand returns the verb.
 func NewCommand(env verb.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
-	c := &cobra.Command{Use: "targets bundle/NAME ...", Short: "Show which clusters a bundle targets, and why", Long: long, Example: examples}
+	c := &cobra.Command{Use: "targets bundle/NAME ...", Short: "Show which clusters a bundle targets, and why", Long: long, Example: examples,
+		ValidArgsFunction: scope.CompleteBundles}
 	return o.Setup(c, o, "Namespace of the bundles; without it, all namespaces")
 }
 

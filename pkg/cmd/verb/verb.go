@@ -23,6 +23,8 @@ type Environment struct {
 	Name    string // by which the program was called: "kubectl fleetdoctor"
 	Version string
 	Commit  string // of the source code, "" if the build does not state it
+	// Executable is the path of the program; "" if it is not known.
+	Executable string
 	// Interruption lets a verb finish its work after an interruption; nil if the process never ends the verb.
 	Interruption *Interruption
 	// Renderer renders bundles; nil renders them in this process, without limits on templates.

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package complete completes names in a shell. It reads them from the cluster or the snapshot that the command line names, for a short time, and offers
+// nothing if that fails: a completion must not print errors.
+package complete
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// limit is the time after which a completion offers nothing. A user waits for it at the prompt.
+const limit = 3 * time.Second
+
+// The directives to the shell. A kind is followed by a name, without a blank.
+const (
+	word = cobra.ShellCompDirectiveNoFileComp
+	kind = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+)
+
+// Kinds offers the kinds, each with a slash.
+func Kinds(kinds []string) ([]string, cobra.ShellCompDirective) {
+	offered := make([]string, len(kinds))
+	for i, k := range kinds {
+		offered[i] = k + "/"
+	}
+	return offered, kind
+}
+
+// Names offers the names of the objects of a kind, each after a prefix. Namespaced objects are those of --namespace, or of all namespaces.
+func Names(c *cobra.Command, kind, prefix string) ([]string, cobra.ShellCompDirective) {
+	return read(c, func(ctx context.Context, in *input.Flags, src source.Source) ([]string, error) {
+		namespace := *in.Config.Namespace
+		_, name, namespaced := strings.Cut(prefix, "/")
+		if ns, _, ok := strings.Cut(name, "/"); namespaced && ok {
+			namespace = ns
+		}
+		return list(ctx, src, kind, namespace, func(_, name string) string { return prefix + name })
+	}), word
+}
+
+// Objects completes KIND/NAME and KIND/NAMESPACE/NAME for the kinds that the source has.
+func Objects(c *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	if named, _, slash := strings.Cut(toComplete, "/"); slash {
+		return Names(c, named, toComplete[:strings.LastIndexByte(toComplete, '/')+1])
+	}
+	return Kinds(read(c, func(ctx context.Context, _ *input.Flags, src source.Source) ([]string, error) {
+		kinds, err := src.Kinds(ctx)
+		if err != nil {
+			return nil, err
+		}
+		known := map[string]bool{}
+		for _, k := range kinds.All() {
+			known[strings.ToLower(k.Kind)] = true
+		}
+		return slices.Sorted(maps.Keys(known)), nil
+	}))
+}
+
+// plain matches names without characters that a shell or a terminal would interpret. A snapshot may contain any text as a name.
+var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@-]*$`)
+
+// list returns the sorted names of the objects of a kind, formatted by show.
+func list(ctx context.Context, src source.Source, word, namespace string, show func(namespace, name string) string) ([]string, error) {
+	kinds, err := src.Kinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for _, k := range kinds.All() {
+		if !k.Called(word) {
+			continue
+		}
+		q := source.Query{Kind: k.GroupVersionKind, MetadataOnly: true}
+		if namespace != "" && k.Namespaced {
+			q.Namespaces = []string{namespace}
+		}
+		_, err := src.List(ctx, q, func(o source.Object) error {
+			if m, err := o.ReadMeta(); err == nil && plain.MatchString(m.Metadata.Name) {
+				found[show(m.Metadata.Namespace, m.Metadata.Name)] = true
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	delete(found, "")
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// read opens the source that the flags of a command name, and returns the result of use. It is empty if use fails or takes too long.
+func read(c *cobra.Command, use func(context.Context, *input.Flags, source.Source) ([]string, error)) []string {
+	ctx := c.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	in := flagsOf(c)
+	if in == nil || slices.ContainsFunc(in.Snapshots, unreadable) {
+		return nil
+	}
+	found := make(chan []string, 1)
+	go func() {
+		var names []string
+		if src, _, err := in.Open(ctx); err == nil {
+			names, err = use(ctx, in, src)
+			if err != nil {
+				names = nil // a completion prints no error
+			}
+		}
+		found <- names
+	}()
+	select {
+	case names := <-found:
+		return names
+	case <-ctx.Done(): // a credential plugin or a slow disk may ignore the context
+		return nil
+	}
+}
+
+// unreadable reports whether a snapshot cannot be read for a completion: standard input is the terminal, and a pipe can be read only once.
+func unreadable(path string) bool {
+	info, err := os.Stat(path)
+	return err != nil || !info.Mode().IsRegular() && !info.IsDir()
+}
+
+// flagsOf returns the flags for the source with the values that the command line has; nil if the command reads no source.
+func flagsOf(c *cobra.Command) *input.Flags {
+	if c.Flags().Lookup("kubeconfig") == nil {
+		return nil
+	}
+	streams := genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &bytes.Buffer{}}
+	in := input.New(verb.Environment{Streams: streams, Now: time.Now})
+	fs := pflag.NewFlagSet("completion", pflag.ContinueOnError)
+	in.AddFlags(fs, "")
+	c.Flags().Visit(func(f *pflag.Flag) {
+		own := fs.Lookup(f.Name)
+		switch {
+		case own == nil || own.Value.Type() != f.Value.Type(): // --cluster of audit has another meaning
+		default:
+			values := []string{f.Value.String()}
+			if list, ok := f.Value.(pflag.SliceValue); ok {
+				values = list.GetSlice()
+			}
+			for _, value := range values {
+				_ = fs.Set(f.Name, value) // it was parsed before
+			}
+		}
+	})
+	return in
+}
