@@ -133,19 +133,17 @@ var layers = []layer{
 	{packages: []string{"pkg/explain"}, pure: true, never: evaluating,
 		may: []string{"pkg/source", "pkg/resolve", "pkg/ownership", "pkg/evaluate", "pkg/check", "pkg/report", "pkg/why"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
-		may: []string{"pkg/object", "pkg/report", "pkg/escape"}},
-	{packages: []string{"pkg/printers/digest"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/report", "pkg/escape"}},
-	// The formats of an audit, one package each.
-	// Of the rules that it writes, only pkg/compare knows which are the smallest.
-	{packages: []string{"pkg/printers/comparepatches"}, pure: true, never: clients,
-		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/compare"}},
-	// The formats of an audit.
-	{packages: []string{"pkg/printers/*"}, pure: true, never: clients,
-		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/check", "pkg/printers/digest"}},
 		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/printers/unified"}},
 	{packages: []string{"pkg/printers/unified"}, pure: true, never: evaluating,
 		may: []string{"pkg/report", "pkg/escape"}},
+	{packages: []string{"pkg/printers/digest"}, pure: true, never: evaluating,
+		may: []string{"pkg/object", "pkg/report", "pkg/escape"}},
+	// Of the rules that it writes, only pkg/compare knows which are the smallest.
+	{packages: []string{"pkg/printers/comparepatches"}, pure: true, never: clients,
+		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/compare"}},
+	// The formats of an audit, one package each.
+	{packages: []string{"pkg/printers/*"}, pure: true, never: clients,
+		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/check", "pkg/printers/digest"}},
 	// It uses a source only as an interface. The clients that it reaches are those of Helm's engine.
 	{packages: []string{"pkg/collect"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/source", "pkg/state", "pkg/resolve", "pkg/evaluate", "pkg/redact"}},
@@ -190,10 +188,10 @@ var layers = []layer{
 	{packages: []string{"pkg/cmd/query"},
 		may: []string{"pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/printers"}},
 	{packages: []string{"pkg/cmd/diff"},
-		may: []string{"pkg/printers"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/verb", "pkg/escape", "pkg/evaluate", "pkg/object", "pkg/printers", "pkg/printers/unified", "pkg/report"}},
 	// It opens the source that a command line names.
 	{packages: []string{"pkg/cmd/complete"}, never: printing,
-		may: []string{"pkg/cmd/input", "pkg/cmd/verb", "pkg/evaluate", "pkg/source"}},
+		may: []string{"pkg/cmd/input", "pkg/cmd/verb", "pkg/escape", "pkg/evaluate", "pkg/object", "pkg/source"}},
 	{packages: []string{"pkg/cmd/completion"}, never: evaluating,
 		may: []string{"pkg/cmd/exit"}},
 	{packages: []string{"pkg/cmd/clusters"}, never: printing,

@@ -96,6 +96,9 @@ func (o *output) Fd() uintptr {
 	return ^uintptr(0)
 }
 
+// File is the stream itself, for a child process that detects a terminal.
+func (o *output) File() io.Writer { return o.out }
+
 // end drops all further output, and reports whether anything was printed before.
 func (o *output) end() bool {
 	o.mu.Lock()

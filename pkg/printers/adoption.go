@@ -124,7 +124,7 @@ func keyValue(v *string) string {
 // overwrites shows the fields that the next deploy overwrites.
 func (t text) overwrites(b *bytes.Buffer, of object.Ref, diffs []report.Difference) {
 	if t.Diff {
-		t.diff(b, of, diffs)
+		t.diff(b, "", of, diffs)
 		return
 	}
 	shown := limited(t, diffs)

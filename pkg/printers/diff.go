@@ -14,7 +14,10 @@ import (
 
 // diff shows the fields of an object that differ: each path with the writer of the live value, and then a unified diff of their values in YAML. A field with
 // a third value, that of the release record, is in a second diff. The lines of a diff have no indent and are not wrapped, so that they can be copied.
-func (t text) diff(b *bytes.Buffer, of object.Ref, diffs []report.Difference) {
+func (t text) diff(b *bytes.Buffer, cluster string, of object.Ref, diffs []report.Difference) {
+	if len(diffs) == 0 {
+		return
+	}
 	var recorded []report.Difference
 	for i := range diffs {
 		t.field(b, &diffs[i])
@@ -22,13 +25,12 @@ func (t text) diff(b *bytes.Buffer, of object.Ref, diffs []report.Difference) {
 			recorded = append(recorded, diffs[i])
 		}
 	}
-	if !t.ExternalDiff {
+	if t.ExternalDiff != nil {
+		t.ExternalDiff(cluster, of, diffs)
+	} else {
 		t.sides(b, of, diffs, "bundle", "cluster", unified.Cluster)
 	}
 	t.sides(b, of, recorded, "bundle", "release", unified.Release)
-	if len(diffs) > 0 {
-		emptyLine(b)
-	}
 }
 
 // emptyLine writes an empty line, unless the last line is one.
@@ -101,6 +103,7 @@ func (t text) sides(b *bytes.Buffer, of object.Ref, diffs []report.Difference, f
 		}
 	}
 	t.cut(b, shortened, dropped)
+	emptyLine(b)
 }
 
 // cut says what a diff does not show.

@@ -124,7 +124,16 @@ func TestExternalDiff(t *testing.T) {
 	config := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "settings"}
 	d := difference("desired value", "live value", "data", "key")
 	d.Release = evaluate.Plain("released value")
-	golden(t, "diff-external.diff", show(t, modified(config, d), "table", printers.Options{Diff: true, ExternalDiff: true}))
+	called := 0
+	external := func(cluster string, of object.Ref, diffs []report.Difference) {
+		if called++; cluster != "fleet-default/one" || of != config || len(diffs) != 1 || !diffs[0].Live.Equal(d.Live) {
+			t.Errorf("called for %s on %s with %v", of, cluster, diffs)
+		}
+	}
+	golden(t, "diff-external.diff", show(t, modified(config, d), "table", printers.Options{Diff: true, ExternalDiff: external}))
+	if called != 1 {
+		t.Errorf("called %d times", called)
+	}
 }
 
 // TestDiffPage checks that the example of the page is a part of the output.

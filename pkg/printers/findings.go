@@ -159,7 +159,7 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 			f.Evidence = otherEvidence(f.Evidence, diffs[f.Object])
 			remedies = slices.DeleteFunc(slices.Clone(remedies), func(r report.Remedy) bool { return strings.HasSuffix(r.Command, " --diff") })
 			t.finding(b, f)
-			t.diff(b, f.Object, diffs[f.Object])
+			t.diff(b, f.Cluster, f.Object, diffs[f.Object])
 		} else {
 			t.finding(b, f)
 		}

@@ -21,8 +21,8 @@ type Options struct {
 	Diff bool
 	// Full shows long values in full.
 	Full bool
-	// ExternalDiff shows the paths of the fields that differ, and leaves their values to another program.
-	ExternalDiff bool
+	// ExternalDiff is called instead of showing the values of an object's fields that differ. The cluster is empty if the document is about one cluster.
+	ExternalDiff func(cluster string, of object.Ref, differences []report.Difference)
 	// Width is the number of columns of the terminal; 0 if the output is no terminal.
 	Width int
 	// NoHeaders omits the first line, which names the source, and the headers of tables.

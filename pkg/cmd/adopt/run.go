@@ -187,8 +187,11 @@ func (s *session) print(ctx context.Context, kind string) error {
 		d.Objects = append(d.Objects, i.AdoptedObject)
 	}
 	shown := printers.Options{Colour: s.format.Coloured(s.Streams.Out), Width: s.format.Width(s.Streams.Out), PrintRole: s.Commands().PrintRole, Undo: s.Command("adopt") + " --undo"}
-	s.diff.Set(&shown)
-	return s.show.Print(ctx, s.Streams.Out, printers.Adoption(d.Redacted(s.secrets), shown))
+	s.diff.Set(&shown, s.format.ForPeople())
+	if err := s.show.Print(ctx, s.Streams.Out, printers.Adoption(d.Redacted(s.secrets), shown)); err != nil {
+		return err
+	}
+	return s.diff.Run(ctx, s.Environment)
 }
 
 // count counts the items that match.

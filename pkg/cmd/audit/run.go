@@ -98,6 +98,9 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.show.Print(ctx, o.Streams.Out, o.document(result, o.print.Width(o.Streams.Out))); err != nil {
 		return err
 	}
+	if err := o.diff.Run(ctx, o.Environment); err != nil {
+		return err
+	}
 	return o.status(found, result)
 }
 
@@ -122,7 +125,7 @@ func (o *options) once(ctx context.Context) (*engine.Audit, *report.Audit, error
 func (o *options) document(result *report.Audit, width int) printers.Document {
 	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: width, NoHeaders: !o.print.Headers(), All: o.all, Summary: o.summary,
 		Sorted: o.print.Sorted(), PrintRole: o.auditOptions.Commands.PrintRole, ReadClusters: o.clusters.Suggest(o.auditOptions.Commands.Audit)}
-	o.diff.Set(&shown)
+	o.diff.Set(&shown, o.print.ForPeople() && !o.watch.Enabled)
 	return printers.Audit(result, shown)
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package diff has the flags with which verbs show the fields of objects that differ.
+// Package diff has the flags with which verbs show the fields of objects that differ, and passes the fields to the program of the user.
 package diff
 
 import (
 	"errors"
+	"os"
 
 	"github.com/spf13/pflag"
 
@@ -14,6 +15,7 @@ import (
 // Flags mirror the flags.
 type Flags struct {
 	diff, full bool
+	external   external
 }
 
 // AddFlags adds the flags. usage is the usage of --diff.
@@ -30,5 +32,12 @@ func (f *Flags) Validate() error {
 	return nil
 }
 
-// Set sets the options of a printed document.
-func (f *Flags) Set(o *printers.Options) { o.Diff, o.Full = f.diff, f.full }
+// Set sets the options of a printed document. If it is for people, and the user has a program for differences, the document leaves the values to it; Run
+// then starts it.
+func (f *Flags) Set(o *printers.Options, forPeople bool) {
+	o.Diff, o.Full = f.diff, f.full
+	if command := os.Getenv(variable); f.diff && forPeople && command != "" {
+		f.external = external{command: command}
+		o.ExternalDiff = f.external.add
+	}
+}

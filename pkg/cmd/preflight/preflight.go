@@ -120,8 +120,11 @@ func (o *options) Run(ctx context.Context) error {
 	}
 	shown := printers.Options{Colour: o.print.Coloured(o.Streams.Out), Width: o.print.Width(o.Streams.Out), NoHeaders: !o.print.Headers(), Sorted: o.print.Sorted(),
 		PrintRole: o.auditOptions.Commands.PrintRole}
-	o.diff.Set(&shown)
+	o.diff.Set(&shown, o.print.ForPeople())
 	if err := o.show.Print(ctx, o.Streams.Out, printers.Preflight(result, shown)); err != nil {
+		return err
+	}
+	if err := o.diff.Run(ctx, o.Environment); err != nil {
 		return err
 	}
 	return status(result)
