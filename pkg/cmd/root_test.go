@@ -424,7 +424,7 @@ func TestSuggestedCommands(t *testing.T) {
 		t.Fatalf("no %q in:\n%s", want, got.out)
 	}
 	again := called(t, "", strings.Fields(strings.Replace(want, "kubectl fleetdoctor", "kubectl-fleetdoctor", 1))...)
-	if again.status != 1 || !strings.Contains(again.out, "bundle   1\n") || !strings.Contains(again.out, "cluster  3\n") {
+	if again.status != 1 || !strings.Contains(again.out, "\n-  replicas: 1\n") || !strings.Contains(again.out, "\n+  replicas: 3\n") {
 		t.Errorf("the suggested command has status %d: %s%s", again.status, again.out, again.errOut)
 	}
 }
