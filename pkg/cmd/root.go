@@ -35,6 +35,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/targets"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/tree"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	versions "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/version"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/webhook"
@@ -159,6 +160,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 		owner.NewCommand(env),
 		preflight.NewCommand(env),
 		targets.NewCommand(env),
+		tree.NewCommand(env),
 		versions.NewCommand(env),
 		webhook.NewCommand(env),
 		why.NewCommand(env),

@@ -30,8 +30,8 @@ func (t text) grid(columns []column) grid {
 // gap separates two columns.
 const gap = "  "
 
-// cutNames shortens the names to the width that the other columns leave.
-func (g *grid) cutNames() {
+// left is the width that the other columns leave for the names.
+func (g *grid) left() int {
 	left := cmp.Or(g.width, width)
 	for i, c := range g.columns[1:] {
 		widest := span(c.header)
@@ -40,10 +40,24 @@ func (g *grid) cutNames() {
 		}
 		left -= len(gap) + widest
 	}
+	return left
+}
+
+// remove removes a column.
+func (g *grid) remove(at int) {
+	g.columns = slices.Delete(slices.Clone(g.columns), at, at+1)
+	for i := range g.rows {
+		g.rows[i] = slices.Delete(g.rows[i], at, at+1)
+	}
+}
+
+// cutNames shortens the names to the width that the other columns leave.
+func (g *grid) cutNames() {
+	left := g.left()
 	for _, row := range g.rows {
-		name := strings.TrimLeft(row[0], " ")
+		name := strings.TrimLeft(row[0], " │├└─") // the lines of a tree belong to the indent
 		indent := row[0][:len(row[0])-len(name)]
-		row[0] = indent + short(name, max(left, minName)-len(indent))
+		row[0] = indent + short(name, max(left, minName)-span(indent))
 	}
 }
 

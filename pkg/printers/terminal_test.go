@@ -71,6 +71,7 @@ func TestTerminal(t *testing.T) {
 	audit.Findings = append(audit.Findings, modified)
 	documents := map[string]output.Document{"audit": printers.Audit(audit, o), "adoption": printers.Adoption(adoption, o),
 		"preflight": printers.Preflight(preflight, o), "ownership": printers.Ownership(ownership, o), "agents": printers.Agents(agents, o), "targets": printers.Targets(poisoned[report.Targets](), o),
+		"tree":   printers.Tree(audit, printers.TreeOptions{Options: o, All: true}),
 		"impact": printers.Impact(poisoned[report.Impact](), o), "why": printers.Why(poisoned[report.Why](), o)}
 	for name, d := range documents {
 		for _, format := range slices.Concat(formats, templates) {

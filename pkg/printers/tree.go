@@ -13,35 +13,303 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// trees shows each GitRepo and HelmOp that the scope names, with its bundles, their clusters and the objects that are not ready. Each level has the
-// actual numbers and those that Fleet reports.
-func (t text) trees(b *bytes.Buffer, a *report.Audit) error {
-	g := t.grid([]column{{header: "TREE"}, {header: "READY", right: true}, {header: "FLEET REPORTS", right: true},
-		{header: "DEPLOYMENTS", right: true}, {header: "FLEET REPORTS", right: true}})
-	for _, level := range []struct {
-		kind string
-		list []report.Aggregate
-		of   func(*report.BundleDeployment) string
-	}{
-		{"gitrepo", a.GitRepos, func(bd *report.BundleDeployment) string { return bd.GitRepo }},
-		{"helmop", a.HelmOps, func(bd *report.BundleDeployment) string { return bd.HelmOp }},
-	} {
-		members := map[string][]*report.BundleDeployment{}
-		for i := range a.BundleDeployments {
-			bd := &a.BundleDeployments[i]
-			if _, name, _ := strings.Cut(level.of(bd), "/"); name != "" && slices.Contains(a.Scope.Targets, level.kind+"/"+name) {
-				members[level.of(bd)] = append(members[level.of(bd)], bd)
+// TreeOptions configure a tree.
+type TreeOptions struct {
+	Options
+	// All shows objects and clusters that are ready too, and every object that is not.
+	All bool
+	// Compact shows no objects.
+	Compact bool
+}
+
+// Tree lays out the report of an audit as a tree of the objects that its scope names; without names, of all GitRepos and HelmOps, and of the bundles without
+// one. Its names are the bundle deployments that are not ready, or all of them.
+func Tree(a *report.Audit, o TreeOptions) Document {
+	return Document{o.Options, a, a.BundleDeployments, func(t text, b *bytes.Buffer) error { return t.tree(b, a, o) }, func(b *bytes.Buffer) {
+		for _, bd := range a.BundleDeployments {
+			if o.All || bd.State != report.Ready {
+				printName(b, bd.Namespace, bundleDeployment, bd.Name)
 			}
 		}
-		for _, key := range slices.Sorted(maps.Keys(members)) {
-			g.rows = append(g.rows, aggregateRow(level.kind, key, level.list))
-			g.rows = append(g.rows, t.bundleRows(a, members[key])...)
+	}}
+}
+
+// level is a level of a tree.
+type level struct {
+	kind string
+	of   func(*report.BundleDeployment) string // "namespace/name"
+}
+
+var (
+	gitRepos    = level{"gitrepo", func(bd *report.BundleDeployment) string { return bd.GitRepo }}
+	helmOps     = level{"helmop", func(bd *report.BundleDeployment) string { return bd.HelmOp }}
+	bundles     = level{"bundle", func(bd *report.BundleDeployment) string { return bd.Bundle }}
+	clusters    = level{"cluster", func(bd *report.BundleDeployment) string { return bd.Cluster }}
+	deployments = level{"bundledeployment", func(bd *report.BundleDeployment) string { return keyOf(bd).bundleDeployment }}
+)
+
+// shapes are the levels of trees by the kind of their root. The last level names the bundle deployments.
+var shapes = map[string][]level{
+	gitRepos.kind: {gitRepos, bundles, clusters}, helmOps.kind: {helmOps, bundles, clusters}, bundles.kind: {bundles, clusters},
+	clusters.kind: {clusters, bundles}, deployments.kind: {deployments},
+}
+
+// branch is a line of a tree with the lines below it.
+type branch struct {
+	name, state, ready, fleetState, fleetReady, reason string
+	below                                              []branch
+}
+
+// treeText lays out one tree.
+type treeText struct {
+	text
+	report     *report.Audit
+	aggregates map[string]*report.Aggregate // by kind and "namespace/name"
+	// isVerb is true for the verb tree, and false for a tree in the report of an audit.
+	isVerb       bool
+	All, Compact bool
+}
+
+func (t text) newTree(a *report.Audit) treeText {
+	out := treeText{text: t, report: a, aggregates: map[string]*report.Aggregate{}}
+	for kind, list := range map[string][]report.Aggregate{gitRepos.kind: a.GitRepos, helmOps.kind: a.HelmOps, bundles.kind: a.Bundles, clusters.kind: a.Clusters} {
+		for i := range list {
+			out.aggregates[kind+" "+list[i].Namespace+"/"+list[i].Name] = &list[i]
 		}
 	}
-	if len(g.rows) == 0 {
+	return out
+}
+
+// tree shows the tree first, and then what was read and what was not.
+func (t text) tree(b *bytes.Buffer, a *report.Audit, o TreeOptions) error {
+	tree := t.newTree(a)
+	tree.isVerb, tree.All, tree.Compact = true, o.All, o.Compact
+	branches := tree.named(a.Scope.Targets)
+	if len(a.Scope.Targets) == 0 {
+		branches = tree.everything()
+	}
+	if len(branches) == 0 {
+		fmt.Fprint(b, t.colour(yellow, "No bundle deployments in this scope.")+"\n\n")
+	}
+	if err := tree.show(b, branches); err != nil {
+		return err
+	}
+	t.unknown(b, a)
+	t.notRead(b, a.Gaps, a.Notes)
+	var source bytes.Buffer
+	t.head(&source, "Read from ", a.Source, a.TakenAt)
+	b.WriteString(strings.TrimSuffix(source.String(), "\n"))
+	return nil
+}
+
+// trees shows each GitRepo and HelmOp that the scope names.
+func (t text) trees(b *bytes.Buffer, a *report.Audit) error {
+	tree := t.newTree(a)
+	return tree.show(b, tree.named(slices.DeleteFunc(slices.Clone(a.Scope.Targets), func(target string) bool {
+		kind, _, _ := strings.Cut(target, "/")
+		return kind != gitRepos.kind && kind != helmOps.kind
+	})))
+}
+
+// named returns the branches of targets such as "gitrepo/apps". A name without a namespace can have several.
+func (t treeText) named(targets []string) []branch {
+	var out []branch
+	for _, target := range slices.Compact(slices.Clone(targets)) {
+		kind, name, _ := strings.Cut(target, "/")
+		if levels := shapes[kind]; len(levels) > 0 {
+			out = append(out, t.branches(t.members(func(bd *report.BundleDeployment) bool {
+				key := levels[0].of(bd)
+				return key == name || strings.HasSuffix(key, "/"+name)
+			}), levels)...)
+		}
+	}
+	return out
+}
+
+// everything returns the branches of all GitRepos and HelmOps, and of the bundles without one.
+func (t treeText) everything() []branch {
+	left := t.members(func(*report.BundleDeployment) bool { return true })
+	var out []branch
+	for _, root := range []level{gitRepos, helmOps, bundles, deployments} {
+		var in, others []*report.BundleDeployment
+		for _, bd := range left {
+			if root.of(bd) != "" {
+				in = append(in, bd)
+			} else {
+				others = append(others, bd)
+			}
+		}
+		out, left = append(out, t.branches(in, shapes[root.kind])...), others
+	}
+	return out
+}
+
+func (t treeText) members(in func(*report.BundleDeployment) bool) []*report.BundleDeployment {
+	var out []*report.BundleDeployment
+	for i := range t.report.BundleDeployments {
+		if bd := &t.report.BundleDeployments[i]; in(bd) {
+			out = append(out, bd)
+		}
+	}
+	return out
+}
+
+// branches returns the branches of bundle deployments: one for each object of the first level.
+func (t treeText) branches(members []*report.BundleDeployment, levels []level) []branch {
+	if len(levels) == 1 {
+		return t.deploymentBranches(members, levels[0])
+	}
+	groups := map[string][]*report.BundleDeployment{}
+	for _, bd := range members {
+		groups[levels[0].of(bd)] = append(groups[levels[0].of(bd)], bd)
+	}
+	var out []branch
+	for _, key := range slices.Sorted(maps.Keys(groups)) {
+		line := t.aggregate(levels[0], key, groups[key])
+		line.below = t.branches(groups[key], levels[1:])
+		out = append(out, line)
+	}
+	return out
+}
+
+// aggregate returns the line of an aggregate ("namespace/name"). An aggregate of which not all bundle deployments could be read is not in the list, and has no
+// number of objects.
+func (t treeText) aggregate(l level, key string, members []*report.BundleDeployment) branch {
+	ready := 0
+	for _, bd := range members {
+		if bd.State == report.Ready {
+			ready++
+		}
+	}
+	out := branch{name: l.kind + " " + printable(key), state: t.part(ready, len(members)) + " ready", ready: t.colour(yellow, "?"), fleetState: none, fleetReady: none}
+	s := t.aggregates[l.kind+" "+key]
+	if s == nil {
+		return out
+	}
+	counts, r := s.Actual.Counts, s.Reported
+	out.ready = t.part(counts.Ready, counts.Desired)
+	switch {
+	case r == nil:
+	case r.ReadyBundleDeployments != nil && r.BundleDeployments != nil:
+		out.fleetState = fraction(*r.ReadyBundleDeployments, *r.BundleDeployments) + " ready"
+	default:
+		out.fleetState = cmp.Or(t.bounded(r.State), none)
+	}
+	if r != nil && r.Ready != nil && r.DesiredReady != nil {
+		out.fleetReady = reportedFraction(r)
+	}
+	return out
+}
+
+// part is a fraction in the colour that says whether it is all.
+func (t treeText) part(n, of int) string {
+	if n < of {
+		return t.colour(red, fraction(n, of))
+	}
+	return t.colour(green, fraction(n, of))
+}
+
+// deploymentBranches returns the lines of bundle deployments. Those that are not ready come first; of the others, at most as many are shown that there are
+// maxShown lines.
+func (t treeText) deploymentBranches(members []*report.BundleDeployment, leaf level) []branch {
+	members = slices.Clone(members)
+	slices.SortStableFunc(members, func(x, y *report.BundleDeployment) int {
+		return cmp.Or(cmp.Compare(after(x.State), after(y.State)), cmp.Compare(leaf.of(x), leaf.of(y)))
+	})
+	var out []branch
+	for i, bd := range members {
+		if bd.State == report.Ready && i >= maxShown && !t.All && !t.wide {
+			return append(out, t.folded(len(members)-i, "ready "+leaf.kind))
+		}
+		out = append(out, t.deployment(bd, leaf))
+	}
+	return out
+}
+
+// after puts what is ready after everything else.
+func after(s report.State) int {
+	if s == report.Ready {
+		return 1
+	}
+	return 0
+}
+
+func (t treeText) deployment(bd *report.BundleDeployment, leaf level) branch {
+	out := branch{name: leaf.kind + " " + printable(cmp.Or(leaf.of(bd), "unknown")), state: t.state(bd.State), ready: ready(t.text, bd), reason: bd.Reason,
+		fleetState: none, fleetReady: none}
+	if r := bd.Reported; r != nil {
+		out.fleetState = cmp.Or(t.bounded(r.State), none)
+		if r.Ready != nil && r.DesiredReady != nil {
+			out.fleetReady = reportedFraction(r)
+		}
+	}
+	if !t.Compact {
+		out.below = t.objects(bd.Resources)
+	}
+	return out
+}
+
+// objects returns the lines of the objects that are not ready, and of all on request.
+func (t treeText) objects(all []report.Resource) []branch {
+	shown := all
+	if !t.All {
+		shown = slices.DeleteFunc(slices.Clone(all), func(r report.Resource) bool { return r.State == report.Ready })
+	}
+	ready, more := len(all)-len(shown), 0
+	if !t.All {
+		more = len(shown) - len(limited(t.text, shown))
+		shown = shown[:len(shown)-more]
+	}
+	var out []branch
+	for _, r := range shown {
+		out = append(out, branch{name: printable(r.Key().String()), state: t.state(r.State), reason: cmp.Or(r.Reason, r.Message)})
+	}
+	if more > 0 {
+		out = append(out, t.folded(more, "more object"))
+	}
+	if ready > 0 && len(shown) > 0 && t.isVerb {
+		out = append(out, t.folded(ready, "ready object"))
+	}
+	return out
+}
+
+// folded is the line for n things that are not shown.
+func (t treeText) folded(n int, what string) branch {
+	flag := "-o wide"
+	if t.isVerb {
+		flag = "--all"
+	}
+	return branch{name: fmt.Sprintf("… %s (%s)", plural(n, what), flag)}
+}
+
+// state is a state in its colour.
+func (t treeText) state(s report.State) string {
+	switch s {
+	case report.Ready:
+		return t.colour(green, string(s))
+	case report.Missing, report.Unowned, report.ErrApplied:
+		return t.colour(red, string(s))
+	}
+	return t.colour(yellow, string(s))
+}
+
+// minTreeName is the least width of names for which the column of Fleet's states is shown.
+const minTreeName = 24
+
+// show writes the branches as a table.
+func (t treeText) show(b *bytes.Buffer, branches []branch) error {
+	if len(branches) == 0 {
 		return nil
 	}
+	g := t.grid([]column{{header: "TREE"}, {header: "STATE"}, {header: "READY", right: true}, {header: "FLEET STATE"}, {header: "FLEET READY", right: true}, {header: "REASON"}})
+	for _, root := range branches {
+		g.rows = appendRows(g.rows, "", "", root)
+	}
 	if !t.wide {
+		g.remove(5)
+		if g.left() < minTreeName {
+			g.remove(3)
+		}
 		g.cutNames()
 	}
 	rows, err := g.lines()
@@ -52,53 +320,34 @@ func (t text) trees(b *bytes.Buffer, a *report.Audit) error {
 	return nil
 }
 
-// bundleRows returns the rows of bundles with their clusters and objects.
-func (t text) bundleRows(a *report.Audit, members []*report.BundleDeployment) [][]string {
-	slices.SortStableFunc(members, func(x, y *report.BundleDeployment) int {
-		return cmp.Or(cmp.Compare(x.Bundle, y.Bundle), cmp.Compare(x.Cluster, y.Cluster))
-	})
-	var out [][]string
-	for i, bd := range members {
-		if i == 0 || bd.Bundle != members[i-1].Bundle {
-			out = append(out, aggregateRow("  bundle", bd.Bundle, a.Bundles))
-		}
-		reported := "-"
-		if bd.Reported != nil && bd.Reported.State != "" {
-			reported = t.bounded(bd.Reported.State)
-		}
-		out = append(out, []string{"    cluster " + printable(cmp.Or(bd.Cluster, "unknown")), ready(t, bd), fleetReports(t, bd), string(bd.State), reported})
-		bad := bd.Resources
-		if !t.All {
-			bad = slices.DeleteFunc(slices.Clone(bad), func(r report.Resource) bool { return r.State == report.Ready })
-		}
-		for _, r := range limited(t, bad) {
-			out = append(out, []string{"      " + printable(r.Key().String()), string(r.State), "", "", ""})
-		}
-		if n := len(bad) - len(limited(t, bad)); n > 0 {
-			out = append(out, []string{fmt.Sprintf("      … and %d more (-o wide shows them)", n), "", "", "", ""})
+// appendRows adds the rows of a branch. first is written before its name, rest before the names below it.
+func appendRows(rows [][]string, first, rest string, of branch) [][]string {
+	rows = append(rows, []string{first + of.name, of.state, of.ready, of.fleetState, of.fleetReady, printable(of.reason)})
+	for i, child := range of.below {
+		if i == len(of.below)-1 {
+			rows = appendRows(rows, rest+"└─ ", rest+"   ", child)
+		} else {
+			rows = appendRows(rows, rest+"├─ ", rest+"│  ", child)
 		}
 	}
-	return out
+	return rows
 }
 
-// aggregateRow returns the row of an aggregate ("namespace/name"): its objects and its bundle deployments, both as they are and as Fleet reports them.
-// An aggregate of which not all bundle deployments could be read is not in the list, and has no numbers.
-func aggregateRow(kind, key string, list []report.Aggregate) []string {
-	row := []string{kind + " " + printable(key), "?", "-", "?", "-"}
-	i := slices.IndexFunc(list, func(s report.Aggregate) bool { return s.Namespace+"/"+s.Name == key })
-	if i < 0 {
-		return row
-	}
-	s := &list[i]
-	row[1] = fraction(s.Actual.Counts.Ready, s.Actual.Counts.Desired)
-	row[3] = fraction(s.Actual.ReadyBundleDeployments, s.Actual.BundleDeployments)
-	if r := s.Reported; r != nil {
-		if r.Ready != nil && r.DesiredReady != nil {
-			row[2] = fraction(*r.Ready, *r.DesiredReady)
-		}
-		if r.ReadyBundleDeployments != nil && r.BundleDeployments != nil {
-			row[4] = fraction(*r.ReadyBundleDeployments, *r.BundleDeployments)
+// unknown explains why bundle deployments have no result.
+func (t text) unknown(b *bytes.Buffer, a *report.Audit) {
+	reasons := map[string]int{}
+	for _, bd := range a.BundleDeployments {
+		if bd.Reason != "" {
+			reasons[bd.Reason]++
 		}
 	}
-	return row
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		t.wrapped(b, "", fmt.Sprintf("?: no result for %s: %s.", plural(reasons[reason], "bundle deployment"), reason))
+	}
+	if reasons[clusterNotRead] > 0 && t.ReadClusters != "" {
+		fmt.Fprintf(b, "%s %s\n", t.faint("→"), printable(t.ReadClusters))
+	}
+	if len(reasons) > 0 {
+		b.WriteByte('\n')
+	}
 }

@@ -38,7 +38,7 @@ func main() {
 	}
 	for name, content := range map[string]func() ([]byte, error){
 		"findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"), "agents.md": agentsPage, "targets.md": verb("targets", example), "impact.md": verb("impact", impactExample),
-		"compare.md": verb("compare", compareExample), "comparison-report.schema.json": schema(&report.Comparison{}, report.KindComparison),
+		"tree.md": verb("tree", treeExample), "compare.md": verb("compare", compareExample), "comparison-report.schema.json": schema(&report.Comparison{}, report.KindComparison),
 		"adopt.md": verb("adopt", truthTable), "preflight.md": verb("preflight", rules),
 		"webhook-commands.md": webhookVerbs, "explain.md": verb("explain"), "version.md": verb("version"), "version-report.schema.json": schema(&report.Version{}, report.KindVersion),
 		"explanation.schema.json": schema(&report.Explanation{}, report.KindExplanation),
@@ -83,6 +83,24 @@ func impactExample(b *bytes.Buffer) {
 		os.Exit(1)
 	}
 	fmt.Fprintf(b, "\n## An example\n\nThe third cluster is not read, so the exit status is %d.\n\n```\n$ %s\n%s```\n", exit.Failed, strings.Join(args, " "), out)
+}
+
+// treeExample repeats commands on captured data.
+func treeExample(b *bytes.Buffer) {
+	const data = "test/testdata/impact/"
+	b.WriteString("\n## Examples of the output\n")
+	for _, example := range []struct{ text, args string }{
+		{"A GitRepo with one of five objects ready:", "gitrepo/guestbook --snapshot test/testdata/sick"},
+		{"Three clusters, of which two are read:", "gitrepo/platform --snapshot " + data + "management.yaml --cluster-snapshot edge-1=" + data + "edge-1.yaml --cluster-snapshot edge-2=" + data + "edge-2.yaml"},
+	} {
+		streams, _, out, _ := genericiooptions.NewTestIOStreams()
+		args := append([]string{"kubectl-fleetdoctor", "tree"}, strings.Fields(example.args)...)
+		if status := cmd.Main(context.Background(), args, environment.Environment{Streams: streams}); status != exit.Found {
+			fmt.Fprintf(os.Stderr, "gen: %v: exit status %d\n", args, status)
+			os.Exit(1)
+		}
+		fmt.Fprintf(b, "\n%s\n\n```\n$ %s\n%s```\n", example.text, strings.Join(args, " "), out)
+	}
 }
 
 // compareExample compares two captures of one cluster.

@@ -7,9 +7,9 @@ import (
 	"io"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/comparepatches"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/github"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/comparepatches"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/openreports"

@@ -72,6 +72,9 @@ func (o *Options) Complete() error {
 // Validate implements verb.Options.
 func (o *Options) Validate() error { return nil }
 
+// ForPeople reports whether the document is printed for people, after Complete.
+func (o *Options) ForPeople() bool { return o.print.ForPeople() }
+
 // Objects parses arguments of the form KIND/NAME or KIND NAME. --namespace is the namespace of those that state none.
 func (o *Options) Objects(args []string) ([]scope.Object, error) {
 	var objects []scope.Object

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tree is the verb tree.
+package tree
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+const long = `Show the objects that Fleet deploys as a tree: a GitRepo or HelmOp, its bundles, their clusters,
+and the objects on each cluster. For cluster/NAME, the tree begins with the cluster. Without a name,
+it shows all GitRepos and HelmOps, and the bundles without one.
+
+STATE and READY are the actual states and numbers, as in an audit. For a GitRepo, a HelmOp, a bundle
+or a cluster, STATE is the number of bundle deployments that are ready. FLEET STATE and FLEET READY
+are what Fleet reports. A dash means that Fleet reports no such number, a question mark that there
+is no result.
+
+Objects that are ready are only counted; --all shows them too. The flags of audit that read other
+clusters are valid here too.
+
+-o json and -o yaml print the report of an audit of these objects. -o name prints the bundle
+deployments that are not ready, with --all all of them, as arguments of kubectl, one per line.
+
+Exit status: 0 everything is ready, 1 something is not ready, 2 wrong usage, 3 an object was not
+found, or it is not known whether everything is ready.`
+
+const examples = `  # a GitRepo with the objects that are not ready
+  %[1]s tree gitrepo/guestbook -n fleet-local
+
+  # the same in a captured cluster, with every object
+  %[1]s tree gitrepo/guestbook --all --snapshot test/testdata/sick
+
+  # what is deployed to one cluster, without objects
+  %[1]s tree cluster/edge-1 -n fleet-default --compact
+
+  # everything, with the objects on two other clusters
+  %[1]s tree --contexts edge-1,edge-2`
+
+// NewCommand returns the verb.
+func NewCommand(env verb.Environment) *cobra.Command {
+	o := &options{Options: query.New(env)}
+	o.clusters = clusters.New(o.Flags)
+	c := &cobra.Command{Use: "tree " + scope.TargetArgs, Short: "Show what Fleet deploys as a tree with states", Long: long, Example: examples, ValidArgsFunction: scope.CompleteTargets}
+	o.Setup(c, o, "Workspace of the objects; without it, all workspaces")
+	o.clusters.AddFlags(c.Flags())
+	c.Flags().BoolVar(&o.all, "all", false, "Show objects and clusters that are ready too")
+	c.Flags().BoolVar(&o.compact, "compact", false, "Show no objects")
+	return c
+}
+
+// options are what the verb runs with.
+type options struct {
+	*query.Options
+	clusters     *clusters.Flags
+	all, compact bool
+	targets      []evaluate.Target
+}
+
+// Complete implements verb.Options.
+func (o *options) Complete(args []string) (err error) {
+	if err := o.clusters.Complete(); err != nil {
+		return err
+	}
+	if o.targets, err = scope.Targets(args, ""); err != nil {
+		return err
+	}
+	return o.Options.Complete()
+}
+
+// Run implements verb.Options.
+func (o *options) Run(ctx context.Context) error {
+	commands := o.Commands()
+	commands.Audit += o.clusters.Args()
+	pause := o.Pause
+	if o.ForPeople() {
+		pause = func(context.Context) error { return nil } // no finding is shown
+	}
+	o.Document.ReadClusters = o.clusters.Suggest(o.Command("tree") + o.clusters.Args())
+	result, err := query.Show(ctx, o.Options, func(in *input.Reading) (*report.Audit, error) {
+		found, err := engine.Run(ctx, in.Source, engine.Options{Version: o.Version, Renderer: o.Renderer, Pause: pause, Commands: commands, Progress: in.Report,
+			Clusters: o.clusters.Clusters(in.Source), Scope: evaluate.Scope{Namespace: *o.Config.Namespace, Targets: o.targets}})
+		if err != nil {
+			return nil, err
+		}
+		return found.Report(), nil
+	}, func(a *report.Audit, p printers.Options) printers.Document {
+		return printers.Tree(a, printers.TreeOptions{Options: p, All: o.all, Compact: o.compact})
+	})
+	if err != nil {
+		return err
+	}
+	return o.status(result)
+}
+
+// status returns the error with the exit status of a tree.
+func (o *options) status(a *report.Audit) error {
+	unknown := 0
+	for _, bd := range a.BundleDeployments {
+		switch {
+		case bd.State == report.Ready && bd.Reason == "":
+		case bd.State == report.Ready, bd.State == report.Unknown:
+			unknown++
+		default:
+			return &exit.Error{Status: exit.Found, Shown: true}
+		}
+	}
+	if unknown == 0 {
+		return nil
+	}
+	return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("it is not known whether everything is ready: %d of %d bundle deployments have no result", unknown, len(a.BundleDeployments)),
+		Hint: o.Command("audit") + " shows why."}
+}
