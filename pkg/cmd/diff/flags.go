@@ -20,7 +20,7 @@ type Flags struct {
 
 // AddFlags adds the flags. usage is the usage of --diff.
 func (f *Flags) AddFlags(fs *pflag.FlagSet, usage string) {
-	fs.BoolVar(&f.diff, "diff", false, usage)
+	fs.BoolVar(&f.diff, "diff", false, usage+". "+variable+" names another program for it, as for kubectl diff")
 	fs.BoolVar(&f.full, "full", false, "Show long lines and long values of --diff in full")
 }
 
