@@ -63,7 +63,7 @@ func check(t *testing.T, diffs []report.Difference, bundle, cluster any) {
 
 // TestSteps checks the YAML of each kind of step.
 func TestSteps(t *testing.T) {
-	second := 1
+	first, second := 0, 1
 	ports := []report.Step{name("spec"), name("ports"), {Key: map[string]any{"port": int64(443), "protocol": "TCP"}}}
 	diffs := []report.Difference{
 		{Steps: []report.Step{name("metadata"), name("finalizers"), {Member: "a/b"}}, Desired: evaluate.Plain("a/b")},
@@ -71,6 +71,7 @@ func TestSteps(t *testing.T) {
 		{Steps: append(ports[:2:2], report.Step{Key: map[string]any{"port": int64(80)}}), Desired: evaluate.Plain(map[string]any{"port": int64(80), "name": "http"})},
 		{Steps: []report.Step{name("spec"), name("rules"), {Index: &second}, name("host")}, Desired: evaluate.Plain("a"), Live: evaluate.Plain("b")},
 		{Steps: []report.Step{name("spec"), name("rules"), {Index: &second}, name("host"), name("below")}, Path: ".spec.rules[1].host.below", Live: evaluate.Plain(true)},
+		{Steps: []report.Step{name("spec"), name("egress"), {Index: &first}, name("to")}, Desired: evaluate.Plain([]any{map[string]any{}})},
 		{Path: ".data.nginx.conf", Desired: evaluate.Secret("x"), Live: evaluate.Masked("***2")}, // read from a file
 	}
 	got := unified.NewFields(diffs).Document(unified.Bundle).String()
@@ -87,6 +88,10 @@ spec:
   rules:
   # [1]
   - host: a
+  egress:
+  # [0]
+  - to:
+    - {}
 .data.nginx.conf: "***"
 `
 	if got != want {
@@ -97,6 +102,7 @@ metadata: {finalizers: null}
 spec:
   ports: [{port: 443, protocol: TCP, targetPort: 8443}]
   rules: [{host: b}]
+  egress: [{}]
 .spec.rules[1].host.below: true
 .data.nginx.conf: "***2"`))
 }

@@ -108,7 +108,7 @@ func (b *block) item(r block, difference int) {
 		b.body = append(b.body, Line{"- " + r.head, difference})
 		b.indented("  ", r.body)
 	case len(r.body) == 0:
-		b.body = append(b.body, Line{"-", difference})
+		b.body = append(b.body, Line{"- {}", difference})
 	default:
 		b.body = append(b.body, Line{"- " + r.body[0].Text, difference})
 		b.indented("  ", r.body[1:])
