@@ -91,6 +91,12 @@ func newPage(a *report.Audit) *page {
 	return p
 }
 
+// manyFindings is the number of findings above which a browser lays out only those that are on the screen.
+const manyFindings = 200
+
+// Long reports whether the document has many findings.
+func (p *page) Long() bool { return len(p.Findings) > manyFindings }
+
 // Problems are the bundle deployments that are not Good.
 func (p *page) Problems() []deployment { return p.Deployments[:p.WellFrom] }
 

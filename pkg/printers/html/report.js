@@ -20,7 +20,6 @@
   for (const d of folds) {
     d.open = d.classList.contains("finding") && findings.length <= 20;
   }
-  root.classList.toggle("long", findings.length > 200);
   let folded = [];
   window.addEventListener("beforeprint", () => {
     folded = folds.filter((d) => !d.open);
