@@ -29,7 +29,7 @@ func (f *file) ofCollector(head []byte) {
 	switch text := bytes.TrimSpace(head); {
 	case collectorFiles.MatchString(f.rel):
 		f.known = true
-	case collectorErrors.MatchString(f.rel):
+	case collectorErrors.MatchString(f.rel) && !objectJSON.Match(text):
 		f.known = true
 		if !slices.Contains([]string{"", "null", "{}", "[]"}, string(text)) {
 			f.r.gaps.add(f.name, "the collector reports in it that it could not read something", "what it could not read is not in the snapshot")

@@ -211,9 +211,10 @@ func TestCollectors(t *testing.T) {
 			name: "kubectl version",
 			files: []entry{
 				{"cm.yaml", yml(cmA)},
+				{"web-errors.json", obj(cmB)}, // an object, and no report of a collector
 				{"version.json", `{"clientVersion":{"gitVersion":"v1.1.1"},"serverVersion":{"gitVersion":"v1.36.0"}}`},
 			},
-			want:    []string{cmA},
+			want:    []string{cmA, cmB},
 			version: "v1.36.0",
 		},
 	} {
