@@ -29,8 +29,8 @@ var problems = column{header: "NOT READY", cell: func(_ text, bd *report.BundleD
 	return strings.Join(out, ", ")
 }}
 
-// fitting returns the columns of the table of bundle deployments: all of them if they fit, otherwise those with a number, otherwise these with short headers, otherwise
-// one column for all numbers. No line is then longer than the terminal is wide. clusters adds a column of clusters.
+// fitting returns the columns of the table of bundle deployments: all of them if they fit, otherwise those with a number, otherwise these with short
+// headers, otherwise one column for all numbers. No line is then longer than the terminal is wide. clusters adds a column of clusters.
 func (t text) fitting(shown []report.BundleDeployment, clusters bool) []column {
 	if t.wide {
 		return columns

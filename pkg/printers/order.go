@@ -19,25 +19,21 @@ type rows struct{ shown, unread, well []report.BundleDeployment }
 // ordered returns the rows of the table. With --all, it shows all bundle deployments.
 func (t text) ordered(a *report.Audit) rows {
 	var r rows
-	problems := map[bundleKey]bool{}
-	for _, f := range a.Findings {
-		problems[bundleKey{f.Cluster, f.BundleDeployment}] = f.Severity != report.Info || problems[bundleKey{f.Cluster, f.BundleDeployment}]
-	}
+	problem := withProblems(a.Findings)
 	rank := map[string]int{} // of clusters
 	for _, bd := range a.BundleDeployments {
-		problem := problems[keyOf(&bd)]
 		switch {
-		case !t.All && onOtherCluster(bd) && !problem && bd.Reported != nil && bd.Reported.State == string(report.Ready):
+		case !t.All && onOtherCluster(bd) && !problem(bd) && bd.Reported != nil && bd.Reported.State == string(report.Ready):
 			r.unread = append(r.unread, bd)
 			continue
-		case !onOtherCluster(bd) && (problem || bd.State != report.Ready):
+		case !onOtherCluster(bd) && (problem(bd) || bd.State != report.Ready):
 			rank[bd.Cluster] = min(rank[bd.Cluster], -2)
 		case !onOtherCluster(bd):
 			rank[bd.Cluster] = min(rank[bd.Cluster], -1)
 		}
 		r.shown = append(r.shown, bd)
 	}
-	well := func(bd report.BundleDeployment) bool { return asReported(&bd) && !problems[keyOf(&bd)] }
+	well := func(bd report.BundleDeployment) bool { return asReported(&bd) && !problem(bd) }
 	if count(r.shown, well) > maxShown && !t.All {
 		all := r.shown
 		r.shown = slices.DeleteFunc(slices.Clone(all), well)
@@ -53,7 +49,7 @@ func (t text) ordered(a *report.Audit) rows {
 		}
 	}
 	r.shown = problemsFirst(t, r.shown, func(bd report.BundleDeployment) int {
-		if bd.State == report.Ready && !problems[keyOf(&bd)] {
+		if bd.State == report.Ready && !problem(bd) {
 			return 0
 		}
 		return 1
@@ -62,6 +58,23 @@ func (t text) ordered(a *report.Audit) rows {
 		return cmp.Or(cmp.Compare(rank[x.Cluster], rank[y.Cluster]), cmp.Compare(place[x.Cluster], place[y.Cluster]))
 	})
 	return r
+}
+
+// withProblems returns a function that reports whether a bundle deployment has an error or a warning among these findings.
+func withProblems(findings []report.Finding) func(report.BundleDeployment) bool {
+	found, onClusters := map[bundleKey]bool{}, map[bundleKey]bool{} // by bundle deployment; by bundle, if it has the same finding on several clusters
+	for _, f := range findings {
+		if f.Severity == report.Info {
+			continue
+		}
+		found[bundleKey{f.Cluster, f.BundleDeployment}] = true
+		for _, cluster := range f.Clusters {
+			onClusters[bundleKey{cluster, f.Bundle}] = true
+		}
+	}
+	return func(bd report.BundleDeployment) bool {
+		return found[keyOf(&bd)] || onClusters[bundleKey{bd.Cluster, bd.Bundle}]
+	}
 }
 
 // asReported reports whether all objects of a bundle deployment are ready, and Fleet reports so, in a status that is not old. On a downstream cluster, there

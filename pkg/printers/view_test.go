@@ -70,6 +70,12 @@ func TestWellOnes(t *testing.T) {
 	if want := []string{"app-00", "app-11", "app-12", "app-13", "app-14", "app-15", "app-16", "app-17"}; !equalSets(rowsOf(got), want) || !strings.Contains(got, "Ready, as Fleet reports: 11 other") {
 		t.Errorf("shown are %q, want %q:\n%s", rowsOf(got), want, got)
 	}
+	a.Findings[0].Clusters, a.Findings[0].Bundle, a.BundleDeployments[2].Bundle = []string{"fleet-local/other", "fleet-local/local"}, "fleet-local/app", "fleet-local/app"
+	a.BundleDeployments = append(a.BundleDeployments, a.BundleDeployments[18])
+	if got := rowsOf(show(t, a, "table", printers.Options{})); !slices.Contains(got, "app-02") || slices.Contains(got, "app-03") {
+		t.Errorf("a finding on several clusters: shown are %q", got)
+	}
+	a.BundleDeployments = a.BundleDeployments[:19]
 	if all := rowsOf(show(t, a, "table", printers.Options{All: true})); len(all) != 19 || all[0] != "app-00" || !slices.Contains(all[:8], "app-17") {
 		t.Errorf("--all shows %q", all)
 	}
