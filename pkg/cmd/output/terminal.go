@@ -37,6 +37,9 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// Redraws reports whether a stream is a terminal on which the cursor can be moved.
+func Redraws(out io.Writer) bool { return os.Getenv("TERM") != "dumb" && IsTerminal(out) }
+
 // Width returns the number of columns of a stream; 0 if it is no terminal.
 func Width(out io.Writer) int {
 	if !IsTerminal(out) {

@@ -91,7 +91,7 @@ const resizeCheck = time.Second
 // others are shown, and the next round follows.
 func Run[T any](ctx context.Context, f *Flags, env verb.Environment, rounds Rounds[T]) error {
 	w := &watch[T]{Rounds: rounds, env: env, interval: f.interval}
-	draw := output.IsTerminal(env.Streams.Out)
+	draw := output.Redraws(env.Streams.Out)
 	for {
 		result, err := w.Read(ctx)
 		switch {

@@ -127,6 +127,7 @@ func TestLines(t *testing.T) {
 // TestScreen checks that a terminal is redrawn in each round and after it has changed its size, that the page fits, and that an error is shown beside the
 // last result.
 func TestScreen(t *testing.T) {
+	t.Setenv("TERM", "xterm")
 	user, terminal, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
