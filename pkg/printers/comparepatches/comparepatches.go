@@ -25,18 +25,19 @@ const head = `# Rules that make Fleet ignore the fields that are modified now, o
 // Write writes one YAML document for each bundle with modified objects. Comments list each field, and those for which there is no rule.
 func Write(w io.Writer, a *report.Audit) error {
 	var b bytes.Buffer
-	b.WriteString(head)
+	bundles := collect(a.BundleDeployments)
+	if len(bundles) == 0 {
+		b.WriteString("# No object is modified.\n")
+	} else {
+		b.WriteString(head)
+	}
 	if !a.Complete() {
 		b.WriteString("# The audit is not complete: fields that could not be compared are not listed.\n")
 	}
-	bundles := collect(a.BundleDeployments)
 	for _, name := range slices.Sorted(maps.Keys(bundles)) {
 		if err := bundles[name].write(&b, name); err != nil {
 			return err
 		}
-	}
-	if len(bundles) == 0 {
-		b.WriteString("# No object is modified.\n")
 	}
 	_, err := w.Write(b.Bytes())
 	return err
