@@ -119,7 +119,7 @@ func (p *printer) state(bd *report.BundleDeployment) (junit.Testcase, bool) {
 	switch {
 	case p.excluded(bd):
 		test.Skipped = outcome(bd.Reason, "the cluster was not read"+fleet, "")
-	case bd.State == report.Unknown && (bd.Reason != "" || len(bd.Resources) == 0):
+	case bd.Reason != "", bd.State == report.Unknown && len(bd.Resources) == 0:
 		test.Error = outcome(cmp.Or(bd.Reason, string(bd.State)), "there is no result"+fleet, "")
 	case bd.State == report.OutOfSync, bd.State == report.WaitApplied, bd.State == report.ErrApplied:
 		test.Skipped = outcome(string(bd.State), "the state is "+string(bd.State)+fleet, "")

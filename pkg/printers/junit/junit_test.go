@@ -83,6 +83,10 @@ func TestUnread(t *testing.T) {
 		t.Errorf("tests by status (-want +got):\n%s", diff)
 	}
 	a := reports.Unread()
+	a.BundleDeployments[1].State = report.WaitApplied // as Fleet reports it
+	if diff := cmp.Diff(want, statuses(read(t, a))); diff != "" {
+		t.Errorf("with a state of Fleet (-want +got):\n%s", diff)
+	}
 	a.Gaps, a.BundleDeployments = nil, a.BundleDeployments[2:]
 	if got := statuses(read(t, a)); got[official.StatusError] != 1 {
 		t.Errorf("without any result: %v", got)

@@ -145,7 +145,7 @@ func (p *printer) addFindings() map[objectOn]bool {
 // deployment adds the results of the objects without a failing finding: a result is pass only if the object is Ready.
 func (p *printer) deployment(bd *report.BundleDeployment, failed map[objectOn]bool) {
 	ref := object.Ref{APIVersion: fleetGroup + "/v1alpha1", Kind: "BundleDeployment", Namespace: bd.Namespace, Name: bd.Name}
-	if bd.State == report.Unknown && bd.Reason != "" {
+	if bd.Reason != "" {
 		r := p.result(state, bd.Reason, "error", "the bundle deployment has no result")
 		if p.excluded(bd) {
 			r.Result, r.Description = "skip", "the cluster of the bundle deployment was not read"

@@ -182,8 +182,13 @@ func TestResults(t *testing.T) {
 // TestUnread checks that what could not be read is an error, and that a cluster that is not part of the audit is skipped.
 func TestUnread(t *testing.T) {
 	want := map[v1alpha1.Result]int{"pass": 1, "error": 3, "skip": 1}
-	if got := outcomes(read(t, reports.Unread())); !maps.Equal(got, want) {
+	a := reports.Unread()
+	if got := outcomes(read(t, a)); !maps.Equal(got, want) {
 		t.Errorf("results %v, want %v", got, want)
+	}
+	a.BundleDeployments[1].State = report.WaitApplied // as Fleet reports it
+	if got := outcomes(read(t, a)); !maps.Equal(got, want) {
+		t.Errorf("with a state of Fleet: results %v, want %v", got, want)
 	}
 }
 

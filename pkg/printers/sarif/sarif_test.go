@@ -82,8 +82,11 @@ func TestUnread(t *testing.T) {
 		t.Errorf("successful %v, notifications %v", *run.Invocations[0].ExecutionSuccessful, got)
 	}
 	for name, change := range map[string]func(*report.Audit){
-		"a gap":                func(a *report.Audit) { a.BundleDeployments = nil },
-		"an Unknown object":    func(a *report.Audit) { a.Gaps, a.BundleDeployments = nil, a.BundleDeployments[:1] },
+		"a gap":             func(a *report.Audit) { a.BundleDeployments = nil },
+		"an Unknown object": func(a *report.Audit) { a.Gaps, a.BundleDeployments = nil, a.BundleDeployments[:1] },
+		"a state of Fleet without a result": func(a *report.Audit) {
+			a.Gaps, a.BundleDeployments[0].State, a.BundleDeployments[0].Counts.Unknown, a.BundleDeployments[1].State = nil, report.Ready, 0, report.WaitApplied
+		},
 		"nothing has a result": func(a *report.Audit) { a.Gaps, a.BundleDeployments = nil, a.BundleDeployments[2:] },
 	} {
 		a := reports.Unread()
