@@ -157,6 +157,8 @@ func (i *Item) settledBy(now *object.Meta) bool {
 		changed = "it is being deleted"
 	case i.Action == report.ActionAdopt && now.Controller() != "":
 		changed = "it is controlled by " + now.Controller() + " now"
+	case i.Unchanged && m.ResourceVersion != i.ResourceVersion:
+		changed = "it was written to after the plan was made: it is not known whether it is still as the bundle desires it"
 	default:
 		return false
 	}

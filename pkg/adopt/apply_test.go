@@ -310,3 +310,27 @@ func (s stopper) Patch(ctx context.Context, _ object.Ref, _ []byte) error {
 	s.call()
 	return ctx.Err()
 }
+
+// TestUnchanged checks that an item that depends on the fields of its object is not written after any other write to the object. Other items are
+// written with the new resourceVersion.
+func TestUnchanged(t *testing.T) {
+	for unchanged, want := range map[bool]report.Outcome{false: report.OutcomeDone, true: report.OutcomeChanged} {
+		s := &server{uid: "u-1", version: 1, before: func(s *server, n int) error {
+			if n == 0 {
+				s.changeOther()
+			}
+			return nil
+		}}
+		i := item()
+		i.Unchanged = unchanged
+		items := []Item{i}
+		synctest.Test(t, func(t *testing.T) {
+			if err := Apply(t.Context(), t.Context(), s, items, func(int) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if items[0].Outcome != want {
+			t.Errorf("unchanged %v: outcome %s, want %s: %s", unchanged, items[0].Outcome, want, items[0].Message)
+		}
+	}
+}

@@ -40,6 +40,8 @@ type Item struct {
 	Before, After ownership.Metadata
 	// Unanswered says that the write was interrupted before the server answered. The server may have stored it. The outcome is Failed.
 	Unanswered bool
+	// Unchanged requires that the object is still that of ResourceVersion when it is written: the plan depends on its fields.
+	Unchanged bool
 }
 
 // Plan decides about each unowned object of a result that has predictions, and about picked objects in other states. The items are ordered by
@@ -106,10 +108,11 @@ func unchanged(d *evaluate.BundleDeployment, x *evaluate.Object) Item {
 }
 
 func planned(d *evaluate.BundleDeployment, x *evaluate.Object, owners ownership.Result, o Options) Item {
+	owners.Same = x.Live.Compared && len(x.Differences) == 0 && len(x.Live.LastApplied) == 0
 	situation, err := owners.Decide(o.Policy, o.TakeFrom)
-	out := Item{ResourceVersion: x.Live.ResourceVersion, Before: x.Metadata, After: d.Ownership, AdoptedObject: report.AdoptedObject{
+	out := Item{Unchanged: o.Policy == ownership.IfNoDiff, ResourceVersion: x.Live.ResourceVersion, Before: x.Metadata, After: d.Ownership, AdoptedObject: report.AdoptedObject{
 		Ref: x.Ref, UID: x.Live.UID, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Reason: x.Reason, Situation: string(situation),
-		Owner: report.NewOwner(x.Owner), Action: report.ActionAdopt, Refusals: append(never(d, x), refusals(err)...), Changes: changes(x.Metadata, d.Ownership),
+		Owner: report.NewOwner(x.Owner), Action: report.ActionAdopt, Refusals: append(never(d, x), refusals(err, x)...), Changes: changes(x.Metadata, d.Ownership),
 	}}
 	if len(out.Refusals) > 0 {
 		out.Action = report.ActionRefuse
@@ -159,8 +162,8 @@ func unproven(d *evaluate.BundleDeployment) []string {
 	return nil
 }
 
-// refusals lists the owners that prevent the adoption, each with the remedy.
-func refusals(err error) []string {
+// refusals lists the owners and the differences that prevent the adoption, each with the remedy.
+func refusals(err error, x *evaluate.Object) []string {
 	refusal, ok := errors.AsType[*ownership.RefusalError](err)
 	if !ok {
 		return nil
@@ -169,6 +172,9 @@ func refusals(err error) []string {
 	for _, c := range refusal.Conflicts {
 		remedy := fmt.Sprintf("; --dangerous-take-from=%s takes it anyway", c.Name())
 		switch {
+		case c.Situation == ownership.Differs:
+			out = append(out, difference(x)+fmt.Sprintf("; --policy=%s takes it", c.AllowedBy))
+			continue
 		case c.AllowedBy != "":
 			remedy = fmt.Sprintf("; --policy=%s takes it", c.AllowedBy)
 		case c.Situation == ownership.Contested:
@@ -177,6 +183,31 @@ func refusals(err error) []string {
 		out = append(out, "it "+c.Describe()+remedy)
 	}
 	return out
+}
+
+// difference describes why the policy if-no-diff does not take an object.
+func difference(x *evaluate.Object) string {
+	const most = 3
+	switch paths := x.Live.LastApplied; {
+	case len(x.Differences) > most+1:
+		return fmt.Sprintf("it differs from the bundle in %s and %d more fields", pathsOf(x.Differences[:most]), len(x.Differences)-most)
+	case len(x.Differences) > 0:
+		return "it differs from the bundle in " + pathsOf(x.Differences)
+	case !x.Live.Compared && x.Message != "":
+		return "it is not known whether it differs from the bundle: " + x.Message
+	case !x.Live.Compared:
+		return "it is not known whether it differs from the bundle: fields of its manifest differ each time the bundle is rendered"
+	default:
+		return fmt.Sprintf("its last-applied annotation states %s, which the bundle does not have: Fleet reports it as modified", strings.Join(paths, ", "))
+	}
+}
+
+func pathsOf(differences []evaluate.Difference) string {
+	var paths []string
+	for _, d := range differences {
+		paths = append(paths, d.Path)
+	}
+	return strings.Join(paths, ", ")
 }
 
 // changes lists the keys that differ, as the report shows them.

@@ -20,6 +20,7 @@ func (l *liveObject) predict(o *Object, rules []compare.Rule) {
 	if diffs := l.differences(o, desired, stable(rules, o)); len(diffs) > 0 {
 		o.Differences = l.attributed(o, desired, diffs)
 	}
+	o.Live.Compared = len(o.Unstable) == 0
 	o.Live.LastApplied = leftBehind(l.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation], desired, l.content, o)
 }
 

@@ -111,6 +111,8 @@ type Live struct {
 	// LastApplied are, for an unowned object, the paths of the fields that its last-applied annotation and the object have, and the bundle does not
 	// have: Fleet reports them as modified.
 	LastApplied []string
+	// Compared is true if the object was compared with all of its manifest, for an unowned object. Without that, no difference proves nothing.
+	Compared bool
 }
 
 // Difference is one field that differs. Manager, operation and time are set if the object's managedFields record them.

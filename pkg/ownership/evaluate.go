@@ -51,6 +51,8 @@ type Result struct {
 	Class Class
 	// Owners are the other owners than the bundle: first those that the metadata names, and then the other bundles that desire the object.
 	Owners []Owner
+	// Same is true if the fields of the object were compared with the bundle, and none differs. Evaluate does not know the fields: the caller sets it.
+	Same bool
 }
 
 // Patch lists the changes that give the object the ownership metadata that the bundle desires.

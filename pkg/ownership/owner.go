@@ -103,6 +103,8 @@ func (o Owner) Describe() string {
 		return "has ownership metadata of " + o.String() + ": it is not known whether that owner exists, because not every release record could be read"
 	case SystemSet:
 		return "has ownership metadata of " + o.String() + ", which is not the set of a bundle: Fleet itself or another program applies it"
+	case Differs:
+		return "differs from what the bundle desires, or could not be compared"
 	case LostRelease, UnknownID, UnknownHash:
 		return "has ownership metadata of " + o.String() + ", which is not on this cluster any more"
 	}
@@ -142,9 +144,6 @@ func (r *RefusalError) Error() string {
 // Decide applies a policy. takeFrom lists names of owners that the policy does not protect. It returns the situation that the answer depends on.
 // The error is a *RefusalError.
 func (r Result) Decide(p Policy, takeFrom []string) (Situation, error) {
-	if len(r.Owners) == 0 {
-		return r.own(), nil
-	}
 	refusal := &RefusalError{Result: r}
 	for _, o := range r.Owners {
 		if slices.ContainsFunc(o.Names(), func(name string) bool { return slices.Contains(takeFrom, name) }) {
@@ -157,10 +156,16 @@ func (r Result) Decide(p Policy, takeFrom []string) (Situation, error) {
 			refusal.Conflicts = append(refusal.Conflicts, Conflict{Owner: o})
 		}
 	}
-	if len(refusal.Conflicts) == 0 {
-		return r.Owners[0].Situation, nil
+	if !r.Same && answer(p, Differs) != Take {
+		refusal.Conflicts = append(refusal.Conflicts, Conflict{Owner{Situation: Differs}, IfUnowned})
 	}
-	return refusal.Conflicts[0].Situation, refusal
+	switch {
+	case len(refusal.Conflicts) > 0:
+		return refusal.Conflicts[0].Situation, refusal
+	case len(r.Owners) == 0:
+		return r.own(), nil
+	}
+	return r.Owners[0].Situation, nil
 }
 
 // own is the situation of an object without other owners.

@@ -16,13 +16,15 @@ const (
 	TakeUnmarked Policy = "unmarked"
 	// IfUnowned also allows objects of an owner that is not on the cluster any more.
 	IfUnowned Policy = "if-unowned"
+	// IfNoDiff allows what IfUnowned allows, of objects that are already as the bundle desires them.
+	IfNoDiff Policy = "if-no-diff"
 )
 
 // Policies lists the policies, the default first.
-var Policies = []Policy{IfUnowned, TakeUnmarked}
+var Policies = []Policy{IfUnowned, TakeUnmarked, IfNoDiff}
 
-// Situation is one row of the truth table: what is known about an owner of an object, from the view of a bundle that desires the object. The
-// table describes each situation.
+// Situation is one row of the truth table: what is known about an owner of an object or about its fields, from the view of a bundle that desires
+// the object. The table describes each situation.
 type Situation string
 
 // The situations. If several apply to an object, the strictest answer counts.
@@ -39,6 +41,7 @@ const (
 	SystemSet       Situation = "SystemSet"
 	Contested       Situation = "Contested"
 	Undecided       Situation = "Undecided"
+	Differs         Situation = "Differs"
 )
 
 // Answer is the answer of a policy to a situation.
@@ -74,10 +77,13 @@ var TruthTable = []Rule{
 	row(SystemSet, OnlyNamed, OnlyNamed, "a set of Fleet itself, or of another program that uses the same label and annotations (Rancher, K3s)"),
 	row(Contested, OnlyNamed, OnlyNamed, "another bundle of this cluster desires the object too"),
 	row(Undecided, OnlyNamed, OnlyNamed, "an owner that is not known, because not every release record could be read"),
+	{Differs, "another value than the bundle in a field that the bundle states, or could not be compared with the bundle",
+		map[Policy]Answer{TakeUnmarked: Take, IfUnowned: Take, IfNoDiff: Leave}},
 }
 
+// row is a row about an owner. The policy if-no-diff gives the same answers about owners as if-unowned.
 func row(s Situation, unmarked, ifUnowned Answer, description string) Rule {
-	return Rule{s, description, map[Policy]Answer{TakeUnmarked: unmarked, IfUnowned: ifUnowned}}
+	return Rule{s, description, map[Policy]Answer{TakeUnmarked: unmarked, IfUnowned: ifUnowned, IfNoDiff: ifUnowned}}
 }
 
 // answer finds the answer in the table. For a policy or a situation that is not in the table it is OnlyNamed.

@@ -86,6 +86,7 @@ func TestTruthTable(t *testing.T) {
 	}
 	untested := maps.Clone(rows)
 	delete(untested, ownership.Undecided) // see TestUndecided
+	delete(untested, ownership.Differs)   // see TestIfNoDiff
 	var owners []string
 	for _, s := range unownedCases() {
 		delete(untested, s.situation)
@@ -152,6 +153,25 @@ func testPolicy(t *testing.T, b *bundle, before []*unstructured.Unstructured, ta
 	}
 	expectAdoption(t, b.undo(a.receipt), 0, restored)
 	b.expectRestored(before...)
+}
+
+// TestIfNoDiff adopts only the object that is as the bundle desires it. A field that the bundle does not state is no difference.
+func TestIfNoDiff(t *testing.T) {
+	f := newFleet(t, shared)
+	const manifest = "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: same}, data: {a: b}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: other}, data: {a: b}}\n"
+	b := f.deploy("guestbook", manifest)
+	for _, name := range []string{"same", "other"} {
+		f.removeOwnership(configMap(name))
+	}
+	f.merge("kubectl", configMap("same"), `{"data":{"more":"c"}}`)
+	f.merge("kubectl", configMap("other"), `{"data":{"a":"changed"}}`)
+	same, other := f.get(configMap("same")), f.get(configMap("other"))
+	a := f.adopt("--yes", "--policy", string(ownership.IfNoDiff))
+	expectAdoption(t, a, 1, map[string]string{"configmap apps/same": "Adopt NoMark Done", "configmap apps/other": "Refuse Differs"})
+	f.expectOnlyOwnership(b.ownership(), same)
+	f.expectUnchanged(other)
+	expectAdoption(t, f.undo(a.receipt), 0, map[string]string{"configmap apps/same": "Restore Done"})
+	f.expectRestored(same)
 }
 
 // TestUndecided damages a release record, so that an unknown owner may exist or not.

@@ -192,7 +192,7 @@ func truthTable(b *bytes.Buffer) {
 		b.WriteByte('\n')
 	}
 	b.WriteString("\nNo policy takes objects that are being deleted, objects with a controller, objects of a `fleet-agent` bundle, and cluster-scoped objects of a bundle with a " +
-		"targetNamespace.\n\nOnly the labels `objectset.rio.cattle.io/hash` and `app.kubernetes.io/managed-by` and the annotations `objectset.rio.cattle.io/id`, `meta.helm.sh/release-name` and " +
+		"targetNamespace.\n\nThe policy `if-no-diff` compares as an audit does, with the comparePatches of the bundle. Naming an owner does not permit a difference.\n\nOnly the labels `objectset.rio.cattle.io/hash` and `app.kubernetes.io/managed-by` and the annotations `objectset.rio.cattle.io/id`, `meta.helm.sh/release-name` and " +
 		"`meta.helm.sh/release-namespace` are written, with the field manager `" + ownership.FieldManager + "`, and only to the object of the plan: its uid is checked.\n")
 }
 

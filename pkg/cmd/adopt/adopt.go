@@ -31,7 +31,9 @@ records the previous values in a receipt; --undo restores them.
 
 adopt takes objects that have no other owner. With --policy=if-unowned, the default, it also
 takes objects whose owner no longer exists on this cluster. It takes an object of an existing
-owner, or one that two bundles desire, only if --dangerous-take-from names the owner.
+owner, or one that two bundles desire, only if --dangerous-take-from names the owner. With
+--policy=if-no-diff, adopt takes only objects in which no field differs from the bundle. An object
+that could not be compared, or that changes after the plan was made, is not taken.
 
 Exit status: 0 everything is adopted, 1 not applied (only a plan, or objects were refused), 2
 wrong usage, 3 a write failed, or adopt was interrupted. --dry-run has the exit status of the
@@ -84,7 +86,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 		Flags:  in,
 		scope:  scope.New(in, engine.DesiredAuto),
 		format: output.NewPrintFlags(),
-		policy: flags.NewEnum(string(ownership.IfUnowned), string(ownership.IfUnowned), string(ownership.TakeUnmarked)),
+		policy: flags.NewEnum(string(ownership.IfUnowned), string(ownership.IfUnowned), string(ownership.TakeUnmarked), string(ownership.IfNoDiff)),
 		dryRun: flags.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer),
 	}
 	c := &cobra.Command{
@@ -108,7 +110,7 @@ func (f *adoptFlags) addFlags(c *cobra.Command) {
 	f.scope.AddDesiredFlag(c)
 	f.format.AddFlags(c)
 	f.format.AddColorFlag(c)
-	f.policy.AddTo(c, "policy", "Objects to take without --dangerous-take-from: those without another owner and those whose owner is gone (if-unowned), or only those without another owner (unmarked)")
+	f.policy.AddTo(c, "policy", "Objects to take without --dangerous-take-from: those without another owner and those whose owner is gone (if-unowned), or only those without another owner (unmarked); those of if-unowned in which no field differs from the bundle (if-no-diff)")
 	fs.StringArrayVar(&f.takeFrom, "dangerous-take-from", nil, "Also take the objects of this bundle, set id or release (NAMESPACE/NAME). May be repeated")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "Apply the plan without asking")
 	fs.StringVar(&f.confirm, "confirm", "", "Apply the plan without asking, but only if it has this digest")
