@@ -232,7 +232,7 @@ func (r *reading) found() error {
 	switch {
 	case len(r.gaps) > 0:
 		return fmt.Errorf("%w of Fleet in %s: %s (%s)", ErrNothingRead, where, r.gaps[0].What, r.gaps[0].Why())
-	case served && r.Description.Origin == source.OriginCluster:
+	case served && !r.Description.Partial():
 		return nil // Fleet is installed and deploys nothing: the report is empty
 	}
 	return fmt.Errorf("%w: %s has neither BundleDeployments nor Helm releases of a Fleet agent", ErrNoFleet, where)

@@ -7,18 +7,17 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // confirmReleases reads the release records of bundle deployments again whose objects are missing, modified or not desired. Helm stores the record of a
-// new revision before it changes objects. If the newest revision is still the one of the desired objects, no upgrade explains the result. A snapshot
-// cannot be read again.
+// new revision before it changes objects. If the newest revision is still the one of the desired objects, no upgrade explains the result. A
+// snapshot without a manifest may lack records.
 func (c readCluster) confirmReleases(ctx context.Context, on *resolve.Cluster, e *evaluate.Evaluated) error {
 	var suspects []*resolve.BundleDeployment
 	for _, d := range e.Suspects() {
 		suspects = append(suspects, d.BundleDeployment)
 	}
-	if c.Description.Origin != source.OriginCluster || len(suspects) == 0 {
+	if c.Description.Partial() || len(suspects) == 0 {
 		return nil
 	}
 	rollouts, err := c.Rollouts(ctx, on, suspects)

@@ -128,7 +128,7 @@ func (k *kubeConfigs) list(ctx context.Context, namespace string, names map[stri
 		return nil
 	})
 	failure, all := cover.Of(namespace)
-	if all && k.Description.Origin == source.OriginSnapshot {
+	if all && k.Description.Partial() {
 		failure, all = source.Failure{Reason: source.NotInSnapshot}, false // a capture may leave such Secrets out
 	}
 	k.mu.Lock()

@@ -37,7 +37,7 @@ type ClusterOptions struct {
 
 // Cluster reads the agents and the release records of the cluster. It reads the manifests that Fleet's objects in f need.
 func (r *Reader) Cluster(ctx context.Context, f *state.Fleet, o ClusterOptions) (*state.Cluster, []source.Gap, error) {
-	c := clusterReader{Reader: r, out: &state.Cluster{Name: o.Name, Kinds: r.Kinds, Captured: r.Description.Origin == source.OriginSnapshot}}
+	c := clusterReader{Reader: r, out: &state.Cluster{Name: o.Name, Kinds: r.Kinds, Captured: r.Description.Partial()}}
 	g, ctx := errgroup.WithContext(ctx)
 	c.agents(ctx, g)
 	c.records(ctx, g, f, o)
@@ -156,6 +156,9 @@ func (c *clusterReader) releases(ctx context.Context, needed func(release.Name) 
 				if rec != nil && rec.Damaged == "" { // a damaged record may also state a wrong size
 					break
 				}
+			}
+			if before, known := c.Description.Unmasked.Record(name.Namespace, name.SecretName()); known {
+				rec.Unreadable(before.Damaged, before.Manifest, before.Limit)
 			}
 			c.mu.Lock()
 			defer c.mu.Unlock()

@@ -3,6 +3,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -61,6 +62,10 @@ func (r *Reader) contents(ctx context.Context, d *resolve.BundleDeployment) (in 
 		if err != nil {
 			return in, "", err
 		}
+		if before, known := r.Description.Unmasked.Content(id); known && f == nil {
+			in.Gaps, damage = append(in.Gaps, cmp.Or(before.Damaged, before.Limit)), before.Damaged
+			break
+		}
 		if f == nil {
 			if in.Resources, err = render.DecodeContent(&c); err != nil {
 				in.Gaps = append(in.Gaps, err.Error())
@@ -86,7 +91,11 @@ func (r *Reader) bundleResources(ctx context.Context, d *resolve.BundleDeploymen
 	if err != nil {
 		return err
 	}
-	if have, err := render.ManifestID(b.Spec.Resources); bad == nil && err == nil && have == id {
+	have, err := render.ManifestID(b.Spec.Resources)
+	if before, known := r.Description.Unmasked.Bundle(namespace, name); known {
+		have = before.Content
+	}
+	if bad == nil && err == nil && have == id {
 		in.Resources = b.Spec.Resources
 		return nil
 	}
@@ -109,6 +118,11 @@ func (r *Reader) values(ctx context.Context, d *resolve.BundleDeployment, in *re
 	}
 	for _, v := range s.Data {
 		r.Secrets.AddText(v)
+	}
+	if r.Description.Unmasked != nil {
+		in.Gaps = append(in.Gaps, "its values are masked in the snapshot")
+		in.ValuesHash = ""
+		return nil
 	}
 	if values.DeploymentHash(s.Data[values.KeyValues], s.Data[values.KeyStaged]) != in.ValuesHash {
 		in.Gaps = append(in.Gaps, "the Secret with the values does not have the hash in its valuesHash")
@@ -151,6 +165,9 @@ func (r *Reader) data(ctx context.Context, ref render.ValuesRef) ([]byte, *sourc
 		Data map[string]string `json:"data"` // in base64 for a Secret
 	}
 	f, err := r.get(ctx, corev1.SchemeGroupVersion.WithKind(ref.Kind), ref.Namespace, ref.Name, &o)
+	if r.Description.Unmasked != nil && ref.Kind == secretKind.Kind && f == nil {
+		f = &source.Failure{Reason: source.NotInSnapshot, Detail: "the values of Secrets are masked in the snapshot"}
+	}
 	text, found := o.Data[ref.Key]
 	switch {
 	case f != nil || err != nil:

@@ -3,7 +3,6 @@
 package collect
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -16,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -147,7 +147,7 @@ func (d *digests) add(o source.Object) error {
 	if !wanted {
 		return nil
 	}
-	data, ok := dataOf(o.Raw, m.Kind == secretKind.Kind, d.Description.Origin == source.OriginSnapshot)
+	data, ok := dataOf(o.Raw, m.Kind == secretKind.Kind, d.Description.Partial())
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	*found = digest{read: ok, exists: true, sum: sha256.Sum256(data), changed: state.LastChange(managedFields(o))}
@@ -171,7 +171,7 @@ func dataOf(raw []byte, secret, captured bool) (data []byte, ok bool) {
 			return nil, false
 		}
 		for _, v := range s.Data {
-			if captured && masked(v) {
+			if captured && redact.Masked(v) {
 				return nil, false
 			}
 		}
@@ -183,10 +183,4 @@ func dataOf(raw []byte, secret, captured bool) (data []byte, ok bool) {
 	}
 	data, err := json.Marshal(o)
 	return data, err == nil
-}
-
-// masked reports whether a value is a usual replacement for the value of a Secret.
-func masked(v []byte) bool {
-	text := bytes.ToLower(bytes.Trim(v, `"<>[]() `))
-	return len(bytes.Trim(text, "*")) == 0 || len(bytes.Trim(text, "x")) == 0 || bytes.Contains(text, []byte("redacted")) || bytes.Contains(text, []byte("masked"))
 }

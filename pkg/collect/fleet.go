@@ -58,7 +58,7 @@ func (r *Reader) fleet(ctx context.Context, workspace string, kinds []state.Kind
 	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
-	if r.Description.Origin == source.OriginSnapshot {
+	if r.Description.Partial() {
 		out.LimitCoverage()
 	}
 	return out, gaps, r.deploymentsOfClusters(ctx, out, &mu)
@@ -78,6 +78,9 @@ func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex
 		case state.Bundle:
 			b := out.Bundles[len(out.Bundles)-1]
 			b.Size = compactSize(o.Raw)
+			if before, known := r.Description.Unmasked.Bundle(b.Namespace, b.Name); known {
+				b.Size = before.Size
+			}
 		}
 		return nil
 	})

@@ -67,7 +67,7 @@ func (l *lists) kind(ctx context.Context, gvk schema.GroupVersionKind, namespace
 	read := gvk
 	if _, f, ok := l.Kinds.Lookup(gvk); !ok {
 		k, other := l.Kinds.Preferred(gvk.GroupKind())
-		if !other || l.Description.Origin == source.OriginCluster { // Fleet does not read another version either
+		if !other || !l.Description.Partial() { // Fleet does not read another version either
 			out.Coverage = source.NotCovered(f)
 			return out, nil
 		}

@@ -194,7 +194,7 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 	version, known := fleet.ParseVersion(d.On.AgentVersion(d.Namespace))
 	in.Helm3 = known && version.Minor < 15
 	in.ClusterScoped = clusterScoped(target.Kinds)
-	if target.Description.Origin == source.OriginCluster {
+	if !target.Description.Partial() {
 		in.APIVersions = apiVersions(target.Kinds)
 	}
 	x.result, x.err = renderer.Render(ctx, *in)

@@ -46,7 +46,7 @@ func (r *Reader) Values(ctx context.Context, f *state.Fleet, pause func(context.
 		return nil, nil, nil
 	}
 	v := valuesReader{Reader: r, fleet: f, out: &state.Values{
-		Captured: r.Description.Origin == source.OriginSnapshot,
+		Captured: r.Description.Partial(),
 		Secrets:  map[state.ValuesKey]*values.Secret{}, Coverage: map[string]source.Coverage{}, Again: map[state.ValuesKey]values.Facts{}}}
 	g, lists := errgroup.WithContext(ctx)
 	for _, secretType := range []string{values.DeploymentType, values.BundleType} {
@@ -56,7 +56,7 @@ func (r *Reader) Values(ctx context.Context, f *state.Fleet, pause func(context.
 		return nil, nil, err
 	}
 	suspects := v.suspects()
-	if v.out.Captured {
+	if r.Description.Origin == source.OriginSnapshot {
 		if err := v.others(ctx, suspects); err != nil {
 			return nil, nil, err
 		}
@@ -131,9 +131,12 @@ func (v *valuesReader) secret(o source.Object, secretType string) (state.ValuesK
 	var data map[string][]byte
 	if len(raw.Data) == 0 || object.Into(raw.Data, &data) == nil {
 		out.Hash, err = values.Hash(secretType, data)
-		masked := v.out.Captured && values.Masked(secretType, data)
+		masked := v.Description.Origin == source.OriginSnapshot && values.Masked(secretType, data)
 		out.HashKnown = err == nil && !masked
 		out.Emptied = out.HashKnown && values.LostValues(secretType, data)
+	}
+	if before, known := v.Description.Unmasked.Values(secretType, m.Metadata.Namespace, m.Metadata.Name); known {
+		out.Hash, out.HashKnown, out.Emptied = before.Hash, true, before.Emptied
 	}
 	return state.ValuesKey{Type: secretType, Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}, out, nil
 }
@@ -203,6 +206,9 @@ func (v *valuesReader) others(ctx context.Context, suspects []suspect) error {
 		}
 		return nil
 	})
+	if !v.out.Captured {
+		return err
+	}
 	if selected {
 		v.cover(source.NotCovered(source.Failure{Reason: source.NotInSnapshot, Detail: "only Secrets of agents and releases were captured"}))
 	} else if len(namespaces) == 1 && len(v.fleet.Clusters) > 0 { // those of kubectl get -n: the controller and each Cluster have Secrets in other ones

@@ -2,7 +2,10 @@
 
 package source
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Reason is the reason why data could not be read. In the report, it is a reason of the state Unknown.
 type Reason string
@@ -17,8 +20,8 @@ const (
 
 // Failure is a reason with the message of the server, which may be printed.
 type Failure struct {
-	Reason Reason
-	Detail string
+	Reason Reason `json:"reason"`
+	Detail string `json:"detail,omitempty"`
 }
 
 // Coverage is the set of namespaces for which a List yielded all objects. The zero value covers nothing.
@@ -62,6 +65,18 @@ func (c Coverage) Of(namespace string) (Failure, bool) {
 		return f, f == Failure{}
 	}
 	return c.elsewhere, c.all
+}
+
+// Namespaces returns the namespaces that are covered one by one, sorted. Those of a List of all namespaces are not among them.
+func (c Coverage) Namespaces() []string {
+	var out []string
+	for ns, f := range c.namespaces {
+		if f == (Failure{}) {
+			out = append(out, ns)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Whole reports whether a List yielded all objects of all namespaces. The List of one namespace does not, although it yields all cluster-scoped

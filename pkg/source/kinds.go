@@ -62,6 +62,12 @@ func (s *Kinds) Break(gv schema.GroupVersion, f Failure) {
 // MissingMeans sets the failure of Lookup for a kind that is not in the set: KindNotServed for a cluster, NotInSnapshot for a snapshot.
 func (s *Kinds) MissingMeans(f Failure) { s.missing = f }
 
+// Missing returns the failure of MissingMeans.
+func (s *Kinds) Missing() Failure { return s.missing }
+
+// Broken returns the group versions whose kinds are not known.
+func (s *Kinds) Broken() map[schema.GroupVersion]Failure { return maps.Clone(s.broken) }
+
 // Lookup finds the kind in exactly that version. If the kind cannot be listed, the failure is the reason.
 func (s *Kinds) Lookup(gvk schema.GroupVersionKind) (Kind, Failure, bool) {
 	if k, ok := s.byKind[gvk]; ok {

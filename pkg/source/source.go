@@ -45,19 +45,27 @@ type Description struct {
 	Earliest          bool     // TakenAt is the newest time in the data, which may have been taken later
 	Notes             []string // information that is not a gap, for example duplicate objects
 	Gaps              []Gap    // data that could not be read when the source was opened
+	// Complete is true for a snapshot whose manifest states what was read of a live cluster, and what could not be read.
+	Complete bool
+	// Unmasked has the results that masking the values of Secrets would change; nil if no value is masked.
+	Unmasked *Unmasked
 }
 
-// Live reports whether the source is a cluster, which can be read again.
-func (d Description) Live() bool { return d.Origin == OriginCluster }
+// Live reports whether the data is that of a live cluster at the time TakenAt: a cluster, or a complete snapshot.
+func (d Description) Live() bool { return !d.Partial() }
+
+// Partial reports whether the source is a snapshot that may lack objects without stating it.
+func (d Description) Partial() bool { return d.Origin == OriginSnapshot && !d.Complete }
 
 // Gap is data that could not be read, and the effect on the result.
 type Gap struct {
 	// Cluster is the name of the cluster; empty for the source itself.
-	Cluster string
-	What    string
+	Cluster string `json:"cluster,omitempty"`
+	What    string `json:"what"`
 	// Reason is the reason of a Failure, or a sentence. Detail is the message of the server, "" without one.
-	Reason, Detail string
-	Effect         string
+	Reason string `json:"reason"`
+	Detail string `json:"detail,omitempty"`
+	Effect string `json:"effect,omitempty"`
 }
 
 // NewGap makes a gap from a failure.

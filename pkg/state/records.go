@@ -35,6 +35,17 @@ func (r *Record) Identity() *Record {
 	return out
 }
 
+// Unreadable makes the record one that could not be read, for the reasons that were found before its values were masked.
+func (r *Record) Unreadable(damaged, manifest, limit string) {
+	r.Objects, r.Secrets, r.OverBound = nil, nil, limit
+	if damaged != "" {
+		r.Record, r.Damaged = release.Record{Name: r.Name}, damaged
+	}
+	if manifest != "" {
+		r.ManifestError = errors.New(manifest)
+	}
+}
+
 // ReadRecord decodes the release record in a Secret, and its manifest if `manifest` is true or the revision is deployed: a deployed revision may
 // seem too new because a BundleDeployment of another cluster has a release of the same name. It is safe for concurrent use. unpacked is the
 // number of bytes that the record unpacks to. If it unpacks to more, ReadRecord returns nil.

@@ -46,6 +46,9 @@ func (r *reader) take(f *file, d *document, h head) error {
 		}
 		return err
 	}
+	if h.kind == ManifestKind && schema.FromAPIVersionAndKind(h.apiVersion, h.kind).Group == manifestGroup {
+		return r.readManifest(f, d, &h)
+	}
 	if !r.learn(f, &h) && string(d.body) != "{}" {
 		f.other(d.line)
 	}

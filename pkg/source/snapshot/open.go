@@ -26,14 +26,15 @@ type reader struct {
 	catalog *catalog
 	buffers []*bufio.Reader
 
-	gaps     gaps
-	notes    []string
-	evidence evidence
-	store    store
-	newest   time.Time
-	taken    time.Time // that the capture states
-	server   string    // the server's version that the capture states
-	kubelet  string    // the newest version of a node
+	gaps      gaps
+	manifests []*Manifest
+	notes     []string
+	evidence  evidence
+	store     store
+	newest    time.Time
+	taken     time.Time // that the capture states
+	server    string    // the server's version that the capture states
+	kubelet   string    // the newest version of a node
 }
 
 const remedy = "expected Kubernetes objects or Lists in YAML or JSON, in a folder, a file, a .tar, .tar.gz or .zip archive, or standard input (-)"
@@ -66,7 +67,7 @@ func (l Limits) Open(ctx context.Context, paths []string, stdin io.Reader) (*Sna
 			stdin = nil
 		}
 	}
-	if len(r.store.entries) == 0 && len(r.evidence.lists) == 0 {
+	if len(r.store.entries) == 0 && len(r.evidence.lists) == 0 && len(r.manifests) == 0 {
 		hint := ""
 		if list := r.gaps.all(); len(list) > 0 {
 			hint = fmt.Sprintf(" (%s: %s)", list[0].What, list[0].Reason)

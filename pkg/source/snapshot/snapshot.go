@@ -21,6 +21,7 @@
 //   - Separate documents prove it in each namespace with an object of the kind, because collectors that write a file for each object capture
 //     whole namespaces. They prove nothing if data in their folder could not be read, because it may have been the object, or if their path
 //     was not read to its end. If a List of a kind is incomplete, or an object of a kind is damaged, only whole Lists prove it for the kind.
+//   - A manifest (see Manifest) states it, and is used instead of these rules.
 //   - A YAML file that is cut is often valid YAML. A document without the members that each object has is damaged (see truncation.go). If the
 //     file has several documents, its path then counts as not read to its end.
 package snapshot
@@ -45,6 +46,7 @@ type Snapshot struct {
 	kinds       *source.Kinds
 	objects     map[schema.GroupKind][]entry
 	coverage    map[schema.GroupKind]source.Coverage
+	selected    map[schema.GroupKind]string // the label selectors of kinds that were captured with one
 }
 
 var _ source.Source = (*Snapshot)(nil)
@@ -58,12 +60,12 @@ func (r *reader) snapshot(paths []string) *Snapshot {
 	for _, k := range s.kinds.All() {
 		s.coverage[k.GroupKind()] = extents[k.GroupKind()].coverage(k.Resource)
 	}
+	manifest := r.manifest()
 	s.description = source.Description{
 		Origin: source.OriginSnapshot, Paths: slices.Clone(paths),
 		KubernetesVersion: cmp.Or(r.server, r.kubelet),
 		TakenAt:           cmp.Or(r.taken, r.newest),
 		Earliest:          r.taken.IsZero(),
-		Gaps:              r.gaps.all(),
 		Notes:             r.notes,
 	}
 	if repeated := r.store.repeated; repeated.count > 0 {
@@ -71,6 +73,10 @@ func (r *reader) snapshot(paths []string) *Snapshot {
 			"object was found more than once; its newest resourceVersion was kept",
 			"objects were found more than once; the newest resourceVersion of each was kept"))
 	}
+	if manifest != nil {
+		manifest.apply(s, r)
+	}
+	s.description.Gaps = r.gaps.all()
 	return s
 }
 
@@ -109,6 +115,9 @@ func (s *Snapshot) List(ctx context.Context, q source.Query, yield func(source.O
 		if err := yield(source.Object{Item: object.Item{Raw: e.raw}, Kind: gk.WithVersion(e.version)}); err != nil {
 			return source.Coverage{}, err
 		}
+	}
+	if selector := s.selected[gk]; selector != "" && !narrower(q, selector) {
+		return source.NotCovered(source.Failure{Reason: source.NotInSnapshot, Detail: "only objects with the label " + selector + " were captured"}), nil
 	}
 	return covered, nil
 }
