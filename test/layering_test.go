@@ -151,6 +151,9 @@ var layers = []layer{
 	{packages: []string{"pkg/audit"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership", "pkg/render", "pkg/source", "pkg/state", "pkg/resolve",
 			"pkg/collect", "pkg/evaluate", "pkg/compare", "pkg/check", "pkg/impact", "pkg/report", "pkg/redact"}},
+	// It masks the values of Secrets in objects.
+	{packages: []string{"pkg/snapshot/mask"}, pure: true, never: slices.Concat(commands, printing),
+		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/redact", "pkg/source"}},
 	// Adopt plans from the result of an audit, and writes through a small interface of its own.
 	{packages: []string{"pkg/adopt"}, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/resolve", "pkg/evaluate", "pkg/report", "pkg/escape"}},
@@ -221,7 +224,7 @@ var layers = []layer{
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files", "pkg/render/process", "pkg/source",
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/state", "pkg/resolve", "pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
 			"pkg/check", "pkg/escape", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd", "pkg/cmd/*", "pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/completion", "pkg/cmd/diff", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope", "pkg/cmd/suggest", "pkg/cmd/verb",
-			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/why", "pkg/explain", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
+			"pkg/cmd/view", "pkg/cmd/watch", "pkg/cmd/webhook", "pkg/desired", "pkg/snapshot/mask", "pkg/why", "pkg/explain", "webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
 }
 
 // TestLayering compares the table with the imports that the go command lists.

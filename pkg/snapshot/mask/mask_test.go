@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mask_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/layers"
+)
+
+// Values that must not be in a snapshot. All begin with "planted", so that one search finds them in every layer.
+const (
+	plain    = "planted-password-1"
+	short    = "pin77"
+	other    = "planted-password-2"
+	inBundle = "planted-in-a-bundle"
+	inHook   = "planted-in-a-hook"
+	inChart  = "planted-in-a-chart"
+	inConfig = "planted-in-values"
+	lineOne  = "plantedMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7"
+	lineTwo  = "plantedVJTUt9Us8cKjMzEfYyjiWA4R4ypbHqGC0H0+tG3hGbN3MYHa"
+	private  = "-----BEGIN PRIVATE KEY-----\n" + lineOne + "\n" + lineTwo + "\n-----END PRIVATE KEY-----\n"
+)
+
+func b64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
+func gz(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(text))
+	must(t, err)
+	must(t, w.Close())
+	return b.String()
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// obj returns the JSON of an object with more members.
+func obj(t *testing.T, apiVersion, kind, namespace, name string, members map[string]any) []byte {
+	t.Helper()
+	o := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"namespace": namespace, "name": name}}
+	for key, v := range members {
+		o[key] = v
+	}
+	out, err := json.Marshal(o)
+	must(t, err)
+	return out
+}
+
+const secretManifest = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: web\nstringData:\n  password: " + plain + "\n"
+
+// record returns the Secret of a release record.
+func record(t *testing.T, manifest string) []byte {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"name": "web", "namespace": "apps", "version": 1, "manifest": manifest, "apply_method": "ssa",
+		"info": map[string]any{"status": "deployed", "notes": "the password is " + plain, "description": "failed: " + plain},
+		"chart": map[string]any{"metadata": map[string]any{"name": "web", "annotations": map[string]any{"fleet.cattle.io/bundle-id": "web"}},
+			"templates": []any{map[string]any{"name": "templates/a.yaml", "data": b64(inChart)}}, "values": map[string]any{"x": inChart}},
+		"config": map[string]any{"image": "registry.example.com/" + inConfig, "password": inConfig + "-2"},
+		"hooks": []any{map[string]any{"name": "hook", "kind": "Secret", "path": "web/templates/a.yaml", "events": []any{"pre-delete"},
+			"manifest": "apiVersion: v1\nkind: Secret\nmetadata: {name: hook}\ndata: {password: " + b64(inHook) + "}\n"}},
+	})
+	must(t, err)
+	return obj(t, "v1", "Secret", "apps", "sh.helm.release.v1.web.v1", map[string]any{"type": release.SecretType,
+		"data": map[string]any{"release": b64(b64(gz(t, string(text))))}})
+}
+
+// objects are objects with values of Secrets.
+func objects(t *testing.T) map[string][]byte {
+	t.Helper()
+	template := "{{ if .Values.on }}\napiVersion: v1\nkind: Secret\nmetadata:\n  name: {{ .Release.Name }}\nstringData:\n  key: " + inBundle + "-1\n  computed: {{ .Values.password }}\n" +
+		"  file: |\n    " + inBundle + "-2\ndata:\n  coded: " + b64(inBundle+"-3") + "\n{{ end }}\n"
+	resources := []any{
+		map[string]any{"name": "all.yaml", "content": secretManifest + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {url: 'x:" + plain + "@y'}\n"},
+		map[string]any{"name": "templates/a.yaml", "content": b64(gz(t, template)), "encoding": "base64+gz"},
+		map[string]any{"name": "values.yaml", "content": "password: " + inBundle + "-4\nimage: registry.example.com/web\n"},
+		map[string]any{"name": "chart.tgz", "content": b64(gz(t, "kind: Secret\n"+inBundle)), "encoding": "base64"},
+	}
+	content, err := json.Marshal(map[string]any{"resources": resources})
+	must(t, err)
+	patch := `{"data":{"password":"` + b64(plain) + `"},"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":{\"x\":\"` + b64(other) + `\"}}"}}}`
+	status := map[string]any{"conditions": []any{map[string]any{"type": "Ready", "message": `cannot patch "web" with "` + plain + `"`}},
+		"modifiedStatus": []any{map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "web", "patch": patch},
+			map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "patch": `{"data":{"url":"` + plain + `"}}`}}}
+	secret := obj(t, "v1", "Secret", "apps", "web", map[string]any{"type": "Opaque", "data": map[string]any{"password": b64(plain), "pin": b64(short),
+		"key": b64(private), "padded": b64(other + "\n"), "name": b64("web-account")}})
+	var o map[string]any
+	must(t, json.Unmarshal(secret, &o))
+	o["metadata"].(map[string]any)["annotations"] = map[string]any{"kubectl.kubernetes.io/last-applied-configuration": string(secret), "copy": secretManifest}
+	secret, err = json.Marshal(o)
+	must(t, err)
+	return map[string][]byte{
+		"Secret": secret,
+		"registry": obj(t, "v1", "Secret", "apps", "registry", map[string]any{"type": "kubernetes.io/dockerconfigjson", "data": map[string]any{
+			".dockerconfigjson": b64(`{"auths":{"registry.example.com":{"username":"planted-user","password":"planted-login","auth":"` + b64("planted-user:planted-login") + `"}}}`)}}),
+		"login": obj(t, "v1", "ConfigMap", "apps", "login", map[string]any{"data": map[string]any{"netrc": "login planted-user password planted-login"}}),
+		"values": obj(t, "v1", "Secret", "fleet-local", "web", map[string]any{"type": "fleet.cattle.io/bundle-values/v1alpha1",
+			"data": map[string]any{"values.yaml": b64(`{"db":{"password":"` + inConfig + `-3","image":"registry.example.com/web"}}`)}}),
+		"env": obj(t, "apps/v1", "Deployment", "apps", "web", map[string]any{"spec": map[string]any{"image": "registry.example.com/web", "env": []any{
+			map[string]any{"name": "A", "value": inConfig + "-3"}, map[string]any{"name": "B", "value": "postgres://u:" + plain + "@db"}}}}),
+		"record": record(t, secretManifest),
+		"ConfigMap": obj(t, "v1", "ConfigMap", "apps", "a", map[string]any{"data": map[string]any{
+			"url": "u:" + url.QueryEscape(other+"/"+plain) + "@", "embedded": b64("user:" + plain), "again": b64(plain), "json": `{"a":"` + plain + `"}`,
+			"key": "  tls: |\n    " + strings.ReplaceAll(private, "\n", "\n    "), "packed": b64(gz(t, "x "+plain))},
+			"binaryData": map[string]any{"x": b64("\x00\x01" + plain)}}),
+		"Bundle": obj(t, "fleet.cattle.io/v1alpha1", "Bundle", "fleet-local", "web", map[string]any{"spec": map[string]any{"resources": resources,
+			"helm":    map[string]any{"values": map[string]any{"adminPassword": inConfig + "-4", "replicas": 2}},
+			"targets": []any{map[string]any{"helm": map[string]any{"values": map[string]any{"token": inConfig + "-5"}}}}}, "status": map[string]any{
+			"summary": map[string]any{"nonReadyResources": []any{map[string]any{"message": plain, "modifiedStatus": status["modifiedStatus"]}}}}}),
+		"BundleDeployment": obj(t, "fleet.cattle.io/v1alpha1", "BundleDeployment", "cluster-a", "web", map[string]any{"status": status,
+			"spec": map[string]any{"deploymentID": "s-1:2", "options": map[string]any{"helm": map[string]any{"values": map[string]any{"password": plain}}}}}),
+		"Content": obj(t, "fleet.cattle.io/v1alpha1", "Content", "", "s-1", map[string]any{"content": b64(gz(t, string(content)))}),
+	}
+}
+
+// masked learns and masks all objects.
+func masked(t *testing.T, all map[string][]byte, names ...string) (*mask.Masker, map[string][]byte) {
+	t.Helper()
+	m := mask.New([]byte("key"))
+	for _, name := range names {
+		m.Name(name)
+	}
+	for _, raw := range all {
+		must(t, m.Learn(raw))
+	}
+	must(t, m.Ready())
+	out := map[string][]byte{}
+	for name, raw := range all {
+		text, err := m.Mask(raw)
+		must(t, err)
+		out[name] = text
+	}
+	return m, out
+}
+
+// TestNoValueRemains checks every layer of every object.
+func TestNoValueRemains(t *testing.T) {
+	all := objects(t)
+	_, out := masked(t, all)
+	for name, raw := range all {
+		if len(layers.Find(raw, "planted", lineTwo, short)) == 0 {
+			t.Errorf("%s has no value before it is masked", name)
+		}
+		if found := layers.Find(out[name], "planted", short); len(found) > 0 {
+			t.Errorf("%s: %q\n%s", name, found, out[name])
+		}
+	}
+}
+
+// at returns the text at a path in JSON.
+func at(t *testing.T, raw []byte, path ...string) string {
+	t.Helper()
+	var v any
+	must(t, json.Unmarshal(raw, &v))
+	for _, key := range path {
+		switch o := v.(type) {
+		case map[string]any:
+			v = o[key]
+		case []any:
+			var i int
+			_, err := fmt.Sscan(key, &i)
+			must(t, err)
+			v = o[i]
+		}
+	}
+	text, ok := v.(string)
+	if !ok {
+		t.Fatalf("%q is %T in %s", path, v, raw)
+	}
+	return text
+}
+
+func decoded(t *testing.T, text string) string {
+	t.Helper()
+	out, err := base64.StdEncoding.DecodeString(text)
+	must(t, err)
+	return string(out)
+}
+
+// TestEqualValuesStayEqual checks that the same value has the same replacement in every place, so that comparisons keep their results.
+func TestEqualValuesStayEqual(t *testing.T) {
+	_, out := masked(t, objects(t), "web-account")
+	token := decoded(t, at(t, out["Secret"], "data", "password"))
+	if !strings.HasPrefix(token, "hmac_") {
+		t.Fatalf("the password is %q", token)
+	}
+	rec, err := release.Decode([]byte(decoded(t, at(t, out["record"], "data", "release"))))
+	must(t, err)
+	desired, err := rec.Objects()
+	must(t, err)
+	if rec.BundleID != "web" || rec.Status != release.StatusDeployed || rec.ApplyMethod != "ssa" || len(rec.Hooks) != 1 || !rec.Hooks[0].Events.PreDelete {
+		t.Errorf("the record is %+v", rec)
+	}
+	var patch struct{ Data map[string][]byte }
+	must(t, json.Unmarshal([]byte(at(t, out["BundleDeployment"], "status", "modifiedStatus", "0", "patch")), &patch))
+	for where, got := range map[string]string{
+		"the manifest of the record": at(t, desired[0].Raw, "stringData", "password"),
+		"the patch of Fleet":         string(patch.Data["password"]),
+		"the values":                 at(t, out["BundleDeployment"], "spec", "options", "helm", "values", "password"),
+		"base64 in a ConfigMap":      decoded(t, at(t, out["ConfigMap"], "data", "again")),
+		"JSON in a ConfigMap":        at(t, []byte(at(t, out["ConfigMap"], "data", "json")), "a"),
+	} {
+		if got != token {
+			t.Errorf("%s: %q, want %q", where, got, token)
+		}
+	}
+	if got := at(t, out["env"], "spec", "env", "1", "value"); got != "postgres://u:"+token+"@db" {
+		t.Errorf("the text around a value changed: %q", got)
+	}
+	if got := decoded(t, at(t, out["Secret"], "data", "padded")); got == token || !strings.HasSuffix(got, "\n") {
+		t.Errorf("another value is %q", got)
+	}
+}
+
+// TestNamesStay checks what is not masked.
+func TestNamesStay(t *testing.T) {
+	_, out := masked(t, objects(t), "web-account")
+	for name, got := range map[string]string{
+		"registry.example.com/web": at(t, out["env"], "spec", "image"),
+		"s-1:2":                    at(t, out["BundleDeployment"], "spec", "deploymentID"),
+		"Opaque":                   at(t, out["Secret"], "type"),
+	} {
+		if got != name {
+			t.Errorf("%q, want %q", got, name)
+		}
+	}
+	account := obj(t, "v1", "Pod", "apps", "web", map[string]any{"spec": map[string]any{"serviceAccountName": "web-account"}})
+	all := objects(t)
+	all["Pod"] = account
+	if _, out := masked(t, all, "web-account"); at(t, out["Pod"], "spec", "serviceAccountName") != "web-account" {
+		t.Error("the name of an object is masked, because a Secret has it as a value")
+	}
+}
+
+// TestKeysDiffer checks that two snapshots have different replacements: nobody can compare a guess with the replacement.
+func TestKeysDiffer(t *testing.T) {
+	raw := objects(t)["Secret"]
+	seen := map[string]bool{}
+	for _, key := range []string{"one", "two"} {
+		m := mask.New([]byte(key))
+		must(t, m.Learn(raw))
+		must(t, m.Ready())
+		out, err := m.Mask(raw)
+		must(t, err)
+		seen[at(t, out, "data", "password")] = true
+	}
+	if len(seen) != 2 {
+		t.Error("the replacement does not depend on the key")
+	}
+}
+
+// TestUnmasked checks the results that are computed before objects are masked.
+func TestUnmasked(t *testing.T) {
+	all := objects(t)
+	all["damaged record"] = obj(t, "v1", "Secret", "apps", "sh.helm.release.v1.web.v2", map[string]any{"type": release.SecretType, "data": map[string]any{"release": b64(plain)}})
+	var o map[string]any
+	must(t, json.Unmarshal(record(t, "a: [\n"+plain), &o))
+	o["metadata"].(map[string]any)["name"] = "sh.helm.release.v1.web.v3"
+	broken, err := json.Marshal(o)
+	must(t, err)
+	all["broken manifest"] = broken
+	all["damaged content"] = obj(t, "fleet.cattle.io/v1alpha1", "Content", "", "s-2", map[string]any{"content": b64(gz(t, plain)), "sha256sum": "0"})
+	m, out := masked(t, all)
+	for name, raw := range out {
+		if found := layers.Find(raw, "planted"); len(found) > 0 {
+			t.Errorf("%s: %q", name, found)
+		}
+	}
+	u := &m.Unmasked
+	if r, _ := u.Record("apps", "sh.helm.release.v1.web.v2"); r.Damaged == "" {
+		t.Error("a damaged record is not stated")
+	}
+	if r, _ := u.Record("apps", "sh.helm.release.v1.web.v3"); r.Manifest == "" || r.Damaged != "" {
+		t.Errorf("a manifest that is not valid: %+v", r)
+	}
+	if c, _ := u.Content("s-2"); c.Damaged == "" {
+		t.Errorf("a damaged Content: %+v", c)
+	}
+	if c, _ := u.Content("s-1"); c.Limit == "" || c.Damaged != "" {
+		t.Errorf("a Content with a file that was left out: %+v", c)
+	}
+	if b, _ := u.Bundle("fleet-local", "web"); b.Size != len(all["Bundle"]) {
+		t.Errorf("the Bundle has %d bytes, stated are %d", len(all["Bundle"]), b.Size)
+	}
+	text, err := json.Marshal(u)
+	must(t, err)
+	if found := layers.Find(text, "planted"); len(found) > 0 {
+		t.Errorf("the results have values: %q", found)
+	}
+}
+
+// TestTemplate checks that a template keeps what it computes.
+func TestTemplate(t *testing.T) {
+	_, out := masked(t, objects(t))
+	text := decoded(t, at(t, out["Bundle"], "spec", "resources", "1", "content"))
+	z, err := gzip.NewReader(strings.NewReader(text))
+	must(t, err)
+	plain, err := io.ReadAll(z)
+	must(t, err)
+	for _, want := range []string{"{{ if .Values.on }}", "computed: {{ .Values.password }}", "name: {{ .Release.Name }}", "{{ end }}"} {
+		if !strings.Contains(string(plain), want) {
+			t.Errorf("%q is not in\n%s", want, plain)
+		}
+	}
+}

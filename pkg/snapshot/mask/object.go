@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mask
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// errObject does not quote the object.
+var errObject = errors.New("it is not a JSON object")
+
+// Learn reads the values of Secrets that an object states, given as JSON with its apiVersion and kind.
+func (m *Masker) Learn(raw []byte) error {
+	_, err := m.Mask(raw)
+	return err
+}
+
+// Mask returns the masked object as JSON with sorted keys.
+func (m *Masker) Mask(raw []byte) ([]byte, error) {
+	before := m.masked
+	out, err := m.mask(raw)
+	if m.masked > before {
+		m.masked = before + 1 // the copies of Secrets in an object do not count
+	}
+	return out, err
+}
+
+func (m *Masker) mask(raw []byte) ([]byte, error) {
+	o, ok := decode(raw)
+	if !ok {
+		return nil, errObject
+	}
+	m.object(o, raw)
+	return encode(o)
+}
+
+// decode decodes a JSON object. Numbers keep their digits.
+func decode(raw []byte) (o map[string]any, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err := d.Decode(&o)
+	return o, err == nil && o != nil
+}
+
+func encode(v any) ([]byte, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+// object masks an object in place. raw is its JSON as it was read.
+func (m *Masker) object(o map[string]any, raw []byte) {
+	apiVersion, _ := o["apiVersion"].(string)
+	kind, _ := o["kind"].(string)
+	switch group := object.Group(apiVersion); {
+	case group == "" && kind == "Secret":
+		m.secret(o)
+	case group == "" && kind == "ConfigMap":
+		m.configMap(o)
+	case group == fleetGroup && kind == "Content":
+		m.content(o)
+	case group == fleetGroup && kind == "Bundle":
+		m.bundle(o, raw)
+	default:
+		m.fields(o)
+	}
+}
+
+const fleetGroup = "fleet.cattle.io"
+
+// nameKeys are the fields that identify objects, versions and states. They are not masked, because a masked reference would name nothing.
+var nameKeys = map[string]bool{"apiVersion": true, "kind": true, "namespace": true, "name": true, "generateName": true, "uid": true, "resourceVersion": true,
+	"type": true, "status": true, "phase": true, "state": true, "reason": true, "deploymentID": true, "appliedDeploymentID": true, "stagedDeploymentID": true,
+	"release": true, "commit": true, "valuesHash": true, "sha256sum": true, "lastTransitionTime": true, "lastUpdateTime": true, "time": true, "manager": true,
+	"operation": true}
+
+// fixed are the members of metadata that are names, times or field names.
+var fixed = map[string]bool{"labels": true, "managedFields": true, "ownerReferences": true, "finalizers": true}
+
+// fields masks all members of an object in place.
+func (m *Masker) fields(o map[string]any) {
+	for key, v := range o {
+		switch key {
+		case "metadata":
+			m.metadata(v, false)
+		default:
+			o[key] = m.field(key, v, o)
+		}
+	}
+}
+
+// metadata masks the annotations of an object in place. secret is true for those of a Secret.
+func (m *Masker) metadata(v any, secret bool) {
+	meta, _ := v.(map[string]any)
+	for key, v := range meta {
+		if fixed[key] || nameKeys[key] {
+			continue
+		}
+		annotations, ok := v.(map[string]any)
+		if key != "annotations" || !ok {
+			meta[key] = m.field(key, v, meta)
+			continue
+		}
+		for name, v := range annotations {
+			if text, ok := v.(string); ok {
+				annotations[name] = m.annotation(name, text, secret)
+			}
+		}
+	}
+}
+
+// annotation masks an annotation, which may be a copy of the object.
+func (m *Masker) annotation(name, text string, secret bool) string {
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return m.text(text)
+	}
+	o, ok := decode([]byte(text))
+	if !ok {
+		if secret && name == corev1.LastAppliedConfigAnnotation {
+			return m.token(text)
+		}
+		return m.text(text)
+	}
+	before, err := encode(o)
+	if err != nil {
+		return m.token(text)
+	}
+	_, data := o["data"].(map[string]any)
+	_, stringData := o["stringData"].(map[string]any)
+	if kind, _ := o["kind"].(string); secret && (data || stringData || kind == "Secret") {
+		o["kind"] = "Secret"
+		m.secret(o)
+		if kind == "" {
+			delete(o, "kind")
+		}
+	} else {
+		m.object(o, nil)
+	}
+	after, err := encode(o)
+	switch {
+	case err != nil:
+		return m.token(text)
+	case bytes.Equal(before, after):
+		return text // as it was written
+	}
+	return string(after) + "\n" // as kubectl writes it
+}
+
+// field masks the value of a field. parent is the object that has the field.
+func (m *Masker) field(key string, v any, parent map[string]any) any {
+	switch v := v.(type) {
+	case string:
+		switch {
+		case key == "patch" && parent["kind"] == "Secret":
+			return m.patch(v)
+		case nameKeys[key]:
+			return v
+		}
+		return m.text(v)
+	case []any:
+		for i, e := range v {
+			v[i] = m.field("", e, nil)
+		}
+	case map[string]any:
+		switch {
+		case v["kind"] == "Secret" && (v["data"] != nil || v["stringData"] != nil):
+			m.secret(v)
+		case key == "helm":
+			m.helm(v)
+		default:
+			if _, embedded := v["metadata"].(map[string]any); embedded {
+				m.fields(v)
+				break
+			}
+			for name, e := range v {
+				v[name] = m.field(name, e, v)
+			}
+		}
+	}
+	return v
+}
+
+// free masks all texts in a value in which no key has a meaning.
+func (m *Masker) free(v any) any {
+	switch v := v.(type) {
+	case string:
+		return m.text(v)
+	case []any:
+		for i, e := range v {
+			v[i] = m.free(e)
+		}
+	case map[string]any:
+		for name, e := range v {
+			v[name] = m.free(e)
+		}
+	}
+	return v
+}
+
+// sensitive matches keys of Helm values that have secrets, as people name them.
+var sensitive = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?|pwd|secret|token|credentials?|(private|api|access|secret|encryption|signing|license)[-_]?key|auth)$`)
+
+// values masks Helm values: each text below a sensitive key, and each value of a Secret elsewhere.
+func (m *Masker) values(v any, secret bool) any {
+	switch v := v.(type) {
+	case string:
+		if secret && len(v) >= fragment && !strings.Contains(v, "{{") && !m.named(v) {
+			return m.value(v)
+		}
+		return m.text(v)
+	case json.Number:
+		if secret && len(v) >= fragment {
+			return m.value(v.String())
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = m.values(e, secret)
+		}
+	case map[string]any:
+		for name, e := range v {
+			v[name] = m.values(e, secret && !isRef(name) || sensitive.MatchString(name))
+		}
+	}
+	return v
+}
+
+// isRef reports whether a key of Helm values names an object or another key.
+func isRef(name string) bool {
+	lower := strings.ToLower(name)
+	return strings.HasSuffix(lower, "name") || strings.HasSuffix(lower, "ref") || strings.HasSuffix(lower, "key") && !sensitive.MatchString(name)
+}
+
+// helm masks the options of a release.
+func (m *Masker) helm(o map[string]any) {
+	for key, v := range o {
+		switch key {
+		case "values", "templateValues":
+			o[key] = m.values(v, false)
+		default:
+			o[key] = m.field(key, v, o)
+		}
+	}
+}
+
+// configMap masks a ConfigMap. Helm can keep its release records in ConfigMaps: only their names are needed.
+func (m *Masker) configMap(o map[string]any) {
+	meta, _ := o["metadata"].(map[string]any)
+	labels, _ := meta["labels"].(map[string]any)
+	data, _ := o["data"].(map[string]any)
+	for key, v := range o {
+		switch key {
+		case "metadata":
+			m.metadata(v, false)
+		case "data", "binaryData":
+			o[key] = m.free(v)
+		}
+	}
+	if text, ok := data["release"].(string); ok && labels["owner"] == "helm" {
+		data["release"] = m.token(text)
+	}
+}

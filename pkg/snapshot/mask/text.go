@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mask
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+)
+
+const (
+	fragment = redact.MinLength
+	// filterBits is the size of the filter of fragments, as a power of two, in bits.
+	filterBits = 22
+)
+
+// index finds values in text, in every form. It has the first bytes of all forms, and makes the forms of a value when its first bytes are found.
+type index struct {
+	values []string
+	heads  map[uint64][]int32 // values by the first bytes of their forms
+	filter []uint64           // hashes of the keys of heads
+	forms  map[int32][]form
+}
+
+// form is an encoding of a value, and its replacement.
+type form struct{ text, token string }
+
+// add adds a value.
+func (x *index) add(v string) {
+	if x.heads == nil {
+		x.heads, x.filter, x.forms = map[uint64][]int32{}, make([]uint64, 1<<filterBits/64), map[int32][]form{}
+	}
+	id := int32(len(x.values))
+	x.values = append(x.values, v)
+	for _, f := range redact.Forms(v[:min(len(v), redact.PrefixLength)]) {
+		if len(f) < fragment {
+			continue
+		}
+		head := headOf(f)
+		if !slices.Contains(x.heads[head], id) {
+			x.heads[head] = append(x.heads[head], id)
+		}
+		at := hashOf(head)
+		x.filter[at/64] |= 1 << (at % 64)
+	}
+}
+
+func headOf(text string) uint64 {
+	var head uint64
+	for i := range fragment {
+		head |= uint64(text[i]) << (8 * i)
+	}
+	return head
+}
+
+func hashOf(head uint64) uint64 { return head * 0x9E3779B97F4A7C15 >> (64 - filterBits) }
+
+// replace replaces the values in a text. It reports whether there were any.
+func (m *Masker) replace(text string) (string, bool) {
+	x := &m.index
+	if len(x.values) == 0 || len(text) < fragment {
+		return text, false
+	}
+	var out strings.Builder
+	done := 0 // what was copied
+	head := headOf(text) << 8
+	for i := 0; i+fragment <= len(text); i++ {
+		head = head>>8&^(0xff<<(8*(fragment-1))) | uint64(text[i+fragment-1])<<(8*(fragment-1))
+		if at := hashOf(head); x.filter[at/64]&(1<<(at%64)) == 0 || i < done {
+			continue
+		}
+		if f := m.longest(text[i:], x.heads[head]); f.text != "" {
+			out.WriteString(text[done:i])
+			out.WriteString(f.token)
+			done = i + len(f.text)
+		}
+	}
+	if done == 0 {
+		return text, false
+	}
+	out.WriteString(text[done:])
+	return out.String(), true
+}
+
+// longest returns the longest form of some values with which a text begins.
+func (m *Masker) longest(text string, ids []int32) form {
+	var out form
+	for _, id := range ids {
+		forms, ok := m.index.forms[id]
+		if !ok {
+			forms = m.formsOf(m.index.values[id])
+			m.index.forms[id] = forms
+		}
+		for _, f := range forms {
+			if len(f.text) > len(out.text) && strings.HasPrefix(text, f.text) {
+				out = f
+			}
+		}
+	}
+	return out
+}
+
+// formsOf returns the forms of a value with their replacements. The base64 of a value becomes the base64 of its token, as a template would write it.
+func (m *Masker) formsOf(v string) []form {
+	token := m.token(v)
+	encoded := map[string]string{}
+	for _, f := range redact.Embedded(v) {
+		encoded[f] = m.filler(v, len(f))
+	}
+	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+		encoded[e.EncodeToString([]byte(v))] = e.EncodeToString([]byte(token))
+	}
+	var out []form
+	for _, f := range redact.Forms(v) {
+		if len(f) < fragment {
+			continue
+		}
+		by, ok := encoded[f]
+		if !ok {
+			by = token
+		}
+		out = append(out, form{f, by})
+	}
+	return out
+}
+
+// text masks the values in a text. A text with a value in an encoding that cannot be replaced in place is masked as a whole.
+func (m *Masker) text(text string) string {
+	if !m.ready || len(m.index.values) == 0 {
+		return text
+	}
+	out, _ := m.replace(text)
+	for _, plain := range redact.Unescaped(out) {
+		if _, found := m.replace(plain); found {
+			return m.token(text)
+		}
+	}
+	if packed := strings.TrimSpace(text); strings.HasPrefix(packed, "H4sI") {
+		if data, err := base64.StdEncoding.DecodeString(packed); err == nil && m.packs(data) {
+			return m.token(text)
+		}
+	}
+	return out
+}
+
+const (
+	// maxUnpacked limits the size of decompressed data, in bytes.
+	maxUnpacked = 64 << 20
+	// maxLayers limits how often compressed data is decompressed.
+	maxLayers = 4
+)
+
+// packs reports whether compressed data may have a value of a Secret. Data that cannot be decompressed may have one.
+func (m *Masker) packs(data []byte) bool { return m.packsWithin(data, maxLayers) }
+
+func (m *Masker) packsWithin(data []byte, layers int) bool {
+	plain, err := unpack(data)
+	if err != nil || layers == 0 {
+		return true
+	}
+	if isPacked(plain) {
+		return m.packsWithin(plain, layers-1)
+	}
+	_, found := m.replace(string(plain))
+	return found || bytes.Contains(plain, []byte("kind: Secret")) || bytes.Contains(plain, []byte(`"kind":"Secret"`))
+}
+
+func isPacked(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
+
+func unpack(data []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	out, err := io.ReadAll(io.LimitReader(z, maxUnpacked+1))
+	if err == nil && len(out) > maxUnpacked {
+		err = io.ErrShortBuffer
+	}
+	return out, err
+}
+
+func pack(data []byte) []byte {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, _ = z.Write(data) // a buffer returns no error
+	_ = z.Close()
+	return out.Bytes()
+}
