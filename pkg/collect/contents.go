@@ -120,8 +120,7 @@ func (r *Reader) values(ctx context.Context, d *resolve.BundleDeployment, in *re
 		r.Secrets.AddText(v)
 	}
 	if r.Description.Unmasked != nil {
-		in.Gaps = append(in.Gaps, "its values are masked in the snapshot")
-		in.ValuesHash = ""
+		withMasked(in)
 		return nil
 	}
 	if values.DeploymentHash(s.Data[values.KeyValues], s.Data[values.KeyStaged]) != in.ValuesHash {
@@ -133,6 +132,11 @@ func (r *Reader) values(ctx context.Context, d *resolve.BundleDeployment, in *re
 	return nil
 }
 
+// withMasked makes a bundle one that cannot be rendered: with masked values, a chart would render other objects.
+func withMasked(in *render.Input) {
+	in.Resources, in.ValuesHash, in.Gaps = nil, "", append(in.Gaps, "its Helm values are masked in the snapshot")
+}
+
 // valuesFrom reads the ConfigMaps and Secrets that valuesFrom of a deployment names.
 func (r *Reader) valuesFrom(ctx context.Context, x *rendering) error {
 	x.input.ValuesFrom = nil
@@ -141,9 +145,13 @@ func (r *Reader) valuesFrom(ctx context.Context, x *rendering) error {
 		if err != nil {
 			return err
 		}
-		if f == nil {
+		switch {
+		case f == nil && r.Description.Unmasked != nil && ref.Kind == secretKind.Kind:
+			data = nil
+			withMasked(&x.input)
+		case f == nil:
 			data = append([]byte{}, data...) // not nil, because it was read
-		} else if f.Reason == notFound && !copied(&x.input.Options, ref) {
+		case f.Reason == notFound && !copied(&x.input.Options, ref):
 			x.missing = append(x.missing, ref)
 		}
 		x.input.ValuesFrom = append(x.input.ValuesFrom, data)
@@ -165,9 +173,6 @@ func (r *Reader) data(ctx context.Context, ref render.ValuesRef) ([]byte, *sourc
 		Data map[string]string `json:"data"` // in base64 for a Secret
 	}
 	f, err := r.get(ctx, corev1.SchemeGroupVersion.WithKind(ref.Kind), ref.Namespace, ref.Name, &o)
-	if r.Description.Unmasked != nil && ref.Kind == secretKind.Kind && f == nil {
-		f = &source.Failure{Reason: source.NotInSnapshot, Detail: "the values of Secrets are masked in the snapshot"}
-	}
 	text, found := o.Data[ref.Key]
 	switch {
 	case f != nil || err != nil:

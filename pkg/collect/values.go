@@ -56,13 +56,14 @@ func (r *Reader) Values(ctx context.Context, f *state.Fleet, pause func(context.
 		return nil, nil, err
 	}
 	suspects := v.suspects()
-	if r.Description.Origin == source.OriginSnapshot {
+	if v.out.Captured {
 		if err := v.others(ctx, suspects); err != nil {
 			return nil, nil, err
 		}
 		return v.out, v.gaps(), nil
 	}
-	if slices.ContainsFunc(suspects, func(s suspect) bool { return s.Owner.Hash != "" }) {
+	changes := r.Description.Origin == source.OriginCluster
+	if changes && slices.ContainsFunc(suspects, func(s suspect) bool { return s.Owner.Hash != "" }) {
 		if err := pause(ctx); err != nil {
 			return nil, nil, err
 		}
@@ -206,9 +207,6 @@ func (v *valuesReader) others(ctx context.Context, suspects []suspect) error {
 		}
 		return nil
 	})
-	if !v.out.Captured {
-		return err
-	}
 	if selected {
 		v.cover(source.NotCovered(source.Failure{Reason: source.NotInSnapshot, Detail: "only Secrets of agents and releases were captured"}))
 	} else if len(namespaces) == 1 && len(v.fleet.Clusters) > 0 { // those of kubectl get -n: the controller and each Cluster have Secrets in other ones

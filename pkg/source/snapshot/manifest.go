@@ -3,12 +3,14 @@
 package snapshot
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
@@ -141,11 +143,11 @@ func (c *Captured) groupKind() schema.GroupKind {
 func (r *reader) readManifest(f *file, d *document, h *head) error {
 	f.known = true
 	var m Manifest
-	switch {
-	case h.apiVersion != ManifestAPIVersion:
+	if h.apiVersion != ManifestAPIVersion {
 		f.r.gaps.add(f.at(d.line, 0, d.number), "it is a manifest of version "+shown(h.apiVersion)+", which this version of the program does not know", effectNoManifest)
 		return nil
-	case object.Into(d.body, &m) != nil:
+	}
+	if damaged := object.Into(d.body, &m) != nil; damaged {
 		f.damaged(f.at(d.line, 0, d.number), "the manifest of the snapshot is damaged")
 		return nil
 	}
@@ -210,10 +212,27 @@ func (m *Manifest) apply(s *Snapshot, r *reader) {
 	s.description.TakenAt, s.description.Earliest = cmp.Or(m.TakenAt, s.description.TakenAt), m.Earliest
 	s.description.KubernetesVersion = cmp.Or(m.Versions.Kubernetes, s.description.KubernetesVersion)
 	s.description.Complete, s.description.Unmasked = m.Complete && whole, m.Unmasked
+	if s.description.Complete {
+		s.separate()
+	}
 	if m.Masked != nil && m.Unmasked == nil {
 		s.description.Unmasked = &source.Unmasked{}
 	}
 	s.description.Notes = append(slices.Clone(m.Notes), s.description.Notes...)
+}
+
+// separate takes the managedFields out of the objects, as a cluster yields them: an audit uses them for fewer objects then.
+func (s *Snapshot) separate() {
+	var reader object.ItemReader
+	for _, entries := range s.objects {
+		for i := range entries {
+			e := &entries[i]
+			item, err := reader.Read(jsontext.NewDecoder(bytes.NewBuffer(e.raw), lenient))
+			if err == nil && len(item.ManagedFields) > 0 {
+				e.raw, e.managed = bytes.Clone(item.Raw), bytes.Clone(item.ManagedFields)
+			}
+		}
+	}
 }
 
 // kinds returns the kinds that the manifest states.

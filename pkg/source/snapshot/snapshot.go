@@ -112,7 +112,7 @@ func (s *Snapshot) List(ctx context.Context, q source.Query, yield func(source.O
 		if !match(e) {
 			continue
 		}
-		if err := yield(source.Object{Item: object.Item{Raw: e.raw}, Kind: gk.WithVersion(e.version)}); err != nil {
+		if err := yield(source.Object{Item: object.Item{Raw: e.raw, ManagedFields: e.managed}, Kind: gk.WithVersion(e.version)}); err != nil {
 			return source.Coverage{}, err
 		}
 	}

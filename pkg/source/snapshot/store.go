@@ -19,6 +19,7 @@ type entry struct {
 	key      object.Key
 	version  string // of its kind
 	raw      []byte // compact JSON
+	managed  []byte // the managedFields, if they are not in raw
 	typ      string // the field "type"
 	repeated bool   // it was found more than once
 
