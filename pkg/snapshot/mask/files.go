@@ -28,9 +28,8 @@ func (m *Masker) bundle(o map[string]any, raw []byte) {
 	m.fields(o)
 	complete := true
 	for i, e := range resources {
-		whole := false
-		resources[i], whole = m.resource(e)
-		complete = complete && whole
+		file, whole := m.resource(e)
+		resources[i], complete = file, complete && whole
 	}
 	if listed {
 		spec["resources"] = resources
@@ -109,8 +108,8 @@ func (m *Masker) content(o map[string]any) {
 		return
 	}
 	for i, e := range document.Resources {
-		whole := false
-		if document.Resources[i], whole = m.resource(e); !whole {
+		file, whole := m.resource(e)
+		if document.Resources[i] = file; !whole {
 			m.leftOut(name, source.Unreadable{Limit: fmt.Sprintf("content %s has compressed files with values of Secrets, which are not in the snapshot", name)})
 		}
 	}
@@ -230,9 +229,10 @@ func (m *Masker) manifest(objects []release.Object) string {
 		out.WriteString("---\n")
 		text, err := yaml.JSONToYAML(raw)
 		if err != nil || !reads(text, raw) {
-			text = append(raw, '\n')
+			text = raw
 		}
-		out.Write(text)
+		out.Write(bytes.TrimSuffix(text, []byte("\n")))
+		out.WriteByte('\n')
 	}
 	return out.String()
 }
@@ -290,7 +290,7 @@ func (m *Masker) lines(text string) string {
 // line masks one key of a Secret in a template. block is true if its value is on the next lines.
 func (m *Masker) line(line, field string) (masked string, block bool) {
 	parts := valueLine.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
-	if parts == nil || strings.Contains(parts[2], "{{") {
+	if len(parts) == 0 || strings.Contains(parts[2], "{{") {
 		return line, false
 	}
 	value := strings.Trim(parts[2], `"'`)

@@ -63,6 +63,21 @@ func obj(t *testing.T, apiVersion, kind, namespace, name string, members map[str
 	return out
 }
 
+// withMetadata returns an object with another member of its metadata.
+func withMetadata(t *testing.T, raw []byte, key string, v any) []byte {
+	t.Helper()
+	var o map[string]any
+	must(t, json.Unmarshal(raw, &o))
+	meta, ok := o["metadata"].(map[string]any)
+	if !ok {
+		t.Fatalf("no metadata: %s", raw)
+	}
+	meta[key] = v
+	out, err := json.Marshal(o)
+	must(t, err)
+	return out
+}
+
 const secretManifest = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: web\nstringData:\n  password: " + plain + "\n"
 
 // record returns the Secret of a release record.
@@ -100,11 +115,7 @@ func objects(t *testing.T) map[string][]byte {
 			map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "patch": `{"data":{"url":"` + plain + `"}}`}}}
 	secret := obj(t, "v1", "Secret", "apps", "web", map[string]any{"type": "Opaque", "data": map[string]any{"password": b64(plain), "pin": b64(short),
 		"key": b64(private), "padded": b64(other + "\n"), "name": b64("web-account")}})
-	var o map[string]any
-	must(t, json.Unmarshal(secret, &o))
-	o["metadata"].(map[string]any)["annotations"] = map[string]any{"kubectl.kubernetes.io/last-applied-configuration": string(secret), "copy": secretManifest}
-	secret, err = json.Marshal(o)
-	must(t, err)
+	secret = withMetadata(t, secret, "annotations", map[string]any{"kubectl.kubernetes.io/last-applied-configuration": string(secret), "copy": secretManifest})
 	return map[string][]byte{
 		"Secret": secret,
 		"registry": obj(t, "v1", "Secret", "apps", "registry", map[string]any{"type": "kubernetes.io/dockerconfigjson", "data": map[string]any{
@@ -269,12 +280,7 @@ func TestKeysDiffer(t *testing.T) {
 func TestUnmasked(t *testing.T) {
 	all := objects(t)
 	all["damaged record"] = obj(t, "v1", "Secret", "apps", "sh.helm.release.v1.web.v2", map[string]any{"type": release.SecretType, "data": map[string]any{"release": b64(plain)}})
-	var o map[string]any
-	must(t, json.Unmarshal(record(t, "a: [\n"+plain), &o))
-	o["metadata"].(map[string]any)["name"] = "sh.helm.release.v1.web.v3"
-	broken, err := json.Marshal(o)
-	must(t, err)
-	all["broken manifest"] = broken
+	all["broken manifest"] = withMetadata(t, record(t, "a: [\n"+plain), "name", "sh.helm.release.v1.web.v3")
 	all["damaged content"] = obj(t, "fleet.cattle.io/v1alpha1", "Content", "", "s-2", map[string]any{"content": b64(gz(t, plain)), "sha256sum": "0"})
 	m, out := masked(t, all)
 	for name, raw := range out {

@@ -56,13 +56,10 @@ type secretData struct {
 // values masks a map of values. encoded is true if they are base64.
 func (s *secretData) values(v any, encoded bool) any {
 	data, ok := v.(map[string]any)
-	if !ok {
-		if v == nil {
-			return v
-		}
+	if !ok && v != nil {
 		return map[string]any{}
 	}
-	for key, v := range data {
+	for key, v := range data { // none for null
 		text, ok := v.(string)
 		switch {
 		case v == nil || text == "" && ok:
