@@ -34,6 +34,7 @@ import (
 	terminal "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/preflight"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/targets"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/tree"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
@@ -159,6 +160,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 		impact.NewCommand(env),
 		owner.NewCommand(env),
 		preflight.NewCommand(env),
+		snapshot.NewCommand(env),
 		targets.NewCommand(env),
 		tree.NewCommand(env),
 		versions.NewCommand(env),

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package snapshot is the verb snapshot.
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot"
+	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+)
+
+const long = `Write the objects that an audit of a cluster reads to an archive, to audit the cluster later or
+elsewhere. An audit of the archive (audit --snapshot FILE) has the same result as an audit of the
+cluster.
+
+The values of Secrets are masked in each object before it is written: in Secrets, in the files of
+bundles, in Helm release records, in the status of Fleet's objects and in other text. Equal values
+have equal masks. Names, labels and the other data of ConfigMaps are not masked: read
+docs/snapshots.md before you give a snapshot to somebody else.
+
+The archive has one JSON file for each object, which kubectl get -f and kubectl apply --dry-run
+read, and a file MANIFEST, which states the time, the versions, the captured kinds, and what could
+not be read. Only the user can read the archive. An interrupted command leaves no archive.
+
+With --snapshot, a capture is read instead of a cluster, for example to mask it.
+
+Exit status: 0 the archive was written, 2 wrong usage, 3 it was not written: no Fleet found,
+nothing could be read, the file cannot be written, or anything could not be read under
+--require-complete.`
+
+const examples = `  # the current cluster, to a file with the time in its name
+  %[1]s snapshot
+
+  # to a named file, and audit it
+  %[1]s snapshot -o edge-1.tar.gz
+  %[1]s audit --snapshot edge-1.tar.gz
+
+  # to standard output
+  %[1]s snapshot -o - | ssh bastion 'cat > edge-1.tar.gz'
+
+  # mask the values of Secrets in a capture
+  %[1]s snapshot --snapshot dump.tgz -o masked.tar.gz`
+
+// options are the flags of the verb.
+type options struct {
+	*input.Flags
+	output          string
+	requireComplete bool
+}
+
+// NewCommand returns the verb.
+func NewCommand(env verb.Environment) *cobra.Command {
+	o := &options{Flags: input.New(env)}
+	c := &cobra.Command{Use: "snapshot [-o FILE.tar.gz]", Short: "Write what an audit reads to an archive, with the values of Secrets masked",
+		Long: long, Example: fmt.Sprintf(examples, env.Name), Args: cobra.ArbitraryArgs, RunE: verb.RunE(o)}
+	o.AddFlags(c.Flags(), "Workspace that is read too if listing all namespaces is forbidden")
+	c.Flags().StringVarP(&o.output, "output", "o", "", "File to write, or - for standard output (default fleetdoctor-snapshot-TIME.tar.gz)")
+	c.Flags().BoolVar(&o.requireComplete, "require-complete", false, "Write no archive and exit with status 3 if anything could not be read")
+	return c
+}
+
+// Complete implements verb.Options.
+func (o *options) Complete(args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unknown argument %q: a snapshot has the whole cluster; name the file with -o FILE", args[0])
+	}
+	if o.output == "" {
+		o.output = "fleetdoctor-snapshot-" + o.Now().UTC().Format("20060102T150405Z") + ".tar.gz"
+	}
+	return nil
+}
+
+// Validate implements verb.Options.
+func (o *options) Validate() error {
+	switch {
+	case o.output == "-" && output.IsTerminal(o.Streams.Out):
+		return errors.New("-o - writes a compressed archive, which a terminal cannot show: name a file with -o FILE, or redirect the output")
+	case o.output == "-" && o.requireComplete:
+		return errors.New("-o - and --require-complete are mutually exclusive: what was written to standard output cannot be withdrawn")
+	}
+	return nil
+}
+
+// Run implements verb.Options.
+func (o *options) Run(ctx context.Context) error {
+	var m *format.Manifest
+	if err := o.Read(ctx, func(in *input.Reading) (err error) {
+		take := func(out io.Writer) error {
+			m, err = engine.Take(ctx, in.Source, out, engine.Options{Namespace: *o.Config.Namespace, Version: o.Version, Renderer: o.Renderer, Pause: o.Pause,
+				Progress: in.Report})
+			return err
+		}
+		if o.output == "-" {
+			return take(o.Streams.Out)
+		}
+		return o.write(ctx, func(out io.Writer) error {
+			if err := take(out); err != nil || !o.requireComplete || len(m.Gaps) == 0 {
+				return err
+			}
+			return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("taking a snapshot: %s: %s", m.Gaps[0].What, m.Gaps[0].Why()),
+				Hint: "--require-complete refuses a snapshot that lacks anything. Without it, the snapshot states what it lacks."}
+		})
+	}); err != nil {
+		return err
+	}
+	o.summary(m)
+	return nil
+}
+
+// write writes the file with a function. It appears under its name when it is complete.
+func (o *options) write(ctx context.Context, take func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(o.output), "."+filepath.Base(o.output)+".*.partial") // only the user can read it
+	if err != nil {
+		return fmt.Errorf("creating %s: %w", o.output, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err := take(f); err != nil {
+		_ = f.Close() // the first error is the one to show
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close(), ctx.Err()); err != nil {
+		return fmt.Errorf("writing %s: %w", o.output, err)
+	}
+	if err := os.Rename(f.Name(), o.output); err != nil {
+		return fmt.Errorf("writing %s: %w", o.output, err)
+	}
+	return nil
+}
+
+// summary writes what the archive has, and what it lacks, to standard error: standard output may be the archive.
+func (o *options) summary(m *format.Manifest) {
+	out := escape.TextWriter(o.Streams.ErrOut)
+	objects := 0
+	for _, c := range m.Captured {
+		objects += c.Objects
+	}
+	name := o.output
+	if name == "-" {
+		name = "standard output"
+	}
+	fmt.Fprintf(out, "wrote %d objects to %s; the values of Secrets are masked in %d of them\n", objects, name, m.Masked.Objects)
+	for _, g := range m.Gaps {
+		fmt.Fprintf(out, "gap: %s: %s\n", g.What, g.Why())
+	}
+	if !m.Complete {
+		fmt.Fprintln(out, "note: the source is a capture, which may lack objects without stating it")
+	}
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+)
+
+// TestSnapshot checks the file that the verb writes, and that it leaves none if it fails.
+func TestSnapshot(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "s.tar.gz")
+	r := run(t, "snapshot", "--snapshot", sick, "-o", file)
+	info, err := os.Stat(file)
+	if r.status != exit.OK || r.out != "" || err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("status %d, error %v, %+v\n%s", r.status, err, info, r.errOut)
+	}
+	if !strings.Contains(r.errOut, file) {
+		t.Errorf("the message does not name the file: %s", r.errOut)
+	}
+	if got := run(t, "audit", "--snapshot", file); got.status != run(t, "audit", "--snapshot", sick).status {
+		t.Errorf("an audit of the snapshot: status %d\n%s", got.status, got.errOut)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, "snapshot", "--snapshot", sick, "-o", "-"); r.status != exit.OK || len(r.out) < len(whole)/2 {
+		t.Errorf("standard output has %d bytes, status %d: %s", len(r.out), r.status, r.errOut)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, r := range map[string]result{
+		"interrupted":       calledIn(ended, "", "kubectl-fleetdoctor", "snapshot", "--snapshot", sick, "-o", filepath.Join(dir, "a.tar.gz")),
+		"not complete":      run(t, "snapshot", "--snapshot", damaged(t), "--require-complete", "-o", filepath.Join(dir, "b.tar.gz")),
+		"no Fleet":          run(t, "snapshot", "--snapshot", noFleet(t), "-o", filepath.Join(dir, "c.tar.gz")),
+		"no such directory": run(t, "snapshot", "--snapshot", sick, "-o", filepath.Join(dir, "none", "d.tar.gz")),
+	} {
+		if r.status != exit.Failed || r.errOut == "" {
+			t.Errorf("%s: status %d: %s", name, r.status, r.errOut)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if hidden, _ := filepath.Glob(filepath.Join(dir, ".*partial")); err != nil || len(left) != 1 || len(hidden) > 0 {
+		t.Errorf("left are %q and %q, error %v", left, hidden, err)
+	}
+	for _, args := range [][]string{{"-o", "-", "--require-complete"}, {"an-argument"}} {
+		if r := run(t, append([]string{"snapshot", "--snapshot", sick}, args...)...); r.status != exit.Usage {
+			t.Errorf("%q: status %d: %s", args, r.status, r.errOut)
+		}
+	}
+}
+
+// damaged is a copy of a capture with a file that cannot be read.
+func damaged(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(sick)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "broken.json"), `{"apiVersion":"v1","kind":"ConfigMap","metadata":`)
+	return dir
+}
+
+// noFleet is a capture without Fleet.
+func noFleet(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "one.yaml")
+	write(t, file, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n")
+	return file
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// recorder is a source that records what is read of another one.
+type recorder struct {
+	source.Source
+
+	mu    sync.Mutex // guards the fields below
+	kinds map[schema.GroupVersionKind]*listed
+	name  func(string)
+}
+
+// listed is what was read of a kind.
+type listed struct {
+	// whole is true if objects without Fleet's label were read too.
+	whole bool
+	// fallback are the namespaces that were read one by one, or would have been.
+	fallback map[string]bool
+}
+
+func newRecorder(src source.Source, name func(string)) *recorder {
+	return &recorder{Source: src, kinds: map[schema.GroupVersionKind]*listed{}, name: name}
+}
+
+// List implements source.Source.
+func (r *recorder) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
+	r.want(q.Kind, !strings.HasPrefix(q.LabelSelector, fleet.HashLabel), append(q.Namespaces, q.Fallback...))
+	return r.Source.List(ctx, q, func(o source.Object) error {
+		if m, err := o.ReadMeta(); err == nil {
+			r.mu.Lock()
+			r.name(m.Metadata.Name)
+			r.name(m.Metadata.Namespace)
+			r.mu.Unlock()
+		}
+		return yield(o)
+	})
+}
+
+func (r *recorder) want(gvk schema.GroupVersionKind, whole bool, fallback []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.kinds[gvk] == nil {
+		r.kinds[gvk] = &listed{fallback: map[string]bool{}}
+	}
+	k := r.kinds[gvk]
+	k.whole = k.whole || whole
+	for _, ns := range fallback {
+		k.fallback[ns] = ns != ""
+	}
+}
+
+// others are the kinds that other verbs and other flags of audit read.
+var others = []schema.GroupKind{
+	{Kind: "ConfigMap"}, {Kind: "Namespace"}, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"}, {Kind: "Secret"},
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, {Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "StatefulSet"},
+	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"},
+}
+
+// wantOthers adds the kinds of others, and all of Fleet's kinds.
+func (r *recorder) wantOthers(kinds *source.Kinds) {
+	for _, k := range kinds.All() {
+		if k.Group == "fleet.cattle.io" || slices.Contains(others, k.GroupKind()) {
+			if _, version, wanted := r.versionOf(k.GroupKind()); wanted {
+				k.Version = version
+			}
+			r.want(k.GroupVersionKind, true, nil)
+		}
+	}
+}
+
+// versionOf returns a version in which a kind was read; whole is true if all objects were.
+func (r *recorder) versionOf(gk schema.GroupKind) (whole bool, version string, found bool) {
+	for gvk, k := range r.kinds {
+		if gvk.GroupKind() == gk && (!found || k.whole && !whole || k.whole == whole && gvk.Version < version) {
+			whole, version, found = k.whole, gvk.Version, true
+		}
+	}
+	return whole, version, found
+}
+
+// capture is a kind to capture.
+type capture struct {
+	source.Kind
+	query source.Query
+	// not are the other versions in which objects of the kind were read.
+	not []string
+}
+
+// plan returns the kinds to capture, each in one version, sorted.
+func (r *recorder) plan(kinds *source.Kinds) []capture {
+	byKind := map[schema.GroupKind]*capture{}
+	for _, gvk := range slices.SortedFunc(maps.Keys(r.kinds), func(a, b schema.GroupVersionKind) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Version, b.Version))
+	}) {
+		k, _, served := kinds.Lookup(gvk)
+		if !served {
+			continue
+		}
+		want, gk := r.kinds[gvk], gvk.GroupKind()
+		whole, version, _ := r.versionOf(gk)
+		c := byKind[gk]
+		if c == nil {
+			c = &capture{}
+			byKind[gk] = c
+		}
+		if gvk.Version != version {
+			if want.whole {
+				c.not = append(c.not, gvk.GroupVersion().String())
+			}
+			continue
+		}
+		c.Kind, c.query = k, source.Query{Kind: gvk, Fallback: slices.Sorted(maps.Keys(want.fallback))}
+		if !whole {
+			c.query.LabelSelector = fleet.HashLabel
+		}
+	}
+	var out []capture
+	for _, c := range byKind {
+		if c.Resource != "" {
+			out = append(out, *c)
+		}
+	}
+	slices.SortFunc(out, func(a, b capture) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind))
+	})
+	return out
+}
+
+// states reports whether objects of a kind state values of Secrets that other objects may contain.
+func (c *capture) states() bool {
+	return c.GroupKind() == secretKind.GroupKind() || c.Group == "fleet.cattle.io"
+}
+
+var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
+
+// resource is the name of the kind in API paths, with its group.
+func (c *capture) resource() string {
+	return schema.GroupResource{Group: c.Group, Resource: c.Resource}.String()
+}

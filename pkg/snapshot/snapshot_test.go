@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/layers"
+)
+
+const testdata = "../../test/testdata/"
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T, path string) *format.Snapshot {
+	t.Helper()
+	s, err := format.Open(t.Context(), []string{path}, nil)
+	must(t, err)
+	return s
+}
+
+// taken writes a snapshot to a file and returns its path and content.
+func taken(t *testing.T, src source.Source) (path string, content []byte) {
+	t.Helper()
+	var out bytes.Buffer
+	_, err := snapshot.Take(t.Context(), src, &out, snapshot.Options{Version: "test"})
+	must(t, err)
+	path = filepath.Join(t.TempDir(), "snapshot.tar.gz")
+	must(t, os.WriteFile(path, out.Bytes(), 0o600))
+	return path, out.Bytes()
+}
+
+func audited(t *testing.T, src source.Source, desired audit.Desired) *report.Audit {
+	t.Helper()
+	found, err := audit.Run(t.Context(), src, audit.Options{Commands: cases.Commands, Desired: desired})
+	must(t, err)
+	out := found.Report()
+	out.Source.Path = ""
+	return out
+}
+
+// values returns the values of the Secrets of a source that are not names.
+func values(t *testing.T, src source.Source) []string {
+	t.Helper()
+	var out []string
+	_, err := src.List(t.Context(), source.Query{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, FieldSelector: "type!=helm.sh/release.v1"}, func(o source.Object) error {
+		var s struct {
+			Data map[string][]byte `json:"data"`
+		}
+		err := object.Into(o.Raw, &s)
+		for _, v := range s.Data {
+			if len(v) >= redact.MinLength && !redact.Masked(v) {
+				out = append(out, strings.TrimSpace(string(v)))
+			}
+		}
+		return err
+	})
+	must(t, err)
+	return out
+}
+
+// TestTakeOfCaptures takes snapshots of captured clusters: an audit of each has the same report, and none has a value of a Secret.
+func TestTakeOfCaptures(t *testing.T) {
+	searched := 0
+	for _, name := range []string{"sick", "clean", "drift"} {
+		t.Run(name, func(t *testing.T) {
+			src := open(t, testdata+name)
+			path, content := taken(t, src)
+			got := open(t, path)
+			if diff := cmp.Diff(audited(t, src, audit.DesiredRelease), audited(t, got, audit.DesiredRelease)); diff != "" {
+				t.Errorf("(-capture +snapshot):\n%s", diff)
+			}
+			rendered(t, audited(t, src, audit.DesiredBundle), audited(t, got, audit.DesiredBundle))
+			secret := values(t, src)
+			searched += len(secret)
+			if found := layers.Find(content, secret...); len(found) > 0 {
+				t.Errorf("%d values of Secrets are in the snapshot: %q", len(found), found)
+			}
+		})
+	}
+	if searched == 0 {
+		t.Error("the captured clusters have no values of Secrets")
+	}
+}
+
+// rendered compares the results for rendered bundles. A bundle with masked values is Unknown, and never has another result.
+func rendered(t *testing.T, want, got *report.Audit) {
+	t.Helper()
+	known := 0
+	for i, bd := range got.BundleDeployments {
+		if bd.State == report.Unknown {
+			continue
+		}
+		known++
+		if diff := cmp.Diff(want.BundleDeployments[i], bd); diff != "" {
+			t.Errorf("a rendered bundle (-capture +snapshot):\n%s", diff)
+		}
+	}
+	if known == 0 {
+		t.Error("no bundle can be rendered")
+	}
+}
+
+// names returns the names of the files in an archive, and the last file.
+func names(t *testing.T, content []byte) (out []string, last []byte) {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(content))
+	must(t, err)
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return out, last
+		}
+		must(t, err)
+		out = append(out, h.Name)
+		last, err = io.ReadAll(r)
+		must(t, err)
+	}
+}
+
+// TestOrder checks that the files of a snapshot have the same order each time, and that its manifest counts them.
+func TestOrder(t *testing.T) {
+	_, one := taken(t, open(t, testdata+"sick"))
+	_, two := taken(t, open(t, testdata+"sick"))
+	first, last := names(t, one)
+	second, _ := names(t, two)
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("two snapshots (-one +two):\n%s", diff)
+	}
+	var m format.Manifest
+	must(t, json.Unmarshal(last, &m))
+	objects := 0
+	for _, c := range m.Captured {
+		objects += c.Objects
+	}
+	if objects != len(first)-1 || m.Kind != format.ManifestKind || m.Versions.Tool != "test" || m.TakenAt.IsZero() {
+		t.Errorf("%d files, and the manifest %+v", len(first), m)
+	}
+}
+
+// partly is a source that cannot list some kinds, and that has an object that cannot be decoded.
+type partly struct{ source.Source }
+
+// Describe implements source.Source.
+func (p partly) Describe(ctx context.Context) (source.Description, error) {
+	d, err := p.Source.Describe(ctx)
+	d.Origin = source.OriginCluster
+	return d, err
+}
+
+// List implements source.Source.
+func (p partly) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
+	switch q.Kind.Kind {
+	case "ConfigMap":
+		return source.NotCovered(source.Failure{Reason: source.Forbidden, Detail: "not for this user"}), nil
+	case "Service":
+		if err := yield(source.Object{Item: object.Item{Raw: []byte(`{"metadata":{"name":"x"},`)}, Kind: q.Kind}); err != nil {
+			return source.Coverage{}, err
+		}
+	}
+	return p.Source.List(ctx, q, yield)
+}
+
+// TestGaps checks that what could not be read is not missing in the snapshot.
+func TestGaps(t *testing.T) {
+	src := partly{open(t, testdata+"sick")}
+	path, _ := taken(t, src)
+	got := open(t, path)
+	d, err := got.Describe(t.Context())
+	must(t, err)
+	if !d.Complete {
+		t.Error("the snapshot of a cluster is not complete")
+	}
+	for kind, want := range map[string]source.Reason{"ConfigMap": source.Forbidden, "Service": source.ReadFailed, "Secret": ""} {
+		cover, err := got.List(t.Context(), source.Query{Kind: schema.GroupVersionKind{Version: "v1", Kind: kind}}, func(source.Object) error { return nil })
+		must(t, err)
+		if f, _ := cover.Of("guestbook"); f.Reason != want {
+			t.Errorf("%s: %q, want %q", kind, f.Reason, want)
+		}
+	}
+	want, result := audited(t, src, audit.DesiredRelease), audited(t, got, audit.DesiredRelease)
+	if diff := cmp.Diff(want.BundleDeployments, result.BundleDeployments); diff != "" {
+		t.Errorf("(-source +snapshot):\n%s", diff)
+	}
+}
+
+// full is a disk that is full after some bytes.
+type full struct{ left int }
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.left -= len(p); f.left < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+var errFull = errors.New("no space left on device")
+
+// TestFailedWrite checks that a snapshot is not complete if it could not be written.
+func TestFailedWrite(t *testing.T) {
+	src := open(t, testdata+"sick")
+	for _, left := range []int{0, 10_000} {
+		if _, err := snapshot.Take(t.Context(), src, &full{left}, snapshot.Options{}); !errors.Is(err, errFull) {
+			t.Errorf("after %d bytes: %v", left, err)
+		}
+	}
+}
+
+// TestTruncated checks that a truncated snapshot proves less than the whole one.
+func TestTruncated(t *testing.T) {
+	path, content := taken(t, open(t, testdata+"sick"))
+	must(t, os.WriteFile(path, content[:len(content)*3/4], 0o600))
+	d, err := open(t, path).Describe(t.Context())
+	must(t, err)
+	if len(d.Gaps) == 0 || d.Unmasked != nil {
+		t.Errorf("%+v", d)
+	}
+}
