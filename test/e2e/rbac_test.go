@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -81,6 +82,11 @@ func TestPartialPermissions(t *testing.T) {
 			elsewhere.deploy()
 			reader := f.user(strings.ReplaceAll(name, " ", "-"), test.grants...)
 			expect(t, f.audit("--kubeconfig", reader), test.want)
+			file := filepath.Join(t.TempDir(), "snapshot.tar.gz")
+			if r := run(t.Context(), t, "snapshot", "--kubeconfig", reader, "-o", file); r.status != 0 {
+				t.Fatalf("taking a snapshot: status %d: %s", r.status, r.stderr)
+			}
+			expect(t, captured(t, file), test.want) // what may not be read is Unknown there too
 
 			complete := f.audit("--kubeconfig", reader, "--require-complete")
 			if complete.status != 3 {

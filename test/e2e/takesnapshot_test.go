@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/layers"
 )
 
@@ -190,7 +192,7 @@ func TestTakeSnapshot(t *testing.T) {
 	for _, path := range []string{file, again} {
 		noPlanted(t, path)
 	}
-	oneObjectEach(t, file)
+	readByKubectl(t, f, file)
 }
 
 // noPlanted searches every layer of a snapshot for the values.
@@ -208,41 +210,66 @@ func noPlanted(t *testing.T, file string) {
 	}
 }
 
-// oneObjectEach checks that each file of a snapshot is one object, and that the manifest is the last file.
-func oneObjectEach(t *testing.T, file string) {
+// readByKubectl unpacks a snapshot, and lets kubectl read its files: each is an object that kubectl finds on the cluster.
+func readByKubectl(t *testing.T, f *fleetServer, file string) {
 	t.Helper()
-	in, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	files := unpacked(t, file, dir)
+	if last := files[len(files)-1]; filepath.Base(last) != "MANIFEST" {
+		t.Errorf("the last file is %s: a truncated archive must have no manifest", last)
 	}
-	defer func() {
-		if err := in.Close(); err != nil {
-			t.Error(err)
+	for _, args := range [][]string{{"get", "-o", "name"}, {"create", "--dry-run=client", "-o", "name"}} {
+		cmd := exec.CommandContext(t.Context(), f.Kubectl(), append(args, "--kubeconfig", f.kubeconfig, "-R", "-f", dir)...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil || strings.Count(string(out), "\n") != len(files)-1 {
+			t.Errorf("kubectl %s: %v: %d lines for %d objects\n%s", args[0], err, strings.Count(string(out), "\n"), len(files)-1, stderr.String())
 		}
-	}()
-	z, err := gzip.NewReader(in)
+	}
+}
+
+// unpacked unpacks an archive into a folder and returns the names of its files in order.
+func unpacked(t *testing.T, file, dir string) []string {
+	t.Helper()
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := ""
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			return names
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		last = h.Name
-		var o struct {
-			APIVersion, Kind string
-			Metadata         struct{ Name string }
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if err := json.NewDecoder(r).Decode(&o); err != nil || o.APIVersion == "" || o.Kind == "" || o.Metadata.Name == "" && filepath.Ext(h.Name) == ".json" {
-			t.Errorf("%s: %+v, error %v", h.Name, o, err)
+		path := filepath.Join(dir, filepath.FromSlash(h.Name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, h.Name)
+	}
+}
+
+// captured audits a snapshot.
+func captured(t *testing.T, file string) result {
+	t.Helper()
+	r := run(t.Context(), t, "audit", "--snapshot", file, "-o", "json")
+	if r.stdout != "" {
+		r.report = &report.Audit{}
+		if err := json.Unmarshal([]byte(r.stdout), r.report); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if filepath.Base(last) != "MANIFEST" {
-		t.Errorf("the last file is %s: a truncated archive must have no manifest", last)
-	}
+	return r
 }

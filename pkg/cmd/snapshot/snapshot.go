@@ -31,9 +31,8 @@ bundles, in Helm release records, in the status of Fleet's objects and in other 
 have equal masks. Names, labels and the other data of ConfigMaps are not masked: read
 docs/snapshots.md before you give a snapshot to somebody else.
 
-The archive has one JSON file for each object, which kubectl get -f and kubectl apply --dry-run
-read, and a file MANIFEST, which states the time, the versions, the captured kinds, and what could
-not be read. Only the user can read the archive. An interrupted command leaves no archive.
+The archive has one JSON file for each object, which kubectl get -f reads, and a file MANIFEST,
+which states the time, the versions, the captured kinds, and what could not be read. Only the user can read the archive. An interrupted command leaves no archive.
 
 With --snapshot, a capture is read instead of a cluster, for example to mask it.
 

@@ -93,7 +93,7 @@ func (m *Masker) learn(v string) {
 		return
 	}
 	m.keep(strings.TrimSpace(v))
-	if strings.Contains(v, "-----BEGIN") { // an indented block of a key has other line breaks
+	if strings.Contains(v, "PRIVATE KEY-----") { // an indented block of a key has other line breaks
 		for line := range strings.Lines(v) {
 			if line = strings.TrimSpace(line); len(line) >= 16 && !strings.HasPrefix(line, "-----") {
 				m.keep(line)

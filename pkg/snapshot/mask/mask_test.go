@@ -110,7 +110,8 @@ func objects(t *testing.T) map[string][]byte {
 	content, err := json.Marshal(map[string]any{"resources": resources})
 	must(t, err)
 	patch := `{"data":{"password":"` + b64(plain) + `"},"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":{\"x\":\"` + b64(other) + `\"}}"}}}`
-	status := map[string]any{"conditions": []any{map[string]any{"type": "Ready", "message": `cannot patch "web" with "` + plain + `"`}},
+	status := map[string]any{"conditions": []any{map[string]any{"type": "Ready", "message": `cannot patch "web" with "` + plain + `"`},
+		map[string]any{"type": "Monitored", "message": `secret.v1 apps/web modified {"data":{"pin":"` + b64(short) + `"}}; secret.v1 apps/b modified {"data":{"pin":"` + b64(short)}},
 		"modifiedStatus": []any{map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "web", "patch": patch},
 			map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "patch": `{"data":{"url":"` + plain + `"}}`}}}
 	secret := obj(t, "v1", "Secret", "apps", "web", map[string]any{"type": "Opaque", "data": map[string]any{"password": b64(plain), "pin": b64(short),

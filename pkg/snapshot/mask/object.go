@@ -163,6 +163,8 @@ func (m *Masker) field(key string, v any, parent map[string]any) any {
 		switch {
 		case key == "patch" && parent["kind"] == "Secret":
 			return m.patch(v)
+		case key == "message":
+			return m.message(v)
 		case nameKeys[key]:
 			return v
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -188,4 +189,30 @@ func (m *Masker) patch(text string) string {
 		return m.token(text)
 	}
 	return string(out)
+}
+
+// modifiedSecret matches the beginning of what Fleet writes about a Secret that differs. A patch of the Secret follows.
+var modifiedSecret = regexp.MustCompile(`secret\.v1 \S+ modified \{`)
+
+// message masks the message of a condition, which may quote patches of Secrets.
+func (m *Masker) message(text string) string {
+	var out strings.Builder
+	for {
+		at := modifiedSecret.FindStringIndex(text)
+		if at == nil {
+			break
+		}
+		begin := at[1] - 1
+		d := json.NewDecoder(strings.NewReader(text[begin:]))
+		var patch json.RawMessage
+		end := len(text) // Fleet may truncate a message
+		if d.Decode(&patch) == nil {
+			end = begin + int(d.InputOffset())
+		}
+		out.WriteString(m.text(text[:begin]))
+		out.WriteString(m.patch(text[begin:end]))
+		text = text[end:]
+	}
+	out.WriteString(m.text(text))
+	return out.String()
 }

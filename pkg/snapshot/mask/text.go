@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"hash/maphash"
 	"io"
 	"slices"
 	"strings"
@@ -17,14 +18,23 @@ const (
 	fragment = redact.MinLength
 	// filterBits is the size of the filter of fragments, as a power of two, in bits.
 	filterBits = 22
+	// longestBeginning is the maximum length of the beginnings of forms that are compared before the forms of a value are made. All certificates have
+	// the same first 28 bytes.
+	longestBeginning = 64
+	// maxCached is the number of values with cached forms, smallValue the maximum length of such a value.
+	maxCached, smallValue = 4096, 256
 )
 
-// index finds values in text, in every form. It has the first bytes of all forms, and makes the forms of a value when its first bytes are found.
+// index finds values in text, in every form. It has hashes of the beginnings of all forms, and makes the forms of a value when its beginning is found.
 type index struct {
 	values []string
-	heads  map[uint64][]int32 // values by the first bytes of their forms
-	filter []uint64           // hashes of the keys of heads
-	forms  map[int32][]form
+	seed   maphash.Seed
+	// filter has hashes of the first bytes of forms, lengths the lengths of the beginnings with these first bytes, and beginnings the values by the
+	// hashes of these beginnings.
+	filter     []uint64
+	lengths    map[uint64][]int
+	beginnings map[uint64][]int32
+	cache      map[int32][]form
 }
 
 // form is an encoding of a value, and its replacement.
@@ -32,8 +42,9 @@ type form struct{ text, token string }
 
 // add adds a value.
 func (x *index) add(v string) {
-	if x.heads == nil {
-		x.heads, x.filter, x.forms = map[uint64][]int32{}, make([]uint64, 1<<filterBits/64), map[int32][]form{}
+	if x.lengths == nil {
+		x.seed, x.filter = maphash.MakeSeed(), make([]uint64, 1<<filterBits/64)
+		x.lengths, x.beginnings, x.cache = map[uint64][]int{}, map[uint64][]int32{}, map[int32][]form{}
 	}
 	id := int32(len(x.values))
 	x.values = append(x.values, v)
@@ -41,12 +52,16 @@ func (x *index) add(v string) {
 		if len(f) < fragment {
 			continue
 		}
-		head := headOf(f)
-		if !slices.Contains(x.heads[head], id) {
-			x.heads[head] = append(x.heads[head], id)
-		}
+		head, length := headOf(f), min(len(f), longestBeginning)
 		at := hashOf(head)
 		x.filter[at/64] |= 1 << (at % 64)
+		if !slices.Contains(x.lengths[head], length) {
+			x.lengths[head] = append(x.lengths[head], length)
+		}
+		hash := maphash.String(x.seed, f[:length])
+		if !slices.Contains(x.beginnings[hash], id) {
+			x.beginnings[hash] = append(x.beginnings[hash], id)
+		}
 	}
 }
 
@@ -74,7 +89,7 @@ func (m *Masker) replace(text string) (string, bool) {
 		if at := hashOf(head); x.filter[at/64]&(1<<(at%64)) == 0 || i < done {
 			continue
 		}
-		if f := m.longest(text[i:], x.heads[head]); f.text != "" {
+		if f := m.longest(text[i:], x.lengths[head]); f.text != "" {
 			out.WriteString(text[done:i])
 			out.WriteString(f.token)
 			done = i + len(f.text)
@@ -87,22 +102,38 @@ func (m *Masker) replace(text string) (string, bool) {
 	return out.String(), true
 }
 
-// longest returns the longest form of some values with which a text begins.
-func (m *Masker) longest(text string, ids []int32) form {
+// longest returns the longest form of a value with which a text begins. lengths are those of the beginnings to compare.
+func (m *Masker) longest(text string, lengths []int) form {
 	var out form
-	for _, id := range ids {
-		forms, ok := m.index.forms[id]
-		if !ok {
-			forms = m.formsOf(m.index.values[id])
-			m.index.forms[id] = forms
+	for _, length := range lengths {
+		if length > len(text) {
+			continue
 		}
-		for _, f := range forms {
-			if len(f.text) > len(out.text) && strings.HasPrefix(text, f.text) {
-				out = f
+		for _, id := range m.index.beginnings[maphash.String(m.index.seed, text[:length])] {
+			for _, f := range m.formsOfID(id) {
+				if len(f.text) > len(out.text) && strings.HasPrefix(text, f.text) {
+					out = f
+				}
 			}
 		}
 	}
 	return out
+}
+
+func (m *Masker) formsOfID(id int32) []form {
+	x := &m.index
+	if forms, ok := x.cache[id]; ok {
+		return forms
+	}
+	v := x.values[id]
+	forms := m.formsOf(v)
+	if len(v) <= smallValue {
+		if len(x.cache) >= maxCached {
+			clear(x.cache)
+		}
+		x.cache[id] = forms
+	}
+	return forms
 }
 
 // formsOf returns the forms of a value with their replacements. The base64 of a value becomes the base64 of its token, as a template would write it.
