@@ -20,6 +20,8 @@ import (
 // recorder is a source that records what is read of another one.
 type recorder struct {
 	source.Source
+	// namespace is a workspace to read if listing all namespaces is forbidden.
+	namespace string
 
 	mu    sync.Mutex // guards the fields below
 	kinds map[schema.GroupVersionKind]*listed
@@ -34,13 +36,16 @@ type listed struct {
 	fallback map[string]bool
 }
 
-func newRecorder(src source.Source, name func(string)) *recorder {
-	return &recorder{Source: src, kinds: map[schema.GroupVersionKind]*listed{}, name: name}
+func newRecorder(src source.Source, namespace string, name func(string)) *recorder {
+	return &recorder{Source: src, namespace: namespace, kinds: map[schema.GroupVersionKind]*listed{}, name: name}
 }
 
 // List implements source.Source.
 func (r *recorder) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
-	r.want(q.Kind, !strings.HasPrefix(q.LabelSelector, fleet.HashLabel), append(q.Namespaces, q.Fallback...))
+	if r.namespace != "" && q.Kind.Group == fleetGroup && !slices.Contains(q.Fallback, r.namespace) {
+		q.Fallback = append(slices.Clone(q.Fallback), r.namespace)
+	}
+	r.want(q.Kind, !strings.HasPrefix(q.LabelSelector, fleet.HashLabel), slices.Concat(q.Namespaces, q.Fallback))
 	return r.Source.List(ctx, q, func(o source.Object) error {
 		if m, err := o.ReadMeta(); err == nil {
 			r.mu.Lock()
@@ -75,7 +80,7 @@ var others = []schema.GroupKind{
 // wantOthers adds the kinds of others, and all of Fleet's kinds.
 func (r *recorder) wantOthers(kinds *source.Kinds) {
 	for _, k := range kinds.All() {
-		if k.Group == "fleet.cattle.io" || slices.Contains(others, k.GroupKind()) {
+		if k.Group == fleetGroup || slices.Contains(others, k.GroupKind()) {
 			if _, version, wanted := r.versionOf(k.GroupKind()); wanted {
 				k.Version = version
 			}
@@ -144,8 +149,10 @@ func (r *recorder) plan(kinds *source.Kinds) []capture {
 
 // states reports whether objects of a kind state values of Secrets that other objects may contain.
 func (c *capture) states() bool {
-	return c.GroupKind() == secretKind.GroupKind() || c.Group == "fleet.cattle.io"
+	return c.GroupKind() == secretKind.GroupKind() || c.Group == fleetGroup
 }
+
+const fleetGroup = "fleet.cattle.io"
 
 var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
 

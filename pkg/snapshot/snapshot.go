@@ -20,7 +20,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -83,15 +82,16 @@ type taking struct {
 
 // audit runs an audit to find out what it reads.
 func (t *taking) audit(ctx context.Context) error {
-	r := newRecorder(t.Source, t.masker.Name)
+	r := newRecorder(t.Source, t.options.Namespace, t.masker.Name)
 	var err error
 	// A bundle that is not deployed yet has no release: its kinds follow from its contents.
 	t.found, err = audit.Run(ctx, r, audit.Options{Desired: audit.DesiredAuto, Version: t.options.Version, Renderer: t.options.Renderer,
-		Pause: t.options.Pause, Progress: t.options.Progress, Scope: evaluate.Scope{Namespace: t.options.Namespace}})
+		Pause: t.options.Pause, Progress: t.options.Progress})
 	if err != nil {
 		return err
 	}
 	t.description, t.kinds = t.found.Source, t.found.Kinds
+	t.masker.Partial = t.description.Partial()
 	r.wantOthers(t.kinds)
 	t.plan = r.plan(t.kinds)
 	for _, k := range t.kinds.All() {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/layers"
@@ -309,6 +310,31 @@ func TestUnmasked(t *testing.T) {
 	must(t, err)
 	if found := layers.Find(text, "planted"); len(found) > 0 {
 		t.Errorf("the results have values: %q", found)
+	}
+}
+
+// TestMaskedBefore checks a value that looks like a replacement: on a cluster it is a value, in a capture it is not compared.
+func TestMaskedBefore(t *testing.T) {
+	raw := obj(t, "v1", "Secret", "apps", "web", map[string]any{"data": map[string]any{"a": b64("my-masked-password"), "b": b64("xxxxxxxx"), "c": b64("REDACTED")}})
+	text := obj(t, "v1", "ConfigMap", "apps", "web", map[string]any{"data": map[string]any{"a": "u:my-masked-password", "b": "REDACTED"}})
+	for _, partial := range []bool{false, true} {
+		m := mask.New([]byte("key"))
+		m.Partial = partial
+		must(t, m.Learn(raw))
+		must(t, m.Ready())
+		out, err := m.Mask(raw)
+		must(t, err)
+		other, err := m.Mask(text)
+		must(t, err)
+		if found := layers.Find(append(out, other...), "my-masked-password", "xxxxxxxx"); len(found) > 0 {
+			t.Errorf("partial %t: %q", partial, found)
+		}
+		if stated := redact.Masked([]byte(decoded(t, at(t, out, "data", "c")))); stated != partial {
+			t.Errorf("partial %t: it counts as masked before: %t", partial, stated)
+		}
+		if kept := at(t, other, "data", "b") == "REDACTED"; kept != partial {
+			t.Errorf("partial %t: %s", partial, other)
+		}
 	}
 }
 

@@ -85,7 +85,7 @@ var nameKeys = map[string]bool{"apiVersion": true, "kind": true, "namespace": tr
 	"operation": true}
 
 // fixed are the members of metadata that are names, times or field names.
-var fixed = map[string]bool{"labels": true, "managedFields": true, "ownerReferences": true, "finalizers": true}
+var fixed = map[string]bool{"labels": true, "ownerReferences": true, "finalizers": true}
 
 // fields masks all members of an object in place.
 func (m *Masker) fields(o map[string]any) {
@@ -106,6 +106,10 @@ func (m *Masker) metadata(v any, secret bool) {
 		if fixed[key] || nameKeys[key] {
 			continue
 		}
+		if key == "managedFields" {
+			m.keys(v)
+			continue
+		}
 		annotations, ok := v.(map[string]any)
 		if key != "annotations" || !ok {
 			meta[key] = m.field(key, v, meta)
@@ -114,6 +118,24 @@ func (m *Masker) metadata(v any, secret bool) {
 		for name, v := range annotations {
 			if text, ok := v.(string); ok {
 				annotations[name] = m.annotation(name, text, secret)
+			}
+		}
+	}
+}
+
+// keys masks the keys of managedFields in place: they have the elements of sets.
+func (m *Masker) keys(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			m.keys(e)
+		}
+	case map[string]any:
+		for key, e := range v {
+			m.keys(e)
+			if masked := m.text(key); masked != key && strings.HasPrefix(key, "v:") {
+				delete(v, key)
+				v[masked] = e
 			}
 		}
 	}
