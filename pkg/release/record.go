@@ -226,6 +226,9 @@ func StatedSize(value []byte) int {
 	return 0
 }
 
+// ErrUnpacked is the reason why a record that unpacks to more than MostUnpacked is not read.
+var ErrUnpacked = errors.New("it unpacks to more than 4 MiB and to more than 100 times its size")
+
 // UnpackedSize decompresses a record to find out its size in bytes, but at most one more than MostUnpacked. It needs little memory; Decode needs several
 // times the decompressed size. Of a damaged record it returns the size of the part before the damage.
 func UnpackedSize(value []byte) int {

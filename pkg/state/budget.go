@@ -7,6 +7,8 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
 // Parsing has a limit of its own: a manifest that repeats one key a hundred thousand times becomes a small object.
@@ -18,7 +20,7 @@ const (
 )
 
 var (
-	errUnpacked = errors.New("it unpacks to more than 4 MiB and to more than 100 times its size")
+	errUnpacked = release.ErrUnpacked
 	errDense    = errors.New("the release records that unpack to more than 20 times their size exceed 32 MiB in total, and this is one of them")
 )
 

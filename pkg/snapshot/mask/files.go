@@ -4,6 +4,7 @@ package mask
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -117,7 +118,7 @@ func (m *Masker) content(o map[string]any) {
 	if err != nil {
 		return // it was decoded from JSON
 	}
-	o["content"] = base64.StdEncoding.EncodeToString(pack(plain))
+	o["content"] = base64.StdEncoding.EncodeToString(pack(plain, gzip.DefaultCompression))
 	if sum != "" {
 		o["sha256sum"] = fmt.Sprintf("%x", sha256.Sum256(plain))
 	}
@@ -163,7 +164,7 @@ func (m *Masker) resource(v any) (out any, whole bool) {
 		return r, true
 	}
 	if strings.HasSuffix(encoding, "gz") {
-		masked = pack(masked)
+		masked = pack(masked, gzip.DefaultCompression)
 	}
 	if strings.HasPrefix(encoding, "base64") {
 		masked = []byte(base64.StdEncoding.EncodeToString(masked))

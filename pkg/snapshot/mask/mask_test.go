@@ -313,6 +313,21 @@ func TestUnmasked(t *testing.T) {
 	}
 }
 
+// TestDenseRecord checks that a record with many similar objects is not denser than an audit accepts.
+func TestDenseRecord(t *testing.T) {
+	manifest := strings.Repeat("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 2000)
+	_, out := masked(t, map[string][]byte{"record": record(t, manifest)})
+	value := decoded(t, at(t, out["record"], "data", "release"))
+	if unpacked := release.UnpackedSize([]byte(value)); unpacked > 20*len(value) {
+		t.Errorf("%d bytes unpack to %d", len(value), unpacked)
+	}
+	rec, err := release.Decode([]byte(value))
+	must(t, err)
+	if objects, err := rec.Objects(); err != nil || len(objects) != 2000 {
+		t.Errorf("%d objects, error %v", len(objects), err)
+	}
+}
+
 // TestMaskedBefore checks a value that looks like a replacement: on a cluster it is a value, in a capture it is not compared.
 func TestMaskedBefore(t *testing.T) {
 	raw := obj(t, "v1", "Secret", "apps", "web", map[string]any{"data": map[string]any{"a": b64("my-masked-password"), "b": b64("xxxxxxxx"), "c": b64("REDACTED")}})

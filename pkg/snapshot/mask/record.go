@@ -3,6 +3,7 @@
 package mask
 
 import (
+	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -15,9 +16,8 @@ import (
 // record masks a Helm release record, given as the value of its Secret without the base64 of the API. It keeps the names of the release, of its
 // chart, of the files of the chart, and its manifest and hooks with masked Secrets. The contents of the chart are removed.
 func (m *Masker) record(name release.Name, value string) string {
-	plain, err := unpackRecord(value)
-	if err != nil {
-		return m.unreadable(name, value, source.Unreadable{Damaged: err.Error()})
+	if unpacked := release.UnpackedSize([]byte(value)); unpacked > release.MostUnpacked(len(value)) {
+		return m.unreadable(name, value, source.Unreadable{Damaged: release.ErrUnpacked.Error(), Limit: release.ErrUnpacked.Error()})
 	}
 	rec, err := release.Decode([]byte(value))
 	if bound, exceeded := errors.AsType[*release.BoundError](err); exceeded {
@@ -25,7 +25,7 @@ func (m *Masker) record(name release.Name, value string) string {
 	} else if err != nil {
 		return m.unreadable(name, value, source.Unreadable{Damaged: err.Error()})
 	}
-	o, ok := decode(plain)
+	o, ok := unpackRecord(value)
 	if !ok {
 		return m.unreadable(name, value, source.Unreadable{Damaged: "decoding release record: it is damaged"})
 	}
@@ -55,7 +55,19 @@ func (m *Masker) record(name release.Name, value string) string {
 	if err != nil {
 		return m.token(value) // it was decoded from JSON
 	}
-	return base64.StdEncoding.EncodeToString(pack(text))
+	return packRecord(text)
+}
+
+// maxRatio is the ratio of the size of a record to its stored size up to which an audit reads any number of records.
+const maxRatio = 20
+
+// packRecord compresses a record. Without the contents of the chart, it can be much smaller than the record on the cluster.
+func packRecord(text []byte) string {
+	out := base64.StdEncoding.EncodeToString(pack(text, gzip.DefaultCompression))
+	if len(text) > maxRatio*len(out) {
+		out = base64.StdEncoding.EncodeToString(pack(text, gzip.HuffmanOnly))
+	}
+	return out
 }
 
 // unreadable records why a record could not be read, and returns its token.
@@ -66,21 +78,16 @@ func (m *Masker) unreadable(name release.Name, value string, why source.Unreadab
 	return m.token(value)
 }
 
-// unpackRecord returns the JSON of a record. Errors do not quote it.
-func unpackRecord(value string) ([]byte, error) {
-	const damaged = "decoding release record: it is damaged (not base64 of gzip of JSON, or truncated)"
-	packed, err := base64.StdEncoding.DecodeString(value)
+// unpackRecord returns the JSON of a record.
+func unpackRecord(value string) (o map[string]any, ok bool) {
+	plain, err := base64.StdEncoding.DecodeString(value)
+	if err == nil && isPacked(plain) {
+		plain, err = unpack(plain)
+	}
 	if err != nil {
-		return nil, errors.New(damaged)
+		return nil, false
 	}
-	if !isPacked(packed) {
-		return packed, nil
-	}
-	plain, err := unpack(packed)
-	if err != nil {
-		return nil, errors.New(damaged)
-	}
-	return plain, nil
+	return decode(plain)
 }
 
 // info masks the state of a release, which may quote errors. The notes are removed: a chart often prints passwords there.

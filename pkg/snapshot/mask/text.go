@@ -215,9 +215,12 @@ func unpack(data []byte) ([]byte, error) {
 	return out, err
 }
 
-func pack(data []byte) []byte {
+func pack(data []byte, level int) []byte {
 	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
+	z, err := gzip.NewWriterLevel(&out, level)
+	if err != nil {
+		return nil // the levels are constants
+	}
 	_, _ = z.Write(data) // a buffer returns no error
 	_ = z.Close()
 	return out.Bytes()
