@@ -35,14 +35,14 @@ func (r *Record) Identity() *Record {
 	return out
 }
 
-// Unreadable makes the record one that could not be read, for the reasons that were found before its values were masked.
+// Unreadable makes the record one that could not be read, for the reasons that were found before its values were masked. A manifest that is not needed
+// need not be readable.
 func (r *Record) Unreadable(damaged, manifest, limit string) {
-	r.Objects, r.Secrets, r.OverBound = nil, nil, limit
-	if damaged != "" {
-		r.Record, r.Damaged = release.Record{Name: r.Name}, damaged
-	}
-	if manifest != "" {
-		r.ManifestError = errors.New(manifest)
+	switch {
+	case damaged != "":
+		*r = Record{Record: release.Record{Name: r.Name}, Damaged: damaged, OverBound: limit, packed: r.packed}
+	case manifest != "" && !r.Skipped:
+		r.Objects, r.Secrets, r.ManifestError, r.OverBound = nil, nil, errors.New(manifest), limit
 	}
 }
 

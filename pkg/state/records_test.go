@@ -185,3 +185,25 @@ func TestHighest(t *testing.T) {
 		t.Errorf("latest %+v", last)
 	}
 }
+
+// TestUnreadable checks a record whose values were masked after it was found unreadable.
+func TestUnreadable(t *testing.T) {
+	name := release.Name{Namespace: "apps", Name: "web", Revision: 1}
+	for what, tc := range map[string]struct {
+		record                   Record
+		damaged, manifest        string
+		wantDamaged, wantProblem bool
+	}{
+		"damaged":                      {damaged: "it is damaged", wantDamaged: true},
+		"the manifest cannot be read":  {manifest: "it is not valid YAML", wantProblem: true},
+		"the manifest is not needed":   {record: Record{Skipped: true}, manifest: "it is not valid YAML"},
+		"nothing was found unreadable": {},
+	} {
+		r := tc.record
+		r.Name = name
+		r.Unreadable(tc.damaged, tc.manifest, "")
+		if (r.Damaged != "") != tc.wantDamaged || (r.ManifestError != nil) != tc.wantProblem || r.Name != name {
+			t.Errorf("%s: %+v", what, r)
+		}
+	}
+}

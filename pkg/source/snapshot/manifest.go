@@ -142,12 +142,12 @@ func (c *Captured) groupKind() schema.GroupKind {
 // readManifest keeps the manifest of a snapshot. The error is that of a limit.
 func (r *reader) readManifest(f *file, d *document, h *head) error {
 	f.known = true
-	var m Manifest
 	if h.apiVersion != ManifestAPIVersion {
 		f.r.gaps.add(f.at(d.line, 0, d.number), "it is a manifest of version "+shown(h.apiVersion)+", which this version of the program does not know", effectNoManifest)
 		return nil
 	}
-	if damaged := object.Into(d.body, &m) != nil; damaged {
+	m, ok := decodeManifest(d.body)
+	if !ok {
 		f.damaged(f.at(d.line, 0, d.number), "the manifest of the snapshot is damaged")
 		return nil
 	}
@@ -156,8 +156,14 @@ func (r *reader) readManifest(f *file, d *document, h *head) error {
 			return err
 		}
 	}
-	r.manifests = append(r.manifests, &m)
+	r.manifests = append(r.manifests, m)
 	return nil
+}
+
+func decodeManifest(raw []byte) (m *Manifest, ok bool) {
+	m = &Manifest{}
+	err := object.Into(raw, m)
+	return m, err == nil
 }
 
 const effectNoManifest = "only the objects themselves prove what was captured"
