@@ -99,7 +99,8 @@ func Full() *report.Audit {
 				Reason: "ClusterNotRead", Reported: &report.Reported{State: "Ready", DesiredReady: n(7), Ready: n(7), Stale: true}, Resources: []report.Resource{}}},
 		Gaps: []report.Gap{{What: "listing Shop objects in namespace web", Reason: "Forbidden", Detail: "user reader may not list it", Effect: "they are Unknown"},
 			{Cluster: "edge-1", What: "opening the cluster", Reason: "ReadFailed", Effect: "its bundle deployments have no result"}},
-		Notes: []string{"the object configmap a/b was found more than once"},
+		Notes:   []string{"the object configmap a/b was found more than once"},
+		Ignored: []report.Ignored{{ID: "FD110-1", Code: "FD110", Severity: report.Warning, Object: object.Ref{APIVersion: "v1", Kind: "Namespace", Name: "web"}, Reason: "the labels are set by another team", Expires: "2026-12-31"}},
 	}
 	add(a, report.Finding{Code: "FD101", Severity: report.Error, Title: "a desired object is not on the cluster", Object: a.BundleDeployments[0].Resources[0].Ref,
 		Message: "configmap web/gone is not on the cluster", Clusters: []string{"fleet-default/downstream", "fleet-default/edge-1", "fleet-default/edge-2"},
@@ -122,7 +123,7 @@ func add(a *report.Audit, f report.Finding) {
 
 // finished fills in the totals.
 func finished(a *report.Audit) *report.Audit {
-	a.Summary = report.Summary{BundleDeployments: len(a.BundleDeployments)}
+	a.Summary = report.Summary{BundleDeployments: len(a.BundleDeployments), Ignored: len(a.Ignored)}
 	for _, bd := range a.BundleDeployments {
 		a.Summary.Counts = a.Summary.Counts.Plus(bd.Counts)
 	}

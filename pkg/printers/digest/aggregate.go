@@ -47,7 +47,7 @@ func Aggregates(a *report.Audit) []Aggregate {
 				unread[name] = 0
 				names = append(names, name)
 			}
-			if WithoutResult(bd) {
+			if bd.WithoutResult() {
 				unread[name]++
 			}
 		}

@@ -25,7 +25,8 @@ const (
 	Unknown Level = "unknown"
 )
 
-// Verdict returns the result of an audit in a few words. It is Good only if everything was read, and every bundle deployment is ready.
+// Verdict returns the result of an audit in a few words. It is Good only if everything was read, every bundle deployment is ready, and no findings are
+// left out of the report.
 func Verdict(a *report.Audit) (Level, string) {
 	unread, all, ready := Unread(a), len(a.BundleDeployments), 0
 	for i := range a.BundleDeployments {
@@ -40,8 +41,12 @@ func Verdict(a *report.Audit) (Level, string) {
 		return Unknown, "No bundle deployments in this scope"
 	case all == unread:
 		return Unknown, "No bundle deployment has a result"
+	case a.Filter != nil && a.Filter.Hidden.Total() > 0:
+		return Unknown, "No errors or warnings among the selected findings"
 	case a.Summary.Counts.Unknown+unread+len(a.Gaps) > 0:
 		return Unknown, "No problems in what could be read"
+	case a.Summary.Ignored > 0 || a.Summary.Baseline != nil && *a.Summary.Baseline > 0:
+		return Unknown, "No other problems found"
 	case ready < all:
 		return Unknown, "No errors or warnings, but not everything is ready"
 	}
@@ -64,30 +69,50 @@ func Totals(a *report.Audit) string {
 	if n := len(a.Gaps); n > 0 {
 		out = append(out, fmt.Sprintf("%s not read.", Plural(n, "item")))
 	}
-	f := a.Summary.Findings
-	return strings.Join(append(out, fmt.Sprintf("%s, %s, %d informational.", Plural(f.Error, "error"), Plural(f.Warning, "warning"), f.Info)), " ")
+	return strings.Join(append(append(out, severities(a.Summary.Findings)+"."), left(a)...), " ")
+}
+
+func severities(f report.FindingCounts) string {
+	return fmt.Sprintf("%s, %s, %d informational", Plural(f.Error, "error"), Plural(f.Warning, "warning"), f.Info)
+}
+
+// left returns the sentences that count the findings which the report leaves out.
+func left(a *report.Audit) []string {
+	var out []string
+	if f := a.Filter; f != nil && f.Hidden.Total() > 0 {
+		by := ""
+		if f.Severity != "" {
+			by += " --severity=" + string(f.Severity)
+		}
+		if len(f.Codes) > 0 {
+			by += " --code=" + strings.Join(f.Codes, ",")
+		}
+		out = append(out, fmt.Sprintf("%s hidden by%s: %s.", Plural(f.Hidden.Total(), "finding"), by, severities(f.Hidden)))
+	}
+	if n := a.Summary.Ignored; n > 0 {
+		out = append(out, fmt.Sprintf("%s ignored.", Plural(n, "finding")))
+	}
+	if n := a.Summary.Baseline; n != nil {
+		out = append(out, fmt.Sprintf("%s known from the baseline.", Plural(*n, "finding")))
+	}
+	return out
 }
 
 // Unread counts the bundle deployments without a result.
 func Unread(a *report.Audit) int {
 	n := 0
 	for i := range a.BundleDeployments {
-		if WithoutResult(&a.BundleDeployments[i]) {
+		if a.BundleDeployments[i].WithoutResult() {
 			n++
 		}
 	}
 	return n
 }
 
-// WithoutResult reports whether the objects of a bundle deployment were not evaluated. Its state can then come from Fleet's status.
-func WithoutResult(bd *report.BundleDeployment) bool {
-	return bd.State == report.Unknown || bd.Reason != "" || bd.Counts.Desired > 0 && bd.Counts.Unknown == bd.Counts.Desired
-}
-
 // LevelOf returns the level of a bundle deployment.
 func LevelOf(bd *report.BundleDeployment) Level {
 	switch {
-	case WithoutResult(bd):
+	case bd.WithoutResult():
 		return Unknown
 	case bd.State == report.Ready && bd.Counts.Ready == bd.Counts.Desired && bd.Counts.Orphaned == 0:
 		return Good

@@ -46,10 +46,25 @@ func TestVerdict(t *testing.T) {
 		"unknown object":   {audit(func(a *report.Audit) { a.Summary.Counts.Unknown = 1 }, ready), digest.Unknown},
 		"a warning":        {audit(func(a *report.Audit) { a.Summary.Findings.Warning = 1 }, ready), digest.Bad},
 		"an error, unread": {audit(func(a *report.Audit) { a.Summary.Findings.Error = 1 }, unread), digest.Bad},
+		"hidden findings":  {audit(func(a *report.Audit) { a.Filter = &report.Filter{Hidden: report.FindingCounts{Warning: 1}} }, ready), digest.Unknown},
+		"ignored findings": {audit(func(a *report.Audit) { a.Summary.Ignored = 1 }, ready), digest.Unknown},
+		"known findings":   {audit(func(a *report.Audit) { one := 1; a.Summary.Baseline = &one }, ready), digest.Unknown},
 		"for information":  {audit(func(a *report.Audit) { a.Summary.Findings.Info = 1 }, ready), digest.Good},
 	} {
 		if got, text := digest.Verdict(tc.audit); got != tc.want || text == "" {
 			t.Errorf("%s: %s %q, want %s", name, got, text, tc.want)
+		}
+	}
+}
+
+// TestLeftOut checks that the totals count the findings that the report leaves out.
+func TestLeftOut(t *testing.T) {
+	known := 7
+	a := &report.Audit{Filter: &report.Filter{Severity: report.Error, Codes: []string{"FD101"}, Hidden: report.FindingCounts{Warning: 2, Info: 3}},
+		Summary: report.Summary{Ignored: 6, Baseline: &known}}
+	for _, want := range []string{"5 findings hidden by --severity=error --code=FD101", "6 findings ignored", "7 findings known"} {
+		if got := digest.Totals(a); !strings.Contains(got, want) {
+			t.Errorf("the totals have no %q: %s", want, got)
 		}
 	}
 }

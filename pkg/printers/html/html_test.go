@@ -160,6 +160,9 @@ func TestNothingIsLost(t *testing.T) {
 			}
 		}
 	}
+	for _, x := range a.Ignored {
+		want = append(want, x.Object.Key().String(), x.Reason, x.Expires)
+	}
 	for _, w := range append(want, a.Notes...) {
 		if !strings.Contains(shown, w) {
 			t.Errorf("the document has no %q", w)

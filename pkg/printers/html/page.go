@@ -105,7 +105,7 @@ func (p *page) Well() []deployment { return p.Deployments[p.WellFrom:] }
 
 func newDeployment(bd *report.BundleDeployment) deployment {
 	d := deployment{BundleDeployment: bd, Title: strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/"), Level: digest.LevelOf(bd),
-		Actual: actualBar(bd.Counts, digest.WithoutResult(bd)), Reported: reportedBar(bd.Reported), Why: bd.Reason}
+		Actual: actualBar(bd.Counts, bd.WithoutResult()), Reported: reportedBar(bd.Reported), Why: bd.Reason}
 	for _, r := range bd.Resources {
 		if r.State != report.Ready {
 			d.Objects = append(d.Objects, r)

@@ -118,7 +118,7 @@ func (d *document) deployments(a *report.Audit) {
 		if bd.Reason != "" {
 			state += " " + bd.Reason
 		}
-		rows = append(rows, []string{code(bd.Name), code(bd.Cluster), prose(state), actual(bd.Counts, digest.WithoutResult(bd)), reported(bd.Reported), counts(bd.Counts)})
+		rows = append(rows, []string{code(bd.Name), code(bd.Cluster), prose(state), actual(bd.Counts, bd.WithoutResult()), reported(bd.Reported), counts(bd.Counts)})
 	}
 	if len(rows) > 0 {
 		d.add("### Bundle deployments", "")
