@@ -37,7 +37,7 @@ func TestOpenReports(t *testing.T) {
 		}
 		return stdout.Bytes()
 	}
-	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, "sick"), "unread": reports.Unread(), "hostile": reports.Hostile(t)} {
+	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, "sick"), "unread": reports.Unread(), "hostile": reports.Hostile(reports.Full(), reports.Evil)} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			if err := openreports.Write(&b, a); err != nil {

@@ -269,7 +269,7 @@ func TestClusters(t *testing.T) {
 
 // TestHostile checks that text from a cluster is a comment or a scalar.
 func TestHostile(t *testing.T) {
-	a := reports.Hostile(t)
+	a := reports.Hostile(reports.Full(), reports.Evil)
 	for i := range a.BundleDeployments {
 		for j := range a.BundleDeployments[i].Resources {
 			a.BundleDeployments[i].Resources[j].Name = "a b: #\"'{}[]*&!|>%@`"

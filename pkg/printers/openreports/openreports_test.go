@@ -241,7 +241,7 @@ func TestLarge(t *testing.T) {
 
 // TestHostile checks that text from a cluster makes no object invalid, and acts on no terminal.
 func TestHostile(t *testing.T) {
-	a := reports.Hostile(t)
+	a := reports.Hostile(reports.Full(), reports.Evil)
 	read(t, a)
 	var b bytes.Buffer
 	if err := openreports.Write(&b, a); err != nil {
