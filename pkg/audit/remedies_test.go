@@ -42,6 +42,7 @@ func TestRemedies(t *testing.T) {
 		t.Fatal(err)
 	}
 	eachCase(t, func(t *testing.T, c *caseFile) {
+		t.Helper()
 		got, err := c.run(t)
 		if err != nil {
 			t.Fatal(err)
@@ -131,6 +132,7 @@ func TestRemedyProblems(t *testing.T) {
 // TestStableIDs checks that the identity of a finding is unique, and depends neither on messages nor on other findings.
 func TestStableIDs(t *testing.T) {
 	eachCase(t, func(t *testing.T, c *caseFile) {
+		t.Helper()
 		a, err := c.audit(t)
 		if err != nil {
 			t.Fatal(err)

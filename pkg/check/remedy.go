@@ -100,16 +100,16 @@ func (c Commands) why(d *resolve.BundleDeployment) Remedy {
 
 // redeploy makes Fleet deploy a bundle again: on the cluster of a bundle deployment, or on all clusters of the bundle.
 func (in *Input) redeploy(d *evaluate.BundleDeployment) []Remedy {
-	all := in.redeployBundle(d)
-	if all.Command == "" {
-		return []Remedy{all}
+	out := []Remedy{in.redeployBundle(d)}
+	if d.BD == nil {
+		return out
 	}
-	out := []Remedy{all}
 	if d.BD.Spec.DeploymentID != "" && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID && !in.lostValues(d) {
-		out = []Remedy{in.redeployHere(d)}
-		if in.clustersOf(d.Bundle) > 1 {
-			out = append(out, all)
+		here := in.redeployHere(d)
+		if out[0].Command == "" || in.clustersOf(d.Bundle) < 2 {
+			out = nil
 		}
+		out = append([]Remedy{here}, out...)
 	}
 	if !d.BD.Spec.Paused {
 		return out
@@ -185,8 +185,12 @@ func (in *Input) process(bundle, effect string) Remedy {
 }
 
 func (in *Input) processCommand(namespace, name string) string {
+	var now int64
+	if at := in.Now(); !at.IsZero() {
+		now = at.Unix()
+	}
 	return fmt.Sprintf("%s%s annotate bundles.fleet.cattle.io %s --overwrite fleetdoctor.io/reconcile=%d",
-		in.Commands.Kubectl, inNamespace(namespace), shellescape.Quote(name), in.Now().Unix())
+		in.Commands.Kubectl, inNamespace(namespace), shellescape.Quote(name), now)
 }
 
 // resume continues a GitRepo, Bundle or Cluster that is paused.

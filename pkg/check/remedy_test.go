@@ -39,7 +39,8 @@ func TestRedeploy(t *testing.T) {
 			d.BD.Status.AppliedDeploymentID, d.GitRepo, d.HelmOp = "", "", "fleet-local/chart"
 		}, []string{helmOp}},
 		{"an unknown bundle", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Status.AppliedDeploymentID, d.Bundle = "", "" }, []string{repo}},
-		{"a bundle that does not exist", func(_ *evaluate.BundleDeployment, in *Input) {
+		{"a bundle that does not exist", func(d *evaluate.BundleDeployment, in *Input) {
+			d.BD.Status.AppliedDeploymentID = ""
 			in.Desired.Bundles, in.Desired.Coverage = nil, map[string]source.Coverage{state.Bundle: source.Covered()}
 		}, []string{""}},
 		{"a release alone", func(d *evaluate.BundleDeployment, _ *Input) { d.BD = nil }, []string{""}},

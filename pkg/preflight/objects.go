@@ -60,6 +60,7 @@ func (r *rollout) owners(o *evaluate.Object) bool {
 			item = r.add(existingOwner, &o.Ref, "%s %s; that owner would lose it, or take it over again", o.Key(), owner.Describe())
 			take := r.adopt()
 			take.Command += " --dangerous-take-from=" + shellescape.Quote(owner.Name())
+			take.Text = "takes it over from that owner; shows what changes, and asks before it writes"
 			item.Remedies = append(advise("remove it from one of the two owners"), take)
 		}
 		item.Owner = owner.String()

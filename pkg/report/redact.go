@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -76,7 +77,7 @@ func (a *Audit) Published(p *redact.Published) {
 		if ownSentences[f.Code] {
 			p.Sentence(f.Message, paths[f.Object])
 			for _, r := range f.Remedies {
-				p.Sentence(r.Command, nil)
+				p.Sentence(r.Command+"\x00"+r.Text, nil)
 			}
 		}
 	}
@@ -92,8 +93,9 @@ func (h *redactor) audit(a *Audit) *Audit {
 		return bd
 	})
 	out.Findings = each(a.Findings, func(f Finding) Finding {
-		f.Message, f.Remediation, f.Evidence = h.replace(f.Message), h.replace(f.Remediation), h.texts(f.Evidence)
-		f.Remedies, f.Aspect = h.remedies(f.Remedies), h.replace(f.Aspect)
+		f.Message, f.Evidence, f.Remedies = h.replace(f.Message), h.texts(f.Evidence), h.remedies(f.Remedies)
+		f.Aspect = h.replace(f.Aspect)
+		f.Remediation = cmp.Or(first(f.Remedies), h.replace(f.Remediation))
 		return f
 	})
 	out.Notes, out.Gaps = h.texts(a.Notes), h.gaps(a.Gaps)
@@ -119,7 +121,10 @@ func (h *redactor) differences(list []Difference) []Difference {
 
 func (h *redactor) remedies(list []Remedy) []Remedy {
 	return each(list, func(r Remedy) Remedy {
-		r.Text, r.Command = h.replace(r.Text), h.replace(r.Command)
+		r.Text = h.replace(r.Text)
+		if r.Command != "" && h.replace(r.Command) != r.Command {
+			r.Command, r.Text = "", r.Text+" (the command has a value of a Secret, and is not shown)"
+		}
 		return r
 	})
 }

@@ -154,7 +154,8 @@ func (h *redactor) why(w *Why) *Why {
 	out.Objects = each(w.Objects, func(o WhyObject) WhyObject {
 		o.Answer, o.Notes = h.replace(o.Answer), h.texts(o.Notes)
 		o.Causes = each(o.Causes, func(c WhyCause) WhyCause {
-			c.Next, c.Remedies = h.replace(c.Next), h.remedies(c.Remedies)
+			c.Remedies = h.remedies(c.Remedies)
+			c.Next = first(c.Remedies)
 			c.Steps = each(c.Steps, func(s WhyStep) WhyStep {
 				s.Message, s.Evidence = h.replace(s.Message), h.texts(s.Evidence)
 				s.Resources = each(s.Resources, func(r Resource) Resource {

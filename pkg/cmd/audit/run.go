@@ -38,6 +38,7 @@ func (o *options) Complete(args []string) error {
 	}
 	o.auditOptions.Commands.Audit += o.clusters.Args()
 	o.auditOptions.AsVersion = o.asVersion.String()
+	o.auditOptions.Commands.Why += o.clusters.Args()
 	o.auditOptions.ServerCheck, o.auditOptions.StatusOnly = collect.ServerCheck(o.serverCheck.String()), o.statusOnly
 	if o.selected, err = o.filter.ToFilter(); err != nil {
 		return err
