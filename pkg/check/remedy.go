@@ -142,7 +142,7 @@ func (in *Input) redeployBundle(d *evaluate.BundleDeployment) Remedy {
 	case d.Bundle == "" && d.GitRepo != "":
 		return in.startJob(d.GitRepo, in.nextGeneration(d))
 	case d.Bundle == "", in.Bundle(d.Bundle) == nil && in.read(state.Bundle, workspace):
-		return advise("restore the Bundle of the BundleDeployment: nothing else can deploy it again")
+		return advise("restore the Bundle of the BundleDeployment, so that Fleet can deploy it again")
 	}
 	effect := "deploys bundle " + d.Bundle + " again on all of its clusters; preflight predicts where Helm refuses it"
 	switch {

@@ -277,7 +277,8 @@ type Remedy struct {
 
 // Finding is one problem, or one piece of information.
 type Finding struct {
-	// ID identifies the finding in every report of the same cluster: it depends on the code, the object, its aspect, the bundle deployment and the cluster only.
+	// ID identifies the finding in every report of the same cluster: it depends on the code, the object, the bundle deployment and the cluster, and on
+	// what the check examines. Other findings and the words of a message do not change it.
 	ID       string     `json:"id"`
 	Code     string     `json:"code"`
 	Severity Severity   `json:"severity"`
