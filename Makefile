@@ -30,7 +30,7 @@ FLEET_N    ?= 50
 FUZZTIME   ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-short test-e2e test-race bench bench-adopt bench-fleet bench-webhook fuzz generate format format-check lint lint-workflows vuln verify release release-check clean
+.PHONY: help build demo man test test-short test-e2e test-race bench bench-adopt bench-fleet bench-webhook fuzz generate format format-check lint lint-workflows vuln verify release release-check clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ build: ## Build bin/kubectl-fleetdoctor
 demo: build ## Audit a captured cluster that has problems; needs no cluster
 	@$(BINARY) audit --snapshot test/testdata/sick; status=$$?; \
 	if [ $$status -ne 1 ]; then echo "demo: audit ended with status $$status, not 1 (findings)" >&2; exit 1; fi
+
+man: ## Write the man pages to bin/man, with the date of the last commit
+	SOURCE_DATE_EPOCH=$(or $(SOURCE_DATE_EPOCH),$(if $(wildcard .git),$(shell git log -1 --format=%ct 2>/dev/null)),0) $(GO) run ./test/man bin/man $(VERSION)
 
 test: ## Run every test; the real API server is built on the first run, then cached
 	$(ASSETS) $(GO) test -timeout $(TIMEOUT) $(ALL)

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command man writes the man pages of the program, one for each command, from the commands themselves.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: man DIRECTORY VERSION, with the date of the pages in SOURCE_DATE_EPOCH")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Args[2], os.Getenv("SOURCE_DATE_EPOCH")); err != nil {
+		fmt.Fprintf(os.Stderr, "man: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(dir, version, epoch string) error {
+	seconds, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil {
+		return errors.New("SOURCE_DATE_EPOCH must be a number of seconds, so that the same sources give the same pages")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return write(dir, version, time.Unix(seconds, 0).UTC())
+}
+
+// write writes the pages of all commands.
+func write(dir, version string, date time.Time) error {
+	root := cmd.New("kubectl-fleetdoctor", verb.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
+	prepare(root)
+	header := &doc.GenManHeader{Section: "1", Date: &date, Source: "kubectl-fleetdoctor " + version, Manual: "kubectl fleetdoctor"}
+	return doc.GenManTreeFromOpts(root, doc.GenManTreeOptions{Header: header, Path: dir, CommandSeparator: "-"})
+}
+
+// prepare makes the texts of a command, and of all below it, valid Markdown, from which the library makes the pages.
+func prepare(c *cobra.Command) {
+	c.Annotations = nil // the pages are named as the file of the program
+	c.Long = markdown(c.Long)
+	for _, child := range c.Commands() {
+		prepare(child)
+	}
+}
+
+// special are the characters that Markdown would interpret.
+var special = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, "[", `\[`, "|", `\|`)
+
+// markdown escapes a text, and keeps the lines of its indented blocks.
+func markdown(text string) string {
+	var out []string
+	indented := false
+	for line := range strings.SplitSeq(text, "\n") {
+		was := indented
+		indented = strings.HasPrefix(line, "  ")
+		switch {
+		case indented:
+			line = "    " + line
+		case !strings.HasPrefix(line, "\t"): // a tab begins a block of code already
+			line = special.Replace(line)
+		}
+		if indented != was {
+			out = append(out, "")
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
+}
