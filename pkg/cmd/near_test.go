@@ -32,6 +32,8 @@ func TestNearMisses(t *testing.T) {
 		{"why cluster/fleet-local/locl", `"cluster/fleet-local/local"`, 3},
 		{"targets bundle/guestbok-guestbook", `"bundle/guestbook-guestbook"`, 3},
 		{"impact gitrepo/guestbok", `"gitrepo/guestbook"`, 3},
+		{"impact gitreop/guestbook", `"gitrepo/guestbook"`, 2},
+		{"targets bundel/guestbook", `"bundle/guestbook"`, 2},
 		{"preflight bundle/guestbok-guestbook", `"bundle/guestbook-guestbook"`, 3},
 		{"adopt bundle/guestbok-guestbook", `"bundle/guestbook-guestbook"`, 3},
 		{"adopt bundel/guestbook-guestbook", `"bundle/guestbook-guestbook"`, 3},

@@ -69,7 +69,8 @@ func (o *options) Complete(args []string) (err error) {
 	}
 	for _, x := range o.objects {
 		if !scope.IsTargetKind(x.Kind) {
-			return fmt.Errorf("parsing argument %q: it must be gitrepo/NAME, helmop/NAME, bundle/NAME, bundledeployment/NAME or cluster/NAME", x.Kind+"/"+x.Name)
+			return &exit.Error{Status: exit.Usage, Hint: scope.NearKind(x.String()),
+				Err: fmt.Errorf("parsing argument %q: it must be gitrepo/NAME, helmop/NAME, bundle/NAME, bundledeployment/NAME or cluster/NAME", x.Kind+"/"+x.Name)}
 		}
 	}
 	return o.Options.Complete()

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
@@ -57,7 +58,7 @@ func (o *options) Complete(args []string) (err error) {
 	}
 	for _, b := range o.bundles {
 		if !scope.IsBundle(b.Kind) {
-			return fmt.Errorf("parsing argument %q: it must be bundle/NAME", b.Kind+"/"+b.Name)
+			return &exit.Error{Status: exit.Usage, Hint: scope.NearKind(b.String()), Err: fmt.Errorf("parsing argument %q: it must be bundle/NAME", b.Kind+"/"+b.Name)}
 		}
 	}
 	return o.Options.Complete()
