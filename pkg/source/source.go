@@ -52,7 +52,7 @@ type Description struct {
 }
 
 // Live reports whether the data is that of a live cluster at the time TakenAt: a cluster, or a complete snapshot.
-func (d Description) Live() bool { return !d.Partial() }
+func (d Description) Live() bool { return d.Origin == OriginCluster || d.Complete }
 
 // Partial reports whether the source is a snapshot that may lack objects without stating it.
 func (d Description) Partial() bool { return d.Origin == OriginSnapshot && !d.Complete }
