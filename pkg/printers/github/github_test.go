@@ -13,6 +13,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/github"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
 
@@ -64,7 +65,7 @@ func read(t *testing.T, output string) []command {
 
 func TestGolden(t *testing.T) {
 	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, "sick"), "clean": reports.Sample(t, "clean"), "full": reports.Full()} {
-		reports.Golden(t, name+".txt", written(t, a))
+		golden.Compare(t, name+".txt", written(t, a))
 	}
 }
 

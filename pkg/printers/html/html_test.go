@@ -16,6 +16,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
 
@@ -67,7 +68,7 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%s: the second document has other bytes", name)
 		}
 		_, body, _ := strings.Cut(inline.ReplaceAllString(out, "<$1/>"), "<title>") // without the hashes
-		reports.Golden(t, name+".html", body)
+		golden.Compare(t, name+".html", body)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
 
@@ -86,7 +87,7 @@ func normal(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func TestGolden(t *testing.T) {
 	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, "sick"), "clean": reports.Sample(t, "clean"), "full": reports.Full()} {
-		reports.Golden(t, name+".md", written(t, a))
+		golden.Compare(t, name+".md", written(t, a))
 	}
 }
 

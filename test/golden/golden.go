@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package reports
+// Package golden compares the output of tests with files.
+package golden
 
 import (
 	"flag"
@@ -14,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// Golden compares a text with its golden file in testdata. With the flag -update, it writes the file.
-func Golden(t *testing.T, name, got string) {
+// Compare compares a text with its golden file in testdata. With the flag -update, it writes the file.
+func Compare(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
