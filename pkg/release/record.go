@@ -247,7 +247,7 @@ func Decode(value []byte) (*Record, error) { return DecodeSized(value, maxRecord
 // DecodeSized is Decode for a record that decompresses to at most `size` bytes. If it decompresses to more, the error is ErrTooLarge.
 func DecodeSized(value []byte, size int) (*Record, error) {
 	if len(value) == 0 {
-		return nil, errors.New("decoding release record: its data are missing: a collector may have left them out")
+		return nil, errors.New("decoding release record: it is damaged: it has no data")
 	}
 	r, err := decompress(value)
 	if err != nil {

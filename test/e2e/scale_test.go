@@ -96,7 +96,7 @@ func TestReplicas(t *testing.T) {
 				if !test.modified {
 					continue
 				}
-				diff := cmp.Diff([]report.Difference{{Path: ".spec.replicas", Desired: evaluate.Plain(2.0), Live: evaluate.Plain(float64(test.replicas)),
+				diff := cmp.Diff([]report.Difference{{Path: ".spec.replicas", Pointer: "/spec/replicas", Desired: evaluate.Plain(2.0), Live: evaluate.Plain(float64(test.replicas)),
 					Manager: "horizontal-pod-autoscaler", Operation: "Update", Subresource: "scale"}}, // the server records no time here
 					r.resource(t, "web", webKey).Differences)
 				if diff != "" {

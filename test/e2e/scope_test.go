@@ -87,7 +87,7 @@ func TestWrongScope(t *testing.T) {
 		"a kind without name":           {args: []string{"bundle/"}, status: 2, contains: []string{`"bundle/"`}},
 		"an invalid selector":           {args: []string{"-l", "=="}, status: 2, contains: []string{"parsing --selector"}},
 		"an invalid choice":             {args: []string{"--server-check", "maybe"}, status: 2, contains: []string{"auto, always, never"}},
-		"an invalid output format":      {args: []string{"-o", "html"}, status: 2, contains: []string{"json"}},
+		"an invalid output format":      {args: []string{"-o", "csv"}, status: 2, contains: []string{"json"}},
 		"a snapshot of a live cluster":  {args: []string{"--snapshot", "somewhere"}, status: 2, contains: []string{"--snapshot", "--kubeconfig"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -91,7 +91,7 @@ func TestServerCheckConfirms(t *testing.T) {
 		expect(t, r, outcome{Status: 1, Deployments: map[string]string{"guestbook": "Modified"},
 			Objects: map[string]string{settings: "Modified"}, Findings: []string{"FD104 " + settings}})
 		got := r.resource(t, "guestbook", settings)
-		want := []report.Difference{{Path: ".data.colour", Desired: evaluate.Plain("blue"), Live: evaluate.Plain("red"),
+		want := []report.Difference{{Path: ".data.colour", Pointer: "/data/colour", Desired: evaluate.Plain("blue"), Live: evaluate.Plain("red"),
 			Manager: "kubectl-edit", Operation: "Update", Time: justNow}}
 		if diff := cmp.Diff(want, got.Differences); diff != "" || got.Message != message {
 			t.Errorf("%s: message %q, want %q; differences (-want +got):\n%s", check, got.Message, message, diff)

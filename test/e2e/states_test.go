@@ -136,7 +136,7 @@ func TestStates(t *testing.T) {
 		},
 		"a field updated": {
 			change: func(f *fleetServer) { f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":"red"}}`) },
-			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.colour",
+			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.colour", Pointer: "/data/colour",
 				Desired: evaluate.Plain("blue"), Live: evaluate.Plain("red"), Manager: "kubectl-edit", Operation: "Update", Time: justNow}}},
 			finding: "FD104",
 		},
@@ -144,13 +144,13 @@ func TestStates(t *testing.T) {
 			change: func(f *fleetServer) {
 				f.ApplyYAML(f.t, "argocd", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}, data: {size: small}}")
 			},
-			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.size",
+			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.size", Pointer: "/data/size",
 				Desired: evaluate.Plain("large"), Live: evaluate.Plain("small"), Manager: "argocd", Operation: "Apply", Time: justNow}}},
 			finding: "FD104",
 		},
 		"a field removed": { // a removed field has no manager
 			change:   func(f *fleetServer) { f.merge("kubectl-edit", configMap("settings"), `{"data":{"colour":null}}`) },
-			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.colour", Desired: evaluate.Plain("blue")}}},
+			expected: report.Resource{State: report.Modified, Differences: []report.Difference{{Path: ".data.colour", Pointer: "/data/colour", Desired: evaluate.Plain("blue")}}},
 			finding:  "FD104",
 		},
 		"only additions": {
