@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package docs_test runs the commands that the documentation shows.
+package docs_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
+)
+
+const root = "../.."
+
+// unreachable is the server of every context: nothing listens there.
+const unreachable = "127.0.0.1:1"
+
+// run is one call of the program.
+type run struct {
+	args           []string
+	status         int
+	stdout, stderr string
+}
+
+// live says that the program would have needed a cluster.
+func (r run) live() bool {
+	return r.status == exit.Failed && strings.Contains(r.stdout+r.stderr, unreachable)
+}
+
+// partial says that the program printed a report that states what could not be read.
+func (r run) partial() bool { return r.status == exit.Failed && r.stdout != "" && r.stderr == "" }
+
+// TestCommands runs each command of the documentation in this process, in a directory with the files that the pages name. A command that reads
+// a snapshot must print what its transcript shows. A command that needs a cluster must get as far as the connection: its flags and arguments
+// are right. Tests in test/e2e hold the transcripts of live clusters.
+func TestCommands(t *testing.T) {
+	total := 0
+	work := map[string][]block{}
+	for _, page := range pages(t) {
+		work[page] = read(t, page)
+	}
+	dir := directory(t)
+	for _, page := range pages(t) {
+		t.Run(page, func(t *testing.T) {
+			t.Chdir(dir)
+			standIn(t, page)
+			for _, b := range work[page] {
+				for _, s := range b.steps {
+					total += check(t, fmt.Sprintf("%s:%d", page, b.line), s)
+				}
+			}
+		})
+	}
+	if total < 100 {
+		t.Errorf("found only %d commands: are they in blocks that this test reads?", total)
+	}
+}
+
+// check runs a step and returns the number of calls of the program.
+func check(t *testing.T, place string, s step) int {
+	t.Helper()
+	runs, err := execute(t, s.script)
+	if err != nil {
+		t.Errorf("%s: %v\n%s", place, err, s.script)
+	}
+	for _, r := range runs {
+		if r.status != exit.OK && r.status != exit.Found && !r.live() && !r.partial() {
+			t.Errorf("%s: status %d of %s\n%s", place, r.status, strings.Join(r.args, " "), r.stderr)
+		}
+	}
+	if s.transcript && len(runs) == 1 && !runs[0].live() {
+		if printed := runs[0].stdout + runs[0].stderr; !matches(s.output, printed) {
+			t.Errorf("%s: %s prints\n%s\nthe page shows\n%s", place, s.script, printed, s.output)
+		}
+	}
+	return len(runs)
+}
+
+// execute interprets a script. Every other program than this one and yq reads its input, prints nothing and succeeds: the pages also show
+// kubectl, git and such.
+func execute(t *testing.T, script string) ([]run, error) {
+	t.Helper()
+	file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
+	if err != nil {
+		return nil, err
+	}
+	var runs []run
+	handler := func(interp.ExecHandlerFunc) interp.ExecHandlerFunc {
+		return func(ctx context.Context, words []string) error {
+			streams := interp.HandlerCtx(ctx)
+			args, ours := called(words)
+			if !ours {
+				if words[0] == "yq" { // the field of a plan
+					_, err := io.WriteString(streams.Stdout, strings.Repeat("0", 64))
+					return err
+				}
+				_, err := io.Copy(io.Discard, streams.Stdin)
+				return err
+			}
+			r := start(ctx, args, streams.Stdin)
+			runs = append(runs, r)
+			if _, err := io.WriteString(streams.Stdout, r.stdout); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+				return err
+			}
+			return nil // the commands after a "&&" run too
+		}
+	}
+	shell, err := interp.New(interp.ExecHandlers(handler), interp.OpenHandler(open), interp.StdIO(strings.NewReader(""), io.Discard, io.Discard))
+	if err != nil {
+		return nil, err
+	}
+	err = shell.Run(t.Context(), file)
+	return runs, err
+}
+
+// called returns the arguments of a call of this program.
+func called(args []string) ([]string, bool) {
+	switch {
+	case len(args) > 1 && args[0] == "kubectl" && args[1] == "fleetdoctor":
+		return args[2:], true
+	case filepath.Base(args[0]) == "kubectl-fleetdoctor":
+		return args[1:], true
+	}
+	return nil, false
+}
+
+// start runs the program. "webhook serve" runs until it is interrupted, so only its command line is checked.
+func start(ctx context.Context, args []string, in io.Reader) run {
+	var out, errOut bytes.Buffer
+	if in == nil {
+		in = strings.NewReader("")
+	}
+	env := verb.Environment{Streams: genericiooptions.IOStreams{In: in, Out: &out, ErrOut: &errOut}, Version: "v1.0.0"} // as a release: "webhook install" refuses others
+	r := run{args: args}
+	if len(args) > 1 && args[0] == "webhook" && args[1] == "serve" {
+		c, flags, err := cmd.New("kubectl-fleetdoctor", env).Find(args)
+		if err == nil {
+			err = c.ParseFlags(flags)
+		}
+		if err != nil {
+			r.status, r.stderr = exit.Usage, err.Error()
+		}
+		return r
+	}
+	r.status = cmd.Main(ctx, slices.Concat([]string{"kubectl-fleetdoctor"}, args), env)
+	r.stdout, r.stderr = out.String(), errOut.String()
+	return r
+}
+
+// open opens a file of a redirection. A file that exists stands in for the output of a command that could not reach a cluster, so it is not
+// overwritten.
+func open(_ context.Context, path string, flag int, mode os.FileMode) (io.ReadWriteCloser, error) {
+	if flag&os.O_WRONLY == 0 {
+		return os.Open(path)
+	}
+	if _, err := os.Stat(path); err == nil {
+		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	}
+	return os.OpenFile(path, flag, mode)
+}
+
+// directory returns a directory with the files that the pages name. It is the home of the user, and kubectl's configuration.
+func directory(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	top, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample := filepath.Join(top, "test/testdata/sick")
+	for name, target := range map[string]string{
+		"test": filepath.Join(top, "test"), "docs": filepath.Join(top, "docs"), "manifests": filepath.Join(top, "manifests"),
+		"before.tgz": sample, "after.tgz": filepath.Join(top, "test/testdata/clean"),
+		"management.tgz": filepath.Join(top, "test/testdata/impact/management.yaml"), "edge-1.tgz": filepath.Join(top, "test/testdata/impact/edge-1.yaml"),
+		"edge-1.tar.gz": filepath.Join(top, "test/testdata/clean"),
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report := start(t.Context(), []string{"audit", "--snapshot", sample, "-o", "json"}, nil)
+	var contexts strings.Builder
+	for _, name := range []string{"dev", "edge-1", "edge-2"} {
+		fmt.Fprintf(&contexts, "- {name: %s, context: {cluster: c, user: u}}\n", name)
+	}
+	kubeconfig := "apiVersion: v1\nkind: Config\ncurrent-context: dev\nclusters:\n- {name: c, cluster: {server: \"https://" + unreachable +
+		"\"}}\nusers:\n- {name: u, user: {token: invented}}\ncontexts:\n" + contexts.String()
+	for name, text := range map[string]string{
+		"config": kubeconfig, "edge-1.yaml": kubeconfig, "edge-2.yaml": kubeconfig, "baseline.json": report.stdout, "last-night.json": report.stdout,
+		"apps/guestbook/fleet.yaml": "defaultNamespace: guestbook\n",
+		"apps/guestbook/map.yaml":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: theme}\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"fleetdoctor-adopt-20260102-030405.jsonl", "receipt.jsonl"} {
+		receipt, err := adopt.CreateReceipt(filepath.Join(dir, name), adopt.Header{ClusterUID: "invented"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := receipt.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("GITHUB_STEP_SUMMARY", filepath.Join(dir, "summary"))
+	t.Setenv("KUBECONFIG", filepath.Join(dir, "config"))
+	t.Setenv("HOME", dir)
+	return dir
+}
+
+// standIn writes dump.tgz: the capture from which the transcripts of a page are made, and an object that an example names.
+func standIn(t *testing.T, page string) {
+	t.Helper()
+	capture := "why/management.yaml"
+	switch page {
+	case "docs/agents.md":
+		capture = "cases/agents-mixed.yaml"
+	case "docs/owner.md":
+		capture = "cases/manifest-forms.yaml"
+	}
+	var head map[string]any
+	c, err := cases.Read(filepath.Join("test/testdata", capture), &head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Complete(nil); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := c.Stream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("dump.tgz", raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
