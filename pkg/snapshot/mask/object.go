@@ -84,6 +84,9 @@ var nameKeys = map[string]bool{"apiVersion": true, "kind": true, "namespace": tr
 	"release": true, "commit": true, "valuesHash": true, "sha256sum": true, "lastTransitionTime": true, "lastUpdateTime": true, "time": true, "manager": true,
 	"operation": true}
 
+// notInNames are characters that no name has. A field with one of them may quote an error with the value of a Secret.
+const notInNames = " \t\r\n\"'`=@{}<>"
+
 // fixed are the members of metadata that are names, times or field names.
 var fixed = map[string]bool{"labels": true, "ownerReferences": true, "finalizers": true}
 
@@ -187,7 +190,7 @@ func (m *Masker) field(key string, v any, parent map[string]any) any {
 			return m.patch(v)
 		case key == "message":
 			return m.message(v)
-		case nameKeys[key]:
+		case nameKeys[key] && !strings.ContainsAny(v, notInNames):
 			return v
 		}
 		return m.text(v)

@@ -166,10 +166,8 @@ func (m *Masker) text(text string) string {
 		return text
 	}
 	out, _ := m.replace(text)
-	for _, plain := range redact.Unescaped(out) {
-		if _, found := m.replace(plain); found {
-			return m.token(text)
-		}
+	if m.hides(out, maxLayers) {
+		return m.token(text)
 	}
 	if packed := strings.TrimSpace(text); strings.HasPrefix(packed, "H4sI") {
 		if data, err := base64.StdEncoding.DecodeString(packed); err == nil && m.packs(data) {
@@ -182,7 +180,7 @@ func (m *Masker) text(text string) string {
 const (
 	// maxUnpacked limits the size of decompressed data, in bytes.
 	maxUnpacked = 64 << 20
-	// maxLayers limits how often compressed data is decompressed.
+	// maxLayers limits how often compressed data is decompressed, and encoded text is decoded.
 	maxLayers = 4
 )
 
@@ -198,7 +196,7 @@ func (m *Masker) packsWithin(data []byte, layers int) bool {
 		return m.packsWithin(plain, layers-1)
 	}
 	_, found := m.replace(string(plain))
-	return found || bytes.Contains(plain, []byte("kind: Secret")) || bytes.Contains(plain, []byte(`"kind":"Secret"`))
+	return found || m.hides(string(plain), layers-1) || bytes.Contains(plain, []byte("kind: Secret")) || bytes.Contains(plain, []byte(`"kind":"Secret"`))
 }
 
 func isPacked(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
