@@ -114,7 +114,7 @@ func (t text) fold(b *bytes.Buffer, list []report.Finding) {
 		t.finding(b, f)
 	}
 	t.more(b, "  ", len(list)-maxRepeated, "")
-	t.remedies(b, inset, remediesOf(list[0]))
+	t.remedies(b, inset, list[0].NextSteps())
 	fmt.Fprintln(b)
 }
 
@@ -153,8 +153,8 @@ func (t text) group(b *bytes.Buffer, list []report.Finding, diffs map[object.Ref
 			}
 			continue
 		}
-		remedies := remediesOf(f)
-		again := i+1 < len(list) && sameRemedies(remediesOf(list[i+1]), remedies) && shown[f.Code] != maxShown
+		remedies := f.NextSteps()
+		again := i+1 < len(list) && sameRemedies(list[i+1].NextSteps(), remedies) && shown[f.Code] != maxShown
 		if t.Diff && f.Code == "FD104" {
 			f.Evidence = otherEvidence(f.Evidence, diffs[f.Object])
 			remedies = slices.DeleteFunc(slices.Clone(remedies), func(r report.Remedy) bool { return strings.HasSuffix(r.Command, " --diff") })

@@ -10,14 +10,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// remediesOf returns the remedies of a finding.
-func remediesOf(f report.Finding) []report.Remedy {
-	if len(f.Remedies) == 0 && f.Remediation != "" {
-		return []report.Remedy{{Text: f.Remediation}}
-	}
-	return f.Remedies
-}
-
 // sameRemedies reports whether remedies are shown alike: findings with different codes have different addresses.
 func sameRemedies(x, y []report.Remedy) bool {
 	return slices.EqualFunc(x, y, func(a, b report.Remedy) bool { return a.Command == b.Command && a.Text == b.Text })

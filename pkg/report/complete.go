@@ -23,11 +23,3 @@ func (a *Audit) Excluded() func(*BundleDeployment) bool {
 	result := slices.ContainsFunc(a.BundleDeployments, func(bd BundleDeployment) bool { return bd.Reason == "" })
 	return func(bd *BundleDeployment) bool { return result && bd.Reason == string(resolve.ClusterNotRead) }
 }
-
-// NextSteps returns the remedies of a finding. Without remedies, it is the remediation, which is a command or a sentence.
-func (f Finding) NextSteps() []Remedy {
-	if len(f.Remedies) > 0 || f.Remediation == "" {
-		return f.Remedies
-	}
-	return []Remedy{{Text: f.Remediation}}
-}

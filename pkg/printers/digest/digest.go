@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -190,20 +189,6 @@ func Clusters(f *report.Finding) []string {
 		return nil
 	}
 	return []string{f.Cluster}
-}
-
-// programs are the programs of commands. A remediation that begins with another word is a sentence.
-var programs = []string{"kubectl", "kubectl-fleetdoctor", "helm"}
-
-// Remedies returns the ways to proceed after a finding.
-func Remedies(f *report.Finding) []report.Remedy {
-	if len(f.Remedies) > 0 || f.Remediation == "" {
-		return f.Remedies
-	}
-	if program, _, _ := strings.Cut(f.Remediation, " "); slices.Contains(programs, path.Base(program)) {
-		return []report.Remedy{{Command: f.Remediation}}
-	}
-	return []report.Remedy{{Text: f.Remediation}}
 }
 
 // Title names the source of an audit.

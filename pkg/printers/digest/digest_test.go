@@ -173,19 +173,3 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 }
-
-func TestRemedies(t *testing.T) {
-	for name, tc := range map[string]struct {
-		finding report.Finding
-		want    []report.Remedy
-	}{
-		"none":    {report.Finding{}, nil},
-		"command": {report.Finding{Remediation: "bin/kubectl-fleetdoctor adopt"}, []report.Remedy{{Command: "bin/kubectl-fleetdoctor adopt"}}},
-		"advice":  {report.Finding{Remediation: "restore it"}, []report.Remedy{{Text: "restore it"}}},
-		"both":    {report.Finding{Remediation: "x", Remedies: []report.Remedy{{Text: "y", URL: "z"}}}, []report.Remedy{{Text: "y", URL: "z"}}},
-	} {
-		if diff := cmp.Diff(tc.want, digest.Remedies(&tc.finding)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}

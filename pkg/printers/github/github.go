@@ -71,7 +71,7 @@ func finding(f *report.Finding) string {
 		lines = append(lines, strings.Join(about, ", "))
 	}
 	lines = append(lines, f.Evidence...)
-	if remedies := digest.Remedies(f); len(remedies) > 0 { // the first one is the safest
+	if remedies := f.NextSteps(); len(remedies) > 0 { // the first one is the safest
 		for _, text := range []string{remedies[0].Text, remedies[0].Command} {
 			if text != "" {
 				lines = append(lines, "→ "+text)

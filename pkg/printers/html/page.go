@@ -148,7 +148,7 @@ func (p *page) find() {
 		for _, f := range g.Findings {
 			fields := differences.Of(f)
 			item := finding{Finding: f, Clusters: digest.Clusters(f), Fields: fields, Evidence: digest.Evidence(f, fields)}
-			item.Remedies = linked(digest.Remedies(f), g.URL())
+			item.Remedies = linked(f.NextSteps(), g.URL())
 			var places []string
 			for _, c := range item.Clusters {
 				n, known := place[c]

@@ -282,7 +282,7 @@ func (d *document) remedies(findings []*report.Finding) {
 	var texts []string
 	commands := map[string][]string{}
 	for _, f := range findings {
-		for _, r := range digest.Remedies(f) {
+		for _, r := range f.NextSteps() {
 			if !slices.Contains(texts, r.Text) {
 				texts = append(texts, r.Text)
 			}
