@@ -51,10 +51,9 @@ func Write(w io.Writer, a *report.Audit) error {
 }
 
 func rule(c check.Check) *sarif.ReportingDescriptor {
-	anchor := strings.ToLower(c.Code + "-" + c.Name)
 	precision := map[check.Severity]string{check.Error: "error", check.Warning: "warning", check.Info: "recommendation"}
 	return sarif.NewRule(c.Code).WithName(c.Name).
-		WithHelpURI(homepage + "/blob/main/docs/findings.md#" + anchor).
+		WithHelpURI(check.URL(c.Code)).
 		WithShortDescription(sarif.NewMultiformatMessageString().WithText(text(c.Title))).
 		WithFullDescription(sarif.NewMultiformatMessageString().WithText(text(c.Explain))).
 		WithHelp(sarif.NewMultiformatMessageString().WithText(text(c.Explain))).
