@@ -30,7 +30,7 @@ FLEET_N    ?= 50
 FUZZTIME   ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo man test test-short test-e2e test-race bench bench-adopt bench-fleet bench-webhook fuzz generate format format-check lint lint-workflows vuln verify release release-check clean
+.PHONY: help build demo man test test-short test-e2e test-race bench bench-adopt bench-fleet bench-webhook fuzz generate format format-check lint lint-workflows vuln verify release release-check release-version clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,6 +111,10 @@ verify: ## Generate, check format, lint, test with the race detector, then requi
 	@$(MAKE) --no-print-directory test-race
 	@changes=$$(git status --porcelain) || exit 1; \
 	if [ -n "$$changes" ]; then echo "verify: the tree is not clean, commit or undo:" >&2; echo "$$changes" >&2; exit 1; fi
+
+# The manifests of a tag must name the image of the tag, because a GitRepo can deploy them without this program.
+release-version: ## Write the version of a release into the manifests (VERSION=v1.2.3); commit it, then tag the commit
+	sed -i.old 's|\(image: fleetdoctor/kubectl-fleetdoctor\):.*|\1:$(VERSION)|' manifests/base/deployment.yaml && rm manifests/base/deployment.yaml.old
 
 # The time of every file is that of the commit. Only the release workflow can sign; it sets RELEASE_ARGS to --skip=publish, which also requires that the
 # tag is on this commit and that the tree is clean.

@@ -26,8 +26,8 @@ func TestChanges(t *testing.T) {
 	}{
 		{name: "the same", old: scoped, now: scoped},
 		{name: "explicit defaults", old: Options{}, now: Options{GuardDefault: admission.GuardWarn, Certificates: SelfSigned, Replicas: Replicas}},
-		{name: "all options", old: scoped, now: Options{}, want: []Change{reads, {"exact", "false", "true"}, {"certificates", "self-signed", "cert-manager"},
-			{"guard-default", "warn", "deny"}, {"image", repository + ":dev", "example.com/webhook:1"}, {"replicas", "2", "3"}}},
+		{name: "all options", old: scoped, now: Options{Image: "example.com/webhook:2"}, want: []Change{reads, {"exact", "false", "true"}, {"certificates", "self-signed", "cert-manager"},
+			{"guard-default", "warn", "deny"}, {"image", "example.com/webhook:2", "example.com/webhook:1"}, {"replicas", "2", "3"}}},
 		{name: "fewer rights", old: Options{}, now: Options{ReleaseNamespaces: []string{"apps"}},
 			want: []Change{{releasesOption, "apps", "every namespace"}}},
 		{name: "without the Deployment", old: Options{ReleaseNamespaces: []string{"platform", "apps"}, Replicas: 3}, now: Options{}, missing: []string{"Deployment"}, want: []Change{reads}},

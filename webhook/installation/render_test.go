@@ -149,9 +149,9 @@ func TestRenderAll(t *testing.T) {
 func TestOptionsOf(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]Options{
-		"default":      {Certificates: SelfSigned, Image: repository + ":dev", Replicas: Replicas},
+		"default":      {Certificates: SelfSigned, Image: "example/doctor:1", Replicas: Replicas},
 		"all options":  {Certificates: SelfSigned, Exact: true, ReleaseNamespaces: []string{"shop", "bank"}, GuardDefault: admission.GuardOff, Image: "example/doctor:1", Replicas: 5},
-		"cert-manager": {Certificates: CertManager, Image: repository + ":dev", Replicas: Replicas},
+		"cert-manager": {Certificates: CertManager, Image: "example/doctor:1", Replicas: Replicas},
 	} {
 		want.Namespace = "ops"
 		var deployment *unstructured.Unstructured
