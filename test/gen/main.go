@@ -37,7 +37,7 @@ func main() {
 		os.Exit(2)
 	}
 	for name, content := range map[string]func() ([]byte, error){
-		"findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"), "agents.md": agentsPage, "targets.md": verb("targets", example), "impact.md": verb("impact", impactExample),
+		"audit.svg": picture, "findings.md": findings, "audit.md": verb("audit"), "owner.md": verb("owner"), "agents.md": agentsPage, "targets.md": verb("targets", example), "impact.md": verb("impact", impactExample),
 		"tree.md": verb("tree", treeExample), "compare.md": verb("compare", compareExample), "comparison-report.schema.json": schema(&report.Comparison{}, report.KindComparison),
 		"adopt.md": verb("adopt", truthTable), "preflight.md": verb("preflight", rules),
 		"webhook-commands.md": webhookVerbs, "explain.md": verb("explain"), "version.md": verb("version"), "version-report.schema.json": schema(&report.Version{}, report.KindVersion),

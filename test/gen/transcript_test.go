@@ -24,3 +24,18 @@ func TestTranscript(t *testing.T) {
 		}
 	}
 }
+
+// TestPicture repeats the picture of the README. After an intended change, run make generate.
+func TestPicture(t *testing.T) {
+	page, err := os.ReadFile("../../docs/audit.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := pictureOf("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(page, shown) {
+		t.Errorf("docs/audit.svg is not this picture:\n%s", shown)
+	}
+}
