@@ -183,12 +183,12 @@ func directory(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sample := filepath.Join(top, "test/testdata/sick")
+	sample := top + "/test/testdata/sick"
 	for name, target := range map[string]string{
 		"test": filepath.Join(top, "test"), "docs": filepath.Join(top, "docs"), "manifests": filepath.Join(top, "manifests"),
-		"before.tgz": sample, "after.tgz": filepath.Join(top, "test/testdata/clean"),
-		"management.tgz": filepath.Join(top, "test/testdata/impact/management.yaml"), "edge-1.tgz": filepath.Join(top, "test/testdata/impact/edge-1.yaml"),
-		"edge-1.tar.gz": filepath.Join(top, "test/testdata/clean"),
+		"before.tgz": sample, "after.tgz": top + "/test/testdata/clean",
+		"management.tgz": top + "/test/testdata/impact/management.yaml", "edge-1.tgz": top + "/test/testdata/impact/edge-1.yaml",
+		"edge-1.tar.gz": top + "/test/testdata/clean",
 	} {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
@@ -240,7 +240,7 @@ func standIn(t *testing.T, page string) {
 		capture = "cases/manifest-forms.yaml"
 	}
 	var head map[string]any
-	c, err := cases.Read(filepath.Join("test/testdata", capture), &head)
+	c, err := cases.Read("test/testdata/"+capture, &head)
 	if err != nil {
 		t.Fatal(err)
 	}

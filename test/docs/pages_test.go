@@ -65,7 +65,7 @@ func read(t *testing.T, page string) []block {
 			for _, code := range inline.FindAllStringSubmatch(line, -1) {
 				found = append(found, block{line: i + 1, steps: []step{{script: code[1]}}})
 			}
-		case opening != nil && opening[1] == "":
+		case strings.TrimSpace(line) == "```":
 			if b := parse(t, page, begin, language, lines); len(b.steps) > 0 {
 				found = append(found, b)
 			}
@@ -154,6 +154,33 @@ func TestMatches(t *testing.T) {
 	} {
 		if got := matches(c.shown, c.printed); got != c.want {
 			t.Errorf("matches(%q, %q) = %t", c.shown, c.printed, got)
+		}
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^):#]+)(#[^)]*)?\)`)
+
+// TestLinks checks that the files that pages link to exist, and that the index of docs/ links to every page there.
+func TestLinks(t *testing.T) {
+	indexed := map[string]bool{"docs/README.md": true}
+	for _, page := range pages(t) {
+		raw, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range link.FindAllStringSubmatch(string(raw), -1) {
+			target := filepath.ToSlash(filepath.Join(filepath.Dir(page), found[1]))
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+				t.Errorf("%s links to %s, which does not exist", page, found[1])
+			}
+			if page == "docs/README.md" {
+				indexed[target] = true
+			}
+		}
+	}
+	for _, page := range pages(t) {
+		if strings.HasPrefix(page, "docs/") && !indexed[page] {
+			t.Errorf("docs/README.md does not link to %s", page)
 		}
 	}
 }
