@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -42,7 +40,7 @@ func (in *Input) targetError(b *v1alpha1.Bundle) (Finding, bool) {
 		field, _, _ := strings.Cut(err.Error(), ": ")
 		return Finding{
 			Message: fmt.Sprintf("the selector %s of bundle %s is not valid: Fleet evaluates none of its targets", field, key(b)),
-			Remedies: []Remedy{run(in.Commands.Kubectl+inNamespace(b.Namespace)+" get bundles.fleet.cattle.io "+shellescape.Quote(b.Name)+" -o jsonpath='{.spec.targets}'",
+			Remedies: []Remedy{run(in.Commands.Kubectl+inNamespace(b.Namespace)+" get "+named("bundles.fleet.cattle.io", b.Name)+" -o jsonpath='{.spec.targets}'",
 				"prints the targets of the bundle")},
 		}, true
 	}
@@ -52,7 +50,7 @@ func (in *Input) targetError(b *v1alpha1.Bundle) (Finding, bool) {
 		return Finding{}, false
 	}
 	name, namespace := m[1], m[2]
-	f := Finding{Cluster: namespace + "/" + name, Remedies: []Remedy{run(in.Commands.Kubectl+inNamespace(namespace)+" get clusters.fleet.cattle.io "+shellescape.Quote(name)+" --show-labels",
+	f := Finding{Cluster: namespace + "/" + name, Remedies: []Remedy{run(in.Commands.Kubectl+inNamespace(namespace)+" get "+named("clusters.fleet.cattle.io", name)+" --show-labels",
 		"shows the labels of the Cluster, which templates can use")}}
 	missing := errorKey.FindStringSubmatch(message)
 	if missing == nil {

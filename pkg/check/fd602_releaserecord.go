@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -46,7 +44,7 @@ var releaseRecord = Check{
 					f.Evidence = append(f.Evidence, "the next deploy resolves it: the agent rolls back to the revision before it, and deploys again")
 				case in.blocksHelm(d.BundleDeployment, t):
 					f.Evidence = append(f.Evidence, "Helm refuses to deploy the release while this revision is pending")
-					f.Remedies = []Remedy{run(in.on(d.On).Kubectl+inNamespace(t.Record.Namespace)+" delete secret "+shellescape.Quote(t.Record.SecretName()),
+					f.Remedies = []Remedy{run(in.on(d.On).Kubectl+inNamespace(t.Record.Namespace)+" delete "+named("secret", t.Record.SecretName()),
 						"deletes the record of the pending revision, and no other object: the agent can then deploy again")}
 					if !in.longAgo(t.Since) {
 						f.Evidence = append(f.Evidence, "an agent may still be at work on it: deleting the record would interrupt it")

@@ -5,8 +5,6 @@ package check
 import (
 	"fmt"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
@@ -33,7 +31,7 @@ var leftoverRelease = Check{
 					Object: resolve.SecretRef(r.Name), Cluster: in.clusterName(c),
 					Message: fmt.Sprintf("release %s was created by Fleet for %q (agent in %s), and has no BundleDeployment",
 						r.Release(), r.BundleID, r.AgentNamespace),
-					Remedies: []Remedy{run(in.on(c).Helm+inNamespace(r.Namespace)+" status "+shellescape.Quote(r.Name.Name),
+					Remedies: []Remedy{run(in.on(c).Helm+inNamespace(r.Namespace)+" status "+lastArgument(r.Name.Name),
 						"shows the release, so that you can decide whether anything still uses it")},
 				}
 				if r.KeepResources {

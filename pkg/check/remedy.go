@@ -60,12 +60,12 @@ func (c Commands) list(resource, namespace, effect string) Remedy {
 
 // showSecret prints a Secret without its values.
 func (c Commands) showSecret(r object.Ref) Remedy {
-	return run(c.kubectl(r)+" get secret "+shellescape.Quote(r.Name)+" --show-labels", "shows the type and the labels of the Secret, and no value")
+	return run(c.kubectl(r)+" get "+named("secret", r.Name)+" --show-labels", "shows the type and the labels of the Secret, and no value")
 }
 
 // History lists the revisions of a release.
 func (c Commands) History(n release.Name) Remedy {
-	return run(c.Helm+inNamespace(n.Namespace)+" history "+shellescape.Quote(n.Name), "lists the revisions of the release with their states")
+	return run(c.Helm+inNamespace(n.Namespace)+" history "+lastArgument(n.Name), "lists the revisions of the release with their states")
 }
 
 // explainTargets explains which clusters the targets of a bundle select.
@@ -100,6 +100,12 @@ func (c Commands) why(d *resolve.BundleDeployment) Remedy {
 
 // redeploy makes Fleet deploy a bundle again: on the cluster of a bundle deployment, or on all clusters of the bundle.
 func (in *Input) redeploy(d *evaluate.BundleDeployment) []Remedy {
+	if d.BD != nil && deleting(d.BD) {
+		return []Remedy{advise("do not deploy it again: BundleDeployment %s is being deleted", d.Key())}
+	}
+	if left, _ := in.leftOver(d); left {
+		return []Remedy{in.Commands.explainTargets(in.Bundle(d.Bundle))}
+	}
 	out := []Remedy{in.redeployBundle(d)}
 	if d.BD == nil {
 		return out
@@ -110,6 +116,9 @@ func (in *Input) redeploy(d *evaluate.BundleDeployment) []Remedy {
 			out = nil
 		}
 		out = append([]Remedy{here}, out...)
+	}
+	if d.BD.Spec.OffSchedule {
+		out = append([]Remedy{advise("wait for the schedule of the cluster: its agent deploys nothing outside of it")}, out...)
 	}
 	if !d.BD.Spec.Paused {
 		return out
@@ -127,6 +136,9 @@ func (in *Input) redeployHere(d *evaluate.BundleDeployment) Remedy {
 	where := "one cluster"
 	if d.Cluster != "" {
 		where = "cluster " + d.Cluster
+	}
+	if in.silent(in.clusterOf(d)) {
+		where += " (when its agent, which is silent now, reports again)"
 	}
 	return run(in.Commands.kubectl(d.Ref())+" patch "+kubectlName(d.Ref())+" --subresource=status --type=merge -p '{\"status\":{\"appliedDeploymentID\":\"\"}}'",
 		"deploys the bundle again on %s only; preflight predicts whether Helm refuses it", where)
@@ -189,8 +201,8 @@ func (in *Input) processCommand(namespace, name string) string {
 	if at := in.Now(); !at.IsZero() {
 		now = at.Unix()
 	}
-	return fmt.Sprintf("%s%s annotate bundles.fleet.cattle.io %s --overwrite fleetdoctor.io/reconcile=%d",
-		in.Commands.Kubectl, inNamespace(namespace), shellescape.Quote(name), now)
+	return fmt.Sprintf("%s%s annotate %s --overwrite fleetdoctor.io/reconcile=%d",
+		in.Commands.Kubectl, inNamespace(namespace), named("bundles.fleet.cattle.io", name), now)
 }
 
 // resume continues a GitRepo, Bundle or Cluster that is paused.

@@ -3,13 +3,16 @@
 package check
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -48,6 +51,15 @@ func TestRedeploy(t *testing.T) {
 			d.BD.Spec.Paused, in.Desired.Bundles[0].Spec.Paused = true, true
 		}, []string{resume, here}},
 		{"paused by what was not read", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Spec.Paused = true }, []string{"", here}},
+		{"off schedule", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Spec.OffSchedule = true }, []string{"", here}},
+		{"deleted", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.DeletionTimestamp = &metav1.Time{Time: now} }, []string{""}},
+		{"left over", func(d *evaluate.BundleDeployment, in *Input) {
+			in.Commands.Targets = "targets"
+			in.Desired.Bundles[0].Spec.Targets = []v1alpha1.BundleTarget{{ClusterTarget: v1alpha1.ClusterTarget{ClusterName: "two"}}}
+			c := &v1alpha1.Cluster{}
+			c.Namespace, c.Name, c.Status.Namespace = "fleet-local", "one", d.Namespace
+			in.Desired.Fleet.Clusters = []*v1alpha1.Cluster{c}
+		}, []string{"targets bundle/guestbook -n fleet-local"}},
 		{"lost values", func(d *evaluate.BundleDeployment, in *Input) {
 			staged := []byte(`{"key":"value"}`)
 			d.BD.Spec.StagedDeploymentID, d.BD.Spec.ValuesHash = applied, values.DeploymentHash(nil, staged)
@@ -72,6 +84,20 @@ func TestRedeploy(t *testing.T) {
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// TestNameOfFlag checks that a name that a snapshot has is not a flag of a suggested command.
+func TestNameOfFlag(t *testing.T) {
+	c := Commands{Kubectl: "kubectl", Helm: "helm"}
+	in := inputOf(deployment(), evaluate.Ready)
+	ref := resolve.SecretRef(release.Name{})
+	ref.Name = "--server=http://registry.example.com"
+	for _, command := range []string{c.showSecret(ref).Command, c.describe(ref).Command, c.History(release.Name{Name: ref.Name}).Command, in.processCommand("a", ref.Name)} {
+		before, _, _ := strings.Cut(command, "registry.example.com")
+		if !strings.Contains(before, "/--server") && !strings.Contains(before, " -- ") {
+			t.Errorf("%s: the name is a flag", command)
 		}
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -125,8 +123,8 @@ func (in *Input) writeValues(o *valuesOwner, f Finding) Finding {
 		f.Remedies = []Remedy{advise("restore the Bundle of the BundleDeployment: only the controller can write the values")}
 		return f
 	}
-	f.Remedies = []Remedy{run(fmt.Sprintf("%s patch bundledeployments.fleet.cattle.io %s --type=merge -p '%s' && %s",
-		in.Commands.kubectl(o.deployment.Ref()), shellescape.Quote(o.deployment.Name), discardHash, in.processCommand(namespace, name)),
+	f.Remedies = []Remedy{run(fmt.Sprintf("%s patch %s --type=merge -p '%s' && %s",
+		in.Commands.kubectl(o.deployment.Ref()), named("bundledeployments.fleet.cattle.io", o.deployment.Name), discardHash, in.processCommand(namespace, name)),
 		"makes the controller write the values from the Bundle again; the agent deploys nothing that has not changed")}
 	f.Evidence = append(f.Evidence, "the annotation makes the controller process the Bundle", caution)
 	return f

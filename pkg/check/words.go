@@ -18,6 +18,22 @@ func kubectlName(r object.Ref) string {
 	return shellescape.Quote(r.Key().Type() + "/" + r.Name)
 }
 
+// named returns a resource and a name as quoted arguments of kubectl: "secret web". A snapshot may have a name that is a flag.
+func named(resource, name string) string {
+	if strings.HasPrefix(name, "-") {
+		return shellescape.Quote(resource + "/" + name)
+	}
+	return resource + " " + shellescape.Quote(name)
+}
+
+// lastArgument quotes the last argument of a command, which must not be a flag.
+func lastArgument(name string) string {
+	if strings.HasPrefix(name, "-") {
+		return "-- " + shellescape.Quote(name)
+	}
+	return shellescape.Quote(name)
+}
+
 // kubectl returns the beginning of a command about an object: "kubectl --context prod -n web".
 func (c Commands) kubectl(r object.Ref) string { return c.Kubectl + inNamespace(r.Namespace) }
 
