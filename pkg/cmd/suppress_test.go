@@ -46,6 +46,9 @@ func TestIgnoreFile(t *testing.T) {
 	if s, got := summaryOf(t, root); s.Ignored != 8 || got.status != 0 || s.Findings.Error+s.Findings.Warning != 0 {
 		t.Errorf("default: %+v, status %d: %s", s, got.status, got.errOut)
 	}
+	if got := run(t, "audit", "--snapshot", root); !strings.Contains(got.out, ".fleetdoctor.yaml") {
+		t.Errorf("the report does not name the default file:\n%s", got.out)
+	}
 	if s, got := summaryOf(t, root, "--ignore-file="); s.Ignored != 0 || got.status != 1 {
 		t.Errorf("no file: %+v, status %d: %s", s, got.status, got.errOut)
 	}

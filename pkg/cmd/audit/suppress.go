@@ -32,6 +32,7 @@ type suppression struct {
 	ignoreFile, baselineFile string
 
 	ignore   *suppress.IgnoreFile // nil without one
+	implied  bool                 // the ignore file is the default
 	baseline *suppress.Baseline   // nil without one
 }
 
@@ -42,6 +43,7 @@ func (s *suppression) addFlags(fs *pflag.FlagSet) {
 
 // load reads the files. stated is true if the user states the ignore file.
 func (s *suppression) load(stated bool) error {
+	s.implied = !stated
 	if s.ignoreFile != "" {
 		content, err := readIgnoreFile(s.ignoreFile, stated)
 		if err == nil && content != nil {
@@ -99,6 +101,9 @@ func (o *options) report(found, actual *engine.Audit) *report.Audit {
 	out := o.noteDiffering(found.Unmerged(), actual)
 	if o.ignore != nil {
 		out = o.ignore.Apply(out, o.Now())
+		if n := out.Summary.Ignored; n > 0 && o.implied { // the user may not know the file
+			out.Notes = append(out.Notes, fmt.Sprintf("%s in the current directory ignores %d of the findings; --%s='' shows them", o.ignoreFile, n, ignoreFileFlag))
+		}
 	}
 	if o.baseline != nil {
 		out = o.baseline.Apply(out)
