@@ -59,8 +59,10 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 		}
 		words = append(words, result+mark)
 	}
-	if a.Filter != nil {
-		words = append(words, t.hidden(a.Filter)...)
+	for _, l := range a.LeftOut() {
+		if l.By == report.ByFilter { // the others are among the results
+			words = append(words, strings.Fields(printable(l.Text+"."))...)
+		}
 	}
 	for _, line := range t.filled(words, 0, 0) {
 		fmt.Fprintln(b, line)
@@ -71,29 +73,6 @@ func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 // findings.
 func (t text) informational(a *report.Audit) bool {
 	return t.wide || t.All || a.Filter != nil
-}
-
-// hidden returns the words that count the findings which a filter leaves out.
-func (t text) hidden(f *report.Filter) []string {
-	if f.Hidden.Total() == 0 {
-		return nil
-	}
-	by, counts := "by", []string{}
-	if f.Severity != "" {
-		by += " --severity=" + string(f.Severity)
-	}
-	if len(f.Codes) > 0 {
-		by += " --code=" + strings.Join(f.Codes, ",")
-	}
-	for _, n := range []struct {
-		n    int
-		says string
-	}{{f.Hidden.Error, plural(f.Hidden.Error, "error")}, {f.Hidden.Warning, plural(f.Hidden.Warning, "warning")}, {f.Hidden.Info, fmt.Sprintf("%d informational", f.Hidden.Info)}} {
-		if n.n > 0 {
-			counts = append(counts, n.says)
-		}
-	}
-	return strings.Fields(printable(fmt.Sprintf("%s hidden %s: %s.", plural(f.Hidden.Total(), "finding"), by, strings.Join(counts, ", "))))
 }
 
 // unlisted counts the findings that are ignored, and those that the baseline has. others reports whether there are any.
@@ -118,11 +97,7 @@ func (t text) ignored(b *bytes.Buffer, all []report.Ignored) {
 	}
 	fmt.Fprintln(b, t.bold("IGNORED"))
 	for _, f := range all {
-		s := fmt.Sprintf("%s %s: %s", f.Code, f.Object.Key(), f.Reason)
-		if f.Expires != "" {
-			s += " (until " + f.Expires + ")"
-		}
-		t.wrapped(b, "  ", s)
+		t.wrapped(b, "  ", fmt.Sprintf("%s %s: %s", f.Code, f.Object.Key(), f.Why()))
 	}
 	fmt.Fprintln(b)
 }

@@ -68,33 +68,15 @@ func Totals(a *report.Audit) string {
 	if n := len(a.Gaps); n > 0 {
 		out = append(out, fmt.Sprintf("%s not read.", Plural(n, "item")))
 	}
-	return strings.Join(append(append(out, severities(a.Summary.Findings)+"."), left(a)...), " ")
+	out = append(out, severities(a.Summary.Findings)+".")
+	for _, l := range a.LeftOut() {
+		out = append(out, l.Text+".")
+	}
+	return strings.Join(out, " ")
 }
 
 func severities(f report.FindingCounts) string {
 	return fmt.Sprintf("%s, %s, %d informational", Plural(f.Error, "error"), Plural(f.Warning, "warning"), f.Info)
-}
-
-// left returns the sentences that count the findings which the report leaves out.
-func left(a *report.Audit) []string {
-	var out []string
-	if f := a.Filter; f != nil && f.Hidden.Total() > 0 {
-		by := ""
-		if f.Severity != "" {
-			by += " --severity=" + string(f.Severity)
-		}
-		if len(f.Codes) > 0 {
-			by += " --code=" + strings.Join(f.Codes, ",")
-		}
-		out = append(out, fmt.Sprintf("%s hidden by%s: %s.", Plural(f.Hidden.Total(), "finding"), by, severities(f.Hidden)))
-	}
-	if n := a.Summary.Ignored; n > 0 {
-		out = append(out, fmt.Sprintf("%s ignored.", Plural(n, "finding")))
-	}
-	if n := a.Summary.Baseline; n != nil {
-		out = append(out, fmt.Sprintf("%s known from the baseline.", Plural(*n, "finding")))
-	}
-	return out
 }
 
 // Unread counts the bundle deployments without a result.

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The reasons for which a report does not list findings.
+const (
+	ByFilter     = "filter"
+	ByIgnoreFile = "ignored"
+	ByBaseline   = "baseline"
+)
+
+// LeftOut is a number of findings that a report does not list. They may be problems.
+type LeftOut struct {
+	By    string
+	Count int
+	// Text has the number and the reason, without a period.
+	Text string
+}
+
+// LeftOut returns the numbers of findings that the report does not list. That of the baseline can be 0.
+func (a *Audit) LeftOut() []LeftOut {
+	var out []LeftOut
+	add := func(by string, n int, text string) {
+		noun := "findings"
+		if n == 1 {
+			noun = "finding"
+		}
+		out = append(out, LeftOut{by, n, fmt.Sprintf("%d %s %s", n, noun, text)})
+	}
+	if f := a.Filter; f != nil && f.Hidden.Total() > 0 {
+		add(ByFilter, f.Hidden.Total(), fmt.Sprintf("hidden by %s: %s", f, f.Hidden))
+	}
+	if n := a.Summary.Ignored; n > 0 {
+		add(ByIgnoreFile, n, "ignored")
+	}
+	if n := a.Summary.Baseline; n != nil {
+		add(ByBaseline, *n, "known from the baseline")
+	}
+	return out
+}
+
+// String returns the flags of the filter.
+func (f *Filter) String() string {
+	var out []string
+	if f.Severity != "" {
+		out = append(out, "--severity="+string(f.Severity))
+	}
+	if len(f.Codes) > 0 {
+		out = append(out, "--code="+strings.Join(f.Codes, ","))
+	}
+	return strings.Join(out, " ")
+}
+
+// String lists the numbers that are not 0.
+func (c FindingCounts) String() string {
+	var out []string
+	for _, n := range []struct {
+		count     int
+		one, many string
+	}{{c.Error, "error", "errors"}, {c.Warning, "warning", "warnings"}, {c.Info, "informational", "informational"}} {
+		switch {
+		case n.count == 1:
+			out = append(out, "1 "+n.one)
+		case n.count > 1:
+			out = append(out, fmt.Sprintf("%d %s", n.count, n.many))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// Why is the reason of the entry, with the last day on which it applies.
+func (i *Ignored) Why() string {
+	if i.Expires == "" {
+		return i.Reason
+	}
+	return i.Reason + " (until " + i.Expires + ")"
+}
