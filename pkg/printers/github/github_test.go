@@ -152,3 +152,15 @@ func TestWriteFails(t *testing.T) {
 		t.Error("no error for a failed write")
 	}
 }
+
+// TestLeftOut checks that the first annotation counts the findings which the report does not list, and does not look like a result without problems.
+func TestLeftOut(t *testing.T) {
+	a := reports.LeftOut()
+	a.Gaps, a.BundleDeployments, a.Summary.Counts = nil, []report.BundleDeployment{{State: report.Ready}}, report.Counts{}
+	first := read(t, written(t, a))[0]
+	for _, l := range a.LeftOut() {
+		if first.name != "warning" || !strings.Contains(first.message, l.Text) {
+			t.Errorf("%q is not in the %s %s", l.Text, first.name, first.message)
+		}
+	}
+}

@@ -20,14 +20,14 @@ import (
 
 // Write writes the report. A suite is a bundle deployment, and a test is one of its objects. It fails if the object has a finding of the severity
 // error or warning, has an error if the object is Unknown, and passes only if the object is Ready. Each other finding is a test of its own, and
-// each gap is a test with an error.
+// each gap is a test with an error. What the report leaves out is skipped.
 func Write(w io.Writer, a *report.Audit) error {
 	p := newPrinter(a)
 	out := junit.Testsuites{Name: "kubectl fleetdoctor audit"}
 	for i := range a.BundleDeployments {
 		out.AddSuite(p.deployment(&a.BundleDeployments[i]))
 	}
-	for _, suite := range []junit.Testsuite{p.others(), p.gaps()} {
+	for _, suite := range []junit.Testsuite{p.others(), p.gaps(), p.leftOut()} {
 		if suite.Tests > 0 || suite.SystemOut != nil {
 			out.AddSuite(suite)
 		}
@@ -187,6 +187,21 @@ func (p *printer) gaps() junit.Testsuite {
 			name += " (cluster " + g.Cluster + ")"
 		}
 		suite.AddTestcase(junit.Testcase{Classname: "gaps", Name: escape.Line(name), Error: outcome("gap", "could not be read: "+g.Why(), g.Effect)})
+	}
+	return suite
+}
+
+// leftOut is the suite of the findings that the report does not list.
+func (p *printer) leftOut() junit.Testsuite {
+	suite := junit.Testsuite{Name: "findings left out"}
+	for _, l := range p.LeftOut() {
+		if l.Count > 0 && l.By != report.ByIgnoreFile {
+			suite.AddTestcase(junit.Testcase{Classname: "left out", Name: escape.Line(l.By), Skipped: outcome(l.By, l.Text, "")})
+		}
+	}
+	for i := range p.Ignored {
+		x := &p.Ignored[i]
+		suite.AddTestcase(junit.Testcase{Classname: "left out", Name: escape.Line(x.ID + " " + x.Object.Key().String()), Skipped: outcome(report.ByIgnoreFile, x.Why(), "")})
 	}
 	return suite
 }

@@ -156,3 +156,15 @@ func TestHostile(t *testing.T) {
 		t.Errorf("%d tests, want at least %d", got, tests)
 	}
 }
+
+// TestLeftOut checks that findings which the report does not list are skipped tests.
+func TestLeftOut(t *testing.T) {
+	suites := read(t, reports.LeftOut())
+	last := suites[len(suites)-1]
+	if got := statuses([]official.Suite{last}); got[official.StatusSkipped] != 3 || len(got) != 1 {
+		t.Errorf("suite %s: %v", last.Name, got)
+	}
+	if name := last.Tests[2].Name; !strings.Contains(name, "FD104-1") || !strings.Contains(name, "web/read") {
+		t.Errorf("the ignored finding is %q", name)
+	}
+}

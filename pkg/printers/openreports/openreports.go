@@ -29,6 +29,8 @@ const (
 	takenAt      = "fleetdoctor.io/taken-at"
 	// state is the policy of results that are not findings: the state of a desired object, or what could not be read.
 	state = "DesiredState"
+	// leftOut is the policy of results that count findings which the report does not list.
+	leftOut = "LeftOut"
 )
 
 // Write writes a stream of YAML documents: a Report for each namespace, and a ClusterReport for everything without a namespace. Large reports are
@@ -43,6 +45,7 @@ func Write(w io.Writer, a *report.Audit) error {
 	for i := range a.BundleDeployments {
 		p.deployment(&a.BundleDeployments[i], failed)
 	}
+	p.addLeftOut()
 	for _, g := range a.Gaps {
 		r := p.result(state, "Gap", v1alpha1.Result("error"), "could not be read: "+g.What+" ("+g.Why()+"): "+g.Effect)
 		p.add(group{cluster: g.Cluster}, r)
@@ -140,6 +143,21 @@ func (p *printer) addFindings() map[objectOn]bool {
 		}
 	}
 	return found
+}
+
+// addLeftOut adds a result for each ignored finding, and for the number of the others that the report does not list.
+func (p *printer) addLeftOut() {
+	for i := range p.Ignored {
+		x := &p.Ignored[i]
+		r := p.result(x.Code, report.ByIgnoreFile, "skip", "ignored: "+x.Why())
+		r.Severity, r.Subjects, r.Properties = severityOf[x.Severity], subjects(x.Object), map[string]string{"id": x.ID}
+		p.add(p.groupOf(x.Cluster, x.Object), r)
+	}
+	for _, l := range p.LeftOut() {
+		if l.Count > 0 && l.By != report.ByIgnoreFile {
+			p.add(group{}, p.result(leftOut, l.By, "skip", l.Text))
+		}
+	}
 }
 
 // deployment adds the results of the objects without a failing finding: a result is pass only if the object is Ready.

@@ -251,3 +251,19 @@ func TestHostile(t *testing.T) {
 		t.Error("the output has characters that act on a terminal")
 	}
 }
+
+// TestLeftOut checks that findings which the report does not list are skipped results: each ignored one, and the numbers of the others.
+func TestLeftOut(t *testing.T) {
+	got := map[string]int{}
+	for _, d := range read(t, reports.LeftOut()) {
+		for _, r := range d.Results {
+			if r.Policy != "DesiredState" {
+				got[fmt.Sprint(d.Namespace, " ", r.Policy, " ", r.Rule, " ", r.Result)]++
+			}
+		}
+	}
+	want := map[string]int{"web FD104 ignored skip": 1, " LeftOut filter skip": 1, " LeftOut baseline skip": 1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}

@@ -43,6 +43,13 @@ func (m *metrics) audit(a *report.Audit) {
 	m.set("fleetdoctor_audit_complete", "1 if everything in scope was read. 0 if not; then a lower number of findings does not mean that problems are solved.",
 		boolean(a.Complete()))
 	m.set("fleetdoctor_audit_gaps", "Number of things that could not be read.", float64(len(a.Gaps)))
+	const left = "Number of findings that the audit found and that the other metrics do not count, by the reason."
+	for _, by := range []string{report.ByFilter, report.ByIgnoreFile, report.ByBaseline} {
+		m.add("fleetdoctor_audit_left_out_findings", left, 0, label{"reason", by})
+	}
+	for _, l := range a.LeftOut() {
+		m.add("fleetdoctor_audit_left_out_findings", left, float64(l.Count), label{"reason", l.By})
+	}
 }
 
 // findings adds a series for each check and for each cluster, also without a finding, so that a solved problem is seen as a zero.

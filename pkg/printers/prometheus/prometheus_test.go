@@ -140,3 +140,10 @@ func TestHostile(t *testing.T) {
 		}
 	}
 }
+
+// TestLeftOut checks that the findings which the report does not list are counted, and that a report that lists all has zeros.
+func TestLeftOut(t *testing.T) {
+	const series = "fleetdoctor_audit_left_out_findings"
+	compare(t, read(t, reports.LeftOut()), map[string]float64{series + "{filter}": 2, series + "{ignored}": 1, series + "{baseline}": 4})
+	compare(t, read(t, reports.Unread()), map[string]float64{series + "{filter}": 0, series + "{ignored}": 0, series + "{baseline}": 0})
+}

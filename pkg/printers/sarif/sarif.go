@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
@@ -24,8 +25,8 @@ const (
 	lineHash    = "primaryLocationLineHash"
 )
 
-// Write writes the report. A result is a finding, a rule is a check. What could not be read is a notification, and the invocation is then not
-// successful.
+// Write writes the report. A result is a finding, a rule is a check. An ignored finding is a suppressed result. What could not be
+// read is a notification, and the invocation is then not successful.
 func Write(w io.Writer, a *report.Audit) error {
 	run := sarif.NewRunWithInformationURI("fleetdoctor", homepage)
 	run.Tool.Driver.WithVersion(a.Tool.Version).WithFullName("kubectl fleetdoctor audit")
@@ -34,12 +35,16 @@ func Write(w io.Writer, a *report.Audit) error {
 		index[c.Code] = i
 		run.Tool.Driver.AddRule(rule(c))
 	}
-	for _, f := range a.Findings {
-		r := result(f)
-		if i, known := index[f.Code]; known {
+	results := make([]markedResult, 0, len(a.Findings)+len(a.Ignored))
+	for _, r := range slices.Concat(findings(a), ignored(a)) {
+		if i, known := index[*r.RuleID]; known {
 			r.WithRuleIndex(i)
 		}
-		run.AddResult(r)
+		marked := markedResult{Result: r}
+		if len(a.Ignored) > 0 {
+			marked.Suppressions = append([]*sarif.Suppression{}, r.Suppressions...)
+		}
+		results = append(results, marked)
 	}
 	run.AddInvocation(invocation(a))
 	properties := sarif.NewPropertyBag().Add("source", a.Source).Add("scope", a.Scope)
@@ -47,7 +52,55 @@ func Write(w io.Writer, a *report.Audit) error {
 		properties.Add("takenAt", a.TakenAt)
 	}
 	run.WithProperties(properties)
-	return escape.EncodeJSON(w, sarif.NewReport().AddRun(run), "  ")
+	return escape.EncodeJSON(w, document{sarif.NewReport(), []markedRun{{run, results}}}, "  ")
+}
+
+// The library omits empty lists. SARIF requires a list of suppressions in all results of a run or in none.
+type (
+	document struct {
+		*sarif.Report
+		Runs []markedRun `json:"runs"`
+	}
+	markedRun struct {
+		*sarif.Run
+		Results []markedResult `json:"results"`
+	}
+	markedResult struct {
+		*sarif.Result
+		Suppressions []*sarif.Suppression `json:"suppressions,omitzero"`
+	}
+)
+
+func findings(a *report.Audit) []*sarif.Result {
+	out := make([]*sarif.Result, 0, len(a.Findings))
+	for _, f := range a.Findings {
+		out = append(out, result(f))
+	}
+	return out
+}
+
+// ignored returns the findings that the ignore file excludes. The report has only their identity and the reason.
+func ignored(a *report.Audit) []*sarif.Result {
+	if len(a.Ignored) == 0 {
+		return nil
+	}
+	bundles := map[[2]string]string{} // by cluster and bundle deployment
+	for i := range a.BundleDeployments {
+		bd := &a.BundleDeployments[i]
+		bundles[[2]string{bd.Cluster, bd.Key()}] = bd.Bundle
+	}
+	titles := map[string]string{}
+	for _, c := range check.Catalogue() {
+		titles[c.Code] = c.Title
+	}
+	out := make([]*sarif.Result, 0, len(a.Ignored))
+	for i := range a.Ignored {
+		x := &a.Ignored[i]
+		f := report.Finding{ID: x.ID, Code: x.Code, Severity: x.Severity, Object: x.Object, Cluster: x.Cluster, BundleDeployment: x.BundleDeployment,
+			Bundle: bundles[[2]string{x.Cluster, x.BundleDeployment}], Message: strings.TrimSpace(x.Object.Key().String() + ": " + titles[x.Code])}
+		out = append(out, result(f).AddSuppression(sarif.NewSuppression().WithKind("external").WithJustification(text(x.Why()))))
+	}
+	return out
 }
 
 func rule(c check.Check) *sarif.ReportingDescriptor {
@@ -159,6 +212,11 @@ func invocation(a *report.Audit) *sarif.Invocation {
 			cluster = " on cluster " + g.Cluster
 		}
 		notify(sarif.LevelError, "could not be read%s: %s (%s): %s", cluster, g.What, g.Why(), g.Effect)
+	}
+	for _, l := range a.LeftOut() {
+		if l.By != report.ByIgnoreFile { // those are results
+			notify(sarif.LevelNote, "%s", l.Text)
+		}
 	}
 	excluded, isExcluded := 0, a.Excluded()
 	for i := range a.BundleDeployments {

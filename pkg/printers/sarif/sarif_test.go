@@ -113,3 +113,33 @@ func TestHostile(t *testing.T) {
 		t.Error("the document has characters that act on a terminal")
 	}
 }
+
+// TestLeftOut checks that an ignored finding is a suppressed result, that all results then have a list of suppressions, and that the others are counted.
+func TestLeftOut(t *testing.T) {
+	a := reports.LeftOut()
+	a.Findings = []report.Finding{{ID: "FD101-1", Code: "FD101", Severity: report.Error, Message: "it is missing"}}
+	run := read(t, a)
+	if len(run.Results) != 2 || len(run.Results[0].Suppressions) != 0 || len(run.Results[1].Suppressions) != 1 {
+		t.Fatalf("results %+v", run.Results)
+	}
+	x := run.Results[1]
+	if s := x.Suppressions[0]; *x.RuleID != "FD104" || x.PartialFingerprints["primaryLocationLineHash"] != "FD104-1" || *s.Kind != "external" || !strings.Contains(*s.Justification, "by hand") {
+		t.Errorf("the ignored finding is %+v, suppressed by %+v", x, s)
+	}
+	if uri := *x.Locations[0].PhysicalLocation.ArtifactLocation.URI; !strings.Contains(uri, "bundles/fleet-local/web") {
+		t.Errorf("the ignored finding is at %s", uri)
+	}
+	notes := 0
+	for _, n := range run.Invocations[0].ToolExecutionNotifications {
+		if n.Level == "note" {
+			notes++
+		}
+	}
+	if notes != 2 {
+		t.Errorf("%d notes, want one for the filter and one for the baseline", notes)
+	}
+	var b bytes.Buffer
+	if err := sarif.Write(&b, a); err != nil || strings.Count(b.String(), `"suppressions":`) != 2 {
+		t.Errorf("not every result has a list of suppressions (%v): %s", err, b.String())
+	}
+}
