@@ -31,6 +31,9 @@ const root = "../.."
 // unreachable is the server of every context: nothing listens there.
 const unreachable = "127.0.0.1:1"
 
+// walkthroughs are the pages with transcripts of a live API server, which test/e2e makes and compares.
+var walkthroughs = []string{"docs/adoption.md", "docs/webhook-walkthrough.md"}
+
 // run is one call of the program.
 type run struct {
 	args           []string
@@ -48,7 +51,7 @@ func (r run) partial() bool { return r.status == exit.Failed && r.stdout != "" &
 
 // TestCommands runs each command of the documentation in this process, in a directory with the files that the pages name. A command that reads
 // a snapshot must print what its transcript shows. A command that needs a cluster must get as far as the connection: its flags and arguments
-// are right. Tests in test/e2e hold the transcripts of live clusters.
+// are right.
 func TestCommands(t *testing.T) {
 	total := 0
 	work := map[string][]block{}
@@ -62,7 +65,7 @@ func TestCommands(t *testing.T) {
 			standIn(t, page)
 			for _, b := range work[page] {
 				for _, s := range b.steps {
-					total += check(t, fmt.Sprintf("%s:%d", page, b.line), s)
+					total += check(t, page, b.line, s)
 				}
 			}
 		})
@@ -73,8 +76,9 @@ func TestCommands(t *testing.T) {
 }
 
 // check runs a step and returns the number of calls of the program.
-func check(t *testing.T, place string, s step) int {
+func check(t *testing.T, page string, line int, s step) int {
 	t.Helper()
+	place := fmt.Sprintf("%s:%d", page, line)
 	runs, err := execute(t, s.script)
 	if err != nil {
 		t.Errorf("%s: %v\n%s", place, err, s.script)
@@ -83,6 +87,9 @@ func check(t *testing.T, place string, s step) int {
 		if r.status != exit.OK && r.status != exit.Found && !r.live() && !r.partial() {
 			t.Errorf("%s: status %d of %s\n%s", place, r.status, strings.Join(r.args, " "), r.stderr)
 		}
+	}
+	if s.transcript && len(runs) == 1 && runs[0].live() && strings.TrimSpace(s.output) != "" && !slices.Contains(walkthroughs, page) {
+		t.Errorf("%s: the output of a command for a cluster, which nothing checks: %s", place, s.script)
 	}
 	if s.transcript && len(runs) == 1 && !runs[0].live() {
 		if printed := runs[0].stdout + runs[0].stderr; !matches(s.output, printed) {
