@@ -13,12 +13,7 @@ import (
 // summary is the last line: the counts of objects and findings, and of deployments without a result.
 func (t text) summary(b *bytes.Buffer, a *report.Audit) {
 	c, f, all := a.Summary.Counts, a.Summary.Findings, a.Summary.BundleDeployments
-	unread := 0
-	for _, bd := range a.BundleDeployments {
-		if bd.WithoutResult() {
-			unread++
-		}
-	}
+	unread := a.WithoutResult()
 	var words []string // colours span several words of one element
 	if all == 0 {
 		words = append(words, t.colour(yellow, "No bundle deployments in this scope."))

@@ -8,18 +8,35 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
+// WithoutResult reports whether the actual state of the bundle deployment is not known. A state such as WaitApplied comes from Fleet's status; then
+// the reason is why the desired objects could not be read.
+func (bd *BundleDeployment) WithoutResult() bool {
+	return bd.State == Unknown || bd.Reason != "" || bd.Counts.Desired > 0 && bd.Counts.Unknown == bd.Counts.Desired
+}
+
+// WithoutResult is the number of bundle deployments without a result.
+func (a *Audit) WithoutResult() int {
+	n := 0
+	for i := range a.BundleDeployments {
+		if a.BundleDeployments[i].WithoutResult() {
+			n++
+		}
+	}
+	return n
+}
+
 // Complete reports whether everything in scope was read: there is no gap, and nothing is Unknown except on clusters that are excluded.
 func (a *Audit) Complete() bool {
 	excluded := a.Excluded()
 	return len(a.Gaps) == 0 && !slices.ContainsFunc(a.BundleDeployments, func(bd BundleDeployment) bool {
-		return !excluded(&bd) && (bd.State == Unknown || bd.Reason != "" || bd.Counts.Unknown > 0)
+		return !excluded(&bd) && (bd.WithoutResult() || bd.Counts.Unknown > 0)
 	})
 }
 
 // Excluded returns a function that reports whether a bundle deployment has no result only because the audit does not include its cluster. No bundle
 // deployment is excluded if none has a result: then the audit proves nothing.
 func (a *Audit) Excluded() func(*BundleDeployment) bool {
-	// Without a result, the state can be one that Fleet reports. The reason is always set.
+	// A bundle deployment without a reason has a result at least for some of its objects.
 	result := slices.ContainsFunc(a.BundleDeployments, func(bd BundleDeployment) bool { return bd.Reason == "" })
 	return func(bd *BundleDeployment) bool { return result && bd.Reason == string(resolve.ClusterNotRead) }
 }

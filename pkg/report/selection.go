@@ -43,9 +43,3 @@ func (a *Audit) WithFindings(findings []Finding) *Audit {
 	}
 	return &out
 }
-
-// WithoutResult reports whether the objects of the bundle deployment were not evaluated. A state such as WaitApplied comes from Fleet's status; then
-// the reason is why the desired objects could not be read.
-func (bd *BundleDeployment) WithoutResult() bool {
-	return bd.State == Unknown || bd.Reason != "" || bd.Counts.Desired > 0 && bd.Counts.Unknown == bd.Counts.Desired
-}

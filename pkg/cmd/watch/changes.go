@@ -17,7 +17,7 @@ func Changes(before, after *report.Audit) []string {
 	if before == nil {
 		s := after.Summary
 		out := []string{fmt.Sprintf("audit: objects ready: %d/%d, bundle deployments: %d, without a result: %d, errors: %d, warnings: %d, not read: %d",
-			s.Counts.Ready, s.Counts.Desired, s.BundleDeployments, withoutResult(after), s.Findings.Error, s.Findings.Warning, len(after.Gaps))}
+			s.Counts.Ready, s.Counts.Desired, s.BundleDeployments, after.WithoutResult(), s.Findings.Error, s.Findings.Warning, len(after.Gaps))}
 		before = &report.Audit{}
 		for _, bd := range after.BundleDeployments {
 			if bd.State == report.Ready || bd.Reason == clusterNotRead && stateOf(&bd) == notReadButReady {
@@ -27,16 +27,6 @@ func Changes(before, after *report.Audit) []string {
 		return append(out, Changes(before, after)...)
 	}
 	return slices.Concat(gaps(before, after), deployments(before, after), findings(before, after))
-}
-
-func withoutResult(a *report.Audit) int {
-	n := 0
-	for _, bd := range a.BundleDeployments {
-		if bd.Reason != "" {
-			n++
-		}
-	}
-	return n
 }
 
 // clusterNotRead is the reason of a bundle deployment on a cluster that was not read. Of these, only the state that Fleet reports changes.

@@ -27,7 +27,7 @@ const (
 // Verdict returns the result of an audit in a few words. It is Good only if everything was read, every bundle deployment is ready, and no findings are
 // left out of the report.
 func Verdict(a *report.Audit) (Level, string) {
-	unread, all, ready := Unread(a), len(a.BundleDeployments), 0
+	unread, all, ready := a.WithoutResult(), len(a.BundleDeployments), 0
 	for i := range a.BundleDeployments {
 		if a.BundleDeployments[i].State == report.Ready {
 			ready++
@@ -54,7 +54,7 @@ func Verdict(a *report.Audit) (Level, string) {
 
 // Totals returns the sentences with the totals.
 func Totals(a *report.Audit) string {
-	all, unread := len(a.BundleDeployments), Unread(a)
+	all, unread := len(a.BundleDeployments), a.WithoutResult()
 	var out []string
 	if all > unread {
 		out = append(out, fmt.Sprintf("%d of %s ready in %s.", a.Summary.Counts.Ready, Plural(a.Summary.Counts.Desired, "object"), Plural(all, "bundle deployment")))
@@ -77,17 +77,6 @@ func Totals(a *report.Audit) string {
 
 func severities(f report.FindingCounts) string {
 	return fmt.Sprintf("%s, %s, %d informational", Plural(f.Error, "error"), Plural(f.Warning, "warning"), f.Info)
-}
-
-// Unread counts the bundle deployments without a result.
-func Unread(a *report.Audit) int {
-	n := 0
-	for i := range a.BundleDeployments {
-		if a.BundleDeployments[i].WithoutResult() {
-			n++
-		}
-	}
-	return n
 }
 
 // LevelOf returns the level of a bundle deployment.

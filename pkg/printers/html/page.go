@@ -76,7 +76,7 @@ type finding struct {
 
 func newPage(a *report.Audit) *page {
 	p := &page{Policy: policy(), Style: template.CSS(style), Script: template.JS(script),
-		Audit: a, Title: digest.Title(&a.Source), Facts: digest.Facts(a), Totals: digest.Totals(a), Unread: digest.Unread(a)}
+		Audit: a, Title: digest.Title(&a.Source), Facts: digest.Facts(a), Totals: digest.Totals(a), Unread: a.WithoutResult()}
 	p.Level, p.Verdict = digest.Verdict(a)
 	p.Objects = actualBar(a.Summary.Counts, p.Unread == len(a.BundleDeployments))
 	for _, bd := range digest.Deployments(a) {
@@ -104,7 +104,7 @@ func (p *page) Problems() []deployment { return p.Deployments[:p.WellFrom] }
 func (p *page) Well() []deployment { return p.Deployments[p.WellFrom:] }
 
 func newDeployment(bd *report.BundleDeployment) deployment {
-	d := deployment{BundleDeployment: bd, Title: strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/"), Level: digest.LevelOf(bd),
+	d := deployment{BundleDeployment: bd, Title: bd.Key(), Level: digest.LevelOf(bd),
 		Actual: actualBar(bd.Counts, bd.WithoutResult()), Reported: reportedBar(bd.Reported), Why: bd.Reason}
 	for _, r := range bd.Resources {
 		if r.State != report.Ready {

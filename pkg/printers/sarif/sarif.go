@@ -227,7 +227,7 @@ func invocation(a *report.Audit) *sarif.Invocation {
 			excluded++
 		case bd.Counts.Unknown > 0:
 			notify(sarif.LevelError, "bundle deployment %s: %d of %d objects are Unknown", key, bd.Counts.Unknown, bd.Counts.Desired)
-		case bd.State == report.Unknown, bd.Reason != "":
+		case bd.WithoutResult():
 			notify(sarif.LevelError, "bundle deployment %s has no result (%s)", key, bd.Reason)
 		}
 	}
