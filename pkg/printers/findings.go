@@ -76,7 +76,7 @@ func (t text) inOrder(a *report.Audit) []report.BundleDeployment {
 type bundleKey struct{ cluster, bundleDeployment string }
 
 func keyOf(bd *report.BundleDeployment) bundleKey {
-	return bundleKey{bd.Cluster, strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/")}
+	return bundleKey{bd.Cluster, bd.Key()}
 }
 
 func (k bundleKey) compare(o bundleKey) int {
@@ -122,7 +122,7 @@ func (t text) fold(b *bytes.Buffer, list []report.Finding) {
 var rank = map[report.Severity]int{report.Error: 0, report.Warning: 1, report.Info: 2}
 
 func groupTitle(bd *report.BundleDeployment) string {
-	title := "bundle deployment " + strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/")
+	title := "bundle deployment " + bd.Key()
 	if bd.Cluster != "" {
 		title = "bundle " + bd.Bundle + " on cluster " + bd.Cluster
 	}

@@ -62,7 +62,7 @@ const minName = len("BUNDLEDEPLOYMENT")
 
 func (t text) name(bd *report.BundleDeployment) string {
 	if t.wide {
-		return printable(strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/"))
+		return printable(bd.Key())
 	}
 	return printable(bd.Name)
 }

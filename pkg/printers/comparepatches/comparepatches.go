@@ -67,7 +67,7 @@ type field struct {
 func collect(deployments []report.BundleDeployment) map[string]*bundle {
 	out := map[string]*bundle{}
 	for _, bd := range deployments {
-		name := cmp.Or(bd.Bundle, strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/"))
+		name := cmp.Or(bd.Bundle, bd.Key())
 		if out[name] == nil {
 			out[name] = &bundle{helmOp: bd.HelmOp, objects: map[object.Ref]*fields{}}
 		}

@@ -44,7 +44,7 @@ func NewDifferences(a *report.Audit) Differences {
 		bd := &a.BundleDeployments[i]
 		for j := range bd.Resources {
 			if r := &bd.Resources[j]; len(r.Differences) > 0 {
-				out[key{bd.Cluster, strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/"), r.Ref}] = r.Differences
+				out[key{bd.Cluster, bd.Key(), r.Ref}] = r.Differences
 			}
 		}
 	}

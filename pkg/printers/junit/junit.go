@@ -78,7 +78,7 @@ func newPrinter(a *report.Audit) *printer {
 }
 
 func keyOf(bd *report.BundleDeployment) bundleKey {
-	return bundleKey{bd.Cluster, cmp.Or(bd.Bundle, strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/"))}
+	return bundleKey{bd.Cluster, cmp.Or(bd.Bundle, bd.Key())}
 }
 
 // deployment is the suite of a bundle deployment.

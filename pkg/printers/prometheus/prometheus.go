@@ -5,7 +5,6 @@ package prometheus
 
 import (
 	"io"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/expfmt"
@@ -88,7 +87,7 @@ const clusterLabel = "fleet_cluster"
 
 // deployment adds the metrics of a bundle deployment. Without a result, it has no series of actual numbers.
 func (m *metrics) deployment(bd *report.BundleDeployment) {
-	id := []label{{clusterLabel, bd.Cluster}, {"bundledeployment", strings.TrimPrefix(bd.Namespace+"/"+bd.Name, "/")}}
+	id := []label{{clusterLabel, bd.Cluster}, {"bundledeployment", bd.Key()}}
 	const prefix = "fleetdoctor_bundledeployment_"
 	m.set(prefix+"info", "The bundle of a bundle deployment, and its GitRepo or HelmOp.", 1,
 		with(id, label{"bundle", bd.Bundle}, label{"gitrepo", bd.GitRepo}, label{"helmop", bd.HelmOp})...)
