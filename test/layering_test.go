@@ -258,6 +258,16 @@ func TestLayering(t *testing.T) {
 	}
 }
 
+// allowedImports is the end of a message: what the table lets a layer import.
+func allowedImports(t *testing.T, name string) string {
+	t.Helper()
+	i := slices.IndexFunc(layers, func(l layer) bool { return l.packages[0] == name })
+	if i < 0 {
+		t.Fatalf("the table has no layer %s", name)
+	}
+	return "\tof this module it may import only " + strings.Join(layers[i].may, ", ")
+}
+
 // TestLayeringRefuses checks, with invented imports, that the check can fail, and its messages.
 func TestLayeringRefuses(t *testing.T) {
 	tests := []struct {
@@ -309,7 +319,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/compare": {"pkg/object", "pkg/evaluate"},
 		}, want: []string{
 			"pkg/compare must not import pkg/evaluate:\n" +
-				"\tpkg/compare -> pkg/evaluate\n\tof this module it may import only pkg/object, pkg/fleet",
+				"\tpkg/compare -> pkg/evaluate\n" + allowedImports(t, "pkg/compare"),
 		}},
 		{name: "a leaf that imports a layer", graph: importGraph{
 			"pkg/object": {"pkg/fleet"},
@@ -321,15 +331,13 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/source/cluster": {"k8s.io/client-go/dynamic"},
 		}, want: []string{
 			"pkg/audit must not import pkg/source/cluster:\n\tpkg/audit -> pkg/source/cluster\n" +
-				"\tof this module it may import only pkg/object, pkg/fleet, pkg/fleet/targeting, pkg/release, pkg/ownership, pkg/render, pkg/source, " +
-				"pkg/state, pkg/resolve, pkg/collect, pkg/evaluate, pkg/compare, pkg/check, pkg/impact, pkg/report, pkg/redact",
+				allowedImports(t, "pkg/audit"),
 		}},
 		{name: "a verb and another verb", graph: importGraph{
 			"pkg/cmd/explain": {"pkg/cmd/audit"},
 		}, want: []string{
 			"pkg/cmd/explain must not import pkg/cmd/audit:\n\tpkg/cmd/explain -> pkg/cmd/audit\n" +
-				"\tof this module it may import only pkg/cmd/clusters, pkg/cmd/complete, pkg/cmd/diff, pkg/cmd/exit, pkg/cmd/flags, pkg/cmd/input, pkg/cmd/output, pkg/cmd/query, pkg/cmd/scope, pkg/cmd/suggest, pkg/cmd/verb, pkg/cmd/view, pkg/cmd/watch, pkg/source, pkg/source/cluster, pkg/source/snapshot, " +
-				"pkg/resolve, pkg/collect, pkg/evaluate, pkg/redact, pkg/audit, pkg/adopt, pkg/preflight, pkg/object, pkg/ownership, pkg/check, pkg/report, pkg/printers, pkg/printers/*, pkg/printers/comparepatches, pkg/escape, pkg/snapshot, pkg/why, pkg/explain, pkg/comparison, pkg/suppress",
+				allowedImports(t, "pkg/cmd/*"),
 		}},
 		{name: "main without the root command", graph: importGraph{
 			"cmd/kubectl-fleetdoctor": {"pkg/audit"},
@@ -341,7 +349,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/cmd": {"test/bench"},
 		}, want: []string{
 			"pkg/cmd must not import test/bench:\n\tpkg/cmd -> test/bench\n" +
-				"\tof this module it may import only pkg/cmd/*, pkg/cmd/webhook, pkg/cmd/complete, pkg/cmd/completion, pkg/cmd/exit, pkg/cmd/suggest, pkg/cmd/output, pkg/cmd/verb, pkg/audit, pkg/collect, pkg/escape, pkg/render/process",
+				allowedImports(t, "pkg/cmd"),
 		}},
 		{name: "no layer", graph: importGraph{
 			"pkg/fleet/v1beta1": nil,
