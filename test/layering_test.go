@@ -186,7 +186,7 @@ var layers = []layer{
 		may: []string{"pkg/cmd/complete", "pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/suggest", "pkg/audit", "pkg/evaluate", "pkg/render/files"}},
 	// The flags that select what of a result is shown.
 	{packages: []string{"pkg/cmd/view"}, never: printing,
-		may: []string{"pkg/cmd/flags", "pkg/check", "pkg/report"}},
+		may: []string{"pkg/cmd/flags", "pkg/cmd/suggest", "pkg/check", "pkg/report"}},
 	// It repeats a verb. It describes changes, and does not evaluate.
 	{packages: []string{"pkg/cmd/watch"},
 		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/report", "pkg/printers"}},

@@ -15,7 +15,7 @@ import (
 const (
 	// most is the number of suggestions.
 	most = 3
-	// lettersPerEdit is the number of letters of a word, rounded up, for each edit that is allowed; two swapped letters are two edits.
+	// lettersPerEdit is the number of letters of a word, rounded up, for each edit that is allowed.
 	lettersPerEdit = 3
 	mostEdits      = 3
 )
@@ -37,7 +37,7 @@ func Nearest(word string, known []string) []string {
 			return nil
 		case folded == "" || abs(len(other)-len(folded)) > 4*mostEdits: // the distance of long words is costly; a rune has at most four bytes
 		default:
-			if n := levenshtein.ComputeDistance(folded, other); n <= limit && n < len([]rune(folded)) {
+			if n := distance(folded, other); n <= limit && n < len([]rune(folded)) {
 				found = append(found, near{k, n})
 			}
 		}
@@ -70,6 +70,17 @@ func HintIn(before, word, after string, known []string) string {
 		return ""
 	}
 	return "Did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// distance is the number of letters by which two words differ: 1 if the letters are the same in another order.
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	if a != b && slices.Equal(x, y) {
+		return 1
+	}
+	return levenshtein.ComputeDistance(a, b)
 }
 
 func abs(n int) int { return max(n, -n) }

@@ -20,7 +20,7 @@ func TestNearest(t *testing.T) {
 		{"guest", "guestbook-guestbook ingress", "guestbook-guestbook"},
 		{"imgae", "image page", "image"},
 		{"yml", "yaml json", "yaml"},
-		{"FD011", "FD101 FD111 FD704", "FD111 FD101"},
+		{"FD011", "FD101 FD111 FD704", "FD101 FD111"},
 		{"x", "a b", ""},
 		{"", "a b", ""},
 		{"web", "db", ""},

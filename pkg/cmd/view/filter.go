@@ -4,16 +4,15 @@
 package view
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -50,42 +49,24 @@ func (f *Filter) ToFilter() (report.Filter, error) {
 	return out, nil
 }
 
-// maxSuggested is the number of codes that an error suggests, maxDistance the largest number of letters by which they differ from what the user wrote.
-const maxSuggested, maxDistance = 3, 2
-
-// suggestion returns the codes, and the names of codes, that are most similar to a word.
+// suggestion asks whether the user meant one of the codes that are most similar to a word, by their number or their name.
 func suggestion(word string) string {
-	type candidate struct {
-		distance int
-		text     string
-	}
-	var found []candidate
+	var known []string
+	shown := map[string]string{}
 	for _, c := range check.Catalogue() {
-		if d := min(distance(word, c.Code), distance(word, strings.ToUpper(c.Name))); d <= maxDistance {
-			found = append(found, candidate{d, c.Code + " (" + c.Name + ")"})
+		known = append(known, c.Code, c.Name)
+		shown[c.Code], shown[c.Name] = c.Code+" ("+c.Name+")", c.Code+" ("+c.Name+")"
+	}
+	var texts []string
+	for _, near := range suggest.Nearest(word, known) {
+		if text := shown[near]; !slices.Contains(texts, text) {
+			texts = append(texts, text)
 		}
 	}
-	if len(found) == 0 {
+	if len(texts) == 0 {
 		return "there is no such code; docs/findings.md lists the codes"
 	}
-	slices.SortStableFunc(found, func(x, y candidate) int { return cmp.Compare(x.distance, y.distance) })
-	found = slices.DeleteFunc(found, func(c candidate) bool { return c.distance > found[0].distance })
-	var texts []string
-	for _, c := range found[:min(len(found), maxSuggested)] {
-		texts = append(texts, c.text)
-	}
 	return "there is no such code; did you mean " + strings.Join(texts, " or ") + "?"
-}
-
-// distance is the number of letters by which two words differ: 1 if the letters are the same in another order.
-func distance(a, b string) int {
-	x, y := []byte(a), []byte(b)
-	slices.Sort(x)
-	slices.Sort(y)
-	if slices.Equal(x, y) && a != b {
-		return 1
-	}
-	return levenshtein.ComputeDistance(a, b)
 }
 
 // completeCodes completes a list of codes in a shell, with their titles.
