@@ -137,7 +137,7 @@ var layers = []layer{
 	{packages: []string{"pkg/printers/unified"}, pure: true, never: evaluating,
 		may: []string{"pkg/report", "pkg/escape"}},
 	{packages: []string{"pkg/printers/digest"}, pure: true, never: evaluating,
-		may: []string{"pkg/object", "pkg/report", "pkg/escape"}},
+		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/printers/unified"}},
 	// Of the rules that it writes, only pkg/compare knows which are the smallest.
 	{packages: []string{"pkg/printers/comparepatches"}, pure: true, never: clients,
 		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/compare"}},

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/unified"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -130,18 +129,14 @@ func encoded(v any) string {
 
 // lines compares two values line by line, with three lines of context.
 func lines(desired, live string) []Line {
-	u, err := udiff.ToUnifiedDiff("bundle", "cluster", desired, udiff.Lines(desired, live), udiff.DefaultContextLines)
-	if err != nil { // the edits are those of the library itself
-		return []Line{{"!", err.Error()}}
-	}
-	signs := map[udiff.OpKind]string{udiff.Delete: "-", udiff.Insert: "+", udiff.Equal: " "}
+	hunks := unified.Diff(unified.NewDocument(desired), unified.NewDocument(live))
 	var out []Line
-	for _, h := range u.Hunks {
-		if h.FromLine > 1 || len(u.Hunks) > 1 {
-			out = append(out, Line{"@", fmt.Sprintf("line %d", h.FromLine)})
+	for _, h := range hunks {
+		if h.Line > 1 || len(hunks) > 1 {
+			out = append(out, Line{"@", fmt.Sprintf("line %d", h.Line)})
 		}
-		for _, l := range h.Lines {
-			out = append(out, Line{signs[l.Kind], strings.TrimSuffix(l.Content, "\n")})
+		for _, c := range h.Changes {
+			out = append(out, Line{string(c.Sign), c.Text})
 		}
 	}
 	return out

@@ -13,6 +13,8 @@ import (
 type Hunk struct {
 	// Range are the lines of the two documents, such as "-1,2 +1,2".
 	Range string
+	// Line is the first line of the hunk in the first document.
+	Line int
 	// Difference is the index of the first difference in the hunk.
 	Difference int
 	Changes    []Change
@@ -40,7 +42,7 @@ func Diff(from, to Document) []Hunk {
 }
 
 func newHunk(h *udiff.Hunk, from, to Document) Hunk {
-	out := Hunk{Difference: -1}
+	out := Hunk{Line: h.FromLine, Difference: -1}
 	before, after := 0, 0
 	for _, l := range h.Lines {
 		sign, at := ' ', -1

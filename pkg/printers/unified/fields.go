@@ -32,6 +32,15 @@ func (d Document) String() string {
 	return b.String()
 }
 
+// NewDocument returns a text of complete lines as a document.
+func NewDocument(text string) Document {
+	var out Document
+	for line := range strings.Lines(text) {
+		out = append(out, Line{Text: strings.TrimSuffix(line, "\n")})
+	}
+	return out
+}
+
 // Side selects the value of one side of a difference.
 type Side func(*report.Difference) report.Value
 
