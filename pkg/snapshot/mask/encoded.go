@@ -11,9 +11,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
+// maxDecoded limits the size of a text that is decoded, in bytes. No object of an API server is larger; data that was compressed can be.
+const maxDecoded = 16 << 20
+
 // hides reports whether a text has a value of a Secret in more than one encoding, such as the base64 of base64 or JSON in JSON.
 func (m *Masker) hides(text string, layers int) bool {
-	if layers <= 0 || len(text) < fragment {
+	if layers <= 0 || len(text) < fragment || len(text) > maxDecoded {
 		return false
 	}
 	plain := redact.Unescaped(text)
