@@ -233,6 +233,7 @@ type Step = evaluate.Step
 type Difference struct {
 	Path string `json:"path"`
 	// Steps are the steps of the path, for layouts. A report that was read from a file has none.
+	// Pointer does not follow from them: it has positions in the live list, and is checked with the other rules of the bundle.
 	Steps       []Step `json:"-"`
 	Desired     Value  `json:"desired,omitzero"` // absent if the bundle does not state the field
 	Live        Value  `json:"live,omitzero"`    // absent if the live object does not have the field
