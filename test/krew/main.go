@@ -20,11 +20,13 @@ func main() {
 	checksums := flag.String("checksums", "", "file with the SHA-256 digests of the archives, as sha256sum writes it")
 	flag.Parse()
 	manifest, err := run(flag.Arg(0), *version, *checksums)
+	if err == nil {
+		_, err = os.Stdout.Write(manifest)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "krew:", err)
 		os.Exit(1)
 	}
-	os.Stdout.Write(manifest)
 }
 
 func run(templateFile, version, checksums string) ([]byte, error) {
