@@ -48,7 +48,7 @@ var knowledge = map[string]Knowledge{
 	"FD103": {
 		Evidence: "The desired objects of two bundle deployments on one cluster have the same group, kind, namespace and name. The ownership metadata " +
 			"shows the present owner.",
-		Remedy: "Decide which bundle keeps the object, and remove it from all others. Helm deletes a removed object by name, whoever owns it: to keep " +
+		Remedy: "Decide which bundle keeps the object, and remove it from all others. Helm deletes a removed object by name, and does not check its owner: to keep " +
 			"it, first deploy the other " +
 			"bundles with the annotation helm.sh/resource-policy: keep on it.",
 		Versions: allVersions, Sections: []string{"1.7", "1.11"},

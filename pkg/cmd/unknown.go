@@ -27,7 +27,7 @@ func flagError(c *cobra.Command, err error) error {
 	return &exit.Error{Status: exit.Usage, Err: err, Hint: nearFlag(c, err)}
 }
 
-// nearFlag asks whether the user meant a flag of a similar name, or a similar value of a flag with a fixed list of values; "" if there is none.
+// nearFlag asks whether the user meant a flag of a similar name, or a similar value of a flag with a fixed list of values. It returns "" if nothing is similar.
 func nearFlag(c *cobra.Command, err error) string {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		var names []string

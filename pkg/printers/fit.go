@@ -36,20 +36,20 @@ func (t text) fitting(shown []report.BundleDeployment, clusters bool) []column {
 		return columns
 	}
 	all := slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.wide && (!clusters || c.header != clusterHeader) })
-	if t.room(all, shown) >= 0 {
+	if t.remaining(all, shown) >= 0 {
 		return all
 	}
 	used := slices.DeleteFunc(slices.Clone(all), func(c column) bool {
 		return c.count && !slices.ContainsFunc(shown, func(bd report.BundleDeployment) bool { return c.cell(t, &bd) != none })
 	})
-	if t.room(used, shown) >= 0 {
+	if t.remaining(used, shown) >= 0 {
 		return used
 	}
-	if brief := shortHeaders(used); t.room(brief, shown) >= 0 {
+	if brief := shortHeaders(used); t.remaining(brief, shown) >= 0 {
 		return brief
 	}
 	few := slices.DeleteFunc(slices.Clone(all), func(c column) bool { return c.count })
-	left := t.room(few, shown) - len(gap)
+	left := t.remaining(few, shown) - len(gap)
 	cut := problems
 	cut.cell = func(t text, bd *report.BundleDeployment) string { return begin(problems.cell(t, bd), left) }
 	return append(few, cut)
@@ -64,8 +64,8 @@ func shortHeaders(list []column) []column {
 	return out
 }
 
-// room is the number of columns of the terminal that a table leaves, with the shortest names. It is negative if the table is wider.
-func (t text) room(list []column, shown []report.BundleDeployment) int {
+// remaining is the number of columns of the terminal that a table leaves, with the shortest names. It is negative if the table is wider.
+func (t text) remaining(list []column, shown []report.BundleDeployment) int {
 	out := t.columns() - minName
 	plain := t
 	plain.Colour = false

@@ -73,7 +73,7 @@ func directory(executable, path string) (dir string, onPath bool) {
 	return filepath.Dir(executable), false
 }
 
-// ours returns the present script; nil if there is none. It refuses a file that this program did not write.
+// ours returns the present script; nil if the file does not exist. It refuses a file that this program did not write.
 func ours(file string) ([]byte, error) {
 	info, err := os.Lstat(file)
 	switch {

@@ -22,7 +22,7 @@ func (f *Flags) Explain(err error) error {
 	return &exit.Error{Status: exit.Failed, Err: err, Hint: strings.Trim(near(err)+"\n"+f.hint(err), "\n")}
 }
 
-// near asks whether the user meant a similar name, "" if there is none.
+// near asks whether the user meant a similar name. It returns "" if no name is similar.
 func near(err error) string {
 	if e, ok := errors.AsType[*evaluate.NotFoundError](err); ok {
 		return suggest.HintIn(e.Target.Kind+"/", e.Target.Name, "", e.Known)

@@ -47,7 +47,7 @@ func targets(args []string) ([]evaluate.Target, error) {
 	return out, nil
 }
 
-// NearKind asks whether the user meant an argument with a similar kind, "" if there is none.
+// NearKind asks whether the user meant an argument with a similar kind. It returns "" if no kind is similar.
 func NearKind(arg string) string {
 	kind, name, slash := strings.Cut(arg, "/")
 	if slash {

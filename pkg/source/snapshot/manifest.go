@@ -168,7 +168,7 @@ func decodeManifest(raw []byte) (m *Manifest, ok bool) {
 
 const effectNoManifest = "only the objects themselves prove what was captured"
 
-// manifest returns the manifest of the snapshot; nil if there is none, or if there are several.
+// manifest returns the manifest of the snapshot; nil if the snapshot has no manifest, or several.
 func (r *reader) manifest() *Manifest {
 	if len(r.manifests) > 1 {
 		r.gaps.add("the manifests of the snapshots", fmt.Sprintf("%d snapshots were given as one", len(r.manifests)), effectNoManifest)
