@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // planned is the plan for the sample cluster "sick".
@@ -71,14 +72,14 @@ func showAdoption(t *testing.T, a *report.Adoption, format string, o printers.Op
 func TestGoldenAdoption(t *testing.T) {
 	plan, strict := planned(t, adopt.Options{Policy: ownership.IfUnowned}), planned(t, adopt.Options{Policy: ownership.TakeUnmarked})
 	for _, format := range formats {
-		golden(t, "adopt."+format, showAdoption(t, plan, format, printers.Options{}))
+		golden.Compare(t, "adopt."+format, showAdoption(t, plan, format, printers.Options{}))
 	}
-	golden(t, "adopt-unmarked.table", showAdoption(t, strict, "table", printers.Options{}))
-	golden(t, "adopt-unmarked.wide", showAdoption(t, strict, "wide", printers.Options{}))
-	golden(t, "adopt.colour", showAdoption(t, plan, "table", printers.Options{Colour: true, Diff: true}))
-	golden(t, "adopted.table", showAdoption(t, invented(), "table", printers.Options{}))
-	golden(t, "adopted.wide", showAdoption(t, invented(), "wide", printers.Options{}))
-	golden(t, "adopted.json", showAdoption(t, invented(), "json", printers.Options{}))
+	golden.Compare(t, "adopt-unmarked.table", showAdoption(t, strict, "table", printers.Options{}))
+	golden.Compare(t, "adopt-unmarked.wide", showAdoption(t, strict, "wide", printers.Options{}))
+	golden.Compare(t, "adopt.colour", showAdoption(t, plan, "table", printers.Options{Colour: true, Diff: true}))
+	golden.Compare(t, "adopted.table", showAdoption(t, invented(), "table", printers.Options{}))
+	golden.Compare(t, "adopted.wide", showAdoption(t, invented(), "wide", printers.Options{}))
+	golden.Compare(t, "adopted.json", showAdoption(t, invented(), "json", printers.Options{}))
 }
 
 // TestGoldenOwnership compares the formats of an owner report with the golden files.
@@ -93,7 +94,7 @@ func TestGoldenOwnership(t *testing.T) {
 	}
 	d.Source.Path = "test/testdata/sick"
 	for _, format := range []string{"table", "json", "yaml", "name"} {
-		golden(t, "owner."+format, shown(t, format, printers.Ownership(d, printers.Options{})))
+		golden.Compare(t, "owner."+format, shown(t, format, printers.Ownership(d, printers.Options{})))
 	}
 }
 
@@ -109,6 +110,6 @@ func TestGoldenTargets(t *testing.T) {
 	}
 	d.Source.Path = "test/testdata/targets"
 	for _, format := range []string{"table", "wide", "json", "yaml", "name"} {
-		golden(t, "targets."+format, shown(t, format, printers.Targets(d, printers.Options{})))
+		golden.Compare(t, "targets."+format, shown(t, format, printers.Targets(d, printers.Options{})))
 	}
 }

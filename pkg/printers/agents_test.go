@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // TestGoldenAgents compares the formats of agents reports with the golden files.
@@ -16,10 +17,10 @@ func TestGoldenAgents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name+".table", shown(t, "table", printers.Agents(d, printers.Options{})))
+		golden.Compare(t, name+".table", shown(t, "table", printers.Agents(d, printers.Options{})))
 		if name == "reimport-ca" {
 			for _, format := range formats[1:] {
-				golden(t, name+"."+format, shown(t, format, printers.Agents(d, printers.Options{Colour: true})))
+				golden.Compare(t, name+"."+format, shown(t, format, printers.Agents(d, printers.Options{Colour: true})))
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/comparison"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // TestComparison compares every format of a comparison with its golden file.
@@ -20,7 +21,7 @@ func TestComparison(t *testing.T) {
 	unread.BundleDeployments[1].State, unread.BundleDeployments[1].Reason, unread.BundleDeployments[1].Resources = report.Unknown, "Forbidden", nil
 	for name, c := range map[string]*report.Comparison{"worse": comparison.Compare(clean, sick, "test"), "unknown": comparison.Compare(sick, &unread, "test")} {
 		for _, format := range formats {
-			golden(t, "comparison-"+name+"."+format, shown(t, format, printers.Comparison(c, printers.Options{})))
+			golden.Compare(t, "comparison-"+name+"."+format, shown(t, format, printers.Comparison(c, printers.Options{})))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // captured opens a case file and ignores its first document.
@@ -40,5 +41,5 @@ func TestThreeSides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "three-sides.diff", show(t, a.Report(), "table", printers.Options{Diff: true}))
+	golden.Compare(t, "three-sides.diff", show(t, a.Report(), "table", printers.Options{Diff: true}))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // modified is a report with one modified object.
@@ -93,9 +94,9 @@ func TestDiff(t *testing.T) {
 		"absent":        modified(deployment, difference(nil, true, "spec", "paused"), difference("a", nil, "metadata", "labels", "example.com/tier")),
 		"without-steps": modified(config, report.Difference{Path: ".data.app.conf", Desired: evaluate.Plain("a"), Live: evaluate.Plain("b")}),
 	} {
-		golden(t, "diff-"+name+".diff", show(t, a, "table", printers.Options{Diff: true}))
+		golden.Compare(t, "diff-"+name+".diff", show(t, a, "table", printers.Options{Diff: true}))
 		if name == "long-line" {
-			golden(t, "diff-"+name+".full", show(t, a, "table", printers.Options{Diff: true, Full: true}))
+			golden.Compare(t, "diff-"+name+".full", show(t, a, "table", printers.Options{Diff: true, Full: true}))
 		}
 	}
 }
@@ -130,7 +131,7 @@ func TestExternalDiff(t *testing.T) {
 			t.Errorf("called for %s on %s with %v", of, cluster, diffs)
 		}
 	}
-	golden(t, "diff-external.diff", show(t, modified(config, d), "table", printers.Options{Diff: true, ExternalDiff: external}))
+	golden.Compare(t, "diff-external.diff", show(t, modified(config, d), "table", printers.Options{Diff: true, ExternalDiff: external}))
 	if called != 1 {
 		t.Errorf("called %d times", called)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // TestGoldenExplanation compares the formats of an explanation with the golden files. Its topics are invented.
@@ -20,8 +21,8 @@ func TestGoldenExplanation(t *testing.T) {
 		{Kind: report.TopicState, Name: "Invented", What: "a state with a \x1b[31mcolour", URL: page + "state-invented"},
 	}, "test")
 	for _, format := range formats {
-		golden(t, "explanation."+format, shown(t, format, printers.Explanation(e, false, printers.Options{})))
+		golden.Compare(t, "explanation."+format, shown(t, format, printers.Explanation(e, false, printers.Options{})))
 	}
-	golden(t, "explanation-list.table", shown(t, "table", printers.Explanation(e, true, printers.Options{})))
-	golden(t, "explanation-list.table60", shown(t, "table", printers.Explanation(e, true, printers.Options{Width: 60})))
+	golden.Compare(t, "explanation-list.table", shown(t, "table", printers.Explanation(e, true, printers.Options{})))
+	golden.Compare(t, "explanation-list.table60", shown(t, "table", printers.Explanation(e, true, printers.Options{Width: 60})))
 }

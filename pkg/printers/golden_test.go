@@ -3,10 +3,7 @@
 package printers_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -24,9 +21,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // sample audits a sample cluster of the project.
 func sample(t *testing.T, name string, targets ...evaluate.Target) *report.Audit {
@@ -55,32 +51,12 @@ func TestGolden(t *testing.T) {
 	reports := map[string]*report.Audit{"sick": sample(t, "sick"), "clean": sample(t, "clean"), "large": large()}
 	for name, a := range reports {
 		for _, format := range formats {
-			golden(t, name+"."+format, show(t, a, format, printers.Options{}))
+			golden.Compare(t, name+"."+format, show(t, a, format, printers.Options{}))
 		}
-		golden(t, name+".diff", show(t, a, "table", printers.Options{Diff: true}))
+		golden.Compare(t, name+".diff", show(t, a, "table", printers.Options{Diff: true}))
 	}
-	golden(t, "sick-gitrepo.table", show(t, sample(t, "sick", evaluate.Target{Kind: "gitrepo", Name: "guestbook"}), "table", printers.Options{}))
-	golden(t, "sick.colour", show(t, reports["sick"], "table", printers.Options{Diff: true, Colour: true}))
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
+	golden.Compare(t, "sick-gitrepo.table", show(t, sample(t, "sick", evaluate.Target{Kind: "gitrepo", Name: "guestbook"}), "table", printers.Options{}))
+	golden.Compare(t, "sick.colour", show(t, reports["sick"], "table", printers.Options{Diff: true, Colour: true}))
 }
 
 // large is an invented report with long names, more findings of one code than the table shows, unicode and many gaps.
@@ -207,35 +183,6 @@ func drives(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
-// fill adds a text to every string of a value, except for the words of an enumeration.
-func fill(v reflect.Value, evil string) {
-	switch v.Kind() {
-	case reflect.String:
-		if v.CanSet() && v.Type() != reflect.TypeFor[report.Severity]() && v.Type() != reflect.TypeFor[report.State]() {
-			v.SetString(v.String() + evil)
-		}
-	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() {
-			fill(v.Elem(), evil)
-		}
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[report.Value]() {
-			v.Set(reflect.ValueOf(evaluate.Plain(evil)))
-			return
-		}
-		for i := range v.NumField() {
-			if v.Type() == reflect.TypeFor[report.Source]() && v.Type().Field(i).Name == "Kind" {
-				continue
-			}
-			fill(v.Field(i), evil)
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			fill(v.Index(i), evil)
-		}
-	}
-}
-
 // TestNothingIsLost checks that the wide table has every finding, gap, note and deployment.
 func TestNothingIsLost(t *testing.T) {
 	a := large()
@@ -303,6 +250,35 @@ func TestFormats(t *testing.T) {
 	for _, format := range slices.Concat(formats, templates) {
 		if err := printIn(errWriter{}, format, printers.Audit(a, printers.Options{})); err == nil {
 			t.Errorf("-o %s reports no error for a failed write", format)
+		}
+	}
+}
+
+// fill adds a text to every string of a value, except for the words of an enumeration. Unlike that of test/reports, it also changes codes.
+func fill(v reflect.Value, evil string) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.CanSet() && v.Type() != reflect.TypeFor[report.Severity]() && v.Type() != reflect.TypeFor[report.State]() {
+			v.SetString(v.String() + evil)
+		}
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			fill(v.Elem(), evil)
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[report.Value]() {
+			v.Set(reflect.ValueOf(evaluate.Plain(evil)))
+			return
+		}
+		for i := range v.NumField() {
+			if v.Type() == reflect.TypeFor[report.Source]() && v.Type().Field(i).Name == "Kind" {
+				continue
+			}
+			fill(v.Field(i), evil)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			fill(v.Index(i), evil)
 		}
 	}
 }

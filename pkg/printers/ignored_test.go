@@ -9,6 +9,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/suppress"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // TestIgnored compares a report without ignored and known findings with its golden files.
@@ -26,9 +27,9 @@ func TestIgnored(t *testing.T) {
 	known := 2
 	a.Summary.Baseline = &known
 	for _, format := range formats {
-		golden(t, "sick-ignored."+format, show(t, a, format, printers.Options{}))
+		golden.Compare(t, "sick-ignored."+format, show(t, a, format, printers.Options{}))
 	}
 	none := a.WithFindings([]report.Finding{})
 	none.BundleDeployments = nil
-	golden(t, "nothing-left.table", show(t, none, "table", printers.Options{}))
+	golden.Compare(t, "nothing-left.table", show(t, none, "table", printers.Options{}))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // TestGoldenImpact compares the formats of impact reports with the golden files.
@@ -24,9 +25,9 @@ func TestGoldenImpact(t *testing.T) {
 	}
 	database := read("database", audit.Named{Kind: "helmop", Name: "db"})
 	for _, format := range formats {
-		golden(t, "impact."+format, table(database, format))
+		golden.Compare(t, "impact."+format, table(database, format))
 	}
-	golden(t, "impact-repository.table", table(read("repository", audit.Named{Kind: "gitrepo", Name: "shop"}, audit.Named{Kind: "helmop", Name: "chart"}), "table"))
-	golden(t, "impact-clusters.table", table(read("clusters", audit.Named{Kind: "bundle", Name: "db"}, audit.Named{Kind: "cluster", Name: "one"}), "table"))
-	golden(t, "impact-kept.table", table(read("keep-resources", audit.Named{Kind: "bd", Name: "renamed"}, audit.Named{Kind: "bd", Name: "late"}), "table"))
+	golden.Compare(t, "impact-repository.table", table(read("repository", audit.Named{Kind: "gitrepo", Name: "shop"}, audit.Named{Kind: "helmop", Name: "chart"}), "table"))
+	golden.Compare(t, "impact-clusters.table", table(read("clusters", audit.Named{Kind: "bundle", Name: "db"}, audit.Named{Kind: "cluster", Name: "one"}), "table"))
+	golden.Compare(t, "impact-kept.table", table(read("keep-resources", audit.Named{Kind: "bd", Name: "renamed"}, audit.Named{Kind: "bd", Name: "late"}), "table"))
 }

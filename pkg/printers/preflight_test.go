@@ -10,6 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // TestPreflightGolden compares the formats of preflight reports with the golden files.
@@ -27,12 +28,12 @@ func TestPreflightGolden(t *testing.T) {
 		shownAs := func(format string, o printers.Options) string {
 			return shown(t, format, printers.Preflight(p, o))
 		}
-		golden(t, "preflight-"+name+".table", shownAs("table", printers.Options{}))
+		golden.Compare(t, "preflight-"+name+".table", shownAs("table", printers.Options{}))
 		if name == "upgrade" {
-			golden(t, "preflight-upgrade.diff", shownAs("wide", printers.Options{Diff: true, Colour: true}))
-			golden(t, "preflight-upgrade.name", shownAs("name", printers.Options{}))
-			golden(t, "preflight-upgrade.json", shownAs("json", printers.Options{}))
-			golden(t, "preflight-upgrade.yaml", shownAs("yaml", printers.Options{}))
+			golden.Compare(t, "preflight-upgrade.diff", shownAs("wide", printers.Options{Diff: true, Colour: true}))
+			golden.Compare(t, "preflight-upgrade.name", shownAs("name", printers.Options{}))
+			golden.Compare(t, "preflight-upgrade.json", shownAs("json", printers.Options{}))
+			golden.Compare(t, "preflight-upgrade.yaml", shownAs("yaml", printers.Options{}))
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // closed is an empty report after a change by a test.
@@ -202,7 +203,7 @@ func TestSummary(t *testing.T) {
 			t.Errorf("%s: green %v, want %v", tc.name, green, tc.green)
 		}
 	}
-	golden(t, "summaries", summaries.String())
+	golden.Compare(t, "summaries", summaries.String())
 }
 
 // TestHeadVersions checks that the head has the version of Fleet, or of the agent on a downstream cluster.

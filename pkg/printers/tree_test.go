@@ -12,6 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // estate is a report with a GitRepo on 14 clusters, a HelmOp, a bundle with neither, and a release without a bundle.
@@ -54,15 +55,15 @@ func TestTree(t *testing.T) {
 		o.ReadClusters = "kubectl fleetdoctor tree --cluster NAME=KUBECONFIG"
 		return shown(t, format, printers.Tree(a, o))
 	}
-	golden(t, "tree.table", tree(printers.TreeOptions{}, "table"))
-	golden(t, "tree.table80", tree(printers.TreeOptions{Options: printers.Options{Width: 80}}, "table"))
-	golden(t, "tree.table200", tree(printers.TreeOptions{Options: printers.Options{Width: 200}}, "table"))
-	golden(t, "tree.colour", tree(printers.TreeOptions{Options: printers.Options{Colour: true}, All: true}, "table"))
-	golden(t, "tree.wide", tree(printers.TreeOptions{}, "wide"))
-	golden(t, "tree.name", tree(printers.TreeOptions{}, "name"))
-	golden(t, "tree-cluster.table", tree(printers.TreeOptions{Compact: true}, "table", "cluster/edge-01", "cluster/fleet-default/edge-08", "bundle/nothing"))
-	golden(t, "tree-deployment.table", tree(printers.TreeOptions{All: true}, "table", "bundledeployment/cluster-08/apps-web", "bundledeployment/released"))
-	golden(t, "tree-nothing.table", shown(t, "table", printers.Tree(finished(&report.Audit{}), printers.TreeOptions{})))
+	golden.Compare(t, "tree.table", tree(printers.TreeOptions{}, "table"))
+	golden.Compare(t, "tree.table80", tree(printers.TreeOptions{Options: printers.Options{Width: 80}}, "table"))
+	golden.Compare(t, "tree.table200", tree(printers.TreeOptions{Options: printers.Options{Width: 200}}, "table"))
+	golden.Compare(t, "tree.colour", tree(printers.TreeOptions{Options: printers.Options{Colour: true}, All: true}, "table"))
+	golden.Compare(t, "tree.wide", tree(printers.TreeOptions{}, "wide"))
+	golden.Compare(t, "tree.name", tree(printers.TreeOptions{}, "name"))
+	golden.Compare(t, "tree-cluster.table", tree(printers.TreeOptions{Compact: true}, "table", "cluster/edge-01", "cluster/fleet-default/edge-08", "bundle/nothing"))
+	golden.Compare(t, "tree-deployment.table", tree(printers.TreeOptions{All: true}, "table", "bundledeployment/cluster-08/apps-web", "bundledeployment/released"))
+	golden.Compare(t, "tree-nothing.table", shown(t, "table", printers.Tree(finished(&report.Audit{}), printers.TreeOptions{})))
 }
 
 // TestTreeWidth checks that a tree fits the terminal.

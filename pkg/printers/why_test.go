@@ -19,6 +19,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/why"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 func whyOf(t *testing.T, src source.Source, targets ...evaluate.Target) *report.Why {
@@ -35,13 +36,13 @@ func whyOf(t *testing.T, src source.Source, targets ...evaluate.Target) *report.
 func TestGoldenWhy(t *testing.T) {
 	d := whyOf(t, captured(t, "why/management.yaml"), evaluate.Target{Kind: evaluate.TargetBundle, Name: "shop"}, evaluate.Target{Kind: evaluate.TargetGitRepo, Name: "platform"})
 	for _, format := range formats {
-		golden(t, "why."+format, shown(t, format, printers.Why(d, printers.Options{})))
+		golden.Compare(t, "why."+format, shown(t, format, printers.Why(d, printers.Options{})))
 	}
-	golden(t, "why-many.table", shown(t, "table", printers.Why(manyClusters(), printers.Options{})))
-	golden(t, "why-many.wide", shown(t, "wide", printers.Why(manyClusters(), printers.Options{})))
-	golden(t, "why.colour", shown(t, "table", printers.Why(manyClusters(), printers.Options{Colour: true})))
+	golden.Compare(t, "why-many.table", shown(t, "table", printers.Why(manyClusters(), printers.Options{})))
+	golden.Compare(t, "why-many.wide", shown(t, "wide", printers.Why(manyClusters(), printers.Options{})))
+	golden.Compare(t, "why.colour", shown(t, "table", printers.Why(manyClusters(), printers.Options{Colour: true})))
 	d = whyOf(t, captured(t, "cases/ready.yaml"), evaluate.Target{Kind: evaluate.TargetBundleDeployment, Name: "guestbook"})
-	golden(t, "why-ready.table", shown(t, "table", printers.Why(d, printers.Options{})))
+	golden.Compare(t, "why-ready.table", shown(t, "table", printers.Why(d, printers.Options{})))
 }
 
 // manyClusters is an invented explanation with more clusters, resources and causes than the table shows.

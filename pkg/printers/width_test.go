@@ -12,6 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // many is an invented report of 60 bundle deployments on five clusters, of which two were read, with 40 findings. One of the agents is silent.
@@ -88,7 +89,7 @@ func TestTerminalWidths(t *testing.T) {
 		o := printers.Options{Width: width, Diff: true, ReadClusters: "kubectl fleetdoctor audit --via-rancher"}
 		got := show(t, a, "table", o)
 		if width == 80 || width == 200 {
-			golden(t, fmt.Sprintf("many.table%d", width), got)
+			golden.Compare(t, fmt.Sprintf("many.table%d", width), got)
 		}
 		for line := range strings.SplitSeq(got, "\n") {
 			text := strings.TrimSpace(line)

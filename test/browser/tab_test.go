@@ -87,7 +87,7 @@ func openDocument(t *testing.T, document []byte, before ...chromedp.Action[chrom
 	t.Helper()
 	browser, err := shared()
 	if errors.Is(err, errNoBrowser) {
-		t.Skip(err)
+		t.Skip(err) // a machine without a browser; the error says so in one line
 	}
 	if err != nil {
 		t.Fatalf("starting the browser: %v", err)

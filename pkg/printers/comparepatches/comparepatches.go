@@ -111,7 +111,7 @@ func (f *fields) add(x field) {
 	}
 }
 
-// pointer returns the JSON pointer that excludes a field on each cluster on which it is modified; otherwise the reason why there is none.
+// pointer returns the JSON pointer that excludes a field on each cluster on which it is modified; otherwise the reason why no pointer can exclude it.
 func (f *fields) pointer(x field) (pointer, reason string) {
 	switch {
 	case f.pointers[x.Path] == several, x.Pointer != "" && f.paths[x.Pointer] == several:
