@@ -5,9 +5,7 @@
 package release
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -16,10 +14,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/klauspost/compress/gzip"
 )
 
 // SecretType is the type of the Secrets in which Helm stores its records, one for each revision. DataKey is the key with the record.
@@ -48,6 +48,12 @@ const (
 	// maxField limits the length, in bytes, of each name that is kept. No name in Kubernetes and no annotation of Fleet is longer.
 	maxField = 1 << 10
 )
+
+// maxKept limits the buffers that are used again, in bytes.
+const maxKept = 4 << 20
+
+// buffers are for the JSON of records. Records are read one after another, so one buffer serves many of them.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // ErrNoManifest is returned for a record that lost its manifest. See Record.ManifestLost.
 var ErrNoManifest = errors.New("the record has no manifest, and its chart has templates: the record is incomplete, or every template renders to nothing")
@@ -193,13 +199,19 @@ func (h *hooks) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-// decompress returns the JSON of a record. value is the value of DataKey in the Secret: base64 of gzip of JSON, or of JSON.
-func decompress(value []byte) (io.Reader, error) {
-	b := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(value)))
-	if magic, err := b.Peek(3); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b, 0x08}) {
-		return gzip.NewReader(b)
+// decompress decodes the value of DataKey in a Secret: base64 of gzip of JSON, or of JSON. It returns a reader of the JSON, and the JSON itself if it is
+// not compressed. If the base64 is damaged, these have the part before the damage.
+func decompress(value []byte) (r io.Reader, plain []byte, err error) {
+	plain, err = base64.StdEncoding.AppendDecode(make([]byte, 0, base64.StdEncoding.DecodedLen(len(value))), value)
+	r = bytes.NewReader(plain)
+	if bytes.HasPrefix(plain, []byte{0x1f, 0x8b, 0x08}) {
+		unpacked, gzipErr := gzip.NewReader(r)
+		if gzipErr != nil {
+			return bytes.NewReader(nil), nil, gzipErr
+		}
+		return unpacked, nil, err
 	}
-	return b, nil
+	return r, plain, err
 }
 
 // MostUnpacked returns the maximum decompressed size, in bytes, of a record with the given compressed size: a hundred times that size, but at least 4 MiB.
@@ -232,10 +244,7 @@ var ErrUnpacked = errors.New("it unpacks to more than 4 MiB and to more than 100
 // UnpackedSize decompresses a record to find out its size in bytes, but at most one more than MostUnpacked. It needs little memory; Decode needs several
 // times the decompressed size. Of a damaged record it returns the size of the part before the damage.
 func UnpackedSize(value []byte) int {
-	r, err := decompress(value)
-	if err != nil {
-		return 0
-	}
+	r, _, _ := decompress(value)
 	n, _ := io.Copy(io.Discard, io.LimitReader(r, int64(MostUnpacked(len(value)))+1)) // the part after the damage is not decoded either
 	return int(n)
 }
@@ -249,18 +258,11 @@ func DecodeSized(value []byte, size int) (*Record, error) {
 	if len(value) == 0 {
 		return nil, errors.New("decoding release record: it is damaged: it has no data")
 	}
-	r, err := decompress(value)
-	if err != nil {
-		return nil, errors.New("decoding release record: it is damaged (gzip header)")
-	}
-	limited := &io.LimitedReader{R: r, N: int64(min(size, maxRecord)) + 1}
 	var d document
-	err = json.UnmarshalRead(limited, &d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	err := unmarshal(value, min(size, maxRecord), &d)
 	a := d.Chart.Metadata.Annotations
 	fields := []string{d.Name, d.Namespace, d.Info.Status, d.ApplyMethod, a.BundleID, a.AgentNamespace, a.ServiceAccount, a.Commit}
-	if limited.N <= 0 {
-		err = ErrTooLarge
-	} else if err == nil && slices.ContainsFunc(fields, func(s string) bool { return len(s) > maxField }) {
+	if err == nil && slices.ContainsFunc(fields, func(s string) bool { return len(s) > maxField }) {
 		err = errLongFields
 	}
 	bound, exceeded := errors.AsType[*BoundError](err)
@@ -296,4 +298,30 @@ func DecodeSized(value []byte, size int) (*Record, error) {
 // SecretName returns the name of the Secret with the record of this revision.
 func (n Name) SecretName() string {
 	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", n.Name, n.Revision)
+}
+
+// unmarshal reads the JSON of a record into d. It returns ErrTooLarge for more than `size` bytes.
+//
+// It decompresses the whole JSON first. Half of a usual record is one string, the file in the chart. The decoder of a stream would need a buffer for that
+// string too, and enlarge it step by step.
+func unmarshal(value []byte, size int, d *document) error {
+	r, plain, err := decompress(value)
+	if plain == nil && err == nil {
+		buffer := buffers.Get().(*bytes.Buffer)
+		defer func() {
+			if buffer.Reset(); buffer.Cap() <= maxKept {
+				buffers.Put(buffer)
+			}
+		}()
+		buffer.Grow(min(StatedSize(value), size) + bytes.MinRead)
+		_, err = buffer.ReadFrom(io.LimitReader(r, int64(size)+1))
+		plain = buffer.Bytes()
+	}
+	if len(plain) > size {
+		return ErrTooLarge
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(plain, d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
