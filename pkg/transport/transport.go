@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
 	"k8s.io/client-go/rest"
 )
 
@@ -31,7 +32,13 @@ const MaxWait = time.Minute
 // MaxWait. Their errors are RedirectError, SizeError and WaitError, as wrapped by net/http.
 func Guard(config *rest.Config, b Bounds) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &guard{next, b} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		g := &guard{next: next, decompress: next, bounds: b}
+		if !config.DisableCompression {
+			g.decompress = gzhttp.Transport(next, gzhttp.TransportEnableZstd(false), gzhttp.TransportAlwaysDecompress(true))
+		}
+		return g
+	})
 	return config
 }
 
@@ -49,8 +56,11 @@ func Client(config *rest.Config, b Bounds) (*http.Client, error) {
 
 // guard is the innermost transport of a client. It receives every answer after decompression.
 type guard struct {
-	next   http.RoundTripper
-	bounds Bounds
+	next http.RoundTripper
+	// decompress is next with a faster decompression than that of net/http. It must not be used for a watch: client-go closes the body of a watch while
+	// another goroutine reads it, and gzhttp would use the same decompressor for another answer.
+	decompress http.RoundTripper
+	bounds     Bounds
 }
 
 // WrappedRoundTripper implements client-go's RoundTripperWrapper.
@@ -58,7 +68,11 @@ func (g *guard) WrappedRoundTripper() http.RoundTripper { return g.next }
 
 // RoundTrip implements http.RoundTripper.
 func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := g.next.RoundTrip(req)
+	next := g.decompress
+	if isWatch(req) {
+		next = g.next
+	}
+	resp, err := next.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +90,13 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+func isWatch(req *http.Request) bool { return req.URL.Query().Get("watch") != "" }
+
 // limit is the limit of the answer to a request, 0 for none. A watch has no end.
 func (g *guard) limit(req *http.Request) int64 {
 	query := req.URL.Query()
 	switch {
-	case query.Get("watch") != "":
+	case isWatch(req):
 		return 0
 	case query.Get("limit") != "" && g.bounds.Page > 0:
 		return g.bounds.Page

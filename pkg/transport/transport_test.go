@@ -132,6 +132,51 @@ func TestSize(t *testing.T) {
 	}
 }
 
+// TestCompression checks which requests accept compressed answers, and that answers are decompressed, also after a redirect.
+func TestCompression(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/here" {
+			http.Redirect(w, r, "/there", http.StatusFound)
+			return
+		}
+		if r.Header.Get("Accept-Encoding") != "gzip" {
+			_, _ = io.WriteString(w, "plain")
+			return
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		zip := gzip.NewWriter(w)
+		_, _ = io.WriteString(zip, "compressed")
+		if r.URL.Path == "/damaged" {
+			_ = zip.Flush() // without the end of the gzip
+			return
+		}
+		_ = zip.Close()
+	}))
+	t.Cleanup(s.Close)
+	for name, test := range map[string]struct {
+		path, want         string
+		disabled, unusable bool
+	}{
+		"list":                 {path: "/there", want: "compressed"},
+		"list, disabled":       {path: "/there", disabled: true, want: "plain"},
+		"list after redirect":  {path: "/here", want: "compressed"},
+		"watch":                {path: "/there?watch=true", want: "compressed"},
+		"watch, disabled":      {path: "/there?watch=true", disabled: true, want: "plain"},
+		"list, answer damaged": {path: "/damaged", unusable: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := &rest.Config{Host: s.URL, DisableCompression: test.disabled, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+			c := client(t, config, transport.Bounds{Answer: 1 << 10})
+			got, err := send(t, c, http.MethodGet, s.URL+test.path, "")
+			if (err != nil) != test.unusable || err == nil && got != test.want {
+				t.Errorf("%q, error %v; want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
 // TestWait checks that client-go waits only for a short Retry-After.
 func TestWait(t *testing.T) {
 	t.Parallel()
