@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -33,7 +34,9 @@ func audit(lines ...string) *report.Audit {
 			bd.State, bd.Reason, bd.Reported, present = report.Unknown, "ClusterNotRead", r, true
 		case len(w) == 3:
 			f := report.Finding{Code: w[0], Severity: report.Severity(w[1]), Object: ref(w[2]), Message: "m", Cluster: "fleet/one"}
-			if f.Object.Kind != "Cluster" {
+			if f.Object.Kind == "Cluster" {
+				f.Cause = check.Lag
+			} else {
 				f.BundleDeployment, f.Bundle = "c/web", "fleet/web"
 			}
 			a.Findings = append(a.Findings, f)
@@ -68,8 +71,11 @@ func add(bd *report.BundleDeployment, r object.Ref, s report.State) {
 	if s != report.Orphaned {
 		c.Desired++
 	}
-	if s != report.Ready {
+	switch {
+	case c.Missing+c.Unowned+c.Modified+c.Orphaned > 0:
 		bd.State = report.Modified
+	case c.Unknown > 0:
+		bd.State = report.Unknown
 	}
 }
 
@@ -101,6 +107,12 @@ func TestCompare(t *testing.T) {
 		"no result before":           {[]string{"reported Ready 1/1"}, []string{"a Ready"}, "Unknown deployment"},
 		"no result, then missing":    {[]string{"reported Ready 1/1"}, []string{"a Missing", "FD101 error a"}, "Unknown deployment; Unknown FD101 a; ?"},
 		"both are unread":            {[]string{"a Unknown", "b Ready"}, []string{"a Unknown", "b Ready"}, ""},
+		"one is unread after":        {[]string{"a Missing", "b Ready", "FD101 error a"}, []string{"a Ready", "b Unknown"}, "Unknown deployment; Better FD101 a; Better a; Unknown b; ?"},
+		"one is unread before":       {[]string{"a Ready", "b Unknown"}, []string{"a Missing", "b Ready", "FD101 error a"}, "Unknown deployment; Worse FD101 a; Worse a; Unknown b; ?"},
+		"one is unread in both":      {[]string{"a Missing", "b Unknown", "FD101 error a"}, []string{"a Ready", "b Unknown"}, "Unknown deployment; Better FD101 a; Better a; ?"},
+		"numbers, unread after":      {[]string{"a Ready", "b Ready", "FD201 warning web", "FD205 warning Cluster"}, []string{"a Ready", "b Unknown"}, "Unknown deployment; Unknown FD205 one; Unknown FD201 web; Unknown b; ?"},
+		"numbers, unread in both":    {[]string{"a Ready", "b Unknown", "FD201 warning web", "FD205 warning Cluster"}, []string{"a Ready", "b Unknown"}, "Better FD205 one; Better FD201 web"},
+		"not desired, one is unread": {[]string{"a Missing", "b Ready", "c Ready", "FD101 error a"}, []string{"b Unknown", "c Ready"}, "Unknown deployment; Better FD101 a; Changed a; Unknown b; ?"},
 
 		"reported alike":      {[]string{"reported Ready 1/1"}, []string{"reported Ready 1/1"}, ""},
 		"reported worse":      {[]string{"reported Ready 1/1"}, []string{"reported NotReady 0/1"}, "Worse deployment"},

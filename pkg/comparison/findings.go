@@ -63,7 +63,8 @@ type side struct {
 	*report.Audit
 	deployments map[deploymentKey]*report.BundleDeployment
 	resources   map[resourceKey]*report.Resource
-	gaps        map[report.Gap]bool // without the paths of snapshots
+	gaps        map[report.Gap]bool    // without the paths of snapshots
+	unread      map[deploymentKey]bool // of which the other side knows more
 }
 
 func newSide(a *report.Audit) *side {
@@ -107,7 +108,26 @@ type Pair struct {
 func NewPair(before, after *report.Audit) *Pair {
 	p := &Pair{before: newSide(before), after: newSide(after)}
 	p.lost, p.gained = len(without(p.after, p.before)) > 0, len(without(p.before, p.after)) > 0
+	p.before.unread, p.after.unread = unread(p.before, p.after), unread(p.after, p.before)
 	return p
+}
+
+// unread returns the bundle deployments of which a could not read an object that b could read.
+func unread(a, b *side) map[deploymentKey]bool {
+	out := map[deploymentKey]bool{}
+	for key, bd := range a.deployments {
+		other := b.deployments[key]
+		if other == nil || other.WithoutResult() {
+			continue
+		}
+		if bd.WithoutResult() || slices.ContainsFunc(bd.Resources, func(r report.Resource) bool {
+			known := b.resources[resourceKey{key, r.Ref}]
+			return r.State == report.Unknown && (known == nil || known.State != report.Unknown)
+		}) {
+			out[key] = true
+		}
+	}
+	return out
 }
 
 // without returns the gaps of a that b does not have.
@@ -135,6 +155,8 @@ func evaluated(o Occurrence, with, absent *side, gaps bool) bool {
 	key := deploymentKey{o.Cluster, o.BundleDeployment}
 	bd := absent.deployments[key]
 	switch {
+	case o.BundleDeployment == "" && o.Cause != "": // a number of several bundle deployments
+		return !gaps && len(absent.unread) == 0
 	case o.BundleDeployment == "" || bd == nil:
 		return !gaps
 	case bd.WithoutResult():
@@ -145,7 +167,9 @@ func evaluated(o Occurrence, with, absent *side, gaps bool) bool {
 	if r := absent.resources[resourceKey{key, o.Object}]; r != nil {
 		return r.State != report.Unknown
 	}
-	return !gaps
+	earlier := with.resources[resourceKey{key, o.Object}]
+	notDesired := earlier != nil && earlier.State != report.Orphaned
+	return !gaps && (notDesired || !absent.unread[key])
 }
 
 // InLater reports whether the later report is about the bundle deployment of a finding.

@@ -8,10 +8,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// WithoutResult reports whether the actual state of the bundle deployment is not known. A state such as WaitApplied comes from Fleet's status; then
-// the reason is why the desired objects could not be read.
+// WithoutResult reports whether nothing is known about the actual state of the bundle deployment. A state such as WaitApplied comes from Fleet's
+// status; then the reason is why the desired objects could not be read. A bundle deployment of which only some objects are Unknown has a result.
 func (bd *BundleDeployment) WithoutResult() bool {
-	return bd.State == Unknown || bd.Reason != "" || bd.Counts.Desired > 0 && bd.Counts.Unknown == bd.Counts.Desired
+	return bd.Reason != "" || bd.Counts.Unknown == bd.Counts.Desired && (bd.Counts.Desired > 0 || bd.State == Unknown)
 }
 
 // WithoutResult is the number of bundle deployments without a result.
