@@ -189,7 +189,7 @@ var layers = []layer{
 		may: []string{"pkg/cmd/flags", "pkg/cmd/suggest", "pkg/check", "pkg/report"}},
 	// It repeats a verb. It describes changes, and does not evaluate.
 	{packages: []string{"pkg/cmd/watch"},
-		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/verb", "pkg/escape", "pkg/object", "pkg/report", "pkg/printers"}},
+		may: []string{"pkg/cmd/exit", "pkg/cmd/output", "pkg/cmd/verb", "pkg/comparison", "pkg/escape", "pkg/report", "pkg/printers"}},
 	// It passes the options of printed documents to the function that prints them.
 	{packages: []string{"pkg/cmd/query"},
 		may: []string{"pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/scope", "pkg/cmd/verb", "pkg/printers"}},

@@ -4,6 +4,7 @@
 package comparison
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 
 // Occurrence is a finding on one cluster.
 type Occurrence struct {
-	// ID is the identity of the finding. It is computed, so that reports of earlier versions have it, too.
+	// ID is the identity of the finding on the cluster. It is computed if the report does not have it, as those of earlier versions.
 	ID string
 	*report.Finding
 	// Cluster and BundleDeployment are those of the occurrence.
@@ -22,23 +23,29 @@ type Occurrence struct {
 
 // Occurrences returns the findings of a report, once for each of their clusters.
 func Occurrences(a *report.Audit) []Occurrence {
-	bundles := map[string]string{}        // by bundle deployment
+	bundles := map[deploymentKey]string{}
 	deployments := map[[2]string]string{} // by bundle and cluster
-	for _, bd := range a.BundleDeployments {
-		key := bd.Namespace + "/" + bd.Name
-		bundles[key], deployments[[2]string{bd.Bundle, bd.Cluster}] = bd.Bundle, key
+	for i := range a.BundleDeployments {
+		bd := &a.BundleDeployments[i]
+		bundles[keyOf(bd)], deployments[[2]string{bd.Bundle, bd.Cluster}] = bd.Bundle, keyOf(bd).key
 	}
 	times := map[string]int{}
 	out := make([]Occurrence, 0, len(a.Findings))
-	add := func(f *report.Finding, cluster, deployment string) {
-		out = append(out, Occurrence{report.FindingID(f, cluster, deployment, times), f, cluster, deployment})
+	add := func(id string, f *report.Finding, cluster, deployment string) {
+		computed := report.FindingID(f, cluster, deployment, times)
+		out = append(out, Occurrence{cmp.Or(id, computed), f, cluster, deployment})
 	}
 	for i := range a.Findings {
 		f := &a.Findings[i]
-		add(f, f.Cluster, f.BundleDeployment)
-		for _, c := range f.Clusters {
+		add(f.ID, f, f.Cluster, f.BundleDeployment)
+		bundle := cmp.Or(f.Bundle, bundles[deploymentKey{f.Cluster, f.BundleDeployment}])
+		for j, c := range f.Clusters {
+			id := ""
+			if len(f.IDs) == len(f.Clusters) {
+				id = f.IDs[j]
+			}
 			if c != f.Cluster {
-				add(f, c, deployments[[2]string{bundles[f.BundleDeployment], c}])
+				add(id, f, c, deployments[[2]string{bundle, c}])
 			}
 		}
 	}

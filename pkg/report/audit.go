@@ -120,9 +120,9 @@ func merged(findings []Finding) []Finding {
 			at[k] = len(out)
 		case out[i].Cluster != f.Cluster && !slices.Contains(out[i].Clusters, f.Cluster):
 			if out[i].Clusters == nil {
-				out[i].Clusters = []string{out[i].Cluster}
+				out[i].Clusters, out[i].IDs = []string{out[i].Cluster}, []string{out[i].ID}
 			}
-			out[i].Clusters = append(out[i].Clusters, f.Cluster)
+			out[i].Clusters, out[i].IDs = append(out[i].Clusters, f.Cluster), append(out[i].IDs, f.ID)
 			continue
 		}
 		out = append(out, f)

@@ -290,6 +290,9 @@ type Finding struct {
 	Cluster string `json:"cluster,omitempty"` // "namespace/name"
 	// Clusters are all clusters with the same finding about the same object of the same bundle, if there are several. Cluster is the first of them.
 	Clusters []string `json:"clusters,omitempty"`
+	// IDs are the identities of the finding on each of Clusters, in the same order. ID is the first of them: if the finding is fixed on the first
+	// cluster, ID becomes that of another one. Compare IDs to find out on which clusters a finding is new or fixed.
+	IDs []string `json:"ids,omitempty"`
 	// BundleDeployment is "namespace/name" of the bundle deployment that the finding is about; empty if it is about none.
 	BundleDeployment string `json:"bundleDeployment,omitempty"`
 	// Bundle, GitRepo and HelmOp are those of the bundle deployment, or the object itself ("namespace/name"), if they are known.

@@ -4,6 +4,7 @@ package suppress
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -185,6 +186,15 @@ func TestBaseline(t *testing.T) {
 		if diff := cmp.Diff(fixed, got.Notes); diff != "" {
 			t.Errorf("%s: notes (-want +got):\n%s", name, diff)
 		}
+	}
+
+	one, rest := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two"), audit("FD104 Secret shop/smtp on fleet/two")
+	one.Source.Clusters, rest.Source.Clusters = merged.Source.Clusters, merged.Source.Clusters
+	if got := baseline(t, one.Merged()).Apply(rest); ids(got) != "" {
+		t.Errorf("repaired on the first cluster: new are %s", ids(got))
+	}
+	if got := one.Merged().Findings; len(got) != 1 || !slices.Equal(got[0].IDs, []string{one.Findings[0].ID, one.Findings[1].ID}) {
+		t.Errorf("merged findings: %+v", got)
 	}
 
 	unread := audit("FD104 Secret shop/smtp on fleet/one", "FD104 Secret shop/smtp on fleet/two")

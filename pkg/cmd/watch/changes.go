@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/comparison"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -80,64 +80,51 @@ func deployments(before, after *report.Audit) []string {
 // absent is the word for something that is not in the second report because it could not be read; "" if it would have been read.
 func absent(before, after *report.Audit) string {
 	if slices.ContainsFunc(after.Gaps, func(g report.Gap) bool { return !slices.Contains(before.Gaps, g) }) {
-		return "unknown (it could not be read)"
+		return unread
 	}
 	return ""
 }
 
+const unread = "unknown (it could not be read)"
+
+// findings describes the findings on each cluster.
 func findings(before, after *report.Audit) []string {
-	was, is := byID(before), byID(after)
+	was, is := comparison.Occurrences(before), comparison.Occurrences(after)
+	known, present := ids(was), ids(is)
 	var out []string
-	for _, f := range after.Findings {
-		if _, known := was[f.ID]; !known {
-			out = append(out, fmt.Sprintf("finding %s %s: %s", f.ID, f.Severity, f.Message))
+	for _, o := range is {
+		if !known[o.ID] {
+			out = append(out, fmt.Sprintf("finding %s %s: %s", o.ID, o.Severity, messageOf(o)))
 		}
 	}
-	var unknown func(*report.Finding) bool
-	for i := range before.Findings {
-		f := &before.Findings[i]
-		if _, known := is[f.ID]; known {
+	pair, lost := comparison.NewPair(before, after), absent(before, after)
+	for _, o := range was {
+		if present[o.ID] {
 			continue
 		}
-		if unknown == nil {
-			unknown = unreadIn(after)
+		end := lost
+		if !pair.Fixed(o) {
+			end = unread
 		}
-		end := absent(before, after)
-		if unknown(f) {
-			end = "unknown (it could not be read)"
-		}
-		out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", f.ID, f.Severity, cmp.Or(end, "resolved"), f.Message))
+		out = append(out, fmt.Sprintf("finding %s %s -> %s: %s", o.ID, o.Severity, cmp.Or(end, "resolved"), messageOf(o)))
 	}
 	return out
 }
 
-func byID(a *report.Audit) map[string]bool {
+func ids(all []comparison.Occurrence) map[string]bool {
 	out := map[string]bool{}
-	for _, f := range a.Findings {
-		out[f.ID] = true
+	for _, o := range all {
+		out[o.ID] = true
 	}
 	return out
 }
 
-// unreadIn returns a function that reports whether the object of a finding, or its bundle deployment, has no result in a report.
-func unreadIn(a *report.Audit) func(*report.Finding) bool {
-	type objectKey struct {
-		cluster string
-		object  object.Key
+// messageOf returns the message of a finding, with the cluster if there are several.
+func messageOf(o comparison.Occurrence) string {
+	if len(o.Clusters) > 0 {
+		return o.Message + " (cluster " + o.Cluster + ")"
 	}
-	deployments, objects := map[deploymentKey]bool{}, map[objectKey]bool{}
-	for i := range a.BundleDeployments {
-		bd := &a.BundleDeployments[i]
-		deployments[deploymentKey{bd.Cluster, bd.Key()}] = bd.Reason != ""
-		for _, r := range bd.Resources {
-			if r.State == report.Unknown {
-				objects[objectKey{bd.Cluster, r.Key()}] = true
-			}
-		}
-	}
-	return func(f *report.Finding) bool {
-		return deployments[deploymentKey{f.Cluster, f.BundleDeployment}] || objects[objectKey{f.Cluster, f.Object.Key()}]
-	}
+	return o.Message
 }
 
 func gaps(before, after *report.Audit) []string {

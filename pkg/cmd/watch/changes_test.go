@@ -54,6 +54,15 @@ func TestChanges(t *testing.T) {
 			want: []string{"bundledeployment x/new Ready", "bundledeployment x/well Ready -> deleted"}},
 		"a deployment that cannot be read": {after: func(a *report.Audit) { a.BundleDeployments, a.Gaps = a.BundleDeployments[:2], []report.Gap{gap} },
 			want: []string{"not read: listing ConfigMaps: Forbidden", "bundledeployment y/app Unknown (Fleet reports Ready) -> unknown (it could not be read)"}},
+		"one of several clusters": {
+			before: func(a *report.Audit) {
+				a.Findings[0].Clusters, a.Findings[0].IDs = []string{"c", "d", "e"}, []string{"FD104-1", "FD104-2", "FD104-3"}
+			}, after: func(a *report.Audit) {
+				f := &a.Findings[0]
+				f.ID, f.Cluster, f.Clusters, f.IDs = "FD104-2", "d", []string{"d", "e", "f"}, []string{"FD104-2", "FD104-3", "FD104-4"}
+				a.BundleDeployments[0].State, a.BundleDeployments[0].Resources[0].State = report.Ready, report.Ready
+			}, want: []string{"bundledeployment x/app Modified -> Ready", "finding FD104-4 warning: theme differs (cluster f)",
+				"finding FD104-1 warning -> resolved: theme differs (cluster c)"}},
 		"another state in a status": {after: func(a *report.Audit) { a.BundleDeployments[2].Reported = &report.Reported{State: "ErrApplied"} },
 			want: []string{"bundledeployment y/app Unknown (Fleet reports Ready) -> Unknown (Fleet reports ErrApplied)"}},
 	} {

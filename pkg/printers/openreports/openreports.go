@@ -135,7 +135,11 @@ func (p *printer) addFindings() map[objectOn]bool {
 		}
 		r := p.result(f.Code, f.Title, resultOf[f.Severity], f.Message)
 		r.Severity, r.Scored, r.Subjects, r.Properties = severityOf[f.Severity], f.Severity != report.Info, subjects(f.Object), properties(f)
-		for _, cluster := range clusters {
+		for i, cluster := range clusters {
+			if i < len(f.IDs) {
+				r.Properties = maps.Clone(r.Properties)
+				r.Properties["id"] = f.IDs[i]
+			}
 			if f.Severity != report.Info {
 				found[objectOn{cluster, f.Bundle, f.Object}] = true
 			}

@@ -73,7 +73,11 @@ type (
 
 func findings(a *report.Audit) []*sarif.Result {
 	out := make([]*sarif.Result, 0, len(a.Findings))
+	times := map[string]int{}
 	for _, f := range a.Findings {
+		if len(a.Source.Clusters) > 0 && f.Bundle != "" && f.BundleDeployment != "" { // findings of several clusters may be joined
+			f.ID = report.FindingID(&f, "", f.Bundle, times)
+		}
 		out = append(out, result(f))
 	}
 	return out

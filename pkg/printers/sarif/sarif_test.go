@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	official "github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
@@ -141,5 +142,20 @@ func TestLeftOut(t *testing.T) {
 	var b bytes.Buffer
 	if err := sarif.Write(&b, a); err != nil || strings.Count(b.String(), `"suppressions":`) != 2 {
 		t.Errorf("not every result has a list of suppressions (%v): %s", err, b.String())
+	}
+}
+
+// TestClusters checks that a result on several clusters stays the same result when its first cluster is repaired.
+func TestClusters(t *testing.T) {
+	fingerprints := func(clusters ...string) map[string]string {
+		a := reports.Full()
+		a.Source.Clusters = []report.ClusterSource{{Name: "one"}}
+		f := &a.Findings[0]
+		f.Cluster, f.Clusters, f.IDs, f.ID, f.BundleDeployment = clusters[0], clusters, clusters, clusters[0], clusters[0]+"/web"
+		a.Findings = a.Findings[:1]
+		return read(t, a).Results[0].PartialFingerprints
+	}
+	if diff := cmp.Diff(fingerprints("a/one", "a/two", "a/three"), fingerprints("a/two", "a/three")); diff != "" {
+		t.Errorf("(-three clusters +two):\n%s", diff)
 	}
 }
