@@ -9,7 +9,8 @@
 // every object ready, and then runs the floor, an audit as a process, and kubectl diff in interleaved rounds. With -adopt it removes the
 // ownership metadata of all objects, and then measures a bare loop of the patches that adopt writes, adopt, and its undo. With -webhook it
 // writes objects through the API server: without a webhook, with one that does nothing, and with ours. With -fleet it creates a management
-// cluster, and runs the floor and an audit of the status that Fleet reports, without release records and objects of bundles.
+// cluster, and runs the floor and an audit of the status that Fleet reports, without release records and objects of bundles. With -snapshot it takes
+// snapshots, and audits them.
 //
 // It prints a table that compares each figure with its target. A missed target is not an error: the exit status is 1 only if something
 // could not be measured.
@@ -49,6 +50,7 @@ type options struct {
 	adopt         bool
 	webhook       bool
 	fleet         bool
+	snapshot      bool
 	known         int
 	json          bool
 }
@@ -80,6 +82,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&o.adopt, "adopt", false, "measure adopt and its undo instead of an audit, and compare them with a bare loop of the same patches")
 	flags.BoolVar(&o.webhook, "webhook", false, "measure writes through the webhook instead of an audit, and compare them with no webhook and with one that does nothing")
 	flags.BoolVar(&o.fleet, "fleet", false, "measure an audit of the status alone (--status-only) on a management cluster with -n bundles on -n clusters")
+	flags.BoolVar(&o.snapshot, "snapshot", false, "measure snapshots of the cluster, and audits of them")
 	flags.IntVar(&o.known, "known", 100_000, "number of objects in the webhook's index, in addition to the written ones")
 	flags.BoolVar(&o.json, "json", false, "print all figures as JSON")
 	if err := flags.Parse(args); err != nil {
@@ -95,8 +98,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	switch {
 	case !slices.IsSorted(o.sizes):
 		return o, errors.New("reading -n: the numbers must ascend, because objects are only added")
-	case o.adopt && o.webhook, o.adopt && o.fleet, o.webhook && o.fleet:
-		return o, errors.New("reading flags: -adopt, -fleet and -webhook are mutually exclusive")
+	case len(slices.DeleteFunc([]bool{o.adopt, o.webhook, o.fleet, o.snapshot}, func(set bool) bool { return !set })) > 1:
+		return o, errors.New("reading flags: -adopt, -fleet, -snapshot and -webhook are mutually exclusive")
 	case (o.adopt || o.webhook || o.fleet) && len(o.sizes) > 1:
 		return o, errors.New("reading -n: -adopt, -fleet and -webhook measure at one size")
 	case o.known < 0:

@@ -92,9 +92,17 @@ func (b *bench) run(ctx context.Context) (document, error) {
 			doc.Adoptions = append(doc.Adoptions, r)
 			break // the objects have changed
 		}
+		if b.options.snapshot {
+			r, err := b.measureSnapshots(ctx, l)
+			if err != nil {
+				return doc, err
+			}
+			doc.Snapshots = append(doc.Snapshots, r)
+			continue
+		}
 		r, err := b.measure(ctx, result{Objects: l.objects, Releases: l.releases}, measured{
 			audit: func(ctx context.Context, kubeconfig string) (usage, error) {
-				return b.audit(ctx, kubeconfig, l.objects)
+				return b.audit(ctx, l.objects, "--kubeconfig", kubeconfig)
 			},
 			diff: func(ctx context.Context) (usage, error) { return b.kubectlDiff(ctx, l) },
 		})
@@ -103,7 +111,7 @@ func (b *bench) run(ctx context.Context) (document, error) {
 		}
 		doc.Results = append(doc.Results, r)
 	}
-	doc.Targets = append(targetsOf(doc.Results), adoptTargets(doc.Adoptions)...)
+	doc.Targets = slices.Concat(targetsOf(doc.Results), adoptTargets(doc.Adoptions), snapshotTargets(doc.Snapshots))
 	return doc, nil
 }
 
@@ -174,9 +182,9 @@ func (b *bench) kubectlDiff(ctx context.Context, l *loader) (usage, error) {
 func (b *bench) kubeconfig() string { return filepath.Join(b.dir, "kubeconfig") }
 
 // audit runs the product once, as a user would, and checks that it found every object ready: a fast result that is
-// wrong does not count.
-func (b *bench) audit(ctx context.Context, kubeconfig string, objects int) (usage, error) {
-	u, out, err := execute(ctx, b.product, "audit", "-o", "json", "--kubeconfig", kubeconfig)
+// wrong does not count. The arguments name the source.
+func (b *bench) audit(ctx context.Context, objects int, source ...string) (usage, error) {
+	u, out, err := execute(ctx, b.product, append([]string{"audit", "-o", "json"}, source...)...)
 	if err != nil {
 		return u, err
 	}

@@ -15,11 +15,12 @@ import (
 
 // document is the output of one run.
 type document struct {
-	Machine   machine        `json:"machine"`
-	Results   []result       `json:"results,omitempty"`
-	Adoptions []adoptResult  `json:"adoptions,omitempty"`
-	Writes    *writes.Result `json:"writes,omitempty"`
-	Targets   []target       `json:"targets"`
+	Machine   machine          `json:"machine"`
+	Results   []result         `json:"results,omitempty"`
+	Adoptions []adoptResult    `json:"adoptions,omitempty"`
+	Snapshots []snapshotResult `json:"snapshots,omitempty"`
+	Writes    *writes.Result   `json:"writes,omitempty"`
+	Targets   []target         `json:"targets"`
 }
 
 // print writes the document as text.
@@ -30,6 +31,8 @@ func (d document) print(w io.Writer) error {
 	switch {
 	case len(d.Adoptions) > 0:
 		verb = "adopt"
+	case len(d.Snapshots) > 0:
+		verb = "snapshot"
 	case d.Writes != nil:
 		verb = "webhook"
 	}
@@ -41,6 +44,9 @@ func (d document) print(w io.Writer) error {
 	}
 	for _, r := range d.Adoptions {
 		p.adoption(r)
+	}
+	for _, r := range d.Snapshots {
+		p.snapshots(r)
 	}
 	if d.Writes != nil {
 		p.writes(*d.Writes)

@@ -28,6 +28,8 @@ const (
 	managementPeak = 300 // MiB, on a management cluster
 	excessRequests = 0
 	leastOverBare  = 0.8 // in objects per second
+	mostOverAudit  = 6.0 // of a snapshot
+	snapshotPeak   = 600 // MiB, up to largeSize objects
 )
 
 // targetsOf compares the results with their bounds, in the order of the results.
@@ -79,6 +81,22 @@ func adoptTargets(results []adoptResult) []target {
 		} {
 			t.Objects, t.Bound, t.AtLeast = r.Objects, leastOverBare, true
 			t.Met = t.Figure >= t.Bound
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// snapshotTargets compares snapshots with their bounds.
+func snapshotTargets(results []snapshotResult) []target {
+	var out []target
+	for _, r := range results {
+		for _, t := range []target{
+			{Name: "snapshot / audit", Figure: median(r.overAudit()), Bound: mostOverAudit},
+			{Name: "peak resident memory, snapshot", Figure: float64(highest(ascending(r.of(snapshotOf), peakOf))) / mebibyte, Bound: snapshotPeak, Unit: "MiB"},
+			{Name: "peak resident memory, audit of it", Figure: float64(highest(ascending(r.of(offlineOf), peakOf))) / mebibyte, Bound: snapshotPeak, Unit: "MiB"},
+		} {
+			t.Objects, t.Met = r.Objects, t.Figure <= t.Bound
 			out = append(out, t)
 		}
 	}
